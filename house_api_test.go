@@ -14,7 +14,7 @@ const (
 	maxRootNames = 110 // by the root
 	// maxAllNames is for all packages of the library: 3 are shell's (Parse, Script, Command), and 6
 	// are for kinds of calls (agents, and one each of the root and builtins).
-	maxAllNames = 429
+	maxAllNames = 431
 )
 
 // TestHouseDocs checks that each exported name of the library has a doc comment.

@@ -171,6 +171,21 @@ starhost does not have it.`,
 		example: `ctx.store.set("seen", ["checkout"])
 assert_eq(ctx.store.get("seen"), ["checkout"])`,
 		call: pluginStore.setValue},
+	{name: "store.add", params: "key, n",
+		doc: `Adds an int to the value of a key, and returns the sum.
+A key without a value counts as 0. The sum has 64 bits. No two calls lose an update, also if they
+run in several processes. In a dry run, it returns the sum that it would store.`,
+		example: `assert_eq(ctx.store.add("calls", 1), 1)
+assert_eq(ctx.store.add("calls", 2), 3)`,
+		call: addToStore},
+	{name: "store.swap", params: "key, old, new",
+		doc: `Stores new if the value of the key still equals old, and reports whether it did.
+None stands for no value: as old it matches a key without one, as new it deletes the key. The order
+of a dict does not matter, but 1 does not equal 1.0.`,
+		example: `assert_eq(ctx.store.swap("owner", None, "ada"), True)
+assert_eq(ctx.store.swap("owner", None, "bob"), False)
+assert_eq(ctx.store.swap("owner", "ada", None), True)`,
+		call: swapInStore},
 	{name: "store.delete", params: "key",
 		doc: "Deletes a key, and reports whether it existed.",
 		example: `ctx.store.set("seen", 1)

@@ -123,6 +123,15 @@ ctx.store.set("k", {"b": [1], "a": None})
 ctx.store.set("j", 1)
 assert_eq((ctx.store.get("k"), ctx.store.keys()), ({"b": [1], "a": None}, ["j", "k"]))
 assert_eq((ctx.store.delete("j"), ctx.store.delete("j")), (True, False))
+assert_eq((ctx.store.add("n", 2), ctx.store.add("n", -5), ctx.store.get("n")), (2, -3, -3))
+assert_fails(lambda: ctx.store.add("k", 1), "store.add: key \"k\": got the value {\"b\":[1],\"a\":null}, want an int")
+assert_fails(lambda: ctx.store.add("n", 1 << 63), "n: ")
+assert_fails(lambda: ctx.store.add("n", -(1 << 62) * 2), "got the sum of -3 and -9223372036854775808, want an int of 64 bits")
+assert_fails(lambda: ctx.store.add("n", 1.0), "got float, want int")
+assert_eq((ctx.store.swap("k", {"a": None, "b": [1]}, 2), ctx.store.swap("k", 3, 4), ctx.store.get("k")), (True, False, 2))
+assert_eq((ctx.store.swap("k", 2, None), ctx.store.swap("k", None, [1]), ctx.store.keys()), (True, True, ["k", "n"]))
+assert_fails(lambda: ctx.store.swap("k", len, 1), "old: got builtin_function_or_method, want a JSON value")
+assert_fails(lambda: ctx.store.swap("k" * 600, 1, 1), "got a key of 600 bytes, want at most 512")
 assert_fails(lambda: ctx.store.set("k", len), "ctx.store.set: value: got builtin_function_or_method, want a JSON value")
 assert_fails(lambda: ctx.store.set("k" * 600, 1), "got a key of 600 bytes, want at most 512")
 assert_fails(lambda: ctx.store.get("k" * 600), "got a key of 600 bytes, want at most 512")
@@ -228,6 +237,7 @@ register_tool(caller)
 func TestLoadersOnlyRead(t *testing.T) {
 	calls := map[string]string{
 		`ctx.state.set("k", 1)`: "E0509", `ctx.state.delete("k")`: "E0509", `ctx.store.set("k", 1)`: "E0509", `ctx.store.delete("k")`: "E0509",
+		`ctx.store.add("k", 1)`: "E0509", `ctx.store.swap("k", None, 1)`: "E0509",
 		`ctx.fs.write("reports/a.md", "x")`: "E0509", `ctx.exec(["kubectl"])`: "E0509", `ctx.tools.call("echo", text = "x")`: "E0509",
 		`ctx.fire("app.test.asked", a = 1)`:            "E0509",
 		`ctx.http.post("https://pager.internal/page")`: "E0509", `ctx.http.request("PUT", "https://pager.internal/page")`: "E0509",
@@ -287,7 +297,7 @@ def t(ctx):
     """T."""
     ctx.now, ctx.random(2), ctx.uuid(), ctx.env("REGION"), ctx.secret("PAGER_TOKEN")
     ctx.state.set("k", 1), ctx.state.get("k"), ctx.state.keys(), ctx.state.delete("k")
-    ctx.store.set("k", 1), ctx.store.get("k"), ctx.store.keys(), ctx.store.delete("k")
+    ctx.store.set("k", 1), ctx.store.get("k"), ctx.store.keys(), ctx.store.delete("k"), ctx.store.add("k", 1), ctx.store.swap("k", 1, None)
     ctx.fs.write("reports/a", "x"), ctx.fs.read("a.md"), ctx.fs.read_bytes("a.md"), ctx.fs.glob("*"), ctx.fs.exists("a"), ctx.fs.stat("a.md")
     ctx.exec(["kubectl", "get", "pods"]), ctx.tools.call("echo", text = "x"), ctx.fragments.get("greeting:x")
     ctx.fire("app.test.asked")
@@ -314,7 +324,7 @@ register_tool(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range strings.Fields(`now random uuid env secret state.set state.get state.keys state.delete store.set store.get store.keys store.delete
+	for _, kind := range strings.Fields(`now random uuid env secret state.set state.get state.keys state.delete store.set store.get store.keys store.delete store.add store.swap
 		fs.write fs.read fs.read_bytes fs.glob fs.exists fs.stat exec tools.call fire fragments.get http.get http.post http.request`) {
 		if !strings.Contains(string(text), `"`+kind+`":`) {
 			t.Errorf("the journal has no %s", kind)

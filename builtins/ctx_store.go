@@ -88,6 +88,46 @@ func (s *keyedStore) setValue(c call.Call, h *handlerCall) (starlark.Value, erro
 	return starlark.None, err
 }
 
+// addToStore implements
+//
+//	ctx.store.add(key, n)
+func addToStore(c call.Call, h *handlerCall) (starlark.Value, error) {
+	var (
+		key string
+		n   int64
+	)
+	if err := c.Bind("key", &key, "n", &n); err != nil {
+		return nil, err
+	}
+	sum, err := runEffect(c, func(ctx context.Context) (int64, error) { return h.rec.world.StoreAdd(ctx, key, n) })
+	return starlark.MakeInt64(sum), err
+}
+
+// swapInStore implements
+//
+//	ctx.store.swap(key, old, new)
+func swapInStore(c call.Call, h *handlerCall) (starlark.Value, error) {
+	var (
+		key       string
+		old, next starlark.Value
+	)
+	if err := c.Bind("key", &key, "old", &old, "new", &next); err != nil {
+		return nil, err
+	}
+	oldJSON, err := encodeJSON(c, "old", old)
+	if err != nil {
+		return nil, err
+	}
+	nextJSON, err := encodeJSON(c, "new", next)
+	if err != nil {
+		return nil, err
+	}
+	ok, err := runEffect(c, func(ctx context.Context) (bool, error) {
+		return h.rec.world.StoreSwap(ctx, key, oldJSON, nextJSON)
+	})
+	return starlark.Bool(ok), err
+}
+
 // deleteValue implements
 //
 //	ctx.state.delete(key)

@@ -104,6 +104,8 @@ var types = []typeRow{
 	{"ctx.state.keys", "-> list[str]"},
 	{"ctx.store.get", "str, Any -> Any"},
 	{"ctx.store.set", "str, Any -> None"},
+	{"ctx.store.add", "str, int -> int"},
+	{"ctx.store.swap", "str, Any, Any -> bool"},
 	{"ctx.store.delete", "str -> bool"},
 	{"ctx.store.keys", "-> list[str]"},
 	{"ctx.env", "str -> str | None"},

@@ -16,8 +16,8 @@ import (
 var kinds = []string{
 	"env", "exec", "fire", "fragments.get", "fs.exists", "fs.glob", "fs.read", "fs.read_bytes", "fs.stat", "fs.write",
 	"http.get", "http.post", "http.request", "now", "random", "reference", "secret",
-	"state.delete", "state.get", "state.keys", "state.set", "store.delete", "store.get", "store.keys", "store.set",
-	"tools.call", "uuid",
+	"state.delete", "state.get", "state.keys", "state.set",
+	"store.add", "store.delete", "store.get", "store.keys", "store.set", "store.swap", "tools.call", "uuid",
 }
 
 // inputs are the names of the entries that journals have beside effects.
@@ -29,10 +29,11 @@ type effectCall struct {
 	request any    // a struct with the whole request, for the journal
 	subject string // a path or a URL, for people
 
-	refusal    error // why the plugin may not do it; nil if it may
-	writes     bool  // other handlers may see the result, so loaders may not do it
-	persistent bool  // the result outlives the session, so a dry run does not do it
-	external   bool  // a golden case must state the reply, because it has none of this
+	refusal    error                              // why the plugin may not do it; nil if it may
+	writes     bool                               // other handlers may see the result, so loaders may not do it
+	persistent bool                               // the result outlives the session, so a dry run does not do it
+	dryReply   func(context.Context) (any, error) // the reply of a dry run; nil means the zero reply
+	external   bool                               // a golden case must state the reply, because it has none of this
 
 	meter *meter // charges for work that depends on more than the request; may be nil
 }
@@ -76,6 +77,7 @@ func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Con
 		reply, err = decodeReply[T](e)
 	case c.persistent && w.DryRun != nil:
 		e.WouldRun = true
+		reply, err = dryReply[T](ctx, c)
 	default:
 		reply, err = run(ctx)
 		own := w.ownRedaction()
@@ -89,6 +91,16 @@ func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Con
 		e.Lane, e.Plugin, e.Kind = lane.Path(), w.Plugin, c.kind
 		lane.Record(w.Secrets.redactJSON(e.withResult(c.request, reply, err).line()))
 	}
+	return reply, err
+}
+
+// dryReply returns the reply of an effect that a dry run does not do.
+func dryReply[T any](ctx context.Context, c effectCall) (reply T, err error) {
+	if c.dryReply == nil {
+		return reply, nil
+	}
+	v, err := c.dryReply(ctx)
+	reply, _ = v.(T)
 	return reply, err
 }
 
@@ -124,7 +136,8 @@ type Effect struct {
 func (e Effect) String() string { return strings.TrimSpace(e.Kind + " " + e.What) }
 
 // A DryRun lists the effects that worlds did not do because they outlive the session: ctx.exec,
-// fs.write, http requests other than GET and HEAD, store.set and store.delete. A plugin gets an
+// fs.write, http requests other than GET and HEAD, store.set, store.add,
+// store.swap and store.delete. A plugin gets an
 // empty reply instead: no output and code 0, the status 0, or False. The zero value is ready
 // for use. A DryRun is safe for concurrent use.
 type DryRun struct {

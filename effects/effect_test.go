@@ -180,6 +180,12 @@ var (
 		{"store.delete", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
 			return w.StoreDelete(ctx, "k")
 		}},
+		{"store.add", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+			return w.StoreAdd(ctx, "n", 2)
+		}},
+		{"store.swap", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+			return w.StoreSwap(ctx, "k", nil, value)
+		}},
 	}
 	sessional = []act{
 		{"state.set", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
@@ -267,10 +273,11 @@ func TestEffectsInLoader(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
 		w := everything(t, "")
-		w.Exec, w.HTTP, w.Store, w.DryRun = nil, nil, nil, &effects.DryRun{}
+		kv := &effects.MemoryKV{}
+		w.Exec, w.HTTP, w.Store, w.DryRun = nil, nil, kv, &effects.DryRun{}
 		got := results(ctx, w, turn, writers, sessional)
 		want := []string{
-			"fs.write: <nil>", "http.post: {0 map[] }", "exec: {0  }", "store.set: <nil>", "store.delete: false",
+			"fs.write: <nil>", "http.post: {0 map[] }", "exec: {0  }", "store.set: <nil>", "store.delete: false", "store.add: 2", "store.swap: true",
 			"state.set: <nil>", "state.delete: true", "tools.call: 1/1 {}", "fire: []",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -280,9 +287,12 @@ func TestDryRun(t *testing.T) {
 		for _, e := range w.DryRun.Effects() {
 			would = append(would, e.Lane+" "+e.Plugin+" "+e.String())
 		}
-		want = []string{"1 p fs.write out/x.md (1 B)", "1 p http.post http://a.test/x", "1 p exec echo hi", "1 p store.set k", "1 p store.delete k"}
+		want = []string{"1 p fs.write out/x.md (1 B)", "1 p http.post http://a.test/x", "1 p exec echo hi", "1 p store.set k", "1 p store.delete k", "1 p store.add n", "1 p store.swap k"}
 		if diff := cmp.Diff(want, would); diff != "" {
 			t.Errorf("would run (-want +got):\n%s", diff)
+		}
+		if keys, err := kv.Keys(ctx, "p"); len(keys) > 0 || err != nil {
+			t.Errorf("Keys: got %q, %v: a dry run stored", keys, err)
 		}
 		if ok, err := w.FileExists(ctx, "out"); ok || err != nil {
 			t.Errorf("FileExists: got %v, %v: a dry run wrote", ok, err)

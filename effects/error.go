@@ -212,4 +212,10 @@ var codes = []Code{
 		Bad:  `ctx.fs.write("starhost.toml", "")`,
 		Good: `ctx.fs.write("out/report.md", "")`,
 	},
+	{
+		Code: "E0521", Title: "no counter",
+		Text: "ctx.store.add adds to an integer of 64 bits. The key has another value, or the sum is too large.",
+		Bad:  `ctx.store.add("seen", 1) if ctx.store.get("seen") == [] else None`,
+		Good: `ctx.store.add("calls", 1)`,
+	},
 }

@@ -86,6 +86,14 @@ var namedActs = []struct {
 		_, err := w.StoreDelete(ctx, name)
 		return err
 	}},
+	{"store.add", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+		_, err := w.StoreAdd(ctx, name, 1)
+		return err
+	}},
+	{"store.swap", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+		_, err := w.StoreSwap(ctx, name, nil, json.RawMessage(`1`))
+		return err
+	}},
 	{"http of a URL", fetchLong(func(name string) effects.Request { return effects.Request{URL: name} })},
 	{"http of a host", fetchLong(func(name string) effects.Request { return effects.Request{URL: "https://" + name} })},
 	{"http of a path", fetchLong(func(name string) effects.Request { return effects.Request{URL: "https://a.test/" + name} })},

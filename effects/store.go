@@ -24,10 +24,20 @@ type KV interface {
 	// Get returns a value; ok is false if there is none.
 	Get(ctx context.Context, plugin, key string) (value json.RawMessage, ok bool, err error)
 	Set(ctx context.Context, plugin, key string, value json.RawMessage) error
+	// Update changes a value in one step that no other change of it interrupts. change gets the
+	// value, nil if there is none, and returns the new value, nil to delete it. If it returns an
+	// error, Update returns that error and changes nothing. A database may call it several times.
+	Update(ctx context.Context, plugin, key string, change func(old json.RawMessage) (json.RawMessage, error)) error
 	// Delete deletes a value and reports whether there was one.
 	Delete(ctx context.Context, plugin, key string) (bool, error)
 	// Keys returns all keys, sorted by their bytes.
 	Keys(ctx context.Context, plugin string) ([]string, error)
+}
+
+// StoreSizeError returns the error of a [KV] for a value that would make the plugin's keys and
+// values larger than most bytes.
+func StoreSizeError(key string, size, most int64) *Error {
+	return errorf("E0506", "store: got %d bytes of keys and values with key %s, want at most %d", size, errtext.Quote(key), most)
 }
 
 // A MemoryKV is a KV in the process's memory. The zero value is empty.
@@ -65,12 +75,34 @@ func (m *MemoryKV) Get(_ context.Context, plugin, key string) (json.RawMessage, 
 func (m *MemoryKV) Set(_ context.Context, plugin, key string, value json.RawMessage) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.valuesOf(plugin).set(key, value)
+}
+
+// Update implements KV, with the bound of Set.
+func (m *MemoryKV) Update(
+	_ context.Context, plugin, key string, change func(json.RawMessage) (json.RawMessage, error),
+) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	v := m.valuesOf(plugin)
+	value, err := change(bytes.Clone(v.values[key]))
+	if err != nil {
+		return err
+	}
+	if value == nil {
+		v.delete(key)
+		return nil
+	}
+	return v.set(key, value)
+}
+
+// set sets a value within [MaxStore].
+func (v *memoryValues) set(key string, value json.RawMessage) error {
 	size := v.size - v.sizeOf(key) + len(key) + len(value)
 	if size > MaxStore {
-		return errorf("E0506", "store: got %d bytes of keys and values with key %s, want at most %d", size, errtext.Quote(key), MaxStore)
+		return StoreSizeError(key, int64(size), MaxStore)
 	}
-	v.values[key], v.size = bytes.Clone(value), size
+	v.values[key], v.size = append(json.RawMessage{}, value...), size // never nil, which is none
 	return nil
 }
 
@@ -78,11 +110,7 @@ func (m *MemoryKV) Set(_ context.Context, plugin, key string, value json.RawMess
 func (m *MemoryKV) Delete(_ context.Context, plugin, key string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v := m.valuesOf(plugin)
-	_, ok := v.values[key]
-	v.size -= v.sizeOf(key)
-	delete(v.values, key)
-	return ok, nil
+	return m.valuesOf(plugin).delete(key), nil
 }
 
 // Keys implements KV.
@@ -90,6 +118,14 @@ func (m *MemoryKV) Keys(_ context.Context, plugin string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.valuesOf(plugin).values)), nil
+}
+
+// delete deletes a value and reports whether there was one.
+func (v *memoryValues) delete(key string) bool {
+	_, ok := v.values[key]
+	v.size -= v.sizeOf(key)
+	delete(v.values, key)
+	return ok
 }
 
 func (v *memoryValues) sizeOf(key string) int {

@@ -113,8 +113,11 @@ func (brokenKV) Get(context.Context, string, string) (json.RawMessage, bool, err
 	return nil, false, errBroken
 }
 func (brokenKV) Set(context.Context, string, string, json.RawMessage) error { return errBroken }
-func (brokenKV) Delete(context.Context, string, string) (bool, error)       { return false, errBroken }
-func (brokenKV) Keys(context.Context, string) ([]string, error)             { return nil, errBroken }
+func (brokenKV) Update(context.Context, string, string, func(json.RawMessage) (json.RawMessage, error)) error {
+	return errBroken
+}
+func (brokenKV) Delete(context.Context, string, string) (bool, error) { return false, errBroken }
+func (brokenKV) Keys(context.Context, string) ([]string, error)       { return nil, errBroken }
 
 func TestStoreFails(t *testing.T) {
 	w := plugin(t, "store")
@@ -128,5 +131,64 @@ func TestStoreFails(t *testing.T) {
 	}
 	if err := w.StoreSet(t.Context(), "k", nil); message(err) != "store.set: connection lost" {
 		t.Errorf("StoreSet: got %v", err)
+	}
+	if _, err := w.StoreAdd(t.Context(), "k", 1); message(err) != "store.add: connection lost" || code(err) != "E0518" {
+		t.Errorf("StoreAdd: got %v", err)
+	}
+	if ok, err := w.StoreSwap(t.Context(), "k", nil, nil); ok || message(err) != "store.swap: connection lost" {
+		t.Errorf("StoreSwap: got %v, %v", ok, err)
+	}
+}
+
+// Concurrent changes of one value lose no update.
+func TestStoreAddConcurrent(t *testing.T) {
+	w := plugin(t, "store")
+	w.Store = &effects.MemoryKV{}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 100 {
+				if _, err := w.StoreAdd(context.Background(), "n", 1); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got, _, err := w.StoreGet(t.Context(), "n"); string(got) != "800" || err != nil {
+		t.Errorf("got %s, %v, want 800", got, err)
+	}
+}
+
+func TestStoreAddBounds(t *testing.T) {
+	tests := []struct {
+		old  string
+		n    int64
+		want string
+	}{
+		{"9223372036854775806", 1, "9223372036854775807"},
+		{"9223372036854775807", 0, "9223372036854775807"},
+		{"9223372036854775807", 1, "store.add: key \"k\": got the sum of 9223372036854775807 and 1, want an int of 64 bits"},
+		{"-9223372036854775808", -1, "store.add: key \"k\": got the sum of -9223372036854775808 and -1, want an int of 64 bits"},
+		{"1.0", 1, "store.add: key \"k\": got the value 1.0, want an int of 64 bits"},
+		{"9223372036854775808", 1, "store.add: key \"k\": got the value 9223372036854775808, want an int of 64 bits"},
+	}
+	for _, tt := range tests {
+		w := plugin(t, "store")
+		w.Store = &effects.MemoryKV{}
+		if err := w.StoreSet(t.Context(), "k", json.RawMessage(tt.old)); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := w.StoreAdd(t.Context(), "k", tt.n)
+		got := fmt.Sprint(sum)
+		if err != nil {
+			got = message(err)
+		}
+		if got != tt.want {
+			t.Errorf("%s + %d: got %s, want %s", tt.old, tt.n, got, tt.want)
+		}
+		if value, _, _ := w.StoreGet(t.Context(), "k"); err != nil && string(value) != tt.old {
+			t.Errorf("%s + %d: the value became %s", tt.old, tt.n, value)
+		}
 	}
 }

@@ -1,8 +1,12 @@
 package effects
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"reflect"
+	"strconv"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
@@ -12,6 +16,19 @@ import (
 type keyRequest struct {
 	Key   string          `json:"key"`
 	Value json.RawMessage `json:"value,omitempty"` // only for a set
+}
+
+// An addRequest is the request of store.add.
+type addRequest struct {
+	Key string `json:"key"`
+	N   int64  `json:"n"`
+}
+
+// A swapRequest is the request of store.swap. An absent value is null.
+type swapRequest struct {
+	Key string          `json:"key"`
+	Old json.RawMessage `json:"old"`
+	New json.RawMessage `json:"new"`
 }
 
 // An optionalValue is a value that may be absent.
@@ -76,40 +93,57 @@ func (w *World) StateKeys(ctx context.Context, s *starhost.Session) ([]string, e
 	return keys.texts(), err
 }
 
-// storeCall returns the call of an effect on a key of the store. A write outlives the session.
-func (w *World) storeCall(kind string, r keyRequest, writes bool) (effectCall, error) {
-	if len(r.Key) > MaxKey {
-		return effectCall{}, errorf("E0506", "store: got a key of %d bytes, want at most %d", len(r.Key), MaxKey)
-	}
-	if len(r.Value) > MaxValue {
-		return effectCall{}, errorf("E0506", "store: key %s: got a value of %d bytes, want at most %d", errtext.Quote(r.Key), len(r.Value), MaxValue)
-	}
-	return effectCall{
-		kind: kind, request: r, subject: r.Key, refusal: w.mayName("store", ""), writes: writes, persistent: writes,
-	}, nil
+// A storeEffect is an effect on the store. It works on one key, or on all.
+type storeEffect[T any] struct {
+	kind    string
+	key     string
+	values  []json.RawMessage // in the request
+	request any
+	writes  bool                                        // it outlives the session
+	run     func(context.Context, KV) (T, error)        // does the effect
+	dry     func(ctx context.Context, kv KV) (T, error) // the reply of a dry run; nil means the zero reply
 }
 
-// doStore does an effect on the store.
-func doStore[T any](
-	ctx context.Context, w *World, kind string, r keyRequest, writes bool, run func(context.Context, KV) (T, error),
+// do does the effect, within the bounds of keys and values.
+func (e storeEffect[T]) do(ctx context.Context, w *World) (none T, err error) {
+	if len(e.key) > MaxKey {
+		return none, errorf("E0506", "store: got a key of %d bytes, want at most %d", len(e.key), MaxKey)
+	}
+	for _, v := range e.values {
+		if len(v) > MaxValue {
+			return none, errorf("E0506", "store: key %s: got a value of %d bytes, want at most %d", errtext.Quote(e.key), len(v), MaxValue)
+		}
+	}
+	if err := payForKey(ctx, e.key, nil); err != nil {
+		return none, err
+	}
+	for _, v := range e.values {
+		if err := payForKey(ctx, "", v); err != nil {
+			return none, err
+		}
+	}
+	c := effectCall{
+		kind: e.kind, request: e.request, subject: e.key, refusal: w.mayName("store", ""),
+		writes: e.writes, persistent: e.writes,
+	}
+	if e.dry != nil {
+		c.dryReply = func(ctx context.Context) (any, error) { return e.call(ctx, w, e.dry) }
+	}
+	return do(ctx, w, c, func(ctx context.Context) (T, error) { return e.call(ctx, w, e.run) })
+}
+
+// call calls a function with the world's store, and gives its error a code.
+func (e storeEffect[T]) call(
+	ctx context.Context, w *World, f func(context.Context, KV) (T, error),
 ) (none T, err error) {
-	c, err := w.storeCall(kind, r, writes)
-	if err != nil {
-		return none, err
+	if w.Store == nil {
+		return none, errorf("E0518", "there is no store here")
 	}
-	if err := payForKey(ctx, r.Key, r.Value); err != nil {
-		return none, err
+	reply, err := f(ctx, w.Store)
+	if coded, ok := err.(*Error); ok || err == nil {
+		return reply, errorOrNil(coded)
 	}
-	return do(ctx, w, c, func(ctx context.Context) (T, error) {
-		if w.Store == nil {
-			return none, errorf("E0518", "there is no store here")
-		}
-		reply, err := run(ctx, w.Store)
-		if coded, ok := err.(*Error); ok || err == nil {
-			return reply, errorOrNil(coded)
-		}
-		return none, errorf("E0518", "%s: %v", kind, err)
-	})
+	return none, errorf("E0518", "%s: %v", e.kind, err)
 }
 
 // errorOrNil turns a nil *Error into a nil error, which a nil *Error in an interface is not.
@@ -122,38 +156,130 @@ func errorOrNil(e *Error) error {
 
 // StoreGet returns the plugin's value of a key in the store; ok is false if there is none.
 func (w *World) StoreGet(ctx context.Context, key string) (value json.RawMessage, ok bool, err error) {
-	f, err := doStore(ctx, w, "store.get", keyRequest{Key: key}, false, func(
-		ctx context.Context, kv KV,
-	) (f optionalValue[json.RawMessage], err error) {
-		f.Value, f.OK, err = kv.Get(ctx, w.Plugin, key)
-		return f, err
-	})
+	f, err := storeEffect[optionalValue[json.RawMessage]]{
+		kind: "store.get", key: key, request: keyRequest{Key: key},
+		run: func(ctx context.Context, kv KV) (f optionalValue[json.RawMessage], err error) {
+			f.Value, f.OK, err = kv.Get(ctx, w.Plugin, key)
+			return f, err
+		},
+	}.do(ctx, w)
 	return f.Value, f.OK, err
 }
 
 // StoreSet stores a value, which must be valid JSON of at most [MaxValue] bytes, under a key of
 // at most [MaxKey] bytes.
 func (w *World) StoreSet(ctx context.Context, key string, value json.RawMessage) error {
-	_, err := doStore(ctx, w, "store.set", keyRequest{key, value}, true, func(
-		ctx context.Context, kv KV,
-	) (none struct{}, err error) {
-		return none, kv.Set(ctx, w.Plugin, key, value)
-	})
+	_, err := storeEffect[struct{}]{
+		kind: "store.set", key: key, values: []json.RawMessage{value}, request: keyRequest{key, value}, writes: true,
+		run: func(ctx context.Context, kv KV) (none struct{}, err error) {
+			return none, kv.Set(ctx, w.Plugin, key, value)
+		},
+	}.do(ctx, w)
 	return err
 }
 
+// StoreAdd adds n to the integer of a key, 0 if there is none, and returns the sum. Sums have 64
+// bits.
+func (w *World) StoreAdd(ctx context.Context, key string, n int64) (sum int64, err error) {
+	return storeEffect[int64]{
+		kind: "store.add", key: key, request: addRequest{key, n}, writes: true,
+		run: func(ctx context.Context, kv KV) (sum int64, err error) {
+			err = kv.Update(ctx, w.Plugin, key, func(old json.RawMessage) (json.RawMessage, error) {
+				sum, err = addTo(key, old, n)
+				return strconv.AppendInt(nil, sum, 10), err
+			})
+			return sum, err
+		},
+		dry: func(ctx context.Context, kv KV) (int64, error) {
+			old, _, err := kv.Get(ctx, w.Plugin, key)
+			if err != nil {
+				return 0, err
+			}
+			return addTo(key, old, n)
+		},
+	}.do(ctx, w)
+}
+
+// addTo returns the sum of a stored value, nil if there is none, and n.
+func addTo(key string, old json.RawMessage, n int64) (int64, error) {
+	if old == nil {
+		return n, nil
+	}
+	was, err := strconv.ParseInt(string(old), 10, 64)
+	if err != nil {
+		return 0, errorf("E0521", "store.add: key %s: got the value %s, want an int of 64 bits", errtext.Quote(key), old)
+	}
+	sum := was + n
+	if (sum > was) != (n > 0) && n != 0 {
+		return 0, errorf("E0521", "store.add: key %s: got the sum of %d and %d, want an int of 64 bits", errtext.Quote(key), was, n)
+	}
+	return sum, nil
+}
+
+// errNotOld says that a value is not the one that a swap replaces.
+var errNotOld = errors.New("the value is another one")
+
+// StoreSwap stores next if the value of a key is old, and reports whether it did. Nil and null
+// both stand for no value. The order of members does not matter, but 1 does not equal 1.0.
+func (w *World) StoreSwap(ctx context.Context, key string, old, next json.RawMessage) (bool, error) {
+	old, next = orNull(old), orNull(next)
+	return storeEffect[bool]{
+		kind: "store.swap", key: key, values: []json.RawMessage{old, next}, request: swapRequest{key, old, next}, writes: true,
+		run: func(ctx context.Context, kv KV) (bool, error) {
+			err := kv.Update(ctx, w.Plugin, key, func(value json.RawMessage) (json.RawMessage, error) {
+				switch {
+				case !equalJSON(orNull(value), old):
+					return nil, errNotOld
+				case isNull(next):
+					return nil, nil
+				}
+				return next, nil
+			})
+			if err == errNotOld {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		dry: func(ctx context.Context, kv KV) (bool, error) {
+			value, _, err := kv.Get(ctx, w.Plugin, key)
+			return err == nil && equalJSON(orNull(value), old), err
+		},
+	}.do(ctx, w)
+}
+
+// orNull returns a value, or null for nil.
+func orNull(value json.RawMessage) json.RawMessage {
+	if value == nil {
+		return json.RawMessage("null")
+	}
+	return value
+}
+
+// equalJSON reports whether two values without spaces are equal. Another order of the members
+// changes no length.
+func equalJSON(a, b json.RawMessage) bool {
+	return bytes.Equal(a, b) || len(a) == len(b) && reflect.DeepEqual(decodeJSON(a), decodeJSON(b))
+}
+
+// isNull reports whether a value is null.
+func isNull(value json.RawMessage) bool { return string(value) == "null" }
+
 // StoreDelete deletes a key and reports whether it was there.
 func (w *World) StoreDelete(ctx context.Context, key string) (bool, error) {
-	return doStore(ctx, w, "store.delete", keyRequest{Key: key}, true, func(ctx context.Context, kv KV) (bool, error) {
-		return kv.Delete(ctx, w.Plugin, key)
-	})
+	return storeEffect[bool]{
+		kind: "store.delete", key: key, request: keyRequest{Key: key}, writes: true,
+		run: func(ctx context.Context, kv KV) (bool, error) { return kv.Delete(ctx, w.Plugin, key) },
+	}.do(ctx, w)
 }
 
 // StoreKeys returns the keys of the plugin's values in the store, sorted.
 func (w *World) StoreKeys(ctx context.Context) ([]string, error) {
-	keys, err := doStore(ctx, w, "store.keys", keyRequest{}, false, func(ctx context.Context, kv KV) (blobs, error) {
-		keys, err := kv.Keys(ctx, w.Plugin)
-		return blobsOf(keys), err
-	})
+	keys, err := storeEffect[blobs]{
+		kind: "store.keys", request: keyRequest{},
+		run: func(ctx context.Context, kv KV) (blobs, error) {
+			keys, err := kv.Keys(ctx, w.Plugin)
+			return blobsOf(keys), err
+		},
+	}.do(ctx, w)
 	return keys.texts(), err
 }

@@ -120,6 +120,7 @@ var notHere = map[string]string{
 	"E0511": "needs a network",
 	"E0515": "needs a case with effects.jsonl",
 	"E0517": "needs a case with effects.jsonl",
+	"E0521": "needs a store",
 }
 
 // TestEffectsExamples checks that the bad example of each code of effects fails with the code,
