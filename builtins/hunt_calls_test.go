@@ -179,6 +179,8 @@ func huntNamed() []huntCall {
 		"shell.flag(shell.parse(%[1]s).commands[0], %[2]s)", "shell.quote(%[1]s)", "list(%[1]s).remove(list(%[1]s)[-1])",
 		"set(%[1]s).remove(list(%[1]s)[-1])", "list(%[1]s).index(list(%[1]s)[-1])", "%[1]s.index(%[1]s[1:])", "%[1]s.count(%[2]s[0:1])",
 		"%[1]s.replace(%[2]s[0:1], %[1]s)", "'xx'.join([%[1]s] * 20)", "[%[1]s] * 20", "(%[1]s, 1) == (%[1]s, 1)", "[[%[1]s]] == [[%[2]s]]",
+		"(%[1]s in c_range)", "(%[1]s in range_)",
+		"[re.match('%%d\\\\pL{900}' %% k, '') for k in range(12)]", "[re.search('^%%d\\\\pL{900}' %% k, '') for k in range(12)]",
 		"{(%[1]s, 1): 1}", "set([(%[1]s, %[2]s)])", "[ctx.fs.write('out/b', %[1]s), ctx.fs.read_bytes('out/b')]",
 	} {
 		name, _, _ := strings.Cut(strings.TrimLeft(expr, "["), "(")
@@ -187,12 +189,15 @@ func huntNamed() []huntCall {
 			name = "string.format"
 		case strings.HasPrefix(expr, "'"):
 			name = "x % y"
+		case strings.Contains(expr, " in c_range") || strings.Contains(expr, " in range_"):
+			name = "x in y"
 		case strings.HasPrefix(expr, "list(") || strings.HasPrefix(expr, "set(%"):
 			_, method, _ := strings.Cut(expr, ").")
 			method, _, _ = strings.Cut(method, "(")
 			name += "." + method
 		}
-		calls = append(calls, huntCall{name, expr, min(2, 1+strings.Count(expr, "%[2]s"))})
+		arity := min(1, strings.Count(expr, "%[1]s")) + min(1, strings.Count(expr, "%[2]s"))
+		calls = append(calls, huntCall{name, expr, arity})
 	}
 	return calls
 }
