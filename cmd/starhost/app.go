@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os/signal"
@@ -75,9 +74,7 @@ func (a *app) addError(err error) {
 		}
 	} else if err != nil {
 		p := describe(err)
-		if _, aborted := errors.AsType[*starhost.AbortError](err); aborted {
-			p.pos = a.fromHere(p.pos)
-		}
+		a.moveHere(&p, err)
 		if !slices.ContainsFunc(a.problems, p.isSame) {
 			a.problems = append(a.problems, p)
 		}

@@ -26,7 +26,7 @@ func (a *app) printSteps(e *evaluation) {
 		if t.Event == "post_tool_call" {
 			a.printCallStep(e)
 		}
-		a.printStep(t.Event+" "+t.Plugin+": "+outcome(&t), t.Pos.String(), t.Steps, t.Bytes)
+		a.printStep(t.Event+" "+t.Plugin+": "+outcome(&t), a.fromHere(t.Pos).String(), t.Steps, t.Bytes)
 		maker := t.Plugin + " " + t.Pos.String()
 		if e.prompt != nil && t.Action == starhost.ActionContext && !explained[maker] {
 			explained[maker] = true

@@ -218,14 +218,14 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 	if e.set == nil {
 		return out
 	}
-	out.Plugins = list(e.set.Plugins, newPluginJSON)
+	out.Plugins = list(e.set.Plugins, a.newPluginJSON)
 	tools := e.set.Host.Tools()
 	for _, p := range e.set.Plugins {
 		out.Stats.Steps += p.Steps
 		out.Stats.AllocBytes += p.Bytes
 	}
 	if e.turn != nil {
-		out.Hooks, out.Loads = tracesJSON(e.turn.Hooks())
+		out.Hooks, out.Loads = a.tracesJSON(e.turn.Hooks())
 		out.Stats.addTurn(e)
 	}
 	if p := e.prompt; p != nil {
@@ -239,7 +239,7 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 			out.Prompt.CacheBreak = e.against.cacheBreak
 		}
 	}
-	out.Tools = list(tools, newToolJSON)
+	out.Tools = list(tools, a.newToolJSON)
 	return out
 }
 
@@ -269,10 +269,10 @@ func (s *statsJSON) addTurn(e *evaluation) {
 }
 
 // tracesJSON splits traces into those of hooks and those of loaders.
-func tracesJSON(traces []starhost.HookTrace) (hooks, loads []traceJSON) {
+func (a *app) tracesJSON(traces []starhost.HookTrace) (hooks, loads []traceJSON) {
 	hooks, loads = []traceJSON{}, []traceJSON{}
 	for i := range traces {
-		trace := newTraceJSON(&traces[i])
+		trace := a.newTraceJSON(&traces[i])
 		if event := traces[i].Event; event == starhost.EventLoad || event == starhost.EventTemplate {
 			loads = append(loads, trace)
 		} else {
@@ -284,7 +284,7 @@ func tracesJSON(traces []starhost.HookTrace) (hooks, loads []traceJSON) {
 
 func newEffectJSON(e *effects.Effect) effectJSON { return effectJSON{e.Plugin, e.Kind, e.What} }
 
-func newPluginJSON(p *loader.Plugin) pluginJSON {
+func (a *app) newPluginJSON(p *loader.Plugin) pluginJSON {
 	out := pluginJSON{
 		Name: p.Name, Version: p.Version, Path: p.Path, Mode: p.Mode, SHA256: p.Digest.String(), Status: p.Status,
 		Tools: []string{}, Hooks: []hookJSON{}, Loaders: []string{}, Templates: []string{}, Commands: []string{}, Skills: []string{}, Models: []string{},
@@ -300,7 +300,7 @@ func newPluginJSON(p *loader.Plugin) pluginJSON {
 	if r := p.Registered; r != nil {
 		out.Tools = list(r.Tools, func(t *starhost.Tool) string { return t.Name })
 		out.Hooks = list(r.Hooks, func(h *starhost.Hook) hookJSON {
-			return hookJSON{h.Event, h.Priority, h.Pos.String()}
+			return hookJSON{h.Event, h.Priority, a.fromHere(h.Pos).String()}
 		})
 		out.Loaders = list(r.FragmentLoaders, func(l *starhost.FragmentLoader) string { return l.Prefix })
 		out.Templates = list(r.TemplateLoaders, func(l *starhost.TemplateLoader) string { return l.Prefix })
@@ -347,16 +347,17 @@ func newAttachmentJSON(a *fragments.Attachment) attachmentJSON {
 	}
 }
 
-func newToolJSON(t *starhost.Tool) toolJSON {
+func (a *app) newToolJSON(t *starhost.Tool) toolJSON {
 	parameters := t.Parameters
 	if len(parameters) == 0 {
 		parameters = json.RawMessage("{}")
 	}
-	return toolJSON{t.Name, t.Plugin(), t.Description, parameters, t.Pos.String()}
+	return toolJSON{t.Name, t.Plugin(), t.Description, parameters, a.fromHere(t.Pos).String()}
 }
 
-func newTraceJSON(t *starhost.HookTrace) traceJSON {
-	return traceJSON{t.Event, t.Plugin, t.Pos.String(), t.Priority, actionName(t.Action), t.Detail, t.Steps, t.Bytes}
+func (a *app) newTraceJSON(t *starhost.HookTrace) traceJSON {
+	pos := a.fromHere(t.Pos).String()
+	return traceJSON{t.Event, t.Plugin, pos, t.Priority, actionName(t.Action), t.Detail, t.Steps, t.Bytes}
 }
 
 func (c *callResult) json() *callJSON {

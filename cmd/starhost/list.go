@@ -143,7 +143,7 @@ func (a *app) printListPretty(l listing) error {
 	var rows [][]string
 	for _, kind := range listKinds {
 		if l.lists(kind) {
-			rows = append(rows, kindRows[kind](l.set)...)
+			rows = append(rows, kindRows[kind](a, l.set)...)
 		}
 	}
 	a.printTable(rows)
@@ -167,12 +167,12 @@ func (a *app) printTable(rows [][]string) {
 }
 
 // kindRows returns the rows of each kind: kind, name, place and description.
-var kindRows = map[string]func(*loader.Set) [][]string{
+var kindRows = map[string]func(*app, *loader.Set) [][]string{
 	"plugins": pluginRows, "tools": toolRows, "hooks": hookRows, "loaders": loaderRows,
 	"templates": templateRows, "commands": commandRows, "skills": skillRows, "models": modelRows,
 }
 
-func pluginRows(set *loader.Set) [][]string {
+func pluginRows(_ *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, p := range set.Plugins {
 		name := strings.TrimSpace(p.Name + " " + p.Version)
@@ -188,15 +188,15 @@ func pluginRows(set *loader.Set) [][]string {
 	return rows
 }
 
-func toolRows(set *loader.Set) [][]string {
+func toolRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, t := range set.Host.Tools() {
-		rows = append(rows, []string{"tool", t.Name, t.Pos.String(), firstLine(t.Description)})
+		rows = append(rows, []string{"tool", t.Name, a.fromHere(t.Pos).String(), firstLine(t.Description)})
 	}
 	return rows
 }
 
-func hookRows(set *loader.Set) [][]string {
+func hookRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, h := range set.Host.Hooks() {
 		about := fmt.Sprintf("%s, priority %d", h.Plugin, h.Priority)
@@ -206,55 +206,56 @@ func hookRows(set *loader.Set) [][]string {
 		if len(h.Kind) > 0 {
 			about += ", kind " + strings.Join(h.Kind, ", ")
 		}
-		rows = append(rows, []string{"hook", h.Event, h.Pos.String(), about})
+		rows = append(rows, []string{"hook", h.Event, a.fromHere(h.Pos).String(), about})
 	}
 	return rows
 }
 
-func loaderRows(set *loader.Set) [][]string {
+func loaderRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, l := range ownLoaders(set) {
-		rows = append(rows, []string{"loader", l.Prefix + ":", l.Pos.String(), firstLine(l.Description)})
+		rows = append(rows, []string{"loader", l.Prefix + ":", a.fromHere(l.Pos).String(), firstLine(l.Description)})
 	}
 	return rows
 }
 
-func templateRows(set *loader.Set) [][]string {
+func templateRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, l := range set.Host.TemplateLoaders() {
-		rows = append(rows, []string{"template", l.Prefix + ":", l.Pos.String(), firstLine(l.Description)})
+		rows = append(rows, []string{"template", l.Prefix + ":", a.fromHere(l.Pos).String(), firstLine(l.Description)})
 	}
 	return rows
 }
 
-func commandRows(set *loader.Set) [][]string {
+func commandRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, c := range set.Host.Commands() {
 		names := []string{"/" + c.Name}
 		for _, alias := range c.Aliases {
 			names = append(names, "/"+alias)
 		}
-		rows = append(rows, []string{"command", strings.Join(names, ", "), c.Pos.String(), firstLine(c.Description)})
+		rows = append(rows, []string{"command", strings.Join(names, ", "), a.fromHere(c.Pos).String(), firstLine(c.Description)})
 	}
 	return rows
 }
 
-func skillRows(set *loader.Set) [][]string {
+func skillRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, s := range set.Host.Skills() {
-		rows = append(rows, []string{"skill", s.Reference(), s.Pos.String(), firstLine(s.Description)})
+		rows = append(rows, []string{"skill", s.Reference(), a.fromHere(s.Pos).String(), firstLine(s.Description)})
 	}
 	return rows
 }
 
-func modelRows(set *loader.Set) [][]string {
+func modelRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, m := range set.Host.Endpoints() {
 		about := m.Plugin() + ": " + strings.Join(m.Models, ", ")
 		if m.Unavailable != "" {
 			about += " (unavailable: " + m.Unavailable + ")"
 		}
-		rows = append(rows, []string{"model", strings.Join(append([]string{m.Name}, m.Aliases...), ", "), m.Pos.String(), about})
+		names := strings.Join(append([]string{m.Name}, m.Aliases...), ", ")
+		rows = append(rows, []string{"model", names, a.fromHere(m.Pos).String(), about})
 	}
 	return rows
 }
@@ -282,45 +283,47 @@ func (a *app) printListJSON(l listing) error {
 		return a.printJSON(out)
 	}
 	if l.lists("plugins") {
-		out.Plugins = list(set.Plugins, newPluginJSON)
+		out.Plugins = list(set.Plugins, a.newPluginJSON)
 	}
 	if l.lists("tools") {
-		out.Tools = list(set.Host.Tools(), newToolJSON)
+		out.Tools = list(set.Host.Tools(), a.newToolJSON)
 	}
 	if l.lists("hooks") {
 		out.Hooks = list(set.Host.Hooks(), func(h *starhost.HookInfo) hookInfoJSON {
-			return hookInfoJSON{h.Event, h.Plugin, h.Priority, append([]string{}, h.Match...), h.Kind, h.Pos.String()}
+			pos := a.fromHere(h.Pos).String()
+			return hookInfoJSON{h.Event, h.Plugin, h.Priority, append([]string{}, h.Match...), h.Kind, pos}
 		})
 	}
 	if l.lists("loaders") {
-		out.Loaders = list(ownLoaders(set), newLoaderJSON)
+		out.Loaders = list(ownLoaders(set), a.newLoaderJSON)
 	}
 	if l.lists("templates") {
-		out.Templates = list(set.Host.TemplateLoaders(), newLoaderJSON)
+		out.Templates = list(set.Host.TemplateLoaders(), a.newLoaderJSON)
 	}
 	if l.lists("commands") {
 		out.Commands = list(set.Host.Commands(), func(c *starhost.Command) commandJSON {
-			return commandJSON{c.Name, append([]string{}, c.Aliases...), c.Plugin(), c.Description, c.Pos.String()}
+			pos := a.fromHere(c.Pos).String()
+			return commandJSON{c.Name, append([]string{}, c.Aliases...), c.Plugin(), c.Description, pos}
 		})
 	}
 	if l.lists("skills") {
 		out.Skills = list(set.Host.Skills(), func(s *starhost.SkillInfo) skillJSON {
-			return skillJSON{s.Name, s.Reference(), s.Plugin, s.Description, s.Pos.String()}
+			return skillJSON{s.Name, s.Reference(), s.Plugin, s.Description, a.fromHere(s.Pos).String()}
 		})
 	}
 	if l.lists("models") {
-		out.Models = list(set.Host.Endpoints(), newModelJSON)
+		out.Models = list(set.Host.Endpoints(), a.newModelJSON)
 	}
 	return a.printJSON(out)
 }
 
-func newLoaderJSON(l *starhost.LoaderInfo) loaderJSON {
-	return loaderJSON{l.Prefix, l.Plugin, l.Description, l.Pos.String()}
+func (a *app) newLoaderJSON(l *starhost.LoaderInfo) loaderJSON {
+	return loaderJSON{l.Prefix, l.Plugin, l.Description, a.fromHere(l.Pos).String()}
 }
 
-func newModelJSON(m *starhost.Endpoint) modelJSON {
+func (a *app) newModelJSON(m *starhost.Endpoint) modelJSON {
 	return modelJSON{
 		m.Name, append([]string{}, m.Aliases...), m.Plugin(), m.API, m.BaseURL,
-		append([]string{}, m.Models...), m.DefaultModel, m.Unavailable, m.Pos.String(),
+		append([]string{}, m.Models...), m.DefaultModel, m.Unavailable, a.fromHere(m.Pos).String(),
 	}
 }

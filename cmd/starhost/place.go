@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
 )
 
 // fromHere returns a place with the path of its file from the current folder. Plugins show their
@@ -16,6 +19,26 @@ func (a *app) fromHere(p starhost.Pos) starhost.Pos {
 		p.File = pathFromHere(a.loaded, p.File)
 	}
 	return p
+}
+
+// moveHere changes the places of a handler's error to paths from the current folder. Errors of
+// files that do not load have such paths already.
+func (a *app) moveHere(p *problem, err error) {
+	_, failed := errors.AsType[*starhost.HandlerError](err)
+	_, aborted := errors.AsType[*starhost.AbortError](err)
+	if a.loaded == nil || !failed && !aborted {
+		return
+	}
+	p.pos = a.fromHere(p.pos)
+	if e, ok := errors.AsType[*starlark.Error](err); ok {
+		moved := *e
+		moved.Pos.File = pathFromHere(a.loaded, e.Pos.File)
+		moved.Trace = slices.Clone(e.Trace)
+		for i := range moved.Trace {
+			moved.Trace[i].Pos.File = pathFromHere(a.loaded, e.Trace[i].Pos.File)
+		}
+		p.trace, p.detail = moved.Trace, moved.Detail()
+	}
 }
 
 // pathFromHere returns the path from the current folder of a plugin's or library's file. It returns
