@@ -1,0 +1,172 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// Bounds of contents and aliases.
+const (
+	maxContent = 64 << 20 // bytes of a content
+	maxAliases = 10_000
+)
+
+// Put implements fragments.Store.
+func (d *DB) Put(ctx context.Context, contents ...fragments.Content) error {
+	missing, err := d.missing(ctx, contents)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	for _, c := range missing {
+		if len(c.Text) > maxContent {
+			return fmt.Errorf("store: got a content of %d bytes, want at most %d", len(c.Text), maxContent)
+		}
+	}
+	now := time.Now().Unix()
+	return d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		for _, c := range missing {
+			_, err := tx.ExecContext(ctx, `INSERT INTO starhost_content (id, text, stored) VALUES ($1, $2, $3)
+ON CONFLICT (id) DO NOTHING`, c.ID[:], []byte(c.Text), now)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// missing returns the contents that are not stored. Most prompts repeat contents, and a read
+// waits for no writer.
+func (d *DB) missing(ctx context.Context, contents []fragments.Content) (list []fragments.Content, err error) {
+	stored := map[fragments.Hash]bool{}
+	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
+		for _, c := range contents {
+			var n int
+			if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM starhost_content WHERE id = $1`, c.ID[:]).Scan(&n); err != nil {
+				return err
+			}
+			stored[c.ID] = n > 0
+		}
+		return nil
+	})
+	for _, c := range contents {
+		if !stored[c.ID] {
+			list = append(list, c)
+		}
+	}
+	return list, err
+}
+
+// content returns a content. [DB.Fragments] has it as Get, which in effects.KV returns a value.
+func (d *DB) content(ctx context.Context, id fragments.Hash) (text string, ok bool, err error) {
+	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
+		var data []byte
+		err := db.QueryRowContext(ctx, `SELECT text FROM starhost_content WHERE id = $1`, id[:]).Scan(&data)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		text, ok = string(data), err == nil
+		return err
+	})
+	return text, ok, err
+}
+
+// Find implements fragments.Store.
+func (d *DB) Find(ctx context.Context, digits string, limit int) (ids []fragments.Hash, err error) {
+	first, err := padHash(digits, "0")
+	if err != nil {
+		return nil, err
+	}
+	last, _ := padHash(digits, "f") // as valid as the first
+	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
+		found, err := texts(ctx, db, `SELECT id FROM starhost_content WHERE id >= $1 AND id <= $2 ORDER BY id LIMIT $3`,
+			first[:], last[:], int64(limit))
+		ids = make([]fragments.Hash, len(found))
+		for i, id := range found {
+			copy(ids[i][:], id)
+		}
+		return err
+	})
+	return ids, err
+}
+
+// padHash returns the id that begins with some digits and continues with repetitions of one
+// digit.
+func padHash(digits, digit string) (fragments.Hash, error) {
+	return fragments.ParseHash(digits + strings.Repeat(digit, max(0, 2*len(fragments.Hash{})-len(digits))))
+}
+
+// SetAlias implements fragments.Store.
+func (d *DB) SetAlias(ctx context.Context, name string, id fragments.Hash) error {
+	if err := fragments.CheckAlias(name); err != nil {
+		return err
+	}
+	var refused error
+	err := d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		refused = nil
+		if id.IsZero() {
+			_, err := tx.ExecContext(ctx, `DELETE FROM starhost_alias WHERE name = $1`, []byte(name))
+			return err
+		}
+		var stored, others int
+		err := tx.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM starhost_content WHERE id = $1), (SELECT COUNT(*) FROM starhost_alias WHERE name <> $2)`,
+			id[:], []byte(name)).Scan(&stored, &others)
+		switch {
+		case err != nil:
+			return err
+		case stored == 0:
+			refused = fmt.Errorf("alias %s: got %s, want a content of the store", name, id)
+			return nil
+		case others >= maxAliases:
+			refused = fmt.Errorf("fragment store: got %d aliases, want at most %d", others+1, maxAliases)
+			return nil
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO starhost_alias (name, id) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE SET id = excluded.id`, []byte(name), id[:])
+		return err
+	})
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
+// Alias implements fragments.Store.
+func (d *DB) Alias(ctx context.Context, name string) (id fragments.Hash, ok bool, err error) {
+	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
+		var data []byte
+		err := db.QueryRowContext(ctx, `SELECT id FROM starhost_alias WHERE name = $1`, []byte(name)).Scan(&data)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		ok = err == nil && copy(id[:], data) == len(id)
+		return err
+	})
+	return id, ok, err
+}
+
+// Aliases implements fragments.Store.
+func (d *DB) Aliases(ctx context.Context) (names []string, err error) {
+	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
+		names, err = texts(ctx, db, `SELECT name FROM starhost_alias ORDER BY name`)
+		return err
+	})
+	return names, err
+}
+
+// Fragments returns the database as a fragments.Store.
+func (d *DB) Fragments() fragments.Store { return contentStore{d} }
+
+// A contentStore is a DB whose Get returns contents.
+type contentStore struct{ *DB }
+
+// Get implements fragments.Store.
+func (c contentStore) Get(ctx context.Context, id fragments.Hash) (text string, ok bool, err error) {
+	return c.content(ctx, id)
+}

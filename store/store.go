@@ -1,0 +1,263 @@
+// Package store keeps what outlives the process in a database: the values of ctx.store, the
+// contents and aliases of fragments. One set of statements serves SQLite and PostgreSQL. A DB opens
+// its database when something first uses it, so a command that needs no database opens none. The
+// package knows no plugin, no command and no config.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"github.com/ncruces/go-sqlite3"
+	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
+
+	"github.com/starhost/starhost/effects"
+)
+
+// patience is the longest time that a use of the database takes, with all repetitions.
+const patience = 5 * time.Second
+
+// MaxPlugin is the most bytes of a plugin's keys and values if [Options] say nothing else.
+const MaxPlugin = 64 << 20
+
+// Options say which database a [DB] is.
+type Options struct {
+	// URL is sqlite:, sqlite:PATH or postgres://...; a relative PATH starts at Dir.
+	URL string
+	// Default is the file of the URL sqlite: without a path.
+	Default string
+	Dir     string
+	// MaxPlugin is the most bytes of a plugin's keys and values; 0 means [MaxPlugin].
+	MaxPlugin int64
+}
+
+// A DB is a database. It implements effects.KV, and Fragments returns it as a fragments.Store. Its
+// methods are safe for concurrent use, also by several processes. They return an error after at
+// most 5 seconds if the database is locked or away.
+type DB struct {
+	label     string // for messages: the file, or the URL without its password
+	file      string // the file for SQLite
+	server    string // the URL of PostgreSQL
+	maxPlugin int64
+
+	mu     sync.Mutex
+	opened *handles // nil before the first use
+}
+
+// handles are the connections of an opened database. PostgreSQL has one pool for both.
+type handles struct{ read, write *sql.DB }
+
+// Open returns the database that options name, and does not open it yet.
+func Open(o Options) (*DB, error) {
+	d := &DB{maxPlugin: o.MaxPlugin}
+	if d.maxPlugin <= 0 {
+		d.maxPlugin = MaxPlugin
+	}
+	file, isFile := strings.CutPrefix(o.URL, "sqlite:")
+	switch {
+	case strings.HasPrefix(o.URL, "postgres://"):
+		u, err := url.Parse(o.URL)
+		if err != nil {
+			return nil, errors.New("store: got a URL that cannot be parsed, want postgres://USER@HOST/DATABASE")
+		}
+		d.server, d.label = o.URL, "store "+u.Redacted()
+		return d, nil
+	case !isFile:
+		return nil, errors.New("store: want sqlite:, sqlite:PATH or postgres://...")
+	case file == "":
+		file = o.Default
+	case !filepath.IsAbs(file):
+		file = filepath.Join(o.Dir, file)
+	}
+	if file == "" {
+		return nil, errors.New("store: there is no folder for the database: want HOME or XDG_DATA_HOME")
+	}
+	d.file, d.label = file, "store "+file
+	return d, nil
+}
+
+// Close closes the connections. A later use opens them again.
+func (d *DB) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := d.opened
+	d.opened = nil
+	if h == nil {
+		return nil
+	}
+	return errors.Join(h.read.Close(), h.write.Close())
+}
+
+// open opens the database if it is not open yet, and brings its schema up to date. A reader gets
+// nil if there is no file, because a read makes none.
+func (d *DB) open(ctx context.Context, write bool) (*handles, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.opened != nil {
+		return d.opened, nil
+	}
+	var h handles
+	var err error
+	if d.server != "" {
+		h.write, err = sql.Open("pgx", withConnectTimeout(d.server))
+		if err != nil {
+			return nil, errors.New("the URL is not valid")
+		}
+		h.write.SetMaxOpenConns(8)
+		h.read = h.write
+	} else {
+		if _, err := os.Stat(d.file); err != nil && !write && errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		if err := makeFile(d.file, write); err != nil {
+			return nil, err
+		}
+		h, err = openFile(d.file)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := d.migrate(ctx, &h); err != nil {
+		return nil, errors.Join(err, h.read.Close(), h.write.Close())
+	}
+	d.opened = &h
+	return d.opened, nil
+}
+
+// makeFile makes the file, which only its owner may read, and its folder.
+func makeFile(file string, write bool) error {
+	if !write {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// openFile returns the handles of a SQLite file. A wait for another process comes first, because
+// the other settings can meet a lock, too.
+func openFile(file string) (h handles, err error) {
+	path := (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()
+	dsn := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)", path, patience.Milliseconds())
+	h.read, err = sql.Open("sqlite3", dsn+"&mode=ro&_pragma=foreign_keys(on)")
+	if err != nil {
+		return h, err
+	}
+	h.write, err = sql.Open("sqlite3", dsn+"&mode=rw&_txlock=immediate&modeof="+url.PathEscape(file)+
+		"&_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_pragma=foreign_keys(on)")
+	if err != nil {
+		return h, errors.Join(err, h.read.Close())
+	}
+	h.read.SetMaxOpenConns(4)
+	h.write.SetMaxOpenConns(1)
+	return h, nil
+}
+
+// withConnectTimeout adds a limit to a URL of PostgreSQL that has none.
+func withConnectTimeout(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Query().Has("connect_timeout") {
+		return server
+	}
+	q := u.Query()
+	q.Set("connect_timeout", "4")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// read runs a query function on the reading handle. Without a database file, it does not call it.
+func (d *DB) read(ctx context.Context, f func(ctx context.Context, db *sql.DB) error) error {
+	return d.repeat(ctx, func(ctx context.Context) error {
+		h, err := d.open(ctx, false)
+		if err != nil || h == nil {
+			return err
+		}
+		return f(ctx, h.read)
+	})
+}
+
+// write runs a function in a transaction, which it commits. It repeats both if another process
+// has a lock, or if the connection was lost before the commit.
+func (d *DB) write(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
+	return d.repeat(ctx, func(ctx context.Context) error {
+		h, err := d.open(ctx, true)
+		if err != nil {
+			return err
+		}
+		tx, err := h.write.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := f(ctx, tx); err != nil {
+			_ = tx.Rollback() // the error of f says more
+			return err
+		}
+		if err := tx.Commit(); err != nil {
+			return &commitError{err}
+		}
+		return nil
+	})
+}
+
+// A commitError says that a commit failed. The database may have done it, so it is not repeated.
+type commitError struct{ error }
+
+func (e *commitError) Unwrap() error { return e.error }
+
+// repeat calls f until it succeeds or patience ends. It repeats failures that pass, and names the
+// database in others.
+func (d *DB) repeat(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for wait := 10 * time.Millisecond; ; wait *= 2 {
+		err := f(ctx)
+		if err == nil {
+			return nil
+		}
+		var coded *effects.Error
+		if errors.As(err, &coded) {
+			return coded
+		}
+		if !d.passes(err) {
+			return fmt.Errorf("%s: %w", d.label, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: every try failed, the last with: %w", d.label, err)
+		case <-time.After(min(wait, 500*time.Millisecond)):
+		}
+	}
+}
+
+// passes reports whether a failure can pass: a lock, or a server that starts again.
+func (d *DB) passes(err error) bool {
+	var committing *commitError
+	if d.server == "" {
+		var failure *sqlite3.Error
+		return errors.As(err, &failure) && failure.Code() == sqlite3.BUSY || errors.Is(err, sqlite3.BUSY)
+	}
+	if errors.As(err, &committing) || errors.Is(err, context.Canceled) {
+		return false
+	}
+	var answer interface{ SQLState() string }
+	if !errors.As(err, &answer) {
+		var mine *schemaError
+		return !errors.As(err, &mine) // the network
+	}
+	state := answer.SQLState()
+	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || state == "40001" || state == "40P01" || state == "53300"
+}
