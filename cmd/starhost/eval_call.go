@@ -33,7 +33,7 @@ func (a *app) readArguments(f *evalFlags, e *evaluation) (err error) {
 	case f.callGiven:
 		types, err = toolTypes(e.set.Host, f.call)
 	case f.fireGiven:
-		types, err = eventTypes(f.fire)
+		types, err = eventTypes(e.set.Host, f.fire)
 	default:
 		return nil
 	}
@@ -103,7 +103,7 @@ type fireResult struct {
 
 // fireEvent fires the event that the flags name.
 func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fireResult, error) {
-	event, err := starhost.NewEvent(f.fire, e.arguments)
+	event, err := starhost.NewEvent(f.fire, e.arguments, e.set.Host.Events()...)
 	if err != nil {
 		return nil, usagef("--fire: %v", err) // an argument: readArguments has found the event
 	}
@@ -113,15 +113,17 @@ func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fire
 }
 
 // eventTypes returns the JSON Schema types of an event's arguments.
-func eventTypes(name string) (map[string]string, error) {
-	spec, err := starhost.LookupEvent(name)
+func eventTypes(h *starhost.Host, name string) (map[string]string, error) {
+	spec, err := starhost.LookupEvent(name, h.Events()...)
 	if err != nil {
 		return nil, usagef("--fire: %v", agents.UnknownEvent(name, err))
 	}
 	types := map[string]string{}
 	for _, arg := range spec.Args {
-		switch new(starhost.Event).Arg(arg).(type) {
+		switch spec.New().Arg(arg).(type) {
 		case **starhost.CallInfo: // starhost makes it from the other arguments
+		case *starhost.AppArg: // any JSON value
+			types[arg] = ""
 		case *string, *starhost.Result:
 			types[arg] = "string"
 		case *bool:
