@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -61,6 +62,7 @@ func (t *Turn) startTurn(ctx context.Context) error {
 		return err
 	}
 	t.begun = true
+	defer func() { t.session.words = cutWords(t.words) }()
 	if !t.hasHooks("turn_start") {
 		return nil
 	}
@@ -174,8 +176,20 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 	return t.Prompt(ctx)
 }
 
-// Aside calls use with a turn between two turns, which has no message and no events. It is for
-// programs whose agent calls tools and loads references without reporting its turns.
+// maxWords is the most bytes of the user's words that a session stores for events between turns.
+const maxWords = 16 << 10
+
+// cutWords returns the first maxWords bytes of a text, with a mark if it is longer.
+func cutWords(text string) string {
+	if len(text) <= maxWords {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxWords], "") + "…"
+}
+
+// Aside calls use with a turn between two turns, which has no message and no events. Its
+// handlers see the user's words of the turn before, up to 16 KiB. It is for programs whose agent
+// calls tools and loads references without reporting its turns.
 func (s *Session) Aside(ctx context.Context, use func(*Turn) error) error {
 	t, err := s.newTurn(ctx)
 	if err != nil {

@@ -43,7 +43,7 @@ func (t *Turn) fillEvent(e *Event) {
 	fillEmpty(&e.Model, t.request.Model)
 	fillEmpty(&e.Platform, c.Platform)
 	fillEmpty(&e.Workspace, c.Workspace)
-	fillEmpty(&e.UserMessage, t.words)
+	fillEmpty(&e.UserMessage, t.lastWords())
 	if tool := t.toolOf(e); tool != nil {
 		fillEmpty(&e.Plugin, tool.plugin)
 		e.ToolKinds = tool.Kinds

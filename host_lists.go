@@ -37,14 +37,14 @@ func (h *Host) Hooks() []HookInfo {
 
 // Hears reports whether any hook takes part in an event about a tool or a command ("" for other
 // events), whatever the call's kind. It also reports whether the event needs its session, because
-// one of these hooks is not pure.
+// one of these hooks is not pure or reads the user's words.
 func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
 	c, err := h.registry.Load().hooksOf(event)
 	if err != nil {
 		return false, false
 	}
 	for _, k := range c.hooksMatching(subject, "") {
-		hears, needsSession = true, needsSession || !k.Pure
+		hears, needsSession = true, needsSession || !k.Pure || k.ReadsWords
 	}
 	return hears, needsSession
 }

@@ -156,6 +156,9 @@ type Hook struct {
 	// Pure says that the handler depends only on the event: it uses neither its session nor the
 	// world. See [Host.Hears].
 	Pure bool
+	// ReadsWords says that the handler reads [Event.UserMessage]. A program that stores its session
+	// between two events then stores the user's words, too.
+	ReadsWords bool
 	// Call runs the handler. A zero Decision has no effect.
 	Call func(ctx context.Context, t *Turn, e *Event) (Decision, error)
 	// Pos is the place of the registration.

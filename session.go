@@ -48,6 +48,7 @@ type Session struct {
 	asides           int                    // number of other uses
 	started          bool                   // session_start has run
 	closed           bool                   // session_end has run
+	words            string                 // the user's words of the last turn, cut to maxWords
 	interrupted      bool                   // the last turn ended because of its context
 	completed        bool                   // the last turn had its final answer
 	startContext     []Context              // context that session_start offered

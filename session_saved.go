@@ -22,6 +22,9 @@ type SavedSession struct {
 	Started     bool `json:"started"`
 	Completed   bool `json:"completed,omitempty"`
 	Interrupted bool `json:"interrupted,omitempty"`
+	// Words are the user's words of the last turn, up to 16 KiB, if a hook for an event behind the
+	// prompt reads them.
+	Words string `json:"words,omitempty"`
 	// Welcome is the context that session_start offered. Offer says that no prompt contains it yet.
 	Welcome []savedContext `json:"welcome,omitempty"`
 	Offer   bool           `json:"offer,omitempty"`
@@ -64,6 +67,9 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 		Completed: s.completed, Interrupted: s.interrupted,
 		Offer: len(s.unsentContext) > 0, Documents: s.documents, System: s.system.ownText,
 	}
+	if s.live.Host().readsWords() {
+		saved.Words = s.words
+	}
 	for _, c := range s.startContext {
 		saved.Welcome = append(saved.Welcome, saveContext(c))
 	}
@@ -82,6 +88,7 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 	s := h.NewSession(c)
 	s.turns, s.turnsBeforeReset, s.asides, s.started = saved.Turns, saved.Base, saved.Asides, saved.Started
 	s.completed, s.interrupted, s.documents = saved.Completed, saved.Interrupted, saved.Documents
+	s.words = cutWords(saved.Words)
 	for _, w := range saved.Welcome {
 		s.startContext = append(s.startContext, w.context())
 	}
@@ -97,6 +104,18 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 		s.system.parts = append(s.system.parts, systemPart{p.Fragment, fragments.Sum(p.Fragment.Content), p.Origins})
 	}
 	return s
+}
+
+// readsWords reports whether a hook reads the user's words in an event behind the prompt.
+func (h *Host) readsWords() bool {
+	for _, events := range h.registry.Load().hooksByEvent {
+		for _, k := range events.hooks {
+			if k.ReadsWords && k.Event != "turn_start" && k.Event != "pre_llm_call" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func saveContext(c Context) savedContext {

@@ -3,6 +3,7 @@ package starhost_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,42 @@ func reload(t *rapid.T, h *starhost.Host, s *starhost.Session) *starhost.Session
 		t.Fatalf("a saved session as JSON (-saved +loaded):\n%s", diff)
 	}
 	return h.Resume(starhost.SessionConfig{ID: s.ID()}, back)
+}
+
+// TestSavedWords checks that a saved session has the user's words only if a hook behind the prompt
+// reads them, and not all of a long text.
+func TestSavedWords(t *testing.T) {
+	for _, reads := range []bool{false, true} {
+		var got string
+		h := starhost.New(starhost.Options{})
+		hook := starhost.Hook{Event: "pre_tool_call", ReadsWords: reads}
+		hook.Call = func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+			got = e.UserMessage
+			return starhost.Decision{}, nil
+		}
+		if err := h.Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{hook}}); err != nil {
+			t.Fatal(err)
+		}
+		s := h.NewSession(starhost.SessionConfig{})
+		if _, err := s.Prompt(t.Context(), starhost.Request{Text: strings.Repeat("é", 20_000)}); err != nil {
+			t.Fatal(err)
+		}
+		saved, err := s.Save(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if reads {
+			want = strings.Repeat("é", 8192) + "…"
+		}
+		if saved.Words != want {
+			t.Errorf("reads %v: got %d bytes, want %d", reads, len(saved.Words), len(want))
+		}
+		_, err = h.Resume(starhost.SessionConfig{}, saved).Fire(t.Context(), &starhost.Event{Name: "pre_tool_call", Tool: "x"})
+		if err != nil || got != want {
+			t.Errorf("reads %v: the hook got %d bytes, %v, want %d", reads, len(got), err, len(want))
+		}
+	}
 }
 
 // A session that is saved and resumed after every step sends the same bytes, and shows plugins the

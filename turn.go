@@ -84,7 +84,7 @@ type Turn struct {
 // newEvent returns an event with the arguments that every event of the turn has.
 func (t *Turn) newEvent(name string) *Event {
 	return &Event{
-		Name: name, SessionID: t.session.config.ID, UserMessage: t.words,
+		Name: name, SessionID: t.session.config.ID, UserMessage: t.lastWords(),
 		IsFirstTurn: t.number == t.session.turnsBeforeReset+1,
 		Model:       cmp.Or(t.request.Model, t.session.config.Model), Platform: t.session.config.Platform,
 		Options: t.request.Options, Round: t.round,
@@ -98,6 +98,15 @@ func (t *Turn) Tools() *Tools { return t.tools }
 
 // Request returns the turn's request after its template.
 func (t *Turn) Request() Request { return t.request }
+
+// lastWords returns the user's words for events. Between two turns, these are the words of the turn
+// before.
+func (t *Turn) lastWords() string {
+	if t.aside != "" {
+		return t.session.words
+	}
+	return t.words
+}
 
 // UserWords returns the user's own words after turn_start, as the history stores them.
 func (t *Turn) UserWords() string { return t.words }

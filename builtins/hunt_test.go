@@ -211,8 +211,11 @@ func (h *hunter) measure(c *huntCall, names []any, long bool) *huntResult {
 	if long && r.err == nil && r.spent < 2*time.Millisecond {
 		r = cmp.Or(h.run(c, names, 32), r)
 	}
-	for i := 0; i < 4 && (long && r.isListed() || r.perByte > huntMemory) || i < 20 && long && r.perStep > huntStep; i++ {
-		// The first runs fill the runtime's pools, and other programs take the cores' caches.
+	tries := 4 // the first runs fill the runtime's pools
+	if r.perStep > huntStep {
+		tries = 20 // other programs may take the cores' caches
+	}
+	for i := 0; i < tries && (long && r.isListed() || r.perByte > huntMemory); i++ {
 		k := 32
 		if r.err != nil || r.spent > 20*time.Millisecond {
 			k = 1

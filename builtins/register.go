@@ -324,7 +324,8 @@ func registerHook(c call.Call) (starlark.Value, error) {
 	r.retainHandler(sig.fn)
 	r.plugin.Hooks = append(r.plugin.Hooks, starhost.Hook{
 		Event: event, Priority: priority, Match: match, Kind: kind, OnError: starhost.FailMode(onError),
-		Pure: !sig.takesArgument(ctxName), Call: r.hookCall(spec, sig), Pos: registrationPlace(c.Thread),
+		Pure: !sig.takesArgument(ctxName), ReadsWords: sig.takesArgument("user_message"),
+		Call: r.hookCall(spec, sig), Pos: registrationPlace(c.Thread),
 	})
 	return starlark.None, c.Pay(10, 1024)
 }

@@ -30,9 +30,10 @@ type requestInput struct {
 	Tools    []starhost.Tool    `json:"tools"`
 	Options  json.RawMessage    `json:"options"`
 	Session  struct {
-		ID       string   `json:"id"`
-		Roles    []string `json:"roles"`
-		Platform string   `json:"platform"`
+		ID        string   `json:"id"`
+		Roles     []string `json:"roles"`
+		Platform  string   `json:"platform"`
+		Workspace string   `json:"workspace"`
 	} `json:"session"`
 }
 
@@ -154,7 +155,7 @@ func (a *app) readRequestJSON(f *requestFlags, r *starhost.Request, c *starhost.
 	if err := decodeJSON(f.input, text, &in); err != nil {
 		return err
 	}
-	c.ID, c.Roles = in.Session.ID, in.Session.Roles
+	c.ID, c.Roles, c.Workspace = in.Session.ID, in.Session.Roles, in.Session.Workspace
 	if in.Session.Platform != "" {
 		c.Platform = in.Session.Platform
 	}

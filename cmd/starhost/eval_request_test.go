@@ -25,6 +25,20 @@ func TestRoles(t *testing.T) {
 	}
 }
 
+// TestInputWorkspace checks that guards see the workspace of the input.
+func TestInputWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"a.star": `register_tool(lambda: "restarted", name = "restart", description = "Restarts.")
+register_hook("pre_tool_call", lambda workspace: deny("not in " + workspace) if workspace == "/prod" else None)`,
+		"prod": `{"messages": [{"role": "user", "content": "hi"}], "session": {"workspace": "/prod"}}`,
+		"test": `{"messages": [{"role": "user", "content": "hi"}], "session": {"workspace": "/test"}}`,
+	})
+	runIn(t, dir, exitOK, "eval", "a.star", "--call", "restart")
+	runIn(t, dir, exitOK, "eval", "a.star", "--call", "restart", "-i", "test")
+	runIn(t, dir, exitNegative, "eval", "a.star", "--call", "restart", "-i", "prod")
+}
+
 // TestInputWithoutGo checks that messages about JSON name no types of Go.
 func TestInputWithoutGo(t *testing.T) {
 	dir := t.TempDir()

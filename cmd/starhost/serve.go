@@ -107,8 +107,12 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	a.report()
 	a.code = exitOK // plugins that failed are reported, and the others are served
 	v.live = starhost.NewLiveHost(v.set.Host)
+	session := starhost.SessionConfig{Model: v.set.Config.Model.Default}
+	if f.mcp == "stdio" { // the client starts the server in its own folder
+		session.Workspace = a.path(".")
+	}
 	v.mcp = mcp.NewServer(v.live, mcp.Options{
-		Version: version(), Session: starhost.SessionConfig{Model: v.set.Config.Model.Default}, Fragments: &v.fragments, Warn: v.printWarning,
+		Version: version(), Session: session, Fragments: &v.fragments, Warn: v.printWarning,
 	})
 	beside, stop := context.WithCancel(ctx)
 	defer v.background.Wait()
