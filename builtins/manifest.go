@@ -33,10 +33,11 @@ type Manifest struct {
 	// docstring.
 	Description string
 	// Permissions lists the effects that the plugin asks for; it grants none. The host of a request
-	// can be a setting, as in "http:{config.host}"; see [Manifest.ResolvePermissions]. RequiresEnv
-	// lists the environment variables without which the plugin is unavailable. Requires lists
-	// other plugins, as "policy" or "policy>=1.2".
-	Permissions, RequiresEnv, Requires []string
+	// can be a setting, as in "http:{config.host}"; see [Manifest.ResolvePermissions]. Requires
+	// lists other plugins, as "policy" or "policy>=1.2".
+	Permissions, Requires []string
+	// RequiresEnv lists the environment variables without which the plugin is unavailable.
+	RequiresEnv []EnvVar
 	// Config maps the settings to their defaults, in the plugin's order.
 	Config *starlark.Dict
 	// Events are the events that the plugin declares, in its order. They have no Plugin before
@@ -59,7 +60,7 @@ var manifestFields = []struct {
 	{"description", func(m *Manifest, v starlark.Value) error { return setText(&m.Description, v) }},
 	{"owner", func(m *Manifest, v starlark.Value) error { return setText(&m.Owner, v) }},
 	{"permissions", setPermissions},
-	{"requires_env", func(m *Manifest, v starlark.Value) error { return setTexts(&m.RequiresEnv, v) }},
+	{"requires_env", setEnv},
 	{"requires", func(m *Manifest, v starlark.Value) error { return setTexts(&m.Requires, v) }},
 	{"config", setConfig},
 	{"events", setEvents},
@@ -92,7 +93,7 @@ func ReadManifest(f Text) (*Manifest, error) {
 // noteManifest returns the manifest of a file and its encoded form, which f may cache. If the
 // encoded form comes from the cache, m is nil.
 func noteManifest(f Text) (m *Manifest, note []byte, err error) {
-	note, err = f.Note("manifest", func(f *syntax.File) ([]byte, error) {
+	note, err = f.Note("manifest with dicts in requires_env", func(f *syntax.File) ([]byte, error) {
 		read, err := readManifest(f)
 		if err != nil {
 			return nil, err
@@ -105,11 +106,12 @@ func noteManifest(f Text) (m *Manifest, note []byte, err error) {
 
 // A manifestNote is the encoded form of a manifest.
 type manifestNote struct {
-	Name, Version, Owner, Description  string      `json:",omitzero"`
-	Permissions, RequiresEnv, Requires []string    `json:",omitzero"`
-	Config                             string      `json:",omitzero"` // a literal of Starlark
-	Events                             []eventNote `json:",omitzero"`
-	Place, NamePlace, EventsPlace      [2]int32    `json:",omitzero"` // line and column
+	Name, Version, Owner, Description string      `json:",omitzero"`
+	Permissions, Requires             []string    `json:",omitzero"`
+	RequiresEnv                       []EnvVar    `json:",omitzero"`
+	Config                            string      `json:",omitzero"` // a literal of Starlark
+	Events                            []eventNote `json:",omitzero"`
+	Place, NamePlace, EventsPlace     [2]int32    `json:",omitzero"` // line and column
 }
 
 // An eventNote is the encoded form of a declared event.

@@ -59,7 +59,7 @@ plugin(
     version = "1.0.0",
     owner = "checkout-oncall",
     permissions = ["fs.read:runbooks/**"],
-    requires_env = ["PAGER"],
+    requires_env = ["PAGER", {"name": "TOKEN", "description": "Of the pager.", "url": "https://pager.example/x", "secret": True}],
     requires = ["policy>=1.2"],
     config = {"team": "checkout", "max": -200, "ratio": (+1.5), "on": True, "none": None, "list": ["a"], "map": {"k": [123456789012345678901]}},
     events = {"app.oncall.paged": ["team", "n"], "app.oncall.quiet": []},
@@ -70,7 +70,7 @@ plugin(
 	}
 	got := manifestTexts(m, nil)[:10]
 	want := []any{1, "oncall", "1.0.0", "checkout-oncall", "Runbooks and facts for the checkout team.",
-		[]string{"fs.read:runbooks/**"}, []string{"PAGER"}, []string{"policy>=1.2"},
+		[]string{"fs.read:runbooks/**"}, []builtins.EnvVar{{Name: "PAGER"}, {Name: "TOKEN", Description: "Of the pager.", URL: "https://pager.example/x", Secret: true}}, []string{"policy>=1.2"},
 		`{"team": "checkout", "max": -200, "ratio": 1.5, "on": True, "none": None, "list": ["a"], "map": {"k": [123456789012345678901]}}`, "oncall/plugin.star:9:1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ReadManifest (-want +got):\n%s", diff)
@@ -166,6 +166,15 @@ func TestReadManifestErrors(t *testing.T) {
 			"1:8: plugin: permissions: got 20020 bytes, want at most 16384",
 		},
 		{"a permission of another type", `plugin(permissions = [1])`, "1:8: plugin: permissions: [0]: got int, want string"},
+		{"variables of another type", `plugin(requires_env = "HOME")`, "1:8: plugin: requires_env: got string, want a list of strings and dicts"},
+		{"too many variables", `plugin(requires_env = [` + strings.Repeat(`"A", `, 257) + `])`, "1:8: plugin: requires_env: got 257 variables, want at most 256"},
+		{"a variable of another type", `plugin(requires_env = [1])`, "1:8: plugin: requires_env: [0]: got int, want string, or a dict with name, description, url and secret"},
+		{"a variable without a name", `plugin(requires_env = ["A", {"url": "https://a.example"}])`, `1:8: plugin: requires_env: [1]: name: got "", want the name of an environment variable`},
+		{"a variable's key", `plugin(requires_env = [{"name": "A", "desciption": "x"}])`, `1:8: plugin: requires_env: [0]: unexpected key "desciption" (did you mean description?), want name, description, url, secret`},
+		{"a variable's secret", `plugin(requires_env = [{"name": "A", "secret": 1}])`, "1:8: plugin: requires_env: [0]: secret: got int, want bool"},
+		{"a variable's address", `plugin(requires_env = [{"name": "A", "url": "javascript:x"}])`, `1:8: plugin: requires_env: [0]: url: got "javascript:x", want https://HOST/...`},
+		{"a variable's user", `plugin(requires_env = [{"name": "A", "url": "https://a.example@b.example"}])`, "1:8: plugin: requires_env: [0]: url: got a user in the address, want none"},
+		{"a long description", `plugin(requires_env = [{"name": "A", "description": "` + strings.Repeat("x", 1001) + `"}])`, "1:8: plugin: requires_env: [0]: description: got 1001 bytes, want at most 1000"},
 		{"config of another type", `plugin(config = [])`, "1:8: plugin: config: got list, want a dict of defaults"},
 		{"a setting of the host", `plugin(config = {"mode": "warn"})`, `1:8: plugin: config: key "mode" is the host's own: it means the same for every plugin`},
 		{"a setting without a name", `plugin(config = {"a-b": 1})`, `1:8: plugin: config: key "a-b": want a name, as it is read as config.NAME`},

@@ -14,8 +14,10 @@ A file calls it at most once, as a statement at the top level before any registr
 literals only, because starhost reads it without running the file. permissions declares
 effects, at most 256, which the operator grants; in a permission of http, {config.NAME} stands
 for the host, as in "http:{config.host}/api/*", and the grant names the host itself. config maps
-settings to their defaults, which also give their types; requires_env names environment
-variables without which the plugin is not loaded. events maps the events that the plugin fires by
+settings to their defaults, which also give their types. requires_env lists environment variables
+without which the plugin is not loaded, by name or as {"name": ..., "description": ..., "url": ...,
+"secret": True}. Lists and messages show description and url. The value of a secret is removed from
+texts; it may also come from [secrets] of the config or the file that NAME_FILE names. events maps the events that the plugin fires by
 ctx.fire, "app.PLUGIN.NAME", to lists of their arguments; hooks of every plugin may name them.`,
 		Example: `plugin(version = "1.0.0", permissions = ["fs.read:runbooks/**"], config = {"team": "checkout"})
 assert_eq(config.team, "checkout")`,

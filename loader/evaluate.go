@@ -105,7 +105,7 @@ func (e *evaluation) read() error {
 	}
 	p, m := e.plugin, e.manifest
 	p.Version, p.Description, p.Owner = m.Version, m.Description, m.Owner
-	p.Declared = m.Permissions
+	p.Declared, p.RequiresEnv = m.Permissions, m.RequiresEnv
 	p.Granted = slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
 	return nil
 }
@@ -135,14 +135,26 @@ func (e *evaluation) fail(pos starlark.Pos, code, format string, args ...any) er
 // isAvailable reports whether the environment variables of the manifest are set, and warns if one
 // is not.
 func (e *evaluation) isAvailable() bool {
-	for _, name := range e.manifest.RequiresEnv {
-		if _, set := e.LookupEnv(name); !set {
-			e.unavailable = fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, name)
+	for _, v := range e.manifest.RequiresEnv {
+		if !e.isSet(v) {
+			e.unavailable = fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, v)
 			e.warnings = append(e.warnings, Warning{Place: Place{File: e.source.Display}, Msg: e.unavailable})
 			return false
 		}
 	}
 	return true
+}
+
+// isSet reports whether an environment variable is set. A secret has more places.
+func (e *evaluation) isSet(v builtins.EnvVar) bool {
+	_, set := e.LookupEnv(v.Name)
+	if !set && v.Secret {
+		_, set = e.LookupEnv(v.Name + "_FILE")
+		if _, placed := e.config.Secrets[v.Name]; placed {
+			set = true
+		}
+	}
+	return set
 }
 
 // evaluate runs the plugin's files and records their registrations, output and costs.

@@ -42,6 +42,8 @@ type Plugin struct {
 	Err error
 	// Declared and Granted are permissions in the words of their authors.
 	Declared, Granted []string
+	// RequiresEnv lists the environment variables that the plugin needs.
+	RequiresEnv []builtins.EnvVar
 	// Managed is true if the plugin is at a path of the managed config.
 	Managed bool
 	// Registered has the registrations; nil unless the plugin is loaded.

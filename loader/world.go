@@ -126,8 +126,19 @@ func (e *evaluation) rights() (declared, granted effects.Grants, err error) {
 	if granted, err = effects.ParseGrants(e.plugin.Granted); err != nil {
 		return nil, nil, errorAt(e.config.Place("grants", e.source.Name), "E0603", "grants.%s: %v", e.source.Name, err)
 	}
-	e.World.Secrets.Watch(secretNames(declared, granted)...)
+	e.World.Secrets.Watch(append(secretNames(declared, granted), e.requiredSecrets()...)...)
 	return declared, granted, nil
+}
+
+// requiredSecrets returns the secrets of requires_env. The plugin of an untrusted project has none,
+// because it could otherwise hide texts of other plugins: any variable would be a secret.
+func (e *evaluation) requiredSecrets() (names []string) {
+	for _, v := range e.manifest.RequiresEnv {
+		if v.Secret && e.config.isVouched(e.source) {
+			names = append(names, v.Name)
+		}
+	}
+	return names
 }
 
 // secretNames returns the secrets that a plugin declares by their full names and is granted.

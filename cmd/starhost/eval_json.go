@@ -46,8 +46,15 @@ type (
 		Skills      []string        `json:"skills"`
 		Models      []string        `json:"models"`
 		Permissions permissionsJSON `json:"permissions"`
+		RequiresEnv []envVarJSON    `json:"requires_env,omitempty"`
 		Steps       uint64          `json:"steps"` // to load it
 		AllocBytes  uint64          `json:"alloc_bytes"`
+	}
+	envVarJSON struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		URL         string `json:"url"`
+		Secret      bool   `json:"secret"`
 	}
 	hookJSON struct {
 		Event    string `json:"event"`
@@ -290,6 +297,9 @@ func (a *app) newPluginJSON(p *loader.Plugin) pluginJSON {
 		Tools: []string{}, Hooks: []hookJSON{}, Loaders: []string{}, Templates: []string{}, Commands: []string{}, Skills: []string{}, Models: []string{},
 		Permissions: permissionsJSON{Declared: append([]string{}, p.Declared...), Granted: append([]string{}, p.Granted...)},
 		Steps:       p.Steps, AllocBytes: p.Bytes,
+	}
+	for _, v := range p.RequiresEnv {
+		out.RequiresEnv = append(out.RequiresEnv, envVarJSON(v))
 	}
 	if p.Err != nil {
 		problem := describe(p.Err)

@@ -184,6 +184,15 @@ func pluginRows(_ *app, set *loader.Set) [][]string {
 			about = strings.TrimSpace("(only warns) " + about)
 		}
 		rows = append(rows, []string{"plugin", name, p.Path, about})
+		for _, v := range p.RequiresEnv {
+			about := strings.TrimSuffix(firstLine(v.Description), ".")
+			for _, more := range []string{v.URL, map[bool]string{true: "secret"}[v.Secret]} {
+				if more != "" {
+					about = strings.TrimPrefix(about+", "+more, ", ")
+				}
+			}
+			rows = append(rows, []string{"needs", v.Name, p.Path, about})
+		}
 	}
 	return rows
 }
