@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -216,4 +217,49 @@ func mustMarshal(v any) []byte {
 		panic(err)
 	}
 	return raw
+}
+
+// FuzzDescribe checks laws of all calls: the kinds are those of the table, in its order, the paths
+// are absolute and clean, and a call with a new command describes that command.
+func FuzzDescribe(f *testing.F) {
+	f.Add(0, "Bash", `{"command":"rm x"}`)
+	f.Add(4, "shell", `{"command":["bash","-lc","rm x"]}`)
+	f.Add(12, "fs_read", `{"operations":[{"path":"./a"},{"path":"~/b"}]}`)
+	f.Add(8, "apply_patch", `{"input":"*** Begin Patch\n*** Add File: a\n"}`)
+	f.Add(3, "mcp_tool_use", `{"mcp_server_name":"d","mcp_tool_arguments":{"script":"rm x"}}`)
+	f.Add(1, "other", `{"path":"a","content":"x","command":"y","command":"z"}`)
+	f.Add(2, "run", `{"cmd":`)
+	f.Fuzz(func(t *testing.T, agent int, tool, args string) {
+		name := agents.All[uint(agent)%uint(len(agents.All))].Name
+		describe := func(args json.RawMessage) *agents.Call {
+			c := &agents.Call{Agent: name, Tool: tool, Arguments: args, Workspace: "/w"}
+			c.Describe(nil)
+			return c
+		}
+		c := describe(json.RawMessage(args))
+		if diff := cmp.Diff(c, describe(json.RawMessage(args)), cmpopts.IgnoreUnexported(agents.Call{})); diff != "" {
+			t.Fatalf("two descriptions of one call differ:\n%s", diff)
+		}
+		last := -1
+		for _, kind := range c.Kinds {
+			i := slices.Index(agents.Kinds, kind)
+			if i <= last {
+				t.Fatalf("got kinds %q", c.Kinds)
+			}
+			last = i
+		}
+		for _, p := range c.Paths {
+			home := strings.HasPrefix(p, "~")
+			if path.Clean(p) != p || !path.IsAbs(p) && !home {
+				t.Fatalf("got path %q", p)
+			}
+		}
+		changed, err := c.Rewrite("command", []string{"echo new"})
+		if err != nil {
+			return
+		}
+		if got := describe(changed); got.Command != "echo new" {
+			t.Fatalf("%s %s: got command %q in %s", name, tool, got.Command, changed)
+		}
+	})
 }

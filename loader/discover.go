@@ -89,7 +89,7 @@ func (d *discovery) addPath(p Path) {
 		p.Shown, p.Real = path.Dir(p.Shown), filepath.Dir(p.Real)
 		d.addPath(p)
 	case !isPluginFile(p.Shown):
-		d.fail(p.Place, "E0604", "%s: got a file of another kind, want a .star file or a folder", p.Shown)
+		d.fail(p.Place, "E0604", "%s: got a file of another kind, want a .star or .rules file, or a folder", p.Shown)
 	default:
 		name := pluginName(filepath.Base(p.Real))
 		d.add(p, &Source{Name: name, Path: p.Shown, Main: filepath.Base(real), dir: filepath.Dir(real)})

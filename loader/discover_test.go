@@ -61,7 +61,7 @@ func TestDiscover(t *testing.T) {
 		{"below a file", "-- a.star --\n", "a.star/b", "E0607: a.star/b: not a directory\n"},
 		{"empty", "-- p/ --\n", "p", "E0604: p: got no plugins, want *.star files or folders with plugin.star\n"},
 		{"nothing of ours", "-- p/README.md --\n-- p/x/y.star --\n", "p", "E0604: p: got no plugins, want *.star files or folders with plugin.star\n"},
-		{"another kind", "-- a.txt --\n", "a.txt", "E0604: a.txt: got a file of another kind, want a .star file or a folder\n"},
+		{"another kind", "-- a.txt --\n", "a.txt", "E0604: a.txt: got a file of another kind, want a .star or .rules file, or a folder\n"},
 		{"folder like a file", "-- x.star/y --\n", "x.star", "E0604: x.star: got a folder, want a file of this name, or a folder without .star that holds plugin.star\n"},
 		{"folder like a file, inside", "-- p/x.star/y --\n-- p/a.star --\n", "p",
 			"a p/a.star a.star\nE0604: p/x.star: got a folder, want a file of this name, or a folder without .star that holds plugin.star\n"},
