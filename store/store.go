@@ -72,7 +72,7 @@ func Open(o Options) (*DB, error) {
 		d.server, d.label = o.URL, "store "+u.Redacted()
 		return d, nil
 	case !isFile:
-		return nil, errors.New("store: want sqlite:, sqlite:PATH or postgres://...")
+		return nil, errors.New("store: want sqlite:, sqlite:PATH or postgres:// and an address")
 	case file == "":
 		file = o.Default
 	case !filepath.IsAbs(file):
