@@ -337,8 +337,17 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
+// Without a folder for the default file, a use fails, and nothing before it.
+func TestNoDefault(t *testing.T) {
+	db := open(t, store.Options{URL: "sqlite:"})
+	want := "store sqlite:: there is no folder for the database: want HOME or XDG_DATA_HOME"
+	if _, _, err := db.Get(t.Context(), "p", "k"); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
-	for _, url := range []string{"", "none", "mysql://x", "postgres://%zz", "sqlite:"} {
+	for _, url := range []string{"", "none", "mysql://x", "postgres://%zz"} {
 		if _, err := store.Open(store.Options{URL: url}); err == nil {
 			t.Errorf("%q: got no error", url)
 		}
@@ -348,6 +357,7 @@ func TestOpenRefuses(t *testing.T) {
 // If the server restarts, the next use connects again. If it is away, the use fails soon, and the
 // message has no password.
 func TestServerRestarts(t *testing.T) {
+	t.Parallel()
 	var s server
 	t.Cleanup(s.remove)
 	s.start()
@@ -377,5 +387,29 @@ func TestServerRestarts(t *testing.T) {
 	defer cancel()
 	if _, _, err := away.Get(ctx, "p", "k"); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("got %v, want an error without the password", err)
+	}
+}
+
+// If the server stops answering, a use fails, and does not wait for it.
+func TestServerHangs(t *testing.T) {
+	t.Parallel()
+	var s server
+	t.Cleanup(s.remove)
+	s.start()
+	if s.why != "" {
+		t.Skip(s.why)
+	}
+	db := open(t, store.Options{URL: s.newDatabase(t)})
+	set := func() error { return db.Set(t.Context(), "p", "k", json.RawMessage("1")) }
+	if err := set(); err != nil {
+		t.Fatal(err)
+	}
+	s.signal(t, "STOP")
+	defer s.signal(t, "CONT")
+	start := time.Now()
+	if err := set(); err == nil {
+		t.Error("got no error")
+	} else {
+		t.Logf("after %s: %v", time.Since(start).Round(time.Millisecond), err)
 	}
 }

@@ -48,7 +48,7 @@ func newDatabase(t *testing.T) string {
 // newDatabase returns the URL of an empty database.
 func (s *server) newDatabase(t *testing.T) string {
 	t.Helper()
-	db, err := sql.Open("pgx", s.url("postgres"))
+	db, err := sql.Open("postgres", s.url("postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func (s *server) run() error {
 	}
 	for range 200 {
 		time.Sleep(50 * time.Millisecond)
-		db, err := sql.Open("pgx", s.url("postgres"))
+		db, err := sql.Open("postgres", s.url("postgres"))
 		if err == nil {
 			err = db.PingContext(context.Background())
 			db.Close()
@@ -140,6 +140,19 @@ func (s *server) run() error {
 	}
 	s.stop()
 	return fmt.Errorf("it does not answer: %s", strings.TrimSpace(s.log.String()))
+}
+
+// signal sends a signal to all processes of the server, which are in different process groups.
+func (s *server) signal(t *testing.T, name string) {
+	t.Helper()
+	pids, err := exec.Command("pgrep", "-P", strconv.Itoa(s.process.Process.Pid)).Output()
+	if err != nil {
+		t.Skip("no pgrep:", err)
+	}
+	args := append([]string{"-" + name, strconv.Itoa(s.process.Process.Pid)}, strings.Fields(string(pids))...)
+	if out, err := exec.Command("kill", args...).CombinedOutput(); err != nil {
+		t.Fatalf("kill %q: %v: %s", args, err, out)
+	}
 }
 
 // stop stops the server at once.

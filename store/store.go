@@ -5,6 +5,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -16,8 +17,6 @@ import (
 	"sync"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
-	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 
 	"github.com/starhost/starhost/effects"
@@ -33,7 +32,7 @@ const MaxPlugin = 64 << 20
 type Options struct {
 	// URL is sqlite:, sqlite:PATH or postgres://...; a relative PATH starts at Dir.
 	URL string
-	// Default is the file of the URL sqlite: without a path.
+	// Default is the file of the URL sqlite: without a path; if it is empty, each use fails.
 	Default string
 	Dir     string
 	// MaxPlugin is the most bytes of a plugin's keys and values; 0 means [MaxPlugin].
@@ -42,7 +41,7 @@ type Options struct {
 
 // A DB is a database. It implements effects.KV, and Fragments returns it as a fragments.Store. Its
 // methods are safe for concurrent use, also by several processes. They return an error after at
-// most 5 seconds if the database is locked or away.
+// most 5 seconds if the database is locked or away, and 15 if a server stops answering.
 type DB struct {
 	label     string // for messages: the file, or the URL without its password
 	file      string // the file for SQLite
@@ -78,10 +77,7 @@ func Open(o Options) (*DB, error) {
 	case !filepath.IsAbs(file):
 		file = filepath.Join(o.Dir, file)
 	}
-	if file == "" {
-		return nil, errors.New("store: there is no folder for the database: want HOME or XDG_DATA_HOME")
-	}
-	d.file, d.label = file, "store "+file
+	d.file, d.label = file, "store "+cmp.Or(file, o.URL)
 	return d, nil
 }
 
@@ -97,6 +93,11 @@ func (d *DB) Close() error {
 	return errors.Join(h.read.Close(), h.write.Close())
 }
 
+// Check opens the database if it exists, and returns the error of a use that would fail.
+func (d *DB) Check(ctx context.Context) error {
+	return d.read(ctx, func(ctx context.Context, db *sql.DB) error { return db.PingContext(ctx) })
+}
+
 // open opens the database if it is not open yet, and brings its schema up to date. A reader gets
 // nil if there is no file, because a read makes none.
 func (d *DB) open(ctx context.Context, write bool) (*handles, error) {
@@ -107,13 +108,13 @@ func (d *DB) open(ctx context.Context, write bool) (*handles, error) {
 	}
 	var h handles
 	var err error
+	if d.server == "" && d.file == "" {
+		return nil, errors.New("there is no folder for the database: want HOME or XDG_DATA_HOME")
+	}
 	if d.server != "" {
-		h.write, err = sql.Open("pgx", withConnectTimeout(d.server))
-		if err != nil {
-			return nil, errors.New("the URL is not valid")
+		if h, err = openServer(d.server); err != nil {
+			return nil, err
 		}
-		h.write.SetMaxOpenConns(8)
-		h.read = h.write
 	} else {
 		if _, err := os.Stat(d.file); err != nil && !write && errors.Is(err, os.ErrNotExist) {
 			return nil, nil
@@ -165,18 +166,6 @@ func openFile(file string) (h handles, err error) {
 	h.read.SetMaxOpenConns(4)
 	h.write.SetMaxOpenConns(1)
 	return h, nil
-}
-
-// withConnectTimeout adds a limit to a URL of PostgreSQL that has none.
-func withConnectTimeout(server string) string {
-	u, err := url.Parse(server)
-	if err != nil || u.Query().Has("connect_timeout") {
-		return server
-	}
-	q := u.Query()
-	q.Set("connect_timeout", "4")
-	u.RawQuery = q.Encode()
-	return u.String()
 }
 
 // read runs a query function on the reading handle. Without a database file, it does not call it.
@@ -241,23 +230,4 @@ func (d *DB) repeat(ctx context.Context, f func(context.Context) error) error {
 		case <-time.After(min(wait, 500*time.Millisecond)):
 		}
 	}
-}
-
-// passes reports whether a failure can pass: a lock, or a server that starts again.
-func (d *DB) passes(err error) bool {
-	var committing *commitError
-	if d.server == "" {
-		var failure *sqlite3.Error
-		return errors.As(err, &failure) && failure.Code() == sqlite3.BUSY || errors.Is(err, sqlite3.BUSY)
-	}
-	if errors.As(err, &committing) || errors.Is(err, context.Canceled) {
-		return false
-	}
-	var answer interface{ SQLState() string }
-	if !errors.As(err, &answer) {
-		var mine *schemaError
-		return !errors.As(err, &mine) // the network
-	}
-	state := answer.SQLState()
-	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || state == "40001" || state == "40P01" || state == "53300"
 }
