@@ -160,14 +160,14 @@ assert_eq(ctx.state.keys(), ["a", "b"])`,
 		call: sessionState.listKeys},
 	{name: "store.get", params: "key, default=None",
 		doc: `Returns the value that the plugin stored across sessions under a key, or the default.
-Each call returns a new copy. All members of ctx.store need the permission store. This version of
-starhost has no database, so all values of ctx.store end with the process.`,
+Each call returns a new copy. All members of ctx.store need the permission store. The config's
+store.url names the database. In golden cases, the values end with the case.`,
 		example: "assert_eq(ctx.store.get(\"seen\", []), [])",
 		call:    pluginStore.getValue},
 	{name: "store.set", params: "key, value",
 		doc: `Stores a JSON value under a key, for this plugin, across sessions.
-A key has at most 512 bytes, a value 1 MiB. The value ends with the process: a later run of
-starhost does not have it.`,
+A key has at most 512 bytes, a value 1 MiB, and all keys and values of a plugin 64 MiB, unless
+the config says otherwise (store.max_plugin).`,
 		example: `ctx.store.set("seen", ["checkout"])
 assert_eq(ctx.store.get("seen"), ["checkout"])`,
 		call: pluginStore.setValue},

@@ -354,14 +354,3 @@ func TestTimesAreNoJSON(t *testing.T) {
 		}
 	}
 }
-
-// TestStoreDocs checks that the docs of ctx.store do not promise what no version fulfils yet: its
-// values end with the process. Delete the test together with the sentence.
-func TestStoreDocs(t *testing.T) {
-	for _, e := range builtins.Table(nil) {
-		if name := e.Name; (name == "ctx.store.get" || name == "ctx.store.set") && !strings.Contains(e.Doc, "end with the process") &&
-			!strings.Contains(e.Doc, "ends with the process") {
-			t.Errorf("the docs of %s do not say that the values end with the process:\n%s", name, e.Doc)
-		}
-	}
-}

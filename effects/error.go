@@ -197,7 +197,7 @@ var codes = []Code{
 	},
 	{
 		Code: "E0518", Title: "store not reachable",
-		Text: "There is no store here, or it failed. A value that ends with the session belongs in ctx.state, which is always there.",
+		Text: "There is no store here, because [store] url is none or a program has none, or the store failed. A value that ends with the session belongs in ctx.state, which is always there.",
 		Bad:  `ctx.store.set("last", ctx.now)`,
 		Good: `ctx.state.set("last", ctx.now)`,
 	}, {

@@ -94,7 +94,7 @@ var permissionKinds = []permissionKind{
 	}, canonicalSecret, nil, explainSecret},
 	{PermissionKind{
 		"store", "",
-		"The plugin's own values are stored across sessions, until the process ends.",
+		"The plugin's own values are stored across sessions.",
 		"store",
 	}, nil, matchNames, func(string) string { return "keep values across sessions" }},
 	{PermissionKind{

@@ -128,8 +128,11 @@ type SecretConfig struct {
 // ModelConfig names the default model; "" means none.
 type ModelConfig struct{ Default string }
 
-// StoreConfig names the database of sessions and fragments.
-type StoreConfig struct{ URL string }
+// StoreConfig names the database of ctx.store and fragments.
+type StoreConfig struct {
+	URL       string
+	MaxPlugin int64 // bytes of a plugin's keys and values
+}
 
 // MCPConfig is a server whose tools starhost offers: either a program or a URL.
 type MCPConfig struct {
@@ -296,7 +299,7 @@ func newConfig() *Config {
 			MaxAttachments: 20, MaxAttachment: 8 << 20, MaxPixels: 40_000_000,
 		},
 		Tools:  ToolsConfig{Allow: []string{"*"}, MaxResult: 256 << 10},
-		Store:  StoreConfig{URL: "sqlite:"},
+		Store:  StoreConfig{URL: "sqlite:", MaxPlugin: 64 << 20},
 		Kinds:  map[string]map[string]string{},
 		MCP:    map[string]*MCPConfig{},
 		places: map[string]Place{},

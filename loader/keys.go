@@ -198,7 +198,11 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "store.url", Default: `"sqlite:"`, Example: `store.url = "none"`,
-		Doc: "The database of sessions and fragments. The environment variable STARHOST_STORE wins over it. This version of starhost has no database yet: the values of ctx.store, the aliases and the sha256: ids end with the process, whatever the URL. With none, each use of ctx.store is an error.",
+		Doc: "The database of ctx.store, of aliases and of sha256: ids. The environment variable STARHOST_STORE wins over it. sqlite: is the file starhost/starhost.db in XDG_DATA_HOME; a relative PATH starts at the folder that starhost runs in. starhost opens the database when something first uses it. With none, each use of ctx.store is an error. This version refuses llm:PATH.",
+	},
+	{
+		Name: "store.max_plugin", Default: `"64MiB"`, Example: `store.max_plugin = "1MiB"`,
+		Doc: "The most bytes of all keys and values of a plugin in ctx.store.",
 	},
 	{
 		Name: "kinds.NAME.kind", Example: `kinds.mcp__desktop__run.kind = "shell"`,

@@ -85,6 +85,7 @@ var settings = []*setting{
 	{splitKey("tools.max_result"), ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Tools.MaxResult }))},
 	{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
 	{splitKey("store.url"), userOnly, withoutPassword(value(parseStore, func(c *Config, _ string) *string { return &c.Store.URL }))},
+	{splitKey("store.max_plugin"), userOnly, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Store.MaxPlugin }))},
 	{splitKey("kinds.*.kind"), userOnly, kindField(parseWord("shell", "write", "fetch", "read", "search", "agent", "mcp", "other"))},
 	{splitKey("kinds.*.command"), userOnly, kindField(parseText)},
 	{splitKey("kinds.*.paths"), userOnly, kindField(parseText)},

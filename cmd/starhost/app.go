@@ -37,6 +37,7 @@ type app struct {
 	cache     *starlark.Cache       // compiled plugins; see programCache
 	startTime time.Time             // when the program, or an event of hook, arrived
 	deadline  time.Duration         // for an answer of hook, counted from startTime
+	stores    *databases            // the opened and unopened databases of the run
 	loaded    *loader.Set           // the last set that loadWith loaded; or nil
 	hook      *hookFlags            // nil for other commands; the failures of hook have their own exit codes
 	out       bytes.Buffer          // the command's result

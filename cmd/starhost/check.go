@@ -102,6 +102,10 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 	}
 	c.fileConfig = config
 	c.flags.limits(&config.Limits)
+	db, err := c.database(config)
+	if err != nil {
+		return err
+	}
 	if err := c.discover(paths); err != nil {
 		return err
 	}
@@ -121,6 +125,9 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 	}
 	c.checkRegistrations()
 	c.checkPermissions()
+	if db != nil {
+		c.checkStore(ctx, db)
+	}
 	c.sortFindings()
 	return nil
 }

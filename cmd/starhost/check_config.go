@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
@@ -11,6 +13,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
+	"github.com/starhost/starhost/store"
 )
 
 // isDeployed reports whether the config says which plugins run and what they may do. Only then
@@ -83,6 +86,23 @@ func (c *checkRun) checkPermissions() {
 		for _, g := range withoutOverlap(granted, declared) {
 			at := c.fileConfig.Place("grants", p.Name)
 			c.addWarning(p.Name, starlark.Pos(at), "E0804", "permission %q is granted to %s, which does not declare it", g, p.Name)
+		}
+	}
+}
+
+// checkStore adds an error for each plugin that may use ctx.store if the database does not open. A
+// database that does not exist yet is none.
+func (c *checkRun) checkStore(ctx context.Context, db *store.DB) {
+	check := sync.OnceValue(func() error { return db.Check(ctx) })
+	for i, s := range c.sources {
+		p := &c.set.Plugins[i]
+		if p.Err != nil || !slices.Contains(p.Declared, "store") || !slices.Contains(p.Granted, "store") {
+			continue
+		}
+		if err := check(); err != nil {
+			c.addError(problem{
+				exit: exitFile, code: "E0518", plugin: p.Name, pos: starhost.Pos(c.findText(s, "store")), message: err.Error(),
+			})
 		}
 	}
 }

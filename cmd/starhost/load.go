@@ -147,6 +147,9 @@ func (a *app) loadWith(
 		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: os.LookupEnv,
 		World: world, Cache: a.programCache(), AllowMissing: true, Host: starhost.Options{Clock: clock, Log: a.addLog},
 	}
+	if options.Host.Fragments, err = a.readContents(config); err != nil {
+		return nil, err
+	}
 	change(&options)
 	set, err := loader.Load(ctx, options)
 	a.saveCache()
@@ -183,10 +186,11 @@ func (a *app) newWorld(c *loader.Config) (w effects.World, err error) {
 		return w, err
 	}
 	w.HTTP, w.Exec = new(effects.HTTP), &effects.Exec{Dir: dir}
-	if c.Store.URL != "none" {
-		w.Store = new(effects.MemoryKV)
+	db, err := a.database(c)
+	if db != nil {
+		w.Store = db
 	}
-	return w, nil
+	return w, err
 }
 
 // limits sets the limits that flags give.

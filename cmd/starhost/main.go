@@ -45,7 +45,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if args == nil {
 		args = []string{} // cobra takes nil for os.Args
 	}
+	a.stores = new(databases)
 	cmd, err := a.execute(ctx, args)
+	defer a.stores.close()
 	isHook := cmd == "hook" || a.hook != nil
 	if err != nil && isHook {
 		err = a.refuseHook(ctx, args, err)

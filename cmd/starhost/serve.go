@@ -73,9 +73,9 @@ type server struct {
 	paths          []string
 	live           *starhost.LiveHost
 	mcp            *mcp.Server
-	fragments      fragments.MemoryStore // shared by all sets
-	reloadRequests chan struct{}         // has a token if plugins must be loaded again
-	background     sync.WaitGroup        // goroutines beside the answers
+	fragments      fragments.Store // shared by all sets
+	reloadRequests chan struct{}   // has a token if plugins must be loaded again
+	background     sync.WaitGroup  // goroutines beside the answers
 
 	reloading sync.Mutex  // guards the fields below
 	set       *loader.Set // in use
@@ -112,7 +112,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 		session.Workspace = a.path(".")
 	}
 	v.mcp = mcp.NewServer(v.live, mcp.Options{
-		Version: version(), Session: session, Fragments: &v.fragments, Warn: v.printWarning,
+		Version: version(), Session: session, Fragments: v.fragments, Warn: v.printWarning,
 	})
 	beside, stop := context.WithCancel(ctx)
 	defer v.background.Wait()
@@ -159,7 +159,10 @@ func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, o mcp.
 // problems to a.
 func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
 	set, err := a.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
-		o.Host.Log, o.Host.Approver, o.Host.Fragments = v.logLine, mcp.Approve, &v.fragments
+		if v.fragments == nil {
+			v.fragments = a.writeContents(o.Config)
+		}
+		o.Host.Log, o.Host.Approver, o.Host.Fragments = v.logLine, mcp.Approve, v.fragments
 		o.Host.MaxWaiting = maxWaiting
 	})
 	if err != nil {

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/store"
+)
+
+// databases are the databases of a run by URL. Several sets of plugins share them.
+type databases struct {
+	mu    sync.Mutex
+	byURL map[string]*store.DB
+}
+
+// close closes all databases. Their writes are committed, so an error loses nothing.
+func (d *databases) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, db := range d.byURL {
+		_ = db.Close()
+	}
+}
+
+// database returns the database of a config, nil for none. A use opens it.
+func (a *app) database(c *loader.Config) (*store.DB, error) {
+	switch {
+	case c.Store.URL == "none":
+		return nil, nil
+	case strings.HasPrefix(c.Store.URL, "llm:"):
+		return nil, usagef("store.url: this version of starhost does not read llm:PATH yet, want sqlite:, sqlite:PATH, postgres://... or none")
+	}
+	dir, err := loader.Workspace(cmp.Or(a.dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	if a.stores == nil {
+		a.stores = new(databases)
+	}
+	a.stores.mu.Lock()
+	defer a.stores.mu.Unlock()
+	if db := a.stores.byURL[c.Store.URL]; db != nil {
+		return db, nil
+	}
+	db, err := store.Open(store.Options{
+		URL: c.Store.URL, Default: a.defaultDatabase(), Dir: dir, MaxPlugin: c.Store.MaxPlugin,
+	})
+	if err != nil {
+		return nil, usagef("store.url: %v", err)
+	}
+	if a.stores.byURL == nil {
+		a.stores.byURL = map[string]*store.DB{}
+	}
+	a.stores.byURL[c.Store.URL] = db
+	return db, nil
+}
+
+// defaultDatabase returns the file of the URL sqlite:, "" without a home.
+func (a *app) defaultDatabase() string {
+	data, home := a.getenv("XDG_DATA_HOME"), a.getenv("HOME")
+	switch {
+	case filepath.IsAbs(data):
+	case filepath.IsAbs(home):
+		data = filepath.Join(home, ".local", "share")
+	default:
+		return ""
+	}
+	return filepath.Join(data, "starhost", "starhost.db")
+}
+
+// writeContents returns the store of a server, which saves the fragments of its prompts.
+func (a *app) writeContents(c *loader.Config) fragments.Store {
+	db, err := a.database(c)
+	if err != nil || db == nil { // loadWith has returned the error
+		return new(fragments.MemoryStore)
+	}
+	return db.Fragments()
+}
+
+// readContents returns the store of a command that saves no fragments: the contents of its prompts
+// end with the process, and the database has those of others.
+func (a *app) readContents(c *loader.Config) (fragments.Store, error) {
+	db, err := a.database(c)
+	if err != nil || db == nil {
+		return new(fragments.MemoryStore), err
+	}
+	return &contentsOver{below: db.Fragments()}, nil
+}
+
+// A contentsOver is a store in memory over another one, which it only reads.
+type contentsOver struct {
+	fragments.MemoryStore
+	below fragments.Store
+}
+
+// Get implements fragments.Store.
+func (c *contentsOver) Get(ctx context.Context, id fragments.Hash) (text string, ok bool, err error) {
+	if text, ok, err = c.MemoryStore.Get(ctx, id); ok || err != nil {
+		return text, ok, err
+	}
+	return c.below.Get(ctx, id)
+}
+
+// Find implements fragments.Store.
+func (c *contentsOver) Find(ctx context.Context, digits string, limit int) ([]fragments.Hash, error) {
+	ids, err := c.MemoryStore.Find(ctx, digits, limit)
+	if err != nil {
+		return nil, err
+	}
+	others, err := c.below.Find(ctx, digits, limit)
+	if err != nil {
+		return nil, err
+	}
+	ids = append(ids, others...)
+	slices.SortFunc(ids, func(x, y fragments.Hash) int { return bytes.Compare(x[:], y[:]) })
+	ids = slices.Compact(ids)
+	return ids[:min(len(ids), limit)], nil
+}
+
+// Alias implements fragments.Store.
+func (c *contentsOver) Alias(ctx context.Context, name string) (id fragments.Hash, ok bool, err error) {
+	if id, ok, err = c.MemoryStore.Alias(ctx, name); ok || err != nil {
+		return id, ok, err
+	}
+	return c.below.Alias(ctx, name)
+}
+
+// Aliases implements fragments.Store.
+func (c *contentsOver) Aliases(ctx context.Context) ([]string, error) {
+	names, err := c.MemoryStore.Aliases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others, err := c.below.Aliases(ctx)
+	names = append(names, others...)
+	slices.Sort(names)
+	return slices.Compact(names), err
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/store"
+)
+
+// Another process finds a stored fragment by its id, the first digits of it, and an alias.
+func TestStoredFragments(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_DATA_HOME", "")
+	file := filepath.Join(dir, ".local", "share", "starhost", "starhost.db")
+	db, err := store.Open(store.Options{URL: "sqlite:", Default: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := fragments.Sum("stored text")
+	if err := db.Fragments().Put(t.Context(), fragments.Content{ID: id, Text: "stored text"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.SetAlias(t.Context(), "notes", id); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, dir, map[string]string{"a.star": ""})
+	for _, reference := range []string{"sha256:" + id.String(), id.String()[:8], "notes"} {
+		var out, diagnostics bytes.Buffer
+		args := []string{"-C", dir, "eval", "a.star", "-f", reference, "-p", "hi"}
+		code := run(t.Context(), args, strings.NewReader(""), &out, &diagnostics)
+		if code != 0 || !strings.Contains(out.String(), "stored text") {
+			t.Errorf("%s: got exit %d, want the text:\n%s%s", reference, code, &out, &diagnostics)
+		}
+	}
+}
+
+// A hook that needs no store opens no database: it makes no file, and no damaged one stops it.
+func TestHookOpensNoDatabase(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	for _, name := range []string{"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "STARHOST_STORE"} {
+		t.Setenv(name, "")
+	}
+	guard := `register_hook("pre_tool_call", lambda ctx, tool: deny("no") if tool == "Bash" else None)`
+	writeFiles(t, dir, map[string]string{
+		"a.star": guard,
+		"b.star": "plugin(permissions = [\"store\"])\n" +
+			`register_hook("pre_tool_call", lambda ctx, tool: deny("no %d" % ctx.store.add("n", 1)))`,
+		"config.toml": "grants.b = [\"store\"]\n",
+	})
+	event := `{"session_id":"s","cwd":"` + dir + `","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`
+	answer := func(plugin, want string) {
+		t.Helper()
+		var out, diagnostics bytes.Buffer
+		args := []string{"-C", dir, "-c", filepath.Join(dir, "config.toml"), "hook", "claude-code", plugin}
+		run(t.Context(), args, strings.NewReader(event), &out, &diagnostics)
+		if !strings.Contains(out.String()+diagnostics.String(), want) {
+			t.Errorf("got %s%s, want %s", &out, &diagnostics, want)
+		}
+	}
+	answer("a.star", "deny")
+	data := filepath.Join(dir, ".local", "share")
+	if _, err := os.Stat(data); err == nil {
+		t.Error("the hook made a database")
+	}
+	answer("b.star", "no 1")
+	answer("b.star", "no 2")
+	file := filepath.Join(data, "starhost", "starhost.db")
+	if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	answer("b.star", "file is not a database")
+	answer("a.star", `"deny"`)
+}
