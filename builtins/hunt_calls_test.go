@@ -172,7 +172,7 @@ func huntNamed() []huntCall {
 		"time.parse_time(%[1]s, %[2]s)", "time.time(2026).format(%[1]s)", "time.time(2026).in_location(%[1]s)", "time.time(2026, location = %[1]s)",
 		"template(prompt = %[1]s)", "result(%[1]s, data = %[2]s)", "attachment(content = %[1]s)", "attachment(content = %[1]s, type = %[2]s)",
 		"modify(a = %[1]s)", "respond(%[1]s)", "struct(a = %[1]s) == struct(a = %[2]s)", "struct(**{%[1]s: 1})", "getattr(fields_, %[1]s)",
-		"ctx.log('info', %[1]s, a = %[2]s)", "ctx.tools.call('echo', text = %[1]s)", "ctx.state.set('k', %[1]s)", "ctx.store.set('k', %[1]s)",
+		"ctx.log('info', %[1]s, a = %[2]s)", "ctx.tools.call('echo', text = %[1]s)", "ctx.state.set('k', %[1]s)", "ctx.store.set('k', %[1]s)", "ctx.store.add('number', %[1]s)",
 		"ctx.state.set(%[1]s, 1)", "[ctx.state.set('k', %[1]s), ctx.state.get('k')]", "ctx.fs.write('out/a', %[1]s)", "ctx.progress(1, 2, %[1]s)",
 		"ctx.exec(argv, stdin = %[1]s)", "ctx.exec(%[1]s, env = %[2]s)", "ctx.http.post(c_url, body = %[1]s)", "ctx.http.post(c_url, json = %[1]s)",
 		"ctx.http.get(c_url, params = %[1]s)", "ctx.http.get(c_url, headers = %[1]s)", "base64.decode(base64.encode(%[1]s))", "hash.sha256(%[1]s)",
@@ -183,23 +183,32 @@ func huntNamed() []huntCall {
 		"[re.match('%%d\\\\pL{900}' %% k, '') for k in range(12)]", "[re.search('^%%d\\\\pL{900}' %% k, '') for k in range(12)]",
 		"{(%[1]s, 1): 1}", "set([(%[1]s, %[2]s)])", "[ctx.fs.write('out/b', %[1]s), ctx.fs.read_bytes('out/b')]",
 	} {
-		name, _, _ := strings.Cut(strings.TrimLeft(expr, "["), "(")
-		switch {
-		case strings.HasPrefix(expr, "'") && strings.Contains(expr, ".format("):
-			name = "string.format"
-		case strings.HasPrefix(expr, "'"):
-			name = "x % y"
-		case strings.Contains(expr, " in c_range") || strings.Contains(expr, " in range_"):
-			name = "x in y"
-		case strings.HasPrefix(expr, "list(") || strings.HasPrefix(expr, "set(%"):
-			_, method, _ := strings.Cut(expr, ").")
-			method, _, _ = strings.Cut(method, "(")
-			name += "." + method
-		}
 		arity := min(1, strings.Count(expr, "%[1]s")) + min(1, strings.Count(expr, "%[2]s"))
-		calls = append(calls, huntCall{name, expr, arity})
+		calls = append(calls, huntCall{huntOperation(expr), expr, arity})
 	}
 	return calls
+}
+
+// huntOperation returns the operation that an expression of huntNamed hunts.
+func huntOperation(expr string) string {
+	for _, o := range []struct{ part, op string }{
+		{" in c_range", "x in y"}, {" in range_", "x in y"}, {") == (", "x == y"}, {"]] == [[", "x == y"}, {"'xx'.join(", "string.join"},
+		{"] * 20", "x * y"}, {"'.format(", "string.format"}, {"' %% ", "x % y"}, {"{(", "{x: 1}"},
+	} {
+		if strings.Contains(expr, o.part) && !strings.HasPrefix(expr, "[re.") {
+			return o.op
+		}
+	}
+	name, rest, _ := strings.Cut(strings.TrimLeft(expr, "["), "(")
+	_, method, _ := strings.Cut(rest, ").")
+	switch {
+	case strings.HasPrefix(name, "%[1]s."):
+		return "string." + strings.TrimPrefix(name, "%[1]s.")
+	case name == "list" || name == "set" && method != "":
+		method, _, _ = strings.Cut(method, "(")
+		return name + "." + method
+	}
+	return name
 }
 
 // notHunted gives the reason for each name that has no value in a handler.
