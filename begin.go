@@ -39,6 +39,9 @@ func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
 	s.turns++
 	t.number, t.request, t.words = s.turns, r, r.Text
 	t.filters = append(t.filters, ToolFilter{Allow: r.OnlyTools})
+	if t.hasHooks("turn_end") {
+		t.start = t.host.opts.Clock()
+	}
 	if r.History != nil {
 		s.history, s.sentContents = slices.Clone(r.History), contentsOf(r.History, s.currentUse())
 	}
@@ -122,6 +125,9 @@ func (t *Turn) End(ctx context.Context) {
 		e := t.newEvent("turn_end")
 		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.requestedCalls
 		e.Messages = NewList(typedMessages(s.history, nil))
+		if !t.start.IsZero() { // a plugin of a later set may be the first with a hook
+			e.DurationMS = int(t.host.opts.Clock().Sub(t.start).Milliseconds())
+		}
 		_, _ = t.fireEvent(context.WithoutCancel(ctx), e) // only its end_session has an effect
 	}
 	t.endSession(context.WithoutCancel(ctx))

@@ -57,7 +57,7 @@ var events = []EventSpec{
 	},
 	{
 		Name: "turn_end", Fires: "the final answer is there, or the turn was cut",
-		Args:    []string{"session_id", "user_message", "response", "completed", "tool_calls", "messages", "model"},
+		Args:    []string{"session_id", "user_message", "response", "completed", "tool_calls", "messages", "model", "duration_ms"},
 		Actions: []Action{actionEnd},
 	},
 	{

@@ -43,7 +43,9 @@ type Options struct {
 	// or [Turn.Fire]. Their names start with "app."; they may allow context, modify, deny, ask and
 	// abort.
 	AppEvents []EventSpec
-	// Approver decides about calls that a person must approve. Nil denies them.
+	// Approver decides about calls that a person must approve, and answers [Turn.Confirm]. Nil
+	// denies them, and so does an error. An error that wraps [errors.ErrUnsupported] says, as nil
+	// does, that nobody can answer.
 	Approver func(ctx context.Context, r ApprovalRequest) (bool, error)
 	// EventTimeout is the most wall-clock time of one event, for the calls of all its hooks
 	// together, effects and nested calls included. Hooks that have no result by then fail, so that
@@ -175,7 +177,7 @@ type ApprovalRequest struct {
 	SessionID string
 	Call      ToolCall
 	Plugin    string   // the tool's plugin
-	Reasons   []string // why approval is needed
+	Reasons   []string // why approval is needed; for a command, its question
 }
 
 // A Host contains plugins. It is safe for concurrent use. A turn has the plugins that were in the

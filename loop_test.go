@@ -250,6 +250,25 @@ func TestCutTurns(t *testing.T) {
 	}
 }
 
+// TestTurnDuration checks that turn_end gets the time of its turn.
+func TestTurnDuration(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var got []int
+	h := newHost(t, starhost.Options{Clock: func() time.Time { return now }}, plugin("watch",
+		hookFunc("turn_start", func(*starhost.Event) starhost.Decision {
+			now = now.Add(1500 * time.Millisecond)
+			return starhost.Decision{}
+		}),
+		hookFunc("turn_end", func(e *starhost.Event) starhost.Decision {
+			got = append(got, e.DurationMS)
+			return starhost.Decision{}
+		})))
+	s := h.NewSession(starhost.SessionConfig{})
+	ask(t, s, starhost.Request{Text: "a"})
+	ask(t, s, starhost.Request{Text: "b"})
+	diff(t, "durations", []int{1500, 1500}, got)
+}
+
 // A turn is interrupted only if its context ended it.
 func TestInterrupted(t *testing.T) {
 	var got []string

@@ -278,34 +278,47 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 // askPerson asks the program's Approver. It denies the call without an Approver, after a no or an
 // error, and if no answer comes in time.
 func (t *Turn) askPerson(ctx context.Context, tool *Tool, pre *Event, reasons []string) (*Decision, error) {
-	request := ApprovalRequest{
-		SessionID: pre.SessionID, Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments},
-		Plugin: tool.plugin, Reasons: reasons,
+	got, err := t.requestApproval(ctx, ApprovalRequest{
+		Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}, Plugin: tool.plugin, Reasons: reasons,
+	})
+	if err != nil || got.Approved {
+		return nil, err
 	}
-	asked := func() any { return approvalRequest{pre.Tool, pre.Arguments, pre.CallID, tool.plugin, reasons} }
+	return &Decision{Action: ActionDeny, Reason: got.Reason, Plugin: HostPlugin}, nil
+}
+
+// Confirm asks the program's Approver whether a command may go on. The call's name is the command's
+// with its slash, and Reasons is the question. No answer in time, an error of the Approver, and a
+// program without one mean false. The error comes from ctx or from [Options.Answer].
+func (t *Turn) Confirm(ctx context.Context, r ApprovalRequest) (bool, error) {
+	got, err := t.requestApproval(ctx, r)
+	return got.Approved, err
+}
+
+// requestApproval asks the program's Approver.
+func (t *Turn) requestApproval(ctx context.Context, r ApprovalRequest) (approval, error) {
+	r.SessionID = t.session.ID()
+	asked := func() any { return approvalRequest{r.Call.Name, r.Call.Arguments, r.Call.ID, r.Plugin, r.Reasons} }
 	got, err := askInput(ctx, t, InputApproval, asked, func() (approval, error) {
-		problem := t.host.whyNotApproved(ctx, request)
+		problem := t.host.whyNotApproved(ctx, r)
 		return approval{problem == "", problem}, nil
 	})
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, err
-	case !got.Approved:
-		return &Decision{Action: ActionDeny, Reason: got.Reason, Plugin: HostPlugin}, nil
+	if ctx.Err() != nil {
+		err = ctx.Err()
 	}
-	return nil, nil
+	return got, err
 }
 
 // whyNotApproved returns why a person did not approve, or "" for an approval.
 func (h *Host) whyNotApproved(ctx context.Context, r ApprovalRequest) (problem string) {
 	why := strings.Join(r.Reasons, "; ")
-	if h.opts.Approver == nil {
-		return "approval is needed and nobody can give it: " + why
+	ok, err := false, errors.ErrUnsupported
+	if h.opts.Approver != nil {
+		ok, err = h.askApprover(ctx, r)
 	}
-	ok, err := h.askApprover(ctx, r)
 	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return "approval is needed and nobody can give it: " + why
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("no approval within %v: %s", h.opts.ApprovalTimeout, why)
 	case err != nil:

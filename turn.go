@@ -65,8 +65,9 @@ type Turn struct {
 	completed      bool   // there is a final answer
 	response       string // the final answer
 
-	aside        string // prefix of the lanes' paths outside of a turn
-	begun        bool   // turn_start has run
+	aside        string    // prefix of the lanes' paths outside of a turn
+	begun        bool      // turn_start has run
+	start        time.Time // the turn's first moment, if turn_end has a hook
 	laneCount    int
 	notes        []traceNote
 	traces       []HookTrace // traces of notes, as far as Hooks returned them
@@ -125,6 +126,11 @@ func (t *Turn) Errors() []error { return t.errors }
 func (t *Turn) Hooks() []HookTrace {
 	t.traces = appendTraces(t.traces, t.notes[len(t.traces):])
 	return t.traces
+}
+
+// Conversation returns the messages so far, as plugins see them: see [Messages].
+func (t *Turn) Conversation() *Messages {
+	return NewList(typedMessages(t.session.history, t.messages))
 }
 
 // A clockReading is a time of Options.Clock. The zero value says that no handler has read the

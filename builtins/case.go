@@ -36,8 +36,9 @@ type CaseDriver interface {
 	LoadFragments(ctx context.Context, ref string) (starhost.Context, error)
 	// Turn runs a whole turn with a model that gives all of these replies, in order.
 	Turn(ctx context.Context, r starhost.Request, replies []starhost.Reply) (*starhost.TurnResult, error)
-	// Command runs a line such as "/deliver checkout".
-	Command(ctx context.Context, line string) (starhost.CommandReply, error)
+	// Command runs a line such as "/deliver checkout". answers are the user's answers to the
+	// questions of the command and of the tools that it calls; all must be used.
+	Command(ctx context.Context, line string, answers []bool) (starhost.CommandReply, error)
 	// RenderTemplate loads a template and fills in the user's words and parameters.
 	RenderTemplate(ctx context.Context, ref, input string, params map[string]string) (starhost.Template, error)
 	// CompleteCommand completes a line such as "/deliver ch".
@@ -117,11 +118,14 @@ assert_eq((answer.output, answer.stderr, answer.code), (None, "", 0))`,
 			Func: func(c call.Call) (starlark.Value, error) { return caseHook(c, d) },
 		},
 		{
-			Name: "command", Params: "line",
+			Name: "command", Params: "line, answers=[]",
 			Doc: `Runs a command, as if the user typed the line.
-Returns .name, .args, and the other fields that call_tool returns.`,
-			Example: `assert_eq(command("/greet Ada").output, "Hello Ada.")`,
-			Func:    func(c call.Call) (starlark.Value, error) { return caseCommand(c, d) },
+answers lists the user's answers, True or False, to the questions of the command and to the
+approvals that its tools need; the command must use all. Without answers there is no user, and each
+question is a no. Returns .name, .args, and the other fields that call_tool returns.`,
+			Example: `assert_eq(command("/greet Ada").output, "Hello Ada.")
+assert_eq(command("/greet Ada", answers = []).output, "Hello Ada.")`,
+			Func: func(c call.Call) (starlark.Value, error) { return caseCommand(c, d) },
 		},
 		{
 			Name: "complete_command", Params: "line",

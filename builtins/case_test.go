@@ -84,7 +84,7 @@ func (d *driver) Turn(ctx context.Context, r starhost.Request, replies []starhos
 	return d.session.Turn(ctx, r, (*scriptedModel)(&replies))
 }
 
-func (d *driver) Command(ctx context.Context, line string) (starhost.CommandReply, error) {
+func (d *driver) Command(ctx context.Context, line string, _ []bool) (starhost.CommandReply, error) {
 	return d.current(ctx).Command(ctx, line)
 }
 

@@ -171,10 +171,21 @@ func replyStruct(
 
 func caseCommand(c call.Call, d CaseDriver) (starlark.Value, error) {
 	var line string
-	if err := c.Bind("line", &line); err != nil {
+	var list *starlark.List
+	if err := c.Bind("line", &line, "answers?", &list); err != nil {
 		return nil, err
 	}
-	reply, err := runStep(c, func(ctx context.Context) (starhost.CommandReply, error) { return d.Command(ctx, line) })
+	var answers []bool
+	for i := 0; list != nil && i < list.Len(); i++ {
+		yes, ok := list.Index(i).(starlark.Bool)
+		if !ok {
+			return nil, c.Fail("E0202", "answers[%d]: got %s, want bool", i, list.Index(i).Type())
+		}
+		answers = append(answers, bool(yes))
+	}
+	reply, err := runStep(c, func(ctx context.Context) (starhost.CommandReply, error) {
+		return d.Command(ctx, line, answers)
+	})
 	if err != nil {
 		return nil, err
 	}

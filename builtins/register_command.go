@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
@@ -9,7 +10,10 @@ import (
 )
 
 // commandArgs are the arguments that a command's handler may name besides ctx.
-var commandArgs = []string{"args", "full_args"}
+var commandArgs = []string{"args", "full_args", "messages", "confirm"}
+
+// maxQuestion is the most bytes of a question of confirm.
+const maxQuestion = 1000
 
 // registerCommand implements
 //
@@ -61,10 +65,16 @@ func (r *Recorder) commandCall(
 	return func(ctx context.Context, t *starhost.Turn, call starhost.CommandCall) (starhost.Result, error) {
 		h := r.beginCall(ctx, t)
 		kwargs, err := sig.keywordArguments(h, commandArgs, func(name string) (starlark.Value, error) {
-			if name == "args" {
+			switch name {
+			case "args":
 				return stringList(call.Args), nil
+			case "full_args":
+				return starlark.String(call.Line), nil
+			case "confirm":
+				return h.confirm(call), nil
 			}
-			return starlark.String(call.Line), nil
+			conversation := t.Conversation()
+			return argumentValue(&conversation)
 		})
 		if err != nil {
 			return starhost.Result{}, err
@@ -72,6 +82,38 @@ func (r *Recorder) commandCall(
 		v, err := h.run(sig, nil, kwargs)
 		return r.resultOf(sig.fn, v, err)
 	}
+}
+
+// confirm returns the function that asks the user a question for a command:
+//
+//	confirm(question)
+func (h *handlerCall) confirm(command starhost.CommandCall) starlark.Value {
+	return starlark.NewBuiltin("confirm", func(
+		th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+	) (starlark.Value, error) {
+		c := call.Call{Runtime: h.rec.rt, Thread: th, Name: "confirm", Args: args, Kwargs: kwargs}
+		var question string
+		if err := c.Bind("question", &question); err != nil {
+			return nil, err
+		}
+		if len(question) > maxQuestion {
+			return nil, c.Fail("E0202", "question: got %d bytes, want at most %d", len(question), maxQuestion)
+		}
+		if err := c.Pay(10, 4*maxQuestion+len(command.Line)); err != nil {
+			return nil, err
+		}
+		words, err := json.Marshal(map[string][]string{"args": append([]string{}, command.Args...)})
+		if err != nil {
+			return nil, err
+		}
+		yes, err := runEffect(c, func(ctx context.Context) (bool, error) {
+			return h.turn.Confirm(ctx, starhost.ApprovalRequest{
+				Call:   starhost.ToolCall{Name: "/" + command.Name, Arguments: words},
+				Plugin: h.rec.plugin.Name, Reasons: h.rec.cleanTexts([]string{question}),
+			})
+		})
+		return starlark.Bool(yes), err
+	})
 }
 
 // completion returns the Go function that calls a handler to complete a command's arguments.

@@ -112,7 +112,7 @@ register_hook("post_command", lambda command, args, result: modify(result = resu
 		{"/ship a", starhost.Result{ForLLM: `test|["a", "x"]|a x!`, ForUser: "done"}},
 		{"/deliver late", starhost.Result{ForLLM: "denied by test: not today", IsError: true}},
 		{"/plain", starhost.Result{ForLLM: `{"a":1}`}},
-		{"/odd", starhost.Result{ForLLM: `["args","full_args"]`}},
+		{"/odd", starhost.Result{ForLLM: `["args","full_args","messages","confirm"]`}},
 		{"/bad", starhost.Result{ForLLM: "command bad failed: lambda: unsupported return value: got the decision deny, want a result: decisions are for hooks; a tool says fail(...) or result(..., is_error = True)", IsError: true}},
 	}
 	for _, tt := range tests {
@@ -275,7 +275,7 @@ func TestRegistrationErrors(t *testing.T) {
 		{`register_tool(lambda: 1, name = "a", description = "A.", available = lambda model: True)`, "E0307", `register_tool: available: lambda has the parameters (model), want () or (ctx)`},
 		{`register_tool(lambda: 1, name = "a", description = "A.", available = len)`, "E0307", `register_tool: available: got the builtin len, want a def or a lambda: lambda x: len(x)`},
 		{`register_tool(lambda: 1, name = "a", description = "A.", roles = [1])`, "E0201", `register_tool: for parameter "roles": [0]: got int, want string`},
-		{`register_command("a", lambda arg: 1)`, "E0307", `register_command: handler: a command offers no "arg" (did you mean args?); it offers ctx, args, full_args`},
+		{`register_command("a", lambda arg: 1)`, "E0307", `register_command: handler: a command offers no "arg" (did you mean args?); it offers ctx, args, full_args, messages, confirm`},
 		{`register_command("a", len)`, "E0307", `register_command: handler: got the builtin len, want a def or a lambda: lambda x: len(x)`},
 		{`register_command("a", lambda: 1, complete = lambda: [])`, "E0307", `register_command: complete: lambda has the parameters (), want (arg) or (ctx, arg)`},
 		{`register_command("a", lambda: 1, aliases = ["a"])`, "E0305", `register_command: command "a" is already registered at test.star:1:17`},

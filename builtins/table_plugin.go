@@ -97,9 +97,11 @@ register_template_loader("review", review)`,
 	{
 		Name: "register_command", Params: "name, handler, description=None, aliases=[], complete=None",
 		Doc: `Offers a command to the user: /name in a session, starhost command NAME.
-The function's parameters may be ctx, args, the words as a shell splits them, and full_args,
-the text behind the name. It returns a string, a value or result(...) for the user. complete
-takes (typed) or (ctx, typed) and returns completions of the arguments.`,
+The function's parameters may be ctx, args, the words as a shell splits them, full_args, the text
+behind the name, messages, the conversation so far, and confirm. confirm(question) asks the user
+and returns True for a yes; without a user, or without an answer in time, it returns False. The
+handler returns a string, a value or result(...) for the user. complete takes (typed) or
+(ctx, typed) and returns completions of the arguments.`,
 		Example: `def deliver(args):
     """Delivers to a team."""
     return "delivered to " + ", ".join(args)

@@ -64,7 +64,7 @@ func SplitParams(list string) []string {
 type typeRow struct{ name, text string }
 
 var types = []typeRow{
-	{"plugin", "int, str | None, str | None, str | None, str | None, list[str], list[str], list[str], dict[str, Any], dict[str, list[str]] -> None"},
+	{"plugin", "int, str | None, str | None, str | None, str | None, list[str], list[str | dict[str, Any]], list[str], dict[str, Any], dict[str, list[str]] -> None"},
 	{"register_tool", "Callable[..., Any], str | None, str | None, dict[str, Any] | None, str | None, float | None, str, Callable[..., bool] | None, str | list[str] | None, bool, str | list[str] | None -> None"},
 	{"register_hook", "str, Callable[..., Any], int, str | list[str] | None, str | list[str] | None, str | None -> None"},
 	{"register_fragment_loader", "str, Callable[..., Any], str | None -> None"},
@@ -239,7 +239,7 @@ var types = []typeRow{
 	{"call_tool", "str, Any -> Any"},
 	{"fire", "str, Any -> Any"},
 	{"hook", "str, dict[str, Any] | str -> Any"},
-	{"command", "str -> Any"},
+	{"command", "str, list[bool] -> Any"},
 	{"render_template", "str, str, Any -> Template"},
 	{"load_fragments", "str -> list[Any]"},
 	{"advance", "int, int, int, int -> None"},
@@ -288,7 +288,7 @@ var eventArgs = []Arg{
 	{"reason", "str", "The reason why approval is needed."},
 	{"result", "str", "The text of the result."},
 	{"is_error", "bool", "Whether the result is an error."},
-	{"duration_ms", "int", "The duration in milliseconds."},
+	{"duration_ms", "int", "The duration in milliseconds; 0 if an agent does not report it."},
 	{"completed", "bool", "Whether there is a final answer."},
 	{"interrupted", "bool", "Whether the last turn was interrupted."},
 	{"turns", "int", "The number of turns that the session had."},

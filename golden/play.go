@@ -42,6 +42,9 @@ type play struct {
 
 	unanswered error // about the first effect without a line in effects.jsonl, or nil
 
+	answers []bool // to the next questions of the command
+	asked   string // the command's questions with their answers, as lines
+
 	// hook sends an agent's event through its adapter. It is nil without adapters.
 	hook func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
 

@@ -2,6 +2,7 @@ package golden
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -59,23 +60,45 @@ func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Re
 	return result, p.print(m.heading+" answer", quote(result.Text)+hooksText(result.Turn.Hooks()[m.hooks:]))
 }
 
-// Command runs a command in the current turn.
-func (p *play) Command(_ context.Context, line string) (starhost.CommandReply, error) {
+// Command runs a command in the current turn. It prints the questions with their answers.
+func (p *play) Command(_ context.Context, line string, answers []bool) (starhost.CommandReply, error) {
 	heading := "command " + texttable.OneLine(line)
 	t, err := p.currentTurn()
 	if err != nil {
 		return starhost.CommandReply{}, p.printFailure(heading, err)
 	}
 	before := len(t.Hooks())
+	p.answers, p.asked = answers, ""
 	reply, err := t.Command(p.ctx, line)
-	if err != nil {
+	left := len(p.answers)
+	p.answers = nil
+	switch {
+	case err != nil:
 		return reply, p.printFailure(heading, err)
+	case left > 0:
+		return reply, p.printFailure(heading, fmt.Errorf("answers has %d, want %d: the command is over", len(answers), len(answers)-left))
 	}
-	text := resultText(&reply.Result)
+	text := p.asked + resultText(&reply.Result)
 	if reply.Denied != nil {
-		text = decisionText(*reply.Denied)
+		text = p.asked + decisionText(*reply.Denied)
 	}
 	return reply, p.print(heading, text+hooksText(t.Hooks()[before:]))
+}
+
+// Approve answers a question of a command, or about a tool that it calls. Without answers there is
+// no user.
+func (p *play) Approve(_ context.Context, r starhost.ApprovalRequest) (yes bool, err error) {
+	answer := "no answer"
+	if len(p.answers) == 0 {
+		err = errors.ErrUnsupported
+	} else {
+		yes, p.answers = p.answers[0], p.answers[1:]
+		answer = map[bool]string{false: "no", true: "yes"}[yes]
+	}
+	if err == nil || strings.HasPrefix(r.Call.Name, "/") { // a tool's denial says that nobody answers
+		p.asked += "asked, " + answer + ": " + quote(strings.Join(r.Reasons, "; "))
+	}
+	return yes, err
 }
 
 // CompleteCommand completes a line that begins with a slash. It ends the turn, because the user

@@ -213,6 +213,7 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 			Log:       func(l starhost.LogLine) { st.logs = append(st.logs, l) },
 			Workers:   st.cond.workers,
 			Fragments: &st.fragments,
+			Approver:  st.Approve,
 			AppEvents: h.events.specs,
 		},
 	}

@@ -18,14 +18,18 @@ import (
 )
 
 func (a *app) commandCommand() *cobra.Command {
-	var f loadFlags
+	var (
+		f       loadFlags
+		approve string
+	)
 	cmd := &cobra.Command{
 		Use:   "command NAME [ARG...]",
 		Short: "Run a plugin's command",
 		Long: `Run a command that a plugin registers, as /NAME does in a conversation, in a new
 session. starhost loads the plugins that the config names, else ./plugins or ./*.star.
 Flags come before NAME: everything after NAME belongs to the command. The effects of
-the command run, as far as they are granted.
+the command run, as far as they are granted. Its questions, and the approvals that its
+tools need, are asked at the terminal; without a terminal the answer is no.
 
 The exit code is 1 if the command was denied, or says that it failed.`,
 		Example: `  starhost command page checkout
@@ -36,23 +40,28 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runCommand(cmd.Context(), &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runCommand(cmd.Context(), &f, approve, args) },
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			return a.completeCommand(cmd.Context(), &f, args, word), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	f.add(cmd)
+	addApprove(cmd, &approve)
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
 // runCommand runs the command of a plugin that args begin with.
-func (a *app) runCommand(ctx context.Context, f *loadFlags, args []string) error {
+func (a *app) runCommand(ctx context.Context, f *loadFlags, approve string, args []string) error {
 	if err := a.chooseFormat("command"); err != nil {
 		return err
 	}
+	ask, err := a.newApprover(approve)
+	if err != nil {
+		return err
+	}
 	var reply starhost.CommandReply
-	set, err := a.load(ctx, f, nil)
+	set, err := a.loadWith(ctx, f, nil, func(o *loader.Options) { o.RequiredInArgs, o.Host.Approver = true, ask })
 	if err == nil {
 		defer set.Close()
 		reply, err = a.command(ctx, set, args)

@@ -122,6 +122,9 @@ func (c *console) configureHost(f *replFlags, o *loader.Options) {
 	if !f.allowEffects {
 		o.World.DryRun = &c.dryRun
 	}
+	o.Host.Approver = func(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
+		return c.steps.Approve(ctx, r)
+	}
 	clock := o.Host.Clock
 	if clock == nil {
 		clock = time.Now
