@@ -176,7 +176,7 @@ func TestTable(t *testing.T) {
 			if !slices.Contains(agents.Kinds, row.Kind) {
 				t.Errorf("%s: %s: kind %q", a.Name, row.Names, row.Kind)
 			}
-			if row.Command+row.Paths+row.Patch+row.URL+row.Query+row.Prompt+row.Server == "" {
+			if row.Command+row.Paths+row.Patch+row.Content+row.URL+row.Query+row.Prompt+row.Server == "" {
 				t.Errorf("%s: %s: no field", a.Name, row.Names)
 			}
 			for name := range strings.FieldsSeq(row.Names) {

@@ -1,6 +1,7 @@
 package agents
 
-// gptme spells its events in two ways: as constants of Python, and as their values.
+// gptme spells its events in two ways: as constants of Python, and as their values. The tools are
+// those of gptme/tools at its commit d27f98d3a of 2026-08-22.
 var gptme = &Agent{
 	Title: "gptme",
 	Name:  "gptme",
@@ -40,9 +41,11 @@ var gptme = &Agent{
 		{Name: "file.save.post", Ours: "post_file_save"},
 	},
 	Tools: []Tool{
-		{Names: "shell", Kind: "shell", Command: "command"},
+		{Names: "shell tmux", Kind: "shell", Command: "command"},
 		{Names: "read", Kind: "read", Paths: "path"},
 		{Names: "save append", Kind: "write", Paths: "path", Content: "content"},
 		{Names: "patch", Kind: "write", Paths: "path", Content: "patch"},
+		{Names: "patch_many", Kind: "write", Content: "patches"},
+		{Names: "morph", Kind: "write", Paths: "path", Content: "edit"},
 	},
 }

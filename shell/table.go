@@ -189,6 +189,7 @@ var programs = []program{
 	{name: "nc", kind: opaque},
 	{name: "ncat", kind: opaque},
 	{name: "nerdctl", kind: runsContainer},
+	{name: "new-session", kind: opaque}, // a command of tmux, which gptme's tool of that name gets
 	{name: "newgrp", kind: opaque},
 	{name: "nice", kind: runsWords, bare: "0123456789", values: "n", longValues: " --adjustment "},
 	{name: "ninja", kind: opaque},
@@ -249,6 +250,7 @@ var programs = []program{
 	{name: "script", kind: opaque},
 	{name: "sed", kind: interpretsSed},
 	{name: "sem", kind: opaque},
+	{name: "send-keys", kind: opaque}, // as new-session
 	{name: "set", kind: sets},
 	{name: "setarch", kind: opaque},
 	{name: "setopt", kind: opaque},
