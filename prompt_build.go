@@ -1,6 +1,7 @@
 package starhost
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -66,7 +67,7 @@ func (t *Turn) storeFragments(ctx context.Context, rows []*fragments.Row) {
 	var kept []fragments.Content
 	for _, r := range rows {
 		if r.Status == fragments.Kept || r.Status == fragments.Changed {
-			kept = append(kept, fragments.Content{ID: r.ID, Text: r.Content})
+			kept = append(kept, fragments.Content{ID: r.ID, Text: r.Content, Source: cmp.Or(r.Source, r.Plugin)})
 		}
 	}
 	if len(kept) == 0 {

@@ -15,8 +15,9 @@ import (
 // A Content is a text with its id, so that a Store does not hash it again. The code that makes
 // a Content ensures that ID is Sum(Text).
 type Content struct {
-	ID   Hash
-	Text string
+	ID     Hash
+	Text   string
+	Source string // the reference or the plugin that it comes from, "" if unknown; a Store may ignore it
 }
 
 // A Store stores contents by their ids, each once, and aliases for them. People can type the

@@ -131,7 +131,8 @@ type ModelConfig struct{ Default string }
 // StoreConfig names the database of ctx.store and fragments.
 type StoreConfig struct {
 	URL       string
-	MaxPlugin int64 // bytes of a plugin's keys and values
+	MaxPlugin int64         // bytes of a plugin's keys and values
+	Keep      time.Duration // the age at which contents without an alias expire
 }
 
 // MCPConfig is a server whose tools starhost offers: either a program or a URL.
@@ -299,7 +300,7 @@ func newConfig() *Config {
 			MaxAttachments: 20, MaxAttachment: 8 << 20, MaxPixels: 40_000_000,
 		},
 		Tools:  ToolsConfig{Allow: []string{"*"}, MaxResult: 256 << 10},
-		Store:  StoreConfig{URL: "sqlite:", MaxPlugin: 64 << 20},
+		Store:  StoreConfig{URL: "sqlite:", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
 		Kinds:  map[string]map[string]string{},
 		MCP:    map[string]*MCPConfig{},
 		places: map[string]Place{},

@@ -181,7 +181,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 		},
 		Tools: loader.ToolsConfig{Allow: []string{"a*"}, Deny: []string{"b*"}, MaxResult: 300 << 10},
 		Model: loader.ModelConfig{Default: "acme/small"},
-		Store: loader.StoreConfig{URL: "none", MaxPlugin: 64 << 20},
+		Store: loader.StoreConfig{URL: "none", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
 		Kinds: map[string]map[string]string{
 			"mcp__desktop__run": {"kind": "shell", "command": "cmd"},
 			"writer":            {"kind": "write", "paths": "target", "content": "text"},

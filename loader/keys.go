@@ -205,6 +205,10 @@ var keyDocs = []Key{
 		Doc: "The most bytes of all keys and values of a plugin in ctx.store.",
 	},
 	{
+		Name: "store.keep", Default: `"90d"`, Example: `store.keep = "30d"`,
+		Doc: "The time for which the store has a fragment that no alias names, since a prompt last contained it. Prompts and starhost fragments gc remove older ones.",
+	},
+	{
 		Name: "kinds.NAME.kind", Example: `kinds.mcp__desktop__run.kind = "shell"`,
 		Doc: "The kind of the calls of a tool that no agent's table has, for guards with a kind. The name is the agent's. Without this setting the arguments decide.",
 	},

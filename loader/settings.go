@@ -16,6 +16,7 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/timetext"
 )
 
 // A setting is a key that a config file may have.
@@ -86,6 +87,7 @@ var settings = []*setting{
 	{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
 	{splitKey("store.url"), userOnly, withoutPassword(value(parseStore, func(c *Config, _ string) *string { return &c.Store.URL }))},
 	{splitKey("store.max_plugin"), userOnly, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Store.MaxPlugin }))},
+	{splitKey("store.keep"), userOnly, inDays(value(parseSpan, func(c *Config, _ string) *time.Duration { return &c.Store.Keep }))},
 	{splitKey("kinds.*.kind"), userOnly, kindField(parseWord("shell", "write", "fetch", "read", "search", "agent", "mcp", "other"))},
 	{splitKey("kinds.*.command"), userOnly, kindField(parseText)},
 	{splitKey("kinds.*.paths"), userOnly, kindField(parseText)},
@@ -213,6 +215,13 @@ func hostLimit[T cmp.Ordered](parse func(any) (T, error), field func(*LimitsConf
 func inBytes(a access) access {
 	get := a.get
 	a.get = func(c *Config, key []string) any { return withUnit(settingValue(get(c, key)).(int64)) }
+	return a
+}
+
+// inDays makes get return a time span in days if they are whole.
+func inDays(a access) access {
+	get := a.get
+	a.get = func(c *Config, key []string) any { return timetext.FormatSpan(get(c, key).(time.Duration)) }
 	return a
 }
 
@@ -558,6 +567,16 @@ func parseDuration(v any) (time.Duration, error) {
 		return d, nil
 	}
 	return 0, errors.New(`a time span over 0, as "500ms" or "2s"`)
+}
+
+// parseSpan parses a time span that may be in days.
+func parseSpan(v any) (time.Duration, error) {
+	s, _ := v.(string)
+	d, err := timetext.ParseSpan(s)
+	if err != nil {
+		return 0, errors.New(`a time span over 0, as "90d" or "12h"`)
+	}
+	return d, nil
 }
 
 // plainValue converts a TOML value to the Go types of [Value].

@@ -51,6 +51,7 @@ tools.max_result = "256KiB"
 model.default = ""
 store.url = "sqlite:"
 store.max_plugin = "64MiB"
+store.keep = "90d"
 `
 	if diff := gocmp.Diff(want, shownSettings(parse(t, ""))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -95,6 +96,7 @@ tools.max_result = "300KiB"  # config.toml:41
 model.default = "acme/small"  # config.toml:43
 store.url = "none"  # config.toml:45
 store.max_plugin = "64MiB"
+store.keep = "90d"
 kinds.mcp__desktop__run.kind = "shell"  # config.toml:55
 kinds.mcp__desktop__run.command = "cmd"  # config.toml:55
 kinds.writer.kind = "write"  # config.toml:56

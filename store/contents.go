@@ -14,49 +14,66 @@ import (
 // Bounds of contents and aliases.
 const (
 	maxContent = 64 << 20 // bytes of a content
+	maxSource  = 1000     // bytes of its source; the rest is cut
 	maxAliases = 10_000
 )
 
-// Put implements fragments.Store.
+const day = 24 * time.Hour
+
+// expired is the condition for contents that were last stored before a time, and that no alias
+// names.
+const expired = `stored < $1 AND NOT EXISTS (SELECT 1 FROM starhost_alias WHERE starhost_alias.id = starhost_content.id)`
+
+// Put implements fragments.Store. It removes some expired contents, too; see [Options].Keep.
 func (d *DB) Put(ctx context.Context, contents ...fragments.Content) error {
-	missing, err := d.missing(ctx, contents)
-	if err != nil || len(missing) == 0 {
+	now := d.clock()
+	due, err := d.due(ctx, contents, now)
+	if err != nil || len(due) == 0 {
 		return err
 	}
-	for _, c := range missing {
+	for _, c := range due {
 		if len(c.Text) > maxContent {
 			return fmt.Errorf("store: got a content of %d bytes, want at most %d", len(c.Text), maxContent)
 		}
 	}
-	now := time.Now().Unix()
 	return d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		for _, c := range missing {
-			_, err := tx.ExecContext(ctx, `INSERT INTO starhost_content (id, text, stored) VALUES ($1, $2, $3)
-ON CONFLICT (id) DO NOTHING`, c.ID[:], []byte(c.Text), now)
+		for _, c := range due {
+			_, err := tx.ExecContext(ctx, `INSERT INTO starhost_content (id, text, stored, source) VALUES ($1, $2, $3, $4)
+ON CONFLICT (id) DO UPDATE SET stored = excluded.stored WHERE starhost_content.stored < excluded.stored`,
+				c.ID[:], []byte(c.Text), now.Unix(), []byte(c.Source[:min(len(c.Source), maxSource)]))
 			if err != nil {
 				return err
 			}
 		}
-		return nil
+		if d.keep <= 0 {
+			return nil
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM starhost_content WHERE id IN
+(SELECT id FROM starhost_content WHERE `+expired+` LIMIT 100)`, now.Add(-d.keep).Unix())
+		return err
 	})
 }
 
-// missing returns the contents that are not stored. Most prompts repeat contents, and a read
-// waits for no writer.
-func (d *DB) missing(ctx context.Context, contents []fragments.Content) (list []fragments.Content, err error) {
-	stored := map[fragments.Hash]bool{}
+// due returns the contents that are not stored, or whose time is a day old. Most prompts repeat
+// contents, and a read waits for no writer.
+func (d *DB) due(
+	ctx context.Context, contents []fragments.Content, now time.Time,
+) (list []fragments.Content, err error) {
+	fresh := map[fragments.Hash]bool{}
 	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
 		for _, c := range contents {
 			var n int
-			if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM starhost_content WHERE id = $1`, c.ID[:]).Scan(&n); err != nil {
+			err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM starhost_content WHERE id = $1 AND stored > $2`,
+				c.ID[:], now.Add(-day).Unix()).Scan(&n)
+			if err != nil {
 				return err
 			}
-			stored[c.ID] = n > 0
+			fresh[c.ID] = n > 0
 		}
 		return nil
 	})
 	for _, c := range contents {
-		if !stored[c.ID] {
+		if !fresh[c.ID] {
 			list = append(list, c)
 		}
 	}

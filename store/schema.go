@@ -18,6 +18,8 @@ CREATE TABLE starhost_content (id BYTEA NOT NULL, text BYTEA NOT NULL, stored BI
 CREATE UNIQUE INDEX starhost_content_key ON starhost_content (id);
 CREATE TABLE starhost_alias (name BYTEA NOT NULL, id BYTEA NOT NULL REFERENCES starhost_content (id));
 CREATE UNIQUE INDEX starhost_alias_key ON starhost_alias (name)`,
+	`ALTER TABLE starhost_content ADD COLUMN source BYTEA NOT NULL DEFAULT '';
+CREATE INDEX starhost_content_stored ON starhost_content (stored)`,
 }
 
 // migrationLock is the number of the advisory lock that a migration of PostgreSQL takes.

@@ -37,6 +37,11 @@ type Options struct {
 	Dir     string
 	// MaxPlugin is the most bytes of a plugin's keys and values; 0 means [MaxPlugin].
 	MaxPlugin int64
+	// Keep is the time after which a write of a content may remove contents that no alias names and
+	// no prompt repeated; 0 means that only Collect removes contents.
+	Keep time.Duration
+	// Clock replaces the system's clock; nil means time.Now.
+	Clock func() time.Time
 }
 
 // A DB is a database. It implements effects.KV, and Fragments returns it as a fragments.Store. Its
@@ -47,6 +52,8 @@ type DB struct {
 	file      string // the file for SQLite
 	server    string // the URL of PostgreSQL
 	maxPlugin int64
+	keep      time.Duration
+	clock     func() time.Time
 
 	mu     sync.Mutex
 	opened *handles // nil before the first use
@@ -57,7 +64,10 @@ type handles struct{ read, write *sql.DB }
 
 // Open returns the database that options name, and does not open it yet.
 func Open(o Options) (*DB, error) {
-	d := &DB{maxPlugin: o.MaxPlugin}
+	d := &DB{maxPlugin: o.MaxPlugin, keep: o.Keep, clock: o.Clock}
+	if d.clock == nil {
+		d.clock = time.Now
+	}
 	if d.maxPlugin <= 0 {
 		d.maxPlugin = MaxPlugin
 	}
@@ -170,7 +180,14 @@ func openFile(file string) (h handles, err error) {
 
 // read runs a query function on the reading handle. Without a database file, it does not call it.
 func (d *DB) read(ctx context.Context, f func(ctx context.Context, db *sql.DB) error) error {
-	return d.repeat(ctx, func(ctx context.Context) error {
+	return d.readFor(ctx, patience, f)
+}
+
+// readFor is read with another limit of time.
+func (d *DB) readFor(
+	ctx context.Context, limit time.Duration, f func(ctx context.Context, db *sql.DB) error,
+) error {
+	return d.repeat(ctx, limit, func(ctx context.Context) error {
 		h, err := d.open(ctx, false)
 		if err != nil || h == nil {
 			return err
@@ -182,7 +199,14 @@ func (d *DB) read(ctx context.Context, f func(ctx context.Context, db *sql.DB) e
 // write runs a function in a transaction, which it commits. It repeats both if another process
 // has a lock, or if the connection was lost before the commit.
 func (d *DB) write(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
-	return d.repeat(ctx, func(ctx context.Context) error {
+	return d.writeFor(ctx, patience, f)
+}
+
+// writeFor is write with another limit of time.
+func (d *DB) writeFor(
+	ctx context.Context, limit time.Duration, f func(ctx context.Context, tx *sql.Tx) error,
+) error {
+	return d.repeat(ctx, limit, func(ctx context.Context) error {
 		h, err := d.open(ctx, true)
 		if err != nil {
 			return err
@@ -207,10 +231,10 @@ type commitError struct{ error }
 
 func (e *commitError) Unwrap() error { return e.error }
 
-// repeat calls f until it succeeds or patience ends. It repeats failures that pass, and names the
-// database in others.
-func (d *DB) repeat(ctx context.Context, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// repeat calls f until it succeeds or the limit of time ends. It repeats failures that pass, and
+// names the database in others.
+func (d *DB) repeat(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for wait := 10 * time.Millisecond; ; wait *= 2 {
 		err := f(ctx)

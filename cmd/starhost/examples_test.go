@@ -93,6 +93,12 @@ func runExample(t *testing.T, line string) {
 		}
 	}
 	var stderr bytes.Buffer
+	if args[1] == "fragments" { // some want a stored one
+		code := run(t.Context(), []string{"-C", dir, "fragments", "set", "oncall", "oncall.star"}, nil, &stderr, &stderr)
+		if code != exitOK {
+			t.Fatalf("fragments set: exit code %d\n%s", code, &stderr)
+		}
+	}
 	args = append([]string{"-C", dir}, args[1:]...)
 	if code := run(t.Context(), args, bytes.NewReader(stdin), &stderr, &stderr); code != exitOK {
 		t.Errorf("%s: exit code %d\n%s", line, code, stderr.String())

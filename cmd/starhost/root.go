@@ -25,6 +25,7 @@ var commands = []struct {
 	{"docs", (*app).docsCommand},
 	{"eval", (*app).evalCommand},
 	{"fmt", (*app).fmtCommand},
+	{"fragments", (*app).fragmentsCommand},
 	{"hook", (*app).hookCommand},
 	{"list", (*app).listCommand},
 	{"new", (*app).newCommand},

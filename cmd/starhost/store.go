@@ -50,7 +50,7 @@ func (a *app) database(c *loader.Config) (*store.DB, error) {
 		return db, nil
 	}
 	db, err := store.Open(store.Options{
-		URL: c.Store.URL, Default: a.defaultDatabase(), Dir: dir, MaxPlugin: c.Store.MaxPlugin,
+		URL: c.Store.URL, Default: a.defaultDatabase(), Dir: dir, MaxPlugin: c.Store.MaxPlugin, Keep: c.Store.Keep,
 	})
 	if err != nil {
 		return nil, usagef("store.url: %v", err)

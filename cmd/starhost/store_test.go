@@ -80,3 +80,60 @@ func TestHookOpensNoDatabase(t *testing.T) {
 	answer("b.star", "file is not a database")
 	answer("a.star", `"deny"`)
 }
+
+// Texts, sources and names of the store cannot move the cursor or forge a line.
+func TestHostileFragments(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_DATA_HOME", "")
+	t.Setenv("STARHOST_STORE", "")
+	db, err := store.Open(store.Options{URL: "sqlite:", Default: filepath.Join(dir, ".local", "share", "starhost", "starhost.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	evil := "\x1b[2J\x00\xff\u202e" + strings.Repeat("é", 100) + "\nforged  line\r\n"
+	id := fragments.Sum(evil)
+	content := fragments.Content{ID: id, Text: evil, Source: evil + strings.Repeat("x", 1<<20)}
+	if err := db.Fragments().Put(t.Context(), content); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	huge := strings.Repeat("a\x1b", 1<<20)
+	for _, test := range []struct {
+		args string
+		last string
+		code int
+	}{
+		{"fragments list", "", exitOK},
+		{"fragments list -F json", "", exitOK},
+		{"fragments list --query", huge, exitOK},
+		{"fragments list --query", "forged", exitOK},
+		{"fragments show -F json", id.String(), exitOK},
+		{"fragments show", huge, exitFile},
+		{"fragments show", "sha256:" + huge, exitUsage},
+		{"fragments remove", huge, exitFile},
+		{"fragments set rule", huge, exitUsage},
+		{"fragments gc --keep", huge, exitUsage},
+		{"fragments stats", "", exitOK},
+	} {
+		args := append([]string{"-C", dir}, strings.Fields(test.args)...)
+		if test.last != "" {
+			args = append(args, test.last)
+		}
+		var out, diagnostics bytes.Buffer
+		code := run(t.Context(), args, strings.NewReader(""), &out, &diagnostics)
+		if code != test.code {
+			t.Errorf("%s %.20q: got exit %d, want %d:\n%.300s", test.args, test.last, code, test.code, &diagnostics)
+		}
+		all := out.String() + diagnostics.String()
+		if strings.ContainsAny(all, "\x1b\x00\r\u202e") || len(all) > 5000 || strings.Contains(all, "\nforged") {
+			t.Errorf("%s %.20q: got %d bytes: %.500q", test.args, test.last, len(all), all)
+		}
+	}
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"-C", dir, "fragments", "show", id.String()}, nil, &out, &out); code != 0 || out.String() != evil {
+		t.Errorf("show: got exit %d, %q, want the exact text", code, &out)
+	}
+}

@@ -1,9 +1,11 @@
-// Package timetext reads the times that people write for the clock of handlers.
+// Package timetext reads the times and time spans that people write.
 package timetext
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,4 +18,27 @@ func Parse(text string) (time.Time, error) {
 	}
 	shown := text[:min(len(text), 40)]
 	return time.Time{}, fmt.Errorf("got %s, want a time as 2026-01-01T00:00:00Z, or a day", strconv.Quote(shown))
+}
+
+const day = 24 * time.Hour
+
+// ParseSpan reads a time span over 0: whole days as 90d, or a span as 12h. Its error does not quote
+// the text.
+func ParseSpan(text string) (time.Duration, error) {
+	if digits, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(digits, 10, 16); err == nil && n > 0 {
+			return time.Duration(n) * day, nil
+		}
+	} else if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return d, nil
+	}
+	return 0, errors.New("a time span over 0, as 90d or 12h")
+}
+
+// FormatSpan returns a text that ParseSpan reads, in days if they are whole.
+func FormatSpan(d time.Duration) string {
+	if d > 0 && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	return d.String()
 }

@@ -27,3 +27,15 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+func TestParseSpan(t *testing.T) {
+	for text, want := range map[string]string{
+		"90d": "90d", "1d": "1d", "12h": "12h0m0s", "48h": "2d", "500ms": "500ms",
+		"": "", "0d": "", "-1d": "", "0s": "", "-1h": "", "d": "", "1.5d": "", "99999999d": "", "1 d": "", "forever": "",
+	} {
+		got, err := ParseSpan(text)
+		if err == nil != (want != "") || err == nil && FormatSpan(got) != want {
+			t.Errorf("%q: got %s, %v, want %q", text, FormatSpan(got), err, want)
+		}
+	}
+}

@@ -1,0 +1,387 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/timetext"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/store"
+)
+
+func (a *app) fragmentsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fragments",
+		Short: "List, show and name the fragments in the store",
+		Long: `List, show and name the fragments in the store. The store has the fragments of the
+prompts of serve, each once, and the texts that fragments set names. An id, its first
+eight digits or more, and an alias are references: starhost eval -f ALIAS.`,
+		Example: `  starhost fragments set oncall plugins/oncall.star
+  starhost fragments list --query oncall`,
+		Args: a.refuseSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		a.fragmentsListCommand(), a.fragmentsShowCommand(), a.fragmentsSetCommand(), a.fragmentsRemoveCommand(),
+		a.fragmentsLoadersCommand(), a.fragmentsCollectCommand(), a.fragmentsStatsCommand(),
+	)
+	return cmd
+}
+
+// A storeFailure is a failure of the store with its code.
+type storeFailure struct {
+	code string
+	err  error
+}
+
+func (e *storeFailure) Error() string { return e.err.Error() }
+func (e *storeFailure) Code() string  { return e.code }
+
+// asStoreFailure returns a database's error as a storeFailure, and nil for nil.
+func asStoreFailure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &storeFailure{"E0518", err}
+}
+
+// configuredStore returns the database that the config names.
+func (a *app) configuredStore() (*store.DB, *loader.Config, error) {
+	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
+		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
+	})
+	a.warnings = append(a.warnings, warnings...)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := a.database(config)
+	if err == nil && db == nil {
+		err = &storeFailure{"E0518", errors.New("there is no store here: store.url is none")}
+	}
+	return db, config, err
+}
+
+// runFragments returns the function of a subcommand, whose work returns a result.
+func runFragments[R any](
+	a *app, name string, work func(ctx context.Context, args []string) (R, error),
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := a.chooseFormat("fragments " + name); err != nil {
+			return err
+		}
+		catchSignals(cmd.Context())
+		result, err := work(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		return a.printResult(result)
+	}
+}
+
+// wantArguments returns a check of the number of arguments.
+func wantArguments(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		return usagef("%s: got %d arguments, want %s", cmd.CommandPath(), len(args), strings.Join(names, " and "))
+	}
+}
+
+// A fragmentList is the result of fragments list.
+type fragmentList struct {
+	items []store.Item
+	more  bool // beyond the limit
+}
+
+func (a *app) fragmentsListCommand() *cobra.Command {
+	var f store.Filter
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the stored fragments, the newest first",
+		Example: `  starhost fragments list --aliases
+  starhost fragments list --query runbook -F json`,
+		Args: noArguments,
+		RunE: runFragments(a, "list", func(ctx context.Context, _ []string) (fragmentList, error) {
+			if f.Limit < 1 {
+				return fragmentList{}, usagef("--limit: got %d, want at least 1", f.Limit)
+			}
+			db, _, err := a.configuredStore()
+			if err != nil {
+				return fragmentList{}, err
+			}
+			items, more, err := db.List(ctx, f)
+			return fragmentList{items, more}, asStoreFailure(err)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.Var((*stringList)(&f.Texts), "query", "only fragments with this `TEXT` in them, their source or an alias; repeatable")
+	flags.BoolVar(&f.Named, "aliases", false, "only fragments that have an alias")
+	flags.IntVar(&f.Limit, "limit", 1000, "most fragments")
+	return cmd
+}
+
+func (a *app) fragmentsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID|ALIAS",
+		Short: "Print a stored fragment",
+		Example: `  starhost fragments show oncall
+  starhost fragments show oncall -F json`,
+		Args: wantArguments("an id or alias"),
+		RunE: runFragments(a, "show", func(ctx context.Context, args []string) (shownFragment, error) {
+			db, _, err := a.configuredStore()
+			if err != nil {
+				return shownFragment{}, err
+			}
+			id, err := findStored(ctx, db.Fragments(), args[0])
+			if err != nil {
+				return shownFragment{}, err
+			}
+			text, ok, err := db.Fragments().Get(ctx, id)
+			if err == nil && !ok { // another process removed it
+				err = fmt.Errorf("sha256:%s: the store has no such content", id)
+			}
+			return shownFragment{id, text}, asStoreFailure(err)
+		}),
+	}
+}
+
+// A shownFragment is the result of fragments show.
+type shownFragment struct {
+	id   fragments.Hash
+	text string
+}
+
+// minDigits is the fewest digits that stand for an id.
+const minDigits = 8
+
+// findStored returns the id of a stored fragment by its id, the id's first digits, or an alias.
+func findStored(ctx context.Context, s fragments.Store, name string) (id fragments.Hash, err error) {
+	digits, isID := strings.CutPrefix(name, "sha256:")
+	if len(digits) >= minDigits && len(digits) <= 2*len(id) && strings.Trim(digits, "0123456789abcdef") == "" {
+		ids, err := s.Find(ctx, digits, 2)
+		switch {
+		case err != nil:
+			return id, asStoreFailure(err)
+		case len(ids) == 1:
+			return ids[0], nil
+		case len(ids) > 1:
+			return id, &storeFailure{"E0519", fmt.Errorf("%s: got the beginning of several ids, want more of one of them", name)}
+		}
+	} else if isID {
+		return id, usagef("sha256: got %s, want %d to 64 of 0-9 a-f", quoteCut(digits), minDigits)
+	}
+	if isID {
+		return id, &storeFailure{"E0519", fmt.Errorf("%s: the store has no such content", name)}
+	}
+	return findAlias(ctx, s, name)
+}
+
+// findAlias returns the id that an alias stands for.
+func findAlias(ctx context.Context, s fragments.Store, name string) (id fragments.Hash, err error) {
+	id, ok, err := s.Alias(ctx, name)
+	if err != nil {
+		return id, asStoreFailure(err)
+	}
+	if !ok {
+		names, _ := s.Aliases(ctx) // an error only means that there is no hint
+		err = &storeFailure{"E0519", fmt.Errorf("the store has no alias %s%s", quoteCut(name), near.DidYouMean(name, names))}
+	}
+	return id, err
+}
+
+// quoteCut quotes the first bytes of a text for a message.
+func quoteCut(text string) string { return fmt.Sprintf("%q", text[:min(len(text), 100)]) }
+
+func (a *app) fragmentsSetCommand() *cobra.Command {
+	var f loadFlags
+	cmd := &cobra.Command{
+		Use:   "set ALIAS REFERENCE",
+		Short: "Store a text and give it an alias",
+		Long: `Store a text and give it an alias. The reference is what eval -f takes: a path, - for
+standard input, a URL, an id, another alias, or PREFIX:ARG of a plugin that the config
+names, else of ./plugins or ./*.star. The alias stands for the text as it is now.`,
+		Example: `  starhost fragments set oncall plugins/oncall.star
+  starhost fragments set checkout runbook:checkout`,
+		Args: wantArguments("an alias", "a reference"),
+		RunE: runFragments(a, "set", func(ctx context.Context, args []string) (namedFragment, error) {
+			return a.setFragment(ctx, &f, args[0], args[1])
+		}),
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// A namedFragment is the result of fragments set and remove.
+type namedFragment struct {
+	alias string
+	id    fragments.Hash
+	size  int // bytes of the text, -1 if it is unknown
+}
+
+// setFragment stores the text of a reference and gives it an alias.
+func (a *app) setFragment(ctx context.Context, f *loadFlags, alias, ref string) (n namedFragment, err error) {
+	if err := fragments.CheckAlias(alias); err != nil {
+		return n, usagef("%v", err)
+	}
+	if strings.Trim(alias, "0123456789abcdef") == "" && len(alias) >= minDigits {
+		return n, usagef("alias: got %q, want a name that cannot be the first digits of an id", alias)
+	}
+	db, _, err := a.configuredStore()
+	if err != nil {
+		return n, err
+	}
+	content, err := a.resolveFragment(ctx, f, ref)
+	if err != nil {
+		return n, err
+	}
+	if err := db.Fragments().Put(ctx, content); err != nil {
+		return n, asStoreFailure(err)
+	}
+	if err := db.SetAlias(ctx, alias, content.ID); err != nil {
+		return n, asStoreFailure(err)
+	}
+	return namedFragment{alias, content.ID, len(content.Text)}, nil
+}
+
+// hostPrefixes are the prefixes of references that need no plugin.
+var hostPrefixes = []string{"file", "http", "https", "sha256"}
+
+// resolveFragment returns the only fragment that a reference stands for. It loads plugins only for
+// a plugin's prefix.
+func (a *app) resolveFragment(ctx context.Context, f *loadFlags, ref string) (c fragments.Content, err error) {
+	prefix, _, named := strings.Cut(ref, ":")
+	set, err := a.loadWith(ctx, f, nil, func(o *loader.Options) {
+		o.RequiredInArgs = true
+		if !named || slices.Contains(hostPrefixes, prefix) {
+			o.Sources = []*loader.Source{}
+		}
+	})
+	if err != nil {
+		return c, err
+	}
+	defer set.Close()
+	session := set.Host.NewSession(commandSession(set))
+	var got []starhost.Context
+	err = session.Aside(ctx, func(t *starhost.Turn) (err error) {
+		got, err = t.Load(ctx, []string{ref})
+		return err
+	})
+	if err := errors.Join(err, session.Close(context.WithoutCancel(ctx))); err != nil {
+		return c, err
+	}
+	list, files := got[0].Fragments, len(got[0].Attachments)
+	if len(list) != 1 || files > 0 {
+		return c, usagef("fragments set: %s: got %d texts and %d attachments, want one text", quoteCut(ref), len(list), files)
+	}
+	return fragments.Content{ID: fragments.Sum(list[0].Content), Text: list[0].Content, Source: ref}, nil
+}
+
+func (a *app) fragmentsRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove ALIAS",
+		Short: "Remove an alias; fragments gc removes the text once it is old",
+		Example: `  starhost fragments remove oncall
+  starhost fragments remove oncall -F json`,
+		Args: wantArguments("an alias"),
+		RunE: runFragments(a, "remove", func(ctx context.Context, args []string) (namedFragment, error) {
+			db, _, err := a.configuredStore()
+			if err != nil {
+				return namedFragment{}, err
+			}
+			id, err := findAlias(ctx, db.Fragments(), args[0])
+			if err != nil {
+				return namedFragment{}, err
+			}
+			return namedFragment{args[0], id, -1}, asStoreFailure(db.SetAlias(ctx, args[0], fragments.Hash{}))
+		}),
+	}
+}
+
+func (a *app) fragmentsLoadersCommand() *cobra.Command {
+	var f loadFlags
+	cmd := &cobra.Command{
+		Use:   "loaders [PATH...]",
+		Short: "List the prefixes of references",
+		Example: `  starhost fragments loaders
+  starhost fragments loaders plugins -F json`,
+		RunE: runFragments(a, "loaders", func(ctx context.Context, paths []string) ([]starhost.LoaderInfo, error) {
+			set, err := a.load(ctx, &f, paths)
+			if err != nil {
+				return nil, err
+			}
+			defer set.Close()
+			return set.Host.FragmentLoaders(), nil
+		}),
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// A collection is the result of fragments gc.
+type collection struct {
+	removed store.Amount
+	dry     bool
+}
+
+func (a *app) fragmentsCollectCommand() *cobra.Command {
+	var keep string
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove the fragments that no alias names and no prompt contained for a time",
+		Example: `  starhost fragments gc --dry-run
+  starhost fragments gc --keep 30d`,
+		Args: noArguments,
+		RunE: runFragments(a, "gc", func(ctx context.Context, _ []string) (collection, error) {
+			db, config, err := a.configuredStore()
+			if err != nil {
+				return collection{}, err
+			}
+			age := config.Store.Keep
+			if keep != "" {
+				if age, err = timetext.ParseSpan(keep); err != nil {
+					return collection{}, usagef("--keep: got %s, want %v", quoteCut(keep), err)
+				}
+			}
+			removed, err := db.Collect(ctx, time.Now().Add(-age), dry)
+			return collection{removed, dry}, asStoreFailure(err)
+		}),
+	}
+	cmd.Flags().StringVar(&keep, "keep", "", "keep fragments of this `TIME`, as 90d or 12h (default store.keep of the config)")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "remove nothing")
+	return cmd
+}
+
+// A storeReport is the result of fragments stats.
+type storeReport struct {
+	name string
+	store.Stats
+}
+
+func (a *app) fragmentsStatsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "stats",
+		Short: "Count the stored fragments",
+		Example: `  starhost fragments stats
+  starhost fragments stats -F json`,
+		Args: noArguments,
+		RunE: runFragments(a, "stats", func(ctx context.Context, _ []string) (storeReport, error) {
+			db, _, err := a.configuredStore()
+			if err != nil {
+				return storeReport{}, err
+			}
+			stats, err := db.Stats(ctx)
+			return storeReport{db.Name(), stats}, asStoreFailure(err)
+		}),
+	}
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/store"
+)
+
+// maxCell is the most bytes of a cell of a table.
+const maxCell = 60
+
+// cutCell returns the first line of a text, cut to the width of a cell.
+func cutCell(text string) string {
+	line := strings.ToValidUTF8(firstLine(text), "\uFFFD")
+	if len(line) <= maxCell {
+		return line
+	}
+	end := maxCell
+	for !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return line[:end] + "…"
+}
+
+func (a *app) printFragmentsPretty(l fragmentList) error {
+	var rows [][]string
+	for _, item := range l.items {
+		rows = append(rows, []string{
+			item.ID.Short(), item.Stored.Format(time.DateOnly), fmt.Sprintf("%d B", item.Size),
+			cutCell(strings.Join(item.Aliases, ", ")), cutCell(item.Source), cutCell(item.Begin),
+		})
+	}
+	a.printTable(rows)
+	if l.more {
+		a.out.WriteString("There are more: see --limit and --query.\n")
+	}
+	return nil
+}
+
+// itemJSON is a stored fragment.
+type itemJSON struct {
+	ID      string   `json:"id"`
+	Size    int64    `json:"size"`
+	Stored  string   `json:"stored"`
+	Source  string   `json:"source"`
+	Aliases []string `json:"aliases"`
+	Begin   string   `json:"begin"`
+}
+
+func newItemJSON(item *store.Item) itemJSON {
+	return itemJSON{
+		item.ID.String(), item.Size, item.Stored.Format(time.RFC3339), item.Source,
+		append([]string{}, item.Aliases...), item.Begin,
+	}
+}
+
+func (a *app) printFragmentsJSON(l fragmentList) error {
+	return a.printJSON(struct {
+		Schema    string     `json:"schema"`
+		OK        bool       `json:"ok"`
+		Fragments []itemJSON `json:"fragments"`
+		More      bool       `json:"more"`
+	}{"starhost.fragments/1", true, list(l.items, newItemJSON), l.more})
+}
+
+func (a *app) printFragmentText(f shownFragment) error {
+	a.out.WriteString(f.text)
+	if !strings.HasSuffix(f.text, "\n") && isTerminal(a.stdout) {
+		a.out.WriteString("\n")
+	}
+	return nil
+}
+
+func (a *app) printFragmentJSON(f shownFragment) error {
+	return a.printJSON(struct {
+		Schema string `json:"schema"`
+		OK     bool   `json:"ok"`
+		ID     string `json:"id"`
+		Text   string `json:"text"`
+	}{"starhost.fragment/1", true, f.id.String(), f.text})
+}
+
+func (a *app) printAliasPretty(n namedFragment) error {
+	if n.size < 0 {
+		fmt.Fprintf(&a.out, "removed %s, which was sha256:%s\n", n.alias, n.id)
+	} else {
+		fmt.Fprintf(&a.out, "%s is sha256:%s, %d B\n", n.alias, n.id, n.size)
+	}
+	return nil
+}
+
+func (a *app) printAliasJSON(n namedFragment) error {
+	return a.printJSON(struct {
+		Schema string `json:"schema"`
+		OK     bool   `json:"ok"`
+		Alias  string `json:"alias"`
+		ID     string `json:"id"`
+	}{"starhost.alias/1", true, n.alias, n.id.String()})
+}
+
+func (a *app) printLoadersPretty(loaders []starhost.LoaderInfo) error {
+	var rows [][]string
+	for _, l := range loaders {
+		rows = append(rows, []string{prefixText(l.Prefix), l.Plugin, firstLine(l.Description)})
+	}
+	a.printTable(rows)
+	return nil
+}
+
+// prefixText returns how references with a prefix begin.
+func prefixText(prefix string) string {
+	switch prefix {
+	case "":
+		return "PATH"
+	case "-":
+		return "-"
+	}
+	return prefix + ":"
+}
+
+func (a *app) printLoadersJSON(loaders []starhost.LoaderInfo) error {
+	return a.printJSON(struct {
+		Schema   string        `json:"schema"`
+		OK       bool          `json:"ok"`
+		Loaders  []loaderJSON  `json:"loaders"`
+		Warnings []warningJSON `json:"warnings"`
+		Errors   []errorJSON   `json:"errors"`
+	}{"starhost.loaders/1", len(a.problems) == 0, list(loaders, a.newLoaderJSON), a.warningsJSON(), a.errorsJSON()})
+}
+
+func (a *app) printCollectionPretty(c collection) error {
+	verb := "removed"
+	if c.dry {
+		verb = "would remove"
+	}
+	fmt.Fprintf(&a.out, "%s %d fragments, %d B\n", verb, c.removed.Contents, c.removed.Bytes)
+	return nil
+}
+
+func (a *app) printCollectionJSON(c collection) error {
+	return a.printJSON(struct {
+		Schema  string     `json:"schema"`
+		OK      bool       `json:"ok"`
+		DryRun  bool       `json:"dry_run"`
+		Removed amountJSON `json:"removed"`
+	}{"starhost.gc/1", true, c.dry, newAmountJSON(c.removed)})
+}
+
+type amountJSON struct {
+	Fragments int64 `json:"fragments"`
+	Bytes     int64 `json:"bytes"`
+}
+
+func newAmountJSON(n store.Amount) amountJSON { return amountJSON{n.Contents, n.Bytes} }
+
+func (a *app) printStatsPretty(r storeReport) error {
+	rows := [][]string{
+		{"store", r.name},
+		{"fragments", fmt.Sprintf("%d, %d B", r.Contents, r.Bytes)},
+		{"without alias", fmt.Sprintf("%d, %d B", r.Unnamed.Contents, r.Unnamed.Bytes)},
+		{"aliases", fmt.Sprint(r.Aliases)},
+	}
+	if r.Contents > 0 {
+		rows = append(rows, []string{"stored", r.Oldest.Format(time.DateOnly) + " to " + r.Newest.Format(time.DateOnly)})
+	}
+	a.printTable(rows)
+	return nil
+}
+
+func (a *app) printStatsJSON(r storeReport) error {
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Format(time.RFC3339)
+	}
+	return a.printJSON(struct {
+		Schema  string     `json:"schema"`
+		OK      bool       `json:"ok"`
+		Store   string     `json:"store"`
+		All     amountJSON `json:"all"`
+		Unnamed amountJSON `json:"without_alias"`
+		Aliases int64      `json:"aliases"`
+		Oldest  string     `json:"oldest"`
+		Newest  string     `json:"newest"`
+	}{"starhost.stats/1", true, r.name, newAmountJSON(r.Amount), newAmountJSON(r.Unnamed), r.Aliases, at(r.Oldest), at(r.Newest)})
+}

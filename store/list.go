@@ -1,0 +1,193 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+const (
+	// longPatience is the longest time of a use that reads or removes many contents.
+	longPatience = 2 * time.Minute
+	// maxListed is the most contents of a list, unless a Filter says otherwise.
+	maxListed = 1000
+	// maxBegin is the most bytes of a content in a list.
+	maxBegin = 200
+)
+
+// An Item describes a stored content.
+type Item struct {
+	ID      fragments.Hash
+	Size    int64     // bytes
+	Stored  time.Time // when a prompt last contained it, to the day
+	Source  string    // the reference or the plugin that it first came from, "" if unknown
+	Aliases []string  // sorted
+	Begin   string    // at most the first 200 bytes of the text
+}
+
+// A Filter selects contents. The zero value selects all.
+type Filter struct {
+	// Texts must all occur in the content, its source or an alias, or begin the id. Upper and
+	// lower case are equal.
+	Texts []string
+	// Named selects the contents that have an alias.
+	Named bool
+	// Limit is the most contents; 0 means 1,000.
+	Limit int
+}
+
+// List returns the contents that a filter selects, the newest first. more reports whether it
+// selects others beyond its limit.
+func (d *DB) List(ctx context.Context, f Filter) (list []Item, more bool, err error) {
+	limit := f.Limit
+	if limit <= 0 {
+		limit = maxListed
+	}
+	part := `SUBSTR(text, 1, 200)`
+	if len(f.Texts) > 0 {
+		part = `text`
+	}
+	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
+		list, more = nil, false
+		aliases, err := aliasesByID(ctx, db)
+		if err != nil {
+			return err
+		}
+		rows, err := db.QueryContext(ctx, `SELECT id, LENGTH(text), stored, source, `+part+`
+FROM starhost_content ORDER BY stored DESC, id`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close() // Err says what failed
+		for rows.Next() {
+			var (
+				item             Item
+				id, source, text []byte
+				stored           int64
+			)
+			if err := rows.Scan(&id, &item.Size, &stored, &source, &text); err != nil {
+				return err
+			}
+			copy(item.ID[:], id)
+			item.Stored, item.Source, item.Aliases = time.Unix(stored, 0).UTC(), string(source), aliases[item.ID]
+			if f.Named && len(item.Aliases) == 0 || !f.matches(&item, text) {
+				continue
+			}
+			if len(list) >= limit {
+				more = true
+				return nil
+			}
+			item.Begin = string(text[:min(len(text), maxBegin)])
+			list = append(list, item)
+		}
+		return rows.Err()
+	})
+	return list, more, err
+}
+
+// matches reports whether all texts of the filter occur.
+func (f *Filter) matches(item *Item, text []byte) bool {
+	if len(f.Texts) == 0 {
+		return true
+	}
+	text = bytes.ToLower(text)
+	names := append([]string{item.Source}, item.Aliases...)
+	return !slices.ContainsFunc(f.Texts, func(want string) bool {
+		want = strings.ToLower(want)
+		isNamed := slices.ContainsFunc(names, func(name string) bool {
+			return strings.Contains(strings.ToLower(name), want)
+		})
+		return !isNamed && !bytes.Contains(text, []byte(want)) && !strings.HasPrefix(item.ID.String(), want)
+	})
+}
+
+// aliasesByID returns all aliases, sorted.
+func aliasesByID(ctx context.Context, db *sql.DB) (map[fragments.Hash][]string, error) {
+	rows, err := db.QueryContext(ctx, `SELECT name, id FROM starhost_alias ORDER BY name`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() // Err says what failed
+	byID := map[fragments.Hash][]string{}
+	for rows.Next() {
+		var name, data []byte
+		if err := rows.Scan(&name, &data); err != nil {
+			return nil, err
+		}
+		var id fragments.Hash
+		copy(id[:], data)
+		byID[id] = append(byID[id], string(name))
+	}
+	return byID, rows.Err()
+}
+
+// An Amount is a number of contents and their bytes.
+type Amount struct{ Contents, Bytes int64 }
+
+// Collect removes the contents that were last stored before a time and that no alias names, and
+// returns what it removed. A dry run removes nothing.
+func (d *DB) Collect(ctx context.Context, before time.Time, dry bool) (removed Amount, err error) {
+	count := func(ctx context.Context, q querier) error {
+		return q.QueryRowContext(ctx, `SELECT COUNT(*), CAST(COALESCE(SUM(LENGTH(text)), 0) AS BIGINT)
+FROM starhost_content WHERE `+expired, before.Unix()).Scan(&removed.Contents, &removed.Bytes)
+	}
+	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error { return count(ctx, db) })
+	if err != nil || dry || removed.Contents == 0 {
+		return removed, err
+	}
+	err = d.writeFor(ctx, longPatience, func(ctx context.Context, tx *sql.Tx) error {
+		if err := count(ctx, tx); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM starhost_content WHERE `+expired, before.Unix())
+		return err
+	})
+	if err == nil && d.server == "" {
+		err = d.shrink(ctx)
+	}
+	return removed, err
+}
+
+// shrink gives the free pages of a SQLite file back to the system. Another process that uses the
+// file can prevent it, which is no error.
+func (d *DB) shrink(ctx context.Context) error {
+	h, err := d.open(ctx, true)
+	if err == nil {
+		_, _ = h.write.ExecContext(ctx, `VACUUM`)
+	}
+	return err
+}
+
+// Stats describe the contents of a database.
+type Stats struct {
+	Amount
+	Aliases        int64
+	Unnamed        Amount    // contents without an alias
+	Oldest, Newest time.Time // the first and last Item.Stored; zero without contents
+}
+
+// Stats counts the contents.
+func (d *DB) Stats(ctx context.Context) (s Stats, err error) {
+	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
+		var oldest, newest int64
+		err := db.QueryRowContext(ctx, `SELECT COUNT(*), CAST(COALESCE(SUM(LENGTH(text)), 0) AS BIGINT),
+COALESCE(MIN(stored), 0), COALESCE(MAX(stored), 0), (SELECT COUNT(*) FROM starhost_alias) FROM starhost_content`).
+			Scan(&s.Contents, &s.Bytes, &oldest, &newest, &s.Aliases)
+		if err == nil && s.Contents > 0 {
+			s.Oldest, s.Newest = time.Unix(oldest, 0).UTC(), time.Unix(newest, 0).UTC()
+		}
+		return err
+	})
+	if err == nil {
+		s.Unnamed, err = d.Collect(ctx, time.Unix(1<<62, 0), true)
+	}
+	return s, err
+}
+
+// Name returns the file of the database, or its URL without the password.
+func (d *DB) Name() string { return strings.TrimPrefix(d.label, "store ") }
