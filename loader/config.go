@@ -131,6 +131,7 @@ type ModelConfig struct{ Default string }
 // StoreConfig names the database of ctx.store and fragments.
 type StoreConfig struct {
 	URL       string
+	Fragments string        // llm:PATH, or "" for the database at URL
 	MaxPlugin int64         // bytes of a plugin's keys and values
 	Keep      time.Duration // the age at which contents without an alias expire
 }

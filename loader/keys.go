@@ -198,7 +198,11 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "store.url", Default: `"sqlite:"`, Example: `store.url = "none"`,
-		Doc: "The database of ctx.store, of aliases and of sha256: ids. The environment variable STARHOST_STORE wins over it. sqlite: is the file starhost/starhost.db in XDG_DATA_HOME; a relative PATH starts at the folder that starhost runs in. starhost opens the database when something first uses it. With none, each use of ctx.store is an error. This version refuses llm:PATH.",
+		Doc: "The database of ctx.store, of aliases and of sha256: ids. The environment variable STARHOST_STORE wins over it. sqlite: is the file starhost/starhost.db in XDG_DATA_HOME; a relative PATH starts at the folder that starhost runs in. starhost opens the database when something first uses it. With none, each use of ctx.store is an error. llm:PATH stands for sqlite: with store.fragments = llm:PATH.",
+	},
+	{
+		Name: "store.fragments", Default: `""`, Example: `store.fragments = "llm:/home/me/.config/io.datasette.llm/logs.db"`,
+		Doc: "The database of fragments and their aliases, if it is not that of store.url: logs.db of the program llm, whose path llm logs path shows. llm and starhost then know each other's fragments. starhost makes no such file and removes nothing from it. A relative PATH starts at the folder that starhost runs in.",
 	},
 	{
 		Name: "store.max_plugin", Default: `"64MiB"`, Example: `store.max_plugin = "1MiB"`,

@@ -86,6 +86,7 @@ var settings = []*setting{
 	{splitKey("tools.max_result"), ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Tools.MaxResult }))},
 	{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
 	{splitKey("store.url"), userOnly, withoutPassword(value(parseStore, func(c *Config, _ string) *string { return &c.Store.URL }))},
+	{splitKey("store.fragments"), userOnly, value(parseFragmentStore, func(c *Config, _ string) *string { return &c.Store.Fragments })},
 	{splitKey("store.max_plugin"), userOnly, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Store.MaxPlugin }))},
 	{splitKey("store.keep"), userOnly, inDays(value(parseSpan, func(c *Config, _ string) *time.Duration { return &c.Store.Keep }))},
 	{splitKey("kinds.*.kind"), userOnly, kindField(parseWord("shell", "write", "fetch", "read", "search", "agent", "mcp", "other"))},
@@ -446,7 +447,8 @@ var storeSchemes = []string{"sqlite:", "postgres://", "llm:"}
 // contain a password.
 func parseStore(v any) (string, error) {
 	s, _ := v.(string)
-	if s == "none" || slices.ContainsFunc(storeSchemes, func(scheme string) bool { return strings.HasPrefix(s, scheme) }) {
+	isKnown := slices.ContainsFunc(storeSchemes, func(scheme string) bool { return strings.HasPrefix(s, scheme) })
+	if s == "none" || isKnown && s != "llm:" {
 		return s, nil
 	}
 	return "", hiddenValueError("sqlite:, sqlite:PATH, postgres://..., llm:PATH or none")
@@ -567,6 +569,15 @@ func parseDuration(v any) (time.Duration, error) {
 		return d, nil
 	}
 	return 0, errors.New(`a time span over 0, as "500ms" or "2s"`)
+}
+
+// parseFragmentStore parses the place of fragments.
+func parseFragmentStore(v any) (string, error) {
+	s, ok := v.(string)
+	if ok && (s == "" || strings.HasPrefix(s, "llm:") && len(s) > len("llm:")) {
+		return s, nil
+	}
+	return "", errors.New(`llm:PATH, or "" for the database of store.url`)
 }
 
 // parseSpan parses a time span that may be in days.

@@ -50,6 +50,7 @@ tools.deny = []
 tools.max_result = "256KiB"
 model.default = ""
 store.url = "sqlite:"
+store.fragments = ""
 store.max_plugin = "64MiB"
 store.keep = "90d"
 `
@@ -95,6 +96,7 @@ tools.deny = ["b*"]  # config.toml:40
 tools.max_result = "300KiB"  # config.toml:41
 model.default = "acme/small"  # config.toml:43
 store.url = "none"  # config.toml:45
+store.fragments = ""
 store.max_plugin = "64MiB"
 store.keep = "90d"
 kinds.mcp__desktop__run.kind = "shell"  # config.toml:55

@@ -32,9 +32,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// runTask is the work of another process: "add N" adds 1 to a counter N times, "write NAME" writes
-// one key after the other, and prints each that is stored.
+// runTask is the work of another process: "add N" adds 1 to a counter N times, "llm NAME" stores
+// fragments in llm's file, "write NAME" writes one key after the other, and prints each that is
+// stored.
 func runTask(task, url string) error {
+	if name, ok := strings.CutPrefix(task, "llm "); ok {
+		return putMany(store.OpenLLM(url), name)
+	}
 	db, err := store.Open(store.Options{URL: url})
 	if err != nil {
 		return err
@@ -67,6 +71,17 @@ func runTask(task, url string) error {
 		fmt.Println(key)
 	}
 	return nil
+}
+
+// putMany stores 20 fragments.
+func putMany(l *store.LLM, name string) error {
+	for i := range 20 {
+		text := fmt.Sprintf("%s/%d", name, i)
+		if err := l.Put(context.Background(), fragments.Content{ID: fragments.Sum(text), Text: text}); err != nil {
+			return err
+		}
+	}
+	return l.Close()
 }
 
 // other returns a process that does a task.

@@ -44,50 +44,64 @@ type Filter struct {
 // List returns the contents that a filter selects, the newest first. more reports whether it
 // selects others beyond its limit.
 func (d *DB) List(ctx context.Context, f Filter) (list []Item, more bool, err error) {
-	limit := f.Limit
-	if limit <= 0 {
-		limit = maxListed
-	}
 	part := `SUBSTR(text, 1, 200)`
 	if len(f.Texts) > 0 {
 		part = `text`
 	}
 	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
-		list, more = nil, false
-		aliases, err := aliasesByID(ctx, db)
+		aliases, err := aliasesByID(ctx, db, `SELECT name, id FROM starhost_alias ORDER BY name`, scanID)
 		if err != nil {
 			return err
 		}
-		rows, err := db.QueryContext(ctx, `SELECT id, LENGTH(text), stored, source, `+part+`
-FROM starhost_content ORDER BY stored DESC, id`)
-		if err != nil {
-			return err
-		}
-		defer rows.Close() // Err says what failed
-		for rows.Next() {
-			var (
-				item             Item
-				id, source, text []byte
-				stored           int64
-			)
-			if err := rows.Scan(&id, &item.Size, &stored, &source, &text); err != nil {
-				return err
-			}
-			copy(item.ID[:], id)
-			item.Stored, item.Source, item.Aliases = time.Unix(stored, 0).UTC(), string(source), aliases[item.ID]
-			if f.Named && len(item.Aliases) == 0 || !f.matches(&item, text) {
-				continue
-			}
-			if len(list) >= limit {
-				more = true
-				return nil
-			}
-			item.Begin = string(text[:min(len(text), maxBegin)])
-			list = append(list, item)
-		}
-		return rows.Err()
+		list, more, err = f.list(ctx, db, `SELECT id, LENGTH(text), stored, source, `+part+`
+FROM starhost_content ORDER BY stored DESC, id`, aliases, scanID)
+		return err
 	})
 	return list, more, err
+}
+
+// scanID returns the id that a column has.
+func scanID(column []byte) (id fragments.Hash) {
+	copy(id[:], column)
+	return id
+}
+
+// list returns the rows of a query that the filter selects. A row has an id, a size, a time, a
+// source, and the text or its first bytes.
+func (f *Filter) list(
+	ctx context.Context, db *sql.DB, query string,
+	aliases map[fragments.Hash][]string, scan func([]byte) fragments.Hash,
+) (list []Item, more bool, err error) {
+	limit := f.Limit
+	if limit <= 0 {
+		limit = maxListed
+	}
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close() // Err says what failed
+	for rows.Next() {
+		var (
+			item             Item
+			id, source, text []byte
+			stored           int64
+		)
+		if err := rows.Scan(&id, &item.Size, &stored, &source, &text); err != nil {
+			return nil, false, err
+		}
+		item.ID = scan(id)
+		item.Stored, item.Source, item.Aliases = time.Unix(stored, 0).UTC(), string(source), aliases[item.ID]
+		if f.Named && len(item.Aliases) == 0 || !f.matches(&item, text) {
+			continue
+		}
+		if len(list) >= limit {
+			return list, true, nil
+		}
+		item.Begin = string(text[:min(len(text), maxBegin)])
+		list = append(list, item)
+	}
+	return list, false, rows.Err()
 }
 
 // matches reports whether all texts of the filter occur.
@@ -106,9 +120,11 @@ func (f *Filter) matches(item *Item, text []byte) bool {
 	})
 }
 
-// aliasesByID returns all aliases, sorted.
-func aliasesByID(ctx context.Context, db *sql.DB) (map[fragments.Hash][]string, error) {
-	rows, err := db.QueryContext(ctx, `SELECT name, id FROM starhost_alias ORDER BY name`)
+// aliasesByID returns the aliases of each id. A row of the query has an alias and an id.
+func aliasesByID(
+	ctx context.Context, db *sql.DB, query string, scan func([]byte) fragments.Hash,
+) (map[fragments.Hash][]string, error) {
+	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +135,7 @@ func aliasesByID(ctx context.Context, db *sql.DB) (map[fragments.Hash][]string, 
 		if err := rows.Scan(&name, &data); err != nil {
 			return nil, err
 		}
-		var id fragments.Hash
-		copy(id[:], data)
+		id := scan(data)
 		byID[id] = append(byID[id], string(name))
 	}
 	return byID, rows.Err()

@@ -51,6 +51,7 @@ type DB struct {
 	label     string // for messages: the file, or the URL without its password
 	file      string // the file for SQLite
 	server    string // the URL of PostgreSQL
+	foreign   bool   // the file belongs to llm
 	maxPlugin int64
 	keep      time.Duration
 	clock     func() time.Time
@@ -100,6 +101,9 @@ func (d *DB) Close() error {
 	if h == nil {
 		return nil
 	}
+	if h.read == h.write {
+		return h.write.Close()
+	}
 	return errors.Join(h.read.Close(), h.write.Close())
 }
 
@@ -120,6 +124,10 @@ func (d *DB) open(ctx context.Context, write bool) (*handles, error) {
 	var err error
 	if d.server == "" && d.file == "" {
 		return nil, errors.New("there is no folder for the database: want HOME or XDG_DATA_HOME")
+	}
+	if d.foreign {
+		d.opened, err = openForeign(ctx, d.file)
+		return d.opened, err
 	}
 	if d.server != "" {
 		if h, err = openServer(d.server); err != nil {

@@ -38,6 +38,12 @@ func eachBackend(t *testing.T, test func(t *testing.T, b backend)) {
 	})
 }
 
+// eachContents runs a test on every store of contents. Only llm's refuses text that is not UTF-8.
+func eachContents(t *testing.T, test func(t *testing.T, s fragments.Store, binary bool)) {
+	eachBackend(t, func(t *testing.T, b backend) { test(t, b.contents, true) })
+	t.Run("llm", func(t *testing.T) { test(t, openLLM(t, newLogs(t)), false) })
+}
+
 // open returns a database that closes with the test.
 func open(t *testing.T, o store.Options) *store.DB {
 	t.Helper()
@@ -171,13 +177,16 @@ func TestMaxPlugin(t *testing.T) {
 }
 
 func TestContents(t *testing.T) {
-	eachBackend(t, func(t *testing.T, b backend) {
-		ctx, s := t.Context(), b.contents
+	eachContents(t, func(t *testing.T, s fragments.Store, binary bool) {
+		ctx, two := t.Context(), "two\x00é"
+		if binary {
+			two = "two\x00\xff"
+		}
 		if text, ok, err := s.Get(ctx, fragments.Sum("x")); ok || err != nil {
 			t.Errorf("Get of nothing: got %q, %v", text, err)
 		}
 		var contents []fragments.Content
-		for _, text := range []string{"", "one", "two\x00\xff", "one", strings.Repeat("long", 1<<18)} {
+		for _, text := range []string{"", "one", two, "one", strings.Repeat("long", 1<<18)} {
 			contents = append(contents, fragments.Content{ID: fragments.Sum(text), Text: text})
 		}
 		for range 2 {
@@ -206,8 +215,8 @@ func TestContents(t *testing.T) {
 }
 
 func TestAliases(t *testing.T) {
-	eachBackend(t, func(t *testing.T, b backend) {
-		ctx, s := t.Context(), b.contents
+	eachContents(t, func(t *testing.T, s fragments.Store, _ bool) {
+		ctx := t.Context()
 		one, two := fragments.Sum("one"), fragments.Sum("two")
 		if err := s.SetAlias(ctx, "a", one); err == nil || !strings.Contains(err.Error(), "want a content of the store") {
 			t.Errorf("an alias of nothing: got %v", err)

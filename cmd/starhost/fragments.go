@@ -54,8 +54,8 @@ func asStoreFailure(err error) error {
 	return &storeFailure{"E0518", err}
 }
 
-// configuredStore returns the database that the config names.
-func (a *app) configuredStore() (*store.DB, *loader.Config, error) {
+// configuredStore returns the database of fragments that the config names.
+func (a *app) configuredStore() (fragmentStore, *loader.Config, error) {
 	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
 		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
 	})
@@ -63,7 +63,7 @@ func (a *app) configuredStore() (*store.DB, *loader.Config, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := a.database(config)
+	db, err := a.fragmentDatabase(config)
 	if err == nil && db == nil {
 		err = &storeFailure{"E0518", errors.New("there is no store here: store.url is none")}
 	}
@@ -142,11 +142,11 @@ func (a *app) fragmentsShowCommand() *cobra.Command {
 			if err != nil {
 				return shownFragment{}, err
 			}
-			id, err := findStored(ctx, db.Fragments(), args[0])
+			id, err := findStored(ctx, db, args[0])
 			if err != nil {
 				return shownFragment{}, err
 			}
-			text, ok, err := db.Fragments().Get(ctx, id)
+			text, ok, err := db.Get(ctx, id)
 			if err == nil && !ok { // another process removed it
 				err = fmt.Errorf("sha256:%s: the store has no such content", id)
 			}
@@ -244,7 +244,7 @@ func (a *app) setFragment(ctx context.Context, f *loadFlags, alias, ref string) 
 	if err != nil {
 		return n, err
 	}
-	if err := db.Fragments().Put(ctx, content); err != nil {
+	if err := db.Put(ctx, content); err != nil {
 		return n, asStoreFailure(err)
 	}
 	if err := db.SetAlias(ctx, alias, content.ID); err != nil {
@@ -298,7 +298,7 @@ func (a *app) fragmentsRemoveCommand() *cobra.Command {
 			if err != nil {
 				return namedFragment{}, err
 			}
-			id, err := findAlias(ctx, db.Fragments(), args[0])
+			id, err := findAlias(ctx, db, args[0])
 			if err != nil {
 				return namedFragment{}, err
 			}

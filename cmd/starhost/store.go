@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/loader"
@@ -18,6 +19,16 @@ import (
 type databases struct {
 	mu    sync.Mutex
 	byURL map[string]*store.DB
+	ofLLM map[string]*store.LLM
+}
+
+// A fragmentStore is a database of fragments.
+type fragmentStore interface {
+	fragments.Store
+	List(context.Context, store.Filter) (list []store.Item, more bool, err error)
+	Collect(ctx context.Context, before time.Time, dry bool) (store.Amount, error)
+	Stats(context.Context) (store.Stats, error)
+	Name() string
 }
 
 // close closes all databases. Their writes are committed, so an error loses nothing.
@@ -27,15 +38,20 @@ func (d *databases) close() {
 	for _, db := range d.byURL {
 		_ = db.Close()
 	}
+	for _, db := range d.ofLLM {
+		_ = db.Close()
+	}
 }
 
-// database returns the database of a config, nil for none. A use opens it.
+// database returns the database of a config, nil for none. A use opens it. With llm:PATH, which has
+// only fragments, it is the default file.
 func (a *app) database(c *loader.Config) (*store.DB, error) {
+	name := c.Store.URL
 	switch {
-	case c.Store.URL == "none":
+	case name == "none":
 		return nil, nil
-	case strings.HasPrefix(c.Store.URL, "llm:"):
-		return nil, usagef("store.url: this version of starhost does not read llm:PATH yet, want sqlite:, sqlite:PATH, postgres://... or none")
+	case strings.HasPrefix(name, "llm:"):
+		name = "sqlite:"
 	}
 	dir, err := loader.Workspace(cmp.Or(a.dir, "."))
 	if err != nil {
@@ -46,11 +62,11 @@ func (a *app) database(c *loader.Config) (*store.DB, error) {
 	}
 	a.stores.mu.Lock()
 	defer a.stores.mu.Unlock()
-	if db := a.stores.byURL[c.Store.URL]; db != nil {
+	if db := a.stores.byURL[name]; db != nil {
 		return db, nil
 	}
 	db, err := store.Open(store.Options{
-		URL: c.Store.URL, Default: a.defaultDatabase(), Dir: dir, MaxPlugin: c.Store.MaxPlugin, Keep: c.Store.Keep,
+		URL: name, Default: a.defaultDatabase(), Dir: dir, MaxPlugin: c.Store.MaxPlugin, Keep: c.Store.Keep,
 	})
 	if err != nil {
 		return nil, usagef("store.url: %v", err)
@@ -58,8 +74,39 @@ func (a *app) database(c *loader.Config) (*store.DB, error) {
 	if a.stores.byURL == nil {
 		a.stores.byURL = map[string]*store.DB{}
 	}
-	a.stores.byURL[c.Store.URL] = db
+	a.stores.byURL[name] = db
 	return db, nil
+}
+
+// fragmentDatabase returns the database of fragments, nil for none.
+func (a *app) fragmentDatabase(c *loader.Config) (fragmentStore, error) {
+	file, isLLM := strings.CutPrefix(cmp.Or(c.Store.Fragments, c.Store.URL), "llm:")
+	if !isLLM {
+		db, err := a.database(c)
+		if err != nil || db == nil {
+			return nil, err
+		}
+		return db.Fragments().(fragmentStore), nil
+	}
+	if !filepath.IsAbs(file) {
+		dir, err := loader.Workspace(cmp.Or(a.dir, "."))
+		if err != nil {
+			return nil, err
+		}
+		file = filepath.Join(dir, file)
+	}
+	if a.stores == nil {
+		a.stores = new(databases)
+	}
+	a.stores.mu.Lock()
+	defer a.stores.mu.Unlock()
+	if a.stores.ofLLM == nil {
+		a.stores.ofLLM = map[string]*store.LLM{}
+	}
+	if a.stores.ofLLM[file] == nil {
+		a.stores.ofLLM[file] = store.OpenLLM(file)
+	}
+	return a.stores.ofLLM[file], nil
 }
 
 // defaultDatabase returns the file of the URL sqlite:, "" without a home.
@@ -77,21 +124,21 @@ func (a *app) defaultDatabase() string {
 
 // writeContents returns the store of a server, which saves the fragments of its prompts.
 func (a *app) writeContents(c *loader.Config) fragments.Store {
-	db, err := a.database(c)
+	db, err := a.fragmentDatabase(c)
 	if err != nil || db == nil { // loadWith has returned the error
 		return new(fragments.MemoryStore)
 	}
-	return db.Fragments()
+	return db
 }
 
 // readContents returns the store of a command that saves no fragments: the contents of its prompts
 // end with the process, and the database has those of others.
 func (a *app) readContents(c *loader.Config) (fragments.Store, error) {
-	db, err := a.database(c)
+	db, err := a.fragmentDatabase(c)
 	if err != nil || db == nil {
 		return new(fragments.MemoryStore), err
 	}
-	return &contentsOver{below: db.Fragments()}, nil
+	return &contentsOver{below: db}, nil
 }
 
 // A contentsOver is a store in memory over another one, which it only reads.

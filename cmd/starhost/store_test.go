@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,5 +136,56 @@ func TestHostileFragments(t *testing.T) {
 	var out bytes.Buffer
 	if code := run(t.Context(), []string{"-C", dir, "fragments", "show", id.String()}, nil, &out, &out); code != 0 || out.String() != evil {
 		t.Errorf("show: got exit %d, %q, want the exact text", code, &out)
+	}
+}
+
+// With llm:PATH, fragments and aliases are in llm's file, and ctx.store is not.
+func TestLLMStore(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_DATA_HOME", "")
+	logs := filepath.Join(dir, "logs.db")
+	db, err := sql.Open("sqlite3", "file:"+logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range []string{
+		`CREATE TABLE fragments (id INTEGER PRIMARY KEY, hash TEXT, content TEXT, datetime_utc TEXT, source TEXT)`,
+		`CREATE TABLE fragment_aliases (alias TEXT PRIMARY KEY, fragment_id INTEGER REFERENCES fragments (id))`,
+		`INSERT INTO fragments (hash, content) VALUES ('` + fragments.Sum("of llm").String() + `', 'of llm')`,
+		`INSERT INTO fragment_aliases VALUES ('theirs', 1)`,
+	} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFiles(t, dir, map[string]string{
+		"rule.md": "ours",
+		"a.star":  "plugin(permissions = [\"store\"])\nregister_tool(lambda ctx: ctx.store.add(\"n\", 1), name = \"count\", description = \"Counts.\")\n",
+	})
+	starhost := func(want string, args ...string) {
+		t.Helper()
+		var out, diagnostics bytes.Buffer
+		code := run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(""), &out, &diagnostics)
+		if code != 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("%q: got exit %d, want %q:\n%s%s", args, code, want, &out, &diagnostics)
+		}
+	}
+	t.Setenv("STARHOST_STORE", "")
+	writeFiles(t, dir, map[string]string{"c.toml": "store.fragments = \"llm:logs.db\"\n"})
+	starhost("ours is sha256:", "-c", "c.toml", "fragments", "set", "ours", "rule.md")
+	t.Setenv("STARHOST_STORE", "llm:logs.db")
+	starhost("of llm", "eval", "a.star", "-f", "theirs", "-p", "hi")
+	starhost("ours", "eval", "a.star", "-f", "ours", "-p", "hi")
+	starhost("theirs", "fragments", "list")
+	starhost("llm:"+logs, "fragments", "stats")
+	starhost("1", "eval", "a.star", "--grant", "store", "--call", "count", "--allow-effects")
+	if _, err := os.Stat(filepath.Join(dir, ".local", "share", "starhost", "starhost.db")); err != nil {
+		t.Errorf("ctx.store: %v", err)
+	}
+	var source string
+	if err := db.QueryRowContext(t.Context(), `SELECT source FROM fragments WHERE content = 'ours'`).Scan(&source); source != "rule.md" {
+		t.Errorf("llm's file: got source %q, %v, want rule.md", source, err)
 	}
 }
