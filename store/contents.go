@@ -88,10 +88,12 @@ func (d *DB) content(ctx context.Context, id fragments.Hash) (text string, ok bo
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
-		text, ok = string(data), err == nil
+		if text, ok = string(data), err == nil; ok && fragments.Sum(text) != id {
+			return &schemaError{fmt.Sprintf("the content of %s has another hash: the database is damaged", id)}
+		}
 		return err
 	})
-	return text, ok, err
+	return text, ok && err == nil, err
 }
 
 // Find implements fragments.Store.

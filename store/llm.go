@@ -134,7 +134,7 @@ func (l *LLM) Get(ctx context.Context, id fragments.Hash) (text string, ok bool,
 			return nil
 		}
 		if text, ok = string(data), err == nil; ok && fragments.Sum(text) != id {
-			return fmt.Errorf("the content of %s has another hash: it was changed", id)
+			return &schemaError{fmt.Sprintf("the content of %s has another hash: it was changed", id)}
 		}
 		return err
 	})

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 
 	"github.com/starhost/starhost/effects"
@@ -252,6 +253,12 @@ func (d *DB) repeat(ctx context.Context, limit time.Duration, f func(context.Con
 		var coded *effects.Error
 		if errors.As(err, &coded) {
 			return coded
+		}
+		switch {
+		case errors.Is(err, sqlite3.READONLY):
+			err = fmt.Errorf("%w: SQLite must be able to write to the file and its folder, even to read", err)
+		case errors.Is(err, sqlite3.IOERR):
+			err = fmt.Errorf("%w: is the disk full?", err) // the driver does not say why
 		}
 		if !d.passes(err) {
 			return fmt.Errorf("%s: %w", d.label, err)

@@ -30,6 +30,9 @@ func getValue(ctx context.Context, q querier, plugin, key string) (json.RawMessa
 	case err != nil:
 		return nil, err
 	}
+	if !json.Valid(value) {
+		return nil, &schemaError{"a value is no JSON: the database is damaged"}
+	}
 	return append(json.RawMessage{}, value...), nil
 }
 

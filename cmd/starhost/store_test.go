@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"database/sql"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/starhost/starhost/fragments"
@@ -187,5 +190,47 @@ func TestLLMStore(t *testing.T) {
 	var source string
 	if err := db.QueryRowContext(t.Context(), `SELECT source FROM fragments WHERE content = 'ours'`).Scan(&source); source != "rule.md" {
 		t.Errorf("llm's file: got source %q, %v, want rule.md", source, err)
+	}
+}
+
+// Eight processes count at the same time, and the sum is right.
+func TestProcessesCount(t *testing.T) {
+	times := 50
+	if os.Getenv("STARHOST_LONG") != "" {
+		times = 1000
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"a.star": `plugin(permissions = ["store"])
+
+def count(ctx, times):
+    """Counts.
+
+    Args:
+      times (integer): How often.
+    """
+    for _ in range(times):
+        ctx.store.add("n", 1)
+    return ctx.store.get("n")
+
+register_tool(count)
+`})
+	count := func(times int) (out string, err error) {
+		cmd := exec.Command("starhost", "eval", "a.star", "--grant", "store", "--allow-effects", "--timeout", "5m",
+			"--max-steps", "10000000", "--call", "count", "--args", fmt.Sprintf(`{"times": %d}`, times), "-F", "text")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "STARHOST_STORE=sqlite:"+filepath.Join(dir, "counters", "a.db"))
+		text, err := cmd.CombinedOutput()
+		return string(text), err
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if out, err := count(times); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	wg.Wait()
+	if out, err := count(0); strings.TrimSpace(out) != fmt.Sprint(8*times) || err != nil {
+		t.Errorf("got %s, %v, want %d", out, err, 8*times)
 	}
 }
