@@ -306,7 +306,7 @@ func textTruncate(c call.Call) (starlark.Value, error) {
 	if len(text) <= most {
 		return starlark.String(text), nil
 	}
-	if err := c.Pay(1+most/64, 16+most); err != nil {
+	if err := c.Pay(1+most/16, 16+most); err != nil { // the search for fences reads each line
 		return nil, err
 	}
 	return starlark.String(cutMarkdown(text, most-len(suffix)) + suffix), nil
