@@ -33,6 +33,17 @@ type Agent struct {
 	BlockCode int
 	// FailCode is the exit code of a hook that failed at an event that guards cannot refuse.
 	FailCode int
+	// Asks, Rewrites and Redacts name the events at which the agent can ask a person, takes other
+	// arguments, and takes another result: names with spaces between them, or "*" for all events.
+	Asks, Rewrites, Redacts string
+	// RefusesPrompts is true if the agent lets a hook refuse a prompt, and TakesContext if it takes
+	// a hook's text with a prompt.
+	RefusesPrompts, TakesContext bool
+	// Missing says what the agent does if starhost is missing or does not answer.
+	Missing string
+	// Seen is the version or the date of the source that the row describes, and says whether the
+	// program was run or its source was read.
+	Seen string
 	// ForeignFields are members that this agent's events never have, but the events of agents with
 	// similar ones do.
 	ForeignFields []string

@@ -10,6 +10,8 @@ var claudeCode = &Agent{
 	Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
 	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
 	Served:        true, MCPPrefix: "mcp__", MCPSeparator: "__",
+	Asks: "*", Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true,
+	Missing: "refuses, from version 2.1.295 (`onFailure: \"block\"`)", Seen: "2.1.330, run",
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},

@@ -9,6 +9,8 @@ var copilot = &Agent{
 	Timeout: 30 * time.Second, BlockCode: 0, FailCode: 0,
 	ForeignFields: []string{"turn_id", "hookEventName", "permission_mode", "tool_response", "extra"},
 	Served:        true, MCPSeparator: "-",
+	Asks: "*", Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true,
+	Missing: "refuses", Seen: "1.0.102, run",
 	Events: []Event{
 		{Name: "userPromptSubmitted", Ours: "turn_start"}, {Name: "UserPromptSubmit", Ours: "turn_start"},
 		{Name: "userPromptTransformed", Ours: "turn_start", Served: true},

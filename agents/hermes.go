@@ -10,6 +10,8 @@ var hermes = &Agent{
 	Timeout: time.Minute, BlockCode: 2, FailCode: 1,
 	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_response", "transcript_path"},
 	Served:        true, MCPPrefix: "mcp_", MCPSeparator: "_",
+	Rewrites: "*", RefusesPrompts: true, TakesContext: true,
+	Missing: "refuses (`fail_closed: true` of `pre_tool_call`)", Seen: "docs of 2026-11",
 	Events: []Event{
 		{Name: "on_session_start", Ours: "session_start"},
 		{Name: "on_session_end", Ours: "session_end"},

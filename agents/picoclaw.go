@@ -8,6 +8,8 @@ var picoclaw = &Agent{
 	Name: "picoclaw", Title: "PicoClaw", ToolPrefix: "mcp_starhost_",
 	Timeout: 5 * time.Second, BlockCode: 0, FailCode: 1,
 	Served: true, MCPPrefix: "mcp_", MCPSeparator: "_",
+	Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true,
+	Missing: "runs the call", Seen: "docs of 2026-11",
 	Events: []Event{
 		{Name: "before_llm", Ours: "pre_llm_call"},
 		{Name: "after_llm", Ours: "post_llm_call"},

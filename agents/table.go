@@ -1,11 +1,27 @@
 package agents
 
-// The agents below have no adapter yet. Their rows list the names of tools, so that a guard for a
-// kind of call works in them as well.
+import "time"
 
-// codex sends the name Bash for its shell tools to hooks; models use the other names.
+// codex sends the name Bash for its shell tools to hooks; models use the other names. It has Claude
+// Code's events, and refuses an answer with a member that its schemas do not have: codex-rs/hooks/
+// schema/generated of openai/codex. Version 0.169 was measured.
 var codex = &Agent{
-	Name: "codex", Title: "Codex", MCPPrefix: "mcp__", MCPSeparator: "__",
+	Name: "codex", Title: "Codex", ToolPrefix: "mcp__starhost__", MCPPrefix: "mcp__", MCPSeparator: "__",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields: []string{"hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
+	Rewrites:      "PreToolUse", Redacts: "PostToolUse", RefusesPrompts: true, TakesContext: true,
+	Missing: "runs the call", Seen: "0.169.0, run",
+	Events: []Event{
+		{Name: "SessionStart", Ours: "session_start"},
+		{Name: "SessionEnd", Ours: "session_end", Served: true},
+		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
+		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "PermissionRequest", Ours: "approve_tool_call", Served: true},
+		{Name: "PostToolUse", Ours: "post_tool_call", Served: true},
+		{Name: "Stop", Ours: "turn_end", Served: true},
+		{Name: "PostCompact", Served: true, Compacts: true},
+		{Name: "PreCompact"}, {Name: "SubagentStart"}, {Name: "SubagentStop"}, {Name: "StopFailure"}, {Name: "Interrupt"},
+	},
 	Tools: []Tool{
 		{Names: "Bash shell local_shell", Kind: "shell", Command: "command", CWD: "workdir"},
 		{Names: "exec_command", Kind: "shell", Command: "cmd command", CWD: "workdir"},
@@ -14,8 +30,22 @@ var codex = &Agent{
 }
 
 // vscode has a name for models and an id for each tool, and other names in the samples of its docs.
+// The events are those of code.visualstudio.com/docs/agents/reference/hooks-reference, 2026-10-14.
 var vscode = &Agent{
-	Name: "vscode", Title: "VS Code", MCPPrefix: "mcp_", MCPSeparator: "_",
+	Name: "vscode", Title: "VS Code", ToolPrefix: "mcp_starhost_", MCPPrefix: "mcp_", MCPSeparator: "_",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields: []string{"turn_id", "hook_event_name", "session_id", "toolName", "toolArgs", "tool_result", "permission_mode"},
+	Asks:          "PreToolUse", Rewrites: "PreToolUse", RefusesPrompts: true,
+	Missing: "runs the call", Seen: "docs of 2026-10-14",
+	Events: []Event{
+		{Name: "SessionStart", Ours: "session_start"},
+		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
+		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "PostToolUse", Ours: "post_tool_call", Served: true},
+		{Name: "Stop", Ours: "turn_end", Served: true},
+		{Name: "PreCompact", Served: true, Compacts: true},
+		{Name: "SubagentStart"}, {Name: "SubagentStop"},
+	},
 	Tools: []Tool{
 		{Names: "run_in_terminal runInTerminal runTerminalCommand", Kind: "shell", Command: "command"},
 		{Names: "create_and_run_task copilot_createAndRunTask", Kind: "shell", Command: "task.command"},
@@ -36,9 +66,31 @@ var vscode = &Agent{
 	},
 }
 
-// cursor names tools in preToolUse as Claude Code does, and in snake case elsewhere.
+// cursor names tools in preToolUse as Claude Code does, and in snake case elsewhere. The events are
+// those of cursor.com/docs/hooks, and of the program cursor-agent 2026.09.18 as others read it.
 var cursor = &Agent{
 	Name: "cursor", Title: "Cursor", MCPPrefix: "MCP:",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 0, FailCode: 1,
+	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode"},
+	Asks:          "beforeShellExecution beforeMCPExecution", Rewrites: "preToolUse", Redacts: "postToolUse",
+	RefusesPrompts: true, TakesContext: true,
+	Missing: "refuses (`failClosed: true`)", Seen: "docs and program 2026.09.18, read",
+	Events: []Event{
+		{Name: "sessionStart", Ours: "session_start"},
+		{Name: "sessionEnd", Ours: "session_end", Served: true},
+		{Name: "beforeSubmitPrompt", Ours: "turn_start", Served: true},
+		{Name: "preToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "beforeShellExecution", Ours: "pre_tool_call", Served: true},
+		{Name: "beforeMCPExecution", Ours: "pre_tool_call", Served: true},
+		{Name: "beforeReadFile", Ours: "pre_tool_call", Served: true},
+		{Name: "postToolUse", Ours: "post_tool_call", Served: true},
+		{Name: "postToolUseFailure", Ours: "post_tool_call", Served: true},
+		{Name: "stop", Ours: "turn_end", Served: true},
+		{Name: "preCompact", Served: true, Compacts: true},
+		{Name: "afterShellExecution"}, {Name: "afterMCPExecution"}, {Name: "afterFileEdit"}, {Name: "beforeTabFileRead"},
+		{Name: "afterTabFileEdit"}, {Name: "afterAgentResponse"}, {Name: "afterAgentThought"}, {Name: "subagentStart"},
+		{Name: "subagentStop"}, {Name: "workspaceOpen"},
+	},
 	Tools: []Tool{
 		{Names: "Shell run_terminal_cmd", Kind: "shell", Command: "command"},
 		{Names: "Read read_file", Kind: "read", Paths: "file_path target_file path"},
@@ -50,8 +102,25 @@ var cursor = &Agent{
 	},
 }
 
+// gemini has the events of docs/hooks/reference.md of google-gemini/gemini-cli at 06c0d8103ddd. At
+// exit code 0 it reads JSON. Version 0.61.0 was measured.
 var gemini = &Agent{
-	Name: "gemini", Title: "Gemini CLI", MCPPrefix: "mcp_", MCPSeparator: "_",
+	Name: "gemini", Title: "Gemini CLI", ToolPrefix: "mcp_starhost_", MCPPrefix: "mcp_", MCPSeparator: "_",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 0, FailCode: 1,
+	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode"},
+	Rewrites:      "BeforeTool", Redacts: "AfterTool", RefusesPrompts: true, TakesContext: true,
+	Missing: "runs the call", Seen: "0.61.0, run",
+	Events: []Event{
+		{Name: "SessionStart", Ours: "session_start"},
+		{Name: "SessionEnd", Ours: "session_end", Served: true},
+		{Name: "BeforeAgent", Ours: "turn_start", Served: true},
+		{Name: "BeforeTool", Ours: "pre_tool_call", Served: true},
+		{Name: "AfterTool", Ours: "post_tool_call", Served: true},
+		{Name: "AfterAgent", Ours: "turn_end", Served: true},
+		{Name: "PreCompress", Served: true, Compacts: true},
+		{Name: "BeforeModel", Ours: "pre_send"}, {Name: "AfterModel", Ours: "post_llm_call"}, {Name: "BeforeToolSelection"},
+		{Name: "Notification"},
+	},
 	Tools: []Tool{
 		{Names: "run_shell_command", Kind: "shell", Command: "command", CWD: "directory dir_path"},
 		{Names: "read_file", Kind: "read", Paths: "file_path"},
@@ -65,8 +134,27 @@ var gemini = &Agent{
 	},
 }
 
+// qwen has Claude Code's events: docs/users/features/hooks.md of QwenLM/qwen-code at 00d06c80eae1.
+// Version 0.24.4 was measured.
 var qwen = &Agent{
-	Name: "qwen", Title: "Qwen Code", MCPPrefix: "mcp__", MCPSeparator: "__",
+	Name: "qwen", Title: "Qwen Code", ToolPrefix: "mcp__starhost__", MCPPrefix: "mcp__", MCPSeparator: "__",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
+	Asks:          "PreToolUse", RefusesPrompts: true, TakesContext: true,
+	Missing: "runs the call", Seen: "0.24.4, run",
+	Events: []Event{
+		{Name: "SessionStart", Ours: "session_start"},
+		{Name: "SessionEnd", Ours: "session_end", Served: true},
+		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
+		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "PermissionRequest", Ours: "approve_tool_call", Served: true},
+		{Name: "PostToolUse", Ours: "post_tool_call", Served: true},
+		{Name: "PostToolUseFailure", Ours: "post_tool_call", Served: true},
+		{Name: "Stop", Ours: "turn_end", Served: true},
+		{Name: "PostCompact", Served: true, Compacts: true},
+		{Name: "StopFailure"}, {Name: "SessionDelete"}, {Name: "MessageDisplay"}, {Name: "SubagentStart"}, {Name: "SubagentStop"}, {Name: "PreCompact"},
+		{Name: "Notification"}, {Name: "PermissionDenied"}, {Name: "TodoCreated"}, {Name: "TodoCompleted"},
+	},
 	Tools: []Tool{
 		{Names: "run_shell_command", Kind: "shell", Command: "command", CWD: "directory dir_path"},
 		{Names: "read_file", Kind: "read", Paths: "file_path absolute_path"},
@@ -80,8 +168,22 @@ var qwen = &Agent{
 	},
 }
 
+// droid has Claude Code's events: docs.factory.ai/reference/hooks-reference, 2026-11.
 var droid = &Agent{
-	Name: "droid", Title: "Factory Droid", MCPPrefix: "mcp__", MCPSeparator: "__",
+	Name: "droid", Title: "Factory Droid", ToolPrefix: "mcp__starhost__", MCPPrefix: "mcp__", MCPSeparator: "__",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
+	Asks:          "PreToolUse", RefusesPrompts: true, TakesContext: true,
+	Missing: "runs the call", Seen: "docs of 2026-11",
+	Events: []Event{
+		{Name: "SessionStart", Ours: "session_start"},
+		{Name: "SessionEnd", Ours: "session_end", Served: true},
+		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
+		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "PostToolUse", Ours: "post_tool_call", Served: true},
+		{Name: "Stop", Ours: "turn_end", Served: true},
+		{Name: "Notification"}, {Name: "SubagentStop"}, {Name: "PreCompact"},
+	},
 	Tools: []Tool{
 		{Names: "Execute Bash", Kind: "shell", Command: "command"},
 		{Names: "Read", Kind: "read", Paths: "file_path"},
@@ -96,19 +198,51 @@ var droid = &Agent{
 	},
 }
 
-// goose has only tools of extensions, which are MCP servers.
+// goose has only tools of extensions, which are MCP servers. The events and the developer's tools
+// are those of docs/guides/context-engineering/hooks.md in documentation/ of block/goose at
+// 0825b570490d.
 var goose = &Agent{
-	Name: "goose", Title: "goose", MCPSeparator: "__",
+	Name: "goose", Title: "goose", ToolPrefix: "starhost__", MCPSeparator: "__",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields: []string{"hook_event_name", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode"},
+	Missing:       "refuses (`on_failure: \"block\"` of `PreToolUse`)", Seen: "docs at 0825b570490d",
+	Events: []Event{
+		{Name: "SessionStart", Ours: "session_start"},
+		{Name: "SessionEnd", Ours: "session_end", Served: true},
+		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
+		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "Stop", Ours: "turn_end", Served: true},
+		{Name: "PreToolUseResult"}, {Name: "PostToolUse"}, {Name: "PostToolUseFailure"}, {Name: "BeforeReadFile"},
+		{Name: "AfterFileEdit"}, {Name: "BeforeShellExecution"}, {Name: "AfterShellExecution"},
+	},
 	Tools: []Tool{
 		{Names: "developer__shell", Kind: "shell", Command: "command"},
+		{Names: "developer__write", Kind: "write", Paths: "path", Content: "content"},
+		{Names: "developer__edit", Kind: "write", Paths: "path", Content: "after"},
+		{Names: "developer__tree", Kind: "read", Paths: "path"},
+		{Names: "developer__read_image", Kind: "read", Paths: "source"},
 		{Names: "developer__text_editor", If: "command=view", Kind: "read", Paths: "path"},
 		{Names: "developer__text_editor", Kind: "write", Paths: "path", Content: "file_text new_str"},
 	},
 }
 
-// windsurf has an event for each kind of call. The event names the tool.
+// windsurf has an event for each kind of call. The event names the tool. The events are those of
+// docs.windsurf.com/windsurf/cascade/hooks, 2026-11.
 var windsurf = &Agent{
 	Name: "windsurf", Title: "Windsurf",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields:  []string{"hook_event_name", "hookEventName", "sessionId", "session_id", "toolName", "tool_name", "toolArgs"},
+	RefusesPrompts: true,
+	Missing:        "runs the call", Seen: "docs of 2026-11",
+	Events: []Event{
+		{Name: "pre_user_prompt", Ours: "turn_start", Served: true},
+		{Name: "pre_run_command", Ours: "pre_tool_call", Served: true},
+		{Name: "pre_read_code", Ours: "pre_tool_call", Served: true},
+		{Name: "pre_write_code", Ours: "pre_tool_call", Served: true},
+		{Name: "pre_mcp_tool_use", Ours: "pre_tool_call", Served: true},
+		{Name: "post_cascade_response", Ours: "turn_end", Served: true},
+		{Name: "post_run_command"}, {Name: "post_read_code"}, {Name: "post_write_code"}, {Name: "post_mcp_tool_use"},
+	},
 	Tools: []Tool{
 		{Names: "run_command", Kind: "shell", Command: "command_line", CWD: "cwd"},
 		{Names: "read_code", Kind: "read", Paths: "file_path"},
@@ -117,8 +251,21 @@ var windsurf = &Agent{
 	},
 }
 
+// kiro has the events of Amazon Q: docs/hooks.md of aws/amazon-q-developer-cli at 35b526600ff2, and
+// kiro.dev/docs/cli/hooks. Events do not name their session.
 var kiro = &Agent{
-	Name: "kiro", Title: "Kiro", MCPPrefix: "mcp__", MCPSeparator: "__",
+	Name: "kiro", Title: "Kiro", ToolPrefix: "@starhost/", MCPPrefix: "@", MCPSeparator: "/",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields: []string{"hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode", "turn_id"},
+	TakesContext:  true,
+	Missing:       "runs the call", Seen: "docs at 35b526600ff2",
+	Events: []Event{
+		{Name: "agentSpawn", Ours: "session_start"},
+		{Name: "userPromptSubmit", Ours: "turn_start", Served: true},
+		{Name: "preToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "postToolUse", Ours: "post_tool_call", Served: true},
+		{Name: "stop", Ours: "turn_end", Served: true},
+	},
 	Tools: []Tool{
 		{Names: "execute_bash shell", Kind: "shell", Command: "command"},
 		{Names: "fs_read", Kind: "read", Paths: "path operations.path"},
@@ -130,8 +277,20 @@ var kiro = &Agent{
 	},
 }
 
+// cline has the events of .clinerules/hooks/README.md of cline/cline at 38efa3b4be37.
 var cline = &Agent{
 	Name: "cline", Title: "Cline",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 0, FailCode: 1,
+	ForeignFields:  []string{"hook_event_name", "hookEventName", "sessionId", "session_id", "tool_name", "toolArgs"},
+	RefusesPrompts: true, TakesContext: true,
+	Missing: "not tried", Seen: "docs at 38efa3b4be37",
+	Events: []Event{
+		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
+		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "PostToolUse", Ours: "post_tool_call", Served: true},
+		{Name: "PreCompact", Served: true, Compacts: true},
+		{Name: "TaskStart", Ours: "session_start"}, {Name: "TaskResume"}, {Name: "TaskCancel"}, {Name: "TaskComplete"},
+	},
 	Tools: []Tool{
 		{Names: "execute_command", Kind: "shell", Command: "command"},
 		{Names: "read_file list_files list_code_definition_names", Kind: "read", Paths: "path"},
@@ -142,9 +301,23 @@ var cline = &Agent{
 	},
 }
 
-// openhands has two generations of names.
+// openhands has two generations of names. The events are those of openhands/sdk/hooks/types.py of
+// OpenHands/software-agent-sdk at 06b329e38b2a.
 var openhands = &Agent{
 	Name: "openhands", Title: "OpenHands",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields:  []string{"hook_event_name", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode"},
+	RefusesPrompts: true, TakesContext: true,
+	Missing: "runs the call", Seen: "source at 06b329e38b2a",
+	Events: []Event{
+		{Name: "SessionStart", Ours: "session_start"},
+		{Name: "SessionEnd", Ours: "session_end", Served: true},
+		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
+		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "PostToolUse", Ours: "post_tool_call", Served: true},
+		{Name: "Stop", Ours: "turn_end", Served: true},
+		{Name: "Notification"},
+	},
 	Tools: []Tool{
 		{Names: "terminal execute_bash", Kind: "shell", Command: "command"},
 		{Names: "file_editor str_replace_editor", If: "command=view", Kind: "read", Paths: "path"},

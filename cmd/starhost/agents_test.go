@@ -124,12 +124,36 @@ func toolTable() string {
 	return b.String()
 }
 
-// TestAgentsCodes compares the table of exit codes in docs/agents.md with the agents' rows.
+// TestAgentsCodes compares the table of exit codes and abilities in docs/agents.md with the agents'
+// rows. With -update it writes the table.
 func TestAgentsCodes(t *testing.T) {
-	page, err := os.ReadFile(agentsPage)
+	src, err := os.ReadFile(agentsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
+	const begin, end = "<!-- codes: go test ./cmd/starhost -run AgentsCodes -update -->\n", "<!-- end of codes -->"
+	before, rest, _ := strings.Cut(string(src), begin)
+	_, after, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatal("docs/agents.md has no place for the table of exit codes")
+	}
+	got := before + begin + codeTable() + end + after
+	if *update {
+		if err := os.WriteFile(agentsPage, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(src), got); diff != "" {
+		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsCodes -update writes it):\n%s", diff)
+	}
+}
+
+// codeTable returns a table with a row for each agent that hook supports.
+func codeTable() string {
+	var b strings.Builder
+	b.WriteString("| agent | blocks | failed, blocks nothing | timeout | context | refuse a prompt | ask a person | change arguments |" +
+		" change results | starhost missing or late | version |\n|" + strings.Repeat("---|", 11) + "\n")
 	for _, a := range hook.Agents {
 		blocks := fmt.Sprint(a.BlockCode)
 		switch {
@@ -138,11 +162,27 @@ func TestAgentsCodes(t *testing.T) {
 		case a.BlockCode == 0:
 			blocks = "0 and JSON"
 		}
-		want := fmt.Sprintf("\n| %s | %s | %d | %.0f s |", a.Title, blocks, a.FailCode, a.Timeout.Seconds())
-		if !strings.Contains(string(page), want) {
-			t.Errorf("docs/agents.md has no row %q", want[1:])
+		cells := []string{
+			a.Title, blocks, fmt.Sprint(a.FailCode), fmt.Sprintf("%.0f s", a.Timeout.Seconds()),
+			yesNo(a.TakesContext), yesNo(a.RefusesPrompts),
+			eventsText(a.Asks), eventsText(a.Rewrites), eventsText(a.Redacts), a.Missing, a.Seen,
 		}
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
+	return b.String()
+}
+
+func yesNo(ok bool) string { return map[bool]string{false: "no", true: "yes"}[ok] }
+
+// eventsText returns the cell for events at which an agent can do something.
+func eventsText(names string) string {
+	switch names {
+	case "":
+		return "no"
+	case "*":
+		return "yes"
+	}
+	return "at `" + strings.ReplaceAll(names, " ", "`, `") + "`"
 }
 
 // runLine runs a command line of starhost and returns its output.

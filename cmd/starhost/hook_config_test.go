@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,14 +105,19 @@ func TestPrintConfigTimeout(t *testing.T) {
 			line := strings.NewReplacer("\n", "", " ", "", `"`, "", ",", "").Replace(out.String())
 			seconds := fmt.Sprint(int(tt.timeout / time.Second))
 			wanted := map[string]string{
-				"claude-code": "timeout:" + seconds, "copilot": "timeoutSec:" + seconds, "hermes": "timeout:" + seconds,
-				"picoclaw": "interceptor_timeout_ms:" + seconds + "000",
+				"copilot": "timeoutSec:" + seconds, "picoclaw": "interceptor_timeout_ms:" + seconds + "000",
+				"gemini": "timeout:" + seconds + "000", "qwen": "timeout:" + seconds + "000", "kiro": "timeout_ms:" + seconds + "000",
+				"windsurf": "command:", "cline": "exec", // their settings have no timeout
+			}
+			if wanted[agent.Name] == "" {
+				wanted[agent.Name] = "timeout:" + seconds
 			}
 			if !strings.Contains(line, wanted[agent.Name]) || !strings.Contains(line, "--deadline"+tt.deadline) {
 				t.Errorf("%s: got %s, want %s and --deadline %s", agent.Name, out.String(), wanted[agent.Name], tt.deadline)
 			}
-			strict := strings.Contains(line, "onFailure:block") || strings.Contains(line, "fail_closed:true")
-			if want := agent.Name == "claude-code" || agent.Name == "hermes"; strict != want {
+			strict := strings.Contains(line, "onFailure:block") || strings.Contains(line, "fail_closed:true") ||
+				strings.Contains(line, "failClosed:true") || strings.Contains(line, "on_failure:block")
+			if want := slices.Contains([]string{"claude-code", "hermes", "cursor", "goose"}, agent.Name); strict != want {
 				t.Errorf("%s: got a field that fails closed: %v, want %v", agent.Name, strict, want)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"sync"
 
 	"github.com/starhost/starhost/agents"
 )
@@ -14,21 +13,21 @@ import (
 // claudeCode is Anthropic's agent. At exit code 0 it reads the JSON object on standard output, at
 // exit code 2 it reads standard error.
 var claudeCode = &Agent{
-	Agent: agents.Find("claude-code"), retainsContext: true, canAsk: true, showsMessages: true,
-	kinds: claudeKinds, nameOf: hookEventName, toolEvent: "PreToolUse",
-	members: []memberForm{
-		{kindPrompt, "session_id", `"`}, {kindPrompt, "prompt", `"`}, {kindTool, "session_id", `"`},
-		{kindTool, "tool_input", "{"}, {kindApprove, "session_id", `"`}, {kindApprove, "tool_input", "{"},
-	},
+	Agent: agents.Find("claude-code"), retainsContext: true, showsMessages: true,
+	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
 	read: readClaude, write: writeClaude, config: configClaude,
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
 }
 
-// claudeKinds gives the kinds of Claude Code's events. The kind of SessionStart depends on its
-// source: see readClaude.
-var claudeKinds = sync.OnceValue(func() map[string]kind { return kindsOf("claude-code") })
+// claudeMembers are the members of the guard events of Claude Code, and of agents with its events.
+var claudeMembers = []memberForm{
+	{kindPrompt, "session_id", `"`}, {kindPrompt, "prompt", `"`}, {kindTool, "session_id", `"`},
+	{kindTool, "tool_input", "{"}, {kindApprove, "session_id", `"`}, {kindApprove, "tool_input", "{"},
+}
 
-func readClaude(payload []byte) (*Event, error) {
+// readClaude decodes an event of Claude Code, or of an agent with its events. The kind of
+// SessionStart depends on its source.
+func readClaude(a *Agent, payload []byte) (*Event, error) {
 	var in struct {
 		Name     string          `json:"hook_event_name"`
 		Session  string          `json:"session_id"`
@@ -47,11 +46,19 @@ func readClaude(payload []byte) (*Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.Name == "" && a.Name == "claude-code" && all["hookEventName"] != nil { // VS Code runs Claude Code's hooks
+		e, err := vscode.read(vscode, payload)
+		if err == nil {
+			e.agent = vscode
+		}
+		return e, err
+	}
 	if in.Name == "" {
 		return nil, errors.New("the event has no hook_event_name")
 	}
+	k, _ := a.kindOf(in.Name)
 	e := &Event{
-		kind: claudeKinds()[in.Name], name: in.Name, session: in.Session, prompt: in.Prompt,
+		kind: k, name: in.Name, session: in.Session, prompt: in.Prompt,
 		tool: in.Tool, args: in.Input, callID: in.CallID, result: resultText(in.Response), duration: int(in.Duration),
 		response: in.Last, raw: all,
 	}

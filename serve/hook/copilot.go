@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/starhost/starhost/agents"
 )
@@ -14,17 +13,14 @@ import (
 // copilot is GitHub's agent for the terminal. It ignores a hook's answer to a submitted prompt, but
 // its later event userPromptTransformed lets a hook change the text for the model.
 var copilot = &Agent{
-	Agent: agents.Find("copilot"), retainsContext: true, canAsk: true, canReplaceWords: true,
-	kinds: copilotKinds, nameOf: copilotName, toolEvent: "preToolUse",
+	Agent: agents.Find("copilot"), retainsContext: true, canReplaceWords: true,
+	nameOf: copilotName, toolEvent: "preToolUse",
 	members: []memberForm{
 		{kindPrompt, "prompt", `"`}, {kindPrompt, "transformedPrompt", `"`}, {kindTool, "toolArgs tool_input", `{"`},
 	},
 	read: readCopilot, write: writeCopilot, config: configCopilot,
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
 }
-
-// copilotKinds gives the kinds of Copilot's events. Many events have two names.
-var copilotKinds = sync.OnceValue(func() map[string]kind { return kindsOf("copilot") })
 
 // copilotSigns identify an event without a name by a field that only this event has. The first row
 // that matches counts.
@@ -64,7 +60,7 @@ var copilotSpellings = [][2]string{
 	{"sessionId", "session_id"}, {"toolName", "tool_name"}, {"toolArgs", "tool_input"}, {"toolResult", "tool_result"},
 }
 
-func readCopilot(payload []byte) (*Event, error) {
+func readCopilot(a *Agent, payload []byte) (*Event, error) {
 	var in struct {
 		Name      string          `json:"hook_event_name"`
 		Session   string          `json:"sessionId"`
@@ -97,8 +93,9 @@ func readCopilot(payload []byte) (*Event, error) {
 	if args, err = unwrapArguments(args); err != nil {
 		return nil, err
 	}
+	k, _ := a.kindOf(name)
 	e := &Event{
-		kind: copilotKinds()[name], name: name, session: cmp.Or(in.Session, in.Session2), prompt: in.Prompt,
+		kind: k, name: name, session: cmp.Or(in.Session, in.Session2), prompt: in.Prompt,
 		tool: cmp.Or(in.Tool, in.Tool2), args: args,
 		result: cmp.Or(in.Result.Text, in.Result.Text2, in.Result2.Text, in.Result2.Text2), raw: all,
 	}

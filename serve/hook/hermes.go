@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
@@ -14,17 +13,14 @@ import (
 // hermes is Nous Research's agent. It does not store added context in its conversation, and it
 // cannot ask a person about a tool call.
 var hermes = &Agent{
-	Agent: agents.Find("hermes"),
-	kinds: hermesKinds, nameOf: hookEventName, toolEvent: "pre_tool_call",
+	Agent:  agents.Find("hermes"),
+	nameOf: hookEventName, toolEvent: "pre_tool_call",
 	members: []memberForm{{kindPrompt, "extra", "{"}, {kindTool, "tool_input", "{n"}, {kindTool, "extra", "{"}},
 	read:    readHermes, write: writeHermes, config: configHermes,
 	intro: "~/.hermes/config.yaml",
 }
 
-// hermesKinds gives the kinds of Hermes's events.
-var hermesKinds = sync.OnceValue(func() map[string]kind { return kindsOf("hermes") })
-
-func readHermes(payload []byte) (*Event, error) {
+func readHermes(a *Agent, payload []byte) (*Event, error) {
 	var in struct {
 		Name    string          `json:"hook_event_name"`
 		Session string          `json:"session_id"`
@@ -47,15 +43,16 @@ func readHermes(payload []byte) (*Event, error) {
 	if in.Name == "" {
 		return nil, errors.New("the event has no hook_event_name")
 	}
-	if hermesKinds()[in.Name] == kindTool && in.Tool == "" {
+	k, _ := a.kindOf(in.Name)
+	if k == kindTool && in.Tool == "" {
 		return nil, fmt.Errorf("%s has no tool_name", in.Name)
 	}
-	if hermesKinds()[in.Name] == kindTool && !isObjectOrNull(in.Input) {
+	if k == kindTool && !isObjectOrNull(in.Input) {
 		return nil, errors.New("the event is not as documented: tool_input: want an object")
 	}
 	x := &in.Extra
 	e := &Event{
-		kind: hermesKinds()[in.Name], name: in.Name, session: in.Session,
+		kind: k, name: in.Name, session: in.Session,
 		prompt: x.Words, model: x.Model, tool: in.Tool, args: in.Input, callID: x.CallID,
 		result: resultText(x.Result), duration: int(x.Duration), response: x.Response, raw: all,
 	}
@@ -99,10 +96,6 @@ func writeHermes(e *Event, v *verdict) (Answer, error) {
 		}
 		if v.args != nil {
 			out["action"], out["args"] = "modify", v.args
-		}
-	case kindResult:
-		if v.result != nil {
-			v.addUnsupported("%s: a plugin changed the result of %s, which Hermes does not let it", e.name, e.tool)
 		}
 	}
 	return jsonAnswer(out), nil

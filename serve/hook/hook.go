@@ -16,6 +16,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,21 +38,16 @@ type Agent struct {
 	// retainsContext is true if the agent stores added context in its conversation, so that
 	// starhost sends each text once.
 	retainsContext bool
-	// canAsk is true if the agent can ask a person about a tool call.
-	canAsk bool
 	// canReplaceWords is true if the agent lets a hook replace the user's words.
 	canReplaceWords bool
 	// showsMessages is true if the agent shows its user a hook's message.
 	showsMessages bool
-	// kinds returns the kinds of the agent's events by name: kindNone for an event that plugins
-	// do not see.
-	kinds func() map[string]kind
 	// nameOf returns the name of an event. If starhost cannot read an event's name, it answers as
 	// if the name were toolEvent, the agent's event before a tool call.
 	nameOf    func(all object) string
 	toolEvent string
 	// read decodes an event.
-	read func(payload []byte) (*Event, error)
+	read func(a *Agent, payload []byte) (*Event, error)
 	// write encodes a verdict in the agent's format.
 	write func(e *Event, v *verdict) (Answer, error)
 	// members lists the members that the agent's guard events always have: see [Event.CheckForm].
@@ -63,7 +59,10 @@ type Agent struct {
 }
 
 // Agents has a row for each supported agent, sorted by name.
-var Agents = []*Agent{claudeCode, copilot, hermes, picoclaw}
+var Agents = []*Agent{
+	claudeCode, cline, codex, copilot, cursor, droid, gemini, goose, hermes, kiro, openhands, picoclaw, qwen, vscode,
+	windsurf,
+}
 
 // AgentOf returns the agent with a name, or nil.
 func AgentOf(name string) *Agent {
@@ -107,21 +106,19 @@ const (
 	kindEnd                 // fires session_end
 )
 
-// kindsOf returns the kinds of an agent's events by name: kindNone for an event that plugins do not
-// take part in.
-func kindsOf(agent string) map[string]kind {
-	kinds := map[string]kind{}
-	for _, e := range agents.Find(agent).Events {
-		switch {
-		case !e.Served:
-			kinds[e.Name] = kindNone
-		case e.Compacts:
-			kinds[e.Name] = kindCompact
-		default:
-			kinds[e.Name] = pluginEventKinds[e.Ours]
-		}
+// kindOf returns the kind of an event by its name: kindNone for an event that plugins do not take
+// part in. ok is false if the agent's documentation does not list the event.
+func (a *Agent) kindOf(event string) (k kind, ok bool) {
+	i := slices.IndexFunc(a.Events, func(e agents.Event) bool { return e.Name == event })
+	switch {
+	case i < 0:
+		return kindNone, false
+	case !a.Events[i].Served:
+		return kindNone, true
+	case a.Events[i].Compacts:
+		return kindCompact, true
 	}
-	return kinds
+	return pluginEventKinds[a.Events[i].Ours], true
 }
 
 // pluginEventKinds gives the kind of the agent's event for the first plugin event that it fires.
@@ -165,12 +162,12 @@ type Event struct {
 
 // Read decodes an event. The agent must not have [Agent.Lines].
 func (a *Agent) Read(payload []byte) (*Event, error) {
-	e, err := a.read(payload)
+	e, err := a.read(a, payload)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
-	e.agent = a
-	e.workspace = object(e.raw).textField("cwd")
+	e.agent = cmp.Or(e.agent, a)
+	e.workspace = cmp.Or(e.workspace, object(e.raw).textField("cwd"))
 	a.renameTools(e.history)
 	return e, nil
 }
@@ -180,7 +177,7 @@ func (e *Event) Name() string { return e.name }
 
 // IsDocumented reports whether the agent's documentation lists the event's name.
 func (e *Event) IsDocumented() bool {
-	_, ok := e.agent.kinds()[e.name]
+	_, ok := e.agent.kindOf(e.name)
 	return ok
 }
 
@@ -225,7 +222,7 @@ func (e *Event) CheckForm() error {
 func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 	all := skimObject(string(payload))
 	e := &Event{agent: a, name: a.nameOf(all), session: all.textField("session_id"), raw: all}
-	if k, ok := a.kinds()[e.name]; ok {
+	if k, ok := a.kindOf(e.name); ok {
 		e.kind = k
 	} else {
 		e.kind, e.name = kindTool, a.toolEvent
@@ -236,7 +233,7 @@ func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 
 // IsRefusable reports whether guards can refuse the event.
 func (e *Event) IsRefusable() bool {
-	return e.kind == kindPrompt || e.kind == kindTool || e.kind == kindApprove
+	return e.kind == kindPrompt && e.agent.RefusesPrompts || e.kind == kindTool || e.kind == kindApprove
 }
 
 // hookEventName returns the member hook_event_name, which names the event in most agents.
@@ -379,9 +376,7 @@ func (e *Event) FailureCode(open bool) int {
 // answer encodes a verdict for the agent. It first replaces decisions that the agent cannot
 // express.
 func (e *Event) answer(v *verdict) (Answer, error) {
-	if v.ask && !e.agent.canAsk {
-		v.ask, v.block, v.reason = false, true, describeMissingPerson(v.reason)
-	}
+	e.fit(v)
 	if v.notice != "" && (!e.agent.showsMessages || v.block) {
 		v.addUnsupported("%s", v.notice)
 	}
@@ -392,6 +387,35 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 		a.Err += text + "\n"
 	}
 	return a, err
+}
+
+// fit replaces decisions that the agent would ignore by the strongest ones that it honours.
+func (e *Event) fit(v *verdict) {
+	a := e.agent
+	if v.args != nil && !v.block && !e.isOneOf(a.Rewrites) {
+		v.block, v.ask, v.allow = true, false, false
+		v.reason = "a plugin changed the arguments, which " + a.Title + " does not let it"
+	}
+	if v.ask && !e.isOneOf(a.Asks) {
+		v.ask, v.block, v.reason = false, true, describeMissingPerson(v.reason)
+	}
+	if v.block && e.kind == kindPrompt && !a.RefusesPrompts {
+		v.addUnsupported("%s: a plugin refused the prompt, which %s does not let it: %s", e.name, a.Title, v.reason)
+		v.block, v.stop = false, false
+	}
+	if v.context != "" && !a.TakesContext {
+		v.addUnsupported("%s: %s takes no context: %d bytes are left out", e.name, a.Title, len(v.context))
+		v.context = ""
+	}
+	if v.result != nil && !e.isOneOf(a.Redacts) {
+		v.addUnsupported("%s: a plugin changed the result of %s, which %s does not let it", e.name, e.tool, a.Title)
+		v.result = nil
+	}
+}
+
+// isOneOf reports whether names, with spaces between them, have the event's name or "*".
+func (e *Event) isOneOf(names string) bool {
+	return names == "*" || slices.Contains(strings.Fields(names), e.name)
 }
 
 // Options control how [Event.Answer] answers. The zero value works.

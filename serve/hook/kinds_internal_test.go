@@ -10,11 +10,11 @@ func TestServedEvents(t *testing.T) {
 			continue // picoclaw reads its methods from picoMethods
 		}
 		for _, e := range a.Events {
-			if e.Served != (a.kinds()[e.Name] != kindNone) {
-				t.Errorf("%s: %s: got kind %d, served %v", a.Name, e.Name, a.kinds()[e.Name], e.Served)
+			if k, _ := a.kindOf(e.Name); e.Served != (k != kindNone) {
+				t.Errorf("%s: %s: got kind %d, served %v", a.Name, e.Name, k, e.Served)
 			}
 		}
-		if a.kinds()[a.toolEvent] != kindTool {
+		if k, _ := a.kindOf(a.toolEvent); k != kindTool {
 			t.Errorf("%s: %s is not the event before a tool call", a.Name, a.toolEvent)
 		}
 	}

@@ -1,0 +1,97 @@
+package hook
+
+import "github.com/starhost/starhost/agents"
+
+// qwen is Alibaba's agent for the terminal, with Claude Code's events. It ignores new arguments and
+// results. Without a terminal it denies a call about which a hook asks.
+var qwen = &Agent{
+	Agent: agents.Find("qwen"), retainsContext: true, showsMessages: true,
+	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
+	read: readClaude, write: writeClaude,
+	config: nestedSettings{
+		guards: "UserPromptSubmit PreToolUse PermissionRequest", others: "PostToolUse PostToolUseFailure PostCompact Stop SessionEnd",
+		inMillis: true,
+	}.format,
+	intro: "~/.qwen/settings.json, or .qwen/settings.json of a project",
+}
+
+// droid is Factory's agent for the terminal, with Claude Code's events.
+var droid = &Agent{
+	Agent: agents.Find("droid"), retainsContext: true, showsMessages: true,
+	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
+	read: readClaude, write: writeClaude,
+	config: nestedSettings{
+		guards: "UserPromptSubmit PreToolUse", others: "PostToolUse Stop SessionEnd", matcher: "*",
+	}.format,
+	intro: "~/.factory/settings.json, or .factory/settings.json of a project",
+}
+
+// vscode is the agent of Visual Studio Code. It has Claude Code's events, but other names for the
+// event and the session. It takes no context with a prompt.
+var vscode = &Agent{
+	Agent: agents.Find("vscode"), showsMessages: true,
+	nameOf: vscodeForm.nameIn, toolEvent: "PreToolUse",
+	members: []memberForm{{kindPrompt, "prompt", `"`}, {kindTool, "tool_input", "{"}},
+	read:    vscodeForm.read, write: writeClaude,
+	config: nestedSettings{guards: "UserPromptSubmit PreToolUse", others: "PostToolUse PreCompact Stop", isFlat: true}.format,
+	intro:  ".github/hooks/starhost.json of a repository, or ~/.copilot/hooks/starhost.json",
+}
+
+var vscodeForm = &form{
+	event: "hookEventName", session: "sessionId", workspace: "cwd", prompt: "prompt", tool: "tool_name",
+	input: "tool_input", callID: "tool_use_id", result: "tool_response",
+}
+
+// gemini is Google's agent for the terminal. It merges new arguments into the old ones.
+var gemini = &Agent{
+	Agent: agents.Find("gemini"), retainsContext: true, showsMessages: true,
+	nameOf: geminiForm.nameIn, toolEvent: "BeforeTool",
+	members: []memberForm{
+		{kindPrompt, "session_id", `"`}, {kindPrompt, "prompt", `"`}, {kindTool, "session_id", `"`}, {kindTool, "tool_input", "{"},
+	},
+	read: geminiForm.read, write: writeGemini,
+	config: nestedSettings{
+		guards: "BeforeAgent BeforeTool", others: "AfterTool PreCompress AfterAgent SessionEnd", inMillis: true,
+	}.format,
+	intro: "~/.gemini/settings.json, or .gemini/settings.json of a project",
+}
+
+var geminiForm = &form{
+	event: "hook_event_name", session: "session_id", workspace: "cwd", prompt: "prompt", tool: "tool_name",
+	input: "tool_input", result: "tool_response.llmContent", failure: "tool_response.error", reply: "prompt_response",
+}
+
+func writeGemini(e *Event, v *verdict) (Answer, error) {
+	specific, out := map[string]any{}, map[string]any{}
+	if e.kind == kindTool && v.args != nil && !v.block && dropsMember(e.args, v.args) {
+		v.block = true
+		v.reason = "a plugin removed an argument, which Gemini CLI does not let it"
+	}
+	if e.kind == kindPrompt && v.context != "" {
+		specific["additionalContext"] = v.context
+	}
+	if e.kind == kindTool && v.args != nil {
+		specific["tool_input"] = v.args
+	}
+	if e.kind == kindResult && v.result != nil {
+		v.block, v.reason = true, *v.result // the reason stands for the result
+	}
+	if len(specific) > 0 && !v.block {
+		specific["hookEventName"] = e.name
+		out["hookSpecificOutput"] = specific
+	}
+	if v.notice != "" {
+		out["systemMessage"] = v.notice
+	}
+	switch {
+	case v.stop && e.kind == kindTool:
+		out["continue"], out["stopReason"] = false, v.reason
+		fallthrough
+	case v.block:
+		out["decision"], out["reason"] = "deny", v.reason
+	}
+	if v.block && e.kind != kindResult {
+		return e.agent.blockingAnswer(out, v.reason), nil
+	}
+	return jsonAnswer(out), nil
+}

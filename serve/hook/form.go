@@ -1,0 +1,125 @@
+package hook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/starhost/starhost/internal/jsontext"
+)
+
+// A form names the members of an agent's events. Points lead into objects: "tool_info.cwd". A
+// member can have several names, with spaces between them, and an event has it once. "" is a
+// member that the agent does not send.
+type form struct {
+	event, session, model, prompt, reply, tool, callID string // texts
+	workspace                                          string // a text, or a list whose first text counts
+	input                                              string // the arguments
+	result, failure                                    string // values; failure is the message of a failed call
+	duration                                           string // in milliseconds
+}
+
+// nameIn returns the name of an event that starhost cannot read as a whole.
+func (f *form) nameIn(all object) string { return all.textField(f.event) }
+
+// read decodes an event.
+func (f *form) read(a *Agent, payload []byte) (*Event, error) {
+	m, err := readMembers(payload)
+	if err != nil {
+		return nil, err
+	}
+	e := &Event{
+		name: m.text(f.event), session: m.text(f.session), model: m.text(f.model), prompt: m.text(f.prompt),
+		response: m.text(f.reply), tool: m.text(f.tool), callID: m.text(f.callID), workspace: m.firstText(f.workspace),
+		args: m.raw(f.input), result: resultText(m.raw(f.result)), duration: int(m.doc.IntegerAt(m.find(f.duration))),
+		raw: m.all,
+	}
+	if failure := m.raw(f.failure); len(failure) > 0 && string(failure) != "null" {
+		e.result, e.isError = resultText(failure), true
+	}
+	e.kind, _ = a.kindOf(e.name)
+	switch isCall := e.kind == kindTool || e.kind == kindApprove; {
+	case m.err != nil:
+		return nil, fmt.Errorf("the event is not as documented: %w", m.err)
+	case e.name == "":
+		return nil, errors.New("the event has no " + f.event)
+	case isCall && e.tool == "" && f.tool != "":
+		return nil, fmt.Errorf("%s has no %s", e.name, f.tool)
+	case isCall && !isObjectOrNull(e.args):
+		return nil, fmt.Errorf("the event is not as documented: %s: want an object", f.input)
+	}
+	return e, nil
+}
+
+// members are the members of an event. err is the first mistake of a member that a caller asked
+// for.
+type members struct {
+	doc *document
+	all object
+	err error
+}
+
+// readMembers parses an event. It refuses a payload that two readers could decode differently.
+func readMembers(payload []byte) (*members, error) {
+	d, ok := readDocument(string(payload))
+	switch {
+	case d.tooDeep:
+		return nil, fmt.Errorf("the event has values more than %d deep in each other", maxNesting)
+	case !ok || !d.HasKind(0, objectNode):
+		return nil, errors.New("got no JSON object on standard input")
+	}
+	if err := d.findAmbiguity(); err != nil {
+		return nil, fmt.Errorf("the event is not as documented: %w", err)
+	}
+	m := &members{doc: d}
+	return m, json.Unmarshal(payload, &m.all)
+}
+
+// fail records a mistake.
+func (m *members) fail(format string, args ...any) {
+	if m.err == nil {
+		m.err = fmt.Errorf(format, args...)
+	}
+}
+
+// find returns the member with one of the names, or noNode.
+func (m *members) find(names string) int {
+	found := noNode
+	for name := range strings.FieldsSeq(names) {
+		i := 0
+		for part := range strings.SplitSeq(name, ".") {
+			if err := m.doc.checkCase(i, []string{part}); err != nil {
+				m.fail("%w", err)
+			}
+			if i = m.doc.Member(i, part); i == noNode {
+				break
+			}
+		}
+		if found != noNode && i != noNode {
+			m.fail("it has two of %s", strings.ReplaceAll(names, " ", ", "))
+		}
+		found = max(found, i)
+	}
+	return found
+}
+
+// raw returns the JSON of a member, nil for a missing one.
+func (m *members) raw(names string) json.RawMessage { return m.doc.CopyAt(m.find(names)) }
+
+// text returns a member's text, "" for a missing member or null.
+func (m *members) text(names string) string {
+	i := m.find(names)
+	if i != noNode && !m.doc.HasKind(i, jsontext.String) && m.doc.TextAt(i) != "null" {
+		m.fail("%s: want a string", names)
+	}
+	return m.doc.StringAt(i)
+}
+
+// firstText returns a member's text, or the first text of a list.
+func (m *members) firstText(names string) string {
+	if list := m.doc.Elements(m.find(names)); len(list) > 0 {
+		return m.doc.StringAt(list[0])
+	}
+	return m.doc.StringAt(m.find(names))
+}

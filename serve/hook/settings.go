@@ -1,0 +1,60 @@
+package hook
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+)
+
+// nestedSettings are the settings of agents whose hooks have the form of Claude Code's: events with
+// lists of groups, each with a list of commands.
+type nestedSettings struct {
+	guards, others string // events, with spaces between them; guards can refuse something
+	matcher        string // each group has it, unless it is ""
+	failMember     string // the member of a guard's command whose value "block" blocks if the command fails
+	inMillis       bool   // the timeout is in milliseconds
+	isFlat         bool   // events have lists of commands
+}
+
+// format returns the settings as JSON.
+func (n nestedSettings) format(s Settings) string {
+	timeout := s.seconds()
+	if n.inMillis {
+		timeout *= 1000
+	}
+	run := map[string]any{"type": "command", "command": quoteCommand(s.Command), "timeout": timeout}
+	guard := maps.Clone(run)
+	if n.failMember != "" && !s.FailOpen {
+		guard[n.failMember] = "block"
+	}
+	hooks := map[string]any{}
+	add := func(events string, command map[string]any) {
+		for event := range strings.FieldsSeq(events) {
+			group := map[string]any{"hooks": []any{command}}
+			if n.matcher != "" {
+				group["matcher"] = n.matcher
+			}
+			hooks[event] = []any{group}
+			if n.isFlat {
+				hooks[event] = []any{command}
+			}
+		}
+	}
+	add(n.guards, guard)
+	add(n.others, run)
+	return formatSettings(map[string]any{"hooks": hooks})
+}
+
+// dropsMember reports whether the second of two objects lacks a member of the first.
+func dropsMember(before, after json.RawMessage) bool {
+	var b, a object
+	if json.Unmarshal(before, &b) != nil || json.Unmarshal(after, &a) != nil {
+		return true
+	}
+	for name := range b {
+		if a[name] == nil {
+			return true
+		}
+	}
+	return false
+}
