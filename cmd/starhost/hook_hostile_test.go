@@ -19,7 +19,7 @@ type hostileAgent struct {
 	name, names, tool, args string
 	before, after           string      // around a form
 	title, prompt           string      // the members in front of a prompt, and the name of its text
-	deny, block             string      // in the output that refuses a call or a prompt
+	deny, block             string      // in the output that refuses a call or a prompt; "" if an exit code does
 	unknown                 [][2]string // replacements that make a call an unknown event
 }
 
@@ -49,6 +49,51 @@ var hostileAgents = []hostileAgent{
 		deny: `"action":"deny_tool"`, block: `"action":"abort_turn"`,
 		unknown: [][2]string{{"hook.before_tool", "hook.before_everything"}, {"hook.before_tool", "before_tool"}},
 	},
+	{ // qwen and droid have the same reader and writer
+		name: "codex", names: `"session_id":"s","hook_event_name":"PreToolUse"`, tool: "tool_name", args: "tool_input",
+		title: `"session_id":"s","hook_event_name":"UserPromptSubmit"`, prompt: "prompt",
+		deny: `"permissionDecision":"deny"`, block: `"decision":"block"`,
+		unknown: [][2]string{{"PreToolUse", "BeforeTool"}},
+	},
+	{
+		name: "vscode", names: `"sessionId":"s","hookEventName":"PreToolUse"`, tool: "tool_name", args: "tool_input",
+		title: `"sessionId":"s","hookEventName":"UserPromptSubmit"`, prompt: "prompt",
+		deny: `"permissionDecision":"deny"`, block: `"decision":"block"`,
+		unknown: [][2]string{{"PreToolUse", "BeforeTool"}},
+	},
+	{
+		name: "gemini", names: `"session_id":"s","hook_event_name":"BeforeTool"`, tool: "tool_name", args: "tool_input",
+		title: `"session_id":"s","hook_event_name":"BeforeAgent"`, prompt: "prompt",
+		deny: `"decision":"deny"`, block: `"decision":"deny"`,
+		unknown: [][2]string{{"BeforeTool", "PreToolUse"}},
+	},
+	{
+		name: "cursor", names: `"conversation_id":"s","hook_event_name":"preToolUse"`, tool: "tool_name", args: "tool_input",
+		title: `"conversation_id":"s","hook_event_name":"beforeSubmitPrompt"`, prompt: "prompt",
+		deny: `"permission":"deny"`, block: `"continue":false`,
+		unknown: [][2]string{{"preToolUse", "PreToolUse"}},
+	},
+	{
+		name: "goose", names: `"session_id":"s","event":"PreToolUse"`, tool: "tool_name", args: "tool_input",
+		unknown: [][2]string{{"PreToolUse", "BeforeTool"}},
+	},
+	{
+		name: "kiro", names: `"cwd":"/w","hook_event_name":"preToolUse"`, tool: "tool_name", args: "tool_input",
+		unknown: [][2]string{{"preToolUse", "PreToolUse"}},
+	},
+	{ // windsurf's events name their tool themselves, so the forms do not fit it
+		name: "cline", names: `"x":1`, tool: "toolName", args: "parameters",
+		before: `{"hookName":"PreToolUse","taskId":"s","preToolUse":`, after: "}",
+		title: `"hookName":"UserPromptSubmit","taskId":"s","userPromptSubmit":{"attachments":[]`, prompt: "prompt",
+		deny: `"cancel":true`, block: `"cancel":true`,
+		unknown: [][2]string{{`"PreToolUse"`, `"BeforeTool"`}},
+	},
+	{
+		name: "openhands", names: `"session_id":"s","event_type":"PreToolUse"`, tool: "tool_name", args: "tool_input",
+		title: `"session_id":"s","event_type":"UserPromptSubmit"`, prompt: "message",
+		deny: `"decision":"deny"`, block: `"decision":"deny"`,
+		unknown: [][2]string{{"PreToolUse", "BeforeTool"}},
+	},
 }
 
 // call returns the agent's event of a call in a form.
@@ -63,6 +108,8 @@ func (a *hostileAgent) promptEvent(text string) string {
 	switch a.name {
 	case "hermes":
 		return strings.Replace(event, ",,", ",", 1) + "}"
+	case "cline":
+		return event + "}"
 	case "picoclaw":
 		event = strings.Replace(event, ",,", ",", 1)
 		return `{"jsonrpc":"2.0","id":1,"method":"hook.before_llm","params":` + event + "]}}\n"
@@ -256,6 +303,9 @@ func TestLawHookHostile(t *testing.T) {
 			send(x.what, x.change(a.call(rm)), x.want, time.Minute, "guard.star")
 		}
 		for _, p := range hostilePrompts {
+			if a.title == "" {
+				break // the agent cannot refuse prompts
+			}
 			send("a prompt: "+p.what, a.promptEvent(p.text), promptHeld, time.Minute, "guard.star")
 		}
 		for _, change := range a.unknown {
@@ -301,6 +351,9 @@ func (a *hostileAgent) send(
 		wantCode = code // a plugin that does not stop; PicoClaw reads no code
 	}
 	isRefused := strings.Contains(out, a.deny) || strings.Contains(out, a.block)
+	if a.deny == "" {
+		isRefused = code == hook.ExitBlock
+	}
 	switch {
 	case code != wantCode, want == passed && isRefused, want != passed && !strings.Contains(out, refusal):
 		t.Errorf("%s: %s: got code %d after %v, %.400q, %.400q; want code %d", a.name, what, code, took, out, stderr, wantCode)
