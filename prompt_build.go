@@ -52,6 +52,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 		return nil, err
 	}
 	t.storeFragments(ctx, p.Fragments)
+	t.storeAttachments(ctx, p.Attachments)
 	p.Hooks, p.Errors = appendTraces(nil, t.notes[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
 	t.reported.trace, t.reported.errors = len(t.notes), len(t.errors)
 	t.prompts = append(t.prompts, p)
@@ -75,6 +76,28 @@ func (t *Turn) storeFragments(ctx context.Context, rows []*fragments.Row) {
 	}
 	if err := store.Put(ctx, kept...); err != nil {
 		t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "warn", Text: "fragments were not stored: " + err.Error()})
+	}
+}
+
+// storeAttachments stores the attachments that a prompt sends, if the store can.
+func (t *Turn) storeAttachments(ctx context.Context, rows []*fragments.AttachmentRow) {
+	store, ok := t.host.opts.Fragments.(interface {
+		PutAttachments(context.Context, ...fragments.Attachment) error
+	})
+	if !ok {
+		return
+	}
+	var kept []fragments.Attachment
+	for _, r := range rows {
+		if r.Status == fragments.Kept || r.Status == fragments.Changed {
+			kept = append(kept, r.Attachment)
+		}
+	}
+	if len(kept) == 0 {
+		return
+	}
+	if err := store.PutAttachments(ctx, kept...); err != nil {
+		t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "warn", Text: "attachments were not stored: " + err.Error()})
 	}
 }
 

@@ -113,10 +113,27 @@ func (r *references) loadContent(ctx context.Context, id fragments.Hash) (starho
 	switch {
 	case err != nil:
 		return starhost.Context{}, storeError(err)
-	case !ok: // another process removed it
+	case !ok:
+		if a, ok, err := r.attachment(ctx, id); ok || err != nil {
+			return starhost.Context{Attachments: []fragments.Attachment{a}}, storeError(err)
+		} // another process removed it
 		return starhost.Context{}, errorf("E0519", "reference sha256:%s: the store has no such content", id)
 	}
 	return starhost.Context{Fragments: []fragments.Fragment{{Content: text}}}, nil
+}
+
+// attachment returns a stored attachment, if the store has attachments.
+func (r *references) attachment(ctx context.Context, id fragments.Hash) (a fragments.Attachment, ok bool, err error) {
+	store, ok := r.Store.(interface {
+		Attachment(ctx context.Context, id fragments.Hash) (fragments.Attachment, bool, error)
+	})
+	if !ok {
+		return a, false, nil
+	}
+	if a, ok, err = store.Attachment(ctx, id); ok && err == nil {
+		a = NewAttachment([]byte(a.Content), "", a.Type)
+	}
+	return a, ok, err
 }
 
 // storeError says that the store failed.

@@ -23,6 +23,7 @@ var llmColumns = [...]struct {
 }{
 	{"fragments", []string{"id", "hash", "content", "datetime_utc", "source"}},
 	{"fragment_aliases", []string{"alias", "fragment_id"}},
+	{"attachments", []string{"id", "type", "path", "url", "content"}},
 }
 
 // LLM is the database logs.db of the program llm as a store of fragments: llm -f and starhost -f
@@ -95,8 +96,7 @@ func (l *LLM) Put(ctx context.Context, contents ...fragments.Content) error {
 	now := l.db.clock().UTC().Format("2006-01-02 15:04:05.000000+00:00") // as llm writes it
 	return l.db.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, c := range missing {
-			text := strings.ToValidUTF8(c.Source[:min(len(c.Source), maxSource)], "")
-			source := sql.NullString{String: text, Valid: text != ""}
+			source := nullText(strings.ToValidUTF8(c.Source[:min(len(c.Source), maxSource)], ""))
 			_, err := tx.ExecContext(ctx, `INSERT INTO fragments (hash, content, datetime_utc, source)
 SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM fragments WHERE hash = $1)`, c.ID.String(), c.Text, now, source)
 			if err != nil {
@@ -141,7 +141,7 @@ func (l *LLM) Get(ctx context.Context, id fragments.Hash) (text string, ok bool,
 	return text, ok && err == nil, err
 }
 
-// Find implements fragments.Store.
+// Find implements fragments.Store. It finds attachments, too.
 func (l *LLM) Find(ctx context.Context, digits string, limit int) (ids []fragments.Hash, err error) {
 	first, err := padHash(digits, "0")
 	if err != nil {
@@ -149,7 +149,8 @@ func (l *LLM) Find(ctx context.Context, digits string, limit int) (ids []fragmen
 	}
 	last, _ := padHash(digits, "f") // as valid as the first
 	err = l.db.read(ctx, func(ctx context.Context, db *sql.DB) error {
-		found, err := texts(ctx, db, `SELECT hash FROM fragments WHERE hash >= $1 AND hash <= $2 ORDER BY hash LIMIT $3`,
+		found, err := texts(ctx, db, `SELECT hash FROM fragments WHERE hash >= $1 AND hash <= $2
+UNION SELECT id FROM attachments WHERE id >= $1 AND id <= $2 ORDER BY 1 LIMIT $3`,
 			first.String(), last.String(), int64(limit))
 		ids = nil
 		for _, text := range found {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/store"
 )
@@ -162,6 +163,7 @@ func TestLLMRefuses(t *testing.T) {
 	put(t, db, "x", "")
 	db.Close()
 	execute(t, filepath.Join(dir, "other.db"), `CREATE TABLE fragments (id INT, hash TEXT, content TEXT)`)
+	execute(t, filepath.Join(dir, "none.db"), logsSchema[3:]...)
 	execute(t, filepath.Join(dir, "old.db"), logsSchema[:3]...)
 	execute(t, filepath.Join(dir, "missing.db"), append(logsSchema[:5:5], `CREATE TABLE fragment_aliases (alias TEXT)`)...)
 	for name, text := range map[string]string{"text.db": strings.Repeat("text ", 1000), "empty.db": ""} {
@@ -173,6 +175,7 @@ func TestLLMRefuses(t *testing.T) {
 		"absent.db":  "there is no such file, and only llm makes it",
 		".":          "this is no file",
 		"own.db":     "the table fragments has no column id",
+		"none.db":    "the table attachments has no column id",
 		"other.db":   "the table fragments has no column datetime_utc",
 		"old.db":     "the table fragments has no column id",
 		"missing.db": "the table fragment_aliases has no column fragment_id",
@@ -244,5 +247,47 @@ func TestLLMProcesses(t *testing.T) {
 	wg.Wait()
 	if got := query(t, file, `SELECT COUNT(*) FROM fragments`); got[0] != "80" {
 		t.Errorf("got %s fragments, want 80", got)
+	}
+}
+
+// A prompt's attachments are in llm's table, each once, and an id of llm stands for its bytes.
+func TestLLMAttachments(t *testing.T) {
+	file := newLogs(t)
+	l := openLLM(t, file)
+	host := starhost.New(starhost.Options{Fragments: l})
+	picture := fragments.Attachment{Content: "\x89PNG\x00", Type: "image/png"}
+	link := fragments.Attachment{URL: "https://example.com/a.pdf", Type: "application/pdf"}
+	for range 2 {
+		session := host.NewSession(starhost.SessionConfig{})
+		_, err := session.Prompt(t.Context(), starhost.Request{Text: "hi", Attachments: []fragments.Attachment{picture, link}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := query(t, file, `SELECT id || '|' || type || '|' || COALESCE(path, 'NULL') || '|' || COALESCE(url, 'NULL') || '|' ||
+COALESCE(hex(content), 'NULL') || '|' || typeof(content) FROM attachments ORDER BY type`)
+	want := []string{
+		link.ID().String() + "|application/pdf|NULL|https://example.com/a.pdf||null",
+		picture.ID().String() + "|image/png|NULL|NULL|89504E4700|blob",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("attachments (-want +got):\n%s", diff)
+	}
+	if a, ok, err := l.Attachment(t.Context(), picture.ID()); a != picture || !ok || err != nil {
+		t.Errorf("got %+v, %v, %v", a, ok, err)
+	}
+	if _, ok, err := l.Attachment(t.Context(), fragments.Sum("absent")); ok || err != nil {
+		t.Errorf("absent: got %v, %v", ok, err)
+	}
+	ids, err := l.Find(t.Context(), picture.ID().String()[:8], 2)
+	if len(ids) != 1 || ids[0] != picture.ID() || err != nil {
+		t.Errorf("Find: got %v, %v", ids, err)
+	}
+	changed := fragments.Sum("changed")
+	execute(t, file, `INSERT INTO attachments (id, content) VALUES ('`+changed.String()+`', X'00')`)
+	for id, want := range map[fragments.Hash]string{link.ID(): "name its file or URL", changed: "was changed"} {
+		if _, ok, err := l.Attachment(t.Context(), id); ok || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, %v, want an error with %q", ok, err, want)
+		}
 	}
 }

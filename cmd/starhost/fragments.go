@@ -147,8 +147,8 @@ func (a *app) fragmentsShowCommand() *cobra.Command {
 				return shownFragment{}, err
 			}
 			text, ok, err := db.Get(ctx, id)
-			if err == nil && !ok { // another process removed it
-				err = fmt.Errorf("sha256:%s: the store has no such content", id)
+			if err == nil && !ok { // it is an attachment, or another process removed it
+				err = fmt.Errorf("sha256:%s: the store has no such text", id)
 			}
 			return shownFragment{id, text}, asStoreFailure(err)
 		}),

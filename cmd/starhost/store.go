@@ -155,6 +155,16 @@ func (c *contentsOver) Get(ctx context.Context, id fragments.Hash) (text string,
 	return c.below.Get(ctx, id)
 }
 
+// Attachment returns a stored attachment; only llm's database has any.
+func (c *contentsOver) Attachment(
+	ctx context.Context, id fragments.Hash,
+) (a fragments.Attachment, ok bool, err error) {
+	if below, isLLM := c.below.(*store.LLM); isLLM {
+		return below.Attachment(ctx, id)
+	}
+	return a, false, nil
+}
+
 // Find implements fragments.Store.
 func (c *contentsOver) Find(ctx context.Context, digits string, limit int) ([]fragments.Hash, error) {
 	ids, err := c.MemoryStore.Find(ctx, digits, limit)

@@ -148,6 +148,7 @@ func TestLLMStore(t *testing.T) {
 	t.Setenv("HOME", dir)
 	t.Setenv("XDG_DATA_HOME", "")
 	logs := filepath.Join(dir, "logs.db")
+	pdf := "%PDF-1.4\x00"
 	db, err := sql.Open("sqlite3", "file:"+logs)
 	if err != nil {
 		t.Fatal(err)
@@ -155,6 +156,8 @@ func TestLLMStore(t *testing.T) {
 	defer db.Close()
 	for _, statement := range []string{
 		`CREATE TABLE fragments (id INTEGER PRIMARY KEY, hash TEXT, content TEXT, datetime_utc TEXT, source TEXT)`,
+		`CREATE TABLE attachments (id TEXT PRIMARY KEY, type TEXT, path TEXT, url TEXT, content BLOB)`,
+		fmt.Sprintf(`INSERT INTO attachments VALUES ('%s', 'application/pdf', NULL, NULL, X'%x')`, fragments.Sum(pdf), pdf),
 		`CREATE TABLE fragment_aliases (alias TEXT PRIMARY KEY, fragment_id INTEGER REFERENCES fragments (id))`,
 		`INSERT INTO fragments (hash, content) VALUES ('` + fragments.Sum("of llm").String() + `', 'of llm')`,
 		`INSERT INTO fragment_aliases VALUES ('theirs', 1)`,
@@ -181,6 +184,7 @@ func TestLLMStore(t *testing.T) {
 	t.Setenv("STARHOST_STORE", "llm:logs.db")
 	starhost("of llm", "eval", "a.star", "-f", "theirs", "-p", "hi")
 	starhost("ours", "eval", "a.star", "-f", "ours", "-p", "hi")
+	starhost("application/pdf", "eval", "a.star", "-f", "sha256:"+fragments.Sum(pdf).String(), "-p", "hi")
 	starhost("theirs", "fragments", "list")
 	starhost("llm:"+logs, "fragments", "stats")
 	starhost("1", "eval", "a.star", "--grant", "store", "--call", "count", "--allow-effects")

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// PutAttachments stores attachments, each once: the bytes, or the URL that the model fetches.
+func (l *LLM) PutAttachments(ctx context.Context, list ...fragments.Attachment) error {
+	missing, err := l.missingAttachments(ctx, list)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return l.db.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		for _, a := range missing {
+			if len(a.Content) > maxContent {
+				return &schemaError{fmt.Sprintf("got an attachment of %d bytes, want at most %d", len(a.Content), maxContent)}
+			}
+			var content any // NULL for a URL
+			if a.URL == "" {
+				content = []byte(a.Content)
+			}
+			_, err := tx.ExecContext(ctx, `INSERT INTO attachments (id, type, url, content)
+SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM attachments WHERE id = $1)`,
+				a.ID().String(), nullText(a.Type), nullText(a.URL), content)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// nullText returns NULL for "", as llm stores it.
+func nullText(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
+
+// missingAttachments returns the attachments that are not stored.
+func (l *LLM) missingAttachments(
+	ctx context.Context, all []fragments.Attachment,
+) (list []fragments.Attachment, err error) {
+	err = l.db.read(ctx, func(ctx context.Context, db *sql.DB) error {
+		list = nil
+		for _, a := range all {
+			var n int
+			err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM attachments WHERE id = $1`, a.ID().String()).Scan(&n)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				list = append(list, a)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Attachment returns the attachment of an id; ok is false if there is none. llm stores the bytes of
+// some attachments, and of others only a path or a URL, which are an error: the user can name them.
+func (l *LLM) Attachment(ctx context.Context, id fragments.Hash) (a fragments.Attachment, ok bool, err error) {
+	err = l.db.read(ctx, func(ctx context.Context, db *sql.DB) error {
+		var content []byte
+		var kind, path, url sql.NullString
+		err := db.QueryRowContext(ctx, `SELECT type, path, url, content FROM attachments WHERE id = $1`, id.String()).
+			Scan(&kind, &path, &url, &content)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil
+		case err != nil:
+			return err
+		case content == nil:
+			return &schemaError{fmt.Sprintf("%s is an attachment whose bytes llm did not store: name its file or URL", id)}
+		case fragments.Sum(string(content)) != id:
+			return &schemaError{fmt.Sprintf("the attachment %s has another hash: it was changed", id)}
+		}
+		a, ok = fragments.Attachment{Content: string(content), Type: kind.String}, true
+		return nil
+	})
+	return a, ok, err
+}
