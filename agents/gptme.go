@@ -1,10 +1,15 @@
 package agents
 
+import "time"
+
 // gptme spells its events in two ways: as constants of Python, and as their values. The tools are
 // those of gptme/tools at its commit d27f98d3a of 2026-08-22.
 var gptme = &Agent{
-	Title: "gptme",
-	Name:  "gptme",
+	Title:  "gptme",
+	Name:   "gptme",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields: []string{"hook_event_name", "hookEventName", "session_id", "sessionId", "tool_name", "toolName"},
+	Missing:       "refuses", Seen: "source at d27f98d3a",
 	Events: []Event{
 		{Name: "SESSION_START", Ours: "session_start"},
 		{Name: "SESSION_END", Ours: "session_end"},
@@ -36,7 +41,7 @@ var gptme = &Agent{
 		{Name: "step.post", Ours: "post_llm_call"},
 		{Name: "tool.execute.pre", Ours: "pre_tool_call"},
 		{Name: "tool.execute.post", Ours: "post_tool_call"},
-		{Name: "tool.confirm", Ours: "approve_tool_call"},
+		{Name: "tool.confirm", Ours: "pre_tool_call", Served: true},
 		{Name: "file.save.pre", Ours: "pre_file_save"},
 		{Name: "file.save.post", Ours: "post_file_save"},
 	},

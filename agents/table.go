@@ -325,8 +325,20 @@ var openhands = &Agent{
 	},
 }
 
+// opencode runs hooks in its own process: packages/plugin/src/index.ts of opencode, in
+// @opencode-ai/plugin 1.18.33. The bridge of serve/hook passes its events on.
 var opencode = &Agent{
 	Name: "opencode", Title: "opencode",
+	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields: []string{"hook_event_name", "hookEventName", "session_id", "sessionId", "tool_name", "toolName"},
+	Rewrites:      "tool.execute.before", Redacts: "tool.execute.after", RefusesPrompts: true, TakesContext: true,
+	Missing: "refuses", Seen: "1.18.33, types read",
+	Events: []Event{
+		{Name: "chat.message", Ours: "turn_start", Served: true},
+		{Name: "tool.execute.before", Ours: "pre_tool_call", Served: true},
+		{Name: "tool.execute.after", Ours: "post_tool_call", Served: true},
+		{Name: "experimental.session.compacting", Served: true, Compacts: true},
+	},
 	Tools: []Tool{
 		{Names: "bash", Kind: "shell", Command: "command", CWD: "workdir"},
 		{Names: "read list", Kind: "read", Paths: "filePath path"},

@@ -88,6 +88,10 @@ var hostileAgents = []hostileAgent{
 		deny: `"cancel":true`, block: `"cancel":true`,
 		unknown: [][2]string{{`"PreToolUse"`, `"BeforeTool"`}},
 	},
+	{ // gptme has the same reader
+		name: "opencode", names: `"session":"s","event":"tool.execute.before"`, tool: "tool", args: "args",
+		unknown: [][2]string{{"tool.execute.before", "tool.before"}},
+	},
 	{
 		name: "openhands", names: `"session_id":"s","event_type":"PreToolUse"`, tool: "tool_name", args: "tool_input",
 		title: `"session_id":"s","event_type":"UserPromptSubmit"`, prompt: "message",

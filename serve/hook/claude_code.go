@@ -106,6 +106,9 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 		specific["hookEventName"] = e.name
 		out["hookSpecificOutput"] = specific
 	}
+	if e.isError && v.result != nil { // the user must learn that the model reads it
+		v.notice = "starhost: a plugin changed the output of a failed call, which " + e.agent.Title + " does not let it"
+	}
 	if v.notice != "" {
 		out["systemMessage"] = v.notice
 	}
@@ -158,6 +161,10 @@ func claudeResult(e *Event, v *verdict, out map[string]any) {
 		out["updatedToolOutput"] = *v.result
 	case json.Unmarshal(response, &output) == nil && output["stdout"] != nil:
 		out["updatedToolOutput"] = output.withValue("stdout", *v.result)
+	case output.isTextFile():
+		var file object
+		_ = json.Unmarshal(output["file"], &file) // isTextFile decoded it
+		out["updatedToolOutput"] = output.withValue("file", file.withValue("content", *v.result))
 	default:
 		v.addUnsupported("%s: a plugin changed the result of %s, whose form Claude Code does not let it", e.name, e.tool)
 	}

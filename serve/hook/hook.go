@@ -60,8 +60,8 @@ type Agent struct {
 
 // Agents has a row for each supported agent, sorted by name.
 var Agents = []*Agent{
-	claudeCode, cline, codex, copilot, cursor, droid, gemini, goose, hermes, kiro, openhands, picoclaw, qwen, vscode,
-	windsurf,
+	claudeCode, cline, codex, copilot, cursor, droid, gemini, goose, gptme, hermes, kiro, opencode, openhands, picoclaw,
+	qwen, vscode, windsurf,
 }
 
 // AgentOf returns the agent with a name, or nil.

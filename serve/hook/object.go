@@ -93,8 +93,8 @@ func (a *Agent) blockingAnswer(o map[string]any, reason string) Answer {
 	return answer
 }
 
-// resultText returns a tool's result as text: a string, the texts of content blocks, or the output
-// of a command. Any other result stays JSON.
+// resultText returns a tool's result as text: a string, the texts of content blocks, the output of
+// a command, or the content of a file that Claude Code read. Any other result stays JSON.
 func resultText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -117,9 +117,20 @@ func resultText(raw json.RawMessage) string {
 			return output.textField("stdout")
 		case len(output["content"]) > 0:
 			return resultText(output["content"])
+		case output.isTextFile():
+			var file object
+			_ = json.Unmarshal(output["file"], &file) // isTextFile decoded it
+			return file.textField("content")
 		}
 	}
 	return string(raw)
+}
+
+// isTextFile reports whether a result has the form of Claude Code's tool Read for a text:
+// {"type":"text","file":{"content":"..."}}.
+func (o object) isTextFile() bool {
+	var file object
+	return json.Unmarshal(o["file"], &file) == nil && strings.HasPrefix(string(file["content"]), `"`)
 }
 
 // quoteCommand joins a command's arguments to a line, and quotes them for a shell.
