@@ -27,10 +27,22 @@ const expired = `stored < $1 AND NOT EXISTS (SELECT 1 FROM starhost_alias WHERE 
 // Put implements fragments.Store. It removes some expired contents, too; see [Options].Keep.
 func (d *DB) Put(ctx context.Context, contents ...fragments.Content) error {
 	now := d.clock()
-	due, err := d.due(ctx, contents, now)
-	if err != nil || len(due) == 0 {
-		return err
+	contents = d.recent.unknown(contents, now)
+	if len(contents) == 0 {
+		return nil
 	}
+	due, err := d.due(ctx, contents, now)
+	if err == nil && len(due) > 0 {
+		err = d.putDue(ctx, due, now)
+	}
+	if err == nil {
+		d.recent.add(contents, now)
+	}
+	return err
+}
+
+// putDue stores contents.
+func (d *DB) putDue(ctx context.Context, due []fragments.Content, now time.Time) error {
 	for _, c := range due {
 		if len(c.Text) > maxContent {
 			return fmt.Errorf("store: got a content of %d bytes, want at most %d", len(c.Text), maxContent)
@@ -93,6 +105,9 @@ func (d *DB) content(ctx context.Context, id fragments.Hash) (text string, ok bo
 		}
 		return err
 	})
+	if !ok {
+		d.recent.remove(id)
+	}
 	return text, ok && err == nil, err
 }
 

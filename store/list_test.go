@@ -191,3 +191,43 @@ func TestOlderSchema(t *testing.T) {
 	}
 	put(t, db, "text", "a.md")
 }
+
+// A process does not ask the database about a content that it had a short time ago. If another
+// process removed the content, the process stores it again after a Get or an hour.
+func TestRecentContents(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, url string) {
+		now := time.Unix(1_000_000_000, 0)
+		db := open(t, store.Options{URL: url, Clock: func() time.Time { return now }})
+		another := open(t, store.Options{URL: url})
+		id := put(t, db, "text", "")
+		has := func(want bool) {
+			t.Helper()
+			if _, ok, err := another.Fragments().Get(t.Context(), id); ok != want || err != nil {
+				t.Errorf("got %v, %v, want %v", ok, err, want)
+			}
+		}
+		remove := func() {
+			t.Helper()
+			if _, err := another.Collect(t.Context(), now.Add(1000*time.Hour), false); err != nil {
+				t.Fatal(err)
+			}
+			has(false)
+		}
+		remove()
+		put(t, db, "text", "")
+		has(false) // put used no statement
+		now = now.Add(time.Hour)
+		put(t, db, "text", "")
+		has(true)
+		remove()
+		if _, ok, err := db.Fragments().Get(t.Context(), id); ok || err != nil {
+			t.Errorf("Get: got %v, %v", ok, err)
+		}
+		put(t, db, "text", "")
+		has(true)
+		remove()
+		now = now.Add(-time.Hour) // the clock jumps back
+		put(t, db, "text", "")
+		has(true)
+	})
+}

@@ -81,10 +81,23 @@ func checkForeign(ctx context.Context, db *sql.DB) error {
 
 // Put implements fragments.Store. It refuses text that is not UTF-8, which llm cannot read.
 func (l *LLM) Put(ctx context.Context, contents ...fragments.Content) error {
-	missing, err := l.missing(ctx, contents)
-	if err != nil || len(missing) == 0 {
-		return err
+	now := l.db.clock()
+	contents = l.db.recent.unknown(contents, now)
+	if len(contents) == 0 {
+		return nil
 	}
+	missing, err := l.missing(ctx, contents)
+	if err == nil && len(missing) > 0 {
+		err = l.putMissing(ctx, missing, now)
+	}
+	if err == nil {
+		l.db.recent.add(contents, now)
+	}
+	return err
+}
+
+// putMissing stores contents.
+func (l *LLM) putMissing(ctx context.Context, missing []fragments.Content, at time.Time) error {
 	for _, c := range missing {
 		switch {
 		case len(c.Text) > maxContent:
@@ -93,7 +106,7 @@ func (l *LLM) Put(ctx context.Context, contents ...fragments.Content) error {
 			return fmt.Errorf("%s: got a content that is not UTF-8, which llm cannot read", l.db.label)
 		}
 	}
-	now := l.db.clock().UTC().Format("2006-01-02 15:04:05.000000+00:00") // as llm writes it
+	now := at.UTC().Format("2006-01-02 15:04:05.000000+00:00") // as llm writes it
 	return l.db.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, c := range missing {
 			source := nullText(strings.ToValidUTF8(c.Source[:min(len(c.Source), maxSource)], ""))
@@ -138,6 +151,9 @@ func (l *LLM) Get(ctx context.Context, id fragments.Hash) (text string, ok bool,
 		}
 		return err
 	})
+	if !ok {
+		l.db.recent.remove(id)
+	}
 	return text, ok && err == nil, err
 }
 

@@ -56,6 +56,7 @@ type DB struct {
 	maxPlugin int64
 	keep      time.Duration
 	clock     func() time.Time
+	recent    recentIDs
 
 	mu     sync.Mutex
 	opened *handles // nil before the first use
