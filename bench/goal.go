@@ -22,6 +22,7 @@ var goals = []goal{
 	{"P3b", fewPlugins},
 	{"P4", wholePrompts},
 	{"P5", mergeFragments},
+	{"P6", storedFragments},
 	{"P8", shellTexts},
 	{"P9", goldenCases},
 }
