@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -516,4 +517,26 @@ func TestServerHangs(t *testing.T) {
 	if err := db.Set(ctx, "p", "k", json.RawMessage("1")); err == nil {
 		t.Error("got no error")
 	}
+}
+
+// If nothing answers, uses at the same time all fail in the time of one.
+func TestServerSilent(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	db := open(t, store.Options{URL: "postgres://me:hunter2@" + l.Addr().String() + "/x?sslmode=disable"})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var wg sync.WaitGroup
+	for range 30 { // one after the other would take 2 minutes
+		wg.Go(func() {
+			if _, _, err := db.Get(ctx, "p", "k"); err == nil || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("got %v, want an error without the password", err)
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -34,7 +34,9 @@ type LLM struct{ db *DB }
 
 // OpenLLM returns the file of llm, and does not open it yet.
 func OpenLLM(file string) *LLM {
-	return &LLM{&DB{file: file, label: "store llm:" + file, foreign: true, clock: time.Now}}
+	db := newDB(nil)
+	db.file, db.label, db.foreign = file, "store llm:"+file, true
+	return &LLM{db}
 }
 
 // Close closes the connections. A later use opens them again.

@@ -86,5 +86,6 @@ func (d *DB) passes(err error) bool {
 		return !errors.As(err, &mine) // the network
 	}
 	state := answer.SQLState()
-	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || state == "40001" || state == "40P01" || state == "53300"
+	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || state == "40001" || state == "40P01" || state == "53300" ||
+		state == "23503" // an alias for a content that another process removed
 }

@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -58,8 +57,8 @@ type DB struct {
 	clock     func() time.Time
 	recent    recentIDs
 
-	mu     sync.Mutex
-	opened *handles // nil before the first use
+	turn   chan struct{} // has a token; its holder uses opened
+	opened *handles      // nil before the first use
 }
 
 // handles are the connections of an opened database. PostgreSQL has one pool for both.
@@ -67,10 +66,8 @@ type handles struct{ read, write *sql.DB }
 
 // Open returns the database that options name, and does not open it yet.
 func Open(o Options) (*DB, error) {
-	d := &DB{maxPlugin: o.MaxPlugin, keep: o.Keep, clock: o.Clock}
-	if d.clock == nil {
-		d.clock = time.Now
-	}
+	d := newDB(o.Clock)
+	d.maxPlugin, d.keep = o.MaxPlugin, o.Keep
 	if d.maxPlugin <= 0 {
 		d.maxPlugin = MaxPlugin
 	}
@@ -94,10 +91,20 @@ func Open(o Options) (*DB, error) {
 	return d, nil
 }
 
+// newDB returns a database without a place.
+func newDB(clock func() time.Time) *DB {
+	d := &DB{clock: clock, turn: make(chan struct{}, 1)}
+	if clock == nil {
+		d.clock = time.Now
+	}
+	d.turn <- struct{}{}
+	return d
+}
+
 // Close closes the connections. A later use opens them again.
 func (d *DB) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	<-d.turn
+	defer func() { d.turn <- struct{}{} }()
 	h := d.opened
 	d.opened = nil
 	if h == nil {
@@ -117,8 +124,12 @@ func (d *DB) Check(ctx context.Context) error {
 // open opens the database if it is not open yet, and brings its schema up to date. A reader gets
 // nil if there is no file, because a read makes none.
 func (d *DB) open(ctx context.Context, write bool) (*handles, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	select { // opening can take all the time that a use has
+	case <-d.turn:
+	case <-ctx.Done():
+		return nil, errors.New("another use is opening the database")
+	}
+	defer func() { d.turn <- struct{}{} }()
 	if d.opened != nil {
 		return d.opened, nil
 	}

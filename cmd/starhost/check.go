@@ -128,6 +128,9 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 	if db != nil {
 		c.checkStore(ctx, db)
 	}
+	if err := c.checkLLM(ctx); err != nil {
+		return err
+	}
 	c.sortFindings()
 	return nil
 }

@@ -107,6 +107,24 @@ func (c *checkRun) checkStore(ctx context.Context, db *store.DB) {
 	}
 }
 
+// checkLLM adds an error if the config names a file of llm that starhost cannot use.
+func (c *checkRun) checkLLM(ctx context.Context) error {
+	db, err := c.fragmentDatabase(c.fileConfig)
+	llm, ok := db.(*store.LLM)
+	if err != nil || !ok || c.editedPlugin != nil {
+		return err
+	}
+	if _, err := llm.Aliases(ctx); err != nil {
+		key := "url"
+		if c.fileConfig.Store.Fragments != "" {
+			key = "fragments"
+		}
+		pos := starhost.Pos(c.fileConfig.Place("store", key))
+		c.addError(problem{exit: exitFile, code: "E0518", pos: pos, message: err.Error()})
+	}
+	return nil
+}
+
 // parsePermissions returns the valid permissions. Loading reports the others.
 func parsePermissions(texts []string) []effects.Permission {
 	var list []effects.Permission
