@@ -1,0 +1,201 @@
+package decision
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Bounds of reading.
+const (
+	maxLine  = 2 * MaxRecord // bytes of a line; a longer one is no record
+	maxFiles = 100_000       // files of a folder
+)
+
+// A Reader reads records one after another, so that its memory does not grow with the log.
+type Reader struct {
+	// Since skips the files of days before this time and all records that are older.
+	Since time.Time
+	// Skipped counts the lines that are no records: torn by a crash, or another program's.
+	Skipped int
+
+	files []string
+}
+
+// NewReader returns a reader of files and of the logs in folders, in the order of the paths and
+// then of days. A file "-" is standard input. It skips everything in a folder that is not a regular
+// file of the log.
+func NewReader(paths ...string) (*Reader, error) {
+	r := new(Reader)
+	for _, p := range paths {
+		if p == "-" {
+			r.files = append(r.files, p)
+			continue
+		}
+		info, err := os.Stat(p)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			r.files = append(r.files, p)
+			continue
+		}
+		names, err := logFiles(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			r.files = append(r.files, filepath.Join(p, name))
+		}
+	}
+	return r, nil
+}
+
+// The names of the log's files: decisions-YYYY-MM-DD.jsonl, of the day in UTC.
+const (
+	filePrefix = "decisions-"
+	fileSuffix = ".jsonl"
+)
+
+func fileName(day time.Time) string {
+	return filePrefix + day.UTC().Format(time.DateOnly) + fileSuffix
+}
+
+// dayOf returns the day of a log's file. ok is false for the name of another file.
+func dayOf(name string) (day time.Time, ok bool) {
+	middle, isPrefixed := strings.CutPrefix(filepath.Base(name), filePrefix)
+	middle, isSuffixed := strings.CutSuffix(middle, fileSuffix)
+	day, err := time.Parse(time.DateOnly, middle)
+	return day, isPrefixed && isSuffixed && err == nil
+}
+
+// logFiles returns the names of a folder's log files that are regular files, by day.
+func logFiles(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(maxFiles + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(entries) > maxFiles {
+		return nil, fmt.Errorf("%s: got more than %d files, want at most that", dir, maxFiles)
+	}
+	var names []string
+	for _, e := range entries {
+		if _, ok := dayOf(e.Name()); ok && e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// All returns the records with nil errors. An error of a file is the last element.
+func (r *Reader) All() iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		for line, err := range r.Lines() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			record, err := ParseRecord(line)
+			if err != nil {
+				r.Skipped++
+				continue
+			}
+			if !record.Time.Before(r.Since) && !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Lines returns the lines that are not blank. Each is valid until the next one. An error of a file
+// is the last element.
+func (r *Reader) Lines() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		buffer := bufio.NewReaderSize(nil, maxLine)
+		for _, name := range r.files {
+			if day, ok := dayOf(name); ok && day.AddDate(0, 0, 1).Before(r.Since) {
+				continue
+			}
+			more, err := r.readFile(name, buffer, yield)
+			if err != nil {
+				yield(nil, err)
+			}
+			if err != nil || !more {
+				return
+			}
+		}
+	}
+}
+
+// readFile passes the lines of a file to yield. more is false if yield wants no more.
+func (r *Reader) readFile(
+	name string, buffer *bufio.Reader, yield func([]byte, error) bool,
+) (more bool, err error) {
+	f := os.Stdin
+	if name != "-" {
+		if f, err = openRegular(name); err != nil {
+			return false, err
+		}
+		defer f.Close()
+	}
+	buffer.Reset(f)
+	for {
+		line, err := r.readLine(buffer)
+		if line = bytes.TrimSpace(line); len(line) > 0 && !yield(line, nil) {
+			return false, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+}
+
+// readLine returns the next line, nil for one that is too long.
+func (r *Reader) readLine(buffer *bufio.Reader) ([]byte, error) {
+	line, err := buffer.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	r.Skipped++
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = buffer.ReadSlice('\n')
+	}
+	return nil, err
+}
+
+// openRegular opens a file for reading. Opening a pipe without a writer would wait forever, so it
+// opens without waiting and refuses special files.
+func openRegular(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("got a special file, want a regular file")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

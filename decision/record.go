@@ -1,0 +1,191 @@
+package decision
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
+)
+
+// Schema is the value of "schema" in each record.
+const Schema = "starhost.decision/1"
+
+// MaxRecord is the most bytes of a record. A [Log] cuts larger ones.
+const MaxRecord = 256 << 10
+
+// ActionNone is the action of a record's decision if no handler decided anything.
+const ActionNone = "none"
+
+// A Record is one event that a host fired, as the log stores it.
+type Record struct {
+	Schema   string    `json:"schema"`
+	ID       string    `json:"id"`       // unique; later records have greater ids if the clock does not jump
+	Starhost string    `json:"starhost"` // version of the program
+	Time     time.Time `json:"time"`     // end of the event, UTC
+
+	Agent   string `json:"agent,omitempty"` // "claude-code"; the adapter's name for others: "mcp"
+	Session string `json:"session"`
+	Turn    int    `json:"turn"` // number of turns that began
+	Round   int    `json:"round,omitempty"`
+	Event   string `json:"event"`
+	Tool    string `json:"tool,omitempty"`
+	// ToolAlias and Foreign are the fields of [starhost.Event]; Plugin is the tool's plugin.
+	ToolAlias string   `json:"tool_alias,omitempty"`
+	Foreign   bool     `json:"foreign,omitempty"`
+	Plugin    string   `json:"plugin,omitempty"`
+	Kind      string   `json:"kind,omitempty"` // for readers; a replay derives it again
+	CallID    string   `json:"call_id,omitempty"`
+	Platform  string   `json:"platform,omitempty"`
+	Roles     []string `json:"roles,omitempty"`
+	Workspace string   `json:"workspace,omitempty"`
+	Model     string   `json:"model,omitempty"`
+	Mode      string   `json:"mode"` // "enforce", or "warn" if all plugins that decided only warn
+
+	// Input has the event's other arguments by their names, as the first handler saw them.
+	Input map[string]json.RawMessage `json:"input"`
+	Set   Set                        `json:"set"`
+	// Decision is the host's decision. Answered is the answer that the caller got, which differs if
+	// the agent cannot express the decision.
+	Decision Decision `json:"decision"`
+	Answered string   `json:"answered"`
+	// Handlers has an entry for each handler that ran, in the order of their calls. Handlers of
+	// events that fired within this one name their event.
+	Handlers []Handler `json:"handlers"`
+	// Context are the fragments and attachments that the handlers offered.
+	Context []Context `json:"context"`
+	// Errors are the failures of handlers.
+	Errors []string `json:"errors"`
+
+	// Masked, Cut and Omitted are JSON pointers into the record. A placeholder replaces a masked
+	// value. Cut fields are incomplete because of a limit, or a [Digest] stands in their place.
+	// The operator's choice omits fields: they are missing, or a [Digest] stands in their place.
+	Masked  []string `json:"masked"`
+	Cut     []string `json:"cut"`
+	Omitted []string `json:"omitted"`
+
+	DurationUS int64 `json:"duration_us"`
+}
+
+// A Set identifies the plugins that decided.
+type Set struct {
+	Revision string   `json:"revision"` // SHA-256 of plugins, config and limits
+	Plugins  []Plugin `json:"plugins"`
+}
+
+// A Plugin identifies one plugin.
+type Plugin struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	SHA256  string `json:"sha256,omitempty"`
+}
+
+// A Decision is a [starhost.Decision] in JSON. Changes have the form of the event's arguments.
+type Decision struct {
+	Action  string                     `json:"action"` // [ActionNone] without a decision
+	Reason  string                     `json:"reason,omitempty"`
+	Plugin  string                     `json:"plugin,omitempty"`
+	Pos     string                     `json:"pos,omitempty"` // "file:line:col"
+	Changes map[string]json.RawMessage `json:"changes,omitempty"`
+	Result  *Result                    `json:"result,omitempty"`
+	Value   json.RawMessage            `json:"value,omitempty"`
+}
+
+// A Result is a [starhost.Result] in JSON, with the ids of its attachments.
+type Result struct {
+	ForLLM      string    `json:"for_llm"`
+	ForUser     string    `json:"for_user,omitempty"`
+	Silent      bool      `json:"silent,omitempty"`
+	IsError     bool      `json:"is_error,omitempty"`
+	Handled     bool      `json:"handled,omitempty"`
+	Attachments []Context `json:"attachments,omitempty"`
+}
+
+// A Handler is one call of a handler.
+type Handler struct {
+	Decision
+	// Event names the event of the call if it is not the record's.
+	Event string `json:"event,omitempty"`
+	// Again says that the host called the handler again with the final arguments.
+	Again bool `json:"again,omitempty"`
+	// Error is the failure of the handler; the action is then the one that the failure stands for.
+	Error string `json:"error,omitempty"`
+	Steps uint64 `json:"steps"`
+	// Effects are lines of the journal: see package effects, Journal. The line of a long reply has
+	// its digest as "digest" in place of "reply".
+	Effects []json.RawMessage `json:"effects,omitempty"`
+	// Context are indexes in the record's Context.
+	Context []int `json:"context,omitempty"`
+}
+
+// A Context is a fragment or an attachment that a handler offered.
+type Context struct {
+	ID       string `json:"id"` // SHA-256 of the content
+	Bytes    int    `json:"bytes"`
+	Plugin   string `json:"plugin,omitempty"`
+	Source   string `json:"source,omitempty"`
+	Title    string `json:"title,omitempty"`
+	Target   string `json:"target,omitempty"` // "system", or "" for the prompt
+	Priority int    `json:"priority,omitempty"`
+	Type     string `json:"type,omitempty"` // an attachment's media type
+	Name     string `json:"name,omitempty"` // an attachment's
+	URL      string `json:"url,omitempty"`  // an attachment's
+	// Content is the fragment's text, if the operator includes prompts.
+	Content *string `json:"content,omitempty"`
+}
+
+// A Digest replaces a text that the record does not contain.
+type Digest struct {
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// ParseRecord decodes one line. It returns an error for a line that is no complete record of this
+// schema.
+func ParseRecord(line []byte) (*Record, error) {
+	r := new(Record)
+	if err := json.Unmarshal(line, r); err != nil {
+		return nil, err
+	}
+	if r.Schema != Schema {
+		return nil, errtext.Errorf("schema: got %q, want %q", r.Schema, Schema)
+	}
+	if r.ID == "" || r.Event == "" {
+		return nil, errors.New("got a record without id or event")
+	}
+	return r, nil
+}
+
+// NewEvent returns the recorded event with the values that the record contains. declared lists the
+// events of the program and of plugins. An argument that the record lacks is zero: callers consult
+// Omitted, Cut and Masked.
+func (r *Record) NewEvent(declared ...starhost.EventSpec) (*starhost.Event, error) {
+	spec, err := starhost.LookupEvent(r.Event, declared...)
+	if err != nil {
+		return nil, err
+	}
+	args := map[string]json.RawMessage{}
+	for name, value := range r.Input {
+		if slices.Contains(spec.Args, name) && !r.lacks("/input/"+name) {
+			args[name] = value
+		}
+	}
+	e, err := starhost.NewEvent(r.Event, args, declared...)
+	if err != nil {
+		return nil, err
+	}
+	e.SessionID, e.Platform, e.Roles, e.Workspace = r.Session, r.Platform, r.Roles, r.Workspace
+	e.Model, e.Round, e.Agent = r.Model, r.Round, r.Agent
+	e.Tool, e.ToolAlias, e.Foreign, e.CallID = r.Tool, r.ToolAlias, r.Foreign, r.CallID
+	if spec.Tool {
+		e.Plugin = r.Plugin
+	}
+	return e, nil
+}
+
+// lacks reports whether the field at a pointer is cut or omitted as a whole.
+func (r *Record) lacks(pointer string) bool {
+	return slices.Contains(r.Cut, pointer) || slices.Contains(r.Omitted, pointer)
+}

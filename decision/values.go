@@ -1,0 +1,129 @@
+package decision
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Values are values of plugins: by plugin, then by key. An entry of nil is a key that was absent.
+type Values map[string]map[string]json.RawMessage
+
+// set sets a value, unless the key has one.
+func (v Values) set(plugin, key string, value json.RawMessage) {
+	if v[plugin] == nil {
+		v[plugin] = map[string]json.RawMessage{}
+	}
+	if _, ok := v[plugin][key]; !ok {
+		v[plugin][key] = value
+	}
+}
+
+// Before returns the values of ctx.state and ctx.store at the start of the event, as far as the
+// handlers read them before they changed them. A key that only ctx.state.keys or delete showed has
+// the value null, because the record does not contain the real one.
+func (r *Record) Before() (state, store Values) {
+	b := beforeEvent{Values{}, Values{}, map[string]bool{}}
+	for i := range r.Handlers {
+		for _, line := range r.Handlers[i].Effects {
+			b.add(line)
+		}
+	}
+	return b.state, b.store
+}
+
+// A beforeEvent collects the values before an event from the event's effects.
+type beforeEvent struct {
+	state, store Values
+	changed      map[string]bool // store, plugin and key of the values that a handler changed
+}
+
+// A valueRequest is the request of an effect on a value.
+type valueRequest struct {
+	Key string          `json:"key"`
+	N   int64           `json:"n"`
+	Old json.RawMessage `json:"old"`
+}
+
+var null = json.RawMessage("null")
+
+// add adds the line of an effect.
+func (b *beforeEvent) add(line json.RawMessage) {
+	var members map[string]json.RawMessage
+	var plugin string
+	if json.Unmarshal(line, &members) != nil || members["reply"] == nil || json.Unmarshal(members["plugin"], &plugin) != nil {
+		return
+	}
+	for kind, raw := range members {
+		where, verb, _ := strings.Cut(kind, ".")
+		values := b.state
+		if where == "store" {
+			values = b.store
+		} else if where != "state" {
+			continue
+		}
+		var request valueRequest
+		if json.Unmarshal(raw, &request) == nil {
+			b.addEffect(values, where+"\x00"+plugin+"\x00", plugin, verb, request, members["reply"])
+		}
+	}
+}
+
+// addEffect adds one effect on values. prefix and the key identify a value.
+func (b *beforeEvent) addEffect(
+	values Values, prefix, plugin, verb string, request valueRequest, reply json.RawMessage,
+) {
+	if verb == "keys" {
+		var keys []string
+		_ = json.Unmarshal(reply, &keys) // a key that is not UTF-8 cannot be in a case either
+		for _, key := range keys {
+			if !b.changed[prefix+key] {
+				values.set(plugin, key, null)
+			}
+		}
+		return
+	}
+	if id := prefix + request.Key; !b.changed[id] {
+		if old, ok := oldValue(verb, request, reply); ok {
+			if values[plugin] != nil && string(values[plugin][request.Key]) == "null" {
+				delete(values[plugin], request.Key) // keys showed it without its value
+			}
+			values.set(plugin, request.Key, old)
+		}
+		b.changed[id] = verb != "get"
+	}
+}
+
+// oldValue returns the value before an effect, nil for none. ok is false if the effect does not
+// show it.
+func oldValue(verb string, request valueRequest, reply json.RawMessage) (old json.RawMessage, ok bool) {
+	switch verb {
+	case "get":
+		var f struct {
+			Value json.RawMessage `json:"value"`
+			Found bool            `json:"found"`
+		}
+		err := json.Unmarshal(reply, &f)
+		return f.Value, err == nil
+	case "delete":
+		if string(reply) == "true" {
+			return null, true
+		}
+		return nil, true
+	case "add":
+		sum, err := strconv.ParseInt(string(reply), 10, 64)
+		if err != nil || sum == request.N { // 0 and none have the same sum
+			return nil, err == nil
+		}
+		return strconv.AppendInt(nil, sum-request.N, 10), true
+	case "swap":
+		if string(reply) != "true" {
+			return nil, false
+		}
+		if string(request.Old) == "null" {
+			return nil, true
+		}
+		return request.Old, true
+	}
+	return nil, false // set
+}
