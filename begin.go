@@ -228,6 +228,21 @@ func (h *Host) Fire(ctx context.Context, e *Event) (Outcome, error) {
 	return s.Fire(ctx, e)
 }
 
+// Refire runs the handlers of a recorded event again, without other events. It asks no tool whether
+// it is available, because the record says nothing about that. See [Turn.Fire].
+func (s *Session) Refire(ctx context.Context, e *Event) (out Outcome, err error) {
+	t, err := s.newTurn(ctx)
+	if err != nil {
+		return out, err
+	}
+	defer t.End(ctx)
+	s.asides++
+	t.aside = fmt.Sprintf("s%d.", s.asides)
+	t.tools = NewList(t.catalog())
+	t.offeredTools = t.tools
+	return t.Fire(ctx, e)
+}
+
 // Reset drops the history. The session retains its model, its plugins' state and the request's
 // system text. Reset fires session_reset. The next turn counts as the first one and offers the
 // context of session_start again.

@@ -223,6 +223,13 @@ type Event struct {
 	// App are the arguments of an event that the program declares.
 	App []AppArg
 
+	// Omitted are JSON pointers to values that a recorded event lacks: "/user_message" for an
+	// argument, "/arguments/content" for a text in the arguments, in whose place another text
+	// stands. OnOmitted receives the pointer of each such value that a handler of a .star file
+	// names as a parameter or reads. The decision is then a guess.
+	Omitted   []string
+	OnOmitted func(pointer string)
+
 	describe    func(*Event) *CallInfo // see [Options.Describe]
 	info        *CallInfo              // the description of the call with the arguments describedAs
 	describedAs json.RawMessage
@@ -293,8 +300,16 @@ var eventArgs = map[string]func(*Event) any{
 // Arg returns a pointer to the field of the named argument: *string, *bool, *int, *json.RawMessage
 // (a JSON object), *Result, *Usage, *[]string, *[]ToolCall, **Messages, **Tools, **CallInfo (a
 // copy), **List[fragments.Row], or *AppArg if the program declares the event. It returns nil for an
-// unknown name.
+// unknown name. It reports an argument that the event lacks to OnOmitted.
 func (e *Event) Arg(name string) any {
+	if len(e.Omitted) > 0 {
+		e.reportOmitted(name)
+	}
+	return e.arg(name)
+}
+
+// arg is Arg without the report.
+func (e *Event) arg(name string) any {
 	if strings.HasPrefix(e.Name, appPrefix) {
 		if i := slices.IndexFunc(e.App, func(a AppArg) bool { return a.Name == name }); i >= 0 {
 			return &e.App[i]
@@ -313,4 +328,27 @@ func (e *Event) subject() string {
 		return e.Tool
 	}
 	return e.Command
+}
+
+// reportOmitted reports that a handler names an argument that the event lacks. For texts in the
+// arguments of a call, the values that the handler gets report when it reads them.
+func (e *Event) reportOmitted(name string) {
+	whole, isCall := "/"+name, name == "arguments" || name == "call"
+	if name == "call" {
+		whole = "/arguments"
+	}
+	for _, pointer := range e.Omitted {
+		if pointer == whole || !isCall && strings.HasPrefix(pointer, whole+"/") {
+			e.OnOmitted(pointer)
+			return
+		}
+	}
+}
+
+// supply removes an argument, which has a new value, from the omitted ones.
+func (e *Event) supply(name string) {
+	whole := "/" + name
+	e.Omitted = slices.DeleteFunc(slices.Clone(e.Omitted), func(pointer string) bool {
+		return pointer == whole || strings.HasPrefix(pointer, whole+"/")
+	})
 }

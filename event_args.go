@@ -121,7 +121,7 @@ func (e *Event) change(spec *EventSpec, name string, value any) error {
 // setArg replaces an argument by the value of a modify. It refuses a value of another type.
 func (e *Event) setArg(name string, value any) error {
 	ok := false
-	switch p := e.Arg(name).(type) {
+	switch p := e.arg(name).(type) {
 	case *string:
 		ok = assign(p, value)
 	case *[]string:
@@ -152,7 +152,10 @@ func (e *Event) setArg(name string, value any) error {
 		ok = assign(p, value) // Turn.chooseTools made it
 	}
 	if !ok {
-		return errtext.Errorf("modify: %s: got %T, want %s", name, value, wantedType(e.Arg(name)))
+		return errtext.Errorf("modify: %s: got %T, want %s", name, value, wantedType(e.arg(name)))
+	}
+	if len(e.Omitted) > 0 {
+		e.supply(name)
 	}
 	return nil
 }

@@ -128,50 +128,42 @@ type eventArguments func(*handlerCall, *starhost.Event) (args starlark.Tuple, kw
 
 // arranger returns the function that makes the arguments for hooks of an event.
 func (s *signature) arranger(spec *starhost.EventSpec) eventArguments {
-	if fields, ok := s.fieldGetters(); ok {
+	if names, ok := s.positionalNames(); ok {
 		return func(h *handlerCall, e *starhost.Event) (starlark.Tuple, []starlark.Tuple, error) {
-			args, err := positionalArguments(h, e, fields)
+			args, err := positionalArguments(h, e, names)
 			return args, nil, err
 		}
 	}
 	return func(h *handlerCall, e *starhost.Event) (starlark.Tuple, []starlark.Tuple, error) {
-		get := func(name string) (starlark.Value, error) { return argumentValue(e.Arg(name)) }
+		get := func(name string) (starlark.Value, error) { return eventValue(e, name) }
 		kwargs, err := s.keywordArguments(h, spec.Args, get)
 		return nil, kwargs, err
 	}
 }
 
-// fieldGetters returns a getter for each argument that can be passed by position; nil stands
-// for ctx. ok is false if some parameters need their arguments by name: keyword-only ones, and
-// those behind a private parameter.
-func (s *signature) fieldGetters() (fields []func(*starhost.Event) any, ok bool) {
+// positionalNames returns the arguments that can be passed by position, with ctx. ok is false if
+// some parameters need their arguments by name: keyword-only ones, and those behind a private
+// parameter.
+func (s *signature) positionalNames() (names []string, ok bool) {
 	public := func(p param) bool { return !p.private() }
 	first := slices.IndexFunc(s.params, param.private)
 	if first < 0 {
 		first = len(s.params)
 	}
-	for _, p := range s.params[:first] {
-		if p.name == ctxName {
-			fields = append(fields, nil)
-		} else {
-			fields = append(fields, func(e *starhost.Event) any { return e.Arg(p.name) })
-		}
-	}
-	return fields, !s.rest && s.fn.NumKwonlyParams() == 0 && !slices.ContainsFunc(s.params[first:], public)
+	return paramList(s.params[:first]),
+		!s.rest && s.fn.NumKwonlyParams() == 0 && !slices.ContainsFunc(s.params[first:], public)
 }
 
 // positionalArguments returns the arguments of a call by position. Passing by name would have
 // the same effect, but takes more allocations.
-func positionalArguments(
-	h *handlerCall, e *starhost.Event, fields []func(*starhost.Event) any,
-) (starlark.Tuple, error) {
+func positionalArguments(h *handlerCall, e *starhost.Event, names []string) (starlark.Tuple, error) {
 	args := h.argBuffer[:0]
-	for _, field := range fields {
-		if field == nil {
+	for _, name := range names {
+		if name == ctxName {
 			args = append(args, h.ctx())
 			continue
 		}
-		v, err := argumentValue(field(e))
+		v, err := eventValue(e, name)
 		if err != nil {
 			return nil, err
 		}
