@@ -162,6 +162,10 @@ func stutters(pkg, name string) bool {
 	return token.IsExported(name[len(pkg):])
 }
 
+// serverNames are names beside maxAllNames that only programs with HTTP servers read: one is the
+// front's (Options).
+const serverNames = 1
+
 // TestHouseAPI bounds the exported names that go doc lists: functions, types, constants
 // and variables, without methods. An embedder reads the root's whole list.
 func TestHouseAPI(t *testing.T) {
@@ -191,7 +195,7 @@ func TestHouseAPI(t *testing.T) {
 	if n := len(names["."]); n > maxRootNames || isListed(".") {
 		t.Errorf("the root exports %d names, want at most %d: unexport or remove one for each that you add%s", n, maxRootNames, counts.String())
 	}
-	if all > maxAllNames || *houseList != "" && !isListed(".") {
-		t.Errorf("all packages outside of internal/, cmd/ and bench/ export %d names, want at most %d%s", all, maxAllNames, counts.String())
+	if all > maxAllNames+serverNames || *houseList != "" && !isListed(".") {
+		t.Errorf("all packages outside of internal/, cmd/ and bench/ export %d names, want at most %d%s", all, maxAllNames+serverNames, counts.String())
 	}
 }

@@ -1,0 +1,58 @@
+package front
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// checkSender returns the status and the reason for refusing the sender of a request, 0 for one
+// that may ask. It refuses web pages, including a page whose own host name resolves to this
+// machine. A browser cannot reach a Unix socket, so the Host of its requests says nothing.
+func (f *front) checkSender(r *http.Request) (status int, why string) {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	switch {
+	case f.Token == "" && !isUnix(r) && !isLoopback(host):
+		return http.StatusForbidden, "Host: want localhost"
+	case !sameOrigin(r):
+		return http.StatusForbidden, "Origin: want none, or this server's own"
+	}
+	return 0, ""
+}
+
+// isUnix reports whether a request came over a Unix socket.
+func isUnix(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && local.Network() == "unix"
+}
+
+// isLoopback reports whether a host is a loopback address or localhost.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// sameOrigin reports whether a request comes from no web page, or from a page of this server.
+func sameOrigin(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return true
+	}
+	u, err := url.Parse(origins[0])
+	return err == nil && len(origins) == 1 && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
+
+// hasToken reports whether a request has the token. The time of the comparison says nothing about
+// the token.
+func (f *front) hasToken(r *http.Request) bool {
+	got := hashHeader(r.Header.Get("Authorization"))
+	return subtle.ConstantTimeCompare(got[:], f.token[:]) == 1
+}
+
+func hashHeader(s string) [32]byte { return sha256.Sum256([]byte(s)) }
