@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
@@ -154,6 +155,24 @@ func (e *HandlerError) Traceback() string {
 	return ""
 }
 
+// A HookTrace says how one handler answered one event.
+type HookTrace struct {
+	Event    string
+	Plugin   string
+	Pos      Pos
+	Priority int
+	Action   Action // the decision; ActionError if the handler failed
+	Detail   string // the reason, the size or the error
+	Again    bool   // the host called the handler again with the final arguments: only a refusal counts
+	Steps    uint64
+	Bytes    uint64         // allocated by guarded operations
+	Changes  map[string]any // by a modify
+	// Decision is the decision, nil for none. Effects are the journal's lines of the effects of the
+	// call, and of the handlers that it called. Both are only for [Options.Observe].
+	Decision *Decision
+	Effects  []json.RawMessage
+}
+
 // An Outcome combines the decisions of all handlers of one event.
 type Outcome struct {
 	// Decisions has an entry for each handler that decided something, in the order of their calls,
@@ -165,6 +184,12 @@ type Outcome struct {
 	Decision Decision
 	// Ask is true if any handler asks for an approval, even if another handler responds.
 	Ask bool
+	// Hooks are the calls of the handlers in their order, with their decisions and effects. Turn is
+	// the number of the turn, and Duration the time of the event. All are only for
+	// [Options.Observe].
+	Hooks    []HookTrace
+	Turn     int
+	Duration time.Duration
 
 	problems []string // why the tool cannot take the final arguments
 }

@@ -317,26 +317,3 @@ func TestTextContext(t *testing.T) {
 	diff(t, "decisions", want.Decisions, got.Decisions)
 	diff(t, "to merge", want.Context(), got.Context())
 }
-
-// Options.Observe gets every decision and cannot change the answer, even if it panics.
-func TestObserve(t *testing.T) {
-	var seen []string
-	o := starhost.Options{Observe: func(e starhost.Event, d starhost.Decision) {
-		seen = append(seen, e.Name+" "+e.Tool+" "+d.String())
-		d.Action, e.Tool = starhost.ActionApprove, "other"
-		panic("observer")
-	}}
-	hook := func(d starhost.Decision) starhost.Hook {
-		return starhost.Hook{Event: pre, Call: func(
-			context.Context, *starhost.Turn, *starhost.Event,
-		) (starhost.Decision, error) {
-			return d, nil
-		}}
-	}
-	p := plugin("p", hook(starhost.Decision{}), hook(starhost.Ask("sure?")), hook(starhost.Deny("no")))
-	turn := begin(t, newHost(t, o, p), starhost.Request{})
-	diff(t, "decision", "deny no", firePre(t, turn))
-	diff(t, "observed", []string{"pre_tool_call x ask by p: sure?", "pre_tool_call x deny by p: no"}, seen)
-	diff(t, "no decision", "no decision", starhost.Decision{}.String())
-	diff(t, "respond", "respond", starhost.Decision{Action: starhost.ActionRespond}.String())
-}

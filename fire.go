@@ -96,12 +96,15 @@ func (t *Turn) fireEvent(ctx context.Context, e *Event) (out Outcome, err error)
 func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 	around := f.turn.swapReading(clockReading{})
 	defer f.turn.swapReading(around)
+	seen := f.turn.startObserving(ctx, e)
 	err := f.callHooks(ctx, e)
 	out.Decisions, out.problems = f.decisions, f.problems
-	if err != nil {
+	if err == nil {
+		out.combineDecisions()
+	}
+	if err = f.turn.finishObserving(seen, f.EventSpec, out, err); err != nil {
 		return err
 	}
-	out.combineDecisions()
 	if d := out.ending(); d != nil && f.turn.ending == nil {
 		f.turn.ending = d
 	}
@@ -169,7 +172,7 @@ func (t *Turn) argumentProblems(ctx context.Context, e *Event, plugin string) []
 // hasHooks reports whether an event has hooks. Without hooks, callers need not prepare the event.
 func (t *Turn) hasHooks(event string) bool {
 	c, err := t.registry.hooksOf(event)
-	return err == nil && len(c.hooks) > 0
+	return err == nil && (len(c.hooks) > 0 || t.host.opts.ObserveAll)
 }
 
 // An eventRun runs the handlers of one event.
@@ -205,6 +208,9 @@ func (f *eventRun) callHook(ctx context.Context, h *Hook, e *Event, again bool) 
 	t.deliverRecords(lane)
 	n := t.addNote(lane)
 	n.hook, n.steps, n.bytes, n.decision, n.trace = h, lane.Steps, lane.Bytes, decided, full
+	if t.observed != nil && lane.outer == nil {
+		t.observed.addCall(n)
+	}
 	if err := endingError(ctx, err); err != nil {
 		return err
 	}
@@ -240,7 +246,6 @@ func (f *eventRun) applyDecision(
 	}
 	if d.Action != ActionNone && (!again || d.refuses()) {
 		decided = f.addDecision(d, h)
-		f.turn.observe(e, decided)
 	}
 	if err != nil || again {
 		tr := h.trace(lane.Steps, lane.Bytes)
@@ -251,21 +256,6 @@ func (f *eventRun) applyDecision(
 		full = &tr
 	}
 	return decided, full
-}
-
-// observe passes copies of a decision and its event to [Options.Observe].
-func (t *Turn) observe(e *Event, d *Decision) {
-	if t.host.opts.Observe == nil {
-		return
-	}
-	event, decision := *e, *d
-	event.Arguments = bytes.Clone(e.Arguments)
-	decision.Changes = maps.Clone(d.Changes)
-	if d.Result != nil {
-		result := *d.Result
-		decision.Result = &result
-	}
-	_, _ = protect(func() (any, error) { t.host.opts.Observe(event, decision); return nil, nil })
 }
 
 // addDecision adds a decision to the outcome and returns the stored decision.

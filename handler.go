@@ -27,7 +27,7 @@ func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane 
 	t.laneCount++
 	return &Lane{
 		Plugin: plugin, ReadOnly: readOnly,
-		records: t.host.opts.Record != nil, aside: t.aside, number: t.laneCount,
+		records: t.host.opts.Record != nil || t.observed != nil, aside: t.aside, number: t.laneCount,
 	}
 }
 
@@ -63,11 +63,21 @@ func (t *Turn) deliverRecords(l *Lane) {
 		t.host.opts.Log(line)
 	}
 	if done := l.pending; done != nil {
-		for _, e := range done.entries {
+		t.deliverEntries(done.entries)
+		t.notes = append(t.notes, done.notes...)
+	}
+}
+
+// deliverEntries passes the effects of a handler on.
+func (t *Turn) deliverEntries(entries []Entry) {
+	for _, e := range entries {
+		if t.observed != nil {
+			t.observed.effects = append(t.observed.effects, e.Line)
+		}
+		if t.host.opts.Record != nil {
 			e.Session, e.Turn = t.session.ID(), t.number
 			t.host.opts.Record(e)
 		}
-		t.notes = append(t.notes, done.notes...)
 	}
 }
 

@@ -72,10 +72,15 @@ type Options struct {
 	// [Event.CallInfo]. Without it, hooks see calls of all kinds. Several sessions may call it at
 	// once.
 	Describe func(*Event) *CallInfo
-	// Observe receives each decision of a handler, with the plugin and the place, and the event
-	// that it is about, before the next handler runs. It gets copies, so that it cannot change the
-	// answer. Nil drops them. Several sessions may call it at once.
-	Observe func(Event, Decision)
+	// Observe receives each event that handlers answered, before the caller gets the outcome: the
+	// event as the first handler saw it, and the outcome with [Outcome.Hooks]. It gets copies, so
+	// that it cannot change the answer, except by an error: the host then denies the event or
+	// aborts the turn. It does not receive an event that a handler fired, whose effects count as
+	// the handler's, and no event that ctx ended. Nil observes nothing. Several sessions may call
+	// it at once.
+	Observe func(e Event, o Outcome) error
+	// ObserveAll also passes events to Observe that no handler heard.
+	ObserveAll bool
 	// Record receives the effects of handlers and each [Input], in the order of the handlers'
 	// calls. Nil drops them. Several sessions may call it at once.
 	Record func(Entry)

@@ -46,7 +46,7 @@ func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
 	for _, k := range c.hooksMatching(subject, "") {
 		hears, needsSession = true, needsSession || !k.Pure || k.ReadsWords
 	}
-	return hears, needsSession
+	return hears || h.opts.ObserveAll, needsSession
 }
 
 // Tools returns all tools that pass the host's filter, by name.

@@ -29,7 +29,7 @@ var rootOrder = []string{
 	// A prompt and its report, and a session's state.
 	"prompt.go", "system.go", "session.go",
 	// A turn, and its parts in the order in which it uses them.
-	"turn.go", "handler.go", "event_budget.go", "choose.go", "fire.go", "gather.go", "template_load.go",
+	"turn.go", "handler.go", "event_budget.go", "observe.go", "choose.go", "fire.go", "gather.go", "template_load.go",
 	"prompt_sent.go", "prompt_build.go", "offer.go",
 	"tool.go", "begin.go", "command.go", "loop.go", "session_saved.go",
 }

@@ -30,7 +30,7 @@ type Lane struct {
 	// limit applies as well. Zero means no bound.
 	MaxSteps uint64
 
-	records      bool   // Options.Record wants the call's effects
+	records      bool   // Options.Record or Options.Observe wants the call's effects
 	aside        string // starts the path if the call belongs to no turn
 	outer        *Lane  // lane of the calling handler, or nil
 	number       int    // among the calls of the outer lane or the turn, from 1
@@ -75,7 +75,7 @@ func (l *Lane) pendingRecords() *pendingRecords {
 	return l.pending
 }
 
-// Recording reports whether the program records effects by [Options.Record].
+// Recording reports whether the program records effects by [Options.Record] or [Options.Observe].
 func (l *Lane) Recording() bool { return l.records }
 
 // Record stores the line of an effect. The turn passes it to [Options.Record] when the call is

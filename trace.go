@@ -1,20 +1,11 @@
 package starhost
 
-import "slices"
-
-// A HookTrace says how one handler answered one event.
-type HookTrace struct {
-	Event    string
-	Plugin   string
-	Pos      Pos
-	Priority int
-	Action   Action // the decision; ActionError if the handler failed
-	Detail   string // the reason, the size or the error
-	Again    bool   // the host called the handler again with the final arguments: only a refusal counts
-	Steps    uint64
-	Bytes    uint64         // allocated by guarded operations
-	Changes  map[string]any // by a modify
-}
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
 
 // The events of traces about calls of other handlers than hooks.
 const (
@@ -57,4 +48,28 @@ func appendTraces(list []HookTrace, notes []traceNote) []HookTrace {
 		list = append(list, notes[i].hookTrace())
 	}
 	return list
+}
+
+// An observation collects the calls of an event's handlers for [Options.Observe].
+type observation struct {
+	given   Event // the event as the first handler sees it
+	start   time.Time
+	calls   []HookTrace
+	effects []json.RawMessage // the running call's so far, with nested calls
+}
+
+// addCall adds the call of a handler, after its effects.
+func (o *observation) addCall(n *traceNote) {
+	call := n.hookTrace()
+	if d := n.decision; d != nil {
+		decision := *d
+		decision.Changes = maps.Clone(d.Changes)
+		if d.Result != nil {
+			result := *d.Result
+			decision.Result = &result
+		}
+		call.Decision = &decision
+	}
+	call.Effects, o.effects = o.effects, nil
+	o.calls = append(o.calls, call)
 }

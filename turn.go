@@ -73,6 +73,7 @@ type Turn struct {
 	traces       []HookTrace // traces of notes, as far as Hooks returned them
 	errors       []error
 	inErrorEvent bool                        // an error event is running
+	observed     *observation                // the running event's; nil if nothing observes it
 	shares       map[string]pluginShare      // parts of the running event's budget, by plugin
 	reported     struct{ trace, errors int } // how many notes and errors earlier prompts contain
 	clock        sync.Mutex                  // guards the next two

@@ -1,0 +1,145 @@
+package starhost_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/starhost/starhost"
+)
+
+// recording returns a hook that records an effect and then decides.
+func recording(event, effect string, d starhost.Decision, err error) starhost.Hook {
+	return starhost.Hook{Event: event, Call: func(
+		ctx context.Context, _ *starhost.Turn, _ *starhost.Event,
+	) (starhost.Decision, error) {
+		starhost.LaneOf(ctx).Record(json.RawMessage(`"` + effect + `"`))
+		return d, err
+	}}
+}
+
+// observing returns options that describe each event that Observe receives.
+func observing(seen *[]string) starhost.Options {
+	return starhost.Options{Observe: func(e starhost.Event, o starhost.Outcome) error {
+		*seen = append(*seen, fmt.Sprintf("%d %s %s %s: %s", o.Turn, e.Name, e.Tool, e.Arguments, o.Decision))
+		for _, h := range o.Hooks {
+			text := fmt.Sprintf("  %s %s %s", h.Event, h.Plugin, h.Effects)
+			if h.Decision != nil {
+				text += " " + h.Decision.String()
+			}
+			if h.Action == starhost.ActionError {
+				text += " failed: " + h.Detail
+			}
+			if h.Again {
+				text += " again"
+			}
+			*seen = append(*seen, text)
+			h.Decision, h.Changes = nil, nil
+		}
+		return nil
+	}}
+}
+
+// TestObserve checks that Options.Observe gets the event as the first handler saw it, each call of
+// a handler with its effects, and the decision.
+func TestObserve(t *testing.T) {
+	var seen []string
+	change := starhost.Modify("arguments", json.RawMessage(`{"n":2}`))
+	p := plugin("p", recording(pre, "a", starhost.Ask("sure?"), nil), recording(pre, "b", change, nil),
+		recording(pre, "c", starhost.Decision{}, errors.New("broken")), recording("error", "d", starhost.Decision{}, nil))
+	turn := begin(t, newHost(t, observing(&seen), p), starhost.Request{})
+	out, err := turn.Fire(t.Context(), &starhost.Event{Name: pre, Tool: "x", Arguments: json.RawMessage(`{"n":1}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "decision", "deny by p: the guard of p failed: broken", out.Decision.String())
+	diff(t, "hooks of the caller", 0, len(out.Hooks))
+	diff(t, "observed", []string{
+		`1 pre_tool_call x {"n":1}: deny by p: the guard of p failed: broken`,
+		`  pre_tool_call p ["a"] ask by p: sure?`,
+		`  pre_tool_call p ["b"] modify by p: arguments`,
+		`  pre_tool_call p ["c"] deny by p: the guard of p failed: broken failed: broken`,
+		`  error p ["d"]`,
+		`  pre_tool_call p ["a"] ask by p: sure? again`,
+	}, seen)
+}
+
+// TestObserveNested checks that an event that a handler fires counts as its caller's.
+func TestObserveNested(t *testing.T) {
+	var seen []string
+	outer := starhost.Hook{Event: pre, Call: func(
+		ctx context.Context, t *starhost.Turn, _ *starhost.Event,
+	) (starhost.Decision, error) {
+		starhost.LaneOf(ctx).Record(json.RawMessage(`"outer"`))
+		_, err := t.Fire(ctx, &starhost.Event{Name: "post_tool_call", Tool: "y"})
+		return starhost.Decision{}, err
+	}}
+	p := plugin("p", outer, recording("post_tool_call", "inner", starhost.Decision{}, nil))
+	turn := begin(t, newHost(t, observing(&seen), p), starhost.Request{})
+	firePre(t, turn)
+	diff(t, "observed", []string{`1 pre_tool_call x {}: no decision`, `  pre_tool_call p ["inner" "outer"]`}, seen)
+}
+
+// TestObserveAll checks that Observe gets unheard events only if the program asks for them.
+func TestObserveAll(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		var seen []string
+		o := observing(&seen)
+		o.ObserveAll = all
+		h := newHost(t, o)
+		turn := begin(t, h, starhost.Request{})
+		firePre(t, turn)
+		hears, _ := h.Hears(pre, "x")
+		want := []string(nil)
+		if all {
+			want = []string{"1 session_start  {}: no decision", "1 turn_start  {}: no decision", "1 pre_tool_call x {}: no decision"}
+		}
+		diff(t, "observed", want, seen)
+		diff(t, "hears", all, hears)
+	}
+}
+
+// TestObserveFails checks that an error of Observe denies an event, or aborts it, and that a panic
+// changes nothing.
+func TestObserveFails(t *testing.T) {
+	full := errors.New("disk full")
+	tests := []struct {
+		event   string
+		decided starhost.Decision
+		panics  bool
+		want    string
+	}{
+		{pre, starhost.Decision{}, false, "deny by host: the decision was not recorded: disk full"},
+		{pre, starhost.Ask("sure?"), false, "deny by host: the decision was not recorded: disk full"},
+		{pre, starhost.Deny("no"), false, "deny by p: no"},
+		{pre, starhost.Ask("sure?"), true, "ask by p: sure?"},
+		{"turn_start", starhost.Decision{}, false, "abort by host: the decision was not recorded: disk full"},
+		{"turn_end", starhost.Decision{}, false, "no decision"},
+	}
+	for _, tt := range tests {
+		var logs []string
+		o := starhost.Options{
+			Observe: func(e starhost.Event, _ starhost.Outcome) error {
+				if e.Name != tt.event {
+					return nil
+				}
+				if tt.panics {
+					panic("observer")
+				}
+				return full
+			},
+			Log: func(l starhost.LogLine) { logs = append(logs, l.Text) },
+		}
+		s := newHost(t, o, plugin("p", recording(tt.event, "x", tt.decided, nil))).NewSession(starhost.SessionConfig{})
+		out, err := s.Fire(t.Context(), &starhost.Event{Name: tt.event, Tool: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, tt.event, tt.want, out.Decision.String())
+		if logged := len(logs) > 0; logged != (tt.panics || tt.event == "turn_end") {
+			t.Errorf("%s: got the log %q", tt.event, logs)
+		}
+	}
+}
