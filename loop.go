@@ -9,7 +9,7 @@ import (
 )
 
 // A Model answers prompts. It must not change a prompt. It may stream an answer to other readers on
-// its own.
+// its own. With an error, the Content of the reply is the text that arrived before it.
 type Model interface {
 	Complete(ctx context.Context, p *Prompt) (Reply, error)
 }
@@ -125,8 +125,10 @@ func (t *Turn) askModel(ctx context.Context, m Model) error {
 	})
 	switch {
 	case ctx.Err() != nil:
+		t.storeCut(written.Content)
 		return ctx.Err()
 	case err != nil:
+		t.storeCut(written.Content)
 		return errtext.Errorf("model %s: %w", p.Model, err)
 	}
 	reply := written.reply()
@@ -135,6 +137,14 @@ func (t *Turn) askModel(ctx context.Context, m Model) error {
 		reply.ToolCalls = nil
 	}
 	return t.Reply(ctx, reply)
+}
+
+// storeCut stores the text of an answer that broke off. It stores no tool calls, because some of
+// their arguments may be missing, and no handler sees the text, because it is no answer.
+func (t *Turn) storeCut(text string) {
+	if text != "" {
+		t.messages = append(t.messages, Message{Role: RoleAssistant, Content: fragments.NewText(text), Cut: true})
+	}
 }
 
 // Reply fires post_llm_call and stores the model's answer to the last prompt. Its tool calls need
@@ -151,7 +161,7 @@ func (t *Turn) Reply(ctx context.Context, r Reply) error {
 		return err
 	}
 	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: fragments.NewText(e.Response),
-		ToolCalls: r.ToolCalls})
+		ToolCalls: r.ToolCalls, Native: r.Native})
 	t.requestedCalls = append(t.requestedCalls, r.ToolCalls...)
 	if len(r.ToolCalls) == 0 {
 		t.completed, t.response = true, e.Response

@@ -67,6 +67,11 @@ type Reply struct {
 	Usage Usage
 	// DurationMS is how long the answer took, in milliseconds; [Turn.Run] sets it.
 	DurationMS int
+	// Stop says why the model stopped before the end of its answer, such as "its limit of tokens";
+	// "" for a whole answer.
+	Stop string
+	// Native is the reply in the form of its provider, for [Message.Native].
+	Native json.RawMessage
 }
 
 // A Message is one entry of a conversation.
@@ -85,6 +90,12 @@ type Message struct {
 	ToolName string `json:"name,omitempty"`
 	// IsError marks the answer of a call that failed.
 	IsError bool `json:"is_error,omitempty"`
+	// Native is an assistant message in the form of its provider, with reasoning, signatures and
+	// encrypted content, which the provider wants back unchanged. Only the package of that
+	// provider reads it. Nil if Content and ToolCalls say all.
+	Native json.RawMessage `json:"native,omitempty"`
+	// Cut marks an answer that broke off, because of an error or the user.
+	Cut bool `json:"cut,omitempty"`
 
 	merged   mergeForm
 	ownWords string           // the user's own words if merged is fragmentsBefore

@@ -86,6 +86,9 @@ type modelReply struct {
 	Content   string      `json:"content"`
 	ToolCalls []modelCall `json:"tool_calls,omitempty"`
 	Usage     Usage       `json:"usage"`
+	Stop      string      `json:"stop,omitempty"`
+	// Native is JSON as a string, so that the journal preserves its bytes.
+	Native string `json:"native,omitempty"`
 }
 
 type modelCall struct {
@@ -97,7 +100,9 @@ type modelCall struct {
 // newModelReply returns a reply in the form of the journal. It replaces bytes that are not UTF-8 by
 // U+FFFD, because JSON cannot contain them.
 func newModelReply(r Reply) modelReply {
-	w := modelReply{Content: validText(r.Content), Usage: r.Usage}
+	w := modelReply{
+		Content: validText(r.Content), Usage: r.Usage, Stop: validText(r.Stop), Native: validText(string(r.Native)),
+	}
 	for _, c := range r.ToolCalls {
 		w.ToolCalls = append(w.ToolCalls, modelCall{validText(c.ID), validText(c.Name), validText(string(c.Arguments))})
 	}
@@ -105,7 +110,10 @@ func newModelReply(r Reply) modelReply {
 }
 
 func (w *modelReply) reply() Reply {
-	r := Reply{Content: w.Content, Usage: w.Usage}
+	r := Reply{Content: w.Content, Usage: w.Usage, Stop: w.Stop}
+	if json.Valid([]byte(w.Native)) {
+		r.Native = json.RawMessage(w.Native)
+	}
 	for _, c := range w.ToolCalls {
 		r.ToolCalls = append(r.ToolCalls, ToolCall{c.ID, c.Name, json.RawMessage(c.Arguments)})
 	}

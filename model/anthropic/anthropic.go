@@ -1,7 +1,8 @@
-// Package anthropic writes requests for endpoints of Anthropic's Messages interface.
+// Package anthropic speaks Anthropic's Messages interface.
 //
 // [Body] writes a prompt as the body of such a request. It is a function of the prompt alone:
-// the same prompt gives the same bytes. This package opens no connections.
+// the same prompt gives the same bytes. [Dialect] is for [model.NewClient], which sends such bodies
+// and reads the answers.
 package anthropic
 
 import (
@@ -15,6 +16,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/model"
 )
 
 // DefaultMaxTokens is the value of max_tokens for a prompt whose options have none, because the
@@ -23,8 +25,8 @@ const DefaultMaxTokens = 4096
 
 // A message is one entry of "messages".
 type message struct {
-	Role    string  `json:"role"`
-	Content []block `json:"content"`
+	Role    string `json:"role"`
+	Content []any  `json:"content"` // blocks, or JSON of blocks
 }
 
 // A block is a piece of a message's content. Type determines which fields are set.
@@ -39,9 +41,9 @@ type block struct {
 	Name  string          `json:"name,omitempty"`
 	Input json.RawMessage `json:"input,omitempty"`
 
-	ToolUseID string  `json:"tool_use_id,omitempty"` // in a tool_result
-	Content   []block `json:"content,omitempty"`
-	IsError   bool    `json:"is_error,omitempty"`
+	ToolUseID string `json:"tool_use_id,omitempty"` // in a tool_result
+	Content   []any  `json:"content,omitempty"`
+	IsError   bool   `json:"is_error,omitempty"`
 }
 
 // A source says where the bytes of an image or document are.
@@ -63,10 +65,15 @@ type tool struct {
 // attachment of a type that a message cannot contain, and for an option that the prompt itself
 // sets.
 func Body(p *starhost.Prompt) ([]byte, error) {
+	return requestBody(p, "", false)
+}
+
+// requestBody is Body for the model that from names, with its earlier answers as it wrote them.
+func requestBody(p *starhost.Prompt, from string, stream bool) ([]byte, error) {
 	if p.Model == "" {
 		return nil, errors.New("got no model, want one: the interface has no default")
 	}
-	messages, err := messagesOf(p.Messages)
+	messages, err := messagesOf(p.Messages, from)
 	if err != nil {
 		return nil, err
 	}
@@ -77,41 +84,13 @@ func Body(p *starhost.Prompt) ([]byte, error) {
 	if len(p.Tools) > 0 {
 		body["tools"] = toolsOf(p.Tools)
 	}
-	if err := mergeOptions(body, p.Options); err != nil {
+	if stream {
+		body["stream"] = true
+	}
+	if err := model.MergeOptions(body, p.Options, "messages", "model", "system", "tools", "stream"); err != nil {
 		return nil, err
 	}
-	return encode(body)
-}
-
-// mergeOptions adds options to body. An option that the prompt itself sets is an error.
-func mergeOptions(body map[string]any, options json.RawMessage) error {
-	if len(options) == 0 {
-		return nil
-	}
-	var set map[string]json.RawMessage
-	if err := json.Unmarshal(options, &set); err != nil {
-		return fmt.Errorf("options: got %w, want a JSON object", err)
-	}
-	for _, key := range []string{"messages", "model", "system", "tools"} {
-		if _, ok := set[key]; ok {
-			return fmt.Errorf("options: %q is what the prompt itself sets", key)
-		}
-	}
-	for key, value := range set {
-		body[key] = value
-	}
-	return nil
-}
-
-// encode writes JSON without the escapes that only HTML needs.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return model.EncodeBody(body)
 }
 
 func toolsOf(list []starhost.Tool) []tool {
@@ -128,10 +107,13 @@ func toolsOf(list []starhost.Tool) []tool {
 
 // messagesOf returns the conversation. A tool's result becomes a user message, and consecutive
 // messages of one role become one message, because the interface requires both.
-func messagesOf(list []starhost.Message) ([]message, error) {
+func messagesOf(list []starhost.Message, from string) ([]message, error) {
 	var out []message
 	for i := range list {
-		role, blocks, err := blocksOf(&list[i])
+		role, blocks, err := list[i].Role, nativeBlocks(&list[i], from), error(nil)
+		if blocks == nil {
+			role, blocks, err = blocksOf(&list[i])
+		}
 		switch {
 		case err != nil:
 			return nil, err
@@ -150,7 +132,7 @@ func messagesOf(list []starhost.Message) ([]message, error) {
 }
 
 // blocksOf returns the role and the content of a message.
-func blocksOf(m *starhost.Message) (role string, blocks []block, err error) {
+func blocksOf(m *starhost.Message) (role string, blocks []any, err error) {
 	if m.Content.Len() > 0 {
 		blocks = append(blocks, block{Type: "text", Text: m.Content.String()})
 	}
@@ -163,7 +145,7 @@ func blocksOf(m *starhost.Message) (role string, blocks []block, err error) {
 	}
 	for _, c := range m.ToolCalls {
 		input := c.Arguments
-		if len(input) == 0 {
+		if !isObject(input) { // the model broke off in the middle
 			input = json.RawMessage("{}")
 		}
 		blocks = append(blocks, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: input})
@@ -172,7 +154,12 @@ func blocksOf(m *starhost.Message) (role string, blocks []block, err error) {
 		return m.Role, blocks, nil
 	}
 	answer := block{Type: "tool_result", ToolUseID: m.CallID, Content: blocks, IsError: m.IsError}
-	return starhost.RoleUser, []block{answer}, nil
+	return starhost.RoleUser, []any{answer}, nil
+}
+
+// isObject reports whether raw is a JSON object.
+func isObject(raw json.RawMessage) bool {
+	return json.Valid(raw) && bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
 }
 
 // blockOf returns the block that contains an attachment.

@@ -1,12 +1,12 @@
-// Package openai writes requests for endpoints of OpenAI's Chat Completions, an interface that
-// most providers and local servers have.
+// Package openai speaks OpenAI's Chat Completions, an interface that most providers and local
+// servers have.
 //
 // [Body] writes a prompt as the body of such a request. It is a function of the prompt alone:
-// the same prompt gives the same bytes. This package opens no connections.
+// the same prompt gives the same bytes. [Dialect] is for [model.NewClient], which sends such bodies
+// and reads the answers.
 package openai
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/model"
 )
 
 // DefaultModel is the model in the body of a prompt that names none.
@@ -78,7 +79,12 @@ type toolSpec struct {
 // including the prompt's options. It returns an error for an attachment of a type that a
 // message cannot contain, and for an option that the prompt itself sets.
 func Body(p *starhost.Prompt) ([]byte, error) {
-	messages, err := messagesOf(p)
+	return requestBody(p, "", false)
+}
+
+// requestBody is Body for the model that from names, with its earlier answers as it wrote them.
+func requestBody(p *starhost.Prompt, from string, stream bool) ([]byte, error) {
+	messages, err := messagesOf(p, from)
 	if err != nil {
 		return nil, err
 	}
@@ -89,41 +95,13 @@ func Body(p *starhost.Prompt) ([]byte, error) {
 	if len(p.Tools) > 0 {
 		body["tools"] = toolsOf(p.Tools)
 	}
-	if err := mergeOptions(body, p.Options); err != nil {
+	if stream {
+		body["stream"], body["stream_options"] = true, map[string]bool{"include_usage": true}
+	}
+	if err := model.MergeOptions(body, p.Options, "messages", "model", "tools", "stream"); err != nil {
 		return nil, err
 	}
-	return encode(body)
-}
-
-// mergeOptions adds options to body. An option that the prompt itself sets is an error.
-func mergeOptions(body map[string]any, options json.RawMessage) error {
-	if len(options) == 0 {
-		return nil
-	}
-	var set map[string]json.RawMessage
-	if err := json.Unmarshal(options, &set); err != nil {
-		return fmt.Errorf("options: got %w, want a JSON object", err)
-	}
-	for _, key := range []string{"messages", "model", "tools"} {
-		if _, ok := set[key]; ok {
-			return fmt.Errorf("options: %q is what the prompt itself sets", key)
-		}
-	}
-	for key, value := range set {
-		body[key] = value
-	}
-	return nil
-}
-
-// encode writes JSON without the escapes that only HTML needs.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return model.EncodeBody(body)
 }
 
 func toolsOf(list []starhost.Tool) []tool {
@@ -140,8 +118,8 @@ func toolsOf(list []starhost.Tool) []tool {
 
 // messagesOf returns the conversation. A tool's message can contain only text, so a user
 // message with the tools' attachments follows their results.
-func messagesOf(p *starhost.Prompt) ([]message, error) {
-	var out []message
+func messagesOf(p *starhost.Prompt, from string) ([]any, error) {
+	var out []any
 	if p.System != "" {
 		out = append(out, message{Role: "system", Content: p.System})
 	}
@@ -164,6 +142,10 @@ func messagesOf(p *starhost.Prompt) ([]message, error) {
 			continue
 		}
 		flush()
+		if own := nativeMessage(m, from); own != nil && len(parts) == 0 {
+			out = append(out, own)
+			continue
+		}
 		text := content(m.Content.String(), parts)
 		out = append(out, message{Role: m.Role, Content: text, ToolCalls: callsOf(m.ToolCalls)})
 	}

@@ -1,0 +1,232 @@
+// Package responses speaks OpenAI's Responses interface.
+//
+// [Body] writes a prompt as the body of a request that the endpoint does not store: each request
+// contains the whole conversation, with the model's reasoning in encrypted form. It is a function
+// of the prompt alone. [Dialect] is for [model.NewClient], which sends such bodies and reads the
+// answers.
+package responses
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/model"
+)
+
+// An item is one entry of "input". Type determines which fields are set.
+type item struct {
+	Type      string `json:"type"`
+	Role      string `json:"role,omitempty"`
+	Content   []part `json:"content,omitempty"` // for a message
+	CallID    string `json:"call_id,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments,omitempty"` // for a function_call
+	Output    any    `json:"output,omitempty"`    // for a function_call_output: string or []part
+}
+
+// A part is a piece of a message's content.
+type part struct {
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	ImageURL string `json:"image_url,omitempty"`
+	FileName string `json:"filename,omitempty"`
+	FileData string `json:"file_data,omitempty"`
+	FileURL  string `json:"file_url,omitempty"`
+}
+
+type tool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict"`
+}
+
+// encrypted is the value of "include" that asks for encrypted reasoning.
+const encrypted = "reasoning.encrypted_content"
+
+// Body returns the body of a Responses request for p, as compact JSON with sorted keys, including
+// the prompt's options. It returns an error for a prompt without a model, for an attachment of a
+// type that a message cannot contain, and for an option that the prompt itself sets.
+func Body(p *starhost.Prompt) ([]byte, error) {
+	return requestBody(p, "", false)
+}
+
+// requestBody is Body for the model that from names, with its earlier answers as it wrote them.
+func requestBody(p *starhost.Prompt, from string, stream bool) ([]byte, error) {
+	if p.Model == "" {
+		return nil, errors.New("got no model, want one: the interface has no default")
+	}
+	input, err := itemsOf(p.Messages, from)
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{"model": p.Model, "input": input, "store": false, "include": []string{encrypted}}
+	if p.System != "" {
+		body["instructions"] = p.System
+	}
+	if len(p.Tools) > 0 {
+		body["tools"] = toolsOf(p.Tools)
+	}
+	if stream {
+		body["stream"] = true
+	}
+	err = model.MergeOptions(body, p.Options, "input", "instructions", "model", "previous_response_id", "stream", "tools")
+	if err != nil {
+		return nil, err
+	}
+	return model.EncodeBody(body)
+}
+
+// relax does not ask for encrypted reasoning, which models without reasoning refuse.
+func relax(body []byte, message string) []byte {
+	message = strings.ToLower(message)
+	if !strings.Contains(message, "encrypted content") && !strings.Contains(message, encrypted) {
+		return nil
+	}
+	var set map[string]json.RawMessage
+	if json.Unmarshal(body, &set) != nil {
+		return nil
+	}
+	delete(set, "include")
+	relaxed, _ := model.EncodeBody(set) // no error: it was JSON
+	return relaxed
+}
+
+func toolsOf(list []starhost.Tool) []tool {
+	tools := make([]tool, len(list))
+	for i, t := range list {
+		schema := t.Parameters
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		tools[i] = tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: schema}
+	}
+	return tools
+}
+
+// itemsOf returns the conversation.
+func itemsOf(list []starhost.Message, from string) ([]any, error) {
+	var out []any
+	for i := range list {
+		m := &list[i]
+		if own := nativeItems(m, from); own != nil {
+			out = append(out, own...)
+			continue
+		}
+		items, err := messageItems(m)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, items...)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("input: the prompt is empty, and Responses want at least one message that is not")
+	}
+	return out, nil
+}
+
+// messageItems returns the items of a message.
+func messageItems(m *starhost.Message) ([]any, error) {
+	kind := "input_text"
+	if m.Role == starhost.RoleAssistant {
+		kind = "output_text"
+	}
+	var parts []part
+	if m.Content.Len() > 0 {
+		parts = append(parts, part{Type: kind, Text: m.Content.String()})
+	}
+	for i := range m.Attachments {
+		p, err := partOf(&m.Attachments[i])
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	if m.Role == starhost.RoleTool {
+		return []any{outputOf(m, parts)}, nil
+	}
+	var out []any
+	if len(parts) > 0 {
+		out = append(out, item{Type: "message", Role: m.Role, Content: parts})
+	}
+	for _, c := range m.ToolCalls {
+		arguments := string(c.Arguments)
+		if arguments == "" {
+			arguments = "{}"
+		}
+		out = append(out, item{Type: "function_call", CallID: c.ID, Name: c.Name, Arguments: arguments})
+	}
+	return out, nil
+}
+
+// outputOf returns the result of a call: a text, or parts if it has attachments. The protocol has
+// no field for a failure, so the text says it.
+func outputOf(m *starhost.Message, parts []part) item {
+	text := m.Content.String()
+	if m.IsError {
+		text = strings.TrimSuffix("Error: "+text, ": ")
+	}
+	out := item{Type: "function_call_output", CallID: m.CallID, Output: text}
+	if len(m.Attachments) > 0 {
+		parts = parts[len(parts)-len(m.Attachments):]
+		if text != "" {
+			parts = append([]part{{Type: "input_text", Text: text}}, parts...)
+		}
+		out.Output = parts
+	}
+	return out
+}
+
+// partOf returns the part that contains an attachment.
+func partOf(a *fragments.Attachment) (part, error) {
+	switch a.Type {
+	case "image/gif", "image/jpeg", "image/png", "image/webp":
+		return part{Type: "input_image", ImageURL: address(a)}, nil
+	case "application/pdf":
+		if a.URL != "" {
+			return part{Type: "input_file", FileURL: a.URL}, nil
+		}
+		return part{Type: "input_file", FileName: nameOf(a), FileData: address(a)}, nil
+	}
+	if a.URL == "" && a.Content != "" && isText(a) {
+		return part{Type: "input_text", Text: a.Content}, nil
+	}
+	return part{}, fmt.Errorf("attachment %s: got type %q, want a GIF, JPEG, PNG or WebP image, PDF, or text that is not empty and not by URL: Responses carry nothing else", nameOf(a), a.Type)
+}
+
+// address returns the URL of an attachment, or a data URL with its bytes.
+func address(a *fragments.Attachment) string {
+	if a.URL != "" {
+		return a.URL
+	}
+	return "data:" + a.Type + ";base64," + base64.StdEncoding.EncodeToString([]byte(a.Content))
+}
+
+// isText reports whether an attachment can be sent as text.
+func isText(a *fragments.Attachment) bool {
+	switch a.Type {
+	case "application/json", "application/xml", "application/yaml", "application/toml", "application/x-ndjson":
+	default:
+		if !strings.HasPrefix(a.Type, "text/") {
+			return false
+		}
+	}
+	return utf8.ValidString(a.Content)
+}
+
+func nameOf(a *fragments.Attachment) string {
+	switch {
+	case a.URL != "":
+		return a.URL
+	case a.Name != "":
+		return a.Name
+	}
+	return a.ID().Short()
+}
