@@ -207,7 +207,14 @@ func TestCutTurns(t *testing.T) {
 				cancel()
 				return starhost.Reply{Content: "late"}, nil
 			})
-		}, "context canceled", context.Canceled, []string{"user: hi"}},
+		}, "context canceled", context.Canceled, []string{"user: hi", "assistant: late"}},
+		{"the model breaks off", nil, func(func()) starhost.Model {
+			return modelFunc(func(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+				half := replyWith("c1 page")
+				half.Content = "half"
+				return half, down
+			})
+		}, "model m: 503", down, []string{"user: hi", "assistant: half"}},
 		{"cancelled in a tool", []starhost.Plugin{toolOf("p",
 			starhost.Tool{
 				Call: func(ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
