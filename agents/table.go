@@ -103,13 +103,14 @@ var cursor = &Agent{
 }
 
 // gemini has the events of docs/hooks/reference.md of google-gemini/gemini-cli at 06c0d8103ddd. At
-// exit code 0 it reads JSON. Version 0.61.0 was measured.
+// exit code 0 it reads JSON. A code over 1, as a shell's for a missing program, denies with the
+// text on standard error. Version 0.61.0 was measured.
 var gemini = &Agent{
 	Name: "gemini", Title: "Gemini CLI", ToolPrefix: "mcp_starhost_", MCPPrefix: "mcp_", MCPSeparator: "_",
 	Served: true, Timeout: 30 * time.Second, BlockCode: 0, FailCode: 1,
 	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode"},
 	Rewrites:      "BeforeTool", Redacts: "AfterTool", RefusesPrompts: true, TakesContext: true,
-	Missing: "runs the call", Seen: "0.61.0, run",
+	Missing: "refuses; runs the call if it is late", Seen: "0.61.0, run",
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -332,7 +333,7 @@ var opencode = &Agent{
 	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
 	ForeignFields: []string{"hook_event_name", "hookEventName", "session_id", "sessionId", "tool_name", "toolName"},
 	Rewrites:      "tool.execute.before", Redacts: "tool.execute.after", RefusesPrompts: true, TakesContext: true,
-	Missing: "refuses", Seen: "1.18.33, types read",
+	Missing: "refuses", Seen: "1.18.33, run",
 	Events: []Event{
 		{Name: "chat.message", Ours: "turn_start", Served: true},
 		{Name: "tool.execute.before", Ours: "pre_tool_call", Served: true},

@@ -49,7 +49,7 @@ var gemini = &Agent{
 	members: []memberForm{
 		{kindPrompt, "session_id", `"`}, {kindPrompt, "prompt", `"`}, {kindTool, "session_id", `"`}, {kindTool, "tool_input", "{"},
 	},
-	read: geminiForm.read, write: writeGemini,
+	read: readGemini, write: writeGemini,
 	config: nestedSettings{
 		guards: "BeforeAgent BeforeTool", others: "AfterTool PreCompress AfterAgent SessionEnd", inMillis: true,
 	}.format,
@@ -59,6 +59,17 @@ var gemini = &Agent{
 var geminiForm = &form{
 	event: "hook_event_name", session: "session_id", workspace: "cwd", prompt: "prompt", tool: "tool_name",
 	input: "tool_input", result: "tool_response.llmContent", failure: "tool_response.error", reply: "prompt_response",
+}
+
+// readGemini decodes an event. Gemini CLI sends PreCompress with the trigger auto before each
+// request to the model, also when it shortens nothing (0.61.0 with a fake model, 2026-11-23). If
+// that counted as a compaction, each prompt would repeat the context.
+func readGemini(a *Agent, payload []byte) (*Event, error) {
+	e, err := geminiForm.read(a, payload)
+	if err == nil && e.kind == kindCompact && object(e.raw).textField("trigger") == "auto" {
+		e.kind = kindNone
+	}
+	return e, err
 }
 
 func writeGemini(e *Event, v *verdict) (Answer, error) {

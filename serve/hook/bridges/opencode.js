@@ -25,7 +25,9 @@ export const Starhost = async ({ directory }) => {
     "tool.execute.before": async (input, output) => {
       const event = { event: "tool.execute.before", session: input.sessionID, call_id: input.callID, tool: input.tool, args: output.args }
       const answer = ask(event, true)
-      if (answer.args) output.args = answer.args
+      if (!answer.args) return
+      for (const name of Object.keys(output.args)) delete output.args[name] // opencode runs this very object
+      Object.assign(output.args, answer.args)
     },
     "tool.execute.after": async (input, output) => {
       const answer = ask({

@@ -1,0 +1,253 @@
+//go:build unix
+
+// Package agents runs the real agents from npm with starhost as their hook, offline against a fake
+// model on loopback, each in a fresh home.
+package agents
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// secret is what the plugin removes from results.
+const secret = "4711-4712"
+
+// plugin decides by words in commands and prompts.
+const plugin = `
+register_hook("session_start", lambda: "E2E-SESSION.")
+
+def count(ctx):
+    n = ctx.state.get("n", 0) + 1
+    ctx.state.set("n", n)
+    return "E2E-TURN-%d." % n
+
+register_hook("pre_llm_call", count)
+register_hook("turn_start", lambda user_message: abort("E2E-WITHHELD") if "forbidden" in user_message else None)
+
+def guard(call):
+    command = call.command or ""
+    if "denied" in command:
+        return deny("E2E-DENIED")
+    if "asked" in command:
+        return ask("E2E-ASKED")
+    if "old" in command:
+        return modify(command = command.replace("old", "new"))
+    if "ended" in command:
+        return abort("E2E-ENDED")
+
+register_hook("pre_tool_call", guard)
+register_hook("post_tool_call", lambda result: modify(result = result.replace("` + secret + `", "E2E-HIDDEN")) if "` + secret + `" in result else None)
+`
+
+// checks are the tests of each agent. A check returns what the agent did, in one or two words.
+var checks = []struct {
+	name, want string
+	run        func(t *testing.T, a *agent) string
+}{
+	{"context", "once", checkContext},
+	{"resume", "once", checkResume},
+	{"prompt", "not sent", checkPrompt},
+	{"deny", "not run", checkDeny},
+	{"ask", "not run", checkAsk},
+	{"modify", "changed", checkModify},
+	{"redact", "changed", checkRedact},
+	{"abort", "turn ends", checkAbort},
+	{"eight", "guarded", checkEight},
+	{"broken", "not run", checkBroken},
+	{"missing", "runs", checkMissing},
+	{"missing at a prompt", "sent", checkMissingPrompt},
+}
+
+// TestAgents runs all checks with all agents, one after the other. With -update it writes what it
+// saw to results.json, from which docs/agents.md has a table.
+func TestAgents(t *testing.T) {
+	wanted(t)
+	for _, a := range agents {
+		t.Run(a.name, func(t *testing.T) {
+			seen := map[string]string{}
+			for _, c := range checks {
+				t.Run(c.name, func(t *testing.T) {
+					want := c.want
+					if a.want[c.name] != "" {
+						want = a.want[c.name]
+					}
+					seen[c.name] = c.run(t, a)
+					if seen[c.name] != want {
+						t.Errorf("%s %s: %s: got %q, want %q", a.name, pinned(t, a.pkg), c.name, seen[c.name], want)
+					}
+				})
+			}
+			if *update {
+				saveResults(t, a, seen)
+			}
+		})
+	}
+}
+
+// occurrences describes how often texts are in a request.
+func occurrences(request string, texts ...string) string {
+	for _, text := range texts {
+		if n := strings.Count(request, text); n != 1 {
+			return fmt.Sprintf("%s %d times", text, n)
+		}
+	}
+	return "once"
+}
+
+func checkContext(t *testing.T, a *agent) string {
+	s := newStage(t, a, plugin, reply{calls: []call{a.shell("touch ran")}}, reply{text: "hello"})
+	s.run("say hello", false)
+	if got := occurrences(s.lastRequest(), "E2E-SESSION", "E2E-TURN-1"); got != "once" {
+		return got
+	}
+	if !s.has("ran") {
+		return "the tool did not run"
+	}
+	return "once"
+}
+
+// checkResume gives a second prompt in another process.
+func checkResume(t *testing.T, a *agent) string {
+	s := newStage(t, a, plugin, reply{text: "hello"}, reply{text: "hello again"})
+	s.run("say hello", false)
+	s.run("say more", true)
+	if n := len(s.model.seen()); n != 2 {
+		return fmt.Sprintf("%d requests", n)
+	}
+	if !strings.Contains(s.lastRequest(), "say hello") {
+		return "not resumed"
+	}
+	return occurrences(s.lastRequest(), "E2E-SESSION", "E2E-TURN-1", "E2E-TURN-2")
+}
+
+func checkPrompt(t *testing.T, a *agent) string {
+	s := newStage(t, a, plugin)
+	s.run("this is forbidden", false)
+	for _, r := range s.model.seen() {
+		if strings.Contains(r, "this is forbidden") {
+			return "sent"
+		}
+	}
+	if len(s.model.seen()) > 0 {
+		return "reason sent"
+	}
+	return "not sent"
+}
+
+// checkShell runs one command and returns "runs" if its file appears.
+func checkShell(t *testing.T, a *agent, reason, name string) (*stage, string) {
+	s := newStage(t, a, plugin, reply{calls: []call{a.shell("touch " + name)}}, reply{text: "hello"})
+	s.run("go on", false)
+	switch {
+	case len(s.model.seen()) == 0:
+		return s, "no request"
+	case s.has(name):
+		return s, "runs"
+	case len(s.model.seen()) == 1:
+		return s, "turn ends"
+	case !strings.Contains(s.lastRequest(), reason):
+		return s, "not run, without the reason"
+	}
+	return s, "not run"
+}
+
+func checkDeny(t *testing.T, a *agent) string {
+	_, got := checkShell(t, a, "E2E-DENIED", "denied")
+	return got
+}
+
+func checkAsk(t *testing.T, a *agent) string {
+	_, got := checkShell(t, a, "", "asked")
+	return got
+}
+
+func checkAbort(t *testing.T, a *agent) string {
+	_, got := checkShell(t, a, "", "ended")
+	return got
+}
+
+func checkModify(t *testing.T, a *agent) string {
+	s, got := checkShell(t, a, "", "old")
+	if s.has("new") && !s.has("old") {
+		return "changed"
+	}
+	return got
+}
+
+func checkRedact(t *testing.T, a *agent) string {
+	s := newStage(t, a, plugin, reply{calls: []call{a.shell("cat secret.txt")}}, reply{text: "hello"})
+	s.run("read the file", false)
+	last := s.lastRequest()
+	switch {
+	case strings.Contains(last, secret):
+		return "not changed"
+	case strings.Contains(last, "E2E-HIDDEN"):
+		return "changed"
+	}
+	return "no result"
+}
+
+// checkEight makes eight calls in one reply. A guard denies the fourth.
+func checkEight(t *testing.T, a *agent) string {
+	var calls []call
+	for i := range 8 {
+		name := fmt.Sprint("file", i)
+		if i == 3 {
+			name = "denied"
+		}
+		calls = append(calls, a.shell("touch "+name))
+	}
+	s := newStage(t, a, plugin, reply{calls: calls}, reply{text: "hello"})
+	s.run("make files", false)
+	for i := range 8 {
+		if name := fmt.Sprint("file", i); s.has(name) != (i != 3) {
+			return name + " is wrong"
+		}
+	}
+	if s.has("denied") {
+		return "the denied call ran"
+	}
+	return "guarded"
+}
+
+// checkBroken breaks the plugin after the agent's settings name it.
+func checkBroken(t *testing.T, a *agent) string {
+	s := newStage(t, a, plugin, reply{calls: []call{a.shell("touch ran")}}, reply{text: "hello"})
+	s.write("policy.star", "register_hook(\"pre_tool_call\", lambda call: deny(")
+	s.run("go on", false)
+	return ranOrNot(s)
+}
+
+// checkMissing removes starhost after the prompt, before the call of a tool.
+func checkMissing(t *testing.T, a *agent) string {
+	var s *stage
+	remove := func() { s.remove("bin/starhost") }
+	s = newStage(t, a, plugin, reply{before: remove, calls: []call{a.shell("touch ran")}}, reply{text: "hello"})
+	s.run("go on", false)
+	return ranOrNot(s)
+}
+
+// checkMissingPrompt removes starhost before the prompt.
+func checkMissingPrompt(t *testing.T, a *agent) string {
+	s := newStage(t, a, plugin, reply{text: "hello"})
+	s.remove("bin/starhost")
+	s.run("go on", false)
+	if len(s.model.seen()) > 0 {
+		return "sent"
+	}
+	return "not sent"
+}
+
+// ranOrNot describes a run whose command touches the file ran.
+func ranOrNot(s *stage) string {
+	switch {
+	case s.has("ran"):
+		return "runs"
+	case len(s.model.seen()) == 0:
+		return "no request"
+	case len(s.model.seen()) == 1:
+		return "turn ends"
+	}
+	return "not run"
+}
