@@ -64,6 +64,7 @@ func serve(t *testing.T, program string) string {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	cmd := exec.CommandContext(ctx, program, "serve", "--no-config", plugin, "--mcp", "127.0.0.1:0")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Env = emptyHome(t)
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -84,50 +85,68 @@ func serve(t *testing.T, program string) string {
 	return ""
 }
 
+// emptyHome returns the environment with an empty home folder, so that no program finds the store
+// of another one.
+func emptyHome(t *testing.T) []string {
+	t.Helper()
+	home := t.TempDir()
+	return append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home)
+}
+
 // run runs a program with the clients' Node first in the path, and returns its output.
 func run(t *testing.T, node, program string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(node)+string(filepath.ListSeparator)+os.Getenv("PATH"), "NO_COLOR=1", "HOME="+t.TempDir())
+	cmd.Env = append(emptyHome(t), "PATH="+filepath.Dir(node)+string(filepath.ListSeparator)+os.Getenv("PATH"), "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// TestConformance runs all scenarios. The scenarios of expected-failures.yml must fail, and all
-// others must pass.
+// TestConformance runs all scenarios of the latest protocol version with sessions and of the one
+// without. The scenarios of expected-failures-VERSION.yml must fail, and all others must pass.
 func TestConformance(t *testing.T) {
 	node := clients(t)
-	out, err := run(t, node, node, "node_modules/@modelcontextprotocol/conformance/dist/index.js", "server",
-		"--url", serve(t, build(t)), "--suite", "all", "--expected-failures", "expected-failures.yml")
-	if _, summary, ok := strings.Cut(out, "=== SUMMARY ==="); ok {
-		t.Log(summary)
-	}
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
+	url := serve(t, build(t))
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			out, err := run(t, node, node, "node_modules/@modelcontextprotocol/conformance/dist/index.js", "server",
+				"--url", url, "--suite", "all", "--spec-version", version,
+				"--expected-failures", "expected-failures-"+version+".yml")
+			if _, summary, ok := strings.Cut(out, "=== SUMMARY ==="); ok {
+				t.Log(summary)
+			}
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
 
-// TestClient lets the official JavaScript client list and call over both transports.
+// TestClient lets the official JavaScript client list and call over both transports, with sessions
+// and pinned to the protocol version without.
 func TestClient(t *testing.T) {
 	node, program := clients(t), build(t)
 	want, err := os.ReadFile("client.want")
 	if err != nil {
 		t.Fatal(err)
 	}
+	inSession := strings.Index(string(want), "stored: ")
 	tests := []struct {
-		name   string
-		target []string
+		name, version, want string
+		target              []string
 	}{
-		{"stdio", []string{program, "serve", "-q", "--no-config", plugin, "--mcp", "stdio"}},
-		{"http", []string{serve(t, program)}},
+		{"stdio", "sessions", string(want), []string{program, "serve", "-q", "--no-config", plugin, "--mcp", "stdio"}},
+		{"http", "sessions", string(want), []string{serve(t, program)}},
+		{"stdio without sessions", "2026-07-28", string(want[:inSession]), []string{program, "serve", "-q", "--no-config", plugin, "--mcp", "stdio"}},
+		{"http without sessions", "2026-07-28", string(want[:inSession]), []string{serve(t, program)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			out, err := run(t, node, node, append([]string{"client.mjs"}, tt.target...)...)
+			out, err := run(t, node, node, append([]string{"client.mjs", tt.version}, tt.target...)...)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			if diff := cmp.Diff(string(want), out); diff != "" {
+			if diff := cmp.Diff(tt.want, out); diff != "" {
 				t.Errorf("what the client saw (-want +got):\n%s", diff)
 			}
 		})

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -76,4 +77,28 @@ func SetEvictIdle(t *testing.T, d time.Duration) {
 	old := evictIdle
 	evictIdle = d
 	t.Cleanup(func() { evictIdle = old })
+}
+
+// SetApprovalTimeout changes the time for a person's answer until the test ends.
+func SetApprovalTimeout(t *testing.T, d time.Duration) {
+	old := approvalTimeout
+	approvalTimeout = d
+	t.Cleanup(func() { approvalTimeout = old })
+}
+
+// MaxUsedStates is the limit of request states that were used.
+const MaxUsedStates = maxUsedStates
+
+// FillStates uses more states than a server stores. It returns the number of accepted ones, and
+// whether the server accepts one after these have expired.
+func FillStates() (accepted int, after bool) {
+	var s requestStates
+	now := time.Now()
+	for i := range maxUsedStates + 10 {
+		if s.use(requestState{Nonce: strconv.Itoa(i), Expires: now.Add(time.Minute)}, now) == nil {
+			accepted++
+		}
+	}
+	later := now.Add(time.Minute)
+	return accepted, s.use(requestState{Nonce: "later", Expires: later.Add(time.Minute)}, later) == nil
 }

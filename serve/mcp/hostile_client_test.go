@@ -44,16 +44,18 @@ func within(t *testing.T, what string, done <-chan error) error {
 }
 
 // TestListToolsCancelled checks that a client can cancel a list of tools that waits for a call,
-// also behind another list.
+// also behind another list. A list waits if the host changed since the last one.
 func TestListToolsCancelled(t *testing.T) {
 	started, release := make(chan bool, 1), make(chan bool)
-	c := serve(t, waitTool(started, release))
+	live := starhost.NewLiveHost(newHost(t, starhost.Options{}, waitTool(started, release)))
+	c := connect(t, mcp.NewServer(live, mcp.Options{}), nil)
 	called, listed := make(chan error, 1), make(chan error, 1)
 	go func() {
 		_, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "wait"})
 		called <- err
 	}()
 	<-started
+	live.Swap(newHost(t, starhost.Options{}, waitTool(started, release)))
 	go func() {
 		_, err := c.ListTools(t.Context(), nil)
 		listed <- err

@@ -123,10 +123,13 @@ func limitConns(most int64) func(net.Conn, http.ConnState) {
 // sees it.
 func (s *Server) Handler(o HTTPOptions) http.Handler {
 	server := func(*http.Request) *sdk.Server { return s.sdk }
-	streamable := sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
+	options := sdk.StreamableHTTPOptions{
 		MaxRequestBodyBytes: maxMessage, SessionTimeout: sessionIdle,
 		DisableLocalhostProtection: o.Token != "", // with a token, a proxy on this machine may use another Host
-	})
+	}
+	withSessions := sdk.NewStreamableHTTPHandler(server, &options)
+	options.Stateless, options.PropagateRequestCancellation = true, true
+	stateless := sdk.NewStreamableHTTPHandler(server, &options)
 	token := sha256.Sum256([]byte("Bearer " + o.Token))
 	slots := make(chan struct{}, maxRequests)
 	var bodyBytes atomic.Int64 // in bodies of open requests
@@ -142,7 +145,12 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 			http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
 			return
 		}
-		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && !s.makeRoom() {
+		streamable := withSessions
+		if r.Header.Get("Mcp-Protocol-Version") >= statelessVersion {
+			streamable = stateless
+		}
+		newSession := r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && streamable == withSessions
+		if newSession && !s.makeRoom() {
 			http.Error(w, "too many sessions", http.StatusServiceUnavailable)
 			return
 		}

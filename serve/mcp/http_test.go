@@ -45,18 +45,28 @@ func listen(t *testing.T, h *starhost.Host, o mcp.HTTPOptions) string {
 
 // dial connects a client over HTTP.
 func dial(ctx context.Context, address string) (*sdk.ClientSession, error) {
-	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	return client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: "http://" + address + mcp.Path, MaxRetries: -1}, nil)
+	return dialAs(ctx, address, nil, withSessions)
+}
+
+// dialAs is dial for a client of a protocol version.
+func dialAs(ctx context.Context, address string, o *sdk.ClientOptions, version string) (*sdk.ClientSession, error) {
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
+	transport := &sdk.StreamableClientTransport{Endpoint: "http://" + address + mcp.Path, MaxRetries: -1}
+	return client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 }
 
 func TestHTTP(t *testing.T) {
 	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
-	c, err := dial(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
+	for version, end := range map[string]string{withSessions: "}", stateless: `,"resultType":"complete"}`} {
+		c, err := dialAs(t.Context(), address, nil, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		diff(t, "version", version, c.InitializeResult().ProtocolVersion)
+		want := `{"content":[{"type":"text","text":"sun"}]` + end
+		diff(t, "answer", want, call(t, c, "forecast", `{"city":"Rome"}`))
 	}
-	defer c.Close()
-	diff(t, "answer", `{"content":[{"type":"text","text":"sun"}]}`, call(t, c, "forecast", `{"city":"Rome"}`))
 }
 
 // TestShutdown checks that a server that stops still finishes open calls.
@@ -89,7 +99,7 @@ func TestShutdown(t *testing.T) {
 		stop()
 		close(release)
 	}()
-	diff(t, "answer", `{"content":[{"type":"text","text":"awake"}]}`, call(t, c, "nap", ""))
+	diff(t, "answer", `{"content":[{"type":"text","text":"awake"}],"resultType":"complete"}`, call(t, c, "nap", ""))
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
@@ -344,7 +354,8 @@ func requestOfKind(t *testing.T, c *sdk.ClientSession, kind int) {
 	case 1:
 		tool("broken", `{}`, "satellite")
 	case 2:
-		tool("none", `{}`, "unknown tool")
+		_, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "none"})
+		checkInvalid(t, err, `unknown tool "none"`)
 	case 3:
 		if list, err := c.ListTools(ctx, nil); err != nil || len(list.Tools) != 5 {
 			t.Errorf("tools: got %v, %v", list, err)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
@@ -172,8 +173,30 @@ func (m *Mount) serve(ctx context.Context, reached func()) error {
 
 var errEnded = errors.New("it ended")
 
-// connect opens a session with the server.
+// mountVersions are the two protocol versions to ask a server for, in turns. Many servers do not
+// answer the first question of later versions, so the latest version with sessions comes first.
+var mountVersions = [2]string{"2025-11-25", statelessVersion}
+
+// connect opens a session with the server. A server that refuses the first version may speak the
+// second one. A program says so by an error of the protocol, an HTTP server also by a status.
 func (m *Mount) connect(ctx context.Context) (*sdk.ClientSession, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer in %v", startTimeout))
+	defer cancel()
+	session, err := m.connectAs(ctx, mountVersions[0])
+	var refusal *jsonrpc.Error
+	if err != nil && ctx.Err() == nil && (m.options.URL != "" || errors.As(err, &refusal)) {
+		if second, secondErr := m.connectAs(ctx, mountVersions[1]); secondErr == nil {
+			return second, nil
+		}
+	}
+	if err != nil {
+		return nil, cmp.Or(context.Cause(ctx), err)
+	}
+	return session, nil
+}
+
+// connectAs opens a session of a protocol version.
+func (m *Mount) connectAs(ctx context.Context, version string) (*sdk.ClientSession, error) {
 	client := sdk.NewClient(&sdk.Implementation{Name: "starhost", Version: "1"}, &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
@@ -183,15 +206,7 @@ func (m *Mount) connect(ctx context.Context) (*sdk.ClientSession, error) {
 			}
 		},
 	})
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer in %v", startTimeout))
-	defer cancel()
-	// Many servers do not answer the first question of later protocol versions.
-	options := &sdk.ClientSessionOptions{ProtocolVersion: slices.Max(sessionVersions())}
-	session, err := client.Connect(ctx, m.transport(), options)
-	if err != nil {
-		return nil, cmp.Or(context.Cause(ctx), err)
-	}
-	return session, nil
+	return client.Connect(ctx, m.transport(), &sdk.ClientSessionOptions{ProtocolVersion: version})
 }
 
 // transport returns the SDK's transport to the server.

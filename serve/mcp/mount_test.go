@@ -22,9 +22,14 @@ import (
 	"github.com/starhost/starhost/serve/mcp"
 )
 
-// runMountedServer runs a server that behaves as the environment variable MOUNTED says.
-func runMountedServer() {
-	s := sdk.NewServer(&sdk.Implementation{Name: "mounted", Version: "1"}, nil)
+// onlyStateless are the options of a server that speaks only the protocol version without sessions.
+func onlyStateless() *sdk.ServerOptions {
+	return &sdk.ServerOptions{SupportedProtocolVersions: []string{stateless}}
+}
+
+// runMountedServer runs a server that behaves well.
+func runMountedServer(o *sdk.ServerOptions) {
+	s := sdk.NewServer(&sdk.Implementation{Name: "mounted", Version: "1"}, o)
 	add := func(name, description string, schema any, say func(string) *sdk.CallToolResult) {
 		tool := &sdk.Tool{Name: name, Description: description, InputSchema: schema}
 		s.AddTool(tool, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -487,6 +492,43 @@ func TestMountURL(t *testing.T) {
 	h := newHost(t, starhost.Options{}, m.Plugin())
 	diff(t, "answer", "sun", ask(t, h, "other_forecast", `{"city":"Rome"}`).ForLLM)
 	diff(t, "attachments", 2, len(ask(t, h, "other_radar", `{}`).Attachments))
+}
+
+// TestMountStateless checks that starhost mounts servers that speak only the protocol version
+// without sessions, over stdio and HTTP, and hears of their changes.
+func TestMountStateless(t *testing.T) {
+	text := func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(r.Params.Arguments)}}}, nil
+	}
+	s := sdk.NewServer(&sdk.Implementation{Name: "s", Version: "1"}, onlyStateless())
+	add := func(name string) {
+		s.AddTool(&sdk.Tool{Name: name, Description: "Says it back.", InputSchema: json.RawMessage(`{"type":"object"}`)}, text)
+	}
+	add("more")
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{
+		Stateless: true, PropagateRequestCancellation: true,
+	})
+	web := httptest.NewServer(handler)
+	defer web.Close()
+	overHTTP := mount(t, mcp.MountOptions{URL: web.URL, Approval: starhost.ApprovalAuto})
+	for name, m := range map[string]*testMount{"stdio": self(t, "stateless", starhost.ApprovalAuto), "http": overHTTP} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, starhost.Options{}, m.Plugin())
+			got := ask(t, h, "other_more", `{}`)
+			if got.IsError {
+				t.Fatalf("got %q, warned %q", got.ForLLM, m.warned)
+			}
+			if name == "http" {
+				add("added") // the program's tool adds one itself
+			}
+			<-m.changed
+			isNew := func(t starhost.Tool) bool { return t.Name == "other_added" }
+			if tools := m.Plugin().Tools; !slices.ContainsFunc(tools, isNew) {
+				t.Errorf("got %d tools, want other_added among them", len(tools))
+			}
+		})
+	}
+	overHTTP.Close() // before the server, which waits for open subscriptions
 }
 
 // TestMountToken checks that a server mounted by URL gets the token, and that the target of a

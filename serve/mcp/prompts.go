@@ -53,7 +53,7 @@ func prompts(h *starhost.Host) []*sdk.Prompt {
 
 func promptKey(p *sdk.Prompt) string { return p.Name }
 
-func (s *Server) addPrompt(p *sdk.Prompt) { s.sdk.AddPrompt(p, nil) }
+func (s *Server) addPrompt(p *sdk.Prompt) { s.sdk.AddPrompt(p, s.getPrompt) }
 
 // templateName returns the name of a template's prompt.
 func templateName(h *starhost.Host, prefix string) string {
@@ -73,19 +73,31 @@ func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.G
 	h, name, args := s.live.Host(), r.Params.Name, r.Params.Arguments
 	if isCommand(h, name) {
 		ours := s.findSession(r.Session)
-		return s.runCommand(s.withClient(ctx, ours, r), ours, name, args)
+		asking := (*round)(nil)
+		if isStateless(r) {
+			asking = &round{} // the command would run again from its start, so it cannot ask
+		}
+		return s.runCommand(s.withClient(ctx, ours, r, asking), ours, name, args)
 	}
 	for _, l := range h.TemplateLoaders() {
 		if templateName(h, l.Prefix) == name {
 			return s.fillTemplate(ctx, s.findSession(r.Session), l.Prefix, args)
 		}
 	}
+	return nil, s.checkPrompt(name)
+}
+
+// checkPrompt returns the protocol's error for a prompt that the host does not have.
+func (s *Server) checkPrompt(name string) error {
 	var names []string
-	for _, p := range prompts(h) {
+	for _, p := range prompts(s.live.Host()) {
 		names = append(names, p.Name)
 	}
 	slices.Sort(names)
-	return nil, fmt.Errorf("unknown prompt %q%s", errtext.Cut(name), near.DidYouMean(name, names))
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return invalidParams(fmt.Sprintf("unknown prompt %q%s", errtext.Cut(name), near.DidYouMean(name, names)))
 }
 
 // runCommand runs a command. The prompt is the command's text for the user.

@@ -158,7 +158,7 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", uri, err)
 	}
-	return &sdk.ReadResourceResult{Contents: resourceContents(uri, got)}, nil
+	return completeRead(r, resourceContents(uri, got)), nil
 }
 
 // load loads one reference.

@@ -4,8 +4,9 @@
 // templates and the tool load_fragment, skills are resources, commands and templates are prompts.
 // An MCP session is a session of the host, so hooks guard each call, and the state of plugins lasts
 // until the client disconnects. Calls of one session run one after another; sessions run in
-// parallel. A [Mount] is the other direction: it provides the tools of another MCP server as a
-// plugin.
+// parallel. Protocol version 2026-07-28 has no sessions: over HTTP each request of that version is
+// a session of the host. A [Mount] is the other direction: it provides the tools of another MCP
+// server as a plugin.
 //
 // The SDK implements the protocol, but the current host answers calls: it validates arguments, and
 // a failure in a tool is a result that the model reads. The package does not use sampling, because
@@ -17,7 +18,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +56,9 @@ type Server struct {
 	exchanges exchanges       // the open HTTP requests
 	stopping  context.Context // ends when open requests must end
 	stop      context.CancelFunc
+	quiet     context.Context // ends when clients hear of no more changes
+	hush      context.CancelFunc
+	states    requestStates
 
 	admission   sync.Mutex // serialises makeRoom
 	mu          sync.Mutex
@@ -77,6 +80,7 @@ func NewServer(live *starhost.LiveHost, o Options) *Server {
 	}
 	s := &Server{live: live, options: o, sessions: map[*sdk.ServerSession]*session{}, subscribed: map[string]int{}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.quiet, s.hush = context.WithCancel(s.stopping)
 	changing := &sdk.ServerCapabilities{
 		Tools:       &sdk.ToolCapabilities{ListChanged: true},
 		Prompts:     &sdk.PromptCapabilities{ListChanged: true},
@@ -84,9 +88,9 @@ func NewServer(live *starhost.LiveHost, o Options) *Server {
 		Completions: &sdk.CompletionCapabilities{},
 	}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "starhost", Version: o.Version}, &sdk.ServerOptions{
-		Capabilities:              changing,
-		SupportedProtocolVersions: sessionVersions(),
-		CompletionHandler:         s.complete,
+		Capabilities:      changing,
+		CompletionHandler: s.complete,
+		SetCacheable:      func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = cacheScope },
 		SubscribeHandler: func(_ context.Context, r *sdk.SubscribeRequest) error {
 			return s.subscribe(s.findSession(r.Session), r.Params.URI)
 		},
@@ -100,33 +104,12 @@ func NewServer(live *starhost.LiveHost, o Options) *Server {
 	return s
 }
 
-// sessionVersions returns the protocol versions with sessions. Later versions have none, so a
-// plugin's state would have no place and starhost could ask no person. Clients of later versions
-// support these too.
-func sessionVersions() []string {
-	return slices.DeleteFunc(sdk.SupportedProtocolVersions(), func(v string) bool { return v >= "2026" })
-}
+// cacheScope says who may store an answer: its client only, because answers depend on roles and on
+// the client's session.
+const cacheScope = "private"
 
-// A method answers requests of one kind.
-type method func(*Server, context.Context, sdk.Request) (sdk.Result, error)
-
-// methods lists the requests that starhost answers. The SDK answers the others.
-var methods = map[string]method{
-	"tools/call":     methodOf((*Server).callTool),
-	"resources/read": methodOf((*Server).readResource),
-	"prompts/get":    methodOf((*Server).getPrompt),
-}
-
-// methodOf converts a function for one kind of request to a method.
-func methodOf[R sdk.Request, A sdk.Result](handle func(*Server, context.Context, R) (A, error)) method {
-	return func(s *Server, ctx context.Context, r sdk.Request) (sdk.Result, error) {
-		a, err := handle(s, ctx, r.(R))
-		if err != nil {
-			return nil, err // a is a nil pointer, which must not become a non-nil interface
-		}
-		return a, nil
-	}
-}
+// listenMethod is a request that lasts until the client ends it.
+const listenMethod = "subscriptions/listen"
 
 // errDraining answers requests during a shutdown.
 var errDraining = errors.New("the server is shutting down")
@@ -141,11 +124,23 @@ func (s *Server) handleRequest(next sdk.MethodHandler) sdk.MethodHandler {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.stopping, cancel)()
+		if name == listenMethod { // a shutdown must not wait for it
+			defer context.AfterFunc(s.quiet, cancel)()
+		}
 		if ss, ok := r.GetSession().(*sdk.ServerSession); ok {
 			defer s.useSession(name, ss)()
 		}
-		if m := methods[name]; m != nil {
-			return m(s, ctx, r)
+		switch r := r.(type) {
+		case *sdk.ReadResourceRequest: // the SDK knows no references without a template
+			return asResult(s.readResource(ctx, r))
+		case *sdk.CallToolRequest:
+			if err := s.checkTool(ctx, r); err != nil {
+				return nil, err
+			}
+		case *sdk.GetPromptRequest:
+			if err := s.checkPrompt(r.Params.Name); err != nil {
+				return nil, err
+			}
 		}
 		result, err := next(ctx, name, r)
 		if err != nil {
@@ -161,6 +156,14 @@ func (s *Server) handleRequest(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
+// asResult returns a result as an interface. A nil pointer must not become a non-nil interface.
+func asResult(r *sdk.ReadResourceResult, err error) (sdk.Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
 // beginRequest counts a request, and returns false during a shutdown.
 func (s *Server) beginRequest() bool {
 	s.mu.Lock()
@@ -171,8 +174,9 @@ func (s *Server) beginRequest() bool {
 	return !s.draining
 }
 
-// refuseRequests makes beginRequest return false.
+// refuseRequests makes beginRequest return false, and ends the clients' open subscriptions.
 func (s *Server) refuseRequests() {
+	s.hush()
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()

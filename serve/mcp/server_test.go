@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
@@ -27,7 +28,10 @@ func TestMain(m *testing.M) {
 	switch how := os.Getenv("MOUNTED"); how {
 	case "":
 	case "yes":
-		runMountedServer()
+		runMountedServer(nil)
+		return
+	case "stateless":
+		runMountedServer(onlyStateless())
 		return
 	default:
 		runHostileServer(how)
@@ -129,8 +133,20 @@ func newHost(t *testing.T, o starhost.Options, plugins ...starhost.Plugin) *star
 	return h
 }
 
+// The latest protocol versions with sessions and without.
+const (
+	withSessions = "2025-11-25"
+	stateless    = "2026-07-28"
+)
+
 // connect serves a host to a client over pipes, as stdio does.
 func connect(t *testing.T, s *mcp.Server, o *sdk.ClientOptions) *sdk.ClientSession {
+	t.Helper()
+	return connectAs(t, s, o, withSessions)
+}
+
+// connectAs is connect for a client of a protocol version.
+func connectAs(t *testing.T, s *mcp.Server, o *sdk.ClientOptions, version string) *sdk.ClientSession {
 	t.Helper()
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
@@ -140,9 +156,13 @@ func connect(t *testing.T, s *mcp.Server, o *sdk.ClientOptions) *sdk.ClientSessi
 		fromServer.Close()
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
-	session, err := client.Connect(t.Context(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, nil)
+	transport := &sdk.IOTransport{Reader: toClient, Writer: fromClient}
+	session, err := client.Connect(t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := session.InitializeResult().ProtocolVersion; got != version {
+		t.Fatalf("got protocol version %s, want %s", got, version)
 	}
 	t.Cleanup(func() {
 		session.Close()
@@ -219,8 +239,6 @@ func TestCallTool(t *testing.T) {
 		{"all problems at once", "forecast", `{"days":"x","citi":1}`, said(`"forecast: the arguments are not valid:\n\"citi\": unknown argument (did you mean city?)\n\"city\": missing\n\"days\": type: x has type \"string\", want \"integer\""`, `],"isError":true}`)},
 		{"no arguments", "table", ``, said(`"{\"high\":21,\"low\":9}"`, `],"structuredContent":{"high":21,"low":9}}`)},
 		{"failure", "broken", `{}`, said(`"tool broken failed: the satellite is gone"`, `],"isError":true}`)},
-		{"unknown", "forcast", `{}`, said(`"unknown tool \"forcast\" (did you mean forecast?)"`, `],"isError":true}`)},
-		{"not for this session", "for_pilots", `{}`, said(`"unknown tool \"for_pilots\""`, `],"isError":true}`)},
 		{"denied", "forecast", `{"city":"Atlantis"}`, said(`"denied by guard: it sank"`, `],"isError":true}`)},
 		{"aborted", "forecast", `{"city":"Hades"}`, said(`"Go: turn aborted by guard: nobody returns"`, `],"isError":true}`)},
 		{"all kinds of content", "radar", `{}`, said(`"rain"`, `,{"type":"image","mimeType":"image/png","data":"iVBORw=="},{"type":"audio","mimeType":"audio/wav","data":"UklGRg=="}`+
@@ -236,6 +254,30 @@ func TestCallTool(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			diff(t, "answer", tt.want, call(t, c, tt.tool, tt.arguments))
 		})
+	}
+}
+
+// checkInvalid checks the protocol's error for parameters.
+func checkInvalid(t *testing.T, err error, want string) {
+	t.Helper()
+	var protocol *jsonrpc.Error
+	if !errors.As(err, &protocol) || protocol.Code != jsonrpc.CodeInvalidParams ||
+		!strings.Contains(protocol.Message, want) {
+		t.Errorf("got %v, want error %d: %s", err, jsonrpc.CodeInvalidParams, want)
+	}
+}
+
+// TestUnknown checks the errors for a tool and a prompt that a session does not have.
+func TestUnknown(t *testing.T) {
+	h := newHost(t, starhost.Options{}, weather())
+	for _, version := range []string{withSessions, stateless} {
+		c := connectAs(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}), nil, version)
+		_, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "forcast"})
+		checkInvalid(t, err, `unknown tool "forcast" (did you mean forecast?)`)
+		_, err = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "for_pilots"})
+		checkInvalid(t, err, `unknown tool "for_pilots"`)
+		_, err = c.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "asc"})
+		checkInvalid(t, err, `unknown prompt "asc" (did you mean ask?)`)
 	}
 }
 
@@ -377,7 +419,8 @@ func TestReload(t *testing.T) {
 		got = append(got, tool.Name+": "+tool.Description)
 	}
 	diff(t, "first tools", []string{"forecast: Tells tomorrow's weather."}, got[:1])
-	diff(t, "gone", `{"content":[{"type":"text","text":"unknown tool \"broken\""}],"isError":true}`, call(t, c, "broken", "{}"))
+	_, err = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "broken"})
+	checkInvalid(t, err, `unknown tool "broken"`)
 	for len(changes) > 0 { // a slow machine gets a notification for each tool
 		diff(t, "changed", "tools", <-changes)
 	}

@@ -38,8 +38,10 @@ func (s *Server) makeRoom() bool {
 	s.admission.Lock()
 	defer s.admission.Unlock()
 	n := 0
-	for range s.sdk.Sessions() {
-		n++
+	for ss := range s.sdk.Sessions() {
+		if ss.ID() != "" { // a session without an id is one request, which has its own limit
+			n++
+		}
 	}
 	if n < maxSessions {
 		return true
@@ -65,6 +67,9 @@ func (s *Server) evictable() *sdk.ServerSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ss := range s.sdk.Sessions() {
+		if ss.ID() == "" {
+			continue
+		}
 		ours := s.sessions[ss]
 		if ours == nil {
 			return ss

@@ -14,6 +14,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -35,7 +37,7 @@ func (s *Server) addTool(t *sdk.Tool) {
 			s.options.Warn(fmt.Sprintf("tool %s is not offered: %v", t.Name, p))
 		}
 	}()
-	s.sdk.AddTool(t, nil) // handleRequest answers calls before the SDK would need a handler
+	s.sdk.AddTool(t, s.callTool)
 }
 
 // filterTools removes the tools that are not for the session.
@@ -83,19 +85,35 @@ func (s *session) nextCall() string {
 	return fmt.Sprintf("call-%d", s.callCount)
 }
 
+// checkTool returns the protocol's error for a tool that the session does not have.
+func (s *Server) checkTool(ctx context.Context, r *sdk.CallToolRequest) error {
+	offered, err := s.findSession(r.Session).offeredTools(ctx, s.live.Host())
+	if err != nil || offered[r.Params.Name] {
+		return err
+	}
+	return invalidParams(fmt.Sprintf("unknown tool %q%s", errtext.Cut(r.Params.Name), near.DidYouMean(r.Params.Name, sortedKeys(offered))))
+}
+
 // callTool runs a tool with its guards. A failure is a result for the model, except for a cancelled
 // call.
 func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	ours := s.findSession(r.Session)
-	ctx = s.withClient(ctx, ours, r)
+	call := starhost.ToolCall{ID: ours.nextCall(), Name: r.Params.Name, Arguments: r.Params.Arguments}
+	round, err := s.newRound(r, call)
+	if err != nil {
+		return nil, err
+	}
+	ctx = s.withClient(ctx, ours, r, round)
 	ctx, stop := showProgress(ctx, r)
 	defer stop()
-	call := starhost.ToolCall{ID: ours.nextCall(), Name: r.Params.Name, Arguments: r.Params.Arguments}
 	var reply starhost.ToolReply
-	err := ours.Aside(ctx, func(t *starhost.Turn) (err error) {
+	err = ours.Aside(ctx, func(t *starhost.Turn) (err error) {
 		reply, err = t.CallTool(ctx, call)
 		return err
 	})
+	if question := round.inputRequired(time.Now()); question != nil && ctx.Err() == nil {
+		return question, nil
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -120,12 +138,14 @@ type clientKey struct{}
 // A client is the sender of a call.
 type client struct {
 	*sdk.ServerSession
-	gone []<-chan struct{} // one closes when the client can no longer answer
+	gone  []<-chan struct{} // one closes when the client can no longer answer
+	round *round            // how to ask a client that the server cannot call, or nil
 }
 
 // withClient returns a context with the sender of a request.
-func (s *Server) withClient(ctx context.Context, ours *session, r sdk.Request) context.Context {
-	c := &client{ServerSession: r.GetSession().(*sdk.ServerSession), gone: []<-chan struct{}{ours.gone}}
+func (s *Server) withClient(ctx context.Context, ours *session, r sdk.Request, asking *round) context.Context {
+	ss := r.GetSession().(*sdk.ServerSession)
+	c := &client{ServerSession: ss, gone: []<-chan struct{}{ours.gone}, round: asking}
 	if extra := r.GetExtra(); extra != nil {
 		if ended := s.exchanges.find(extra.Header); ended != nil {
 			c.gone = append(c.gone, ended)
@@ -148,6 +168,13 @@ func Approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
 	if client == nil {
 		return false, errors.New("nobody can be asked")
 	}
+	question, err := approvalQuestion(&r)
+	if err != nil {
+		return false, err
+	}
+	if client.round != nil {
+		return client.round.approve(question, &r.Call)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, approvalTimeout, fmt.Errorf("no answer in %v", approvalTimeout))
 	defer cancel()
 	ctx, leave := context.WithCancelCause(ctx)
@@ -161,13 +188,7 @@ func Approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
 			}
 		}()
 	}
-	question, err := approvalQuestion(&r)
-	if err != nil {
-		return false, err
-	}
-	answer, err := client.Elicit(ctx, &sdk.ElicitParams{
-		Message: question, RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`),
-	})
+	answer, err := client.Elicit(ctx, askParams(question))
 	if err != nil {
 		return false, cmp.Or(context.Cause(ctx), err)
 	}
