@@ -85,7 +85,7 @@ func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Con
 		e.Steps = c.meter.spent()
 	}
 	if e.WouldRun && w.DryRun != nil {
-		w.DryRun.add(Effect{Lane: lane.Path(), Plugin: w.Plugin, Kind: c.kind, What: w.Secrets.Redact(c.subject)})
+		w.DryRun.Add(Effect{Lane: lane.Path(), Plugin: w.Plugin, Kind: c.kind, What: w.Secrets.Redact(c.subject)})
 	}
 	if lane.Recording() {
 		e.Lane, e.Plugin, e.Kind = lane.Path(), w.Plugin, c.kind
@@ -152,7 +152,8 @@ func (d *DryRun) Effects() []Effect {
 	return append([]Effect(nil), d.effects...)
 }
 
-func (d *DryRun) add(e Effect) {
+// Add adds an effect that was not done.
+func (d *DryRun) Add(e Effect) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.effects = append(d.effects, e)

@@ -208,6 +208,11 @@ func (a *app) evaluate(ctx context.Context, f *evalFlags, paths []string, e *eva
 	if e.set, err = a.loadFor(ctx, f, paths, e); err != nil {
 		return err
 	}
+	end, err := a.mountForCall(ctx, f, e)
+	defer end()
+	if err != nil {
+		return err
+	}
 	return a.runQuestion(ctx, f, e)
 }
 

@@ -62,6 +62,22 @@ func (a *app) checkTools(f *evalFlags, e *evaluation) error {
 	return nil
 }
 
+// mountForCall starts the MCP server whose tool --call names. Without --allow-effects starhost only
+// lists its tools. The caller must call end.
+func (a *app) mountForCall(ctx context.Context, f *evalFlags, e *evaluation) (end func(), err error) {
+	wanted := func(server string) bool { return f.callGiven && strings.HasPrefix(f.call, server+"_") }
+	for server := range e.set.Config.MCP {
+		if wanted(server) && (f.record != "" || f.replay != "") {
+			return func() {}, usagef("--call: a journal has no calls of MCP servers: call %s without --record and --replay", f.call)
+		}
+	}
+	dryRun := &e.dryRun
+	if f.allowEffects {
+		dryRun = nil
+	}
+	return a.mountTools(ctx, e.set, dryRun, wanted)
+}
+
 // toolTypes returns the JSON Schema types of a tool's parameters.
 func toolTypes(h *starhost.Host, name string) (map[string]string, error) {
 	var names []string

@@ -41,6 +41,11 @@ func (a *app) listCommand() *cobra.Command {
 				set = nil
 			} else {
 				defer set.Close()
+				if kind == "" || kind == "tools" || kind == "plugins" {
+					end, err := a.mountTools(cmd.Context(), set, nil, func(string) bool { return true })
+					defer end()
+					a.addError(err)
+				}
 			}
 			return a.printResult(listing{set, kind})
 		},

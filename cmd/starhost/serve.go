@@ -97,6 +97,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	in, out := a.stdin, a.stdout
 	a.stdin, a.stderr = nil, &lockedWriter{w: a.stderr} // the client writes to it: no reference may read it
 	v := &server{app: a, flags: f, paths: paths, reloadRequests: make(chan struct{}, 1)}
+	v.mounts = mounts{getenv: a.getenv, changed: v.requestReload, warn: v.printWarning}
 	defer v.mounts.closeAll()
 	if v.set, err = v.load(ctx, a); err != nil {
 		return err
@@ -172,7 +173,7 @@ func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
 		err = set.Host.Add(tool)
 	}
 	if err == nil {
-		err = v.mounts.addTools(ctx, v, set)
+		err = v.mounts.addTools(ctx, set, func(string) bool { return true })
 	}
 	if err != nil {
 		return nil, errors.Join(err, set.Close())

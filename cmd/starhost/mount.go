@@ -12,8 +12,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
@@ -22,7 +24,34 @@ import (
 
 // mounts are the MCP servers that the config names. A reload restarts a server only if its
 // settings changed.
-type mounts struct{ servers []*mountedServer }
+type mounts struct {
+	getenv  func(string) string
+	changed func()          // see [mcp.MountOptions.Changed]
+	warn    func(string)    // any goroutine may call it
+	dryRun  *effects.DryRun // lists the calls in place of making them; nil makes them
+	servers []*mountedServer
+}
+
+// mountTools adds the tools of the config's MCP servers to a set, for a command that runs once. It
+// starts only the servers whose names wanted accepts. The caller must call end.
+func (a *app) mountTools(
+	ctx context.Context, set *loader.Set, dryRun *effects.DryRun, wanted func(name string) bool,
+) (end func(), err error) {
+	var mu sync.Mutex
+	ended := false
+	m := &mounts{getenv: a.getenv, dryRun: dryRun, warn: func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			a.warnings = append(a.warnings, loader.Warning{Msg: text})
+		}
+	}}
+	err = m.addTools(ctx, set, wanted)
+	mu.Lock()
+	ended = true // a later warning is about the end of the servers
+	mu.Unlock()
+	return m.closeAll, err
+}
 
 // A mountedServer is one server with the settings that it was started with.
 type mountedServer struct {
@@ -33,12 +62,15 @@ type mountedServer struct {
 	inUse  bool   // by the last loaded set
 }
 
-// addTools adds the tools of all servers to a loaded set, and starts new servers.
-func (m *mounts) addTools(ctx context.Context, v *server, set *loader.Set) error {
+// addTools adds the tools of the wanted servers to a loaded set, and starts new servers.
+func (m *mounts) addTools(ctx context.Context, set *loader.Set, wanted func(name string) bool) error {
 	for _, old := range m.servers {
 		old.inUse = false
 	}
 	for _, name := range slices.Sorted(maps.Keys(set.Config.MCP)) {
+		if !wanted(name) {
+			continue
+		}
 		config := *set.Config.MCP[name]
 		if (len(config.Command) == 0) == (config.URL == "") {
 			return usagef("config: mcp.%s: want one of command and url", name)
@@ -52,14 +84,14 @@ func (m *mounts) addTools(ctx context.Context, v *server, set *loader.Set) error
 		})
 		if i < 0 {
 			i = len(m.servers)
-			o := v.mountOptions(name, &config)
+			o := m.options(name, &config)
 			o.Token = token
 			m.servers = append(m.servers, &mountedServer{
 				Mount: mcp.OpenMount(ctx, o), name: name, config: config, token: token,
 			})
 		}
 		m.servers[i].inUse = true
-		if err := m.servers[i].registerTools(set.Host, v.printWarning); err != nil {
+		if err := m.servers[i].registerTools(set.Host, m); err != nil {
 			return err
 		}
 	}
@@ -68,8 +100,17 @@ func (m *mounts) addTools(ctx context.Context, v *server, set *loader.Set) error
 
 // registerTools adds the tools of the server to a host. It leaves out tools whose names are
 // taken, so that a server cannot replace a plugin's tool or prevent serving.
-func (m *mountedServer) registerTools(h *starhost.Host, warn func(string)) error {
+func (m *mountedServer) registerTools(h *starhost.Host, all *mounts) error {
 	p := m.Plugin()
+	for i := range p.Tools {
+		if all.dryRun != nil {
+			p.Tools[i].Call = func(
+				_ context.Context, _ *starhost.Turn, call starhost.ToolCall,
+			) (starhost.Result, error) {
+				return m.listCall(all.dryRun, call), nil
+			}
+		}
+	}
 	for {
 		err := h.Add(p)
 		var taken *starhost.ConflictError
@@ -81,8 +122,14 @@ func (m *mountedServer) registerTools(h *starhost.Host, warn func(string)) error
 		if len(p.Tools) == n {
 			return err
 		}
-		warn(fmt.Sprintf("MCP server %s: %s is left out: it is already registered at %s", m.name, taken.What, taken.Old))
+		all.warn(fmt.Sprintf("MCP server %s: %s is left out: it is already registered at %s", m.name, taken.What, taken.Old))
 	}
+}
+
+// listCall lists a call of a tool in a dry run, in place of making it.
+func (m *mountedServer) listCall(dryRun *effects.DryRun, call starhost.ToolCall) starhost.Result {
+	dryRun.Add(effects.Effect{Plugin: "mcp-" + m.name, Kind: "call", What: call.Name})
+	return starhost.Result{ForLLM: "dry run: starhost did not call MCP server " + m.name}
 }
 
 // serverToken returns the token for a server, "" for none. It refuses to send a token over
@@ -124,8 +171,8 @@ func (m *mounts) closeAll() {
 	}
 }
 
-// mountOptions returns the options for a server of the config.
-func (v *server) mountOptions(name string, c *loader.MCPConfig) mcp.MountOptions {
+// options returns the options for a server of the config.
+func (m *mounts) options(name string, c *loader.MCPConfig) mcp.MountOptions {
 	env := map[string]string{}
 	for _, variable := range c.Env {
 		if value, ok := os.LookupEnv(variable); ok {
@@ -134,16 +181,15 @@ func (v *server) mountOptions(name string, c *loader.MCPConfig) mcp.MountOptions
 	}
 	return mcp.MountOptions{
 		Name: name, Command: c.Command, Env: env, Dir: c.Dir, URL: c.URL, Approval: starhost.Approval(c.Approval),
-		Timeout: c.Timeout, PinFile: v.pinFile(name, c),
-		Changed: v.requestReload, Warn: v.printWarning,
+		Timeout: c.Timeout, PinFile: m.pinFile(name, c), Changed: m.changed, Warn: m.warn,
 	}
 }
 
 // pinFile returns the path of the file that stores the first tools of a server, "" if the
 // environment names no folder for it. Its name has a hash of the server, because two projects may
 // give two servers one name.
-func (v *server) pinFile(name string, c *loader.MCPConfig) string {
-	sessions := hook.StateDir(v.getenv)
+func (m *mounts) pinFile(name string, c *loader.MCPConfig) string {
+	sessions := hook.StateDir(m.getenv)
 	if sessions == "" {
 		return ""
 	}

@@ -15,8 +15,8 @@ func TestMountTimeout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := &server{app: &app{getenv: func(string) string { return "" }}}
-		if got := v.mountOptions("x", c.MCP["x"]).Timeout; got != want {
+		m := &mounts{getenv: func(string) string { return "" }}
+		if got := m.options("x", c.MCP["x"]).Timeout; got != want {
 			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
 	}
