@@ -1,0 +1,237 @@
+package decision
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
+)
+
+// A Replay fires the recorded events of a log again, with the plugins of another host, and compares
+// the decisions with the recorded ones. It does no effect: the record answers each request of a
+// plugin, and an event with a request that its record does not answer counts as "cannot tell". It
+// runs the events one after another, in the order of the log.
+//
+// The host's options must have the replay's Now as Clock and its Answer as Answer. The worlds of
+// its plugins must have the replay's Resolve as Answers. A Replay is for one run.
+type Replay struct {
+	o        ReplayOptions
+	host     *starhost.Host
+	declared []starhost.EventSpec
+	values   pastValues
+	report   ReplayReport
+	groups   groups
+
+	mu sync.Mutex // loaders of one event can run at the same time
+	pastEvent
+}
+
+// ReplayOptions configure a [Replay].
+type ReplayOptions struct {
+	// Only limits the report to events about some tools: globs of names, or "kind:shell". Without
+	// any, the report is about all events.
+	Only []string
+	// ReadFiles lets plugins read files that the record does not answer, as they are today.
+	ReadFiles bool
+}
+
+// NewReplay returns a replay. The error is about a glob of Only.
+func NewReplay(o ReplayOptions) (*Replay, error) {
+	for _, glob := range o.Only {
+		if _, err := path.Match(glob, ""); err != nil {
+			return nil, errtext.Errorf("got %q, want a glob of tools' names, or kind:shell", glob)
+		}
+	}
+	return &Replay{o: o, values: newPastValues(), groups: newGroups()}, nil
+}
+
+// A pastEvent is the recorded event that a replay fires.
+type pastEvent struct {
+	record  *Record
+	firing  bool
+	session *pastSession
+	effects []pastEffect // nil until they are needed
+	parsed  bool
+	unknown string // the reason why the replay cannot tell; "" if it can
+
+	changes  []valueChange
+	diverged []*pluginValues // their plugins first wrote otherwise in this event
+}
+
+// Run fires the events of records with the plugins of a host. The error is that of load, the first
+// one of records, or that of ctx.
+func (r *Replay) Run(
+	ctx context.Context, load func() (*starhost.Host, error), records iter.Seq2[*Record, error],
+) (*ReplayReport, error) {
+	host, err := load()
+	if err != nil {
+		return nil, err
+	}
+	r.host, r.declared = host, host.Events()
+	for record, err := range records {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = r.replay(ctx, record)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.report.Groups, r.report.MoreReasons = r.groups.sorted(), r.groups.merged
+	return &r.report, nil
+}
+
+// replay fires the event of a record again. The error is the error of ctx.
+func (r *Replay) replay(ctx context.Context, record *Record) error {
+	session, isNew := r.values.sessionOf(record)
+	r.pastEvent = pastEvent{record: record, session: session}
+	if record.hasValueEffects() {
+		r.readEffects()
+		r.values.startEvent(&r.pastEvent)
+	}
+	e, err := r.newEvent()
+	if err != nil {
+		r.cannotTell(err.Error())
+		r.finish(nil, &starhost.Outcome{}, isNew)
+		return nil
+	}
+	s := r.host.Resume(starhost.SessionConfig{
+		ID: record.Session, Platform: record.Platform, Model: record.Model, Roles: record.Roles,
+		Workspace: record.Workspace, Guarded: true,
+	}, starhost.SavedSession{Turns: record.Turn, Started: true})
+	r.firing = true
+	out, err := s.Refire(ctx, e)
+	r.firing = false
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		r.cannotTell(err.Error())
+	}
+	r.finish(e, &out, isNew)
+	return nil
+}
+
+// finish adds the replayed event to the report. e is nil if the event could not be fired.
+func (r *Replay) finish(e *starhost.Event, out *starhost.Outcome, isNew bool) {
+	r.values.endEvent(&r.pastEvent)
+	if e != nil && !r.isWanted(e) || e == nil && len(r.o.Only) > 0 {
+		r.report.Others++
+		return
+	}
+	r.report.Events++
+	if isNew {
+		r.report.Sessions++
+	}
+	c := compare(r.record, out)
+	if r.unknown == "" {
+		r.unknown = c.unknown
+	}
+	if r.unknown != "" {
+		c = comparison{outcome: isUnclear, reason: r.unknown}
+	}
+	r.report.add(r.record, &c)
+	if c.outcome != isSame {
+		r.groups.add(r.record.ID, &c)
+	}
+}
+
+// isWanted reports whether the report is about an event.
+func (r *Replay) isWanted(e *starhost.Event) bool {
+	if len(r.o.Only) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(r.o.Only, func(glob string) bool {
+		if kind, ok := strings.CutPrefix(glob, "kind:"); ok {
+			info := e.CallInfo()
+			return info != nil && slices.Contains(info.Kinds, kind)
+		}
+		for _, name := range []string{e.Tool, e.ToolAlias} {
+			if ok, _ := path.Match(glob, name); ok && name != "" {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// cannotTell says why the replay cannot tell what the plugins decide about the event. The first
+// reason counts.
+func (r *Replay) cannotTell(reason string) {
+	if r.unknown == "" {
+		r.unknown = reason
+	}
+}
+
+// newEvent returns the recorded event. A handler that reads a value that the record lacks makes it
+// "cannot tell".
+func (r *Replay) newEvent() (*starhost.Event, error) {
+	e, err := r.record.NewEvent(r.declared...)
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range [][]string{r.record.Omitted, r.record.Cut} {
+		for _, pointer := range list {
+			if rest, ok := strings.CutPrefix(pointer, "/input/"); ok {
+				e.Omitted = append(e.Omitted, "/"+rest)
+			}
+		}
+	}
+	if len(e.Omitted) == 0 {
+		return e, nil
+	}
+	e.OnOmitted = func(pointer string) {
+		why := "[log] include omits it"
+		if slices.Contains(r.record.Cut, "/input"+pointer) {
+			why = "it was too large for the log"
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.cannotTell(fmt.Sprintf("the record lacks %s: %s", pointer[1:], why))
+	}
+	e.Arguments = replaceDigests(e.Arguments, e.Omitted)
+	return e, nil
+}
+
+// Now returns the time that the record's handlers saw. It is a starhost.Options.Clock.
+func (r *Replay) Now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.record == nil {
+		return time.Time{}
+	}
+	r.readEffects()
+	for i := range r.effects {
+		e := &r.effects[i]
+		var now time.Time
+		if e.Kind == "now" && json.Unmarshal(e.Reply, &now) == nil {
+			return now
+		}
+	}
+	return r.record.Time
+}
+
+// errNobody says that a replay has no answer of the model or of a person.
+var errNobody = errors.New("a replay asks neither the model nor a person")
+
+// Answer refuses the questions to the model and to a person, because a record of an event has no
+// answers. It is a starhost.Options.Answer.
+func (r *Replay) Answer(in starhost.Input) (json.RawMessage, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cannotTell("a handler's call of a tool asks for the answer of " + map[string]string{
+		starhost.InputModel: "the model", starhost.InputApproval: "a person",
+	}[in.Kind] + ", which the record lacks")
+	return nil, errNobody
+}

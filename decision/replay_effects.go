@@ -1,0 +1,231 @@
+package decision
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/jsontext"
+)
+
+// A pastEffect is a recorded effect.
+type pastEffect struct {
+	effects.RecordedEffect
+	used bool // it answered a request
+}
+
+// hasReply reports whether the record has the reply, or the error, of the effect.
+func (e *pastEffect) hasReply() bool { return e.Failed || e.Reply != nil }
+
+// readEffects decodes the record's effects, once.
+func (r *pastEvent) readEffects() {
+	if r.parsed {
+		return
+	}
+	r.parsed = true
+	for i := range r.record.Handlers {
+		for _, line := range r.record.Handlers[i].Effects {
+			if e, err := effects.ReadEffect(line); err == nil { // a line that is no effect answers none
+				r.effects = append(r.effects, pastEffect{RecordedEffect: e})
+			}
+		}
+	}
+}
+
+// errNotRecorded ends a handler whose request the record does not answer.
+var errNotRecorded = errors.New("the record does not answer this request")
+
+// Resolve answers a plugin's effect from the record. It is an [effects.Resolver].
+func (r *Replay) Resolve(plugin, kind string, request json.RawMessage) (effects.RecordedEffect, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.firing {
+		return effects.RecordedEffect{}, false, errNotRecorded
+	}
+	r.readEffects()
+	if v, ok := newValueEffect(plugin, kind, request); ok {
+		reply, unknown := r.values.answer(&r.pastEvent, &v)
+		if unknown != "" {
+			return r.refuse(unknown)
+		}
+		return reply, true, nil
+	}
+	switch kind {
+	case "now":
+		return effects.RecordedEffect{}, false, nil // the clock is the record's
+	case "tools.call":
+		return r.callTool(request)
+	case "fire", "fragments.get":
+		return effects.RecordedEffect{}, false, nil // the effects of the handlers that it calls come here
+	}
+	e := r.find(plugin, kind, request)
+	switch {
+	case e == nil && r.o.ReadFiles && kind != "fs.write" && strings.HasPrefix(kind, "fs."):
+		return effects.RecordedEffect{}, false, nil
+	case e == nil:
+		return r.refuse(fmt.Sprintf("%s: the record has no reply to %s of %s", kind, jsontext.Clip(string(request)), plugin))
+	case !e.hasReply():
+		return r.refuse(fmt.Sprintf("%s: the reply to %s was too large for the log", kind, plugin))
+	}
+	e.used = true
+	return e.RecordedEffect, true, nil
+}
+
+// refuse makes the event "cannot tell" and ends the handler.
+func (r *Replay) refuse(reason string) (effects.RecordedEffect, bool, error) {
+	r.cannotTell(reason)
+	return effects.RecordedEffect{}, false, errNotRecorded
+}
+
+// callTool lets a handler call a tool of a plugin in the host. The tool's own effects come to
+// Resolve, too.
+func (r *Replay) callTool(request json.RawMessage) (effects.RecordedEffect, bool, error) {
+	var call struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(request, &call) // effects wrote it
+	for _, t := range r.host.Tools() {
+		if t.Name == call.Name {
+			return effects.RecordedEffect{}, false, nil
+		}
+	}
+	return r.refuse(fmt.Sprintf("tools.call: a replay does not have the tool %s", jsontext.Clip(call.Name)))
+}
+
+// find returns the recorded effect that answers a request: the plugin's next one, else its last
+// one, else that of another plugin. A draw answers one request of its plugin.
+func (r *pastEvent) find(plugin, kind string, request json.RawMessage) *pastEffect {
+	var last, foreign *pastEffect
+	for i := range r.effects {
+		e := &r.effects[i]
+		if e.Kind != kind || !sameRequest(e.Request, request) {
+			continue
+		}
+		switch {
+		case e.Plugin == plugin && !e.used:
+			return e
+		case e.Plugin == plugin:
+			last = e
+		case foreign == nil:
+			foreign = e
+		}
+	}
+	switch {
+	case kind == "random" || kind == "uuid":
+		return nil
+	case last != nil:
+		return last
+	}
+	return foreign
+}
+
+// sameRequest reports whether two requests are equal.
+func sameRequest(recorded, request json.RawMessage) bool {
+	return string(recorded) == string(request) || sameJSON(recorded, request)
+}
+
+// sameJSON reports whether a value equals the recorded one. A recorded [Digest] equals the text for
+// which it stands.
+func sameJSON(recorded, value json.RawMessage) bool {
+	return string(recorded) == string(value) || sameValue(decodeJSON(recorded), decodeJSON(value))
+}
+
+// decodeJSON returns JSON as Go values. Numbers retain their spelling.
+func decodeJSON(raw json.RawMessage) (v any) {
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+func sameValue(recorded, value any) bool {
+	switch was := recorded.(type) {
+	case map[string]any:
+		if text, ok := value.(string); ok {
+			return isDigestOf(was, text)
+		}
+		is, ok := value.(map[string]any)
+		return ok && maps.EqualFunc(was, is, sameValue)
+	case []any:
+		is, ok := value.([]any)
+		return ok && slices.EqualFunc(was, is, sameValue)
+	}
+	return reflect.DeepEqual(recorded, value)
+}
+
+// isDigestOf reports whether an object is the [Digest] of a text.
+func isDigestOf(object map[string]any, text string) bool {
+	sum := sha256.Sum256([]byte(text))
+	return len(object) == 2 && fmt.Sprint(object["bytes"]) == fmt.Sprint(len(text)) && object["sha256"] == hex.EncodeToString(sum[:])
+}
+
+// replaceDigests puts a text in the place of each [Digest] that stands for an omitted text of a
+// call's arguments, so that tables of tools find a text there.
+func replaceDigests(arguments json.RawMessage, omitted []string) json.RawMessage {
+	const maxDepth = 200
+	doc, err := jsontext.Parse(string(arguments), maxDepth)
+	if err != nil {
+		return arguments
+	}
+	type change struct {
+		start, end int
+		text       string
+	}
+	var changes []change
+	for _, pointer := range omitted {
+		rest, ok := strings.CutPrefix(pointer, "/arguments/")
+		if !ok {
+			continue
+		}
+		node := nodeAt(&doc, strings.Split(rest, "/"))
+		if node == jsontext.NoNode {
+			continue
+		}
+		text := "omitted " + pointer
+		if sum := doc.Member(node, "sha256"); doc.HasKind(sum, jsontext.String) {
+			text = "sha256:" + doc.StringAt(sum)
+		}
+		start, end := doc.Span(node)
+		quoted, _ := json.Marshal(text)
+		changes = append(changes, change{start, end, string(quoted)})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return b.start - a.start })
+	text := string(arguments)
+	for _, c := range changes {
+		if c.end <= len(text) { // a pointer into another omitted value has no place left
+			text = text[:c.start] + c.text + text[c.end:]
+		}
+	}
+	return json.RawMessage(text)
+}
+
+// nodeAt returns the value at a path in a document, or NoNode.
+func nodeAt(doc *jsontext.Document, path []string) int {
+	node := 0
+	for _, name := range path {
+		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		if doc.HasKind(node, jsontext.Array) {
+			elements := doc.Elements(node)
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(elements) {
+				return jsontext.NoNode
+			}
+			node = elements[i]
+			continue
+		}
+		if node = doc.Member(node, name); node == jsontext.NoNode {
+			return node
+		}
+	}
+	return node
+}

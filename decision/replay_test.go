@@ -1,0 +1,391 @@
+package decision_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/effects"
+)
+
+// A handler decides about an event with the effects of a world.
+type handler func(ctx context.Context, w *effects.World, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error)
+
+// replay replays records with a plugin "p" whose pre_tool_call hooks are handlers.
+func replay(
+	t *testing.T, o decision.ReplayOptions, records []*decision.Record, handlers ...handler,
+) *decision.ReplayReport {
+	t.Helper()
+	r, err := decision.NewReplay(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func() (*starhost.Host, error) { return newReplayHost(r, handlers...) }
+	report, err := r.Run(t.Context(), load, sequence(records))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// newReplayHost returns a host with a plugin "p", which may do everything.
+func newReplayHost(r *decision.Replay, handlers ...handler) (*starhost.Host, error) {
+	w := &effects.World{Plugin: "p", Answers: effects.Resolver(r.Resolve)}
+	w.Declared, _ = effects.ParseGrants([]string{"env:*", "store", "secret:*", "fs.read:**", "fs.write:**"})
+	w.Granted = w.Declared
+	p := starhost.Plugin{Name: "p"}
+	for i, h := range handlers {
+		p.Hooks = append(p.Hooks, starhost.Hook{
+			Event: "pre_tool_call", Pos: starhost.Pos{File: "p.star", Line: i + 1, Col: 1},
+			Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+				return h(ctx, w, t, e)
+			},
+		})
+	}
+	host := starhost.New(starhost.Options{Clock: r.Now, Answer: r.Answer})
+	return host, host.Add(p)
+}
+
+func sequence(records []*decision.Record) iter.Seq2[*decision.Record, error] {
+	return func(yield func(*decision.Record, error) bool) {
+		for _, r := range records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// call returns the record of a call of the tool x in a session, with a decision of the plugin p.
+func call(session, action string, lines ...string) *decision.Record {
+	r := &decision.Record{
+		Schema: decision.Schema, ID: "id-" + session, Session: session, Turn: 1, Event: "pre_tool_call", Tool: "x",
+		Foreign: true, Agent: "claude-code", Time: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC),
+		Input:    map[string]json.RawMessage{"arguments": json.RawMessage(`{"command":"ls"}`)},
+		Set:      decision.Set{Plugins: []decision.Plugin{{Name: "p"}}},
+		Decision: decision.Decision{Action: action},
+	}
+	if action != "none" {
+		r.Decision.Plugin, r.Decision.Pos, r.Decision.Reason = "p", "p.star:1:1", "no"
+	}
+	h := decision.Handler{Decision: r.Decision}
+	for _, line := range lines {
+		h.Effects = append(h.Effects, json.RawMessage(strings.Replace(line, "{", `{"lane":"1","plugin":"p",`, 1)))
+	}
+	r.Handlers = []decision.Handler{h}
+	return r
+}
+
+// decide returns a handler with one decision.
+func decide(d starhost.Decision) handler {
+	return func(context.Context, *effects.World, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+		return d, nil
+	}
+}
+
+// denyIf returns a handler that denies, asks or passes, by the text that get returns.
+func denyIf(get func(ctx context.Context, w *effects.World, s *starhost.Session) (string, error)) handler {
+	return func(ctx context.Context, w *effects.World, t *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+		switch text, err := get(ctx, w, t.Session()); {
+		case err != nil:
+			return starhost.Decision{}, err
+		case text == "deny":
+			return starhost.Deny("no"), nil
+		case text == "ask":
+			return starhost.Ask("no"), nil
+		}
+		return starhost.Decision{}, nil
+	}
+}
+
+// TestReplayOutcomes checks the comparison of decisions.
+func TestReplayOutcomes(t *testing.T) {
+	modified := call("s", "modify")
+	modified.Decision.Changes = map[string]json.RawMessage{"arguments": json.RawMessage(`{"command": "ls -l"}`)}
+	cut := call("s", "modify")
+	cut.Decision.Changes = map[string]json.RawMessage{"arguments": json.RawMessage(`{"bytes":1,"sha256":"x"}`)}
+	cut.Cut = []string{"/decision/changes/arguments"}
+	masked := call("s", "none")
+	masked.Masked = []string{"/input/arguments/command"}
+	respond := call("s", "respond")
+	respond.Decision.Result = &decision.Result{ForLLM: "a"}
+	abort := starhost.Decision{Action: starhost.ActionAbort, Reason: "no"}
+	change := starhost.Modify("arguments", json.RawMessage(`{"command":"ls -l"}`))
+	tests := []struct {
+		name   string
+		record *decision.Record
+		now    starhost.Decision
+		want   string
+	}{
+		{"nothing", call("s", "none"), starhost.Decision{}, "1 same, 0 cannot tell"},
+		{"masked", masked, starhost.Decision{}, "0 same, 1 same, masked, 0 cannot tell"},
+		{"the same denial", call("s", "deny"), starhost.Deny("no"), "1 same, 0 cannot tell"},
+		{"another reason", call("s", "deny"), starhost.Deny("never"), "1 same, 0 cannot tell"},
+		{"an abort counts as denied", call("s", "abort"), starhost.Deny("no"), "1 same, 0 cannot tell"},
+		{"a denial counts as an abort", call("s", "deny"), abort, "1 same, 0 cannot tell"},
+		{"now denied", call("s", "none"), starhost.Deny("no"), "0 same, 1 now denied, 0 cannot tell"},
+		{"asked, now denied", call("s", "ask"), starhost.Deny("no"), "0 same, 1 now denied, 0 cannot tell"},
+		{"now passes", call("s", "deny"), starhost.Decision{}, "0 same, 1 now pass, 0 cannot tell"},
+		{"asked, now passes", call("s", "ask"), change, "0 same, 1 now pass, 0 cannot tell"},
+		{"asks", call("s", "none"), starhost.Ask("no"), "0 same, 1 ask more, 0 cannot tell"},
+		{"denied, now asks", call("s", "deny"), starhost.Ask("no"), "0 same, 1 ask more, 0 cannot tell"},
+		{"the same change", modified, change, "1 same, 0 cannot tell"},
+		{"another change", modified, starhost.Modify("arguments", json.RawMessage(`{}`)), "0 same, 1 differ, 0 cannot tell"},
+		{"a change", call("s", "none"), change, "0 same, 1 differ, 0 cannot tell"},
+		{"a change that was cut", cut, change, "0 same, 1 cannot tell"},
+		{"no change", modified, starhost.Decision{}, "0 same, 1 differ, 0 cannot tell"},
+		{"another action", respond, change, "0 same, 1 differ, 0 cannot tell"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			report := replay(t, decision.ReplayOptions{}, []*decision.Record{tt.record}, decide(tt.now))
+			if diff := cmp.Diff("1 event of 1 session: "+tt.want, report.Summary()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReplayEffects checks which requests the record answers.
+func TestReplayEffects(t *testing.T) {
+	env := func(name string) handler {
+		return denyIf(func(ctx context.Context, w *effects.World, _ *starhost.Session) (string, error) {
+			text, _, err := w.GetEnv(ctx, name)
+			return text, err
+		})
+	}
+	write := func(text string) handler {
+		return denyIf(func(ctx context.Context, w *effects.World, _ *starhost.Session) (string, error) {
+			return "", w.WriteFile(ctx, "a", text)
+		})
+	}
+	tests := []struct {
+		name, line string
+		handler    handler
+		want       string
+	}{
+		{"a recorded reply", `{"env":{"name":"A"},"reply":"deny"}`, env("A"), "now denied by p: no"},
+		{"another request", `{"env":{"name":"A"},"reply":"deny"}`, env("B"), `cannot tell: env: the record has no reply to {"name":"B"} of p`},
+		{"a digested reply", `{"env":{"name":"A"},"digest":{"bytes":99,"sha256":"x"}}`, env("A"), "cannot tell: env: the reply to p was too large for the log"},
+		{"a recorded error", `{"env":{"name":"A"},"error":{"message":"broken"}}`, env("A"), "now denied by p: the guard of p failed: broken"},
+		{"a recorded write", `{"fs.write":{"path":"a","bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"},"reply":null}`, write("x"), ""},
+		{"another content", `{"fs.write":{"path":"a","bytes":1,"sha256":"x"},"reply":null}`, write("y"), "cannot tell: fs.write: the record has no reply to"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			records := []*decision.Record{call("s", "none", tt.line)}
+			report := replay(t, decision.ReplayOptions{ReadFiles: true}, records, tt.handler)
+			got := ""
+			for i := range report.Groups {
+				got += report.Groups[i].Text()
+			}
+			if !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestReplayClock checks that handlers see the time of the record.
+func TestReplayClock(t *testing.T) {
+	read := func(times *[]string) handler {
+		return func(
+			ctx context.Context, w *effects.World, turn *starhost.Turn, _ *starhost.Event,
+		) (d starhost.Decision, err error) {
+			now, err := w.Now(ctx, turn)
+			*times = append(*times, now.Format(time.DateOnly))
+			return d, err
+		}
+	}
+	var times []string
+	records := []*decision.Record{call("s", "none"), call("s", "none", `{"now":{},"reply":"2025-01-02T00:00:00Z"}`)}
+	replay(t, decision.ReplayOptions{}, records, read(&times), read(&times))
+	if diff := cmp.Diff([]string{"2026-11-23", "2026-11-23", "2025-01-02", "2025-01-02"}, times); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// count returns a handler that adds step to ctx.state or ctx.store and denies from most on.
+func count(where string, step, most int) handler {
+	return denyIf(func(ctx context.Context, w *effects.World, s *starhost.Session) (string, error) {
+		get := func() (json.RawMessage, bool, error) { return w.StateGet(ctx, s, "n") }
+		if where == "store" {
+			get = func() (json.RawMessage, bool, error) { return w.StoreGet(ctx, "n") }
+		}
+		raw, ok, err := get()
+		if err != nil {
+			return "", err
+		}
+		n := 0
+		if ok {
+			_ = json.Unmarshal(raw, &n)
+		}
+		n += step
+		if next := json.RawMessage(fmt.Sprint(n)); where == "store" {
+			err = w.StoreSet(ctx, "n", next)
+		} else {
+			err = w.StateSet(ctx, s, "n", next)
+		}
+		if n >= most {
+			return "deny", err
+		}
+		return "", err
+	})
+}
+
+// counted returns the record of an event in which the handler count("state", 1, 3) ran.
+func counted(session, where string, n int) *decision.Record {
+	found := fmt.Sprintf(`{"%s.get":{"key":"n"},"reply":{"value":%d,"found":true}}`, where, n)
+	if n == 0 {
+		found = fmt.Sprintf(`{"%s.get":{"key":"n"},"reply":{"found":false}}`, where)
+	}
+	action := "none"
+	if n+1 >= 3 {
+		action = "deny"
+	}
+	return call(session, action, found, fmt.Sprintf(`{"%s.set":{"key":"n","value":%d},"reply":{}}`, where, n+1))
+}
+
+// TestReplayState checks ctx.state and ctx.store of a plugin that counts events and denies from the
+// third one on.
+func TestReplayState(t *testing.T) {
+	days := func(where string, session ...string) (list []*decision.Record) {
+		n := map[string]int{}
+		for i, s := range session {
+			key := s
+			if where == "store" {
+				key = ""
+			}
+			r := counted(s, where, n[key])
+			r.ID = fmt.Sprint(i)
+			list = append(list, r)
+			n[key]++
+		}
+		return list
+	}
+	late := days("state", "a", "a", "a", "a", "a")[2:]
+	for _, r := range late {
+		r.Turn = 7
+	}
+	unread := days("state", "a", "a", "a")
+	for i, r := range unread {
+		r.Set.Plugins, r.Handlers, r.Decision = nil, nil, decision.Decision{Action: "none"}
+		r.ID = fmt.Sprint(i)
+	}
+	tests := []struct {
+		name    string
+		records []*decision.Record
+		handler handler
+		want    string
+	}{
+		{"the same plugin", days("state", "a", "b", "a", "a", "b"), count("state", 1, 3), "5 events of 2 sessions: 5 same, 0 cannot tell"},
+		{"another bound", days("state", "a", "b", "a", "a", "b"), count("state", 1, 2), "5 events of 2 sessions: 3 same, 2 now denied, 0 cannot tell"},
+		{"another step", days("state", "a", "a", "a", "a"), count("state", 2, 3), "4 events of 1 session: 3 same, 1 now denied, 0 cannot tell"},
+		{"no writes", days("state", "a", "a", "a", "a"), count("state", 0, 1), "4 events of 1 session: 2 same, 2 now pass, 0 cannot tell"},
+		{"a session that began before the log", late, count("state", 1, 4), "3 events of 1 session: 2 same, 1 now pass, 0 cannot tell"},
+		{"a new plugin", unread, count("state", 1, 3), "3 events of 1 session: 2 same, 1 now denied, 0 cannot tell"},
+		{"the same plugin with a store", days("store", "a", "b", "a", "a", "b"), count("store", 1, 3), "5 events of 2 sessions: 5 same, 0 cannot tell"},
+		{"another bound with a store", days("store", "a", "b", "a", "b"), count("store", 1, 2), "4 events of 2 sessions: 3 same, 1 now denied, 0 cannot tell"},
+		// The event of b depends on the writes of a, and then the last one of a on that of b.
+		{"another session's writes", days("store", "a", "a", "b", "a"), count("store", 2, 5), "4 events of 2 sessions: 2 same, 2 cannot tell"},
+		{"reads of omitted values", lacking(days("state", "a", "a", "a", "a"), 1), count("state", 1, 3), "4 events of 1 session: 3 same, 1 cannot tell"},
+		{"another step, omitted values", lacking(days("state", "a", "a", "a", "a"), 1), count("state", 2, 3), "4 events of 1 session: 1 same, 3 cannot tell"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			report := replay(t, decision.ReplayOptions{}, tt.records, tt.handler, readWords)
+			if diff := cmp.Diff(tt.want, report.Summary()); diff != "" {
+				t.Errorf("(-want +got):\n%s\n%+v", diff, report.Groups)
+			}
+		})
+	}
+}
+
+// TestReplayEvicts checks that a session that was evicted starts again from its records.
+func TestReplayEvicts(t *testing.T) {
+	records := []*decision.Record{call("a", "none")}
+	records[0].Set.Plugins = nil // the plugin is new: it counts from 0
+	for i := range 10_000 {
+		records = append(records, call(fmt.Sprint(i), "none"))
+	}
+	for _, reads := range []int{0, 2} {
+		again := call("a", "none")
+		if reads > 0 {
+			again = counted("a", "state", reads)
+		}
+		again.Turn = 1
+		records = append(records, again)
+	}
+	report := replay(t, decision.ReplayOptions{}, records, count("state", 1, 3))
+	want := "10,003 events of 10,001 sessions: 10,002 same, 1 cannot tell"
+	if diff := cmp.Diff(want, report.Summary()); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%+v", diff, report.Groups)
+	}
+}
+
+// lacking makes the record at an index lack the user's words.
+func lacking(records []*decision.Record, i int) []*decision.Record {
+	records[i].Omitted = []string{"/input/user_message"}
+	return records
+}
+
+// readWords is a handler that reads the user's words.
+func readWords(_ context.Context, _ *effects.World, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+	e.Arg("user_message")
+	return starhost.Decision{}, nil
+}
+
+// TestReplayStops checks that Run returns the errors of its parts.
+func TestReplayStops(t *testing.T) {
+	broken := errors.New("broken")
+	r, err := decision.NewReplay(decision.ReplayOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails := func() (*starhost.Host, error) { return nil, broken }
+	if _, err := r.Run(t.Context(), fails, sequence(nil)); !errors.Is(err, broken) {
+		t.Errorf("load: got %v", err)
+	}
+	load := func() (*starhost.Host, error) { return newReplayHost(r) }
+	bad := func(yield func(*decision.Record, error) bool) { yield(nil, broken) }
+	if _, err := r.Run(t.Context(), load, bad); !errors.Is(err, broken) {
+		t.Errorf("records: got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Run(ctx, load, sequence([]*decision.Record{call("s", "none")})); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled context: got %v", err)
+	}
+	if _, err := decision.NewReplay(decision.ReplayOptions{Only: []string{"["}}); err == nil {
+		t.Error("a broken glob: got no error")
+	}
+}
+
+// TestReplayOnly checks the selection of events and the texts of groups.
+func TestReplayOnly(t *testing.T) {
+	other := call("b", "none")
+	other.Tool = "y"
+	unknown := call("c", "none")
+	unknown.Event = "app.unknown"
+	records := []*decision.Record{call("a", "none"), other, unknown}
+	deny := decide(starhost.Deny("no writes"))
+	report := replay(t, decision.ReplayOptions{Only: []string{"y*"}}, records, deny)
+	if report.Events != 1 || report.Others != 2 || report.Sessions != 1 {
+		t.Errorf("got %+v, want one event and two others", report)
+	}
+	report = replay(t, decision.ReplayOptions{}, records, deny)
+	if n := report.Allow("now denied by pp") + report.Allow("now denied by p: no writ"); n != 0 || report.Changed() != 2 {
+		t.Errorf("got %d allowed and %d changed, want 0 and 2", n, report.Changed())
+	}
+	if n := report.Allow("now denied by p"); n != 2 || report.Changed() != 0 || report.CannotTell != 1 {
+		t.Errorf("got %d allowed and %d changed, want 2 and 0: %+v", n, report.Changed(), report)
+	}
+}

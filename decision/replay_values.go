@@ -1,0 +1,449 @@
+package decision
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/starhost/starhost/effects"
+)
+
+// Bounds of the values that a replay has in memory.
+const (
+	maxSessions = 10_000
+	maxValues   = 16 << 20 // bytes of all sessions, and of the store
+	entryBytes  = 200      // memory of a session or a value beside its texts
+)
+
+// pastValues simulate ctx.state and ctx.store. While a plugin writes as the record says, its reads
+// get the recorded replies. From its first other write on, it reads the values that it wrote, and
+// the ones that the record shows from before.
+type pastValues struct {
+	sessions  map[string]*list.Element // each a *pastSession, by agent and id
+	byUse     *list.List               // the last used session first
+	evicted   bloom                    // keys of the sessions that were evicted
+	size      int                      // bytes of all sessions
+	max       int                      // the most sessions; a test sets fewer
+	store     map[string]*pluginValues // by plugin
+	storeSize int
+}
+
+// A pastSession is the part of a session that a replay remembers.
+type pastSession struct {
+	key     string
+	isWhole bool // the replay has seen it from its start
+	state   map[string]*pluginValues
+	size    int
+}
+
+// pluginValues are the values of one plugin, in a session or in the store.
+type pluginValues struct {
+	differs bool // the plugin wrote something else than the record says
+	isWhole bool // a key without a value is absent
+	values  map[string]pastValue
+}
+
+// A pastValue is the value of a key.
+type pastValue struct {
+	json      json.RawMessage // nil for an absent key
+	isUnknown bool
+	writer    string // the session that wrote it, "" if the replay has not seen that
+}
+
+// A valueChange is a change of a value by the event that the replay fires.
+type valueChange struct {
+	values *pluginValues
+	effect valueEffect
+	old    pastValue
+}
+
+func newPastValues() pastValues {
+	return pastValues{
+		sessions: map[string]*list.Element{}, byUse: list.New(), max: maxSessions,
+		store: map[string]*pluginValues{}, evicted: bloom{seed: maphash.MakeSeed()},
+	}
+}
+
+// sessionOf returns the session of a record. isNew is true for its first record.
+func (p *pastValues) sessionOf(r *Record) (s *pastSession, isNew bool) {
+	key := r.Agent + "\x00" + r.Session
+	if e := p.sessions[key]; e != nil {
+		p.byUse.MoveToFront(e)
+		return e.Value.(*pastSession), false
+	}
+	isNew = !p.evicted.has(key)
+	s = &pastSession{key: key, isWhole: isNew && r.Turn <= 1, size: entryBytes + len(key)}
+	p.sessions[key] = p.byUse.PushFront(s)
+	p.size += s.size
+	for p.byUse.Len() > 1 && (p.byUse.Len() > p.max || p.size > maxValues) {
+		old := p.byUse.Remove(p.byUse.Back()).(*pastSession)
+		delete(p.sessions, old.key)
+		p.size -= old.size
+		p.evicted.add(old.key)
+	}
+	return s, isNew
+}
+
+// hasValueEffects reports whether a record has effects on values, on which later events can depend.
+func (r *Record) hasValueEffects() bool {
+	for i := range r.Handlers {
+		for _, line := range r.Handlers[i].Effects {
+			if bytes.Contains(line, []byte(`"state.`)) || bytes.Contains(line, []byte(`"store.`)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// valuesOf returns a plugin's values in the session or in the store.
+func (p *pastValues) valuesOf(e *pastEvent, plugin, where string) *pluginValues {
+	all, isWhole := p.store, false
+	if where == "state" {
+		if e.session.state == nil {
+			e.session.state = map[string]*pluginValues{}
+		}
+		all, isWhole = e.session.state, e.session.isWhole
+	}
+	if all[plugin] == nil {
+		wasThere := slices.ContainsFunc(e.record.Set.Plugins, func(p Plugin) bool { return p.Name == plugin })
+		if !wasThere && where == "store" {
+			isWhole = true
+		}
+		all[plugin] = &pluginValues{isWhole: isWhole, values: map[string]pastValue{}}
+	}
+	return all[plugin]
+}
+
+// A valueEffect is a plugin's request on its values.
+type valueEffect struct {
+	plugin, where, verb string          // "state" or "store", and "get"
+	raw                 json.RawMessage // the request
+	request             struct {
+		Key             string
+		N               int64
+		Value, Old, New json.RawMessage
+	}
+}
+
+// newValueEffect decodes a request. ok is false for another effect than one on values.
+func newValueEffect(plugin, kind string, raw json.RawMessage) (v valueEffect, ok bool) {
+	v.plugin, v.raw = plugin, raw
+	v.where, v.verb, _ = strings.Cut(kind, ".")
+	ok = v.where == "state" || v.where == "store"
+	return v, ok && json.Unmarshal(raw, &v.request) == nil
+}
+
+// isWrite reports whether the effect can change a value.
+func (v *valueEffect) isWrite() bool { return v.verb != "get" && v.verb != "keys" }
+
+// isSame reports whether a recorded effect is the same one.
+func (v *valueEffect) isSame(past *pastEffect) bool {
+	return past.Plugin == v.plugin && past.Kind == v.where+"."+v.verb && sameRequest(past.Request, v.raw)
+}
+
+// startEvent takes the values that the record shows from before the event.
+func (p *pastValues) startEvent(e *pastEvent) {
+	written := map[string]bool{}
+	for i := range e.effects {
+		past := &e.effects[i]
+		v, ok := newValueEffect(past.Plugin, past.Kind, past.Request)
+		if !ok {
+			continue
+		}
+		id := v.where + "\x00" + v.plugin + "\x00" + v.request.Key
+		values := p.valuesOf(e, v.plugin, v.where)
+		if _, touched := values.values[v.request.Key]; v.verb == "get" && !written[id] && !(touched && values.differs) {
+			p.apply(e, values, &v, past.Reply)
+		}
+		written[id] = written[id] || v.isWrite()
+	}
+}
+
+// endEvent compares the plugins' writes with the recorded ones. An event that the replay cannot
+// tell counts as one in which a plugin wrote what the record says, if it always did so before. If
+// not, the values that it may have written become unknown.
+func (p *pastValues) endEvent(e *pastEvent) {
+	if e.unknown != "" {
+		p.undo(e)
+	}
+	for i := range e.effects {
+		past := &e.effects[i]
+		v, ok := newValueEffect(past.Plugin, past.Kind, past.Request)
+		if !ok || !v.isWrite() {
+			continue
+		}
+		values := p.valuesOf(e, v.plugin, v.where)
+		switch {
+		case e.unknown != "" && values.differs:
+			p.set(e, values, &v, pastValue{isUnknown: true})
+		case e.unknown != "" && !past.Failed:
+			p.apply(e, values, &v, past.Reply)
+		case e.unknown == "" && !past.used:
+			values.differs = true
+			if _, touched := values.values[v.request.Key]; !touched {
+				p.set(e, values, &v, pastValue{isUnknown: !values.isWhole})
+			}
+		}
+	}
+}
+
+// undo takes back the changes of an event that the replay cannot tell.
+func (p *pastValues) undo(e *pastEvent) {
+	for _, c := range slices.Backward(e.changes) {
+		p.set(e, c.values, &c.effect, c.old)
+	}
+	for _, values := range e.diverged {
+		values.differs = false
+	}
+	for _, c := range e.changes {
+		if c.values.differs {
+			p.set(e, c.values, &c.effect, pastValue{isUnknown: true})
+		}
+	}
+}
+
+// answer returns the reply to an effect on values, or why the replay cannot tell it.
+func (p *pastValues) answer(e *pastEvent, v *valueEffect) (reply effects.RecordedEffect, unknown string) {
+	values := p.valuesOf(e, v.plugin, v.where)
+	if past := e.nextValue(v); past != nil && !values.differs {
+		if !past.hasReply() {
+			return reply, fmt.Sprintf("%s.%s: the reply to %s was too large for the log", v.where, v.verb, v.plugin)
+		}
+		past.used = true
+		if !past.Failed {
+			p.apply(e, values, v, past.Reply)
+		}
+		return past.RecordedEffect, ""
+	}
+	if v.isWrite() && !values.differs {
+		values.differs = true
+		e.diverged = append(e.diverged, values)
+	}
+	raw, unknown := p.simulate(e, values, v)
+	return effects.NewReply(raw), unknown
+}
+
+// nextValue returns the recorded effect that answers a request: for a write the plugin's next one,
+// and for a read the next same one before that write. It returns nil if the record has another.
+func (r *pastEvent) nextValue(v *valueEffect) *pastEffect {
+	for i := range r.effects {
+		past := &r.effects[i]
+		if past.used || past.Plugin != v.plugin || !strings.HasPrefix(past.Kind, v.where+".") {
+			continue
+		}
+		if v.isSame(past) {
+			return past
+		}
+		if verb := past.Kind[len(v.where)+1:]; verb != "get" && verb != "keys" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// apply changes the values as a recorded effect with its reply did.
+func (p *pastValues) apply(e *pastEvent, values *pluginValues, v *valueEffect, reply json.RawMessage) {
+	next := pastValue{writer: e.session.key}
+	switch v.verb {
+	case "get":
+		var found struct {
+			Value json.RawMessage
+			Found bool
+		}
+		if json.Unmarshal(reply, &found) != nil {
+			return
+		}
+		if was, ok := values.values[v.request.Key]; ok && bytes.Equal(was.json, found.Value) && !was.isUnknown {
+			return // the replay has seen who wrote it
+		}
+		next = pastValue{json: found.Value}
+	case "set":
+		next.json = v.request.Value
+	case "add":
+		next.json = reply
+	case "swap":
+		if string(reply) != "true" {
+			return
+		}
+		if string(v.request.New) != "null" {
+			next.json = v.request.New
+		}
+	case "keys":
+		return
+	}
+	p.set(e, values, v, next)
+}
+
+// set sets a value and counts its bytes. If the store is over its limit, the replay forgets it.
+func (p *pastValues) set(e *pastEvent, values *pluginValues, v *valueEffect, next pastValue) {
+	old, ok := values.values[v.request.Key]
+	if !ok {
+		old.isUnknown = !values.isWhole
+	}
+	if e.firing {
+		e.changes = append(e.changes, valueChange{values, *v, old})
+	}
+	grown := len(next.json) - len(old.json)
+	if !ok {
+		grown += len(v.request.Key) + entryBytes
+	}
+	values.values[v.request.Key] = next
+	if v.where == "state" {
+		e.session.size += grown
+		p.size += grown
+		return
+	}
+	if p.storeSize += grown; p.storeSize > maxValues {
+		p.storeSize = 0
+		for _, values := range p.store {
+			values.values, values.isWhole = map[string]pastValue{}, false
+		}
+	}
+}
+
+// simulate does an effect on the values that the replay has.
+func (p *pastValues) simulate(
+	e *pastEvent, values *pluginValues, v *valueEffect,
+) (reply json.RawMessage, unknown string) {
+	if v.verb == "keys" {
+		return values.keys(e, v)
+	}
+	if v.verb == "set" {
+		p.set(e, values, v, pastValue{json: v.request.Value, writer: e.session.key})
+		return null, ""
+	}
+	was, ok := values.values[v.request.Key]
+	switch {
+	case was.isUnknown || !ok && !values.isWhole:
+		return nil, fmt.Sprintf("%s.%s: the record does not show the value that %s reads", v.where, v.verb, v.plugin)
+	case v.where == "store" && was.isForeign(e.session):
+		return nil, fmt.Sprintf("store.%s: the value that %s reads depends on another session", v.verb, v.plugin)
+	}
+	reply, next, err := v.do(was.json)
+	if err != nil {
+		return nil, fmt.Sprintf("%s.%s: %s of %s", v.where, v.verb, err, v.plugin)
+	}
+	if string(next) != string(was.json) || v.verb == "add" {
+		p.set(e, values, v, pastValue{json: next, writer: e.session.key})
+	}
+	return reply, ""
+}
+
+// isForeign reports whether another session wrote the value.
+func (v *pastValue) isForeign(s *pastSession) bool { return v.writer != "" && v.writer != s.key }
+
+// do returns the reply to the effect on a value, and the next value. Both values are nil for none.
+func (v *valueEffect) do(was json.RawMessage) (reply, next json.RawMessage, err error) {
+	switch v.verb {
+	case "get":
+		if was == nil {
+			return json.RawMessage(`{"found":false}`), was, nil
+		}
+		return json.RawMessage(`{"value":` + string(was) + `,"found":true}`), was, nil
+	case "delete":
+		return strconv.AppendBool(nil, was != nil), nil, nil
+	case "add":
+		n, err := strconv.ParseInt(string(orZero(was)), 10, 64)
+		if err != nil {
+			return nil, nil, errors.New("the value is no number")
+		}
+		sum := strconv.AppendInt(nil, n+v.request.N, 10)
+		return sum, sum, nil
+	case "swap":
+		if !sameJSON(orNull(was), orNull(v.request.Old)) {
+			return json.RawMessage("false"), was, nil
+		}
+		if string(orNull(v.request.New)) != "null" {
+			next = v.request.New
+		}
+		return json.RawMessage("true"), next, nil
+	}
+	return nil, nil, errors.New("a replay cannot simulate this effect")
+}
+
+// orNull returns a value, or null for an absent one.
+func orNull(value json.RawMessage) json.RawMessage {
+	if value == nil {
+		return null
+	}
+	return value
+}
+
+// orZero returns a value, or 0 for an absent one.
+func orZero(value json.RawMessage) json.RawMessage {
+	if value == nil {
+		return json.RawMessage("0")
+	}
+	return value
+}
+
+// keys returns the sorted keys, if the replay has all of them.
+func (p *pluginValues) keys(e *pastEvent, v *valueEffect) (reply json.RawMessage, unknown string) {
+	isUnknown := !p.isWhole
+	keys := []string{}
+	for _, key := range slices.Sorted(maps.Keys(p.values)) {
+		value := p.values[key]
+		isUnknown = isUnknown || value.isUnknown || v.where == "store" && value.isForeign(e.session)
+		if value.json != nil {
+			keys = append(keys, key)
+		}
+	}
+	if isUnknown {
+		return nil, fmt.Sprintf("%s.keys: the record does not show the keys that %s reads", v.where, v.plugin)
+	}
+	reply, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return reply, ""
+}
+
+// A bloom is a set of texts in 4 MiB. It finds all that were added and, of a million others, one in
+// ten thousand.
+type bloom struct {
+	seed maphash.Seed
+	bits []uint64 // nil if it is empty
+}
+
+const (
+	bloomBits   = 1 << 25
+	bloomHashes = 4
+)
+
+// places returns the bits of a text.
+func (b *bloom) places(text string) (list [bloomHashes]uint64) {
+	h := maphash.String(b.seed, text)
+	for i := range list {
+		list[i] = (h + uint64(i)*(h>>32|1)) % bloomBits
+	}
+	return list
+}
+
+func (b *bloom) add(text string) {
+	if b.bits == nil {
+		b.bits = make([]uint64, bloomBits/64)
+	}
+	for _, i := range b.places(text) {
+		b.bits[i/64] |= 1 << (i % 64)
+	}
+}
+
+func (b *bloom) has(text string) bool {
+	if b.bits == nil {
+		return false
+	}
+	for _, i := range b.places(text) {
+		if b.bits[i/64]&(1<<(i%64)) == 0 {
+			return false
+		}
+	}
+	return true
+}
