@@ -90,6 +90,8 @@ type Options struct {
 	// Fragments stores the fragments that prompts send, so that later requests can refer to them by
 	// their ids. The host logs a failure of the store, and the prompt goes on. Nil stores nothing.
 	Fragments fragments.Store
+	// Sessions stores sessions: see [Host.Continue]. Nil stores none.
+	Sessions SessionStore
 	// Workers is the most loaders of one prompt that run at once; zero or less means 8.
 	Workers int
 	// MaxWaiting is the most turns that wait for a session's running turn; zero means 16, and less

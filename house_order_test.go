@@ -24,6 +24,8 @@ var rootOrder = []string{
 	"endpoint.go", "plugin.go", "event_args.go", "rendering.go",
 	// Traces and records of handler calls.
 	"trace.go", "record.go", "lane.go",
+	// Sessions for other processes.
+	"saved_message.go", "saved.go",
 	// The registry and the host.
 	"registry.go", "register.go", "skill.go", "live.go", "host.go", "host_lists.go",
 	// A prompt and its report, and a session's state.
@@ -31,7 +33,7 @@ var rootOrder = []string{
 	// A turn, and its parts in the order in which it uses them.
 	"turn.go", "handler.go", "event_budget.go", "observe.go", "choose.go", "fire.go", "gather.go", "template_load.go",
 	"prompt_sent.go", "prompt_build.go", "offer.go",
-	"tool.go", "begin.go", "command.go", "loop.go", "session_saved.go",
+	"tool.go", "begin.go", "command.go", "loop.go", "session_saved.go", "session_store.go",
 }
 
 // maxUpward is the most references from a file of the root to a higher one.

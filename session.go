@@ -3,6 +3,7 @@ package starhost
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -64,6 +65,8 @@ type Session struct {
 	requestPieces    []*toolPiece              // for the tools of the last request with tools
 	availabilityOf   *registry                 // registry whose tools were asked
 	unavailable      map[string]bool           // names of unavailable tools
+	version          int64                     // as [SavedSession] has it
+	restoredState    map[string]map[string]json.RawMessage
 }
 
 // NewSession begins a conversation. No hook runs before its first turn.
@@ -103,8 +106,8 @@ func (s *Session) Value(key any, make func() any) any {
 	return v
 }
 
-// ErrBusy says that too many turns wait for a session.
-var ErrBusy = errors.New("session is busy: too many turns wait")
+// ErrBusy says that too many turns wait for a session, or that another process has continued it.
+var ErrBusy = errors.New("session is busy")
 
 // ErrClosed says that the session is closed.
 var ErrClosed = errors.New("session is closed")
@@ -121,7 +124,7 @@ func (s *Session) acquire(ctx context.Context) error {
 	}
 	defer s.waitingTurns.Add(-1)
 	if limit := s.live.Host().opts.MaxWaiting; s.waitingTurns.Add(1) > int64(limit) {
-		return errtext.Errorf("%w (limit %d, Options.MaxWaiting)", ErrBusy, limit)
+		return errtext.Errorf("%w: too many turns wait (limit %d, Options.MaxWaiting)", ErrBusy, limit)
 	}
 	select {
 	case <-s.slot:

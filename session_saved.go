@@ -1,59 +1,12 @@
 package starhost
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/starhost/starhost/fragments"
 )
-
-// A SavedSession stores a session for another process, without its messages. It suits an agent that
-// stores the conversation itself and starts a process for each event. JSON restores it exactly. The
-// zero value is a session that has not begun.
-type SavedSession struct {
-	// Turns is the number of turns that began, Base how many of them began before the last reset,
-	// and Asides the number of other uses.
-	Turns  int `json:"turns"`
-	Base   int `json:"base,omitempty"`
-	Asides int `json:"asides,omitempty"`
-	// Started is true once session_start has run. Completed and Interrupted say how the last turn
-	// ended, for session_end.
-	Started     bool `json:"started"`
-	Completed   bool `json:"completed,omitempty"`
-	Interrupted bool `json:"interrupted,omitempty"`
-	// Words are the user's words of the last turn, up to 16 KiB, if a hook for an event behind the
-	// prompt reads them.
-	Words string `json:"words,omitempty"`
-	// Welcome is the context that session_start offered. Offer says that no prompt contains it yet.
-	Welcome []savedContext `json:"welcome,omitempty"`
-	Offer   bool           `json:"offer,omitempty"`
-	// Sent are the sorted contents of earlier prompts.
-	Sent []fragments.Hash `json:"sent,omitempty"`
-	// Documents is the number of documents that earlier prompts numbered.
-	Documents int `json:"documents,omitempty"`
-	// System is the request's own system text, and Parts are the texts that plugins added to it.
-	System string      `json:"system,omitempty"`
-	Parts  []savedPart `json:"parts,omitempty"`
-}
-
-// A savedContext is a [Context] that JSON restores exactly.
-type savedContext struct {
-	Fragments   []fragments.Fragment `json:"fragments,omitempty"`
-	Attachments []savedAttachment    `json:"attachments,omitempty"`
-}
-
-// A savedAttachment is an attachment with its content as Bytes, because the content may be no text.
-type savedAttachment struct {
-	fragments.Attachment
-	Bytes []byte
-}
-
-// A savedPart is a system fragment with its origins.
-type savedPart struct {
-	Fragment fragments.Fragment `json:"fragment"`
-	Origins  []fragments.Origin `json:"origins"`
-}
 
 // Save returns the session's state after the running turn. It returns the errors of
 // [Session.Begin].
@@ -62,7 +15,13 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 		return SavedSession{}, err
 	}
 	defer func() { s.slot <- struct{}{} }()
+	return s.save(), nil
+}
+
+// save returns the session's state. The caller has the token.
+func (s *Session) save() SavedSession {
 	saved := SavedSession{
+		ID: s.config.ID, Agent: s.config.Platform, Version: s.version,
 		Turns: s.turns, Base: s.turnsBeforeReset, Asides: s.asides, Started: s.started,
 		Completed: s.completed, Interrupted: s.interrupted,
 		Offer: len(s.unsentContext) > 0, Documents: s.documents, System: s.system.ownText,
@@ -76,12 +35,42 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 	for id := range s.sentContents {
 		saved.Sent = append(saved.Sent, id)
 	}
-	slices.SortFunc(saved.Sent, func(a, b fragments.Hash) int { return cmp.Compare(string(a[:]), string(b[:])) })
+	slices.SortFunc(saved.Sent, compareHashes)
 	for _, p := range s.system.parts {
 		saved.Parts = append(saved.Parts, savedPart{p.Fragment, p.origins})
 	}
-	return saved, nil
+	if s.config.Guarded {
+		return saved
+	}
+	for _, id := range saved.Sent {
+		saved.Uses = append(saved.Uses, s.sentContents[id])
+	}
+	saved.Ended, saved.Dropped, saved.State = s.closed, s.droppedAge, s.pluginState()
+	for i := range s.history {
+		saved.Messages = append(saved.Messages, saveMessage(&s.history[i]))
+	}
+	return saved
 }
+
+// pluginState returns the values of ctx.state. If no plugin has used its state, they are those of
+// the saved session.
+func (s *Session) pluginState() (state map[string]map[string]json.RawMessage) {
+	state = s.restoredState
+	s.values.Range(func(_, value any) bool {
+		saver, ok := value.(interface {
+			SaveState() map[string]map[string]json.RawMessage
+		})
+		if ok {
+			state = saver.SaveState()
+		}
+		return !ok
+	})
+	return state
+}
+
+// RestoredState returns the values of ctx.state of the saved session, by plugin and key, for the
+// layer that gives plugins their state.
+func (s *Session) RestoredState() map[string]map[string]json.RawMessage { return s.restoredState }
 
 // Resume returns a saved session. c describes it as [Host.NewSession] does.
 func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
@@ -96,8 +85,15 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 		s.unsentContext = s.startContext
 	}
 	s.sentContents = make(map[fragments.Hash]int, len(saved.Sent))
-	for _, id := range saved.Sent {
+	for i, id := range saved.Sent {
 		s.sentContents[id] = 0
+		if len(saved.Uses) == len(saved.Sent) {
+			s.sentContents[id] = saved.Uses[i]
+		}
+	}
+	s.version, s.closed, s.droppedAge, s.restoredState = saved.Version, saved.Ended, saved.Dropped, saved.State
+	for i := range saved.Messages {
+		s.history = append(s.history, saved.Messages[i].message())
 	}
 	s.system = systemText{ownText: saved.System, stale: true}
 	for _, p := range saved.Parts {
@@ -116,24 +112,4 @@ func (h *Host) readsWords() bool {
 		}
 	}
 	return false
-}
-
-func saveContext(c Context) savedContext {
-	saved := savedContext{}
-	saved.Fragments = append(saved.Fragments, c.Fragments...)
-	for _, a := range c.Attachments {
-		bytes := []byte(a.Content)
-		a.Content = ""
-		saved.Attachments = append(saved.Attachments, savedAttachment{a, bytes})
-	}
-	return saved
-}
-
-func (c savedContext) context() Context {
-	out := Context{Fragments: c.Fragments}
-	for _, a := range c.Attachments {
-		a.Attachment.Content = string(a.Bytes)
-		out.Attachments = append(out.Attachments, a.Attachment)
-	}
-	return out
 }

@@ -31,7 +31,20 @@ type states struct {
 }
 
 func statesOf(s *starhost.Session) *states {
-	return s.Value(statesKey{}, func() any { return &states{list: map[string]*State{}} }).(*states)
+	return s.Value(statesKey{}, func() any { return newStates(s.RestoredState()) }).(*states)
+}
+
+// newStates returns the States of a session that a store restored.
+func newStates(saved SavedStates) *states {
+	all := &states{list: map[string]*State{}}
+	for plugin, values := range saved {
+		state := &State{values: maps.Clone(values)}
+		for key := range values {
+			state.size += state.sizeOf(key)
+		}
+		all.list[plugin] = state
+	}
+	return all
 }
 
 // StateOf returns the state of a plugin in a session.
@@ -49,11 +62,13 @@ func StateOf(s *starhost.Session, plugin string) *State {
 type SavedStates map[string]map[string]json.RawMessage
 
 // SaveStates returns the values of a session's plugins. A plugin without values is not in it.
-func SaveStates(s *starhost.Session) SavedStates {
-	all := statesOf(s)
+func SaveStates(s *starhost.Session) SavedStates { return statesOf(s).SaveState() }
+
+// SaveState returns the values of all plugins. [starhost.Session.Store] calls it.
+func (all *states) SaveState() map[string]map[string]json.RawMessage {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	saved := SavedStates{}
+	saved := map[string]map[string]json.RawMessage{}
 	for plugin, state := range all.list {
 		state.mu.Lock()
 		if len(state.values) > 0 {

@@ -20,9 +20,10 @@ const (
 
 const day = 24 * time.Hour
 
-// expired is the condition for contents that were last stored before a time, and that no alias
-// names.
-const expired = `stored < $1 AND NOT EXISTS (SELECT 1 FROM starhost_alias WHERE starhost_alias.id = starhost_content.id)`
+// expired is the condition for contents that were last stored before a time, and that neither an
+// alias nor a session names.
+const expired = `stored < $1 AND NOT EXISTS (SELECT 1 FROM starhost_alias WHERE starhost_alias.id = starhost_content.id)
+AND NOT EXISTS (SELECT 1 FROM starhost_session_content WHERE starhost_session_content.content = starhost_content.id)`
 
 // Put implements fragments.Store. It removes some expired contents, too; see [Options].Keep.
 func (d *DB) Put(ctx context.Context, contents ...fragments.Content) error {

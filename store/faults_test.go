@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/store"
 )
@@ -36,8 +37,9 @@ func TestMain(m *testing.M) {
 }
 
 // runTask is the work of another process: "add N" adds 1 to a counter N times, "llm NAME" stores
-// fragments in llm's file, "read" reads a key, "write NAME" writes one key after the other, and
-// prints each that is stored.
+// fragments in llm's file, "read" reads a key, "turns NAME N" takes N turns of a session, "turn N"
+// takes one and prints its request, "write NAME" writes one key after the other, and prints each
+// that is stored.
 func runTask(task, url string) error {
 	if name, ok := strings.CutPrefix(task, "llm "); ok {
 		return putMany(store.OpenLLM(url), name)
@@ -61,6 +63,9 @@ func runTask(task, url string) error {
 		_, _, err := db.Get(ctx, "p", "k")
 		return err
 	}
+	if name, ok := strings.CutPrefix(task, "turn"); ok {
+		return runTurns(ctx, db, name)
+	}
 	name := strings.TrimPrefix(task, "write ")
 	for i := range 1000 {
 		key := fmt.Sprintf("%s/%d", name, i)
@@ -70,6 +75,22 @@ func runTask(task, url string) error {
 		fmt.Println(key)
 	}
 	return nil
+}
+
+// runTurns takes turns of the session "a".
+func runTurns(ctx context.Context, db *store.DB, task string) error {
+	h := starhost.New(starhost.Options{Sessions: db, Prompt: starhost.PromptOptions{Render: fragments.XML}})
+	if err := h.Add(counter()); err != nil {
+		return err
+	}
+	var name string
+	var n int
+	if _, err := fmt.Sscanf(task, "s %s %d", &name, &n); err == nil {
+		return takeTurns(ctx, h, "a", name, n)
+	}
+	text, err := takeTurn(ctx, h, "a", "words"+task)
+	fmt.Print(text)
+	return err
 }
 
 // addOne adds 1 to a counter.

@@ -144,8 +144,8 @@ func aliasesByID(
 // An Amount is a number of contents and their bytes.
 type Amount struct{ Contents, Bytes int64 }
 
-// Collect removes the contents that were last stored before a time and that no alias names, and
-// returns what it removed. A dry run removes nothing.
+// Collect removes the contents that were last stored before a time and that neither an alias nor a
+// session names, and returns what it removed. A dry run removes nothing.
 func (d *DB) Collect(ctx context.Context, before time.Time, dry bool) (removed Amount, err error) {
 	count := func(ctx context.Context, q querier) error {
 		return q.QueryRowContext(ctx, `SELECT COUNT(*), CAST(COALESCE(SUM(LENGTH(text)), 0) AS BIGINT)

@@ -20,6 +20,13 @@ CREATE TABLE starhost_alias (name BYTEA NOT NULL, id BYTEA NOT NULL REFERENCES s
 CREATE UNIQUE INDEX starhost_alias_key ON starhost_alias (name)`,
 	`ALTER TABLE starhost_content ADD COLUMN source BYTEA NOT NULL DEFAULT '';
 CREATE INDEX starhost_content_stored ON starhost_content (stored)`,
+	`CREATE TABLE starhost_session (id BYTEA NOT NULL, agent BYTEA NOT NULL, version BIGINT NOT NULL, turns BIGINT NOT NULL,
+created BIGINT NOT NULL, stored BIGINT NOT NULL, sum BYTEA NOT NULL, data BYTEA NOT NULL);
+CREATE UNIQUE INDEX starhost_session_key ON starhost_session (id);
+CREATE INDEX starhost_session_stored ON starhost_session (stored);
+CREATE TABLE starhost_session_content (session BYTEA NOT NULL, content BYTEA NOT NULL);
+CREATE UNIQUE INDEX starhost_session_content_key ON starhost_session_content (session, content);
+CREATE INDEX starhost_session_content_id ON starhost_session_content (content)`,
 }
 
 // migrationLock is the number of the advisory lock that a migration of PostgreSQL takes.
@@ -71,6 +78,7 @@ func (d *DB) migrate(ctx context.Context, h *handles) error {
 
 // A querier is a database or a transaction.
 type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 

@@ -1,7 +1,7 @@
 // Package store keeps what outlives the process in a database: the values of ctx.store, the
-// contents and aliases of fragments. One set of statements serves SQLite and PostgreSQL. A DB opens
-// its database when something first uses it, so a command that needs no database opens none. The
-// package knows no plugin, no command and no config.
+// contents and aliases of fragments, and sessions. One set of statements serves SQLite and
+// PostgreSQL. A DB opens its database when something first uses it, so a command that needs no
+// database opens none. The package knows no plugin, no command and no config.
 package store
 
 import (
@@ -37,16 +37,17 @@ type Options struct {
 	Dir     string
 	// MaxPlugin is the most bytes of a plugin's keys and values; 0 means [MaxPlugin].
 	MaxPlugin int64
-	// Keep is the time after which a write of a content may remove contents that no alias names and
-	// no prompt repeated; 0 means that only Collect removes contents.
+	// Keep is the time after which a write of a content may remove contents that no prompt repeated
+	// and that neither an alias nor a session names; 0 means that only Collect removes contents.
 	Keep time.Duration
 	// Clock replaces the system's clock; nil means time.Now.
 	Clock func() time.Time
 }
 
-// A DB is a database. It implements effects.KV, and Fragments returns it as a fragments.Store. Its
-// methods are safe for concurrent use, also by several processes. They return an error after at
-// most 5 seconds if the database is locked or away, and 15 if a server stops answering.
+// A DB is a database. It implements effects.KV and starhost.SessionStore, and Fragments returns it
+// as a fragments.Store. Its methods are safe for concurrent use, also by several processes. They
+// return an error after at most 5 seconds if the database is locked or away, and 15 if a server
+// stops answering.
 type DB struct {
 	label     string // for messages: the file, or the URL without its password
 	file      string // the file for SQLite

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/store"
@@ -20,21 +21,22 @@ import (
 type backend struct {
 	values   effects.KV
 	contents fragments.Store
+	sessions starhost.SessionStore
 	max      int // bytes of a plugin's values
 }
 
 // eachBackend runs a test on memory, SQLite and PostgreSQL, each empty.
 func eachBackend(t *testing.T, test func(t *testing.T, b backend)) {
 	t.Run("memory", func(t *testing.T) {
-		test(t, backend{&effects.MemoryKV{}, &fragments.MemoryStore{}, effects.MaxStore})
+		test(t, backend{&effects.MemoryKV{}, &fragments.MemoryStore{}, &store.Memory{}, effects.MaxStore})
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		db := open(t, store.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "a b?#%.db"), MaxPlugin: effects.MaxStore})
-		test(t, backend{db, db.Fragments(), effects.MaxStore})
+		test(t, backend{db, db.Fragments(), db, effects.MaxStore})
 	})
 	t.Run("postgres", func(t *testing.T) {
 		db := open(t, store.Options{URL: newDatabase(t), MaxPlugin: effects.MaxStore})
-		test(t, backend{db, db.Fragments(), effects.MaxStore})
+		test(t, backend{db, db.Fragments(), db, effects.MaxStore})
 	})
 }
 

@@ -127,8 +127,8 @@ func (d *DB) Keys(ctx context.Context, plugin string) (keys []string, err error)
 }
 
 // texts returns the rows of a query with one column.
-func texts(ctx context.Context, db *sql.DB, query string, args ...any) ([]string, error) {
-	rows, err := db.QueryContext(ctx, query, args...)
+func texts(ctx context.Context, q querier, query string, args ...any) ([]string, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

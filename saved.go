@@ -1,0 +1,113 @@
+package starhost
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// A SavedSession is a session for another process: see [SessionStore]. Without its messages, it
+// suits an agent that stores the conversation itself and starts a process for each event. JSON
+// restores it exactly. The zero value is a session that has not begun.
+type SavedSession struct {
+	// ID is the session's name, and Agent its platform. Version counts how often a [SessionStore]
+	// has stored the session; 0 means never.
+	ID      string `json:"id,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Version int64  `json:"version,omitempty"`
+	// Turns is the number of turns that began, Base how many of them began before the last reset,
+	// and Asides the number of other uses.
+	Turns  int `json:"turns"`
+	Base   int `json:"base,omitempty"`
+	Asides int `json:"asides,omitempty"`
+	// Started is true once session_start has run. Completed and Interrupted say how the last turn
+	// ended, for session_end.
+	Started     bool `json:"started"`
+	Completed   bool `json:"completed,omitempty"`
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Words are the user's words of the last turn, up to 16 KiB, if a hook for an event behind the
+	// prompt reads them.
+	Words string `json:"words,omitempty"`
+	// Welcome is the context that session_start offered. Offer says that no prompt contains it yet.
+	Welcome []savedContext `json:"welcome,omitempty"`
+	Offer   bool           `json:"offer,omitempty"`
+	// Sent are the sorted contents of earlier prompts. Uses are the uses that sent them last, if
+	// there are messages, and Dropped is the fewest uses after which pre_send dropped a message.
+	Sent    []fragments.Hash `json:"sent,omitempty"`
+	Uses    []int            `json:"uses,omitempty"`
+	Dropped int              `json:"dropped,omitempty"`
+	// Documents is the number of documents that earlier prompts numbered.
+	Documents int `json:"documents,omitempty"`
+	// System is the request's own system text, and Parts are the texts that plugins added to it.
+	System string      `json:"system,omitempty"`
+	Parts  []savedPart `json:"parts,omitempty"`
+	// Messages is the conversation, and State the values of ctx.state by plugin and key. An agent's
+	// session ([SessionConfig.Guarded]) has neither: its adapter stores the state.
+	Messages []savedMessage                        `json:"messages,omitempty"`
+	State    map[string]map[string]json.RawMessage `json:"state,omitempty"`
+	// Ended is true once session_end has run.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// A savedContext is a [Context] that JSON restores exactly.
+type savedContext struct {
+	Fragments   []fragments.Fragment `json:"fragments,omitempty"`
+	Attachments []savedAttachment    `json:"attachments,omitempty"`
+}
+
+// A savedPart is a system fragment with its origins.
+type savedPart struct {
+	Fragment fragments.Fragment `json:"fragment"`
+	Origins  []fragments.Origin `json:"origins"`
+}
+
+// A SessionStore stores sessions for other processes, each by its id. The methods are safe for
+// concurrent use.
+type SessionStore interface {
+	// LoadSession returns a stored session. Its Version is 0 if there is none.
+	LoadSession(ctx context.Context, id string) (SavedSession, error)
+	// StoreSession stores a session as the version after s.Version. If the store has another
+	// version than s.Version, it changes nothing and returns an error that wraps [ErrBusy].
+	StoreSession(ctx context.Context, s SavedSession) error
+}
+
+// Contents returns the sorted ids of the contents that the session refers to, so that a store does
+// not remove them.
+func (s *SavedSession) Contents() []fragments.Hash {
+	ids := slices.Clone(s.Sent)
+	for i := range s.Messages {
+		ids = append(ids, s.Messages[i].Contents...)
+	}
+	for i := range s.Parts {
+		ids = append(ids, fragments.Sum(s.Parts[i].Fragment.Content))
+	}
+	for i := range s.Welcome {
+		for _, f := range s.Welcome[i].Fragments {
+			ids = append(ids, fragments.Sum(f.Content))
+		}
+	}
+	slices.SortFunc(ids, compareHashes)
+	return slices.Compact(ids)
+}
+
+func saveContext(c Context) savedContext {
+	saved := savedContext{}
+	saved.Fragments = append(saved.Fragments, c.Fragments...)
+	for _, a := range c.Attachments {
+		saved.Attachments = append(saved.Attachments, saveAttachment(a))
+	}
+	return saved
+}
+
+func compareHashes(a, b fragments.Hash) int { return bytes.Compare(a[:], b[:]) }
+
+func (c savedContext) context() Context {
+	out := Context{Fragments: c.Fragments}
+	for _, a := range c.Attachments {
+		out.Attachments = append(out.Attachments, a.attachment())
+	}
+	return out
+}

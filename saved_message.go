@@ -1,0 +1,150 @@
+package starhost
+
+import (
+	"encoding/json"
+	"errors"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// A savedMessage is a [Message] that JSON restores exactly.
+type savedMessage struct {
+	Role        string            `json:"role"`
+	Content     []exactText       `json:"content"` // parts; their boundaries say which contents they are
+	Attachments []savedAttachment `json:"attachments,omitempty"`
+	ToolCalls   []savedCall       `json:"tool_calls,omitempty"`
+	CallID      exactText         `json:"tool_call_id,omitempty"`
+	ToolName    exactText         `json:"name,omitempty"`
+	IsError     bool              `json:"is_error,omitempty"`
+	// Merged says how merging changed the message. Words are the user's own words, nil if they are
+	// the last part of the content.
+	Merged   mergeForm        `json:"merged,omitempty"`
+	Words    *exactText       `json:"words,omitempty"`
+	Contents []fragments.Hash `json:"contents,omitempty"`
+}
+
+// A savedAttachment is an attachment with its content as Bytes, because the content may be no text.
+type savedAttachment struct {
+	fragments.Attachment
+	Bytes []byte
+}
+
+// A savedCall is a [ToolCall] whose arguments may be invalid JSON.
+type savedCall struct {
+	ID        exactText `json:"id"`
+	Name      exactText `json:"name"`
+	Arguments exactText `json:"arguments"`
+}
+
+// An exactText is a text of any bytes. In JSON it is a string or, if it is not UTF-8, an object
+// with its bytes in base64.
+type exactText string
+
+type base64Text struct {
+	Base64 []byte `json:"base64"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (t exactText) MarshalJSON() ([]byte, error) {
+	if !utf8.ValidString(string(t)) {
+		return json.Marshal(base64Text{[]byte(t)})
+	}
+	return encodeCompact(string(t)), nil
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *exactText) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '{' {
+		var b base64Text
+		err := json.Unmarshal(data, &b)
+		*t = exactText(b.Base64)
+		return err
+	}
+	return json.Unmarshal(data, (*string)(t))
+}
+
+func saveMessage(m *Message) savedMessage {
+	saved := savedMessage{
+		Role: m.Role, CallID: exactText(m.CallID), ToolName: exactText(m.ToolName), IsError: m.IsError,
+		Merged: m.merged, Contents: m.contents,
+	}
+	parts := m.Content.Parts()
+	for _, part := range parts {
+		saved.Content = append(saved.Content, exactText(part))
+	}
+	if words := exactText(m.ownWords); m.merged == fragmentsBefore && parts[len(parts)-1] != m.ownWords {
+		saved.Words = &words
+	}
+	for i := range m.Attachments {
+		saved.Attachments = append(saved.Attachments, saveAttachment(m.Attachments[i]))
+	}
+	for i := range m.ToolCalls {
+		saved.ToolCalls = append(saved.ToolCalls, saveCall(&m.ToolCalls[i]))
+	}
+	return saved
+}
+
+func saveCall(c *ToolCall) savedCall {
+	return savedCall{exactText(c.ID), exactText(c.Name), exactText(c.Arguments)}
+}
+
+func (c *savedCall) call() ToolCall {
+	return ToolCall{string(c.ID), string(c.Name), json.RawMessage(c.Arguments)}
+}
+
+func (s *savedMessage) message() Message {
+	m := Message{
+		Role: s.Role, CallID: string(s.CallID), ToolName: string(s.ToolName), IsError: s.IsError,
+		merged: s.Merged, contents: s.Contents,
+	}
+	if m.merged != notMerged && m.contents == nil {
+		m.contents = []fragments.Hash{}
+	}
+	parts := make([]string, len(s.Content))
+	for i, part := range s.Content {
+		parts[i] = string(part)
+	}
+	m.Content = fragments.NewText(parts...)
+	switch {
+	case s.Words != nil:
+		m.ownWords = string(*s.Words)
+	case m.merged == fragmentsBefore && len(parts) > 0:
+		m.ownWords = parts[len(parts)-1]
+	}
+	for i := range s.Attachments {
+		m.Attachments = append(m.Attachments, s.Attachments[i].attachment())
+	}
+	for i := range s.ToolCalls {
+		m.ToolCalls = append(m.ToolCalls, s.ToolCalls[i].call())
+	}
+	return m
+}
+
+func saveAttachment(a fragments.Attachment) savedAttachment {
+	content := []byte(a.Content)
+	a.Content = ""
+	return savedAttachment{a, content}
+}
+
+func (s savedAttachment) attachment() fragments.Attachment {
+	s.Content = string(s.Bytes)
+	return s.Attachment
+}
+
+// mergeNames are the forms of merging in JSON.
+var mergeNames = []string{"", "before", "only"}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (f mergeForm) MarshalText() ([]byte, error) { return []byte(mergeNames[f]), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (f *mergeForm) UnmarshalText(text []byte) error {
+	for i, name := range mergeNames {
+		if string(text) == name {
+			*f = mergeForm(i)
+			return nil
+		}
+	}
+	return errors.New("merged: want before or only")
+}

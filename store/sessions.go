@@ -1,0 +1,218 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// MaxSession is the most bytes of a stored session, in JSON.
+const MaxSession = 32 << 20
+
+// A Session describes a stored session.
+type Session struct {
+	ID, Agent string
+	Version   int64 // how often it was stored
+	Turns     int
+	Size      int64     // bytes
+	Created   time.Time // when it was first stored
+	Stored    time.Time // when it was last stored
+}
+
+// encodeSession returns a session as JSON. It refuses a session that is too large.
+func encodeSession(s starhost.SavedSession) ([]byte, error) {
+	if err := (starhost.SessionConfig{ID: s.ID}).CheckID(); err != nil {
+		return nil, err
+	}
+	s.Version++
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(&s); err != nil {
+		return nil, fmt.Errorf("session %q: %w", s.ID, err)
+	}
+	if b.Len() > MaxSession {
+		return nil, fmt.Errorf("session %q: got %d bytes, want at most %d (store.MaxSession): messages, ctx.state and attachments count",
+			s.ID, b.Len(), MaxSession)
+	}
+	return b.Bytes(), nil
+}
+
+// decodeSession returns a session, after it checked the sum.
+func decodeSession(id string, version int64, data, sum []byte) (s starhost.SavedSession, err error) {
+	want := sha256.Sum256(data)
+	if bytes.Equal(sum, want[:]) {
+		err = json.Unmarshal(data, &s)
+	} else {
+		err = errors.New("its sum is wrong")
+	}
+	if err != nil || s.ID != id || s.Version != version {
+		return starhost.SavedSession{}, &schemaError{fmt.Sprintf(
+			"session %q is damaged, and stays as it is (starhost sessions rm removes it)", id)}
+	}
+	return s, nil
+}
+
+// busyError says that the store has another version of a session than the caller.
+func busyError(id string, version int64) error {
+	return fmt.Errorf("session %q: %w: another process has stored it after version %d", id, starhost.ErrBusy, version)
+}
+
+// LoadSession implements starhost.SessionStore.
+func (d *DB) LoadSession(ctx context.Context, id string) (s starhost.SavedSession, err error) {
+	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
+		var version int64
+		var data, sum []byte
+		err := db.QueryRowContext(ctx, `SELECT version, sum, data FROM starhost_session WHERE id = $1`, []byte(id)).
+			Scan(&version, &sum, &data)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil
+		case err != nil:
+			return err
+		}
+		s, err = decodeSession(id, version, data, sum)
+		return err
+	})
+	return s, err
+}
+
+// StoreSession implements starhost.SessionStore.
+func (d *DB) StoreSession(ctx context.Context, s starhost.SavedSession) error {
+	data, err := encodeSession(s)
+	if err != nil {
+		return err
+	}
+	sum, busy := sha256.Sum256(data), false
+	err = d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		changed, err := d.putSession(ctx, tx, &s, data, sum[:])
+		if busy = changed == 0; err != nil || busy {
+			return err
+		}
+		return putReferences(ctx, tx, &s)
+	})
+	var unsure *commitError
+	if errors.As(err, &unsure) && d.hasSession(ctx, s.ID, sum[:]) {
+		return nil
+	}
+	if err == nil && busy {
+		err = busyError(s.ID, s.Version)
+	}
+	return err
+}
+
+// putSession inserts or updates the row of a session, and returns the number of changed rows.
+func (d *DB) putSession(
+	ctx context.Context, tx *sql.Tx, s *starhost.SavedSession, data, sum []byte,
+) (changed int64, err error) {
+	statement := `UPDATE starhost_session SET version = $1, agent = $2, turns = $3, stored = $4, sum = $5, data = $6
+WHERE id = $7 AND version = $8`
+	args := []any{s.Version + 1, []byte(s.Agent), int64(s.Turns), d.clock().Unix(), sum, data, []byte(s.ID)}
+	if s.Version == 0 {
+		statement = `INSERT INTO starhost_session (version, agent, turns, stored, created, sum, data, id)
+VALUES ($1, $2, $3, $4, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`
+	} else {
+		args = append(args, s.Version)
+	}
+	result, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// putReferences replaces the contents that a session refers to.
+func putReferences(ctx context.Context, tx *sql.Tx, s *starhost.SavedSession) error {
+	id := []byte(s.ID)
+	rows, err := texts(ctx, tx, `SELECT content FROM starhost_session_content WHERE session = $1`, id)
+	if err != nil {
+		return err
+	}
+	old := make(map[fragments.Hash]bool, len(rows))
+	for _, row := range rows {
+		old[scanID([]byte(row))] = true
+	}
+	for _, content := range s.Contents() {
+		if old[content] {
+			delete(old, content)
+			continue
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO starhost_session_content (session, content) VALUES ($1, $2)`, id, content[:])
+		if err != nil {
+			return err
+		}
+	}
+	for content := range old {
+		_, err := tx.ExecContext(ctx, `DELETE FROM starhost_session_content WHERE session = $1 AND content = $2`, id, content[:])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasSession reports whether a session was stored with a sum, after a commit without an answer.
+func (d *DB) hasSession(ctx context.Context, id string, sum []byte) (has bool) {
+	err := d.read(ctx, func(ctx context.Context, db *sql.DB) error {
+		var stored []byte
+		err := db.QueryRowContext(ctx, `SELECT sum FROM starhost_session WHERE id = $1`, []byte(id)).Scan(&stored)
+		has = bytes.Equal(sum, stored)
+		return err
+	})
+	return has && err == nil
+}
+
+// RemoveSession removes a session, also a damaged one, and reports whether there was one. Contents
+// to which only this session refers can expire.
+func (d *DB) RemoveSession(ctx context.Context, id string) (existed bool, err error) {
+	err = d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, `DELETE FROM starhost_session WHERE id = $1`, []byte(id))
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		existed = n > 0
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM starhost_session_content WHERE session = $1`, []byte(id))
+		return err
+	})
+	return existed && err == nil, err
+}
+
+// Sessions returns at most limit sessions, the last stored first.
+func (d *DB) Sessions(ctx context.Context, limit int) (list []Session, err error) {
+	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
+		list = nil
+		rows, err := db.QueryContext(ctx, `SELECT id, agent, version, turns, LENGTH(data), created, stored
+FROM starhost_session ORDER BY stored DESC, id LIMIT $1`, int64(limit))
+		if err != nil {
+			return err
+		}
+		defer rows.Close() // Err says what failed
+		for rows.Next() {
+			var (
+				s               Session
+				id, agent       []byte
+				created, stored int64
+			)
+			if err := rows.Scan(&id, &agent, &s.Version, &s.Turns, &s.Size, &created, &stored); err != nil {
+				return err
+			}
+			s.ID, s.Agent = string(id), string(agent)
+			s.Created, s.Stored = time.Unix(created, 0).UTC(), time.Unix(stored, 0).UTC()
+			list = append(list, s)
+		}
+		return rows.Err()
+	})
+	return list, err
+}
