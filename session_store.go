@@ -29,8 +29,8 @@ func (c SessionConfig) CheckID() error {
 }
 
 // Continue returns the session c.ID of [Options.Sessions], with its messages, its plugins' state
-// and the contents that it sent. If none is stored, it begins one. Its turns are stored by
-// [Session.Store].
+// and the contents that it sent. If none is stored, it begins one. It returns an error that
+// wraps [ErrClosed] for a session that ended. [Session.Store] stores the turns.
 func (h *Host) Continue(ctx context.Context, c SessionConfig) (*Session, error) {
 	if h.opts.Sessions == nil {
 		return nil, errtext.Errorf("session %q: there is no store of sessions (Options.Sessions)", c.ID)
@@ -39,8 +39,11 @@ func (h *Host) Continue(ctx context.Context, c SessionConfig) (*Session, error) 
 		return nil, err
 	}
 	saved, err := h.opts.Sessions.LoadSession(ctx, c.ID)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case saved.Ended:
+		return nil, errtext.Errorf("session %q: %w", c.ID, ErrClosed)
 	}
 	return h.Resume(c, saved), nil
 }

@@ -20,13 +20,14 @@ import (
 func (a *app) commandCommand() *cobra.Command {
 	var (
 		f       loadFlags
+		session sessionID
 		approve string
 	)
 	cmd := &cobra.Command{
 		Use:   "command NAME [ARG...]",
 		Short: "Run a plugin's command",
 		Long: `Run a command that a plugin registers, as /NAME does in a conversation, in a new
-session. starhost loads the plugins that the config names, else ./plugins or ./*.star.
+session or, with --session, in a stored one. starhost loads the plugins that the config names, else ./plugins or ./*.star.
 Flags come before NAME: everything after NAME belongs to the command. The effects of
 the command run, as far as they are granted. Its questions, and the approvals that its
 tools need, are asked at the terminal; without a terminal the answer is no.
@@ -40,19 +41,22 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runCommand(cmd.Context(), &f, approve, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.runCommand(cmd.Context(), &f, session, approve, args)
+		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			return a.completeCommand(cmd.Context(), &f, args, word), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	f.add(cmd)
+	addSession(cmd, &session)
 	addApprove(cmd, &approve)
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
 // runCommand runs the command of a plugin that args begin with.
-func (a *app) runCommand(ctx context.Context, f *loadFlags, approve string, args []string) error {
+func (a *app) runCommand(ctx context.Context, f *loadFlags, id sessionID, approve string, args []string) error {
 	if err := a.chooseFormat("command"); err != nil {
 		return err
 	}
@@ -61,10 +65,13 @@ func (a *app) runCommand(ctx context.Context, f *loadFlags, approve string, args
 		return err
 	}
 	var reply starhost.CommandReply
-	set, err := a.loadWith(ctx, f, nil, func(o *loader.Options) { o.RequiredInArgs, o.Host.Approver = true, ask })
+	set, err := a.loadWith(ctx, f, nil, func(o *loader.Options) {
+		o.RequiredInArgs, o.Host.Approver = true, ask
+		id.useStore(a, o)
+	})
 	if err == nil {
 		defer set.Close()
-		reply, err = a.command(ctx, set, args)
+		reply, err = a.command(ctx, set, id, args)
 	}
 	a.addError(err)
 	return a.printResult(&reply)
@@ -78,16 +85,24 @@ func (a *app) printCommandPretty(r *starhost.CommandReply) error {
 	return nil
 }
 
-// command runs the command in a new session.
-func (a *app) command(ctx context.Context, set *loader.Set, args []string) (reply starhost.CommandReply, err error) {
+// command runs the command in a new session, or in the stored session of an id.
+func (a *app) command(
+	ctx context.Context, set *loader.Set, id sessionID, args []string,
+) (reply starhost.CommandReply, err error) {
 	if err := checkCommandName(set.Host, args[0]); err != nil {
 		return reply, err
 	}
-	session := set.Host.NewSession(commandSession(set))
+	session, err := id.open(ctx, set, commandSession(set))
+	if err != nil {
+		return reply, err
+	}
 	reply, err = session.Command(ctx, args[0], args[1:]...)
 	err = cmp.Or(err, reply.Err)
 	if err == nil && reply.Result.IsError {
 		a.code = exitNegative
+	}
+	if id != "" {
+		return reply, errors.Join(err, id.store(ctx, session))
 	}
 	return reply, errors.Join(err, session.Close(context.WithoutCancel(ctx)))
 }

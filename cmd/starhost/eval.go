@@ -22,6 +22,7 @@ import (
 type evalFlags struct {
 	loadFlags
 	requestFlags
+	session          sessionID
 	seed             uint64
 	against          string
 	record, replay   string
@@ -46,12 +47,17 @@ Without a prompt, call or fire it prints what the plugins register. A PATH is a
 .star file, a plugin folder, or a folder of plugins; none means what the config
 names, else ./plugins or ./*.star.
 
+--session continues a stored session, which begins with its first use: the prompt
+has its earlier messages, and plugins have its ctx.state. starhost stores the turn and
+the fragments of its prompt. Without --session it stores neither.
+
 Plugins read what their permissions allow. Effects that outlive the run (exec,
 fs.write, http beyond GET, store.set) need --allow-effects; without it, the report
 lists them. --record writes every effect to a journal. --replay runs the journal
 again, byte for byte, without any effect, and reports where plugins act differently.`,
 		Example: `  starhost eval oncall.star
   starhost eval plugins -f runbook:checkout -p "Why is p99 up?"
+  starhost eval plugins --session mine -p "Why is p99 up?"
   starhost eval plugins --call restart_pods --arg cluster=prod-1
   starhost eval oncall.star -e '[n for n in dir(text) if "pad" in n]'
   starhost eval plugins -p "Why?" -F openai | curl -d @- ...
@@ -69,6 +75,7 @@ again, byte for byte, without any effect, and reports where plugins act differen
 	f.loadFlags.add(cmd)
 	f.requestFlags.add(cmd)
 	flags := cmd.Flags()
+	addSession(cmd, &f.session)
 	flags.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that ctx.random and ctx.uuid start from")
 	flags.BoolVar(&f.explain, "explain", false, "show each step: who added, changed and dropped what, and what it cost")
 	flags.StringVar(&f.against, "against", "", "compare with an earlier -F json in `FILE`: where would a prompt cache break?")
@@ -166,6 +173,10 @@ func (f *evalFlags) check(format string) error {
 		return usagef("got --record and --replay, want one of them")
 	case f.record != "" && !f.wantsTurn():
 		return usagef("--record: got nothing to record, want -p, -t, -i, --call, --fire or -e beside it")
+	case f.session != "" && (f.record != "" || f.replay != "" || f.watch):
+		return usagef("--session: got --record, --replay or --watch, want none: these run the same turn again")
+	case f.session != "" && !f.wantsTurn():
+		return usagef("--session: got nothing to continue it with, want -p, -t, -i, --call, --fire or -e beside it")
 	case f.watch && (f.record != "" || f.replay != "" || f.profile != ""):
 		return usagef("--watch: got --record, --replay or --profile, want none: these are about one run")
 	case f.watch && f.readsStdin():
@@ -223,7 +234,10 @@ func (a *app) loadFor(ctx context.Context, f *evalFlags, paths []string, e *eval
 	}
 	start := time.Now()
 	defer func() { e.loadTime = time.Since(start) }()
-	return a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { e.configureHost(f, o) })
+	return a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
+		e.configureHost(f, o)
+		f.session.useStore(a, o)
+	})
 }
 
 // readQuestion reads the question from the flags or the journal.
@@ -245,6 +259,12 @@ func (a *app) readQuestion(f *evalFlags, e *evaluation) (err error) {
 		}
 	}
 	e.request, e.config, err = a.readRequest(&f.requestFlags)
+	if f.session != "" && err == nil {
+		if len(e.request.History) > 0 {
+			return usagef("%s: got earlier messages beside --session, which has its own, want only the new one", f.input)
+		}
+		e.request.History = nil
+	}
 	return err
 }
 
@@ -281,6 +301,9 @@ func (a *app) runQuestion(ctx context.Context, f *evalFlags, e *evaluation) erro
 	if err := a.checkTools(f, e); err != nil {
 		return err
 	}
+	if f.session != "" {
+		return a.runStored(ctx, f, e)
+	}
 	session := e.set.Host.NewSession(e.config)
 	if e.replay != nil {
 		if err := e.checkQuestion(f); err != nil {
@@ -307,6 +330,31 @@ func (a *app) runQuestion(ctx context.Context, f *evalFlags, e *evaluation) erro
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// runStored runs a turn of a stored session and stores it. If another process was first, it runs
+// the turn again, unless the turn had effects. It does not store a turn that failed.
+func (a *app) runStored(ctx context.Context, f *evalFlags, e *evaluation) error {
+	for start, logs := time.Now(), len(a.logs); ; {
+		session, err := f.session.open(ctx, e.set, e.config)
+		if err != nil {
+			return err
+		}
+		err = a.runTurn(ctx, f, e, session)
+		var aborted *starhost.AbortError
+		if err == nil || errors.As(err, &aborted) {
+			err = errors.Join(err, f.session.store(ctx, session))
+		}
+		if !errors.Is(err, starhost.ErrBusy) || f.allowEffects || !waitForTurn(ctx, start) {
+			var failures []error
+			if e.turn != nil {
+				failures = slices.Clone(e.turn.Errors())
+			}
+			return errors.Join(append(failures, err)...)
+		}
+		a.logs, e.dryRun = a.logs[:logs], effects.DryRun{}
+		e.turn, e.prompt, e.call, e.fire, e.expr = nil, nil, nil, nil, nil
+	}
 }
 
 // runTurn begins a turn, runs the prompt, call, event or expression in it, and ends it.

@@ -45,6 +45,7 @@ type storeFailure struct {
 
 func (e *storeFailure) Error() string { return e.err.Error() }
 func (e *storeFailure) Code() string  { return e.code }
+func (e *storeFailure) Unwrap() error { return e.err }
 
 // asStoreFailure returns a database's error as a storeFailure, and nil for nil.
 func asStoreFailure(err error) error {
@@ -65,7 +66,7 @@ func (a *app) configuredStore() (fragmentStore, *loader.Config, error) {
 	}
 	db, err := a.fragmentDatabase(config)
 	if err == nil && db == nil {
-		err = &storeFailure{"E0518", errors.New("there is no store here: store.url is none")}
+		err = errNoStore
 	}
 	return db, config, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +29,7 @@ import (
 type replFlags struct {
 	loadFlags
 	as           string
+	session      sessionID
 	seed         uint64
 	allowEffects bool
 }
@@ -47,7 +49,8 @@ lines, also from earlier sessions. Ctrl-C stops the running line; exit or ctrl-D
 repl evaluates piped input in the same way.
 
 Plugins read what their permissions allow. Effects that outlive the session need
---allow-effects; without it, repl prints them.`,
+--allow-effects; without it, repl prints them. --session continues a stored session,
+and stores it at the end.`,
 		Example: `  starhost repl oncall.star
   starhost repl plugins --as oncall`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.repl(cmd.Context(), &f, paths) },
@@ -55,6 +58,7 @@ Plugins read what their permissions allow. Effects that outlive the session need
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.as, "as", "", "the `PLUGIN` whose names and ctx are at hand (default the first)")
+	addSession(cmd, &f.session)
 	flags.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that ctx.random and ctx.uuid start from")
 	flags.BoolVar(&f.allowEffects, "allow-effects", false, "run effects that outlive the session, too: exec, fs.write, http beyond GET, store.set")
 	return cmd
@@ -66,6 +70,7 @@ type console struct {
 	out          io.Writer
 	set          *loader.Set
 	plugin       *loader.Plugin // its names and ctx are available; nil for none
+	session      *starhost.Session
 	steps        *golden.Steps
 	names        []string // names of the steps
 	repl         *starlark.REPL
@@ -94,7 +99,10 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	in := a.stdin
 	a.stdin = nil // repl reads it: no reference may
 	var err error
-	configure := func(o *loader.Options) { c.configureHost(f, o) }
+	configure := func(o *loader.Options) {
+		c.configureHost(f, o)
+		f.session.useStore(a, o)
+	}
 	if c.set, err = a.loadWith(ctx, &f.loadFlags, paths, configure); err != nil {
 		return err
 	}
@@ -102,7 +110,7 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	if err := c.choosePlugin(f.as); err != nil {
 		return err
 	}
-	if err := c.openSession(f); err != nil {
+	if err := c.openSession(ctx, f); err != nil {
 		return err
 	}
 	signal.Notify(c.interrupts, os.Interrupt)
@@ -113,7 +121,7 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 		t.complete, c.lines = c.repl.Complete, t.readLine
 		fmt.Fprintln(a.stdout, texttable.EscapeLine(c.greeting()))
 	}
-	return c.loop(ctx)
+	return errors.Join(c.loop(ctx), f.session.store(ctx, c.session))
 }
 
 // configureHost sets what plugins can reach, and a clock that steps can advance.
@@ -156,13 +164,17 @@ func (c *console) choosePlugin(name string) error {
 }
 
 // openSession creates the evaluator and its session.
-func (c *console) openSession(f *replFlags) error {
+func (c *console) openSession(ctx context.Context, f *replFlags) (err error) {
 	limits, model := c.set.Config.Limits, c.set.Config.Model.Default
 	box := starlark.New(starlark.Options{
 		Limits: starlark.Limits{Steps: limits.Steps, Memory: limits.Memory, Timeout: limits.Timeout, Settings: limits.Raised},
 		Print:  func(_ context.Context, _ starlark.Pos, text string) { c.write(c.steps.TakeOutput() + text + "\n") },
 	})
-	c.steps = golden.NewSteps(c.set.Host.NewSession(starhost.SessionConfig{Platform: "cli", Seed: f.seed, Model: model}))
+	config := starhost.SessionConfig{Platform: "cli", Seed: f.seed, Model: model}
+	if c.session, err = f.session.open(ctx, c.set, config); err != nil {
+		return err
+	}
+	c.steps = golden.NewSteps(c.session)
 	c.steps.SetHook(caseHooks(c.set.Host))
 	steps := builtins.CaseTable(box, c.steps)
 	for _, e := range slices.Concat(builtins.Table(box), steps) {

@@ -152,6 +152,7 @@ var valueKinds = map[string]string{
 	"bool":     "true or false",
 	"duration": "a time span as 500ms or 2s",
 	"int":      "a whole number",
+	"session":  "an id of 1 to 200 bytes without control characters and without - first",
 	"size":     "bytes as 1048576 or 64MiB (units B, KiB, MiB, GiB)",
 	"span":     "a time span over 0 as 500ms or 2s",
 	"steps":    "a whole number from 1",
