@@ -302,8 +302,9 @@ func TestDamagedSession(t *testing.T) {
 			}
 			for range 2 {
 				_, err := takeTurn(t.Context(), newHost(t, db), id, "more")
-				if err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), `session "`+id+`" is damaged`) {
-					t.Errorf("got %v, want an error with the file", err)
+				want := "store " + file + `: session "` + id + `" is damaged`
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %s", err, want)
 				}
 			}
 			err := db.StoreSession(t.Context(), starhost.SavedSession{ID: id})
