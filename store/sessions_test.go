@@ -189,8 +189,9 @@ func checkTurns(t *testing.T, s starhost.SavedSession, names, each int) {
 		}
 	}
 	all := names * each
-	if n := string(s.State["counter"]["n"]); len(next) != names || s.Turns != all || s.Version != int64(all) || n != fmt.Sprint(all) {
-		t.Errorf("got %d names, %d turns, version %d, state %s, want %d names and %d turns", len(next), s.Turns, s.Version, n, names, all)
+	got := fmt.Sprint(len(next), s.Turns, s.Version, string(s.State["counter"]["n"]))
+	if want := fmt.Sprint(names, all, all, all); got != want {
+		t.Errorf("got the names, turns, version and state %s, want %s", got, want)
 	}
 }
 
