@@ -189,8 +189,8 @@ func checkTurns(t *testing.T, s starhost.SavedSession, names, each int) {
 		}
 	}
 	all := names * each
-	got := fmt.Sprint(len(next), s.Turns, s.Version, string(s.State["counter"]["n"]))
-	if want := fmt.Sprint(names, all, all, all); got != want {
+	got := fmt.Sprintln(len(next), s.Turns, s.Version, string(s.State["counter"]["n"]))
+	if want := fmt.Sprintln(names, all, all, all); got != want {
 		t.Errorf("got the names, turns, version and state %s, want %s", got, want)
 	}
 }
