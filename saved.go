@@ -74,6 +74,14 @@ type SessionStore interface {
 	StoreSession(ctx context.Context, s SavedSession) error
 }
 
+// Status returns "ended" if session_end has run, or "".
+func (s *SavedSession) Status() string {
+	if s.Ended {
+		return "ended"
+	}
+	return ""
+}
+
 // Contents returns the sorted ids of the contents that the session refers to, so that a store does
 // not remove them.
 func (s *SavedSession) Contents() []fragments.Hash {

@@ -20,7 +20,7 @@ CREATE TABLE starhost_alias (name BYTEA NOT NULL, id BYTEA NOT NULL REFERENCES s
 CREATE UNIQUE INDEX starhost_alias_key ON starhost_alias (name)`,
 	`ALTER TABLE starhost_content ADD COLUMN source BYTEA NOT NULL DEFAULT '';
 CREATE INDEX starhost_content_stored ON starhost_content (stored)`,
-	`CREATE TABLE starhost_session (id BYTEA NOT NULL, agent BYTEA NOT NULL, version BIGINT NOT NULL, turns BIGINT NOT NULL,
+	`CREATE TABLE starhost_session (id BYTEA NOT NULL, agent BYTEA NOT NULL, version BIGINT NOT NULL, turns BIGINT NOT NULL, status BYTEA NOT NULL,
 created BIGINT NOT NULL, stored BIGINT NOT NULL, sum BYTEA NOT NULL, data BYTEA NOT NULL);
 CREATE UNIQUE INDEX starhost_session_key ON starhost_session (id);
 CREATE INDEX starhost_session_stored ON starhost_session (stored);

@@ -22,6 +22,7 @@ type Session struct {
 	ID, Agent string
 	Version   int64 // how often it was stored
 	Turns     int
+	Status    string    // [starhost.SavedSession.Status]
 	Size      int64     // bytes
 	Created   time.Time // when it was first stored
 	Stored    time.Time // when it was last stored
@@ -113,12 +114,13 @@ func (d *DB) StoreSession(ctx context.Context, s starhost.SavedSession) error {
 func (d *DB) putSession(
 	ctx context.Context, tx *sql.Tx, s *starhost.SavedSession, data, sum []byte,
 ) (changed int64, err error) {
-	statement := `UPDATE starhost_session SET version = $1, agent = $2, turns = $3, stored = $4, sum = $5, data = $6
-WHERE id = $7 AND version = $8`
-	args := []any{s.Version + 1, []byte(s.Agent), int64(s.Turns), d.clock().Unix(), sum, data, []byte(s.ID)}
+	statement := `UPDATE starhost_session SET version = $1, agent = $2, turns = $3, status = $4, stored = $5, sum = $6, data = $7
+WHERE id = $8 AND version = $9`
+	now := d.clock().Unix()
+	args := []any{s.Version + 1, []byte(s.Agent), int64(s.Turns), []byte(s.Status()), now, sum, data, []byte(s.ID)}
 	if s.Version == 0 {
-		statement = `INSERT INTO starhost_session (version, agent, turns, stored, created, sum, data, id)
-VALUES ($1, $2, $3, $4, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`
+		statement = `INSERT INTO starhost_session (version, agent, turns, status, stored, created, sum, data, id)
+VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING`
 	} else {
 		args = append(args, s.Version)
 	}
@@ -173,6 +175,15 @@ func (d *DB) hasSession(ctx context.Context, id string, sum []byte) (has bool) {
 // RemoveSession removes a session, also a damaged one, and reports whether there was one. Contents
 // to which only this session refers can expire.
 func (d *DB) RemoveSession(ctx context.Context, id string) (existed bool, err error) {
+	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error { // a write would make a file
+		var n int
+		err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM starhost_session WHERE id = $1`, []byte(id)).Scan(&n)
+		existed = n > 0
+		return err
+	})
+	if err != nil || !existed {
+		return false, err
+	}
 	err = d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, `DELETE FROM starhost_session WHERE id = $1`, []byte(id))
 		if err != nil {
@@ -193,7 +204,7 @@ func (d *DB) RemoveSession(ctx context.Context, id string) (existed bool, err er
 func (d *DB) Sessions(ctx context.Context, limit int) (list []Session, err error) {
 	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
 		list = nil
-		rows, err := db.QueryContext(ctx, `SELECT id, agent, version, turns, LENGTH(data), created, stored
+		rows, err := db.QueryContext(ctx, `SELECT id, agent, version, turns, status, LENGTH(data), created, stored
 FROM starhost_session ORDER BY stored DESC, id LIMIT $1`, int64(limit))
 		if err != nil {
 			return err
@@ -201,14 +212,14 @@ FROM starhost_session ORDER BY stored DESC, id LIMIT $1`, int64(limit))
 		defer rows.Close() // Err says what failed
 		for rows.Next() {
 			var (
-				s               Session
-				id, agent       []byte
-				created, stored int64
+				s                 Session
+				id, agent, status []byte
+				created, stored   int64
 			)
-			if err := rows.Scan(&id, &agent, &s.Version, &s.Turns, &s.Size, &created, &stored); err != nil {
+			if err := rows.Scan(&id, &agent, &s.Version, &s.Turns, &status, &s.Size, &created, &stored); err != nil {
 				return err
 			}
-			s.ID, s.Agent = string(id), string(agent)
+			s.ID, s.Agent, s.Status = string(id), string(agent), string(status)
 			s.Created, s.Stored = time.Unix(created, 0).UTC(), time.Unix(stored, 0).UTC()
 			list = append(list, s)
 		}

@@ -44,7 +44,7 @@ var exitCodes = map[string]int{
 	"E0703": exitLimit,
 	"E0704": exitPlugin, "E0705": exitPlugin, "E0706": exitPlugin,
 	"E0707": exitNegative, "E0712": exitLimit,
-	"E0708": exitFile, "E0713": exitFile,
+	"E0708": exitFile, "E0713": exitFile, "E0714": exitFile,
 	"E0709": exitInterrupted,
 	"E0711": exitPlugin,
 	"E08":   exitNegative, // warnings of check
@@ -103,6 +103,7 @@ var commonCodes = []starlark.Code{
 		Bad:  "register_hook(\"pre_llm_call\", lambda: \"x\" * 300000)\n",
 		Good: "register_hook(\"pre_llm_call\", lambda: text.truncate(\"x\" * 300000, 1000))\n"},
 	{Code: "E0713", Title: "another process continued the session",
-		Text: "Another process stored a turn of this session while the command ran, so its own turn is not stored. eval without --allow-effects runs its turn again for 5 seconds before it says so. Run the command again, or use another session.",
-		Bad:  "starhost command --session mine page checkout", Good: "starhost command --session other page checkout"},
+		Text: "Another process stored a turn of this session while the command ran, so its own turn is not stored. eval without --allow-effects runs its turn again for 5 seconds before it says so. Run the command again, or use another session."},
+	{Code: "E0714", Title: "no such session",
+		Text: "No session of this id is stored, or several agents have one. starhost sessions list shows the stored sessions; the message lists the digits that stand for one of several."},
 }

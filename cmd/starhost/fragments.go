@@ -71,12 +71,12 @@ func (a *app) configuredStore() (fragmentStore, *loader.Config, error) {
 	return db, config, err
 }
 
-// runFragments returns the function of a subcommand, whose work returns a result.
-func runFragments[R any](
+// runSubcommand returns the function of a subcommand, whose work returns a result.
+func runSubcommand[R any](
 	a *app, name string, work func(ctx context.Context, args []string) (R, error),
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := a.chooseFormat("fragments " + name); err != nil {
+		if err := a.chooseFormat(name); err != nil {
 			return err
 		}
 		catchSignals(cmd.Context())
@@ -112,7 +112,7 @@ func (a *app) fragmentsListCommand() *cobra.Command {
 		Example: `  starhost fragments list --aliases
   starhost fragments list --query runbook -F json`,
 		Args: noArguments,
-		RunE: runFragments(a, "list", func(ctx context.Context, _ []string) (fragmentList, error) {
+		RunE: runSubcommand(a, "fragments list", func(ctx context.Context, _ []string) (fragmentList, error) {
 			if f.Limit < 1 {
 				return fragmentList{}, usagef("--limit: got %d, want at least 1", f.Limit)
 			}
@@ -138,7 +138,7 @@ func (a *app) fragmentsShowCommand() *cobra.Command {
 		Example: `  starhost fragments show oncall
   starhost fragments show oncall -F json`,
 		Args: wantArguments("an id or alias"),
-		RunE: runFragments(a, "show", func(ctx context.Context, args []string) (shownFragment, error) {
+		RunE: runSubcommand(a, "fragments show", func(ctx context.Context, args []string) (shownFragment, error) {
 			db, _, err := a.configuredStore()
 			if err != nil {
 				return shownFragment{}, err
@@ -214,7 +214,7 @@ names, else of ./plugins or ./*.star. The alias stands for the text as it is now
 		Example: `  starhost fragments set oncall plugins/oncall.star
   starhost fragments set checkout runbook:checkout`,
 		Args: wantArguments("an alias", "a reference"),
-		RunE: runFragments(a, "set", func(ctx context.Context, args []string) (namedFragment, error) {
+		RunE: runSubcommand(a, "fragments set", func(ctx context.Context, args []string) (namedFragment, error) {
 			return a.setFragment(ctx, &f, args[0], args[1])
 		}),
 	}
@@ -294,7 +294,7 @@ func (a *app) fragmentsRemoveCommand() *cobra.Command {
 		Example: `  starhost fragments remove oncall
   starhost fragments remove oncall -F json`,
 		Args: wantArguments("an alias"),
-		RunE: runFragments(a, "remove", func(ctx context.Context, args []string) (namedFragment, error) {
+		RunE: runSubcommand(a, "fragments remove", func(ctx context.Context, args []string) (namedFragment, error) {
 			db, _, err := a.configuredStore()
 			if err != nil {
 				return namedFragment{}, err
@@ -315,7 +315,7 @@ func (a *app) fragmentsLoadersCommand() *cobra.Command {
 		Short: "List the prefixes of references",
 		Example: `  starhost fragments loaders
   starhost fragments loaders plugins -F json`,
-		RunE: runFragments(a, "loaders", func(ctx context.Context, paths []string) ([]starhost.LoaderInfo, error) {
+		RunE: runSubcommand(a, "fragments loaders", func(ctx context.Context, paths []string) ([]starhost.LoaderInfo, error) {
 			set, err := a.load(ctx, &f, paths)
 			if err != nil {
 				return nil, err
@@ -343,7 +343,7 @@ func (a *app) fragmentsCollectCommand() *cobra.Command {
 		Example: `  starhost fragments gc --dry-run
   starhost fragments gc --keep 30d`,
 		Args: noArguments,
-		RunE: runFragments(a, "gc", func(ctx context.Context, _ []string) (collection, error) {
+		RunE: runSubcommand(a, "fragments gc", func(ctx context.Context, _ []string) (collection, error) {
 			db, config, err := a.configuredStore()
 			if err != nil {
 				return collection{}, err
@@ -376,7 +376,7 @@ func (a *app) fragmentsStatsCommand() *cobra.Command {
 		Example: `  starhost fragments stats
   starhost fragments stats -F json`,
 		Args: noArguments,
-		RunE: runFragments(a, "stats", func(ctx context.Context, _ []string) (storeReport, error) {
+		RunE: runSubcommand(a, "fragments stats", func(ctx context.Context, _ []string) (storeReport, error) {
 			db, _, err := a.configuredStore()
 			if err != nil {
 				return storeReport{}, err

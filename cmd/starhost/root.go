@@ -31,6 +31,7 @@ var commands = []struct {
 	{"new", (*app).newCommand},
 	{"repl", (*app).replCommand},
 	{"serve", (*app).serveCommand},
+	{"sessions", (*app).sessionsCommand},
 	{"test", (*app).testCommand},
 	{"trust", (*app).trustCommand},
 	{"version", (*app).versionCommand},

@@ -162,12 +162,16 @@ type stateFile struct {
 // lock opens and locks the file of a session.
 func (st *States) lock(session string) (*stateFile, error) {
 	sum := sha256.Sum256([]byte(session))
-	name := hex.EncodeToString(sum[:])
+	return st.lockFile(hex.EncodeToString(sum[:]))
+}
+
+// lockFile opens and locks a file of a session by its name without the end.
+func (st *States) lockFile(name string) (*stateFile, error) {
 	dir, err := st.openDir()
 	if err != nil {
 		return nil, err
 	}
-	f := &stateFile{states: st, dir: dir, name: name + ".json"}
+	f := &stateFile{states: st, dir: dir, name: name + stateEnd}
 	lock := filepath.Join(st.Dir, name+".lock")
 	if err = f.checkFiles(); err == nil {
 		err = f.inShard(func() error { return st.touchFile(lock) })
@@ -190,7 +194,7 @@ func (st *States) lock(session string) (*stateFile, error) {
 // checkFiles refuses special files in the places of the session's files, because opening a fifo
 // waits for another process.
 func (f *stateFile) checkFiles() error {
-	name := strings.TrimSuffix(f.name, ".json")
+	name := strings.TrimSuffix(f.name, stateEnd)
 	for _, file := range []string{"lock-" + name[:1], name + ".lock", f.name, name + tempEnd} {
 		info, err := f.dir.Lstat(file)
 		if err == nil && !info.Mode().IsRegular() {
@@ -238,7 +242,7 @@ func (f *stateFile) read() (state savedState, err error) {
 		})
 	}
 	if err := json.Unmarshal(f.oldText, &state); err != nil || state.Version != stateVersion {
-		return savedState{}, fmt.Errorf("%s: this is no session of version %d (remove it)", filepath.Join(f.states.Dir, f.name), stateVersion)
+		return savedState{}, f.states.wrongVersion(f.name)
 	}
 	return state, nil
 }
@@ -311,7 +315,7 @@ func (f *stateFile) remove() error {
 
 // write replaces the file by a rename, so that a reader never sees half of it.
 func (f *stateFile) write(text []byte) error {
-	temp := strings.TrimSuffix(f.name, ".json") + tempEnd // only the owner of the lock writes this file
+	temp := strings.TrimSuffix(f.name, stateEnd) + tempEnd // only the owner of the lock writes this file
 	to, err := f.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

@@ -1,0 +1,112 @@
+package hook
+
+import (
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost"
+)
+
+// A StoredState describes the file of a session.
+type StoredState struct {
+	// Name is the name of the file without its end: a hash of the agent's and the session's name.
+	Name   string
+	Stored time.Time // when the last event stored it
+	Size   int64     // bytes
+	// Session has the values of ctx.state, too. Files of older versions have neither ID nor Agent.
+	Session starhost.SavedSession
+	// Err says why the file cannot be read; then Session is empty.
+	Err error
+}
+
+// List returns the files of sessions, the last stored first, at most limit of them. It changes
+// nothing, and does not wait for running hooks. Without a folder there are none.
+func (st *States) List(limit int) ([]StoredState, error) {
+	dir, entries, err := st.entries()
+	if dir == nil || err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	var list []StoredState
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || st.isExpired(info) {
+			continue // another process removed it, or the next event will
+		}
+		name := strings.TrimSuffix(entry.Name(), stateEnd)
+		stored := info.ModTime().UTC().Truncate(time.Second)
+		list = append(list, StoredState{Name: name, Stored: stored, Size: info.Size()})
+	}
+	slices.SortFunc(list, func(a, b StoredState) int {
+		return cmp.Or(b.Stored.Compare(a.Stored), strings.Compare(a.Name, b.Name))
+	})
+	list = list[:min(len(list), limit)]
+	for i := range list {
+		list[i].Session, list[i].Err = st.decodeFile(dir, list[i].Name)
+	}
+	return list, nil
+}
+
+// stateEnd is the end of the name of a session's file.
+const stateEnd = ".json"
+
+// entries returns the folder and the files of sessions in it. Without a folder both are nil.
+func (st *States) entries() (*os.Root, []fs.DirEntry, error) {
+	if _, err := os.Stat(st.Dir); st.Dir == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	dir, err := st.openDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil {
+		dir.Close()
+		return nil, nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		name, isState := strings.CutSuffix(e.Name(), stateEnd)
+		_, err := hex.DecodeString(name)
+		return !isState || len(name) != 64 || err != nil || !e.Type().IsRegular()
+	})
+	return dir, entries, nil
+}
+
+// decodeFile returns the session of a file.
+func (st *States) decodeFile(dir *os.Root, name string) (starhost.SavedSession, error) {
+	text, err := st.readFile(dir, name+stateEnd)
+	if err != nil {
+		return starhost.SavedSession{}, err
+	}
+	var state savedState
+	if err := json.Unmarshal(text, &state); err != nil || state.Version != stateVersion {
+		return starhost.SavedSession{}, st.wrongVersion(name + stateEnd)
+	}
+	state.Session.State = state.Plugins
+	return state.Session, nil
+}
+
+// wrongVersion says that a file is no session.
+func (st *States) wrongVersion(file string) error {
+	return fmt.Errorf("%s: this is no session of version %d (remove it)", filepath.Join(st.Dir, file), stateVersion)
+}
+
+// Remove removes the file of a session, by the Name of a [StoredState]. It waits for the hook that
+// uses it.
+func (st *States) Remove(name string) error {
+	f, err := st.lockFile(name)
+	if err != nil {
+		return err
+	}
+	defer f.unlock()
+	return f.remove()
+}
