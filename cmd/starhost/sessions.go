@@ -29,7 +29,9 @@ messages of its sessions, so that starhost stores only what plugins need.`,
 		Args: a.refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.sessionsListCommand(), a.sessionsShowCommand(), a.sessionsExportCommand(), a.sessionsRemoveCommand())
+	cmd.AddCommand(
+		a.sessionsListCommand(), a.sessionsShowCommand(), a.sessionsExportCommand(), a.sessionsRemoveCommand(),
+	)
 	return cmd
 }
 

@@ -17,7 +17,8 @@ func (a *app) printSessionsPretty(l sessionList) error {
 	for i := range l.sessions {
 		s := &l.sessions[i]
 		rows = append(rows, []string{
-			cutCell(s.ID), s.Stored.Format(time.DateOnly), s.Agent, countText(s.Turns, "turn"), fmt.Sprintf("%d B", s.Size), s.Status,
+			cutCell(s.ID), s.Stored.Format(time.DateOnly), s.Agent, countText(s.Turns, "turn"),
+			fmt.Sprintf("%d B", s.Size), s.Status,
 		})
 	}
 	a.printTable(rows)
@@ -71,9 +72,11 @@ func storedMessages(s *starhost.SavedSession) []messageJSON {
 		for _, part := range m.Content {
 			text.WriteString(string(part))
 		}
-		out := messageJSON{Role: m.Role, Content: validUTF8(text.String()), Name: validUTF8(string(m.ToolName)), IsError: m.IsError}
+		out := messageJSON{Role: m.Role, Content: validUTF8(text.String()), IsError: m.IsError}
+		out.Name = validUTF8(string(m.ToolName))
 		for _, c := range m.ToolCalls {
-			out.Calls = append(out.Calls, storedCallJSON{validUTF8(string(c.ID)), validUTF8(string(c.Name)), validUTF8(string(c.Arguments))})
+			id, name, arguments := validUTF8(string(c.ID)), validUTF8(string(c.Name)), validUTF8(string(c.Arguments))
+			out.Calls = append(out.Calls, storedCallJSON{id, name, arguments})
 		}
 		for _, at := range m.Attachments {
 			out.Attachments = append(out.Attachments, fmt.Sprintf("%s, %d B", at.ID().Short(), len(at.Bytes)))
