@@ -93,10 +93,14 @@ func runExample(t *testing.T, line string) {
 		}
 	}
 	var stderr bytes.Buffer
-	if args[1] == "fragments" { // some want a stored one
-		code := run(t.Context(), []string{"-C", dir, "fragments", "set", "oncall", "oncall.star"}, nil, &stderr, &stderr)
-		if code != exitOK {
-			t.Fatalf("fragments set: exit code %d\n%s", code, &stderr)
+	before := map[string][]string{ // some want a stored one
+		"fragments": {"fragments set oncall oncall.star"},
+		"sessions":  {"eval oncall.star --session mine -p hi", "eval oncall.star --session other -p hi"},
+	}
+	for _, line := range before[args[1]] {
+		args := append([]string{"-C", dir}, strings.Fields(line)...)
+		if code := run(t.Context(), args, nil, &stderr, &stderr); code != exitOK {
+			t.Fatalf("%s: exit code %d\n%s", line, code, &stderr)
 		}
 	}
 	args = append([]string{"-C", dir}, args[1:]...)

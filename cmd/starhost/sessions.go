@@ -222,10 +222,11 @@ type exportedSession storedSession
 
 func (a *app) sessionsExportCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "export ID",
-		Short:   "Print everything that is stored of a session, as JSON",
-		Example: `  starhost sessions export mine -o mine.json`,
-		Args:    wantArguments("a session's id"),
+		Use:   "export ID",
+		Short: "Print everything that is stored of a session, as JSON",
+		Example: `  starhost sessions export mine
+  starhost sessions export mine -o mine.json`,
+		Args: wantArguments("a session's id"),
 		RunE: runSubcommand(a, "sessions export", func(ctx context.Context, args []string) (exportedSession, error) {
 			s, err := a.findSession(ctx, args)
 			return exportedSession(s), err
