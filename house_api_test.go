@@ -164,6 +164,10 @@ func stutters(pkg, name string) bool {
 	return token.IsExported(name[len(pkg):])
 }
 
+// hookNames are names beside maxAllNames that only hook install and hook doctor need: 13 of
+// serve/settings (formats, files, changes, command lines), agents.Files, and two of serve/hook.
+const hookNames = 16
+
 // serverNames are names beside maxAllNames that only programs with HTTP servers read: one is the
 // front's (Options).
 const serverNames = 1
@@ -197,7 +201,8 @@ func TestHouseAPI(t *testing.T) {
 	if n := len(names["."]); n > maxRootNames || isListed(".") {
 		t.Errorf("the root exports %d names, want at most %d: unexport or remove one for each that you add%s", n, maxRootNames, counts.String())
 	}
-	if all > maxAllNames+serverNames || *houseList != "" && !isListed(".") {
-		t.Errorf("all packages outside of internal/, cmd/ and bench/ export %d names, want at most %d%s", all, maxAllNames+serverNames, counts.String())
+	most := maxAllNames + serverNames + hookNames
+	if all > most || *houseList != "" && !isListed(".") {
+		t.Errorf("all packages outside of internal/, cmd/ and bench/ export %d names, want at most %d%s", all, most, counts.String())
 	}
 }

@@ -44,6 +44,8 @@ type Agent struct {
 	// Seen is the version or the date of the source that the row describes, and says whether the
 	// program was run or its source was read.
 	Seen string
+	// Files say where the agent's settings lie.
+	Files Files
 	// ForeignFields are members that this agent's events never have, but the events of agents with
 	// similar ones do.
 	ForeignFields []string

@@ -12,6 +12,14 @@ var claudeCode = &Agent{
 	Served:        true, MCPPrefix: "mcp__", MCPSeparator: "__",
 	Asks: "*", Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true,
 	Missing: "refuses, from version 2.1.295 (`onFailure: \"block\"`)", Seen: "2.1.330, run",
+	// code.claude.com/docs/en/settings and managed-settings.
+	Files: Files{
+		Program: "claude", Env: "CLAUDE_CONFIG_DIR", Folder: "~/.claude", User: "settings.json", Project: ".claude/settings.json",
+		Linux:   "/etc/claude-code/managed-settings.json",
+		MacOS:   "/Library/Application Support/ClaudeCode/managed-settings.json",
+		Windows: `C:/Program Files/ClaudeCode/managed-settings.json`,
+		Off:     "disableAllHooks=true", OffIn: []string{"project:.claude/settings.local.json"}, ManagedOnly: "allowManagedHooksOnly=true",
+	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},

@@ -11,6 +11,14 @@ var copilot = &Agent{
 	Served:        true, MCPSeparator: "-",
 	Asks: "*", Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true,
 	Missing: "refuses", Seen: "1.0.102, run",
+	// docs.github.com/en/copilot/reference/hooks-reference; others read the folder of policies.
+	Files: Files{
+		Program: "copilot", Env: "COPILOT_HOME", Folder: "~/.copilot", User: "hooks/starhost.json", Project: ".github/hooks/starhost.json",
+		Linux: "/etc/github-copilot/policy.d/starhost.json", MacOS: "/etc/github-copilot/policy.d/starhost.json",
+		Windows: `C:/ProgramData/GitHub/Copilot/policy.d/starhost.json`,
+		Off:     "disableAllHooks=true",
+		OffIn:   []string{"user:settings.json", "project:.github/copilot/settings.json", "project:.github/copilot/settings.local.json"},
+	},
 	Events: []Event{
 		{Name: "userPromptSubmitted", Ours: "turn_start"}, {Name: "UserPromptSubmit", Ours: "turn_start"},
 		{Name: "userPromptTransformed", Ours: "turn_start", Served: true},

@@ -10,6 +10,11 @@ var gptme = &Agent{
 	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
 	ForeignFields: []string{"hook_event_name", "hookEventName", "session_id", "sessionId", "tool_name", "toolName"},
 	Missing:       "refuses", Seen: "source at d27f98d3a",
+	// gptme.org/docs/plugins.html and gptme/plugins/__init__.py.
+	Files: Files{
+		Program: "gptme", Folder: "~/.config/gptme", User: "plugins/starhost/hooks/starhost_hook.py",
+		Project: ".gptme/plugins/starhost/hooks/starhost_hook.py",
+	},
 	Events: []Event{
 		{Name: "SESSION_START", Ours: "session_start"},
 		{Name: "SESSION_END", Ours: "session_end"},

@@ -12,6 +12,11 @@ var hermes = &Agent{
 	Served:        true, MCPPrefix: "mcp_", MCPSeparator: "_",
 	Rewrites: "*", RefusesPrompts: true, TakesContext: true,
 	Missing: "refuses (`fail_closed: true` of `pre_tool_call`)", Seen: "docs of 2026-11",
+	// hermes-agent.nousresearch.com/docs/user-guide/features/hooks.
+	Files: Files{
+		Program: "hermes", Env: "HERMES_HOME", Folder: "~/.hermes", User: "config.yaml",
+		Next: "Hermes asks you once for each line whether it may run",
+	},
 	Events: []Event{
 		{Name: "on_session_start", Ours: "session_start"},
 		{Name: "on_session_end", Ours: "session_end"},

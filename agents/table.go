@@ -11,6 +11,16 @@ var codex = &Agent{
 	ForeignFields: []string{"hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
 	Rewrites:      "PreToolUse", Redacts: "PostToolUse", RefusesPrompts: true, TakesContext: true,
 	Missing: "runs the call", Seen: "0.169.0, run",
+	// developers.openai.com/codex/hooks: Codex reads hooks.json beside each config.toml, and trusts
+	// those of the system.
+	Files: Files{
+		Program: "codex", Env: "CODEX_HOME", Folder: "~/.codex", User: "hooks.json", Project: ".codex/hooks.json",
+		Linux: "/etc/codex/hooks.json", MacOS: "/etc/codex/hooks.json", Windows: `C:/ProgramData/OpenAI/Codex/hooks.json`,
+		Off:         "features.hooks=false features.codex_hooks=false",
+		OffIn:       []string{"user:config.toml", "project:.codex/config.toml", "managed:config.toml", "managed:requirements.toml"},
+		ManagedOnly: "allow_managed_hooks_only=true",
+		Next:        "trust the hooks in Codex by /hooks, unless they are managed",
+	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -37,6 +47,11 @@ var vscode = &Agent{
 	ForeignFields: []string{"turn_id", "hook_event_name", "session_id", "toolName", "toolArgs", "tool_result", "permission_mode"},
 	Asks:          "PreToolUse", Rewrites: "PreToolUse", RefusesPrompts: true,
 	Missing: "runs the call", Seen: "docs of 2026-10-14",
+	// code.visualstudio.com/docs/agent-customization/hooks, 2026-10-14. Copilot reads the same
+	// folders.
+	Files: Files{
+		Folder: "~/.copilot", User: "hooks/starhost-vscode.json", Project: ".github/hooks/starhost-vscode.json",
+	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
@@ -75,6 +90,13 @@ var cursor = &Agent{
 	Asks:          "beforeShellExecution beforeMCPExecution", Rewrites: "preToolUse", Redacts: "postToolUse",
 	RefusesPrompts: true, TakesContext: true,
 	Missing: "refuses (`failClosed: true`)", Seen: "docs and program 2026.09.18, read",
+	// cursor.com/docs/hooks.
+	Files: Files{
+		Program: "cursor-agent", Folder: "~/.cursor", User: "hooks.json", Project: ".cursor/hooks.json",
+		Linux:   "/etc/cursor/hooks.json",
+		MacOS:   "/Library/Application Support/Cursor/hooks.json",
+		Windows: `C:/ProgramData/Cursor/hooks.json`,
+	},
 	Events: []Event{
 		{Name: "sessionStart", Ours: "session_start"},
 		{Name: "sessionEnd", Ours: "session_end", Served: true},
@@ -111,6 +133,15 @@ var gemini = &Agent{
 	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode"},
 	Rewrites:      "BeforeTool", Redacts: "AfterTool", RefusesPrompts: true, TakesContext: true,
 	Missing: "refuses; runs the call if it is late", Seen: "0.61.0, run",
+	// docs/hooks/index.md and docs/reference/configuration.md of google-gemini/gemini-cli at
+	// 5411f113cafa.
+	Files: Files{
+		Program: "gemini", Folder: "~/.gemini", User: "settings.json", Project: ".gemini/settings.json",
+		Linux:   "/etc/gemini-cli/settings.json",
+		MacOS:   "/Library/Application Support/GeminiCli/settings.json",
+		Windows: `C:/ProgramData/gemini-cli/settings.json`,
+		Off:     "hooksConfig.enabled=false",
+	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -143,6 +174,14 @@ var qwen = &Agent{
 	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
 	Asks:          "PreToolUse", RefusesPrompts: true, TakesContext: true,
 	Missing: "runs the call", Seen: "0.24.4, run",
+	// docs/users/configuration/settings.md and docs/users/features/hooks.md of QwenLM/qwen-code.
+	Files: Files{
+		Program: "qwen", Folder: "~/.qwen", User: "settings.json", Project: ".qwen/settings.json",
+		Linux:   "/etc/qwen-code/settings.json",
+		MacOS:   "/Library/Application Support/QwenCode/settings.json",
+		Windows: `C:/ProgramData/qwen-code/settings.json`,
+		Off:     "disableAllHooks=true",
+	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -176,6 +215,13 @@ var droid = &Agent{
 	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
 	Asks:          "PreToolUse", RefusesPrompts: true, TakesContext: true,
 	Missing: "runs the call", Seen: "docs of 2026-11",
+	// docs.factory.ai/enterprise/hierarchical-settings-and-org-control. Droid does not read
+	// hooks.json of a project: issue 3 of Factory-AI/factory.
+	Files: Files{
+		Program: "droid", Folder: "~/.factory", User: "settings.json", Project: ".factory/settings.json",
+		Linux: "/etc/factory/settings.json", MacOS: "/Library/Application Support/Factory/settings.json",
+		Off: "hooksDisabled=true", OffIn: []string{"user:settings.local.json", "project:.factory/settings.local.json"},
+	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -207,6 +253,10 @@ var goose = &Agent{
 	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
 	ForeignFields: []string{"hook_event_name", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode"},
 	Missing:       "refuses (`on_failure: \"block\"` of `PreToolUse`)", Seen: "docs at 0825b570490d",
+	Files: Files{
+		Program: "goose", Folder: "~/.agents", User: "plugins/starhost/hooks/hooks.json",
+		Project: ".agents/plugins/starhost/hooks/hooks.json",
+	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -235,6 +285,12 @@ var windsurf = &Agent{
 	ForeignFields:  []string{"hook_event_name", "hookEventName", "sessionId", "session_id", "toolName", "tool_name", "toolArgs"},
 	RefusesPrompts: true,
 	Missing:        "runs the call", Seen: "docs of 2026-11",
+	Files: Files{
+		Program: "windsurf", Folder: "~/.codeium/windsurf", User: "hooks.json", Project: ".windsurf/hooks.json",
+		Linux:   "/etc/windsurf/hooks.json",
+		MacOS:   "/Library/Application Support/Windsurf/hooks.json",
+		Windows: `C:/ProgramData/Windsurf/hooks.json`,
+	},
 	Events: []Event{
 		{Name: "pre_user_prompt", Ours: "turn_start", Served: true},
 		{Name: "pre_run_command", Ours: "pre_tool_call", Served: true},
@@ -260,6 +316,8 @@ var kiro = &Agent{
 	ForeignFields: []string{"hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode", "turn_id"},
 	TakesContext:  true,
 	Missing:       "runs the call", Seen: "docs at 35b526600ff2",
+	// The operator chooses the file of one of the agents in this folder.
+	Files: Files{Program: "kiro-cli", Folder: "~/.kiro"},
 	Events: []Event{
 		{Name: "agentSpawn", Ours: "session_start"},
 		{Name: "userPromptSubmit", Ours: "turn_start", Served: true},
@@ -285,6 +343,10 @@ var cline = &Agent{
 	ForeignFields:  []string{"hook_event_name", "hookEventName", "sessionId", "session_id", "tool_name", "toolArgs"},
 	RefusesPrompts: true, TakesContext: true,
 	Missing: "not tried", Seen: "docs at 38efa3b4be37",
+	Files: Files{
+		Program: "cline", Folder: "~/Documents/Cline", User: "Hooks/PreToolUse", Project: ".clinerules/hooks/PreToolUse",
+		Next: "switch hooks on in Cline's settings",
+	},
 	Events: []Event{
 		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
 		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},
@@ -310,6 +372,7 @@ var openhands = &Agent{
 	ForeignFields:  []string{"hook_event_name", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode"},
 	RefusesPrompts: true, TakesContext: true,
 	Missing: "runs the call", Seen: "source at 06b329e38b2a",
+	Files: Files{Program: "openhands", Folder: "~/.openhands", User: "hooks.json", Project: ".openhands/hooks.json"},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -334,6 +397,11 @@ var opencode = &Agent{
 	ForeignFields: []string{"hook_event_name", "hookEventName", "session_id", "sessionId", "tool_name", "toolName"},
 	Rewrites:      "tool.execute.before", Redacts: "tool.execute.after", RefusesPrompts: true, TakesContext: true,
 	Missing: "refuses", Seen: "1.18.33, run",
+	// opencode.ai/docs/plugins.
+	Files: Files{
+		Program: "opencode", Env: "XDG_CONFIG_HOME", Folder: "~/.config", User: "opencode/plugins/starhost.js",
+		Project: ".opencode/plugins/starhost.js",
+	},
 	Events: []Event{
 		{Name: "chat.message", Ours: "turn_start", Served: true},
 		{Name: "tool.execute.before", Ours: "pre_tool_call", Served: true},

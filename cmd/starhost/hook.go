@@ -28,9 +28,18 @@ type hookFlags struct {
 	loadFlags
 	deadline                          timeSpan
 	failClosed, failOpen, printConfig bool
+	inProject                         bool // --project
 
 	answering bool  // the answer to the agent has begun
 	lineError error // the mistake in the command line, nil for none
+}
+
+// add adds the flags that hook and hook install have.
+func (f *hookFlags) add(cmd *cobra.Command) {
+	f.loadFlags.add(cmd)
+	cmd.Flags().Var(&f.deadline, "deadline", "answer within this `TIME` (default 4.5s)")
+	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "refuse events that the agent does not document, too")
+	cmd.Flags().BoolVar(&f.failOpen, "fail-open", false, "let calls pass if a guard does not load, with a message at each event")
 }
 
 func (a *app) hookCommand() *cobra.Command {
@@ -75,9 +84,8 @@ denies at any code, as Copilot does, it is always 0. See docs/agents.md.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().Var(&f.deadline, "deadline", "answer within this `TIME` (default 4.5s)")
-	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "refuse events that the agent does not document, too")
-	cmd.Flags().BoolVar(&f.failOpen, "fail-open", false, "let calls pass if a guard does not load, with a message at each event")
+	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand())
+	cmd.Flags().BoolVar(&f.inProject, "project", false, "look PATHs up from the project that the event names, not from the current folder")
 	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print what to paste into the agent's settings")
 	return cmd
 }
@@ -86,13 +94,18 @@ func agentNames() []string {
 	return list(hook.Agents, func(a **hook.Agent) string { return (*a).Name })
 }
 
+// unknownAgent returns the error for an agent that starhost does not support.
+func unknownAgent(command, name string) error {
+	return usagef("%s: unknown agent %q%s, want one of %s", command, name, near.DidYouMean(name, agentNames()), strings.Join(agentNames(), ", "))
+}
+
 // runHook answers an agent.
 func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []string) error {
 	ctx := cmd.Context()
 	agent := hook.AgentOf(name)
 	switch {
 	case agent == nil:
-		return usagef("hook: unknown agent %q%s, want one of %s", name, near.DidYouMean(name, agentNames()), strings.Join(agentNames(), ", "))
+		return unknownAgent("hook", name)
 	case f.printConfig:
 		return a.printHookConfig(cmd, f, agent, paths)
 	}
@@ -101,6 +114,9 @@ func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []str
 		a.deadline = time.Duration(f.deadline)
 	}
 	if agent.Lines {
+		if f.inProject {
+			return usagef("hook: --project: %s does not name its project", agent.Title)
+		}
 		return a.serveHook(ctx, f, paths)
 	}
 	return a.answerHook(ctx, f, agent, paths)
@@ -117,26 +133,32 @@ func (a *app) printHookConfig(cmd *cobra.Command, f *hookFlags, agent *hook.Agen
 	if err != nil {
 		return err
 	}
-	timeout := agent.Timeout
-	if f.deadline > 0 {
-		timeout = (time.Duration(f.deadline) + answerMargin + time.Second - 1).Truncate(time.Second)
-	} else {
-		argv = append(argv, "--deadline", (timeout - answerMargin).String())
-	}
-	argv = append([]string{"starhost", "hook", agent.Name}, argv...)
+	var full []string
 	for _, p := range paths {
-		full, err := filepath.Abs(a.path(p))
+		p, err := filepath.Abs(a.path(p))
 		if err != nil {
 			return err
 		}
-		argv = append(argv, full)
+		full = append(full, p)
 	}
-	text, where := agent.Config(hook.Settings{Command: argv, Timeout: timeout, FailOpen: f.failOpen})
+	text, where := agent.Config(hookSettings(f, agent, "starhost", argv, full))
 	a.out.WriteString(text)
 	if !a.quiet {
 		fmt.Fprintf(a.stderr, "this belongs into %s\n", where)
 	}
 	return nil
+}
+
+// hookSettings returns the settings for a command line with these flags and plugins.
+func hookSettings(f *hookFlags, agent *hook.Agent, program string, flags, paths []string) hook.Settings {
+	timeout := agent.Timeout
+	if f.deadline > 0 {
+		timeout = (time.Duration(f.deadline) + answerMargin + time.Second - 1).Truncate(time.Second)
+	} else {
+		flags = append(flags, "--deadline", (timeout - answerMargin).String())
+	}
+	argv := slices.Concat([]string{program, "hook", agent.Name}, flags, paths)
+	return hook.Settings{Command: argv, Timeout: timeout, FailOpen: f.failOpen}
 }
 
 // answerHook answers the event on standard input before the deadline. Plugins run in another
@@ -281,6 +303,9 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnos
 func (r *hookRun) askPlugins(
 	ctx context.Context, f *hookFlags, e *hook.Event, paths []string,
 ) (answer hook.Answer, store func()) {
+	if f.inProject && f.lineError == nil {
+		paths, f.lineError = projectPaths(e.Workspace(), r.getenv("HOME"), paths)
+	}
 	set, err := r.loadHook(ctx, f, paths, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
 	})
@@ -419,7 +444,7 @@ func newRefusal(lost []loader.LostGuard, open bool) *hook.Refusal {
 // then. If the line names no agent, it answers in Claude Code's form, which most agents
 // understand. It returns err if a person typed the line.
 func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
-	person := slices.Contains(args, "--print-config")
+	person := slices.Contains(args, "--print-config") || managesHooks(args)
 	if file, ok := a.stdin.(*os.File); ok {
 		info, statErr := file.Stat()
 		person = person || statErr != nil || info.Mode()&os.ModeCharDevice != 0

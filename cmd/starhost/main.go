@@ -31,6 +31,9 @@ func main() {
 // -ldflags "-X main.managedConfig=PATH".
 var managedConfig = "/etc/starhost/config.toml"
 
+// managedRoot is put in front of the paths of the agents' managed settings. It is for tests.
+var managedRoot = ""
+
 // run is the whole program: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, getenv: os.Getenv, managed: managedConfig}
@@ -48,7 +51,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	a.stores = new(databases)
 	cmd, err := a.execute(ctx, args)
 	defer a.stores.close()
-	isHook := cmd == "hook" || a.hook != nil
+	isHook := (cmd == "hook" || a.hook != nil) && !managesHooks(args)
 	if err != nil && isHook {
 		err = a.refuseHook(ctx, args, err)
 	}

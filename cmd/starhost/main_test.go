@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		os.Setenv("STARHOST_CACHE", noCacheValue)
 	}
 	managedConfig = os.Getenv("TEST_MANAGED_CONFIG") // in tests only: the machine's own has no effect
+	managedRoot = os.Getenv("TEST_MANAGED_ROOT")
 	testscript.Main(m, map[string]func(){"starhost": main})
 }
 

@@ -30,6 +30,13 @@ var gptme = &Agent{
 	read:    bridgeForm.read, write: writeCode,
 	config: func(s Settings) string { return formatBridge(gptmeBridge, s, 1) },
 	intro:  "hooks/starhost_hook.py in the folder of a gptme plugin",
+	more: func(s Settings) []Piece {
+		config, folder := "../../../config.toml", "~/.config/gptme/plugins"
+		if s.Project {
+			config, folder = "../../../../gptme.toml", "./.gptme/plugins"
+		}
+		return []Piece{{Name: "../__init__.py", Whole: true}, {Name: config, Text: "[plugins]\npaths = [\"" + folder + "\"]\n"}}
+	},
 }
 
 //go:embed bridges/opencode.js

@@ -56,6 +56,8 @@ type Agent struct {
 	config func(Settings) string
 	// intro names the file that the settings belong into.
 	intro string
+	// more returns the files that the agent needs beside its settings; nil for none.
+	more func(Settings) []Piece
 }
 
 // Agents has a row for each supported agent, sorted by name.
@@ -81,6 +83,8 @@ type Settings struct {
 	Timeout time.Duration
 	// FailOpen omits the agent's own field that blocks an event whose hook fails.
 	FailOpen bool
+	// Project is true for settings that belong to a project.
+	Project bool
 }
 
 // seconds returns the timeout in seconds.
@@ -89,6 +93,25 @@ func (s *Settings) seconds() int { return int(s.Timeout / time.Second) }
 // Config returns the agent's settings that run a command, and the name of the file that they belong
 // into.
 func (a *Agent) Config(s Settings) (text, where string) { return a.config(s), a.intro }
+
+// A Piece is one of the files that make an agent run starhost.
+type Piece struct {
+	// Name is the file's path from the folder of the first piece, or "" for the first piece.
+	Name string
+	// Text is what the file must have.
+	Text string
+	// Whole is true if nothing else may be in the file.
+	Whole bool
+}
+
+// Pieces returns the files that make the agent run a command. The first one has the settings.
+func (a *Agent) Pieces(s Settings) []Piece {
+	pieces := []Piece{{Text: a.config(s)}}
+	if a.more != nil {
+		pieces = append(pieces, a.more(s)...)
+	}
+	return pieces
+}
 
 // A kind is the subject of an event. It decides which plugin events the event fires.
 type kind int
@@ -238,6 +261,9 @@ func (e *Event) IsRefusable() bool {
 
 // hookEventName returns the member hook_event_name, which names the event in most agents.
 func hookEventName(all object) string { return all.textField("hook_event_name") }
+
+// Workspace returns the folder that the agent works in, or "" if the event names none.
+func (e *Event) Workspace() string { return e.workspace }
 
 // ReachesPlugins reports whether any plugin event belongs to the event.
 func (e *Event) ReachesPlugins() bool { return e.kind != kindNone }

@@ -22,6 +22,9 @@ var goose = &Agent{
 		guards: "PreToolUse", others: "UserPromptSubmit Stop SessionEnd", failMember: "on_failure",
 	}.format,
 	intro: "~/.agents/plugins/starhost/hooks/hooks.json, beside a plugin.json with the name starhost",
+	more: func(Settings) []Piece {
+		return []Piece{{Name: "../plugin.json", Text: "{\"name\": \"starhost\", \"version\": \"1.0.0\"}\n", Whole: true}}
+	},
 }
 
 var gooseForm = &form{
@@ -118,6 +121,9 @@ var cline = &Agent{
 	members: []memberForm{{kindPrompt, "userPromptSubmit", "{"}, {kindTool, "preToolUse", "{"}},
 	read:    readCline, write: writeCline, config: configCline,
 	intro: "the executable files UserPromptSubmit, PreToolUse and PostToolUse in ~/Documents/Cline/Hooks, or in .clinerules/hooks of a project",
+	more: func(s Settings) []Piece {
+		return []Piece{{Name: "UserPromptSubmit", Text: configCline(s)}, {Name: "PostToolUse", Text: configCline(s)}}
+	},
 }
 
 var clineForm = &form{

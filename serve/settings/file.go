@@ -1,0 +1,294 @@
+package settings
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A File is a settings file on the disk. No part of its path below Root may be a link, because
+// whoever controls the folder Root could lead starhost elsewhere by one.
+type File struct {
+	Root string // a folder that exists, or that Write makes
+	Name string // below Root, with slashes
+	Mode fs.FileMode
+	Format
+}
+
+// Path returns the file's path.
+func (f *File) Path() string { return filepath.Join(f.Root, filepath.FromSlash(f.Name)) }
+
+// Read returns the bytes of the file, and whether it exists.
+func (f *File) Read() (text []byte, exists bool, err error) {
+	root, err := os.OpenRoot(f.Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer root.Close()
+	return f.read(root)
+}
+
+func (f *File) read(root *os.Root) (text []byte, exists bool, err error) {
+	info, err := f.check(root)
+	if err != nil || info == nil {
+		return nil, false, err
+	}
+	file, err := root.Open(filepath.FromSlash(f.Name))
+	if err != nil {
+		return nil, true, err
+	}
+	defer file.Close()
+	text, err = io.ReadAll(io.LimitReader(file, maxBytes+1))
+	if err == nil && len(text) > maxBytes {
+		err = &Error{0, fmt.Sprintf("got more than %d bytes", maxBytes)}
+	}
+	return text, true, err
+}
+
+// check returns the file's properties, nil if it does not exist. It refuses links and all that is
+// no file.
+func (f *File) check(root *os.Root) (fs.FileInfo, error) {
+	at := ""
+	parts := strings.Split(f.Name, "/")
+	for i, part := range parts {
+		at = filepath.Join(at, part)
+		info, err := root.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, _ := root.Readlink(at)
+			return nil, &Error{0, fmt.Sprintf("%s is a link to %s, want a real file or folder", filepath.Join(f.Root, at), target)}
+		case i < len(parts)-1 && !info.IsDir():
+			return nil, &Error{0, filepath.Join(f.Root, at) + " is no folder"}
+		case i == len(parts)-1 && !info.Mode().IsRegular():
+			return nil, &Error{0, "it is no regular file"}
+		case i == len(parts)-1:
+			return info, nil
+		}
+	}
+	return nil, nil
+}
+
+// backupName returns the name of the backup of the file that text replaced.
+func (f *File) backupName(text []byte) string {
+	sum := sha256.Sum256(text)
+	return f.Name + ".starhost-" + hex.EncodeToString(sum[:6]) + ".bak"
+}
+
+// original returns the bytes that install replaced by text, if it did.
+func (f *File) original(root *os.Root, text []byte) (original []byte, ok bool, err error) {
+	backup := &File{Root: f.Root, Name: f.backupName(text)}
+	return backup.read(root)
+}
+
+// hasBackup reports whether a backup lies beside the file.
+func (f *File) hasBackup() bool {
+	entries, err := os.ReadDir(filepath.Dir(f.Path()))
+	prefix := filepath.Base(f.Path()) + ".starhost-"
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), ".bak") {
+			return true
+		}
+	}
+	return err != nil
+}
+
+// A Change is a planned change of a file.
+type Change struct {
+	File    *File
+	Backup  string // the path of the backup that Apply writes, "" for none
+	Text    []byte // nil removes the file
+	old     []byte
+	existed bool
+	stale   string // a backup that Apply removes, because nothing needs it any more
+	saved   []byte // the bytes of the backup
+}
+
+// IsNeeded reports whether the change changes anything.
+func (c *Change) IsNeeded() bool {
+	return c.existed != (c.Text != nil) || !bytes.Equal(c.old, c.Text)
+}
+
+// Install plans to merge settings into the file.
+func (f *File) Install(want []byte, own Owner) (*Change, error) {
+	c := &Change{File: f}
+	root, err := os.OpenRoot(f.Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.Text, err = f.Merge(nil, want, own)
+		return c, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if c.old, c.existed, err = f.read(root); err != nil {
+		return nil, err
+	}
+	if !c.existed {
+		c.Text, err = f.Merge(nil, want, own)
+		return c, err
+	}
+	if err := f.checkWritable(root); err != nil {
+		return nil, err
+	}
+	base := c.old
+	original, ours, err := f.original(root, c.old)
+	if err != nil {
+		return nil, err
+	}
+	if ours {
+		base = original
+	}
+	if c.Text, err = f.Merge(base, want, own); err != nil {
+		return nil, err
+	}
+	if c.IsNeeded() {
+		c.saved, c.Backup = base, filepath.Join(f.Root, f.backupName(c.Text))
+		if ours {
+			c.stale = f.backupName(c.old)
+		}
+	}
+	return c, nil
+}
+
+// checkWritable refuses a file without write permission, which a rename would replace all the same.
+func (f *File) checkWritable(root *os.Root) error {
+	info, err := root.Lstat(filepath.FromSlash(f.Name))
+	if err == nil && info.Mode()&0o200 == 0 {
+		err = &Error{0, "the file is read-only"}
+	}
+	return err
+}
+
+// Uninstall plans to restore the original bytes if the file is as install left it, and otherwise to
+// remove the owner's entries. void is
+// the text of the file that has no other settings: of [Whole] with the entries, otherwise without.
+func (f *File) Uninstall(void []byte, own Owner) (*Change, error) {
+	c := &Change{File: f}
+	root, err := os.OpenRoot(f.Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if c.old, c.existed, err = f.read(root); err != nil || !c.existed {
+		return c, err
+	}
+	original, ok, err := f.original(root, c.old)
+	if err != nil {
+		return nil, err
+	}
+	if f.Format == Whole {
+		c.Text = c.old
+		if isOurProgram(c.old, void, own) {
+			c.Text = nil
+		}
+	} else if c.Text, err = f.Remove(c.old, own); err != nil {
+		return nil, err
+	}
+	if ok {
+		if f.Format != Whole {
+			left, err := f.Remove(original, own)
+			ok = err == nil && bytes.Equal(left, original)
+		}
+		if ok {
+			c.Text, c.stale = append([]byte{}, original...), f.backupName(c.old)
+		}
+	} else if c.IsNeeded() && f.Format != Whole && f.isVoid(c.Text, void) && !f.hasBackup() {
+		c.Text = nil // install made the file
+	}
+	if c.IsNeeded() {
+		err = f.checkWritable(root)
+	}
+	return c, err
+}
+
+// isVoid reports whether a text has no more settings than void.
+func (f *File) isVoid(text, void []byte) bool {
+	if f.Format == JSON {
+		_, a, errA := parseJSON(text, nil)
+		_, b, errB := parseJSON(void, nil)
+		return errA == nil && errB == nil && isSame(*a, *b)
+	}
+	return len(bytes.TrimSpace(text)) == 0
+}
+
+// Apply changes the file: it writes the backup, then a new file that it renames. A file that
+// somebody else changed meanwhile stays as it is.
+func (c *Change) Apply() error {
+	f := c.File
+	folder := f.Mode | f.Mode&0o444>>2 | 0o100 // readers of the file may search its folder
+	if err := os.MkdirAll(f.Root, folder); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(f.Root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	now, exists, err := f.read(root)
+	switch {
+	case err != nil:
+		return err
+	case exists != c.existed || !bytes.Equal(now, c.old):
+		return &Error{0, "the file changed meanwhile: run the command again"}
+	case c.Text == nil:
+		return root.Remove(filepath.FromSlash(f.Name))
+	}
+	mode := f.Mode
+	if info, err := root.Lstat(filepath.FromSlash(f.Name)); err == nil {
+		mode = info.Mode().Perm()
+	}
+	if err := root.MkdirAll(filepath.Dir(filepath.FromSlash(f.Name)), folder); err != nil {
+		return err
+	}
+	if c.Backup != "" {
+		if err := writeFile(root, f.backupName(c.Text), c.saved, mode); err != nil {
+			return err
+		}
+	}
+	if err := writeFile(root, f.Name, c.Text, mode); err != nil {
+		return err
+	}
+	if c.stale != "" {
+		return root.Remove(filepath.FromSlash(c.stale))
+	}
+	return nil
+}
+
+// writeFile writes a whole file by renaming another one.
+func writeFile(root *os.Root, name string, text []byte, mode fs.FileMode) error {
+	name = filepath.FromSlash(name)
+	beside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:8])
+	file, err := root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Chmod(mode)
+	}
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = root.Rename(beside, name)
+	}
+	if err != nil {
+		_ = root.Remove(beside)
+	}
+	return err
+}

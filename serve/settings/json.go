@@ -1,0 +1,339 @@
+package settings
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// hooksName is the member in which all agents list their hooks. Entries elsewhere are not ours.
+const hooksName = "hooks"
+
+// A jsonEditor changes a syntax tree of JSON with comments.
+type jsonEditor struct {
+	src           []byte
+	unit, newline string // one level of indentation, and the end of a line
+	own           Owner
+}
+
+// parseJSON parses a settings file, which must be an object.
+func parseJSON(src []byte, own Owner) (*jsonEditor, *hujson.Value, error) {
+	if line := deepLine(src); line > 0 {
+		return nil, nil, &Error{line, fmt.Sprintf("got more than %d values in each other", maxNesting)}
+	}
+	root, err := hujson.Parse(src)
+	if err != nil {
+		return nil, nil, jsonError(err)
+	}
+	object, ok := root.Value.(*hujson.Object)
+	if !ok {
+		return nil, nil, &Error{lineAt(src, root.StartOffset), "got " + kindName(root) + ", want an object"}
+	}
+	e := &jsonEditor{src: src, unit: "  ", newline: newlineOf(src), own: own}
+	if len(object.Members) > 0 {
+		before := object.Members[0].Name.BeforeExtra
+		line := before[bytes.LastIndexByte(before, '\n')+1:]
+		if len(line) > 0 && len(line) < len(before) && len(bytes.TrimSpace(line)) == 0 {
+			e.unit = string(line)
+		}
+	}
+	return e, &root, nil
+}
+
+// jsonError gives an error of the parser our form.
+func jsonError(err error) error {
+	message := strings.TrimPrefix(err.Error(), "hujson: ")
+	if m := regexp.MustCompile(`^line (\d+), column (\d+): (.*)`).FindStringSubmatch(message); m != nil {
+		line, _ := strconv.Atoi(m[1])
+		return &Error{line, m[3]}
+	}
+	return &Error{0, message}
+}
+
+// deepLine returns the line at which values lie too deep in each other, or 0. The parser calls
+// itself for each level.
+func deepLine(src []byte) int {
+	depth := 0
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; {
+		case c == '"':
+			for i++; i < len(src) && src[i] != '"'; i++ {
+				if src[i] == '\\' {
+					i++
+				}
+			}
+		case c == '/' && bytes.HasPrefix(src[i:], []byte("//")):
+			for i < len(src) && src[i] != '\n' {
+				i++
+			}
+		case c == '/' && bytes.HasPrefix(src[i:], []byte("/*")):
+			end := bytes.Index(src[i+2:], []byte("*/"))
+			if end < 0 {
+				return 0
+			}
+			i += end + 3
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return lineAt(src, i)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return 0
+}
+
+func mergeJSON(src, want []byte, own Owner) ([]byte, error) {
+	e, have, err := parseJSON(src, own)
+	if err != nil {
+		return nil, err
+	}
+	w, err := hujson.Parse(want)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.merge(have, &w, 0, ""); err != nil {
+		return nil, err
+	}
+	return have.Pack(), nil
+}
+
+// merge adds the values of want.
+func (e *jsonEditor) merge(have, want *hujson.Value, depth int, path string) error {
+	switch w := want.Value.(type) {
+	case *hujson.Object:
+		h, ok := have.Value.(*hujson.Object)
+		if !ok {
+			return e.fail(have, "%s: got %s, want an object", path, kindName(*have))
+		}
+		for i := range w.Members {
+			if err := e.mergeMember(h, &w.Members[i], depth, path); err != nil {
+				return err
+			}
+		}
+	case *hujson.Array:
+		h, ok := have.Value.(*hujson.Array)
+		if !ok {
+			return e.fail(have, "%s: got %s, want a list", path, kindName(*have))
+		}
+		e.mergeList(h, w, depth)
+	default:
+		if !isSame(*have, *want) {
+			return e.fail(have, "%s: got %s, want %s", path, shorten(have.Pack()), shorten(want.Pack()))
+		}
+	}
+	return nil
+}
+
+// mergeMember adds a member to an object, or merges it with the member of this name.
+func (e *jsonEditor) mergeMember(h *hujson.Object, m *hujson.ObjectMember, depth int, path string) error {
+	name := memberName(m)
+	path = strings.TrimPrefix(path+"."+name, ".")
+	var found *hujson.ObjectMember
+	for i := range h.Members {
+		if memberName(&h.Members[i]) != name {
+			continue
+		}
+		if found != nil {
+			return e.fail(&h.Members[i].Name, "%s: got two members of this name, want one", path)
+		}
+		found = &h.Members[i]
+	}
+	switch {
+	case found == nil:
+		e.addMember(h, m, depth+1)
+	case e.isOurs(found.Value):
+		if !isSame(found.Value, m.Value) {
+			found.Value.Value = e.format(m.Value, depth+1).Value
+		}
+	default:
+		return e.merge(&found.Value, &m.Value, depth+1, path)
+	}
+	return nil
+}
+
+// mergeList removes our elements that want lacks, and adds those that the list lacks.
+func (e *jsonEditor) mergeList(h, w *hujson.Array, depth int) {
+	var missing []hujson.Value
+	keep := map[int]bool{}
+	for _, want := range w.Elements {
+		at := -1
+		for i := range h.Elements {
+			if !keep[i] && isSame(h.Elements[i], want) {
+				at = i
+				break
+			}
+		}
+		if at < 0 {
+			missing = append(missing, want)
+		}
+		keep[at] = true
+	}
+	for i := len(h.Elements) - 1; i >= 0; i-- {
+		switch {
+		case keep[i]:
+		case e.isOurs(h.Elements[i]):
+			e.removeElement(h, i)
+		default:
+			e.prune(&h.Elements[i])
+		}
+	}
+	for _, want := range missing {
+		e.addElement(h, want, depth+1)
+	}
+}
+
+func removeJSON(src []byte, own Owner) ([]byte, error) {
+	e, root, err := parseJSON(src, own)
+	if err != nil {
+		return nil, err
+	}
+	o := root.Value.(*hujson.Object)
+	for i := len(o.Members) - 1; i >= 0; i-- {
+		if m := &o.Members[i]; memberName(m) == hooksName && e.prune(&m.Value) && isEmpty(m.Value) {
+			e.removeMember(o, i)
+		}
+	}
+	return root.Pack(), nil
+}
+
+// prune removes our entries inside a value, and values that are empty then. It reports whether it
+// removed something.
+func (e *jsonEditor) prune(v *hujson.Value) (pruned bool) {
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		for i := len(c.Members) - 1; i >= 0; i-- {
+			m := &c.Members[i]
+			if e.isOurs(m.Value) || e.prune(&m.Value) && isEmpty(m.Value) {
+				e.removeMember(c, i)
+				pruned = true
+			}
+		}
+	case *hujson.Array:
+		for i := len(c.Elements) - 1; i >= 0; i-- {
+			if e.isOurs(c.Elements[i]) || e.prune(&c.Elements[i]) && isEmpty(c.Elements[i]) {
+				e.removeElement(c, i)
+				pruned = true
+			}
+		}
+	}
+	return pruned
+}
+
+// isOurs reports whether a value is an entry with our command line, or a group of such entries.
+func (e *jsonEditor) isOurs(v hujson.Value) bool {
+	if argv, ok := commandOf(v); ok {
+		return argv != nil && e.own(argv)
+	}
+	group, ok := find(&v, hooksName)
+	if !ok {
+		return false
+	}
+	list, ok := group.Value.(*hujson.Array)
+	if !ok || len(list.Elements) == 0 {
+		return false
+	}
+	for _, element := range list.Elements {
+		if !e.isOurs(element) {
+			return false
+		}
+	}
+	return true
+}
+
+// commandOf returns the command line of an entry: nil if a shell would do more than run one
+// program. ok is false if the value is no entry.
+func commandOf(v hujson.Value) (argv []string, ok bool) {
+	for _, name := range []string{"command", "bash"} {
+		command, found := find(&v, name)
+		if !found {
+			continue
+		}
+		switch c := command.Value.(type) {
+		case hujson.Literal:
+			argv, _ = Split(c.String())
+		case *hujson.Array:
+			for _, element := range c.Elements {
+				l, isText := element.Value.(hujson.Literal)
+				if !isText || l.Kind() != '"' {
+					return nil, true
+				}
+				argv = append(argv, l.String())
+			}
+		}
+		return argv, true
+	}
+	return nil, false
+}
+
+// find returns the last member of a name, as other readers of JSON do.
+func find(v *hujson.Value, name string) (*hujson.Value, bool) {
+	o, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return nil, false
+	}
+	for i := len(o.Members) - 1; i >= 0; i-- {
+		if memberName(&o.Members[i]) == name {
+			return &o.Members[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+func memberName(m *hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }
+
+func isEmpty(v hujson.Value) bool {
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		return len(c.Members) == 0
+	case *hujson.Array:
+		return len(c.Elements) == 0
+	}
+	return false
+}
+
+// isSame reports whether two values are equal as JSON.
+func isSame(a, b hujson.Value) bool {
+	var x, y any
+	return decode(a, &x) == nil && decode(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+func decode(v hujson.Value, to any) error {
+	v = v.Clone()
+	v.Minimize()
+	return json.Unmarshal(v.Pack(), to)
+}
+
+func (e *jsonEditor) fail(at *hujson.Value, format string, args ...any) error {
+	return &Error{lineAt(e.src, at.StartOffset), fmt.Sprintf(format, args...)}
+}
+
+// kindName describes the kind of a value.
+func kindName(v hujson.Value) string {
+	switch v.Value.Kind() {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a text"
+	case '0':
+		return "a number"
+	}
+	return string(bytes.TrimSpace(v.Pack()))
+}
+
+// shorten returns at most 60 bytes of a value.
+func shorten(text []byte) string {
+	text = bytes.TrimSpace(text)
+	if len(text) > 60 {
+		return strings.ToValidUTF8(string(text[:60]), "") + "..."
+	}
+	return string(text)
+}

@@ -1,0 +1,403 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"go.yaml.in/yaml/v3"
+)
+
+// YAML and TOML have no syntax tree that keeps comments and layout. Their lines therefore lie
+// between two marks, and each change must mean what it should: the values of the new file are
+// those of the old one and ours.
+
+const (
+	beginMark = "# >>> starhost hook"
+	endMark   = "# <<< starhost hook"
+)
+
+// cutMarked returns the lines outside of marks, and says whether there are marks.
+func cutMarked(text []byte) (rest []byte, found bool, err error) {
+	at := 0 // the line of the open mark
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		switch mark := string(bytes.TrimSpace(line)); {
+		case mark == beginMark && at == 0:
+			at, found = n, true
+		case mark == endMark && at > 0:
+			at = 0
+		case mark == beginMark || mark == endMark:
+			return nil, true, &Error{n, fmt.Sprintf("got %q, which has no pair", mark)}
+		case at == 0:
+			rest = append(rest, line...)
+		}
+	}
+	if at > 0 {
+		return nil, true, &Error{at, fmt.Sprintf("got %q without %q", beginMark, endMark)}
+	}
+	return rest, found, nil
+}
+
+// mark puts lines between marks, with an indentation in front of each.
+func mark(lines []string, indent, newline string) []byte {
+	var b bytes.Buffer
+	for _, line := range slices.Concat([]string{beginMark}, lines, []string{endMark}) {
+		b.WriteString(indent + line + newline)
+	}
+	return b.Bytes()
+}
+
+// removeMarked removes marked lines, unless the marks lie in a text.
+func removeMarked(f Format, text []byte, own Owner) ([]byte, error) {
+	values, err := f.decode(text)
+	if err != nil {
+		return nil, err
+	}
+	if containsMark(values) {
+		return nil, fmt.Errorf("%w: it has the marks of starhost in a text", ErrByHand)
+	}
+	rest, found, err := cutMarked(text)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		if values, err = f.decode(rest); err != nil {
+			return nil, fmt.Errorf("%w: other settings depend on the marked lines: %w", ErrByHand, err)
+		}
+	}
+	if hasOwn(values, own) {
+		return nil, fmt.Errorf("%w: it has lines of starhost without marks", ErrByHand)
+	}
+	if !found {
+		return text, nil
+	}
+	return rest, nil
+}
+
+// decode decodes a file.
+func (f Format) decode(text []byte) (map[string]any, error) {
+	values := map[string]any{}
+	if f == TOML {
+		err := toml.Unmarshal(text, &values)
+		if place, ok := errors.AsType[toml.ParseError](err); ok {
+			return nil, &Error{place.Position.Line, place.Message}
+		}
+		return values, err
+	}
+	if bytes.Count(text, []byte("\r")) != bytes.Count(text, []byte("\r\n")) {
+		return nil, fmt.Errorf("%w: it has lines that end with a lone \\r", ErrByHand)
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&values); err != nil {
+		if len(bytes.TrimSpace(text)) == 0 || err.Error() == "EOF" {
+			return values, nil // only comments
+		}
+		return nil, yamlError(err)
+	}
+	var more any
+	if d.Decode(&more) == nil {
+		return nil, fmt.Errorf("%w: it has several documents", ErrByHand)
+	}
+	return values, nil
+}
+
+func yamlError(err error) error {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	message = strings.TrimPrefix(message, "unmarshal errors:\n  ")
+	if m := regexp.MustCompile(`^line (\d+): (?s)(.*)`).FindStringSubmatch(message); m != nil {
+		var line int
+		fmt.Sscan(m[1], &line)
+		return &Error{line, m[2]}
+	}
+	return &Error{0, message}
+}
+
+// containsMark reports whether a text contains a mark.
+func containsMark(v any) bool {
+	found := false
+	walk(v, func(v any) {
+		s, ok := v.(string)
+		found = found || ok && (strings.Contains(s, beginMark) || strings.Contains(s, endMark))
+	})
+	return found
+}
+
+// hasOwn reports whether the hooks have a command line of the owner.
+func hasOwn(values map[string]any, own Owner) bool {
+	found := false
+	walk(values[hooksName], func(v any) {
+		if s, ok := v.(string); ok && own != nil {
+			argv, ok := Split(s)
+			found = found || ok && own(argv)
+		}
+	})
+	return found
+}
+
+// walk calls visit for a value, and all keys and values inside.
+func walk(v any, visit func(any)) {
+	visit(v)
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			visit(key)
+			walk(value, visit)
+		}
+	case map[any]any:
+		for key, value := range v {
+			visit(key)
+			walk(value, visit)
+		}
+	case []any:
+		for _, value := range v {
+			walk(value, visit)
+		}
+	case []map[string]any:
+		for _, value := range v {
+			walk(value, visit)
+		}
+	}
+}
+
+// merged returns have with the values of want. Lists get longer.
+func merged(have, want any) any {
+	switch w := want.(type) {
+	case map[string]any:
+		h, _ := have.(map[string]any)
+		out := map[string]any{}
+		for key, value := range h {
+			out[key] = value
+		}
+		for key, value := range w {
+			out[key] = merged(out[key], value)
+		}
+		return out
+	case []any:
+		h, _ := have.([]any)
+		return slices.Concat(h, w)
+	}
+	return want
+}
+
+// checked returns the new text if it means the old values and those of want.
+func (f Format) checked(text []byte, have, want map[string]any) ([]byte, error) {
+	got, err := f.decode(text)
+	if err != nil || !reflect.DeepEqual(got, merged(have, want)) {
+		return nil, ErrByHand
+	}
+	return text, nil
+}
+
+// mergeYAML adds a marked block at the end, or marked lines inside the hooks that the file has.
+func mergeYAML(text, want []byte, own Owner) ([]byte, error) {
+	rest, err := removeMarked(YAML, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	have, err := YAML.decode(rest)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := YAML.decode(want)
+	if err != nil {
+		return nil, err
+	}
+	if hasOwn(have, own) {
+		return nil, fmt.Errorf("%w: it has lines of starhost without marks", ErrByHand)
+	}
+	newline := newlineOf(text)
+	if _, ok := have[hooksName]; !ok {
+		return YAML.checked(appendBlock(rest, want, newline), have, wanted)
+	}
+	out, err := spliceYAML(rest, want, newline)
+	if err != nil {
+		return nil, err
+	}
+	return YAML.checked(out, have, wanted)
+}
+
+// spliceYAML adds marked lines to the hooks of a file, which must be a plain block: an entry behind
+// the entries of its event, and an event behind the last one.
+func spliceYAML(text, want []byte, newline string) ([]byte, error) {
+	root, err := yamlRoot(text)
+	if err != nil {
+		return nil, err
+	}
+	wantRoot, err := yamlRoot(want)
+	if err != nil {
+		return nil, err
+	}
+	_, hooks := yamlMember(root, hooksName)
+	_, added := yamlMember(wantRoot, hooksName)
+	if !isBlock(hooks, yaml.MappingNode) {
+		return nil, ErrByHand
+	}
+	items, events := map[int][]byte{}, map[int][]byte{} // by the line that they follow
+	lines := slices.Collect(bytes.Lines(text))
+	wantLines := strings.Split(strings.TrimRight(string(want), "\n"), "\n")
+	column := hooks.Content[0].Column
+	for i := 0; i < len(added.Content); i += 2 {
+		name, list := added.Content[i], added.Content[i+1]
+		end := len(wantLines)
+		if i+2 < len(added.Content) {
+			end = added.Content[i+2].Line - 1
+		}
+		key, old := yamlMember(hooks, name.Value)
+		if key == nil {
+			block := outdent(wantLines[name.Line-1:end], name.Column-1)
+			last := lastLine(lines, hooks.Content[len(hooks.Content)-2].Line, column)
+			events[last] = append(events[last], mark(block, strings.Repeat(" ", column-1), newline)...)
+			continue
+		}
+		if !isBlock(old, yaml.SequenceNode) {
+			return nil, ErrByHand
+		}
+		block := outdent(wantLines[list.Line-1:end], list.Column-1)
+		last := lastLine(lines, old.Content[len(old.Content)-1].Line, old.Column)
+		items[last] = mark(block, strings.Repeat(" ", old.Column-1), newline)
+	}
+	var out []byte
+	for i, line := range lines {
+		out = append(out, line...)
+		if block := slices.Concat(items[i+1], events[i+1]); block != nil { // events end the lists before them
+			out = append(endLine(out, newline), block...)
+		}
+	}
+	return out, nil
+}
+
+// isBlock reports whether a node is a list or mapping whose values lie on lines of their own.
+func isBlock(n *yaml.Node, kind yaml.Kind) bool {
+	return n != nil && n.Kind == kind && n.Style&yaml.FlowStyle == 0 && n.Anchor == "" && len(n.Content) > 0
+}
+
+// lastLine returns the last line of the value that begins at a line: the value's lines are
+// indented more than column.
+func lastLine(lines [][]byte, line, column int) int {
+	last := line
+	for i := line; i < len(lines); i++ {
+		text := bytes.TrimRight(lines[i], " \t\r\n")
+		if len(text) == 0 {
+			continue
+		}
+		if indent := len(text) - len(bytes.TrimLeft(text, " ")); indent < column {
+			break
+		}
+		last = i + 1
+	}
+	return last
+}
+
+// yamlRoot returns the mapping that a file is.
+func yamlRoot(text []byte) (*yaml.Node, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, yamlError(err)
+	}
+	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+		return nil, ErrByHand
+	}
+	return document.Content[0], nil
+}
+
+// yamlMember returns a member of a mapping.
+func yamlMember(m *yaml.Node, name string) (key, value *yaml.Node) {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == name {
+			return m.Content[i], m.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+// outdent removes n bytes from the start of each line.
+func outdent(lines []string, n int) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = line[min(n, len(line)):]
+	}
+	return out
+}
+
+// appendBlock appends marked lines to a text.
+func appendBlock(text, block []byte, newline string) []byte {
+	lines := strings.Split(strings.TrimRight(string(block), "\n"), "\n")
+	return append(endLine(bytes.Clone(text), newline), mark(lines, "", newline)...)
+}
+
+// endLine ends the last line of a text.
+func endLine(text []byte, newline string) []byte {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return append(text, newline...)
+	}
+	return text
+}
+
+// mergeTOML adds a marked block at the end, or marked lines behind the header of a table.
+func mergeTOML(text, want []byte) ([]byte, error) {
+	rest, err := removeMarked(TOML, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	have, err := TOML.decode(rest)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := TOML.decode(want)
+	if err != nil {
+		return nil, err
+	}
+	if hasAll(have, wanted) {
+		return rest, nil
+	}
+	newline := newlineOf(text)
+	header, body, _ := strings.Cut(string(want), "\n")
+	name := strings.Trim(header, "[]")
+	table, exists := have[name]
+	if !exists {
+		return TOML.checked(appendBlock(rest, want, newline), have, wanted)
+	}
+	for key := range wanted[name].(map[string]any) {
+		if t, ok := table.(map[string]any); !ok || t[key] != nil {
+			return nil, ErrByHand
+		}
+	}
+	var out []byte
+	inserted := false
+	for line := range bytes.Lines(rest) {
+		out = append(out, line...)
+		code, _, _ := bytes.Cut(line, []byte("#"))
+		if !inserted && string(bytes.TrimSpace(code)) == header {
+			lines := strings.Split(strings.TrimRight(body, "\n"), "\n")
+			out = append(endLine(out, newline), mark(lines, "", newline)...)
+			inserted = true
+		}
+	}
+	return TOML.checked(out, have, wanted)
+}
+
+// hasAll reports whether have contains all of want; lists may have more elements.
+func hasAll(have, want any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		for key, value := range w {
+			ok = ok && hasAll(h[key], value)
+		}
+		return ok
+	case []any:
+		h, ok := have.([]any)
+		for _, value := range w {
+			ok = ok && slices.ContainsFunc(h, func(v any) bool { return reflect.DeepEqual(v, value) })
+		}
+		return ok
+	}
+	return reflect.DeepEqual(have, want)
+}

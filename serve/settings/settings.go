@@ -1,0 +1,169 @@
+// Package settings adds command lines to the settings files of other programs, and removes them
+// again.
+//
+// Its central idea is that every byte that is not ours stays: JSON with comments changes by
+// splicing its syntax tree, YAML and TOML by marked blocks of lines. The caller says by an [Owner]
+// which command lines are its own. The package knows no agent, and runs nothing.
+package settings
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"unicode/utf8"
+)
+
+// These bound a settings file.
+const (
+	maxBytes   = 4 << 20
+	maxNesting = 200
+)
+
+// An Owner reports whether a command line is the caller's own.
+type Owner func(argv []string) bool
+
+// A Format is a way to write settings.
+type Format int
+
+// The formats. Whole is a file that belongs to one program alone, such as a script.
+const (
+	JSON Format = iota
+	YAML
+	TOML
+	Whole
+)
+
+// FormatOf returns the format of a file by the end of its name.
+func FormatOf(name string) Format {
+	switch filepath.Ext(name) {
+	case ".json":
+		return JSON
+	case ".yaml", ".yml":
+		return YAML
+	case ".toml":
+		return TOML
+	}
+	return Whole
+}
+
+// An Error is a mistake at a line of a settings file.
+type Error struct {
+	Line    int // 0 for the whole file
+	Message string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("line %d: %s", e.Line, e.Message)
+}
+
+// ErrByHand says that starhost has no safe way to change the file, so that a person must add or
+// remove the lines.
+var ErrByHand = errors.New("a person must change this file")
+
+// Merge returns the file with the settings in want. Entries of the owner that want lacks go. If the
+// file has all of want, the result is the file.
+func (f Format) Merge(file, want []byte, own Owner) ([]byte, error) {
+	if f == Whole {
+		if len(file) > 0 && !isOurProgram(file, want, own) {
+			return nil, fmt.Errorf("%w: it is not starhost's", ErrByHand)
+		}
+		return want, nil
+	}
+	text, bom, err := f.open(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(text)) == 0 && f == JSON {
+		return append(bom, want...), nil
+	}
+	switch f {
+	case JSON:
+		text, err = mergeJSON(text, want, own)
+	case YAML:
+		text, err = mergeYAML(text, want, own)
+	default:
+		text, err = mergeTOML(text, want)
+	}
+	return append(bom, text...), err
+}
+
+// Remove returns the file without the entries of the owner. It is not for [Whole].
+func (f Format) Remove(file []byte, own Owner) ([]byte, error) {
+	text, bom, err := f.open(file)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(bytes.TrimSpace(text)) == 0:
+		return file, nil
+	case f == JSON:
+		text, err = removeJSON(text, own)
+	default:
+		text, err = removeMarked(f, text, own)
+	}
+	return append(bom, text...), err
+}
+
+// open checks a file's bytes, and splits off the byte order mark.
+func (f Format) open(file []byte) (text, bom []byte, err error) {
+	if len(file) > maxBytes {
+		return nil, nil, &Error{0, fmt.Sprintf("got %d bytes, want at most %d", len(file), maxBytes)}
+	}
+	if !utf8.Valid(file) {
+		at := 0
+		for at < len(file) {
+			r, n := utf8.DecodeRune(file[at:])
+			if r == utf8.RuneError && n == 1 {
+				break
+			}
+			at += n
+		}
+		return nil, nil, &Error{lineAt(file, at), "got bytes that are not UTF-8"}
+	}
+	if rest, ok := bytes.CutPrefix(file, []byte("\uFEFF")); ok {
+		return rest, []byte("\uFEFF"), nil
+	}
+	return file, nil, nil
+}
+
+// lineAt returns the line of an offset.
+func lineAt(text []byte, offset int) int {
+	return 1 + bytes.Count(text[:min(offset, len(text))], []byte("\n"))
+}
+
+// newlineOf returns the end of the first line, so that new lines end like it.
+func newlineOf(text []byte) string {
+	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// isOurProgram reports whether a file is want with perhaps another command line of the owner: a
+// script that runs it, or a program with the line as a JSON list.
+func isOurProgram(file, want []byte, own Owner) bool {
+	if bytes.Equal(file, want) {
+		return true
+	}
+	first, _, _ := bytes.Cut(want, []byte("\n"))
+	if len(first) == 0 || !bytes.HasPrefix(file, first) {
+		return false
+	}
+	for line := range bytes.Lines(file) {
+		line = bytes.TrimSpace(line)
+		if text, ok := bytes.CutPrefix(line, []byte("exec ")); ok {
+			argv, ok := Split(string(text))
+			return ok && own(argv)
+		}
+		var argv []string
+		if _, list, ok := bytes.Cut(line, []byte("COMMAND = ")); ok && json.Unmarshal(list, &argv) == nil {
+			return own(argv)
+		}
+	}
+	return false
+}
