@@ -172,6 +172,53 @@ func codeTable() string {
 	return b.String()
 }
 
+// TestAgentsFiles compares the table of settings files in docs/agents.md with the agents' rows.
+// With -update it writes the table.
+func TestAgentsFiles(t *testing.T) {
+	src, err := os.ReadFile(agentsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- files: go test ./cmd/starhost -run AgentsFiles -update -->\n", "<!-- end of files -->"
+	before, rest, _ := strings.Cut(string(src), begin)
+	_, after, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatal("docs/agents.md has no place for the table of settings files")
+	}
+	got := before + begin + fileTable() + end + after
+	if *update {
+		if err := os.WriteFile(agentsPage, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(src), got); diff != "" {
+		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsFiles -update writes it):\n%s", diff)
+	}
+}
+
+// fileTable returns a table with a row for each agent that hook supports.
+func fileTable() string {
+	var b strings.Builder
+	b.WriteString("| agent | user | variable | project | all users (Linux) | macOS | Windows |\n|" + strings.Repeat("---|", 7) + "\n")
+	for _, a := range hook.Agents {
+		f := a.Files
+		user := "by hand"
+		if f.User != "" {
+			user = "`" + f.Folder + "/" + f.User + "`"
+		}
+		cells := []string{a.Title, user}
+		for _, text := range []string{f.Env, f.Project, f.Linux, f.MacOS, f.Windows} {
+			if text != "" {
+				text = "`" + text + "`"
+			}
+			cells = append(cells, text)
+		}
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	return b.String()
+}
+
 func yesNo(ok bool) string { return map[bool]string{false: "no", true: "yes"}[ok] }
 
 // eventsText returns the cell for events at which an agent can do something.

@@ -104,6 +104,13 @@ func runExample(t *testing.T, line string) {
 			t.Fatalf("%s: exit code %d\n%s", line, code, &stderr)
 		}
 	}
+	if args[1] == "hook" && args[2] == "doctor" { // it wants a guard
+		writeFiles(t, dir, map[string]string{"guard.star": "register_hook(\"pre_tool_call\", lambda call: None)\n"})
+		code := run(t.Context(), []string{"-C", dir, "hook", "install", "claude-code", "guard.star"}, nil, &stderr, &stderr)
+		if code != exitOK {
+			t.Fatalf("hook install: exit code %d\n%s", code, &stderr)
+		}
+	}
 	args = append([]string{"-C", dir}, args[1:]...)
 	if code := run(t.Context(), args, bytes.NewReader(stdin), &stderr, &stderr); code != exitOK {
 		t.Errorf("%s: exit code %d\n%s", line, code, stderr.String())

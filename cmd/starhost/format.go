@@ -60,6 +60,8 @@ func formats() []format {
 		{"fragments gc", "json", writer((*app).printCollectionJSON)},
 		{"fragments stats", "pretty", writer((*app).printStatsPretty)},
 		{"fragments stats", "json", writer((*app).printStatsJSON)},
+		{"hook doctor", "pretty", writer((*app).printDoctorPretty)},
+		{"hook doctor", "json", writer((*app).printDoctorJSON)},
 		{"hook install", "pretty", writer((*app).printInstallPretty)},
 		{"hook install", "json", writer((*app).printInstallJSON)},
 		{"hook uninstall", "pretty", writer((*app).printInstallPretty)},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ denies at any code, as Copilot does, it is always 0. See docs/agents.md.`,
 		},
 	}
 	f.add(cmd)
-	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand())
+	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand(), a.hookDoctorCommand())
 	cmd.Flags().BoolVar(&f.inProject, "project", false, "look PATHs up from the project that the event names, not from the current folder")
 	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print what to paste into the agent's settings")
 	return cmd
@@ -304,11 +305,14 @@ func (r *hookRun) askPlugins(
 	ctx context.Context, f *hookFlags, e *hook.Event, paths []string,
 ) (answer hook.Answer, store func()) {
 	if f.inProject && f.lineError == nil {
-		paths, f.lineError = projectPaths(e.Workspace(), r.getenv("HOME"), paths)
+		paths, f.lineError = projectPaths(cmp.Or(e.Workspace(), r.dir), r.getenv("HOME"), paths)
 	}
 	set, err := r.loadHook(ctx, f, paths, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
 	})
+	if nonce, ok := e.Canary(); ok {
+		return r.answerCanary(e, nonce, set, err)
+	}
 	o := hook.Options{
 		States: &hook.States{Dir: hook.StateDir(r.getenv)},
 		Report: func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) },
@@ -478,6 +482,7 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error
 	var broken error // the error of loading, which is already reported
 	o := hook.ServeOptions{Deadline: a.deadline}
 	o.Log = func(text string) { write(func() { fmt.Fprintf(a.stderr, "hook: %s\n", text) }) }
+	o.Canary = func(nonce string) string { return canaryReason(nonce, hook.AgentOf("picoclaw"), set) }
 	o.Load = func(ctx context.Context) (*starhost.Host, error) {
 		own := *a // with its own reports
 		set, broken = own.loadHook(ctx, f, paths, func(o *loader.Options) {

@@ -17,8 +17,9 @@ func projectPaths(workspace, home string, paths []string) ([]string, error) {
 	if i := slices.IndexFunc(paths, func(p string) bool { return !filepath.IsLocal(p) }); i >= 0 {
 		return nil, usagef("hook --project: got %s, want a path inside of the project", quote(paths[i]))
 	}
-	if !filepath.IsAbs(workspace) {
-		return nil, usagef("hook --project: the event names no folder")
+	workspace, err := filepath.Abs(workspace) // an event without a folder means the current one
+	if err != nil {
+		return nil, err
 	}
 	project := ""
 	for at := filepath.Clean(workspace); ; at = filepath.Dir(at) {

@@ -121,6 +121,8 @@ func (r *readmeRun) command(line string) string {
 	}
 	r.t.Setenv("CI", "") // like the terminal of a reader, so that --update is allowed
 	r.t.Setenv("XDG_STATE_HOME", filepath.Join(r.dir, "state"))
+	r.t.Setenv("HOME", filepath.Join(r.dir, "home")) // hook install writes there
+	r.t.Setenv("CLAUDE_CONFIG_DIR", "")
 	var both bytes.Buffer
 	run(context.Background(), append([]string{"-C", dir}, args[1:]...), bytes.NewReader(stdin), &both, &both)
 	return strings.TrimRight(both.String(), "\n") + "\n"

@@ -53,6 +53,8 @@ type ServeOptions struct {
 	Deadline time.Duration
 	// Log receives a line for standard error: a decision that PicoClaw did not get.
 	Log func(string)
+	// Canary returns the reason for the denial of a call of [CanaryTool] with a nonce.
+	Canary func(nonce string) string
 }
 
 // ErrStuck means that a handler did not stop, so the program must end without it.

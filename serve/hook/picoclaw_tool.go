@@ -24,6 +24,11 @@ func toolCallEvent(p *picoConn, r *request, name string) *starhost.Event {
 // beforeTool asks the guards and, if a person must agree, the approvals. If no approval decides, it
 // denies the call, because PicoClaw cannot ask a person.
 func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
+	if r.param("tool") == CanaryTool && p.Canary != nil {
+		if nonce, ok := canaryNonce(r.CopyAt(r.Member(r.params, "arguments"))); ok {
+			return refusalAnswers[r.method](p.Canary(nonce)), nil, nil
+		}
+	}
 	pre := toolCallEvent(p, r, "pre_tool_call")
 	var v *verdict
 	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) (err error) {

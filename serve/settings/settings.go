@@ -8,7 +8,6 @@ package settings
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -154,16 +153,6 @@ func isOurProgram(file, want []byte, own Owner) bool {
 	if len(first) == 0 || !bytes.HasPrefix(file, first) {
 		return false
 	}
-	for line := range bytes.Lines(file) {
-		line = bytes.TrimSpace(line)
-		if text, ok := bytes.CutPrefix(line, []byte("exec ")); ok {
-			argv, ok := Split(string(text))
-			return ok && own(argv)
-		}
-		var argv []string
-		if _, list, ok := bytes.Cut(line, []byte("COMMAND = ")); ok && json.Unmarshal(list, &argv) == nil {
-			return own(argv)
-		}
-	}
-	return false
+	commands := programCommands(file)
+	return len(commands) > 0 && own(commands[0].Argv)
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// answerCanary denies the canary of hook doctor. It touches no session and no log, and asks no
+// plugin. If guards are not loaded, the answer is the same as for every other call.
+func (r *hookRun) answerCanary(e *hook.Event, nonce string, set *loader.Set, err error) (hook.Answer, func()) {
+	closeSet := func() {
+		if set != nil {
+			set.Close()
+		}
+	}
+	refusal, isLost := errors.AsType[*hook.Refusal](err)
+	if isLost && refusal.Open || err != nil && !isLost {
+		return hook.Answer{}, closeSet
+	}
+	reason := ""
+	if isLost {
+		reason = "starhost: " + refusal.Err.Error()
+	} else {
+		reason = canaryReason(nonce, r.agent, set)
+	}
+	answer, err := e.Block(reason)
+	r.addError(err)
+	return answer, closeSet
+}
+
+// canaryReason returns the reason for the denial of a canary. It names the set's revision, the
+// guards, and the guards that do nothing in the agent, each behind a semicolon.
+func canaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
+	parts := []string{fmt.Sprintf("%s %s: set %s", hook.CanaryTool, nonce, revision(set))}
+	var guards, idle []string
+	events := set.Host.Events()
+	for _, h := range set.Host.Hooks() {
+		if !slices.ContainsFunc(events, func(e starhost.EventSpec) bool { return e.Name == h.Event && e.Guard }) {
+			continue
+		}
+		if !slices.Contains(guards, h.Plugin) {
+			guards = append(guards, h.Plugin)
+		}
+		if !matchesAgent(h.Match, agent, set) {
+			idle = append(idle, fmt.Sprintf("%s: match %s: %s has no such tool", h.Plugin, strings.Join(h.Match, ", "), agent.Title))
+		}
+	}
+	slices.Sort(guards)
+	parts = append(parts, "guards "+strings.Join(guards, ", "))
+	for i := range set.Plugins {
+		if p := &set.Plugins[i]; p.Mode == "warn" && slices.Contains(guards, p.Name) {
+			idle = append(idle, p.Name+" only warns (mode in the config)")
+		}
+	}
+	return strings.ReplaceAll(strings.Join(append(parts, idle...), "; "), "\n", " ")
+}
+
+// matchesAgent reports whether one of the globs fits a tool of the agent, a plugin or another
+// server.
+func matchesAgent(globs []string, agent *hook.Agent, set *loader.Set) bool {
+	return len(globs) == 0 || slices.ContainsFunc(globs, func(glob string) bool {
+		isServer := agent.MCPPrefix == "" && agent.MCPSeparator != "" && strings.Contains(glob, agent.MCPSeparator)
+		return isServer || agent.Matches(glob) || slices.ContainsFunc(set.Host.Tools(), func(t starhost.Tool) bool {
+			fits, _ := path.Match(glob, t.Name)
+			return fits
+		})
+	})
+}
+
+// revision returns a short hash of the loaded plugins.
+func revision(set *loader.Set) string {
+	h := sha256.New()
+	for i := range set.Plugins {
+		p := &set.Plugins[i]
+		fmt.Fprintf(h, "%s %s %s %s\n", p.Name, p.Mode, p.Status, p.Digest)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6])
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/starhost/starhost/internal/texttable"
+)
+
+func (a *app) printDoctorPretty(result []diagnosis) error {
+	if len(result) == 0 {
+		a.out.WriteString("no agent of this machine has settings\n")
+	}
+	for i := range result {
+		x := &result[i]
+		fmt.Fprintf(&a.out, "%s (%s)\n", x.agent.Title, x.agent.Name)
+		for _, l := range x.lines {
+			fmt.Fprintf(&a.out, "  configured: %s:%d (%s)\n", texttable.EscapeLine(a.abbreviateHome(l.path)), l.Line, l.scope)
+			fmt.Fprintf(&a.out, "  command: %s\n", texttable.EscapeLine(limitText(l.Text)))
+			if l.state == "denied" {
+				fmt.Fprintf(&a.out, "  canary: denied, guards: %s, set %s\n", strings.Join(l.guards, ", "), l.revision)
+			}
+		}
+		for _, p := range x.problems {
+			fmt.Fprintf(&a.out, "  problem: %s\n", texttable.EscapeLine(p))
+		}
+		if len(x.lines) > 0 {
+			fmt.Fprintf(&a.out, "  without starhost: %s\n", strings.ReplaceAll(x.agent.Missing, "`", ""))
+		}
+	}
+	return nil
+}
+
+// limitText returns at most 200 bytes of a text.
+func limitText(text string) string {
+	if len(text) > 200 {
+		return strings.ToValidUTF8(text[:200], "") + "..."
+	}
+	return text
+}
+
+// doctorJSON is the JSON result of hook doctor.
+type doctorJSON struct {
+	Schema string          `json:"schema"`
+	OK     bool            `json:"ok"`
+	Agents []diagnosisJSON `json:"agents"`
+	Errors []errorJSON     `json:"errors"`
+}
+
+type diagnosisJSON struct {
+	Name     string         `json:"name"`
+	Title    string         `json:"title"`
+	Program  string         `json:"program"`
+	Lines    []hookLineJSON `json:"lines"`
+	Problems []string       `json:"problems"`
+	Missing  string         `json:"missing"` // the agent's behaviour without starhost
+}
+
+type hookLineJSON struct {
+	Scope    string   `json:"scope"`
+	Path     string   `json:"path"`
+	Line     int      `json:"line"`
+	Command  string   `json:"command"`
+	Canary   string   `json:"canary"` // denied, not tried, or failed
+	Why      string   `json:"why"`
+	Guards   []string `json:"guards"`
+	Revision string   `json:"revision"`
+}
+
+func (a *app) printDoctorJSON(result []diagnosis) error {
+	return a.printJSON(doctorJSON{
+		Schema: "starhost.hook-doctor/1", OK: a.code == 0 && len(a.problems) == 0, Errors: a.errorsJSON(),
+		Agents: list(result, newDiagnosisJSON),
+	})
+}
+
+func newDiagnosisJSON(x *diagnosis) diagnosisJSON {
+	return diagnosisJSON{
+		Name: x.agent.Name, Title: x.agent.Title, Program: x.program, Lines: list(x.lines, newHookLineJSON),
+		Problems: append([]string{}, x.problems...), Missing: strings.ReplaceAll(x.agent.Missing, "`", ""),
+	}
+}
+
+func newHookLineJSON(l *hookLine) hookLineJSON {
+	return hookLineJSON{
+		Scope: l.scope, Path: l.path, Line: l.Line, Command: limitText(l.Text), Canary: l.state, Why: l.why,
+		Guards: append([]string{}, l.guards...), Revision: l.revision,
+	}
+}
