@@ -2,8 +2,8 @@ package builtins
 
 import "github.com/starhost/starhost/builtins/call"
 
-// language describes the names of Starlark itself. If a row has no function, the evaluator's
-// function stays.
+// language describes the names of Starlark itself, and sum, which Starlark lacks. If a row has no
+// function, the evaluator's function stays.
 var language = []call.Member{
 	{Name: "None", Doc: "The value that stands for no value.",
 		Example: `assert_eq(None == False, False)`},
@@ -67,6 +67,9 @@ U+FFFD.`,
 		Example: `assert_eq(sorted(["b", "a"]), ["a", "b"])`},
 	{Name: "str", Params: "x", Doc: "Returns a string as it is, and any other value as repr does.",
 		Example: `assert_eq(str(1.0), "1.0")`},
+	{Name: "sum", Params: "x, start=0", Func: sumNumbers,
+		Doc:     "Returns the sum of numbers, ints or floats.\nsum([]) is start.",
+		Example: `assert_eq(sum([1, 2, 0.5]), 3.5)`},
 	{Name: "tuple", Params: "x=()", Doc: "Returns a tuple of the elements of x.",
 		Example: `assert_eq(tuple([1, 2]), (1, 2))`},
 	{Name: "type", Params: "x", Func: typeName,

@@ -230,6 +230,7 @@ var types = []typeRow{
 	{"enumerate", "Iterable[Any], int -> list[tuple[int, Any]]"},
 	{"fail", "Any, str -> NoReturn"},
 	{"reversed", "Iterable[Any] -> list[Any]"},
+	{"sum", "Iterable[int | float], int | float -> int | float"},
 	{"type", "Any -> str"},
 	{"zip", "Iterable[Any] -> list[tuple[Any, ...]]"},
 

@@ -30,7 +30,7 @@ func undefinedNameErrors(f *syntax.File, known func(name string) bool, candidate
 			return true
 		}
 		msg := "undefined: " + id.Name
-		if len(errs) < maxHints {
+		if len(errs) < maxHints && helpFor(msg, "") == "" {
 			msg += near.DidYouMean(id.Name, candidates)
 		}
 		errs = append(errs, resolve.Error{Pos: id.NamePos, Msg: msg})
