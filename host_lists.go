@@ -1,12 +1,8 @@
 package starhost
 
 import (
-	"cmp"
+	"maps"
 	"slices"
-	"strings"
-
-	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/near"
 )
 
 // Events returns the host's own events, then the program's declared events.
@@ -114,12 +110,15 @@ func (h *Host) Skills() []SkillInfo {
 	return infos
 }
 
-// Endpoints returns all endpoints by name.
+// Endpoints returns all endpoints by name. The built-in ones, openai and anthropic, belong to no
+// plugin; a registration of one of their names replaces it.
 func (h *Host) Endpoints() []Endpoint {
 	r := h.registry.Load()
+	all := map[string]*Endpoint{"anthropic": builtInEndpoint("anthropic"), "openai": builtInEndpoint("openai")}
+	maps.Copy(all, r.endpoints)
 	var list []Endpoint
-	for _, name := range sortedKeys(r.endpoints) {
-		if e := r.endpoints[name]; e.Name == name { // not an alias
+	for _, name := range sortedKeys(all) {
+		if e := all[name]; e.Name == name { // not an alias
 			list = append(list, *e)
 		}
 	}
@@ -127,24 +126,11 @@ func (h *Host) Endpoints() []Endpoint {
 }
 
 // Endpoint returns the user's choice: NAME/MODEL, NAME for its default model, or MODEL alone if
-// only one endpoint has it. The error says why an endpoint cannot be used.
+// only one endpoint lists it. The error says why an endpoint cannot be used.
 func (h *Host) Endpoint(choice string) (e Endpoint, model string, err error) {
-	r := h.registry.Load()
-	name, model, _ := strings.Cut(choice, "/")
-	found := r.endpoints[name]
-	if found == nil {
-		if found, err = r.endpointOf(choice); err != nil {
-			return Endpoint{}, "", err
-		}
-		model = choice
-	}
-	model = cmp.Or(model, found.DefaultModel)
-	switch {
-	case !slices.Contains(found.Models, model):
-		return Endpoint{}, "", errtext.Errorf("model %s has no %q%s, want %s",
-			found.Name, model, near.DidYouMean(model, found.Models), orList(found.Models))
-	case found.Unavailable != "":
-		return Endpoint{}, "", errtext.Errorf("model %s cannot be used: %s", found.Name, found.Unavailable)
+	found, model, err := h.registry.Load().choose(choice)
+	if err != nil {
+		return Endpoint{}, "", err
 	}
 	return *found, model, nil
 }

@@ -289,10 +289,8 @@ func (r *registry) addSkill(p *Plugin, s *Skill) error {
 }
 
 func (r *registry) addEndpoint(p *Plugin, e *Endpoint) error {
-	e.API, e.plugin = cmp.Or(e.API, endpointAPIs[0]), p.Name
-	if len(e.Models) > 0 {
-		e.DefaultModel = cmp.Or(e.DefaultModel, e.Models[0])
-	}
+	e.plugin = p.Name
+	e.complete()
 	if err := e.check(); err != nil {
 		return newRegistrationError(e.Pos, "model %q: %v", e.Name, err)
 	}

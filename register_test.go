@@ -77,7 +77,7 @@ func TestAddRefusesMore(t *testing.T) {
 		{"model name", endpoint(func(e *starhost.Endpoint) { e.Name = "a/b" }), `new.star:7:1: model "a/b": name "a/b": want 1 to 64 of A-Z a-z 0-9 _ -`},
 		{"model alias", endpoint(func(e *starhost.Endpoint) { e.Aliases = []string{""} }), `model "acme": name "": want 1 to 64`},
 		{"model conflict", endpoint(func(e *starhost.Endpoint) { e.Aliases = []string{"old"} }), `new.star:7:1: model "old" is already registered at old.star:9:1`},
-		{"model api", endpoint(func(e *starhost.Endpoint) { e.API = "grpc" }), `model "acme": api: got "grpc", want openai or anthropic`},
+		{"model api", endpoint(func(e *starhost.Endpoint) { e.API = "grpc" }), `model "acme": api: got "grpc", want openai, responses or anthropic`},
 		{"model without models", endpoint(func(e *starhost.Endpoint) { e.Models = nil }), `model "acme": models: want one name or more`},
 		{"model default", endpoint(func(e *starhost.Endpoint) { e.DefaultModel = "smal" }), `model "acme": default_model: got "smal", want one of models (did you mean small?)`},
 		{"model header", endpoint(func(e *starhost.Endpoint) { e.Headers = map[string]string{"X-A": "b\r\nX-B: c"} }), `model "acme": headers: "X-A": want a name and a value in one line`},
@@ -355,8 +355,13 @@ func TestEndpoint(t *testing.T) {
 		{"meta/big", "acme openai meta/big"},
 		{"small", "acme openai small"},
 		{"acme/smal", `model acme has no "smal" (did you mean small?), want small, meta/big or both`},
-		{"acm/small", `unknown model "acm/small" (did you mean acme?)`},
-		{"", `unknown model ""`},
+		{"acm/small", `unknown model "acm/small" (did you mean acme/small?), want NAME/MODEL, or a model that one endpoint lists`},
+		{"smal", `unknown model "smal" (did you mean small?), want NAME/MODEL, or a model that one endpoint lists`},
+		{"", `unknown model "", want NAME/MODEL, or a model that one endpoint lists`},
+		{"openai/gpt-x", "openai openai gpt-x"},
+		{"anthropic/claude-x", "anthropic anthropic claude-x"},
+		{"openai", `model "openai": want openai/MODEL, because this endpoint has no default model`},
+		{"openai/", `model "openai/": want openai/MODEL, because this endpoint has no default model`},
 		{"both", `model "both": both acme and local have it: put the name and / in front`},
 		{"local", "model local cannot be used: http:127.0.0.1:8080 is not granted"},
 	}
@@ -372,7 +377,7 @@ func TestEndpoint(t *testing.T) {
 	for _, e := range h.Endpoints() {
 		names = append(names, e.Plugin()+" "+e.Name+" "+e.DefaultModel)
 	}
-	if want := []string{"p acme small", "p local both"}; !slices.Equal(names, want) {
+	if want := []string{"p acme small", " anthropic ", "p local both", " openai "}; !slices.Equal(names, want) {
 		t.Errorf("Endpoints: got %v, want %v", names, want)
 	}
 }

@@ -123,22 +123,57 @@ func (r *registry) toolsWhere(may func(*Tool) bool) []Tool {
 	return tools
 }
 
-// endpointOf returns the only endpoint with a model.
+// choose returns the endpoint and the model of the user's choice.
+func (r *registry) choose(choice string) (*Endpoint, string, error) {
+	name, model, _ := strings.Cut(choice, "/")
+	found := r.endpoints[name]
+	if found == nil {
+		found = builtInEndpoint(name)
+	}
+	if found == nil {
+		var err error
+		if found, err = r.endpointOf(choice); err != nil {
+			return nil, "", err
+		}
+		model = choice
+	}
+	model = cmp.Or(model, found.DefaultModel)
+	switch {
+	case model == "":
+		return nil, "", errtext.Errorf("model %q: want %s/MODEL, because this endpoint has no default model", choice, found.Name)
+	case !found.offers(model):
+		return nil, "", errtext.Errorf("model %s has no %q%s, want %s",
+			found.Name, model, near.DidYouMean(model, found.Models), orList(found.Models))
+	case found.Unavailable != "":
+		return nil, "", errtext.Errorf("model %s cannot be used: %s", found.Name, found.Unavailable)
+	}
+	return found, model, nil
+}
+
+// endpointOf returns the only endpoint that lists a model.
 func (r *registry) endpointOf(model string) (*Endpoint, error) {
 	var with []*Endpoint
-	var names []string
+	names := []string{"openai", "anthropic"}
 	for _, name := range sortedKeys(r.endpoints) {
 		e := r.endpoints[name]
-		names = append(names, name)
+		names = append(append(names, name), e.Models...)
+		for _, m := range e.Models {
+			names = append(names, name+"/"+m)
+		}
 		if e.Name == name && slices.Contains(e.Models, model) {
 			with = append(with, e)
 		}
 	}
 	switch len(with) {
 	case 0:
-		return nil, errtext.Errorf("unknown model %q%s", model, near.DidYouMean(strings.SplitN(model, "/", 2)[0], names))
+		hint := near.DidYouMean(model, names)
+		if hint == "" {
+			hint = near.DidYouMean(strings.SplitN(model, "/", 2)[0], names)
+		}
+		return nil, errtext.Errorf("unknown model %q%s, want NAME/MODEL, or a model that one endpoint lists", model, hint)
 	case 1:
 		return with[0], nil
 	}
-	return nil, errtext.Errorf("model %q: both %s and %s have it: put the name and / in front", model, with[0].Name, with[1].Name)
+	return nil, errtext.Errorf("model %q: both %s and %s have it: put the name and / in front",
+		model, with[0].Name, with[1].Name)
 }

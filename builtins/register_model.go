@@ -12,19 +12,21 @@ import (
 // registerModel implements
 //
 //	register_model(name, base_url, models, api="openai", api_key=None, aliases=[], headers={},
-//	               default_model=None)
+//	               default_model=None, context=0, fallback=[])
 func registerModel(c call.Call) (starlark.Value, error) {
 	var (
 		e               starhost.Endpoint
 		models, aliases stringOrList
+		fallback        stringOrList
 		headers         *starlark.Dict
 	)
 	err := c.Bind("name", &e.Name, "base_url", &e.BaseURL, "models", &models, "api?", &e.API, "api_key??", &e.APIKey,
-		"aliases??", &aliases, "headers??", &headers, "default_model??", &e.DefaultModel)
+		"aliases??", &aliases, "headers??", &headers, "default_model??", &e.DefaultModel,
+		"context?", &e.Context, "fallback??", &fallback)
 	if err != nil {
 		return nil, err
 	}
-	r, err := startRegistration(c, listArg{"models", models}, listArg{"aliases", aliases})
+	r, err := startRegistration(c, listArg{"models", models}, listArg{"aliases", aliases}, listArg{"fallback", fallback})
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +38,7 @@ func registerModel(c call.Call) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	e.Models, e.Aliases = models, aliases
+	e.Models, e.Aliases, e.Fallback = models, aliases, fallback
 	refused := new(effects.PermissionError)
 	switch err := r.world.CheckEndpoint(e.BaseURL, e.APIKey); {
 	case errors.As(err, &refused):

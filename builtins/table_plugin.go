@@ -121,10 +121,12 @@ assert_eq(files.glob("skills/*/*.md"), ["skills/triage/SKILL.md", "skills/triage
 		Func: registerSkill, Whole: true,
 	},
 	{
-		Name: "register_model", Params: `name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None`,
+		Name: "register_model", Params: `name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None, context=0, fallback=[]`,
 		Doc: `Offers the models of an endpoint as NAME/MODEL.
-models lists their names; the first one is the default. api is the format of requests, "openai"
-or "anthropic"; api_key is the name of a secret. Without the permissions http:HOST and
+models lists their names; the first one is the default, and "*" stands for any. api is the format
+of requests, "openai", "responses" or "anthropic"; api_key is the name of a secret. context is the
+most tokens of a request. If a model does not answer, starhost run asks those of fallback, by their
+names or as NAME/MODEL. Without the permissions http:HOST and
 secret:NAME, starhost lists the endpoint as unavailable.`,
 		Example: `MODELS = ["small", "large"]
 register_model("internal", "https://llm.internal/v1", MODELS, api_key = "LLM_KEY", default_model = "large")

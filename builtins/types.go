@@ -71,7 +71,7 @@ var types = []typeRow{
 	{"register_template_loader", "str, Callable[..., Template] -> None"},
 	{"register_command", "str, Callable[..., Any], str | None, str | list[str], Callable[..., list[str] | None] | None -> None"},
 	{"register_skill", "str, str | None, str | None -> None"},
-	{"register_model", "str, str, str | list[str], str, str | None, str | list[str], dict[str, str], str | None -> None"},
+	{"register_model", "str, str, str | list[str], str, str | None, str | list[str], dict[str, str], str | None, int, str | list[str] -> None"},
 
 	{"fragment", "str, str, str, int, str -> Fragment"},
 	{"attachment", "str | Bytes | None, str | None, str | None, str | None, str | None -> Attachment"},

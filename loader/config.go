@@ -125,9 +125,6 @@ type SecretConfig struct {
 	Dir string
 }
 
-// ModelConfig names the default model; "" means none.
-type ModelConfig struct{ Default string }
-
 // StoreConfig names the database of ctx.store and fragments.
 type StoreConfig struct {
 	URL       string
@@ -302,6 +299,7 @@ func newConfig() *Config {
 		},
 		Tools:  ToolsConfig{Allow: []string{"*"}, MaxResult: 256 << 10},
 		Store:  StoreConfig{URL: "sqlite:", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
+		Model:  newModelConfig(),
 		Kinds:  map[string]map[string]string{},
 		MCP:    map[string]*MCPConfig{},
 		places: map[string]Place{},

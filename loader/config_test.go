@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -145,6 +146,13 @@ timeout = "5m"
 [kinds]
 "mcp__desktop__run" = { kind = "shell", command = "cmd" }
 writer = { kind = "write", paths = "target", content = "text" }
+[model.local]
+base_url = "http://127.0.0.1:11434/v1"
+api = "responses"
+models = ["llama", "*"]
+api_key = "LOCAL_KEY"
+context = 128_000
+fallback = ["openai/x"]
 `
 
 func TestParseConfigKnowsAllKeys(t *testing.T) {
@@ -180,7 +188,13 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 			MaxAttachments: 21, MaxAttachment: 9 << 20, MaxPixels: 41_000_000, MaxTokens: 7,
 		},
 		Tools: loader.ToolsConfig{Allow: []string{"a*"}, Deny: []string{"b*"}, MaxResult: 300 << 10},
-		Model: loader.ModelConfig{Default: "acme/small"},
+		Model: loader.ModelConfig{
+			Default: "acme/small", Timeout: 10 * time.Minute, Rounds: 25, Answer: 4 << 20,
+			Endpoints: map[string]*starhost.Endpoint{"local": {
+				BaseURL: "http://127.0.0.1:11434/v1", API: "responses", Models: []string{"llama", "*"},
+				APIKey: "LOCAL_KEY", Context: 128_000, Fallback: []string{"openai/x"},
+			}},
+		},
 		Store: loader.StoreConfig{URL: "none", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
 		Kinds: map[string]map[string]string{
 			"mcp__desktop__run": {"kind": "shell", "command": "cmd"},
@@ -191,7 +205,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 			"tickets": {URL: "https://tickets.internal/mcp", Token: "TICKETS_TOKEN", Timeout: 5 * time.Minute},
 		},
 	}
-	if diff := gocmp.Diff(want, c, cmpopts.IgnoreUnexported(loader.Config{})); diff != "" {
+	if diff := gocmp.Diff(want, c, cmpopts.IgnoreUnexported(loader.Config{}, starhost.Endpoint{})); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
 	}
 	places := map[string]loader.Place{
@@ -237,7 +251,7 @@ func TestConfigErrors(t *testing.T) {
 		{"unknown table", "\n\n[pluginz]\na = 1", "E0602", `starhost.toml:3: unknown key "pluginz" (did you mean plugins?)`},
 		{"unknown key", "[plugins]\n# one\npath = []", "E0602", `starhost.toml:3: unknown key "plugins.path" (did you mean paths?)`},
 		{"key of another table", "paths = []", "E0602", `starhost.toml:1: unknown key "paths" (did you mean plugins.paths?)`},
-		{"key like no other", "[limits]\nxyzzy = 1", "E0602", `starhost.toml:2: unknown key "limits.xyzzy" (want one of event, memory, output, source, steps, timeout)`},
+		{"key like no other", "[limits]\nxyzzy = 1", "E0602", `starhost.toml:2: unknown key "limits.xyzzy" (want one of answer, event, memory, output, rounds, source, steps, timeout)`},
 		{"key below a value's key", "limits = { steps = { a = 1 } }", "E0603", "starhost.toml:1: limits.steps: got a table, want a whole number from 1"},
 		{"value for a table", "[plugin]\noncall = 1", "E0603", "starhost.toml:2: plugin.oncall: got 1, want a table"},
 		{"string for a list", "[plugins]\npaths = \"plugins\"", "E0603", `starhost.toml:2: plugins.paths: got "plugins", want a list of strings`},

@@ -145,6 +145,14 @@ var keyDocs = []Key{
 		Doc: "The most bytes that a load, or a call of a handler, may print. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
 	},
 	{
+		Name: "limits.rounds", Default: `25`, Example: `limits.rounds = 10`,
+		Doc: "The most requests of a turn that offer tools. After these, starhost makes one more request without tools, so that there is an answer.",
+	},
+	{
+		Name: "limits.answer", Default: `"4MiB"`, Example: `limits.answer = "1MiB"`,
+		Doc: "The most bytes of one answer of a model: text, reasoning, and the arguments of tool calls.",
+	},
+	{
 		Name: "prompt.dedup", Default: `"session"`, Example: `prompt.dedup = "prompt"`,
 		Doc: "session: starhost sends a fragment once in a session. prompt: starhost sends a fragment once in each prompt.",
 	},
@@ -195,6 +203,34 @@ var keyDocs = []Key{
 	{
 		Name: "model.default", Default: `""`, Example: `model.default = "acme/small"`,
 		Doc: "The model to ask if no flag and no plugin names another one. The environment variable STARHOST_MODEL wins over it.",
+	},
+	{
+		Name: "model.timeout", Default: `"10m0s"`, Example: `model.timeout = "2m"`,
+		Doc: "The most time of one answer of a model, with all tries. starhost also ends an answer after 60 seconds of silence.",
+	},
+	{
+		Name: "model.NAME.base_url", Example: `model.local.base_url = "http://127.0.0.1:11434/v1"`,
+		Doc: "The address of an endpoint of language models, in the form that the provider's own client expects: with /v1 for openai and responses, without it for anthropic. The users choose its models as NAME/MODEL. The endpoints openai and anthropic need no base_url; a setting changes it.",
+	},
+	{
+		Name: "model.NAME.api", Default: `"openai"`, Example: `model.local.api = "openai"`,
+		Doc: "The protocol of the endpoint: openai (Chat Completions, which most servers have), responses, or anthropic (Messages).",
+	},
+	{
+		Name: "model.NAME.models", Default: `["*"]`, Example: `model.local.models = ["llama3.2", "qwen3"]`,
+		Doc: `The models of the endpoint; the first one is its default. starhost refuses other names, unless the list contains "*".`,
+	},
+	{
+		Name: "model.NAME.api_key", Example: `model.local.api_key = "LOCAL_KEY"`,
+		Doc: "The name of the secret, as in secrets.NAME, that starhost sends as the key. The endpoints openai and anthropic use OPENAI_API_KEY and ANTHROPIC_API_KEY; others have none by default.",
+	},
+	{
+		Name: "model.NAME.context", Example: `model.local.context = 128_000`,
+		Doc: "The most tokens of a request. starhost warns about a prompt that is probably longer.",
+	},
+	{
+		Name: "model.NAME.fallback", Example: `model.local.fallback = ["qwen3", "openai/gpt-x"]`,
+		Doc: "The models to ask, in order, if a model does not answer: names of the same endpoint, or NAME/MODEL. Each gets all its tries. starhost never changes the model after the first byte of an answer.",
 	},
 	{
 		Name: "store.url", Default: `"sqlite:"`, Example: `store.url = "none"`,

@@ -374,6 +374,9 @@ func (l *loadRun) newHost() error {
 	if l.Host.Describe == nil {
 		l.Host.Describe = builtins.DescribeCalls(l.config.Kinds)
 	}
+	if l.Host.MaxRounds <= 0 {
+		l.Host.MaxRounds = l.config.Model.Rounds
+	}
 	l.Host.MaxResult = int(l.config.Tools.MaxResult)
 	l.Host.Tools = starhost.ToolFilter{Allow: l.config.Tools.Allow, Deny: l.config.Tools.Deny}
 	if l.Host.Fragments == nil {
@@ -384,7 +387,12 @@ func (l *loadRun) newHost() error {
 	}
 	l.set.Host = starhost.New(l.Host)
 	refs := effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin, Store: l.Host.Fragments, World: l.hostWorld}
-	return l.set.Host.Add(effects.HostPlugin(refs))
+	host := effects.HostPlugin(refs)
+	var err error
+	if host.Endpoints, err = l.config.endpoints(); err != nil {
+		return err
+	}
+	return l.set.Host.Add(host)
 }
 
 // aboutTokens estimates how many tokens a model makes of a text: a quarter of its bytes. Reports

@@ -47,9 +47,8 @@ const (
 	userOnly                           // never, because it is the user's
 )
 
-// settings are all keys. If two names are equally near to an unknown one, starhost suggests the
-// first.
-var settings = []*setting{
+// coreSettings are the keys about plugins, prompts and tools.
+var coreSettings = []*setting{
 	{splitKey("plugins.paths"), always, access{setPaths, getPaths}},
 	{splitKey("plugins.enabled"), onlyOwnPlugins, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled })},
 	{splitKey("plugins.disabled"), onlyOwnPlugins, union(func(c *Config) *[]string { return &c.Plugins.Disabled })},
@@ -72,6 +71,8 @@ var settings = []*setting{
 	{splitKey("limits.event"), ownLimits, eventLimit(hostLimit(parseSteps, func(c *LimitsConfig) *uint64 { return &c.Event }))},
 	{splitKey("limits.source"), ownLimits, inBytes(hostLimit(parseSize, func(c *LimitsConfig) *int64 { return &c.Source }))},
 	{splitKey("limits.output"), ownLimits, inBytes(hostLimit(parseSize, func(c *LimitsConfig) *int64 { return &c.Output }))},
+	{splitKey("limits.rounds"), ifTrusted, value(parseCount[int](1), func(c *Config, _ string) *int { return &c.Model.Rounds })},
+	{splitKey("limits.answer"), ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Model.Answer }))},
 	{splitKey("prompt.dedup"), always, value(parseWord("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup })},
 	{splitKey("prompt.render"), always, value(parseWord("plain", "xml", "markdown"), func(c *Config, _ string) *string { return &c.Prompt.Render })},
 	{splitKey("prompt.max_bytes"), always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes }))},
@@ -84,27 +85,6 @@ var settings = []*setting{
 	{splitKey("tools.allow"), ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Allow })},
 	{splitKey("tools.deny"), ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
 	{splitKey("tools.max_result"), ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Tools.MaxResult }))},
-	{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
-	{splitKey("store.url"), userOnly, withoutPassword(value(parseStore, func(c *Config, _ string) *string { return &c.Store.URL }))},
-	{splitKey("store.fragments"), userOnly, value(parseFragmentStore, func(c *Config, _ string) *string { return &c.Store.Fragments })},
-	{splitKey("store.max_plugin"), userOnly, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Store.MaxPlugin }))},
-	{splitKey("store.keep"), userOnly, inDays(value(parseSpan, func(c *Config, _ string) *time.Duration { return &c.Store.Keep }))},
-	{splitKey("kinds.*.kind"), userOnly, kindField(parseWord("shell", "write", "fetch", "read", "search", "agent", "mcp", "other"))},
-	{splitKey("kinds.*.command"), userOnly, kindField(parseText)},
-	{splitKey("kinds.*.paths"), userOnly, kindField(parseText)},
-	{splitKey("kinds.*.content"), userOnly, kindField(parseText)},
-	{splitKey("kinds.*.url"), userOnly, kindField(parseText)},
-	{splitKey("kinds.*.query"), userOnly, kindField(parseText)},
-	{splitKey("kinds.*.prompt"), userOnly, kindField(parseText)},
-	{splitKey("mcp.*.command"), ifTrusted, inFolder(
-		list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Command }),
-		func(c *Config, name string) *string { return &c.MCP[name].Dir },
-	)},
-	{splitKey("mcp.*.env"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Env })},
-	{splitKey("mcp.*.url"), ifTrusted, value(parseURL, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).URL })},
-	{splitKey("mcp.*.token"), ifTrusted, value(parseSecretName, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Token })},
-	{splitKey("mcp.*.timeout"), ifTrusted, value(parseDuration, func(c *Config, name string) *time.Duration { return &ensureEntry(c.MCP, name).Timeout })},
-	{splitKey("mcp.*.approval"), ifTrusted, value(parseWord("ask", "auto"), func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Approval })},
 }
 
 func splitKey(key string) []string { return strings.Split(key, ".") }

@@ -69,7 +69,8 @@ func (c *Config) Settings() []Setting {
 	return rows
 }
 
-// tables return the names of the plugins, libraries, grants, secrets and servers in a config.
+// tables return the names of the plugins, libraries, grants, secrets, servers and models in a
+// config.
 var tables = map[string]func(*Config) []string{
 	"libraries": func(c *Config) []string { return sortedKeys(c.Libraries) },
 	"plugin":    func(c *Config) []string { return sortedKeys(c.Plugin) },
@@ -77,9 +78,10 @@ var tables = map[string]func(*Config) []string{
 	"secrets":   func(c *Config) []string { return sortedKeys(c.Secrets) },
 	"kinds":     func(c *Config) []string { return sortedKeys(c.Kinds) },
 	"mcp":       func(c *Config) []string { return sortedKeys(c.MCP) },
+	"model":     func(c *Config) []string { return append([]string{""}, sortedKeys(c.Model.Endpoints)...) },
 }
 
-// names returns the names for the first "*" of the keys in a table; "" if the keys have no "*".
+// names returns the names for the first "*" of the keys in a table; "" stands for keys without "*".
 func (c *Config) names(table string) []string {
 	if names := tables[table]; names != nil {
 		return names(c)
@@ -89,6 +91,9 @@ func (c *Config) names(table string) []string {
 
 // show appends the rows of a setting, with name for the first "*" of its key.
 func (c *Config) show(rows []Setting, s *setting, name string) []Setting {
+	if slices.Contains(s.key, "*") != (name != "") {
+		return rows
+	}
 	for _, key := range c.expand(s.key, name) {
 		v := s.get(c, key)
 		if v == nil {

@@ -7,6 +7,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -36,6 +37,8 @@ limits.memory = "64MiB"
 limits.timeout = "2s"
 limits.source = "256KiB"
 limits.output = "1MiB"
+limits.rounds = 25
+limits.answer = "4MiB"
 prompt.dedup = "session"
 prompt.render = "plain"
 prompt.max_bytes = "1MiB"
@@ -49,6 +52,7 @@ tools.allow = ["*"]
 tools.deny = []
 tools.max_result = "256KiB"
 model.default = ""
+model.timeout = "10m0s"
 store.url = "sqlite:"
 store.fragments = ""
 store.max_plugin = "64MiB"
@@ -82,6 +86,8 @@ limits.memory = "32MiB"  # config.toml:26
 limits.timeout = "1.5s"  # config.toml:27
 limits.source = "256KiB"
 limits.output = "1MiB"
+limits.rounds = 25
+limits.answer = "4MiB"
 prompt.dedup = "prompt"  # config.toml:29
 prompt.render = "xml"  # config.toml:30
 prompt.max_bytes = "2MiB"  # config.toml:31
@@ -95,6 +101,13 @@ tools.allow = ["a*"]  # config.toml:39
 tools.deny = ["b*"]  # config.toml:40
 tools.max_result = "300KiB"  # config.toml:41
 model.default = "acme/small"  # config.toml:43
+model.timeout = "10m0s"
+model.local.base_url = "http://127.0.0.1:11434/v1"  # config.toml:58
+model.local.api = "responses"  # config.toml:59
+model.local.models = ["llama", "*"]  # config.toml:60
+model.local.api_key = "LOCAL_KEY"  # config.toml:61
+model.local.context = 128000  # config.toml:62
+model.local.fallback = ["openai/x"]  # config.toml:63
 store.url = "none"  # config.toml:45
 store.fragments = ""
 store.max_plugin = "64MiB"
@@ -134,7 +147,8 @@ func TestSettingsAreAConfig(t *testing.T) {
 		}
 		second := parse(t, text.String())
 		opts := gocmp.Options{
-			cmpopts.IgnoreUnexported(loader.Config{}), cmpopts.IgnoreTypes(loader.Place{}), cmpopts.EquateEmpty(),
+			cmpopts.IgnoreUnexported(loader.Config{}, starhost.Endpoint{}),
+			cmpopts.IgnoreTypes(loader.Place{}), cmpopts.EquateEmpty(),
 		}
 		if diff := gocmp.Diff(first, second, opts); diff != "" {
 			t.Errorf("config (-want +got):\n%s", diff)

@@ -305,6 +305,9 @@ func readStream(r io.Reader, d Decoder, most int64) error {
 		if n := d.Size(); err == nil && int64(n) > most {
 			return &limitError{errorf("got an answer of more than %d bytes, limit [limits] answer", most)}
 		}
+		if err != nil && events.broken {
+			return streamEnd(io.EOF) // the event is not whole
+		}
 		if err != nil || done {
 			return err
 		}

@@ -12,6 +12,7 @@ type eventReader struct {
 	lines    *bufio.Reader
 	maxEvent int // bytes of an event and of a line
 	started  bool
+	broken   bool     // the stream ended within the last event
 	pending  [][]byte // lines after a carriage return
 }
 
@@ -28,6 +29,7 @@ func (e *eventReader) next() (name string, data []byte, err error) {
 		line, err := e.line()
 		if err != nil {
 			if errors.Is(err, io.EOF) && hasData {
+				e.broken = true
 				return name, data, nil // the next call returns the end
 			}
 			return "", nil, err

@@ -361,6 +361,8 @@ func TestRecovers(t *testing.T) {
 	})
 }
 
+func noSleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
 // TestRefusedConnection checks that the client tries again if nothing listens.
 func TestRefusedConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -47,6 +47,7 @@ var exitCodes = map[string]int{
 	"E0708": exitFile, "E0713": exitFile, "E0714": exitFile,
 	"E0709": exitInterrupted,
 	"E0711": exitPlugin,
+	"E0715": exitFile,
 	"E08":   exitNegative, // warnings of check
 	"E09":   exitNegative,
 }
@@ -106,4 +107,6 @@ var commonCodes = []starlark.Code{
 		Text: "Another process stored a turn of this session while the command ran, so its own turn is not stored. eval without --allow-effects runs its turn again for 5 seconds before it says so. Run the command again, or use another session."},
 	{Code: "E0714", Title: "no such session",
 		Text: "No session of this id is stored, or several agents have one. starhost sessions list shows the stored sessions; the message lists the digits that stand for one of several."},
+	{Code: "E0715", Title: "a model did not answer",
+		Text: "The endpoint of a model refused the request, could not be reached, or broke off its answer. The message says why; starhost tried again where that could help. The key, the name of the model and the base_url in [model.NAME] are the usual causes. starhost list models shows the endpoints."},
 }

@@ -89,7 +89,8 @@ again, byte for byte, without any effect, and reports where plugins act differen
 	return cmd
 }
 
-func (f *requestFlags) add(cmd *cobra.Command) {
+// addRequest adds the flags of a request.
+func (f *requestFlags) addRequest(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.prompt, "prompt", "p", "", "the user's words, `TEXT` or - for standard input")
 	flags.StringVar(&f.promptFile, "prompt-file", "", "`FILE` with the user's words")
@@ -102,6 +103,17 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	flags.VarP((*stringList)(&f.tools), "tool", "T", "offer only tools whose name matches this `GLOB`; repeatable")
 	flags.Var((*stringList)(&f.roles), "role", "a `ROLE` of the user in the session, as tools of some roles want; repeatable")
 	flags.StringVarP(&f.input, "input", "i", "", "`FILE` with a whole request as JSON, or - for standard input")
+}
+
+// addModel adds the flag that chooses a model.
+func (f *requestFlags) addModel(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.model, "model", "m", "", "the `MODEL` to ask, as NAME/MODEL (default [model] default)")
+}
+
+// add adds the flags of a request, and those of a call, an event or an expression.
+func (f *requestFlags) add(cmd *cobra.Command) {
+	f.addRequest(cmd)
+	flags := cmd.Flags()
 	flags.StringVar(&f.call, "call", "", "call one `TOOL`")
 	flags.StringVar(&f.fire, "fire", "", "fire one `EVENT`")
 	flags.StringVarP(&f.expr, "expr", "e", "", "evaluate an expression with a plugin's names and ctx: `[PLUGIN:]EXPR`")

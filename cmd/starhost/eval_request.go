@@ -15,7 +15,7 @@ import (
 // requestFlags are the flags for the user's request.
 type requestFlags struct {
 	prompt, promptFile, input, system string
-	template, expr                    string
+	template, expr, model             string
 	params                            []string
 	fragments, systemFragments        []string
 	attachments, tools, roles         []string
@@ -81,6 +81,9 @@ func (a *app) readRequest(f *requestFlags) (r starhost.Request, c starhost.Sessi
 	}
 	if err != nil {
 		return r, c, err
+	}
+	if f.model != "" {
+		r.Model = f.model
 	}
 	if f.system != "" {
 		r.System = f.system

@@ -10,6 +10,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
+	"github.com/starhost/starhost/model/responses"
 )
 
 // A format is one value of --format for one command.
@@ -43,6 +44,7 @@ func formats() []format {
 		{"eval", "json", writer((*app).printEvalJSON)},
 		{"eval", "text", writer(promptPrinter(writeText))},
 		{"eval", "openai", writer(promptPrinter(bodyWriter(openai.Body)))},
+		{"eval", "responses", writer(promptPrinter(bodyWriter(responses.Body)))},
 		{"eval", "anthropic", writer(promptPrinter(bodyWriter(anthropic.Body)))},
 		{"fmt", "pretty", writer((*app).printFmtPretty)},
 		{"fmt", "json", writer((*app).printFmtJSON)},
@@ -73,6 +75,8 @@ func formats() []format {
 		{"new guard", "pretty", writer((*app).printNewPretty)},
 		{"new guard", "json", writer((*app).printNewJSON)},
 		{"repl", "pretty", nil},
+		{"run", "text", writer((*app).printRunText)},
+		{"run", "json", writer((*app).printRunJSON)},
 		{"serve", "pretty", nil},
 		{"sessions list", "pretty", writer((*app).printSessionsPretty)},
 		{"sessions list", "json", writer((*app).printSessionsJSON)},

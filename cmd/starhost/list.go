@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -127,6 +128,9 @@ type modelJSON struct {
 	BaseURL      string   `json:"base_url"`
 	Models       []string `json:"models"`
 	DefaultModel string   `json:"default_model"`
+	APIKey       string   `json:"api_key"` // the name of the secret
+	Context      int      `json:"context"`
+	Fallback     []string `json:"fallback"`
 	Unavailable  string   `json:"unavailable"` // the reason; "" if the model can be used
 	Pos          string   `json:"pos"`
 }
@@ -147,7 +151,10 @@ func (a *app) printListPretty(l listing) error {
 	}
 	var rows [][]string
 	for _, kind := range listKinds {
-		if l.lists(kind) {
+		switch {
+		case kind == "models" && l.lists(kind):
+			rows = append(rows, modelRows(a, l.endpoints())...)
+		case l.lists(kind):
 			rows = append(rows, kindRows[kind](a, l.set)...)
 		}
 	}
@@ -171,10 +178,10 @@ func (a *app) printTable(rows [][]string) {
 	}
 }
 
-// kindRows returns the rows of each kind: kind, name, place and description.
+// kindRows returns the rows of each kind but models: kind, name, place and description.
 var kindRows = map[string]func(*app, *loader.Set) [][]string{
 	"plugins": pluginRows, "tools": toolRows, "hooks": hookRows, "loaders": loaderRows,
-	"templates": templateRows, "commands": commandRows, "skills": skillRows, "models": modelRows,
+	"templates": templateRows, "commands": commandRows, "skills": skillRows,
 }
 
 func pluginRows(_ *app, set *loader.Set) [][]string {
@@ -261,15 +268,36 @@ func skillRows(a *app, set *loader.Set) [][]string {
 	return rows
 }
 
-func modelRows(a *app, set *loader.Set) [][]string {
+// endpoints returns the endpoints of models. A list of all kinds omits the built-in ones.
+func (l listing) endpoints() []starhost.Endpoint {
+	isListed := func(e starhost.Endpoint) bool { return e.Plugin() != "" || l.kind == "models" }
+	return filter(l.set.Host.Endpoints(), isListed)
+}
+
+// endpointPlace returns the place of a registration, "" for a built-in endpoint.
+func (a *app) endpointPlace(e *starhost.Endpoint) string {
+	if e.Pos == (starhost.Pos{}) {
+		return ""
+	}
+	return a.fromHere(e.Pos).String()
+}
+
+func modelRows(a *app, endpoints []starhost.Endpoint) [][]string {
 	var rows [][]string
-	for _, m := range set.Host.Endpoints() {
-		about := m.Plugin() + ": " + strings.Join(m.Models, ", ")
+	for _, m := range endpoints {
+		place, about := cmp.Or(a.endpointPlace(&m), "built in"), ""
+		if p := m.Plugin(); p != "" && p != starhost.HostPlugin {
+			about = p + ": "
+		}
+		about += strings.Join(m.Models, ", ")
+		if m.Context > 0 {
+			about += fmt.Sprintf(" (context %d)", m.Context)
+		}
 		if m.Unavailable != "" {
 			about += " (unavailable: " + m.Unavailable + ")"
 		}
 		names := strings.Join(append([]string{m.Name}, m.Aliases...), ", ")
-		rows = append(rows, []string{"model", names, a.fromHere(m.Pos).String(), about})
+		rows = append(rows, []string{"model", names, place, about})
 	}
 	return rows
 }
@@ -326,7 +354,7 @@ func (a *app) printListJSON(l listing) error {
 		})
 	}
 	if l.lists("models") {
-		out.Models = list(set.Host.Endpoints(), a.newModelJSON)
+		out.Models = list(l.endpoints(), a.newModelJSON)
 	}
 	return a.printJSON(out)
 }
@@ -338,6 +366,7 @@ func (a *app) newLoaderJSON(l *starhost.LoaderInfo) loaderJSON {
 func (a *app) newModelJSON(m *starhost.Endpoint) modelJSON {
 	return modelJSON{
 		m.Name, append([]string{}, m.Aliases...), m.Plugin(), m.API, m.BaseURL,
-		append([]string{}, m.Models...), m.DefaultModel, m.Unavailable, a.fromHere(m.Pos).String(),
+		append([]string{}, m.Models...), m.DefaultModel, m.APIKey, m.Context, append([]string{}, m.Fallback...),
+		m.Unavailable, a.endpointPlace(m),
 	}
 }

@@ -40,6 +40,8 @@ func TestMain(m *testing.M) {
 //	write FILE "TEXT"   writes a Go string, for bytes that a script cannot show
 //	sparse FILE BYTES   makes a file that big
 //	image FILE W H      makes a PNG
+//	endpoint FILE FILE  starts a scripted model at $ENDPOINT: see scriptedEndpoint
+//	envsubst FROM TO    copies a file, with $ENDPOINT replaced
 //
 // The condition [root] holds if the user can read every file. The scripts run at the same time
 // and share one cache of compiled plugins.
@@ -80,6 +82,7 @@ func cliParams(cache string) testscript.Params {
 		UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exit": cmdExit, "write": cmdWrite, "sparse": cmdSparse, "image": cmdImage,
+			"endpoint": cmdEndpoint, "envsubst": cmdEnvsubst,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {

@@ -130,8 +130,8 @@ func describe(err error) problem {
 	}
 	// Each function recognizes one kind of error and fills in its fields.
 	for _, describeKind := range []func(error, *problem) bool{
-		asPanic, asInterrupt, asUsage, asFile, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge,
-		asCoded,
+		asPanic, asInterrupt, asEndpoint, asUsage, asFile, asStarlark, asLoader, asAbort, asReference,
+		asOverflow, asTooLarge, asCoded,
 	} {
 		if describeKind(err, &p) {
 			break

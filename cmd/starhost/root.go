@@ -30,6 +30,7 @@ var commands = []struct {
 	{"list", (*app).listCommand},
 	{"new", (*app).newCommand},
 	{"repl", (*app).replCommand},
+	{"run", (*app).modelRunCommand},
 	{"serve", (*app).serveCommand},
 	{"sessions", (*app).sessionsCommand},
 	{"test", (*app).testCommand},

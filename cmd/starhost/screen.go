@@ -22,7 +22,7 @@ func (s screen) Write(text []byte) (int, error) {
 }
 
 // exactFormats are the formats that programs read: a file or a pipe gets their bytes unescaped.
-var exactFormats = []string{"json", "text", "openai", "anthropic", "junit", "pyi"}
+var exactFormats = []string{"json", "text", "openai", "responses", "anthropic", "junit", "pyi"}
 
 // resultBytes returns the result for a file or a pipe.
 func (a *app) resultBytes() []byte {

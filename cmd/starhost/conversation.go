@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/model"
+	"github.com/starhost/starhost/model/anthropic"
+	"github.com/starhost/starhost/model/openai"
+	"github.com/starhost/starhost/model/responses"
+)
+
+// A conversation asks models in one session, and shows their answers and the tool calls.
+type conversation struct {
+	*app
+	set     *loader.Set
+	session *starhost.Session
+	caller  *model.Caller
+	out     io.Writer // text of models; nil shows none
+	waits   bool      // a hook may change answers, so nobody may see them before
+	streams bool      // shows text as it arrives
+
+	turn     *starhost.Turn // the running turn
+	shown    int            // how many of its calls were shown
+	lastText string         // text of the last reply
+	written  string         // the last bytes of out in this turn
+	broken   error          // out is closed
+	cancel   context.CancelFunc
+}
+
+// newConversation returns a conversation in a new session.
+func (a *app) newConversation(set *loader.Set, config starhost.SessionConfig, streams bool) *conversation {
+	c := &conversation{app: a, set: set, session: set.Host.NewSession(config), out: a.stdout}
+	switch {
+	case a.format == "json":
+		c.out = nil
+	case a.output != "":
+		c.out = &a.out
+	case isTerminal(a.stdout):
+		c.out = screen{a.stdout}
+	}
+	changesText := func(h starhost.HookInfo) bool { return h.Event == "post_llm_call" }
+	c.waits = slices.ContainsFunc(set.Host.Hooks(), changesText)
+	c.streams = streams && c.out != nil && !c.waits
+	c.caller = &model.Caller{
+		Endpoint: set.Host.Endpoint, Secret: set.Secret, Warn: c.warnLine,
+		Dialects: []model.Dialect{openai.Dialect(), responses.Dialect(), anthropic.Dialect()},
+		Options: model.Options{
+			HTTP:   model.NewHTTP(),
+			Limits: model.Limits{Answer: set.Config.Model.Answer, Timeout: set.Config.Model.Timeout},
+		},
+	}
+	if streams {
+		c.caller.Options.Stream = c.piece
+	}
+	return c
+}
+
+// close ends the session.
+func (c *conversation) close(ctx context.Context) {
+	c.caller.Options.HTTP.CloseIdleConnections()
+	c.addError(c.session.Close(context.WithoutCancel(ctx)))
+}
+
+// ask runs one turn and shows its answer. With an error, the result is nil if the turn did not
+// begin.
+func (c *conversation) ask(ctx context.Context, r starhost.Request) (*starhost.TurnResult, error) {
+	ctx, c.cancel = context.WithCancel(ctx)
+	defer c.cancel()
+	t, err := c.session.Begin(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	c.turn, c.shown, c.lastText, c.written = t, 0, "", ""
+	result, err := t.Run(ctx, c)
+	for err == nil && len(result.Pending) > 0 {
+		for _, call := range result.Pending {
+			problem := "nothing here runs the tool " + call.Name + ", which the request declares"
+			if err = t.Answer(call.ID, starhost.Result{ForLLM: problem, IsError: true}); err != nil {
+				break
+			}
+		}
+		result, err = t.Run(ctx, c)
+	}
+	c.showCalls()
+	if result.Completed && (!c.streams || result.Text != c.lastText) {
+		c.startText()
+		c.write(result.Text)
+	}
+	c.endText()
+	if result.Rounds > c.set.Config.Model.Rounds {
+		c.warnLine(fmt.Sprintf("the model had to answer without tools after %d rounds, limit [limits] rounds", c.set.Config.Model.Rounds))
+	}
+	t.End(ctx)
+	if c.broken != nil {
+		err = c.broken
+	}
+	return result, err
+}
+
+// Complete asks the model of a prompt.
+func (c *conversation) Complete(ctx context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+	c.showCalls()
+	if p.Model == "" {
+		return starhost.Reply{}, checkModel(c.set, "", false)
+	}
+	if c.streams {
+		c.startText()
+	}
+	reply, err := c.caller.Complete(ctx, p)
+	c.lastText = reply.Content
+	return reply, err
+}
+
+// piece shows a piece of an answer.
+func (c *conversation) piece(p model.Piece) {
+	if c.streams && p.Kind == model.PieceText {
+		c.write(p.Text)
+	}
+}
+
+// startText separates the text of a round from earlier text.
+func (c *conversation) startText() {
+	if c.written != "" {
+		c.write(strings.Repeat("\n", 2-min(2, trailingNewlines(c.written))))
+	}
+}
+
+// endText ends the last line.
+func (c *conversation) endText() {
+	if c.written != "" && trailingNewlines(c.written) == 0 {
+		c.write("\n")
+	}
+}
+
+func trailingNewlines(text string) int { return len(text) - len(strings.TrimRight(text, "\n")) }
+
+// partialText returns the text of an answer that broke off, "" if nobody may see it.
+func (c *conversation) partialText() string {
+	if c.waits {
+		return ""
+	}
+	return c.lastText
+}
+
+// write writes text of a model. A failure ends the turn.
+func (c *conversation) write(text string) {
+	if c.out == nil || text == "" || c.broken != nil {
+		return
+	}
+	c.written = (c.written + text)[max(0, len(c.written)+len(text)-2):]
+	if _, err := io.WriteString(c.out, text); err != nil {
+		c.broken = wrapFileError("standard output", err)
+		c.cancel()
+	}
+}
+
+// showCalls shows the calls of the turn that ran since the last time.
+func (c *conversation) showCalls() {
+	calls := c.turn.Result().Calls
+	for i := range calls[c.shown:] {
+		if c.format != "json" && !c.quiet {
+			c.line(callLine(&calls[c.shown+i]))
+		}
+	}
+	c.shown = len(calls)
+}
+
+// warnLine shows a warning.
+func (c *conversation) warnLine(text string) {
+	if !c.quiet {
+		c.line("warning: " + texttable.EscapeLine(text))
+	}
+}
+
+// line writes a line to standard error, below the text so far if both are one terminal.
+func (c *conversation) line(text string) {
+	if isTerminal(c.stdout) {
+		c.endText()
+	}
+	fmt.Fprintln(c.stderr, c.set.Redact(text))
+}
+
+// asEndpoint recognizes an endpoint that did not answer.
+func asEndpoint(err error, p *problem) bool {
+	e, ok := errors.AsType[*model.EndpointError](err)
+	if !ok {
+		return false
+	}
+	p.code, p.message = "E0715", "model "+e.Error()
+	return true
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/loader"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	loadFlags
+	requestFlags
+	approve          string
+	dryRun, noStream bool
+}
+
+func (a *app) modelRunCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [PATH...] -p PROMPT",
+		Short: "Ask a model, and run the tools that it calls",
+		Long: `Ask a model, and run the tools that it calls, with the hooks and approvals of the
+plugins at the paths, up to the final answer. The paths are those of eval.
+
+The text of the model goes to standard output as it arrives. Everything else goes to
+standard error: tool calls, denials, warnings. If a plugin has a post_llm_call hook,
+the text waits for the hook, because the hook may change it.
+
+The exit code is 0 if the model answered, also when a guard denied a tool on the way; 1
+if a hook aborted the turn; and 5 if the model did not answer.`,
+		Example: `  starhost run -m openai/MODEL -p "Why is p99 up?"
+  starhost run plugins -f runbook:checkout -p "Why is p99 up?"
+  git diff | starhost run -p - -s "Review this change."
+  starhost run plugins -p "Why?" -F json --approve never`,
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			f.promptGiven = cmd.Flags().Changed("prompt") || f.promptFile != ""
+			return a.runModel(cmd.Context(), &f, paths)
+		},
+	}
+	f.loadFlags.add(cmd)
+	f.requestFlags.addRequest(cmd)
+	f.requestFlags.addModel(cmd)
+	addApprove(cmd, &f.approve)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show the prompt as eval does, and ask no model")
+	flags.BoolVar(&f.noStream, "no-stream", false, "ask for whole answers, for endpoints that cannot stream")
+	return cmd
+}
+
+// A runResult is the result of run.
+type runResult struct {
+	turn   *starhost.TurnResult // nil if the turn did not begin
+	model  string
+	text   string
+	loaded []errorJSON // errors of plugins that failed
+}
+
+// runModel runs the command.
+func (a *app) runModel(ctx context.Context, f *runFlags, paths []string) error {
+	if f.dryRun {
+		return a.eval(ctx, &evalFlags{loadFlags: f.loadFlags, requestFlags: f.requestFlags}, paths)
+	}
+	if err := a.chooseFormat("run"); err != nil {
+		return err
+	}
+	var result runResult
+	a.addError(a.askOnce(ctx, f, paths, &result))
+	return a.printResult(&result)
+}
+
+// askOnce runs one turn in a new session.
+func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *runResult) error {
+	if err := f.requestFlags.check(); err != nil {
+		return err
+	}
+	if !f.wantsPrompt() {
+		return usagef("run: got no prompt, want -p, -t or -i")
+	}
+	request, config, err := a.readRequest(&f.requestFlags)
+	if err != nil {
+		return err
+	}
+	approve, err := a.newApprover(f.approve)
+	if err != nil {
+		return err
+	}
+	set, err := a.loadForModel(ctx, &f.loadFlags, paths, approve)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	if err := set.Missing(); err != nil {
+		return nil // loadWith reported it
+	}
+	result.loaded = a.errorsJSON()
+	a.report()
+	a.code = exitOK // plugins that are not required may fail
+	result.model = cmp.Or(f.model, request.Model, config.Model, set.Config.Model.Default)
+	if err := checkModel(set, result.model, request.Template != ""); err != nil {
+		return err
+	}
+	config.Model, config.Seed = result.model, rand.Uint64()
+	c := a.newConversation(set, config, !f.noStream)
+	defer c.close(ctx)
+	if result.turn, err = c.ask(ctx, request); err != nil {
+		result.text = c.partialText()
+	} else {
+		result.text = result.turn.Text
+	}
+	return err
+}
+
+// loadForModel loads the plugins for a conversation, which needs none.
+func (a *app) loadForModel(ctx context.Context, f *loadFlags, paths []string, ask approver) (*loader.Set, error) {
+	configure := func(o *loader.Options) { o.Host.Approver = ask }
+	set, err := a.loadWith(ctx, f, paths, configure)
+	if !errors.Is(err, loader.ErrNoPlugins) {
+		return set, err
+	}
+	a.warnings = nil // the second load repeats them
+	return a.loadWith(ctx, f, paths, func(o *loader.Options) {
+		configure(o)
+		o.Sources = []*loader.Source{}
+	})
+}
+
+// checkModel returns an error for a model that does not exist or whose key is missing. A template
+// may name a model later.
+func checkModel(set *loader.Set, choice string, later bool) error {
+	if choice == "" {
+		if later {
+			return nil
+		}
+		return &usageError{
+			msg:  "got no model, want -m NAME/MODEL, or default in [model] of the config",
+			help: "starhost list models shows the endpoints; [model.NAME] base_url adds one",
+		}
+	}
+	e, _, err := set.Host.Endpoint(choice)
+	if err != nil {
+		return &usageError{msg: err.Error(), help: "starhost list models"}
+	}
+	if e.APIKey != "" {
+		_, err = set.Secret(e.APIKey)
+	}
+	return err
+}
+
+// A runJSON is the JSON result of run.
+type runJSON struct {
+	Schema    string         `json:"schema"`
+	OK        bool           `json:"ok"`
+	Text      string         `json:"text"`
+	Session   string         `json:"session"`
+	Turn      int            `json:"turn"`
+	Rounds    int            `json:"rounds"`
+	Model     string         `json:"model"`
+	Usage     starhost.Usage `json:"usage"`
+	ToolCalls []runCallJSON  `json:"tool_calls"`
+	Warnings  []warningJSON  `json:"warnings"`
+	Errors    []errorJSON    `json:"errors"`
+}
+
+type runCallJSON struct {
+	Tool      string `json:"tool"`
+	Arguments any    `json:"arguments"`
+	Decision  string `json:"decision"` // allow or deny
+	Output    string `json:"output"`
+	IsError   bool   `json:"is_error"`
+}
+
+func (a *app) printRunJSON(r *runResult) error {
+	out := runJSON{
+		Schema: "starhost.run/1", OK: len(a.problems) == 0, Text: r.text, Model: r.model, ToolCalls: []runCallJSON{},
+		Warnings: a.warningsJSON(), Errors: append(append([]errorJSON{}, r.loaded...), a.errorsJSON()...),
+	}
+	if t := r.turn; t != nil {
+		out.Session, out.Turn, out.Rounds, out.Usage = t.Turn.Session().ID(), t.Turn.Number(), t.Rounds, t.Usage
+		if n := len(t.Prompts); n > 0 {
+			out.Model = cmp.Or(t.Prompts[n-1].Model, out.Model)
+		}
+		out.ToolCalls = list(t.Calls, newRunCallJSON)
+	}
+	return a.printJSON(out)
+}
+
+func newRunCallJSON(r *starhost.ToolReply) runCallJSON {
+	out := runCallJSON{r.Call.Name, rawOrText(r.Call.Arguments), "allow", r.Result.ForLLM, r.Result.IsError}
+	if r.Denied != nil {
+		out.Decision = "deny"
+	}
+	return out
+}
+
+// rawOrText returns JSON as it is, and other text as a string.
+func rawOrText(raw json.RawMessage) any {
+	switch {
+	case len(raw) == 0:
+		return struct{}{}
+	case json.Valid(raw):
+		return raw
+	}
+	return string(raw)
+}
+
+// printRunText ends the text on standard output, which the conversation has written.
+func (a *app) printRunText(*runResult) error { return nil }
+
+// callLine describes a tool call in one line for people.
+func callLine(r *starhost.ToolReply) string {
+	arguments := strings.TrimSpace(string(r.Call.Arguments))
+	if len(arguments) > maxShownArguments {
+		arguments = fmt.Sprintf("%s… (%d B)", strings.ToValidUTF8(arguments[:maxShownArguments], ""), len(arguments))
+	}
+	line := "tool: " + r.Call.Name + " " + arguments
+	switch {
+	case r.Denied != nil:
+		line = "denied: " + r.Call.Name + " " + arguments + ": " + r.Denied.Plugin + ": " + r.Denied.Reason
+	case r.Result.IsError:
+		line = "failed: " + r.Call.Name + " " + arguments + ": " + cutText(r.Result.ForLLM)
+	case r.Result.ForUser != "" && !r.Result.Silent:
+		line += ": " + cutText(r.Result.ForUser)
+	}
+	return texttable.EscapeLine(line)
+}
+
+// maxShownArguments is the most bytes of arguments, and of a result, in a line about a tool call.
+const maxShownArguments = 200
+
+func cutText(text string) string {
+	if len(text) <= maxShownArguments {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShownArguments], "") + "…"
+}
