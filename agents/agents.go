@@ -68,6 +68,8 @@ type Event struct {
 	Served bool
 	// Compacts is true if the event says that the agent shortens its conversation.
 	Compacts bool
+	// Branches is true if the event begins the conversation of a subagent.
+	Branches bool
 }
 
 // All are the agents. If two have an event of one name, messages name the first agent.

@@ -3,8 +3,8 @@ package agents
 import "time"
 
 // claudeCode gives a hook 600 s, but only 30 s for UserPromptSubmit. At exit code 2 it blocks the
-// event and reads standard error; it reads JSON only at 0 and takes any other code for a failure
-// that blocks nothing. Codex, VS Code and Gemini have similar events.
+// event and reads JSON or standard error; it takes any other code over 0 for a failure that blocks
+// nothing. Codex, VS Code and Gemini have similar events.
 var claudeCode = &Agent{
 	Name: "claude-code", Title: "Claude Code", ToolPrefix: "mcp__starhost__",
 	Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
@@ -32,7 +32,7 @@ var claudeCode = &Agent{
 		{Name: "ConfigChange"}, {Name: "CwdChanged"}, {Name: "Elicitation"}, {Name: "ElicitationResult"},
 		{Name: "FileChanged"}, {Name: "InstructionsLoaded"}, {Name: "Notification"}, {Name: "PermissionDenied"},
 		{Name: "PostCompact"}, {Name: "PostToolBatch"}, {Name: "PreCompact"}, {Name: "Setup"},
-		{Name: "StopFailure"}, {Name: "SubagentStart"}, {Name: "SubagentStop"}, {Name: "TaskCompleted"},
+		{Name: "StopFailure"}, {Name: "SubagentStart", Served: true, Branches: true}, {Name: "SubagentStop"}, {Name: "TaskCompleted"},
 		{Name: "TaskCreated"}, {Name: "TeammateIdle"}, {Name: "UserPromptExpansion"}, {Name: "WorktreeCreate"},
 		{Name: "WorktreeRemove"},
 	},

@@ -10,7 +10,7 @@ var copilot = &Agent{
 	ForeignFields: []string{"turn_id", "hookEventName", "permission_mode", "tool_response", "extra"},
 	Served:        true, MCPSeparator: "-",
 	Asks: "*", Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true,
-	Missing: "refuses", Seen: "1.0.102, run",
+	Missing: "refuses; runs the call if it is late", Seen: "1.0.102, run",
 	// docs.github.com/en/copilot/reference/hooks-reference; others read the folder of policies.
 	Files: Files{
 		Program: "copilot", Env: "COPILOT_HOME", Folder: "~/.copilot", User: "hooks/starhost.json", Project: ".github/hooks/starhost.json",
@@ -20,7 +20,8 @@ var copilot = &Agent{
 		OffIn:   []string{"user:settings.json", "project:.github/copilot/settings.json", "project:.github/copilot/settings.local.json"},
 	},
 	Events: []Event{
-		{Name: "userPromptSubmitted", Ours: "turn_start"}, {Name: "UserPromptSubmit", Ours: "turn_start"},
+		{Name: "userPromptSubmitted", Ours: "turn_start", Served: true},
+		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
 		{Name: "userPromptTransformed", Ours: "turn_start", Served: true},
 		{Name: "preToolUse", Ours: "pre_tool_call", Served: true},
 		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},

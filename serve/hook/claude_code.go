@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost/agents"
 )
 
-// claudeCode is Anthropic's agent. At exit code 0 it reads the JSON object on standard output, at
-// exit code 2 it reads standard error.
+// claudeCode is Anthropic's agent. At exit code 0 it reads the JSON object on standard output, and
+// at exit code 2 too, or standard error if there is none (2.1.330, run on 2026-11-23).
 var claudeCode = &Agent{
 	Agent: agents.Find("claude-code"), retainsContext: true, showsMessages: true,
 	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
@@ -86,11 +87,11 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 	switch e.kind {
 	case kindPrompt:
 		if v.block {
-			return e.agent.blockingAnswer(map[string]any{"decision": "block", "reason": v.reason}, v.reason), nil
+			return e.agent.blockingAnswer(claudeRefusal(e, v), v.reason), nil
 		}
-		if v.context != "" {
-			specific["additionalContext"] = v.context
-		}
+		addClaudeContext(specific, v)
+	case kindBranch:
+		addClaudeContext(specific, v)
 	case kindTool:
 		claudeTool(specific, v)
 	case kindApprove:
@@ -120,6 +121,22 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 		return e.agent.blockingAnswer(out, v.reason), nil
 	}
 	return jsonAnswer(out), nil
+}
+
+func addClaudeContext(out map[string]any, v *verdict) {
+	if v.context != "" {
+		out["additionalContext"] = v.context
+	}
+}
+
+// claudeRefusal returns the object that refuses a prompt. If a plugin refuses it, Claude Code does
+// not repeat the prompt beside the reason; other agents have no such member.
+func claudeRefusal(e *Event, v *verdict) map[string]any {
+	out := map[string]any{"decision": "block", "reason": v.reason}
+	if v.stop && e.agent.Name == "claude-code" {
+		out["hookSpecificOutput"] = map[string]any{"hookEventName": e.name, "suppressOriginalPrompt": true}
+	}
+	return out
 }
 
 // claudeTool adds the decision about a tool call to an object. Without a decision Claude Code
@@ -166,8 +183,53 @@ func claudeResult(e *Event, v *verdict, out map[string]any) {
 		_ = json.Unmarshal(output["file"], &file) // isTextFile decoded it
 		out["updatedToolOutput"] = output.withValue("file", file.withValue("content", *v.result))
 	default:
-		v.addUnsupported("%s: a plugin changed the result of %s, whose form Claude Code does not let it", e.name, e.tool)
+		updated := changeResult(response, *v.result)
+		if updated == nil {
+			v.notice = fmt.Sprintf("starhost: a plugin changed the result of %s, whose form Claude Code does not let it", e.tool)
+			return
+		}
+		out["updatedToolOutput"] = updated
 	}
+}
+
+// changeResult puts a text into a result in the places where resultText found the old one. It
+// returns nil if the text does not fit, because Claude Code ignores a result of another form.
+func changeResult(response json.RawMessage, text string) any {
+	var output object
+	var blocks []object
+	_ = json.Unmarshal(response, &output) // a list stays for the case below
+	switch {
+	case strings.HasPrefix(string(output["content"]), `"`):
+		return output.withValue("content", text)
+	case json.Unmarshal(output["content"], &blocks) == nil && hasText(blocks):
+		return output.withValue("content", withText(blocks, text))
+	case json.Unmarshal(response, &blocks) == nil && hasText(blocks):
+		return withText(blocks, text)
+	}
+	text = strings.TrimSpace(text)
+	if resultText(response) != string(response) || !json.Valid([]byte(text)) || text[0] != response[0] {
+		return nil // plugins see JSON, and this is no longer JSON of that form
+	}
+	return json.RawMessage(text)
+}
+
+func hasText(blocks []object) bool {
+	return slices.ContainsFunc(blocks, func(b object) bool { return b.textField("type") == "text" })
+}
+
+// withText returns content blocks whose first text block has a text and whose other text blocks are
+// gone.
+func withText(blocks []object, text string) (out []object) {
+	done := false
+	for _, b := range blocks {
+		switch {
+		case b.textField("type") != "text":
+			out = append(out, b)
+		case !done:
+			done, out = true, append(out, b.withValue("text", text))
+		}
+	}
+	return out
 }
 
 // configClaude sets onFailure for the events that guards can refuse, so that Claude Code blocks
@@ -191,5 +253,6 @@ func configClaude(s Settings) string {
 		"PostToolUseFailure": tools,
 		"Stop":               all,
 		"SessionEnd":         all,
+		"SubagentStart":      all,
 	}})
 }

@@ -10,13 +10,16 @@ import (
 	"github.com/starhost/starhost/agents"
 )
 
-// copilot is GitHub's agent for the terminal. It ignores a hook's answer to a submitted prompt, but
-// its later event userPromptTransformed lets a hook change the text for the model.
+// copilot is GitHub's agent for the terminal. An answer to userPromptSubmitted blocks or changes a
+// prompt in Copilot 1.0.102 (run on 2026-11-23); earlier versions may ignore it. The members are
+// those of UserPromptSubmittedHookOutput in its copilot-sdk/types.d.ts. Settings of earlier
+// versions of starhost have the later event userPromptTransformed, which only changes the text for
+// the model.
 var copilot = &Agent{
 	Agent: agents.Find("copilot"), retainsContext: true, canReplaceWords: true,
 	nameOf: copilotName, toolEvent: "preToolUse",
 	members: []memberForm{
-		{kindPrompt, "prompt", `"`}, {kindPrompt, "transformedPrompt", `"`}, {kindTool, "toolArgs tool_input", `{"`},
+		{kindPrompt, "prompt", `"`}, {kindTool, "toolArgs tool_input", `{"`},
 	},
 	read: readCopilot, write: writeCopilot, config: configCopilot,
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
@@ -141,7 +144,9 @@ func writeCopilot(e *Event, v *verdict) (Answer, error) {
 	out := map[string]any{}
 	switch e.kind {
 	case kindPrompt:
-		if text := copilotPrompt(e, v); text != "" {
+		if e.raw["transformedPrompt"] == nil {
+			copilotSubmitted(e, v, out)
+		} else if text := copilotPrompt(e, v); text != "" {
 			out["modifiedTransformedPrompt"] = text
 		}
 		return jsonAnswer(out), nil // no exit code blocks a prompt
@@ -164,6 +169,22 @@ func writeCopilot(e *Event, v *verdict) (Answer, error) {
 		}
 	}
 	return jsonAnswer(out), nil
+}
+
+// copilotSubmitted adds the answer to userPromptSubmitted.
+func copilotSubmitted(e *Event, v *verdict, out map[string]any) {
+	switch {
+	case v.block:
+		out["decision"], out["reason"] = "block", v.reason
+		return
+	case v.changesWords(e) && strings.TrimSpace(v.words) == "": // Copilot ignores an empty text
+		out["modifiedPrompt"] = withholdPrompt("was removed by a policy.")
+	case v.changesWords(e):
+		out["modifiedPrompt"] = v.words
+	}
+	if v.context != "" {
+		out["additionalContext"] = v.context
+	}
 }
 
 // copilotPrompt returns the text that replaces a prompt for the model, "" if plugins change
@@ -202,7 +223,7 @@ func withholdPrompt(why string) string {
 func configCopilot(s Settings) string {
 	run := []any{map[string]any{"type": "command", "bash": quoteCommand(s.Command), "timeoutSec": s.seconds()}}
 	hooks := map[string]any{}
-	for _, event := range []string{"userPromptTransformed", "preToolUse", "postToolUse", "postToolUseFailure", "preCompact", "agentStop", "sessionEnd"} {
+	for _, event := range []string{"userPromptSubmitted", "preToolUse", "postToolUse", "postToolUseFailure", "preCompact", "agentStop", "sessionEnd"} {
 		hooks[event] = run
 	}
 	return formatSettings(map[string]any{"version": 1, "hooks": hooks})

@@ -33,6 +33,7 @@ var flows = map[kind]flow{
 	kindReset:   {everyEvent: true, startedOnly: true, run: resetSession},
 	kindCompact: {everyEvent: true, startedOnly: true, run: doNothing},
 	kindEnd:     {everyEvent: true, startedOnly: true, run: endSession},
+	kindBranch:  {everyEvent: true, startedOnly: true, run: repeatContext},
 }
 
 // isNeeded reports whether the event changes the session or reaches a plugin.
@@ -300,6 +301,46 @@ func resetSession(ctx context.Context, s *starhost.Session, _ *Event) (*verdict,
 // endSession fires session_end.
 func endSession(ctx context.Context, s *starhost.Session, _ *Event) (*verdict, error) {
 	return &verdict{}, s.Close(ctx)
+}
+
+// maxBranchContext bounds the context of a subagent. Claude Code puts a longer text into a file,
+// and the subagent reads only its beginning.
+const maxBranchContext = 10_000
+
+// repeatContext gathers what session_start offered and the system text that plugins added, for a
+// subagent, which does not see the session's conversation. It fires no event, because no user sent
+// a message.
+func repeatContext(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
+	saved, err := s.Save(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &verdict{}
+	seen, left := map[string]bool{}, 0
+	add := func(f fragments.Fragment) {
+		text := strings.TrimSpace(f.Content)
+		switch {
+		case text == "" || seen[text]:
+			return
+		case len(v.context)+len(text) >= maxBranchContext:
+			left++
+			return
+		}
+		seen[text] = true
+		v.context = joinTexts("\n\n", v.context, text)
+	}
+	for _, w := range saved.Welcome {
+		for _, f := range w.Fragments {
+			add(f)
+		}
+	}
+	for _, p := range saved.Parts {
+		add(p.Fragment)
+	}
+	if left > 0 {
+		v.addUnsupported("%s: a subagent gets at most %d bytes of context: %d texts are left out", e.name, maxBranchContext, left)
+	}
+	return v, nil
 }
 
 // doNothing fires no event: [savedState.applyEvent] does all that a compaction needs.

@@ -127,6 +127,7 @@ const (
 	kindReset               // fires session_reset
 	kindCompact             // the agent shortened its conversation, so earlier context may be gone
 	kindEnd                 // fires session_end
+	kindBranch              // a subagent begins, which gets the context of the session
 )
 
 // kindOf returns the kind of an event by its name: kindNone for an event that plugins do not take
@@ -140,6 +141,8 @@ func (a *Agent) kindOf(event string) (k kind, ok bool) {
 		return kindNone, true
 	case a.Events[i].Compacts:
 		return kindCompact, true
+	case a.Events[i].Branches:
+		return kindBranch, true
 	}
 	return pluginEventKinds[a.Events[i].Ours], true
 }
