@@ -24,7 +24,7 @@ var realChecks = []struct{ name, title string }{
 	{"context", "context"}, {"resume", "context of a resumed session"}, {"prompt", "refused prompt"}, {"deny", "denied call"},
 	{"ask", "question, nobody there"}, {"modify", "changed arguments"}, {"redact", "changed result"}, {"abort", "aborted call"},
 	{"eight", "eight calls, one denied"}, {"broken", "call, plugin broken"}, {"missing", "call, starhost missing"},
-	{"missing at a prompt", "prompt, starhost missing"},
+	{"late", "call, starhost late"}, {"missing at a prompt", "prompt, starhost missing"},
 }
 
 func readRealRuns(t *testing.T) map[string]realRun {
@@ -102,6 +102,7 @@ func TestAgentsRowsReal(t *testing.T) {
 			"prompt": {"not sent", "reason sent"}, "abort": {"turn ends", "not run"},
 			"modify": one(a.Rewrites != "", "changed", "not run"), "redact": one(a.Redacts != "", "changed", "not changed"),
 			"missing":             one(strings.HasPrefix(a.Missing, "refuses"), "not run", "runs"),
+			"late":                one(lateRefuses(a.Missing), "not run", "runs"),
 			"missing at a prompt": {"sent", "not sent"},
 		}
 		for check, got := range r.Checks {
@@ -113,4 +114,9 @@ func TestAgentsRowsReal(t *testing.T) {
 			t.Errorf("%s: the row describes %s, but version %s was run", name, a.Seen, r.Version)
 		}
 	}
+}
+
+// lateRefuses reports whether an agent refuses a call if starhost is late, as its row says.
+func lateRefuses(missing string) bool {
+	return strings.HasPrefix(missing, "refuses") && !strings.Contains(missing, "late")
 }

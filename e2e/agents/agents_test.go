@@ -6,6 +6,8 @@ package agents
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,6 +58,7 @@ var checks = []struct {
 	{"eight", "guarded", checkEight},
 	{"broken", "not run", checkBroken},
 	{"missing", "runs", checkMissing},
+	{"late", "runs", checkLate},
 	{"missing at a prompt", "sent", checkMissingPrompt},
 }
 
@@ -228,6 +231,17 @@ func checkMissing(t *testing.T, a *agent) string {
 	return ranOrNot(s)
 }
 
+// checkLate makes starhost slower than the agent waits, for the call of a tool.
+func checkLate(t *testing.T, a *agent) string {
+	var s *stage
+	slow := func() {
+		s.writeProgram("bin/starhost", "#!/bin/sh\nmkdir '"+s.home+"/late' && exec sleep 30\n")
+	}
+	s = newStage(t, a, plugin, reply{before: slow, calls: []call{a.shell("touch ran")}}, reply{text: "hello"})
+	s.run("go on", false)
+	return ranOrNot(s)
+}
+
 // checkMissingPrompt removes starhost before the prompt.
 func checkMissingPrompt(t *testing.T, a *agent) string {
 	s := newStage(t, a, plugin, reply{text: "hello"})
@@ -250,4 +264,46 @@ func ranOrNot(s *stage) string {
 		return "turn ends"
 	}
 	return "not run"
+}
+
+// TestClaudeCode checks what only Claude Code has: context for subagents, changed results in them,
+// and changed results of its tools.
+func TestClaudeCode(t *testing.T) {
+	wanted(t)
+	a := agents[slices.IndexFunc(agents, func(a *agent) bool { return a.name == "claude-code" })]
+	t.Run("subagent", func(t *testing.T) {
+		agent := call{"Agent", dict{
+			"description": "d", "prompt": "say it", "subagent_type": "general-purpose", "run_in_background": false,
+		}}
+		s := newStage(t, a, plugin, reply{calls: []call{agent}}, reply{calls: []call{a.shell("cat secret.txt")}},
+			reply{text: "it is " + secret}, reply{text: "hello"})
+		s.run("go on", false)
+		all := s.model.seen()
+		if len(all) != 4 {
+			t.Fatalf("got %d requests, want 4", len(all))
+		}
+		if got := occurrences(all[1], "E2E-SESSION"); got != "once" {
+			t.Errorf("the subagent's first request has %s", got)
+		}
+		if strings.Contains(all[2], secret) || strings.Contains(all[3], secret) {
+			t.Errorf("a request has the secret: %s\n%s", all[2], all[3])
+		}
+		if strings.Count(all[3], "E2E-HIDDEN") != 1 {
+			t.Errorf("the subagent's result did not come back: %s", all[3])
+		}
+	})
+	t.Run("results", func(t *testing.T) {
+		s := newStage(t, a, plugin)
+		notebook := filepath.Join(s.work, "n.ipynb")
+		s.write("work/n.ipynb", `{"cells":[{"cell_type":"code","id":"a","metadata":{},"outputs":[],"execution_count":null,`+
+			`"source":["x = '`+secret+`'"]}],"metadata":{"language_info":{"name":"python"}},"nbformat":4,"nbformat_minor":5}`)
+		s.model.replies = []reply{
+			{calls: []call{{"Read", dict{"file_path": filepath.Join(s.work, "secret.txt")}}}},
+			{calls: []call{{"Read", dict{"file_path": notebook}}}},
+		}
+		s.run("go on", false)
+		if last := s.lastRequest(); strings.Contains(last, secret) || strings.Count(last, "E2E-HIDDEN") != 2 {
+			t.Errorf("got %d changed results, want 2, without the secret in %s", strings.Count(last, "E2E-HIDDEN"), last)
+		}
+	})
 }

@@ -34,7 +34,7 @@ var agents = []*agent{
 			return append(flagIf(resume, "--continue"), "-p", prompt, "--allowedTools", "Bash,Read,Write")
 		},
 		shell: func(command string) call { return call{"Bash", dict{"command": command, "description": "a test"}} },
-		want:  map[string]string{"missing": "not run", "missing at a prompt": "not sent"},
+		want:  map[string]string{"missing": "not run", "late": "not run", "missing at a prompt": "not sent"},
 	},
 	{
 		name: "codex", pkg: "@openai/codex", program: "codex",
@@ -67,7 +67,7 @@ var agents = []*agent{
 			return append(flagIf(resume, "--continue"), "-p", prompt, "--allow-all-tools")
 		},
 		shell: func(command string) call { return call{"bash", dict{"command": command, "description": "a test"}} },
-		want:  map[string]string{"prompt": "reason sent", "abort": "not run", "missing": "not run"},
+		want:  map[string]string{"abort": "not run", "missing": "not run"},
 	},
 	{
 		name: "gemini", pkg: "@google/gemini-cli", program: "gemini",

@@ -21,6 +21,9 @@ import (
 // limit bounds one run of an agent: an agent that waits for a person would never end.
 const limit = 60 * time.Second
 
+// deadline is starhost's, so that agents wait for one second more.
+const deadline = "9s"
+
 // wanted skips a test unless STARHOST_E2E is 1.
 func wanted(t *testing.T) {
 	t.Helper()
@@ -149,11 +152,8 @@ func newStage(t *testing.T, a *agent, plugin string, replies ...reply) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.write("bin/starhost", string(text))
-	if err := os.Chmod(filepath.Join(home, "bin", "starhost"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	printed := s.starhost("hook", a.name, filepath.Join(home, "policy.star"), "--print-config")
+	s.writeProgram("bin/starhost", string(text))
+	printed := s.starhost("hook", a.name, filepath.Join(home, "policy.star"), "--print-config", "--deadline", deadline)
 	a.setup(s, printed)
 	return s
 }
@@ -168,6 +168,20 @@ func (s *stage) write(name, text string) {
 	}
 	if err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// writeProgram writes an executable file below the home. A program that runs stays as it is.
+func (s *stage) writeProgram(name, text string) {
+	s.t.Helper()
+	s.write(name+".new", text)
+	path := filepath.Join(s.home, name)
+	err := os.Chmod(path+".new", 0o700)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		s.t.Error(err)
 	}
 }
 
