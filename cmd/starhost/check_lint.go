@@ -3,9 +3,12 @@ package main
 import (
 	"slices"
 	"strings"
+	"sync"
+	"unicode"
 
 	"github.com/bazelbuild/buildtools/build"
 
+	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/cmd/starhost/lint"
 	"github.com/starhost/starhost/starlark"
 )
@@ -15,12 +18,87 @@ func (c *checkRun) lintFile(plugin, file string, f *build.File, predeclared map[
 	for _, w := range lint.Shadows(f, predeclared) {
 		c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
 	}
+	for _, w := range lint.Misuses(f, vocabulary()) {
+		if !c.hasError(file, w.Line) { // the error says it already
+			c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, misuseCodes[w.Warning], "%s", w.Msg)
+		}
+	}
 	if !c.flags.lint {
 		return
 	}
 	for _, w := range lint.File(f) {
 		c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, lintCode(w.Warning), "%s", w.Msg)
 	}
+}
+
+// hasError reports whether loading found an error on a line of a file.
+func (c *checkRun) hasError(file string, line int) bool {
+	return slices.ContainsFunc(c.findings, func(f finding) bool {
+		return !f.warning && f.pos.File == file && int(f.pos.Line) == line
+	})
+}
+
+// misuseCodes are the codes of the warnings of [lint.Misuses].
+var misuseCodes = map[string]string{
+	lint.UnknownMember: "E0806", lint.WrongArguments: "E0807", lint.ItemAssignment: "E0808",
+}
+
+// vocabulary returns the names that the host gives to files, from the table of builtins. Names of
+// Starlark itself are missing, because the evaluator's functions bind their arguments otherwise.
+var vocabulary = sync.OnceValue(func() lint.Vocabulary {
+	v := lint.Vocabulary{Params: map[string][]string{}, Views: map[string][]string{}}
+	for _, topic := range builtins.Topics(nil) {
+		if topic.Name == "Language" || topic.Name == "Arguments" {
+			continue
+		}
+		if topic.Module {
+			v.Modules = append(v.Modules, topic.Name)
+		}
+		for _, e := range topic.Entries {
+			params, isFunction := strings.CutPrefix(e.Signature, e.Name+"(")
+			v.Params[e.Name] = nil
+			if isFunction {
+				v.Params[e.Name] = append([]string{}, builtins.SplitParams(strings.TrimSuffix(params, ")"))...)
+			}
+		}
+	}
+	for _, arg := range builtins.Args() {
+		if members := classMembers(arg.Type); len(members) > 0 {
+			v.Views[arg.Name] = members
+		}
+	}
+	return v
+})
+
+// viewMethods are the methods of dicts and lists, which views have, too.
+var viewMethods = map[string][]string{
+	"Mapping":  {"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"},
+	"Sequence": {"append", "clear", "extend", "index", "insert", "pop", "remove"},
+}
+
+// classMembers returns the members of a class of the stubs of Python.
+func classMembers(class string) []string {
+	var members []string
+	inside := false
+	for line := range strings.Lines(builtins.Classes) {
+		if rest, ok := strings.CutPrefix(line, "class "); ok {
+			name, base, _ := strings.Cut(rest, "(")
+			base, _, _ = strings.Cut(base, "[")
+			if inside = name == class; inside {
+				members = slices.Clone(viewMethods[base])
+			}
+		}
+		if member, ok := strings.CutPrefix(line, "    "); inside && ok {
+			members = append(members, firstName(strings.TrimPrefix(member, "def ")))
+		}
+	}
+	return members
+}
+
+// firstName returns the name at the start of a text.
+func firstName(text string) string {
+	end := strings.IndexFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return text[:max(end, 0)]
 }
 
 // lintCode returns the error code of a warning. The title of a code begins with the name of its
@@ -52,6 +130,18 @@ var checkCodes = []starlark.Code{
 		Text: "The file defines or loads a name at its top level that is also the name of a builtin, so the whole file sees its own. A name inside of a function hides the builtin only there, and check does not report it.",
 		Bad:  "text = \"on call\"\n",
 		Good: "TITLE = \"on call\"\n"},
+	{Code: "E0806", Title: "a member that does not exist",
+		Text: "ctx, the module, or the view that a hook receives has no member of that name, so the line fails when it runs. Checks see only names that the file does not define itself.",
+		Bad:  "register_hook(\"turn_start\", lambda ctx: ctx.sesion.id)\n",
+		Good: "register_hook(\"turn_start\", lambda ctx: ctx.session.id)\n"},
+	{Code: "E0807", Title: "a call with wrong arguments",
+		Text: "The function takes fewer arguments, wants one that is missing, or has none of that name, so the call fails when it runs.",
+		Bad:  "def guard(tool):\n    return deny(\"no\", tool)\n\nregister_hook(\"pre_tool_call\", guard)\n",
+		Good: "def guard(tool):\n    return deny(\"no \" + tool)\n\nregister_hook(\"pre_tool_call\", guard)\n"},
+	{Code: "E0808", Title: "an assignment to an item of ctx",
+		Text: "Members of ctx are no dicts. A function changes their values.",
+		Bad:  "def count(ctx):\n    ctx.state[\"n\"] = 1\n\nregister_hook(\"turn_start\", count)\n",
+		Good: "def count(ctx):\n    ctx.state.set(\"n\", 1)\n\nregister_hook(\"turn_start\", count)\n"},
 }
 
 // lintCodes explain the warnings of lint. Each title begins with the name of its warning.

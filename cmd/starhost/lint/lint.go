@@ -69,11 +69,11 @@ func File(f *build.File) []Finding {
 		x.warning = c.warning
 		c.find(x)
 	}
-	slices.SortStableFunc(x.findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
-	})
+	slices.SortStableFunc(x.findings, byPlace)
 	return x.findings
 }
+
+func byPlace(a, b Finding) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) }
 
 // A file is a file under check, with its findings so far.
 type file struct {

@@ -1,0 +1,279 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bazelbuild/buildtools/build"
+
+	"github.com/starhost/starhost/internal/near"
+)
+
+// A Vocabulary lists the names that the host gives to files.
+type Vocabulary struct {
+	// Params has the parameters of each function by its path, such as "ctx.http.get", in the form
+	// of a def: "url", "timeout=None", "*args". A value that is no function has nil.
+	Params map[string][]string
+	// Modules are the first parts of paths that every file has, without ctx.
+	Modules []string
+	// Views has the members of each argument of handlers that is a view.
+	Views map[string][]string
+}
+
+// The names of the warnings of [Misuses].
+const (
+	UnknownMember  = "unknown-member"
+	WrongArguments = "wrong-arguments"
+	ItemAssignment = "item-assignment"
+)
+
+// Misuses returns the places at which a file names a member that ctx, a module or a view does not
+// have, calls a builtin with arguments that it refuses, or assigns to an item of ctx. It is silent
+// about a name that the file defines itself.
+func Misuses(f *build.File, v Vocabulary) []Finding {
+	m := &misuses{file: &file{File: f}, words: v, own: map[string]bool{}, handlers: handlerDefs(f)}
+	for _, b := range bindings(f) {
+		if b.kind != parameterKind {
+			m.own[b.name] = true
+		}
+	}
+	build.Walk(f, m.check)
+	slices.SortStableFunc(m.findings, byPlace)
+	return m.findings
+}
+
+// misuses collects the findings of one file.
+type misuses struct {
+	*file
+	words    Vocabulary
+	own      map[string]bool // the names that the file binds, other than parameters
+	handlers map[string]bool // the functions that the file registers as hooks
+}
+
+// handlerDefs returns the names of the functions that a file registers as hooks.
+func handlerDefs(f *build.File) map[string]bool {
+	names := map[string]bool{}
+	build.Walk(f, func(x build.Expr, _ []build.Expr) {
+		call, ok := x.(*build.CallExpr)
+		if !ok || pathOf(call.X) != "register_hook" {
+			return
+		}
+		for i, arg := range call.List {
+			name, value := keyword(arg)
+			if id, ok := value.(*build.Ident); ok && (name == "handler" || name == "" && i == 1) {
+				names[id.Name] = true
+			}
+		}
+	})
+	return names
+}
+
+// keyword splits an argument of a call into its name, "" for a positional one, and its value.
+func keyword(arg build.Expr) (string, build.Expr) {
+	if x, ok := arg.(*build.AssignExpr); ok {
+		if id, ok := x.LHS.(*build.Ident); ok {
+			return id.Name, x.RHS
+		}
+	}
+	return "", arg
+}
+
+// pathOf returns a chain of names such as ctx.http.get, "" for any other expression.
+func pathOf(x build.Expr) string {
+	switch x := x.(type) {
+	case *build.Ident:
+		return x.Name
+	case *build.DotExpr:
+		if path := pathOf(x.X); path != "" {
+			return path + "." + x.Name
+		}
+	}
+	return ""
+}
+
+// check looks at one expression.
+func (m *misuses) check(x build.Expr, stack []build.Expr) {
+	switch x := x.(type) {
+	case *build.DotExpr:
+		m.checkMember(x, stack)
+	case *build.CallExpr:
+		m.checkCall(x, stack)
+	case *build.AssignExpr:
+		m.checkAssignment(x, stack)
+	}
+}
+
+// isHosts reports whether the first name of a path is the host's at this place.
+func (m *misuses) isHosts(path string, stack []build.Expr) bool {
+	root, _, dotted := strings.Cut(path, ".")
+	switch {
+	case m.own[root]:
+		return false
+	case root == "ctx":
+		return dotted
+	case m.words.Views[root] != nil:
+		return dotted && m.inHandler(root, stack)
+	case isParameter(root, stack):
+		return false
+	}
+	return !dotted || slices.Contains(m.words.Modules, root)
+}
+
+// inHandler reports whether the nearest function around a place that has the parameter is a
+// registered hook.
+func (m *misuses) inHandler(param string, stack []build.Expr) bool {
+	for _, outer := range stack {
+		switch f := outer.(type) {
+		case *build.DefStmt:
+			if hasParam(f.Params, param) {
+				return m.handlers[f.Name]
+			}
+		case *build.LambdaExpr:
+			if hasParam(f.Params, param) {
+				return false // nothing says which event it hears
+			}
+		}
+	}
+	return false
+}
+
+// isParameter reports whether a function around a place, or a comprehension, binds the name.
+func isParameter(name string, stack []build.Expr) bool {
+	return slices.ContainsFunc(stack, func(outer build.Expr) bool {
+		switch f := outer.(type) {
+		case *build.DefStmt:
+			return hasParam(f.Params, name)
+		case *build.LambdaExpr:
+			return hasParam(f.Params, name)
+		case *build.Comprehension:
+			return slices.ContainsFunc(f.Clauses, func(c build.Expr) bool {
+				loop, ok := c.(*build.ForClause)
+				binds := func(id *build.Ident) bool { return id.Name == name }
+				return ok && slices.ContainsFunc(targets(loop.Vars), binds)
+			})
+		}
+		return false
+	})
+}
+
+func hasParam(params []build.Expr, name string) bool {
+	return slices.ContainsFunc(params, func(p build.Expr) bool {
+		got, _ := build.GetParamName(p)
+		return strings.TrimLeft(got, "*") == name
+	})
+}
+
+// checkMember warns of a member that the object before the dot does not have.
+func (m *misuses) checkMember(x *build.DotExpr, stack []build.Expr) {
+	object := pathOf(x.X)
+	if object == "" || !m.isHosts(object+".", stack) {
+		return
+	}
+	members := m.words.Views[object]
+	if members == nil {
+		members = m.members(object)
+	}
+	if len(members) == 0 || slices.Contains(members, x.Name) {
+		return
+	}
+	m.warning = UnknownMember
+	m.warnAt(x.NamePos, "%s has no %s%s", object, x.Name, near.DidYouMean(x.Name, members))
+}
+
+// members returns the sorted members of a module, of ctx or of a part of it.
+func (m *misuses) members(object string) []string {
+	var list []string
+	for path := range m.words.Params {
+		if rest, ok := strings.CutPrefix(path, object+"."); ok {
+			name, _, _ := strings.Cut(rest, ".")
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// checkCall warns of arguments that a builtin refuses.
+func (m *misuses) checkCall(x *build.CallExpr, stack []build.Expr) {
+	path := pathOf(x.X)
+	params, known := m.words.Params[path]
+	if !known || params == nil || !m.isHosts(path, stack) {
+		return
+	}
+	if problem := argumentProblem(params, x.List); problem != "" {
+		m.warning = WrongArguments
+		start, _ := x.Span()
+		m.warnAt(start, "%s: %s; want %s(%s)", path, problem, path, strings.Join(params, ", "))
+	}
+}
+
+// argumentProblem returns why a function with these parameters refuses the arguments, or "".
+func argumentProblem(params []string, args []build.Expr) string {
+	var names, required []string
+	anyPositional, anyName := false, false
+	for _, p := range params {
+		name, _, optional := strings.Cut(p, "=")
+		switch {
+		case strings.HasPrefix(p, "**"):
+			anyName = true
+		case strings.HasPrefix(p, "*"):
+			anyPositional = true
+		default:
+			if names = append(names, name); !optional && !anyPositional {
+				required = append(required, name)
+			}
+		}
+	}
+	given := map[string]bool{}
+	positional := 0
+	for _, arg := range args {
+		name, _ := keyword(arg)
+		if star, ok := arg.(*build.UnaryExpr); ok && strings.HasPrefix(star.Op, "*") {
+			return "" // the call decides their number when it runs
+		}
+		switch {
+		case name == "":
+			if positional < len(names) {
+				given[names[positional]] = true
+			}
+			positional++
+		case !anyName && !slices.Contains(names, name):
+			return "unknown argument " + name + near.DidYouMean(name, names)
+		default:
+			given[name] = true
+		}
+	}
+	if positional > len(names) && !anyPositional {
+		return fmt.Sprintf("got %d arguments by position, want at most %d", positional, len(names))
+	}
+	for _, name := range required {
+		if !given[name] {
+			return "missing argument " + name
+		}
+	}
+	return ""
+}
+
+// checkAssignment warns of an assignment to an item of ctx.
+func (m *misuses) checkAssignment(x *build.AssignExpr, stack []build.Expr) {
+	index, ok := x.LHS.(*build.IndexExpr)
+	if !ok {
+		return
+	}
+	object := pathOf(index.X)
+	members := m.words.Views[object]
+	if members == nil {
+		members = m.members(object)
+	}
+	if object == "" || len(members) == 0 || !m.isHosts(object+".", stack) {
+		return
+	}
+	m.warning = ItemAssignment
+	hint := ""
+	if slices.Contains(members, "set") {
+		hint = ": write " + object + ".set(key, value)"
+	}
+	start, _ := x.Span()
+	m.warnAt(start, "%s takes no assignment to items%s", object, hint)
+}
