@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -17,44 +17,65 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
 	loadFlags
-	mcp       string
-	watch     bool
-	tokenFile string
+	mcp, hooks             string
+	watch                  bool
+	tokenFile, printConfig string
+	deadline               timeSpan
+	failClosed             bool
 }
+
+// guards reports whether a server asks guards, so that a guard that does not load refuses in place
+// of passing unseen.
+func (f *serveFlags) guards() bool { return f.hooks != "" }
 
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve [PATH...] --mcp stdio|ADDR",
+		Use:   "serve [PATH...] --mcp stdio|ADDR --hooks ADDR|unix:PATH",
 		Short: "Serve plugins to MCP clients",
-		Long: `Serve plugins to clients of the Model Context Protocol: one on standard input and
-output, or any number over HTTP at ADDR, as 127.0.0.1:8080; the protocol is at /mcp.
-Clients get the tools, the fragment loaders as resources and as the tool load_fragment,
-commands and templates as prompts. Hooks guard each call. The effects of plugins run,
-as far as they are granted.
+		Long: `Serve plugins to other programs; each flag is one server. An ADDR is as 127.0.0.1:8080.
+docs/servers.md describes the servers.
 
-An address that others reach needs --token-file: the file holds a token of 16 bytes or
-more, which clients send as "Authorization: Bearer TOKEN". Without one, only programs
-of this machine are answered, and no web page.
+--mcp serves clients of the Model Context Protocol: one on standard input and output, or
+any number over HTTP at ADDR; the protocol is at /mcp. Clients get the tools, the fragment
+loaders as resources and as the tool load_fragment, commands and templates as prompts.
+Hooks guard each call. The effects of plugins run, as far as they are granted.
+
+--hooks answers agents that send their hooks over HTTP (` + strings.Join(httpAgentNames(), ", ") + `) at /hooks/AGENT, as
+starhost hook does, and programs that fire events at /v1/fire/EVENT. Sessions are in memory.
+If a guard does not load, it refuses all calls of tools and all approvals. --print-config
+prints what to paste into an agent's settings.
+
+--token-file is a file with a token of 16 bytes or more, which clients send as
+"Authorization: Bearer TOKEN". A server that decides needs one, unless it is at unix:PATH, a
+socket that only you can open. So does any address that others reach. Without a token, only
+programs of this machine are answered, and no web page. Each HTTP server has /healthz and
+/readyz.
 
 With --watch, and at a hangup signal, serve loads the plugins again. If one cannot be
 loaded, serve reports it and continues with the old ones. Running calls end with the
-plugins that they began with. Without a plugin that the config requires, nothing is
-served.`,
+plugins that they began with. Without a plugin that the config requires, --mcp serves
+nothing.`,
 		Example: `  starhost serve plugins --mcp stdio
-  starhost serve --mcp stdio --watch`,
+  starhost serve --mcp stdio --watch
+  starhost serve --hooks 127.0.0.1:8790 --token-file ~/.starhost-token`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.serve(cmd.Context(), &f, paths) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.mcp, "mcp", "", "serve the Model Context Protocol: `stdio|ADDR`")
 	flags.BoolVar(&f.watch, "watch", false, "load plugins again whenever a file changes")
+	flags.StringVar(&f.hooks, "hooks", "", "answer agents' HTTP hooks and events of programs at an `ADDR` or unix:PATH")
+	flags.Var(&f.deadline, "deadline", "answer an agent within this `TIME` (default 4.5s)")
+	flags.BoolVar(&f.failClosed, "fail-closed", false, "refuse events that the agent does not document, too")
+	flags.StringVar(&f.printConfig, "print-config", "", "print what to paste into the settings of an `AGENT` for --hooks")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token that clients must send")
 	return cmd
 }
@@ -72,7 +93,9 @@ type server struct {
 	flags          *serveFlags
 	paths          []string
 	live           *starhost.LiveHost
-	mcp            *mcp.Server
+	mcp            *mcp.Server    // nil without --mcp
+	decide         *decide.Server // nil without --hooks
+	guards         atomic.Pointer[guardState]
 	fragments      fragments.Store // shared by all sets
 	reloadRequests chan struct{}   // has a token if plugins must be loaded again
 	background     sync.WaitGroup  // goroutines beside the answers
@@ -87,10 +110,13 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	if err := a.chooseFormat("serve"); err != nil {
 		return err
 	}
-	if f.mcp == "" {
-		return &usageError{msg: "serve: got nothing to serve, want --mcp stdio or --mcp 127.0.0.1:8080", help: "starhost serve --help"}
+	if f.printConfig != "" {
+		return a.printHTTPConfig(f)
 	}
-	o, err := a.httpOptions(f)
+	if f.mcp == "" && f.hooks == "" {
+		return &usageError{msg: "serve: got nothing to serve, want --mcp stdio, --mcp 127.0.0.1:8080 or --hooks unix:PATH", help: "starhost serve --help"}
+	}
+	token, err := a.readToken(f)
 	if err != nil {
 		return err
 	}
@@ -102,58 +128,21 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	if v.set, err = v.load(ctx, a); err != nil {
 		return err
 	}
-	if v.set.Missing() != nil {
+	if v.set.Missing() != nil && !f.guards() {
 		return nil // loading has reported it
 	}
 	a.report()
 	a.code = exitOK // plugins that failed are reported, and the others are served
 	v.live = starhost.NewLiveHost(v.set.Host)
-	session := starhost.SessionConfig{Model: v.set.Config.Model.Default}
-	if f.mcp == "stdio" { // the client starts the server in its own folder
-		session.Workspace = a.path(".")
-	}
-	v.mcp = mcp.NewServer(v.live, mcp.Options{
-		Version: version(), Session: session, Fragments: v.fragments, Warn: v.printWarning,
-	})
+	v.takeGuards()
+	v.openServers()
 	beside, stop := context.WithCancel(ctx)
 	defer v.background.Wait()
 	defer stop()
 	if err := v.startReloading(beside); err != nil {
 		return err
 	}
-	return v.answer(ctx, in, out, o)
-}
-
-// httpOptions returns the options for HTTP that the flags set.
-func (a *app) httpOptions(f *serveFlags) (o mcp.HTTPOptions, err error) {
-	if f.tokenFile == "" {
-		return o, nil
-	}
-	if f.mcp == stdioAddress {
-		return o, usagef("--token-file: got one for stdio, which has no tokens")
-	}
-	text, err := a.readText(f.tokenFile)
-	o.Token = strings.TrimSpace(text)
-	if err == nil && o.Token == "" {
-		err = usagef("--token-file: %s is empty", f.tokenFile)
-	}
-	return o, err
-}
-
-// answer serves until ctx ends, or until the client on stdio closes its side.
-func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, o mcp.HTTPOptions) error {
-	if v.flags.mcp == stdioAddress {
-		return wrapFileError("stdio", v.mcp.ServeStdio(ctx, in, out))
-	}
-	l, err := o.Listen(ctx, v.flags.mcp)
-	if busy := (*net.OpError)(nil); errors.As(err, &busy) {
-		return wrapFileError(v.flags.mcp, busy.Err)
-	}
-	if err != nil {
-		return usagef("--mcp: %v", err)
-	}
-	v.printNote("serving MCP at http://" + l.Addr().String() + mcp.Path)
-	return wrapFileError(v.flags.mcp, v.mcp.ServeHTTP(ctx, l, o))
+	return v.answer(ctx, in, out, token)
 }
 
 // load loads the plugins, and adds the tools of mounted servers and load_fragment. It adds
@@ -169,7 +158,7 @@ func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tool, ok := mcp.LoaderTool(set.Host); ok {
+	if tool, ok := mcp.LoaderTool(set.Host); ok && v.flags.mcp != "" {
 		err = set.Host.Add(tool)
 	}
 	if err == nil {
@@ -262,7 +251,10 @@ func (v *server) reload(ctx context.Context) loader.Inputs {
 	}
 	v.set = set
 	v.live.Swap(set.Host)
-	v.mcp.Refresh(ctx)
+	v.takeGuards()
+	if v.mcp != nil {
+		v.mcp.Refresh(ctx)
+	}
 	v.mounts.closeUnused()
 	v.printNote("loaded " + pluginLine(set.Plugins))
 	return set.Inputs()

@@ -190,7 +190,7 @@ func TestListen(t *testing.T) {
 		{"a short token", front.Options{Token: "short"}, "127.0.0.1:0", "token: got 5 bytes, want at least 16"},
 		{"a token that no header has", front.Options{Token: token + "\n"}, "127.0.0.1:0", "token: got 17 bytes, want at most 4096, all of them visible ASCII: no header has others"},
 		{"no path", deciding, "unix:", "address: got unix: without a path, want unix:PATH"},
-		{"a file", deciding, "unix:" + file, file + ": got a file that is no socket, want a free name"},
+		{"a file", deciding, "unix:" + file, "address: got a file that is no socket, want a free name"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestUnix(t *testing.T) {
 	if string(text) != "got hi" {
 		t.Errorf("got %q", text)
 	}
-	if _, err := o.Listen(t.Context(), "unix:"+path); err == nil || !strings.HasSuffix(err.Error(), "another program serves this socket") {
+	if _, err := o.Listen(t.Context(), "unix:"+path); err == nil || err.Error() != "address: another program serves this socket" {
 		t.Errorf("a second server: got %v", err)
 	}
 	if err := s.stop(); err != nil {

@@ -97,14 +97,14 @@ func checkSocket(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s: got a file that is no socket, want a free name", path)
+		return errors.New("address: got a file that is no socket, want a free name")
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err == nil {
 		c.Close()
-		return fmt.Errorf("%s: another program serves this socket", path)
+		return errors.New("address: another program serves this socket")
 	}
 	return nil
 }

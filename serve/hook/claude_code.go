@@ -14,7 +14,7 @@ import (
 // claudeCode is Anthropic's agent. At exit code 0 it reads the JSON object on standard output, and
 // at exit code 2 too, or standard error if there is none (2.1.330, run on 2026-11-23).
 var claudeCode = &Agent{
-	Agent: agents.Find("claude-code"), retainsContext: true, showsMessages: true,
+	Agent: agents.Find("claude-code"), HTTP: true, retainsContext: true, showsMessages: true,
 	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
 	read: readClaude, write: writeClaude, config: configClaude,
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
@@ -235,7 +235,7 @@ func withText(blocks []object, text string) (out []object) {
 // configClaude sets onFailure for the events that guards can refuse, so that Claude Code blocks
 // them if starhost is missing or does not end in time. Versions before 2.1.295 ignore the field.
 func configClaude(s Settings) string {
-	command := map[string]any{"type": "command", "command": quoteCommand(s.Command), "timeout": s.seconds()}
+	command := s.entry(false)
 	run, guard := []any{command}, []any{command}
 	if !s.FailOpen {
 		strict := maps.Clone(command)

@@ -5,7 +5,7 @@ import "github.com/starhost/starhost/agents"
 // qwen is Alibaba's agent for the terminal, with Claude Code's events. It ignores new arguments and
 // results. Without a terminal it denies a call about which a hook asks.
 var qwen = &Agent{
-	Agent: agents.Find("qwen"), retainsContext: true, showsMessages: true,
+	Agent: agents.Find("qwen"), HTTP: true, retainsContext: true, showsMessages: true,
 	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
 	read: readClaude, write: writeClaude,
 	config: nestedSettings{

@@ -67,7 +67,7 @@ func readMembers(payload []byte) (*members, error) {
 	case d.tooDeep:
 		return nil, fmt.Errorf("the event has values more than %d deep in each other", maxNesting)
 	case !ok || !d.HasKind(0, objectNode):
-		return nil, errors.New("got no JSON object on standard input")
+		return nil, errors.New("got no JSON object")
 	}
 	if err := d.findAmbiguity(); err != nil {
 		return nil, fmt.Errorf("the event is not as documented: %w", err)

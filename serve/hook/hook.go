@@ -34,6 +34,9 @@ type Agent struct {
 	// Lines is true if the agent starts one process and sends it a line for each event: see
 	// [Serve].
 	Lines bool
+	// HTTP is true if the agent can send its events to a server in place of a process: it reads the
+	// answer's standard output at status 200.
+	HTTP bool
 
 	// retainsContext is true if the agent stores added context in its conversation, so that
 	// starhost sends each text once.
@@ -85,6 +88,25 @@ type Settings struct {
 	FailOpen bool
 	// Project is true for settings that belong to a project.
 	Project bool
+	// URL replaces Command for an agent with [Agent.HTTP]. TokenEnv is the environment variable
+	// with the server's token.
+	URL, TokenEnv string
+}
+
+// entry returns the agent's setting for one hook: the timeout is in seconds, or in milliseconds if
+// the agent counts a command's time so.
+func (s *Settings) entry(inMillis bool) map[string]any {
+	if s.URL != "" {
+		return map[string]any{
+			"type": "http", "url": s.URL, "timeout": s.seconds(),
+			"headers": map[string]any{"Authorization": "Bearer $" + s.TokenEnv}, "allowedEnvVars": []any{s.TokenEnv},
+		}
+	}
+	timeout := s.seconds()
+	if inMillis {
+		timeout *= 1000
+	}
+	return map[string]any{"type": "command", "command": quoteCommand(s.Command), "timeout": timeout}
 }
 
 // seconds returns the timeout in seconds.

@@ -15,6 +15,11 @@ import (
 // An object is a JSON object whose members stay encoded.
 type object map[string]json.RawMessage
 
+// ReadObject decodes a JSON object into v, a pointer to a struct, and returns all members. It
+// refuses a text that two readers could decode differently, because a guard must see what the asker
+// does.
+func ReadObject(text []byte, v any) (map[string]json.RawMessage, error) { return readObject(text, v) }
+
 // readObject decodes a payload into v, a pointer to a struct, and returns all members of the
 // object. It refuses a payload that two readers could decode differently: see
 // [document.findAmbiguity].
@@ -24,7 +29,7 @@ func readObject(payload []byte, v any) (object, error) {
 	case d.tooDeep:
 		return nil, fmt.Errorf("the event has values more than %d deep in each other", maxNesting)
 	case !ok || !d.HasKind(0, objectNode):
-		return nil, errors.New("got no JSON object on standard input")
+		return nil, errors.New("got no JSON object")
 	}
 	if err := cmp.Or(d.findAmbiguity(), d.checkNames(0, reflect.TypeOf(v).Elem())); err != nil {
 		return nil, fmt.Errorf("the event is not as documented: %w", err)

@@ -18,11 +18,7 @@ type nestedSettings struct {
 
 // format returns the settings as JSON.
 func (n nestedSettings) format(s Settings) string {
-	timeout := s.seconds()
-	if n.inMillis {
-		timeout *= 1000
-	}
-	run := map[string]any{"type": "command", "command": quoteCommand(s.Command), "timeout": timeout}
+	run := s.entry(n.inMillis)
 	guard := maps.Clone(run)
 	if n.failMember != "" && !s.FailOpen {
 		guard[n.failMember] = "block"

@@ -36,6 +36,9 @@ type States struct {
 	// Dir is the folder of the files. States creates it if it is missing. With "" every session
 	// that needs its state fails.
 	Dir string
+	// Memory stores the states in this process instead of the folder, for a server. Nil means
+	// files.
+	Memory *Memory
 	// Now returns the time for the age of files. Nil means time.Now.
 	Now func() time.Time
 }
@@ -78,7 +81,7 @@ func (o *Options) inSession(
 		v, err = f.run(ctx, h.Resume(config, blank), e)
 		return v, store, err
 	}
-	file, err := o.States.lock(e.agent.Name + "\x00" + e.session)
+	file, err := o.States.lock(ctx, e.agent.Name+"\x00"+e.session)
 	if err != nil {
 		o.report(err)
 		return o.withoutState(ctx, h.Resume(config, blank), e, f, err)
@@ -153,16 +156,22 @@ func (st *savedState) applyEvent(e *Event) {
 // can take long, so processes of other sessions do not wait.
 type stateFile struct {
 	states  *States
-	dir     *os.Root
+	dir     *os.Root // nil for a state in memory
 	name    string
 	oldText []byte // the content before the event, nil without a file
 	unlock  func()
 }
 
-// lock opens and locks the file of a session.
-func (st *States) lock(session string) (*stateFile, error) {
+// lock opens and locks the file of a session. Only the wait for a state in memory ends with ctx: a
+// process with files ends anyway.
+func (st *States) lock(ctx context.Context, session string) (*stateFile, error) {
 	sum := sha256.Sum256([]byte(session))
-	return st.lockFile(hex.EncodeToString(sum[:]))
+	name := hex.EncodeToString(sum[:])
+	if st.Memory != nil {
+		unlock, err := st.Memory.lock(ctx, name)
+		return &stateFile{states: st, name: name, unlock: unlock}, err
+	}
+	return st.lockFile(name)
 }
 
 // lockFile opens and locks a file of a session by its name without the end.
@@ -232,7 +241,11 @@ func (st *States) touchFile(name string) error {
 // read returns the state of the session, an empty one if there is no file.
 func (f *stateFile) read() (state savedState, err error) {
 	state.Version = stateVersion
-	if f.oldText, err = f.states.readFile(f.dir, f.name); err != nil {
+	if m := f.states.Memory; m != nil {
+		if f.oldText = m.text(f.name); f.oldText == nil {
+			return state, nil
+		}
+	} else if f.oldText, err = f.states.readFile(f.dir, f.name); err != nil {
 		return state, err
 	}
 	if f.oldText == nil {
@@ -307,6 +320,10 @@ func encodeState(st *savedState) ([]byte, error) {
 
 // remove removes the session's file.
 func (f *stateFile) remove() error {
+	if m := f.states.Memory; m != nil {
+		m.setText(f.name, nil)
+		return nil
+	}
 	if err := f.dir.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the state of a cleared session stays: %w", err)
 	}
@@ -315,6 +332,10 @@ func (f *stateFile) remove() error {
 
 // write replaces the file by a rename, so that a reader never sees half of it.
 func (f *stateFile) write(text []byte) error {
+	if m := f.states.Memory; m != nil {
+		m.setText(f.name, text)
+		return nil
+	}
 	temp := strings.TrimSuffix(f.name, stateEnd) + tempEnd // only the owner of the lock writes this file
 	to, err := f.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/serve/decide"
+	"github.com/starhost/starhost/serve/front"
+	"github.com/starhost/starhost/serve/hook"
+	"github.com/starhost/starhost/serve/mcp"
+)
+
+// A guardState is the plugins that decide, and why guards are missing.
+type guardState struct {
+	host    *starhost.Host
+	refusal *hook.Refusal // nil if all guards are loaded
+}
+
+// takeGuards makes the loaded set the one that decides.
+func (v *server) takeGuards() {
+	g := &guardState{host: v.set.Host}
+	if lost := v.set.LostGuards(); len(lost) > 0 {
+		g.refusal = newRefusal(lost, false)
+	}
+	v.guards.Store(g)
+}
+
+// openServers makes the servers that the flags ask for.
+func (v *server) openServers() {
+	if v.flags.mcp != "" {
+		session := starhost.SessionConfig{Model: v.set.Config.Model.Default}
+		if v.flags.mcp == stdioAddress { // the client starts the server in its own folder
+			session.Workspace = v.path(".")
+		}
+		v.mcp = mcp.NewServer(v.live, mcp.Options{
+			Version: version(), Session: session, Fragments: v.fragments, Warn: v.printWarning,
+		})
+	}
+	if v.flags.guards() {
+		v.decide = decide.NewServer(decide.Options{
+			Host: func() (*starhost.Host, *hook.Refusal) {
+				g := v.guards.Load()
+				return g.host, g.refusal
+			},
+			Deadline: time.Duration(v.flags.deadline), FailClosed: v.flags.failClosed,
+			Outcome: v.outcome, Warn: v.printWarning,
+		})
+	}
+}
+
+// A firedJSON is the answer to a program that fired an event.
+type firedJSON struct {
+	Schema string `json:"schema"`
+	*fireJSON
+}
+
+func (v *server) outcome(event string, out starhost.Outcome) any {
+	return firedJSON{decide.FireSchema, v.newFireJSON(&fireResult{event: event, outcome: out})}
+}
+
+// readToken returns the token of --token-file, "" without the flag.
+func (a *app) readToken(f *serveFlags) (token string, err error) {
+	if f.tokenFile == "" {
+		return "", nil
+	}
+	if f.mcp == stdioAddress && f.hooks == "" {
+		return "", usagef("--token-file: got one for stdio, which has no tokens")
+	}
+	text, err := a.readText(f.tokenFile)
+	token = strings.TrimSpace(text)
+	if err == nil && token == "" {
+		err = usagef("--token-file: %s is empty", f.tokenFile)
+	}
+	return token, err
+}
+
+// A httpServer is a server of the flags.
+type httpServer struct {
+	flag, address string
+	note          string // for the operator, before its URL
+	path          string // the path of the protocol, "" for several paths
+	serve         func(context.Context, net.Listener) error
+	listen        func(context.Context, string) (net.Listener, error)
+}
+
+// httpServers returns the HTTP servers of the flags.
+func (v *server) httpServers(token string) (list []httpServer) {
+	if v.flags.mcp != "" && v.flags.mcp != stdioAddress {
+		o := mcp.HTTPOptions{Token: token}
+		serve := func(ctx context.Context, l net.Listener) error { return v.mcp.ServeHTTP(ctx, l, o) }
+		list = append(list, httpServer{"mcp", v.flags.mcp, "serving MCP", mcp.Path, serve, o.Listen})
+	}
+	if v.flags.hooks != "" {
+		o := front.Options{
+			Token: token, NeedsToken: true, MaxBody: decide.MaxBody, MaxRequests: decide.MaxRequests,
+			Ready: v.ready, Refuse: v.decide.Refuse,
+		}
+		list = append(list, v.fronted("hooks", v.flags.hooks, "answering hooks", o, v.decide.Hooks()))
+	}
+	return list
+}
+
+// fronted returns a server behind the front.
+func (v *server) fronted(flag, address, note string, o front.Options, h http.Handler) httpServer {
+	o.Log = func(line string) { v.printNote(flag + ": " + line) }
+	serve := func(ctx context.Context, l net.Listener) error { return o.Serve(ctx, l, h) }
+	return httpServer{flag, address, note, "", serve, o.Listen}
+}
+
+// ready returns why the plugins cannot decide, nil if they can.
+func (v *server) ready() error {
+	if v.guards.Load().refusal != nil {
+		return errors.New("a guard is not loaded: all calls of tools are refused")
+	}
+	return nil
+}
+
+// answer serves until ctx ends, until the client on stdio closes its side, or until a server fails.
+func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, token string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	servers := v.httpServers(token)
+	listeners := make([]net.Listener, len(servers))
+	for i, s := range servers { // all of them first: half a set of servers is none
+		var err error
+		if listeners[i], err = s.listen(ctx, v.addressHere(s.address)); err != nil {
+			for _, l := range listeners[:i] {
+				l.Close()
+			}
+			return s.listenError(err)
+		}
+	}
+	ended := make(chan error, len(servers)+1)
+	running := len(servers)
+	for i, s := range servers {
+		v.printNote(s.note + " at " + s.url(listeners[i].Addr()))
+		go func() { ended <- wrapFileError(s.address, s.serve(ctx, listeners[i])) }()
+	}
+	if v.flags.mcp == stdioAddress {
+		running++
+		go func() { ended <- wrapFileError("stdio", v.mcp.ServeStdio(ctx, in, out)) }()
+	}
+	var err error
+	for range running {
+		err = cmp.Or(err, <-ended)
+		cancel() // the servers end together
+	}
+	return err
+}
+
+// addressHere returns an address with the path of a socket as the system needs it.
+func (a *app) addressHere(address string) string {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok && path != "" {
+		return "unix:" + a.path(path)
+	}
+	return address
+}
+
+// listenError returns the error for an address that cannot be opened.
+func (s *httpServer) listenError(err error) error {
+	if busy, ok := errors.AsType[*net.OpError](err); ok {
+		return wrapFileError(s.address, busy.Err)
+	}
+	if failed, ok := errors.AsType[*os.PathError](err); ok {
+		return wrapFileError(s.address, failed.Err)
+	}
+	return usagef("--%s: %v", s.flag, err)
+}
+
+// url returns where a server is.
+func (s *httpServer) url(a net.Addr) string {
+	if a.Network() == "unix" {
+		return s.address
+	}
+	return "http://" + a.String() + s.path
+}
+
+// tokenEnv is the environment variable with the token in the settings that serve prints.
+const tokenEnv = "STARHOST_TOKEN"
+
+func httpAgentNames() (names []string) {
+	for _, agent := range hook.Agents {
+		if agent.HTTP {
+			names = append(names, agent.Name)
+		}
+	}
+	return names
+}
+
+// printHTTPConfig prints the settings that make an agent send its events to --hooks.
+func (a *app) printHTTPConfig(f *serveFlags) error {
+	agent := hook.AgentOf(f.printConfig)
+	switch {
+	case agent == nil || !agent.HTTP:
+		names := httpAgentNames()
+		return usagef("--print-config: got %q%s, want an agent with HTTP hooks: %s (others: starhost hook AGENT --print-config)",
+			f.printConfig, near.DidYouMean(f.printConfig, names), strings.Join(names, ", "))
+	case f.hooks == "":
+		return usagef("--print-config: want --hooks ADDR beside it")
+	case strings.HasPrefix(f.hooks, "unix:"):
+		return usagef("--print-config: got --hooks %s, want an ADDR as 127.0.0.1:8790: %s has no hooks over a socket", f.hooks, agent.Title)
+	}
+	if _, port, err := net.SplitHostPort(f.hooks); err != nil || port == "0" {
+		return usagef("--print-config: got --hooks %s, want HOST:PORT with the port that the agent uses", f.hooks)
+	}
+	timeout := agent.Timeout
+	if f.deadline > 0 {
+		timeout = (time.Duration(f.deadline) + answerMargin + time.Second - 1).Truncate(time.Second)
+	}
+	text, where := agent.Config(hook.Settings{
+		Timeout: timeout, URL: decide.HooksURL(f.hooks, agent.Name), TokenEnv: tokenEnv,
+	})
+	a.out.WriteString(text)
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, "this belongs into %s; the agent's environment needs %s\n", where, tokenEnv)
+	}
+	return nil
+}

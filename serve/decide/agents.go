@@ -1,0 +1,113 @@
+package decide
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// hooksPath is the path of the agents' HTTP hooks, before the agent's name.
+const hooksPath = "/hooks/"
+
+// HooksURL returns the URL for an agent's HTTP hooks on a server at an address HOST:PORT.
+func HooksURL(address, agent string) string { return "http://" + address + hooksPath + agent }
+
+// Hooks returns the handler for agents' HTTP hooks and for programs that fire events.
+func (s *Server) Hooks() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+hooksPath+"{agent}", s.answerAgent)
+	mux.HandleFunc("POST "+firePath+"{event}", s.answerFire)
+	return mux
+}
+
+// answerAgent answers an event of an agent.
+func (s *Server) answerAgent(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("agent")
+	agent := hook.AgentOf(name)
+	if agent == nil || !agent.HTTP {
+		http.Error(w, fmt.Sprintf("%s%s: want one of %s: other agents run the program: starhost hook AGENT",
+			hooksPath, name, strings.Join(httpAgents(), ", ")), http.StatusNotFound)
+		return
+	}
+	payload, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.refuseAgent(w, agent, nil, err.Error())
+		return
+	}
+	e, err := agent.Read(payload)
+	if err == nil && s.FailClosed {
+		if why := e.CheckForm(); why != nil {
+			err = fmt.Errorf("%w; --fail-closed refuses it", why)
+		}
+	}
+	if err != nil {
+		s.refuseAgent(w, agent, payload, err.Error())
+		return
+	}
+	if !e.ReachesPlugins() {
+		return
+	}
+	answer, err := inTime(r.Context(), s, func(ctx context.Context, give func(hook.Answer)) {
+		host, refusal := s.Host()
+		answer, store, err := e.Answer(ctx, host, s.options(refusal))
+		if err != nil {
+			s.Warn(agent.Name + ": " + err.Error())
+			if answer, err = e.Block("starhost: " + err.Error()); err != nil {
+				panic(err) // the agent has no form for a refusal
+			}
+		}
+		give(answer)
+		store()
+	})
+	if err != nil {
+		if answer, err = e.Block("starhost: " + err.Error()); err != nil {
+			s.Warn(agent.Name + ": " + err.Error())
+		}
+	}
+	s.writeAnswer(w, agent, answer)
+}
+
+// httpAgents returns the names of the agents with HTTP hooks.
+func httpAgents() (names []string) {
+	for _, a := range hook.Agents {
+		if a.HTTP {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+// refuseAgent answers an event that starhost cannot read.
+func (s *Server) refuseAgent(w http.ResponseWriter, agent *hook.Agent, payload []byte, reason string) {
+	_, answer, err := agent.Refuse(payload, "starhost: "+reason)
+	if err != nil {
+		s.Warn(agent.Name + ": " + err.Error())
+	}
+	s.writeAnswer(w, agent, answer)
+}
+
+// writeAnswer writes an answer to an agent. The agents read JSON at status 200 only: for any other
+// status they let the call pass. So a refusal has status 200, too.
+func (s *Server) writeAnswer(w http.ResponseWriter, agent *hook.Agent, a hook.Answer) {
+	if a.Err != "" && !a.Blocks { // a decision that the agent cannot express
+		s.Warn(agent.Name + ": " + strings.TrimSpace(a.Err))
+	}
+	if a.Out != "" {
+		writeJSON(w, http.StatusOK, a.Out)
+	}
+}
+
+// Refuse answers a request that the front refuses. An agent gets a refusal in its own form, because
+// it takes an error for a permission.
+func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
+	name, _ := strings.CutPrefix(r.URL.Path, hooksPath)
+	if agent := hook.AgentOf(name); agent != nil && agent.HTTP && r.Method == http.MethodPost {
+		s.refuseAgent(w, agent, nil, reason)
+		return
+	}
+	http.Error(w, reason, status)
+}

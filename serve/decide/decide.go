@@ -1,0 +1,118 @@
+// Package decide answers other programs' questions over HTTP: may this call run, what does the
+// model read beside this prompt? Agents ask through their HTTP hooks, programs fire plugin events,
+// and gateways send the texts of requests and replies.
+//
+// Its central idea is that no answer means no: a question that plugins do not answer in time, that
+// starhost cannot read, or that comes while a guard is not loaded gets the refusal that its sender
+// understands. Sessions are in memory, with the rules of serve/hook.
+//
+// The package opens no address and checks no token: serve/front does.
+package decide
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// These limits bound a server that decides. The front enforces the first two.
+const (
+	// MaxBody is the most bytes of a question.
+	MaxBody = 16 << 20
+	// MaxRequests is the most questions at one time.
+	MaxRequests = 512
+	// maxRunning is the most questions that plugins answer at one time. A question whose handler
+	// does not stop counts until the handler ends.
+	maxRunning = 2 * MaxRequests
+)
+
+// Options say how a server answers. Host, Outcome and Warn are required.
+type Options struct {
+	// Host returns the plugins in use, and why guards are missing, nil if all are loaded.
+	Host func() (*starhost.Host, *hook.Refusal)
+	// Deadline is the longest time from the arrival of a question to its answer. 0 means
+	// [hook.Deadline].
+	Deadline time.Duration
+	// FailClosed refuses agents' events that the agent does not document, too.
+	FailClosed bool
+	// Outcome returns the answer to a program that fired an event; it has a JSON form.
+	Outcome func(event string, out starhost.Outcome) any
+	// Warn receives a line for the operator: a decision that an asker did not get.
+	Warn func(string)
+}
+
+// A Server answers questions. It is safe for concurrent use.
+type Server struct {
+	Options
+	memory  *hook.Memory
+	running chan struct{} // a token for each question that plugins answer
+}
+
+// NewServer returns a server without sessions.
+func NewServer(o Options) *Server {
+	if o.Deadline <= 0 {
+		o.Deadline = hook.Deadline
+	}
+	s := &Server{Options: o, running: make(chan struct{}, maxRunning)}
+	s.memory = hook.NewMemory(s.report)
+	return s
+}
+
+// Sessions returns the number of sessions in memory.
+func (s *Server) Sessions() int { return s.memory.Len() }
+
+// report warns of a failure that changes no answer.
+func (s *Server) report(err error) { s.Warn(err.Error()) }
+
+// options returns the options for an event.
+func (s *Server) options(r *hook.Refusal) hook.Options {
+	return hook.Options{States: &hook.States{Memory: s.memory}, Refusal: r, Report: s.report}
+}
+
+// inTime runs ask with a context that ends at the deadline. It does not wait longer for an ask that
+// does not end. If ask gave no answer in time, the error says why. ask passes its answer to give
+// and may go on, to store the state of a session.
+func inTime[T any](ctx context.Context, s *Server, ask func(ctx context.Context, give func(T))) (answer T, err error) {
+	select {
+	case s.running <- struct{}{}:
+	default:
+		return answer, fmt.Errorf("%d questions are open, limit %d", len(s.running), maxRunning)
+	}
+	late := fmt.Errorf("%s", hook.Late(s.Deadline))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.Deadline, late)
+	answers, failed := make(chan T, 1), make(chan error, 1)
+	go func() {
+		defer func() { <-s.running }()
+		defer cancel()
+		defer func() {
+			if p := recover(); p != nil {
+				failed <- fmt.Errorf("starhost failed: panic: %v", p)
+			}
+		}()
+		ask(ctx, func(answer T) { answers <- answer })
+	}()
+	select {
+	case answer = <-answers:
+		return answer, nil
+	case err = <-failed:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	select {
+	case answer = <-answers: // it came at the last moment
+		return answer, nil
+	default:
+		return answer, err
+	}
+}
+
+// writeJSON answers with an encoded object.
+func writeJSON(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // a client that is gone learns nothing
+}

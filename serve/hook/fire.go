@@ -1,0 +1,46 @@
+package hook
+
+import (
+	"context"
+	"errors"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
+)
+
+// callers stands for the programs that fire plugin events themselves. Their sessions share no state
+// with the sessions of agents.
+var callers = &Agent{Agent: &agents.Agent{Name: "fire", Title: "the caller"}}
+
+// Fire fires one plugin event for a program that names plugin events itself. e.SessionID names the
+// session, "" for one that ends with the event. A tool of the event is the program's own, even if a
+// plugin has a tool of the same name, unless e names the plugin. The caller calls store after it
+// has sent the outcome. An error means that the event has no outcome, so that a guard did not allow
+// it.
+func Fire(
+	ctx context.Context, h *starhost.Host, e *starhost.Event, o Options,
+) (out starhost.Outcome, store func(), err error) {
+	e.Foreign = e.Tool != "" && e.Plugin == ""
+	run := func(ctx context.Context, s *starhost.Session, _ *Event) (*verdict, error) {
+		out, err = s.Fire(ctx, e)
+		return &verdict{}, err
+	}
+	event := &Event{agent: callers, kind: kindTool, session: e.SessionID} // without its state it is refused
+	v, store, err := o.inSession(ctx, h, event, flow{everyEvent: true, run: run})
+	if err == nil && v.block {
+		err = errors.New(v.reason)
+	}
+	return out, store, err
+}
+
+// Refuse returns why guards that are not loaded refuse an event that a program fires, nil if it may
+// pass.
+func (r *Refusal) Refuse(spec *starhost.EventSpec) error {
+	switch {
+	case spec.Guard:
+		return r.refuses(kindTool)
+	case spec.Name == "turn_start" || spec.Name == "pre_llm_call":
+		return r.refuses(kindPrompt)
+	}
+	return nil
+}

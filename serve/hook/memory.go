@@ -1,0 +1,122 @@
+package hook
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// These limits bound a [Memory].
+const (
+	maxMemorySessions = 10_000
+	maxMemoryBytes    = 64 << 20
+)
+
+// A Memory stores the states of sessions for a process that answers many events. If it is full, it
+// drops the state whose last event is the oldest, so a session over the limit begins again. It is
+// safe for concurrent use.
+type Memory struct {
+	report func(error) // receives a warning when states had to go
+
+	mu       sync.Mutex
+	sessions map[string]*list.Element // each with a *memorySession, by name
+	byUse    list.List                // the last used one first
+	bytes    int
+}
+
+// NewMemory returns an empty Memory. It calls report, which must not block, when it drops states
+// because it is full.
+func NewMemory(report func(error)) *Memory {
+	return &Memory{report: report, sessions: map[string]*list.Element{}}
+}
+
+// A memorySession is the state of one session.
+type memorySession struct {
+	name  string
+	slot  chan struct{} // contains a token while an event has the session
+	users int           // events that have the session or wait for it
+	text  []byte        // nil for a session without a state
+	used  time.Time
+}
+
+// Len returns the number of sessions with a state.
+func (m *Memory) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.byUse.Len()
+}
+
+// lock waits until no other event has the session.
+func (m *Memory) lock(ctx context.Context, name string) (unlock func(), err error) {
+	m.mu.Lock()
+	e := m.sessions[name]
+	if e == nil {
+		e = m.byUse.PushFront(&memorySession{name: name, slot: make(chan struct{}, 1)})
+		m.sessions[name] = e
+	}
+	s := e.Value.(*memorySession)
+	s.users++
+	s.used = time.Now()
+	m.byUse.MoveToFront(e)
+	m.mu.Unlock()
+	leave := func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if s.users--; s.users == 0 && s.text == nil {
+			m.drop(e)
+		}
+	}
+	select {
+	case s.slot <- struct{}{}:
+		return func() { <-s.slot; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, fmt.Errorf("the session is busy with an earlier event: %w", context.Cause(ctx))
+	}
+}
+
+// text returns the state of a locked session, nil for none.
+func (m *Memory) text(name string) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sessions[name].Value.(*memorySession).text
+}
+
+// setText replaces the state of a locked session, nil for none, and drops states that are too old
+// or too many.
+func (m *Memory) setText(name string, text []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[name].Value.(*memorySession)
+	m.bytes += len(text) - len(s.text)
+	s.text = text
+	full := 0
+	for e := m.byUse.Back(); e != nil; {
+		old, before := e.Value.(*memorySession), e.Prev()
+		over := m.byUse.Len() > maxMemorySessions || m.bytes > maxMemoryBytes
+		if !over && time.Since(old.used) <= maxStateAge {
+			break
+		}
+		if old.users == 0 {
+			m.drop(e)
+			if over {
+				full++
+			}
+		}
+		e = before
+	}
+	if full > 0 {
+		m.report(fmt.Errorf("%d sessions begin again: the memory of sessions is full (limits: %d sessions, %d bytes)",
+			full, maxMemorySessions, maxMemoryBytes))
+	}
+}
+
+// drop removes a session that no event has.
+func (m *Memory) drop(e *list.Element) {
+	s := e.Value.(*memorySession)
+	m.bytes -= len(s.text)
+	m.byUse.Remove(e)
+	delete(m.sessions, s.name)
+}
