@@ -19,12 +19,14 @@ import (
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/mcp"
+	"github.com/starhost/starhost/serve/metrics"
 )
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
 	loadFlags
-	mcp, hooks             string
+	mcp, hooks, guardrail  string
+	metrics                string
 	watch                  bool
 	tokenFile, printConfig string
 	deadline               timeSpan
@@ -33,12 +35,12 @@ type serveFlags struct {
 
 // guards reports whether a server asks guards, so that a guard that does not load refuses in place
 // of passing unseen.
-func (f *serveFlags) guards() bool { return f.hooks != "" }
+func (f *serveFlags) guards() bool { return f.hooks != "" || f.guardrail != "" }
 
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve [PATH...] --mcp stdio|ADDR --hooks ADDR|unix:PATH",
+		Use:   "serve [PATH...] --mcp stdio|ADDR --hooks ADDR --guardrail ADDR",
 		Short: "Serve plugins to MCP clients",
 		Long: `Serve plugins to other programs; each flag is one server. An ADDR is as 127.0.0.1:8080.
 docs/servers.md describes the servers.
@@ -53,6 +55,12 @@ starhost hook does, and programs that fire events at /v1/fire/EVENT. Sessions ar
 If a guard does not load, it refuses all calls of tools and all approvals. --print-config
 prints what to paste into an agent's settings.
 
+--guardrail answers gateways: LiteLLM's Generic Guardrail API at /litellm, and agentgateway's
+webhook. Texts of requests fire turn_start, texts of replies post_llm_call, and tool calls
+pre_tool_call.
+
+--metrics writes counts of decisions, errors, times and steps for Prometheus, at /metrics.
+
 --token-file is a file with a token of 16 bytes or more, which clients send as
 "Authorization: Bearer TOKEN". A server that decides needs one, unless it is at unix:PATH, a
 socket that only you can open. So does any address that others reach. Without a token, only
@@ -65,7 +73,7 @@ plugins that they began with. Without a plugin that the config requires, --mcp s
 nothing.`,
 		Example: `  starhost serve plugins --mcp stdio
   starhost serve --mcp stdio --watch
-  starhost serve --hooks 127.0.0.1:8790 --token-file ~/.starhost-token`,
+  starhost serve --hooks 127.0.0.1:8790 --print-config claude-code`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.serve(cmd.Context(), &f, paths) },
 	}
 	f.add(cmd)
@@ -73,7 +81,9 @@ nothing.`,
 	flags.StringVar(&f.mcp, "mcp", "", "serve the Model Context Protocol: `stdio|ADDR`")
 	flags.BoolVar(&f.watch, "watch", false, "load plugins again whenever a file changes")
 	flags.StringVar(&f.hooks, "hooks", "", "answer agents' HTTP hooks and events of programs at an `ADDR` or unix:PATH")
-	flags.Var(&f.deadline, "deadline", "answer an agent within this `TIME` (default 4.5s)")
+	flags.StringVar(&f.guardrail, "guardrail", "", "answer LiteLLM and agentgateway at an `ADDR` or unix:PATH")
+	flags.StringVar(&f.metrics, "metrics", "", "write metrics for Prometheus at an `ADDR` or unix:PATH")
+	flags.Var(&f.deadline, "deadline", "answer an agent or gateway within this `TIME` (default 4.5s)")
 	flags.BoolVar(&f.failClosed, "fail-closed", false, "refuse events that the agent does not document, too")
 	flags.StringVar(&f.printConfig, "print-config", "", "print what to paste into the settings of an `AGENT` for --hooks")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token that clients must send")
@@ -94,11 +104,12 @@ type server struct {
 	paths          []string
 	live           *starhost.LiveHost
 	mcp            *mcp.Server    // nil without --mcp
-	decide         *decide.Server // nil without --hooks
+	decide         *decide.Server // nil without a server that asks guards
 	guards         atomic.Pointer[guardState]
-	fragments      fragments.Store // shared by all sets
-	reloadRequests chan struct{}   // has a token if plugins must be loaded again
-	background     sync.WaitGroup  // goroutines beside the answers
+	metrics        *metrics.Registry // nil without --metrics
+	fragments      fragments.Store   // shared by all sets
+	reloadRequests chan struct{}     // has a token if plugins must be loaded again
+	background     sync.WaitGroup    // goroutines beside the answers
 
 	reloading sync.Mutex  // guards the fields below
 	set       *loader.Set // in use
@@ -113,8 +124,8 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	if f.printConfig != "" {
 		return a.printHTTPConfig(f)
 	}
-	if f.mcp == "" && f.hooks == "" {
-		return &usageError{msg: "serve: got nothing to serve, want --mcp stdio, --mcp 127.0.0.1:8080 or --hooks unix:PATH", help: "starhost serve --help"}
+	if f.mcp == "" && !f.guards() {
+		return &usageError{msg: "serve: got nothing to serve, want one of --mcp, --hooks and --guardrail", help: "starhost serve --help"}
 	}
 	token, err := a.readToken(f)
 	if err != nil {
@@ -124,6 +135,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	a.stdin, a.stderr = nil, &lockedWriter{w: a.stderr} // the client writes to it: no reference may read it
 	v := &server{app: a, flags: f, paths: paths, reloadRequests: make(chan struct{}, 1)}
 	v.mounts = mounts{getenv: a.getenv, changed: v.requestReload, warn: v.printWarning}
+	if f.metrics != "" {
+		v.metrics = metrics.New()
+	}
 	defer v.mounts.closeAll()
 	if v.set, err = v.load(ctx, a); err != nil {
 		return err
@@ -154,6 +168,7 @@ func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
 		}
 		o.Host.Log, o.Host.Approver, o.Host.Fragments = v.logLine, mcp.Approve, v.fragments
 		o.Host.MaxWaiting = maxWaiting
+		v.observe(&o.Host)
 	})
 	if err != nil {
 		return nil, err

@@ -3,17 +3,21 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/hook"
@@ -33,6 +37,41 @@ func (v *server) takeGuards() {
 		g.refusal = newRefusal(lost, false)
 	}
 	v.guards.Store(g)
+	if v.metrics != nil {
+		modes := map[string]string{}
+		for _, p := range v.set.Plugins {
+			modes[p.Name] = p.Mode
+		}
+		v.metrics.SetPlugins(revisionOf(v.set), modes)
+	}
+}
+
+// revisionOf returns a text that differs for each set of plugins: the start of a hash of their
+// names, modes, digests and statuses.
+func revisionOf(set *loader.Set) string {
+	h := sha256.New()
+	for _, p := range set.Plugins {
+		fmt.Fprintf(h, "%q %s %x %s\n", p.Name, p.Mode, p.Digest, p.Status)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// observe counts the decisions of a host.
+func (v *server) observe(o *starhost.Options) {
+	next := o.Observe
+	if v.metrics == nil {
+		return
+	}
+	o.Observe = func(e starhost.Event, out starhost.Outcome) (err error) {
+		v.metrics.Observe(e, out)
+		if next == nil {
+			return nil
+		}
+		if err = next(e, out); err != nil {
+			v.metrics.FailLog()
+		}
+		return err
+	}
 }
 
 // openServers makes the servers that the flags ask for.
@@ -55,6 +94,9 @@ func (v *server) openServers() {
 			Deadline: time.Duration(v.flags.deadline), FailClosed: v.flags.failClosed,
 			Outcome: v.outcome, Warn: v.printWarning,
 		})
+		if v.metrics != nil {
+			v.metrics.AddGauge("starhost_sessions", "Sessions in memory.", v.decide.Sessions)
+		}
 	}
 }
 
@@ -73,7 +115,7 @@ func (a *app) readToken(f *serveFlags) (token string, err error) {
 	if f.tokenFile == "" {
 		return "", nil
 	}
-	if f.mcp == stdioAddress && f.hooks == "" {
+	if f.mcp == stdioAddress && !f.guards() {
 		return "", usagef("--token-file: got one for stdio, which has no tokens")
 	}
 	text, err := a.readText(f.tokenFile)
@@ -100,14 +142,22 @@ func (v *server) httpServers(token string) (list []httpServer) {
 		serve := func(ctx context.Context, l net.Listener) error { return v.mcp.ServeHTTP(ctx, l, o) }
 		list = append(list, httpServer{"mcp", v.flags.mcp, "serving MCP", mcp.Path, serve, o.Listen})
 	}
-	if v.flags.hooks != "" {
+	if v.flags.guards() {
 		o := front.Options{
 			Token: token, NeedsToken: true, MaxBody: decide.MaxBody, MaxRequests: decide.MaxRequests,
 			Ready: v.ready, Refuse: v.decide.Refuse,
 		}
-		list = append(list, v.fronted("hooks", v.flags.hooks, "answering hooks", o, v.decide.Hooks()))
+		list = append(list,
+			v.fronted("hooks", v.flags.hooks, "answering hooks", o, v.decide.Hooks()),
+			v.fronted("guardrail", v.flags.guardrail, "answering gateways", o, v.decide.Guardrails()))
 	}
-	return list
+	if v.metrics != nil {
+		o := front.Options{Token: token, MaxBody: 1 << 10, MaxRequests: 16, Ready: v.ready}
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", v.metrics)
+		list = append(list, v.fronted("metrics", v.flags.metrics, "writing metrics", o, mux))
+	}
+	return slices.DeleteFunc(list, func(s httpServer) bool { return s.address == "" })
 }
 
 // fronted returns a server behind the front.

@@ -129,9 +129,10 @@ func TestServersPage(t *testing.T) {
 	defer os.RemoveAll(dir)
 	blocks := regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	files := map[string]string{"token": "0123456789abcdef\n"}
+	names := []string{"guard.star", "mask.star"}
 	for _, block := range blocks {
 		if block[1] == "python" {
-			files["guard.star"] = block[2]
+			files[names[0]], names = block[2], names[1:]
 		}
 	}
 	writeFiles(t, dir, files)
@@ -156,7 +157,7 @@ func TestServersPage(t *testing.T) {
 			args := words(t, line)
 			if args[len(args)-1] == "&" {
 				args = args[2 : len(args)-1]
-				start(t, dir, 1, args...)
+				start(t, dir, strings.Count(line, "unix:"), args...)
 				continue
 			}
 			var got string
@@ -176,7 +177,7 @@ func TestServersPage(t *testing.T) {
 			}
 		}
 	}
-	if commands < 7 {
-		t.Errorf("got %d commands, want at least 7", commands)
+	if commands < 13 {
+		t.Errorf("got %d commands, want at least 13", commands)
 	}
 }

@@ -101,13 +101,16 @@ func (s *Server) writeAnswer(w http.ResponseWriter, agent *hook.Agent, a hook.An
 	}
 }
 
-// Refuse answers a request that the front refuses. An agent gets a refusal in its own form, because
-// it takes an error for a permission.
+// Refuse answers a request that the front refuses. Agents and gateways get a refusal in their own
+// form, because they take an error for a permission, or can be set to.
 func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	name, _ := strings.CutPrefix(r.URL.Path, hooksPath)
-	if agent := hook.AgentOf(name); agent != nil && agent.HTTP && r.Method == http.MethodPost {
+	switch agent, gateway := hook.AgentOf(name), guardrails[r.URL.Path]; {
+	case r.Method == http.MethodPost && agent != nil && agent.HTTP:
 		s.refuseAgent(w, agent, nil, reason)
-		return
+	case r.Method == http.MethodPost && gateway != nil:
+		s.writeObject(w, http.StatusOK, gateway.refuse("starhost: "+reason))
+	default:
+		http.Error(w, reason, status)
 	}
-	http.Error(w, reason, status)
 }

@@ -183,7 +183,7 @@ func TestListen(t *testing.T) {
 		address string
 		want    string
 	}{
-		{"no port", front.Options{}, "127.0.0.1", `address: got "127.0.0.1", want HOST:PORT`},
+		{"no port", front.Options{}, "127.0.0.1", `address: got "127.0.0.1", want HOST:PORT or unix:PATH`},
 		{"others reach it", front.Options{}, "0.0.0.0:0", `address: got "0.0.0.0:0", which others reach: want one as 127.0.0.1:8080, or a token`},
 		{"other users reach it", deciding, "127.0.0.1:0", `address: got "127.0.0.1:0", which other users of this machine reach: want a token, or unix:PATH`},
 		{"a word", deciding, "hooks", `address: got "hooks", want HOST:PORT or unix:PATH`},

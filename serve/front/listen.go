@@ -36,10 +36,8 @@ func (o Options) Listen(ctx context.Context, address string) (net.Listener, erro
 	}
 	host, _, err := net.SplitHostPort(address)
 	switch {
-	case err != nil && o.NeedsToken:
-		return nil, fmt.Errorf("address: got %q, want HOST:PORT or unix:PATH", address)
 	case err != nil:
-		return nil, fmt.Errorf("address: got %q, want HOST:PORT", address)
+		return nil, fmt.Errorf("address: got %q, want HOST:PORT or unix:PATH", address)
 	case o.Token == "" && o.NeedsToken:
 		return nil, fmt.Errorf("address: got %q, which other users of this machine reach: want a token, or unix:PATH", address)
 	case o.Token == "" && !isLoopback(host):
