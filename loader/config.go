@@ -39,7 +39,8 @@ type Config struct {
 	// "kind", and the places of fields in their arguments under command, paths and so on.
 	Kinds map[string]map[string]string
 	// MCP are servers whose tools starhost offers, by the prefix of the tools' names.
-	MCP map[string]*MCPConfig
+	MCP   map[string]*MCPConfig
+	Serve ServeConfig
 
 	places   map[string]Place // by toml.Key.String(), and by key and element of united lists
 	warnings []Warning
@@ -298,6 +299,7 @@ func newConfig() *Config {
 			MaxAttachments: 20, MaxAttachment: 8 << 20, MaxPixels: 40_000_000,
 		},
 		Tools:  ToolsConfig{Allow: []string{"*"}, MaxResult: 256 << 10},
+		Serve:  ServeConfig{ToolRoles: []string{"default"}},
 		Store:  StoreConfig{URL: "sqlite:", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
 		Model:  newModelConfig(),
 		Kinds:  map[string]map[string]string{},

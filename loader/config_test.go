@@ -153,6 +153,8 @@ models = ["llama", "*"]
 api_key = "LOCAL_KEY"
 context = 128_000
 fallback = ["openai/x"]
+[serve.tools]
+roles = ["day"]
 `
 
 func TestParseConfigKnowsAllKeys(t *testing.T) {
@@ -200,6 +202,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 			"mcp__desktop__run": {"kind": "shell", "command": "cmd"},
 			"writer":            {"kind": "write", "paths": "target", "content": "text"},
 		},
+		Serve: loader.ServeConfig{ToolRoles: []string{"day"}},
 		MCP: map[string]*loader.MCPConfig{
 			"github":  {Command: []string{"github-mcp-server", "stdio"}, Dir: "/ops", Env: []string{"GITHUB_TOKEN"}, Approval: "auto"},
 			"tickets": {URL: "https://tickets.internal/mcp", Token: "TICKETS_TOKEN", Timeout: 5 * time.Minute},

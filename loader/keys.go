@@ -300,4 +300,8 @@ var keyDocs = []Key{
 		Name: "mcp.NAME.token", Example: `mcp.tickets.token = "TICKETS_TOKEN"`,
 		Doc: "The name of the secret, as in secrets.NAME, that starhost sends to the URL as a bearer token. starhost sends it over https or to this machine only.",
 	},
+	{
+		Name: "serve.tools.roles", Default: `["default"]`, Example: `serve.tools.roles = ["default", "night"]`,
+		Doc: "The roles for which programs can register tools at serve --tools. A tool for one role is there for sessions with this role only.",
+	},
 }

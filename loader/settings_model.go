@@ -14,7 +14,7 @@ import (
 
 // settings are all keys. If two names are equally near to an unknown one, starhost suggests the
 // first.
-var settings = slices.Concat(coreSettings, modelSettings, outsideSettings)
+var settings = slices.Concat(coreSettings, modelSettings, outsideSettings, serveSettings)
 
 // modelSettings are the keys about language models.
 var modelSettings = []*setting{

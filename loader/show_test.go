@@ -57,6 +57,7 @@ store.url = "sqlite:"
 store.fragments = ""
 store.max_plugin = "64MiB"
 store.keep = "90d"
+serve.tools.roles = ["default"]
 `
 	if diff := gocmp.Diff(want, shownSettings(parse(t, ""))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -123,6 +124,7 @@ mcp.github.approval = "auto"  # config.toml:49
 mcp.tickets.url = "https://tickets.internal/mcp"  # config.toml:51
 mcp.tickets.token = "TICKETS_TOKEN"  # config.toml:52
 mcp.tickets.timeout = "5m0s"  # config.toml:53
+serve.tools.roles = ["day"]  # config.toml:65
 `
 	if diff := gocmp.Diff(want, shownSettings(parse(t, full))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

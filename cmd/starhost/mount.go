@@ -98,8 +98,7 @@ func (m *mounts) addTools(ctx context.Context, set *loader.Set, wanted func(name
 	return nil
 }
 
-// registerTools adds the tools of the server to a host. It leaves out tools whose names are
-// taken, so that a server cannot replace a plugin's tool or prevent serving.
+// registerTools adds the tools of the server to a host.
 func (m *mountedServer) registerTools(h *starhost.Host, all *mounts) error {
 	p := m.Plugin()
 	for i := range p.Tools {
@@ -111,6 +110,12 @@ func (m *mountedServer) registerTools(h *starhost.Host, all *mounts) error {
 			}
 		}
 	}
+	return registerTools(h, p, "MCP server "+m.name, all.warn)
+}
+
+// registerTools adds the tools of another program to a host. It leaves out tools whose names are
+// taken, so that the program cannot replace a plugin's tool or prevent serving.
+func registerTools(h *starhost.Host, p starhost.Plugin, program string, warn func(string)) error {
 	for {
 		err := h.Add(p)
 		var taken *starhost.ConflictError
@@ -122,7 +127,7 @@ func (m *mountedServer) registerTools(h *starhost.Host, all *mounts) error {
 		if len(p.Tools) == n {
 			return err
 		}
-		all.warn(fmt.Sprintf("MCP server %s: %s is left out: it is already registered at %s", m.name, taken.What, taken.Old))
+		warn(fmt.Sprintf("%s: %s is left out: it is already registered at %s", program, taken.What, taken.Old))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/mcp"
 	"github.com/starhost/starhost/serve/metrics"
+	"github.com/starhost/starhost/serve/neko"
 )
 
 // serveFlags are the flags of serve.
@@ -27,6 +28,7 @@ type serveFlags struct {
 	loadFlags
 	mcp, hooks, guardrail  string
 	metrics                string
+	tools, register        string
 	watch                  bool
 	tokenFile, printConfig string
 	deadline               timeSpan
@@ -40,7 +42,7 @@ func (f *serveFlags) guards() bool { return f.hooks != "" || f.guardrail != "" }
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve [PATH...] --mcp stdio|ADDR --hooks ADDR --guardrail ADDR",
+		Use:   "serve [PATH...] --mcp stdio|ADDR --hooks ADDR --guardrail ADDR --tools ADDR",
 		Short: "Serve plugins to MCP clients",
 		Long: `Serve plugins to other programs; each flag is one server. An ADDR is as 127.0.0.1:8080.
 docs/servers.md describes the servers.
@@ -58,6 +60,10 @@ prints what to paste into an agent's settings.
 --guardrail answers gateways: LiteLLM's Generic Guardrail API at /litellm, and agentgateway's
 webhook. Texts of requests fire turn_start, texts of replies post_llm_call, and tool calls
 pre_tool_call.
+
+--tools takes the tools that programs register by N.E.K.O's contract for tools, for the roles
+of the config's serve.tools.roles, and offers them to the other servers' clients, behind the
+hooks. --register offers the plugins' tools to N.E.K.O at a URL.
 
 --metrics writes counts of decisions, errors, times and steps for Prometheus, at /metrics.
 
@@ -82,6 +88,8 @@ nothing.`,
 	flags.BoolVar(&f.watch, "watch", false, "load plugins again whenever a file changes")
 	flags.StringVar(&f.hooks, "hooks", "", "answer agents' HTTP hooks and events of programs at an `ADDR` or unix:PATH")
 	flags.StringVar(&f.guardrail, "guardrail", "", "answer LiteLLM and agentgateway at an `ADDR` or unix:PATH")
+	flags.StringVar(&f.tools, "tools", "", "take tools of N.E.K.O's plugins at an `ADDR` of this machine")
+	flags.StringVar(&f.register, "register", "", "register the plugins' tools with N.E.K.O at a `URL`, and answer its calls at --tools")
 	flags.StringVar(&f.metrics, "metrics", "", "write metrics for Prometheus at an `ADDR` or unix:PATH")
 	flags.Var(&f.deadline, "deadline", "answer an agent or gateway within this `TIME` (default 4.5s)")
 	flags.BoolVar(&f.failClosed, "fail-closed", false, "refuse events that the agent does not document, too")
@@ -107,6 +115,7 @@ type server struct {
 	decide         *decide.Server // nil without a server that asks guards
 	guards         atomic.Pointer[guardState]
 	metrics        *metrics.Registry // nil without --metrics
+	tools          *neko.Registry    // nil without --tools
 	fragments      fragments.Store   // shared by all sets
 	reloadRequests chan struct{}     // has a token if plugins must be loaded again
 	background     sync.WaitGroup    // goroutines beside the answers
@@ -124,8 +133,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	if f.printConfig != "" {
 		return a.printHTTPConfig(f)
 	}
-	if f.mcp == "" && !f.guards() {
-		return &usageError{msg: "serve: got nothing to serve, want one of --mcp, --hooks and --guardrail", help: "starhost serve --help"}
+	if f.register != "" && f.tools == "" {
+		return usagef("--register: want --tools ADDR beside it, at which N.E.K.O calls")
+	}
+	if f.mcp == "" && f.tools == "" && !f.guards() {
+		return &usageError{msg: "serve: got nothing to serve, want one of --mcp, --hooks, --guardrail and --tools", help: "starhost serve --help"}
 	}
 	token, err := a.readToken(f)
 	if err != nil {
@@ -150,6 +162,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	v.live = starhost.NewLiveHost(v.set.Host)
 	v.takeGuards()
 	v.openServers()
+	if v.tools != nil {
+		defer v.tools.Close()
+	}
 	beside, stop := context.WithCancel(ctx)
 	defer v.background.Wait()
 	defer stop()
@@ -178,6 +193,9 @@ func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
 	}
 	if err == nil {
 		err = v.mounts.addTools(ctx, set, func(string) bool { return true })
+	}
+	if err == nil && v.tools != nil {
+		err = registerTools(set.Host, v.tools.Plugin(), "--tools", v.printWarning)
 	}
 	if err != nil {
 		return nil, errors.Join(err, set.Close())
@@ -251,6 +269,12 @@ func (v *server) requestReload() {
 func (v *server) reload(ctx context.Context) loader.Inputs {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
+	_ = v.replaceSet(ctx) // it reports the error
+	return v.set.Inputs()
+}
+
+// replaceSet loads the plugins again. The error says why the set from before stays; it is reported.
+func (v *server) replaceSet(ctx context.Context) error {
 	round := v.newRound()
 	set, err := v.load(ctx, round)
 	if err == nil {
@@ -262,7 +286,7 @@ func (v *server) reload(ctx context.Context) loader.Inputs {
 	round.report()
 	if err != nil {
 		v.printNote("the plugins from before stay")
-		return v.set.Inputs()
+		return err
 	}
 	v.set = set
 	v.live.Swap(set.Host)
@@ -272,7 +296,7 @@ func (v *server) reload(ctx context.Context) loader.Inputs {
 	}
 	v.mounts.closeUnused()
 	v.printNote("loaded " + pluginLine(set.Plugins))
-	return set.Inputs()
+	return nil
 }
 
 // printWarning prints a warning for the operator.

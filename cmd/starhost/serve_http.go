@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/starhost/starhost"
@@ -22,6 +23,7 @@ import (
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/serve/mcp"
+	"github.com/starhost/starhost/serve/neko"
 )
 
 // A guardState is the plugins that decide, and why guards are missing.
@@ -85,6 +87,11 @@ func (v *server) openServers() {
 			Version: version(), Session: session, Fragments: v.fragments, Warn: v.printWarning,
 		})
 	}
+	if v.flags.tools != "" {
+		v.tools = neko.NewRegistry(neko.RegistryOptions{
+			Roles: v.set.Config.Serve.ToolRoles, Apply: v.applyTools, Warn: v.printWarning,
+		})
+	}
 	if v.flags.guards() {
 		v.decide = decide.NewServer(decide.Options{
 			Host: func() (*starhost.Host, *hook.Refusal) {
@@ -98,6 +105,24 @@ func (v *server) openServers() {
 			v.metrics.AddGauge("starhost_sessions", "Sessions in memory.", v.decide.Sessions)
 		}
 	}
+}
+
+// applyTools makes a host with the registered tools the one in use. It fails if the name of a tool
+// is taken.
+func (v *server) applyTools(ctx context.Context) error {
+	v.reloading.Lock()
+	defer v.reloading.Unlock()
+	if err := v.replaceSet(context.WithoutCancel(ctx)); err != nil { // mounted servers outlive the request
+		return err
+	}
+	p := v.tools.Plugin()
+	for _, t := range v.set.Host.Tools() {
+		i := slices.IndexFunc(p.Tools, func(o starhost.Tool) bool { return o.Name == t.Name })
+		if i >= 0 && t.Plugin() != p.Name {
+			return fmt.Errorf("tool '%s' already owned by plugin '%s'", t.Name, t.Plugin())
+		}
+	}
+	return nil
 }
 
 // A firedJSON is the answer to a program that fired an event.
@@ -151,6 +176,14 @@ func (v *server) httpServers(token string) (list []httpServer) {
 			v.fronted("hooks", v.flags.hooks, "answering hooks", o, v.decide.Hooks()),
 			v.fronted("guardrail", v.flags.guardrail, "answering gateways", o, v.decide.Guardrails()))
 	}
+	if v.tools != nil { // N.E.K.O's plugins send no token
+		o := front.Options{MaxBody: neko.MaxBody, MaxRequests: neko.MaxRequests, Ready: v.ready}
+		s := v.fronted("tools", v.flags.tools, "taking tools", o, v.tools.Handler())
+		if v.flags.register != "" {
+			s.serve = func(ctx context.Context, l net.Listener) error { return v.serveTools(ctx, l, o) }
+		}
+		list = append(list, s)
+	}
 	if v.metrics != nil {
 		o := front.Options{Token: token, MaxBody: 1 << 10, MaxRequests: 16, Ready: v.ready}
 		mux := http.NewServeMux()
@@ -158,6 +191,26 @@ func (v *server) httpServers(token string) (list []httpServer) {
 		list = append(list, v.fronted("metrics", v.flags.metrics, "writing metrics", o, mux))
 	}
 	return slices.DeleteFunc(list, func(s httpServer) bool { return s.address == "" })
+}
+
+// serveTools serves registrations, and offers the plugins' tools to N.E.K.O.
+func (v *server) serveTools(ctx context.Context, l net.Listener, o front.Options) error {
+	p, err := neko.NewProvider(neko.ProviderOptions{
+		Host: v.live, Server: v.flags.register, Callback: "http://" + l.Addr().String(), Warn: v.printWarning,
+	})
+	if err != nil {
+		return errors.Join(usagef("--register: %v", err), l.Close())
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/api/", v.tools.Handler())
+	mux.Handle("/", p.Handler())
+	o.Log = func(line string) { v.printNote("tools: " + line) }
+	var offering sync.WaitGroup
+	defer offering.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	offering.Go(func() { p.Run(ctx) })
+	return o.Serve(ctx, l, mux)
 }
 
 // fronted returns a server behind the front.

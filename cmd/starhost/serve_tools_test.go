@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestServeTools registers a tool with serve --tools: a client of --mcp calls it behind the guards
+// of plugins. A name that a plugin has is refused, and a reload leaves the tool in place.
+func TestServeTools(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "p.star"), toolNamed("one")+
+		`register_hook("pre_tool_call", lambda arguments: deny("no rm") if "rm" in str(arguments) else None)`+"\n")
+	write(t, filepath.Join(dir, "config.toml"), `plugins.paths = ["p.star"]
+serve.tools.roles = ["day", "night"]
+`)
+	plugin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"output": {"temp_c": 22}}`)
+	}))
+	defer plugin.Close()
+	_, addrs := start(t, dir, 2, "-c", "config.toml", "--mcp", "127.0.0.1:0", "--tools", "127.0.0.1:0")
+	post := func(path, body string) string {
+		t.Helper()
+		return curl(t, dir, []string{"-d", body, addrs[1] + "/api/tools" + path})
+	}
+	tool := `{"name":"%","description":"Weather.","callback_url":"` + plugin.URL + `",` +
+		`"parameters":{"type":"object","properties":{"city":{"type":"string"}}}}`
+	if got, want := post("/register", strings.Replace(tool, "%", "weather", 1)),
+		`{"affected_roles":["day","night"],"failed_roles":[],"ok":true,"registered":"weather"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	got := post("/register", strings.Replace(tool, "%", "one", 1))
+	if !strings.Contains(got, `"error":"tool 'one' already owned by plugin 'p'"`) {
+		t.Errorf("a plugin's name: got %s", got)
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	transport := &sdk.StreamableClientTransport{Endpoint: addrs[0], DisableStandaloneSSE: true}
+	c, err := client.Connect(t.Context(), transport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for city, want := range map[string]string{"Rome": `{"temp_c":22}`, "rm": "denied by p: no rm"} {
+		r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "weather", Arguments: map[string]any{"city": city}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Content[0].(*sdk.TextContent).Text; got != want {
+			t.Errorf("%s: got %s, want %s", city, got, want)
+		}
+	}
+}
+
+// TestServeRegister registers the tools of one starhost with another one, and calls them there.
+func TestServeRegister(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "empty.star"), "\n")
+	write(t, filepath.Join(dir, "p.star"), toolNamed("one"))
+	_, registry := start(t, dir, 1, "--no-config", "empty.star", "--tools", "127.0.0.1:0")
+	stop := make(chan bool)
+	t.Run("provider", func(t *testing.T) {
+		_, provider := start(t, dir, 1, "--no-config", "p.star", "--tools", "127.0.0.1:0", "--register", registry[0])
+		var list struct {
+			Roles map[string][]struct{ Name, Callback string } `json:"tools_by_role"`
+		}
+		for len(list.Roles["default"]) == 0 { // the provider registers in the background
+			got := curl(t, dir, []string{registry[0] + "/api/tools"})
+			if err := json.Unmarshal([]byte(got), &list); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := curl(t, dir, []string{"-d", `{"name":"one","arguments":{},"call_id":"c"}`, provider[0] + "/tool_invoke"})
+		if got != `{"output":"one","is_error":false}` {
+			t.Errorf("got %s", got)
+		}
+		close(stop)
+	})
+	<-stop
+	got := curl(t, dir, []string{registry[0] + "/api/tools"})
+	if want := `{"ok":true,"tools_by_role":{"default":[]}}`; got != want {
+		t.Errorf("after the end: got %s, want %s", got, want)
+	}
+}
