@@ -17,6 +17,7 @@ var goals = []goal{
 	{"P1", hookAgainstPeers},
 	{"P1b", unreadMessages},
 	{"P2", oneEvent},
+	{"P2b", residentServer},
 	{"P2c", emptyStart},
 	{"P3", manyPlugins},
 	{"P3b", fewPlugins},
