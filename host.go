@@ -183,8 +183,9 @@ const defaultMaxResult = 256 << 10
 type ApprovalRequest struct {
 	SessionID string
 	Call      ToolCall
-	Plugin    string   // the tool's plugin
-	Reasons   []string // why approval is needed; for a command, its question
+	Plugin    string     // the tool's plugin
+	Reasons   []string   // why approval is needed; for a command, its question
+	Asks      []Decision // the decisions of hooks that ask, with their places
 }
 
 // A Host contains plugins. It is safe for concurrent use. A turn has the plugins that were in the

@@ -17,6 +17,8 @@ type savedMessage struct {
 	CallID      exactText         `json:"tool_call_id,omitempty"`
 	ToolName    exactText         `json:"name,omitempty"`
 	IsError     bool              `json:"is_error,omitempty"`
+	Native      exactText         `json:"native,omitempty"` // JSON as a string, which preserves its bytes
+	Cut         bool              `json:"cut,omitempty"`
 	// Merged says how merging changed the message. Words are the user's own words, nil if they are
 	// the last part of the content.
 	Merged   mergeForm        `json:"merged,omitempty"`
@@ -67,7 +69,7 @@ func (t *exactText) UnmarshalJSON(data []byte) error {
 func saveMessage(m *Message) savedMessage {
 	saved := savedMessage{
 		Role: m.Role, CallID: exactText(m.CallID), ToolName: exactText(m.ToolName), IsError: m.IsError,
-		Merged: m.merged, Contents: m.contents,
+		Merged: m.merged, Contents: m.contents, Native: exactText(m.Native), Cut: m.Cut,
 	}
 	parts := m.Content.Parts()
 	for _, part := range parts {
@@ -96,7 +98,10 @@ func (c *savedCall) call() ToolCall {
 func (s *savedMessage) message() Message {
 	m := Message{
 		Role: s.Role, CallID: string(s.CallID), ToolName: string(s.ToolName), IsError: s.IsError,
-		merged: s.Merged, contents: s.Contents,
+		merged: s.Merged, contents: s.Contents, Cut: s.Cut,
+	}
+	if s.Native != "" {
+		m.Native = json.RawMessage(s.Native)
 	}
 	if m.merged != notMerged && m.contents == nil {
 		m.contents = []fragments.Hash{}

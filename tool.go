@@ -248,13 +248,14 @@ func (t *Turn) postTool(ctx context.Context, pre *Event, reply *ToolReply) error
 // nil.
 func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome) (*Decision, error) {
 	var reasons []string
+	var asks []Decision
 	if tool.Approval == ApprovalAsk {
 		reasons = append(reasons, fmt.Sprintf("tool %s asks for approval", tool.Name))
 	}
 	for _, d := range out.Decisions {
 		// A handler that is called again repeats its reason.
 		if d.Action == ActionAsk && !slices.Contains(reasons, d.Reason) {
-			reasons = append(reasons, d.Reason)
+			reasons, asks = append(reasons, d.Reason), append(asks, d)
 		}
 	}
 	if len(reasons) == 0 {
@@ -272,14 +273,16 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 	case ActionApprove:
 		return nil, nil
 	}
-	return t.askPerson(ctx, tool, pre, reasons)
+	return t.askPerson(ctx, tool, pre, reasons, asks)
 }
 
 // askPerson asks the program's Approver. It denies the call without an Approver, after a no or an
 // error, and if no answer comes in time.
-func (t *Turn) askPerson(ctx context.Context, tool *Tool, pre *Event, reasons []string) (*Decision, error) {
+func (t *Turn) askPerson(
+	ctx context.Context, tool *Tool, pre *Event, reasons []string, asks []Decision,
+) (*Decision, error) {
 	got, err := t.requestApproval(ctx, ApprovalRequest{
-		Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}, Plugin: tool.plugin, Reasons: reasons,
+		Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}, Plugin: tool.plugin, Reasons: reasons, Asks: asks,
 	})
 	if err != nil || got.Approved {
 		return nil, err

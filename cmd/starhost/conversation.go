@@ -22,6 +22,7 @@ type conversation struct {
 	*app
 	set     *loader.Set
 	session *starhost.Session
+	id      sessionID // "" if the session is not stored
 	caller  *model.Caller
 	out     io.Writer // text of models; nil shows none
 	waits   bool      // a hook may change answers, so nobody may see them before
@@ -35,9 +36,15 @@ type conversation struct {
 	cancel   context.CancelFunc
 }
 
-// newConversation returns a conversation in a new session.
-func (a *app) newConversation(set *loader.Set, config starhost.SessionConfig, streams bool) *conversation {
-	c := &conversation{app: a, set: set, session: set.Host.NewSession(config), out: a.stdout}
+// newConversation returns a conversation in the session of an id, or in one that is not stored.
+func (a *app) newConversation(
+	ctx context.Context, set *loader.Set, id sessionID, config starhost.SessionConfig, streams bool,
+) (*conversation, error) {
+	session, err := id.open(ctx, set, config)
+	if err != nil {
+		return nil, err
+	}
+	c := &conversation{app: a, set: set, session: session, id: id, out: a.stdout}
 	switch {
 	case a.format == "json":
 		c.out = nil
@@ -60,20 +67,23 @@ func (a *app) newConversation(set *loader.Set, config starhost.SessionConfig, st
 	if streams {
 		c.caller.Options.Stream = c.piece
 	}
-	return c
+	return c, nil
 }
 
-// close ends the session.
+// close closes connections. It ends a session that is not stored.
 func (c *conversation) close(ctx context.Context) {
 	c.caller.Options.HTTP.CloseIdleConnections()
-	c.addError(c.session.Close(context.WithoutCancel(ctx)))
+	if c.id == "" {
+		c.addError(c.session.Close(context.WithoutCancel(ctx)))
+	}
 }
 
 // ask runs one turn and shows its answer. With an error, the result is nil if the turn did not
 // begin.
 func (c *conversation) ask(ctx context.Context, r starhost.Request) (*starhost.TurnResult, error) {
-	ctx, c.cancel = context.WithCancel(ctx)
-	defer c.cancel()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.cancel = cancel
 	t, err := c.session.Begin(ctx, r)
 	if err != nil {
 		return nil, err
@@ -99,6 +109,7 @@ func (c *conversation) ask(ctx context.Context, r starhost.Request) (*starhost.T
 		c.warnLine(fmt.Sprintf("the model had to answer without tools after %d rounds, limit [limits] rounds", c.set.Config.Model.Rounds))
 	}
 	t.End(ctx)
+	err = errors.Join(err, c.id.store(ctx, c.session))
 	if c.broken != nil {
 		err = c.broken
 	}

@@ -94,6 +94,13 @@ func (f *requestFlags) addRequest(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.prompt, "prompt", "p", "", "the user's words, `TEXT` or - for standard input")
 	flags.StringVar(&f.promptFile, "prompt-file", "", "`FILE` with the user's words")
+	flags.StringVarP(&f.input, "input", "i", "", "`FILE` with a whole request as JSON, or - for standard input")
+	f.addContent(cmd)
+}
+
+// addContent adds the flags of a request besides the user's words.
+func (f *requestFlags) addContent(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.VarP((*stringList)(&f.fragments), "fragment", "f", "fragment `REF`: PREFIX:ARG, a path, or - for standard input; repeatable")
 	flags.Var((*stringList)(&f.systemFragments), "sf", "fragment `REF` for the system text; repeatable")
 	flags.VarP((*stringList)(&f.attachments), "attachment", "a", "attachment `REF[;type=TYPE]`, a path or URL; repeatable")
@@ -102,7 +109,6 @@ func (f *requestFlags) addRequest(cmd *cobra.Command) {
 	flags.Var((*stringList)(&f.params), "param", "a template's parameter, `NAME=VALUE`; repeatable")
 	flags.VarP((*stringList)(&f.tools), "tool", "T", "offer only tools whose name matches this `GLOB`; repeatable")
 	flags.Var((*stringList)(&f.roles), "role", "a `ROLE` of the user in the session, as tools of some roles want; repeatable")
-	flags.StringVarP(&f.input, "input", "i", "", "`FILE` with a whole request as JSON, or - for standard input")
 }
 
 // addModel adds the flag that chooses a model.

@@ -29,6 +29,7 @@ func formats() []format {
 		{"bench", "pretty", writer((*app).printBenchPretty)},
 		{"bench", "json", writer((*app).printBenchJSON)},
 		{"bench", "gobench", writer((*app).printBenchGo)},
+		{"chat", "text", nil},
 		{"check", "pretty", writer((*app).printCheckPretty)},
 		{"check", "json", writer((*app).printCheckJSON)},
 		{"check", "github", writer((*app).printCheckGitHub)},

@@ -75,7 +75,7 @@ type console struct {
 	names        []string // names of the steps
 	repl         *starlark.REPL
 	lines        lineReader
-	interrupts   chan os.Signal // from ctrl-C
+	interrupts   interrupts
 	dryRun       effects.DryRun // effects that did not run
 	effectsShown int            // how many of them were printed
 }
@@ -92,7 +92,7 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	if err := a.chooseFormat("repl"); err != nil {
 		return err
 	}
-	c := &console{app: a, out: a.stdout, interrupts: make(chan os.Signal, 1)}
+	c := &console{app: a, out: a.stdout, interrupts: make(interrupts, 1)}
 	if a.output != "" {
 		c.out = &a.out
 	}
@@ -116,7 +116,7 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	signal.Notify(c.interrupts, os.Interrupt)
 	defer signal.Stop(c.interrupts)
 	c.lines = newLineReader(in)
-	if t := a.openTerminal(in); t != nil {
+	if t := a.openTerminal(in, "history"); t != nil {
 		defer t.close()
 		t.complete, c.lines = c.repl.Complete, t.readLine
 		fmt.Fprintln(a.stdout, texttable.EscapeLine(c.greeting()))
@@ -206,7 +206,7 @@ func (c *console) greeting() string {
 // loop reads and evaluates lines until the input ends. It reports the errors of a line and
 // continues.
 func (c *console) loop(ctx context.Context) error {
-	ctx, stop := c.withoutInterrupt(ctx)
+	ctx, stop := withoutInterrupt(ctx)
 	defer stop()
 	defer func() {
 		c.steps.SetContext(context.WithoutCancel(ctx))
@@ -243,41 +243,10 @@ func (c *console) loop(ctx context.Context) error {
 // exitWords end a session, as the end of the input does.
 var exitWords = []string{"exit", "exit()", "quit", "quit()"}
 
-// withoutInterrupt returns a context that ctrl-C does not end, because ctrl-C only stops the
-// running line. Everything else that ends ctx ends it.
-func (c *console) withoutInterrupt(ctx context.Context) (context.Context, func()) {
-	session, end := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		if context.Cause(ctx) != (signalError{os.Interrupt}) {
-			end()
-		}
-	})
-	return session, func() { stop(); end() }
-}
-
-// readWithin calls read, and returns early if ctx ends.
-func readWithin(ctx context.Context, read func() (string, error)) (string, error) {
-	type answer struct {
-		line string
-		err  error
-	}
-	got := make(chan answer, 1)
-	go func() {
-		line, err := read()
-		got <- answer{line, err}
-	}()
-	select {
-	case a := <-got:
-		return a.line, a.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-}
-
 // evaluate runs an input until ctrl-C, and prints its output and value. It omits the value of a
 // golden step, because the step has printed it. A fileError means that output is closed.
 func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
-	ctx, done := c.withInterrupt(ctx)
+	ctx, done := c.interrupts.within(ctx)
 	defer done()
 	value, err := c.run(ctx, in)
 	text := c.steps.TakeOutput()
@@ -296,28 +265,6 @@ func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
 func (c *console) write(text string) error {
 	_, err := io.WriteString(c.out, texttable.Escape(c.set.Redact(text)))
 	return wrapFileError("standard output", err)
-}
-
-// withInterrupt returns a context that ctrl-C ends. It lives longer than the input, because a
-// function may have stored the input's ctx.
-func (c *console) withInterrupt(ctx context.Context) (context.Context, func()) {
-	select {
-	case <-c.interrupts: // pressed before this input
-	default:
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		select {
-		case <-c.interrupts:
-			cancel()
-		case <-done:
-		}
-	}()
-	// The stop function waits for the goroutine, so that it cannot take the next input's
-	// ctrl-C.
-	return ctx, func() { close(done); <-gone }
 }
 
 // run evaluates an input. An input that mentions ctx runs as a handler of the plugin.

@@ -39,8 +39,9 @@ type terminal struct {
 	interrupted bool // ctrl-C was pressed
 }
 
-// openTerminal returns the terminal of the program, or nil if its streams are no terminal.
-func (a *app) openTerminal(stdin io.Reader) *terminal {
+// openTerminal returns the terminal of the program, or nil if its streams are no terminal. The name
+// is the name of the history's file.
+func (a *app) openTerminal(stdin io.Reader, name string) *terminal {
 	in, ok := stdin.(*os.File)
 	out, also := a.stdout.(*os.File)
 	if !ok || !also || a.output != "" || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
@@ -62,7 +63,7 @@ func (a *app) openTerminal(stdin io.Reader) *terminal {
 			}
 			return w, h
 		},
-		history: history{file: historyFile(a.getenv)},
+		history: history{file: historyFile(a.getenv, name)},
 	}
 	t.history.load()
 	return t
@@ -82,14 +83,18 @@ func (t *terminal) Write(p []byte) (int, error) { return t.keys.Write(p) }
 
 // readLine reads a line.
 func (t *terminal) readLine(more bool) (string, error) {
+	if more {
+		return t.ask("... ")
+	}
+	return t.ask(">>> ")
+}
+
+// ask reads a line behind a prompt.
+func (t *terminal) ask(prompt string) (string, error) {
 	if t.editor == nil {
 		t.editor = term.NewTerminal(t, "")
 		t.editor.History = &t.history
 		t.editor.AutoCompleteCallback = t.completeKey
-	}
-	prompt := ">>> "
-	if more {
-		prompt = "... "
 	}
 	t.editor.SetPrompt(prompt)
 	if w, h := t.size(); w > 0 {
@@ -163,7 +168,7 @@ type history struct {
 const maxHistory = 1000
 
 // historyFile returns the file of the history, in the user's folder for state; "" for none.
-func historyFile(getenv func(string) string) string {
+func historyFile(getenv func(string) string, name string) string {
 	state, home := getenv("XDG_STATE_HOME"), getenv("HOME")
 	if !filepath.IsAbs(state) && home == "" {
 		return ""
@@ -171,7 +176,7 @@ func historyFile(getenv func(string) string) string {
 	if !filepath.IsAbs(state) {
 		state = filepath.Join(home, ".local", "state")
 	}
-	return filepath.Join(state, "starhost", "history")
+	return filepath.Join(state, "starhost", name)
 }
 
 // Add adds a line, unless it is blank or repeats the last one.

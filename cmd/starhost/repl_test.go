@@ -102,16 +102,16 @@ func TestTerminalShowsCandidates(t *testing.T) {
 func TestHistory(t *testing.T) {
 	env := map[string]string{}
 	getenv := func(name string) string { return env[name] }
-	if got := historyFile(getenv); got != "" {
+	if got := historyFile(getenv, "history"); got != "" {
 		t.Errorf("got %q without a home, want none", got)
 	}
 	dir := t.TempDir()
 	env["HOME"] = filepath.Join(dir, "home")
-	if got, want := historyFile(getenv), filepath.Join(dir, "home", ".local", "state", "starhost", "history"); got != want {
+	if got, want := historyFile(getenv, "history"), filepath.Join(dir, "home", ".local", "state", "starhost", "history"); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	env["XDG_STATE_HOME"] = dir
-	h := history{file: historyFile(getenv)}
+	h := history{file: historyFile(getenv, "history")}
 	h.load()
 	for i := range maxHistory + 5 {
 		h.Add(fmt.Sprint("line ", i))

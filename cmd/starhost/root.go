@@ -19,6 +19,7 @@ var commands = []struct {
 	make func(*app) *cobra.Command
 }{
 	{"bench", (*app).benchCommand},
+	{"chat", (*app).chatCommand},
 	{"check", (*app).checkCommand},
 	{"command", (*app).commandCommand},
 	{"config", (*app).configCommand},

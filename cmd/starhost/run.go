@@ -20,6 +20,7 @@ import (
 type runFlags struct {
 	loadFlags
 	requestFlags
+	session          sessionChoice
 	approve          string
 	dryRun, noStream bool
 }
@@ -50,6 +51,7 @@ if a hook aborted the turn; and 5 if the model did not answer.`,
 	f.loadFlags.add(cmd)
 	f.requestFlags.addRequest(cmd)
 	f.requestFlags.addModel(cmd)
+	f.session.add(cmd)
 	addApprove(cmd, &f.approve)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show the prompt as eval does, and ask no model")
@@ -68,7 +70,11 @@ type runResult struct {
 // runModel runs the command.
 func (a *app) runModel(ctx context.Context, f *runFlags, paths []string) error {
 	if f.dryRun {
-		return a.eval(ctx, &evalFlags{loadFlags: f.loadFlags, requestFlags: f.requestFlags}, paths)
+		if f.session.newest {
+			return usagef("--dry-run: got --continue, want --session ID")
+		}
+		asked := evalFlags{loadFlags: f.loadFlags, requestFlags: f.requestFlags, session: f.session.id}
+		return a.eval(ctx, &asked, paths)
 	}
 	if err := a.chooseFormat("run"); err != nil {
 		return err
@@ -94,7 +100,7 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 	if err != nil {
 		return err
 	}
-	set, err := a.loadForModel(ctx, &f.loadFlags, paths, approve)
+	set, err := a.loadForModel(ctx, &f.loadFlags, paths, &f.session, approve)
 	if err != nil {
 		return err
 	}
@@ -110,7 +116,13 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 		return err
 	}
 	config.Model, config.Seed = result.model, rand.Uint64()
-	c := a.newConversation(set, config, !f.noStream)
+	if len(request.History) > 0 && f.session.isGiven() {
+		return usagef("%s: got earlier messages beside --session, which has its own, want only the new one", f.input)
+	}
+	c, err := a.newConversation(ctx, set, f.session.used, config, !f.noStream)
+	if err != nil {
+		return err
+	}
 	defer c.close(ctx)
 	if result.turn, err = c.ask(ctx, request); err != nil {
 		result.text = c.partialText()
@@ -121,17 +133,29 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 }
 
 // loadForModel loads the plugins for a conversation, which needs none.
-func (a *app) loadForModel(ctx context.Context, f *loadFlags, paths []string, ask approver) (*loader.Set, error) {
-	configure := func(o *loader.Options) { o.Host.Approver = ask }
-	set, err := a.loadWith(ctx, f, paths, configure)
-	if !errors.Is(err, loader.ErrNoPlugins) {
-		return set, err
+func (a *app) loadForModel(
+	ctx context.Context, f *loadFlags, paths []string, session *sessionChoice, ask approver,
+) (*loader.Set, error) {
+	var failed error
+	configure := func(o *loader.Options) {
+		o.Host.Approver = ask
+		if failed = session.resolve(ctx, a, o.Config); failed == nil {
+			session.used.useStore(a, o)
+		}
 	}
-	a.warnings = nil // the second load repeats them
-	return a.loadWith(ctx, f, paths, func(o *loader.Options) {
-		configure(o)
-		o.Sources = []*loader.Source{}
-	})
+	set, err := a.loadWith(ctx, f, paths, configure)
+	if errors.Is(err, loader.ErrNoPlugins) {
+		a.warnings = nil // the second load repeats them
+		set, err = a.loadWith(ctx, f, paths, func(o *loader.Options) {
+			configure(o)
+			o.Sources = []*loader.Source{}
+		})
+	}
+	if err == nil && failed != nil {
+		set.Close()
+		return nil, failed
+	}
+	return set, err
 }
 
 // checkModel returns an error for a model that does not exist or whose key is missing. A template

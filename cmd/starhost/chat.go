@@ -1,0 +1,424 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/shellwords"
+	"github.com/starhost/starhost/internal/texttable"
+)
+
+// chatFlags are the flags of chat.
+type chatFlags struct {
+	loadFlags
+	requestFlags
+	session  sessionChoice
+	approve  string
+	noStream bool
+}
+
+func (a *app) chatCommand() *cobra.Command {
+	var f chatFlags
+	cmd := &cobra.Command{
+		Use:   "chat [PATH...]",
+		Short: "Talk to a model at a prompt",
+		Long: `Talk to a model at a prompt. Each line is a message, and the tools that the model
+calls run as in starhost run, in one session.
+
+A line /NAME ARG... runs a plugin's command. These lines begin with !:
+  !fragment REF   add a fragment to the next message
+  !attach REF     add an attachment to the next message
+  !multi          begin a message of several lines, up to a line !end
+  !edit           write the next message in $VISUAL or $EDITOR
+  !session        show the session
+  !tools          show the tools on offer
+A line that begins with a space is a message in any case.
+
+Tab completes, the arrows bring back earlier lines. Ctrl-C cuts the answer, and the
+session goes on; exit or ctrl-D ends. If a call needs approval, y allows it, a allows
+it always in this session for the same reason, and any other answer denies it.`,
+		Example: `  starhost chat -m openai/MODEL
+  starhost chat plugins --continue`,
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.chat(cmd.Context(), &f, paths) },
+	}
+	f.loadFlags.add(cmd)
+	f.requestFlags.addContent(cmd)
+	f.requestFlags.addModel(cmd)
+	f.session.add(cmd)
+	addApprove(cmd, &f.approve)
+	cmd.Flags().BoolVar(&f.noStream, "no-stream", false, "ask for whole answers, for endpoints that cannot stream")
+	return cmd
+}
+
+// A chat is one run of the command.
+type chat struct {
+	*conversation
+	next       starhost.Request // parts of the next message
+	read       func(prompt string) (string, error)
+	terminal   *terminal // nil for input that is piped
+	interrupts interrupts
+	usage      starhost.Usage
+	turns      int
+}
+
+// chat runs the command.
+func (a *app) chat(ctx context.Context, f *chatFlags, paths []string) error {
+	if err := a.chooseFormat("chat"); err != nil {
+		return err
+	}
+	c := &chat{interrupts: make(interrupts, 1)}
+	in := a.stdin
+	a.stdin = nil // chat reads it: no reference may
+	c.terminal = a.openTerminal(in, "chat")
+	c.read = newBoundedReader(in)
+	if c.terminal != nil {
+		defer c.terminal.close()
+		c.read = newTerminalReader(c.terminal)
+	}
+	ask, err := c.newApprover(a, f.approve)
+	if err != nil {
+		return err
+	}
+	set, err := a.loadForModel(ctx, &f.loadFlags, paths, &f.session, ask)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	if set.Missing() != nil {
+		return nil // loadWith reported it
+	}
+	a.report()
+	a.code = exitOK // plugins that are not required may fail
+	request, config, err := a.readRequest(&f.requestFlags)
+	if err != nil {
+		return err
+	}
+	config.Model, config.Seed = cmp.Or(f.model, set.Config.Model.Default), rand.Uint64()
+	if err := checkModel(set, config.Model, request.Template != ""); err != nil {
+		return err
+	}
+	if c.conversation, err = a.newConversation(ctx, set, f.session.used, config, !f.noStream); err != nil {
+		return err
+	}
+	defer c.close(ctx)
+	c.next = request
+	signal.Notify(c.interrupts, os.Interrupt)
+	defer signal.Stop(c.interrupts)
+	if c.terminal != nil {
+		c.terminal.complete = func(text string) (int, []string) { return c.complete(ctx, text) }
+		fmt.Fprintln(a.stderr, texttable.EscapeLine("plugins "+pluginLine(set.Plugins)+"; model "+config.Model+"; exit or ctrl-D ends"))
+	}
+	return c.loop(ctx)
+}
+
+// newTerminalReader returns a reader of lines of a terminal. One line is read at a time: a question
+// that nobody answered in time must end before the next line.
+func newTerminalReader(t *terminal) func(string) (string, error) {
+	turn := make(chan struct{}, 1)
+	return func(prompt string) (string, error) {
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		return t.ask(prompt)
+	}
+}
+
+// newBoundedReader returns a reader of lines that come from a pipe or a file, at most maxInput
+// bytes each.
+func newBoundedReader(in io.Reader) func(string) (string, error) {
+	lines := bufio.NewReader(in)
+	return func(string) (string, error) {
+		var line []byte
+		for {
+			part, err := lines.ReadSlice('\n')
+			if line = append(line, part...); len(line) > maxInput {
+				return "", usagef("standard input: got a line of more than %d bytes, want less", maxInput)
+			}
+			switch {
+			case err == bufio.ErrBufferFull:
+			case err == io.EOF && len(line) > 0:
+				return string(line), nil // the next call returns the end
+			default:
+				return strings.TrimSuffix(string(line), "\n"), err
+			}
+		}
+	}
+}
+
+// loop reads lines until the input ends. It reports the errors of a line and continues.
+func (c *chat) loop(ctx context.Context) error {
+	ctx, stop := withoutInterrupt(ctx)
+	defer stop()
+	for {
+		line, err := readWithin(ctx, func() (string, error) { return c.read("> ") })
+		switch {
+		case err == io.EOF:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == errInterrupted:
+			continue
+		case err == nil && (slices.Contains(exitWords, strings.TrimSpace(line)) || strings.TrimSpace(line) == "/exit"):
+			return nil
+		case err != nil:
+			return err
+		}
+		c.addError(c.runLine(ctx, line))
+		if c.broken != nil {
+			return nil // the report has it
+		}
+		code := c.code
+		c.report()
+		c.code = code // an error of a line does not fail the session
+	}
+}
+
+// runLine runs a line until ctrl-C.
+func (c *chat) runLine(ctx context.Context, line string) error {
+	ctx, done := c.interrupts.within(ctx)
+	defer done()
+	switch {
+	case strings.HasPrefix(line, "!"):
+		return c.runBang(ctx, line)
+	case strings.HasPrefix(line, "/"):
+		return c.runSlash(ctx, line)
+	case strings.TrimSpace(line) == "" && len(c.next.Fragments)+len(c.next.Attachments) == 0:
+		return nil
+	}
+	return c.send(ctx, strings.TrimPrefix(line, " "))
+}
+
+// send sends a message with the parts that wait for it.
+func (c *chat) send(ctx context.Context, text string) error {
+	r := c.next
+	r.Text = text
+	result, err := c.ask(ctx, r)
+	if result != nil {
+		c.turns++
+		c.usage = starhost.Usage{
+			Input: c.usage.Input + result.Usage.Input, Output: c.usage.Output + result.Usage.Output,
+			Cached: c.usage.Cached + result.Usage.Cached,
+		}
+		// The session keeps the system text, and the template's part of it.
+		c.next = starhost.Request{OnlyTools: c.next.OnlyTools, Model: c.next.Model}
+	}
+	if err != nil && c.lastText != "" && ctx.Err() != nil {
+		c.line("cut: the session has the answer so far")
+		return nil
+	}
+	return err
+}
+
+// runSlash runs a plugin's command.
+func (c *chat) runSlash(ctx context.Context, line string) error {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "/"), " ")
+	if err := checkCommandName(c.set.Host, name); err != nil {
+		return err
+	}
+	reply, err := c.session.Command(ctx, line)
+	if text := userText(&reply.Result); text != "" && c.out != nil {
+		c.write(c.set.Redact(strings.TrimSuffix(text, "\n")) + "\n")
+	}
+	return errors.Join(err, reply.Err, c.id.store(ctx, c.session))
+}
+
+// bangs are the lines that chat itself understands.
+var bangs = []string{"!attach", "!edit", "!end", "!fragment", "!multi", "!session", "!tools"}
+
+// runBang runs a line that begins with !.
+func (c *chat) runBang(ctx context.Context, line string) error {
+	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	rest = strings.TrimSpace(rest)
+	wantsArgument := name == "!fragment" || name == "!attach"
+	switch {
+	case wantsArgument && rest == "":
+		return usagef("%s: got nothing, want a reference", name)
+	case !wantsArgument && rest != "" && slices.Contains(bangs, name):
+		return usagef("%s: got %q, want nothing behind it", name, cutText(rest))
+	}
+	switch name {
+	case "!fragment":
+		c.next.Fragments = append(c.next.Fragments, rest)
+	case "!attach":
+		at, err := effects.ReadAttachment(c.dir, rest)
+		if err != nil {
+			return fmt.Errorf("!attach: %w", err)
+		}
+		c.next.Attachments = append(c.next.Attachments, at)
+	case "!multi":
+		return c.multi(ctx)
+	case "!end":
+		return usagef("!end: got no !multi before it")
+	case "!edit":
+		text, err := c.edit(ctx)
+		if err != nil || strings.TrimSpace(text) == "" {
+			return err
+		}
+		return c.send(ctx, text)
+	case "!session":
+		c.line(fmt.Sprintf("session %s, %d turns here, %d tokens in, %d out", c.session.ID(), c.turns, c.usage.Input, c.usage.Output))
+	case "!tools":
+		return c.showTools(ctx)
+	default:
+		return usagef("unknown line %q%s, want %s", cutText(name), near.DidYouMean(name, bangs), strings.Join(bangs, ", "))
+	}
+	return nil
+}
+
+// multi reads a message of several lines.
+func (c *chat) multi(ctx context.Context) error {
+	var text strings.Builder
+	for {
+		line, err := readWithin(ctx, func() (string, error) { return c.read("... ") })
+		switch {
+		case err == errInterrupted:
+			return nil
+		case err == io.EOF:
+			return usagef("!multi: got the end of the input, want !end")
+		case err != nil:
+			return err
+		case strings.TrimSpace(line) == "!end":
+			return c.send(ctx, strings.TrimSuffix(text.String(), "\n"))
+		}
+		if text.WriteString(line + "\n"); text.Len() > maxInput {
+			return usagef("!multi: got more than %d bytes, want less", maxInput)
+		}
+	}
+}
+
+// edit returns the text that the user wrote in an editor.
+func (c *chat) edit(ctx context.Context) (string, error) {
+	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
+	words, err := shellwords.Split(editor)
+	if err != nil || len(words) == 0 {
+		return "", usagef("!edit: got %q in VISUAL or EDITOR, want a program", editor)
+	}
+	dir, err := os.MkdirTemp("", "starhost-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	file := dir + "/message.md"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file)...)
+	cmd.Stdout, cmd.Stderr = c.stdout, c.stdout
+	if c.terminal != nil {
+		cmd.Stdin = os.Stdin
+	}
+	if err := cmd.Run(); err != nil {
+		return "", usagef("!edit: %s: %v", texttable.EscapeLine(words[0]), err)
+	}
+	text, err := c.readText(file)
+	return strings.TrimSuffix(text, "\n"), err
+}
+
+// showTools shows the tools on offer.
+func (c *chat) showTools(ctx context.Context) error {
+	return c.session.Aside(ctx, func(t *starhost.Turn) error {
+		matches := func(name string) func(string) bool {
+			return func(glob string) bool {
+				ok, err := path.Match(glob, name)
+				return ok && err == nil
+			}
+		}
+		for _, tool := range t.Tools().Items() {
+			if len(c.next.OnlyTools) == 0 || slices.ContainsFunc(c.next.OnlyTools, matches(tool.Name)) {
+				c.line(texttable.EscapeLine(tool.Name + "  " + firstLine(tool.Description)))
+			}
+		}
+		return nil
+	})
+}
+
+// complete completes the last word of a line.
+func (c *chat) complete(ctx context.Context, text string) (begin int, names []string) {
+	word := strings.LastIndexByte(text, ' ') + 1
+	var candidates []string
+	switch {
+	case strings.HasPrefix(text, "/"):
+		whole, err := c.session.Complete(ctx, text)
+		if err != nil {
+			return word, nil
+		}
+		begin, candidates = commandPlace(text), whole
+	case strings.HasPrefix(text, "!fragment "):
+		begin = word
+		for _, l := range c.set.Host.FragmentLoaders() {
+			candidates = append(candidates, l.Prefix+":")
+		}
+	case strings.HasPrefix(text, "!"):
+		candidates = bangs
+	}
+	for _, name := range candidates {
+		if strings.HasPrefix(name, text[begin:]) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return begin, names
+}
+
+// commandPlace returns the offset of what a command completes: its name, or all of its arguments.
+func commandPlace(text string) int {
+	if i := strings.IndexByte(text, ' '); i >= 0 {
+		return i + 1
+	}
+	return 0
+}
+
+// newApprover returns the approver of a value of --approve, which asks at the prompt.
+func (c *chat) newApprover(a *app, way string) (approver, error) {
+	plain, err := a.newApprover(way) // checks the value; asks nobody, because chat has the input
+	if err != nil || way != "ask" || c.terminal == nil {
+		return plain, err
+	}
+	return newCallApprover(a.stderr, c.read), nil
+}
+
+// newCallApprover returns an approver that shows a call and reads y, n or a.
+func newCallApprover(show io.Writer, read func(prompt string) (string, error)) approver {
+	always := map[string]bool{}
+	return func(_ context.Context, r starhost.ApprovalRequest) (bool, error) {
+		key := strings.Join(append([]string{r.Plugin, r.Call.Name}, r.Reasons...), "\x00")
+		if always[key] {
+			return true, nil
+		}
+		fmt.Fprintln(show, texttable.EscapeLine(r.Plugin+" "+r.Call.Name+" "+string(r.Call.Arguments)))
+		for _, reason := range r.Reasons {
+			i := slices.IndexFunc(r.Asks, func(d starhost.Decision) bool { return d.Reason == reason })
+			if i >= 0 {
+				reason = fmt.Sprintf("%s: %s (%s)", r.Asks[i].Plugin, reason, r.Asks[i].Pos)
+			}
+			fmt.Fprintln(show, "  "+texttable.EscapeLine(reason))
+		}
+		line, err := read("run it? [y/n/a] ")
+		if err != nil {
+			return false, nil // ctrl-C and ctrl-D are a no
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "a", "always":
+			always[key] = true
+			return true, nil
+		case "y", "yes":
+			return true, nil
+		}
+		return false, nil
+	}
+}

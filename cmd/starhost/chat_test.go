@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost"
+)
+
+// TestCallApprover checks what a user sees of a call that needs approval, and the answers.
+func TestCallApprover(t *testing.T) {
+	ask := starhost.Decision{Plugin: "policy", Reason: "production\x1b[2J", Pos: starhost.Pos{File: "policy.star", Line: 3, Col: 5}}
+	request := starhost.ApprovalRequest{
+		Call:   starhost.ToolCall{Name: "restart", Arguments: json.RawMessage(`{"service":"db"}`)},
+		Plugin: "ops", Reasons: []string{"tool restart asks for approval", ask.Reason}, Asks: []starhost.Decision{ask},
+	}
+	other := request
+	other.Reasons = other.Reasons[:1]
+	var shown bytes.Buffer
+	answers := []string{"y", "n", "", "no", "Always", "n"}
+	approve := newCallApprover(&shown, func(prompt string) (string, error) {
+		shown.WriteString(prompt + "\n")
+		if len(answers) == 0 {
+			return "", io.EOF
+		}
+		answer := answers[0]
+		answers = answers[1:]
+		return answer, nil
+	})
+	var got []bool
+	for _, r := range []starhost.ApprovalRequest{request, request, request, request, request, request, other, other} {
+		ok, err := approve(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, ok)
+	}
+	if diff := cmp.Diff([]bool{true, false, false, false, true, true, false, false}, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+	want := `ops restart {"service":"db"}
+  tool restart asks for approval
+  policy: production\u001b[2J (policy.star:3:5)
+run it? [y/n/a] 
+`
+	if !strings.HasPrefix(shown.String(), want) {
+		t.Errorf("got %q, want it to begin with %q", shown.String(), want)
+	}
+}
+
+// TestBoundedReader checks the limit of a line.
+func TestBoundedReader(t *testing.T) {
+	read := newBoundedReader(io.MultiReader(strings.NewReader("a\nb\r\n\n"), strings.NewReader("last")))
+	for _, want := range []string{"a", "b\r", "", "last"} {
+		if line, err := read(""); line != want || err != nil {
+			t.Errorf("got %q, %v, want %q", line, err, want)
+		}
+	}
+	if _, err := read(""); err != io.EOF {
+		t.Errorf("got %v, want the end", err)
+	}
+	if _, err := newBoundedReader(&endlessLine{})(""); err == nil || !strings.Contains(err.Error(), "a line of more than 16777216 bytes") {
+		t.Errorf("got %v, want the limit", err)
+	}
+}
+
+type endlessLine struct{}
+
+func (*endlessLine) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+// TestChatComplete checks the completion of a line.
+func TestChatComplete(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"a.star": `
+register_fragment_loader("note", lambda arg: arg)
+register_command("page", lambda args: "x", description = "Pages.", complete = lambda arg: ["checkout", "db"])
+`})
+	a := &app{dir: dir, noConfig: true, getenv: func(string) string { return "" }}
+	set, err := a.load(t.Context(), new(loadFlags), []string{filepath.Join(dir, "a.star")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	c := &chat{conversation: &conversation{app: a, set: set, session: set.Host.NewSession(starhost.SessionConfig{})}}
+	tests := map[string][]string{
+		"/pa": {"/page"}, "/page che": {"checkout"}, "!fr": {"!fragment"}, "!fragment no": {"note:"}, "hello": nil, "": nil, "!fragment a b": nil,
+	}
+	for text, want := range tests {
+		if _, got := c.complete(t.Context(), text); !cmp.Equal(want, got) {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestRunOutputCloses checks that a run ends when nobody reads its text.
+func TestRunOutputCloses(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for q.Context().Err() == nil {
+			if _, err := io.WriteString(w, `data: {"choices":[{"delta":{"content":"more "}}]}`+"\n\n"); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"config.toml": "[store]\nurl = \"none\"\n[model.m]\nbase_url = \"" + server.URL + "\"\n"})
+	var stderr bytes.Buffer
+	code := run(t.Context(), []string{"run", "-C", dir, "-c", "config.toml", "-m", "m/x", "-p", "hi"}, strings.NewReader(""), brokenWriter{}, &stderr)
+	if code != exitFile || !strings.Contains(stderr.String(), "standard output: closed [E0708]") {
+		t.Errorf("got exit code %d, %s", code, stderr.String())
+	}
+}
+
+// TestRunCancelled checks that ctrl-C ends a run whose endpoint is silent.
+func TestRunCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		io.Copy(io.Discard, q.Body)
+		cancel(errors.Join(context.Canceled))
+		<-q.Context().Done()
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"config.toml": "[store]\nurl = \"none\"\n[model.m]\nbase_url = \"" + server.URL + "\"\n"})
+	var out, stderr bytes.Buffer
+	code := run(ctx, []string{"run", "-C", dir, "-c", "config.toml", "-m", "m/x", "-p", "hi"}, strings.NewReader(""), &out, &stderr)
+	if code != exitInterrupted || !strings.Contains(stderr.String(), "interrupted [E0709]") {
+		t.Errorf("got exit code %d, %s", code, stderr.String())
+	}
+}

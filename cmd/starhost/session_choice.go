@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost/loader"
+)
+
+// A sessionChoice says which session a conversation continues.
+type sessionChoice struct {
+	id     sessionID // the value of --session
+	newest bool      // --continue
+	used   sessionID // the session to use: see resolve
+}
+
+func (s *sessionChoice) add(cmd *cobra.Command) {
+	addSession(cmd, &s.id)
+	cmd.Flags().BoolVar(&s.newest, "continue", false, "continue the session of run or chat that was stored last")
+}
+
+// isGiven reports whether flags choose a session.
+func (s *sessionChoice) isGiven() bool { return s.id != "" || s.newest }
+
+// maxNewest is the most sessions that --continue reads to find one of run or chat.
+const maxNewest = 1000
+
+// resolve chooses the session: the newest one with --continue, and a new one without a flag. It
+// chooses none if the config turns the store off.
+func (s *sessionChoice) resolve(ctx context.Context, a *app, config *loader.Config) error {
+	switch {
+	case s.used != "":
+		return nil
+	case s.id != "" && s.newest:
+		return usagef("got --session and --continue, want one of them")
+	case s.id != "":
+		s.used = s.id
+		return nil
+	case config.Store.URL == "none" && s.newest:
+		return errNoStore
+	case config.Store.URL == "none":
+		return nil
+	case !s.newest:
+		s.used = sessionID(fmt.Sprintf("%s-%04x", time.Now().UTC().Format("20060102-150405"), rand.N(1<<16)))
+		return nil
+	}
+	db, err := a.database(config)
+	if err != nil {
+		return err
+	}
+	sessions, err := db.Sessions(ctx, maxNewest)
+	if err != nil {
+		return asStoreFailure(err)
+	}
+	for _, stored := range sessions {
+		if stored.Agent == platform && stored.Status == "" {
+			s.used = sessionID(stored.ID)
+			return nil
+		}
+	}
+	return usagef("--continue: got no stored session of run or chat, want one (starhost sessions list)")
+}
+
+// platform is the platform of the sessions of this program.
+const platform = "cli"
