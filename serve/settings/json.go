@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -160,30 +161,20 @@ func (e *jsonEditor) mergeMember(h *hujson.Object, m *hujson.ObjectMember, depth
 
 // mergeList removes our elements that want lacks, and adds those that the list lacks.
 func (e *jsonEditor) mergeList(h, w *hujson.Array, depth int) {
-	var missing []hujson.Value
-	keep := map[int]bool{}
-	for _, want := range w.Elements {
-		at := -1
-		for i := range h.Elements {
-			if !keep[i] && isSame(h.Elements[i], want) {
-				at = i
-				break
-			}
+	missing := slices.Clone(w.Elements)
+	drop := make([]bool, len(h.Elements))
+	for i := range h.Elements {
+		element := &h.Elements[i]
+		if !e.isOurs(*element) {
+			e.prune(element)
+			continue
 		}
-		if at < 0 {
-			missing = append(missing, want)
-		}
-		keep[at] = true
-	}
-	for i := len(h.Elements) - 1; i >= 0; i-- {
-		switch {
-		case keep[i]:
-		case e.isOurs(h.Elements[i]):
-			e.removeElement(h, i)
-		default:
-			e.prune(&h.Elements[i])
+		at := slices.IndexFunc(missing, func(want hujson.Value) bool { return isSame(*element, want) })
+		if drop[i] = at < 0; at >= 0 {
+			missing = slices.Delete(missing, at, at+1)
 		}
 	}
+	e.removeElements(h, drop)
 	for _, want := range missing {
 		e.addElement(h, want, depth+1)
 	}
@@ -195,11 +186,12 @@ func removeJSON(src []byte, own Owner) ([]byte, error) {
 		return nil, err
 	}
 	o := root.Value.(*hujson.Object)
-	for i := len(o.Members) - 1; i >= 0; i-- {
-		if m := &o.Members[i]; memberName(m) == hooksName && e.prune(&m.Value) && isEmpty(m.Value) {
-			e.removeMember(o, i)
-		}
+	drop := make([]bool, len(o.Members))
+	for i := range o.Members {
+		m := &o.Members[i]
+		drop[i] = memberName(m) == hooksName && e.prune(&m.Value) && isEmpty(m.Value)
 	}
+	e.removeMembers(o, drop)
 	return root.Pack(), nil
 }
 
@@ -208,22 +200,28 @@ func removeJSON(src []byte, own Owner) ([]byte, error) {
 func (e *jsonEditor) prune(v *hujson.Value) (pruned bool) {
 	switch c := v.Value.(type) {
 	case *hujson.Object:
-		for i := len(c.Members) - 1; i >= 0; i-- {
-			m := &c.Members[i]
-			if e.isOurs(m.Value) || e.prune(&m.Value) && isEmpty(m.Value) {
-				e.removeMember(c, i)
-				pruned = true
-			}
+		drop := make([]bool, len(c.Members))
+		for i := range c.Members {
+			drop[i], pruned = e.pruneItem(&c.Members[i].Value, pruned)
 		}
+		e.removeMembers(c, drop)
 	case *hujson.Array:
-		for i := len(c.Elements) - 1; i >= 0; i-- {
-			if e.isOurs(c.Elements[i]) || e.prune(&c.Elements[i]) && isEmpty(c.Elements[i]) {
-				e.removeElement(c, i)
-				pruned = true
-			}
+		drop := make([]bool, len(c.Elements))
+		for i := range c.Elements {
+			drop[i], pruned = e.pruneItem(&c.Elements[i], pruned)
 		}
+		e.removeElements(c, drop)
 	}
 	return pruned
+}
+
+// pruneItem prunes a value of a list. drop is true if the value must go.
+func (e *jsonEditor) pruneItem(v *hujson.Value, before bool) (drop, pruned bool) {
+	if e.isOurs(*v) {
+		return true, true
+	}
+	pruned = e.prune(v)
+	return pruned && isEmpty(*v), pruned || before
 }
 
 // isOurs reports whether a value is an entry with our command line, or a group of such entries.

@@ -22,6 +22,10 @@ const (
 	endMark   = "# <<< starhost hook"
 )
 
+// maxDots bounds the dots of a line in TOML. For each part of a dotted key, the library makes a
+// text of all parts before it.
+const maxDots = 500
+
 // cutMarked returns the lines outside of marks, and says whether there are marks.
 func cutMarked(text []byte) (rest []byte, found bool, err error) {
 	at := 0 // the line of the open mark
@@ -85,6 +89,12 @@ func removeMarked(f Format, text []byte, own Owner) ([]byte, error) {
 func (f Format) decode(text []byte) (map[string]any, error) {
 	values := map[string]any{}
 	if f == TOML {
+		n := 0
+		for line := range bytes.Lines(text) {
+			if n++; bytes.Count(line, []byte(".")) > maxDots {
+				return nil, &Error{n, fmt.Sprintf("got more than %d dots", maxDots)}
+			}
+		}
 		err := toml.Unmarshal(text, &values)
 		if place, ok := errors.AsType[toml.ParseError](err); ok {
 			return nil, &Error{place.Position.Line, place.Message}
@@ -93,6 +103,13 @@ func (f Format) decode(text []byte) (map[string]any, error) {
 	}
 	if bytes.Count(text, []byte("\r")) != bytes.Count(text, []byte("\r\n")) {
 		return nil, fmt.Errorf("%w: it has lines that end with a lone \\r", ErrByHand)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, yamlError(err)
+	}
+	if err := checkKeys(&document); err != nil {
+		return nil, err
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&values); err != nil {
@@ -108,10 +125,28 @@ func (f Format) decode(text []byte) (map[string]any, error) {
 	return values, nil
 }
 
+// checkKeys refuses two keys of one name. The library lists each pair of them in its error.
+func checkKeys(n *yaml.Node) error {
+	keys := map[string]bool{}
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode {
+			if keys[c.Value] {
+				return &Error{c.Line, fmt.Sprintf("got the key %.60q twice", c.Value)}
+			}
+			keys[c.Value] = true
+		}
+		if err := checkKeys(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func yamlError(err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	message = strings.TrimPrefix(message, "unmarshal errors:\n  ")
-	if m := regexp.MustCompile(`^line (\d+): (?s)(.*)`).FindStringSubmatch(message); m != nil {
+	message, _, _ = strings.Cut(message, "\n")
+	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(message); m != nil {
 		var line int
 		fmt.Sscan(m[1], &line)
 		return &Error{line, m[2]}

@@ -14,10 +14,12 @@ import (
 	"unicode/utf8"
 )
 
-// These bound a settings file.
+// These bound a settings file. The library for YAML compares each key of a mapping with each other
+// one.
 const (
-	maxBytes   = 4 << 20
-	maxNesting = 200
+	maxBytes       = 4 << 20
+	maxMarkedBytes = 128 << 10 // for YAML and TOML
+	maxNesting     = 200
 )
 
 // An Owner reports whether a command line is the caller's own.
@@ -110,8 +112,12 @@ func (f Format) Remove(file []byte, own Owner) ([]byte, error) {
 
 // open checks a file's bytes, and splits off the byte order mark.
 func (f Format) open(file []byte) (text, bom []byte, err error) {
-	if len(file) > maxBytes {
-		return nil, nil, &Error{0, fmt.Sprintf("got %d bytes, want at most %d", len(file), maxBytes)}
+	most := maxBytes
+	if f == YAML || f == TOML {
+		most = maxMarkedBytes
+	}
+	if len(file) > most {
+		return nil, nil, &Error{0, fmt.Sprintf("got %d bytes, want at most %d", len(file), most)}
 	}
 	if !utf8.Valid(file) {
 		at := 0

@@ -342,7 +342,7 @@ func TestHostileText(t *testing.T) {
 		{JSON, "{} {}", "line 1: "},
 		{JSON, "{\"a\": 1}\x00", "line 1: "},
 		{YAML, "a: [", "line 1: "},
-		{YAML, "a: 1\na: 2\n", "line 2: mapping key"},
+		{YAML, "a: 1\na: 2\n", "line 2: got the key \"a\" twice"},
 		{YAML, "- a\n", "line 1: cannot unmarshal"},
 		{YAML, "a: 1\n---\nb: 2\n", "several documents"},
 		{YAML, "a: 1\n...\n", ErrByHand.Error()},
@@ -354,6 +354,10 @@ func TestHostileText(t *testing.T) {
 		{YAML, aliases, "excessive aliasing"},
 		{TOML, "a = \n", "line 1: "},
 		{TOML, "a = 1\na = 2\n", "line 2: "},
+		{TOML, strings.Repeat("a.", 60000) + "b = 1\n", "line 1: got more than 500 dots"},
+		{YAML, strings.Repeat("a: 1\n", 26000), "line 2: got the key \"a\" twice"},
+		{YAML, "a: " + strings.Repeat("[", 130000), "exceeded max depth"},
+		{YAML, strings.Repeat("#", 1<<20), "got 1048576 bytes, want at most 131072"},
 		{TOML, "plugins = 1\n", ErrByHand.Error()},
 	}
 	for _, tt := range tests {

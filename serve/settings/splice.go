@@ -60,64 +60,76 @@ func (e *jsonEditor) join(last *hujson.Value, end *hujson.Extra, depth int) (bef
 	return before, after
 }
 
-// removeMember removes a member.
-func (e *jsonEditor) removeMember(o *hujson.Object, i int) {
-	before, after := o.Members[i].Name.BeforeExtra, o.Members[i].Value.AfterExtra
-	o.Members = append(o.Members[:i:i], o.Members[i+1:]...)
-	if i < len(o.Members) {
-		next := &o.Members[i].Name.BeforeExtra
-		*next = e.saveComments(before, after, *next)
-		return
-	}
-	var last *hujson.Value
-	if i > 0 {
-		last = &o.Members[i-1].Value
-	}
-	e.closeAfter(last, before, after, &o.AfterExtra)
+// removeMembers removes the members for which drop is true.
+func (e *jsonEditor) removeMembers(o *hujson.Object, drop []bool) {
+	e.moveComments(drop, &o.AfterExtra, func(i int) (before, after *hujson.Extra) {
+		return &o.Members[i].Name.BeforeExtra, &o.Members[i].Value.AfterExtra
+	})
+	o.Members = without(o.Members, drop)
 }
 
-// removeElement removes an element.
-func (e *jsonEditor) removeElement(a *hujson.Array, i int) {
-	before, after := a.Elements[i].BeforeExtra, a.Elements[i].AfterExtra
-	a.Elements = append(a.Elements[:i:i], a.Elements[i+1:]...)
-	if i < len(a.Elements) {
-		next := &a.Elements[i].BeforeExtra
-		*next = e.saveComments(before, after, *next)
-		return
-	}
-	var last *hujson.Value
-	if i > 0 {
-		last = &a.Elements[i-1]
-	}
-	e.closeAfter(last, before, after, &a.AfterExtra)
+// removeElements removes the elements for which drop is true.
+func (e *jsonEditor) removeElements(a *hujson.Array, drop []bool) {
+	e.moveComments(drop, &a.AfterExtra, func(i int) (before, after *hujson.Extra) {
+		return &a.Elements[i].BeforeExtra, &a.Elements[i].AfterExtra
+	})
+	a.Elements = without(a.Elements, drop)
 }
 
-// closeAfter makes last the last value, behind which the bytes of a removed value lay. The list
-// ends with a comma if it did before.
-func (e *jsonEditor) closeAfter(last *hujson.Value, before, after hujson.Extra, end *hujson.Extra) {
-	hadComma := after != nil
-	*end = e.saveComments(before, after, *end)
-	switch {
-	case last == nil:
+func without[T any](items []T, drop []bool) []T {
+	i := -1
+	return slices.DeleteFunc(items, func(T) bool {
+		i++
+		return drop[i]
+	})
+}
+
+// moveComments moves the comments around values that go to the next value, or to the end of the
+// list. The list ends with a comma if it did before.
+func (e *jsonEditor) moveComments(drop []bool, end *hujson.Extra, at func(i int) (before, after *hujson.Extra)) {
+	var saved []byte
+	last := -1 // the last value that stays
+	for i, dropped := range drop {
+		before, after := at(i)
+		if dropped {
+			saved = e.saveComments(saved, *before, *after)
+			continue
+		}
+		*before = e.appendExtra(saved, *before)
+		saved, last = nil, i
+	}
+	if last == len(drop)-1 {
+		return
+	}
+	_, removed := at(len(drop) - 1)
+	*end = e.appendExtra(saved, *end)
+	if last < 0 {
 		if len(bytes.TrimSpace(*end)) == 0 {
 			*end = nil
 		}
-	case hadComma && last.AfterExtra == nil:
-		last.AfterExtra = hujson.Extra{}
-	case !hadComma && last.AfterExtra != nil:
-		*end = e.saveComments(last.AfterExtra, nil, *end)
-		last.AfterExtra = nil
+		return
+	}
+	switch _, after := at(last); {
+	case *removed != nil && *after == nil:
+		*after = hujson.Extra{}
+	case *removed == nil && *after != nil:
+		*end = e.appendExtra(e.saveComments(nil, *after, nil), *end)
+		*after = nil
 	}
 }
 
-// saveComments returns next with the comments that lay around a removed value in front.
-func (e *jsonEditor) saveComments(before, after, next hujson.Extra) hujson.Extra {
-	var saved []byte
+// saveComments appends the comments that lie around a value.
+func (e *jsonEditor) saveComments(saved []byte, before, after hujson.Extra) []byte {
 	for _, extra := range []hujson.Extra{before, after} {
 		if text := bytes.TrimRight(extra, " \t\r\n"); len(bytes.TrimSpace(text)) > 0 {
 			saved = append(e.endLine(saved, text), text...)
 		}
 	}
+	return saved
+}
+
+// appendExtra appends the bytes behind comments.
+func (e *jsonEditor) appendExtra(saved []byte, next hujson.Extra) hujson.Extra {
 	if saved == nil {
 		return next
 	}
