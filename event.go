@@ -331,14 +331,16 @@ func (e *Event) subject() string {
 }
 
 // reportOmitted reports that a handler names an argument that the event lacks. For texts in the
-// arguments of a call, the values that the handler gets report when it reads them.
+// arguments of a call and attachments of messages, the values that the handler gets report when it
+// reads them.
 func (e *Event) reportOmitted(name string) {
 	whole, isCall := "/"+name, name == "arguments" || name == "call"
 	if name == "call" {
 		whole = "/arguments"
 	}
 	for _, pointer := range e.Omitted {
-		if pointer == whole || !isCall && strings.HasPrefix(pointer, whole+"/") {
+		rest, isPart := strings.CutPrefix(pointer, whole+"/")
+		if pointer == whole || isPart && !isCall && !strings.HasSuffix(rest, "/attachments") {
 			e.OnOmitted(pointer)
 			return
 		}

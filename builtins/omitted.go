@@ -3,6 +3,8 @@ package builtins
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +17,13 @@ import (
 // eventValue converts an argument of an event.
 func eventValue(e *starhost.Event, name string) (starlark.Value, error) {
 	p := e.Arg(name)
-	if len(e.Omitted) == 0 || name != "arguments" && name != "call" {
+	if len(e.Omitted) == 0 {
+		return argumentValue(p)
+	}
+	if list, ok := p.(**starhost.Messages); ok {
+		return messagesOf(e, *list), nil
+	}
+	if !lacksTexts(e) || name != "arguments" && name != "call" {
 		return argumentValue(p)
 	}
 	o := omissionsOf(e)
@@ -36,6 +44,31 @@ func eventValue(e *starhost.Event, name string) (starlark.Value, error) {
 		return &view[starhost.CallInfo]{kind: o.callKind(), item: *p}, nil
 	}
 	return argumentValue(p)
+}
+
+// messagesOf returns a view of messages, which reports reads of attachments that the event lacks.
+func messagesOf(e *starhost.Event, list *starhost.Messages) starlark.Value {
+	items, lacking := list.Items(), map[*starhost.Message]string{}
+	for _, pointer := range e.Omitted {
+		var i int
+		_, err := fmt.Sscanf(pointer, "/messages/%d/attachments", &i)
+		if err == nil && 0 <= i && i < len(items) {
+			lacking[&items[i]] = pointer
+		}
+	}
+	kind := messageKind
+	kind.attrs = []field[starhost.Message]{{"attachments", func(m *starhost.Message) starlark.Value {
+		if pointer, ok := lacking[m]; ok {
+			return &omittedValue{pointer: pointer, report: e.OnOmitted}
+		}
+		return attachmentList(m.Attachments)
+	}}}
+	return newListView(&kind, items)
+}
+
+// lacksTexts reports whether the arguments of an event's call lack a text.
+func lacksTexts(e *starhost.Event) bool {
+	return slices.ContainsFunc(e.Omitted, func(pointer string) bool { return strings.HasPrefix(pointer, "/arguments/") })
 }
 
 // An omittedValue stands for a text that a recorded event lacks. A handler can pass it on, but each

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 )
 
 // TestOmitted checks which handlers read a text that a recorded event lacks. The text is in
@@ -95,6 +96,28 @@ func TestOmittedPaths(t *testing.T) {
 		e := &starhost.Event{
 			Name: "pre_tool_call", Agent: "codex", Foreign: true, Tool: "apply_patch", Arguments: json.RawMessage(`{"input":"sha256:1"}`),
 			Omitted: []string{"/arguments/input"}, OnOmitted: func(string) { count++ },
+		}
+		if _, err := l.NewSession(starhost.SessionConfig{}).Refire(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		if min(count, 1) != want {
+			t.Errorf("%s: got %d reads, want %d", body, count, want)
+		}
+	}
+}
+
+// TestOmittedAttachments checks that the read of attachments that an event lacks is reported.
+func TestOmittedAttachments(t *testing.T) {
+	for body, want := range map[string]int{
+		"messages[0].content": 0, "[m for m in messages] and None": 0, "[messages[0].attachments] and None": 0,
+		"messages[1].attachments == []": 0, "len(messages[0].attachments)": 1, "messages[0].attachments == []": 1,
+	} {
+		l := script{src: "register_hook(\"pre_llm_call\", lambda messages: None if (" + body + ") else None)\n"}.mustLoad(t)
+		count := 0
+		text := fragments.NewText("hi")
+		e := &starhost.Event{
+			Name: "pre_llm_call", Messages: starhost.NewList([]starhost.Message{{Role: "user", Content: text}, {Role: "user", Content: text}}),
+			Omitted: []string{"/messages/0/attachments"}, OnOmitted: func(string) { count++ },
 		}
 		if _, err := l.NewSession(starhost.SessionConfig{}).Refire(t.Context(), e); err != nil {
 			t.Fatal(err)

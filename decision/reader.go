@@ -103,15 +103,17 @@ func logFiles(dir string) ([]string, error) {
 	return names, nil
 }
 
-// All returns the records with nil errors. An error of a file is the last element.
+// All returns the records with nil errors. The caller must not change them. An error of a file is
+// the last element.
 func (r *Reader) All() iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
+		var parser recordParser
 		for line, err := range r.Lines() {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			record, err := ParseRecord(line)
+			record, err := parser.parse(line)
 			if err != nil {
 				r.Skipped++
 				continue

@@ -94,8 +94,7 @@ func (r *Replay) Run(
 
 // replay fires the event of a record again. The error is the error of ctx.
 func (r *Replay) replay(ctx context.Context, record *Record) error {
-	session, isNew := r.values.sessionOf(record)
-	r.pastEvent = pastEvent{record: record, session: session}
+	r.pastEvent = pastEvent{record: record, session: r.values.sessionOf(record)}
 	if record.hasValueEffects() {
 		r.readEffects()
 		r.values.startEvent(&r.pastEvent)
@@ -103,7 +102,7 @@ func (r *Replay) replay(ctx context.Context, record *Record) error {
 	e, err := r.newEvent()
 	if err != nil {
 		r.cannotTell(err.Error())
-		r.finish(nil, &starhost.Outcome{}, isNew)
+		r.finish(nil, &starhost.Outcome{})
 		return nil
 	}
 	s := r.host.Resume(starhost.SessionConfig{
@@ -113,26 +112,29 @@ func (r *Replay) replay(ctx context.Context, record *Record) error {
 	r.firing = true
 	out, err := s.Refire(ctx, e)
 	r.firing = false
-	if ctx.Err() != nil {
+	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok { // by a call that a handler made
+		d := &out.Decision
+		d.Action, d.Reason, d.Plugin, d.Pos = starhost.ActionAbort, aborted.Reason, aborted.Plugin, aborted.Pos
+	} else if ctx.Err() != nil {
 		return ctx.Err()
-	}
-	if err != nil {
+	} else if err != nil {
 		r.cannotTell(err.Error())
 	}
-	r.finish(e, &out, isNew)
+	r.finish(e, &out)
 	return nil
 }
 
 // finish adds the replayed event to the report. e is nil if the event could not be fired.
-func (r *Replay) finish(e *starhost.Event, out *starhost.Outcome, isNew bool) {
+func (r *Replay) finish(e *starhost.Event, out *starhost.Outcome) {
 	r.values.endEvent(&r.pastEvent)
 	if e != nil && !r.isWanted(e) || e == nil && len(r.o.Only) > 0 {
 		r.report.Others++
 		return
 	}
 	r.report.Events++
-	if isNew {
+	if !r.session.isCounted {
 		r.report.Sessions++
+		r.session.isCounted = true
 	}
 	c := compare(r.record, out)
 	if r.unknown == "" {
@@ -177,9 +179,18 @@ func (r *Replay) cannotTell(reason string) {
 // newEvent returns the recorded event. A handler that reads a value that the record lacks makes it
 // "cannot tell".
 func (r *Replay) newEvent() (*starhost.Event, error) {
+	input := r.record.Input
+	arguments, hasArguments := input["arguments"]
+	delete(input, "arguments") // an agent may send others than an object, which NewEvent refuses
 	e, err := r.record.NewEvent(r.declared...)
+	if hasArguments {
+		input["arguments"] = arguments
+	}
 	if err != nil {
 		return nil, err
+	}
+	if hasArguments && !slices.Contains(r.record.Omitted, "/input/arguments") {
+		e.Arguments = arguments
 	}
 	for _, list := range [][]string{r.record.Omitted, r.record.Cut} {
 		for _, pointer := range list {
@@ -200,7 +211,9 @@ func (r *Replay) newEvent() (*starhost.Event, error) {
 		defer r.mu.Unlock()
 		r.cannotTell(fmt.Sprintf("the record lacks %s: %s", pointer[1:], why))
 	}
-	e.Arguments = replaceDigests(e.Arguments, e.Omitted)
+	if slices.ContainsFunc(e.Omitted, func(pointer string) bool { return strings.HasPrefix(pointer, "/arguments/") }) {
+		e.Arguments = replaceDigests(e.Arguments, e.Omitted)
+	}
 	return e, nil
 }
 

@@ -2,7 +2,6 @@ package decision
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -32,14 +31,14 @@ type comparison struct {
 
 // compare compares an outcome with the recorded one.
 func compare(record *Record, out *starhost.Outcome) comparison {
-	was, is := &record.Decision, newDecision(&out.Decision)
+	is, context := newDecision(&out.Decision), newContexts(out.Context())
+	was := &record.Decision
 	c := comparison{outcome: isSame, plugin: is.Plugin, pos: is.Pos, reason: is.Reason}
-	context := newContexts(out.Context())
 	c.hasOtherContext = !slices.EqualFunc(record.Context, context, func(a, b Context) bool { return a.ID == b.ID })
-	for _, list := range [][]Context{context, record.Context} {
-		c.contextBytes = -c.contextBytes
-		for i := range list {
-			c.contextBytes -= list[i].Bytes
+	c.contextBytes = sizeOf(context) - sizeOf(record.Context)
+	for _, part := range []string{"/decision", "/context"} {
+		if slices.Contains(record.Cut, part) {
+			c.unknown = "the record was too large for the log and lacks the " + part[1:]
 		}
 	}
 	c.compareDecisions(record, &is)
@@ -52,6 +51,14 @@ func compare(record *Record, out *starhost.Outcome) comparison {
 	}
 	c.isReworded = c.outcome == isSame && (was.Plugin != is.Plugin || was.Pos != is.Pos || was.Reason != is.Reason)
 	return c
+}
+
+// sizeOf returns the bytes of fragments and attachments.
+func sizeOf(list []Context) (n int) {
+	for i := range list {
+		n += list[i].Bytes
+	}
+	return n
 }
 
 // compareDecisions compares a decision with the recorded one. A denial equals an abort.
@@ -85,44 +92,64 @@ func severity(action string) int {
 
 // compareChanges compares the changes of two decisions.
 func (c *comparison) compareChanges(record *Record, is *Decision) {
-	was := &record.Decision
-	names := map[string]json.RawMessage{}
-	maps.Copy(names, was.Changes)
-	maps.Copy(names, is.Changes)
+	names := map[string]bool{}
+	for _, changes := range []map[string]json.RawMessage{record.Decision.Changes, is.Changes} {
+		for name := range changes {
+			names[name] = true
+		}
+	}
 	for name := range names {
-		recorded, wasThere := was.Changes[name]
+		recorded, wasThere := record.Decision.Changes[name]
 		value, isThere := is.Changes[name]
-		if wasThere != isThere || !sameJSON(recorded, value) {
+		if wasThere != isThere || !sameChange(recorded, value) {
 			c.differ(record, "/decision/changes/"+name)
 		}
 	}
 }
 
+// sameChange reports whether a new value equals the recorded one, which can be a [Digest].
+func sameChange(recorded, value json.RawMessage) bool {
+	if sameJSON(recorded, value) {
+		return true
+	}
+	var digest Digest
+	if json.Unmarshal(recorded, &digest) == nil && digest.SHA256 != "" {
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
+		}
+		return digest == textDigest(text)
+	}
+	return false
+}
+
+// sameResult reports whether a result equals the recorded one.
+func sameResult(was, is *Result) bool {
+	if was == nil || is == nil {
+		return was == is
+	}
+	return sameJSON(encodeValue(was), encodeValue(is))
+}
+
 // compareResults compares the results and the values of two decisions.
 func (c *comparison) compareResults(record *Record, is *Decision) {
-	was := &record.Decision
-	switch {
-	case (was.Result == nil) != (is.Result == nil):
-		c.outcome = nowDiffers
-	case was.Result != nil && !sameJSON(encodeJSON(was.Result), encodeJSON(is.Result)):
+	if !sameResult(record.Decision.Result, is.Result) {
 		c.differ(record, "/decision/result")
 	}
-	if !sameJSON(was.Value, is.Value) {
+	if !sameJSON(record.Decision.Value, is.Value) {
 		c.differ(record, "/decision/value")
 	}
 }
 
-// differ makes the outcome a difference, unless the record lacks a part of the recorded value.
+// differ makes the outcome a difference. If the record has only a part of the recorded value, the
+// replay cannot tell.
 func (c *comparison) differ(record *Record, pointer string) {
-	for _, list := range [][]string{record.Omitted, record.Cut} {
-		for _, lacking := range list {
-			isPart := lacking == pointer || strings.HasPrefix(lacking, pointer+"/")
-			if c.outcome = nowDiffers; isPart {
-				c.unknown = "the record lacks " + lacking[1:] + ", so that it cannot be compared"
-			}
+	c.outcome = nowDiffers
+	for _, cut := range record.Cut {
+		if cut == pointer || strings.HasPrefix(cut, pointer+"/") {
+			c.unknown = "the record lacks a part of " + cut[1:]
 		}
 	}
-	c.outcome = nowDiffers
 }
 
 // otherPlugin returns the plugin of the first fragment or attachment that only one list has.

@@ -2,11 +2,16 @@ package decision
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 )
+
+// maskedText replaces a masked value in a record.
+const maskedText = "<masked>"
 
 // newDecision returns a decision in the form of a record.
 func newDecision(d *starhost.Decision) Decision {
@@ -23,11 +28,8 @@ func newDecision(d *starhost.Decision) Decision {
 		}
 		out.Changes[name] = newChange(v)
 	}
-	if r := d.Result; r != nil {
-		out.Result = &Result{
-			ForLLM: r.ForLLM, ForUser: r.ForUser, Silent: r.Silent, IsError: r.IsError, Handled: r.Handled,
-			Attachments: newContexts([]starhost.Context{{Attachments: r.Attachments}}),
-		}
+	if d.Result != nil {
+		out.Result = newResult(d.Result)
 	}
 	return out
 }
@@ -38,28 +40,44 @@ func newChange(v any) json.RawMessage {
 	case json.RawMessage:
 		return v
 	case starhost.Result:
-		return encodeJSON(v.ForLLM)
+		return encodeValue(newResult(&v))
 	case *starhost.Messages:
-		return encodeJSON(v.Items())
+		return encodeValue(v.Items())
 	}
-	return encodeJSON(v)
+	return encodeValue(v)
+}
+
+// newResult returns a result in the form of a record.
+func newResult(r *starhost.Result) *Result {
+	return &Result{
+		ForLLM: r.ForLLM, ForUser: r.ForUser, Silent: r.Silent, IsError: r.IsError, Handled: r.Handled,
+		Attachments: newContexts([]starhost.Context{{Attachments: r.Attachments}}),
+	}
 }
 
 // newContexts returns contexts in the form of a record.
 func newContexts(all []starhost.Context) (list []Context) {
 	for _, c := range all {
-		for _, f := range c.Fragments {
+		for i := range c.Fragments {
+			f := &c.Fragments[i]
 			list = append(list, Context{ID: fragments.Sum(f.Content).String(), Bytes: len(f.Content), Plugin: f.Plugin})
 		}
-		for _, a := range c.Attachments {
-			list = append(list, Context{ID: fragments.Sum(a.Content).String(), Bytes: len(a.Content), Plugin: a.Plugin})
+		for i := range c.Attachments {
+			a := &c.Attachments[i]
+			list = append(list, Context{ID: a.ID().String(), Bytes: a.Bytes(), Plugin: a.Plugin})
 		}
 	}
 	return list
 }
 
-// encodeJSON returns a value as JSON.
-func encodeJSON(v any) json.RawMessage {
+// textDigest returns the digest of a text.
+func textDigest(text string) Digest {
+	sum := sha256.Sum256([]byte(text))
+	return Digest{Bytes: len(text), SHA256: hex.EncodeToString(sum[:])}
+}
+
+// encodeValue returns a value as JSON without the escapes for HTML.
+func encodeValue(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

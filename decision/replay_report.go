@@ -71,6 +71,9 @@ func (r *ReplayReport) Changed() (n int) {
 	return n
 }
 
+// Unclear reports whether the replay cannot tell what the plugins decide about the events.
+func (g *ReplayGroup) Unclear() bool { return g.Outcome == isUnclear }
+
 // Allow marks the groups whose text begins with a text, up to the end of a word. It returns the
 // number of their events.
 func (r *ReplayReport) Allow(text string) (n int) {

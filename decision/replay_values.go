@@ -37,10 +37,12 @@ type pastValues struct {
 
 // A pastSession is the part of a session that a replay remembers.
 type pastSession struct {
-	key     string
-	isWhole bool // the replay has seen it from its start
-	state   map[string]*pluginValues
-	size    int
+	key       string
+	isWhole   bool // the replay has seen it from its start
+	hasStart  bool // a record had the number of its turn
+	isCounted bool // by the report
+	state     map[string]*pluginValues
+	size      int
 }
 
 // pluginValues are the values of one plugin, in a session or in the store.
@@ -71,15 +73,18 @@ func newPastValues() pastValues {
 	}
 }
 
-// sessionOf returns the session of a record. isNew is true for its first record.
-func (p *pastValues) sessionOf(r *Record) (s *pastSession, isNew bool) {
+// sessionOf returns the session of a record.
+func (p *pastValues) sessionOf(r *Record) *pastSession {
 	key := r.Agent + "\x00" + r.Session
 	if e := p.sessions[key]; e != nil {
 		p.byUse.MoveToFront(e)
-		return e.Value.(*pastSession), false
+		s := e.Value.(*pastSession)
+		s.startAt(r.Turn)
+		return s
 	}
-	isNew = !p.evicted.has(key)
-	s = &pastSession{key: key, isWhole: isNew && r.Turn <= 1, size: entryBytes + len(key)}
+	isEvicted := p.evicted.has(key)
+	s := &pastSession{key: key, isWhole: !isEvicted, isCounted: isEvicted, size: entryBytes + len(key)}
+	s.startAt(r.Turn)
 	p.sessions[key] = p.byUse.PushFront(s)
 	p.size += s.size
 	for p.byUse.Len() > 1 && (p.byUse.Len() > p.max || p.size > maxValues) {
@@ -88,7 +93,19 @@ func (p *pastValues) sessionOf(r *Record) (s *pastSession, isNew bool) {
 		p.size -= old.size
 		p.evicted.add(old.key)
 	}
-	return s, isNew
+	return s
+}
+
+// startAt takes the turn of a record. A session that began before the log is not whole. Records of
+// handlers that do not need the session's state have the turn 0.
+func (s *pastSession) startAt(turn int) {
+	if turn > 1 && !s.hasStart {
+		s.isWhole = false
+		for _, values := range s.state {
+			values.isWhole = false
+		}
+	}
+	s.hasStart = s.hasStart || turn > 0
 }
 
 // hasValueEffects reports whether a record has effects on values, on which later events can depend.

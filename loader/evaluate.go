@@ -222,7 +222,7 @@ func (e *evaluation) recordResult(err error) {
 func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Grants) {
 	m := e.manifest
 	p.Name, p.Version, p.Description, p.Owner = e.source.Name, m.Version, m.Description, m.Owner
-	p.Warn, p.Restricted = e.plugin.Mode == modeWarn, !e.config.isVouched(e.source)
+	p.Warn, p.Restricted = e.plugin.Mode == modeWarn && !e.Enforce, !e.config.isVouched(e.source)
 	limits := e.config.LimitsOf(e.source)
 	p.EventSteps = limits.EventSteps()
 	p.RespondsTo, p.Overrides = commonNames("respond", declared, granted), commonNames("override", declared, granted)

@@ -64,6 +64,9 @@ type Options struct {
 	Profile *starlark.Profile
 	// GrantDeclared grants each plugin all that it declares, for tests.
 	GrantDeclared bool
+	// Enforce enforces the decisions of plugins that the config only lets warn, for a program that
+	// shows what they would do.
+	Enforce bool
 	// AllowMissing makes Load return no error if a required plugin is not loaded, for a caller that
 	// calls [Set.Missing].
 	AllowMissing bool

@@ -31,6 +31,7 @@ var commands = []struct {
 	{"list", (*app).listCommand},
 	{"new", (*app).newCommand},
 	{"repl", (*app).replCommand},
+	{"replay", (*app).replayCommand},
 	{"run", (*app).modelRunCommand},
 	{"serve", (*app).serveCommand},
 	{"sessions", (*app).sessionsCommand},

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/timetext"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// replayFlags are the flags of replay.
+type replayFlags struct {
+	loadFlags
+	since             string
+	logs, only, allow []string
+	asEnforced, read  bool
+}
+
+func (a *app) replayCommand() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay [PATH...]",
+		Short: "Show what plugins would have decided about the events of the decision log",
+		Long: `Fire the events of the decision log again, with the plugins at PATH or those of the
+config, and compare their decisions with the recorded ones. The record answers the
+plugins' effects: no request leaves, no program runs and no file is written. If a record
+has no answer, or lacks a value that a handler reads, replay says that it cannot tell.
+
+The exit code is 1 if a decision changed that no --allow accepts, and with --strict also
+if replay cannot tell. --allow takes the beginning of a line of the report, up to the end
+of a word, such as "now denied by freeze". --only takes a glob of tools' names, or
+kind:KIND; the report then leaves out all other events. With --now a plugin does not see
+another time: each event has the time of its record.`,
+		Example: `  starhost replay --since 7d
+  starhost replay plugins/freeze --only kind:shell --allow "now denied by freeze"
+  starhost replay --log decisions-2026-11-23.jsonl --strict -F junit`,
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.replay(cmd.Context(), &f, paths) },
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.Lookup("strict").Usage = "warnings are errors, and an event that replay cannot tell counts as changed"
+	flags.StringVar(&f.since, "since", "", "only records of the last `TIME`, as 7d or 12h (default all)")
+	flags.Var((*stringList)(&f.logs), "log", "a `FILE` or folder of records, - for standard input, in place of the config's log; repeatable")
+	flags.Var((*stringList)(&f.only), "only", "report only events about tools whose name matches a `GLOB`, or kind:KIND; repeatable")
+	flags.Var((*stringList)(&f.allow), "allow", "accept changes whose line begins with `TEXT`; repeatable")
+	flags.BoolVar(&f.asEnforced, "as-enforced", false, "enforce plugins that the config only lets warn")
+	flags.BoolVar(&f.read, "read", false, "answer reads of files that the record lacks with today's files")
+	return cmd
+}
+
+// A replayRun is the result of replay.
+type replayRun struct {
+	*decision.ReplayReport
+	skipped int // lines that are no records
+}
+
+// replay runs the command.
+func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error {
+	if err := a.chooseFormat("replay"); err != nil {
+		return err
+	}
+	r, err := decision.NewReplay(decision.ReplayOptions{Only: f.only, ReadFiles: f.read})
+	if err != nil {
+		return usagef("--only: %v", err)
+	}
+	set, err := a.loadReplay(ctx, f, r, paths)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	if len(a.problems) > 0 {
+		return nil // without a plugin the decisions would be others
+	}
+	records, err := a.openLogs(f)
+	if err != nil {
+		return err
+	}
+	load := func() (*starhost.Host, error) { return set.Host, nil }
+	report, err := r.Run(ctx, load, records.All())
+	if err != nil {
+		return logError(err)
+	}
+	for _, text := range f.allow {
+		if report.Allow(text) == 0 {
+			a.warnings = append(a.warnings, loader.Warning{Msg: fmt.Sprintf("--allow %q fits no change", text)})
+		}
+	}
+	if report.Changed() > 0 || f.strict && report.CannotTell > 0 {
+		a.code = exitNegative
+	}
+	return a.printResult(&replayRun{report, records.Skipped})
+}
+
+// loadReplay loads plugins whose effects the records answer.
+func (a *app) loadReplay(ctx context.Context, f *replayFlags, r *decision.Replay, paths []string) (*loader.Set, error) {
+	return a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
+		o.RequiredInArgs, o.Enforce = true, f.asEnforced
+		o.World.Answers = effects.Resolver(r.Resolve)
+		o.World.HTTP, o.World.Exec, o.World.Store = nil, nil, nil
+		o.World.Secrets = effects.NewSecrets(effects.SecretOptions{})
+		o.Host.Clock, o.Host.Answer = r.Now, r.Answer
+		o.Host.Log = func(starhost.LogLine) {} // plugins logged it when the event happened
+	})
+}
+
+// openLogs returns the reader of the records.
+func (a *app) openLogs(f *replayFlags) (*decision.Reader, error) {
+	names := slices.Clone(f.logs)
+	for i, name := range names {
+		if name != "-" {
+			names[i] = a.path(name)
+		}
+	}
+	if names == nil {
+		names = []string{a.recordsDir()}
+	}
+	reader, err := decision.NewReader(names...)
+	if err != nil {
+		return nil, logError(err)
+	}
+	if f.since != "" {
+		span, err := timetext.ParseSpan(f.since)
+		if err != nil {
+			return nil, usagef("--since: got %s, want %v", quoteCut(f.since), err)
+		}
+		reader.Since = time.Now().Add(-span)
+	}
+	return reader, nil
+}
+
+// logError returns the error of a log's file with its name.
+func logError(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return wrapFileError(filepath.ToSlash(failed.Path), err)
+	}
+	return err
+}
+
+// recordsDir returns the folder of the decision log, "" if the environment names none.
+func (a *app) recordsDir() string {
+	sessions := hook.StateDir(a.getenv)
+	if sessions == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(sessions), "log")
+}
