@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -25,15 +26,48 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 func (a *app) printVersionPretty(version string) error {
-	fmt.Fprintf(&a.out, "starhost %s\n", version)
+	build := []string{runtime.Version()}
+	if c := commit(); c != "" {
+		build = append([]string{"commit " + c[:min(len(c), 12)]}, build...)
+	}
+	fmt.Fprintf(&a.out, "starhost %s (%s)\n", version, strings.Join(build, ", "))
 	return nil
 }
 
 func (a *app) printVersionJSON(version string) error {
 	return a.printJSON(struct {
-		Schema  string `json:"schema"`
-		Version string `json:"version"`
-	}{"starhost.version/1", version})
+		Schema  string   `json:"schema"`
+		Version string   `json:"version"`
+		Commit  string   `json:"commit"`
+		Go      string   `json:"go"`
+		Schemas []string `json:"schemas"`
+	}{"starhost.version/1", version, commit(), runtime.Version(), schemas})
+}
+
+// schemas are the versions of all JSON that the program writes. A program that reads the JSON
+// compares them with the versions that it understands.
+var schemas = []string{
+	"starhost.alias/1", "starhost.bench/1", "starhost.check/1", "starhost.command/1",
+	"starhost.config/1", "starhost.decision/1", "starhost.docs/1", "starhost.eval/1",
+	"starhost.fmt/1", "starhost.fragment/1", "starhost.fragments/1", "starhost.gc/1",
+	"starhost.hook-doctor/1", "starhost.hook-install/1", "starhost.list/1", "starhost.loaders/1",
+	"starhost.new/1", "starhost.removal/1", "starhost.run/1", "starhost.session/1",
+	"starhost.session_export/1", "starhost.sessions/1", "starhost.stats/1", "starhost.test/1",
+	"starhost.trust/1", "starhost.version/1",
+}
+
+// commit returns the commit that the build recorded, "" if it recorded none.
+func commit() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 // version returns the version of the module that the build recorded, "devel" for a build from a
