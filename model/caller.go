@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/starhost/starhost"
 )
@@ -19,8 +20,8 @@ type Caller struct {
 	Dialects []Dialect
 	// Options are for all clients: Stream, Limits, HTTP and Sleep.
 	Options Options
-	// Warn receives a line about each fallback and each answer that the model did not end. Nil
-	// drops them.
+	// Warn receives a line about each further try, each fallback and each answer that the model
+	// did not end. Nil drops them.
 	Warn func(string)
 }
 
@@ -101,6 +102,9 @@ func (c *Caller) ask(ctx context.Context, to *choice, p *starhost.Prompt, begun 
 	}
 	o := c.Options
 	o.Name, o.BaseURL, o.Headers, o.KeyName = e.Name, e.BaseURL, e.Headers, e.APIKey
+	o.Retry = func(err error, pause time.Duration) {
+		c.warn("%s: %v; trying again in %v", to.name(), err, pause.Round(100*time.Millisecond))
+	}
 	if e.APIKey != "" {
 		o.Key = func() (string, error) { return c.Secret(e.APIKey) }
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	HTTP *http.Client
 	// Sleep waits between two tries; nil waits by the clock.
 	Sleep func(context.Context, time.Duration) error
+	// Retry receives the error of a try before the pause that another try follows; nil drops it.
+	Retry func(err error, pause time.Duration)
 }
 
 // A Client is a [starhost.Model] that calls one endpoint. It sends the prompt's Model as the name
@@ -148,6 +150,9 @@ func (a *attempt) run(ctx context.Context) (starhost.Reply, error) {
 		pause, again := pauseAfter(err, try)
 		if !again || a.emitted || ctx.Err() != nil {
 			return reply, err
+		}
+		if a.client.o.Retry != nil {
+			a.client.o.Retry(err, pause)
 		}
 		if a.client.o.Sleep(ctx, pause) != nil {
 			return reply, err

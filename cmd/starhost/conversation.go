@@ -105,6 +105,9 @@ func (c *conversation) ask(ctx context.Context, r starhost.Request) (*starhost.T
 		c.write(result.Text)
 	}
 	c.endText()
+	if result.Completed && result.Text == "" && err == nil {
+		c.warnLine("the answer is empty")
+	}
 	if result.Rounds > c.set.Config.Model.Rounds {
 		c.warnLine(fmt.Sprintf("the model had to answer without tools after %d rounds, limit [limits] rounds", c.set.Config.Model.Rounds))
 	}
