@@ -47,11 +47,11 @@ func settingOf(name string) *setting {
 			parts[i] = "*"
 		}
 	}
-	i := slices.IndexFunc(settings, func(s *setting) bool { return slices.Equal(s.key, parts) })
+	i := slices.IndexFunc(settings(), func(s *setting) bool { return slices.Equal(s.key, parts) })
 	if i < 0 {
 		return nil
 	}
-	return settings[i]
+	return settings()[i]
 }
 
 // wants describes the valid values of the setting. It takes the words from the error for a date,

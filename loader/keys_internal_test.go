@@ -15,7 +15,7 @@ func TestKeysAreAll(t *testing.T) {
 		}
 		described[s] = true
 	}
-	for _, s := range settings {
+	for _, s := range settings() {
 		if !described[s] {
 			t.Errorf("%v has no description in keyDocs", s.key)
 		}

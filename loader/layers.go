@@ -122,7 +122,7 @@ func (c *Config) read(l *layer, src []byte) error {
 		return err
 	}
 	w := walker{layer: l, lines: lines}
-	w.table(nil, settings, table)
+	w.table(nil, settings(), table)
 	if l.untrusted() && len(w.errs) == 0 {
 		w.checkValues()
 	}
@@ -225,7 +225,7 @@ func suggestKey(list []*setting, table []string, name string) string {
 	if hint := near.DidYouMean(name, names); hint != "" {
 		return hint
 	}
-	for _, s := range settings {
+	for _, s := range settings() {
 		if s.key[len(s.key)-1] == name {
 			return near.Hint(strings.Join(s.key, "."))
 		}
@@ -299,7 +299,7 @@ func (c *Config) environment(getenv func(string) string) error {
 		if value == "" {
 			continue
 		}
-		s := narrow(narrow(settings, 0, v.key[0]), 1, v.key[1])[0]
+		s := narrow(narrow(settings(), 0, v.key[0]), 1, v.key[1])[0]
 		at := Place{File: v.name}
 		c.layers[v.name] = layerEnvironment
 		if err := c.set(layerSetting{s, v.key, value, at, at, &layer{}}); err != nil {

@@ -6,26 +6,31 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// settings are all keys. If two names are equally near to an unknown one, starhost suggests the
-// first.
-var settings = slices.Concat(coreSettings, modelSettings, outsideSettings, serveSettings)
+// settings returns all keys. If two names are equally near to an unknown one, starhost suggests the
+// first. The list is made when it is needed, because few runs need it.
+var settings = sync.OnceValue(func() []*setting {
+	return slices.Concat(coreSettings, modelSettings(), outsideSettings, serveSettings())
+})
 
-// modelSettings are the keys about language models.
-var modelSettings = []*setting{
-	{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
-	{splitKey("model.timeout"), ifTrusted, value(parseDuration, func(c *Config, _ string) *time.Duration { return &c.Model.Timeout })},
-	{splitKey("model.*.base_url"), ifTrusted, value(parseBaseURL, func(c *Config, name string) *string { return &c.endpoint(name).BaseURL })},
-	{splitKey("model.*.api"), ifTrusted, value(parseWord("openai", "responses", "anthropic"), func(c *Config, name string) *string { return &c.endpoint(name).API })},
-	{splitKey("model.*.models"), ifTrusted, value(parseNames, func(c *Config, name string) *[]string { return &c.endpoint(name).Models })},
-	{splitKey("model.*.api_key"), ifTrusted, value(parseSecretName, func(c *Config, name string) *string { return &c.endpoint(name).APIKey })},
-	{splitKey("model.*.context"), ifTrusted, value(parseCount[int](1), func(c *Config, name string) *int { return &c.endpoint(name).Context })},
-	{splitKey("model.*.fallback"), ifTrusted, value(parseNames, func(c *Config, name string) *[]string { return &c.endpoint(name).Fallback })},
+// modelSettings returns the keys about language models.
+func modelSettings() []*setting {
+	return []*setting{
+		{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
+		{splitKey("model.timeout"), ifTrusted, value(parseDuration, func(c *Config, _ string) *time.Duration { return &c.Model.Timeout })},
+		{splitKey("model.*.base_url"), ifTrusted, value(parseBaseURL, func(c *Config, name string) *string { return &c.endpoint(name).BaseURL })},
+		{splitKey("model.*.api"), ifTrusted, value(parseWord("openai", "responses", "anthropic"), func(c *Config, name string) *string { return &c.endpoint(name).API })},
+		{splitKey("model.*.models"), ifTrusted, value(parseNames, func(c *Config, name string) *[]string { return &c.endpoint(name).Models })},
+		{splitKey("model.*.api_key"), ifTrusted, value(parseSecretName, func(c *Config, name string) *string { return &c.endpoint(name).APIKey })},
+		{splitKey("model.*.context"), ifTrusted, value(parseCount[int](1), func(c *Config, name string) *int { return &c.endpoint(name).Context })},
+		{splitKey("model.*.fallback"), ifTrusted, value(parseNames, func(c *Config, name string) *[]string { return &c.endpoint(name).Fallback })},
+	}
 }
 
 // outsideSettings are the keys about databases, tools of agents, and other servers.

@@ -6,6 +6,9 @@ type ServeConfig struct {
 	ToolRoles []string
 }
 
-var serveSettings = []*setting{
-	{splitKey("serve.tools.roles"), ifTrusted, list(func(c *Config, _ string) *[]string { return &c.Serve.ToolRoles })},
+// serveSettings returns the keys about servers.
+func serveSettings() []*setting {
+	return []*setting{
+		{splitKey("serve.tools.roles"), ifTrusted, list(func(c *Config, _ string) *[]string { return &c.Serve.ToolRoles })},
+	}
 }

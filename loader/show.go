@@ -47,7 +47,7 @@ func (s Setting) String() string { return texttable.EscapeLine(s.Key + " = " + i
 // missing before [Config.Select].
 func (c *Config) Settings() []Setting {
 	var rows []Setting
-	for rest := settings; len(rest) > 0; {
+	for rest := settings(); len(rest) > 0; {
 		table := rest[0].key[0]
 		end := slices.IndexFunc(rest, func(s *setting) bool { return s.key[0] != table })
 		if end < 0 {
