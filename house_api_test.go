@@ -170,8 +170,9 @@ const hookNames = 16
 
 // serverNames are names beside maxAllNames that only programs with HTTP servers read: one is the
 // front's (Options), 7 are decide's, 4 are hook's for decide (Memory, NewMemory, Fire, ReadObject),
-// 2 are metrics' (New, Registry), 8 are neko's, and one is loader's ServeConfig.
-const serverNames = 23
+// 2 are metrics' (New, Registry), 8 are neko's, 2 are otlp's (New, Exporter), and one is loader's
+// ServeConfig.
+const serverNames = 25
 
 // TestHouseAPI bounds the exported names that go doc lists: functions, types, constants
 // and variables, without methods. An embedder reads the root's whole list.

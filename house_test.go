@@ -57,6 +57,7 @@ var floors = []floor{
 	{"serve", []string{"", "agents", "effects", "serve/front"}, false, nil, "it is a leaf: an adapter over the host that knows no other adapter"},
 	{"serve/decide", []string{"", "agents", "effects", "serve/front", "serve/hook"}, false, nil, "it answers over HTTP what serve/hook answers in a process"},
 	{"serve/metrics", []string{""}, false, nil, "it counts what the host observes, and knows no server"},
+	{"serve/otlp", []string{""}, false, nil, "it sends what the host observes, and knows no server"},
 	{"serve/front", nil, false, nil, "all servers pass their requests through it, so it knows none of them, nor plugins"},
 	{"e2e", nil, false, nil, "it runs the program as others do"},
 	{"scripts", nil, false, nil, "it embeds plugins, and nothing else"},

@@ -21,6 +21,7 @@ import (
 	"github.com/starhost/starhost/serve/mcp"
 	"github.com/starhost/starhost/serve/metrics"
 	"github.com/starhost/starhost/serve/neko"
+	"github.com/starhost/starhost/serve/otlp"
 )
 
 // serveFlags are the flags of serve.
@@ -116,6 +117,7 @@ type server struct {
 	guards         atomic.Pointer[guardState]
 	metrics        *metrics.Registry // nil without --metrics
 	tools          *neko.Registry    // nil without --tools
+	traces         *otlp.Exporter    // nil if the environment names no collector
 	fragments      fragments.Store   // shared by all sets
 	reloadRequests chan struct{}     // has a token if plugins must be loaded again
 	background     sync.WaitGroup    // goroutines beside the answers
@@ -150,6 +152,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	if f.metrics != "" {
 		v.metrics = metrics.New()
 	}
+	if v.traces, err = otlp.New(a.getenv, v.printWarning); err != nil {
+		return usagef("%v", err)
+	}
 	defer v.mounts.closeAll()
 	if v.set, err = v.load(ctx, a); err != nil {
 		return err
@@ -168,6 +173,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	beside, stop := context.WithCancel(ctx)
 	defer v.background.Wait()
 	defer stop()
+	if v.traces != nil {
+		v.background.Go(func() { v.traces.Run(beside) })
+	}
 	if err := v.startReloading(beside); err != nil {
 		return err
 	}

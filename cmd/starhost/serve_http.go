@@ -58,19 +58,24 @@ func revisionOf(set *loader.Set) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// observe counts the decisions of a host.
+// observe counts and traces the decisions of a host.
 func (v *server) observe(o *starhost.Options) {
 	next := o.Observe
-	if v.metrics == nil {
+	if v.metrics == nil && v.traces == nil {
 		return
 	}
 	o.Observe = func(e starhost.Event, out starhost.Outcome) (err error) {
-		v.metrics.Observe(e, out)
-		if next == nil {
-			return nil
+		if next != nil {
+			err = next(e, out)
 		}
-		if err = next(e, out); err != nil {
-			v.metrics.FailLog()
+		if v.traces != nil {
+			v.traces.Observe(e, out)
+		}
+		if v.metrics != nil {
+			v.metrics.Observe(e, out)
+			if err != nil {
+				v.metrics.FailLog()
+			}
 		}
 		return err
 	}
