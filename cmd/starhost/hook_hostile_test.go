@@ -28,7 +28,7 @@ var hostileAgents = []hostileAgent{
 		name: "claude-code", names: `"session_id":"s","hook_event_name":"PreToolUse"`, tool: "tool_name", args: "tool_input",
 		title: `"session_id":"s","hook_event_name":"UserPromptSubmit"`, prompt: "prompt",
 		deny: `"permissionDecision":"deny"`, block: `"decision":"block"`,
-		unknown: [][2]string{{"PreToolUse", "BeforeTool"}, {"PreToolUse", "pretooluse"}, {"PreToolUse", `PreTool\u0000`}},
+		unknown: [][2]string{{"PreToolUse", "BeforeTools"}, {"PreToolUse", "pretooluse"}, {"PreToolUse", `PreTool\u0000`}},
 	},
 	{
 		name: "copilot", names: `"sessionId":"s","timestamp":1`, tool: "toolName", args: "toolArgs",

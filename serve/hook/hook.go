@@ -211,6 +211,12 @@ type Event struct {
 // Read decodes an event. The agent must not have [Agent.Lines].
 func (a *Agent) Read(payload []byte) (*Event, error) {
 	e, err := a.read(a, payload)
+	if err == nil {
+		if from := a.sender(e.raw); from != a {
+			a = from
+			e, err = a.read(a, payload)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
@@ -218,6 +224,24 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 	e.workspace = cmp.Or(e.workspace, object(e.raw).textField("cwd"))
 	a.renameTools(e.history)
 	return e, nil
+}
+
+// sender returns the agent that sent an event. Users give the command for Claude Code to agents
+// with similar hooks, which read another form of answers and run a call that Claude Code's form
+// denies.
+func (a *Agent) sender(all object) *Agent {
+	if a.Name != "claude-code" {
+		return a
+	}
+	if _, ok := a.kindOf(hookEventName(all)); !ok {
+		if _, ok := gemini.kindOf(hookEventName(all)); ok {
+			return gemini
+		}
+	}
+	if all["turn_id"] != nil {
+		return codex
+	}
+	return a
 }
 
 // Name returns the event's name in the agent's spelling, "" if the event has none.
@@ -269,6 +293,7 @@ func (e *Event) CheckForm() error {
 // lets it pass.
 func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 	all := skimObject(string(payload))
+	a = a.sender(all)
 	e := &Event{agent: a, name: a.nameOf(all), session: all.textField("session_id"), raw: all}
 	if k, ok := a.kindOf(e.name); ok {
 		e.kind = k

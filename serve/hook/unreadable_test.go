@@ -231,7 +231,7 @@ func TestDocumented(t *testing.T) {
 		{"claude-code", `{"hook_event_name":"Notification"}`, true},
 		{"claude-code", `{"hook_event_name":"PreToolUse","tool_name":"x"}`, true},
 		{"claude-code", `{"hook_event_name":"pretooluse"}`, false},
-		{"claude-code", `{"hook_event_name":"BeforeTool"}`, false},
+		{"claude-code", `{"hook_event_name":"BeforeEverything"}`, false},
 		{"hermes", `{"hook_event_name":"on_session_end"}`, true},
 		{"hermes", `{"hook_event_name":"before_tool"}`, false},
 		{"copilot", `{"sessionId":"s","notification_type":"x"}`, true},
