@@ -6,6 +6,7 @@ package agents
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -306,4 +307,28 @@ func TestClaudeCode(t *testing.T) {
 			t.Errorf("got %d changed results, want 2, without the secret in %s", strings.Count(last, "E2E-HIDDEN"), last)
 		}
 	})
+}
+
+// TestClaudeCommand gives the command for Claude Code to agents with similar hooks.
+func TestClaudeCommand(t *testing.T) {
+	wanted(t)
+	for _, a := range agents {
+		if a.name != "codex" && a.name != "gemini" {
+			continue
+		}
+		for _, name := range []string{"denied", "asked", "old", "ended"} {
+			t.Run(a.name+" "+name, func(t *testing.T) {
+				s := newStage(t, a, plugin, reply{calls: []call{a.shell("touch " + name)}}, reply{text: "hello"})
+				text, err := os.ReadFile(filepath.Join(s.home, a.settings))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.write(a.settings, strings.ReplaceAll(string(text), "hook "+a.name, "hook claude-code"))
+				s.run("go on", false)
+				if len(s.model.seen()) == 0 || s.has(name) || s.has("new") != (name == "old") {
+					t.Errorf("%d requests, %s ran: %v, new ran: %v", len(s.model.seen()), name, s.has(name), s.has("new"))
+				}
+			})
+		}
+	}
 }

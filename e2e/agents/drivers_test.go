@@ -8,8 +8,10 @@ import "path/filepath"
 type agent struct {
 	name         string // in starhost
 	pkg, program string // npm's package, and its program
-	// setup writes the agent's settings: the ones that --print-config prints, and the fake model.
-	setup func(s *stage, printed string)
+	// settings is the file below the home into which hook install writes.
+	settings string
+	// setup writes other settings, such as the address of the fake model. Nil writes none.
+	setup func(s *stage)
 	env   func(s *stage) []string
 	args  func(s *stage, prompt string, resume bool) []string
 	// shell returns a call of the agent's own tool for commands.
@@ -23,7 +25,7 @@ type agent struct {
 var agents = []*agent{
 	{
 		name: "claude-code", pkg: "@anthropic-ai/claude-code", program: "claude",
-		setup: func(s *stage, printed string) { s.merge(".claude/settings.json", printed, nil) },
+		settings: ".claude/settings.json",
 		env: func(s *stage) []string {
 			return []string{
 				"ANTHROPIC_BASE_URL=" + s.model.URL, "ANTHROPIC_API_KEY=fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
@@ -38,8 +40,8 @@ var agents = []*agent{
 	},
 	{
 		name: "codex", pkg: "@openai/codex", program: "codex",
-		setup: func(s *stage, printed string) {
-			s.write(".codex/hooks.json", printed)
+		settings: ".codex/hooks.json",
+		setup: func(s *stage) {
 			s.write(".codex/config.toml", "model = \"gpt-5\"\nmodel_provider = \"fake\"\n"+
 				"[model_providers.fake]\nname = \"fake\"\nbase_url = \""+s.model.URL+"/v1\"\nwire_api = \"responses\"\nenv_key = \"FAKE_KEY\"\n")
 		},
@@ -56,7 +58,7 @@ var agents = []*agent{
 	},
 	{
 		name: "copilot", pkg: "@github/copilot", program: "copilot",
-		setup: func(s *stage, printed string) { s.write(".copilot/hooks/starhost.json", printed) },
+		settings: ".copilot/hooks/starhost.json",
 		env: func(s *stage) []string {
 			return []string{
 				"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + s.model.URL + "/v1", "COPILOT_PROVIDER_API_KEY=fake",
@@ -71,12 +73,13 @@ var agents = []*agent{
 	},
 	{
 		name: "gemini", pkg: "@google/gemini-cli", program: "gemini",
-		setup: func(s *stage, printed string) {
-			s.merge(".gemini/settings.json", printed, dict{
+		settings: ".gemini/settings.json",
+		setup: func(s *stage) {
+			s.write(".gemini/settings.json", jsonText(dict{
 				"security":  dict{"auth": dict{"selectedType": "gemini-api-key"}},
 				"general":   dict{"enableAutoUpdate": false},
 				"telemetry": dict{"enabled": false},
-			})
+			}))
 			s.write(".gemini/trustedFolders.json", jsonText(dict{s.work: "TRUST_FOLDER"}))
 		},
 		env: func(s *stage) []string {
@@ -92,13 +95,14 @@ var agents = []*agent{
 	},
 	{
 		name: "qwen", pkg: "@qwen-code/qwen-code", program: "qwen",
-		setup: func(s *stage, printed string) {
-			s.merge(".qwen/settings.json", printed, dict{
+		settings: ".qwen/settings.json",
+		setup: func(s *stage) {
+			s.write(".qwen/settings.json", jsonText(dict{
 				"security":  dict{"auth": dict{"selectedType": "openai"}},
 				"general":   dict{"enableAutoUpdate": false},
 				"memory":    dict{"enableManagedAutoMemory": false}, // it asks the model after each turn
 				"telemetry": dict{"enabled": false},
-			})
+			}))
 		},
 		env: func(s *stage) []string {
 			return []string{"OPENAI_API_KEY=fake", "OPENAI_BASE_URL=" + s.model.URL + "/v1", "OPENAI_MODEL=fake"}
@@ -113,8 +117,8 @@ var agents = []*agent{
 	},
 	{
 		name: "opencode", pkg: "opencode-ai", program: "opencode",
-		setup: func(s *stage, printed string) {
-			s.write(".config/opencode/plugin/starhost.js", printed)
+		settings: ".config/opencode/plugin/starhost.js",
+		setup: func(s *stage) {
 			s.write(".config/opencode/opencode.json", jsonText(dict{
 				"autoupdate": false, "share": "disabled",
 				"provider": dict{"fake": dict{
@@ -131,7 +135,7 @@ var agents = []*agent{
 			return append(append([]string{"run"}, flagIf(resume, "--continue")...), "-m", "fake/fake", prompt)
 		},
 		shell: func(command string) call { return call{"bash", dict{"command": command, "description": "a test"}} },
-		want:  map[string]string{"prompt": "reason sent", "abort": "not run", "missing": "not run"},
+		want:  map[string]string{"prompt": "reason sent", "abort": "not run", "missing": "not run", "late": "not run"},
 	},
 }
 
