@@ -143,6 +143,9 @@ func (d *doctor) places(agent *hook.Agent) (files []*settings.File, scopes []str
 				continue
 			}
 			s.file = d.file
+			if !d.isUsers(agent) {
+				name = "given"
+			}
 		}
 		if f, err := d.mainFile("hook doctor", agent, &s); err == nil {
 			f.Format = settings.FormatOf(f.Name)
@@ -150,6 +153,17 @@ func (d *doctor) places(agent *hook.Agent) (files []*settings.File, scopes []str
 		}
 	}
 	return files, scopes
+}
+
+// isUsers reports whether the file of --settings is in the folder of the user's settings. Any other
+// file could be an untrusted project's.
+func (d *doctor) isUsers(agent *hook.Agent) bool {
+	file, err := filepath.Abs(d.path(d.file))
+	if err != nil || agent.Files.Folder == "~/.config" {
+		return false
+	}
+	rel, err := filepath.Rel(filepath.FromSlash(agent.Files.UserFolder(d.getenv)), file)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // diagnose checks an agent. It reports whether the agent has a settings file.
@@ -294,7 +308,6 @@ func parseHookLine(argv []string) (f *hookFlags, paths []string, err error) {
 	root := parsed.emptyCommand()
 	cmd := parsed.hookCommand()
 	root.AddCommand(cmd)
-	parsed.hook = nil
 	if err := cmd.ParseFlags(argv[2:]); err != nil {
 		return nil, nil, flagError(cmd, err)
 	}
@@ -304,6 +317,8 @@ func parseHookLine(argv []string) (f *hookFlags, paths []string, err error) {
 	}
 	f.failOpen = cmd.Flags().Lookup("fail-open").Value.String() == "true"
 	f.inProject = cmd.Flags().Lookup("project").Value.String() == "true"
-	f.printConfig = cmd.Flags().Lookup("print-config").Value.String() == "true"
+	if cmd.Flags().Changed("output") {
+		return nil, nil, usagef("--output: the agent gets no answer")
+	}
 	return f, cmd.Flags().Args(), nil
 }

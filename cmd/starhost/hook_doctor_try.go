@@ -40,6 +40,9 @@ func (d *doctor) tryLine(ctx context.Context, agent *hook.Agent, l *hookLine) (p
 		l.state, l.why = "failed", err.Error()
 		return []string{l.why}
 	}
+	if l.scope == "given" && !d.try {
+		return notTried("the file is not the user's (--try runs the line)")
+	}
 	trusted := d.trust == loader.Trusted || d.trust == loader.TrustedPath
 	if l.scope == "project" && !trusted && !d.try {
 		return notTried("the project is not trusted (starhost trust, or --try)")
