@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/starhost/starhost/fragments"
 )
 
 // newTurn waits for the session and returns a turn that is not counted yet.
@@ -34,6 +32,10 @@ func (s *Session) newTurn(ctx context.Context) (*Turn, error) {
 func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
 	t, err := s.newTurn(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.checkPaused(t.host.opts.Clock); err != nil {
+		s.slot <- struct{}{}
 		return nil, err
 	}
 	s.turns++
@@ -105,18 +107,20 @@ func (t *Turn) openSession(ctx context.Context) error {
 }
 
 // End fires turn_end, also after ctx ended, and lets the next turn begin. It answers calls that did
-// not run, because no provider accepts a conversation without the answers. A second End does
-// nothing.
+// not run, because no provider accepts a conversation without the answers. A turn that waits for an
+// approval remains in its session: see [Options.PauseTurns]. A second End does nothing.
 func (t *Turn) End(ctx context.Context) {
 	if t.ended {
 		return
 	}
 	t.ended = true
 	s := t.session
-	for _, c := range t.unanswered() {
-		t.messages = append(t.messages, Message{Role: RoleTool, Content: fragments.NewText("not run: the turn ended"),
-			CallID: c.ID, ToolName: c.Name, IsError: true})
+	if t.question != nil {
+		t.pause()
+		s.slot <- struct{}{}
+		return
 	}
+	t.answerRest()
 	s.history = append(s.history, t.messages...)
 	if t.begun {
 		s.completed, s.interrupted = t.completed, !t.completed && ctx.Err() != nil
@@ -248,7 +252,7 @@ func (s *Session) Refire(ctx context.Context, e *Event) (out Outcome, err error)
 // context of session_start again.
 func (s *Session) Reset(ctx context.Context) error {
 	return s.Aside(ctx, func(t *Turn) error {
-		s.history, s.sentContents, s.documents, s.droppedAge = nil, nil, 0, 0
+		s.history, s.sentContents, s.documents, s.droppedAge, s.paused = nil, nil, 0, 0, nil
 		s.unsentContext, s.turnsBeforeReset = s.startContext, s.turns
 		s.system = systemText{ownText: s.system.ownText, stale: true}
 		_, err := t.fireEvent(ctx, t.newEvent("session_reset"))

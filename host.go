@@ -47,6 +47,10 @@ type Options struct {
 	// denies them, and so does an error. An error that wraps [errors.ErrUnsupported] says, as nil
 	// does, that nobody can answer.
 	Approver func(ctx context.Context, r ApprovalRequest) (bool, error)
+	// PauseTurns makes a turn wait if a call of the model needs an approval and nobody can answer:
+	// [TurnResult.Paused] has the question, End leaves the turn in its session, and
+	// [Session.ResumeTurn] goes on with it, possibly in another process.
+	PauseTurns bool
 	// EventTimeout is the most wall-clock time of one event, for the calls of all its hooks
 	// together, effects and nested calls included. Hooks that have no result by then fail, so that
 	// guards deny. Zero or less means 20 seconds.

@@ -25,15 +25,15 @@ var rootOrder = []string{
 	// Traces and records of handler calls.
 	"trace.go", "record.go", "lane.go",
 	// Sessions for other processes.
-	"saved_message.go", "saved.go",
+	"saved_message.go", "saved_turn.go", "saved.go",
 	// The registry and the host.
 	"registry.go", "register.go", "skill.go", "live.go", "host.go", "host_lists.go",
 	// A prompt and its report, and a session's state.
 	"prompt.go", "system.go", "session.go",
 	// A turn, and its parts in the order in which it uses them.
 	"turn.go", "handler.go", "event_budget.go", "observe.go", "choose.go", "fire.go", "gather.go", "template_load.go",
-	"prompt_sent.go", "prompt_build.go", "offer.go",
-	"tool.go", "begin.go", "command.go", "loop.go", "session_saved.go", "session_store.go",
+	"prompt_sent.go", "prompt_build.go", "offer.go", "pause.go",
+	"tool.go", "begin.go", "command.go", "loop.go", "session_saved.go", "session_store.go", "session_pause.go",
 }
 
 // maxUpward is the most references from a file of the root to a higher one.

@@ -24,7 +24,9 @@ type TurnResult struct {
 	// Pending are calls of [Request.Tools], which the caller runs. The caller passes each result to
 	// [Turn.Answer] and then calls [Turn.Run].
 	Pending []ToolCall
-	// Calls are the calls that Run ran, in order.
+	// Paused is the question for which the turn waits, or nil: see [Options.PauseTurns].
+	Paused *ApprovalRequest
+	// Calls are the calls that Run ran, in order; those of a resumed turn, since it was resumed.
 	Calls []ToolReply
 	// Usage is the sum over all requests, and Rounds their number.
 	Usage  Usage
@@ -47,7 +49,7 @@ func (s *Session) Turn(ctx context.Context, r Request, m Model) (*TurnResult, er
 		return nil, err
 	}
 	result, err := t.Run(ctx, m)
-	if err != nil || len(result.Pending) == 0 {
+	if err != nil || len(result.Pending) == 0 || result.Paused != nil {
 		t.End(ctx)
 	}
 	return result, err
@@ -63,7 +65,7 @@ func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 		if err := t.runCalls(ctx); err != nil {
 			return t.Result(), err
 		}
-		if t.completed || len(t.unanswered()) > 0 {
+		if t.completed || t.question != nil || len(t.unanswered()) > 0 {
 			break
 		}
 		if err := t.askModel(ctx, m); err != nil {
@@ -78,6 +80,10 @@ func (t *Turn) Result() *TurnResult {
 	r := &TurnResult{
 		Completed: t.completed, Calls: t.replies, Usage: t.usage, Rounds: t.round, Ends: t.ending,
 		Prompts: slices.Clone(t.prompts), Turn: t,
+	}
+	if q := t.question; q != nil {
+		r.Paused = &ApprovalRequest{SessionID: t.session.ID(), Call: q.Call.call()}
+		r.Paused.Plugin, r.Paused.Reasons = q.Plugin, q.Reasons
 	}
 	if t.completed {
 		r.Text = t.response
@@ -101,7 +107,7 @@ func (t *Turn) runCalls(ctx context.Context) error {
 			continue
 		}
 		reply, err := t.CallTool(ctx, c)
-		if err != nil {
+		if err != nil || reply.Paused {
 			return err
 		}
 		t.replies = append(t.replies, reply)

@@ -25,6 +25,9 @@ type Plugin struct {
 	Commands        []Command
 	Skills          []Skill
 	Endpoints       []Endpoint
+	// Revision identifies the plugin's code and settings. An approval counts only for the revision
+	// at the time of the question: see [Session.ResumeTurn].
+	Revision string
 	// Warn turns decisions of the plugin's hooks into warnings, so that an operator can try a
 	// policy. The host logs and traces a denial as [ActionWouldDeny], and does not deny. It does
 	// the same with each other decision except context.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A SavedSession is a session for another process: see [SessionStore]. Without its messages, it
@@ -50,6 +52,8 @@ type SavedSession struct {
 	State    map[string]map[string]json.RawMessage `json:"state,omitempty"`
 	// Ended is true once session_end has run.
 	Ended bool `json:"ended,omitempty"`
+	// Paused is the turn that waits for an approval, or nil. See [Session.ResumeTurn].
+	Paused *pausedTurn `json:"paused,omitempty"`
 }
 
 // A savedContext is a [Context] that JSON restores exactly.
@@ -74,18 +78,46 @@ type SessionStore interface {
 	StoreSession(ctx context.Context, s SavedSession) error
 }
 
-// Status returns "ended" if session_end has run, or "".
+// Status returns "ended" if session_end has run, "waits" if a turn waits for an approval,
+// "answered" if the approval is there, or "".
 func (s *SavedSession) Status() string {
-	if s.Ended {
+	switch {
+	case s.Ended:
 		return "ended"
+	case s.Paused == nil:
+		return ""
+	case s.Paused.Answer == nil || !s.Paused.Answer.Used.IsZero():
+		return "waits"
 	}
-	return ""
+	return "answered"
+}
+
+// Answer answers the question of the paused turn, whose Digest the caller has shown to a person.
+// The next [Session.ResumeTurn] uses the answer, once. It is an error if there is no such question,
+// if it has an answer, or if more than 24 hours have passed.
+func (s *SavedSession) Answer(digest string, approve bool, now time.Time) error {
+	p := s.Paused
+	switch {
+	case p == nil:
+		return errtext.Errorf("session %q: no turn waits for an approval", s.ID)
+	case digest != p.Digest:
+		return errtext.Errorf("session %q: got the answer to question %q, want one to %q", s.ID, digest, p.Digest)
+	case p.Answer != nil:
+		return errtext.Errorf("session %q: question %q has an answer", s.ID, p.Digest)
+	case p.expired(now):
+		return errtext.Errorf("session %q: question %q is of %s, want an answer within %v",
+			s.ID, p.Digest, p.Asked.Format(time.RFC3339), approvalTime)
+	}
+	next := *p
+	next.Answer = &savedAnswer{Digest: digest, Approved: approve, Given: now}
+	s.Paused = &next
+	return nil
 }
 
 // Contents returns the sorted ids of the contents that the session refers to, so that a store does
 // not remove them.
 func (s *SavedSession) Contents() []fragments.Hash {
-	ids := slices.Clone(s.Sent)
+	ids := slices.Concat(s.Sent, s.Paused.contentIDs())
 	for i := range s.Messages {
 		ids = append(ids, s.Messages[i].Contents...)
 	}

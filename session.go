@@ -67,6 +67,7 @@ type Session struct {
 	unavailable      map[string]bool           // names of unavailable tools
 	version          int64                     // as [SavedSession] has it
 	restoredState    map[string]map[string]json.RawMessage
+	paused           *pausedTurn // or nil
 }
 
 // NewSession begins a conversation. No hook runs before its first turn.

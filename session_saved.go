@@ -45,7 +45,7 @@ func (s *Session) save() SavedSession {
 	for _, id := range saved.Sent {
 		saved.Uses = append(saved.Uses, s.sentContents[id])
 	}
-	saved.Ended, saved.Dropped, saved.State = s.closed, s.droppedAge, s.pluginState()
+	saved.Ended, saved.Dropped, saved.State, saved.Paused = s.closed, s.droppedAge, s.pluginState(), s.paused
 	for i := range s.history {
 		saved.Messages = append(saved.Messages, saveMessage(&s.history[i]))
 	}
@@ -92,6 +92,7 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 		}
 	}
 	s.version, s.closed, s.droppedAge, s.restoredState = saved.Version, saved.Ended, saved.Dropped, saved.State
+	s.paused = saved.Paused
 	for i := range saved.Messages {
 		s.history = append(s.history, saved.Messages[i].message())
 	}

@@ -24,6 +24,9 @@ type ToolReply struct {
 	Denied *Decision
 	// Err is the failure of the tool's handler, or nil.
 	Err error
+	// Paused says that the call has no result, because it waits for an approval: see
+	// [Options.PauseTurns].
+	Paused bool
 	// Steps and Bytes are the usage of the tool's handler.
 	Steps, Bytes uint64
 
@@ -47,6 +50,9 @@ func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 		call.Arguments = emptyObject
 	}
 	reply, err := t.callTool(ctx, call)
+	if err == errPaused {
+		return ToolReply{Call: reply.Call, Paused: true}, nil
+	}
 	if err == nil && LaneOf(ctx) == nil {
 		t.cutResult(&reply.Result)
 		t.appendAnswer(&reply)
@@ -97,23 +103,6 @@ func (t *Turn) appendAnswer(reply *ToolReply) {
 	if r.Handled {
 		t.completed, t.response = true, r.shown()
 	}
-}
-
-// unanswered returns the calls of the last reply that have no answer yet.
-func (t *Turn) unanswered() []ToolCall {
-	answered := map[string]int{} // by id, because a model may use an id twice
-	for _, m := range slices.Backward(t.messages) {
-		switch m.Role {
-		case RoleTool:
-			answered[m.CallID]++
-		case RoleAssistant:
-			return slices.DeleteFunc(slices.Clone(m.ToolCalls), func(c ToolCall) bool {
-				answered[c.ID]--
-				return answered[c.ID] >= 0
-			})
-		}
-	}
-	return nil
 }
 
 func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
@@ -262,7 +251,7 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 		return nil, nil
 	}
 	e := *pre
-	e.Name, e.Reason = "approve_tool_call", strings.Join(reasons, "; ")
+	e.Name, e.Reason = "approve_tool_call", joinReasons(reasons)
 	verdict, err := t.fireEvent(ctx, &e)
 	if err != nil {
 		return nil, err
@@ -281,9 +270,17 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 func (t *Turn) askPerson(
 	ctx context.Context, tool *Tool, pre *Event, reasons []string, asks []Decision,
 ) (*Decision, error) {
-	got, err := t.requestApproval(ctx, ApprovalRequest{
+	r := ApprovalRequest{
 		Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}, Plugin: tool.plugin, Reasons: reasons, Asks: asks,
-	})
+	}
+	ask := func() (approval, error) { return t.askApprover(ctx, &r) }
+	if stored, ok := t.storedApproval(&r); ok {
+		ask = func() (approval, error) { return stored, nil }
+	}
+	got, err := t.requestApproval(ctx, &r, ask)
+	if err == errPaused {
+		t.waitFor(&r)
+	}
 	if err != nil || got.Approved {
 		return nil, err
 	}
@@ -294,31 +291,39 @@ func (t *Turn) askPerson(
 // with its slash, and Reasons is the question. No answer in time, an error of the Approver, and a
 // program without one mean false. The error comes from ctx or from [Options.Answer].
 func (t *Turn) Confirm(ctx context.Context, r ApprovalRequest) (bool, error) {
-	got, err := t.requestApproval(ctx, r)
+	got, err := t.requestApproval(ctx, &r, func() (approval, error) { return t.askApprover(ctx, &r) })
 	return got.Approved, err
 }
 
-// requestApproval asks the program's Approver.
-func (t *Turn) requestApproval(ctx context.Context, r ApprovalRequest) (approval, error) {
+// requestApproval calls ask, and records the question and the answer.
+func (t *Turn) requestApproval(
+	ctx context.Context, r *ApprovalRequest, ask func() (approval, error),
+) (approval, error) {
 	r.SessionID = t.session.ID()
 	asked := func() any { return approvalRequest{r.Call.Name, r.Call.Arguments, r.Call.ID, r.Plugin, r.Reasons} }
-	got, err := askInput(ctx, t, InputApproval, asked, func() (approval, error) {
-		problem := t.host.whyNotApproved(ctx, r)
-		return approval{problem == "", problem}, nil
-	})
+	got, err := askInput(ctx, t, InputApproval, asked, ask)
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	return got, err
 }
 
-// whyNotApproved returns why a person did not approve, or "" for an approval.
-func (h *Host) whyNotApproved(ctx context.Context, r ApprovalRequest) (problem string) {
-	why := strings.Join(r.Reasons, "; ")
+// askApprover asks the program's Approver. The error is errPaused if nobody can answer and the turn
+// can wait.
+func (t *Turn) askApprover(ctx context.Context, r *ApprovalRequest) (approval, error) {
 	ok, err := false, errors.ErrUnsupported
-	if h.opts.Approver != nil {
-		ok, err = h.askApprover(ctx, r)
+	if t.host.opts.Approver != nil {
+		ok, err = t.host.askApprover(ctx, *r)
 	}
+	if errors.Is(err, errors.ErrUnsupported) && t.canPause(ctx, r) {
+		return approval{}, errPaused
+	}
+	problem := t.host.whyNotApproved(joinReasons(r.Reasons), ok, err)
+	return approval{problem == "", problem}, nil
+}
+
+// whyNotApproved returns why a person did not approve, or "" for an approval.
+func (h *Host) whyNotApproved(why string, ok bool, err error) (problem string) {
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return "approval is needed and nobody can give it: " + why

@@ -80,7 +80,9 @@ type Turn struct {
 	now          clockReading
 	firstNow     clockReading
 	ended        bool
-	ending       *Decision // ends the session after the turn; nil if none does
+	ending       *Decision   // ends the session after the turn; nil if none does
+	question     *pausedTurn // the turn waits for its answer; or nil
+	resumed      *pausedTurn // the question for which the turn waited, until its call; or nil
 }
 
 // newEvent returns an event with the arguments that every event of the turn has.

@@ -2,6 +2,7 @@ package fragments
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,6 +34,23 @@ type Budget struct {
 type Spent struct {
 	sums        map[string]sums // by quota
 	attachments int
+}
+
+// A savedSpent is a Spent in JSON.
+type savedSpent struct {
+	Sums        map[string]sums `json:"sums,omitempty"`
+	Attachments int             `json:"attachments,omitempty"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (s Spent) MarshalJSON() ([]byte, error) { return json.Marshal(savedSpent{s.sums, s.attachments}) }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *Spent) UnmarshalJSON(data []byte) error {
+	var saved savedSpent
+	err := json.Unmarshal(data, &saved)
+	s.sums, s.attachments = saved.Sums, saved.Attachments
+	return err
 }
 
 // sums are the amounts that each payer has spent of one quota.

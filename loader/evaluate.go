@@ -182,6 +182,7 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 		Check: func(f *starlark.File) error { return record.Check(f) },
 	})
 	record.End()
+	e.registered.Revision = e.revision()
 	e.file = nil // frees its syntax tree
 	e.inside = Inside{of: e, module: module, record: record}
 	e.plugin.Steps, e.plugin.Bytes, e.logs = usage.Steps, usage.Bytes, record.Logs()
@@ -226,6 +227,17 @@ func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Gran
 	limits := e.config.LimitsOf(e.source)
 	p.EventSteps = limits.EventSteps()
 	p.RespondsTo, p.Overrides = commonNames("respond", declared, granted), commonNames("override", declared, granted)
+}
+
+// revision identifies the files, the settings, the grants and the limits of the plugin.
+func (e *evaluation) revision() string {
+	limits := e.config.LimitsOf(e.source)
+	text := fmt.Sprintf("%s\n%q\n%d %d %s %d\n",
+		e.digest(), fmt.Sprint(e.plugin.Granted), limits.Steps, limits.Memory, limits.Timeout, limits.EventSteps())
+	for _, s := range e.settingsOf() {
+		text += fmt.Sprintf("%q %q\n", s.Key, fmt.Sprint(s.Value))
+	}
+	return fragments.Sum(text).String()
 }
 
 // refusalError turns the host's refusal into an error of the plugin.

@@ -415,6 +415,34 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// An approval counts for one revision of a plugin: of its files, settings, grants and limits.
+func TestRevision(t *testing.T) {
+	files := "-- a/plugin.star --\nplugin(config = {\"k\": \"v\"}, permissions = [\"store\"])\nload(\"x.star\", \"x\")\n-- a/x.star --\nx = 1\n"
+	revision := func(archive string, args ...string) string {
+		l := loads(t, archive, append(args, "a")...)
+		if l.set.Plugins[0].Registered == nil {
+			t.Fatal(l.report())
+		}
+		return l.set.Plugins[0].Registered.Revision
+	}
+	first := revision(files)
+	if again := revision(files); again != first || len(first) != 64 {
+		t.Errorf("got %s, then %s", first, again)
+	}
+	seen := map[string]string{first: "first"}
+	for name, got := range map[string]string{
+		"library": revision(strings.Replace(files, "x = 1", "x = 2", 1)),
+		"setting": revision(files, "--set", "a.k=w"),
+		"grant":   revision(files, "--grant", "a=store"),
+		"limit":   revision(files + "-- config.toml --\n[limits]\nsteps = 500_000\n"),
+	} {
+		if other, ok := seen[got]; ok {
+			t.Errorf("%s: got the revision of %s", name, other)
+		}
+		seen[got] = name
+	}
+}
+
 // A plugin sees the bytes that Load read, also after the file changed.
 func TestFilesAreReadOnce(t *testing.T) {
 	l := loads(t, "-- a/plugin.star --\nfiles.read(\"x.md\")\nregister_fragment_loader(\"own\", lambda arg: files.read(arg))\n-- a/x.md --\nfirst\n", "a")

@@ -38,8 +38,9 @@ func TestMain(m *testing.M) {
 
 // runTask is the work of another process: "add N" adds 1 to a counter N times, "llm NAME" stores
 // fragments in llm's file, "read" reads a key, "turns NAME N" takes N turns of a session, "turn N"
-// takes one and prints its request, "write NAME" writes one key after the other, and prints each
-// that is stored.
+// takes one and prints its request, "pause" takes one that waits for an approval, "resume VERSION"
+// goes on with it in that version of the plugin, "write NAME" writes one key after the other, and
+// prints each that is stored.
 func runTask(task, url string) error {
 	if name, ok := strings.CutPrefix(task, "llm "); ok {
 		return putMany(store.OpenLLM(url), name)
@@ -62,6 +63,9 @@ func runTask(task, url string) error {
 	if task == "read" {
 		_, _, err := db.Get(ctx, "p", "k")
 		return err
+	}
+	if task == "pause" || strings.HasPrefix(task, "resume") {
+		return runPaused(ctx, db, strings.TrimPrefix(task, "resume"))
 	}
 	if name, ok := strings.CutPrefix(task, "turn"); ok {
 		return runTurns(ctx, db, name)

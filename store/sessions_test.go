@@ -221,7 +221,7 @@ func TestProcessesContinue(t *testing.T) {
 	if isLong() {
 		each = 50
 	}
-	test := func(t *testing.T, url string) {
+	eachDatabase(t, func(t *testing.T, url string) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			cmd := other(t, fmt.Sprintf("turns %d %d", i, each), url)
@@ -237,9 +237,7 @@ func TestProcessesContinue(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkTurns(t, s, 8, each)
-	}
-	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "a.db")) })
-	t.Run("postgres", func(t *testing.T) { test(t, newDatabase(t)) })
+	})
 }
 
 // Two processes serve one session in turns, while the server restarts in between. They send the
@@ -324,7 +322,7 @@ func TestDamagedSession(t *testing.T) {
 
 // A content to which a session refers does not expire before the session is removed.
 func TestSessionsKeepContents(t *testing.T) {
-	test := func(t *testing.T, url string) {
+	eachDatabase(t, func(t *testing.T, url string) {
 		now := time.Unix(1_700_000_000, 0)
 		db := open(t, store.Options{URL: url, Keep: time.Hour, Clock: func() time.Time { return now }})
 		h := starhost.New(starhost.Options{Sessions: db, Fragments: db.Fragments()})
@@ -367,14 +365,12 @@ func TestSessionsKeepContents(t *testing.T) {
 		if removed.Contents != 3 || err != nil {
 			t.Errorf("Collect after the removal: got %v, %v, want 3 contents", removed, err)
 		}
-	}
-	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "a.db")) })
-	t.Run("postgres", func(t *testing.T) { test(t, newDatabase(t)) })
+	})
 }
 
 // Sessions lists the last stored first.
 func TestSessionList(t *testing.T) {
-	test := func(t *testing.T, url string) {
+	eachDatabase(t, func(t *testing.T, url string) {
 		now := time.Unix(1_700_000_000, 0).UTC()
 		db := open(t, store.Options{URL: url, Clock: func() time.Time { return now }})
 		if list, err := db.Sessions(t.Context(), 10); len(list) > 0 || err != nil {
@@ -398,7 +394,5 @@ func TestSessionList(t *testing.T) {
 		if list, err := db.Sessions(t.Context(), 1); len(list) != 1 || list[0].Size < 100 || err != nil {
 			t.Errorf("with a limit: got %v, %v", list, err)
 		}
-	}
-	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "a.db")) })
-	t.Run("postgres", func(t *testing.T) { test(t, newDatabase(t)) })
+	})
 }

@@ -44,7 +44,7 @@ var exitCodes = map[string]int{
 	"E0703": exitLimit,
 	"E0704": exitPlugin, "E0705": exitPlugin, "E0706": exitPlugin,
 	"E0707": exitNegative, "E0712": exitLimit,
-	"E0708": exitFile, "E0713": exitFile, "E0714": exitFile,
+	"E0708": exitFile, "E0713": exitFile, "E0714": exitFile, "E0719": exitNegative,
 	"E0709": exitInterrupted,
 	"E0711": exitPlugin,
 	"E0715": exitFile,
@@ -109,4 +109,6 @@ var commonCodes = []starlark.Code{
 		Text: "No session of this id is stored, or several agents have one. starhost sessions list shows the stored sessions; the message lists the digits that stand for one of several."},
 	{Code: "E0715", Title: "a model did not answer",
 		Text: "The endpoint of a model refused the request, could not be reached, or broke off its answer. The message says why; starhost tried again where that could help. The key, the name of the model and the base_url in [model.NAME] are the usual causes. starhost list models shows the endpoints."},
+	{Code: "E0719", Title: "no question to answer",
+		Text: "No turn of the session waits for an approval, or its question has an answer, is older than 24 hours, or is not the one of --question. starhost sessions show ID shows the question."},
 }

@@ -111,6 +111,9 @@ func runExample(t *testing.T, line string) {
 			t.Fatalf("hook install: exit code %d\n%s", code, &stderr)
 		}
 	}
+	if args[1] == "sessions" {
+		storeWaiting(t, dir, "waiting")
+	}
 	args = append([]string{"-C", dir}, args[1:]...)
 	if code := run(t.Context(), args, bytes.NewReader(stdin), &stderr, &stderr); code != exitOK {
 		t.Errorf("%s: exit code %d\n%s", line, code, stderr.String())

@@ -88,6 +88,8 @@ func formats() []format {
 		{"sessions show", "pretty", writer((*app).printSessionPretty)},
 		{"sessions show", "json", writer((*app).printSessionJSON)},
 		{"sessions export", "json", writer((*app).printExport)},
+		{"sessions answer", "pretty", writer((*app).printAnswerPretty)},
+		{"sessions answer", "json", writer((*app).printAnswerJSON)},
 		{"sessions rm", "pretty", writer((*app).printRemovalPretty)},
 		{"sessions rm", "json", writer((*app).printRemovalJSON)},
 		{"test", "pretty", writer((*app).printTestPretty)},

@@ -20,8 +20,8 @@ import (
 func (a *app) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
-		Short: "List, show and remove stored sessions",
-		Long: `List, show and remove stored sessions: those of --session in the store, and those
+		Short: "List, show, answer and remove stored sessions",
+		Long: `List, show, answer and remove stored sessions: those of --session in the store, and those
 of the hooks of agents, which starhost stores in files of their own. An agent has the
 messages of its sessions, so that starhost stores only what plugins need.`,
 		Example: `  starhost sessions list
@@ -31,6 +31,7 @@ messages of its sessions, so that starhost stores only what plugins need.`,
 	}
 	cmd.AddCommand(
 		a.sessionsListCommand(), a.sessionsShowCommand(), a.sessionsExportCommand(), a.sessionsRemoveCommand(),
+		a.sessionsAnswerCommand(),
 	)
 	return cmd
 }

@@ -116,6 +116,9 @@ func (a *app) printSessionPretty(s storedSession) error {
 	if s.Status != "" {
 		rows = append(rows, []string{"status", s.Status})
 	}
+	if s.saved.Paused != nil {
+		rows = append(rows, a.questionRows(&s)...)
+	}
 	plugins := s.saved.State
 	for _, plugin := range slices.Sorted(maps.Keys(plugins)) {
 		for _, key := range slices.Sorted(maps.Keys(plugins[plugin])) {
@@ -142,6 +145,63 @@ func (a *app) printSessionPretty(s storedSession) error {
 	return nil
 }
 
+// questionRows returns the question for which a session's turn waits.
+func (a *app) questionRows(s *storedSession) [][]string {
+	q := newQuestionJSON(&s.saved)
+	rows := [][]string{
+		{"question", q.Digest[:min(len(q.Digest), 12)] + ", " + q.Asked}, {"call", q.Tool + " " + q.Arguments},
+	}
+	for _, reason := range q.Reasons {
+		rows = append(rows, []string{"reason", reason})
+	}
+	if q.Answer != "" {
+		rows = append(rows, []string{"answer", q.Answer})
+	}
+	return rows
+}
+
+// questionJSON is a question for which a turn waits.
+type questionJSON struct {
+	Digest    string   `json:"digest"`
+	Asked     string   `json:"asked"`
+	Tool      string   `json:"tool"`
+	Arguments string   `json:"arguments"`
+	Plugin    string   `json:"plugin"`
+	Reasons   []string `json:"reasons"`
+	Answer    string   `json:"answer"` // "yes", "no" or ""
+}
+
+// newQuestionJSON returns the question of a session, nil if no turn waits.
+func newQuestionJSON(s *starhost.SavedSession) *questionJSON {
+	p := s.Paused
+	if p == nil {
+		return nil
+	}
+	q := &questionJSON{
+		Digest: p.Digest, Asked: p.Asked.Format(time.RFC3339), Tool: validUTF8(string(p.Call.Name)),
+		Arguments: validUTF8(string(p.Call.Arguments)), Plugin: p.Plugin, Reasons: append([]string{}, p.Reasons...),
+	}
+	if p.Answer != nil {
+		q.Answer = map[bool]string{true: "yes", false: "no"}[p.Answer.Approved]
+	}
+	return q
+}
+
+func (a *app) printAnswerPretty(s answeredSession) error {
+	q := newQuestionJSON(&s.saved)
+	a.printTable([][]string{{"answered", s.ID + ": " + q.Answer}, {"call", q.Tool + " " + q.Arguments}})
+	return nil
+}
+
+func (a *app) printAnswerJSON(s answeredSession) error {
+	return a.printJSON(struct {
+		Schema   string        `json:"schema"`
+		OK       bool          `json:"ok"`
+		ID       string        `json:"id"`
+		Question *questionJSON `json:"question"`
+	}{"starhost.answer/1", true, s.ID, newQuestionJSON(&s.saved)})
+}
+
 // printMessageText prints a text below the name of its author.
 func (a *app) printMessageText(who, text string) {
 	fmt.Fprintf(&a.out, "\n[%s]\n", texttable.EscapeLine(who))
@@ -164,9 +224,11 @@ func (a *app) printSessionJSON(s storedSession) error {
 		Messages []messageJSON                         `json:"messages"`
 		State    map[string]map[string]json.RawMessage `json:"state"`
 		Contents int                                   `json:"contents"`
+		Question *questionJSON                         `json:"question"`
 	}{
 		"starhost.session/1", true, s.ID, s.Agent, s.Turns, s.Version, s.file, s.Status,
 		validUTF8(s.saved.System), storedMessages(&s.saved), s.saved.State, len(s.saved.Sent),
+		newQuestionJSON(&s.saved),
 	})
 }
 

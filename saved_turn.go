@@ -1,0 +1,73 @@
+package starhost
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// approvalTime is how long a question can be answered, and how long the answer counts.
+const approvalTime = 24 * time.Hour
+
+// resumeTime is how long no other process resumes a turn that one has resumed.
+const resumeTime = 10 * time.Minute
+
+// A pausedTurn is a turn that waits for a person's approval of a tool call.
+type pausedTurn struct {
+	// Call is the call with the arguments with which it would run. Plugin is the plugin of its
+	// tool, and Reasons say why a person must approve it.
+	Call    savedCall `json:"call"`
+	Plugin  string    `json:"plugin"`
+	Reasons []string  `json:"reasons"`
+	// Asked is the time of the question. Nonce is random, so that no two questions are equal.
+	// Digest is the SHA-256 of the call, the session, the set of plugins and Nonce.
+	Asked  time.Time `json:"asked"`
+	Nonce  string    `json:"nonce"`
+	Digest string    `json:"digest"`
+	// Answer is the person's answer, or nil.
+	Answer *savedAnswer `json:"answer,omitempty"`
+
+	// The other fields are the state of the turn.
+
+	Round     int             `json:"round"`
+	Lanes     int             `json:"lanes"`
+	Words     exactText       `json:"words"`
+	Messages  []savedMessage  `json:"messages"`
+	Spent     fragments.Spent `json:"spent"`
+	System    string          `json:"system,omitempty"`
+	Model     string          `json:"model,omitempty"`
+	Options   json.RawMessage `json:"options,omitempty"`
+	Tools     []Tool          `json:"tools,omitempty"`   // the request brought them
+	Allowed   [][]string      `json:"allowed,omitempty"` // globs of the request and its template
+	Offered   []string        `json:"offered"`           // names of the tools that the last prompt offered
+	Requested []savedCall     `json:"requested"`
+	Usage     Usage           `json:"usage"`
+	Start     time.Time       `json:"start"`
+}
+
+// A savedAnswer is a person's answer to a question.
+type savedAnswer struct {
+	Digest   string    `json:"digest"` // the question that it answers
+	Approved bool      `json:"approved"`
+	Given    time.Time `json:"given"`
+	Used     time.Time `json:"used,omitzero"` // when a process resumed the turn with it
+}
+
+// expired reports whether the time of the question is over, or has not come.
+func (p *pausedTurn) expired(now time.Time) bool {
+	age := now.Sub(p.Asked)
+	return age > approvalTime || age < -approvalTime
+}
+
+// contentIDs returns the contents of the turn's messages.
+func (p *pausedTurn) contentIDs() (ids []fragments.Hash) {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Messages {
+		ids = slices.Concat(ids, p.Messages[i].Contents)
+	}
+	return ids
+}
