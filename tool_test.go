@@ -467,6 +467,10 @@ func TestApprovalRequest(t *testing.T) {
 	}},
 		p, pluginWith(1, hook(pre, askFor)), pluginWith(2, hook(pre, args(`{"text":"final"}`))))
 	call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`)
+	if len(got.Asks) != 1 || got.Asks[0].Plugin != "p1" || got.Asks[0].Reason != "sure?" {
+		t.Errorf("Asks: got %v, want the one of p1", got.Asks)
+	}
+	got.Asks = nil
 	diff(t, "request", starhost.ApprovalRequest{
 		SessionID: "session-1", Plugin: "tools", Reasons: []string{"tool echo asks for approval", "sure?"}, // once, although p1 was called twice
 		Call: starhost.ToolCall{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"final"}`)},

@@ -72,6 +72,9 @@ func allCommands(cmd *cobra.Command) []*cobra.Command {
 // runExample runs one line of an example in a new folder.
 func runExample(t *testing.T, line string) {
 	t.Helper()
+	if strings.Contains(line, "starhost run ") || strings.Contains(line, "starhost chat ") {
+		return // it asks a model: golden/cli/run.txtar and chat.txtar do
+	}
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
 	t.Setenv("CLAUDE_CONFIG_DIR", "")
