@@ -278,6 +278,7 @@ func TestFaults(t *testing.T) {
 			}
 		}
 	}
+	const late = -1 // on a slow machine, the time can end before the request
 	silent := func(w http.ResponseWriter, q *http.Request) { <-q.Context().Done() }
 	tests := []struct {
 		name     string
@@ -299,9 +300,9 @@ func TestFaults(t *testing.T) {
 		{"long text", nil, status(400, "", strings.Repeat("x", 1<<20)), "400 Bad Request: " + strings.Repeat("x", 197) + "…", 1},
 		{"nothing", nil, status(200, "", ""), "the stream broke off", 1},
 		{"no JSON", nil, sendStream("data: {\n\n"), "unexpected end of JSON input", 1},
-		{"silent", func(o *model.Options) { o.Limits.Silence = 20 * time.Millisecond }, silent, "the endpoint was silent for 20ms, the most that starhost waits", 1},
-		{"slow", func(o *model.Options) { o.Limits.Timeout = 50 * time.Millisecond }, endless(": ping\n\n"), "no whole answer in 50ms, limit [model] timeout", 1},
-		{"slow without a stream", func(o *model.Options) { o.Stream, o.Limits.Timeout = nil, 20*time.Millisecond }, silent, "no whole answer in 20ms, limit [model] timeout", 1},
+		{"silent", func(o *model.Options) { o.Limits.Silence = 20 * time.Millisecond }, silent, "the endpoint was silent for 20ms, the most that starhost waits", late},
+		{"slow", func(o *model.Options) { o.Limits.Timeout = 50 * time.Millisecond }, endless(": ping\n\n"), "no whole answer in 50ms, limit [model] timeout", late},
+		{"slow without a stream", func(o *model.Options) { o.Stream, o.Limits.Timeout = nil, 20*time.Millisecond }, silent, "no whole answer in 20ms, limit [model] timeout", late},
 		{"endless line", func(o *model.Options) { o.Limits.Answer = 1000 }, endless("data: x"), "got a line of more than 8000 bytes, the most that starhost reads", 1},
 		{"endless event", func(o *model.Options) { o.Limits.Answer = 1000 }, endless("data: x\n"), "got an event of more than 8000 bytes, the most that starhost reads", 1},
 		{"endless comments", func(o *model.Options) { o.Limits.Answer = 1000 }, endless(": x\n\n"), "got a stream longer than 256 times [limits] answer", 1},
@@ -311,7 +312,8 @@ func TestFaults(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				r := ask(t, d, prompt(), tt.change, tt.handler)
-				if r.err == nil || !strings.HasSuffix(r.err.Error(), tt.want) || r.requests != tt.requests {
+				if r.err == nil || !strings.HasSuffix(r.err.Error(), tt.want) ||
+					r.requests != tt.requests && (tt.requests != late || r.requests > 1) {
 					t.Errorf("got %d requests, %v; want %d, %s", r.requests, r.err, tt.requests, tt.want)
 				}
 				if tt.name == "429" && (len(r.sleeps) != 4 || r.sleeps[0] != 3*time.Second) {

@@ -103,6 +103,11 @@ func (a *app) chat(ctx context.Context, f *chatFlags, paths []string) error {
 	if set.Missing() != nil {
 		return nil // loadWith reported it
 	}
+	end, err := a.mountTools(ctx, set, nil, allServers)
+	defer end()
+	if err != nil {
+		return err
+	}
 	a.report()
 	a.code = exitOK // plugins that are not required may fail
 	request, config, err := a.readRequest(&f.requestFlags)

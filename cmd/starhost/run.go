@@ -108,6 +108,11 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 	if err := set.Missing(); err != nil {
 		return nil // loadWith reported it
 	}
+	end, err := a.mountTools(ctx, set, nil, allServers)
+	defer end()
+	if err != nil {
+		return err
+	}
 	result.loaded = a.errorsJSON()
 	a.report()
 	a.code = exitOK // plugins that are not required may fail
@@ -131,6 +136,9 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 	}
 	return err
 }
+
+// allServers makes mountTools start all MCP servers of the config.
+func allServers(string) bool { return true }
 
 // loadForModel loads the plugins for a conversation, which needs none.
 func (a *app) loadForModel(
