@@ -266,13 +266,16 @@ func (d *doctor) checkOff(x *diagnosis, files []*settings.File, scopes []string)
 		places = append(places, place{scope, filepath.Join(folder, filepath.FromSlash(name))})
 	}
 	isManaged := slices.ContainsFunc(x.lines, func(l hookLine) bool { return l.scope == "managed" })
-	for _, p := range places {
+	for i, p := range places {
 		f := &settings.File{Root: filepath.Dir(p.path), Name: filepath.Base(p.path), Format: settings.FormatOf(p.path)}
 		text, exists, err := f.Read()
-		if err != nil || !exists || f.Format == settings.Whole {
-			continue
+		if err == nil && (!exists || f.Format == settings.Whole) || err != nil && i < len(files) {
+			continue // diagnose reports the error
 		}
-		values, err := f.Values(text)
+		var values map[string]any
+		if err == nil {
+			values, err = f.Values(text)
+		}
 		if err != nil {
 			x.problems = append(x.problems, d.settingsError(f, err).Error())
 			continue
