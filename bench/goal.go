@@ -24,6 +24,7 @@ var goals = []goal{
 	{"P4", wholePrompts},
 	{"P5", mergeFragments},
 	{"P6", storedFragments},
+	{"P7", replayedRecords},
 	{"P8", shellTexts},
 	{"P9", goldenCases},
 }

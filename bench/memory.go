@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// A usage is the memory and the page faults of whole processes, each from its start to its end.
-type usage struct{ peakMiB, faults spread }
+// A usage is the memory, the page faults and the time of processors of whole processes, each from
+// its start to its end.
+type usage struct{ peakMiB, faults, seconds spread }
 
 // usage runs a process a few times and measures its usage.
 func (r *rig) usage(name string, args ...string) (usage, error) {
@@ -14,19 +15,19 @@ func (r *rig) usage(name string, args ...string) (usage, error) {
 	if err != nil {
 		return usage{}, err
 	}
-	var peaks, faults []float64
+	var peaks, faults, seconds []float64
 	for range min(r.pairs, 5) {
 		out, err := r.output(nil, parent, append([]string{name}, args...)...)
 		if err != nil {
 			return usage{}, err
 		}
-		var kib, minor float64
-		if _, err := fmt.Sscan(out, &kib, &minor); err != nil {
+		var kib, minor, micros float64
+		if _, err := fmt.Sscan(out, &kib, &minor, &micros); err != nil {
 			return usage{}, fmt.Errorf("usage: got %q: %w", out, err)
 		}
-		peaks, faults = append(peaks, kib/1024), append(faults, minor)
+		peaks, faults, seconds = append(peaks, kib/1024), append(faults, minor), append(seconds, micros/1e6)
 	}
-	return usage{spreadOf(peaks), spreadOf(faults)}, nil
+	return usage{spreadOf(peaks), spreadOf(faults), spreadOf(seconds)}, nil
 }
 
 // initialBytes returns the bytes that the packages of a Go program allocate before main begins.
