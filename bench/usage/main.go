@@ -1,6 +1,6 @@
 // Command usage runs a process and prints its peak resident size in KiB, its minor page faults and
-// the microseconds of processors that it used. A new process counts its parent's size as its own at first, so the parent must be
-// small.
+// the microseconds of processors that it used. A new process counts its parent's size as its own at
+// first, so the parent must be small.
 package main
 
 import (

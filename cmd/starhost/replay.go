@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -86,6 +87,8 @@ func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error 
 	if err != nil {
 		return err
 	}
+	const garbage = 200 // percent: a long log makes much of it, and memory is bounded
+	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	load := func() (*starhost.Host, error) { return set.Host, nil }
 	report, err := r.Run(ctx, load, records.All())
 	if err != nil {
