@@ -72,9 +72,14 @@ func (t *Turn) startTurn(ctx context.Context) error {
 		return nil
 	}
 	e := t.newEvent("turn_start")
+	before := NewList(t.session.history)
+	e.History = before
 	out, err := t.fireEvent(ctx, e)
 	if err != nil {
 		return err
+	}
+	if e.History != before {
+		t.session.changeHistory(e.History.Items())
 	}
 	t.words, t.offers = e.UserMessage, out.appendContext(t.offers)
 	return nil

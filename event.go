@@ -51,9 +51,9 @@ var events = []EventSpec{
 	},
 	{
 		Name: "turn_start", Fires: "a user message arrives, before anything is built",
-		Args:    []string{"session_id", "user_message", "is_first_turn", "model", "platform"},
+		Args:    []string{"session_id", "user_message", "history", "is_first_turn", "model", "platform"},
 		Actions: []Action{ActionContext, ActionModify, ActionAbort, actionEnd},
-		Modify:  []string{"user_message"},
+		Modify:  []string{"user_message", "history"},
 	},
 	{
 		Name: "turn_end", Fires: "the final answer is there, or the turn was cut",
@@ -186,6 +186,7 @@ type Event struct {
 	Model       string
 	Platform    string
 	Messages    *Messages
+	History     *Messages // the messages of earlier turns, as sent
 	Tools       *Tools
 	Options     json.RawMessage
 	Round       int // number in the turn, from 1
@@ -265,6 +266,7 @@ var eventArgs = map[string]func(*Event) any{
 	"model":         func(e *Event) any { return &e.Model },
 	"platform":      func(e *Event) any { return &e.Platform },
 	"messages":      func(e *Event) any { return &e.Messages },
+	"history":       func(e *Event) any { return &e.History },
 	"tools":         func(e *Event) any { return &e.Tools },
 	"options":       func(e *Event) any { return &e.Options },
 	"round":         func(e *Event) any { return &e.Round },

@@ -322,6 +322,14 @@ func (t *Turn) applyChanges(spec *EventSpec, h *Hook, e *Event, changes map[stri
 		scratch := *e
 		e = &scratch
 	}
+	if list, ok := changes["history"].(*Messages); ok {
+		if t.session.config.Guarded {
+			return errors.New("modify: history: the agent has the messages of this session")
+		}
+		if err := checkHistory(list.Items()); err != nil {
+			return err
+		}
+	}
 	wanted, ok := changes["tools"]
 	if !ok || !slices.Contains(spec.Modify, "tools") {
 		return e.modify(spec, h, changes)

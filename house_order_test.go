@@ -32,7 +32,7 @@ var rootOrder = []string{
 	"prompt.go", "system.go", "session.go",
 	// A turn, and its parts in the order in which it uses them.
 	"turn.go", "handler.go", "event_budget.go", "observe.go", "choose.go", "fire.go", "gather.go", "template_load.go",
-	"prompt_sent.go", "prompt_build.go", "offer.go", "pause.go",
+	"prompt_sent.go", "prompt_build.go", "offer.go", "pause.go", "history.go",
 	"tool.go", "begin.go", "command.go", "loop.go", "session_saved.go", "session_store.go", "session_pause.go",
 }
 

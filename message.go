@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // The roles of messages. System text is not a message: see [Prompt].
@@ -134,6 +135,35 @@ func typedMessages(lists ...[]Message) []Message {
 		}
 	}
 	return typed
+}
+
+// checkHistory returns an error for a history that no provider accepts: each call of a tool needs
+// one answer behind it.
+func checkHistory(list []Message) error {
+	waiting := map[string]int{} // calls without an answer, by id
+	for i := range list {
+		m := &list[i]
+		if m.Role == RoleTool {
+			if waiting[m.CallID]--; waiting[m.CallID] < 0 {
+				return errtext.Errorf("modify: history: [%d]: got the answer to call %q, which no message before it makes", i, m.CallID)
+			}
+			continue
+		}
+		for id, n := range waiting {
+			if n > 0 {
+				return errtext.Errorf("modify: history: [%d]: got no answer to call %q before it", i, id)
+			}
+		}
+		for _, c := range m.ToolCalls {
+			waiting[c.ID]++
+		}
+	}
+	for id, n := range waiting {
+		if n > 0 {
+			return errtext.Errorf("modify: history: got no answer to call %q", id)
+		}
+	}
+	return nil
 }
 
 // contentsOf returns the contents that starhost need not send again, because messages already

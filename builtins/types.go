@@ -273,6 +273,7 @@ var eventArgs = []Arg{
 	{"workspace", "str", "The absolute folder that the agent works in; empty if starhost does not know it."},
 	{"is_first_turn", "bool", "Whether the session begins with this turn."},
 	{"messages", "Messages", "The conversation."},
+	{"history", "Messages", "The messages of earlier turns, as sent. modify(history = ...) changes them for good."},
 	{"tools", "Tools", "The tools on offer."},
 	{"options", "dict[str, Any]", "The options for the model's provider, such as temperature."},
 	{"round", "int", "The number of the request in its turn, from 1."},

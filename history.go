@@ -1,0 +1,58 @@
+package starhost
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// changeHistory makes the history that a handler of turn_start returned the session's. Contents
+// that are no longer in it count as not sent, so that a later prompt may send them again.
+func (s *Session) changeHistory(next []Message) {
+	texts := map[fragments.Hash]string{} // by id, of the parts that merging added
+	for i := range s.history {
+		for _, part := range s.history[i].Content.Parts() {
+			texts[fragments.Sum(part)] = part
+		}
+	}
+	present := map[fragments.Hash]bool{}
+	list := slices.Clone(next)
+	for i := range list {
+		m := &list[i]
+		if m.merged == notMerged && m.contents == nil {
+			for j := range m.Attachments {
+				present[s.idOf(&m.Attachments[j])] = true
+			}
+			continue
+		}
+		m.contents = slices.DeleteFunc(slices.Clone(m.contents), func(id fragments.Hash) bool {
+			return !m.has(id, texts, s.idOf)
+		})
+		for _, id := range m.contents {
+			present[id] = true
+		}
+	}
+	for id := range s.sentContents {
+		if !present[id] {
+			delete(s.sentContents, id)
+		}
+	}
+	s.history = list
+	for _, c := range s.startContext {
+		if slices.ContainsFunc(c.Fragments, func(f fragments.Fragment) bool {
+			return f.Target == fragments.Prompt && !present[fragments.Sum(f.Content)]
+		}) {
+			s.unsentContext = s.startContext // merging omits what is still there
+		}
+	}
+}
+
+// has reports whether a message contains a content: an attachment, or a text.
+func (m *Message) has(
+	id fragments.Hash, texts map[fragments.Hash]string, idOf func(*fragments.Attachment) fragments.Hash,
+) bool {
+	text, isText := texts[id]
+	return isText && text != "" && strings.Contains(m.Content.String(), text) ||
+		slices.ContainsFunc(m.Attachments, func(a fragments.Attachment) bool { return idOf(&a) == id })
+}
