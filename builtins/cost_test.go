@@ -35,6 +35,7 @@ var workloads = []workload{
 	{"end_session", "s = 'x' * n", "end_session(s)"},
 	{"respond", "s = list(range(n))", "respond(s)"},
 	{"modify", "s = list(range(n))", "modify(a = s)"},
+	{"sum", "s = list(range(n))", "sum(s)"},
 	{"struct", "d = {'a%d' % i: i for i in range(n // 16)}", "struct(**d)"},
 
 	{"re.search", "s = 'ab ' * n", "re.search(r'\\d+', s)"},
