@@ -17,6 +17,8 @@ type CallInfo struct {
 	// Content is the new text of a file, URL the address of a request, Query the pattern of a
 	// search and Prompt the task of a subagent.
 	Content, URL, Query, Prompt string
+	// Contents are the texts of the arguments that Content joins.
+	Contents []string
 	// Server and ServerTool name the tool of another MCP server.
 	Server, ServerTool string
 	// Rewrite returns the call's arguments with another command or other paths. name is "command",

@@ -155,6 +155,15 @@ func (e *HandlerError) Traceback() string {
 	return ""
 }
 
+// A LogLine is one line that a handler logged or printed.
+type LogLine struct {
+	Plugin string
+	Level  string // "debug", "info", "warn" or "error"
+	Text   string
+	Fields json.RawMessage // a JSON object, nil for none
+	Pos    Pos             // place of the call
+}
+
 // A HookTrace says how one handler answered one event.
 type HookTrace struct {
 	Event    string
@@ -168,9 +177,11 @@ type HookTrace struct {
 	Bytes    uint64         // allocated by guarded operations
 	Changes  map[string]any // by a modify
 	// Decision is the decision, nil for none. Effects are the journal's lines of the effects of the
-	// call, and of the handlers that it called. Both are only for [Options.Observe].
+	// call, and of the handlers that it called, and Logs are the lines that all of these logged.
+	// All are only for [Options.Observe].
 	Decision *Decision
 	Effects  []json.RawMessage
+	Logs     []LogLine
 }
 
 // An Outcome combines the decisions of all handlers of one event.
@@ -194,10 +205,10 @@ type Outcome struct {
 	problems []string // why the tool cannot take the final arguments
 }
 
-// combineDecisions sets the outcome's decision by the rules of plugin-api.md, section 3: an abort
-// wins over a deny, a deny over all others, in any order; an ask wins over an approve; the first
-// respond wins.
-func (o *Outcome) combineDecisions() {
+// Combine sets the outcome's Decision and Ask from its Decisions, by the rules of plugin-api.md,
+// section 3: an abort wins over a deny, a deny over all others, in any order; an ask wins over an
+// approve; the first respond wins.
+func (o *Outcome) Combine() {
 	if len(o.Decisions) == 0 {
 		return
 	}

@@ -100,7 +100,7 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 	err := f.callHooks(ctx, e)
 	out.Decisions, out.problems = f.decisions, f.problems
 	if err == nil {
-		out.combineDecisions()
+		out.Combine()
 	}
 	if err = f.turn.finishObserving(seen, f.EventSpec, out, err); err != nil {
 		return err

@@ -62,6 +62,9 @@ func (t *Turn) deliverRecords(l *Lane) {
 	for _, line := range l.Logs {
 		t.host.opts.Log(line)
 	}
+	if t.observed != nil {
+		t.observed.logs = append(t.observed.logs, l.Logs...)
+	}
 	if done := l.pending; done != nil {
 		t.deliverEntries(done.entries)
 		t.notes = append(t.notes, done.notes...)

@@ -45,7 +45,7 @@ var floors = []floor{
 	{"", []string{"fragments", "schema"}, false, []string{"database/sql", "net/http"}, "it is what all others agree on: nothing above it, no evaluator, no storage, no network"},
 	{"effects", []string{""}, false, nil, "what crosses the wall does not know who asks: Starlark ends at builtins"},
 	{"report", []string{""}, false, nil, "it writes a prompt's report for people, and runs nothing"},
-	{"decision", []string{"", "effects"}, false, []string{"database/sql", "net/"}, "it records and replays decisions of any host: a caller loads the plugins, so it knows no loader and no adapter"},
+	{"decision", []string{"", "effects"}, false, []string{"database/sql", "net/http"}, "it records and replays decisions of any host: a caller loads the plugins, so it knows no loader and no adapter"},
 	{"shell", nil, false, []string{"database/sql", "net/", "os/"}, "it reads texts with mvdan.cc/sh/v3/syntax, and runs nothing"},
 	{"builtins/call", nil, true, nil, "builtins and modules both build on it, so it knows neither"},
 	{"builtins/modules", []string{"builtins/call", "shell"}, true, []string{"net/http", "os/"}, "modules are pure functions: they know no session and cause no effect"},

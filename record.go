@@ -9,15 +9,6 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A LogLine is one line that a handler logged or printed.
-type LogLine struct {
-	Plugin string
-	Level  string // "debug", "info", "warn" or "error"
-	Text   string
-	Fields json.RawMessage // a JSON object, nil for none
-	Pos    Pos             // place of the call
-}
-
 // An Entry records an effect of a handler or an [Input]: something from outside of the plugins that
 // the turn depends on.
 type Entry struct {

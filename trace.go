@@ -56,6 +56,7 @@ type observation struct {
 	start   time.Time
 	calls   []HookTrace
 	effects []json.RawMessage // the running call's so far, with nested calls
+	logs    []LogLine         // the same
 }
 
 // addCall adds the call of a handler, after its effects.
@@ -70,6 +71,6 @@ func (o *observation) addCall(n *traceNote) {
 		}
 		call.Decision = &decision
 	}
-	call.Effects, o.effects = o.effects, nil
+	call.Effects, call.Logs, o.effects, o.logs = o.effects, o.logs, nil, nil
 	o.calls = append(o.calls, call)
 }

@@ -38,6 +38,7 @@ type Call struct {
 	root                    any             // the decoded arguments
 	isBroken                bool            // nothing can decode the arguments
 	commandSlots, pathSlots []slot          // the places of Command and Paths
+	contents                []string        // the texts that Content joins
 	patched                 map[string]bool // the paths that the texts of patches name
 	used                    map[string]bool // fields with their places so far
 }
@@ -189,17 +190,29 @@ func (c *Call) addRow(row *Tool) {
 	for _, s := range patches {
 		c.addPatch(s.text)
 	}
-	c.Content = joinLines(c.Content, joinTexts(patches))
+	c.addContents(patches)
+	c.addContents(c.findNew("content", row.Content))
 	for _, f := range []struct {
 		field        *string
 		name, places string
 	}{
-		{&c.Content, "content", row.Content}, {&c.URL, "url", row.URL}, {&c.Query, "query", row.Query},
+		{&c.URL, "url", row.URL}, {&c.Query, "query", row.Query},
 		{&c.Prompt, "prompt", row.Prompt}, {&c.Server, "server", row.Server}, {&c.ServerTool, "tool", row.ServerTool},
 	} {
 		*f.field = joinLines(*f.field, joinTexts(c.findNew(f.name, f.places)))
 	}
 }
+
+// addContents adds new texts of files.
+func (c *Call) addContents(texts []slot) {
+	c.Content = joinLines(c.Content, joinTexts(texts))
+	for _, s := range texts {
+		c.contents = append(c.contents, s.text)
+	}
+}
+
+// Contents returns the texts of the arguments that Content joins.
+func (c *Call) Contents() []string { return c.contents }
 
 // findNew returns the texts of a field at places that no earlier row named.
 func (c *Call) findNew(field, places string) []slot {

@@ -34,8 +34,9 @@ func DescribeCalls(mapped map[string]map[string]string) func(*starhost.Event) *s
 			c.Server = e.Plugin
 		}
 		return &starhost.CallInfo{
-			Agent: c.Agent, Kinds: c.Kinds, Command: c.Command, CWD: c.CWD, Paths: c.Paths, Content: c.Content,
-			URL: c.URL, Query: c.Query, Prompt: c.Prompt, Server: c.Server, ServerTool: c.ServerTool,
+			Agent: c.Agent, Kinds: c.Kinds, Command: c.Command, CWD: c.CWD, Paths: c.Paths,
+			Content: c.Content, Contents: c.Contents(), URL: c.URL, Query: c.Query, Prompt: c.Prompt,
+			Server: c.Server, ServerTool: c.ServerTool,
 			Rewrite: func(name string, values []string) (json.RawMessage, error) {
 				c := given // Rewrite changes the decoded arguments of its call
 				c.Describe(rows)

@@ -1,17 +1,17 @@
 package decision
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
-	"encoding/base32"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -32,13 +32,38 @@ type Options struct {
 	Max int64
 	// Sync flushes each record to the disk before the answer.
 	Sync bool
+	// Required makes [Log.Observe] return the error of a record that it cannot write, so that the
+	// host refuses the event.
+	Required bool
+	// Include lists the parts of events that records contain only by choice: [IncludePrompt] and
+	// the others.
+	Include []string
+	// Mask are globs on JSON pointers into records. The log masks their values, beside all values
+	// that look like keys and passwords.
+	Mask []string
+	// Patterns match other texts that the log must not contain.
+	Patterns []*regexp.Regexp
+	// Agent is the agent of events that name none, and Starhost is the version of the program.
+	Agent, Starhost string
+	// Report receives each failure of [Log.Observe]. Nil drops them.
+	Report func(error)
 	// Clock returns the time; nil means time.Now.
 	Clock func() time.Time
 }
 
 // A Log appends records to the files of a folder. It is safe for concurrent use, also by many
 // processes.
-type Log struct{ o Options }
+type Log struct {
+	o     Options
+	globs func() *regexp.Regexp
+	used  atomic.Pointer[usedSet]
+}
+
+// A usedSet is the set of plugins that decide, and the function that removes their secrets.
+type usedSet struct {
+	set    Set
+	redact func(string) string
+}
 
 // New returns a log. It touches no file until the first record.
 func New(o Options) *Log {
@@ -46,8 +71,17 @@ func New(o Options) *Log {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Log{o}
+	l := &Log{o: o, globs: sync.OnceValue(func() *regexp.Regexp { return compileGlobs(o.Mask) })}
+	l.used.Store(&usedSet{})
+	return l
 }
+
+// Use sets the plugins of the next records. redact replaces the values of their secrets in a text;
+// nil replaces nothing.
+func (l *Log) Use(set Set, redact func(string) string) { l.used.Store(&usedSet{set, redact}) }
+
+// mask returns the mask of the next record.
+func (l *Log) mask() *mask { return &mask{l.globs(), l.o.Patterns, l.used.Load().redact} }
 
 // Append writes a record. It sets the schema, and the id and the time if they are empty. The first
 // record of a day deletes the files that Keep and Max require.
@@ -57,7 +91,7 @@ func (l *Log) Append(r *Record) error {
 	}
 	r.Time = r.Time.UTC().Round(time.Microsecond)
 	r.Schema, r.ID = Schema, cmp.Or(r.ID, newID(r.Time))
-	line, err := r.encode()
+	line, err := l.encode(r)
 	if err == nil {
 		err = l.write(line, r.Time)
 	}
@@ -67,19 +101,12 @@ func (l *Log) Append(r *Record) error {
 	return nil
 }
 
-// encode returns a record between two newlines.
-func (r *Record) encode() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('\n')
-	enc := json.NewEncoder(&b) // ends with a newline
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(r)
-	return b.Bytes(), err
-}
-
 // write appends bytes to the file of a day with one system call.
 func (l *Log) write(line []byte, day time.Time) error {
 	name := filepath.Join(l.o.Dir, fileName(day))
+	if l.o.Dir == "" {
+		return errors.New("there is no folder for it: want HOME, XDG_STATE_HOME or [log] path")
+	}
 	f, err := l.open(name)
 	if err != nil {
 		return err
@@ -153,13 +180,17 @@ func (l *Log) Collect() (removed []string, err error) {
 	return removed, nil
 }
 
-// ids spells ids: Crockford's base 32, whose order is that of the bytes.
-var ids = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
-
-// newID returns a unique id: the time in milliseconds, then 80 random bits.
+// newID returns a unique id in the form of a ULID: the time in milliseconds, then 80 random bits.
 func newID(now time.Time) string {
+	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
 	_, _ = rand.Read(b[6:]) // it never fails
-	return ids.EncodeToString(b[:])
+	high, low := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
+	var id [26]byte
+	for i := len(id) - 1; i >= 0; i-- {
+		id[i] = digits[low&31]
+		low, high = low>>5|high<<59, high>>5
+	}
+	return string(id[:])
 }

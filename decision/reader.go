@@ -3,6 +3,7 @@ package decision
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -200,4 +201,98 @@ func openRegular(name string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// pollInterval is the time between two looks at a log that a reader follows.
+const pollInterval = 200 * time.Millisecond
+
+// Follow returns the records of a folder as All does, and then those that programs write, until ctx
+// ends. It calls wait each time it has returned all records so far; an error of wait ends it.
+func (r *Reader) Follow(ctx context.Context, dir string, wait func() error) iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		t := tail{Reader: r, dir: dir, buffer: bufio.NewReaderSize(nil, maxLine)}
+		for {
+			more, err := t.readNew(yield)
+			if err == nil && more {
+				err = wait()
+			}
+			if err != nil {
+				yield(nil, err)
+			}
+			if err != nil || !more {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pollInterval):
+			}
+		}
+	}
+}
+
+// A tail reads what is new in a folder.
+type tail struct {
+	*Reader
+	dir    string
+	name   string // the newest file so far
+	offset int64  // behind its last complete line
+	buffer *bufio.Reader
+}
+
+// readNew passes the new records to yield. more is false if yield wants no more.
+func (t *tail) readNew(yield func(*Record, error) bool) (more bool, err error) {
+	names, err := logFiles(t.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil // no program has written yet
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		day, _ := dayOf(name)
+		if name < t.name || day.AddDate(0, 0, 1).Before(t.Since) {
+			continue
+		}
+		if name != t.name {
+			t.name, t.offset = name, 0
+		}
+		if more, err := t.readFrom(yield); err != nil || !more {
+			return more, err
+		}
+	}
+	return true, nil
+}
+
+// readFrom reads the complete lines of a file behind the offset.
+func (t *tail) readFrom(yield func(*Record, error) bool) (more bool, err error) {
+	f, err := openRegular(filepath.Join(t.dir, t.name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil // it was deleted
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(t.offset, io.SeekStart); err != nil {
+		return false, err
+	}
+	t.buffer.Reset(f)
+	for {
+		line, err := t.buffer.ReadSlice('\n')
+		if errors.Is(err, io.EOF) { // a program is writing the last line
+			return true, nil
+		}
+		t.offset += int64(len(line))
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue // a part of a line that is too long
+		}
+		if err != nil {
+			return false, err
+		}
+		record, err := ParseRecord(line)
+		if err == nil && !record.Time.Before(t.Since) && !yield(record, nil) {
+			return false, nil
+		}
+	}
 }

@@ -61,7 +61,8 @@ type Record struct {
 
 	// Masked, Cut and Omitted are JSON pointers into the record. A placeholder replaces a masked
 	// value. Cut fields are incomplete because of a limit, or a [Digest] stands in their place.
-	// The operator's choice omits fields: they are missing, or a [Digest] stands in their place.
+	// The operator's choice omits fields (see [Options.Include]): they are missing, or a [Digest]
+	// stands in their place.
 	Masked  []string `json:"masked"`
 	Cut     []string `json:"cut"`
 	Omitted []string `json:"omitted"`
@@ -80,6 +81,12 @@ type Plugin struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 	SHA256  string `json:"sha256,omitempty"`
+	// Mode is "warn" if the plugin only warns.
+	Mode string `json:"mode,omitempty"`
+	// Granted are the permissions of the plugin if it declares any; else nil.
+	Granted []string `json:"granted,omitzero"`
+	// Config has the values that the operator set for the plugin.
+	Config map[string]json.RawMessage `json:"config,omitempty"`
 }
 
 // A Decision is a [starhost.Decision] in JSON. Changes have the form of the event's arguments.
@@ -101,6 +108,9 @@ type Result struct {
 	IsError     bool      `json:"is_error,omitempty"`
 	Handled     bool      `json:"handled,omitempty"`
 	Attachments []Context `json:"attachments,omitempty"`
+	// Digest replaces both texts if the operator does not include results: of the texts with a NUL
+	// between them.
+	Digest *Digest `json:"digest,omitempty"`
 }
 
 // A Handler is one call of a handler.
@@ -116,8 +126,19 @@ type Handler struct {
 	// Effects are lines of the journal: see package effects, Journal. The line of a long reply has
 	// its digest as "digest" in place of "reply".
 	Effects []json.RawMessage `json:"effects,omitempty"`
+	// Logs are the lines that the handler logged.
+	Logs []Line `json:"logs,omitempty"`
 	// Context are indexes in the record's Context.
 	Context []int `json:"context,omitempty"`
+}
+
+// A Line is a [starhost.LogLine] in JSON.
+type Line struct {
+	Plugin string          `json:"plugin"`
+	Level  string          `json:"level"`
+	Text   string          `json:"text"`
+	Fields json.RawMessage `json:"fields,omitempty"`
+	Pos    string          `json:"pos,omitempty"`
 }
 
 // A Context is a fragment or an attachment that a handler offered.

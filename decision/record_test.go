@@ -69,6 +69,8 @@ func TestRoundTrip(t *testing.T) {
 		Input:    map[string]json.RawMessage{"arguments": json.RawMessage(`{"command":"rm <x>"}`)},
 		Decision: decision.Decision{Action: "deny", Reason: "no", Plugin: "guard"}, Answered: "deny",
 		Handlers: []decision.Handler{{Decision: decision.Decision{Action: "deny"}, Steps: 7}},
+		Context:  []decision.Context{}, Errors: []string{}, Masked: []string{}, Cut: []string{}, Omitted: []string{},
+		Set: decision.Set{Plugins: []decision.Plugin{}},
 	}
 	if err := l.Append(want); err != nil {
 		t.Fatal(err)
@@ -92,11 +94,11 @@ func TestRoundTrip(t *testing.T) {
 // TestReaderSkips checks that a reader skips lines that are no records, and that a record behind a
 // torn line is whole.
 func TestReaderSkips(t *testing.T) {
-	l, now := newLog(t, decision.Options{Dir: t.TempDir() + "/log"})
+	dir := filepath.Join(t.TempDir(), "log")
+	l, now := newLog(t, decision.Options{Dir: dir})
 	appendEvents(t, l, "a")
-	dir := filepath.Dir(t.TempDir())
-	file, _ := filepath.Glob(filepath.Join(dir, "*", "log", "*.jsonl"))
-	f, err := os.OpenFile(file[0], os.O_APPEND|os.O_WRONLY, 0)
+	file := filepath.Join(dir, "decisions-2026-11-23.jsonl")
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,10 +110,10 @@ func TestReaderSkips(t *testing.T) {
 	f.Close()
 	*now = now.Add(time.Hour)
 	appendEvents(t, l, "b")
-	events, skipped := eventsIn(t, time.Time{}, filepath.Dir(file[0]))
+	events, skipped := eventsIn(t, time.Time{}, dir)
 	diff(t, "events", []string{"a", "b"}, events)
 	diff(t, "skipped", 8, skipped)
-	events, _ = eventsIn(t, noon.Add(time.Minute), file[0])
+	events, _ = eventsIn(t, noon.Add(time.Minute), file)
 	diff(t, "events since", []string{"b"}, events)
 }
 

@@ -29,8 +29,11 @@ type play struct {
 	ctx     context.Context
 	session *starhost.Session
 	turn    *starhost.Turn // the current turn, or nil
-	now     time.Time
-	isSet   bool // a step set now
+
+	betweenTurns bool // fire uses no turn: see startSession.BetweenTurns
+
+	now   time.Time
+	isSet bool // a step set now
 
 	usedNow    bool // a handler read the time
 	clockReads int  // calls of the host's clock, by handlers and to measure times
@@ -214,15 +217,30 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 	if e.Tool != "" {
 		heading += " " + texttable.OneLine(e.Tool)
 	}
-	t, err := p.currentTurn()
-	if err != nil {
-		return starhost.Outcome{}, p.printFailure(heading, err)
-	}
-	out, err := t.Fire(p.ctx, e)
+	out, err := p.fireEvent(e)
 	if err != nil {
 		return out, p.printFailure(heading, err)
 	}
 	return out, p.print(heading, outcomeText(&out))
+}
+
+// fireEvent fires an event in the current turn, or between two turns.
+func (p *play) fireEvent(e *starhost.Event) (out starhost.Outcome, err error) {
+	if p.betweenTurns {
+		p.endTurn()
+		err = p.session.Aside(p.ctx, func(t *starhost.Turn) (err error) {
+			out, err = t.Fire(p.ctx, e)
+			p.recordNow(t)
+			p.recordUnanswered(t.Errors()...)
+			return err
+		})
+		return out, err
+	}
+	t, err := p.currentTurn()
+	if err != nil {
+		return out, err
+	}
+	return t.Fire(p.ctx, e)
 }
 
 // unknownAgent returns the error for an agent that starhost has no table of tools for.

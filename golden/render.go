@@ -127,6 +127,20 @@ func withLabel(label, quoted string) string {
 	return label + ": " + quoted
 }
 
+// FireText returns the output of a step fire with an outcome, and the lines that its handlers
+// logged. tool is the event's tool or "".
+func FireText(event, tool string, o *starhost.Outcome, logs []starhost.LogLine) string {
+	text := "== fire " + event
+	if tool != "" {
+		text += " " + texttable.OneLine(tool)
+	}
+	text += "\n" + outcomeText(o)
+	for _, line := range logs {
+		text += logText(line)
+	}
+	return escapeMarkers(text)
+}
+
 // outcomeText shows the joint decision of an event's handlers and, if several of them decided,
 // each single decision.
 func outcomeText(o *starhost.Outcome) string {

@@ -14,7 +14,8 @@ import (
 
 // A startSession is the session at the start of a case, from a section such as
 //
-//	{"id":"case","turn":3,"state":{"PLUGIN":{"KEY":1}},"store":{"PLUGIN":{"KEY":"x"}}}
+//	{"id":"case","turn":3,"between_turns":true,
+//	 "state":{"PLUGIN":{"KEY":1}},"store":{"PLUGIN":{"KEY":"x"}}}
 //
 // The zero value is a new session.
 type startSession struct {
@@ -23,6 +24,9 @@ type startSession struct {
 	Workspace string `json:"workspace"`
 	// Turn is the number of turns that began before, 0 for a session that has not begun.
 	Turn int `json:"turn"`
+	// BetweenTurns fires events as an agent's hook does: each in a use of the session that is no
+	// turn, so that no turn_start comes before it.
+	BetweenTurns bool `json:"between_turns"`
 	// State and Store are the values of ctx.state and ctx.store, by plugin and key.
 	State effects.SavedStates                   `json:"state"`
 	Store map[string]map[string]json.RawMessage `json:"store"`
@@ -58,7 +62,7 @@ const maxTurn = 1_000_000
 // begin returns the session with its values, and stores the values of ctx.store.
 func (s *startSession) begin(st *stage, h *starhost.Host) (*starhost.Session, error) {
 	config := starhost.SessionConfig{ID: s.ID, Platform: s.Platform, Workspace: s.Workspace}
-	session := h.Resume(config, starhost.SavedSession{Turns: s.Turn, Started: s.Turn > 0})
+	session := h.Resume(config, starhost.SavedSession{Turns: s.Turn, Started: s.Turn > 0 || s.BetweenTurns})
 	err := effects.RestoreStates(session, s.State)
 	for _, plugin := range sortedKeys(s.Store) {
 		for _, key := range sortedKeys(s.Store[plugin]) {
@@ -68,5 +72,6 @@ func (s *startSession) begin(st *stage, h *starhost.Host) (*starhost.Session, er
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sessionFile, err)
 	}
+	st.betweenTurns = s.BetweenTurns
 	return session, nil
 }

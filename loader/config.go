@@ -35,6 +35,7 @@ type Config struct {
 	Tools  ToolsConfig
 	Model  ModelConfig
 	Store  StoreConfig
+	Log    LogConfig
 	// Kinds describe tools that no agent's table has, by name: the kind of their calls under
 	// "kind", and the places of fields in their arguments under command, paths and so on.
 	Kinds map[string]map[string]string
@@ -302,6 +303,7 @@ func newConfig() *Config {
 		Serve:  ServeConfig{ToolRoles: []string{"default"}},
 		Store:  StoreConfig{URL: "sqlite:", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
 		Model:  newModelConfig(),
+		Log:    LogConfig{Enabled: true, Keep: 30 * 24 * time.Hour, Max: 1 << 30},
 		Kinds:  map[string]map[string]string{},
 		MCP:    map[string]*MCPConfig{},
 		places: map[string]Place{},

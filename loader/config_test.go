@@ -155,6 +155,18 @@ context = 128_000
 fallback = ["openai/x"]
 [serve.tools]
 roles = ["day"]
+[log]
+enabled = false
+path = "audit"
+keep = "7d"
+max = "1MiB"
+mask = ["/input/arguments/*pin*"]
+include = ["writes", "prompt"]
+required = true
+fsync = true
+all = true
+[redact]
+patterns = ["cust-[0-9]+"]
 `
 
 func TestParseConfigKnowsAllKeys(t *testing.T) {
@@ -198,6 +210,11 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 			}},
 		},
 		Store: loader.StoreConfig{URL: "none", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
+		Log: loader.LogConfig{
+			Path: loader.Path{Shown: "audit", Real: "/ops/audit", Place: at(68)}, Keep: 7 * 24 * time.Hour, Max: 1 << 20,
+			Mask: []string{"/input/arguments/*pin*"}, Include: []string{"prompt", "writes"}, Required: true, Fsync: true, All: true,
+			Redact: []string{"cust-[0-9]+"},
+		},
 		Kinds: map[string]map[string]string{
 			"mcp__desktop__run": {"kind": "shell", "command": "cmd"},
 			"writer":            {"kind": "write", "paths": "target", "content": "text"},

@@ -25,7 +25,7 @@ type Key struct {
 
 // Keys describes all keys of the config, in the order of the reference.
 func Keys() []Key {
-	keys := slices.Clone(keyDocs)
+	keys := keyDocs()
 	for i := range keys {
 		s := settingOf(keys[i].Name)
 		keys[i].Wants, keys[i].Project = s.wants(), projects[s.right]
@@ -65,7 +65,9 @@ func (s *setting) wants() string {
 }
 
 // keyDocs are the parts of [Keys] that the code does not have elsewhere.
-var keyDocs = []Key{
+func keyDocs() []Key { return slices.Concat(mainKeyDocs, logKeyDocs()) }
+
+var mainKeyDocs = []Key{
 	{
 		Name: "plugins.paths", Default: `[]`, Example: `plugins.paths = ["plugins", "../ops/plugins"]`,
 		Doc: "The paths of plugins: .star files, plugin folders, and folders that contain these, relative to the config file. Without any path starhost uses ./plugins, else ./*.star. A project adds to the user's paths; an untrusted project adds only paths in its folder.",

@@ -132,7 +132,7 @@ func newLoadRun(o Options) (*loadRun, error) {
 	if l.config == nil {
 		l.config = newConfig()
 	}
-	l.set = &Set{Config: l.config, Warnings: l.config.checkRaised()}
+	l.set = &Set{Config: l.config, flagSettings: o.Set, Warnings: l.config.checkRaised()}
 	l.config.applyManaged()
 	l.sandbox = sync.OnceValues(l.newSandbox)
 	for name, folder := range l.config.Libraries {

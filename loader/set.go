@@ -3,7 +3,9 @@ package loader
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
@@ -99,6 +101,8 @@ type Set struct {
 
 	hasManaged bool // Load looked for the managed plugins
 	partial    bool // required plugins that Load did not find are no mistake
+
+	flagSettings []string // see [Options.Set]
 
 	inputs    Inputs
 	workspace *effects.Files
@@ -217,3 +221,23 @@ func (s *Set) Close() error {
 	}
 	return s.workspace.Close()
 }
+
+// Revision returns a SHA-256 in hexadecimal that changes if a plugin, its mode, its permissions or
+// its settings change, or the limits of the config. It does not depend on the places of files.
+func (s *Set) Revision() string {
+	var b strings.Builder
+	for i := range s.Plugins {
+		p := &s.Plugins[i]
+		fmt.Fprintf(&b, "%s %s %s %s %q\n", p.Name, p.Status, p.Mode, p.Digest, p.Granted)
+	}
+	for _, row := range s.Config.Settings() {
+		if table, _, _ := strings.Cut(row.Key, "."); slices.Contains(decidingTables, table) {
+			fmt.Fprintln(&b, row)
+		}
+	}
+	fmt.Fprintf(&b, "%q\n", s.flagSettings)
+	return fragments.Sum(b.String()).String()
+}
+
+// decidingTables are the tables of the config that can change a decision.
+var decidingTables = []string{"kinds", "limits", "plugin", "prompt", "tools"}

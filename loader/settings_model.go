@@ -16,7 +16,7 @@ import (
 // settings returns all keys. If two names are equally near to an unknown one, starhost suggests the
 // first. The list is made when it is needed, because few runs need it.
 var settings = sync.OnceValue(func() []*setting {
-	return slices.Concat(coreSettings, modelSettings(), outsideSettings, serveSettings())
+	return slices.Concat(coreSettings, modelSettings(), outsideSettings, serveSettings(), logSettings())
 })
 
 // modelSettings returns the keys about language models.

@@ -58,6 +58,16 @@ store.fragments = ""
 store.max_plugin = "64MiB"
 store.keep = "90d"
 serve.tools.roles = ["default"]
+log.enabled = true
+log.path = ""
+log.keep = "30d"
+log.max = "1GiB"
+log.mask = []
+log.include = []
+log.required = false
+log.fsync = false
+log.all = false
+redact.patterns = []
 `
 	if diff := gocmp.Diff(want, shownSettings(parse(t, ""))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -125,6 +135,16 @@ mcp.tickets.url = "https://tickets.internal/mcp"  # config.toml:51
 mcp.tickets.token = "TICKETS_TOKEN"  # config.toml:52
 mcp.tickets.timeout = "5m0s"  # config.toml:53
 serve.tools.roles = ["day"]  # config.toml:65
+log.enabled = false  # config.toml:67
+log.path = "audit"  # config.toml:68
+log.keep = "7d"  # config.toml:69
+log.max = "1MiB"  # config.toml:70
+log.mask = ["/input/arguments/*pin*"]  # config.toml:71
+log.include = ["prompt", "writes"]  # config.toml:72
+log.required = true  # config.toml:73
+log.fsync = true  # config.toml:74
+log.all = true  # config.toml:75
+redact.patterns = ["cust-[0-9]+"]  # config.toml:77
 `
 	if diff := gocmp.Diff(want, shownSettings(parse(t, full))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

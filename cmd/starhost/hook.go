@@ -12,12 +12,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
@@ -118,7 +120,7 @@ func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []str
 		if f.inProject {
 			return usagef("hook: --project: %s does not name its project", agent.Title)
 		}
-		return a.serveHook(ctx, f, paths)
+		return a.serveHook(ctx, f, agent.Name, paths)
 	}
 	return a.answerHook(ctx, f, agent, paths)
 }
@@ -173,6 +175,7 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 	select {
 	case d = <-r.decisions:
 	case <-time.After(time.Until(deadline)):
+		r.late.Store(true)
 		d = r.refuse(hook.Late(a.deadline))
 	case <-ctx.Done():
 		d = r.refuse("starhost was stopped: " + context.Cause(ctx).Error())
@@ -234,6 +237,7 @@ type hookRun struct {
 	agent     *hook.Agent
 	failOpen  bool // --fail-open
 	decisions chan hookDecision
+	late      atomic.Bool     // the answer is the watchdog's
 	done      chan struct{}   // closed when the session's state is stored
 	failures  strings.Builder // errors after the decision, for standard error
 
@@ -307,16 +311,18 @@ func (r *hookRun) askPlugins(
 	if f.inProject && f.lineError == nil {
 		paths, f.lineError = projectPaths(cmp.Or(e.Workspace(), r.dir), r.getenv("HOME"), paths)
 	}
+	var records hookLog
+	fail := func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) }
 	set, err := r.loadHook(ctx, f, paths, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
+		records.log = r.newLog(o.Config, r.agent.Name, fail)
+		observe(records.log, o.Config, &o.Host, records.observe)
 	})
 	if nonce, ok := e.Canary(); ok {
 		return r.answerCanary(e, nonce, set, err)
 	}
-	o := hook.Options{
-		States: &hook.States{Dir: hook.StateDir(r.getenv)},
-		Report: func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) },
-	}
+	useSet(records.log, set)
+	o := hook.Options{States: &hook.States{Dir: hook.StateDir(r.getenv)}, Report: fail}
 	o.Refusal, _ = errors.AsType[*hook.Refusal](err)
 	if len(r.problems) > 0 {
 		o.Notice = "starhost: " + r.problems[0].where()
@@ -329,6 +335,15 @@ func (r *hookRun) askPlugins(
 		r.addError(err)
 		if answer, err = e.Block("starhost: " + err.Error()); err != nil {
 			r.addError(err)
+		}
+	}
+	action := answer.Action
+	if r.late.Load() { // the agent got the watchdog's refusal
+		action = string(starhost.ActionDeny)
+	}
+	if err := records.write(action); err != nil {
+		if refusal, err := e.Block("starhost: the decision was not recorded: " + err.Error()); err == nil {
+			answer = refusal
 		}
 	}
 	storeState := store
@@ -462,13 +477,13 @@ func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
 	}
 	f := &hookFlags{lineError: err, failOpen: slices.Contains(args, "--fail-open")}
 	if agent.Lines {
-		return a.serveHook(ctx, f, nil)
+		return a.serveHook(ctx, f, agent.Name, nil)
 	}
 	return a.answerHook(ctx, f, agent, nil)
 }
 
 // serveHook answers an agent that keeps hook running.
-func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error {
+func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths []string) error {
 	var mu sync.Mutex // guards standard error and ended
 	ended := false    // Serve may leave a goroutine that still loads
 	write := func(text func()) {
@@ -485,13 +500,19 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error
 	o.Canary = func(nonce string) string { return canaryReason(nonce, hook.AgentOf("picoclaw"), set) }
 	o.Load = func(ctx context.Context) (*starhost.Host, error) {
 		own := *a // with its own reports
+		var records *decision.Log
 		set, broken = own.loadHook(ctx, f, paths, func(o *loader.Options) {
+			records = own.newLog(o.Config, agent, func(err error) { write(func() { fmt.Fprintf(a.stderr, "hook: %v\n", err) }) })
+			if records != nil {
+				observe(records, o.Config, &o.Host, records.Observe)
+			}
 			o.Host.Log = func(line starhost.LogLine) {
 				if own.verbose || !own.quiet && slices.Contains([]string{"warn", "error"}, line.Level) {
 					write(func() { own.writeLog(line) })
 				}
 			}
 		})
+		useSet(records, set)
 		write(own.report) // plugins that failed are reported, and the others work
 		if set == nil {
 			return nil, broken

@@ -29,6 +29,7 @@ var commands = []struct {
 	{"fragments", (*app).fragmentsCommand},
 	{"hook", (*app).hookCommand},
 	{"list", (*app).listCommand},
+	{"log", (*app).logCommand},
 	{"new", (*app).newCommand},
 	{"repl", (*app).replCommand},
 	{"replay", (*app).replayCommand},

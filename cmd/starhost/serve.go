@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/decide"
@@ -185,17 +186,22 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 // load loads the plugins, and adds the tools of mounted servers and load_fragment. It adds
 // problems to a.
 func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
+	var records *decision.Log // nil if it is not enabled
 	set, err := a.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
 		if v.fragments == nil {
 			v.fragments = a.writeContents(o.Config)
 		}
 		o.Host.Log, o.Host.Approver, o.Host.Fragments = v.logLine, mcp.Approve, v.fragments
 		o.Host.MaxWaiting = maxWaiting
+		if records = a.newLog(o.Config, "", v.countLogFailure(o.Config)); records != nil {
+			observe(records, o.Config, &o.Host, records.Observe)
+		}
 		v.observe(&o.Host)
 	})
 	if err != nil {
 		return nil, err
 	}
+	useSet(records, set)
 	if tool, ok := mcp.LoaderTool(set.Host); ok && v.flags.mcp != "" {
 		err = set.Host.Add(tool)
 	}
@@ -311,6 +317,17 @@ func (v *server) replaceSet(ctx context.Context) error {
 func (v *server) printWarning(text string) {
 	if !v.quiet {
 		fmt.Fprintf(v.stderr, "warning: %s\n", text)
+	}
+}
+
+// countLogFailure returns a function that prints why a record is missing in the decision log, also
+// with --quiet, and counts it. The observer of the metrics counts the failures of a required log.
+func (v *server) countLogFailure(c *loader.Config) func(error) {
+	return func(err error) {
+		fmt.Fprintf(v.stderr, "serve: %v\n", err)
+		if v.metrics != nil && !c.Log.Required {
+			v.metrics.FailLog()
+		}
 	}
 }
 

@@ -341,6 +341,9 @@ type Answer struct {
 	Code int
 	// Blocks is true if the answer refuses the event.
 	Blocks bool
+	// Action is the strongest part of the answer, for the decision log: abort, deny, respond, ask,
+	// modify, approve, context or none.
+	Action string
 	// Binding is true if the agent would do something else without Out: it would use a call, a
 	// result or words that plugins refuse, ask about or change. If the caller cannot write Out, the
 	// process must end with [ExitBlock].
@@ -457,12 +460,33 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 		v.addUnsupported("%s", v.notice)
 	}
 	a, err := e.agent.write(e, v)
-	a.Blocks = v.block
+	a.Blocks, a.Action = v.block, v.action(e)
 	a.Binding = v.block || v.ask || v.args != nil || v.result != nil || v.changesWords(e)
 	for _, text := range v.unsupported {
 		a.Err += text + "\n"
 	}
 	return a, err
+}
+
+// action returns the strongest part of a verdict.
+func (v *verdict) action(e *Event) string {
+	switch {
+	case v.block && v.answer != nil:
+		return string(starhost.ActionRespond)
+	case v.block && v.stop:
+		return string(starhost.ActionAbort)
+	case v.block:
+		return string(starhost.ActionDeny)
+	case v.ask:
+		return string(starhost.ActionAsk)
+	case v.args != nil || v.result != nil || v.changesWords(e):
+		return string(starhost.ActionModify)
+	case v.allow:
+		return string(starhost.ActionApprove)
+	case v.context != "":
+		return string(starhost.ActionContext)
+	}
+	return "none"
 }
 
 // fit replaces decisions that the agent would ignore by the strongest ones that it honours.

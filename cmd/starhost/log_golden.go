@@ -1,0 +1,503 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/texttable"
+)
+
+// A caseMaker makes a golden case of a record, for one of its plugins.
+type caseMaker struct {
+	*decision.Record
+	plugin  string
+	out     bytes.Buffer
+	now     string
+	answers []string                   // lines of effects.jsonl
+	replies map[string]json.RawMessage // by effect
+}
+
+// goldenCase returns the text of a case that passes as long as the plugin decides as it did. An
+// error says why the record does not contain enough for one.
+func goldenCase(r *decision.Record, plugin string) (string, error) {
+	m := caseMaker{Record: r, plugin: plugin, replies: map[string]json.RawMessage{}}
+	if m.plugin == "" {
+		m.plugin = r.Decision.Plugin
+	}
+	for i := range r.Handlers {
+		m.plugin = cmp.Or(m.plugin, r.Handlers[i].Plugin)
+	}
+	want, err := m.want()
+	if err == nil {
+		err = m.check()
+	}
+	if err == nil {
+		err = m.addEffects()
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s makes no golden case: %w", r.ID, err)
+	}
+	m.writeProse()
+	m.writeScript()
+	m.writeConfig()
+	m.section("now", m.now)
+	m.section("session.json", m.session())
+	m.section("effects.jsonl", strings.Join(m.answers, ""))
+	m.section("want", want)
+	return m.out.String(), nil
+}
+
+// check refuses a record that lacks something that a case needs.
+func (m *caseMaker) check() error {
+	switch {
+	case len(m.Masked) > 0:
+		return fmt.Errorf("%s is masked, and a case must not contain the value", m.Masked[0])
+	case len(m.Cut) > 0:
+		return fmt.Errorf("%s is cut", m.Cut[0])
+	case m.ToolAlias != "":
+		return fmt.Errorf("the tool %s may also be %s, and a case names one", quote(m.Tool), quote(m.ToolAlias))
+	case strings.HasPrefix(m.Event, "app."):
+		return errors.New("a program declares its event")
+	}
+	for _, at := range m.Omitted {
+		if strings.HasPrefix(at, "/input/arguments/") {
+			return fmt.Errorf(`%s is omitted ([log] include = ["writes"] records it)`, at)
+		}
+	}
+	return nil
+}
+
+// want returns the output of the case: the decisions of the case's plugin.
+func (m *caseMaker) want() (string, error) {
+	var out starhost.Outcome
+	var logs []starhost.LogLine
+	found := false
+	for i := range m.Handlers {
+		h := &m.Handlers[i]
+		if h.Plugin != m.plugin {
+			if h.Event == "" && len(h.Changes) > 0 {
+				return "", fmt.Errorf("the plugin %s changed the event, which a case of %s cannot show", h.Plugin, m.plugin)
+			}
+			continue
+		}
+		found = true
+		d, err := m.decision(i)
+		if err != nil {
+			return "", err
+		}
+		if h.Event == "" && h.Action != decision.ActionNone && (!h.Again || isRefusal(d.Action)) {
+			out.Decisions = append(out.Decisions, d)
+		}
+		for _, line := range h.Logs {
+			own := starhost.LogLine{Plugin: line.Plugin, Level: line.Level, Text: line.Text, Fields: line.Fields}
+			logs = append(logs, own)
+		}
+		if h.Error != "" {
+			text := "hook " + cmp.Or(h.Event, m.Event) + ": " + h.Error
+			logs = append(logs, starhost.LogLine{Plugin: h.Plugin, Level: "error", Text: text})
+		}
+		if h.Action == "end_session" {
+			text := "end_session: " + h.Reason + ": no effect, because the host does not own this session"
+			logs = append(logs, starhost.LogLine{Plugin: h.Plugin, Level: "warn", Text: text})
+		}
+	}
+	if !found {
+		return "", fmt.Errorf("no handler of the plugin %q answered the event", m.plugin)
+	}
+	out.Combine()
+	if out.Decision.Action == starhost.ActionAbort { // the step shows it alone
+		out = starhost.Outcome{Decision: out.Decision, Decisions: []starhost.Decision{out.Decision}}
+	}
+	return golden.FireText(m.Event, m.Tool, &out, logs), nil
+}
+
+func isRefusal(a starhost.Action) bool {
+	return a == starhost.ActionDeny || a == starhost.ActionAsk || a == starhost.ActionAbort
+}
+
+// decision returns a handler's decision.
+func (m *caseMaker) decision(i int) (d starhost.Decision, err error) {
+	h := &m.Handlers[i]
+	at := fmt.Sprintf("/handlers/%d", i)
+	for _, omitted := range m.Omitted {
+		if strings.HasPrefix(omitted, at+"/") {
+			return d, fmt.Errorf("%s is omitted ([log] include records it)", omitted)
+		}
+	}
+	d = starhost.Decision{Action: starhost.Action(h.Action), Reason: h.Reason, Plugin: h.Plugin, Value: h.Value}
+	if h.Action == decision.ActionNone {
+		d.Action = starhost.ActionNone
+	}
+	d.Pos = parsePos(h.Pos)
+	if h.Result != nil {
+		if d.Result, err = resultOf(h.Result); err != nil {
+			return d, err
+		}
+	}
+	for name, raw := range h.Changes {
+		if d.Changes == nil {
+			d.Changes = map[string]any{}
+		}
+		if d.Changes[name], err = changeOf(name, raw); err != nil {
+			return d, err
+		}
+	}
+	for _, row := range h.Context {
+		c := &m.Context[row]
+		if c.Content == nil {
+			return d, errors.New(`it has no text of its context ([log] include = ["prompt"] records it)`)
+		}
+		f := fragments.Fragment{Content: *c.Content, Source: c.Source, Title: c.Title, Plugin: c.Plugin}
+		f.Priority = c.Priority
+		if c.Target != "" {
+			f.Target, _ = fragments.ParseTarget(c.Target) // the program wrote it
+		}
+		d.Context.Fragments = append(d.Context.Fragments, f)
+	}
+	return d, nil
+}
+
+// parsePos reads the text of a place.
+func parsePos(text string) (p starhost.Pos) {
+	parts := strings.Split(text, ":")
+	for _, n := range []*int{&p.Col, &p.Line} {
+		number, err := strconv.Atoi(parts[len(parts)-1])
+		if len(parts) == 1 || err != nil {
+			break
+		}
+		*n, parts = number, parts[:len(parts)-1]
+	}
+	if p.Line == 0 { // a line without a column
+		p.Line, p.Col = p.Col, 0
+	}
+	p.File = strings.Join(parts, ":")
+	return p
+}
+
+// resultOf returns a recorded result.
+func resultOf(r *decision.Result) (*starhost.Result, error) {
+	if r.Digest != nil || len(r.Attachments) > 0 {
+		return nil, errors.New(`it has no text of a result, or the result has attachments ([log] include = ["results"] records texts)`)
+	}
+	result := &starhost.Result{ForLLM: r.ForLLM, ForUser: r.ForUser, Silent: r.Silent}
+	result.IsError, result.Handled = r.IsError, r.Handled
+	return result, nil
+}
+
+// changeOf returns a recorded change in the type that a step prints.
+func changeOf(name string, raw json.RawMessage) (any, error) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	switch name {
+	case "paths", "args", "tools":
+		var list []string
+		if json.Unmarshal(raw, &list) == nil {
+			return list, nil
+		}
+		var tools []starhost.Tool
+		err := json.Unmarshal(raw, &tools)
+		return tools, err
+	case "messages":
+		var list []starhost.Message
+		err := json.Unmarshal(raw, &list)
+		return starhost.NewList(list), err
+	case "result":
+		var r decision.Result
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return nil, err
+		}
+		result, err := resultOf(&r)
+		if err != nil {
+			return nil, err
+		}
+		return *result, nil
+	}
+	return raw, nil
+}
+
+// addEffects adds the effects that a case must answer, and the time.
+func (m *caseMaker) addEffects() error {
+	for i := range m.Handlers {
+		for _, line := range m.Handlers[i].Effects {
+			var members map[string]json.RawMessage
+			if err := json.Unmarshal(line, &members); err != nil {
+				return err
+			}
+			var plugin string
+			_ = json.Unmarshal(members["plugin"], &plugin) // a line without it is of no plugin
+			if m.Handlers[i].Plugin != m.plugin || plugin != m.plugin {
+				continue
+			}
+			if err := m.addEffect(members); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addEffect adds one effect.
+func (m *caseMaker) addEffect(members map[string]json.RawMessage) error {
+	kind := ""
+	for name := range members {
+		if !slices.Contains([]string{"lane", "plugin", "reply", "error", "steps", "would_run", "digest"}, name) {
+			kind = name
+		}
+	}
+	table, _, _ := strings.Cut(kind, ".")
+	switch {
+	case kind == "now":
+		return json.Unmarshal(members["reply"], &m.now)
+	case table == "state" || table == "store":
+		if members["error"] == nil {
+			return nil
+		}
+	case kind == "tools.call" || kind == "fire" || kind == "fragments.get":
+		return nil
+	}
+	effect := kind + " " + string(members[kind])
+	answer := cmp.Or(string(members["reply"]), string(members["error"]))
+	if old, ok := m.replies[effect]; ok {
+		if string(old) != answer {
+			return fmt.Errorf("the effect %s had two replies, and a case answers each with one", kind)
+		}
+		return nil
+	}
+	m.replies[effect] = json.RawMessage(answer)
+	line := `{"` + kind + `":` + string(members[kind])
+	for _, name := range []string{"steps", "error", "reply"} {
+		if members[name] != nil {
+			line += `,"` + name + `":` + string(members[name])
+		}
+	}
+	m.answers = append(m.answers, line+"}\n")
+	return nil
+}
+
+// writeProse writes the case's prose, in which no line begins a section.
+func (m *caseMaker) writeProse() {
+	line := func(format string, args ...any) {
+		m.out.WriteString(texttable.EscapeLine(fmt.Sprintf(format, args...)) + "\n")
+	}
+	line("The plugin %s in the event %s of %s: record %s.", m.plugin, m.Event, m.Time.Format("2006-01-02 15:04:05 MST"), m.ID)
+	if len(m.Omitted) > 0 {
+		line("The record does not contain %s.", strings.Join(m.Omitted, ", "))
+	}
+	for _, p := range m.Set.Plugins {
+		if p.Name == m.plugin {
+			line("The plugin was %s.", strings.Join(strings.Fields(p.Name+" "+p.Version+" "+p.SHA256), " "))
+		}
+	}
+}
+
+// writeScript writes the step that fires the event.
+func (m *caseMaker) writeScript() {
+	m.out.WriteString("-- case.star --\nfire(" + starlarkText(m.Event))
+	args := maps.Clone(m.Input)
+	spec, _ := starhost.LookupEvent(m.Event) // no app event: see check
+	add := func(name string, value any, isSet bool) {
+		if isSet && (slices.Contains(spec.Args, name) || name == "agent") {
+			args[name] = mustJSON(value)
+		}
+	}
+	add("tool", m.Tool, m.Tool != "")
+	add("call_id", m.CallID, m.CallID != "")
+	add("roles", m.Roles, len(m.Roles) > 0)
+	add("model", m.Model, m.Model != "")
+	add("round", m.Round, m.Round != 0)
+	add("agent", m.Agent, spec.Tool && m.Foreign && m.Agent != "")
+	add("plugin", m.Plugin, spec.Tool && m.Plugin != "")
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		if !isEmptyJSON(args[name]) {
+			m.out.WriteString(", " + name + " = ")
+			writeStarlark(&m.out, args[name])
+		}
+	}
+	m.out.WriteString(")\n")
+}
+
+// isEmptyJSON reports whether a value is the one that an absent argument has.
+func isEmptyJSON(raw json.RawMessage) bool {
+	return slices.Contains([]string{"null", `""`, "0", "false", "{}", "[]"}, string(raw))
+}
+
+// writeStarlark writes JSON as a Starlark expression. The members of objects stay in their order.
+func writeStarlark(out *bytes.Buffer, raw json.RawMessage) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	isKey := []bool{} // for each open object or list: the next token is a key; nil element for a list
+	var kinds []json.Delim
+	first := true
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return
+		}
+		if d, ok := token.(json.Delim); ok && (d == '}' || d == ']') {
+			out.WriteString(d.String())
+			kinds, isKey = kinds[:len(kinds)-1], isKey[:len(isKey)-1]
+			first = false
+			continue
+		}
+		depth := len(kinds) - 1
+		inObject := depth >= 0 && kinds[depth] == '{'
+		if !first && (!inObject || isKey[depth]) {
+			out.WriteString(", ")
+		}
+		first = false
+		switch v := token.(type) {
+		case json.Delim:
+			out.WriteString(v.String())
+			if inObject {
+				isKey[depth] = true
+			}
+			kinds, isKey, first = append(kinds, v), append(isKey, true), true
+			continue
+		case string:
+			out.WriteString(starlarkText(v))
+		case json.Number:
+			out.WriteString(v.String())
+		case bool:
+			out.WriteString(map[bool]string{true: "True", false: "False"}[v])
+		case nil:
+			out.WriteString("None")
+		}
+		if inObject {
+			if isKey[depth] {
+				out.WriteString(": ")
+			}
+			isKey[depth] = !isKey[depth]
+		}
+	}
+}
+
+// starlarkText quotes a text for Starlark. A terminal shows the result as it is.
+func starlarkText(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String() + `"`
+}
+
+// writeConfig writes the plugin's settings, mode and permissions.
+func (m *caseMaker) writeConfig() {
+	config := map[string]any{}
+	for _, p := range m.Set.Plugins {
+		if p.Name != m.plugin {
+			continue
+		}
+		own := map[string]any{}
+		for key, raw := range p.Config {
+			own[key] = plainValue(raw)
+		}
+		if p.Mode != "" {
+			own["mode"] = p.Mode
+		}
+		if len(own) > 0 {
+			config["plugin"] = map[string]any{m.plugin: own}
+		}
+		if p.Granted != nil {
+			config["grants"] = map[string]any{m.plugin: p.Granted}
+		}
+	}
+	var b bytes.Buffer
+	enc := toml.NewEncoder(&b)
+	enc.Indent = ""
+	if len(config) > 0 && enc.Encode(config) == nil {
+		m.section("config.toml", b.String())
+	}
+}
+
+// plainValue decodes JSON with whole numbers as integers.
+func plainValue(raw json.RawMessage) any {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	_ = dec.Decode(&v) // a record's JSON is valid
+	return withIntegers(v)
+}
+
+func withIntegers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64() // a number that is too large for TOML fails later
+		return f
+	case []any:
+		for i := range v {
+			v[i] = withIntegers(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = withIntegers(v[key])
+		}
+	}
+	return v
+}
+
+// session returns the session at the start of the event.
+func (m *caseMaker) session() string {
+	state, store := m.Before()
+	own := func(all decision.Values) decision.Values {
+		values := decision.Values{}
+		for key, value := range all[m.plugin] {
+			if value != nil {
+				if values[m.plugin] == nil {
+					values[m.plugin] = map[string]json.RawMessage{}
+				}
+				values[m.plugin][key] = value
+			}
+		}
+		return values
+	}
+	return string(mustJSON(struct {
+		ID           string          `json:"id"`
+		Platform     string          `json:"platform,omitempty"`
+		Workspace    string          `json:"workspace,omitempty"`
+		Turn         int             `json:"turn"`
+		BetweenTurns bool            `json:"between_turns"`
+		State        decision.Values `json:"state,omitempty"`
+		Store        decision.Values `json:"store,omitempty"`
+	}{m.Session, m.Platform, m.Workspace, m.Turn, true, own(state), own(store)}))
+}
+
+// section writes a section, unless it is empty.
+func (m *caseMaker) section(name, text string) {
+	if text == "" {
+		return
+	}
+	m.out.WriteString("-- " + name + " --\n" + strings.TrimSuffix(text, "\n") + "\n")
+}

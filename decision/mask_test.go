@@ -1,0 +1,163 @@
+package decision_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost/decision"
+)
+
+// written returns the only record of a new log, as read and as text.
+func written(t *testing.T, o decision.Options, use func(*decision.Log), r *decision.Record) (*decision.Record, string) {
+	t.Helper()
+	o.Dir = filepath.Join(t.TempDir(), "log")
+	l, _ := newLog(t, o)
+	if use != nil {
+		use(l)
+	}
+	if err := l.Append(r); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(o.Dir, "decisions-2026-11-23.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decision.ParseRecord(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, string(text)
+}
+
+func raw(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// TestDefaultMasks checks which texts a record never contains, and that commands stay readable.
+func TestDefaultMasks(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"ls -la /tmp", "ls -la /tmp"},
+		{"git push origin 3f786850e387550fdab836ed7e6dc881de23001b", "git push origin 3f786850e387550fdab836ed7e6dc881de23001b"},
+		{"basic understanding of tokens and keys", "basic understanding of tokens and keys"},
+		{"cat /etc/passwd; echo $TOKEN ${API_KEY}", "cat /etc/passwd; echo $TOKEN ${API_KEY}"},
+		{"export TOKEN=$OTHER PASSWORD=$(pass show x)", "export TOKEN=$OTHER PASSWORD=$(pass show x)"},
+		{"kubectl get secret db -o yaml", "kubectl get secret db -o yaml"},
+		{`curl -H "Authorization: Bearer abcdefghijkl" https://x`, `curl -H "Authorization: Bearer <masked>" https://x`},
+		{"curl -H 'X-Api-Key: s3cr3tvalue' https://x", "curl -H 'X-Api-Key: <masked>' https://x"},
+		{"curl -b 'Cookie: a=b; c=d' x", "curl -b 'Cookie: <masked>' x"},
+		{"GITHUB_TOKEN=abcdef123 make", "GITHUB_TOKEN=<masked> make"},
+		{"mysql --password hunter2x -u root", "mysql --password <masked> -u root"},
+		{"mysql --db-password=hunter2x", "mysql --db-password=<masked>"},
+		{"git clone https://user:hunter2x@host/r.git", "git clone https://user:<masked>@host/r.git"},
+		{"echo Bearer abc123def456ghi", "echo Bearer <masked>"},
+		{"use sk-proj-abcdefghijklmnop please", "use <masked> please"},
+		{"ghp_abcdefghijklmnopqrstuvwxyz0123456789", "<masked>"},
+		{"aws AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI7MDENGbPxRfiCYEXAMPLEKEY12", "aws <masked> <masked>"},
+		{"xoxb-1234567890-abcdefghij", "<masked>"},
+		{"jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl.", "jwt <masked>."},
+		{"-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----\nrest", "<masked>\nrest"},
+		{`{"password":"hunter2x","a":1}`, `{"password":"<masked>","a":1}`},
+		{`{\"api_key\":\"hunter2x\"}`, `{\"api_key\":\"<masked>\"}`},
+		{"Authorization: Basic dXNlcjpwYXNzd29yZA==", "Authorization: Basic <masked>"},
+		{"Authorization: Bearer <secret TOKEN>", "Authorization: Bearer <secret TOKEN>"},
+	}
+	for _, tt := range tests {
+		r, _ := written(t, decision.Options{}, nil, &decision.Record{
+			Event: "e", Input: map[string]json.RawMessage{"arguments": raw(map[string]string{"command": tt.text})},
+		})
+		var got struct{ Command string }
+		if err := json.Unmarshal(r.Input["arguments"], &got); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, tt.text, tt.want, got.Command)
+		var places []string
+		if tt.want != tt.text {
+			places = []string{"/input/arguments/command"}
+		}
+		diff(t, "masked", len(places), len(r.Masked))
+	}
+}
+
+// TestMasks checks chosen places and named members, and that a masked value is masked wherever it
+// occurs.
+func TestMasks(t *testing.T) {
+	o := decision.Options{
+		Mask:     []string{"/input/arguments/*Secret*", "/input/arguments/deep/**", "/handlers/*/reason", "/input/arguments/list"},
+		Patterns: []*regexp.Regexp{regexp.MustCompile(`cust-\d+`)},
+	}
+	redact := func(l *decision.Log) {
+		l.Use(decision.Set{}, func(s string) string { return strings.ReplaceAll(s, "loaded-secret", "<secret X>") })
+	}
+	r, text := written(t, o, redact, &decision.Record{
+		Event: "e", Tool: "Bash",
+		Input: map[string]json.RawMessage{"arguments": json.RawMessage(`{
+			"mysecret":"pinpin","deep":{"a":[{"b":"qw/e"}],"n":17},"list":["zap",3],"password":"hunter2","max_tokens":5,
+			"token":"tok/en 9","note":"pinpin qw/e qw%2Fe zap hunter2 tok%2Fen+9 cust-42 loaded-secret","key":{"hunter2":1},
+			"auth":"Bearer <secret TOKEN>"}`)},
+		Decision: decision.Decision{Action: "deny", Reason: "not with hunter2"}, Answered: "deny",
+		Handlers: []decision.Handler{{Decision: decision.Decision{Action: "deny", Reason: "because"}, Effects: []json.RawMessage{
+			json.RawMessage(`{"plugin":"p","http.get":{"url":"https://x/?q=hunter2","headers":{"Authorization":"Bearer zzzz1111"}},"reply":{"status":200,"body":"{\"token\":\"abc123def\"}"}}`),
+		}}},
+	})
+	for _, secret := range []string{"pinpin", "qw/e", "qw%2Fe", "zap", "hunter2", "tok/en", "tok%2Fen", "cust-42", "loaded-secret", "zzzz1111", "abc123def", "because"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("got %q in the record %s", secret, text)
+		}
+	}
+	diff(t, "arguments", `{"mysecret":"<masked>","deep":{"a":"<masked>","n":"<masked>"},"list":"<masked>","password":"<masked>","max_tokens":5,`+
+		`"token":"<masked>","note":"<masked> <masked> <masked> <masked> <masked> <masked> <masked> <secret X>","key":{"<masked>":1},`+
+		`"auth":"Bearer <secret TOKEN>"}`, string(r.Input["arguments"]))
+	diff(t, "reason", "not with <masked>", r.Decision.Reason)
+	diff(t, "masked", []string{
+		"/input/arguments/mysecret", "/input/arguments/deep/a", "/input/arguments/deep/n", "/input/arguments/list", "/input/arguments/password",
+		"/input/arguments/token", "/input/arguments/note", "/handlers/0/reason", "/handlers/0/effects/0/http.get/headers/Authorization",
+		"/handlers/0/effects/0/reply/body", "/input/arguments/key", "/decision/reason", "/handlers/0/effects/0/http.get/url",
+	}, r.Masked)
+}
+
+// TestCuts checks that a record stays below its limit and says what it lacks.
+func TestCuts(t *testing.T) {
+	long := strings.Repeat("é", 200<<10)
+	many := map[string]int{}
+	for range 40_000 {
+		many[string(rune('a'+len(many)%26))+strings.Repeat("x", 3)+string(raw(len(many)))] = 1
+	}
+	handlers := make([]decision.Handler, 4000)
+	for i := range handlers {
+		handlers[i] = decision.Handler{Decision: decision.Decision{Action: "deny", Reason: strings.Repeat("r", 100)}}
+	}
+	key := strings.Repeat("x", 1000) + " sk-" + strings.Repeat("a", 2000)
+	tests := []struct {
+		name string
+		r    decision.Record
+		want []string
+	}{
+		{"a long text", decision.Record{Input: map[string]json.RawMessage{"arguments": raw(map[string]string{"command": long, "b": "short"})}},
+			[]string{"/input/arguments/command"}},
+		{"a secret at the cut", decision.Record{Input: map[string]json.RawMessage{"a": raw(long), "b": raw(key)}}, []string{"/input/a"}},
+		{"many members", decision.Record{Input: map[string]json.RawMessage{"arguments": raw(many)}}, []string{"/input/arguments"}},
+		{"many effects", decision.Record{Handlers: []decision.Handler{{Effects: []json.RawMessage{raw(many)}}}}, []string{"/handlers/0/effects"}},
+		{"many handlers", decision.Record{Handlers: handlers},
+			[]string{"/decision", "/context", "/handlers", "/errors", "/masked", "/omitted"}},
+	}
+	for _, tt := range tests {
+		tt.r.Event, tt.r.Decision = "e", decision.Decision{Action: "deny", Reason: "no"}
+		r, text := written(t, decision.Options{}, nil, &tt.r)
+		diff(t, tt.name, tt.want, r.Cut)
+		diff(t, "decision", "deny no", r.Decision.Action+" "+r.Decision.Reason)
+		if len(text) > decision.MaxRecord+2 {
+			t.Errorf("%s: got %d bytes, want at most %d", tt.name, len(text), decision.MaxRecord)
+		}
+		if strings.Contains(text, "sk-aaa") || strings.Contains(text, strings.Repeat("a", 20)) {
+			t.Errorf("%s: got a part of a secret", tt.name)
+		}
+	}
+}

@@ -1,0 +1,390 @@
+package decision
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// maxReply is the most bytes of an effect's reply in a record.
+const maxReply = 16 << 10
+
+// Parts of an event that a record contains only if [Options.Include] has them.
+const (
+	IncludePrompt  = "prompt"  // the user's words, the conversation, the model's answer, texts of context
+	IncludeResults = "results" // results of tools and commands
+	IncludeWrites  = "writes"  // contents of files that a call writes
+)
+
+// argumentParts are the arguments of events that belong to such a part.
+var argumentParts = map[string]string{
+	"user_message": IncludePrompt, "messages": IncludePrompt, "system": IncludePrompt, "tools": IncludePrompt,
+	"fragments": IncludePrompt, "response": IncludePrompt, "tool_calls": IncludePrompt,
+	"result": IncludeResults, "content": IncludeWrites,
+}
+
+// Observe records an event, with the host's decision as the answer. It is a
+// starhost.Options.Observe. If it fails, it returns the error with [Options.Required], so that the
+// host refuses the event, and else passes it to [Options.Report].
+func (l *Log) Observe(e starhost.Event, o starhost.Outcome) error {
+	r := l.Record(e, o)
+	r.Answered = r.Decision.Action
+	return l.Deliver(r)
+}
+
+// Deliver appends a record, and handles a failure as Observe does.
+func (l *Log) Deliver(r *Record) error {
+	err := l.Append(r)
+	if err == nil {
+		return nil
+	}
+	if l.o.Report != nil {
+		l.o.Report(err)
+	}
+	if l.o.Required {
+		return err
+	}
+	return nil
+}
+
+// Record returns the record of an event, which the caller completes with the answer and appends. It
+// omits what [Options.Include] does not name.
+func (l *Log) Record(e starhost.Event, o starhost.Outcome) *Record {
+	r := &Record{
+		Starhost: l.o.Starhost, Agent: cmp.Or(e.Agent, l.o.Agent, e.Platform),
+		Session: e.SessionID, Turn: o.Turn, Round: e.Round,
+		Event: e.Name, Tool: e.Tool, ToolAlias: e.ToolAlias, Foreign: e.Foreign, CallID: e.CallID,
+		Platform: e.Platform, Roles: e.Roles, Workspace: e.Workspace, Model: e.Model,
+		Input: map[string]json.RawMessage{}, Mode: modeOf(o.Decisions), DurationUS: o.Duration.Microseconds(),
+	}
+	r.Set = l.used.Load().set
+	b := recordBuilder{Record: r, include: l.o.Include}
+	if info := e.CallInfo(); info != nil && e.Tool != "" {
+		r.Plugin, r.Kind = e.Plugin, info.Kinds[0]
+		if !slices.Contains(l.o.Include, IncludeWrites) && slices.Contains(info.Kinds, "write") {
+			b.contents = info.Contents
+		}
+	} else if e.Tool != "" {
+		r.Plugin = e.Plugin
+	}
+	b.addInput(&e)
+	r.Decision = b.decision("/decision", &o.Decision)
+	for i := range o.Hooks {
+		b.addHandler(&o.Hooks[i])
+	}
+	return r
+}
+
+// The modes of a record.
+const (
+	modeEnforce = "enforce"
+	modeWarn    = "warn"
+)
+
+// modeOf returns the mode of the plugins that decided.
+func modeOf(decisions []starhost.Decision) string {
+	warned := false
+	for i := range decisions {
+		switch d := &decisions[i]; {
+		case strings.HasPrefix(string(d.Action), "would "):
+			warned = true
+		case d.Action != starhost.ActionContext:
+			return modeEnforce
+		}
+	}
+	if warned {
+		return modeWarn
+	}
+	return modeEnforce
+}
+
+// A recordBuilder fills in a record.
+type recordBuilder struct {
+	*Record
+	include  []string
+	contents []string // the texts of files in the call's arguments, which the record omits
+}
+
+// omits reports whether the record omits a part of an event; "" is no such part.
+func (b *recordBuilder) omits(part string) bool {
+	return part != "" && !slices.Contains(b.include, part)
+}
+
+// elsewhere are the arguments of events that fields of a record contain, beside the plugin of an
+// event about a tool.
+var elsewhere = []string{"session_id", "tool", "call", "call_id", "platform", "roles", "workspace", "model", "round"}
+
+// addInput adds the event's arguments.
+func (b *recordBuilder) addInput(e *starhost.Event) {
+	if e.App != nil {
+		for i := range e.App {
+			b.Input[e.App[i].Name] = validJSON(e.App[i].Value)
+		}
+		return
+	}
+	spec, err := starhost.LookupEvent(e.Name)
+	if err != nil {
+		return // an event that the program declares, without arguments
+	}
+	for _, name := range spec.Args {
+		if slices.Contains(elsewhere, name) || name == "plugin" && spec.Tool {
+			continue
+		}
+		at := "/input/" + name
+		switch {
+		case b.omits(argumentParts[name]):
+			b.Omitted = append(b.Omitted, at)
+		case name == "arguments":
+			b.Input[name] = b.withoutContents(at, validJSON(e.Arguments))
+		default:
+			b.Input[name] = b.argument(at, e.Arg(name))
+		}
+	}
+}
+
+// argument returns an argument's field as JSON.
+func (b *recordBuilder) argument(at string, field any) json.RawMessage {
+	switch v := field.(type) {
+	case *starhost.Result:
+		return encode(v.ForLLM)
+	case **starhost.Messages:
+		return b.messages(at, *v)
+	case **starhost.Tools:
+		return encode((*v).Items())
+	case **starhost.List[fragments.Row]:
+		return encode((*v).Items())
+	case *json.RawMessage:
+		return validJSON(*v)
+	}
+	return encode(field)
+}
+
+// messages returns messages as JSON, which does not contain their attachments.
+func (b *recordBuilder) messages(at string, list *starhost.Messages) json.RawMessage {
+	for i := range list.Len() {
+		if len(list.At(i).Attachments) > 0 {
+			b.Omitted = append(b.Omitted, fmt.Sprintf("%s/%d/attachments", at, i))
+		}
+	}
+	items := list.Items()
+	if items == nil {
+		items = []starhost.Message{}
+	}
+	return encode(items)
+}
+
+// withoutContents returns arguments with digests in place of the texts of files. It omits the texts
+// that an edit replaces, too.
+func (b *recordBuilder) withoutContents(at string, arguments json.RawMessage) json.RawMessage {
+	if b.contents == nil {
+		return arguments
+	}
+	return rewriteJSON(at, arguments, func(at string, value []byte) json.RawMessage {
+		var text string
+		if value[0] != '"' || json.Unmarshal(value, &text) != nil || text == "" {
+			return nil
+		}
+		name := strings.ToLower(at[strings.LastIndexByte(at, '/')+1:])
+		if !slices.Contains(b.contents, text) && !strings.HasPrefix(name, "old") {
+			return nil
+		}
+		b.Omitted = append(b.Omitted, at)
+		return encode(digestOf(text))
+	})
+}
+
+// digestOf returns the digest of a text.
+func digestOf(text string) Digest {
+	sum := sha256.Sum256([]byte(text))
+	return Digest{len(text), hex.EncodeToString(sum[:])}
+}
+
+// decision returns a decision in JSON, for the place at in the record.
+func (b *recordBuilder) decision(at string, d *starhost.Decision) Decision {
+	out := Decision{Action: cmp.Or(string(d.Action), ActionNone), Reason: d.Reason, Plugin: d.Plugin}
+	if d.Pos != (starhost.Pos{}) {
+		out.Pos = d.Pos.String()
+	}
+	if len(d.Value) > 0 {
+		out.Value = validJSON(d.Value)
+	}
+	if d.Result != nil {
+		out.Result = b.result(at+"/result", d.Result)
+	}
+	for name, value := range d.Changes {
+		if out.Changes == nil {
+			out.Changes = map[string]json.RawMessage{}
+		}
+		out.Changes[name] = b.change(at+"/changes/"+name, name, value)
+	}
+	return out
+}
+
+// change returns the new value of an argument. A digest replaces a value of a part that the record
+// omits, so that a replay can still compare it.
+func (b *recordBuilder) change(at, name string, value any) json.RawMessage {
+	var raw json.RawMessage
+	switch v := value.(type) {
+	case json.RawMessage:
+		raw = validJSON(v)
+	case *starhost.Messages:
+		raw = b.messages(at, v)
+	case starhost.Result:
+		if b.omits(argumentParts[name]) {
+			return encode(b.result(at, &v))
+		}
+		return encode(resultOf(&v))
+	default:
+		raw = encode(value)
+	}
+	switch {
+	case b.omits(argumentParts[name]):
+		b.Omitted = append(b.Omitted, at)
+		return encode(digestOfJSON(raw))
+	case name == "arguments":
+		return b.withoutContents(at, raw)
+	}
+	return raw
+}
+
+// digestOfJSON returns the digest of a string's text, or of other JSON.
+func digestOfJSON(raw json.RawMessage) Digest {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return digestOf(text)
+	}
+	return digestOf(string(raw))
+}
+
+// result returns a result in JSON, or its digest if the record omits results.
+func (b *recordBuilder) result(at string, r *starhost.Result) *Result {
+	out := resultOf(r)
+	if b.omits(IncludeResults) && out.ForLLM+out.ForUser != "" {
+		d := digestOf(out.ForLLM + "\x00" + out.ForUser)
+		out.ForLLM, out.ForUser, out.Digest = "", "", &d
+		b.Omitted = append(b.Omitted, at+"/for_llm")
+	}
+	return out
+}
+
+// resultOf returns a result in JSON.
+func resultOf(r *starhost.Result) *Result {
+	out := &Result{ForLLM: r.ForLLM, ForUser: r.ForUser, Silent: r.Silent, IsError: r.IsError, Handled: r.Handled}
+	for i := range r.Attachments {
+		out.Attachments = append(out.Attachments, attachmentOf(&r.Attachments[i]))
+	}
+	return out
+}
+
+// addHandler adds the call of a handler.
+func (b *recordBuilder) addHandler(t *starhost.HookTrace) {
+	at := fmt.Sprintf("/handlers/%d", len(b.Handlers))
+	h := Handler{Again: t.Again, Steps: t.Steps}
+	if t.Decision != nil {
+		h.Decision = b.decision(at, t.Decision)
+		b.addContext(&h, &t.Decision.Context)
+	} else {
+		h.Decision = Decision{Action: ActionNone}
+		if t.Pos != (starhost.Pos{}) {
+			h.Pos = t.Pos.String()
+		}
+	}
+	h.Plugin = t.Plugin
+	if t.Event != b.Event {
+		h.Event = t.Event
+	}
+	if t.Action == starhost.ActionError {
+		h.Error = t.Detail
+		b.Errors = append(b.Errors, t.Plugin+": "+t.Detail)
+	}
+	for i, line := range t.Effects {
+		h.Effects = append(h.Effects, b.effect(fmt.Sprintf("%s/effects/%d", at, i), line))
+	}
+	for _, line := range t.Logs {
+		own := Line{Plugin: line.Plugin, Level: line.Level, Text: line.Text}
+		if len(line.Fields) > 0 {
+			own.Fields = validJSON(line.Fields)
+		}
+		if line.Pos != (starhost.Pos{}) {
+			own.Pos = line.Pos.String()
+		}
+		h.Logs = append(h.Logs, own)
+	}
+	b.Handlers = append(b.Handlers, h)
+}
+
+// addContext adds the context that a handler offered.
+func (b *recordBuilder) addContext(h *Handler, c *starhost.Context) {
+	add := func(row Context) {
+		h.Context = append(h.Context, len(b.Context))
+		b.Context = append(b.Context, row)
+	}
+	for i := range c.Fragments {
+		f := &c.Fragments[i]
+		row := Context{
+			ID: fragments.Sum(f.Content).String(), Bytes: len(f.Content), Plugin: f.Plugin, Source: f.Source,
+			Title: f.Title, Priority: f.Priority,
+		}
+		if f.Target != fragments.Prompt {
+			row.Target = f.Target.String()
+		}
+		if !b.omits(IncludePrompt) {
+			row.Content = &f.Content
+		}
+		add(row)
+	}
+	for i := range c.Attachments {
+		add(attachmentOf(&c.Attachments[i]))
+	}
+}
+
+// attachmentOf describes an attachment.
+func attachmentOf(a *fragments.Attachment) Context {
+	return Context{
+		ID: a.ID().String(), Bytes: a.Bytes(), Plugin: a.Plugin, Source: a.Source,
+		Type: a.Type, Name: a.Name, URL: a.URL,
+	}
+}
+
+// effect returns the line of an effect, with a digest in place of a long reply.
+func (b *recordBuilder) effect(at string, line json.RawMessage) json.RawMessage {
+	var e struct {
+		Reply json.RawMessage `json:"reply"`
+	}
+	if len(line) <= maxReply || json.Unmarshal(line, &e) != nil || len(e.Reply) <= maxReply {
+		return line
+	}
+	rest, ok := bytes.CutSuffix(line, slices.Concat([]byte(`"reply":`), e.Reply, []byte("}"))) // the last member
+	if !ok {
+		return line
+	}
+	b.Cut = append(b.Cut, at+"/reply")
+	return slices.Concat(rest, []byte(`"digest":`), encode(digestOf(string(e.Reply))), []byte("}"))
+}
+
+// validJSON returns JSON, or null for bytes that are none.
+func validJSON(raw json.RawMessage) json.RawMessage {
+	if !json.Valid(raw) {
+		return null
+	}
+	return raw
+}
+
+// encode returns a value as JSON without the escapes for HTML.
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return null // v contains a json.RawMessage that is not JSON
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,125 @@
+package decision
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// sensitiveNames end the names of headers, variables and members whose values are secret.
+const sensitiveNames = `authorization|api[-_]?key|access[-_]?key|private[-_]?key|secret[-_]?key|secret|token|passwd|` +
+	`password|passphrase|credentials?|cookie`
+
+// sensitiveForms returns the forms of values to mask: the names of such values, and the values in a
+// text, each in a group. They are compiled when a text may contain one, because most commands and
+// most records need none.
+var sensitiveForms = sync.OnceValue(func() (f struct{ name, value *regexp.Regexp }) {
+	f.name = regexp.MustCompile(`(?i)(?:` + sensitiveNames + `)$`)
+	f.value = regexp.MustCompile(`(?i)` + strings.Join([]string{
+		// All of a cookie's line; then name: value, NAME=value and --name value.
+		`cookie["']?\s*:\s*["']?([^\s"'][^"'\r\n]*)`,
+		`(?:` + sensitiveNames + `)\\?["']?\s*(?:=|:\s?)\s*\\?["']?(?:(?:bearer|basic|token)\s+)?([^\s"'$<>{}()\[\],;&|\\]{3,})`,
+		`--[a-z0-9-]*(?:` + sensitiveNames + `)\s+["']?([^\s"'$<>{}()\[\],;&|-][^\s"'$<>{}()\[\],;&|]{2,})`,
+		// An authorization without its name, and the password in a URL.
+		`\b(?:bearer|basic)\s+([a-z0-9._~+/-]{8,}=*)`,
+		`://[^\s/:@"']*:([^\s/@"'$<]+)@`,
+		// Keys of well-known forms.
+		`(-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$))`,
+		`\b([srp]k[-_][a-z0-9_-]{16,})`,
+		`\b((?:gh[pousr]|github_pat|glpat|glrt|xox[abeoprs]|xapp|npm|pypi|hf|dop_v1|shpat|sntrys|dckr_pat|tskey|lin_api|hv[sbr]|atlasv1|rubygems)[-_.][a-z0-9_.-]{12,})`,
+		`\b(A[KS]IA[A-Z0-9]{16})\b`,
+		`\b((?:AIza|ya29\.|SG\.|AGE-SECRET-KEY-1)[a-z0-9._-]{16,})`,
+		`\b(eyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}(?:\.[a-z0-9_-]*)?)`,
+		// A long random word.
+		`([a-z0-9+]{32,}={0,2})`,
+	}, "|"))
+	return f
+})
+
+// bareGroup is the number of the group of an authorization without its name: any word can follow
+// "basic" in prose.
+const bareGroup = 4
+
+// hints are texts of which a text with a value to mask contains one, unless it has a long word.
+var hints = []string{
+	"authorization", "key", "secret", "token", "pass", "credential", "cookie", "bearer", "basic", "://", "sk-", "sk_", "pk-",
+	"pk_", "rk-", "rk_", "gh", "gl", "xox", "xapp", "npm", "pypi", "hf", "dop_v1", "shpat", "sntrys", "dckr_pat", "lin_api",
+	"hv", "atlasv1", "rubygems", "akia", "asia", "aiza", "ya29", "sg.", "eyj",
+}
+
+// longWord is the fewest bytes of a word that may be a random key.
+const longWord = 32
+
+// mayBeSensitive reports whether a text could contain a value to mask. It is cheaper than the
+// expression.
+func mayBeSensitive(text string) bool {
+	word := 0
+	for i := range len(text) {
+		c := text[i] | 0x20
+		if 'a' <= c && c <= 'z' || '0' <= text[i] && text[i] <= '9' || text[i] == '+' {
+			if word++; word >= longWord {
+				return true
+			}
+		} else {
+			word = 0
+		}
+	}
+	lower := strings.ToLower(text)
+	for _, hint := range hints {
+		if strings.Contains(lower, hint) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSensitive reports whether the value of a member with a name is secret.
+func isSensitive(name string) bool {
+	return mayBeSensitive(name) && sensitiveForms().name.MatchString(name)
+}
+
+// sensitiveParts returns the places of the values to mask in a text, in order.
+func sensitiveParts(text string) (parts [][2]int) {
+	if len(text) < minMixed || !mayBeSensitive(text) {
+		return nil
+	}
+	for at := 0; at < len(text); {
+		m := sensitiveForms().value.FindStringSubmatchIndex(text[at:])
+		if m == nil {
+			break
+		}
+		group := 1
+		for m[2*group] < 0 {
+			group++
+		}
+		start, end := at+m[2*group], at+m[2*group+1]
+		value := text[start:end]
+		isWord, isBare := 2*group == len(m)-2, group == bareGroup
+		isScheme := strings.EqualFold(value, "bearer") || strings.EqualFold(value, "basic")
+		if (!isWord || isRandom(value)) && (!isBare || strings.ContainsAny(value, "0123456789=")) && !isScheme {
+			parts = append(parts, [2]int{start, end})
+		}
+		at = max(end, at+1)
+	}
+	return parts
+}
+
+// isRandom reports whether a word looks like a random key: it mixes digits and letters of both
+// cases.
+func isRandom(word string) bool {
+	var digits, upper, lower int
+	distinct := map[rune]bool{}
+	for _, c := range word {
+		distinct[c] = true
+		switch {
+		case '0' <= c && c <= '9':
+			digits++
+		case 'A' <= c && c <= 'Z':
+			upper++
+		case 'a' <= c && c <= 'z':
+			lower++
+		}
+	}
+	const few, many = 2, 16
+	return digits >= few && upper >= few && lower >= few && len(distinct) >= many
+}
