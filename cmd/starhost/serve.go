@@ -45,7 +45,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [PATH...] --mcp stdio|ADDR --hooks ADDR --guardrail ADDR --tools ADDR",
-		Short: "Serve plugins to MCP clients",
+		Short: "Serve plugins to MCP clients, agents and gateways",
 		Long: `Serve plugins to other programs; each flag is one server. An ADDR is as 127.0.0.1:8080.
 docs/servers.md describes the servers.
 

@@ -27,7 +27,6 @@ var preparing = map[string]int{
 	"github.com/lib/pq/pqerror":                  24, // the names of errors of PostgreSQL; pgx prepared 60 KiB
 	"github.com/modelcontextprotocol/go-sdk/mcp": 16,
 	command:                                 32, // with its tests
-	"github.com/starhost/starhost/loader":   12, // the table of settings
 	"github.com/starhost/starhost/starlark": 32,
 	"go.starlark.net/starlark":              16,
 	"go.yaml.in/yaml/v3":                    48,
