@@ -26,8 +26,8 @@ const (
 
 // argumentParts are the arguments of events that belong to such a part.
 var argumentParts = map[string]string{
-	"user_message": IncludePrompt, "messages": IncludePrompt, "system": IncludePrompt, "tools": IncludePrompt,
-	"fragments": IncludePrompt, "response": IncludePrompt, "tool_calls": IncludePrompt,
+	"user_message": IncludePrompt, "messages": IncludePrompt, "history": IncludePrompt,
+	"system": IncludePrompt, "tools": IncludePrompt, "fragments": IncludePrompt, "response": IncludePrompt, "tool_calls": IncludePrompt,
 	"result": IncludeResults, "content": IncludeWrites,
 }
 

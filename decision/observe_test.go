@@ -104,6 +104,7 @@ func TestRecordParts(t *testing.T) {
 		SessionID: "s", Platform: "cli", Roles: []string{"admin"}, Workspace: "/w", Model: "m", Tool: "t", CallID: "c",
 		UserMessage: "words", System: "system", Response: "answer", Reason: "why", DurationMS: 5, IsFirstTurn: true, Completed: true,
 		Messages:  starhost.NewList([]starhost.Message{{Role: "user", Content: fragments.NewText("words")}}),
+		History:   starhost.NewList([]starhost.Message{{Role: "user", Content: fragments.NewText("before")}}),
 		Tools:     starhost.NewList([]starhost.Tool{{Name: "t", Description: "d", Parameters: json.RawMessage(`{}`)}}),
 		Fragments: starhost.NewList([]fragments.Row{{Fragment: &fragments.Fragment{Content: "text"}, ID: fragments.Sum("text")}}),
 		Options:   json.RawMessage(`{"n":1}`), Arguments: json.RawMessage(`{"a":"b"}`), Result: starhost.Result{ForLLM: "result"},
@@ -123,7 +124,8 @@ func TestRecordParts(t *testing.T) {
 		sent := e
 		r := observed(t, decision.Options{}, &sent, hookOf(spec.Name, "", starhost.Decision{}, nil))
 		for _, text := range secret {
-			if strings.Contains(string(raw(r)), `"`+text+`"`) && !slices.Contains(r.Omitted, "/input/"+text) {
+			if isEarlier := strings.Contains(string(raw(r)), `"before"`); isEarlier ||
+				strings.Contains(string(raw(r)), `"`+text+`"`) && !slices.Contains(r.Omitted, "/input/"+text) {
 				t.Errorf("%s: got %q by default: %s", spec.Name, text, raw(r))
 			}
 		}
@@ -178,7 +180,7 @@ func TestRecordOfContext(t *testing.T) {
 		omitted := []string(nil)
 		if include == nil {
 			rows[0].Content, rows[1].Content, change = nil, nil, raw(decisionDigest("other"))
-			omitted = []string{"/input/user_message", "/decision/changes/user_message", "/handlers/1/changes/user_message"}
+			omitted = []string{"/input/user_message", "/input/history", "/decision/changes/user_message", "/handlers/1/changes/user_message"}
 		}
 		diff(t, "context", rows, r.Context)
 		diff(t, "of the handler", []int{0, 1, 2}, r.Handlers[0].Context)
