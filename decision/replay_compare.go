@@ -31,11 +31,15 @@ type comparison struct {
 
 // compare compares an outcome with the recorded one.
 func compare(record *Record, out *starhost.Outcome) comparison {
-	is, context := newDecision(&out.Decision), newContexts(out.Context())
+	b := recordBuilder{Record: &Record{}, include: everything}
+	is := b.decision("", &out.Decision)
+	for _, c := range out.Context() {
+		b.addContext(&Handler{}, &c)
+	}
 	was := &record.Decision
 	c := comparison{outcome: isSame, plugin: is.Plugin, pos: is.Pos, reason: is.Reason}
-	c.hasOtherContext = !slices.EqualFunc(record.Context, context, func(a, b Context) bool { return a.ID == b.ID })
-	c.contextBytes = sizeOf(context) - sizeOf(record.Context)
+	c.hasOtherContext = !slices.EqualFunc(record.Context, b.Context, func(a, b Context) bool { return a.ID == b.ID })
+	c.contextBytes = sizeOf(b.Context) - sizeOf(record.Context)
 	for _, part := range []string{"/decision", "/context"} {
 		if slices.Contains(record.Cut, part) {
 			c.unknown = "the record was too large for the log and lacks the " + part[1:]
@@ -44,7 +48,7 @@ func compare(record *Record, out *starhost.Outcome) comparison {
 	c.compareDecisions(record, &is)
 	if c.outcome == isSame && c.hasOtherContext {
 		c.outcome = otherContext
-		c.plugin, c.pos, c.reason = otherPlugin(record.Context, context), "", ""
+		c.plugin, c.pos, c.reason = otherPlugin(record.Context, b.Context), "", ""
 	}
 	if c.outcome == nowPass || c.outcome == nowDiffers && is.Plugin == "" {
 		c.plugin, c.pos, c.reason = was.Plugin, was.Pos, was.Reason
@@ -52,6 +56,9 @@ func compare(record *Record, out *starhost.Outcome) comparison {
 	c.isReworded = c.outcome == isSame && (was.Plugin != is.Plugin || was.Pos != is.Pos || was.Reason != is.Reason)
 	return c
 }
+
+// everything are all parts that a record can contain by choice.
+var everything = []string{IncludePrompt, IncludeResults, IncludeWrites}
 
 // sizeOf returns the bytes of fragments and attachments.
 func sizeOf(list []Context) (n int) {
@@ -107,20 +114,21 @@ func (c *comparison) compareChanges(record *Record, is *Decision) {
 	}
 }
 
-// sameChange reports whether a new value equals the recorded one, which can be a [Digest].
+// sameChange reports whether a new value equals the recorded one, which can be a [Digest] or a
+// [Result] with a digest.
 func sameChange(recorded, value json.RawMessage) bool {
 	if sameJSON(recorded, value) {
 		return true
 	}
 	var digest Digest
 	if json.Unmarshal(recorded, &digest) == nil && digest.SHA256 != "" {
-		var text string
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		return digest == textDigest(text)
+		return digest == digestOfJSON(value)
 	}
-	return false
+	var was, is Result
+	if json.Unmarshal(recorded, &was) != nil || json.Unmarshal(value, &is) != nil {
+		return false
+	}
+	return was.Digest != nil && sameResult(&was, &is)
 }
 
 // sameResult reports whether a result equals the recorded one.
@@ -128,7 +136,12 @@ func sameResult(was, is *Result) bool {
 	if was == nil || is == nil {
 		return was == is
 	}
-	return sameJSON(encodeValue(was), encodeValue(is))
+	hidden := *is
+	if was.Digest != nil {
+		digest := digestOf(is.ForLLM + "\x00" + is.ForUser)
+		hidden.ForLLM, hidden.ForUser, hidden.Digest = "", "", &digest
+	}
+	return sameJSON(encode(was), encode(hidden))
 }
 
 // compareResults compares the results and the values of two decisions.

@@ -162,13 +162,13 @@ func sameValue(recorded, value any) bool {
 	}
 	was, _ := recorded.(string)
 	is, isText := value.(string)
-	return reflect.DeepEqual(recorded, value) || isText && strings.Contains(was, maskedText) && fitsMasked(was, is)
+	return reflect.DeepEqual(recorded, value) || isText && strings.Contains(was, masked) && fitsMasked(was, is)
 }
 
 // fitsMasked reports whether a text can be the one in which the log masked values. A plugin's own
 // constants are masked in the record and not in the replay.
 func fitsMasked(recorded, text string) bool {
-	parts := strings.Split(recorded, maskedText)
+	parts := strings.Split(recorded, masked)
 	rest, ok := strings.CutPrefix(text, parts[0])
 	for _, part := range parts[1:] {
 		i := strings.Index(rest, part)

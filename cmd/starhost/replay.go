@@ -17,7 +17,6 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
-	"github.com/starhost/starhost/serve/hook"
 )
 
 // replayFlags are the flags of replay.
@@ -83,7 +82,7 @@ func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error 
 	if len(a.problems) > 0 {
 		return nil // without a plugin the decisions would be others
 	}
-	records, err := a.openLogs(f)
+	records, err := a.openLogs(f, set.Config)
 	if err != nil {
 		return err
 	}
@@ -120,7 +119,7 @@ func (a *app) loadReplay(ctx context.Context, f *replayFlags, r *decision.Replay
 }
 
 // openLogs returns the reader of the records.
-func (a *app) openLogs(f *replayFlags) (*decision.Reader, error) {
+func (a *app) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader, error) {
 	names := slices.Clone(f.logs)
 	for i, name := range names {
 		if name != "-" {
@@ -128,7 +127,7 @@ func (a *app) openLogs(f *replayFlags) (*decision.Reader, error) {
 		}
 	}
 	if names == nil {
-		names = []string{a.recordsDir()}
+		names = []string{a.logDir(config)}
 	}
 	reader, err := decision.NewReader(names...)
 	if err != nil {
@@ -150,13 +149,4 @@ func logError(err error) error {
 		return wrapFileError(filepath.ToSlash(failed.Path), err)
 	}
 	return err
-}
-
-// recordsDir returns the folder of the decision log, "" if the environment names none.
-func (a *app) recordsDir() string {
-	sessions := hook.StateDir(a.getenv)
-	if sessions == "" {
-		return ""
-	}
-	return filepath.Join(filepath.Dir(sessions), "log")
 }
