@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -40,6 +42,15 @@ call_tool("restart_pods", cluster = "prod-1")
 
 const exampleLoader = `register_fragment_loader("runbook", lambda arg: "Read the runbook of %s." % arg)
 `
+
+// exampleRecord is a record of the decision log with a time to fill in.
+const exampleRecord = `{"schema":"starhost.decision/1","id":"01JDXYZ0ZEFS7QVH5Q32Z34AYK","starhost":"devel","time":%q,` +
+	`"agent":"claude-code","session":"1","turn":0,"event":"pre_tool_call","tool":"Bash","foreign":true,"kind":"shell",` +
+	`"platform":"claude-code","workspace":"/w","mode":"enforce","input":{"arguments":{"command":"deploy web"}},` +
+	`"set":{"revision":"ca6b3d4c","plugins":[{"name":"freeze","sha256":"8ab9b1fe"}]},"answered":"deny",` +
+	`"decision":{"action":"deny","reason":"frozen","plugin":"freeze","pos":"freeze/plugin.star:1:49"},` +
+	`"handlers":[{"action":"deny","reason":"frozen","plugin":"freeze","pos":"freeze/plugin.star:1:49","steps":9}],` +
+	`"context":[],"errors":[],"masked":[],"cut":[],"omitted":[],"duration_us":68}`
 
 // TestExamples checks that the help of every command has at least two examples, and runs them.
 // It ignores programs behind a pipe, and treats < and > as files.
@@ -113,6 +124,15 @@ func runExample(t *testing.T, line string) {
 		if code != exitOK {
 			t.Fatalf("hook install: exit code %d\n%s", code, &stderr)
 		}
+	}
+	if args[1] == "log" || args[1] == "replay" {
+		now := time.Now().UTC()
+		text := fmt.Sprintf("\n"+exampleRecord+"\n", now.Format(time.RFC3339))
+		writeFiles(t, dir, map[string]string{
+			"decisions-2026-11-23.jsonl": text,
+			".local/state/starhost/log/decisions-" + now.Format(time.DateOnly) + ".jsonl": text,
+			"plugins/freeze/plugin.star": "register_hook(\"pre_tool_call\", lambda call: deny(\"frozen\"), kind = \"shell\")\n",
+		})
 	}
 	if args[1] == "sessions" {
 		storeWaiting(t, dir, "waiting")

@@ -141,7 +141,7 @@ func TestHookUnreadable(t *testing.T) {
 		if got != 0 || out != "" || stderr != "" {
 			t.Errorf("%s: a plain event: got code %d, %q, %q", c.agent, got, out, stderr)
 		}
-		unknown := `{"session_id":"s","hook_event_name":"BeforeTool"}`
+		unknown := `{"session_id":"s","hook_event_name":"Unheard"}`
 		if _, _, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(unknown), c.agent, "p.star"); got != 0 {
 			t.Errorf("%s: an unknown event: got code %d, want 0", c.agent, got)
 		}

@@ -44,7 +44,7 @@ the agent got, and who decided, why and at which place. starhost log show ID pri
 record, and starhost log show ID --golden a golden case that repeats it.`,
 		Example: `  starhost log --since 7d --action deny,ask
   starhost log --tool 'kind:shell' -F csv -o shell.csv
-  starhost log show 01JDXYZ --golden -o plugins/golden/guard_incident.txtar`,
+  starhost log show 01JDXYZ0 --golden -o plugins/golden/guard_incident.txtar`,
 		Args: a.refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.printLog(cmd.Context(), &f) },
 	}
@@ -313,8 +313,8 @@ func (a *app) logShowCommand() *cobra.Command {
 		Long: `Print the record with an id, or with an id that begins so. With --golden, print a golden case
 that passes as long as the plugin decides as it did: put it beside the plugin. A record that
 is masked or cut, or lacks what the case must show, makes no case.`,
-		Example: `  starhost log show 01JDXYZ
-  starhost log show 01JDXYZ --golden > plugins/golden/guard_incident.txtar`,
+		Example: `  starhost log show 01JDXYZ0
+  starhost log show 01JDXYZ0 --golden > plugins/golden/guard_incident.txtar`,
 		Args: wantArguments("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.chooseFormat("log show"); err != nil {
@@ -442,7 +442,9 @@ func (a *app) logCollectCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "gc",
 		Short: "Delete files of the log that [log] keep and max do not allow",
-		Args:  noArguments,
+		Example: `  starhost log gc
+  starhost log gc -F json`,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.chooseFormat("log gc"); err != nil {
 				return err
