@@ -308,12 +308,13 @@ func (a *app) logShowCommand() *cobra.Command {
 	var asCase bool
 	var plugin string
 	cmd := &cobra.Command{
-		Use:   "show ID",
+		Use:   "show ID|last",
 		Short: "Print a record, or a golden case that repeats it",
-		Long: `Print the record with an id, or with an id that begins so. With --golden, print a golden case
+		Long: `Print the record with an id, with an id that begins so, or the last one. With --golden, print a golden case
 that passes as long as the plugin decides as it did: put it beside the plugin. A record that
 is masked or cut, or lacks what the case must show, makes no case.`,
-		Example: `  starhost log show 01JDXYZ0
+		Example: `  starhost log show last
+  starhost log show 01JDXYZ0
   starhost log show 01JDXYZ0 --golden > plugins/golden/guard_incident.txtar`,
 		Args: wantArguments("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -348,7 +349,10 @@ is masked or cut, or lacks what the case must show, makes no case.`,
 // shortestID is the fewest characters of an id's beginning.
 const shortestID = 8
 
-// findRecord returns the record whose id is or begins with a text.
+// lastRecord stands for the id of the newest record.
+const lastRecord = "last"
+
+// findRecord returns the record whose id is or begins with a text, or the last one.
 func (a *app) findRecord(id string) (*decision.Record, error) {
 	dir, _, err := a.openLog()
 	if err != nil {
@@ -357,6 +361,9 @@ func (a *app) findRecord(id string) (*decision.Record, error) {
 	r, err := readLog(dir)
 	if err != nil {
 		return nil, err
+	}
+	if id == lastRecord {
+		return lastRecordOf(r, dir)
 	}
 	if len(id) < shortestID || strings.Trim(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" {
 		return nil, usagef("log show: got %q, want an id of starhost log, or its first %d characters or more", id, shortestID)
@@ -383,6 +390,23 @@ func (a *app) findRecord(id string) (*decision.Record, error) {
 		return nil, usagef("log show: there is no record %q in %s", id, dir)
 	}
 	return found, nil
+}
+
+// lastRecordOf returns the last whole record of a log.
+func lastRecordOf(r *decision.Reader, dir string) (*decision.Record, error) {
+	var last *decision.Record
+	for line, err := range r.Lines() {
+		if err != nil {
+			return nil, wrapFileError(dir, err)
+		}
+		if record, err := decision.ParseRecord(line); err == nil {
+			last = record
+		}
+	}
+	if last == nil {
+		return nil, usagef("log show: there is no record in %s", dir)
+	}
+	return last, nil
 }
 
 func (a *app) printRecordPretty(s shownRecord) error {

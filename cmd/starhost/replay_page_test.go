@@ -29,23 +29,30 @@ func TestReplayPage(t *testing.T) {
 			files = append(files, block[2])
 		}
 	}
-	if len(files) != 3 || len(commands) != 3 {
-		t.Fatalf("got %d files and %d commands, want 3 and 3", len(files), len(commands))
+	codes := []int{2, 0, 0, 0, 0, 1, 0}
+	if len(files) != 5 || len(commands) != len(codes) {
+		t.Fatalf("got %d files and %d commands, want 5 and %d", len(files), len(commands), len(codes))
 	}
 	writeFiles(t, dir, map[string]string{
-		"log.jsonl": files[0], "freeze.star": files[1], "next/freeze.star": files[2],
+		"plugins/release.star": files[0], "event.json": files[1], "plugins/golden/notes.md": "",
+		"log.jsonl": files[2], "freeze.star": files[3], "next/freeze.star": files[4],
 	})
 	for i, part := range commands {
 		line, want, _ := strings.Cut(part, "\n")
 		var out bytes.Buffer
+		line, from, _ := strings.Cut(line, " < ")
+		stdin := ""
+		if from != "" {
+			stdin = files[1]
+		}
 		args := append([]string{"-C", dir}, words(t, line)[1:]...)
-		code := run(t.Context(), args, strings.NewReader(""), &out, &out)
+		code := run(t.Context(), args, strings.NewReader(stdin), &out, &out)
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want)), "…", ".*")
 		got := strings.TrimSpace(out.String())
-		if !regexp.MustCompile("^" + pattern + "$").MatchString(got) {
+		if !regexp.MustCompile("(?s)^" + pattern + "$").MatchString(got) {
 			t.Errorf("%s: got exit code %d:\n%s\nwant:\n%s", line, code, got, want)
 		}
-		if wantCode := []int{0, 1, 0}[i]; code != wantCode {
+		if wantCode := codes[i]; code != wantCode {
 			t.Errorf("%s: got exit code %d, want %d", line, code, wantCode)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // TestSchemas checks that version lists the schema of all JSON that the program writes.
 func TestSchemas(t *testing.T) {
-	name := regexp.MustCompile(`"(starhost\.[a-z_-]+/\d+)"`)
+	name := regexp.MustCompile(`"(starhost\.[a-z._-]+/\d+)"`)
 	var want []string
 	err := fs.WalkDir(os.DirFS("../.."), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == "bench") {
