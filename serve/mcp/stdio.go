@@ -20,6 +20,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	if err != nil {
 		return err
 	}
+	ours := s.findSession(ss) // here, because drain waits for sessions and none may begin beside it
 	ended := make(chan error, 1)
 	go func() { ended <- ss.Wait() }()
 	stop, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -27,7 +28,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	go func() {
 		select {
 		case <-conn.inputEnd:
-			s.findSession(ss).leave() // the client can answer no question
+			ours.leave() // the client can answer no question
 		case <-stop.Done():
 		}
 	}()
