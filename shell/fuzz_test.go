@@ -86,7 +86,7 @@ func (g *generator) command() string {
 	g.depth--
 	defer func() { g.depth++ }()
 	s := g.command
-	switch g.number(46) {
+	switch g.number(54) {
 	case 0, 1:
 		return s() + "; " + s()
 	case 2:
@@ -173,6 +173,22 @@ func (g *generator) command() string {
 		return "PS4='$(kubectl delete)'; " + s()
 	case 44:
 		return "IFS=" + g.choose("l", "''", "$v") + "; " + s()
+	case 45:
+		return g.simple() + " # " + g.word() + g.choose(" \\", "\\", `\\\`) + "\n" + s()
+	case 46:
+		return g.simple() + g.choose(" \\\n", "\\\n", " \\\r\n", " \\\n# ", " \\ \n", "#\\\n") + s()
+	case 47:
+		return "cat <<" + g.choose("E", "'E'", `\E`, "-E") + "\n" + g.word() + g.choose(" \\", `\\`, "") + "\nE\n" + s()
+	case 48:
+		return g.simple() + " " + g.choose("'a\\\nb'", "\"a\\\nb\"", "$'a\\\nb'", "'# a\\\nb'", "\"# a\\\nb\"", "`echo # a\\\n`") + "\n" + s()
+	case 49:
+		return g.choose("kube\\\nctl ", "k\\\n\\\nubectl ", "\\\nkubectl ", "if\\\n true; then kubectl; fi; ", "tr\\\nue; ") + g.word()
+	case 50:
+		return s() + g.choose(" |\\\n ", " &\\\n& ", " ;\\\n ", " | # a\\\n ", " && # a\\\n ", " &\\\n>f ") + s()
+	case 51:
+		return "cat <<E <<'F'\n" + g.word() + " \\\nE\nE\n" + g.word() + " \\\nF\n" + s()
+	case 52:
+		return "a=( " + g.word() + " # a\\\n" + g.word() + " ); " + s()
 	default:
 		return g.simple() + g.choose(" ;", " #", "\n)", "\nif", " |", "\n\"", " \\") + " " + g.word()
 	}
@@ -189,7 +205,7 @@ func (s *Script) lists(program string) bool {
 // stubs. If a program ran with some words, Runs does not answer "no" for it, and Commands lists the
 // program or Unknown is true.
 func FuzzShellAgainstBash(f *testing.F) {
-	for i := range 46 {
+	for i := range 54 {
 		k := byte(i)
 		f.Add([]byte{4, k, 3, 1, 7, k * 5, 2, 0, 3, k, 9, 4, 1, 0, k * 3, 11, 2, 5, 1, 4, k + 7, 0, 1})
 	}

@@ -86,6 +86,9 @@ func (r *reader) parse() bool {
 		return false
 	}
 	r.file = file
+	if !readsAsShells(file, r.text) {
+		r.setWild()
+	}
 	return true
 }
 

@@ -332,10 +332,7 @@ func (r *reader) heredocText(d *syntax.Redirect) word {
 	if d.Hdoc == nil {
 		return word{known: true}
 	}
-	quoted := len(d.Word.Parts) != 1
-	if lit, ok := d.Word.Parts[0].(*syntax.Lit); !ok || strings.Contains(lit.Value, `\`) {
-		quoted = true
-	}
+	quoted := isQuotedDelimiter(d.Word)
 	out := wordBuilder{word: word{known: true}}
 	for _, p := range d.Hdoc.Parts {
 		switch lit, ok := p.(*syntax.Lit); {

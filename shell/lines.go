@@ -1,0 +1,152 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// readsAsShells reports whether the parser joins the lines of a text as the shells do. The shells
+// remove a backslash and the end of its line before they look for operators and delimiters, and
+// they do not remove it in a comment. The parser differs there, and takes "\r\n" for the end of a
+// line. A command could hide behind each difference, so the answer is false in doubt.
+func readsAsShells(file *syntax.File, text string) bool {
+	if strings.Contains(text, "\r\n") {
+		return false
+	}
+	if !strings.Contains(text, "\\\n") {
+		return true
+	}
+	places := newPlaces(file, len(text))
+	start := 0 // the current line begins here
+	for i := range len(text) {
+		if text[i] != '\n' {
+			continue
+		}
+		if i > 0 && text[i-1] == '\\' && !places.joins(text, start, i-1) {
+			return false
+		}
+		start = i + 1
+	}
+	return true
+}
+
+// A place says what surrounds a byte of a text.
+type place byte
+
+const (
+	unquoted place = iota
+	literal        // single quotes, or a here-document with a quoted delimiter
+	doubled        // double quotes
+	document       // a here-document
+)
+
+// places are the places of the bytes of a text. delimiters are those of the here-documents.
+type places struct {
+	list       []place
+	delimiters []string
+}
+
+// newPlaces returns the places of the bytes of a text of size bytes.
+func newPlaces(file *syntax.File, size int) *places {
+	p := &places{list: make([]place, size)}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.SglQuoted:
+			p.mark(n, literal)
+		case *syntax.DblQuoted:
+			p.markTexts(n.Parts, doubled)
+		case *syntax.Redirect:
+			switch {
+			case n.Hdoc == nil:
+			case isQuotedDelimiter(n.Word):
+				p.markTexts(n.Hdoc.Parts, literal)
+			default:
+				p.markTexts(n.Hdoc.Parts, document)
+				p.delimiters = append(p.delimiters, n.Word.Lit())
+			}
+		}
+		return true
+	})
+	return p
+}
+
+// mark records the place of a node's bytes.
+func (p *places) mark(n syntax.Node, at place) {
+	for i := int(n.Pos().Offset()); i < min(int(n.End().Offset()), len(p.list)); i++ {
+		p.list[i] = at
+	}
+}
+
+// markTexts records the place of the plain texts among the parts of a word.
+func (p *places) markTexts(parts []syntax.WordPart, at place) {
+	for _, part := range parts {
+		if _, ok := part.(*syntax.Lit); ok {
+			p.mark(part, at)
+		}
+	}
+}
+
+// joins reports whether the parser reads the backslash at the end of a line as the shells do.
+func (p *places) joins(text string, start, backslash int) bool {
+	before, after := byte(' '), byte(' ') // the neighbours of the backslash and of its newline
+	if backslash > 0 {
+		before = text[backslash-1]
+	}
+	if backslash+2 < len(text) {
+		after = text[backslash+2]
+	}
+	switch p.list[backslash] {
+	case literal:
+		return true
+	case doubled:
+		return before != '$' && !p.hasComment(text, start, backslash)
+	case document:
+		return before != '$' && !p.endsDocument(strings.TrimLeft(text[start:backslash], "\t")) &&
+			!p.hasComment(text, start, backslash)
+	}
+	if p.hasComment(text, start, backslash) {
+		return false
+	}
+	// No operator goes on with a letter.
+	isLetter := after|0x20 >= 'a' && after|0x20 <= 'z'
+	return isBlank(before) || isBlank(after) || strings.IndexByte("&|;(", before) >= 0 && isLetter
+}
+
+// endsDocument reports whether a line may be joined to the delimiter of a here-document.
+func (p *places) endsDocument(line string) bool {
+	for _, d := range p.delimiters {
+		if strings.HasPrefix(d, line) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasComment reports whether a comment may begin in a part of a line.
+func (p *places) hasComment(text string, start, end int) bool {
+	for i := start; i < end; i++ {
+		if text[i] == '#' && p.list[i] == unquoted && (i == 0 || beginsComment(text[i-1])) {
+			return true
+		}
+	}
+	return false
+}
+
+// beginsComment reports whether a "#" behind the byte may begin a comment in some shell.
+func beginsComment(before byte) bool {
+	return isBreak(before) || before < ' ' || before >= 0x7f
+}
+
+// isBlank reports whether a byte ends a word and begins no operator.
+func isBlank(b byte) bool { return b == ' ' || b == '\t' || b == '\n' }
+
+// isQuotedDelimiter reports whether the delimiter of a here-document has quotes, so that the
+// shells expand nothing in the document.
+func isQuotedDelimiter(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return true
+	}
+	lit, ok := w.Parts[0].(*syntax.Lit)
+	return !ok || strings.Contains(lit.Value, `\`)
+}
