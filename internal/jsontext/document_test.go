@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -74,6 +75,26 @@ func FuzzParse(f *testing.F) {
 					t.Errorf("%q: got %q, want %q (%v)", d.TextAt(i), d.StringAt(i), want, err)
 				}
 			}
+		}
+	})
+}
+
+// FuzzDecodeValue checks that DecodeValue returns the value that encoding/json returns.
+func FuzzDecodeValue(f *testing.F) {
+	for _, text := range []string{
+		`{"a":[1,-2.5e3,true,false,null,"x\n\u00e9\ud800"],"b":{},"a":[],"\u0061":{"":[[]]}}`, "{\"\xff\":\"\xfe\"}", ` 1 2`, `{"a":1}x`, `{"a":`,
+		"", `nul`, `"a" `, strings.Repeat("[", 300) + strings.Repeat("]", 300), strings.Repeat(`{"a":`, 20_000),
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var want any
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.UseNumber()
+		wantErr := decoder.Decode(&want)
+		got, err := jsontext.DecodeValue(text)
+		if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %#v, %v, want %#v, %v", text, got, err, want, wantErr)
 		}
 	})
 }
