@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,9 +15,9 @@ import (
 //	{"http.get":{"url":"https://pager.internal/oncall"},"reply":{"status":200,"body":"Ada"}}
 //
 // A line answers every effect of its kind whose request has all members that the line states;
-// if several lines fit, the first one answers. A case without a fitting line fails for http and
-// exec. All other effects are done if no line answers them. Answers are safe for concurrent
-// use.
+// if several lines fit, the first one answers. Lines with the same request answer in turn, and the
+// last of them answers all further effects. A case without a fitting line fails for http and exec.
+// All other effects are done if no line answers them. Answers are safe for concurrent use.
 type Answers struct {
 	name  string
 	mu    sync.Mutex
@@ -81,8 +82,9 @@ func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
 	request := marshal(c.request)
 	for i, e := range a.list {
 		if e.Kind == c.kind && covers(decodeJSON(e.Request), decodeJSON(request), true) {
+			i = a.next(i)
 			a.used[i] = true
-			return e, true, nil
+			return a.list[i], true, nil
 		}
 	}
 	if !c.external {
@@ -90,6 +92,18 @@ func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
 	}
 	line := entry{Kind: c.kind, Request: shortRequest(request), Reply: emptyReplies[c.kind]}.line()
 	return entry{}, false, &UnansweredError{File: a.name, Line: string(line)}
+}
+
+// next returns the line that answers in place of an earlier one with the same request: the first
+// that has answered nothing, else the last.
+func (a *Answers) next(i int) int {
+	first := a.list[i]
+	for k := i; k < len(a.list) && a.used[i]; k++ {
+		if e := a.list[k]; e.Kind == first.Kind && bytes.Equal(e.Request, first.Request) {
+			i = k
+		}
+	}
+	return i
 }
 
 // maxLine is the most bytes of a request in the line that an UnansweredError proposes.

@@ -15,7 +15,7 @@ import (
 // kinds are the names of all effects, as journals write them.
 var kinds = []string{
 	"env", "exec", "fire", "fragments.get", "fs.exists", "fs.glob", "fs.read", "fs.read_bytes", "fs.stat", "fs.write",
-	"http.get", "http.post", "http.request", "now", "random", "reference", "secret",
+	"http.get", "http.post", "http.request", "now", "process", "random", "reference", "secret",
 	"state.delete", "state.get", "state.keys", "state.set",
 	"store.add", "store.delete", "store.get", "store.keys", "store.set", "store.swap", "tools.call", "uuid",
 }

@@ -341,7 +341,7 @@ func TestReadJournalErrors(t *testing.T) {
 		{"no JSON", "x", `journal: line 1: got no JSON from byte 1 on, want an object`},
 		{"another version", `{"journal":2}`, `journal: line 1: got a journal of version 2, want 1`},
 		{"another effect", header + "\n" + `{"http.gte":{}}`, `journal: line 3: got no effect, want one of env, exec, fire, fragments.get, fs.exists, fs.glob, fs.read, fs.read_bytes, fs.stat, fs.write, ` +
-			`http.get, http.post, http.request, now, random, reference, secret, state.delete, state.get, state.keys, state.set, store.add, store.delete, store.get, store.keys, store.set, store.swap, tools.call, uuid`},
+			`http.get, http.post, http.request, now, process, random, reference, secret, state.delete, state.get, state.keys, state.set, store.add, store.delete, store.get, store.keys, store.set, store.swap, tools.call, uuid`},
 		{"two effects", header + `{"env":{},"uuid":{}}`, `journal: line 2: got both env and uuid, want one effect a line`},
 		{"half a line", header + `{"env":{}`, `journal: line 2: got no JSON from byte 9 on, want an object`},
 		{"a time", header + `{"clock":"yesterday"}`, `journal: line 2: got no time, want one as 2026-01-01T00:00:00Z`},
@@ -437,6 +437,8 @@ func TestAnswers(t *testing.T) {
 {"exec":{"argv":["kubectl","get","pods"]},"reply":{"stdout":"none"}}
 {"env":{"name":"TEAM"},"reply":"answered"}
 {"exec":{"argv":["never"]},"reply":{}}
+{"env":{"name":"TURN"},"reply":"first"}
+{"env":{"name":"TURN"},"reply":"second"}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -479,6 +481,7 @@ func TestAnswers(t *testing.T) {
 			{run("kubectl", "get"), none + `{"exec":{"argv":["kubectl","get"]},"reply":{"code":0,"stdout":"","stderr":""}}`},
 			{env("TEAM"), "answered"},
 			{env("OTHER"), "real"},
+			{env("TURN") + env("TURN") + env("TURN"), "firstsecondsecond"},
 		}
 		for i, tt := range tests {
 			if diff := cmp.Diff(tt.want, tt.got); diff != "" {

@@ -183,13 +183,9 @@ func TestPatternSize(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, form := range []string{property(`{"pattern":"%s"}`), `{"type":"object","patternProperties":{"%s":{}}}`} {
-			start := time.Now()
 			_, err := schema.Compile(json.RawMessage(fmt.Sprintf(form, tt.pattern)))
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
-			}
-			if took := time.Since(start); took > 200*time.Millisecond {
-				t.Errorf("%s: took %v", tt.name, took)
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/internal/starnames"
 )
 
 // A File is source text that starhost has parsed and that can be evaluated.
@@ -30,6 +32,12 @@ func (f *File) Name() string { return f.name }
 func (f *File) Syntax() *syntax.File {
 	tree, _ := f.takeTree() // Parse found no error
 	return tree
+}
+
+// Outline returns the outline of the file, for an editor.
+func (f *File) Outline() (o *starnames.Outline, err error) {
+	defer recoverPanicAt(&err, Pos{File: f.name})
+	return starnames.NewOutline(f.Syntax(), string(f.src)), nil
 }
 
 // dialect is the language of all files: Starlark with sets, and with statements and reassignment at

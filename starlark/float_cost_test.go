@@ -108,3 +108,24 @@ func TestCompareScalarsIsThatOfStock(t *testing.T) {
 		}
 	})
 }
+
+// The law draws the edges only now and then.
+func TestCompareScalarsAtEdges(t *testing.T) {
+	floats := []float64{
+		0, 5e-324, -5e-324, 0.5, -0.5, 1 << 53, 1<<53 + 2, 1 << 63, -(1 << 63), 1<<63 - 1024, -(1<<63 + 2048),
+		1.7e308, -1.7e308, math.Inf(1), math.Inf(-1), math.NaN(),
+	}
+	for _, n := range []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, 1, 1<<53 + 1, math.MaxInt64} {
+		for _, x := range floats {
+			i, f := starlark.MakeInt64(n), starlark.Float(x)
+			for _, op := range []syntax.Token{syntax.EQL, syntax.LT, syntax.GT} {
+				for _, pair := range [][2]starlark.Value{{i, f}, {f, i}} {
+					got, _ := compareScalars(op, pair[0], pair[1])
+					if want, _ := starlark.Compare(op, pair[0], pair[1]); got != want {
+						t.Errorf("%v %v %v: got %v, want %v", pair[0], op, pair[1], got, want)
+					}
+				}
+			}
+		}
+	}
+}
