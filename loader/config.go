@@ -40,8 +40,10 @@ type Config struct {
 	// "kind", and the places of fields in their arguments under command, paths and so on.
 	Kinds map[string]map[string]string
 	// MCP are servers whose tools starhost offers, by the prefix of the tools' names.
-	MCP   map[string]*MCPConfig
-	Serve ServeConfig
+	MCP map[string]*MCPConfig
+	// Processes are programs that hook events, by NAME of their plugins process-NAME.
+	Processes map[string]*ProcessConfig
+	Serve     ServeConfig
 
 	places   map[string]Place // by toml.Key.String(), and by key and element of united lists
 	warnings []Warning
@@ -149,6 +151,31 @@ type MCPConfig struct {
 	Approval string
 	// Timeout is the longest time of a call; 0 means one minute.
 	Timeout time.Duration
+}
+
+// ProcessConfig is a program that hooks events by PicoClaw's protocol.
+type ProcessConfig struct {
+	Command []string
+	// Dir is the folder that Command runs in: the config's.
+	Dir string
+	// Env are the names of the environment variables that the program gets.
+	Env []string
+	// Intercept lists the questions that starhost asks, and Observe the events that it sends.
+	Intercept, Observe []string
+	// Timeout is the longest time for an answer.
+	Timeout time.Duration
+}
+
+func newProcessConfig() *ProcessConfig {
+	return &ProcessConfig{Intercept: []string{"before_tool"}, Timeout: 5 * time.Second}
+}
+
+// process returns the program of a name. It adds it if there is none.
+func (c *Config) process(name string) *ProcessConfig {
+	if c.Processes[name] == nil {
+		c.Processes[name] = newProcessConfig()
+	}
+	return c.Processes[name]
 }
 
 // A Path is a file or folder that an argument or a config names.
@@ -299,13 +326,16 @@ func newConfig() *Config {
 			MaxBytes: 1 << 20, MaxFragment: 256 << 10, MaxPlugin: 512 << 10,
 			MaxAttachments: 20, MaxAttachment: 8 << 20, MaxPixels: 40_000_000,
 		},
-		Tools:  ToolsConfig{Allow: []string{"*"}, MaxResult: 256 << 10},
-		Serve:  ServeConfig{ToolRoles: []string{"default"}},
-		Store:  StoreConfig{URL: "sqlite:", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
-		Model:  newModelConfig(),
-		Log:    LogConfig{Enabled: true, Keep: 30 * 24 * time.Hour, Max: 1 << 30},
-		Kinds:  map[string]map[string]string{},
-		MCP:    map[string]*MCPConfig{},
+		Tools: ToolsConfig{Allow: []string{"*"}, MaxResult: 256 << 10},
+		Serve: ServeConfig{ToolRoles: []string{"default"}},
+		Store: StoreConfig{URL: "sqlite:", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
+		Model: newModelConfig(),
+		Log:   LogConfig{Enabled: true, Mask: []string{DefaultMask}, Keep: 30 * 24 * time.Hour, Max: 1 << 30},
+		Kinds: map[string]map[string]string{},
+		MCP:   map[string]*MCPConfig{},
+
+		Processes: map[string]*ProcessConfig{},
+
 		places: map[string]Place{},
 		layers: map[string]string{},
 

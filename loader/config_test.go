@@ -167,6 +167,12 @@ fsync = true
 all = true
 [redact]
 patterns = ["cust-[0-9]+"]
+[process.review]
+command = ["review-hook"]
+env = ["REVIEW_TOKEN"]
+intercept = ["before_tool", "after_tool"]
+observe = ["agent.turn.end"]
+timeout = "2s"
 `
 
 func TestParseConfigKnowsAllKeys(t *testing.T) {
@@ -212,7 +218,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 		Store: loader.StoreConfig{URL: "none", MaxPlugin: 64 << 20, Keep: 90 * 24 * time.Hour},
 		Log: loader.LogConfig{
 			Path: loader.Path{Shown: "audit", Real: "/ops/audit", Place: at(68)}, Keep: 7 * 24 * time.Hour, Max: 1 << 20,
-			Mask: []string{"/input/arguments/*pin*"}, Include: []string{"prompt", "writes"}, Required: true, Fsync: true, All: true,
+			Mask: []string{"default", "/input/arguments/*pin*"}, Include: []string{"prompt", "writes"}, Required: true, Fsync: true, All: true,
 			Redact: []string{"cust-[0-9]+"},
 		},
 		Kinds: map[string]map[string]string{
@@ -220,6 +226,10 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 			"writer":            {"kind": "write", "paths": "target", "content": "text"},
 		},
 		Serve: loader.ServeConfig{ToolRoles: []string{"day"}},
+		Processes: map[string]*loader.ProcessConfig{"review": {
+			Command: []string{"review-hook"}, Dir: "/ops", Env: []string{"REVIEW_TOKEN"}, Timeout: 2 * time.Second,
+			Intercept: []string{"after_tool", "before_tool"}, Observe: []string{"agent.turn.end"},
+		}},
 		MCP: map[string]*loader.MCPConfig{
 			"github":  {Command: []string{"github-mcp-server", "stdio"}, Dir: "/ops", Env: []string{"GITHUB_TOKEN"}, Approval: "auto"},
 			"tickets": {URL: "https://tickets.internal/mcp", Token: "TICKETS_TOKEN", Timeout: 5 * time.Minute},
@@ -262,6 +272,7 @@ func TestConfigErrors(t *testing.T) {
 	tests := []struct{ name, src, code, want string }{
 		{"invalid TOML", "[plugins\npaths = []", "E0601", "starhost.toml:1:9: invalid TOML: expected '.' or ']' to end table name, but got '\\n' instead"},
 		{"key twice", "a = 1\na = 2", "E0601", "starhost.toml:2:1: invalid TOML: key 'a' has already been defined."},
+		{"control character", "a = \"\x7f\"", "E0601", "starhost.toml:1:5: invalid TOML: TOML files cannot contain control characters: '0x7f'"},
 		{"NUL", "[plugins]\n\x00", "E0601", "starhost.toml:2: got a NUL byte, want text"},
 		{"no UTF-8", "\n\xff", "E0601", "starhost.toml:2: got bytes that are not UTF-8, want text in UTF-8"},
 		{"nested arrays", "[plugin.x]\na = " + strings.Repeat("[", 100_000), "E0601", "starhost.toml:2: got keys or values nested more than 32 deep"},

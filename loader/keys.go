@@ -34,7 +34,7 @@ func Keys() []Key {
 }
 
 // projects describes the rights of a project's config in words.
-var projects = map[projectRight]string{
+var projects = [...]string{
 	ifTrusted: "no", userOnly: "no, also once it is trusted", always: "yes", ownPlugins: "for its own plugins",
 	ownLimits: "for its own plugins, lower only", onlyOwnPlugins: "for its own plugins, also once it is trusted",
 }
@@ -301,6 +301,26 @@ var mainKeyDocs = []Key{
 	{
 		Name: "mcp.NAME.token", Example: `mcp.tickets.token = "TICKETS_TOKEN"`,
 		Doc: "The name of the secret, as in secrets.NAME, that starhost sends to the URL as a bearer token. starhost sends it over https or to this machine only.",
+	},
+	{
+		Name: "process.NAME.command", Example: `process.review.command = ["review-hook", "--strict"]`,
+		Doc: "A program that hooks events by PicoClaw's protocol, with its arguments, as the plugin process-NAME: see docs/run.md. It runs in the folder of the config.",
+	},
+	{
+		Name: "process.NAME.env", Example: `process.review.env = ["REVIEW_TOKEN"]`,
+		Doc: "The names of the environment variables that the program gets, beside PATH and LANG.",
+	},
+	{
+		Name: "process.NAME.intercept", Default: `["before_tool"]`, Example: `process.review.intercept = ["before_tool", "after_tool"]`,
+		Doc: "The questions that starhost asks the program: before_llm, after_llm, before_tool, after_tool and approve_tool. Without an answer, starhost denies the call, or ends the turn.",
+	},
+	{
+		Name: "process.NAME.observe", Default: `[]`, Example: `process.review.observe = ["agent.turn.end"]`,
+		Doc: "The events that starhost only sends to the program: agent.turn.start and agent.turn.end.",
+	},
+	{
+		Name: "process.NAME.timeout", Default: `"5s"`, Example: `process.review.timeout = "2s"`,
+		Doc: "The longest time for an answer of the program.",
 	},
 	{
 		Name: "serve.tools.roles", Default: `["default"]`, Example: `serve.tools.roles = ["default", "night"]`,

@@ -316,8 +316,9 @@ func (l *loadRun) find() error {
 		return nil
 	}
 	paths, err := l.config.Paths(l.Dir, l.Args)
-	if errors.Is(err, ErrNoPlugins) && len(l.config.Plugins.Required)+len(l.config.ManagedPaths()) > 0 {
-		err = nil // the missing plugin is the error
+	c := l.config
+	if errors.Is(err, ErrNoPlugins) && len(c.Plugins.Required)+len(c.ManagedPaths())+len(c.Processes) > 0 {
+		err = nil // the missing plugin is the error, or the processes are the plugins
 	}
 	if err != nil {
 		return err

@@ -566,6 +566,24 @@ func TestWarnMode(t *testing.T) {
 	}
 }
 
+// TestMaxResult checks that [tools] max_result bounds what the model gets.
+func TestMaxResult(t *testing.T) {
+	l := loads(t, "-- config.toml --\ntools.max_result = \"1KiB\"\n-- p/a.star --\n"+
+		"register_tool(lambda: \"x\" * 5000, name = \"page\", description = \"Pages.\")\n", "p")
+	turn, err := l.set.Host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{Text: "?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End(t.Context())
+	if _, err := turn.Prompt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := turn.CallTool(t.Context(), starhost.ToolCall{Name: "page"})
+	if text := reply.Result.ForLLM; err != nil || !strings.HasSuffix(text, "it had 5000 bytes, limit 1024 ([tools] max_result)]") {
+		t.Errorf("got %d bytes, %v", len(text), err)
+	}
+}
+
 // The law: each plugin loads after the plugins that it requires. A plugin fails if and only if its
 // requirements lead into a cycle.
 func TestRequiresLaw(t *testing.T) {

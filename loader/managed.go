@@ -89,6 +89,10 @@ func (c *Config) applyManaged() {
 		delete(c.MCP, name)
 		c.deletePlaces("mcp", name)
 	}
+	for name := range c.managed.alone.Processes {
+		delete(c.Processes, name)
+		c.deletePlaces("process", name)
+	}
 	for _, g := range c.managed.settings {
 		if err := c.set(g); err != nil {
 			panic(err) // readManaged set the same value

@@ -1,8 +1,10 @@
 package loader_test
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,8 +13,9 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// TestWriteThroughMapping changes plugins by a shared mapping. On tmpfs that changes no stamp of a
-// file, so only its bytes can say that a cached program is stale.
+// TestWriteThroughMapping changes plugins by a shared mapping. In older versions of Linux that
+// changes no stamp of a file on tmpfs, so only its bytes can say that a cached program is stale.
+// Newer versions change the stamps, so the test also checks that each load reads the files again.
 func TestWriteThroughMapping(t *testing.T) {
 	const shm = "/dev/shm"
 	var fs syscall.Statfs_t
@@ -35,32 +38,72 @@ func TestWriteThroughMapping(t *testing.T) {
 
 	folder := cacheFolder(filepath.Join(t.TempDir(), "cache"))
 	memory := new(starlark.Cache)
-	outcomes := func() []string {
-		var texts []string
-		add := func(text string, err error) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			texts = append(texts, text)
-		}
-		add(folder.loaded(t.Context(), loader.Options{Args: []string{dir}}))
-		add(loaded(t.Context(), loader.Options{Args: []string{dir}}, memory))
-		return texts
+	caches := map[string]func() (string, error){
+		"on disk": func() (string, error) {
+			return folder.loaded(t.Context(), loader.Options{Args: []string{dir}})
+		},
+		"in memory": func() (string, error) {
+			return loaded(t.Context(), loader.Options{Args: []string{dir}}, memory)
+		},
 	}
-	outcomes() // fill the caches
-	for i, text := range outcomes() {
+	outcome := func(cache string) string {
+		text, err := caches[cache]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for cache := range caches {
+		outcome(cache) // fills the cache
+		text := ""
+		read := filesRead(t, files, func() { text = outcome(cache) })
 		if strings.Count(text, "before") != 2 {
-			t.Fatalf("cache %d: got %s, want \"before\" from both tools", i, text)
+			t.Fatalf("cache %s: got %s, want \"before\" from both tools", cache, text)
+		}
+		if len(read) != len(files) {
+			t.Errorf("cache %s: loading read %q, want all of %q", cache, read, files)
 		}
 	}
 	for _, file := range []string{files[0], files[2]} {
 		replaceByMapping(t, file, "before", "after!")
 	}
-	for i, text := range outcomes() {
+	for cache := range caches {
+		text := outcome(cache)
 		if strings.Count(text, "after!") != 2 || strings.Contains(text, "before") {
-			t.Errorf("cache %d: got %s, want \"after!\" from both tools", i, text)
+			t.Errorf("cache %s: got %s, want \"after!\" from both tools", cache, text)
 		}
 	}
+}
+
+// filesRead returns the files whose contents do reads.
+func filesRead(t *testing.T, files []string, do func()) (read []string) {
+	t.Helper()
+	fd, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer syscall.Close(fd)
+	names := map[int32]string{}
+	for _, file := range files {
+		watch, err := syscall.InotifyAddWatch(fd, file, syscall.IN_ACCESS)
+		if err != nil {
+			t.Skip(err)
+		}
+		names[int32(watch)] = file
+	}
+	do()
+	events := make([]byte, 64<<10)
+	n, err := syscall.Read(fd, events)
+	if err != nil && err != syscall.EAGAIN {
+		t.Fatal(err)
+	}
+	for at := 0; at+syscall.SizeofInotifyEvent <= n; at += syscall.SizeofInotifyEvent { // without names
+		watch := int32(binary.NativeEndian.Uint32(events[at:]))
+		if name := names[watch]; name != "" && !slices.Contains(read, name) {
+			read = append(read, name)
+		}
+	}
+	return read
 }
 
 // replaceByMapping replaces bytes of a file by a shared mapping, and checks that no stamp changes.

@@ -106,6 +106,7 @@ type Set struct {
 
 	inputs    Inputs
 	workspace *effects.Files
+	world     effects.World // see World
 	secrets   *effects.Secrets
 }
 
@@ -240,4 +241,4 @@ func (s *Set) Revision() string {
 }
 
 // decidingTables are the tables of the config that can change a decision.
-var decidingTables = []string{"kinds", "limits", "plugin", "prompt", "tools"}
+var decidingTables = []string{"kinds", "limits", "plugin", "process", "prompt", "tools"}

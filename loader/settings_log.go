@@ -17,7 +17,8 @@ type LogConfig struct {
 	// Keep is how long files stay, and Max is the most bytes of all.
 	Keep time.Duration
 	Max  int64
-	// Mask are globs on JSON pointers into records.
+	// Mask are globs on JSON pointers into records, and [DefaultMask] for values that look like
+	// keys. Without any, values that look like keys stay.
 	Mask []string
 	// Include lists parts of events: prompt, results, writes.
 	Include []string
@@ -36,8 +37,8 @@ func logSettings() []*setting {
 		{splitKey("log.path"), userOnly, access{setLogPath, func(c *Config, _ []string) any { return c.Log.Path.Shown }}},
 		{splitKey("log.keep"), userOnly, inDays(value(parseSpan, func(c *Config, _ string) *time.Duration { return &c.Log.Keep }))},
 		{splitKey("log.max"), userOnly, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Log.Max }))},
-		{splitKey("log.mask"), userOnly, value(parsePointers, func(c *Config, _ string) *[]string { return &c.Log.Mask })},
-		{splitKey("log.include"), userOnly, value(parseParts, func(c *Config, _ string) *[]string { return &c.Log.Include })},
+		{splitKey("log.mask"), userOnly, value(parseMasks, func(c *Config, _ string) *[]string { return &c.Log.Mask })},
+		{splitKey("log.include"), userOnly, value(parseWords(logParts), func(c *Config, _ string) *[]string { return &c.Log.Include })},
 		{splitKey("log.required"), userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.Required })},
 		{splitKey("log.fsync"), userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.Fsync })},
 		{splitKey("log.all"), userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.All })},
@@ -50,7 +51,7 @@ func logKeyDocs() []Key {
 	return []Key{
 		{
 			Name: "log.enabled", Default: `true`, Example: `log.enabled = false`,
-			Doc: "Whether hook and serve record decisions: see docs/replay.md.",
+			Doc: "Whether hook, serve, run and chat record decisions: see docs/replay.md.",
 		},
 		{
 			Name: "log.path", Default: `""`, Example: `log.path = "/var/log/starhost"`,
@@ -65,9 +66,10 @@ func logKeyDocs() []Key {
 			Doc: "The most bytes of all files; the oldest go first. A day's file that has reached it takes no more records.",
 		},
 		{
-			Name: "log.mask", Default: `[]`, Example: `log.mask = ["/input/arguments/*customer*"]`,
+			Name: "log.mask", Default: `["default"]`, Example: `log.mask = ["/input/arguments/*customer*"]`,
 			Doc: "Globs on JSON pointers into records, whose values the log does not contain, wherever they occur in the record. * does not cross a slash and ** does; letter case does not matter. " +
-				"starhost always masks values that look like keys, and values behind names such as Authorization, token and password.",
+				"\"default\" stands for values that look like keys, and values behind names such as Authorization, token and password; it belongs to every list but the empty one. " +
+				"log.mask = [] records such values, for a test whose replay needs them. The values of [secrets] and of redact.patterns never reach the log.",
 		},
 		{
 			Name: "log.include", Default: `[]`, Example: `log.include = ["prompt", "writes"]`,
@@ -113,28 +115,40 @@ func setLogPath(c *Config, g layerSetting) error {
 	return err
 }
 
-// parsePointers parses a list of globs on JSON pointers.
-func parsePointers(v any) ([]string, error) {
+// DefaultMask stands in log.mask for all values that look like keys. A list with any other item
+// contains it, too, so that a new item never unmasks a value.
+const DefaultMask = "default"
+
+// parseMasks parses a list of globs on JSON pointers and [DefaultMask].
+func parseMasks(v any) ([]string, error) {
 	list, err := parseTexts(v)
 	for i, glob := range list {
-		if !strings.HasPrefix(glob, "/") && !strings.HasPrefix(glob, "**") {
+		if !strings.HasPrefix(glob, "/") && !strings.HasPrefix(glob, "**") && glob != DefaultMask {
 			return nil, fmt.Errorf("a list of globs on JSON pointers, as /input/arguments/*key* (item %d is %s)", i+1, describe(glob))
 		}
+	}
+	if len(list) > 0 && !slices.Contains(list, DefaultMask) {
+		list = append([]string{DefaultMask}, list...)
 	}
 	return list, err
 }
 
-// parseParts parses a list of parts of events.
-func parseParts(v any) ([]string, error) {
-	list, err := parseTexts(v)
-	parse := parseWord("prompt", "results", "writes")
-	for i, part := range list {
-		if _, err := parse(part); err != nil {
-			return nil, fmt.Errorf("a list of %s (item %d is %s)", strings.TrimPrefix(err.Error(), "one of "), i+1, describe(part))
+// parseWords returns a parser of lists of some words.
+func parseWords(words []string) func(any) ([]string, error) {
+	parse := parseWord(words...)
+	return func(v any) ([]string, error) {
+		list, err := parseTexts(v)
+		for i, word := range list {
+			if _, err := parse(word); err != nil {
+				return nil, fmt.Errorf("a list of %s (item %d is %s)", strings.TrimPrefix(err.Error(), "one of "), i+1, describe(word))
+			}
 		}
+		return slices.Compact(slices.Sorted(slices.Values(list))), err
 	}
-	return slices.Compact(slices.Sorted(slices.Values(list))), err
 }
+
+// logParts are the words of log.include.
+var logParts = []string{"prompt", "results", "writes"}
 
 // parsePatterns parses a list of regular expressions.
 func parsePatterns(v any) ([]string, error) {

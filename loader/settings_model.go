@@ -16,7 +16,7 @@ import (
 // settings returns all keys. If two names are equally near to an unknown one, starhost suggests the
 // first. The list is made when it is needed, because few runs need it.
 var settings = sync.OnceValue(func() []*setting {
-	return slices.Concat(coreSettings, modelSettings(), outsideSettings, serveSettings(), logSettings())
+	return slices.Concat(coreSettings(), modelSettings(), outsideSettings(), serveSettings(), logSettings())
 })
 
 // modelSettings returns the keys about language models.
@@ -33,29 +33,45 @@ func modelSettings() []*setting {
 	}
 }
 
-// outsideSettings are the keys about databases, tools of agents, and other servers.
-var outsideSettings = []*setting{
-	{splitKey("store.url"), userOnly, withoutPassword(value(parseStore, func(c *Config, _ string) *string { return &c.Store.URL }))},
-	{splitKey("store.fragments"), userOnly, value(parseFragmentStore, func(c *Config, _ string) *string { return &c.Store.Fragments })},
-	{splitKey("store.max_plugin"), userOnly, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Store.MaxPlugin }))},
-	{splitKey("store.keep"), userOnly, inDays(value(parseSpan, func(c *Config, _ string) *time.Duration { return &c.Store.Keep }))},
-	{splitKey("kinds.*.kind"), userOnly, kindField(parseWord("shell", "write", "fetch", "read", "search", "agent", "mcp", "other"))},
-	{splitKey("kinds.*.command"), userOnly, kindField(parseText)},
-	{splitKey("kinds.*.paths"), userOnly, kindField(parseText)},
-	{splitKey("kinds.*.content"), userOnly, kindField(parseText)},
-	{splitKey("kinds.*.url"), userOnly, kindField(parseText)},
-	{splitKey("kinds.*.query"), userOnly, kindField(parseText)},
-	{splitKey("kinds.*.prompt"), userOnly, kindField(parseText)},
-	{splitKey("mcp.*.command"), ifTrusted, inFolder(
-		list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Command }),
-		func(c *Config, name string) *string { return &c.MCP[name].Dir },
-	)},
-	{splitKey("mcp.*.env"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Env })},
-	{splitKey("mcp.*.url"), ifTrusted, value(parseURL, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).URL })},
-	{splitKey("mcp.*.token"), ifTrusted, value(parseSecretName, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Token })},
-	{splitKey("mcp.*.timeout"), ifTrusted, value(parseDuration, func(c *Config, name string) *time.Duration { return &ensureEntry(c.MCP, name).Timeout })},
-	{splitKey("mcp.*.approval"), ifTrusted, value(parseWord("ask", "auto"), func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Approval })},
+// outsideSettings returns the keys about databases, tools of agents, and other servers.
+func outsideSettings() []*setting {
+	return []*setting{
+		{splitKey("store.url"), userOnly, withoutPassword(value(parseStore, func(c *Config, _ string) *string { return &c.Store.URL }))},
+		{splitKey("store.fragments"), userOnly, value(parseFragmentStore, func(c *Config, _ string) *string { return &c.Store.Fragments })},
+		{splitKey("store.max_plugin"), userOnly, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Store.MaxPlugin }))},
+		{splitKey("store.keep"), userOnly, inDays(value(parseSpan, func(c *Config, _ string) *time.Duration { return &c.Store.Keep }))},
+		{splitKey("kinds.*.kind"), userOnly, kindField(parseWord("shell", "write", "fetch", "read", "search", "agent", "mcp", "other"))},
+		{splitKey("kinds.*.command"), userOnly, kindField(parseText)},
+		{splitKey("kinds.*.paths"), userOnly, kindField(parseText)},
+		{splitKey("kinds.*.content"), userOnly, kindField(parseText)},
+		{splitKey("kinds.*.url"), userOnly, kindField(parseText)},
+		{splitKey("kinds.*.query"), userOnly, kindField(parseText)},
+		{splitKey("kinds.*.prompt"), userOnly, kindField(parseText)},
+		{splitKey("mcp.*.command"), ifTrusted, inFolder(
+			list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Command }),
+			func(c *Config, name string) *string { return &c.MCP[name].Dir },
+		)},
+		{splitKey("mcp.*.env"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Env })},
+		{splitKey("mcp.*.url"), ifTrusted, value(parseURL, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).URL })},
+		{splitKey("mcp.*.token"), ifTrusted, value(parseSecretName, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Token })},
+		{splitKey("mcp.*.timeout"), ifTrusted, value(parseDuration, func(c *Config, name string) *time.Duration { return &ensureEntry(c.MCP, name).Timeout })},
+		{splitKey("mcp.*.approval"), ifTrusted, value(parseWord("ask", "auto"), func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Approval })},
+		{splitKey("process.*.command"), userOnly, inFolder(
+			list(func(c *Config, name string) *[]string { return &c.process(name).Command }),
+			func(c *Config, name string) *string { return &c.process(name).Dir },
+		)},
+		{splitKey("process.*.env"), userOnly, list(func(c *Config, name string) *[]string { return &c.process(name).Env })},
+		{splitKey("process.*.intercept"), userOnly, value(parseWords(interceptWords), func(c *Config, name string) *[]string { return &c.process(name).Intercept })},
+		{splitKey("process.*.observe"), userOnly, value(parseWords(observeWords), func(c *Config, name string) *[]string { return &c.process(name).Observe })},
+		{splitKey("process.*.timeout"), userOnly, value(parseDuration, func(c *Config, name string) *time.Duration { return &c.process(name).Timeout })},
+	}
 }
+
+// The words of [process.NAME]. They are PicoClaw's.
+var (
+	interceptWords = []string{"before_llm", "after_llm", "before_tool", "after_tool", "approve_tool"}
+	observeWords   = []string{"agent.turn.start", "agent.turn.end"}
+)
 
 // ModelConfig says which language models there are, and bounds their answers.
 type ModelConfig struct {

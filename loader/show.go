@@ -78,6 +78,7 @@ var tables = map[string]func(*Config) []string{
 	"secrets":   func(c *Config) []string { return sortedKeys(c.Secrets) },
 	"kinds":     func(c *Config) []string { return sortedKeys(c.Kinds) },
 	"mcp":       func(c *Config) []string { return sortedKeys(c.MCP) },
+	"process":   func(c *Config) []string { return sortedKeys(c.Processes) },
 	"model":     func(c *Config) []string { return append([]string{""}, sortedKeys(c.Model.Endpoints)...) },
 }
 

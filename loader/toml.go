@@ -48,8 +48,9 @@ func syntaxError(file, src string, err error) *Error {
 	return errorAt(at, "E0601", "invalid TOML: %s", lowerFirst(jsontext.ExplainTOML(parse.Message)))
 }
 
+// lowerFirst returns a sentence with a small first letter, unless it begins with a word as TOML.
 func lowerFirst(s string) string {
-	if s == "" {
+	if len(s) < 2 || s[1] >= 'A' && s[1] <= 'Z' {
 		return s
 	}
 	return strings.ToLower(s[:1]) + s[1:]

@@ -20,6 +20,7 @@ func (l *loadRun) openWorld() error {
 		w.Secrets = l.secrets()
 	}
 	l.set.secrets = w.Secrets
+	l.set.world = effects.World{Secrets: w.Secrets, Answers: w.Answers, DryRun: w.DryRun}
 	if record := l.Host.Record; record != nil {
 		l.Host.Record = func(e starhost.Entry) { // also redacts the text of models
 			e.Line = w.RedactJSON(e.Line)
@@ -39,6 +40,13 @@ func (l *loadRun) openWorld() error {
 	l.set.workspace = w.Workspace
 	w.Protected = slices.Concat(w.Protected, l.protectedPaths(dir))
 	return nil
+}
+
+// World returns the world of a plugin that the config adds as a program: without permissions.
+func (s *Set) World(plugin string) *effects.World {
+	w := s.world
+	w.Plugin = plugin
+	return &w
 }
 
 // Secret returns the value of a secret of the config, for the host's own requests.
