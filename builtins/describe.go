@@ -6,6 +6,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/internal/jsontext"
 	"go.starlark.net/starlark"
 )
 
@@ -26,7 +27,7 @@ func DescribeCalls(mapped map[string]map[string]string) func(*starhost.Event) *s
 	return func(e *starhost.Event) *starhost.CallInfo {
 		given := agents.Call{
 			Agent: e.Agent, Tool: cmp.Or(e.ToolAlias, e.Tool), Arguments: e.Arguments, Workspace: e.Workspace,
-			Own: e.Plugin != "" && !e.Foreign, OwnKinds: e.ToolKinds,
+			Own: e.Plugin != "" && !e.Foreign, OwnKinds: e.ToolKinds, Decode: jsontext.DecodeValue,
 		}
 		c := given
 		c.Describe(rows)

@@ -59,6 +59,55 @@ func SplitParams(list string) []string {
 	return params
 }
 
+// viewMethods are the methods of dicts and lists, which views have, too.
+var viewMethods = map[string][]string{
+	"Mapping":  {"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"},
+	"Sequence": {"append", "clear", "extend", "index", "insert", "pop", "remove"},
+}
+
+// ClassMembers returns the members of a class in [Classes], and nil for another type. The type of
+// a method is "(PARAM, PARAM) -> RESULT". ClassMembers omits the operators of Python.
+func ClassMembers(class string) []Arg {
+	var members []Arg
+	inside := false
+	for line := range strings.Lines(Classes) {
+		if rest, ok := strings.CutPrefix(line, "class "); ok {
+			if inside {
+				break
+			}
+			name, base, _ := strings.Cut(strings.TrimRight(rest, ":\n"), "(")
+			base, _, _ = strings.Cut(base, "[")
+			if inside = name == class; inside {
+				for _, method := range viewMethods[base] {
+					members = append(members, Arg{Name: method, Type: "(...) -> Any"})
+				}
+			}
+		}
+		if member, ok := strings.CutPrefix(line, "    "); inside && ok {
+			if m := parseMember(strings.TrimSpace(member)); m.Name != "" && !strings.HasPrefix(m.Name, "__") {
+				members = append(members, m)
+			}
+		}
+	}
+	return members
+}
+
+// parseMember parses "name: type" or "def name(self, params) -> type: ...". It returns no name for
+// a docstring.
+func parseMember(line string) Arg {
+	signature, isMethod := strings.CutPrefix(line, "def ")
+	if !isMethod {
+		name, typ, ok := strings.Cut(line, ": ")
+		if !ok || strings.ContainsAny(name, "\" ") {
+			return Arg{}
+		}
+		return Arg{Name: name, Type: typ}
+	}
+	name, params, _ := strings.Cut(strings.TrimSuffix(signature, ": ..."), "(")
+	params = strings.TrimPrefix(strings.TrimPrefix(params, "self"), ", ")
+	return Arg{Name: name, Type: "(" + params}
+}
+
 // A typeRow is the type of one entry: "PARAM, PARAM -> RESULT", or the type of a
 // value.
 type typeRow struct{ name, text string }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"go.starlark.net/starlark"
 )
@@ -43,5 +44,15 @@ func TestLongNamesAreCheap(t *testing.T) {
 				t.Errorf("got a message of %d bytes", len(err.Error()))
 			}
 		})
+	}
+}
+
+// The test adds a zone of a long name, because a lookup that hashes the name allocates nothing.
+func TestLongZoneNames(t *testing.T) {
+	name := strings.Repeat("A/", maxZoneName)
+	zones.Store(name, time.UTC)
+	defer zones.Delete(name)
+	if _, err := loadZone(name); err == nil {
+		t.Errorf("a name of %d bytes was looked up", len(name))
 	}
 }
