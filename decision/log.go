@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/starhost/starhost"
 )
 
 // Defaults of [Options].
@@ -41,10 +43,15 @@ type Options struct {
 	// Mask are globs on JSON pointers into records. The log masks their values, beside all values
 	// that look like keys and passwords.
 	Mask []string
+	// KeepLikelyKeys does not mask values only because they look like keys and passwords. The
+	// values of Mask and Patterns, and the secrets of [Log.Use], are masked in any case.
+	KeepLikelyKeys bool
 	// Patterns match other texts that the log must not contain.
 	Patterns []*regexp.Regexp
 	// Agent is the agent of events that name none, and Starhost is the version of the program.
 	Agent, Starhost string
+	// Describe describes the tool calls of events that no host fired: see [Log.Undecided].
+	Describe func(*starhost.Event) *starhost.CallInfo
 	// Report receives each failure of [Log.Observe]. Nil drops them.
 	Report func(error)
 	// Clock returns the time; nil means time.Now.
@@ -81,7 +88,9 @@ func New(o Options) *Log {
 func (l *Log) Use(set Set, redact func(string) string) { l.used.Store(&usedSet{set, redact}) }
 
 // mask returns the mask of the next record.
-func (l *Log) mask() *mask { return &mask{l.globs(), l.o.Patterns, l.used.Load().redact} }
+func (l *Log) mask() *mask {
+	return &mask{l.globs(), l.o.Patterns, l.used.Load().redact, l.o.KeepLikelyKeys}
+}
 
 // Append writes a record. It sets the schema, and the id and the time if they are empty. The first
 // record of a day deletes the files that Keep and Max require.

@@ -17,6 +17,7 @@ type mask struct {
 	globs    *regexp.Regexp // on JSON pointers; nil for none
 	patterns []*regexp.Regexp
 	redact   func(string) string // replaces the values of secrets; nil replaces nothing
+	keepKeys bool                // values that look like keys stay
 }
 
 // compileGlobs returns an expression for globs on JSON pointers, in which * does not cross a slash
@@ -121,7 +122,8 @@ func isFree(at string) bool {
 func (r *masking) hide(at, text string) string {
 	name := at[strings.LastIndexByte(at, '/')+1:]
 	chosen := r.globs != nil && r.globs.MatchString(at)
-	if chosen || text != "" && isFree(at) && isSensitive(name) && !strings.Contains(text, "<secret ") {
+	isKey := !r.keepKeys && text != "" && isFree(at) && isSensitive(name)
+	if chosen || isKey && !strings.Contains(text, "<secret ") {
 		r.addValue(text, chosen)
 		return masked
 	}
@@ -136,6 +138,9 @@ func (r *masking) hideParts(text string) string {
 	}
 	for _, p := range r.patterns {
 		text = p.ReplaceAllString(text, masked)
+	}
+	if r.keepKeys {
+		return text
 	}
 	parts := sensitiveParts(text)
 	if len(parts) == 0 {

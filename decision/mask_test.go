@@ -86,6 +86,24 @@ func TestDefaultMasks(t *testing.T) {
 	}
 }
 
+// TestKeepLikelyKeys checks that values that look like keys stay in a record if the operator wants
+// them, and that chosen places, patterns and secrets do not.
+func TestKeepLikelyKeys(t *testing.T) {
+	const text = "TOKEN=abcdef123 ghp_abcdefghijklmnopqrstuvwxyz0123456789 pinpin cust-42 loaded-secret"
+	o := decision.Options{
+		KeepLikelyKeys: true, Mask: []string{"/input/arguments/pin"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`cust-\d+`)},
+	}
+	redact := func(l *decision.Log) {
+		l.Use(decision.Set{}, func(s string) string { return strings.ReplaceAll(s, "loaded-secret", "<secret X>") })
+	}
+	r, _ := written(t, o, redact, &decision.Record{Event: "e", Input: map[string]json.RawMessage{
+		"arguments": raw(map[string]string{"password": text, "pin": "pinpin"}),
+	}})
+	kept := "TOKEN=abcdef123 ghp_abcdefghijklmnopqrstuvwxyz0123456789 <masked> <masked> <secret X>"
+	diff(t, "arguments", `{"password":"`+kept+`","pin":"<masked>"}`, string(r.Input["arguments"]))
+	diff(t, "masked", []string{"/input/arguments/password", "/input/arguments/pin"}, r.Masked)
+}
+
 // TestMasks checks chosen places and named members, and that a masked value is masked wherever it
 // occurs.
 func TestMasks(t *testing.T) {

@@ -67,7 +67,11 @@ func (l *Log) Record(e starhost.Event, o starhost.Outcome) *Record {
 	}
 	r.Set = l.used.Load().set
 	b := recordBuilder{Record: r, include: l.o.Include}
-	if info := e.CallInfo(); info != nil && e.Tool != "" {
+	info := e.CallInfo()
+	if info == nil && l.o.Describe != nil {
+		info = l.o.Describe(&e)
+	}
+	if info != nil && e.Tool != "" {
 		r.Plugin, r.Kind = e.Plugin, info.Kinds[0]
 		if !slices.Contains(l.o.Include, IncludeWrites) && slices.Contains(info.Kinds, "write") {
 			b.contents = info.Contents
@@ -82,6 +86,26 @@ func (l *Log) Record(e starhost.Event, o starhost.Outcome) *Record {
 	}
 	return r
 }
+
+// Undecided returns the record of an event that plugins did not decide, because a guard is not
+// loaded or plugins gave no answer in time. reason says why, and answered is the agent's answer:
+// "deny", or [ActionNone] for an event that guards cannot refuse. Before [Log.Use], the log does
+// not know the secrets that it must remove, so that the record has no input.
+func (l *Log) Undecided(e starhost.Event, answered, reason string) *Record {
+	var o starhost.Outcome
+	if answered != ActionNone {
+		o.Decision = starhost.Decision{Action: starhost.Action(answered), Reason: reason, Plugin: starhost.HostPlugin}
+	}
+	r := l.Record(e, o)
+	r.Answered, r.Errors = answered, []string{reason}
+	if l.used.Load().redact == nil {
+		r.Input, r.Omitted = nil, []string{"/input"}
+	}
+	return r
+}
+
+// isUndecided reports whether plugins did not decide about the event.
+func (r *Record) isUndecided() bool { return len(r.Handlers) == 0 && len(r.Errors) > 0 }
 
 // The modes of a record.
 const (
@@ -354,20 +378,40 @@ func attachmentOf(a *fragments.Attachment) Context {
 	}
 }
 
-// effect returns the line of an effect, with a digest in place of a long reply.
+// effect returns the line of an effect, with a digest in place of a long reply, and of an answer of
+// a hook process that can contain a part that the record omits.
 func (b *recordBuilder) effect(at string, line json.RawMessage) json.RawMessage {
 	var e struct {
-		Reply json.RawMessage `json:"reply"`
+		Process json.RawMessage `json:"process"`
+		Reply   json.RawMessage `json:"reply"`
 	}
-	if len(line) <= maxReply || json.Unmarshal(line, &e) != nil || len(e.Reply) <= maxReply {
+	isProcess := bytes.Contains(line, []byte(`"process":`))
+	if len(line) <= maxReply && !isProcess || json.Unmarshal(line, &e) != nil {
+		return line
+	}
+	omits := e.Process != nil && changesParts(e.Reply) &&
+		(b.omits(IncludePrompt) || b.omits(IncludeResults) || b.omits(IncludeWrites))
+	if !omits && len(e.Reply) <= maxReply {
 		return line
 	}
 	rest, ok := bytes.CutSuffix(line, slices.Concat([]byte(`"reply":`), e.Reply, []byte("}"))) // the last member
 	if !ok {
 		return line
 	}
-	b.Cut = append(b.Cut, at+"/reply")
+	if omits {
+		b.Omitted = append(b.Omitted, at+"/reply")
+	} else {
+		b.Cut = append(b.Cut, at+"/reply")
+	}
 	return slices.Concat(rest, []byte(`"digest":`), encode(digestOf(string(e.Reply))), []byte("}"))
+}
+
+// changesParts reports whether an answer of a hook process has new parts of the event.
+func changesParts(answer json.RawMessage) bool {
+	var a struct {
+		Action string `json:"action"`
+	}
+	return json.Unmarshal(answer, &a) != nil || a.Action == "modify" || a.Action == "respond"
 }
 
 // validJSON returns JSON, or null for bytes that are none.

@@ -189,6 +189,33 @@ func TestRecordOfContext(t *testing.T) {
 	}
 }
 
+// TestUndecided checks the record of an event that plugins did not decide. It has no contents of
+// files, and no input at all before the log knows which secrets it must remove.
+func TestUndecided(t *testing.T) {
+	describe := func(*starhost.Event) *starhost.CallInfo {
+		return &starhost.CallInfo{Kinds: []string{"write"}, Contents: []string{"text"}}
+	}
+	l := decision.New(decision.Options{Describe: describe, Agent: "claude-code"})
+	e := starhost.Event{
+		Name: "pre_tool_call", Tool: "Write", Foreign: true, SessionID: "s", UserMessage: "words",
+		Arguments: json.RawMessage(`{"path":"a","content":"text"}`),
+	}
+	early := l.Undecided(e, "deny", "late")
+	l.Use(decision.Set{}, func(text string) string { return text })
+	r := l.Undecided(e, "deny", "late")
+	digest := raw(decisionDigest("text"))
+	want := &decision.Record{
+		Agent: "claude-code", Session: "s", Event: "pre_tool_call", Tool: "Write", Foreign: true, Kind: "write", Mode: "enforce",
+		Input:    map[string]json.RawMessage{"arguments": json.RawMessage(`{"path":"a","content":` + string(digest) + `}`)},
+		Decision: decision.Decision{Action: "deny", Reason: "late", Plugin: "host"}, Answered: "deny", Errors: []string{"late"},
+		Omitted: []string{"/input/arguments/content", "/input/user_message"},
+	}
+	diff(t, "record", want, r)
+	want.Input, want.Omitted = nil, []string{"/input"}
+	diff(t, "early record", want, early)
+	diff(t, "decision", decision.Decision{Action: "none"}, l.Undecided(e, "none", "late").Decision)
+}
+
 // TestObserveRequired checks that a log that cannot be written changes decisions only if it is
 // required.
 func TestObserveRequired(t *testing.T) {

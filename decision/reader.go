@@ -210,7 +210,7 @@ const pollInterval = 200 * time.Millisecond
 // ends. It calls wait each time it has returned all records so far; an error of wait ends it.
 func (r *Reader) Follow(ctx context.Context, dir string, wait func() error) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		t := tail{Reader: r, dir: dir, buffer: bufio.NewReaderSize(nil, maxLine)}
+		t := tail{Reader: r, dir: dir, offsets: map[string]int64{}, buffer: bufio.NewReaderSize(nil, maxLine)}
 		for {
 			more, err := t.readNew(yield)
 			if err == nil && more {
@@ -231,13 +231,13 @@ func (r *Reader) Follow(ctx context.Context, dir string, wait func() error) iter
 	}
 }
 
-// A tail reads what is new in a folder.
+// A tail reads what is new in a folder. It looks at all files, because programs write to the file
+// of an earlier day after a clock jumped back.
 type tail struct {
 	*Reader
-	dir    string
-	name   string // the newest file so far
-	offset int64  // behind its last complete line
-	buffer *bufio.Reader
+	dir     string
+	offsets map[string]int64 // behind the last complete line, by file
+	buffer  *bufio.Reader
 }
 
 // readNew passes the new records to yield. more is false if yield wants no more.
@@ -250,23 +250,23 @@ func (t *tail) readNew(yield func(*Record, error) bool) (more bool, err error) {
 		return false, err
 	}
 	for _, name := range names {
-		day, _ := dayOf(name)
-		if name < t.name || day.AddDate(0, 0, 1).Before(t.Since) {
+		if day, _ := dayOf(name); day.AddDate(0, 0, 1).Before(t.Since) {
 			continue
 		}
-		if name != t.name {
-			t.name, t.offset = name, 0
+		file := filepath.Join(t.dir, name)
+		if info, err := os.Lstat(file); err != nil || info.Size() == t.offsets[file] {
+			continue // it was deleted, or has nothing new
 		}
-		if more, err := t.readFrom(yield); err != nil || !more {
+		if more, err := t.readFrom(file, yield); err != nil || !more {
 			return more, err
 		}
 	}
 	return true, nil
 }
 
-// readFrom reads the complete lines of a file behind the offset.
-func (t *tail) readFrom(yield func(*Record, error) bool) (more bool, err error) {
-	f, err := openRegular(filepath.Join(t.dir, t.name))
+// readFrom reads the complete lines of a file behind its offset.
+func (t *tail) readFrom(file string, yield func(*Record, error) bool) (more bool, err error) {
+	f, err := openRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil // it was deleted
 	}
@@ -274,7 +274,7 @@ func (t *tail) readFrom(yield func(*Record, error) bool) (more bool, err error) 
 		return false, err
 	}
 	defer f.Close()
-	if _, err := f.Seek(t.offset, io.SeekStart); err != nil {
+	if _, err := f.Seek(t.offsets[file], io.SeekStart); err != nil {
 		return false, err
 	}
 	t.buffer.Reset(f)
@@ -283,7 +283,7 @@ func (t *tail) readFrom(yield func(*Record, error) bool) (more bool, err error) 
 		if errors.Is(err, io.EOF) { // a program is writing the last line
 			return true, nil
 		}
-		t.offset += int64(len(line))
+		t.offsets[file] += int64(len(line))
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue // a part of a line that is too long
 		}

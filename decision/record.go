@@ -2,8 +2,8 @@ package decision
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/starhost/starhost"
@@ -56,7 +56,8 @@ type Record struct {
 	Handlers []Handler `json:"handlers"`
 	// Context are the fragments and attachments that the handlers offered.
 	Context []Context `json:"context"`
-	// Errors are the failures of handlers.
+	// Errors are the failures of handlers. If there are no handlers, they say why plugins did not
+	// decide: see [Log.Undecided].
 	Errors []string `json:"errors"`
 
 	// Masked, Cut and Omitted are JSON pointers into the record. A placeholder replaces a masked
@@ -173,10 +174,20 @@ func ParseRecord(line []byte) (*Record, error) {
 	if r.Schema != Schema {
 		return nil, errtext.Errorf("schema: got %q, want %q", r.Schema, Schema)
 	}
-	if r.ID == "" || r.Event == "" {
-		return nil, errors.New("got a record without id or event")
+	if !isID(r.ID) || r.Event == "" {
+		return nil, errtext.Errorf("got id %q and event %q, want an id of letters, digits and dashes, and an event", r.ID, r.Event)
 	}
 	return r, nil
+}
+
+// isID reports whether a text can be the id of a record. An id is a plain word, because people copy
+// ids into command lines.
+func isID(id string) bool {
+	isOther := func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '-' && c != '_'
+	}
+	const maxID = 100
+	return id != "" && len(id) <= maxID && id[0] != '-' && !strings.ContainsFunc(id, isOther)
 }
 
 // NewEvent returns the recorded event with the values that the record contains. declared lists the

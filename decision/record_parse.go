@@ -43,7 +43,7 @@ func (p *recordParser) parse(line []byte) (*Record, error) {
 	if err != nil || !doc.HasKind(0, jsontext.Object) {
 		return ParseRecord(line)
 	}
-	if r.Schema != Schema || r.ID == "" || r.Event == "" {
+	if r.Schema != Schema || !isID(r.ID) || r.Event == "" {
 		return ParseRecord(line) // its error
 	}
 	return r, nil

@@ -132,6 +132,9 @@ func TestBefore(t *testing.T) {
 		`{"plugin":"p","store.add":{"key":"new","n":2},"reply":2}`,
 		`{"plugin":"p","store.swap":{"key":"s","old":"x","new":"y"},"reply":true}`,
 		`{"plugin":"p","store.swap":{"key":"other","old":"x","new":"y"},"reply":false}`,
+		`{"plugin":"p","store.swap":{"key":"f","old":null,"new":"y"},"reply":false}`,
+		`{"plugin":"p","store.swap":{"key":"g","old":null,"new":"y"},"reply":false}`,
+		`{"plugin":"p","store.get":{"key":"g"},"reply":{"value":1,"found":true}}`,
 		`{"plugin":"p","store.delete":{"key":"d"},"reply":true}`,
 		`{"plugin":"p","env":{"name":"HOME"},"reply":"/"}`,
 		`{"plugin":"p","store.get":{"key":"e"},"error":{"message":"busy"}}`,
@@ -142,8 +145,9 @@ func TestBefore(t *testing.T) {
 		h := &r.Handlers[2*i/len(lines)]
 		h.Effects = append(h.Effects, json.RawMessage(line))
 	}
+	const unseen = `"a value that the record does not show"`
 	state, store := r.Before()
 	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
-	diff(t, "state", decision.Values{"p": {"a": raw("1"), "b": nil, "c": raw("null")}}, state)
-	diff(t, "store", decision.Values{"p": {"n": raw("3"), "new": nil, "s": raw(`"x"`), "d": raw("null")}}, store)
+	diff(t, "state", decision.Values{"p": {"a": raw("1"), "b": nil, "c": raw(unseen)}}, state)
+	diff(t, "store", decision.Values{"p": {"n": raw("3"), "new": nil, "s": raw(`"x"`), "d": raw(unseen), "f": raw(unseen), "g": raw("1")}}, store)
 }

@@ -100,6 +100,9 @@ func (r *Replay) replay(ctx context.Context, record *Record) error {
 		r.values.startEvent(&r.pastEvent)
 	}
 	e, err := r.newEvent()
+	if err == nil && record.isUndecided() {
+		err = fmt.Errorf("no plugin decided: %s", record.Errors[0])
+	}
 	if err != nil {
 		r.cannotTell(err.Error())
 		r.finish(nil, &starhost.Outcome{})

@@ -72,6 +72,8 @@ func (r *Replay) Resolve(plugin, kind string, request json.RawMessage) (effects.
 		return effects.RecordedEffect{}, false, nil
 	case e == nil:
 		return r.refuse(fmt.Sprintf("%s: the record has no reply to %s of %s", kind, jsontext.Clip(string(request)), plugin))
+	case !e.hasReply() && kind == "process":
+		return r.refuse(fmt.Sprintf("%s: [log] include omits the answer of %s", kind, plugin))
 	case !e.hasReply():
 		return r.refuse(fmt.Sprintf("%s: the reply to %s was too large for the log", kind, plugin))
 	}
@@ -139,10 +141,9 @@ func sameJSON(recorded, value json.RawMessage) bool {
 }
 
 // decodeJSON returns JSON as Go values. Numbers retain their spelling.
-func decodeJSON(raw json.RawMessage) (v any) {
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
+func decodeJSON(raw json.RawMessage) any {
+	v, err := jsontext.DecodeValue(string(raw))
+	if err != nil {
 		return nil
 	}
 	return v

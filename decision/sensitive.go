@@ -2,24 +2,38 @@ package decision
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// sensitiveNames end the names of headers, variables and members whose values are secret.
-const sensitiveNames = `authorization|api[-_]?key|access[-_]?key|private[-_]?key|secret[-_]?key|secret|token|passwd|` +
-	`password|passphrase|credentials?|cookie`
+// sensitiveNames end the names of headers, variables and members whose values are secret. A space
+// stands for "-", "_" or nothing.
+var sensitiveNames = []string{
+	"authorization", "api key", "access key", "private key", "secret key", "secret", "token", "passwd", "password", "passphrase",
+	"credential", "credentials", "cookie",
+}
 
-// sensitiveForms returns the forms of values to mask: the names of such values, and the values in a
-// text, each in a group. They are compiled when a text may contain one, because most commands and
-// most records need none.
-var sensitiveForms = sync.OnceValue(func() (f struct{ name, value *regexp.Regexp }) {
-	f.name = regexp.MustCompile(`(?i)(?:` + sensitiveNames + `)$`)
-	f.value = regexp.MustCompile(`(?i)` + strings.Join([]string{
+var removeSeparators = strings.NewReplacer("-", "", "_", "")
+
+// isSensitive reports whether the value of a member with a name is secret. It needs no expression,
+// because each record has names and compiling one costs more than the rest of a record.
+func isSensitive(name string) bool {
+	plain := removeSeparators.Replace(strings.ToLower(name))
+	return slices.ContainsFunc(sensitiveNames, func(end string) bool {
+		return strings.HasSuffix(plain, strings.ReplaceAll(end, " ", ""))
+	})
+}
+
+// sensitiveValue returns the expression for the values to mask in a text, each in a group. It is
+// compiled when a text may contain one, because most commands and most records need none.
+var sensitiveValue = sync.OnceValue(func() *regexp.Regexp {
+	names := strings.ReplaceAll(strings.Join(sensitiveNames, "|"), " ", "[-_]?")
+	return regexp.MustCompile(`(?i)` + strings.Join([]string{
 		// All of a cookie's line; then name: value, NAME=value and --name value.
 		`cookie["']?\s*:\s*["']?([^\s"'][^"'\r\n]*)`,
-		`(?:` + sensitiveNames + `)\\?["']?\s*(?:=|:\s?)\s*\\?["']?(?:(?:bearer|basic|token)\s+)?([^\s"'$<>{}()\[\],;&|\\]{3,})`,
-		`--[a-z0-9-]*(?:` + sensitiveNames + `)\s+["']?([^\s"'$<>{}()\[\],;&|-][^\s"'$<>{}()\[\],;&|]{2,})`,
+		`(?:` + names + `)\\?["']?\s*(?:=|:\s?)\s*\\?["']?(?:(?:bearer|basic|token)\s+)?([^\s"'$<>{}()\[\],;&|\\]{3,})`,
+		`--[a-z0-9-]*(?:` + names + `)\s+["']?([^\s"'$<>{}()\[\],;&|-][^\s"'$<>{}()\[\],;&|]{2,})`,
 		// An authorization without its name, and the password in a URL.
 		`\b(?:bearer|basic)\s+([a-z0-9._~+/-]{8,}=*)`,
 		`://[^\s/:@"']*:([^\s/@"'$<]+)@`,
@@ -33,7 +47,6 @@ var sensitiveForms = sync.OnceValue(func() (f struct{ name, value *regexp.Regexp
 		// A long random word.
 		`([a-z0-9+]{32,}={0,2})`,
 	}, "|"))
-	return f
 })
 
 // bareGroup is the number of the group of an authorization without its name: any word can follow
@@ -73,18 +86,13 @@ func mayBeSensitive(text string) bool {
 	return false
 }
 
-// isSensitive reports whether the value of a member with a name is secret.
-func isSensitive(name string) bool {
-	return mayBeSensitive(name) && sensitiveForms().name.MatchString(name)
-}
-
 // sensitiveParts returns the places of the values to mask in a text, in order.
 func sensitiveParts(text string) (parts [][2]int) {
 	if len(text) < minMixed || !mayBeSensitive(text) {
 		return nil
 	}
 	for at := 0; at < len(text); {
-		m := sensitiveForms().value.FindStringSubmatchIndex(text[at:])
+		m := sensitiveValue().FindStringSubmatchIndex(text[at:])
 		if m == nil {
 			break
 		}

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -20,8 +21,8 @@ func (v Values) set(plugin, key string, value json.RawMessage) {
 }
 
 // Before returns the values of ctx.state and ctx.store at the start of the event, as far as the
-// handlers read them before they changed them. A key that only ctx.state.keys or delete showed has
-// the value null, because the record does not contain the real one.
+// handlers read them before they changed them. If the record shows only that a key has a value, as
+// ctx.state.keys, delete and a swap that fails do, a text stands for the value.
 func (r *Record) Before() (state, store Values) {
 	b := beforeEvent{Values{}, Values{}, map[string]bool{}}
 	for i := range r.Handlers {
@@ -45,7 +46,10 @@ type valueRequest struct {
 	Old json.RawMessage `json:"old"`
 }
 
-var null = json.RawMessage("null")
+var (
+	null   = json.RawMessage("null")
+	unseen = json.RawMessage(`"a value that the record does not show"`)
+)
 
 // add adds the line of an effect.
 func (b *beforeEvent) add(line json.RawMessage) {
@@ -78,19 +82,19 @@ func (b *beforeEvent) addEffect(
 		_ = json.Unmarshal(reply, &keys) // a key that is not UTF-8 cannot be in a case either
 		for _, key := range keys {
 			if !b.changed[prefix+key] {
-				values.set(plugin, key, null)
+				values.set(plugin, key, unseen)
 			}
 		}
 		return
 	}
 	if id := prefix + request.Key; !b.changed[id] {
 		if old, ok := oldValue(verb, request, reply); ok {
-			if values[plugin] != nil && string(values[plugin][request.Key]) == "null" {
-				delete(values[plugin], request.Key) // keys showed it without its value
+			if values[plugin] != nil && bytes.Equal(values[plugin][request.Key], unseen) {
+				delete(values[plugin], request.Key)
 			}
 			values.set(plugin, request.Key, old)
 		}
-		b.changed[id] = verb != "get"
+		b.changed[id] = verb != "get" && (verb != "swap" || string(reply) == "true")
 	}
 }
 
@@ -107,7 +111,7 @@ func oldValue(verb string, request valueRequest, reply json.RawMessage) (old jso
 		return f.Value, err == nil
 	case "delete":
 		if string(reply) == "true" {
-			return null, true
+			return unseen, true
 		}
 		return nil, true
 	case "add":
@@ -117,10 +121,11 @@ func oldValue(verb string, request valueRequest, reply json.RawMessage) (old jso
 		}
 		return strconv.AppendInt(nil, sum-request.N, 10), true
 	case "swap":
-		if string(reply) != "true" {
-			return nil, false
-		}
-		if string(request.Old) == "null" {
+		isAbsent := string(request.Old) == "null"
+		switch {
+		case string(reply) != "true":
+			return unseen, isAbsent
+		case isAbsent:
 			return nil, true
 		}
 		return request.Old, true
