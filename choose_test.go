@@ -146,3 +146,19 @@ func TestLastRequestHasNoTools(t *testing.T) {
 		t.Errorf("got %d rounds, the last with %s, %v", got.Rounds, offered(last.Tools), err)
 	}
 }
+
+// TestPreSendTakesTools checks that pre_send can take tools from a request, and that the model can
+// then not call them.
+func TestPreSendTakesTools(t *testing.T) {
+	p := named("p1", "mine", "other")
+	p.Hooks = []starhost.Hook{hook("pre_send", starhost.Modify("tools", []string{"mine"}))}
+	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{Tools: []starhost.Tool{{Name: "theirs"}}})
+	got := prompt(t, turn)
+	diff(t, "tools", "mine", offered(got.Tools))
+	if strings.Contains(got.Rendering(), "theirs") {
+		t.Errorf("the rendering has a tool that is not on offer: %s", got.Rendering())
+	}
+	if reply := call(t, turn, "other", `{}`); !strings.Contains(reply.Result.ForLLM, `unknown tool "other"`) {
+		t.Errorf("got %s", reply.Result.ForLLM)
+	}
+}

@@ -169,10 +169,11 @@ func stutters(pkg, name string) bool {
 const hookNames = 16
 
 // serverNames are names beside maxAllNames that only programs with HTTP servers read: one is the
-// front's (Options), 7 are decide's, 4 are hook's for decide (Memory, NewMemory, Fire, ReadObject),
-// 2 are metrics' (New, Registry), 8 are neko's, 2 are otlp's (New, Exporter), and one is loader's
-// ServeConfig.
-const serverNames = 25
+// front's (Options), 7 are decide's, 6 are hook's (Memory, NewMemory, Fire, ReadObject, AskGuards,
+// Verdict), 2 are metrics' (New, Registry), 8 are neko's, 2 are otlp's (New, Exporter), one is
+// loader's ServeConfig, 6 are proxy's (Server, NewServer, Options, two limits, TakeToken), and 6
+// are ui's (the same, and Output).
+const serverNames = 39
 
 // TestHouseAPI bounds the exported names that go doc lists: functions, types, constants
 // and variables, without methods. An embedder reads the root's whole list.

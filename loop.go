@@ -189,8 +189,13 @@ func (t *Turn) Answer(callID string, r Result) error {
 }
 
 // Follow replaces the turn's replies and tool answers by the messages of an agent with its own
-// loop. The contents that the turn's prompts added stay in front of them.
+// loop. The contents that the turn's prompts added stay in front of them. Before the first prompt,
+// it adds messages of a turn that began elsewhere, which stand behind the user's message.
 func (t *Turn) Follow(messages []Message) {
+	if t.round == 0 {
+		t.followed = messages
+		return
+	}
 	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.merged == notMerged })
 	t.messages = append(own, messages...)
 }

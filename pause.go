@@ -102,8 +102,8 @@ func (s *Session) checkPaused(clock func() time.Time) error {
 		return nil
 	}
 	if !p.expired(clock()) {
-		return errtext.Errorf("session %q: a turn waits for the approval of %s (Session.ResumeTurn goes on with it)",
-			s.ID(), string(p.Call.Name))
+		return errtext.Errorf("session %q: a turn waits for the approval of %s"+
+			" (Session.ResumeTurn, or starhost run --session ID without a prompt, goes on with it)", s.ID(), string(p.Call.Name))
 	}
 	t := &Turn{session: s, messages: p.history()}
 	t.answerRest()

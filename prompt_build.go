@@ -107,6 +107,7 @@ func (t *Turn) typedConversation() []Message {
 	all := typedMessages(t.session.history, t.messages)
 	if t.round == 1 {
 		all = append(all, Message{Role: RoleUser, Content: fragments.NewText(t.words)})
+		all = append(all, t.followed...)
 	}
 	return all
 }
@@ -203,6 +204,7 @@ func (t *Turn) appendMessage(m *mergeResult) {
 	if t.round == 1 || msg.Content.Len() > 0 || len(msg.Attachments) > 0 {
 		t.messages = append(t.messages, msg)
 	}
+	t.messages, t.followed = append(t.messages, t.followed...), nil
 }
 
 // addContent records that a message contains a content.
@@ -232,6 +234,7 @@ func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error
 	p.transcript = transcript{pieces: plain, tools: len(p.Tools), changedBy: lastChange(out), unchanged: plain}
 	if p.changedBy != nil {
 		p.System, p.Messages = e.System, e.Messages.Items()
+		t.offeredTools, p.Tools = e.Tools, e.Tools.Items()
 		p.Text = lastUserText(p.Messages, p.Text)
 		p.pieces = t.session.render(p)
 		relocateFragments(p, out)

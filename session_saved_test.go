@@ -179,6 +179,21 @@ func TestTurnLeave(t *testing.T) {
 	diff(t, "turn_end", []bool{true}, ends)
 }
 
+// TestTurnFollowFirst checks that messages before the first prompt stand behind the user's message.
+func TestTurnFollowFirst(t *testing.T) {
+	var seen []string
+	h := newHost(t, starhost.Options{}, plugin("p", sayingHook("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
+		seen = roles(e.Messages.Items())
+		return starhost.Decision{}
+	})))
+	turn := begin(t, h, starhost.Request{Text: "words", History: []starhost.Message{{Role: starhost.RoleUser, Content: fragments.NewText("before")}}})
+	turn.Follow([]starhost.Message{{Role: starhost.RoleAssistant, Content: fragments.NewText("behind")}})
+	p := prompt(t, turn)
+	diff(t, "messages", []string{"user: before", "user: words", "assistant: behind"}, seen)
+	diff(t, "messages sent", []string{"user: before", "user: context\nwords", "assistant: behind"}, roles(p.Messages))
+	diff(t, "text", "context\nwords", p.Text.String())
+}
+
 // Plugins see the messages of the agent's own loop, and the contents of prompts stay.
 func TestTurnFollow(t *testing.T) {
 	var seen [][]string

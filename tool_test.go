@@ -567,6 +567,27 @@ func TestMaxResult(t *testing.T) {
 	}
 }
 
+// A result of a tool that the caller runs has the same limit.
+func TestMaxResultOfCaller(t *testing.T) {
+	replies := scriptedModel{replyWith(`c1 shell`), {Content: "done"}}
+	s := newHost(t, starhost.Options{MaxResult: 1000}).NewSession(starhost.SessionConfig{})
+	got, err := s.Turn(t.Context(), starhost.Request{Text: "hi", Tools: []starhost.Tool{{Name: "shell"}}}, &replies)
+	if err == nil {
+		err = got.Turn.Answer("c1", starhost.Result{ForLLM: strings.Repeat("x", 5000)})
+	}
+	if err == nil {
+		got, err = got.Turn.Run(t.Context(), &replies)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := got.Prompts[len(got.Prompts)-1].Messages
+	text := messages[len(messages)-1].Content.String()
+	if len(text) > 1100 || !strings.HasSuffix(text, "limit 1000 ([tools] max_result)]") {
+		t.Errorf("got %d bytes that end with %q", len(text), text[max(0, len(text)-100):])
+	}
+}
+
 // An attachment's type goes into headers and data URLs, so that it must be a MIME type.
 func TestAttachmentTypes(t *testing.T) {
 	for _, tt := range []struct {

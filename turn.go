@@ -52,6 +52,7 @@ type Turn struct {
 	filters      []ToolFilter    // limits of the host, the request and the template
 	offers       []Context       // context of the template and of turn_start
 	messages     []Message       // this turn's part of the history
+	followed     []Message       // messages behind the user's, until the first prompt
 	budgetSpent  fragments.Spent // use of the budget by its prompts
 	tools        *Tools          // tools that the request may offer
 	offeredTools *Tools          // tools that the last prompt offered

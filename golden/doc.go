@@ -22,6 +22,7 @@
 //	                its reply, or the error with which it fails:
 //	                {"http.get":{"url":"https://x.test/"},"reply":{"status":200,"body":""}}
 //	                {"exec":{"argv":["date"]},"error":{"message":"no such program"}}
+//	                lines with the same effect answer in turn
 //	events.jsonl    the app.* events that the program around the plugins declares, a
 //	                line each; fire fires them:
 //	                {"name":"app.deploy","args":["service"],"actions":["deny"]}
