@@ -11,17 +11,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/model"
 )
 
-// DefaultMaxTokens is the value of max_tokens for a prompt whose options have none, because the
+// defaultMaxTokens is the value of max_tokens for a prompt whose options have none, because the
 // interface requires one.
-const DefaultMaxTokens = 4096
+const defaultMaxTokens = 4096
 
 // A message is one entry of "messages".
 type message struct {
@@ -77,7 +76,7 @@ func requestBody(p *starhost.Prompt, from string, stream bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := map[string]any{"model": p.Model, "max_tokens": DefaultMaxTokens, "messages": messages}
+	body := map[string]any{"model": p.Model, "max_tokens": defaultMaxTokens, "messages": messages}
 	if p.System != "" {
 		body["system"] = p.System
 	}
@@ -171,7 +170,7 @@ func blockOf(a *fragments.Attachment) (block, error) {
 		return block{Type: "document", Source: sourceOf(a), Title: a.Name}, nil
 	}
 	name := nameOf(a)
-	if a.URL == "" && a.Content != "" && isText(a) {
+	if a.URL == "" && a.Content != "" && mediatype.IsText(a.Type, a.Content) {
 		return block{Type: "text", Text: a.Content}, nil
 	}
 	return block{}, fmt.Errorf("attachment %s: got type %q, want a GIF, JPEG, PNG or WebP image, PDF, or text that is not empty and not by URL: Messages carry nothing else", name, a.Type)
@@ -184,24 +183,7 @@ func sourceOf(a *fragments.Attachment) *source {
 	return &source{Type: "base64", MediaType: a.Type, Data: base64.StdEncoding.EncodeToString([]byte(a.Content))}
 }
 
-// isText reports whether an attachment can be sent as text.
-func isText(a *fragments.Attachment) bool {
-	switch a.Type {
-	case "application/json", "application/xml", "application/yaml", "application/toml", "application/x-ndjson":
-	default:
-		if !strings.HasPrefix(a.Type, "text/") {
-			return false
-		}
-	}
-	return utf8.ValidString(a.Content)
-}
-
+// nameOf returns the name of an attachment for messages.
 func nameOf(a *fragments.Attachment) string {
-	switch {
-	case a.URL != "":
-		return a.URL
-	case a.Name != "":
-		return a.Name
-	}
-	return a.ID().Short()
+	return mediatype.Label(a.URL, a.Name, func() string { return a.ID().Short() })
 }

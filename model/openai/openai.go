@@ -9,18 +9,16 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/model"
 )
-
-// DefaultModel is the model in the body of a prompt that names none.
-const DefaultModel = "gpt-5-mini"
 
 // A message is one entry of "messages".
 type message struct {
@@ -76,22 +74,23 @@ type toolSpec struct {
 }
 
 // Body returns the body of a Chat Completions request for p, as compact JSON with sorted keys,
-// including the prompt's options. It returns an error for an attachment of a type that a
-// message cannot contain, and for an option that the prompt itself sets.
+// including the prompt's options. It returns an error for a prompt without a model, for an
+// attachment of a type that a message cannot contain, and for an option that the prompt itself
+// sets.
 func Body(p *starhost.Prompt) ([]byte, error) {
 	return requestBody(p, "", false)
 }
 
 // requestBody is Body for the model that from names, with its earlier answers as it wrote them.
 func requestBody(p *starhost.Prompt, from string, stream bool) ([]byte, error) {
+	if p.Model == "" {
+		return nil, errors.New("got no model, want one: the interface has no default")
+	}
 	messages, err := messagesOf(p, from)
 	if err != nil {
 		return nil, err
 	}
-	body := map[string]any{"model": DefaultModel, "messages": messages}
-	if p.Model != "" {
-		body["model"] = p.Model
-	}
+	body := map[string]any{"model": p.Model, "messages": messages}
 	if len(p.Tools) > 0 {
 		body["tools"] = toolsOf(p.Tools)
 	}
@@ -199,44 +198,22 @@ func partOf(a *fragments.Attachment) (part, error) {
 	format := audioFormats[a.Type]
 	switch {
 	case slices.Contains(imageTypes, a.Type):
-		return part{Type: "image_url", Image: &imageURL{address(a)}}, nil
+		return part{Type: "image_url", Image: &imageURL{mediatype.Address(a.URL, a.Type, a.Content)}}, nil
 	case a.URL != "":
 		return part{}, fmt.Errorf("attachment %s: got type %q, want an image: Chat Completions fetch nothing else by URL", a.URL, a.Type)
 	case a.Type == "application/pdf":
-		return part{Type: "file", File: &file{nameOf(a), address(a)}}, nil
+		return part{Type: "file", File: &file{nameOf(a), mediatype.Address("", a.Type, a.Content)}}, nil
 	case format != "":
 		return part{Type: "input_audio", Audio: &audio{base64.StdEncoding.EncodeToString([]byte(a.Content)), format}}, nil
-	case isText(a) && a.Content != "":
+	case mediatype.IsText(a.Type, a.Content) && a.Content != "":
 		return part{Type: "text", Text: a.Content}, nil
 	}
 	return part{}, fmt.Errorf("attachment %s: got type %q, want a GIF, JPEG, PNG or WebP image, PDF, WAV, MP3, or text that is not empty: Chat Completions carry nothing else", nameOf(a), a.Type)
 }
 
-// address returns the URL of an attachment, or a data URL with its bytes.
-func address(a *fragments.Attachment) string {
-	if a.URL != "" {
-		return a.URL
-	}
-	return "data:" + a.Type + ";base64," + base64.StdEncoding.EncodeToString([]byte(a.Content))
-}
-
-// isText reports whether an attachment can be sent as text.
-func isText(a *fragments.Attachment) bool {
-	switch a.Type {
-	case "application/json", "application/xml", "application/yaml", "application/toml", "application/x-ndjson":
-	default:
-		if !strings.HasPrefix(a.Type, "text/") {
-			return false
-		}
-	}
-	return utf8.ValidString(a.Content)
-}
-
+// nameOf returns the name of an attachment for messages.
 func nameOf(a *fragments.Attachment) string {
-	if a.Name != "" {
-		return a.Name
-	}
-	return a.ID().Short()
+	return mediatype.Label(a.URL, a.Name, func() string { return a.ID().Short() })
 }
 
 // toolText returns the text of a tool's answer. The protocol has no field for a failure, so the

@@ -25,8 +25,8 @@ func TestBody(t *testing.T) {
 	}{
 		{
 			"text alone",
-			starhost.Prompt{Messages: []starhost.Message{user("a < b & c")}},
-			`{"messages":[{"role":"user","content":"a < b & c"}],"model":"gpt-5-mini"}`,
+			starhost.Prompt{Model: "small", Messages: []starhost.Message{user("a < b & c")}},
+			`{"messages":[{"role":"user","content":"a < b & c"}],"model":"small"}`,
 		},
 		{
 			"system text, model and options",
@@ -35,7 +35,7 @@ func TestBody(t *testing.T) {
 		},
 		{
 			"what a message can carry",
-			starhost.Prompt{Messages: []starhost.Message{user("look",
+			starhost.Prompt{Model: "small", Messages: []starhost.Message{user("look",
 				png,
 				fragments.Attachment{URL: "https://x.test/a.png", Type: "image/png"},
 				fragments.Attachment{Content: "PDF", Type: "application/pdf"},
@@ -48,11 +48,11 @@ func TestBody(t *testing.T) {
 				`{"type":"image_url","image_url":{"url":"https://x.test/a.png"}},` +
 				`{"type":"file","file":{"filename":"1d393b0081b6","file_data":"data:application/pdf;base64,UERG"}},` +
 				`{"type":"input_audio","input_audio":{"data":"V0FW","format":"wav"}},` +
-				`{"type":"text","text":"a log"},{"type":"text","text":"{}"}]}],"model":"gpt-5-mini"}`,
+				`{"type":"text","text":"a log"},{"type":"text","text":"{}"}]}],"model":"small"}`,
 		},
 		{
 			"what tools attach follows their answers",
-			starhost.Prompt{Messages: []starhost.Message{
+			starhost.Prompt{Model: "small", Messages: []starhost.Message{
 				user("go"),
 				{Role: starhost.RoleAssistant, ToolCalls: []starhost.ToolCall{{ID: "1", Name: "shot", Arguments: json.RawMessage(`{"of":"x"}`)}, {ID: "2", Name: "date"}}},
 				{Role: starhost.RoleTool, CallID: "1", Content: fragments.NewText("done"), Attachments: []fragments.Attachment{png}},
@@ -63,15 +63,16 @@ func TestBody(t *testing.T) {
 				`{"role":"assistant","content":"","tool_calls":[{"id":"1","type":"function","function":{"name":"shot","arguments":"{\"of\":\"x\"}"}},{"id":"2","type":"function","function":{"name":"date","arguments":"{}"}}]},` +
 				`{"role":"tool","content":"done","tool_call_id":"1"},{"role":"tool","content":"today","tool_call_id":"2"},` +
 				`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,UE5H"}}]},` +
-				`{"role":"user","content":"and?"}],"model":"gpt-5-mini"}`,
+				`{"role":"user","content":"and?"}],"model":"small"}`,
 		},
 		{
 			"tools",
 			starhost.Prompt{
+				Model:    "small",
 				Messages: []starhost.Message{user("hi")},
 				Tools:    []starhost.Tool{{Name: "a", Description: "A.", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "b", Description: "B."}},
 			},
-			`{"messages":[{"role":"user","content":"hi"}],"model":"gpt-5-mini","tools":[` +
+			`{"messages":[{"role":"user","content":"hi"}],"model":"small","tools":[` +
 				`{"type":"function","function":{"name":"a","description":"A.","parameters":{"type":"object"}}},` +
 				`{"type":"function","function":{"name":"b","description":"B.","parameters":{"type":"object","properties":{}}}}]}`,
 		},
@@ -91,7 +92,7 @@ func TestBody(t *testing.T) {
 
 func TestBodyErrors(t *testing.T) {
 	attached := func(a fragments.Attachment) starhost.Prompt {
-		return starhost.Prompt{Messages: []starhost.Message{user("look", a)}}
+		return starhost.Prompt{Model: "small", Messages: []starhost.Message{user("look", a)}}
 	}
 	tests := []struct {
 		name   string
@@ -101,8 +102,9 @@ func TestBodyErrors(t *testing.T) {
 		{"a type without a part", attached(fragments.Attachment{Content: "x", Type: "application/zip", Name: "x.zip"}), `attachment x.zip: got type "application/zip", want`},
 		{"text that is no UTF-8", attached(fragments.Attachment{Content: "\xff", Type: "text/plain", Name: "x.log"}), `attachment x.log: got type "text/plain", want`},
 		{"a URL of no known type", attached(fragments.Attachment{URL: "https://x.test/a"}), `attachment https://x.test/a: got type "", want an image`},
-		{"an option of the prompt's own", starhost.Prompt{Options: json.RawMessage(`{"messages":[]}`)}, `options: "messages" is what the prompt itself sets`},
-		{"options that are no object", starhost.Prompt{Options: json.RawMessage(`[]`)}, `want a JSON object`},
+		{"an option of the prompt's own", starhost.Prompt{Model: "small", Options: json.RawMessage(`{"messages":[]}`)}, `options: "messages" is what the prompt itself sets`},
+		{"no model", starhost.Prompt{}, "got no model, want one: the interface has no default"},
+		{"options that are no object", starhost.Prompt{Model: "small", Options: json.RawMessage(`[]`)}, `want a JSON object`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,15 +7,14 @@
 package responses
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/model"
 )
 
@@ -188,45 +187,20 @@ func outputOf(m *starhost.Message, parts []part) item {
 func partOf(a *fragments.Attachment) (part, error) {
 	switch a.Type {
 	case "image/gif", "image/jpeg", "image/png", "image/webp":
-		return part{Type: "input_image", ImageURL: address(a)}, nil
+		return part{Type: "input_image", ImageURL: mediatype.Address(a.URL, a.Type, a.Content)}, nil
 	case "application/pdf":
 		if a.URL != "" {
 			return part{Type: "input_file", FileURL: a.URL}, nil
 		}
-		return part{Type: "input_file", FileName: nameOf(a), FileData: address(a)}, nil
+		return part{Type: "input_file", FileName: nameOf(a), FileData: mediatype.Address("", a.Type, a.Content)}, nil
 	}
-	if a.URL == "" && a.Content != "" && isText(a) {
+	if a.URL == "" && a.Content != "" && mediatype.IsText(a.Type, a.Content) {
 		return part{Type: "input_text", Text: a.Content}, nil
 	}
 	return part{}, fmt.Errorf("attachment %s: got type %q, want a GIF, JPEG, PNG or WebP image, PDF, or text that is not empty and not by URL: Responses carry nothing else", nameOf(a), a.Type)
 }
 
-// address returns the URL of an attachment, or a data URL with its bytes.
-func address(a *fragments.Attachment) string {
-	if a.URL != "" {
-		return a.URL
-	}
-	return "data:" + a.Type + ";base64," + base64.StdEncoding.EncodeToString([]byte(a.Content))
-}
-
-// isText reports whether an attachment can be sent as text.
-func isText(a *fragments.Attachment) bool {
-	switch a.Type {
-	case "application/json", "application/xml", "application/yaml", "application/toml", "application/x-ndjson":
-	default:
-		if !strings.HasPrefix(a.Type, "text/") {
-			return false
-		}
-	}
-	return utf8.ValidString(a.Content)
-}
-
+// nameOf returns the name of an attachment for messages.
 func nameOf(a *fragments.Attachment) string {
-	switch {
-	case a.URL != "":
-		return a.URL
-	case a.Name != "":
-		return a.Name
-	}
-	return a.ID().Short()
+	return mediatype.Label(a.URL, a.Name, func() string { return a.ID().Short() })
 }
