@@ -74,7 +74,7 @@ type Event struct {
 
 // All are the agents. If two have an event of one name, messages name the first agent.
 var All = []*Agent{
-	picoclaw, gptme, hermes, hermesGateway, neko, claudeCode, copilot, llm,
+	picoclaw, gptme, hermes, hermesGateway, neko, claudeCode, copilot, llm, dockerMCP,
 	codex, vscode, cursor, gemini, qwen, droid, goose, windsurf, kiro, cline, openhands, opencode,
 }
 

@@ -168,7 +168,7 @@ func TestRewrite(t *testing.T) {
 // TestTable checks the form of each row.
 func TestTable(t *testing.T) {
 	for _, a := range agents.All {
-		if (a.Name == "") != (len(a.Tools) == 0) {
+		if (a.Name == "") != (len(a.Tools) == 0) && a.Name != "docker-mcp" { // all its tools are other servers'
 			t.Errorf("%s: %d tools under the name %q", a.Title, len(a.Tools), a.Name)
 		}
 		seen := map[string]bool{}

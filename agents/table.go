@@ -140,7 +140,7 @@ var gemini = &Agent{
 		Linux:   "/etc/gemini-cli/settings.json",
 		MacOS:   "/Library/Application Support/GeminiCli/settings.json",
 		Windows: `C:/ProgramData/gemini-cli/settings.json`,
-		Off:     "hooksConfig.enabled=false",
+		Off:     "hooksConfig.enabled=false hooksConfig.disabled=starhost",
 	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},

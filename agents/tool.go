@@ -76,6 +76,8 @@ func (a *Agent) splitServerTool(name string) (server, tool string, ok bool) {
 	}
 	rest, ok := strings.CutPrefix(name, prefix)
 	switch {
+	case a != nil && len(a.Tools) == 0: // a gateway: all its tools are other servers'
+		return "", name, true
 	case !ok, prefix+sep == "":
 		return "", "", false
 	case sep == "":
