@@ -68,6 +68,9 @@ func (s *Server) answerAgent(w http.ResponseWriter, r *http.Request) {
 			s.Warn(agent.Name + ": " + err.Error())
 		}
 	}
+	if answer.Refused != "" {
+		s.undecided(e.PluginEvent(), answer.Action, answer.Refused)
+	}
 	s.writeAnswer(w, agent, answer)
 }
 

@@ -41,6 +41,9 @@ type Options struct {
 	FailClosed bool
 	// Outcome returns the answer to a program that fired an event; it has a JSON form.
 	Outcome func(event string, out starhost.Outcome) any
+	// Undecided receives each event that plugins did not decide, before its answer: "deny", or
+	// "none" for an event that guards cannot refuse. Nil drops them.
+	Undecided func(e *starhost.Event, answered, reason string)
 	// Warn receives a line for the operator: a decision that an asker did not get.
 	Warn func(string)
 }
@@ -60,6 +63,13 @@ func NewServer(o Options) *Server {
 	s := &Server{Options: o, running: make(chan struct{}, maxRunning)}
 	s.memory = hook.NewMemory(s.report)
 	return s
+}
+
+// undecided passes an event that plugins did not decide to Undecided. e is nil for no event.
+func (s *Server) undecided(e *starhost.Event, answered, reason string) {
+	if s.Undecided != nil && e != nil {
+		s.Undecided(e, answered, reason)
+	}
 }
 
 // Sessions returns the number of sessions in memory.

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -155,6 +157,10 @@ func TestMissingGuard(t *testing.T) {
 	o := options(t, starhost.New(starhost.Options{}))
 	refusal := &hook.Refusal{Err: errors.New("g.star is broken")}
 	o.Host = func() (*starhost.Host, *hook.Refusal) { return starhost.New(starhost.Options{}), refusal }
+	var undecided []string
+	o.Undecided = func(e *starhost.Event, answered, reason string) {
+		undecided = append(undecided, fmt.Sprintf("%s %q: %s: %s", e.Name, e.Tool, answered, reason))
+	}
 	hooks := decide.NewServer(o).Hooks()
 	want := func(path, body, want string) {
 		t.Helper()
@@ -174,6 +180,14 @@ func TestMissingGuard(t *testing.T) {
 	want("/hooks/claude-code", prompt, `200 {"decision":"block","reason":"starhost: g.star is broken"}`)
 	want("/v1/fire/turn_start", `{}`, `200 {"action":"abort","event":"turn_start","reason":"starhost: g.star is broken"}`)
 	want("/v1/fire/turn_end", `{}`, `200 {"action":"","event":"turn_end","reason":""}`)
+	const reason = ": starhost: g.star is broken"
+	wantUndecided := []string{
+		`pre_tool_call "Bash": deny` + reason, `pre_tool_call "sh": deny` + reason, `pre_file_save "": deny` + reason,
+		`turn_start "": deny` + reason, `turn_start "": abort` + reason,
+	}
+	if !slices.Equal(undecided, wantUndecided) {
+		t.Errorf("undecided: got %q, want %q", undecided, wantUndecided)
+	}
 }
 
 // TestLate checks that a handler that does not stop delays no answer: neither its own, nor one of
@@ -195,6 +209,13 @@ func TestLate(t *testing.T) {
 	o := options(t, h)
 	o.Deadline = 300 * time.Millisecond
 	o.Warn = func(string) {}
+	var undecided atomic.Int64
+	o.Undecided = func(_ *starhost.Event, answered, reason string) {
+		if answered != "deny" || !strings.Contains(reason, "no answer within 300ms") {
+			t.Errorf("undecided: got %s: %s", answered, reason)
+		}
+		undecided.Add(1)
+	}
 	hooks := decide.NewServer(o).Hooks()
 	late := fmt.Sprintf(denied, "starhost: the plugins gave no answer within 300ms")
 	if got := ask(t, hooks, "/hooks/claude-code", call("s", "hang")); got != late {
@@ -213,6 +234,9 @@ func TestLate(t *testing.T) {
 	if got := ask(t, hooks, "/hooks/claude-code", `{"session_id":"s2","hook_event_name":"Stop"}`); got != "200" {
 		t.Errorf("the end of a turn: got %s, want that it passes", got)
 	}
+	if n := undecided.Load(); n != 2 && n != 3 { // ls can have an answer
+		t.Errorf("got %d events that plugins did not decide, want 2 or 3", n)
+	}
 	close(release)
 }
 
@@ -229,9 +253,9 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestClients checks many clients at once, of which some do not read their answers and some hang
-// up: all others get their answers, and no goroutine remains. With STARHOST_LONG there are 200
-// clients for a minute.
+// TestClients checks many clients at once, of which some read their answers a byte at a time and
+// some hang up: all others get their answers, the memory in use does not grow, and no goroutine
+// remains. With STARHOST_LONG there are 200 clients for a minute.
 func TestClients(t *testing.T) {
 	clients, most := 20, 50*time.Millisecond
 	if os.Getenv("STARHOST_LONG") != "" {
@@ -253,6 +277,8 @@ func TestClients(t *testing.T) {
 	var answers atomic.Int64
 	timeout, cancel := context.WithTimeout(t.Context(), most)
 	defer cancel()
+	half := make(chan uint64, 1)
+	time.AfterFunc(most/2, func() { half <- heapInUse() })
 	for i := range clients {
 		wg.Go(func() {
 			transport := &http.Transport{}
@@ -268,6 +294,14 @@ func TestClients(t *testing.T) {
 					fmt.Fprintf(c, "POST /hooks/claude-code HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", o.Token)
 					c.Close()
 					time.Sleep(time.Millisecond)
+					continue
+				}
+				if i%5 == 3 {
+					got := readSlowly(t, l.Addr().String(), o.Token, call(fmt.Sprint("s", i), "rm x"))
+					if !strings.Contains(got, "no rm") {
+						t.Errorf("a slow reader got %s", got)
+						return
+					}
 					continue
 				}
 				command, want := "ls", ""
@@ -297,7 +331,42 @@ func TestClients(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d answers", answers.Load())
+	before, after := <-half, heapInUse()
+	t.Logf("%d answers, %d KiB in use half way, %d KiB at the end", answers.Load(), before>>10, after>>10)
+	if after > before+8<<20 {
+		t.Errorf("%d bytes in use half way, %d at the end: want no growth", before, after)
+	}
+}
+
+// heapInUse returns the bytes of the heap after a collection.
+func heapInUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// readSlowly sends an event and reads the answer a byte at a time.
+func readSlowly(t *testing.T, address, token, event string) string {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer c.Close()
+	_ = c.(*net.TCPConn).SetReadBuffer(1)
+	fmt.Fprintf(c, "POST /hooks/claude-code HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\n"+
+		"Content-Length: %d\r\n\r\n%s", token, len(event), event)
+	var text []byte
+	for b := make([]byte, 1); ; {
+		if _, err := c.Read(b); err != nil {
+			return string(text)
+		}
+		text = append(text, b[0])
+		if len(text)%50 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
 }
 
 // FuzzHooks checks that no event gets another answer than JSON or nothing, at status 200.

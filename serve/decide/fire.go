@@ -51,9 +51,10 @@ func (s *Server) answerFire(w http.ResponseWriter, r *http.Request) {
 		e.SessionID = q.Session
 	}
 	if why := refusal.Refuse(spec); why != nil {
-		s.refuseFire(w, spec, why)
+		s.refuseFire(w, spec, e, why)
 		return
 	}
+	given := *e // the handlers of a late event still change e
 	out, err := inTime(r.Context(), s, func(ctx context.Context, give func(starhost.Outcome)) {
 		out, store, err := hook.Fire(ctx, host, e, s.options(refusal))
 		if err != nil {
@@ -64,7 +65,7 @@ func (s *Server) answerFire(w http.ResponseWriter, r *http.Request) {
 		store()
 	})
 	if err != nil {
-		s.refuseFire(w, spec, err)
+		s.refuseFire(w, spec, &given, err)
 		return
 	}
 	s.writeOutcome(w, name, out)
@@ -94,8 +95,10 @@ func refusalOf(spec *starhost.EventSpec, why error) starhost.Outcome {
 }
 
 // refuseFire answers an event that plugins did not decide.
-func (s *Server) refuseFire(w http.ResponseWriter, spec *starhost.EventSpec, why error) {
-	s.writeOutcome(w, spec.Name, refusalOf(spec, why))
+func (s *Server) refuseFire(w http.ResponseWriter, spec *starhost.EventSpec, e *starhost.Event, why error) {
+	out := refusalOf(spec, why)
+	s.undecided(e, string(out.Decision.Action), out.Decision.Reason)
+	s.writeOutcome(w, spec.Name, out)
 }
 
 // writeOutcome answers with what an event came to.

@@ -112,7 +112,9 @@ func (s *Server) check(ctx context.Context, e *starhost.Event) error {
 	host, refusal := s.Host()
 	spec, err := starhost.LookupEvent(e.Name)
 	if err == nil {
-		err = refusal.Refuse(spec)
+		if err = refusal.Refuse(spec); err != nil {
+			s.undecided(e, string(starhost.ActionDeny), "starhost: "+err.Error())
+		}
 	}
 	given := e.Arguments
 	var out starhost.Outcome

@@ -45,7 +45,8 @@ func (f *front) readBody(w *answer, r *http.Request, body io.Reader) (status int
 		return http.StatusBadRequest, "body: it did not arrive"
 	}
 	_ = w.control.SetReadDeadline(time.Time{})
-	r.Body = io.NopCloser(bytes.NewReader(data))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	r.Body, _ = r.GetBody() // it never fails
 	return 0, ""
 }
 

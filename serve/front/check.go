@@ -48,11 +48,27 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && len(origins) == 1 && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// hasToken reports whether a request has the token. The time of the comparison says nothing about
-// the token.
-func (f *front) hasToken(r *http.Request) bool {
-	got := hashHeader(r.Header.Get("Authorization"))
+// takeToken returns the token of a request, "" for none. It leaves a request to a server that wants
+// no token as it is.
+func (f *front) takeToken(r *http.Request) string {
+	switch {
+	case f.Token == "":
+		return ""
+	case f.TakeToken != nil:
+		return f.TakeToken(r)
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return ""
+	}
+	return token
+}
+
+// isToken reports whether a text is the token. The time of the comparison says nothing about the
+// token.
+func (f *front) isToken(text string) bool {
+	got := hashToken(text)
 	return subtle.ConstantTimeCompare(got[:], f.token[:]) == 1
 }
 
-func hashHeader(s string) [32]byte { return sha256.Sum256([]byte(s)) }
+func hashToken(s string) [32]byte { return sha256.Sum256([]byte(s)) }

@@ -51,6 +51,9 @@ type Options struct {
 	MaxRequests int
 	// Ready returns why the server cannot serve now, nil if it can. Nil means that it always can.
 	Ready func() error
+	// TakeToken returns the token of a request, "" without one, and removes it from the request,
+	// for a server that passes requests on. Nil takes the bearer token of the header Authorization.
+	TakeToken func(r *http.Request) string
 	// Refuse answers a request that the front refuses for its token, its body or its number, for a
 	// server whose clients take an error for a permission. Nil answers with the status and reason.
 	Refuse func(w http.ResponseWriter, r *http.Request, status int, reason string)
@@ -65,7 +68,7 @@ type Options struct {
 type front struct {
 	Options
 	next      http.Handler
-	token     [32]byte // the hash of the header with the token
+	token     [32]byte // the hash of the token
 	slots     chan struct{}
 	bodyBytes atomic.Int64 // in bodies of open requests
 
@@ -79,7 +82,7 @@ func (o Options) Handler(next http.Handler) http.Handler { return o.newFront(nex
 
 func (o Options) newFront(next http.Handler) *front {
 	return &front{
-		Options: o, next: next, token: hashHeader("Bearer " + o.Token), slots: make(chan struct{}, o.MaxRequests),
+		Options: o, next: next, token: hashToken(o.Token), slots: make(chan struct{}, o.MaxRequests),
 	}
 }
 
@@ -177,6 +180,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	a := &answer{ResponseWriter: w, control: http.NewResponseController(w)}
 	_ = a.control.SetReadDeadline(start.Add(bodyTimeout)) // the writers of tests have no deadlines
+	token := f.takeToken(r)                               // before the log has the path
 	method, path := r.Method, r.URL.EscapedPath()         // the next handler may change the request
 	defer func() {
 		a.extendDeadline() // for the last bytes, which net/http writes itself
@@ -202,7 +206,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.answerHealth(a, r) {
 		return
 	}
-	f.pass(a, r)
+	f.pass(a, r, token)
 }
 
 // cut returns at most 100 bytes of a text from a request.
@@ -247,8 +251,8 @@ func (f *front) answerHealth(w http.ResponseWriter, r *http.Request) bool {
 var errStopping = errors.New("the server stops")
 
 // pass checks the token, reads the body and runs the next handler.
-func (f *front) pass(w *answer, r *http.Request) {
-	if f.Token != "" && !f.hasToken(r) {
+func (f *front) pass(w *answer, r *http.Request, token string) {
+	if f.Token != "" && !f.isToken(token) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		f.refuse(w, r, http.StatusUnauthorized, "Authorization: want the bearer token")
 		return

@@ -14,6 +14,8 @@ const CanaryTool = "starhost_canary"
 func (a *Agent) canaryEvent() string {
 	const session, tool = `"starhost-canary"`, `"` + CanaryTool + `"`
 	switch a.Name {
+	case "docker-mcp":
+		return `{"Session":{},"Params":{"name":` + tool + `,"arguments":@ARGS@},"Extra":null}`
 	case "copilot":
 		return `{"sessionId":` + session + `,"timestamp":1,"cwd":@FOLDER@,"toolName":` + tool + `,"toolArgs":@ARGS@}`
 	case "hermes":

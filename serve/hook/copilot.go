@@ -129,7 +129,7 @@ func unwrapArguments(args json.RawMessage) (json.RawMessage, error) {
 	case !ok:
 		return args, nil
 	}
-	if err := d.findAmbiguity(); err != nil {
+	if err := d.Ambiguity(); err != nil {
 		return nil, fmt.Errorf("the arguments are not as documented: %w", err)
 	}
 	return json.RawMessage(text), nil

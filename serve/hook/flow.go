@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/fragments"
 )
 
@@ -136,15 +137,37 @@ func (v *verdict) takeAbort(err error) error {
 }
 
 // hostEvent returns the plugin event with a name for the event's tool call.
-func (e *Event) hostEvent(name string) *starhost.Event {
+func (e *Event) hostEvent(name string) *starhost.Event { return e.calledEvent(name, e.called) }
+
+// calledEvent returns a plugin event about a tool.
+func (e *Event) calledEvent(name string, called calledTool) *starhost.Event {
 	args := e.args
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
 	}
 	return &starhost.Event{
-		Name: name, SessionID: e.session, Tool: e.called.name, ToolAlias: e.called.alias, Foreign: e.called.foreign,
+		Name: name, SessionID: e.session, Tool: called.name, ToolAlias: called.alias, Foreign: called.foreign,
 		Arguments: args, CallID: e.callID, Agent: e.agent.Name, Workspace: e.workspace,
 	}
+}
+
+// PluginEvent returns the first plugin event that the event fires, for the record of an event that
+// plugins did not decide. It returns nil for an event that reaches no plugins.
+func (e *Event) PluginEvent() *starhost.Event {
+	i := slices.IndexFunc(e.agent.Events, func(a agents.Event) bool { return a.Name == e.name })
+	if i < 0 || e.agent.Events[i].Ours == "" || !e.ReachesPlugins() {
+		return nil
+	}
+	return e.undecidedEvent(e.agent.Events[i].Ours)
+}
+
+// undecidedEvent returns a plugin event without asking a host about the tool. Handlers may still
+// run, so it reads no field that Answer writes.
+func (e *Event) undecidedEvent(name string) *starhost.Event {
+	p := e.calledEvent(name, calledTool{name: e.tool, foreign: e.tool != ""})
+	p.UserMessage, p.Model, p.Response, p.DurationMS = e.prompt, e.model, e.response, e.duration
+	p.Result, p.IsError = starhost.Result{ForLLM: e.result, IsError: e.isError}, e.isError
+	return p
 }
 
 // askTool asks the guards and, if a person must agree, the approvals.

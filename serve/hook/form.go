@@ -69,7 +69,7 @@ func readMembers(payload []byte) (*members, error) {
 	case !ok || !d.HasKind(0, objectNode):
 		return nil, errors.New("got no JSON object")
 	}
-	if err := d.findAmbiguity(); err != nil {
+	if err := d.Ambiguity(); err != nil {
 		return nil, fmt.Errorf("the event is not as documented: %w", err)
 	}
 	m := &members{doc: d}

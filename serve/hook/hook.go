@@ -65,8 +65,8 @@ type Agent struct {
 
 // Agents has a row for each supported agent, sorted by name.
 var Agents = []*Agent{
-	claudeCode, cline, codex, copilot, cursor, droid, gemini, goose, gptme, hermes, kiro, opencode, openhands, picoclaw,
-	qwen, vscode, windsurf,
+	claudeCode, cline, codex, copilot, cursor, dockerMCP, droid, gemini, goose, gptme, hermes, kiro, opencode,
+	openhands, picoclaw, qwen, vscode, windsurf,
 }
 
 // AgentOf returns the agent with a name, or nil.
@@ -341,6 +341,9 @@ type Answer struct {
 	Code int
 	// Blocks is true if the answer refuses the event.
 	Blocks bool
+	// Refused says why starhost refused the event, or let it pass if guards cannot refuse it,
+	// without asking plugins. It is "" if plugins answered.
+	Refused string
 	// Action is the strongest part of the answer, for the decision log: abort, deny, respond, ask,
 	// modify, approve, context or none.
 	Action string
@@ -439,7 +442,9 @@ func (r *Refusal) notice(k kind) string {
 // Block returns the answer that refuses an event without asking plugins. If guards cannot refuse
 // the event, the answer lets it pass.
 func (e *Event) Block(reason string) (Answer, error) {
-	return e.answer(&verdict{reason: reason, block: e.IsRefusable()})
+	a, err := e.answer(&verdict{reason: reason, block: e.IsRefusable()})
+	a.Refused = reason
+	return a, err
 }
 
 // FailureCode returns the exit code of a process that failed without an answer. It is the agent's

@@ -77,6 +77,26 @@ func (m *Memory) lock(ctx context.Context, name string) (unlock func(), err erro
 	}
 }
 
+// Use calls use with the state of a session, nil for a new one, and stores the state that use
+// returns. No other event has the session meanwhile. A state over [MaxState] is not stored.
+func (m *Memory) Use(ctx context.Context, name string, use func(state []byte) ([]byte, error)) error {
+	unlock, err := m.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	state, err := use(m.text(name))
+	switch {
+	case err != nil:
+		return err
+	case len(state) > MaxState:
+		m.report(fmt.Errorf("the state of a session is not stored: it has %d bytes, limit %d", len(state), MaxState))
+	default:
+		m.setText(name, state)
+	}
+	return nil
+}
+
 // text returns the state of a locked session, nil for none.
 func (m *Memory) text(name string) []byte {
 	m.mu.Lock()

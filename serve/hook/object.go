@@ -22,7 +22,7 @@ func ReadObject(text []byte, v any) (map[string]json.RawMessage, error) { return
 
 // readObject decodes a payload into v, a pointer to a struct, and returns all members of the
 // object. It refuses a payload that two readers could decode differently: see
-// [document.findAmbiguity].
+// [jsontext.Document.Ambiguity].
 func readObject(payload []byte, v any) (object, error) {
 	d, ok := readDocument(string(payload))
 	switch {
@@ -31,7 +31,7 @@ func readObject(payload []byte, v any) (object, error) {
 	case !ok || !d.HasKind(0, objectNode):
 		return nil, errors.New("got no JSON object")
 	}
-	if err := cmp.Or(d.findAmbiguity(), d.checkNames(0, reflect.TypeOf(v).Elem())); err != nil {
+	if err := cmp.Or(d.Ambiguity(), d.checkNames(0, reflect.TypeOf(v).Elem())); err != nil {
 		return nil, fmt.Errorf("the event is not as documented: %w", err)
 	}
 	var all object

@@ -55,6 +55,9 @@ type ServeOptions struct {
 	Log func(string)
 	// Canary returns the reason for the denial of a call of [CanaryTool] with a nonce.
 	Canary func(nonce string) string
+	// Undecided receives each event that plugins did not decide, before its answer: "deny", or
+	// "none" for an event that guards cannot refuse. It may run while Load does. Nil drops them.
+	Undecided func(e *starhost.Event, answered, reason string)
 }
 
 // ErrStuck means that a handler did not stop, so the program must end without it.
@@ -329,7 +332,7 @@ var picoMethods = map[string]picoMethod{
 func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, method picoMethod) {
 	kind := picoKinds[r.method]
 	if why := p.refusal.refuses(kind); why != nil {
-		p.reply(r, refusalAnswers[r.method](why.Error()), &verdict{block: true, reason: why.Error()})
+		p.replyUndecided(r, why)
 		return
 	}
 	if notice := p.refusal.notice(kind); notice != "" {
@@ -357,9 +360,36 @@ func (p *picoConn) refuseUnanswered(r *request, err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		why = Late(p.Deadline)
 	}
-	if p.reply(r, r.answerWithoutPlugins(errors.New(why)), &verdict{block: true, reason: why}) {
+	if p.replyUndecided(r, errors.New(why)) {
 		p.Log(r.method + ": " + why)
 	}
+}
+
+// replyUndecided answers a request that plugins did not decide, unless it has an answer. It reports
+// whether it did.
+func (p *picoConn) replyUndecided(r *request, why error) bool {
+	if !r.isAnswered.CompareAndSwap(false, true) {
+		return false
+	}
+	if event := picoEvents[r.method]; event != "" && p.Undecided != nil {
+		answered := "none"
+		if refusalAnswers[r.method] != nil {
+			answered = string(starhost.ActionDeny)
+		}
+		e := &Event{
+			agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.CopyAt(r.Member(r.params, "arguments")),
+			model: r.param("model"),
+		}
+		p.Undecided(e.undecidedEvent(event), answered, why.Error())
+	}
+	p.send(r, r.answerWithoutPlugins(why), &verdict{block: true, reason: why.Error()})
+	return true
+}
+
+// picoEvents gives the first plugin event of each method.
+var picoEvents = map[string]string{
+	"hook.before_llm": "turn_start", "hook.after_llm": "post_llm_call", "hook.before_tool": "pre_tool_call",
+	"hook.after_tool": "post_tool_call", "hook.approve_tool": "approve_tool_call",
 }
 
 // configPicoclaw writes PicoClaw's timeouts, which count for all hooks. An approval waits for a

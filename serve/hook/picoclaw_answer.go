@@ -49,17 +49,20 @@ func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
 	return passAnswer
 }
 
-// reply writes an answer, unless the request already has one, and reports whether it did. v is the
-// decision about a call before it runs, nil for other requests. PicoClaw cannot read an answer of
-// maxReply bytes or more. starhost then refuses the call, or ends the turn if PicoClaw would use a
-// request, reply or result that plugins changed. If the answer only adds context, the request
-// passes without it.
-func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) bool {
-	if !r.isAnswered.CompareAndSwap(false, true) {
-		return false
+// reply writes an answer, unless the request already has one. v is the decision about a call before
+// it runs, nil for other requests.
+func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) {
+	if r.isAnswered.CompareAndSwap(false, true) {
+		p.send(r, a, v)
 	}
+}
+
+// send writes an answer. PicoClaw cannot read one of maxReply bytes or more. starhost then refuses
+// the call, or ends the turn if PicoClaw would use a request, reply or result that plugins changed.
+// If the answer only adds context, the request passes without it.
+func (p *picoConn) send(r *request, a picoAnswer, v *verdict) {
 	if r.isNotification() {
-		return true
+		return
 	}
 	p.outMu.Lock()
 	defer p.outMu.Unlock()
@@ -83,7 +86,6 @@ func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) bool {
 		r.verdicts.record(r, v)
 	}
 	p.writeLine(line)
-	return true
 }
 
 // replyError writes an error.

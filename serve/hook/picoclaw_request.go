@@ -79,7 +79,7 @@ func (r *request) checkRequest() error {
 		err = cmp.Or(err, r.checkCase(r.Member(r.params, place), picoNames.place))
 	}
 	if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
-		if err = cmp.Or(err, r.findAmbiguity()); err == nil && r.param("tool") == "" {
+		if err = cmp.Or(err, r.Ambiguity()); err == nil && r.param("tool") == "" {
 			err = errors.New("got no tool")
 		}
 		if args := r.Member(r.params, "arguments"); err == nil && !isObjectOrNull(r.CopyAt(args)) {
@@ -88,7 +88,7 @@ func (r *request) checkRequest() error {
 		return err
 	}
 	for _, object := range []int{0, r.params} {
-		if name, twice := r.findDuplicate(object); twice {
+		if name, twice := r.Duplicate(object); twice {
 			err = cmp.Or(err, fmt.Errorf("%s stands twice in one object", quoteShort(name)))
 		}
 	}

@@ -2,48 +2,17 @@ package hook
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // A guard must see the call that the agent runs. JSON readers differ in three points: two members
 // with one name, names in another letter case (encoding/json takes TOOL_INPUT for tool_input), and
-// bytes that are not UTF-8. So starhost refuses such input instead of choosing one reading.
-
-// findAmbiguity returns an error if two readers could decode the document differently.
-func (d *document) findAmbiguity() error {
-	if !utf8.ValidString(d.Text) {
-		return errors.New("it is not UTF-8")
-	}
-	for i := range d.Len() {
-		if name, twice := d.findDuplicate(i); twice {
-			return fmt.Errorf("%s stands twice in one object", quoteShort(name))
-		}
-	}
-	return nil
-}
-
-// findDuplicate returns a name that two members of an object have.
-func (d *document) findDuplicate(object int) (name string, twice bool) {
-	var few [16]string
-	names := few[:0]
-	for key := range d.Members(object) {
-		names = append(names, d.StringAt(key))
-	}
-	slices.Sort(names)
-	for i := 1; i < len(names); i++ {
-		if names[i] == names[i-1] {
-			return names[i], true
-		}
-	}
-	return "", false
-}
+// bytes that are not UTF-8. So starhost refuses such input instead of choosing one reading: see
+// [jsontext.Document.Ambiguity].
 
 // checkNames returns an error if a member of an object, or of an object inside it, differs from a
 // field of the struct by letter case alone.

@@ -11,16 +11,13 @@ import (
 
 // ShortenTimes changes all waiting times to 20 ms until the test ends.
 func ShortenTimes(t *testing.T) {
-	times := []*time.Duration{&signOfLifeEvery, &bodyTimeout, &minPause, &maxPause, &endDelay}
+	times := []*time.Duration{&signOfLifeEvery, &minPause, &maxPause, &endDelay}
 	for _, p := range times {
 		old := *p
 		*p = 20 * time.Millisecond
 		t.Cleanup(func() { *p = old })
 	}
 }
-
-// LimitConns is limitConns.
-var LimitConns = limitConns
 
 // ShortenGrace changes the time for open requests of a server that stops to 100 ms until the test
 // ends.
@@ -36,6 +33,26 @@ func CountSubscriptions(s *Server) (n int) {
 	defer s.mu.Unlock()
 	for _, count := range s.subscribed {
 		n += count
+	}
+	return n
+}
+
+// AddSubscriptions adds subscriptions of other sessions.
+func AddSubscriptions(s *Server, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscribed["starhost://city/of-others"] += n
+}
+
+// MaxSubscribed is the limit of all sessions' subscriptions.
+const MaxSubscribed = maxSubscribed
+
+// CountRequests returns the number of open requests of all sessions.
+func CountRequests(s *Server) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ours := range s.sessions {
+		n += ours.requests
 	}
 	return n
 }

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
@@ -44,12 +45,22 @@ func within(t *testing.T, what string, done <-chan error) error {
 }
 
 // TestListToolsCancelled checks that a client can cancel a list of tools that waits for a call,
-// also behind another list. A list waits if the host changed since the last one.
+// also behind another list: the server then ends the request. A list waits if the host changed
+// since the last one.
 func TestListToolsCancelled(t *testing.T) {
 	started, release := make(chan bool, 1), make(chan bool)
 	live := starhost.NewLiveHost(newHost(t, starhost.Options{}, waitTool(started, release)))
-	c := connect(t, mcp.NewServer(live, mcp.Options{}), nil)
-	called, listed := make(chan error, 1), make(chan error, 1)
+	server := mcp.NewServer(live, mcp.Options{})
+	c := connect(t, server, nil)
+	open := func(n int) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); mcp.CountRequests(server) != n; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("got %d open requests, want %d", mcp.CountRequests(server), n)
+			}
+		}
+	}
+	called, listed, cancelled := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	go func() {
 		_, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "wait"})
 		called <- err
@@ -60,12 +71,19 @@ func TestListToolsCancelled(t *testing.T) {
 		_, err := c.ListTools(t.Context(), nil)
 		listed <- err
 	}()
-	time.Sleep(50 * time.Millisecond) // the first list waits now; if it does not yet, the test is only weaker
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	open(2)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := c.ListTools(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+	go func() {
+		_, err := c.ListTools(ctx, nil)
+		cancelled <- err
+	}()
+	open(3)
+	cancel()
+	if err := within(t, "the cancelled list", cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("the cancelled list: got %v", err)
 	}
+	open(2)
 	close(release)
 	if err := errors.Join(within(t, "the call", called), within(t, "the list", listed)); err != nil {
 		t.Error(err)
@@ -88,7 +106,7 @@ func (w stuckWriter) Write(b []byte) (int, error) {
 }
 
 // TestStdioReadsNoMore checks that a server ends at a signal although its client does not read, and
-// although a call does not end by itself.
+// although a call does not end by itself. The server then ends the call.
 func TestStdioReadsNoMore(t *testing.T) {
 	mcp.ShortenGrace(t)
 	for _, tools := range []string{"answered calls", "a running call"} {
@@ -96,7 +114,16 @@ func TestStdioReadsNoMore(t *testing.T) {
 		if tools == "answered calls" {
 			close(release)
 		}
-		h := newHost(t, starhost.Options{}, waitTool(started, release))
+		p, ended := waitTool(started, release), make(chan error, 1)
+		wait := p.Tools[0].Call
+		p.Tools[0].Call = func(
+			ctx context.Context, turn *starhost.Turn, call starhost.ToolCall,
+		) (starhost.Result, error) {
+			result, err := wait(ctx, turn, call)
+			ended <- err
+			return result, err
+		}
+		h := newHost(t, starhost.Options{}, p)
 		in, requests := io.Pipe()
 		out := stuckWriter{make(chan struct{}, 1), make(chan struct{})}
 		ctx, stop := context.WithCancel(t.Context())
@@ -110,6 +137,7 @@ func TestStdioReadsNoMore(t *testing.T) {
 		<-started
 		stop()
 		_ = within(t, tools, served) // the client has lost its answers in any case
+		_ = within(t, tools, ended)
 		close(out.release)
 		requests.Close()
 	}
@@ -141,8 +169,8 @@ func TestApproveGone(t *testing.T) {
 			in := strings.NewReader(init + "\n" + ready + "\n" + drop + "\n")
 			served <- asking(t, ended).ServeStdio(t.Context(), in, io.Discard)
 		}()
-		if err := within(t, "the question", ended); err == nil {
-			t.Error("got an approval without an answer")
+		if err := within(t, "the question", ended); err == nil || !strings.Contains(err.Error(), "gone") {
+			t.Errorf("got %v, want that the client has gone", err)
 		}
 		if err := within(t, "the server", served); err != nil {
 			t.Error(err)
@@ -150,14 +178,14 @@ func TestApproveGone(t *testing.T) {
 	})
 	t.Run("http", func(t *testing.T) {
 		ended := make(chan error, 1)
-		l, err := mcp.HTTPOptions{}.Listen(t.Context(), "127.0.0.1:0")
+		l, err := front.Options{}.Listen(t.Context(), "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 		served := make(chan error, 1)
 		s := asking(t, ended)
-		go func() { served <- s.ServeHTTP(ctx, l, mcp.HTTPOptions{}) }()
+		go func() { served <- serveHTTP(ctx, l, s, "") }()
 		session := ""
 		send := func(ctx context.Context, body string) {
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+l.Addr().String()+mcp.Path, strings.NewReader(body))
@@ -226,5 +254,14 @@ func TestSubscriptions(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("%d subscriptions outlive their session", mcp.CountSubscriptions(server))
 		}
+	}
+	server = mcp.NewServer(starhost.NewLiveHost(newHost(t, starhost.Options{}, weather())), mcp.Options{})
+	mcp.AddSubscriptions(server, mcp.MaxSubscribed-1)
+	c = connect(t, server, nil)
+	if err := subscribe(c, "starhost://city/last"); err != nil {
+		t.Error(err)
+	}
+	if err := subscribe(c, "starhost://city/more"); err == nil {
+		t.Errorf("%d subscriptions of others and 2: got no error", mcp.MaxSubscribed-1)
 	}
 }

@@ -113,6 +113,13 @@ func OpenMount(ctx context.Context, o MountOptions) *Mount {
 	return m
 }
 
+// IsUp reports whether the server answers.
+func (m *Mount) IsUp() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.session != nil
+}
+
 // Close ends the server and the open calls.
 func (m *Mount) Close() {
 	m.stop()

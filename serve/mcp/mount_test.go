@@ -344,14 +344,15 @@ func TestMountChanges(t *testing.T) {
 func TestMountPins(t *testing.T) {
 	mcp.ShortenTimes(t)
 	m := mountBehaving(t, "changes its tool")
-	m.Plugin() // from now on the mount reports changes
-	select {
-	case <-m.changed:
-	case <-time.After(time.Second): // the change came before the call of Plugin
-	}
 	approvals := map[string]starhost.Approval{}
-	for _, tool := range m.Plugin().Tools {
-		approvals[tool.Name+" "+tool.Description] = tool.Approval
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		clear(approvals)
+		for _, tool := range m.Plugin().Tools {
+			approvals[tool.Name+" "+tool.Description] = tool.Approval
+		}
+		if _, unchanged := approvals["other_one Version 1."]; !unchanged {
+			break
+		}
 	}
 	diff(t, "approvals", map[string]starhost.Approval{
 		"other_one Version 2.": starhost.ApprovalAsk, "other_two The tool two of the MCP server other.": starhost.ApprovalAuto,
@@ -446,8 +447,9 @@ func TestMountTimeout(t *testing.T) {
 		Command: []string{file}, Env: map[string]string{"MOUNTED": "never answers"}, Approval: starhost.ApprovalAuto,
 		Timeout: 100 * time.Millisecond,
 	})
-	if r := ask(t, newHost(t, starhost.Options{}, m.Plugin()), "other_one", ``); !r.IsError {
-		t.Errorf("got %+v, want an error", r)
+	r := ask(t, newHost(t, starhost.Options{}, m.Plugin()), "other_one", ``)
+	if !r.IsError || !strings.Contains(r.ForLLM, "within 100ms") {
+		t.Errorf("got %+v, want an error about 100ms", r)
 	}
 }
 
@@ -487,7 +489,7 @@ func TestMountFails(t *testing.T) {
 
 // TestMountURL mounts another host by its URL.
 func TestMountURL(t *testing.T) {
-	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
+	address := listen(t, newHost(t, starhost.Options{}, weather()), "")
 	m := mount(t, mcp.MountOptions{URL: "http://" + address + mcp.Path, Approval: starhost.ApprovalAuto})
 	h := newHost(t, starhost.Options{}, m.Plugin())
 	diff(t, "answer", "sun", ask(t, h, "other_forecast", `{"city":"Rome"}`).ForLLM)
@@ -535,7 +537,7 @@ func TestMountStateless(t *testing.T) {
 // redirect does not.
 func TestMountToken(t *testing.T) {
 	const token = "0123456789abcdef"
-	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{Token: token})
+	address := listen(t, newHost(t, starhost.Options{}, weather()), token)
 	elsewhere := make(chan string, 100)
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		elsewhere <- r.Header.Get("Authorization")

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
@@ -74,7 +75,7 @@ func answer(t *testing.T, c *sdk.ClientSession, tool, arguments, state, action s
 func TestRounds(t *testing.T) {
 	var dropped []string
 	h := newHost(t, starhost.Options{Approver: mcp.Approve}, drops(&dropped))
-	overHTTP, err := dialAs(t.Context(), listen(t, h, mcp.HTTPOptions{}), manual(), stateless)
+	overHTTP, err := dialAs(t.Context(), listen(t, h, ""), manual(), stateless)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,13 +196,13 @@ func TestRoundsEnd(t *testing.T) {
 	}}}}
 	live := starhost.NewLiveHost(newHost(t, starhost.Options{}, weather(), counts))
 	server := mcp.NewServer(live, mcp.Options{})
-	l, err := mcp.HTTPOptions{}.Listen(t.Context(), "127.0.0.1:0")
+	l, err := front.Options{}.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
-	go func() { served <- server.ServeHTTP(ctx, l, mcp.HTTPOptions{}) }()
+	go func() { served <- serveHTTP(ctx, l, server, "") }()
 	changes := make(chan bool, 10)
 	c, err := dialAs(t.Context(), l.Addr().String(), &sdk.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changes <- true },

@@ -14,7 +14,7 @@ import (
 // TestSessionFlood fills a server with sessions. A client that uses its session must not lose it to
 // clients that only open sessions, and a new client must find a place.
 func TestSessionFlood(t *testing.T) {
-	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
+	address := listen(t, newHost(t, starhost.Options{}, weather()), "")
 	post := func(session, body string) (status int, id string) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/mcp", strings.NewReader(body))
 		if err != nil {

@@ -41,6 +41,7 @@ type Registry struct {
 	seconds   map[string]*histogram // by event
 	steps     map[string]*histogram // by event
 	gauges    map[string]gauge      // by name
+	upstreams func() map[string]bool
 }
 
 type (
@@ -73,6 +74,14 @@ func (r *Registry) AddGauge(name, help string, value func() int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.gauges[name] = gauge{help, value}
+}
+
+// SetUpstreams sets the function that returns which programs and servers answer on which the server
+// depends, by their names in the config.
+func (r *Registry) SetUpstreams(states func() map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.upstreams = states
 }
 
 // FailLog counts a record of the decision log that was not written.
@@ -187,6 +196,17 @@ func (r *Registry) text() []byte {
 	for _, name := range slices.Sorted(maps.Keys(r.gauges)) {
 		head(&b, name, "gauge", r.gauges[name].help)
 		sample(&b, name, uint64(max(r.gauges[name].value(), 0)))
+	}
+	if r.upstreams != nil {
+		head(&b, "starhost_upstream_up", "gauge", "1 for a server of the config that answers, 0 for one that does not.")
+		states := r.upstreams()
+		for _, name := range slices.Sorted(maps.Keys(states)) {
+			up := uint64(0)
+			if states[name] {
+				up = 1
+			}
+			sample(&b, "starhost_upstream_up", up, "upstream", name)
+		}
 	}
 	return b.Bytes()
 }

@@ -1,0 +1,157 @@
+package proxy_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/proxy"
+)
+
+// A body is a file of test data.
+type body struct{ name, path, text string }
+
+// readBodies returns the files of an archive: each name has the path in one of its words.
+func readBodies(t testing.TB, file string) (list []body) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range txtar.Parse(text).Files {
+		name, path, _ := strings.Cut(f.Name, " ")
+		if strings.HasPrefix(name, "/") {
+			name, path = path, name
+		}
+		list = append(list, body{name, path, string(bytes.TrimSuffix(f.Data, []byte("\n")))})
+	}
+	return list
+}
+
+// reply returns a recorded reply of a kind. The reply of count_tokens is never a stream.
+func reply(t testing.TB, path, kind string) string {
+	t.Helper()
+	for _, b := range readBodies(t, "testdata/replies.txtar") {
+		if b.path == path && (b.name == kind || path == countPath) {
+			return strings.ReplaceAll(b.text, "PAUSE\n", "\n\x00")
+		}
+	}
+	t.Fatalf("%s has no reply of the kind %s", path, kind)
+	return ""
+}
+
+const (
+	messagesPath  = "/v1/messages"
+	countPath     = "/v1/messages/count_tokens"
+	chatPath      = "/v1/chat/completions"
+	responsesPath = "/v1/responses"
+)
+
+// silent returns a host whose handlers take part in all events and return nothing.
+func silent(t testing.TB) *starhost.Host {
+	none := func(*starhost.Event) starhost.Decision { return starhost.Decision{} }
+	hooks := handlers{}
+	for _, e := range starhost.Events() {
+		hooks[e.Name] = none
+	}
+	return newHost(t, hooks)
+}
+
+// TestBytes checks the byte law with recorded bodies of real clients: if plugins return nothing,
+// requests and replies are the same bytes on both sides.
+func TestBytes(t *testing.T) {
+	bodies := readBodies(t, "testdata/bodies.txtar")
+	bodies = append(bodies, body{"space", chatPath, "\r\n {\"messages\" : [ ]}\n\n"})
+	if len(bodies) < 61 {
+		t.Errorf("got %d bodies, want 61", len(bodies))
+	}
+	none := func(*starhost.Event) starhost.Decision { return starhost.Decision{} }
+	hosts := map[string]*starhost.Host{
+		"no hooks": newHost(t, nil), "hooks of all events": silent(t),
+		"a guard": newHost(t, handlers{"pre_tool_call": none}), "an end": newHost(t, handlers{"turn_end": none}),
+	}
+	for name, host := range hosts {
+		u := newUpstream(t, replies(jsonType, ""))
+		s := serve(t, host, proxy.Options{Upstream: u.URL}, "")
+		for _, kind := range []string{"whole", "stream", "crlf", "error"} {
+			for _, b := range bodies {
+				checkBytes(t, u, s, fmt.Sprint(name, " ", kind, " ", b.name), b, kind)
+			}
+		}
+		if log := s.log.String(); strings.Contains(log, "warning") && !strings.Contains(log, "breakpoint") {
+			t.Errorf("%s: got %s", name, log)
+		}
+	}
+}
+
+// checkBytes sends a body through a proxy and compares both sides.
+func checkBytes(t testing.TB, u *upstream, s *served, name string, b body, kind string) {
+	t.Helper()
+	status, contentType, script := http.StatusOK, jsonType, ""
+	switch kind {
+	case "error":
+		status, script = 429, `{"type": "error" }`
+	case "crlf":
+		script = strings.ReplaceAll(reply(t, b.path, "stream"), "\n", "\r\n")
+	default:
+		script = reply(t, b.path, kind)
+	}
+	if kind == "stream" || kind == "crlf" {
+		contentType = streamType
+	}
+	u.mu.Lock()
+	u.seen, u.scripts = nil, []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		replies(contentType, script)(w, r)
+	}}
+	u.mu.Unlock()
+	gotStatus, header, got := s.ask(t, "POST", b.path+"?beta=true", b.text, "Content-Type", jsonType, "User-Agent", "x")
+	if want := strings.ReplaceAll(script, "\x00", ""); got != want || gotStatus != status || header.Get("Content-Type") != contentType {
+		t.Errorf("%s: the reply is %d\n%s\nwant %d\n%s", name, gotStatus, got, status, want)
+	}
+	if sent := u.last(t); sent.body != b.text {
+		t.Errorf("%s: the request is\n%s\nwant\n%s", name, sent.body, b.text)
+	}
+}
+
+// FuzzBytes checks the byte law with any text as request and as reply. The proxy may refuse a text
+// that it cannot read, but never changes it.
+func FuzzBytes(f *testing.F) {
+	for _, b := range readBodies(f, "testdata/bodies.txtar")[:45] {
+		f.Add(b.path, b.text, reply(f, b.path, "whole"))
+		f.Add(b.path, b.text, reply(f, b.path, "stream"))
+	}
+	f.Add(chatPath, `{"messages":[{"role":"user","content":[]}],"a":1,"a":2}`, `{"choices":[{"message":{"tool_calls":[{}]}}]}`)
+	f.Add(messagesPath, "\xff", "data: \r\rdata: {}\n\n")
+	u := newUpstream(f, replies(jsonType, ""))
+	s := serve(f, silent(f), proxy.Options{Upstream: u.URL}, "")
+	f.Fuzz(func(t *testing.T, path, request, answer string) {
+		switch path {
+		case messagesPath, countPath, chatPath, responsesPath:
+		default:
+			path = chatPath
+		}
+		answer = strings.ReplaceAll(answer, "\x00", "")
+		kind := jsonType
+		if !strings.HasPrefix(strings.TrimSpace(answer), "{") {
+			kind = streamType
+		}
+		u.mu.Lock()
+		u.seen, u.scripts = nil, []http.HandlerFunc{replies(kind, answer)}
+		u.mu.Unlock()
+		status, _, got := s.ask(t, "POST", path, request)
+		if all := u.requests(); len(all) > 0 && all[0].body != request {
+			t.Errorf("%s: the request is %q, want %q", path, all[0].body, request)
+		}
+		if status == http.StatusOK && got != answer && !strings.Contains(got, "starhost") {
+			t.Errorf("%s: the reply is %q, want %q", path, got, answer)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package proxy
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
+)
+
+// A callForm says where an item of a request or a reply has the parts of a tool call. A place is
+// the names of members, one inside the other.
+type callForm struct {
+	id   string
+	name string // its place; without a dot at its start it is the name of the tool itself
+	args string
+	// isText is true for arguments whose JSON is in a string. wrap is the name of the argument for
+	// a string that is no JSON.
+	isText bool
+	wrap   string
+}
+
+// callForms are the calls that clients run, by the type of the item. They are the calls that guards
+// see: vendors run all others.
+var callForms = map[string]callForm{
+	"tool_use":         {id: "id", name: ".name", args: "input"},
+	"function":         {id: "id", name: ".function.name", args: "function.arguments", isText: true},
+	"custom":           {id: "id", name: ".custom.name", args: "custom.input", wrap: "input"},
+	"function_call":    {id: "call_id", name: ".name", args: "arguments", isText: true},
+	"custom_tool_call": {id: "call_id", name: ".name", args: "input", wrap: "input"},
+	"local_shell_call": {id: "call_id", name: "local_shell", args: "action"},
+	"shell_call":       {id: "call_id", name: "shell", args: "action"},
+	"apply_patch_call": {id: "call_id", name: "apply_patch", args: "operation"},
+	"computer_call":    {id: "call_id", name: "computer", args: "action"},
+}
+
+// oldCall is the form of the member function_call of old chat messages.
+var oldCall = callForm{name: ".name", args: "arguments", isText: true}
+
+// formOf returns the form of a call by the type of its item. An item of chat may lack the type.
+func formOf(d *jsontext.Document, item int) (callForm, bool) {
+	kind := d.StringAt(d.Member(item, "type"))
+	if kind == "" && d.Member(item, "function") != jsontext.NoNode {
+		kind = "function"
+	}
+	f, ok := callForms[kind]
+	return f, ok
+}
+
+// at returns the value at a place, [jsontext.NoNode] for none.
+func at(d *jsontext.Document, object int, place string) int {
+	for name := range strings.SplitSeq(strings.TrimPrefix(place, "."), ".") {
+		if object = d.Member(object, name); object == jsontext.NoNode {
+			return object
+		}
+	}
+	return object
+}
+
+// read returns the call of an item.
+func (f *callForm) read(d *jsontext.Document, item int) starhost.ToolCall {
+	c := starhost.ToolCall{Name: f.name, Arguments: json.RawMessage("{}")}
+	if f.id != "" {
+		c.ID = d.StringAt(d.Member(item, f.id))
+	}
+	if strings.HasPrefix(f.name, ".") {
+		c.Name = d.StringAt(at(d, item, f.name))
+	}
+	args := at(d, item, f.args)
+	switch {
+	case args == jsontext.NoNode:
+	case f.wrap != "":
+		c.Arguments = encode(dict{f.wrap: d.StringAt(args)})
+	case f.isText:
+		if text := d.StringAt(args); strings.TrimSpace(text) != "" {
+			c.Arguments = json.RawMessage(text)
+		}
+	default:
+		c.Arguments = d.CopyAt(args)
+	}
+	return c
+}
+
+// write returns the JSON of arguments in the form's place, false if the place has no room for them.
+func (f *callForm) write(args json.RawMessage) (string, bool) {
+	switch {
+	case f.wrap != "":
+		var o map[string]string
+		err := json.Unmarshal(args, &o)
+		text, ok := o[f.wrap]
+		return string(encode(text)), ok && err == nil && len(o) == 1
+	case f.isText:
+		return string(encode(string(args))), true
+	}
+	return string(args), true
+}
+
+// maxNesting is the deepest nesting of values that the proxy reads.
+const maxNesting = 512
+
+// checkArguments returns why guards cannot read the arguments of a call, nil if they can. A client
+// could read other arguments than a guard.
+func checkArguments(c *starhost.ToolCall) error {
+	d, err := jsontext.Parse(string(c.Arguments), maxNesting)
+	switch {
+	case c.Name == "":
+		return refuse(0, "starhost: the call has no name")
+	case err != nil || !d.HasKind(0, jsontext.Object):
+		return refuse(0, "starhost: the arguments of %q are no JSON object", jsontext.Clip(c.Name))
+	}
+	if err := d.Ambiguity(); err != nil {
+		return refuse(0, "starhost: the arguments of %q: %v", jsontext.Clip(c.Name), err)
+	}
+	return nil
+}

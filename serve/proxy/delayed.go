@@ -1,0 +1,341 @@
+package proxy
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/starhost/starhost/internal/jsontext"
+)
+
+// renumber returns the bytes of an event for the client. Behind an earlier reply, its items have
+// other numbers, and events that begin a reply go.
+func (p *passage) renumber(e *event) []byte {
+	if !e.has() {
+		return e.raw
+	}
+	if len(p.earlier) == 0 {
+		if n := e.doc.Member(0, "sequence_number"); n != noNode {
+			p.sequence = int(e.doc.IntegerAt(n)) + 1
+		}
+		return e.raw
+	}
+	for _, kind := range []string{"message_start", "response.created", "response.queued", "response.in_progress"} {
+		if e.kind == kind {
+			return nil
+		}
+	}
+	return p.numbered(e, p.shift+int(e.doc.IntegerAt(e.doc.Member(0, p.index))))
+}
+
+// numbered returns the bytes of an event with another number of its item, and the next number in
+// the stream.
+func (p *passage) numbered(e *event, index int) []byte {
+	edits := jsontext.NewEdits(&e.doc)
+	if i := e.doc.Member(0, p.index); p.index != "" && i != noNode && e.doc.TextAt(i) != strconv.Itoa(index) {
+		edits.Set(i, strconv.Itoa(index))
+	}
+	return p.edited(e, edits)
+}
+
+// edited returns the bytes of an event with edits of its object.
+func (p *passage) edited(e *event, edits *jsontext.Edits) []byte {
+	if n := e.doc.Member(0, "sequence_number"); n != noNode {
+		if next := strconv.Itoa(p.sequence); e.doc.TextAt(n) != next {
+			edits.Set(n, next)
+		}
+		p.sequence++
+	}
+	if edits.IsEmpty() {
+		return e.raw
+	}
+	return newEvent(e.name, edits.String())
+}
+
+// writeItems writes the delayed events of a reply of numbered items as plugins changed it. If again
+// is true, another reply follows, and the calls and the last events go.
+func writeItems(p *passage, w *whole, again bool) error {
+	items := w.doc.Elements(w.outs[0].list)
+	calls := map[int]bool{}
+	for _, c := range w.calls {
+		calls[c.item] = true
+	}
+	byItem, done := map[int][]*event{}, p.parts.count()
+	for _, e := range p.delayed {
+		i := noNode
+		if e.has() {
+			i = e.doc.Member(0, p.index)
+		}
+		switch index := int(e.doc.IntegerAt(i)); {
+		case i != noNode && index >= done:
+			byItem[index] = append(byItem[index], e)
+		case !p.isTerminal(e):
+			if err := p.to.write(p.renumber(e)); err != nil {
+				return err
+			}
+		}
+	}
+	next := p.shift + min(done, len(items))
+	for i := done; i < len(items); i++ {
+		switch item := items[i]; {
+		case again && calls[item], w.edits.IsRemoved(item):
+			continue
+		case w.edits.IsTouched(item):
+			for _, o := range p.itemEvents(w.edits.TextAt(item), next) {
+				if err := p.to.write(p.newNumbered(o)); err != nil {
+					return err
+				}
+			}
+		default:
+			for _, e := range byItem[i] {
+				if err := p.to.write(p.numbered(e, next)); err != nil {
+					return err
+				}
+			}
+		}
+		next++
+	}
+	p.shift = next
+	if again {
+		return nil
+	}
+	return p.writeLast(w)
+}
+
+// newNumbered returns an event that the proxy made.
+func (p *passage) newNumbered(o dict) []byte {
+	if p.hasSequence {
+		o["sequence_number"] = p.sequence
+		p.sequence++
+	}
+	kind, _ := o["type"].(string)
+	return newEvent(kind, string(encode(o)))
+}
+
+// writeLast writes the last events of a reply with what plugins changed.
+func (p *passage) writeLast(w *whole) error {
+	if p.hasSequence { // the last event has the whole reply
+		p.join(w)
+		p.continueID(w)
+	} else {
+		p.addUsage(w, w.doc.Member(0, "usage"), w.edits)
+	}
+	for _, e := range p.delayed {
+		if !p.isTerminal(e) {
+			continue
+		}
+		edits := jsontext.NewEdits(&e.doc)
+		if i := at(&e.doc, 0, "delta.stop_reason"); i != noNode {
+			edits.Set(i, w.edits.TextAt(w.outs[0].stop))
+		}
+		if usage := w.doc.Member(0, "usage"); len(p.earlier) > 0 && e.kind == "message_delta" {
+			edits.SetMember(0, "usage", w.edits.TextAt(usage))
+		}
+		if i := e.doc.Member(0, "response"); i != noNode {
+			edits.Set(i, w.result())
+		}
+		if err := p.to.write(p.edited(e, edits)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blockEvents returns the events of a block of Messages.
+func blockEvents(item string, index int) []dict {
+	doc, _ := jsontext.Parse(item, maxNesting) // it is part of a reply that was parsed
+	start, deltas := jsontext.NewEdits(&doc), []dict{}
+	empty := func(member, kind, to string) {
+		i := doc.Member(0, member)
+		text := doc.StringAt(i)
+		if kind == "input_json_delta" {
+			text = doc.TextAt(i)
+			start.SetMember(0, member, "{}")
+		} else {
+			start.SetMember(0, member, `""`)
+		}
+		deltas = append(deltas, dict{
+			"type": "content_block_delta", "index": index, "delta": dict{"type": kind, to: text},
+		})
+	}
+	switch doc.StringAt(doc.Member(0, "type")) {
+	case "text":
+		empty("text", "text_delta", "text")
+	case "tool_use":
+		empty("input", "input_json_delta", "partial_json")
+	case "thinking":
+		empty("thinking", "thinking_delta", "thinking")
+		empty("signature", "signature_delta", "signature")
+	}
+	begin := dict{"type": "content_block_start", "index": index, "content_block": rawJSON(start.String())}
+	return append(append([]dict{begin}, deltas...), dict{"type": "content_block_stop", "index": index})
+}
+
+// itemParts are the members of items of Responses that arrive in parts, with the start of the names
+// of their events, by the type of the item.
+var itemParts = map[string]struct{ member, event string }{
+	"function_call":    {"arguments", "response.function_call_arguments"},
+	"custom_tool_call": {"input", "response.custom_tool_call_input"},
+}
+
+// itemEvents returns the events of an item of Responses.
+func itemEvents(item string, index int) (list []dict) {
+	doc, _ := jsontext.Parse(item, maxNesting) // it is part of a reply that was parsed
+	start, id, kind := jsontext.NewEdits(&doc), doc.StringAt(doc.Member(0, "id")), doc.StringAt(doc.Member(0, "type"))
+	add := func(kind string, more dict) {
+		more["type"], more["output_index"] = kind, index
+		list = append(list, more)
+	}
+	start.SetMember(0, "status", `"in_progress"`)
+	part, hasPart := itemParts[kind]
+	if hasPart {
+		start.SetMember(0, part.member, `""`)
+	}
+	if kind == "message" {
+		start.SetMember(0, "content", "[]")
+	}
+	add("response.output_item.added", dict{"item": rawJSON(start.String())})
+	if hasPart {
+		text := doc.StringAt(doc.Member(0, part.member))
+		add(part.event+".delta", dict{"item_id": id, "delta": text})
+		add(part.event+".done", dict{"item_id": id, part.member: text})
+	}
+	for i, content := range doc.Elements(doc.Member(0, "content")) {
+		if kind != "message" || doc.StringAt(doc.Member(content, "type")) != "output_text" {
+			continue
+		}
+		text, blank := doc.StringAt(doc.Member(content, "text")), jsontext.NewEdits(&doc)
+		blank.Set(doc.Member(content, "text"), `""`)
+		at := func(more dict) dict {
+			more["item_id"], more["content_index"] = id, i
+			return more
+		}
+		add("response.content_part.added", at(dict{"part": rawJSON(blank.TextAt(content))}))
+		add("response.output_text.delta", at(dict{"delta": text, "logprobs": []any{}}))
+		add("response.output_text.done", at(dict{"text": text, "logprobs": []any{}}))
+		add("response.content_part.done", at(dict{"part": rawJSON(doc.TextAt(content))}))
+	}
+	add("response.output_item.done", dict{"item": rawJSON(item)})
+	return list
+}
+
+// writeChunks writes the delayed events of a chat as plugins changed it.
+func writeChunks(p *passage, w *whole, again bool) error {
+	reply := p.parts.(*chatReply)
+	p.addUsage(w, w.doc.Member(0, "usage"), w.edits)
+	open := map[int]bool{} // choices whose changes are not written
+	for i := range w.outs {
+		open[i] = true
+	}
+	var pattern *event
+	writeOpen := func(i int) error {
+		if !open[i] || pattern == nil {
+			return nil
+		}
+		delete(open, i)
+		return p.writeChoice(pattern, w, i, reply.choices[i].text.String()[:reply.choices[i].sent], again)
+	}
+	for _, e := range p.delayed {
+		if !e.has() || !e.doc.HasKind(e.doc.Member(0, "choices"), jsontext.Array) {
+			if again && strings.TrimSpace(e.data) == "[DONE]" {
+				continue
+			}
+			if err := p.to.write(e.raw); err != nil {
+				return err
+			}
+			continue
+		}
+		if pattern == nil {
+			pattern = e
+		}
+		text, ends := p.stripChunk(e, w, again)
+		for _, i := range ends {
+			if err := writeOpen(i); err != nil {
+				return err
+			}
+		}
+		if err := p.to.write(text); err != nil {
+			return err
+		}
+	}
+	for i := range w.outs { // an endpoint that gave no reason for the end
+		if err := writeOpen(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stripChunk returns a chunk without texts and calls, nil if nothing is left, and the choices that
+// end with it.
+func (p *passage) stripChunk(e *event, w *whole, again bool) (text []byte, ends []int) {
+	d, isLeft := &e.doc, false
+	edits := jsontext.NewEdits(d)
+	for _, part := range d.Elements(d.Member(0, "choices")) {
+		index, delta := int(d.IntegerAt(d.Member(part, "index"))), d.Member(part, "delta")
+		for key, value := range d.Members(delta) {
+			switch name := d.StringAt(key); name {
+			case "content", "tool_calls", "function_call":
+				edits.Remove(value)
+			default:
+				isLeft = isLeft || d.TextAt(value) != "null"
+			}
+		}
+		if finish := d.Member(part, "finish_reason"); d.HasKind(finish, jsontext.String) && index < len(w.outs) {
+			ends = append(ends, index)
+			edits.Set(finish, w.edits.TextAt(w.outs[index].stop))
+			if again {
+				edits.Set(finish, "null")
+			}
+			isLeft = isLeft || !again
+		}
+	}
+	if usage := d.Member(0, "usage"); d.HasKind(usage, jsontext.Object) && !again {
+		isLeft = true
+		if len(p.earlier) > 0 {
+			edits.Set(usage, w.edits.TextAt(w.doc.Member(0, "usage")))
+		}
+	}
+	if !isLeft {
+		return nil, ends
+	}
+	return newEvent(e.name, edits.String()), ends
+}
+
+// writeChoice writes the text that the client does not have, and the calls that are left.
+func (p *passage) writeChoice(pattern *event, w *whole, i int, sent string, again bool) error {
+	doc, _ := jsontext.Parse(w.edits.TextAt(w.outs[i].holder), maxNesting) // it has a valid message
+	write := func(delta any) error {
+		edits := jsontext.NewEdits(&pattern.doc)
+		choice := dict{"index": i, "delta": delta, "finish_reason": nil}
+		edits.Set(pattern.doc.Member(0, "choices"), "["+string(encode(choice))+"]")
+		if usage := pattern.doc.Member(0, "usage"); usage != noNode {
+			edits.Set(usage, "null")
+		}
+		return p.to.write(newEvent(pattern.name, edits.String()))
+	}
+	content := doc.StringAt(doc.Member(0, "content"))
+	rest := strings.TrimPrefix(content, sent)
+	if again && content != "" {
+		rest += "\n\n" // the text of the next reply follows
+	}
+	if rest != "" {
+		if err := write(dict{"content": rest}); err != nil {
+			return err
+		}
+	}
+	if again {
+		return nil
+	}
+	for n, call := range doc.Elements(doc.Member(0, "tool_calls")) {
+		numbered, _ := jsontext.Parse(doc.TextAt(call), maxNesting)
+		edits := jsontext.NewEdits(&numbered)
+		edits.SetMember(0, "index", strconv.Itoa(n))
+		if err := write(dict{"tool_calls": []any{rawJSON(edits.String())}}); err != nil {
+			return err
+		}
+	}
+	if old := doc.Member(0, "function_call"); old != noNode {
+		return write(dict{"function_call": rawJSON(doc.TextAt(old))})
+	}
+	return nil
+}

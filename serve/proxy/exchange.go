@@ -1,0 +1,195 @@
+package proxy
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// exchangeKey is the context key of the *exchange of a request.
+type exchangeKey struct{}
+
+// An exchange is a request of a client with its reply.
+type exchange struct {
+	*Server
+	*dialect // nil for a path that the proxy does not read
+	host     *starhost.Host
+	refusal  *hook.Refusal
+	needs    needs
+	path     string // the escaped path
+	upstream *upstream
+
+	// These are for a request that plugins see.
+	request *request // nil once it is on its way
+	isRead  bool     // plugins have seen it
+	body    string   // the request to the upstream, for a further one
+	words   string   // the user's last text
+	session string   // the name of the session
+	agent   string   // the agent that asks, "" for another client
+	turns   int      // turns of the user before this one
+	offered []string // plugins' tools that the request offers
+	sent    payload
+}
+
+// A payload is the body of a request to the upstream. A stream can be open for minutes, so the
+// payload forgets its text as soon as the upstream has it.
+type payload struct{ text atomic.Pointer[string] }
+
+// open returns a reader of the whole text.
+func (p *payload) open() (io.ReadCloser, error) {
+	text := p.text.Load()
+	if text == nil {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return &payloadReader{strings.NewReader(*text)}, nil
+}
+
+// A payloadReader forgets its text at the end.
+type payloadReader struct{ *strings.Reader }
+
+func (r *payloadReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if err != nil {
+		r.Reader.Reset("")
+	}
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (*payloadReader) Close() error { return nil }
+
+func (x *exchange) withExchange(ctx context.Context) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+// newExchange finds out what plugins need of a request.
+func (s *Server) newExchange(r *http.Request) (*exchange, error) {
+	x := &exchange{Server: s, path: r.URL.EscapedPath()}
+	x.host, x.refusal = s.Host()
+	x.dialect = findDialect(r.Method, x.path)
+	x.needs = s.needsOf(x.host, x.refusal)
+	var err error
+	if x.upstream, err = s.findUpstream(x.host, x.path); err != nil {
+		return nil, err
+	}
+	isList := r.Method == http.MethodGet && (x.path == modelsPath || strings.HasPrefix(x.path, modelsPath+"/"))
+	if x.dialect == nil && x.needs.guards && !isList && !s.PassUnknown {
+		return nil, refuse(http.StatusForbidden,
+			"starhost: plugins cannot check %s %s, so it does not pass: --pass-unknown lets it", jsontext.Clip(r.Method), jsontext.Clip(x.path))
+	}
+	return x, nil
+}
+
+// needs say what plugins must see.
+type needs struct {
+	prompt bool // requests
+	calls  bool // calls of tools in replies
+	text   bool // the text of replies, before the client
+	end    bool // the end of turns
+	guards bool // any of these events can refuse something
+}
+
+// needsOf returns what the plugins of a host must see.
+func (s *Server) needsOf(h *starhost.Host, r *hook.Refusal) needs {
+	hooks := h.Hooks()
+	hears := func(events ...string) bool {
+		return slices.ContainsFunc(events, func(event string) bool {
+			hears, _ := h.Hears(event, "") // all events, if the decision log wants them
+			isEvent := func(k starhost.HookInfo) bool { return k.Event == event }
+			return hears || slices.ContainsFunc(hooks, isEvent)
+		})
+	}
+	n := needs{
+		prompt: hears("session_start", "turn_start", "pre_llm_call", "pre_send"),
+		calls:  hears("pre_tool_call", "approve_tool_call"), text: hears("post_llm_call"), end: hears("turn_end"),
+	}
+	n.calls = n.calls || r != nil
+	n.guards = n.prompt || n.calls || n.text
+	return n
+}
+
+// readsRequest reports whether the proxy must read the request.
+func (x *exchange) readsRequest() bool {
+	return x.dialect != nil && (x.needs.guards || x.needs.end || len(x.Tools) > 0)
+}
+
+// readsReply reports whether the proxy must read the reply.
+func (x *exchange) readsReply() bool {
+	isNeeded := x.needs.calls || x.needs.text || x.needs.end || len(x.offered) > 0
+	return x.isRead && x.dialect != &count && isNeeded
+}
+
+// readRequest lets plugins see a request, and replaces its body if they changed it.
+func (x *exchange) readRequest(r *http.Request) error {
+	if !x.readsRequest() {
+		return nil
+	}
+	body, err := readEncoded(r.Body, r.Header.Get("Content-Encoding"), MaxBody)
+	if err != nil {
+		return refuse(http.StatusUnsupportedMediaType, "starhost: the body: %v", err)
+	}
+	doc, err := readJSON(string(body), x.needs.guards)
+	if err != nil {
+		return err
+	}
+	x.request = newRequest(x.dialect, doc)
+	x.session, x.agent = sessionID(r.Header, x.request), agentOf(r.Header)
+	x.followID()
+	if x.needs.prompt || len(x.Tools) > 0 || x.refusal != nil {
+		if err := x.askPrompt(r.Context()); err != nil {
+			return err
+		}
+	}
+	q := x.request
+	x.request, x.isRead, x.words = nil, true, q.userWords()
+	if x.needs.calls || len(x.offered) > 0 { // a plugin may answer calls
+		x.body = q.edits.String()
+	}
+	if q.edits.IsEmpty() && r.Header.Get("Content-Encoding") != "" {
+		r.Body, err = r.GetBody()
+		return err
+	}
+	x.sent.set(r, cmp.Or(x.body, q.edits.String()))
+	return nil
+}
+
+// set makes a text the body of a request.
+func (p *payload) set(r *http.Request, body string) {
+	p.text.Store(&body)
+	r.GetBody = p.open
+	r.Body, _ = p.open() // it has a text
+	r.ContentLength = int64(len(body))
+	r.Header.Del("Content-Encoding")
+	r.Header.Del("Content-Length")
+}
+
+// readEncoded reads a body of at most a number of bytes. It undoes its encoding.
+func readEncoded(body io.Reader, encoding string, most int64) ([]byte, error) {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, err
+		}
+		body = z
+	default:
+		return nil, refuse(0, "Content-Encoding: got %q, want gzip or none", jsontext.Clip(encoding))
+	}
+	var b bytes.Buffer
+	n, err := b.ReadFrom(io.LimitReader(body, most+1))
+	if err == nil && n > most {
+		err = refuse(0, "got more than %d bytes", most)
+	}
+	return b.Bytes(), err
+}

@@ -1,0 +1,223 @@
+// Package proxy stands between clients of language models and their endpoints, so that plugins
+// work in every client: they add context to requests, offer tools, and guard the calls of replies.
+//
+// Its central idea is that bytes which no plugin changed pass as they arrived. The proxy never
+// encodes a request or a reply again. It finds the values that plugins changed in the text, and
+// replaces those alone. If no plugin takes part in requests or replies, the proxy reads neither.
+//
+// The protocols are rows of data: see [dialect]. The package opens no address and checks no token:
+// serve/front does.
+package proxy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// These limits bound a proxy. The front enforces the first two.
+const (
+	// MaxBody is the most bytes of a request.
+	MaxBody = 32 << 20
+	// MaxRequests is the most requests at one time. A stream is one until it ends.
+	MaxRequests = 4096
+	// maxReply is the most bytes of a reply that the proxy reads, and of the events that it holds
+	// back.
+	maxReply = 16 << 20
+	// pingTime is the time between two signs of life to a client that waits for a call.
+	pingTime = 15 * time.Second
+)
+
+// Options say how a proxy works. Host and Warn are required.
+type Options struct {
+	// Host returns the plugins in use, and why guards are missing, nil if all are loaded.
+	Host func() (*starhost.Host, *hook.Refusal)
+	// Upstream is the URL to which requests go, without /v1, or the name of an endpoint. With ""
+	// requests of Messages go to the endpoint "anthropic", and all others to "openai".
+	Upstream string
+	// Secret returns a secret, for the key of an endpoint. The proxy adds the key to requests
+	// without a key. Nil adds none.
+	Secret func(name string) (string, error)
+	// Tools are globs. The proxy offers the plugins' tools that match one of them.
+	Tools []string
+	// Rounds is the most requests to the model for one request of a client. 0 means 25.
+	Rounds int
+	// PassUnknown lets requests for other paths pass although plugins may refuse requests or calls.
+	PassUnknown bool
+	// Transport sends requests. Nil means net/http's, without compression.
+	Transport http.RoundTripper
+	// Warn receives a line for the operator.
+	Warn func(string)
+}
+
+// A Server is a proxy. It is safe for concurrent use.
+type Server struct {
+	Options
+	memory  *hook.Memory
+	ids     replyIDs
+	forward httputil.ReverseProxy
+	base    *url.URL      // Upstream, nil if it is the name of an endpoint
+	ping    time.Duration // pingTime
+}
+
+// NewServer returns a proxy without sessions. The error says why an upstream is not valid.
+func NewServer(o Options) (*Server, error) {
+	s := &Server{Options: o, ping: pingTime}
+	s.Rounds = cmp.Or(s.Rounds, 25)
+	s.memory = hook.NewMemory(func(err error) { s.Warn(err.Error()) })
+	if strings.Contains(o.Upstream, "/") {
+		base, err := url.Parse(o.Upstream)
+		switch {
+		case err != nil, base.Scheme != "http" && base.Scheme != "https", base.Host == "",
+			base.User != nil, base.RawQuery != "", base.Fragment != "":
+			return nil, fmt.Errorf("got %q, want http or https, a host and a path, or the name of an endpoint", errtext.Cut(o.Upstream))
+		case strings.HasSuffix(strings.TrimSuffix(base.Path, "/"), "/v1"):
+			return nil, fmt.Errorf("got %q, want it without /v1, which requests begin with", errtext.Cut(o.Upstream))
+		}
+		s.base = base
+	}
+	if s.Transport == nil {
+		s.Transport = newTransport()
+	}
+	s.forward = httputil.ReverseProxy{
+		Rewrite: s.rewrite, Transport: s.Transport, FlushInterval: -1, BufferPool: newBuffers(),
+		ModifyResponse: s.readReply, ErrorHandler: s.failUpstream, ErrorLog: nopLog,
+	}
+	return s, nil
+}
+
+// Sessions returns the number of sessions in memory.
+func (s *Server) Sessions() int { return s.memory.Len() }
+
+// tokenHeader is the header with the token of clients: Authorization belongs to the endpoint.
+const tokenHeader = "X-Starhost-Token"
+
+// tokenPath begins the path of requests with the token, for clients that cannot set a header.
+const tokenPath = "/t/"
+
+// TakeToken returns the token of a request and removes it: see [front.Options].
+func TakeToken(r *http.Request) string {
+	if token := r.Header.Get(tokenHeader); token != "" {
+		r.Header.Del(tokenHeader)
+		return token
+	}
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), tokenPath)
+	if !ok || r.URL.IsAbs() {
+		return ""
+	}
+	segment, rest, _ := strings.Cut(rest, "/")
+	token, err := url.PathUnescape(segment)
+	path, wrong := url.PathUnescape("/" + rest)
+	if err != nil || wrong != nil {
+		return ""
+	}
+	r.URL.Path, r.URL.RawPath = path, "/"+rest
+	r.RequestURI = r.URL.RequestURI()
+	return token
+}
+
+// A refusal is an error with the status and the kind of an answer to the client.
+type refusal struct {
+	status int
+	reason string
+}
+
+func (e *refusal) Error() string { return e.reason }
+
+func refuse(status int, format string, args ...any) error {
+	return &refusal{status, fmt.Sprintf(format, args...)}
+}
+
+// refusalOf returns an error as a refusal. An abort of a plugin is one with status 403.
+func refusalOf(err error) *refusal {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r
+	}
+	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
+		return &refusal{http.StatusForbidden, "denied by " + aborted.Plugin + ": " + aborted.Reason}
+	}
+	return &refusal{http.StatusInternalServerError, "starhost: " + err.Error()}
+}
+
+// ServeHTTP answers a request, or passes it on.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := checkForm(r); err != nil {
+		s.answerError(w, r, err)
+		return
+	}
+	x, err := s.newExchange(r)
+	if err == nil {
+		err = x.readRequest(r)
+	}
+	if err != nil {
+		s.answerError(w, r, err)
+		return
+	}
+	out := r.WithContext(x.withExchange(r.Context()))
+	if x.dialect != nil { // the server has r as long as the reply lasts
+		r.Body, r.GetBody = http.NoBody, nil
+	}
+	s.forward.ServeHTTP(w, out)
+}
+
+// checkForm refuses requests that ask for another address than the upstream's, or for another
+// protocol.
+func checkForm(r *http.Request) error {
+	switch {
+	case r.Method == http.MethodConnect, !strings.HasPrefix(r.RequestURI, "/"):
+		return refuse(http.StatusForbidden, "starhost: this proxy passes requests to its upstream only: want a path as /v1/messages")
+	case r.Header.Get("Upgrade") != "":
+		return refuse(http.StatusUpgradeRequired, "starhost: this proxy has no WebSockets: want plain requests")
+	}
+	return nil
+}
+
+// Refuse answers a request that the front refuses, in the form of its dialect.
+func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
+	if status == http.StatusUnauthorized {
+		w.Header().Del("WWW-Authenticate")
+		reason = "want the token in the header " + tokenHeader + ", or as " + tokenPath + "TOKEN before the path"
+	}
+	s.answerError(w, r, &refusal{status, "starhost: " + reason})
+}
+
+// answerError answers with an error in the form of the request's dialect.
+func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) {
+	d := findDialect(http.MethodPost, r.URL.EscapedPath())
+	if d == nil {
+		d = &chat
+	}
+	why := refusalOf(err)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(why.status)
+	_, _ = w.Write(append(d.errorBody(why), '\n')) // a client that is gone learns nothing
+}
+
+// failUpstream answers a request that got no reply, or whose reply a plugin refuses.
+func (s *Server) failUpstream(w http.ResponseWriter, r *http.Request, err error) {
+	if _, ok := errors.AsType[*refusal](err); !ok && !isAbort(err) {
+		err = refuse(http.StatusBadGateway, "starhost: the upstream does not answer: %s", errtext.Cut(err.Error()))
+	}
+	if r.Context().Err() != nil {
+		w.WriteHeader(statusGone)
+		return
+	}
+	s.answerError(w, r, err)
+}
+
+// statusGone is the status in the log of a request whose client hung up.
+const statusGone = 499
+
+func isAbort(err error) bool {
+	_, ok := errors.AsType[*starhost.AbortError](err)
+	return ok
+}

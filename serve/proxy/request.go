@@ -1,0 +1,235 @@
+package proxy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
+)
+
+// A request is a client's request, in which plugins change values.
+type request struct {
+	*dialect
+	doc   jsontext.Document
+	edits *jsontext.Edits
+
+	list    int // the node of the messages, or of a text in their place
+	entries []entry
+	words   int      // the index of the user's last text in entries, noNode without one
+	place   int      // the node of the user's last message, noNode without one
+	system  []text   // system texts
+	tools   []tool   // the client's
+	emptied []string // the lists of tools of which plugins took all
+}
+
+const noNode = jsontext.NoNode
+
+// A text is a string of a request, and the element of a list that has it. The element is noNode for
+// a string that stands alone.
+type text struct{ value, element int }
+
+// An entry is a message as plugins see it.
+type entry struct {
+	starhost.Message
+	element int    // the node in the list, noNode for a text in place of the list
+	blocks  []int  // the nodes of the element's content that belong to the entry, nil for all
+	texts   []text // the strings of Content
+}
+
+// A tool is one that a request offers.
+type tool struct {
+	name  string
+	value int // the element or the member
+}
+
+// readJSON parses the body of a request. With isStrict, a body that two readers could decode
+// differently is an error.
+func readJSON(body string, isStrict bool) (doc jsontext.Document, err error) {
+	doc, err = jsontext.Parse(body, maxNesting)
+	if err == nil && !doc.HasKind(0, jsontext.Object) {
+		return doc, refuse(400, "starhost: the body: got no JSON object")
+	}
+	if err == nil && isStrict {
+		err = doc.Ambiguity()
+	}
+	if err != nil {
+		return doc, refuse(400, "starhost: the body: %v", err)
+	}
+	return doc, nil
+}
+
+// newRequest finds the parts of a request that plugins see.
+func newRequest(d *dialect, doc jsontext.Document) *request {
+	q := &request{dialect: d, doc: doc, words: noNode, place: noNode}
+	q.edits = jsontext.NewEdits(&q.doc)
+	q.list = q.doc.Member(0, d.list)
+	if d.system != "" {
+		q.system = q.textsOf(q.doc.Member(0, d.system))
+	}
+	if q.doc.HasKind(q.list, jsontext.String) {
+		q.place = q.list
+		q.addEntry(starhost.RoleUser, noNode, nil, []text{{q.list, noNode}})
+	}
+	for _, element := range q.doc.Elements(q.list) {
+		q.addElement(element)
+	}
+	for i := range q.entries {
+		if q.entries[i].Role == starhost.RoleUser {
+			q.words = i
+		}
+	}
+	q.findTools()
+	return q
+}
+
+// textsOf returns the strings of a content: the string itself, or those of its blocks.
+func (q *request) textsOf(content int, blocks ...int) (list []text) {
+	if q.doc.HasKind(content, jsontext.String) {
+		return []text{{content, noNode}}
+	}
+	if blocks == nil {
+		blocks = q.doc.Elements(content)
+	}
+	for _, block := range blocks {
+		if value := q.doc.Member(block, "text"); q.doc.HasKind(value, jsontext.String) {
+			list = append(list, text{value, block})
+		}
+	}
+	return list
+}
+
+// join returns strings as one text.
+func (q *request) join(list []text) string {
+	texts := make([]string, len(list))
+	for i, t := range list {
+		texts[i] = q.doc.StringAt(t.value)
+	}
+	return strings.Join(texts, "\n")
+}
+
+func (q *request) addEntry(role string, element int, blocks []int, texts []text) *entry {
+	e := entry{element: element, blocks: blocks, texts: texts}
+	e.Role, e.Content = role, fragments.NewText(q.join(texts))
+	q.entries = append(q.entries, e)
+	return &q.entries[len(q.entries)-1]
+}
+
+// addElement adds the entries of one element. It adds none for an element that plugins do not see,
+// such as reasoning.
+func (q *request) addElement(element int) {
+	d := &q.doc
+	kind, content := d.StringAt(d.Member(element, "type")), d.Member(element, "content")
+	if form, ok := callForms[kind]; ok {
+		e := q.addEntry(starhost.RoleAssistant, element, nil, nil)
+		e.ToolCalls = []starhost.ToolCall{form.read(d, element)}
+		return
+	}
+	if strings.HasSuffix(kind, "_output") {
+		e := q.addEntry(starhost.RoleTool, element, nil, q.textsOf(d.Member(element, "output")))
+		e.CallID = d.StringAt(d.Member(element, "call_id"))
+		return
+	}
+	switch role := d.StringAt(d.Member(element, "role")); role {
+	case "system", "developer":
+		for _, t := range q.textsOf(content) {
+			if t.element == noNode {
+				t.element = element
+			}
+			q.system = append(q.system, t)
+		}
+	case "tool", "function":
+		e := q.addEntry(starhost.RoleTool, element, nil, q.textsOf(content))
+		e.CallID, e.ToolName = d.StringAt(d.Member(element, "tool_call_id")), d.StringAt(d.Member(element, "name"))
+	case starhost.RoleUser:
+		q.place = element
+		q.addUser(element, content)
+	case starhost.RoleAssistant:
+		e := q.addEntry(role, element, nil, q.textsOf(content))
+		for _, item := range slices.Concat(d.Elements(content), d.Elements(d.Member(element, "tool_calls"))) {
+			if form, ok := formOf(d, item); ok {
+				e.ToolCalls = append(e.ToolCalls, form.read(d, item))
+			}
+		}
+		if call := d.Member(element, "function_call"); d.HasKind(call, jsontext.Object) {
+			e.ToolCalls = append(e.ToolCalls, oldCall.read(d, call))
+		}
+	}
+}
+
+// addUser adds the entries of a user's message: one for each result of a tool, and one for the
+// user's own text, unless the message has results alone.
+func (q *request) addUser(element, content int) {
+	var rest []int
+	results := 0
+	for _, block := range q.doc.Elements(content) {
+		if q.doc.StringAt(q.doc.Member(block, "type")) != "tool_result" {
+			rest = append(rest, block)
+			continue
+		}
+		results++
+		e := q.addEntry(starhost.RoleTool, element, []int{block}, q.textsOf(q.doc.Member(block, "content")))
+		e.CallID = q.doc.StringAt(q.doc.Member(block, "tool_use_id"))
+		e.IsError = q.doc.IsTrue(q.doc.Member(block, "is_error"))
+	}
+	switch {
+	case results == 0:
+		q.addEntry(starhost.RoleUser, element, nil, q.textsOf(content))
+	case len(rest) > 0:
+		q.addEntry(starhost.RoleUser, element, rest, q.textsOf(content, rest...))
+	}
+}
+
+// toolLists are the members of requests with lists of tools; toolMembers are members that offer a
+// vendor's tool, with its name.
+var (
+	toolLists   = []string{"tools", "functions", "mcp_servers"}
+	toolMembers = map[string]string{"web_search_options": "web_search"}
+)
+
+// findTools finds the tools that the request offers.
+func (q *request) findTools() {
+	for key, value := range q.doc.Members(0) {
+		name := q.doc.StringAt(key)
+		if own := toolMembers[name]; own != "" && q.doc.HasKind(value, jsontext.Object) {
+			q.tools = append(q.tools, tool{own, value})
+		}
+		if slices.Contains(toolLists, name) {
+			for _, element := range q.doc.Elements(value) {
+				q.tools = append(q.tools, tool{toolName(&q.doc, element), element})
+			}
+		}
+	}
+}
+
+// toolName returns the name of a tool that a request offers. A vendor's tool without a name has the
+// name of its type.
+func toolName(d *jsontext.Document, element int) string {
+	for _, place := range []string{"name", "function.name", "custom.name"} {
+		if name := d.StringAt(at(d, element, place)); name != "" {
+			return name
+		}
+	}
+	name := d.StringAt(d.Member(element, "type"))
+	if label := d.StringAt(d.Member(element, "server_label")); label != "" {
+		name += "_" + label
+	}
+	return name
+}
+
+// describe returns a tool as plugins see it.
+func (q *request) describe(t tool) starhost.Tool {
+	out := starhost.Tool{Name: t.name}
+	for _, place := range []string{"description", "function.description", "custom.description"} {
+		if text := q.doc.StringAt(at(&q.doc, t.value, place)); text != "" {
+			out.Description = text
+		}
+	}
+	for _, place := range []string{"input_schema", "parameters", "function.parameters"} {
+		if i := at(&q.doc, t.value, place); q.doc.HasKind(i, jsontext.Object) {
+			out.Parameters = q.doc.CopyAt(i)
+		}
+	}
+	return out
+}

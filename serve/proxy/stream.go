@@ -1,0 +1,383 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/starhost/starhost/internal/jsontext"
+)
+
+// An event is one event of a stream.
+type event struct {
+	raw  []byte // its bytes with the empty line behind it
+	name string
+	data string
+	doc  jsontext.Document // the data; empty for data that is no object
+	kind string            // the member type of data, or else the name
+}
+
+// readEvent reads the next event. Bytes behind the last empty line are an event, too.
+func readEvent(r *bufio.Reader) (*event, error) {
+	e := &event{}
+	for {
+		line, err := r.ReadSlice('\n')
+		e.raw = append(e.raw, line...)
+		switch {
+		case len(e.raw) > maxReply:
+			return nil, refuse(http.StatusBadGateway, "starhost: got an event of more than %d bytes", maxReply)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(e.raw) > 0:
+			return e, nil
+		case err != nil:
+			return nil, err
+		}
+		if isEnd := len(bytes.TrimRight(line, "\r\n")) == 0; isEnd && endsLine(e.raw[:len(e.raw)-len(line)]) {
+			return e, nil
+		}
+	}
+}
+
+// endsLine reports whether a text is empty or ends with a newline.
+func endsLine(b []byte) bool { return len(b) == 0 || b[len(b)-1] == '\n' }
+
+// parse reads the fields of an event. With isStrict, an event that two readers could take for
+// different ones is an error.
+func (e *event) parse(isStrict bool) error {
+	text := strings.TrimPrefix(string(e.raw), "\ufeff")
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if isStrict && strings.Contains(strings.TrimRight(text, "\n"), "\r") {
+		return refuse(http.StatusBadGateway, "starhost: the stream has a line end that readers understand differently")
+	}
+	var data []string
+	for line := range strings.SplitSeq(text, "\n") {
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch field {
+		case "event":
+			e.name = value
+		case "data":
+			data = append(data, value)
+		}
+	}
+	e.data, e.kind = strings.Join(data, "\n"), e.name
+	if trimmed := strings.TrimSpace(e.data); trimmed == "" || trimmed == "[DONE]" {
+		return nil
+	}
+	doc, err := readJSON(e.data, isStrict)
+	if err != nil && isStrict {
+		return refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: %v", err)
+	}
+	if err == nil {
+		e.doc = doc
+		if kind := doc.StringAt(doc.Member(0, "type")); kind != "" {
+			e.kind = kind
+		}
+	}
+	return nil
+}
+
+// has reports whether the event has an object.
+func (e *event) has() bool { return e.doc.Len() > 0 }
+
+// newEvent returns an event with an object as its data.
+func newEvent(kind, data string) []byte {
+	if kind == "" {
+		return []byte("data: " + data + "\n\n")
+	}
+	return []byte("event: " + kind + "\ndata: " + data + "\n\n")
+}
+
+// A streamWriter writes to a client. While the client waits for delayed events, it writes signs of
+// life.
+type streamWriter struct {
+	mu    sync.Mutex
+	to    *io.PipeWriter
+	began chan struct{} // closed before the first byte
+	once  sync.Once
+	ping  []byte
+	every time.Duration
+	timer *time.Timer // nil while no event is delayed
+}
+
+func (w *streamWriter) write(b []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writeLocked(b)
+}
+
+func (w *streamWriter) writeLocked(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	w.once.Do(func() { close(w.began) })
+	_, err := w.to.Write(b)
+	return err
+}
+
+// startPings starts the signs of life.
+func (w *streamWriter) startPings() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer == nil {
+		w.timer = time.AfterFunc(w.every, w.beat)
+	}
+}
+
+func (w *streamWriter) beat() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil && w.writeLocked(w.ping) == nil {
+		w.timer.Reset(w.every)
+	}
+}
+
+// stopPings ends the signs of life.
+func (w *streamWriter) stopPings() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+}
+
+// stream replaces a reply that is a stream. It returns when the first byte goes to the client, or
+// with the error that ends the stream before it.
+func (c *conversation) stream(a *http.Response) error {
+	if encoding := a.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		a.Body.Close()
+		return refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: Content-Encoding: got %q, want none", jsontext.Clip(encoding))
+	}
+	ctx := a.Request.Context()
+	from, to := io.Pipe()
+	w := &streamWriter{to: to, began: make(chan struct{}), ping: []byte(c.pingText), every: c.ping}
+	failed := make(chan error, 1)
+	source := a.Body
+	a.Body = from
+	a.ContentLength = -1
+	a.Header.Del("Content-Length")
+	go func() {
+		p := &passage{conversation: c, to: w}
+		err := p.runSafely(ctx, source)
+		w.stopPings()
+		failed <- err
+		to.CloseWithError(endOf(err))
+	}()
+	select {
+	case <-w.began:
+		return nil
+	case err := <-failed:
+		select {
+		case <-w.began: // it failed behind the first byte
+			return nil
+		default:
+		}
+		if err != nil {
+			from.Close()
+			return err
+		}
+		return nil // an empty stream
+	}
+}
+
+// endOf returns the error with which the client's stream ends: a stream that ended with an error
+// event, or regularly, has none.
+func endOf(err error) error {
+	if _, ok := errors.AsType[*refusal](err); ok || err == nil || isAbort(err) || errors.Is(err, errEnded) {
+		return io.EOF
+	}
+	return err
+}
+
+// A passage is a stream on its way to the client.
+type passage struct {
+	*conversation
+	to         *streamWriter
+	parts      assembler // the reply so far
+	delayed    []*event  // from the first call on
+	size       int       // bytes of delayed
+	isDelaying bool
+
+	shift    int // items that earlier replies wrote
+	sequence int // the number of the next event, for Responses
+	isDone   bool
+}
+
+// run passes a stream to the client, with the replies that follow it.
+func (p *passage) run(ctx context.Context, source io.ReadCloser) error {
+	for {
+		err := p.pass(ctx, source)
+		source.Close()
+		if err == nil {
+			source, err = p.finish(ctx)
+		}
+		if err != nil {
+			return p.fail(ctx, err)
+		}
+		if source == nil {
+			return nil
+		}
+	}
+}
+
+// runSafely is run with a panic as an error, because net/http does not catch one of this goroutine.
+func (p *passage) runSafely(ctx context.Context, source io.ReadCloser) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			source.Close()
+			p.Warn(fmt.Sprintf("a stream failed: panic: %v", v))
+			err = p.fail(ctx, refuse(http.StatusInternalServerError, "starhost: the proxy failed"))
+		}
+	}()
+	return p.run(ctx, source)
+}
+
+// fail ends the stream with an error event, if its first byte is written.
+func (p *passage) fail(ctx context.Context, err error) error {
+	select {
+	case <-p.to.began:
+	default:
+		return err
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	if _, ok := errors.AsType[*refusal](err); ok || isAbort(err) {
+		kind, data := p.errorEvent(refusalOf(err), p.sequence)
+		_ = p.to.write(newEvent(kind, data)) // the client may be gone
+	}
+	return err
+}
+
+// pass reads a stream to its end. It writes events up to the first one that must wait.
+func (p *passage) pass(ctx context.Context, source io.Reader) error {
+	p.parts, p.delayed, p.size, p.isDelaying, p.isDone = p.newParts(), nil, 0, false, false
+	if p.needs.text {
+		p.startDelaying()
+	}
+	r := bufio.NewReaderSize(source, 4<<10)
+	for {
+		e, err := readEvent(r)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = e.parse(p.needs.guards)
+		}
+		if err == nil {
+			err = p.take(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if p.isDelaying && !p.isDone && (len(p.earlier) > 0 || p.hasCall()) {
+		return refuse(http.StatusBadGateway, errCut)
+	}
+	return ctx.Err()
+}
+
+// hasCall reports whether a delayed event has a part of a call.
+func (p *passage) hasCall() bool {
+	for _, e := range p.delayed {
+		if e.has() && p.startsCall(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// take adds an event to the reply, and writes or delays it.
+func (p *passage) take(e *event) error {
+	if e.kind == "error" || e.has() && e.doc.HasKind(e.doc.Member(0, "error"), jsontext.Object) {
+		p.delayed = nil
+		if err := p.to.write(e.raw); err != nil {
+			return err
+		}
+		return errEnded
+	}
+	if e.has() {
+		done, err := p.parts.add(e)
+		if err != nil {
+			return err
+		}
+		p.isDone = p.isDone || done
+	}
+	if !p.isDelaying && e.has() && p.mustDelay(e) {
+		p.startDelaying()
+	}
+	if !p.isDelaying {
+		p.parts.written()
+		return p.to.write(p.renumber(e))
+	}
+	p.delayed = append(p.delayed, e)
+	if p.size += len(e.raw); p.size > maxReply {
+		return refuse(http.StatusBadGateway, "starhost: a call of a tool has more than %d bytes", maxReply)
+	}
+	return nil
+}
+
+// mustDelay reports whether the client must not get an event before plugins decided. The last
+// events behind an earlier reply change, because they count its tokens.
+func (p *passage) mustDelay(e *event) bool {
+	return p.startsCall(e) && (p.needs.calls || len(p.offered) > 0) || len(p.earlier) > 0 && p.isTerminal(e)
+}
+
+// errEnded is the error for a stream that the endpoint ended with an error event.
+var errEnded = errors.New("the endpoint ended the stream with an error")
+
+func (p *passage) startDelaying() {
+	p.isDelaying = true
+	p.to.startPings()
+}
+
+// finish lets plugins decide about the reply, and writes the delayed events. It returns the stream
+// of the next reply, nil at the end.
+func (p *passage) finish(ctx context.Context) (next io.ReadCloser, err error) {
+	if !p.isDelaying && !p.needs.end && len(p.earlier) == 0 {
+		return nil, nil
+	}
+	w, err := p.parseWhole([]byte(p.parts.whole()))
+	if err != nil {
+		return nil, err
+	}
+	again, err := p.decide(ctx, w, p.canAsk())
+	if err != nil {
+		return nil, err
+	}
+	if !again {
+		p.to.stopPings()
+	}
+	if !p.isDelaying {
+		return nil, nil
+	}
+	if w.edits.IsEmpty() && !again && len(p.earlier) == 0 {
+		for _, e := range p.delayed {
+			if err := p.to.write(e.raw); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+	if err := p.writeDelayed(p, w, again); err != nil || !again {
+		return nil, err
+	}
+	a, err := p.askAgain(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if kind := a.Header.Get("Content-Type"); !strings.HasPrefix(strings.ToLower(kind), "text/event-stream") {
+		a.Body.Close()
+		return nil, refuse(http.StatusBadGateway, "starhost: got %q from the endpoint, want a stream", jsontext.Clip(kind))
+	}
+	return a.Body, nil
+}

@@ -1,0 +1,152 @@
+package proxy
+
+import (
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
+)
+
+// connectTimeout bounds a connection, and then its TLS handshake.
+const connectTimeout = 10 * time.Second
+
+// newTransport returns the transport to upstreams. It has no limit for the time of a reply, because
+// models take long: a client that waits no longer hangs up.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		TLSHandshakeTimeout: connectTimeout, ForceAttemptHTTP2: true, DisableCompression: true,
+		MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+// bufferSize is the size of the buffers of one stream: 1,000 streams may be open.
+const bufferSize = 4 << 10
+
+// nopLog drops the messages of [httputil.ReverseProxy], which could contain texts of peers.
+var nopLog = log.New(io.Discard, "", 0)
+
+// buffers are the buffers for copying replies.
+type buffers struct{ pool sync.Pool }
+
+func newBuffers() httputil.BufferPool {
+	return &buffers{sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}}
+}
+
+// Get implements [httputil.BufferPool].
+func (b *buffers) Get() []byte { return *b.pool.Get().(*[]byte) }
+
+// Put implements [httputil.BufferPool].
+func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }
+
+// An upstream is the address of one request.
+type upstream struct {
+	url      *url.URL
+	endpoint *starhost.Endpoint // nil for a URL of --upstream
+}
+
+// findUpstream returns the address for an escaped path.
+func (s *Server) findUpstream(h *starhost.Host, path string) (*upstream, error) {
+	if s.base != nil {
+		u, err := joinPath(s.base, path)
+		return &upstream{url: u}, err
+	}
+	name := s.Upstream
+	if name == "" {
+		name = "openai"
+		if strings.HasPrefix(path, messagesPath) {
+			name = "anthropic"
+		}
+	}
+	list := h.Endpoints()
+	i := slices.IndexFunc(list, func(e starhost.Endpoint) bool {
+		return e.Name == name || slices.Contains(e.Aliases, name)
+	})
+	if i < 0 {
+		return nil, refuse(http.StatusBadGateway, "starhost: no endpoint is named %q%s", name, near.DidYouMean(name, endpointNames(list)))
+	}
+	e := &list[i]
+	if e.Unavailable != "" {
+		return nil, refuse(http.StatusBadGateway, "starhost: endpoint %q: %s", name, e.Unavailable)
+	}
+	base, err := url.Parse(e.BaseURL)
+	if err != nil {
+		return nil, refuse(http.StatusBadGateway, "starhost: endpoint %q has no URL", name)
+	}
+	if e.API != "anthropic" { // its base URL has the /v1 that the client's path begins with
+		if rest, ok := strings.CutPrefix(path, "/v1/"); ok {
+			path = "/" + rest
+		} else {
+			base.Path = strings.TrimSuffix(strings.TrimSuffix(base.Path, "/"), "/v1")
+		}
+	}
+	u, err := joinPath(base, path)
+	return &upstream{u, e}, err
+}
+
+func endpointNames(list []starhost.Endpoint) (names []string) {
+	for _, e := range list {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// joinPath returns the URL of an escaped path below a base.
+func joinPath(base *url.URL, path string) (*url.URL, error) {
+	u, err := url.Parse(base.Scheme + "://" + base.Host + strings.TrimSuffix(base.EscapedPath(), "/") + path)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "starhost: got a path that is none")
+	}
+	return u, nil
+}
+
+// rewrite directs a request to its upstream.
+func (s *Server) rewrite(p *httputil.ProxyRequest) {
+	x := p.In.Context().Value(exchangeKey{}).(*exchange)
+	to := *x.upstream.url
+	to.RawQuery, to.ForceQuery = p.In.URL.RawQuery, p.In.URL.ForceQuery
+	p.Out.URL, p.Out.Host = &to, ""
+	p.Out.Header.Del(tokenHeader)
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values := p.In.Header.Values(name); len(values) > 0 { // the proxy has nothing to add
+			p.Out.Header[name] = values
+		}
+	}
+	if x.readsReply() {
+		p.Out.Header.Set("Accept-Encoding", "identity")
+	}
+	s.addKey(x, p.Out.Header)
+}
+
+// addKey adds the endpoint's key to a request that has none, if the proxy may.
+func (s *Server) addKey(x *exchange, h http.Header) {
+	e := x.upstream.endpoint
+	if s.Secret == nil || e == nil || h.Get("Authorization") != "" || h.Get("X-Api-Key") != "" {
+		return
+	}
+	for name, value := range e.Headers {
+		h.Set(name, value)
+	}
+	if e.APIKey == "" {
+		return
+	}
+	key, err := s.Secret(e.APIKey)
+	switch {
+	case err != nil:
+		s.Warn(err.Error()) // the endpoint refuses the request
+	case e.API == "anthropic":
+		h.Set("X-Api-Key", key)
+	default:
+		h.Set("Authorization", "Bearer "+key)
+	}
+}

@@ -1,0 +1,346 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// A whole is a reply in the form that is no stream. Plugins decide about its text and its calls.
+type whole struct {
+	*dialect
+	doc    jsontext.Document
+	edits  *jsontext.Edits
+	outs   []output
+	calls  []*call
+	texts  []text
+	answer string   // the text of the reply after plugins saw it
+	before []string // items of earlier replies
+}
+
+// An output is one answer of a reply. Chat can have several.
+type output struct {
+	holder int // the object with the answer
+	list   int // the content or the items
+	stop   int // why the model stopped, noNode without it
+}
+
+// A call is a call of a tool in a reply.
+type call struct {
+	starhost.ToolCall
+	form *callForm
+	out  int  // the index of the output
+	item int  // the object of the call
+	own  bool // the proxy offered the tool
+	kind string
+
+	denied string           // why it must not run
+	result *starhost.Result // the answer that the proxy has for it
+}
+
+// newWhole finds the parts of a reply that plugins see.
+func newWhole(x *exchange, doc jsontext.Document) *whole {
+	w := &whole{dialect: x.dialect, doc: doc}
+	w.edits = jsontext.NewEdits(&w.doc)
+	w.outs = []output{{0, w.doc.Member(0, w.content), w.doc.Member(0, "stop_reason")}}
+	if w.dialect == &chat {
+		w.outs = nil
+		for _, choice := range w.doc.Elements(w.doc.Member(0, "choices")) {
+			holder := w.doc.Member(choice, "message")
+			w.outs = append(w.outs, output{holder, w.doc.Member(holder, w.content), w.doc.Member(choice, "finish_reason")})
+		}
+	}
+	for i, out := range w.outs {
+		w.addOutput(x, i, out)
+	}
+	return w
+}
+
+func (w *whole) addOutput(x *exchange, i int, out output) {
+	add := func(form callForm, item int) {
+		c := &call{ToolCall: form.read(&w.doc, item), form: &form, out: i, item: item}
+		c.kind, c.own = w.doc.StringAt(w.doc.Member(item, "type")), x.isOwn(c.Name)
+		w.calls = append(w.calls, c)
+	}
+	w.addTexts(out.list)
+	for _, list := range []int{out.list, w.doc.Member(out.holder, "tool_calls")} {
+		for _, item := range w.doc.Elements(list) {
+			if form, ok := formOf(&w.doc, item); ok {
+				add(form, item)
+			} else if w.doc.StringAt(w.doc.Member(item, "type")) == "message" {
+				w.addTexts(w.doc.Member(item, "content"))
+			}
+		}
+	}
+	if old := w.doc.Member(out.holder, "function_call"); w.doc.HasKind(old, jsontext.Object) {
+		add(oldCall, old)
+	}
+}
+
+// addTexts adds the strings of a content.
+func (w *whole) addTexts(content int) {
+	if w.doc.HasKind(content, jsontext.String) {
+		w.texts = append(w.texts, text{content, noNode})
+	}
+	for _, block := range w.doc.Elements(content) {
+		value := w.doc.Member(block, "text")
+		if w.doc.HasKind(value, jsontext.String) {
+			w.texts = append(w.texts, text{value, block})
+		}
+	}
+}
+
+// text returns the text of the reply.
+func (w *whole) text() string {
+	var b strings.Builder
+	for _, t := range w.texts {
+		b.WriteString(w.doc.StringAt(t.value))
+	}
+	return b.String()
+}
+
+// isOwn reports whether the proxy offered a tool.
+func (x *exchange) isOwn(name string) bool {
+	for _, offered := range x.offered {
+		if offered == name {
+			return true
+		}
+	}
+	return false
+}
+
+// decide asks plugins about a reply, and runs the calls of their tools. It changes the reply as
+// they decided. again is true if the proxy has answers for calls: then the model must be asked
+// again.
+func (x *exchange) decide(ctx context.Context, w *whole, canAsk bool) (again bool, err error) {
+	w.answer = w.text()
+	if len(w.calls) == 0 && !x.needs.text && !x.needs.end {
+		return false, nil
+	}
+	err = x.inSession(ctx, func(s *starhost.Session) error {
+		return s.Aside(ctx, func(t *starhost.Turn) error {
+			if err := x.hearReply(ctx, t, w); err != nil {
+				return err
+			}
+			for _, c := range w.calls {
+				if err := x.decideCall(ctx, t, w, c, canAsk); err != nil {
+					return err
+				}
+				again = again || c.result != nil
+			}
+			if again {
+				return nil
+			}
+			w.finish()
+			return x.endTurn(ctx, t, w)
+		})
+	})
+	return again, err
+}
+
+// hearReply fires post_llm_call.
+func (x *exchange) hearReply(ctx context.Context, t *starhost.Turn, w *whole) error {
+	if !x.needs.text {
+		return nil
+	}
+	e := &starhost.Event{
+		Name: "post_llm_call", SessionID: x.session, Response: w.answer, Model: w.doc.StringAt(w.doc.Member(0, "model")),
+		UserMessage: x.words, Usage: w.usage(),
+	}
+	for _, c := range w.calls {
+		e.ToolCalls = append(e.ToolCalls, c.ToolCall)
+	}
+	out, err := t.Fire(ctx, e)
+	switch d := out.Decision; {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case d.Action == starhost.ActionAbort:
+		return &starhost.AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
+	}
+	if e.Response != w.answer {
+		w.setText(e.Response)
+	}
+	return nil
+}
+
+// setText replaces the text of the reply: the first string gets it, and the others go.
+func (w *whole) setText(text string) {
+	w.answer = text
+	for i, t := range w.texts {
+		switch {
+		case i == 0:
+			w.edits.Set(t.value, string(encode(text)))
+		case t.element != noNode && w.dialect != &responses:
+			w.edits.Remove(t.element)
+		default:
+			w.edits.Set(t.value, `""`)
+		}
+	}
+}
+
+// userWords returns the user's last text.
+func (q *request) userWords() string {
+	if q.words == noNode {
+		return ""
+	}
+	return q.entries[q.words].Content.String()
+}
+
+// decideCall asks the guards about a call of the client's tool, and runs a call of a plugin's tool.
+func (x *exchange) decideCall(ctx context.Context, t *starhost.Turn, w *whole, c *call, canAsk bool) error {
+	if err := checkArguments(&c.ToolCall); err != nil {
+		c.denied = err.Error()
+		return nil
+	}
+	switch {
+	case c.own && !canAsk:
+		c.denied = fmt.Sprintf("starhost: the model called plugins' tools %d times, limit [limits] rounds", x.Rounds)
+		return nil
+	case c.own && len(w.outs) > 1:
+		c.denied = "starhost: plugins' tools need a request for one answer"
+		return nil
+	case c.own:
+		reply, err := t.CallTool(ctx, c.ToolCall)
+		c.result = &reply.Result
+		return err
+	}
+	spec, _ := starhost.LookupEvent("pre_tool_call") // it exists
+	if why := x.refusal.Refuse(spec); why != nil {
+		c.denied = "starhost: " + why.Error()
+		return nil
+	}
+	if !x.needs.calls {
+		return nil
+	}
+	v, err := hook.AskGuards(ctx, t, &starhost.Event{
+		Name: "pre_tool_call", SessionID: x.session, Tool: c.Name, Foreign: true, Agent: x.agent, CallID: c.ID,
+		Arguments: c.Arguments, UserMessage: x.words,
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case v.Abort:
+		return refuse(http.StatusForbidden, "%s", v.Denied)
+	case v.Answer != nil && canAsk && len(w.outs) == 1:
+		c.result = v.Answer
+	case v.Answer != nil:
+		c.denied = "answered in the tool's stead: " + v.Answer.ForLLM
+	case v.Denied != "":
+		c.denied = v.Denied
+	case v.Arguments != nil:
+		raw, ok := c.form.write(v.Arguments)
+		if !ok {
+			c.denied = "starhost: a plugin changed the call to one that the client's tool does not take"
+			return nil
+		}
+		w.edits.Set(at(&w.doc, c.item, c.form.args), raw)
+	}
+	return nil
+}
+
+// endTurn fires turn_end if the client has no more calls to run.
+func (x *exchange) endTurn(ctx context.Context, t *starhost.Turn, w *whole) error {
+	if !x.needs.end || w.callsLeft(noNode) {
+		return nil
+	}
+	_, err := t.Fire(ctx, &starhost.Event{
+		Name: "turn_end", SessionID: x.session, UserMessage: x.words, Response: w.answer, Completed: true,
+	})
+	return err
+}
+
+// callsLeft reports whether an output has a call that the client runs; noNode means any output.
+func (w *whole) callsLeft(out int) bool {
+	for _, c := range w.calls {
+		if c.denied == "" && c.result == nil && (out == noNode || c.out == out) {
+			return true
+		}
+	}
+	return false
+}
+
+// finish writes the reasons of denied calls in place of the calls. If no call of an answer is left,
+// the answer stopped as a text does.
+func (w *whole) finish() {
+	for i, out := range w.outs {
+		var reasons []string
+		for _, c := range w.calls {
+			if c.denied != "" && c.out == i {
+				reasons = append(reasons, c.denied)
+				w.replaceCall(c, out)
+			}
+		}
+		if len(reasons) == 0 {
+			continue
+		}
+		if w.dialect == &chat {
+			w.addReasons(out, reasons)
+		}
+		if !w.callsLeft(i) && w.stopsForCalls(out.stop) {
+			w.edits.Set(out.stop, string(encode(w.finished)))
+		}
+	}
+}
+
+// stopsForCalls reports whether a value says that the model stopped to call tools.
+func (w *whole) stopsForCalls(stop int) bool {
+	switch w.doc.StringAt(stop) {
+	case "tool_use", "tool_calls", "function_call":
+		return true
+	}
+	return false
+}
+
+// replaceCall replaces a denied call by its reason, or removes it from a list that only has calls.
+func (w *whole) replaceCall(c *call, out output) {
+	if w.newText != nil {
+		w.edits.Set(c.item, string(encode(w.newText(c.denied, c.ID))))
+		return
+	}
+	w.edits.Remove(c.item)
+	if !w.callsLeft(c.out) {
+		for _, name := range []string{"tool_calls", "function_call"} {
+			if i := w.doc.Member(out.holder, name); i != noNode {
+				w.edits.Remove(i)
+			}
+		}
+	}
+}
+
+// addReasons adds reasons to the text of a chat message.
+func (w *whole) addReasons(out output, reasons []string) {
+	reason := strings.Join(reasons, "\n")
+	if w.doc.HasKind(out.list, jsontext.String) {
+		text := w.edits.TextAt(out.list)
+		if text != `""` {
+			reason = "\n\n" + reason
+		}
+		w.edits.Set(out.list, text[:len(text)-1]+string(encode(reason))[1:])
+		return
+	}
+	w.edits.SetMember(out.holder, "content", string(encode(reason)))
+}
+
+// usage returns the counts of tokens.
+func (w *whole) usage() starhost.Usage {
+	u := w.doc.Member(0, "usage")
+	count := func(places ...string) (n int64) {
+		for _, place := range places {
+			n += w.doc.IntegerAt(at(&w.doc, u, place))
+		}
+		return n
+	}
+	return starhost.Usage{
+		Input:  count("prompt_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+		Output: count("completion_tokens", "output_tokens"),
+		Cached: count("prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens", "cache_read_input_tokens"),
+	}
+}

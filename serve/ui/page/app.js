@@ -1,0 +1,76 @@
+// The page: the list of views, the address behind "#", and what changes on the disk.
+import { el, fill, get, notice } from "./dom.js";
+import * as decide from "./decide.js";
+import * as log from "./log.js";
+import * as plugins from "./plugins.js";
+import * as prompt from "./prompt.js";
+import * as sessions from "./sessions.js";
+import * as tools from "./tools.js";
+
+// A view has show(main, args, about), which fills the node, and may have refresh(what) for a change
+// of "plugins" or of the "log".
+const views = { prompt, decide, tools, log, sessions, plugins };
+const titles = {
+  prompt: "Prompt", decide: "Decide", tools: "Tools", log: "Log", sessions: "Sessions", plugins: "Plugins",
+};
+const main = document.getElementById("main");
+const status = document.getElementById("status");
+let current = "";
+let about = {};
+
+async function route(focus) {
+  const [name, ...args] = location.hash.slice(1).split("/").map(decodeURIComponent);
+  if (name === "main") return main.focus();
+  current = views[name] ? name : "prompt";
+  document.title = `${titles[current]} – starhost inspector`;
+  for (const link of document.querySelectorAll("#views a")) {
+    if (link.dataset.view === current) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const node = el("div"); // a view that is late fills a node that the page no longer shows
+  fill(main, node);
+  try {
+    await views[current].show(node, args, about);
+  } catch (err) {
+    fill(node, notice("error", err.message));
+  }
+  if (focus) main.focus();
+}
+
+// watch follows the changes of files. The browser connects again by itself.
+function watch() {
+  const source = new EventSource("/api/changes");
+  let late = 0;
+  const refresh = (what) => {
+    clearTimeout(late);
+    late = setTimeout(async () => {
+      try {
+        if (views[current].refresh) await views[current].refresh(what);
+        if (what === "plugins") status.textContent = `Loaded again at ${new Date().toLocaleTimeString()}`;
+      } catch (err) {
+        status.textContent = err.message;
+      }
+    }, 50);
+  };
+  source.addEventListener("plugins", () => refresh("plugins"));
+  source.addEventListener("log", () => refresh("log"));
+  source.onerror = () => { status.textContent = "The connection to starhost is lost"; };
+  source.onopen = () => { if (status.textContent.startsWith("The connection")) status.textContent = ""; };
+}
+
+fill(document.getElementById("views"), el("ul", {}, Object.keys(views).map((name) =>
+  el("li", {}, (() => {
+    const link = el("a", { href: `#${name}` }, titles[name]);
+    link.dataset.view = name;
+    return link;
+  })()))));
+addEventListener("hashchange", () => route(true));
+try {
+  about = await get("about");
+  document.getElementById("workspace").textContent = about.workspace;
+  await route(false);
+  watch();
+} catch (err) {
+  fill(main, notice("error", err.message));
+}
+document.body.dataset.ready = "yes";

@@ -1,0 +1,132 @@
+// What all views use: elements, requests, and the pieces that several views show. Every text
+// becomes a text node, so nothing that a plugin or the log says is markup.
+
+// el makes an element. Properties that begin with "on" are listeners; class, for, role, href and
+// names with "-" are attributes; the others are properties. Children are elements and texts.
+export function el(tag, props = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (/-|^(class|for|role|href|list|scope|colspan)$/.test(name)) node.setAttribute(name, value);
+    else node[name] = value;
+  }
+  add(node, children);
+  return node;
+}
+
+function add(node, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child !== null && child !== undefined && child !== false) node.append(child);
+  }
+}
+
+// fill replaces what a node contains.
+export function fill(node, ...children) {
+  node.replaceChildren();
+  add(node, children);
+}
+
+// get asks for a path with a query.
+export async function get(path, query = {}) {
+  const params = new URLSearchParams(Object.entries(query).filter(([, v]) => v));
+  return read(await fetch(`/api/${path}?${params}`, { headers: { Accept: "application/json" } }));
+}
+
+// post runs a command of the server's table.
+export async function post(path, question = {}) {
+  return read(await fetch(`/api/${path}`, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(question),
+  }));
+}
+
+async function read(response) {
+  const text = await response.text();
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(text.slice(0, 500) || `the server answered ${response.status}`);
+  }
+  if (value && value.error) throw new Error(value.error);
+  return value;
+}
+
+// busy runs a function while a button is off, and shows its error in a node.
+export async function busy(button, node, run) {
+  if (button) button.disabled = true;
+  node.setAttribute("aria-busy", "true");
+  try {
+    await run();
+  } catch (err) {
+    fill(node, notice("error", err.message));
+  } finally {
+    if (button) button.disabled = false;
+    node.removeAttribute("aria-busy");
+  }
+}
+
+export function notice(kind, ...text) {
+  return el("p", { class: `notice ${kind}`, role: kind === "error" ? "alert" : "note" }, text);
+}
+
+// field makes an input with its label. The caller reads field.value.
+export function field(label, props = {}, tag = "input") {
+  const id = `f${++fields}`;
+  const input = el(tag, { id, ...props });
+  const box = el("div", { class: "field" }, el("label", { for: id }, label), input);
+  return { box, input, get value() { return input.value; }, set value(v) { input.value = v; } };
+}
+let fields = 0;
+
+export function select(label, options, value) {
+  const f = field(label, {}, "select");
+  for (const o of options) f.input.append(el("option", { value: o, selected: o === value }, o || "any"));
+  return f;
+}
+
+// table makes a table with a header. A row is a list of cells.
+export function table(caption, heads, rows) {
+  return el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": caption },
+    el("table", {}, el("caption", {}, caption),
+      el("thead", {}, el("tr", {}, heads.map((h) => el("th", { scope: "col" }, h)))),
+      el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((c) => el("td", {}, c)))))));
+}
+
+// json shows a value.
+export function json(value) {
+  return el("pre", { tabIndex: 0 }, typeof value === "string" ? value : JSON.stringify(value, null, 2));
+}
+
+// place links to a line of a plugin: "PATH:LINE:COL".
+export function place(plugin, pos) {
+  if (!pos) return "";
+  const text = typeof pos === "string" ? pos : `${pos.file}:${pos.line}:${pos.col}`;
+  const [, file, line] = /^(.*?):(\d+)(?::\d+)?$/.exec(text) || [null, text, "1"];
+  if (!plugin) return text;
+  return el("a", { href: `#plugins/${encodeURIComponent(plugin)}/${encodeURIComponent(file)}/${line}` }, text);
+}
+
+// problems shows the errors and warnings of a command.
+export function problems(answer) {
+  const out = answer.output || {};
+  const list = (out.errors || []).map((e) => notice("error",
+    e.plugin ? `${e.plugin}: ` : "", e.message, " ", e.code ? `[${e.code}] ` : "", place(e.plugin, e.pos),
+    e.help ? el("span", { class: "help" }, e.help) : ""));
+  for (const w of out.warnings || []) {
+    list.push(notice("warning", typeof w === "string" ? w : w.message || JSON.stringify(w)));
+  }
+  if (!list.length && answer.code && answer.diagnostics) list.push(notice("error", answer.diagnostics));
+  return list;
+}
+
+// action shows what a handler said, in a colour and in words.
+export function action(name) {
+  return el("span", { class: `action ${/^(deny|abort)$/.test(name) ? "deny" : name}` }, name || "none");
+}
+
+// bar shows a number as a part of the largest one.
+export function bar(value, most, text) {
+  const inner = el("span", { class: "bar" });
+  inner.style.width = `${most ? Math.round(100 * value / most) : 0}%`;
+  return el("span", { class: "measure" }, inner, el("span", { class: "number" }, text ?? String(value)));
+}

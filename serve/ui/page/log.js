@@ -1,0 +1,117 @@
+// The decision log: filters, counts, one record, and what the working copy would decide.
+import { action, busy, el, field, fill, get, json, notice, place, post, problems, select, table } from "./dom.js";
+import { record } from "./decide.js";
+
+const saved = { since: "168h", action: "", plugin: "", tool: "", agent: "", text: "", session: "", event: "" };
+let list = null;
+
+export async function show(main, args) {
+  if (args[0] === "session") Object.assign(saved, { session: args[1] || "" });
+  const inputs = {
+    text: field("Words in the tool, reason, plugin, session or id", { type: "search", value: saved.text }),
+    since: select("Since", ["1h", "24h", "168h", "720h", ""], saved.since),
+    action: select("Answer", ["", "deny", "ask", "abort", "modify", "respond", "approve", "context", "none"], saved.action),
+    plugin: field("Plugin", { value: saved.plugin }),
+    tool: field("Tool, a glob or kind:shell", { value: saved.tool }),
+    agent: field("Agent", { value: saved.agent }),
+    session: field("Session", { value: saved.session }),
+    event: field("Event", { value: saved.event }),
+  };
+  const result = el("section", { "aria-label": "Records" });
+  const detail = el("section", { "aria-label": "One record" });
+  let turn = 0;
+  const draw = async () => {
+    for (const [name, f] of Object.entries(inputs)) saved[name] = f.value;
+    const mine = ++turn; // a later answer may arrive first
+    try {
+      const s = await get("log", saved);
+      if (mine === turn) fill(result, summary(s, inputs, draw));
+    } catch (err) {
+      fill(result, notice("error", err.message));
+    }
+  };
+  list = draw;
+  let late = 0;
+  const form = el("form", { class: "question", onsubmit: (e) => { e.preventDefault(); draw(); },
+    oninput: () => { clearTimeout(late); late = setTimeout(draw, 150); } }, Object.values(inputs).map((f) => f.box));
+  fill(main, el("h2", {}, "Log"), form, replay(), detail, result);
+  if (args[0] === "show" && args[1]) await showRecord(detail, args[1]);
+  await draw();
+}
+
+export async function refresh(what) {
+  if (what === "log" && list) await list();
+}
+
+function summary(s, inputs, draw) {
+  const choose = (input, name) => el("button", { type: "button", class: "link", onclick: () => { input.value = name; draw(); } }, name || "none");
+  const counts = (caption, groups, input) => table(caption, ["", "records"], groups.map((g) => [
+    input ? choose(input, g.name) : g.name, String(g.count)]));
+  return [
+    s.problem ? notice("error", s.problem) : "",
+    el("p", { class: "facts", role: "status" }, `${s.matched} of ${s.total} records${s.whole ? "" : "; the log is still being read"}`),
+    chart(s),
+    el("div", { class: "columns" }, counts("Answers", s.actions, inputs.action), counts("Plugins", s.plugins, inputs.plugin),
+      counts("Reasons", s.reasons, inputs.text), counts("Agents", s.agents, inputs.agent)),
+    table("The newest records", ["time", "agent", "event", "tool", "answer", "plugin", "reason", "record"], s.rows.map((r) => [
+      el("time", {}, r.time.replace("T", " ").slice(0, 19)), r.agent, r.event, r.tool, action(r.answered), r.plugin && place(r.plugin, r.pos),
+      r.reason, el("a", { href: `#log/show/${encodeURIComponent(r.id)}` }, r.id.slice(-8))])),
+    s.unlisted ? el("p", {}, `${s.unlisted} older records: narrow the filter`) : ""];
+}
+
+// chart draws the records over time. The table of answers has the same numbers for readers.
+function chart(s) {
+  if (!s.chart.length) return "";
+  const ns = "http://www.w3.org/2000/svg";
+  const make = (tag, attrs) => {
+    const node = document.createElementNS(ns, tag);
+    for (const [k, v] of Object.entries(attrs)) node.setAttribute(k, v);
+    return node;
+  };
+  const most = Math.max(...s.chart.map((b) => b.all));
+  const svg = make("svg", { viewBox: `0 0 ${s.chart.length * 10} 60`, class: "chart", role: "img",
+    "aria-label": `Records from ${s.chart[0].time} on, at most ${most} in ${Math.round(s.seconds)} s`, preserveAspectRatio: "none" });
+  s.chart.forEach((b, i) => {
+    for (const [n, kind] of [[b.all, "all"], [b.denied, "denied"]]) {
+      if (!n) continue;
+      const h = Math.max(1, 58 * n / most);
+      svg.append(make("rect", { x: i * 10 + 1, y: 60 - h, width: 8, height: h, class: kind }));
+    }
+  });
+  return el("figure", {}, svg, el("figcaption", {}, "Records over time; refused or asked in red"));
+}
+
+async function showRecord(node, id) {
+  await busy(null, node, async () => {
+    const r = await get("record", { id });
+    const plugin = field("Plugin", { value: r.decision.plugin || r.handlers?.[0]?.plugin || "" });
+    const name = field("Name of the case", { value: `incident_${id.slice(-6).toLowerCase()}` });
+    const result = el("p", { role: "status" });
+    const save = el("button", { type: "submit" }, "Save as golden case");
+    fill(node, el("p", { class: "facts" }, r.time, " ", r.agent || "", " ",
+      el("a", { href: `#log/session/${encodeURIComponent(r.session)}` }, `session ${r.session}`)), record(r),
+    el("form", { class: "question", onsubmit: (e) => {
+      e.preventDefault();
+      busy(save, result, async () => {
+        const answer = await post("golden", { id, plugin: plugin.value, name: name.value });
+        fill(result, answer.code ? problems(answer) : `written: ${answer.file}`);
+      });
+    } }, plugin.box, name.box, save), result);
+  });
+}
+
+// replay asks the plugins on the disk about the records of a time.
+function replay() {
+  const since = field("Of the last", { value: "7d" });
+  const only = field("Tools, a glob or kind:shell", {});
+  const result = el("div", {});
+  const button = el("button", { type: "submit" }, "Replay with the working copy");
+  return el("details", {}, el("summary", {}, "What would the plugins on the disk decide?"),
+    el("form", { class: "question", onsubmit: (e) => {
+      e.preventDefault();
+      busy(button, result, async () => {
+        const answer = await post("replay", { since: since.value, only: only.value });
+        fill(result, problems(answer), json(answer.output));
+      });
+    } }, since.box, only.box, button), result);
+}

@@ -1,0 +1,108 @@
+// The plugins: what they register and may do, their source with mistakes, coverage and cost.
+import { bar, busy, el, field, fill, get, notice, post, problems, table } from "./dom.js";
+
+let current = [];
+let node = null;
+let coverage = null; // the last test run
+
+export async function show(main, args) {
+  current = args;
+  node = main;
+  if (args[0]) return showPlugin(main, args[0], args[1], Number(args[2]) || 0);
+  const answer = await post("list");
+  const plugins = answer.output.plugins || [];
+  const most = Math.max(1, ...plugins.map((p) => p.steps));
+  const search = field("Find a plugin", { type: "search" });
+  const result = el("div", {});
+  const draw = () => {
+    const fits = plugins.filter((p) => p.name.toLowerCase().includes(search.value.toLowerCase()));
+    fill(result, table("Plugins in the order in which they run", ["plugin", "version", "mode", "status", "registers", "permissions", "steps to load"],
+      fits.slice(0, 300).map((p) => [el("a", { href: `#plugins/${encodeURIComponent(p.name)}` }, p.name), p.version, p.mode,
+        p.error ? el("span", { class: "action deny" }, p.status) : p.status, registers(p),
+        `${p.permissions.granted.length} of ${p.permissions.declared.length} granted`, bar(p.steps, most)])),
+    fits.length > 300 ? el("p", {}, `${fits.length - 300} more: type a part of the name`) : "");
+  };
+  search.input.addEventListener("input", draw);
+  draw();
+  const tests = el("div", {});
+  const button = el("button", { type: "button", onclick: () => busy(button, tests, async () => {
+    coverage = await post("test");
+    fill(tests, problems(coverage), outcome(coverage.output));
+  }) }, "Run the golden cases");
+  fill(main, el("h2", {}, "Plugins"), problems(answer), search.box, result, el("h3", {}, "Golden cases"), button, tests);
+}
+
+export async function refresh(what) {
+  if (what === "plugins") await show(node, current);
+}
+
+function registers(p) {
+  return ["tools", "hooks", "loaders", "templates", "commands", "skills", "models"]
+    .filter((kind) => p[kind].length).map((kind) => `${p[kind].length} ${kind}`).join(", ");
+}
+
+function outcome(out) {
+  const failed = (out.cases || []).filter((c) => c.status !== "passed");
+  return [el("p", { role: "status" }, `${(out.cases || []).length - failed.length} passed, ${failed.length} did not`),
+    failed.length ? table("Cases that did not pass", ["case", "status", "reason"], failed.map((c) => [c.name, c.status,
+      [c.reason, c.text ? el("pre", {}, c.text) : ""]])) : ""];
+}
+
+async function showPlugin(main, name, file, line) {
+  const [all, check] = await Promise.all([post("list"), post("check")]);
+  const p = (all.output.plugins || []).find((x) => x.name === name);
+  if (!p) {
+    fill(main, el("h2", {}, name), notice("error", "The set has no plugin of this name."), el("a", { href: "#plugins" }, "All plugins"));
+    return;
+  }
+  const findings = [...(check.output.findings || []), ...(check.output.errors || [])].filter((f) => !f.plugin || f.plugin === name);
+  fill(main, el("h2", {}, `${name} ${p.version}`), el("p", {}, el("a", { href: "#plugins" }, "All plugins"), ` ${p.path} `, p.mode),
+    problems({ output: { errors: findings } }),
+    el("h3", {}, "Permissions"),
+    p.permissions.declared.length ? table("Declared permissions", ["permission", "granted"], p.permissions.declared.map((d) => [
+      d, p.permissions.granted.includes(d) ? "yes" : "no"])) : el("p", {}, "It declares none."),
+    el("h3", {}, "Handlers"),
+    table("What it registers", ["what", "name", "place"], [
+      ...p.hooks.map((h) => ["hook", h.event, lineLink(name, p, h.pos)]),
+      ...["tools", "loaders", "templates", "commands", "skills", "models"].flatMap((k) => p[k].map((n) => [k.slice(0, -1), named(n), ""]))]));
+  const source = el("section", { "aria-label": "Source" });
+  main.append(source);
+  await busy(null, source, async () => {
+    const s = await get("source", { plugin: name, file: inside(p, file) });
+    fill(source, el("h3", {}, s.file), lines(s.text, line, findings, missedLines(p, s.file)),
+      coverage ? el("p", { class: "facts" }, "A red edge: no golden case reached the line.") : "");
+    source.querySelector(".here")?.scrollIntoView({ block: "center" });
+  });
+}
+
+function named(n) {
+  return typeof n === "string" ? n : n.name || JSON.stringify(n);
+}
+
+function lineLink(name, p, pos) {
+  const [, file, line] = /^(.*?):(\d+)/.exec(pos) || [null, "", "1"];
+  return el("a", { href: `#plugins/${encodeURIComponent(name)}/${encodeURIComponent(file)}/${line}` }, pos);
+}
+
+// inside returns the path of a file within the plugin's folder.
+function inside(p, file) {
+  if (!file || file === p.path) return "";
+  return file.startsWith(`${p.path}/`) ? file.slice(p.path.length + 1) : file.split("/").pop();
+}
+
+// missedLines returns the lines that no golden case reached, if the cases ran.
+function missedLines(p, file) {
+  const files = coverage?.output?.coverage?.files || [];
+  const found = files.find((f) => f.path === `${p.path}/${file}` || f.path === p.path);
+  return new Set((found?.lines || []).filter((l) => !l.count).map((l) => l.line));
+}
+
+function lines(text, here, findings, missed) {
+  const notes = new Map();
+  for (const f of findings) {
+    if (f.pos?.line) notes.set(f.pos.line, [...(notes.get(f.pos.line) || []), `${f.message} [${f.code}]`]);
+  }
+  return el("ol", { class: "source", tabIndex: 0, "aria-label": "Lines" }, text.split("\n").slice(0, 20000).map((t, i) => el("li", {
+    class: [i + 1 === here ? "here" : "", missed.has(i + 1) ? "missed" : ""].join(" ").trim() },
+  el("code", {}, t), (notes.get(i + 1) || []).map((n) => notice("error", n)))));
+}
