@@ -32,12 +32,14 @@ type app struct {
 
 	dir, config, output, format, logFormat string
 	noConfig, noCache, quiet, verbose      bool
+	colour                                 string // auto, always or never
 
 	write     func(*app, any) error // adds a result to out in the chosen format
 	cache     *starlark.Cache       // compiled plugins; see programCache
 	startTime time.Time             // when the program, or an event of hook, arrived
 	deadline  time.Duration         // for an answer of hook, counted from startTime
 	stores    *databases            // the opened and unopened databases of the run
+	processes *processes            // the hook processes of the run
 	loaded    *loader.Set           // the last set that loadWith loaded; or nil
 	hook      *hookFlags            // nil for other commands; the failures of hook have their own exit codes
 	out       bytes.Buffer          // the command's result

@@ -21,25 +21,30 @@ import (
 // approveWays are the values of --approve.
 var approveWays = []string{"ask", "auto", "never"}
 
-// addApprove adds the flag --approve to a command.
-func addApprove(cmd *cobra.Command, way *string) {
-	cmd.Flags().StringVar(way, "approve", "ask", "answers to questions and approvals: `WAY` is ask (at a terminal, else no), auto (yes) or never")
+// addApprove adds the flag --approve to a command. more are ways beside approveWays.
+func addApprove(cmd *cobra.Command, way *string, more ...string) {
+	usage := "answers to questions and approvals: `WAY` is ask (at a terminal, else no), auto (yes) or never"
+	if len(more) > 0 {
+		usage = "answers to questions and approvals: `WAY` is ask (at a terminal, else no), auto (yes), never, or later (the turn waits)"
+	}
+	cmd.Flags().StringVar(way, "approve", "ask", usage)
 }
 
 // An approver answers requests for approval: see [starhost.Options].
 type approver func(context.Context, starhost.ApprovalRequest) (bool, error)
 
 // newApprover returns the approver of a value of --approve. A program without a terminal asks
-// nobody.
-func (a *app) newApprover(way string) (approver, error) {
-	if !slices.Contains(approveWays, way) {
-		return nil, usagef("--approve: got %q%s, want %s", way, near.DidYouMean(way, approveWays), strings.Join(approveWays, ", "))
+// nobody. more are ways beside approveWays, in which nobody is asked.
+func (a *app) newApprover(way string, more ...string) (approver, error) {
+	ways := slices.Concat(approveWays, more)
+	if !slices.Contains(ways, way) {
+		return nil, usagef("--approve: got %q%s, want %s", way, near.DidYouMean(way, ways), strings.Join(ways, ", "))
 	}
 	in, ok := a.stdin.(*os.File)
 	switch {
 	case way == "auto":
 		return func(context.Context, starhost.ApprovalRequest) (bool, error) { return true, nil }, nil
-	case way == "never" || !ok || !term.IsTerminal(int(in.Fd())):
+	case way != "ask" || !ok || !term.IsTerminal(int(in.Fd())):
 		return nil, nil
 	}
 	lines := bufio.NewReaderSize(in, maxAnswer)

@@ -22,6 +22,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/loader"
 )
 
 // chatFlags are the flags of chat.
@@ -72,6 +73,7 @@ type chat struct {
 	next       starhost.Request // parts of the next message
 	read       func(prompt string) (string, error)
 	terminal   *terminal // nil for input that is piped
+	input      *os.File  // the terminal's keys, for an editor
 	interrupts interrupts
 	usage      starhost.Usage
 	turns      int
@@ -89,13 +91,15 @@ func (a *app) chat(ctx context.Context, f *chatFlags, paths []string) error {
 	c.read = newBoundedReader(in)
 	if c.terminal != nil {
 		defer c.terminal.close()
+		c.input = in.(*os.File) // openTerminal takes no other stream
 		c.read = newTerminalReader(c.terminal)
 	}
 	ask, err := c.newApprover(a, f.approve)
 	if err != nil {
 		return err
 	}
-	set, err := a.loadForModel(ctx, &f.loadFlags, paths, &f.session, ask)
+	configure := func(o *loader.Options) { o.Host.Approver = ask }
+	set, err := a.loadForModel(ctx, &f.loadFlags, paths, &f.session, configure)
 	if err != nil {
 		return err
 	}
@@ -169,6 +173,11 @@ func newBoundedReader(in io.Reader) func(string) (string, error) {
 func (c *chat) loop(ctx context.Context) error {
 	ctx, stop := withoutInterrupt(ctx)
 	defer stop()
+	if c.terminal != nil {
+		c.addError(c.resumeWaiting(ctx))
+		c.report()
+		c.code = exitOK
+	}
 	for {
 		line, err := readWithin(ctx, func() (string, error) { return c.read("> ") })
 		switch {
@@ -214,17 +223,34 @@ func (c *chat) send(ctx context.Context, text string) error {
 	r.Text = text
 	result, err := c.ask(ctx, r)
 	if result != nil {
-		c.turns++
-		c.usage = starhost.Usage{
-			Input: c.usage.Input + result.Usage.Input, Output: c.usage.Output + result.Usage.Output,
-			Cached: c.usage.Cached + result.Usage.Cached,
-		}
+		c.count(result)
 		// The session keeps the system text, and the template's part of it.
 		c.next = starhost.Request{OnlyTools: c.next.OnlyTools, Model: c.next.Model}
 	}
 	if err != nil && c.lastText != "" && ctx.Err() != nil {
 		c.line("cut: the session has the answer so far")
 		return nil
+	}
+	return err
+}
+
+// count adds a turn to the numbers that !session shows.
+func (c *chat) count(r *starhost.TurnResult) {
+	c.turns++
+	c.usage = starhost.Usage{
+		Input: c.usage.Input + r.Usage.Input, Output: c.usage.Output + r.Usage.Output,
+		Cached: c.usage.Cached + r.Usage.Cached,
+	}
+}
+
+// resumeWaiting goes on with a turn that waits for an approval, if there is one, because the user
+// can give it here.
+func (c *chat) resumeWaiting(ctx context.Context) error {
+	ctx, done := c.interrupts.within(ctx)
+	defer done()
+	result, err := c.resume(ctx)
+	if result != nil {
+		c.count(result)
 	}
 	return err
 }
@@ -325,7 +351,7 @@ func (c *chat) edit(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file)...)
 	cmd.Stdout, cmd.Stderr = c.stdout, c.stdout
 	if c.terminal != nil {
-		cmd.Stdin = os.Stdin
+		cmd.Stdin = c.input
 	}
 	if err := cmd.Run(); err != nil {
 		return "", usagef("!edit: %s: %v", texttable.EscapeLine(words[0]), err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/cmd/starhost/lsp"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -57,7 +58,7 @@ func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
 	if err := a.chooseFormat("check"); err != nil {
 		return err
 	}
-	c := &checkRun{app: a, flags: f, box: starlark.New(starlark.Options{}), texts: map[string]string{}}
+	c := a.newCheck(f)
 	if err := c.run(ctx, paths); err != nil {
 		a.addError(err)
 	}
@@ -87,6 +88,11 @@ type checkRun struct {
 	box          *starlark.Sandbox // parses files, and has the names that every file may use
 	texts        map[string]string // the contents of files, by their displayed names
 	findings     []finding
+	job          *lsp.Job // the question of an editor; nil on the command line
+}
+
+func (a *app) newCheck(f *checkFlags) *checkRun {
+	return &checkRun{app: a, flags: f, box: starlark.New(starlark.Options{}), texts: map[string]string{}}
 }
 
 // run loads the plugins and adds all findings.
@@ -106,7 +112,11 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.discover(paths); err != nil {
+	find := c.discover
+	if c.job != nil {
+		find = c.discoverJob
+	}
+	if err := find(paths); err != nil {
 		return err
 	}
 	c.set, err = loader.Load(ctx, loader.Options{
@@ -125,14 +135,11 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 	}
 	c.checkRegistrations()
 	c.checkPermissions()
-	if db != nil {
-		c.checkStore(ctx, db)
-	}
-	if err := c.checkLLM(ctx); err != nil {
-		return err
+	if c.job == nil {
+		err = c.checkDatabases(ctx, db) // an editor asks at every word
 	}
 	c.sortFindings()
-	return nil
+	return err
 }
 
 // discover finds the plugins at the paths. Standard input replaces the file that --stdin-path
@@ -151,7 +158,11 @@ func (c *checkRun) discover(args []string) error {
 		return err
 	}
 	if stdin {
-		return c.discoverEdited(paths)
+		text, err := c.readText("-")
+		if err != nil {
+			return err
+		}
+		return c.discoverEdited(paths, loader.NewPath(c.dir, c.flags.stdinPath), &text)
 	}
 	if err := c.checkPaths(args); err != nil {
 		return err
@@ -165,19 +176,18 @@ func (c *checkRun) discover(args []string) error {
 }
 
 // discoverEdited finds the plugin of the edited file, and the plugins at the paths, because it
-// may load from them or clash with them.
-func (c *checkRun) discoverEdited(paths []loader.Path) error {
-	plugin, file := owningPlugin(loader.NewPath(c.dir, c.flags.stdinPath))
+// may load from them or clash with them. The text replaces the file, if it is not nil.
+func (c *checkRun) discoverEdited(paths []loader.Path, edited loader.Path, text *string) error {
+	plugin, file := owningPlugin(edited)
 	all, own, problem := loader.DiscoverEdited(paths, plugin)
 	if problem != nil {
 		return problem
 	}
-	text, err := c.readText("-")
-	if err != nil {
-		return err
-	}
 	c.sources, c.editedPlugin, c.editedFile = all, own, file
-	return c.editedPlugin.Replace(file, []byte(text))
+	if text == nil {
+		return nil
+	}
+	return c.editedPlugin.Replace(file, []byte(*text))
 }
 
 // owningPlugin returns the plugin of a file and the file's name in it: the nearest folder above

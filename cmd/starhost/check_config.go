@@ -90,6 +90,14 @@ func (c *checkRun) checkPermissions() {
 	}
 }
 
+// checkDatabases adds errors for the databases of the config that do not open. db may be nil.
+func (c *checkRun) checkDatabases(ctx context.Context, db *store.DB) error {
+	if db != nil {
+		c.checkStore(ctx, db)
+	}
+	return c.checkLLM(ctx)
+}
+
 // checkStore adds an error for each plugin that may use ctx.store if the database does not open. A
 // database that does not exist yet is none.
 func (c *checkRun) checkStore(ctx context.Context, db *store.DB) {

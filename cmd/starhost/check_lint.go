@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/bazelbuild/buildtools/build"
 
@@ -63,43 +62,12 @@ var vocabulary = sync.OnceValue(func() lint.Vocabulary {
 		}
 	}
 	for _, arg := range builtins.Args() {
-		if members := classMembers(arg.Type); len(members) > 0 {
-			v.Views[arg.Name] = members
+		for _, member := range builtins.ClassMembers(arg.Type) {
+			v.Views[arg.Name] = append(v.Views[arg.Name], member.Name)
 		}
 	}
 	return v
 })
-
-// viewMethods are the methods of dicts and lists, which views have, too.
-var viewMethods = map[string][]string{
-	"Mapping":  {"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"},
-	"Sequence": {"append", "clear", "extend", "index", "insert", "pop", "remove"},
-}
-
-// classMembers returns the members of a class of the stubs of Python.
-func classMembers(class string) []string {
-	var members []string
-	inside := false
-	for line := range strings.Lines(builtins.Classes) {
-		if rest, ok := strings.CutPrefix(line, "class "); ok {
-			name, base, _ := strings.Cut(rest, "(")
-			base, _, _ = strings.Cut(base, "[")
-			if inside = name == class; inside {
-				members = slices.Clone(viewMethods[base])
-			}
-		}
-		if member, ok := strings.CutPrefix(line, "    "); inside && ok {
-			members = append(members, firstName(strings.TrimPrefix(member, "def ")))
-		}
-	}
-	return members
-}
-
-// firstName returns the name at the start of a text.
-func firstName(text string) string {
-	end := strings.IndexFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	return text[:max(end, 0)]
-}
 
 // lintCode returns the error code of a warning. The title of a code begins with the name of its
 // warning.

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestLimitExitCodes checks that every limit and every missing permission ends eval with 4,
 // whether a handler of the evaluator or the host runs into it.
@@ -36,6 +39,9 @@ register_tool(lambda: "y", name = "spin", description = "Another.", override = T
 		{"a.star", "override.star"}, {"a.star", "respond.star", "--fire", "pre_tool_call", "--arg", "tool=spin"},
 		{"hooks.star", "-p", "hi"},
 	} {
-		runIn(t, dir, exitLimit, append([]string{"eval"}, args...)...)
+		_, diagnostics := runIn(t, dir, exitLimit, append([]string{"eval"}, args...)...)
+		if args[0] == "hooks.star" && !strings.Contains(diagnostics, "[limits] event raises it [E0401]") {
+			t.Errorf("%q: got %s", args, diagnostics) // another error comes first and gives the code
+		}
 	}
 }

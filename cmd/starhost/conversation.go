@@ -81,16 +81,21 @@ func (c *conversation) close(ctx context.Context) {
 // ask runs one turn and shows its answer. With an error, the result is nil if the turn did not
 // begin.
 func (c *conversation) ask(ctx context.Context, r starhost.Request) (*starhost.TurnResult, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	c.cancel = cancel
 	t, err := c.session.Begin(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+	return c.finish(ctx, t)
+}
+
+// finish runs a turn up to its end, or until it waits for an approval.
+func (c *conversation) finish(ctx context.Context, t *starhost.Turn) (*starhost.TurnResult, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.cancel = cancel
 	c.turn, c.shown, c.lastText, c.written = t, 0, "", ""
 	result, err := t.Run(ctx, c)
-	for err == nil && len(result.Pending) > 0 {
+	for err == nil && len(result.Pending) > 0 && result.Paused == nil {
 		for _, call := range result.Pending {
 			problem := "nothing here runs the tool " + call.Name + ", which the request declares"
 			if err = t.Answer(call.ID, starhost.Result{ForLLM: problem, IsError: true}); err != nil {
@@ -113,6 +118,9 @@ func (c *conversation) ask(ctx context.Context, r starhost.Request) (*starhost.T
 	}
 	t.End(ctx)
 	err = errors.Join(err, c.id.store(ctx, c.session))
+	if err == nil && result.Paused != nil {
+		err = c.newWaitingError(ctx)
+	}
 	if c.broken != nil {
 		err = c.broken
 	}

@@ -3,10 +3,16 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
@@ -31,8 +37,15 @@ func (a *app) newLog(c *loader.Config, agent string, report func(error)) *decisi
 		return nil
 	}
 	o := decision.Options{
-		Dir: a.logDir(c), Keep: c.Log.Keep, Max: c.Log.Max, Sync: c.Log.Fsync, Required: c.Log.Required,
-		Include: c.Log.Include, Mask: c.Log.Mask, Agent: agent, Starhost: version(), Report: report,
+		Describe: builtins.DescribeCalls(c.Kinds),
+		Dir:      a.logDir(c), Keep: c.Log.Keep, Max: c.Log.Max, Sync: c.Log.Fsync, Required: c.Log.Required,
+		Include: c.Log.Include, Agent: agent, Starhost: version(), Report: report,
+	}
+	o.KeepLikelyKeys = len(c.Log.Mask) == 0
+	for _, glob := range c.Log.Mask {
+		if glob != loader.DefaultMask {
+			o.Mask = append(o.Mask, glob)
+		}
 	}
 	for _, text := range c.Log.Redact {
 		o.Patterns = append(o.Patterns, regexp.MustCompile(text)) // the config was checked
@@ -60,6 +73,11 @@ func useSet(l *decision.Log, set *loader.Set) {
 			used.Plugins = append(used.Plugins, recordedPlugin(p, set.Config.Plugin[p.Name]))
 		}
 	}
+	for name, source := range set.Config.Secrets {
+		if source.Command == nil || len(set.Config.Log.Mask) == 0 { // a command can take seconds
+			_, _ = set.Secret(name) // Redact removes the secrets that were read; one without a value needs none
+		}
+	}
 	l.Use(used, set.Redact)
 }
 
@@ -82,10 +100,41 @@ func recordedPlugin(p *loader.Plugin, config *loader.PluginConfig) decision.Plug
 	return r
 }
 
-// A hookLog collects the records of an agent's event, because they contain the agent's answer.
+// A hookLog collects the records of an agent's event, because they contain the agent's answer. One
+// goroutine asks the plugins and writes the records; if it is late, another one refuses the event
+// and writes a record in their place.
 type hookLog struct {
-	log     *decision.Log // nil if it is not enabled
 	records []*decision.Record
+	decided atomic.Bool // a goroutine has begun to write
+
+	mu       sync.Mutex
+	isOpen   bool
+	log      *decision.Log // nil if it is not enabled
+	failures strings.Builder
+}
+
+// open opens the log once, and returns it.
+func (h *hookLog) open(newLog func() *decision.Log) *decision.Log {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.isOpen {
+		h.isOpen, h.log = true, newLog()
+	}
+	return h.log
+}
+
+// fail collects a failure to write.
+func (h *hookLog) fail(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	fmt.Fprintf(&h.failures, "hook: %v\n", err)
+}
+
+// failureText returns the failures, for standard error.
+func (h *hookLog) failureText() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failures.String()
 }
 
 // observe collects an event of plugins.
@@ -94,11 +143,62 @@ func (h *hookLog) observe(e starhost.Event, o starhost.Outcome) error {
 	return nil
 }
 
-// write writes the records with the answer. The error is for a log that is required.
-func (h *hookLog) write(answer string) (err error) {
+// write writes the records with the answer, or the record of an event that plugins did not decide.
+// The error is for a log that is required.
+func (h *hookLog) write(l *decision.Log, e *hook.Event, answer hook.Answer) (err error) {
+	if l == nil {
+		return nil
+	}
+	if answer.Refused != "" {
+		return deliverUndecided(l, e.PluginEvent(), answer.Action, answer.Refused)
+	}
 	for _, r := range h.records {
-		r.Answered = answer
-		err = cmp.Or(err, h.log.Deliver(r))
+		r.Answered = answer.Action
+		err = cmp.Or(err, l.Deliver(r))
 	}
 	return err
+}
+
+// deliverUndecided records an event that plugins did not decide. e may be nil.
+func deliverUndecided(l *decision.Log, e *starhost.Event, answered, reason string) error {
+	if l == nil || e == nil {
+		return nil
+	}
+	return l.Deliver(l.Undecided(*e, answered, reason))
+}
+
+// openRecords returns the log of a run, or nil if it is not enabled.
+func (r *hookRun) openRecords() *decision.Log {
+	return r.openHookLog(&r.records, r.agent.Name, r.records.fail)
+}
+
+// openHookLog returns the decision log of an agent's events, or nil if it is not enabled. If
+// nothing has loaded the config, openHookLog does. Without a config it does not know the log.
+func (a *app) openHookLog(h *hookLog, agent string, report func(error)) *decision.Log {
+	return h.open(func() *decision.Log {
+		config, _, err := loader.LoadConfig(loader.ConfigOptions{
+			Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
+		})
+		if err != nil {
+			return nil
+		}
+		return a.newLog(config, agent, report)
+	})
+}
+
+// logWait is how long the refusal of an event waits for its record. A write takes less than a
+// millisecond, but a broken disk can take forever.
+const logWait = 50 * time.Millisecond
+
+// inLogWait runs the write of a record, and returns when it has ended or logWait is over.
+func inLogWait(write func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		write()
+	}()
+	select {
+	case <-done:
+	case <-time.After(logWait):
+	}
 }

@@ -71,11 +71,15 @@ func topicsBody(r reference, modules bool) string {
 		}
 		b.WriteString(contentsTable(rows))
 		for _, e := range t.Entries {
-			prose := wrapProse(escapeMarkdown(strings.TrimSpace(e.Doc)))
-			fmt.Fprintf(&b, "\n%s\n%s\n%s", entryHeading(e), prose, codeBlock(e.Example))
+			b.WriteString("\n" + entryHeading(e) + "\n" + entryBody(e))
 		}
 	}
 	return b.String()
+}
+
+// entryBody returns the description and the example of a builtin.
+func entryBody(e call.Entry) string {
+	return wrapProse(escapeMarkdown(strings.TrimSpace(e.Doc))) + "\n" + codeBlock(e.Example)
 }
 
 // entryHeading returns the heading of a builtin: its signature, or its name above a long

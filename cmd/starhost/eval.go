@@ -463,7 +463,7 @@ func bodyWriter(make func(*starhost.Prompt) ([]byte, error)) func(*bytes.Buffer,
 
 // bodyHelp returns advice for a prompt that a request body cannot express.
 func bodyHelp(p *starhost.Prompt) string {
-	if p.Model == "" && len(p.Attachments) == 0 {
+	if p.Model == "" {
 		return "[model] default in the config names one, or options.model of -i"
 	}
 	return "-a REF;type=TYPE says what an attachment is"

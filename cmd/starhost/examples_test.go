@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +71,19 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// A stopWriter calls stop when a write begins with a text.
+type stopWriter struct {
+	start string
+	stop  func()
+}
+
+func (w stopWriter) Write(b []byte) (int, error) {
+	if strings.HasPrefix(string(b), w.start) {
+		w.stop()
+	}
+	return len(b), nil
+}
+
 // allCommands returns the visible commands below a command.
 func allCommands(cmd *cobra.Command) []*cobra.Command {
 	var list []*cobra.Command
@@ -93,6 +108,11 @@ func runExample(t *testing.T, line string) {
 	t.Setenv("XDG_DATA_HOME", "")
 	t.Setenv("XDG_STATE_HOME", "")
 	writeFiles(t, dir, exampleFiles)
+	model := ""
+	if strings.Contains(line, "-F openai") { // a body of a request names a model
+		model = "small"
+	}
+	t.Setenv("STARHOST_MODEL", model)
 	line, _, _ = strings.Cut(line, " | ")
 	line, _, _ = strings.Cut(line, " > ")
 	line, from, _ := strings.Cut(line, " < ")
@@ -137,8 +157,14 @@ func runExample(t *testing.T, line string) {
 	if args[1] == "sessions" {
 		storeWaiting(t, dir, "waiting")
 	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	diagnostics := &lockedWriter{w: &stderr}
+	if args[1] == "ui" { // it serves until somebody stops it
+		diagnostics.w = io.MultiWriter(&stderr, stopWriter{"open http://", stop})
+	}
 	args = append([]string{"-C", dir}, args[1:]...)
-	if code := run(t.Context(), args, bytes.NewReader(stdin), &stderr, &stderr); code != exitOK {
+	if code := run(ctx, args, bytes.NewReader(stdin), diagnostics, diagnostics); code != exitOK {
 		t.Errorf("%s: exit code %d\n%s", line, code, stderr.String())
 	}
 }

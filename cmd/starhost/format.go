@@ -79,6 +79,7 @@ func formats() []format {
 		{"log show", "json", writer((*app).printRecordJSON)},
 		{"log gc", "pretty", writer((*app).printCollectedPretty)},
 		{"log gc", "json", writer((*app).printCollectedJSON)},
+		{"lsp", "pretty", nil},
 		{"new plugin", "pretty", writer((*app).printNewPretty)},
 		{"new plugin", "json", writer((*app).printNewJSON)},
 		{"new guard", "pretty", writer((*app).printNewPretty)},
@@ -106,6 +107,7 @@ func formats() []format {
 		{"test", "github", writer((*app).printTestGitHub)},
 		{"trust", "pretty", writer((*app).printTrustPretty)},
 		{"trust", "json", writer((*app).printTrustJSON)},
+		{"ui", "pretty", nil},
 		{"version", "pretty", writer((*app).printVersionPretty)},
 		{"version", "json", writer((*app).printVersionJSON)},
 	}

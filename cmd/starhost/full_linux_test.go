@@ -55,9 +55,24 @@ func TestFullDisk(t *testing.T) {
 		t.Setenv("XDG_STATE_HOME", states)
 		var out, stderr bytes.Buffer
 		code := run(t.Context(), []string{"-C", dir, "hook", "claude-code", deny}, strings.NewReader(callEvents[0].event), &out, &stderr)
-		if code != 2 || !strings.Contains(out.String(), "denied by deny: no") || !strings.Contains(stderr.String(), "hook: ") {
+		if code != 2 || !strings.Contains(out.String(), "denied by deny: no") || !strings.Contains(stderr.String(), "hook: decision log: ") {
 			t.Errorf("hook: got exit code %d, %q, %q", code, out.String(), stderr.String())
 		}
+	}
+	required := filepath.Join(t.TempDir(), "required.toml") // XDG_STATE_HOME is the full disk
+	if err := os.WriteFile(required, []byte("log.required = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pass := filepath.Join(t.TempDir(), "pass.star")
+	if err := os.WriteFile(pass, []byte("register_hook(\"pre_tool_call\", lambda ctx: None)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, stderr bytes.Buffer
+	args := []string{"-C", dir, "-c", required, "hook", "claude-code", pass}
+	code := run(t.Context(), args, strings.NewReader(callEvents[0].event), &out, &stderr)
+	const want = "the decision was not recorded: decision log: "
+	if code != 2 || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "no space left on device") {
+		t.Errorf("hook with a required log: got exit code %d, %q, %q", code, out.String(), stderr.String())
 	}
 	_ = os.RemoveAll(filepath.Join(dir, "starhost"))
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {

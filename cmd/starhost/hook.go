@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -175,10 +174,9 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 	select {
 	case d = <-r.decisions:
 	case <-time.After(time.Until(deadline)):
-		r.late.Store(true)
-		d = r.refuse(hook.Late(a.deadline))
+		d = r.cutShort(hook.Late(a.deadline))
 	case <-ctx.Done():
-		d = r.refuse("starhost was stopped: " + context.Cause(ctx).Error())
+		d = r.cutShort("starhost was stopped: " + context.Cause(ctx).Error())
 	}
 	a.code = d.answer.Code
 	wrote := make(chan error, 1)
@@ -206,7 +204,7 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 		stored = false
 	}
 	go func() {
-		io.WriteString(a.stderr, d.diagnostics+d.answer.Err)
+		io.WriteString(a.stderr, d.diagnostics+d.answer.Err+r.records.failureText())
 		if stored {
 			io.WriteString(a.stderr, r.failures.String())
 		}
@@ -226,6 +224,7 @@ const hookGrace = 200 * time.Millisecond
 
 // A hookDecision is the answer of plugins or of the watchdog.
 type hookDecision struct {
+	event       *hook.Event
 	answer      hook.Answer
 	diagnostics string // for standard error, before the answer's own text
 }
@@ -237,7 +236,7 @@ type hookRun struct {
 	agent     *hook.Agent
 	failOpen  bool // --fail-open
 	decisions chan hookDecision
-	late      atomic.Bool     // the answer is the watchdog's
+	records   hookLog
 	done      chan struct{}   // closed when the session's state is stored
 	failures  strings.Builder // errors after the decision, for standard error
 
@@ -256,12 +255,37 @@ func (a *app) startHook(ctx context.Context, f *hookFlags, agent *hook.Agent, pa
 		defer close(r.done)
 		defer func() {
 			if p := recover(); p != nil {
-				r.decide(r.refuse(fmt.Sprintf("starhost failed: panic: %v", p)))
+				r.refuseEvent(fmt.Sprintf("starhost failed: panic: %v", p))
 			}
 		}()
 		r.run(ctx, f, paths, diagnostics)
 	}()
 	return r
+}
+
+// refuseEvent refuses the event in place of the plugins.
+func (r *hookRun) refuseEvent(reason string) {
+	d := r.refuse(reason)
+	if !r.records.decided.Swap(true) {
+		_ = r.records.write(r.openRecords(), d.event, d.answer) // the event is refused
+	}
+	r.decide(d)
+}
+
+// cutShort returns the watchdog's refusal, after its record. If the records of the plugins are
+// being written, their decision arrives in a moment.
+func (r *hookRun) cutShort(reason string) hookDecision {
+	if r.records.decided.Swap(true) {
+		select {
+		case d := <-r.decisions:
+			return d
+		case <-time.After(logWait):
+			return r.refuse(reason)
+		}
+	}
+	d := r.refuse(reason)
+	inLogWait(func() { _ = r.records.write(r.openRecords(), d.event, d.answer) })
+	return d
 }
 
 // decide sends a decision. Only the first one counts.
@@ -288,7 +312,7 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnos
 		}
 	}
 	if err != nil {
-		r.decide(r.refuse(err.Error()))
+		r.refuseEvent(err.Error())
 		return
 	}
 	r.mu.Lock()
@@ -311,17 +335,17 @@ func (r *hookRun) askPlugins(
 	if f.inProject && f.lineError == nil {
 		paths, f.lineError = projectPaths(cmp.Or(e.Workspace(), r.dir), r.getenv("HOME"), paths)
 	}
-	var records hookLog
 	fail := func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) }
 	set, err := r.loadHook(ctx, f, paths, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
-		records.log = r.newLog(o.Config, r.agent.Name, fail)
-		observe(records.log, o.Config, &o.Host, records.observe)
+		log := r.records.open(func() *decision.Log { return r.newLog(o.Config, r.agent.Name, r.records.fail) })
+		observe(log, o.Config, &o.Host, r.records.observe)
 	})
 	if nonce, ok := e.Canary(); ok {
 		return r.answerCanary(e, nonce, set, err)
 	}
-	useSet(records.log, set)
+	log := r.openRecords()
+	useSet(log, set)
 	o := hook.Options{States: &hook.States{Dir: hook.StateDir(r.getenv)}, Report: fail}
 	o.Refusal, _ = errors.AsType[*hook.Refusal](err)
 	if len(r.problems) > 0 {
@@ -337,13 +361,11 @@ func (r *hookRun) askPlugins(
 			r.addError(err)
 		}
 	}
-	action := answer.Action
-	if r.late.Load() { // the agent got the watchdog's refusal
-		action = string(starhost.ActionDeny)
-	}
-	if err := records.write(action); err != nil {
-		if refusal, err := e.Block("starhost: the decision was not recorded: " + err.Error()); err == nil {
-			answer = refusal
+	if !r.records.decided.Swap(true) {
+		if err := r.records.write(log, e, answer); err != nil {
+			if refusal, err := e.Block("starhost: the decision was not recorded: " + err.Error()); err == nil {
+				answer = refusal
+			}
 		}
 	}
 	storeState := store
@@ -367,7 +389,7 @@ func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, diagnostics *strin
 	if failed && answer.Out == "" && answer.Code == 0 {
 		answer.Code = e.FailureCode(r.failOpen)
 	}
-	return hookDecision{answer, diagnostics.String()}
+	return hookDecision{e, answer, diagnostics.String()}
 }
 
 // refuse returns the agent's refusal of the event, with a reason. The goroutine that writes the
@@ -392,7 +414,7 @@ func (r *hookRun) refuse(reason string) hookDecision {
 	if answer.Err == "" {
 		answer.Err = "starhost: " + reason + "\n"
 	}
-	return hookDecision{answer: answer}
+	return hookDecision{event: e, answer: answer}
 }
 
 // writeAnswer writes the answer to standard output or a file.
@@ -494,15 +516,22 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 		}
 	}
 	var set *loader.Set
-	var broken error // the error of loading, which is already reported
+	var broken error   // the error of loading, which is already reported
+	var opened hookLog // for the records
+	fail := func(err error) { write(func() { fmt.Fprintf(a.stderr, "hook: %v\n", err) }) }
 	o := hook.ServeOptions{Deadline: a.deadline}
+	o.Undecided = func(e *starhost.Event, answered, reason string) {
+		inLogWait(func() { // the event is refused, also if the log cannot be written
+			_ = deliverUndecided(a.openHookLog(&opened, agent, fail), e, answered, reason)
+		})
+	}
 	o.Log = func(text string) { write(func() { fmt.Fprintf(a.stderr, "hook: %s\n", text) }) }
 	o.Canary = func(nonce string) string { return canaryReason(nonce, hook.AgentOf("picoclaw"), set) }
 	o.Load = func(ctx context.Context) (*starhost.Host, error) {
 		own := *a // with its own reports
 		var records *decision.Log
 		set, broken = own.loadHook(ctx, f, paths, func(o *loader.Options) {
-			records = own.newLog(o.Config, agent, func(err error) { write(func() { fmt.Fprintf(a.stderr, "hook: %v\n", err) }) })
+			records = opened.open(func() *decision.Log { return own.newLog(o.Config, agent, fail) })
 			if records != nil {
 				observe(records, o.Config, &o.Host, records.Observe)
 			}

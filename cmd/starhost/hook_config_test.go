@@ -107,7 +107,7 @@ func TestPrintConfigTimeout(t *testing.T) {
 			wanted := map[string]string{
 				"copilot": "timeoutSec:" + seconds, "picoclaw": "interceptor_timeout_ms:" + seconds + "000",
 				"gemini": "timeout:" + seconds + "000", "qwen": "timeout:" + seconds + "000", "kiro": "timeout_ms:" + seconds + "000",
-				"windsurf": "command:", "cline": "exec", // their settings have no timeout
+				"windsurf": "command:", "cline": "exec", "docker-mcp": "exec:", // their settings have no timeout
 				"opencode": "TIMEOUT=" + seconds + "000", "gptme": "TIMEOUT=" + seconds,
 			}
 			if wanted[agent.Name] == "" {

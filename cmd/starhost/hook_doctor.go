@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/serve/settings"
@@ -26,7 +27,8 @@ func (a *app) hookDoctorCommand() *cobra.Command {
 		Short: "Check that guards work in the agents of this machine",
 		Long: `Check that guards work in the agents of this machine, or in the named ones: whether the settings of
 the user, of all users and of the current project run starhost, whether its program and plugins are
-there, and whether something switches hooks off. The exit code is 1 if any guard could be off.
+there, whether something switches hooks off, and when the agent last asked according to the decision
+log of the last 7 days. The exit code is 1 if any guard could be off.
 
 doctor sends a canary: a call of a tool that no agent has, which hook denies after all guards
 loaded. It gives no text of a settings file to a shell. It runs a line only if that is this program
@@ -64,6 +66,8 @@ type diagnosis struct {
 	program  string // the path of the agent's program, ""
 	lines    []hookLine
 	problems []string
+	asked    *decision.Record // the last event in the log; nil if there is none
+	unlisted []string         // tools in the log that no row of the agent's table names
 }
 
 // A hookLine is a command line of starhost in an agent's settings.
@@ -95,7 +99,7 @@ func (d *doctor) run(ctx context.Context, names []string) error {
 		}
 		chosen = append(chosen, agent)
 	}
-	projectProblem := d.checkTrust()
+	projectProblem, used := d.checkTrust(), d.readUsage()
 	var result []diagnosis
 	for _, agent := range chosen {
 		x := diagnosis{agent: agent}
@@ -108,6 +112,9 @@ func (d *doctor) run(ctx context.Context, names []string) error {
 		}
 		if len(x.lines) > 0 && projectProblem != "" {
 			x.problems = append(x.problems, projectProblem)
+		}
+		if u := used[agent.Name]; u != nil {
+			x.asked, x.unlisted = u.last, u.unlisted(agent.Matches)
 		}
 		result = append(result, x)
 		if len(x.problems) > 0 {
@@ -291,13 +298,20 @@ func (d *doctor) checkOff(x *diagnosis, files []*settings.File, scopes []string)
 	}
 }
 
-// hasSetting reports whether values have a setting as "a.b=true".
+// hasSetting reports whether values have a setting as "a.b=true". A list has it if one of its texts
+// contains the value: Gemini CLI lists the commands of disabled hooks.
 func hasSetting(values map[string]any, setting string) bool {
 	name, want, _ := strings.Cut(setting, "=")
 	var v any = values
 	for part := range strings.SplitSeq(name, ".") {
 		m, _ := v.(map[string]any)
 		v = m[part]
+	}
+	if items, ok := v.([]any); ok {
+		return slices.ContainsFunc(items, func(item any) bool {
+			text, _ := item.(string)
+			return strings.Contains(text, want)
+		})
 	}
 	return v != nil && fmt.Sprint(v) == want
 }

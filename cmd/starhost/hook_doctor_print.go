@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/starhost/starhost/internal/texttable"
 )
@@ -23,6 +24,15 @@ func (a *app) printDoctorPretty(result []diagnosis) error {
 		}
 		for _, p := range x.problems {
 			fmt.Fprintf(&a.out, "  problem: %s\n", texttable.EscapeLine(p))
+		}
+		if x.asked != nil {
+			fmt.Fprintf(&a.out, "  last asked: %s, %s, answered %s\n", x.asked.Time.Format(time.RFC3339),
+				texttable.EscapeLine(limitText(x.asked.Event)), texttable.EscapeLine(limitText(x.asked.Answered)))
+		} else if len(x.lines) > 0 {
+			fmt.Fprintf(&a.out, "  last asked: not in the log of the last %d days\n", usageDays)
+		}
+		if len(x.unlisted) > 0 {
+			fmt.Fprintf(&a.out, "  tools without a kind: %s\n", texttable.EscapeLine(limitText(strings.Join(x.unlisted, ", "))))
 		}
 		if len(x.lines) > 0 {
 			fmt.Fprintf(&a.out, "  without starhost: %s\n", strings.ReplaceAll(x.agent.Missing, "`", ""))
@@ -54,6 +64,15 @@ type diagnosisJSON struct {
 	Lines    []hookLineJSON `json:"lines"`
 	Problems []string       `json:"problems"`
 	Missing  string         `json:"missing"` // the agent's behaviour without starhost
+	// LastAsked is the agent's newest event in the decision log, null if the last days have none.
+	LastAsked *askedJSON `json:"last_asked"`
+	Unlisted  []string   `json:"unlisted_tools"` // tools in the log that no row of the agent's table names
+}
+
+type askedJSON struct {
+	Time     time.Time `json:"time"`
+	Event    string    `json:"event"`
+	Answered string    `json:"answered"`
 }
 
 type hookLineJSON struct {
@@ -75,10 +94,15 @@ func (a *app) printDoctorJSON(result []diagnosis) error {
 }
 
 func newDiagnosisJSON(x *diagnosis) diagnosisJSON {
-	return diagnosisJSON{
+	j := diagnosisJSON{
 		Name: x.agent.Name, Title: x.agent.Title, Program: x.program, Lines: list(x.lines, newHookLineJSON),
 		Problems: append([]string{}, x.problems...), Missing: strings.ReplaceAll(x.agent.Missing, "`", ""),
+		Unlisted: append([]string{}, x.unlisted...),
 	}
+	if x.asked != nil {
+		j.LastAsked = &askedJSON{x.asked.Time, x.asked.Event, x.asked.Answered}
+	}
+	return j
 }
 
 func newHookLineJSON(l *hookLine) hookLineJSON {

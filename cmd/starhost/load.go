@@ -156,6 +156,9 @@ func (a *app) loadWith(
 	if err != nil {
 		return nil, err
 	}
+	if err := a.addProcesses(set); err != nil {
+		return nil, errors.Join(err, set.Close())
+	}
 	a.loaded = set
 	a.warn(f.strict, set.Warnings)
 	for _, e := range set.Problems {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/BurntSushi/toml"
@@ -19,6 +20,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/serve/hook"
 )
 
 // A caseMaker makes a golden case of a record, for one of its plugins.
@@ -27,14 +29,14 @@ type caseMaker struct {
 	plugin  string
 	out     bytes.Buffer
 	now     string
-	answers []string                   // lines of effects.jsonl
-	replies map[string]json.RawMessage // by effect
+	effects []string            // each effect once, in their order
+	answers map[string][]string // lines of effects.jsonl, by effect
 }
 
 // goldenCase returns the text of a case that passes as long as the plugin decides as it did. An
 // error says why the record does not contain enough for one.
 func goldenCase(r *decision.Record, plugin string) (string, error) {
-	m := caseMaker{Record: r, plugin: plugin, replies: map[string]json.RawMessage{}}
+	m := caseMaker{Record: r, plugin: plugin, answers: map[string][]string{}}
 	if m.plugin == "" {
 		m.plugin = r.Decision.Plugin
 	}
@@ -56,7 +58,7 @@ func goldenCase(r *decision.Record, plugin string) (string, error) {
 	m.writeConfig()
 	m.section("now", m.now)
 	m.section("session.json", m.session())
-	m.section("effects.jsonl", strings.Join(m.answers, ""))
+	m.section("effects.jsonl", m.answerLines())
 	m.section("want", want)
 	return m.out.String(), nil
 }
@@ -70,8 +72,19 @@ func (m *caseMaker) check() error {
 		return fmt.Errorf("%s is cut", m.Cut[0])
 	case m.ToolAlias != "":
 		return fmt.Errorf("the tool %s may also be %s, and a case names one", quote(m.Tool), quote(m.ToolAlias))
+	case m.Input["arguments"] != nil && m.Input["arguments"][0] != '{':
+		return errors.New("the call's arguments are no object, and a case has only objects")
 	case strings.HasPrefix(m.Event, "app."):
 		return errors.New("a program declares its event")
+	}
+	spec, err := starhost.LookupEvent(m.Event)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Input)) {
+		if !slices.Contains(spec.Args, name) {
+			return fmt.Errorf("the event %s has no argument %s", m.Event, quote(name))
+		}
 	}
 	for _, at := range m.Omitted {
 		if strings.HasPrefix(at, "/input/arguments/") {
@@ -159,6 +172,9 @@ func (m *caseMaker) decision(i int) (d starhost.Decision, err error) {
 	for _, row := range h.Context {
 		c := &m.Context[row]
 		if c.Content == nil {
+			if c.Type != "" {
+				return d, errors.New("a handler offered an attachment, of which the record has no bytes")
+			}
 			return d, errors.New(`it has no text of its context ([log] include = ["prompt"] records it)`)
 		}
 		f := fragments.Fragment{Content: *c.Content, Source: c.Source, Title: c.Title, Plugin: c.Plugin}
@@ -263,7 +279,10 @@ func (m *caseMaker) addEffect(members map[string]json.RawMessage) error {
 	table, _, _ := strings.Cut(kind, ".")
 	switch {
 	case kind == "now":
-		return json.Unmarshal(members["reply"], &m.now)
+		var now time.Time // its text has no line that begins a section
+		err := json.Unmarshal(members["reply"], &now)
+		m.now = now.Format(time.RFC3339Nano)
+		return err
 	case table == "state" || table == "store":
 		if members["error"] == nil {
 			return nil
@@ -272,22 +291,31 @@ func (m *caseMaker) addEffect(members map[string]json.RawMessage) error {
 		return nil
 	}
 	effect := kind + " " + string(members[kind])
-	answer := cmp.Or(string(members["reply"]), string(members["error"]))
-	if old, ok := m.replies[effect]; ok {
-		if string(old) != answer {
-			return fmt.Errorf("the effect %s had two replies, and a case answers each with one", kind)
-		}
-		return nil
-	}
-	m.replies[effect] = json.RawMessage(answer)
-	line := `{"` + kind + `":` + string(members[kind])
+	line := "{" + string(mustJSON(kind)) + ":" + string(members[kind])
 	for _, name := range []string{"steps", "error", "reply"} {
 		if members[name] != nil {
 			line += `,"` + name + `":` + string(members[name])
 		}
 	}
-	m.answers = append(m.answers, line+"}\n")
+	if m.answers[effect] == nil {
+		m.effects = append(m.effects, effect)
+	}
+	m.answers[effect] = append(m.answers[effect], line+"}\n")
 	return nil
+}
+
+// answerLines returns the lines of effects.jsonl: an effect's replies in their order, or one if all
+// are equal.
+func (m *caseMaker) answerLines() string {
+	var all []string
+	for _, effect := range m.effects {
+		lines := m.answers[effect]
+		if same := slices.Compact(slices.Clone(lines)); len(same) == 1 {
+			lines = same
+		}
+		all = append(all, lines...)
+	}
+	return strings.Join(all, "")
 }
 
 // writeProse writes the case's prose, in which no line begins a section.
@@ -321,7 +349,7 @@ func (m *caseMaker) writeScript() {
 	add("roles", m.Roles, len(m.Roles) > 0)
 	add("model", m.Model, m.Model != "")
 	add("round", m.Round, m.Round != 0)
-	add("agent", m.Agent, spec.Tool && m.Foreign && m.Agent != "")
+	add("agent", m.Agent, spec.Tool && m.Foreign && hook.AgentOf(m.Agent) != nil)
 	add("plugin", m.Plugin, spec.Tool && m.Plugin != "")
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if !isEmptyJSON(args[name]) {

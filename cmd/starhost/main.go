@@ -48,9 +48,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if args == nil {
 		args = []string{} // cobra takes nil for os.Args
 	}
-	a.stores = new(databases)
+	a.stores, a.processes = new(databases), new(processes)
 	cmd, err := a.execute(ctx, args)
 	defer a.stores.close()
+	defer a.processes.close()
 	isHook := (cmd == "hook" || a.hook != nil) && !managesHooks(args)
 	if err != nil && isHook {
 		err = a.refuseHook(ctx, args, err)

@@ -130,7 +130,7 @@ func describe(err error) problem {
 	}
 	// Each function recognizes one kind of error and fills in its fields.
 	for _, describeKind := range []func(error, *problem) bool{
-		asPanic, asInterrupt, asEndpoint, asUsage, asFile, asStarlark, asLoader, asAbort, asReference,
+		asPanic, asInterrupt, asEndpoint, asWaiting, asUsage, asFile, asStarlark, asLoader, asAbort, asReference,
 		asOverflow, asTooLarge, asCoded,
 	} {
 		if describeKind(err, &p) {

@@ -16,7 +16,7 @@ func (a *app) printReplayPretty(r *replayRun) error {
 		g := &r.Groups[i]
 		line := texttable.OneLine(g.Text())
 		if g.Pos != "" {
-			line += " (" + g.Pos + ")"
+			line += " (" + texttable.EscapeLine(g.Pos) + ")"
 		}
 		if g.Allowed {
 			line += " [allowed]"
@@ -106,6 +106,7 @@ func (a *app) printReplayJUnit(r *replayRun) error {
 	suite := &junitSuite{Name: "starhost replay"}
 	add := func(name, plugin string) *junitCase {
 		suite.Tests++
+		name, plugin = texttable.EscapeLine(name), texttable.EscapeLine(plugin)
 		suite.Cases = append(suite.Cases, junitCase{Name: name, ClassName: plugin})
 		return &suite.Cases[len(suite.Cases)-1]
 	}
@@ -113,14 +114,14 @@ func (a *app) printReplayJUnit(r *replayRun) error {
 	for i := range r.Groups {
 		g := &r.Groups[i]
 		c := add(g.Text(), g.Plugin)
-		text := fmt.Sprintf("%s\n%s\nstarhost log show %s", plural(g.Count, "event"), g.Pos, g.Example)
+		text := fmt.Sprintf("%s\n%s\nstarhost log show %s", plural(g.Count, "event"), texttable.EscapeLine(g.Pos), g.Example)
 		switch {
 		case g.Unclear():
 			suite.Skipped++
 			c.Skipped = &struct{}{}
 		case !g.Allowed:
 			suite.Failures++
-			c.Failure = &junitFailure{Type: g.Outcome, Message: g.Text(), Text: text}
+			c.Failure = &junitFailure{Type: g.Outcome, Message: c.Name, Text: text}
 		}
 	}
 	report := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Suites: []*junitSuite{suite}}

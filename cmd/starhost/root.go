@@ -13,32 +13,40 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// commands lists the functions that make commands.
-var commands = []struct {
+// A commandMaker names a command and the function that makes it.
+type commandMaker struct {
 	name string
 	make func(*app) *cobra.Command
-}{
-	{"bench", (*app).benchCommand},
-	{"chat", (*app).chatCommand},
-	{"check", (*app).checkCommand},
-	{"command", (*app).commandCommand},
-	{"config", (*app).configCommand},
-	{"docs", (*app).docsCommand},
-	{"eval", (*app).evalCommand},
-	{"fmt", (*app).fmtCommand},
-	{"fragments", (*app).fragmentsCommand},
-	{"hook", (*app).hookCommand},
-	{"list", (*app).listCommand},
-	{"log", (*app).logCommand},
-	{"new", (*app).newCommand},
-	{"repl", (*app).replCommand},
-	{"replay", (*app).replayCommand},
-	{"run", (*app).modelRunCommand},
-	{"serve", (*app).serveCommand},
-	{"sessions", (*app).sessionsCommand},
-	{"test", (*app).testCommand},
-	{"trust", (*app).trustCommand},
-	{"version", (*app).versionCommand},
+}
+
+// commandTable returns the commands. A variable would be a cycle, because the page of ui runs
+// commands itself.
+func commandTable() []commandMaker {
+	return []commandMaker{
+		{"bench", (*app).benchCommand},
+		{"chat", (*app).chatCommand},
+		{"check", (*app).checkCommand},
+		{"command", (*app).commandCommand},
+		{"config", (*app).configCommand},
+		{"docs", (*app).docsCommand},
+		{"eval", (*app).evalCommand},
+		{"fmt", (*app).fmtCommand},
+		{"fragments", (*app).fragmentsCommand},
+		{"hook", (*app).hookCommand},
+		{"list", (*app).listCommand},
+		{"log", (*app).logCommand},
+		{"lsp", (*app).lspCommand},
+		{"new", (*app).newCommand},
+		{"repl", (*app).replCommand},
+		{"replay", (*app).replayCommand},
+		{"run", (*app).modelRunCommand},
+		{"serve", (*app).serveCommand},
+		{"sessions", (*app).sessionsCommand},
+		{"test", (*app).testCommand},
+		{"trust", (*app).trustCommand},
+		{"ui", (*app).uiCommand},
+		{"version", (*app).versionCommand},
+	}
 }
 
 // rootCommand returns the program with the commands that args name, because making all takes
@@ -46,7 +54,7 @@ var commands = []struct {
 func (a *app) rootCommand(args []string) *cobra.Command {
 	root := a.emptyCommand()
 	add := func(named bool) {
-		for _, c := range commands {
+		for _, c := range commandTable() {
 			if slices.Contains(args, c.name) == named {
 				root.AddCommand(c.make(a))
 			}
@@ -58,6 +66,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		return root
 	}
 	add(false)
+	root.AddCommand(a.manCommand(root))
 	root.InitDefaultCompletionCmd()
 	a.finishCompletion(root)
 	return root
@@ -86,7 +95,10 @@ func (a *app) emptyCommand() *cobra.Command {
 	f.StringVarP(&a.output, "output", "o", "", "write the result to `FILE`")
 	f.StringVarP(&a.format, "format", "F", "", formatUsage(root))
 	f.StringVar(&a.logFormat, "log-format", "text", "`FORMAT` of logs: text or json")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.readEnvironment(cmd); err != nil {
+			return err
+		}
 		if info, err := os.Stat(cmp.Or(a.dir, ".")); err != nil || !info.IsDir() {
 			return usagef("-C %s: no such folder", a.dir)
 		}
@@ -96,30 +108,13 @@ func (a *app) emptyCommand() *cobra.Command {
 		panic(err) // there is no such flag
 	}
 	root.SetHelpCommand(a.helpCommand(root))
+	root.SetUsageFunc(printUsage)
 	printHelp := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		f.Lookup("format").Usage = formatUsage(cmd)
 		printHelp(cmd, args)
 	})
 	return root
-}
-
-// helpCommand shows the help of a command.
-func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Help about any command",
-		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if err != nil || cmd == root {
-				if err := a.refuseArguments(root, rest); err != nil {
-					return err
-				}
-			}
-			cmd.InitDefaultHelpFlag()
-			return cmd.Help()
-		},
-	}
 }
 
 // refuseArguments returns an error for an argument that is no command.

@@ -9,7 +9,7 @@ import (
 
 // TestCommands checks that the names in the table are the names of the commands.
 func TestCommands(t *testing.T) {
-	for _, c := range commands {
+	for _, c := range commandTable() {
 		if got := c.make(&app{}).Name(); got != c.name {
 			t.Errorf("name in the table: got %q, want %q, as in its Use", c.name, got)
 		}

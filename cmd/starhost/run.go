@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
@@ -37,12 +38,18 @@ The text of the model goes to standard output as it arrives. Everything else goe
 standard error: tool calls, denials, warnings. If a plugin has a post_llm_call hook,
 the text waits for the hook, because the hook may change it.
 
+With --approve later, a turn waits for its approvals: run stores it and ends. Answer the
+question by starhost sessions answer, within 24 hours and from any terminal; run --session
+ID without a prompt then goes on with the turn. The guards are asked again.
+
 The exit code is 0 if the model answered, also when a guard denied a tool on the way; 1
-if a hook aborted the turn; and 5 if the model did not answer.`,
+if a hook aborted the turn; 4 if the turn waits for an approval; and 5 if the model did
+not answer.`,
 		Example: `  starhost run -m openai/MODEL -p "Why is p99 up?"
   starhost run plugins -f runbook:checkout -p "Why is p99 up?"
   git diff | starhost run -p - -s "Review this change."
-  starhost run plugins -p "Why?" -F json --approve never`,
+  starhost run plugins -p "Why?" -F json --approve never
+  starhost run plugins --session monday`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.promptGiven = cmd.Flags().Changed("prompt") || f.promptFile != ""
 			return a.runModel(cmd.Context(), &f, paths)
@@ -52,7 +59,7 @@ if a hook aborted the turn; and 5 if the model did not answer.`,
 	f.requestFlags.addRequest(cmd)
 	f.requestFlags.addModel(cmd)
 	f.session.add(cmd)
-	addApprove(cmd, &f.approve)
+	addApprove(cmd, &f.approve, "later")
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show the prompt as eval does, and ask no model")
 	flags.BoolVar(&f.noStream, "no-stream", false, "ask for whole answers, for endpoints that cannot stream")
@@ -64,7 +71,8 @@ type runResult struct {
 	turn   *starhost.TurnResult // nil if the turn did not begin
 	model  string
 	text   string
-	loaded []errorJSON // errors of plugins that failed
+	loaded []errorJSON   // errors of plugins that failed
+	waits  *waitingError // the turn waits for an approval; or nil
 }
 
 // runModel runs the command.
@@ -84,29 +92,47 @@ func (a *app) runModel(ctx context.Context, f *runFlags, paths []string) error {
 	return a.printResult(&result)
 }
 
-// askOnce runs one turn in a new session.
+// check refuses flags that do not go together.
+func (f *runFlags) check() error {
+	switch {
+	case f.wantsPrompt():
+	case !f.session.isGiven():
+		return usagef("run: got no prompt, want -p, -t or -i (or --session ID of a turn that waits for an approval)")
+	case f.model != "":
+		return usagef("run: got -m without a prompt, want none: a turn that waits has its model")
+	}
+	return f.requestFlags.check()
+}
+
+// askOnce runs one turn, or goes on with one that waits for an approval.
 func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *runResult) error {
-	if err := f.requestFlags.check(); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
-	if !f.wantsPrompt() {
-		return usagef("run: got no prompt, want -p, -t or -i")
-	}
+	resumes := !f.wantsPrompt()
+	f.session.waits = resumes
 	request, config, err := a.readRequest(&f.requestFlags)
 	if err != nil {
 		return err
 	}
-	approve, err := a.newApprover(f.approve)
+	approve, err := a.newApprover(f.approve, "later")
 	if err != nil {
 		return err
 	}
-	set, err := a.loadForModel(ctx, &f.loadFlags, paths, &f.session, approve)
+	configure := func(o *loader.Options) {
+		o.Host.Approver = approve
+		o.Host.PauseTurns = f.approve == "later" || resumes && f.approve == "ask"
+	}
+	set, err := a.loadForModel(ctx, &f.loadFlags, paths, &f.session, configure)
 	if err != nil {
 		return err
 	}
 	defer set.Close()
 	if err := set.Missing(); err != nil {
 		return nil // loadWith reported it
+	}
+	if f.approve == "later" && f.session.used == "" {
+		return errNoStore
 	}
 	end, err := a.mountTools(ctx, set, nil, allServers)
 	defer end()
@@ -117,7 +143,7 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 	a.report()
 	a.code = exitOK // plugins that are not required may fail
 	result.model = cmp.Or(f.model, request.Model, config.Model, set.Config.Model.Default)
-	if err := checkModel(set, result.model, request.Template != ""); err != nil {
+	if err := checkModel(set, result.model, resumes || request.Template != ""); err != nil {
 		return err
 	}
 	config.Model, config.Seed = result.model, rand.Uint64()
@@ -129,7 +155,8 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 		return err
 	}
 	defer c.close(ctx)
-	if result.turn, err = c.ask(ctx, request); err != nil {
+	result.turn, err = c.answer(ctx, request, resumes)
+	if result.waits, _ = errors.AsType[*waitingError](err); err != nil {
 		result.text = c.partialText()
 	} else {
 		result.text = result.turn.Text
@@ -140,13 +167,25 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 // allServers makes mountTools start all MCP servers of the config.
 func allServers(string) bool { return true }
 
-// loadForModel loads the plugins for a conversation, which needs none.
+// loadForModel loads the plugins for a conversation, which needs none. The decision log records the
+// events, if the config does not turn it off.
 func (a *app) loadForModel(
-	ctx context.Context, f *loadFlags, paths []string, session *sessionChoice, ask approver,
+	ctx context.Context, f *loadFlags, paths []string, session *sessionChoice, choose func(*loader.Options),
 ) (*loader.Set, error) {
 	var failed error
+	var records *decision.Log // nil if it is not enabled
+	reported := ""            // each event of a turn fails for the same reason
+	report := func(err error) {
+		if text := texttable.EscapeLine(err.Error()); text != reported {
+			fmt.Fprintln(a.stderr, text)
+			reported = text
+		}
+	}
 	configure := func(o *loader.Options) {
-		o.Host.Approver = ask
+		choose(o)
+		if records = a.newLog(o.Config, "", report); records != nil {
+			observe(records, o.Config, &o.Host, records.Observe)
+		}
 		if failed = session.resolve(ctx, a, o.Config); failed == nil {
 			session.used.useStore(a, o)
 		}
@@ -163,6 +202,7 @@ func (a *app) loadForModel(
 		set.Close()
 		return nil, failed
 	}
+	useSet(records, set)
 	return set, err
 }
 
@@ -199,6 +239,7 @@ type runJSON struct {
 	Model     string         `json:"model"`
 	Usage     starhost.Usage `json:"usage"`
 	ToolCalls []runCallJSON  `json:"tool_calls"`
+	Question  *questionJSON  `json:"question,omitempty"` // the turn waits for its answer
 	Warnings  []warningJSON  `json:"warnings"`
 	Errors    []errorJSON    `json:"errors"`
 }
@@ -221,7 +262,11 @@ func (a *app) printRunJSON(r *runResult) error {
 		if n := len(t.Prompts); n > 0 {
 			out.Model = cmp.Or(t.Prompts[n-1].Model, out.Model)
 		}
+		out.Model = cmp.Or(out.Model, t.Turn.Request().Model) // the model of a turn that waited
 		out.ToolCalls = list(t.Calls, newRunCallJSON)
+	}
+	if r.waits != nil {
+		out.Question = r.waits.question
 	}
 	return a.printJSON(out)
 }
@@ -250,10 +295,7 @@ func (a *app) printRunText(*runResult) error { return nil }
 
 // callLine describes a tool call in one line for people.
 func callLine(r *starhost.ToolReply) string {
-	arguments := strings.TrimSpace(string(r.Call.Arguments))
-	if len(arguments) > maxShownArguments {
-		arguments = fmt.Sprintf("%s… (%d B)", strings.ToValidUTF8(arguments[:maxShownArguments], ""), len(arguments))
-	}
+	arguments := cutArguments(string(r.Call.Arguments))
 	line := "tool: " + r.Call.Name + " " + arguments
 	switch {
 	case r.Denied != nil:
@@ -264,6 +306,15 @@ func callLine(r *starhost.ToolReply) string {
 		line += ": " + cutText(r.Result.ForUser)
 	}
 	return texttable.EscapeLine(line)
+}
+
+// cutArguments returns the arguments of a call for one line.
+func cutArguments(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= maxShownArguments {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d B)", strings.ToValidUTF8(text[:maxShownArguments], ""), len(text))
 }
 
 // maxShownArguments is the most bytes of arguments, and of a result, in a line about a tool call.

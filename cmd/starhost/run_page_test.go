@@ -14,6 +14,10 @@ const pageReplies = `{"text": "Let me look.", "calls": [{"name": "status", "argu
 {"text": "Checkout is up. I could not restart it."}
 {"text": "Yes."}
 {"text": "I do not know about yesterday."}
+{"text": "", "calls": [{"name": "scale", "arguments": {"service": "checkout"}}]}
+{"text": "Checkout has twice the machines."}
+{"text": "", "calls": [{"name": "scale", "arguments": {"service": "db"}}]}
+{"text": "The DBAs decide about that."}
 {"text": "Hello."}
 {"text": "Two lines, I see."}
 `
@@ -42,8 +46,10 @@ func TestRunPage(t *testing.T) {
 		switch block[1] {
 		case "python":
 			files["ops.star"] = block[2]
+		case "sh":
+			files[".config/starhost/review.sh"] = block[2]
 		case "toml":
-			files[".config/starhost/config.toml"] = strings.ReplaceAll(block[2], "http://127.0.0.1:11434", server.URL)
+			files[".config/starhost/config.toml"] += strings.ReplaceAll(block[2], "http://127.0.0.1:11434", server.URL)
 		}
 	}
 	writeFiles(t, dir, files)
@@ -59,12 +65,16 @@ func TestRunPage(t *testing.T) {
 		code := run(t.Context(), append([]string{"-C", dir}, args[1:]...), stdin, &out, &diagnostics)
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want)), "…", ".*")
 		got := strings.TrimSpace(diagnostics.String() + out.String())
-		if code != exitOK || !regexp.MustCompile("^"+pattern+"$").MatchString(got) {
+		wantCode := exitOK
+		if strings.Contains(want, "[E0723]") {
+			wantCode = exitLimit
+		}
+		if code != wantCode || !regexp.MustCompile("^"+pattern+"$").MatchString(got) {
 			t.Errorf("%s: got exit code %d:\n%s\nwant:\n%s", line, code, got, want)
 		}
 		commands++
 	}
-	if commands != 5 || e.used != len(e.lines) {
-		t.Errorf("got %d commands and %d requests, want 5 and %d", commands, e.used, len(e.lines))
+	if commands != 10 || e.used != len(e.lines) {
+		t.Errorf("got %d commands and %d requests, want 10 and %d", commands, e.used, len(e.lines))
 	}
 }

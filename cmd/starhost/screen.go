@@ -24,9 +24,12 @@ func (s screen) Write(text []byte) (int, error) {
 // exactFormats are the formats that programs read: a file or a pipe gets their bytes unescaped.
 var exactFormats = []string{"json", "text", "openai", "responses", "anthropic", "junit", "pyi"}
 
+// isExact reports whether the result is for a program.
+func (a *app) isExact() bool { return a.exact || slices.Contains(exactFormats, a.format) }
+
 // resultBytes returns the result for a file or a pipe.
 func (a *app) resultBytes() []byte {
-	if a.exact || slices.Contains(exactFormats, a.format) {
+	if a.isExact() {
 		return a.out.Bytes()
 	}
 	return []byte(texttable.Escape(a.out.String()))
@@ -34,7 +37,7 @@ func (a *app) resultBytes() []byte {
 
 // showResult writes the result to standard output.
 func (a *app) showResult() error {
-	if !isTerminal(a.stdout) {
+	if !isTerminal(a.stdout) && (a.colour != "always" || a.isExact()) {
 		_, err := a.stdout.Write(a.resultBytes())
 		return err
 	}
@@ -84,6 +87,12 @@ func writeRed(w io.Writer, text string, coloured bool) error {
 func (a *app) wantsColour(w io.Writer) bool {
 	if s, ok := w.(screen); ok {
 		w = s.Writer
+	}
+	switch a.colour {
+	case "always":
+		return true
+	case "never":
+		return false
 	}
 	return isTerminal(w) && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
 }

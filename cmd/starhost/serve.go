@@ -23,6 +23,7 @@ import (
 	"github.com/starhost/starhost/serve/metrics"
 	"github.com/starhost/starhost/serve/neko"
 	"github.com/starhost/starhost/serve/otlp"
+	"github.com/starhost/starhost/serve/proxy"
 )
 
 // serveFlags are the flags of serve.
@@ -31,6 +32,9 @@ type serveFlags struct {
 	mcp, hooks, guardrail  string
 	metrics                string
 	tools, register        string
+	proxy, upstream        string
+	offered                []string
+	passUnknown            bool
 	watch                  bool
 	tokenFile, printConfig string
 	deadline               timeSpan
@@ -39,13 +43,16 @@ type serveFlags struct {
 
 // guards reports whether a server asks guards, so that a guard that does not load refuses in place
 // of passing unseen.
-func (f *serveFlags) guards() bool { return f.hooks != "" || f.guardrail != "" }
+func (f *serveFlags) guards() bool { return f.decides() || f.proxy != "" }
+
+// decides reports whether a server answers questions of other programs.
+func (f *serveFlags) decides() bool { return f.hooks != "" || f.guardrail != "" }
 
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve [PATH...] --mcp stdio|ADDR --hooks ADDR --guardrail ADDR --tools ADDR",
-		Short: "Serve plugins to MCP clients, agents and gateways",
+		Use:   "serve [PATH...] --mcp stdio|ADDR --hooks ADDR --guardrail ADDR --proxy ADDR --tools ADDR",
+		Short: "Serve plugins to MCP clients, agents, gateways and clients of models",
 		Long: `Serve plugins to other programs; each flag is one server. An ADDR is as 127.0.0.1:8080.
 docs/servers.md describes the servers.
 
@@ -63,6 +70,12 @@ prints what to paste into an agent's settings.
 webhook. Texts of requests fire turn_start, texts of replies post_llm_call, and tool calls
 pre_tool_call.
 
+--proxy stands between clients of models and their endpoints: plugins add context to requests
+and guard the tool calls of replies. Clients take http://ADDR (Anthropic) or http://ADDR/v1
+(OpenAI) as their base URL. Requests go to --upstream, a URL without /v1 or an endpoint of the
+config; without it to the endpoints "anthropic" and "openai". --tool offers plugins' tools,
+which the proxy runs. docs/proxy.md describes it.
+
 --tools takes the tools that programs register by N.E.K.O's contract for tools, for the roles
 of the config's serve.tools.roles, and offers them to the other servers' clients, behind the
 hooks. --register offers the plugins' tools to N.E.K.O at a URL.
@@ -72,8 +85,8 @@ hooks. --register offers the plugins' tools to N.E.K.O at a URL.
 --token-file is a file with a token of 16 bytes or more, which clients send as
 "Authorization: Bearer TOKEN". A server that decides needs one, unless it is at unix:PATH, a
 socket that only you can open. So does any address that others reach. Without a token, only
-programs of this machine are answered, and no web page. Each HTTP server has /healthz and
-/readyz.
+programs of this machine are answered, and no web page. Clients of --proxy send the token as
+X-Starhost-Token, or as /t/TOKEN before the path. Each HTTP server has /healthz and /readyz.
 
 With --watch, and at a hangup signal, serve loads the plugins again. If one cannot be
 loaded, serve reports it and continues with the old ones. Running calls end with the
@@ -93,6 +106,10 @@ nothing.`,
 	flags.StringVar(&f.tools, "tools", "", "take tools of N.E.K.O's plugins at an `ADDR` of this machine")
 	flags.StringVar(&f.register, "register", "", "register the plugins' tools with N.E.K.O at a `URL`, and answer its calls at --tools")
 	flags.StringVar(&f.metrics, "metrics", "", "write metrics for Prometheus at an `ADDR` or unix:PATH")
+	flags.StringVar(&f.proxy, "proxy", "", "stand between clients of models and their endpoints, at an `ADDR` or unix:PATH")
+	flags.StringVar(&f.upstream, "upstream", "", "pass the requests at --proxy to a `URL|NAME`: a URL without /v1, or an endpoint")
+	flags.StringArrayVarP(&f.offered, "tool", "T", nil, "offer the plugins' tools that match a `GLOB` in requests at --proxy (repeatable)")
+	flags.BoolVar(&f.passUnknown, "pass-unknown", false, "let --proxy pass requests that plugins cannot check")
 	flags.Var(&f.deadline, "deadline", "answer an agent or gateway within this `TIME` (default 4.5s)")
 	flags.BoolVar(&f.failClosed, "fail-closed", false, "refuse events that the agent does not document, too")
 	flags.StringVar(&f.printConfig, "print-config", "", "print what to paste into the settings of an `AGENT` for --hooks")
@@ -114,7 +131,8 @@ type server struct {
 	paths          []string
 	live           *starhost.LiveHost
 	mcp            *mcp.Server    // nil without --mcp
-	decide         *decide.Server // nil without a server that asks guards
+	decide         *decide.Server // nil without a server that answers questions
+	proxy          *proxy.Server  // nil without --proxy
 	guards         atomic.Pointer[guardState]
 	metrics        *metrics.Registry // nil without --metrics
 	tools          *neko.Registry    // nil without --tools
@@ -123,8 +141,9 @@ type server struct {
 	reloadRequests chan struct{}     // has a token if plugins must be loaded again
 	background     sync.WaitGroup    // goroutines beside the answers
 
-	reloading sync.Mutex  // guards the fields below
-	set       *loader.Set // in use
+	reloading sync.Mutex    // guards the fields below
+	set       *loader.Set   // in use
+	records   *decision.Log // nil if it is not enabled
 	mounts    mounts
 }
 
@@ -140,7 +159,10 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 		return usagef("--register: want --tools ADDR beside it, at which N.E.K.O calls")
 	}
 	if f.mcp == "" && f.tools == "" && !f.guards() {
-		return &usageError{msg: "serve: got nothing to serve, want one of --mcp, --hooks, --guardrail and --tools", help: "starhost serve --help"}
+		return &usageError{msg: "serve: got nothing to serve, want one of --mcp, --hooks, --guardrail, --proxy and --tools", help: "starhost serve --help"}
+	}
+	if f.proxy == "" && (f.upstream != "" || len(f.offered) > 0 || f.passUnknown) {
+		return usagef("--upstream, --tool and --pass-unknown: want --proxy ADDR beside them")
 	}
 	token, err := a.readToken(f)
 	if err != nil {
@@ -152,12 +174,13 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	v.mounts = mounts{getenv: a.getenv, changed: v.requestReload, warn: v.printWarning}
 	if f.metrics != "" {
 		v.metrics = metrics.New()
+		v.metrics.SetUpstreams(v.mountStates)
 	}
 	if v.traces, err = otlp.New(a.getenv, v.printWarning); err != nil {
 		return usagef("%v", err)
 	}
 	defer v.mounts.closeAll()
-	if v.set, err = v.load(ctx, a); err != nil {
+	if v.set, v.records, err = v.load(ctx, a); err != nil {
 		return err
 	}
 	if v.set.Missing() != nil && !f.guards() {
@@ -167,7 +190,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	a.code = exitOK // plugins that failed are reported, and the others are served
 	v.live = starhost.NewLiveHost(v.set.Host)
 	v.takeGuards()
-	v.openServers()
+	if err := v.openServers(token); err != nil {
+		return err
+	}
 	if v.tools != nil {
 		defer v.tools.Close()
 	}
@@ -184,10 +209,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 }
 
 // load loads the plugins, and adds the tools of mounted servers and load_fragment. It adds
-// problems to a.
-func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
-	var records *decision.Log // nil if it is not enabled
-	set, err := a.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
+// problems to a. records is nil if the log is not enabled.
+func (v *server) load(ctx context.Context, a *app) (set *loader.Set, records *decision.Log, err error) {
+	set, err = a.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
 		if v.fragments == nil {
 			v.fragments = a.writeContents(o.Config)
 		}
@@ -199,7 +223,7 @@ func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
 		v.observe(&o.Host)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	useSet(records, set)
 	if tool, ok := mcp.LoaderTool(set.Host); ok && v.flags.mcp != "" {
@@ -212,9 +236,9 @@ func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
 		err = registerTools(set.Host, v.tools.Plugin(), "--tools", v.printWarning)
 	}
 	if err != nil {
-		return nil, errors.Join(err, set.Close())
+		return nil, nil, errors.Join(err, set.Close())
 	}
-	return set, nil
+	return set, records, nil
 }
 
 // startReloading starts the goroutines that reload, until ctx ends.
@@ -290,7 +314,7 @@ func (v *server) reload(ctx context.Context) loader.Inputs {
 // replaceSet loads the plugins again. The error says why the set from before stays; it is reported.
 func (v *server) replaceSet(ctx context.Context) error {
 	round := v.newRound()
-	set, err := v.load(ctx, round)
+	set, records, err := v.load(ctx, round)
 	if err == nil {
 		err = set.Err()
 	}
@@ -302,13 +326,14 @@ func (v *server) replaceSet(ctx context.Context) error {
 		v.printNote("the plugins from before stay")
 		return err
 	}
-	v.set = set
+	v.set, v.records = set, records
 	v.live.Swap(set.Host)
 	v.takeGuards()
 	if v.mcp != nil {
 		v.mcp.Refresh(ctx)
 	}
 	v.mounts.closeUnused()
+	v.processes.closeUnused()
 	v.printNote("loaded " + pluginLine(set.Plugins))
 	return nil
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,24 +15,27 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/internal/near"
-	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/serve/mcp"
 	"github.com/starhost/starhost/serve/neko"
+	"github.com/starhost/starhost/serve/proxy"
 )
 
 // A guardState is the plugins that decide, and why guards are missing.
 type guardState struct {
 	host    *starhost.Host
+	records *decision.Log // nil if it is not enabled
 	refusal *hook.Refusal // nil if all guards are loaded
+	secret  func(name string) (string, error)
 }
 
 // takeGuards makes the loaded set the one that decides.
 func (v *server) takeGuards() {
-	g := &guardState{host: v.set.Host}
+	g := &guardState{host: v.set.Host, records: v.records, secret: v.set.Secret}
 	if lost := v.set.LostGuards(); len(lost) > 0 {
 		g.refusal = newRefusal(lost, false)
 	}
@@ -44,18 +45,19 @@ func (v *server) takeGuards() {
 		for _, p := range v.set.Plugins {
 			modes[p.Name] = p.Mode
 		}
-		v.metrics.SetPlugins(revisionOf(v.set), modes)
+		v.metrics.SetPlugins(v.set.Revision(), modes)
 	}
 }
 
-// revisionOf returns a text that differs for each set of plugins: the start of a hash of their
-// names, modes, digests and statuses.
-func revisionOf(set *loader.Set) string {
-	h := sha256.New()
-	for _, p := range set.Plugins {
-		fmt.Fprintf(h, "%q %s %x %s\n", p.Name, p.Mode, p.Digest, p.Status)
+// mountStates reports which MCP servers of the config answer.
+func (v *server) mountStates() map[string]bool {
+	v.reloading.Lock()
+	defer v.reloading.Unlock()
+	states := map[string]bool{}
+	for _, m := range v.mounts.servers {
+		states["mcp."+m.name] = m.IsUp()
 	}
-	return hex.EncodeToString(h.Sum(nil))[:16]
+	return states
 }
 
 // observe counts and traces the decisions of a host.
@@ -81,8 +83,20 @@ func (v *server) observe(o *starhost.Options) {
 	}
 }
 
+// loadedGuards returns the plugins that decide, and why guards are missing, nil if all are loaded.
+func (v *server) loadedGuards() (*starhost.Host, *hook.Refusal) {
+	g := v.guards.Load()
+	return g.host, g.refusal
+}
+
+// undecided records an event that plugins did not decide.
+func (v *server) undecided(e *starhost.Event, answered, reason string) {
+	records := v.guards.Load().records
+	inLogWait(func() { _ = deliverUndecided(records, e, answered, reason) }) // e is refused
+}
+
 // openServers makes the servers that the flags ask for.
-func (v *server) openServers() {
+func (v *server) openServers(token string) (err error) {
 	if v.flags.mcp != "" {
 		session := starhost.SessionConfig{Model: v.set.Config.Model.Default}
 		if v.flags.mcp == stdioAddress { // the client starts the server in its own folder
@@ -97,19 +111,38 @@ func (v *server) openServers() {
 			Roles: v.set.Config.Serve.ToolRoles, Apply: v.applyTools, Warn: v.printWarning,
 		})
 	}
-	if v.flags.guards() {
+	if v.flags.decides() {
 		v.decide = decide.NewServer(decide.Options{
-			Host: func() (*starhost.Host, *hook.Refusal) {
-				g := v.guards.Load()
-				return g.host, g.refusal
-			},
+			Host:     v.loadedGuards,
 			Deadline: time.Duration(v.flags.deadline), FailClosed: v.flags.failClosed,
-			Outcome: v.outcome, Warn: v.printWarning,
+			Outcome: v.outcome, Warn: v.printWarning, Undecided: v.undecided,
 		})
 		if v.metrics != nil {
 			v.metrics.AddGauge("starhost_sessions", "Sessions in memory.", v.decide.Sessions)
 		}
 	}
+	if v.flags.proxy != "" {
+		err = v.openProxy(token)
+	}
+	return err
+}
+
+// openProxy makes the proxy. It has keys only behind a token.
+func (v *server) openProxy(token string) (err error) {
+	o := proxy.Options{
+		Host: v.loadedGuards, Upstream: v.flags.upstream, Tools: v.flags.offered, PassUnknown: v.flags.passUnknown,
+		Rounds: v.set.Config.Model.Rounds, Warn: func(text string) { v.printWarning("proxy: " + text) },
+	}
+	if token != "" {
+		o.Secret = func(name string) (string, error) { return v.guards.Load().secret(name) }
+	}
+	if v.proxy, err = proxy.NewServer(o); err != nil {
+		return usagef("--upstream: %v", err)
+	}
+	if v.metrics != nil {
+		v.metrics.AddGauge("starhost_proxy_sessions", "Sessions of --proxy in memory.", v.proxy.Sessions)
+	}
+	return nil
 }
 
 // applyTools makes a host with the registered tools the one in use. It fails if the name of a tool
@@ -168,11 +201,19 @@ type httpServer struct {
 // httpServers returns the HTTP servers of the flags.
 func (v *server) httpServers(token string) (list []httpServer) {
 	if v.flags.mcp != "" && v.flags.mcp != stdioAddress {
-		o := mcp.HTTPOptions{Token: token}
-		serve := func(ctx context.Context, l net.Listener) error { return v.mcp.ServeHTTP(ctx, l, o) }
-		list = append(list, httpServer{"mcp", v.flags.mcp, "serving MCP", mcp.Path, serve, o.Listen})
+		o, protocol := v.mcp.Front(token)
+		s := v.fronted("mcp", v.flags.mcp, "serving MCP", o, protocol)
+		s.path = mcp.Path
+		list = append(list, s)
 	}
-	if v.flags.guards() {
+	if v.proxy != nil { // Authorization belongs to the endpoint
+		o := front.Options{
+			Token: token, MaxBody: proxy.MaxBody, MaxRequests: proxy.MaxRequests, TakeToken: proxy.TakeToken,
+			Ready: v.ready, Refuse: v.proxy.Refuse,
+		}
+		list = append(list, v.fronted("proxy", v.flags.proxy, "standing in for endpoints", o, v.proxy))
+	}
+	if v.flags.decides() {
 		o := front.Options{
 			Token: token, NeedsToken: true, MaxBody: decide.MaxBody, MaxRequests: decide.MaxRequests,
 			Ready: v.ready, Refuse: v.decide.Refuse,

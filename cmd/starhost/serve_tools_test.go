@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/starhost/starhost/decision"
 )
 
 // TestServeTools registers a tool with serve --tools: a client of --mcp calls it behind the guards
@@ -86,5 +90,38 @@ func TestServeRegister(t *testing.T) {
 	got := curl(t, dir, []string{registry[0] + "/api/tools"})
 	if want := `{"ok":true,"tools_by_role":{"default":[]}}`; got != want {
 		t.Errorf("after the end: got %s, want %s", got, want)
+	}
+}
+
+// TestServeMetrics checks that the metrics name the revision that records of the decision log have,
+// and say which MCP servers answer.
+func TestServeMetrics(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "p.star"), "register_hook(\"pre_tool_call\", lambda: deny(\"no\"))\n")
+	write(t, filepath.Join(dir, "token"), "0123456789abcdef\n")
+	write(t, filepath.Join(dir, "config.toml"), `plugins.paths = ["p.star"]
+log.path = "log"
+[mcp.gone]
+command = ["/no/such/program"]
+`)
+	_, addrs := start(t, dir, 2, "-c", "config.toml", "--hooks", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--token-file", "token")
+	token := "Authorization: Bearer 0123456789abcdef"
+	curl(t, dir, []string{"-H", token, "-d", `{"input":{"tool":"x"}}`, addrs[0] + "/v1/fire/pre_tool_call"})
+	files, err := filepath.Glob(filepath.Join(dir, "log", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("got %v, %v, want one file", files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	var record decision.Record
+	if err = cmp.Or(err, json.Unmarshal(data, &record)); err != nil {
+		t.Fatal(err)
+	}
+	got := curl(t, dir, []string{"-H", token, addrs[1] + "/metrics"})
+	for _, want := range []string{
+		`starhost_set_info{revision="` + record.Set.Revision + `"} 1`, `starhost_upstream_up{upstream="mcp.gone"} 0`,
+	} {
+		if record.Set.Revision == "" || !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }

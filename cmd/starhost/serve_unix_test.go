@@ -196,7 +196,8 @@ func TestServeMountsWithToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	tools := mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{})
-	other := httptest.NewServer(tools.Handler(mcp.HTTPOptions{Token: token}))
+	o, protocol := tools.Front(token)
+	other := httptest.NewServer(o.Handler(protocol))
 	t.Cleanup(other.Close)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "token"), token+"\n")

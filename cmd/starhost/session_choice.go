@@ -15,6 +15,7 @@ import (
 type sessionChoice struct {
 	id     sessionID // the value of --session
 	newest bool      // --continue
+	waits  bool      // --continue wants a session whose turn waits for an approval
 	used   sessionID // the session to use: see resolve
 }
 
@@ -57,10 +58,14 @@ func (s *sessionChoice) resolve(ctx context.Context, a *app, config *loader.Conf
 		return asStoreFailure(err)
 	}
 	for _, stored := range sessions {
-		if stored.Agent == platform && stored.Status == "" {
+		waits := stored.Status == "waits" || stored.Status == "answered"
+		if stored.Agent == platform && stored.Status != "ended" && waits == s.waits {
 			s.used = sessionID(stored.ID)
 			return nil
 		}
+	}
+	if s.waits {
+		return usagef("--continue: got no prompt, and no stored session whose turn waits for an approval (starhost sessions list)")
 	}
 	return usagef("--continue: got no stored session of run or chat, want one (starhost sessions list)")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -189,7 +190,11 @@ func newQuestionJSON(s *starhost.SavedSession) *questionJSON {
 
 func (a *app) printAnswerPretty(s answeredSession) error {
 	q := newQuestionJSON(&s.saved)
-	a.printTable([][]string{{"answered", s.ID + ": " + q.Answer}, {"call", q.Tool + " " + q.Arguments}})
+	rows := [][]string{{"answered", s.ID + ": " + q.Answer}, {"call", q.Tool + " " + q.Arguments}}
+	if s.Agent == platform {
+		rows = append(rows, []string{"next", "starhost run --session " + shellwords.Quote(s.ID) + " goes on with the turn"})
+	}
+	a.printTable(rows)
 	return nil
 }
 

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpCommand shows the help of a command, or that of the flags of all commands.
+func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND|flags]",
+		Short: "Help about any command, and about the flags of all commands",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == globalFlags {
+				a.printGlobalHelp(root)
+				return nil
+			}
+			cmd, rest, err := root.Find(args)
+			if err != nil || cmd == root {
+				if err := a.refuseArguments(root, rest); err != nil {
+					return err
+				}
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
+}
+
+// globalFlags is the argument of help that stands for the flags of all commands.
+const globalFlags = "flags"
+
+// printGlobalHelp describes the flags of all commands and the environment.
+func (a *app) printGlobalHelp(root *cobra.Command) {
+	a.printSection("Flags of all commands:\n" + root.PersistentFlags().FlagUsages())
+	var rows [][]string
+	for _, v := range variables {
+		rows = append(rows, []string{"  " + v.name, v.doc})
+	}
+	a.printSection("Environment, over which flags win:\n")
+	a.printTable(rows)
+}
+
+// variables lists the variables that the program reads, except those of the system's folders.
+var variables = []struct{ name, doc string }{
+	{"NO_COLOR", "any value: no colours on terminals"},
+	{"STARHOST_CACHE", "the folder of compiled plugins, or off"},
+	{colourVariable, "colours: auto (on terminals), always or never; always wins over NO_COLOR"},
+	{"STARHOST_CONFIG", "the config file, as --config"},
+	{logVariable, "logs: quiet (as -q), info or debug (as -v)"},
+	{"STARHOST_MODEL", "the model of run and chat, over [model] default of the config"},
+	{"STARHOST_STORE", "the database, over [store] url of the config"},
+	{"STARHOST_TOKEN", "the token that clients of serve send"},
+}
+
+const (
+	colourVariable = "STARHOST_COLOR"
+	logVariable    = "STARHOST_LOG"
+)
+
+// readEnvironment sets the colours and the level of logs, unless flags do.
+func (a *app) readEnvironment(cmd *cobra.Command) error {
+	var level string
+	for _, v := range []struct {
+		name   string
+		values []string
+		to     *string
+	}{
+		{colourVariable, []string{"auto", "always", "never"}, &a.colour},
+		{logVariable, []string{"info", "quiet", "debug"}, &level},
+	} {
+		value := cmp.Or(a.getenv(v.name), v.values[0])
+		if err := checkChoice(v.name, value, v.values, v.to); err != nil {
+			return err
+		}
+	}
+	if !cmd.Flags().Changed("quiet") && !cmd.Flags().Changed("verbose") {
+		a.quiet, a.verbose = level == "quiet", level == "debug"
+	}
+	return nil
+}
+
+// printUsage prints how to call a command: its own flags, and its formats. The flags of all
+// commands would hide them.
+func printUsage(cmd *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString("Usage:\n")
+	if cmd.Runnable() {
+		b.WriteString("  " + cmd.UseLine() + "\n")
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("  " + cmd.CommandPath() + " [command]\n")
+	}
+	if cmd.HasExample() {
+		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\nAvailable Commands:\n")
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() || c.Name() == "help" {
+				fmt.Fprintf(&b, "  %-*s %s\n", c.NamePadding(), c.Name(), c.Short)
+			}
+		}
+	}
+	if own := ownFlags(cmd); own.HasAvailableFlags() {
+		b.WriteString("\nFlags:\n" + own.FlagUsages())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", cmd.CommandPath())
+	}
+	if cmd.HasAvailableInheritedFlags() {
+		b.WriteString("\n\"starhost help flags\" lists the flags of all commands.\n")
+	}
+	_, err := cmd.OutOrStderr().Write([]byte(b.String()))
+	return err
+}
+
+// ownFlags returns the flags of a command, and --format if the command has several formats.
+func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
+	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	own.AddFlagSet(cmd.LocalFlags())
+	if f := cmd.InheritedFlags().Lookup("format"); f != nil && len(formatNames(commandName(cmd))) > 1 {
+		f.Usage = formatUsage(cmd)
+		own.AddFlag(f)
+	}
+	return own
+}

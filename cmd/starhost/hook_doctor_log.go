@@ -1,0 +1,84 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/starhost/starhost/decision"
+)
+
+// Bounds of what doctor reads of the decision log. It begins with the newest file.
+const (
+	usageDays  = 7
+	usageBytes = 64 << 20 // a file that begins below it is read whole
+	usageTools = 100      // names of tools of one agent
+)
+
+// A usage is what the decision log says about an agent.
+type usage struct {
+	last  *decision.Record // without its contents; nil if the agent did not ask
+	tools map[string]bool  // tools that no row of the agent's table names
+}
+
+// readUsage reads the newest part of the decision log. Doctor shows what it finds, but does not
+// depend on the log: a guard works without it.
+func (d *doctor) readUsage() map[string]*usage {
+	dir, _, err := d.openLog()
+	if err != nil {
+		return nil // loading the config reports it for each line of the settings
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "decisions-*.jsonl"))
+	if err != nil {
+		return nil
+	}
+	slices.Sort(files)
+	slices.Reverse(files) // the names have dates
+	all, size := map[string]*usage{}, int64(0)
+	for _, file := range files {
+		info, err := os.Lstat(file)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if size >= usageBytes || !d.addUsage(all, file) {
+			break
+		}
+		size += info.Size()
+	}
+	return all
+}
+
+// addUsage adds the records of one file. It reports whether the file has records of the last days.
+func (d *doctor) addUsage(all map[string]*usage, file string) (recent bool) {
+	r, err := decision.NewReader(file)
+	if err != nil {
+		return true
+	}
+	r.Since = time.Now().AddDate(0, 0, -usageDays)
+	for record, err := range r.All() {
+		if err != nil {
+			break
+		}
+		recent = true
+		u := all[record.Agent]
+		if u == nil {
+			u = &usage{tools: map[string]bool{}}
+			all[record.Agent] = u
+		}
+		if u.last == nil || record.Time.After(u.last.Time) {
+			u.last = &decision.Record{Time: record.Time, Event: record.Event, Answered: record.Answered}
+		}
+		if record.Foreign && record.Kind == "other" && len(u.tools) < usageTools {
+			u.tools[record.Tool] = true
+		}
+	}
+	return recent
+}
+
+// unlisted returns the tools in the log that no row of the agent's table names, so that no guard
+// finds them by their kind.
+func (u *usage) unlisted(matches func(string) bool) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(u.tools)), matches)
+}
