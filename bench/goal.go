@@ -27,6 +27,7 @@ var goals = []goal{
 	{"P7", replayedRecords},
 	{"P8", shellTexts},
 	{"P9", goldenCases},
+	{"P10", proxiedRequests},
 }
 
 func goalOf(id string) (goal, error) {

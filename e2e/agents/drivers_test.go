@@ -28,7 +28,7 @@ var agents = []*agent{
 		settings: ".claude/settings.json",
 		env: func(s *stage) []string {
 			return []string{
-				"ANTHROPIC_BASE_URL=" + s.model.URL, "ANTHROPIC_API_KEY=fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+				"ANTHROPIC_BASE_URL=" + s.base, "ANTHROPIC_API_KEY=fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 				"DISABLE_AUTOUPDATER=1", "IS_SANDBOX=1",
 			}
 		},
@@ -43,7 +43,7 @@ var agents = []*agent{
 		settings: ".codex/hooks.json",
 		setup: func(s *stage) {
 			s.write(".codex/config.toml", "model = \"gpt-5\"\nmodel_provider = \"fake\"\n"+
-				"[model_providers.fake]\nname = \"fake\"\nbase_url = \""+s.model.URL+"/v1\"\nwire_api = \"responses\"\nenv_key = \"FAKE_KEY\"\n")
+				"[model_providers.fake]\nname = \"fake\"\nbase_url = \""+s.base+"/v1\"\nwire_api = \"responses\"\nenv_key = \"FAKE_KEY\"\n")
 		},
 		env: func(*stage) []string { return []string{"FAKE_KEY=fake"} },
 		args: func(_ *stage, prompt string, resume bool) []string {
@@ -61,7 +61,7 @@ var agents = []*agent{
 		settings: ".copilot/hooks/starhost.json",
 		env: func(s *stage) []string {
 			return []string{
-				"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + s.model.URL + "/v1", "COPILOT_PROVIDER_API_KEY=fake",
+				"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + s.base + "/v1", "COPILOT_PROVIDER_API_KEY=fake",
 				"COPILOT_MODEL=gpt-5", "COPILOT_AUTO_UPDATE=false",
 			}
 		},
@@ -83,7 +83,7 @@ var agents = []*agent{
 			s.write(".gemini/trustedFolders.json", jsonText(dict{s.work: "TRUST_FOLDER"}))
 		},
 		env: func(s *stage) []string {
-			return []string{"GEMINI_API_KEY=fake", "GOOGLE_GEMINI_BASE_URL=" + s.model.URL, "GEMINI_CLI_TRUST_WORKSPACE=true"}
+			return []string{"GEMINI_API_KEY=fake", "GOOGLE_GEMINI_BASE_URL=" + s.base, "GEMINI_CLI_TRUST_WORKSPACE=true"}
 		},
 		args: func(_ *stage, prompt string, resume bool) []string {
 			return append(flagIf(resume, "--resume", "latest"), "--yolo", "-m", "gemini-2.5-flash", "-p", prompt)
@@ -105,7 +105,7 @@ var agents = []*agent{
 			}))
 		},
 		env: func(s *stage) []string {
-			return []string{"OPENAI_API_KEY=fake", "OPENAI_BASE_URL=" + s.model.URL + "/v1", "OPENAI_MODEL=fake"}
+			return []string{"OPENAI_API_KEY=fake", "OPENAI_BASE_URL=" + s.base + "/v1", "OPENAI_MODEL=fake"}
 		},
 		args: func(_ *stage, prompt string, resume bool) []string {
 			return append(flagIf(resume, "--continue"), "--yolo", "-p", prompt)
@@ -123,7 +123,7 @@ var agents = []*agent{
 				"autoupdate": false, "share": "disabled",
 				"provider": dict{"fake": dict{
 					"npm": "@ai-sdk/openai-compatible", "name": "fake",
-					"options": dict{"baseURL": s.model.URL + "/v1", "apiKey": "fake"},
+					"options": dict{"baseURL": s.base + "/v1", "apiKey": "fake"},
 					"models":  dict{"fake": dict{"name": "fake", "tool_call": true, "limit": dict{"context": 100000, "output": 10000}}},
 				}},
 			}))

@@ -123,6 +123,7 @@ type stage struct {
 	work    string // the folder that it works in
 	path    string // the folders with programs
 	model   *model
+	base    string // the URL that the agent takes for the model's
 	program string // the agent's program
 	output  string // the last run's
 }
@@ -130,6 +131,17 @@ type stage struct {
 // newStage makes a home with the agent's settings, into which hook install writes a line with a
 // plugin, and a model with a script.
 func newStage(t *testing.T, a *agent, plugin string, replies ...reply) *stage {
+	t.Helper()
+	s := newHome(t, a, plugin, replies...)
+	if a.setup != nil {
+		a.setup(s)
+	}
+	s.starhost("hook", "install", a.name, filepath.Join(s.home, "policy.star"), "--deadline", deadline)
+	return s
+}
+
+// newHome makes a home with the plugin, but without settings.
+func newHome(t *testing.T, a *agent, plugin string, replies ...reply) *stage {
 	t.Helper()
 	wanted(t)
 	dir, err := built()
@@ -153,10 +165,7 @@ func newStage(t *testing.T, a *agent, plugin string, replies ...reply) *stage {
 		t.Fatal(err)
 	}
 	s.writeProgram("bin/starhost", string(text))
-	if a.setup != nil {
-		a.setup(s)
-	}
-	s.starhost("hook", "install", a.name, filepath.Join(home, "policy.star"), "--deadline", deadline)
+	s.base = s.model.URL
 	return s
 }
 

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// proxyPlugin adds context to each request, and guards each call.
+const proxyPlugin = `register_hook("turn_start", lambda: "Answer in one line.")
+register_hook("pre_tool_call", lambda call: deny("no rm -rf") if "rm -rf" in call.command else None, kind = "shell")
+`
+
+// proxyReply is a reply of Messages with a call, and proxyEvent the first event of a stream.
+const (
+	proxyReply = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Let me look."},` +
+		`{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"ls"}}],"stop_reason":"tool_use","usage":{"input_tokens":10,"output_tokens":5}}`
+	proxyEvent = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"content\":[]}}\n\n"
+)
+
+// proxyBody returns a request of 47 KB, as an agent sends it in the middle of its work.
+func proxyBody(stream bool) []byte {
+	type dict = map[string]any
+	messages := []any{}
+	for i := range 15 {
+		id := fmt.Sprint("toolu_", i)
+		messages = append(messages,
+			dict{"role": "user", "content": "Look at file " + fmt.Sprint(i) + "."},
+			dict{"role": "assistant", "content": []any{dict{"type": "tool_use", "id": id, "name": "Read", "input": dict{"file_path": "/x"}}}},
+			dict{"role": "user", "content": []any{dict{"type": "tool_result", "tool_use_id": id, "content": strings.Repeat("func main() {\n", 130)}}},
+			dict{"role": "assistant", "content": "It is a file."})
+	}
+	tools := []any{}
+	for i := range 12 {
+		schema := dict{"type": "object", "properties": dict{"a": dict{"type": "string", "description": strings.Repeat("word ", 20)}}}
+		tools = append(tools, dict{"name": fmt.Sprint("tool", i), "description": strings.Repeat("It does. ", 60), "input_schema": schema})
+	}
+	messages = append(messages, dict{"role": "user", "content": "Go on."})
+	body, _ := json.Marshal(dict{
+		"model": "m", "max_tokens": 100, "stream": stream, "messages": messages, "tools": tools,
+		"system": strings.Repeat("You are an agent. ", 300),
+	})
+	return body
+}
+
+// startProxy starts the proxy of an upstream in a process, and returns its URL.
+func startProxy(r *rig, upstream string) (address string, cmd *exec.Cmd, err error) {
+	starhost, err := r.program(starhostProgram)
+	if err != nil {
+		return "", nil, err
+	}
+	dir, err := r.folder("proxy", map[string]string{"p.star": proxyPlugin})
+	if err != nil {
+		return "", nil, err
+	}
+	cmd = exec.Command(starhost, "serve", dir, "--proxy", "127.0.0.1:0", "--upstream", upstream)
+	cmd.Env, cmd.Dir = r.environment(), r.dir
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	r.ends = append(r.ends, func() {
+		_ = cmd.Process.Kill() // it serves until then
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if _, address, ok := strings.Cut(lines.Text(), "standing in for endpoints at "); ok {
+			go io.Copy(io.Discard, stderr)
+			return address, cmd, nil
+		}
+	}
+	return "", nil, errors.New("the proxy did not say where it is")
+}
+
+// proxiedRequests compares a request through the proxy, with context and a guard, with one through
+// the reverse proxy of Go's standard library.
+func proxiedRequests(r *rig) error {
+	open := make(chan bool) // closed at the end of the streams
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body) // a client that hangs up ends the measurement
+		if !bytes.Contains(body, []byte(`"stream":true`)) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, proxyReply)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, proxyEvent)
+		_ = http.NewResponseController(w).Flush()
+		if q.Header.Get("X-Open") != "" {
+			select {
+			case <-open:
+			case <-q.Context().Done():
+			}
+		}
+	}))
+	defer upstream.Close()
+	defer upstream.CloseClientConnections()
+	defer close(open)
+	address, cmd, err := startProxy(r, upstream.URL)
+	if err != nil {
+		return err
+	}
+	to, _ := url.Parse(upstream.URL) // it is httptest's
+	plain := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) }, FlushInterval: -1,
+	})
+	defer plain.Close()
+	transport := &http.Transport{MaxIdleConnsPerHost: 10}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	whole, stream := proxyBody(false), proxyBody(true)
+	ask := func(base string) side {
+		return loop(func() error {
+			text, err := askThrough(client, base, whole)
+			if err == nil && text != proxyReply {
+				err = fmt.Errorf("got %.400s, want the reply", text)
+			}
+			return err
+		})
+	}
+	what := fmt.Sprintf("a request of %d KB through the proxy, by httputil.ReverseProxy", len(whole)/1000)
+	if err := r.compare(claim{"P10", what, atMost(1.5)}, ask(address), ask(plain.URL)); err != nil {
+		return err
+	}
+	ours, err := firstByte(r, client, address, stream)
+	if err != nil {
+		return err
+	}
+	base, err := firstByte(r, client, plain.URL, stream)
+	if err != nil {
+		return err
+	}
+	r.figure(claim{"P10", "first byte of a stream, later than through it", atMost(2).withUnit("ms")}, max(0, (ours-base).Seconds()*1000))
+	small := []byte(`{"model":"m","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"Go on."}]}`)
+	if err := openStreams(r, address, small, cmd.Process.Pid); err != nil {
+		return err
+	}
+	return openStreams(r, address, stream, cmd.Process.Pid)
+}
+
+func askThrough(client *http.Client, base string, body []byte) (string, error) {
+	a, err := client.Post(base+"/v1/messages", "application/json", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	return string(text), err
+}
+
+// firstByte returns the median of the time to the first byte of a stream.
+func firstByte(r *rig, client *http.Client, base string, body []byte) (time.Duration, error) {
+	var all []time.Duration
+	for range 20 * r.pairs {
+		start := time.Now()
+		a, err := client.Post(base+"/v1/messages", "application/json", bytes.NewReader(body))
+		if err != nil {
+			return 0, err
+		}
+		_, err = io.ReadFull(a.Body, make([]byte, 1))
+		all = append(all, time.Since(start))
+		_, _ = io.Copy(io.Discard, a.Body) // so that the connection is used again
+		a.Body.Close()
+		if err != nil {
+			return 0, err
+		}
+	}
+	slices.Sort(all)
+	return all[len(all)/2], nil
+}
+
+// openStreams measures the memory of a process with many open streams, above that before them.
+func openStreams(r *rig, base string, body []byte, pid int) error {
+	n := r.scale(1000)
+	before, err := residentKiB(pid)
+	if err != nil {
+		r.skip(claim{"P10", "memory of 1,000 open streams", atMost(64).withUnit("MiB")}, "needs /proc")
+		return nil
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: n}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for range n {
+		q, err := http.NewRequest("POST", base+"/v1/messages", bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		q.Header.Set("X-Open", "1")
+		a, err := client.Do(q)
+		if err != nil {
+			return err
+		}
+		defer a.Body.Close()
+		if _, err := io.ReadFull(a.Body, make([]byte, len(proxyEvent))); err != nil {
+			return err
+		}
+	}
+	after, err := residentKiB(pid)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("memory of %d open streams, requests of %d B", n, len(body))
+	r.figure(claim{"P10", what, atMost(64).withUnit("MiB")}, float64(after-before)/1024)
+	return nil
+}
+
+// residentKiB returns the memory of a process that is in RAM.
+func residentKiB(pid int) (int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			return strconv.Atoi(strings.Fields(rest)[0])
+		}
+	}
+	return 0, errors.New("no VmRSS")
+}
