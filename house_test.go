@@ -51,7 +51,7 @@ var floors = []floor{
 	{"builtins/modules", []string{"builtins/call", "shell"}, true, []string{"net/http", "os/"}, "modules are pure functions: they know no session and cause no effect"},
 	{"builtins", []string{"", "agents", "builtins/call", "builtins/modules", "effects"}, true, nil, "it is driven by any evaluator through its interface Runtime"},
 	{"loader", []string{"", "builtins", "effects", "starlark"}, false, nil, "it passes Starlark values through without naming their types, and knows no adapter"},
-	{"golden", []string{"", "agents", "builtins", "effects", "loader", "report", "starlark"}, false, nil, "it drives plugins by Go types only"},
+	{"golden", []string{"", "agents", "builtins", "builtins/call", "effects", "loader", "report", "starlark"}, false, nil, "it drives plugins by Go types only"},
 	{"store", []string{"", "effects"}, false, nil, "it is a leaf: it implements storage interfaces and knows no other adapter"},
 	{"model", []string{"", "effects"}, false, nil, "it is a leaf: it talks to one kind of endpoint and knows no other adapter"},
 	{"serve", []string{"", "agents", "effects", "serve/front"}, false, nil, "it is a leaf: an adapter over the host that knows no other adapter"},

@@ -16,7 +16,7 @@ import (
 	"github.com/starhost/starhost/internal/timetext"
 )
 
-// These are the sections that a case may have: files, and folders with any files in them.
+// These are the names of the sections in format: files, and folders with any files in them.
 const (
 	scriptSection = "case.star"
 	configSection = "config.toml"
@@ -34,18 +34,11 @@ const (
 // base64Suffix ends the name of a section whose text is a file's bytes in base64.
 const base64Suffix = ".base64"
 
-var (
-	fileSections = []string{
-		scriptSection, configSection, envSection, effectsFile, eventsFile, nowSection, sessionFile, wantSection,
-	}
-	folderSections = []string{fragmentsDir, pluginsDir, workspaceDir}
-)
-
 // An archive is the text of one case, by section.
 type archive struct {
 	prose   string
-	files   []txtar.File                 // the sections of fileSections
-	folders map[string]map[string][]byte // the files of each of folderSections, by their path in it
+	files   []txtar.File                 // the sections that are files
+	folders map[string]map[string][]byte // the files of each folder, by their path in it
 }
 
 // parseArchive splits the text of a case. It refuses an unknown section, because a misspelt
@@ -98,7 +91,7 @@ func (a *archive) index(name string) int {
 
 func (a *archive) has(name string) bool { return a.index(name) >= 0 }
 
-// text returns the text of a section of fileSections, nil if there is none.
+// text returns the text of a section that is a file, nil if there is none.
 func (a *archive) text(name string) []byte {
 	if i := a.index(name); i >= 0 {
 		return a.files[i].Data
@@ -106,7 +99,7 @@ func (a *archive) text(name string) []byte {
 	return nil
 }
 
-// set replaces the text of a section of fileSections.
+// set replaces the text of a section that is a file.
 func (a *archive) set(name string, text []byte) {
 	if i := a.index(name); i >= 0 {
 		a.files[i].Data = text
@@ -128,25 +121,28 @@ func decodeSection(f txtar.File) (name string, data []byte, err error) {
 }
 
 func checkSection(name string) error {
+	files, folders := sectionNames(fileSection), sectionNames(folderSection)
+	all := slices.Sorted(slices.Values(slices.Concat(files, folders)))
+	for i, f := range folders {
+		folders[i], _, _ = strings.Cut(f, "/")
+	}
 	dir, _, nested := strings.Cut(name, "/")
 	switch {
-	case nested && slices.Contains(folderSections, dir):
+	case nested && slices.Contains(folders, dir):
 		if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") {
 			return fmt.Errorf("section %q: want a path inside %s/, with a slash between names and no dots alone", name, dir)
 		}
 		return nil
-	case slices.Contains(fileSections, name):
+	case slices.Contains(files, name):
 		return nil
 	}
 	hint := ""
-	wants := append([]string{"fragments/ALIAS", "plugins/NAME.star", "workspace/FILE"}, fileSections...)
-	if found := near.Name(name, fileSections); found != "" {
+	if found := near.Name(name, files); found != "" {
 		hint = near.Hint(found)
-	} else if found := near.Name(dir, folderSections); nested && found != "" {
+	} else if found := near.Name(dir, folders); nested && found != "" {
 		hint = near.Hint(found + "/")
 	}
-	slices.Sort(wants)
-	return fmt.Errorf("unknown section %q%s, want one of %s", name, hint, strings.Join(wants, ", "))
+	return fmt.Errorf("unknown section %q%s, want one of %s", name, hint, strings.Join(all, ", "))
 }
 
 // filesIn returns the files of a folder section, by their path in it.

@@ -10,44 +10,8 @@
 // A case is NAME/golden/*.txtar for a plugin folder NAME, or golden/NAME_*.txtar beside
 // NAME.star. It is a txtar archive: prose that describes the expected behaviour, then sections.
 //
-//	case.star       the steps, in the vocabulary of builtins.CaseTable; required
-//	want            the output of the steps; Update writes it
-//	config.toml     the operator's config, and the only one; its paths begin at the
-//	                case's folder
-//	env             lines NAME=VALUE: environment variables
-//	now             the time at the start, as 2026-03-01T09:00:00Z, or a day
-//	effects.jsonl   replies to effects, in the lines of a journal; a case never does
-//	                http and exec, so it fails if it does not answer them; Record
-//	                does each of them once and writes it. A line is an effect and
-//	                its reply, or the error with which it fails:
-//	                {"http.get":{"url":"https://x.test/"},"reply":{"status":200,"body":""}}
-//	                {"exec":{"argv":["date"]},"error":{"message":"no such program"}}
-//	                lines with the same effect answer in turn
-//	events.jsonl    the app.* events that the program around the plugins declares, a
-//	                line each; fire fires them:
-//	                {"name":"app.deploy","args":["service"],"actions":["deny"]}
-//	                with "modify", the arguments that hooks may change, and "guard"
-//	fragments/ALIAS a text in the store of fragments, under that alias; the case's
-//	                prompts add theirs
-//	session.json    the session at the start, if it began before:
-//	                {"id": "s7", "turn": 3, "platform": "cli", "workspace": "/home/ada",
-//	                "state": {"PLUGIN": {"KEY": 1}}, "store": {"PLUGIN": {"KEY": 1}}}; each member
-//	                may be absent
-//	workspace/FILE  a file of the workspace, which is in memory; a picture or
-//	                other data as workspace/FILE.base64
-//	plugins/FILE    NAME.star or NAME/plugin.star: further plugins; or all plugins
-//	                of a case without a plugin beside it
-//
-// Any other section is an error. A plugin's file, a fragment, a file of the workspace, a
-// variable, a time, an effect or an event that nothing reads is an error too, because the case
-// would be the same without it. Prune removes such parts.
-//
-// A plugin is granted the permissions that it declares, unless config.toml has grants (NAME =
-// [] grants nothing). An environment variable or secret NAME that env does not set has the
-// value test-NAME. All steps share one session, of the platform "test" unless session.json says
-// another, and one store. A turn lasts from one prompt step to the next, to a step that fails, or
-// to a step that advances or sets the time. The time begins at 2026-01-01T00:00:00Z, unless now has
-// another. A step outside of a turn begins a turn with an empty message.
+// [Format] describes the sections; docs/testing.md has the same with examples. builtins.CaseTable
+// describes the steps of the section case.star.
 //
 // # Output
 //

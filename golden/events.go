@@ -41,15 +41,18 @@ func readEvents(text []byte) (d appEvents, err error) {
 	return d, nil
 }
 
+// An eventLine is one line of the section.
+type eventLine struct {
+	Name    string            `json:"name"`
+	Args    []string          `json:"args"`
+	Actions []starhost.Action `json:"actions"`
+	Modify  []string          `json:"modify"`
+	Guard   bool              `json:"guard"`
+}
+
 // readEvent reads one line.
 func readEvent(line []byte) (starhost.EventSpec, error) {
-	var e struct {
-		Name    string            `json:"name"`
-		Args    []string          `json:"args"`
-		Actions []starhost.Action `json:"actions"`
-		Modify  []string          `json:"modify"`
-		Guard   bool              `json:"guard"`
-	}
+	var e eventLine
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(&e)

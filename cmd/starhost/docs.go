@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -20,14 +21,16 @@ func (a *app) docsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "docs [NAME|CODE]",
 		Short: "Explain a builtin, an event, a permission, a config key or an error code",
-		Long: `Explain a builtin, an event, a module, a kind of permission, a config key or an
-error code; without a name, list them all. --format is pretty, json, md (the pages
-of the reference) or pyi (stubs for editors: write them to __builtins__.pyi).`,
+		Long: `Explain a builtin, an event, a module, a kind of permission, a config key, an error
+code, or golden cases (docs golden, docs effects.jsonl); without a name, list them all.
+--format is pretty, json, md (the pages of the reference) or pyi (stubs for editors:
+write them to __builtins__.pyi).`,
 		Example: `  starhost docs register_tool
   starhost docs pre_tool_call
   starhost docs text
   starhost docs prompt.dedup
   starhost docs E0203
+  starhost docs golden
   starhost docs --format pyi -o __builtins__.pyi`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -56,29 +59,30 @@ of the reference) or pyi (stubs for editors: write them to __builtins__.pyi).`,
 // A reference is everything that docs can explain, or the part that has one name. It comes from
 // the tables that the code itself uses.
 type reference struct {
-	name        string // the name that the user asked for, "" for all
-	topics      []call.Topic
+	name        string       // the name that the user asked for, "" for all
+	topics      []call.Topic // the last one has the steps of golden cases
+	cases       []call.Topic // the sections of golden cases, and the flags that run them
 	events      []starhost.EventSpec
 	permissions []effects.PermissionKind
 	keys        []loader.Key
 	codes       []starlark.Code
 }
 
-// goldenCasesDoc begins the description of the steps. Package golden describes a case's file fully.
-const goldenCasesDoc = "Functions for case.star of a golden case, which can also use everything that plugins can. " +
-	"The case is a txtar file with case.star, want and, if needed, config.toml, env, now (the time at the start), session.json (the session at the start), fragments/ALIAS, " +
-	"workspace/FILE, plugins/FILE, events.jsonl and effects.jsonl. " +
-	"A line of effects.jsonl is an effect with its reply, or with the error with which it fails: " +
-	"{\"http.get\":{\"url\":\"https://pager.internal/\"},\"error\":{\"message\":\"connection refused\"}}"
+// casesName is the name for everything about golden cases.
+const casesName = "golden"
+
+// stepsTopic is the name of the topic with the steps of golden cases.
+const stepsTopic = "Steps"
 
 func wholeReference() reference {
 	steps := call.Topic{
-		Name:    "Golden cases",
-		Doc:     goldenCasesDoc,
+		Name:    stepsTopic,
+		Doc:     "Functions for case.star of a golden case, which can also use everything that plugins can.",
 		Entries: builtins.CaseTable(nil, nil),
 	}
 	return reference{
 		topics:      append(builtins.Topics(nil), steps),
+		cases:       append(golden.Format(), testTopics()...),
 		events:      starhost.Events(),
 		permissions: effects.PermissionKinds(),
 		keys:        loader.Keys(),
@@ -94,7 +98,7 @@ func allCodes() []starlark.Code {
 }
 
 // part returns everything that has a name: a builtin with its members, an event, a kind of
-// permission, a config key or all keys of a table, or an error code.
+// permission, a config key or all keys of a table, an error code, or a part of golden cases.
 func (r reference) part(name string) reference {
 	part := reference{name: name}
 	for _, t := range r.topics {
@@ -104,6 +108,19 @@ func (r reference) part(name string) reference {
 		if len(t.Entries) > 0 {
 			part.topics = append(part.topics, t)
 		}
+	}
+	for _, t := range r.cases {
+		if name != casesName && !strings.EqualFold(t.Name, name) {
+			t.Entries = filter(t.Entries, func(e call.Entry) bool {
+				return e.Name == name || strings.HasPrefix(e.Name, name+".") || caseName(e) == name
+			})
+		}
+		if len(t.Entries) > 0 {
+			part.cases = append(part.cases, t)
+		}
+	}
+	if name == casesName {
+		part.topics = r.topics[len(r.topics)-1:]
 	}
 	part.events = filter(r.events, func(e starhost.EventSpec) bool { return e.Name == name })
 	part.permissions = filter(r.permissions, func(k effects.PermissionKind) bool { return k.Name == name })
@@ -125,7 +142,7 @@ func filter[T any](items []T, fits func(T) bool) []T {
 }
 
 func (r reference) isEmpty() bool {
-	return len(r.topics)+len(r.events)+len(r.permissions)+len(r.keys)+len(r.codes) == 0
+	return len(r.topics)+len(r.cases)+len(r.events)+len(r.permissions)+len(r.keys)+len(r.codes) == 0
 }
 
 // entries returns the builtins of all topics.
@@ -146,6 +163,12 @@ func (r reference) names() []string {
 			if c == '.' {
 				names = append(names, e.Name[:i])
 			}
+		}
+	}
+	for _, t := range r.cases {
+		names = append(names, casesName, strings.ToLower(t.Name))
+		for _, e := range t.Entries {
+			names = append(names, caseName(e))
 		}
 	}
 	for _, e := range r.events {

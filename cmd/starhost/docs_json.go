@@ -11,6 +11,7 @@ import (
 type referenceJSON struct {
 	Schema      string           `json:"schema"`
 	Builtins    []builtinJSON    `json:"builtins"`
+	Cases       []casePartJSON   `json:"cases"`
 	Events      []eventJSON      `json:"events"`
 	Permissions []permissionJSON `json:"permissions"`
 	Config      []keyJSON        `json:"config"`
@@ -25,6 +26,14 @@ type builtinJSON struct {
 	Type       string      `json:"type"` // the type of the value or of a call's result; "" if Python defines the name
 	Doc        string      `json:"doc"`
 	Example    string      `json:"example"`
+}
+
+// A casePartJSON is a section of golden cases, a member of one, or a way to run them.
+type casePartJSON struct {
+	Name    string `json:"name"`
+	Topic   string `json:"topic"`
+	Doc     string `json:"doc"`
+	Example string `json:"example"`
 }
 
 type paramJSON struct {
@@ -75,7 +84,7 @@ type codeJSON struct {
 
 func (a *app) printDocsJSON(r reference) error {
 	out := referenceJSON{
-		Schema: "starhost.docs/1", Builtins: []builtinJSON{}, Events: []eventJSON{},
+		Schema: "starhost.docs/1", Builtins: []builtinJSON{}, Cases: []casePartJSON{}, Events: []eventJSON{},
 		Permissions: []permissionJSON{}, Config: []keyJSON{}, Errors: []codeJSON{},
 	}
 	for _, t := range r.topics {
@@ -86,6 +95,11 @@ func (a *app) printDocsJSON(r reference) error {
 				b.Parameters = append(b.Parameters, paramJSON(p))
 			}
 			out.Builtins = append(out.Builtins, b)
+		}
+	}
+	for _, t := range r.cases {
+		for _, e := range t.Entries {
+			out.Cases = append(out.Cases, casePartJSON{e.Name, t.Name, e.Doc, e.Example})
 		}
 	}
 	for _, e := range r.events {

@@ -29,6 +29,7 @@ type docsPage struct {
 
 var docsPages = []docsPage{
 	{"builtins", func(r reference) string { return topicsBody(r, false) }},
+	{"testing", testingBody},
 	{"events", eventsBody},
 	{"modules", func(r reference) string { return topicsBody(r, true) }},
 	{"permissions", permissionsBody},
@@ -61,18 +62,25 @@ func (a *app) printDocsMarkdown(r reference) error {
 func topicsBody(r reference, modules bool) string {
 	var b strings.Builder
 	for _, t := range r.topics {
-		if t.Module != modules {
-			continue
+		// The steps of golden cases have their own page. A single one has its place in docs NAME.
+		if t.Module == modules && (t.Name != stepsTopic || r.name != "" && r.name != casesName) {
+			b.WriteString(topicBody(t))
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, wrapProse(escapeMarkdown(t.Doc)))
-		rows := [][]string{{"name", "what it does"}}
-		for _, e := range t.Entries {
-			rows = append(rows, []string{"`" + e.Name + "`", tableCell(firstLine(e.Doc))})
-		}
-		b.WriteString(contentsTable(rows))
-		for _, e := range t.Entries {
-			b.WriteString("\n" + entryHeading(e) + "\n" + entryBody(e))
-		}
+	}
+	return b.String()
+}
+
+// topicBody returns the chapter of a topic.
+func topicBody(t call.Topic) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, wrapProse(escapeMarkdown(t.Doc)))
+	rows := [][]string{{"name", "what it does"}}
+	for _, e := range t.Entries {
+		rows = append(rows, []string{"`" + e.Name + "`", tableCell(firstLine(e.Doc))})
+	}
+	b.WriteString(contentsTable(rows))
+	for _, e := range t.Entries {
+		b.WriteString("\n" + entryHeading(e) + "\n" + entryBody(e))
 	}
 	return b.String()
 }
@@ -204,9 +212,13 @@ func markdownTable(rows [][]string) string {
 	return b.String()
 }
 
+// A language is the language of the examples that begin with a prefix.
+type language struct{ prefix, name string }
+
 // languages gives the language of an example by its first characters.
-var languages = []struct{ prefix, name string }{
-	{"starhost ", "sh"}, {"-- ", "text"}, {"[", "toml"}, {"# a config", "toml"}, {"", "python"},
+var languages = []language{
+	{"starhost ", "sh"}, {"-- ", "text"}, {"[", "toml"}, {"# a config", "toml"},
+	{"repos:", "yaml"}, {"steps:", "yaml"}, {"func Test", "go"}, {"", "python"},
 }
 
 // codeBlock returns an example as a code block, "" for no example.
@@ -214,13 +226,13 @@ func codeBlock(example string) string {
 	if example = printableExample(example); example == "" {
 		return ""
 	}
-	for _, l := range languages {
-		if strings.HasPrefix(example, l.prefix) {
-			fence := strings.Repeat("`", 3+strings.Count(example, "```"))
-			return "\n" + fence + l.name + "\n" + example + "\n" + fence + "\n"
-		}
+	name := "text"
+	if !strings.Contains(example, "\n-- case.star --\n") { // a whole case begins with prose
+		i := slices.IndexFunc(languages, func(l language) bool { return strings.HasPrefix(example, l.prefix) })
+		name = languages[i].name
 	}
-	return ""
+	fence := strings.Repeat("`", 3+strings.Count(example, "```"))
+	return "\n" + fence + name + "\n" + example + "\n" + fence + "\n"
 }
 
 // maxColumns is the most columns of prose in a page.

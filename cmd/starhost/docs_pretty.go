@@ -18,10 +18,13 @@ func (a *app) printDocsPretty(r reference) error {
 		a.printContents(r)
 		return nil
 	}
-	for _, t := range r.topics {
-		a.printSection("")
-		a.printEntries(t.Entries, r.name)
+	if r.name != casesName {
+		for _, t := range r.topics {
+			a.printSection("")
+			a.printEntries(t.Entries, r.name)
+		}
 	}
+	a.printCases(r)
 	for _, e := range r.events {
 		a.printSection("")
 		a.printEvent(e)
@@ -43,9 +46,12 @@ func (a *app) printDocsPretty(r reference) error {
 
 // printContents prints a line for each name.
 func (a *app) printContents(r reference) {
-	var names, events, permissions, keys, codes [][]string
+	var names, cases, events, permissions, keys, codes [][]string
 	for _, e := range r.entries() {
 		names = append(names, []string{"  " + e.Name, firstLine(e.Doc)})
+	}
+	for _, t := range r.cases {
+		cases = append(cases, summaryRows(t.Entries)...)
 	}
 	for _, e := range r.events {
 		events = append(events, []string{"  " + e.Name, e.Fires})
@@ -62,7 +68,7 @@ func (a *app) printContents(r reference) {
 	for _, part := range []struct {
 		title string
 		rows  [][]string
-	}{{"Builtins", names}, {"Events", events}, {"Permissions", permissions}, {"Config", keys}, {"Errors", codes}} {
+	}{{"Builtins", names}, {"Golden cases", cases}, {"Events", events}, {"Permissions", permissions}, {"Config", keys}, {"Errors", codes}} {
 		a.printSection(part.title + "\n")
 		a.printTable(part.rows)
 	}

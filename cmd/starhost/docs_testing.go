@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/builtins/call"
+)
+
+// A testChapter describes some flags of test, and other ways to run golden cases.
+type testChapter struct {
+	title, doc string
+	flags      []string     // names of flags of test
+	entries    []call.Entry // with examples
+}
+
+// testChapters has every flag of test once.
+var testChapters = []testChapter{
+	{"Running", `starhost runs every case twice.
+The second run has another order of cases and of loaders and another number of workers, and both
+runs must print the same bytes. A case of one plugin is PATH::CASE.`,
+		[]string{"update", "run", "once", "fail-fast", "watch", "jobs", "prune", "record"},
+		[]call.Entry{
+			{Name: "PATH::CASE", Doc: "Runs one case.\nThe name of a case is its file's name without .txtar.", Example: "starhost test demo.star::demo_echo"},
+			{Name: "--once", Doc: "Runs each case once, which is quicker while you write.", Example: "starhost test --once demo.star"},
+		}},
+	{"Coverage", `A third run of each case counts the lines and branches of the plugins beside cases.
+It includes files that nothing loads, and libraries, and does not include plugins inside of cases.`,
+		[]string{"coverage", "coverage-out", "fail-under"},
+		[]call.Entry{{
+			Name: "--coverage", Doc: "Prints a table.\nIt names the lines that no case runs, and the conditions that are never true or never false.",
+			Example: "starhost test --coverage --coverage-out lcov.info --fail-under 80 demo.star",
+		}}},
+	{"CI", `starhost refuses to rewrite cases if the variable CI is set.
+The exit code is 1 if a case failed or there is no case, 3 if no case could start, and 2 if the
+command was wrong.`,
+		[]string{"allow-empty"},
+		[]call.Entry{
+			{Name: "--format", Doc: "Prints reports for other programs: json, junit, or github for annotations.", Example: "starhost test -F junit -o report.xml demo.star"},
+			{Name: "action.yml", Doc: "The repository is a GitHub Action.\nIt checks and tests the plugins of a folder, and puts annotations into pull requests.", Example: `steps:
+  - uses: actions/checkout@v5
+  - uses: starhost/starhost@main
+    with:
+      paths: plugins`},
+			{Name: ".pre-commit-config.yaml", Doc: "The repository has hooks for pre-commit, which builds starhost with Go.", Example: `repos:
+  - repo: https://github.com/starhost/starhost
+    rev: main
+    hooks:
+      - id: starhost-fmt
+      - id: starhost-check
+      - id: starhost-test`},
+			{Name: "golden.Run", Doc: "Go programs run the same cases in their tests, also with plugins written in Go.", Example: `func TestCombining(t *testing.T) {
+	golden.Run(t, "plugins/combining")
+}`},
+		}},
+}
+
+// testTopics returns the chapters, with the texts of the flags from the command itself.
+func testTopics() []call.Topic {
+	flags := (&app{}).testCommand().Flags()
+	topics := make([]call.Topic, len(testChapters))
+	for i, c := range testChapters {
+		topics[i] = call.Topic{Name: c.title, Doc: c.doc}
+		for _, name := range c.flags {
+			usage := flags.Lookup(name).Usage
+			if slices.ContainsFunc(c.entries, func(e call.Entry) bool { return e.Name == "--"+name }) {
+				continue // the entry says more
+			}
+			topics[i].Entries = append(topics[i].Entries, call.Entry{Name: "--" + name, Doc: strings.ReplaceAll(usage, "`", "")})
+		}
+		topics[i].Entries = append(topics[i].Entries, c.entries...)
+	}
+	return topics
+}
+
+// caseName returns the name under which docs finds an entry of golden cases.
+func caseName(e call.Entry) string { return strings.TrimPrefix(e.Name, "--") }
+
+// testingBody returns the body of the page about golden cases, or its parts that have one name.
+func testingBody(r reference) string {
+	var b strings.Builder
+	for _, t := range r.cases {
+		b.WriteString(caseTopicBody(t))
+	}
+	if r.name == "" || r.name == casesName {
+		b.WriteString(topicBody(r.topics[len(r.topics)-1]))
+	}
+	return b.String()
+}
+
+// caseTopicBody returns a chapter about golden cases. Entries without an example share a table.
+func caseTopicBody(t call.Topic) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, wrapProse(escapeMarkdown(t.Doc)))
+	var rows [][]string
+	flush := func() {
+		if len(rows) > 0 {
+			b.WriteString("\n" + markdownTable(append([][]string{{"name", "what it is"}}, rows...)))
+		}
+		rows = nil
+	}
+	for _, e := range t.Entries {
+		if e.Example == "" {
+			rows = append(rows, []string{codeSpans(e.Name), tableCell(e.Doc)})
+			continue
+		}
+		flush()
+		b.WriteString("\n" + entryHeading(e) + "\n" + entryBody(e))
+	}
+	flush()
+	return b.String()
+}
+
+// printCases prints chapters about golden cases: in full those that have the name, else a line for
+// each entry.
+func (a *app) printCases(r reference) {
+	for _, t := range r.cases {
+		if r.name != casesName && !strings.EqualFold(t.Name, r.name) {
+			a.printSection("")
+			a.printCaseEntries(t.Entries, r.name)
+			continue
+		}
+		a.printSection(t.Name + "\n\n" + t.Doc + "\n\n")
+		a.printTable(summaryRows(t.Entries))
+	}
+	if r.name == casesName {
+		a.printSection("Steps\n\n")
+		a.printTable(summaryRows(r.topics[0].Entries))
+	}
+}
+
+// printCaseEntries prints entries in full, and members of a section in a line each.
+func (a *app) printCaseEntries(entries []call.Entry, name string) {
+	var members []call.Entry
+	for _, e := range entries {
+		if caseName(e) != name && e.Name != name {
+			members = append(members, e)
+			continue
+		}
+		fmt.Fprintf(&a.out, "%s\n\n%s\n", e.Name, strings.TrimSpace(e.Doc))
+		a.printExample("Example", e.Example)
+	}
+	if len(members) > 0 && len(members) < len(entries) {
+		a.out.WriteString("\n")
+	}
+	a.printTable(summaryRows(members))
+}
+
+// summaryRows returns a row of a table for each entry: its name and its first line.
+func summaryRows(entries []call.Entry) [][]string {
+	rows := make([][]string, len(entries))
+	for i, e := range entries {
+		rows[i] = []string{"  " + e.Name, firstLine(e.Doc)}
+	}
+	return rows
+}

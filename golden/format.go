@@ -1,0 +1,145 @@
+package golden
+
+import (
+	"embed"
+
+	"github.com/starhost/starhost/builtins/call"
+)
+
+// formatCases has a whole case for each section, which shows its use.
+//
+//go:embed format
+var formatCases embed.FS
+
+// A formatPart is a part of the format of cases.
+type formatPart struct {
+	kind partKind
+	name string // a member's name begins with its section's: session.json.turn
+	doc  string // its first line is a complete sentence
+	// example is the name of a file in formatCases without its suffix, or "".
+	example string
+}
+
+// A partKind is the kind of a part of the format.
+type partKind int
+
+const (
+	fileSection   partKind = iota
+	folderSection          // the name is FOLDER/FILE
+	member                 // a name in the JSON of a section
+)
+
+// A formatChapter is a part of the description of cases.
+type formatChapter struct {
+	title, doc string
+	parts      []formatPart
+}
+
+// format is the only description of the sections of a case. The parser reads it, and so do the
+// reference pages and the tests.
+var format = []formatChapter{
+	{"The file", `A case is a txtar file: a sentence that says what must hold, then sections.
+A line such as -- case.star -- begins a section, and the section ends before the next such line. Any
+other section is an error, and so is a plugin's file, a fragment, a file of the workspace, a
+variable, a time, an effect or an event that nothing reads, because the case would be the same
+without it. starhost test --prune removes such parts.`, []formatPart{
+		{fileSection, scriptSection, `The steps of the case, in Starlark.
+Each step prints a heading and its result. All steps share one session and one store. A turn lasts
+from one prompt step to the next, to a step that fails, or to a step that changes the time. A step
+outside of a turn begins a turn with an empty message. The section is required.`, "case.star"},
+		{fileSection, wantSection, `The output that the steps must have; starhost test --update writes it.
+A text of one line is quoted, except a JSON object or list. The lines of a longer text follow a "|".
+A line that would begin a section has a backslash in front. A second prompt shows only the messages
+that differ from the first prompt.`, "want"},
+		{fileSection, configSection, `The operator's config, and the only one.
+Its paths begin at the case's folder. A plugin has the permissions that it declares, unless the
+config has grants; NAME = [] grants nothing.`, "config.toml"},
+		{fileSection, envSection, `Environment variables and secrets, in lines NAME=VALUE.
+A variable or secret NAME that the section does not set has the value test-NAME. Nothing of the
+machine's environment is visible.`, "env"},
+		{folderSection, pluginsDir + "/NAME.star", `A further plugin, or a file of one: plugins/NAME/plugin.star.
+A case without a plugin beside it has all its plugins here. The name of such a case is free.`, "plugins"},
+		{folderSection, workspaceDir + "/FILE", `A file of the workspace, which is in memory.
+Nothing of the machine's files is visible. A picture or other data is workspace/FILE.base64, in
+base64.`, "workspace"},
+		{folderSection, fragmentsDir + "/ALIAS", `A text in the store of fragments, under that alias.
+The case's prompts add their fragments to the store.`, "fragments"},
+		{fileSection, eventsFile, `The app.* events that the program around the plugins declares, a line each.
+The step fire fires them.`, "events.jsonl"},
+		{member, eventsFile + ".name", "The name of the event, as app.deploy.", ""},
+		{member, eventsFile + ".args", "The names of the event's arguments, a list.", ""},
+		{member, eventsFile + ".actions", `The decisions that hooks may return, a list, as ["context", "deny"].`, ""},
+		{member, eventsFile + ".modify", "The arguments that hooks may change, a list.", ""},
+		{member, eventsFile + ".guard", "Whether a hook that fails denies.", ""},
+	}},
+	{"Clock", `The time of a case stands still, except when a step moves it.
+It begins at 2026-01-01T00:00:00Z, unless the section now says otherwise. The steps advance and
+set_now change it from the next turn on, so that a turn has one time. Plugins read it as ctx.now.`, []formatPart{
+		{fileSection, nowSection, "The time at the start, as 2026-03-01T09:00:00Z, or a day.", "now"},
+	}},
+	{"Effects", `A case reaches neither the network nor programs: effects.jsonl replies in their place.
+A request or program without a reply fails the case, and the error shows the line to add. The flag
+--record of starhost test does each of them once and writes the lines, in a project that you trust,
+and not with the variable CI set. Secrets appear in the lines as <secret NAME>. Other effects, such as files and
+the store, need no line.`, []formatPart{
+		{fileSection, effectsFile, `Replies to effects, a line each, in the form of a journal's lines.
+A line answers every effect whose request has all members that the line states, so a line may leave
+out headers. Lines with the same request answer in turn, and the last of them answers all further
+requests.`, "effects.jsonl"},
+		{member, effectsFile + ".http.get", `The request, as {"url": "https://x.test/", "headers": {}}. http.post and http.request have a body, too.`, ""},
+		{member, effectsFile + ".exec", `The program, as {"argv": ["date", "-u"]}, with stdin and env if the plugin sets them.`, ""},
+		{member, effectsFile + ".reply", `The reply: {"status": 200, "headers": {}, "body": ""} of a request, {"code": 0, "stdout": "", "stderr": ""} of a program. Data that is not UTF-8 is {"base64": "…"}.`, ""},
+	}},
+	{"Errors of effects", `A line of effects.jsonl can say that the effect fails.
+So a case shows what a plugin does when the network is down. A guard that fails denies.`, []formatPart{
+		{member, effectsFile + ".error", `The error with which the effect fails, in place of a reply.
+The object has the members message and, if needed, code and cause. code is the code of an error of effects,
+as E0511. cause is not-exist or no-reference, for a file or reference that is absent.`, "errors"},
+	}},
+	{"Sessions", `A case begins a new session, unless session.json says what happened before.
+So a case can begin in turn 4, with the state that earlier turns left.`, []formatPart{
+		{fileSection, sessionFile, `The session at the start, an object.
+Each member may be absent.`, "session.json"},
+		{member, sessionFile + ".id", "The id of the session; case if it is absent.", ""},
+		{member, sessionFile + ".platform", "The platform of the session; test if it is absent.", ""},
+		{member, sessionFile + ".workspace", "The folder that the session names as its workspace.", ""},
+		{member, sessionFile + ".turn", "The number of turns that began before, at most 1000000.", ""},
+		{member, sessionFile + ".between_turns", "Whether fire fires events between two turns, as an agent's hook does.", ""},
+		{member, sessionFile + ".state", `The values of ctx.state, as {"PLUGIN": {"KEY": 1}}.`, ""},
+		{member, sessionFile + ".store", `The values of ctx.store, as {"PLUGIN": {"KEY": 1}}.`, ""},
+	}},
+}
+
+// Format describes the sections of a case, chapter by chapter. The entry of a section has a whole
+// case as its example. An entry such as session.json.turn is a member of the JSON in a section.
+func Format() []call.Topic {
+	topics := make([]call.Topic, len(format))
+	for i, c := range format {
+		topics[i] = call.Topic{Name: c.title, Doc: c.doc}
+		for _, p := range c.parts {
+			e := call.Entry{Name: p.name, Doc: p.doc}
+			if p.example != "" {
+				text, err := formatCases.ReadFile("format/" + p.example + caseSuffix)
+				if err != nil {
+					panic(err) // a test reads all of them
+				}
+				e.Example = string(text)
+			}
+			topics[i].Entries = append(topics[i].Entries, e)
+		}
+	}
+	return topics
+}
+
+// sectionNames returns the names of the sections of a kind.
+func sectionNames(kind partKind) []string {
+	var names []string
+	for _, c := range format {
+		for _, p := range c.parts {
+			if p.kind == kind {
+				names = append(names, p.name)
+			}
+		}
+	}
+	return names
+}
