@@ -18,6 +18,8 @@ var copilot = &Agent{
 		Windows: `C:/ProgramData/GitHub/Copilot/policy.d/starhost.json`,
 		Off:     "disableAllHooks=true",
 		OffIn:   []string{"user:settings.json", "project:.github/copilot/settings.json", "project:.github/copilot/settings.local.json"},
+
+		SharedWith: "vscode",
 	},
 	Events: []Event{
 		{Name: "userPromptSubmitted", Ours: "turn_start", Served: true},

@@ -51,6 +51,7 @@ var vscode = &Agent{
 	// folders.
 	Files: Files{
 		Folder: "~/.copilot", User: "hooks/starhost-vscode.json", Project: ".github/hooks/starhost-vscode.json",
+		SharedWith: "copilot",
 	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},

@@ -19,8 +19,8 @@ def guard(tool, arguments):
 register_hook("pre_tool_call", guard)
 `
 
-// oneEvent compares the process that an agent starts for each event. There is no log of decisions
-// yet, so none is written.
+// oneEvent compares the process that an agent starts for each event. starhost also writes a record
+// of its decision.
 func oneEvent(r *rig) error {
 	starhost, err := r.program(starhostProgram)
 	if err != nil {

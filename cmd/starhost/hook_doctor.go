@@ -213,7 +213,30 @@ func (d *doctor) diagnose(ctx context.Context, x *diagnosis) (present bool) {
 		return present
 	}
 	d.checkOff(x, files, scopes)
+	d.checkShared(x)
 	return present
+}
+
+// checkShared reports lines of starhost for another agent that reads the same folders. starhost
+// refuses each event of the one that arrives at a line for the other.
+func (d *doctor) checkShared(x *diagnosis) {
+	other := hook.AgentOf(x.agent.Files.SharedWith)
+	if other == nil {
+		return
+	}
+	files, _ := d.places(other)
+	for _, f := range files {
+		text, _, err := f.Read()
+		if err != nil {
+			continue // the diagnosis of the other agent reports it
+		}
+		commands, _ := f.Commands(text)
+		if i := slices.IndexFunc(commands, func(c settings.Command) bool { return ownerOf(other)(c.Argv) }); i >= 0 {
+			x.problems = append(x.problems, fmt.Sprintf(
+				"%s:%d: %s runs this line of %s, too, and starhost refuses the events of each at the line of the other: starhost hook uninstall %s",
+				d.abbreviateHome(f.Path()), commands[i].Line, x.agent.Title, other.Title, other.Name))
+		}
+	}
 }
 
 // mentions reports whether a line of a shell may run hook for an agent.
