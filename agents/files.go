@@ -26,7 +26,7 @@ type Files struct {
 	ManagedOnly string
 	// Next says what the user must do before the agent runs new hooks.
 	Next string
-	// SharedWith names the agent that reads the hooks of the same folders, or is "". Each of the two
+	// SharedWith names the agent that reads hooks in the same folders, or is "". Each of the two
 	// sends its own events to the lines of both.
 	SharedWith string
 }

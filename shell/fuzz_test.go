@@ -86,7 +86,7 @@ func (g *generator) command() string {
 	g.depth--
 	defer func() { g.depth++ }()
 	s := g.command
-	switch g.number(54) {
+	switch g.number(55) {
 	case 0, 1:
 		return s() + "; " + s()
 	case 2:
@@ -189,6 +189,9 @@ func (g *generator) command() string {
 		return "cat <<E <<'F'\n" + g.word() + " \\\nE\nE\n" + g.word() + " \\\nF\n" + s()
 	case 52:
 		return "a=( " + g.word() + " # a\\\n" + g.word() + " ); " + s()
+	case 53:
+		return g.choose("x=$( ", "cat <( ") + "cat <<E" + g.choose("", "; ", " && ", " | ") + s() + "\nE\n" + s() +
+			g.choose("; ", "\n", " && ", "; if true; then ") + s() + " )"
 	default:
 		return g.simple() + g.choose(" ;", " #", "\n)", "\nif", " |", "\n\"", " \\") + " " + g.word()
 	}
@@ -205,7 +208,7 @@ func (s *Script) lists(program string) bool {
 // stubs. If a program ran with some words, Runs does not answer "no" for it, and Commands lists the
 // program or Unknown is true.
 func FuzzShellAgainstBash(f *testing.F) {
-	for i := range 54 {
+	for i := range 55 {
 		k := byte(i)
 		f.Add([]byte{4, k, 3, 1, 7, k * 5, 2, 0, 3, k, 9, 4, 1, 0, k * 3, 11, 2, 5, 1, 4, k + 7, 0, 1})
 	}

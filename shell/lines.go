@@ -31,6 +31,41 @@ func readsAsShells(file *syntax.File, text string) bool {
 	return true
 }
 
+// losesSeparators reports whether bash may join two commands of a text. bash 5.2 writes commands in
+// $(…) and <(…) as text, parses this text again, and forgets a ";" behind a here-document:
+// "$(cat <<E␤E␤kubectl get; delete x)" runs "kubectl get delete x".
+func losesSeparators(file *syntax.File, text string) bool {
+	if !strings.Contains(text, "<<") || !strings.Contains(text, "(") || !strings.Contains(text, ";") {
+		return false
+	}
+	found := false
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			found = found || !n.Backquotes && joinsCommands(n, text)
+		case *syntax.ProcSubst:
+			found = found || joinsCommands(n, text)
+		}
+		return !found
+	})
+	return found
+}
+
+// joinsCommands reports whether a substitution has a here-document and a ";" behind a command.
+func joinsCommands(substitution syntax.Node, text string) bool {
+	document, separator := false, false
+	syntax.Walk(substitution, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Redirect:
+			document = document || n.Op == syntax.Hdoc || n.Op == syntax.DashHdoc
+		case *syntax.Stmt:
+			separator = separator || n.Semicolon.IsValid() && text[n.Semicolon.Offset()] == ';'
+		}
+		return true
+	})
+	return document && separator
+}
+
 // A place says what surrounds a byte of a text.
 type place byte
 

@@ -89,6 +89,10 @@ func (r *reader) parse() bool {
 	if !readsAsShells(file, r.text) {
 		r.setWild()
 	}
+	if losesSeparators(file, r.text) {
+		r.setWild()
+		r.poisoned = true
+	}
 	return true
 }
 
