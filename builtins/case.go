@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/starhost/starhost/internal/timetext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
-	"go.starlark.net/syntax"
 )
 
 // A CaseDriver runs the steps of a golden case. An error fails the step.
@@ -47,6 +45,8 @@ type CaseDriver interface {
 	Advance(ctx context.Context, d time.Duration) error
 	// SetNow sets the clock that handlers see. It then stands still.
 	SetNow(ctx context.Context, now time.Time) error
+	// Row returns the JSON of a value of the row that runs.
+	Row(name string) (json.RawMessage, error)
 }
 
 // CaseTable returns the entries that only case.star can use, in addition to [Table]. d may be
@@ -162,6 +162,15 @@ time is a text as 2026-01-01T00:00:00Z, or a day. The case's section now does th
 first turn.`,
 			Example: `assert_eq(set_now("2026-12-24T23:00:00Z"), None)`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseSetNow(c, d) },
+		},
+		{
+			Name: "row", Params: "key",
+			Doc: `Returns a value of the row that runs, in a case with the section rows.jsonl.
+The section is a table: each line is a JSON object, all have the same keys, and the first key is
+"name", the row's name. The steps run once for each row, in a new session, with the output in the
+section want/NAME.`,
+			Example: `assert_eq(row("team"), "checkout")`,
+			Func:    func(c call.Call) (starlark.Value, error) { return caseRow(c, d) },
 		},
 		{
 			Name: "assert_eq", Params: "got, want",
@@ -505,77 +514,18 @@ func caseSetNow(c call.Call, d CaseDriver) (starlark.Value, error) {
 	return starlark.None, err
 }
 
-// assertEq implements
-//
-//	assert_eq(got, want)
-func assertEq(c call.Call) (starlark.Value, error) {
-	var got, want starlark.Value
-	if err := c.Bind("got", &got, "want", &want); err != nil {
+func caseRow(c call.Call, d CaseDriver) (starlark.Value, error) {
+	var key string
+	if err := c.Bind("key", &key); err != nil {
 		return nil, err
 	}
-	same, err := equalAsPlain(got, want, starlark.CompareLimit)
+	raw, err := d.Row(key)
 	if err != nil {
-		return nil, c.Fail("E0318", "%v", err)
+		return nil, c.Fail("E0319", "%v", err)
 	}
-	if same {
-		return starlark.None, nil
+	v, err := decodeJSON(c, raw)
+	if err != nil && !isCoded(err) {
+		err = c.Fail("E0202", "%s: %v", key, err)
 	}
-	return nil, assertionError(c, got, "want", want)
-}
-
-// assertionError returns the error of a failed assertion about two values.
-func assertionError(c call.Call, got starlark.Value, want string, wanted starlark.Value) error {
-	a, err := spell(c, got)
-	if err != nil {
-		return err
-	}
-	b, err := spell(c, wanted)
-	if err != nil {
-		return err
-	}
-	return c.Fail("E0318", "got %s, %s %s", a, want, b)
-}
-
-// assertContains implements
-//
-//	assert_contains(text, part)
-func assertContains(c call.Call) (starlark.Value, error) {
-	var text, part starlark.Value
-	if err := c.Bind("text", &text, "part", &part); err != nil {
-		return nil, err
-	}
-	found, err := starlark.Binary(syntax.IN, part, text)
-	if err != nil {
-		return nil, c.Fail("E0318", "%v", err)
-	}
-	if found == starlark.True {
-		return starlark.None, nil
-	}
-	return nil, assertionError(c, text, "want it to contain", part)
-}
-
-// assertFails implements
-//
-//	assert_fails(fn, text)
-func assertFails(c call.Call) (starlark.Value, error) {
-	var (
-		fn   starlark.Callable
-		text string
-	)
-	if err := c.Bind("fn", &fn, "text", &text); err != nil {
-		return nil, err
-	}
-	v, err := starlark.Call(c.Thread, fn, nil, nil)
-	if err == nil {
-		return nil, c.Fail("E0318", "%s gave %s, want a failure", fn.Name(), v.Type())
-	}
-	msg := err.Error()
-	var eval *starlark.EvalError
-	if errors.As(err, &eval) {
-		msg = eval.Msg
-	}
-	if !strings.Contains(msg, text) {
-		return nil, c.Fail("E0318", "got the failure %s, want one with %s", fmt.Sprintf("%q", msg), fmt.Sprintf("%q", text))
-	}
-	return starlark.String(msg), nil
+	return v, err
 }

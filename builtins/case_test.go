@@ -119,6 +119,13 @@ func (d *driver) Hook(_ context.Context, agent, event string) (out, stderr strin
 	return "", "", 0, nil
 }
 
+func (d *driver) Row(name string) (json.RawMessage, error) {
+	if name != "team" {
+		return nil, errors.New("no such key")
+	}
+	return json.RawMessage(`"checkout"`), nil
+}
+
 func (d *driver) Advance(_ context.Context, by time.Duration) error {
 	d.advanced += by
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/timetext"
 )
@@ -25,7 +26,8 @@ const (
 	eventsFile    = "events.jsonl"
 	nowSection    = "now"
 	sessionFile   = "session.json"
-	wantSection   = "want"
+	rowsFile      = "rows.jsonl"
+	wantSection   = "want" // a file, and with rows a folder with a want for each
 	fragmentsDir  = "fragments"
 	workspaceDir  = "workspace"
 	pluginsDir    = "plugins"
@@ -132,6 +134,9 @@ func checkSection(name string) error {
 		if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") {
 			return fmt.Errorf("section %q: want a path inside %s/, with a slash between names and no dots alone", name, dir)
 		}
+		if row := name[len(dir)+1:]; dir == wantSection && !isRowName(row) {
+			return fmt.Errorf("section %q: want %s/ROW, where ROW is %s", jsontext.Clip(name), wantSection, rowNameRule)
+		}
 		return nil
 	case slices.Contains(files, name):
 		return nil
@@ -147,11 +152,6 @@ func checkSection(name string) error {
 
 // filesIn returns the files of a folder section, by their path in it.
 func (a *archive) filesIn(dir string) map[string][]byte { return a.folders[dir] }
-
-// want returns the expected output.
-func (a *archive) want() (text string, ok bool) {
-	return string(a.text(wantSection)), a.has(wantSection)
-}
 
 // env returns the variables that the case sets.
 func (a *archive) env() (map[string]string, error) {
@@ -237,9 +237,6 @@ func lineOf(src []byte, name string, n int) int {
 	return 1
 }
 
-// replaceWant returns the text of a case with another want.
-func replaceWant(src []byte, want string) []byte { return replaceSection(src, wantSection, want) }
-
 // replaceSection returns the text of a case with another text of a section. No other byte
 // changes. A new section goes before the want, and a new want to the end.
 func replaceSection(src []byte, name, text string) []byte {
@@ -286,8 +283,11 @@ func pruneSections(src []byte, unused []part) []byte {
 		return dropped[part{section: strings.TrimSuffix(s.name, base64Suffix)}]
 	})
 	for i := range list {
-		if s := &list[i]; slices.Contains(lineSections, s.name) {
+		switch s := &list[i]; {
+		case slices.Contains(lineSections, s.name):
 			s.body = pruneLines(*s, dropped)
+		case s.name == rowsFile:
+			s.body = pruneKeys(s.body, dropped)
 		}
 	}
 	return joinSections(slices.DeleteFunc(list, func(s section) bool {
@@ -312,8 +312,8 @@ func pruneLines(s section, dropped map[part]bool) []byte {
 	return out
 }
 
-// A part is a part of a case that can be unused: a section, a variable in the section env, or a
-// line, counted from 1, in effects.jsonl or events.jsonl.
+// A part is a part of a case that can be unused: a section, a variable in the section env, a key in
+// rows.jsonl, or a line, counted from 1, in effects.jsonl or events.jsonl.
 type part struct {
 	section, variable string
 	line              int
@@ -326,6 +326,12 @@ func (p part) String() string {
 		return fmt.Sprintf("unused line %d in section %q: nothing fires the event or has a hook on it", p.line, p.section)
 	case p.line > 0:
 		return fmt.Sprintf("unused line %d in section %q: no effect asked for it", p.line, p.section)
+	case p.section == rowsFile:
+		return fmt.Sprintf("unused key %q in section %q: no row(%q) reads it", p.variable, p.section, p.variable)
+	case p.section == wantSection:
+		return fmt.Sprintf("unused section %q: the case has rows, and each has its %s/ROW", p.section, wantSection)
+	case strings.HasPrefix(p.section, wantSection+"/"):
+		return fmt.Sprintf("unused section %q: no row has this name", p.section)
 	case p.variable != "":
 		return fmt.Sprintf("unused variable %s in section %q: nothing read it", p.variable, p.section)
 	}

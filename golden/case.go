@@ -25,20 +25,30 @@ import (
 // maxCase is the most bytes of a case's file, and of the output of its steps.
 const maxCase = 16 << 20
 
-// A testCase is a case that is ready to run, or the problem that prevents it from running.
+// A testCase is a case, or a row of one, that is ready to run, or the problem that prevents it from
+// running.
 type testCase struct {
 	*caseFile
+	*caseText
+	id    string // the id of the file, and of the row
+	row   *row   // nil for a case without a table
+	index int64  // position among all cases
+
+	first, second outcome
+}
+
+// A caseText is the content of a case's file. The rows of a case share it.
+type caseText struct {
 	archive
 	src        []byte // the file's text
-	index      int64  // position among all cases
+	rows       []*row // the whole table; nil if the case has none
+	selected   []*row // the rows to run
 	plugins    []*loader.Source
 	ownSources []*loader.Source // plugins in the case itself
 	problem    error
 	unreadable bool // the file could not be read
 	// recordedDiff is the change of effects.jsonl by Record, or "".
 	recordedDiff string
-
-	first, second outcome
 }
 
 // An outcome is the result of one run of a case.
@@ -99,21 +109,29 @@ func (c *pluginCache) expectFiles(coverage *starlark.Coverage) {
 // newCases returns cases that are not prepared yet.
 func newCases(found []*caseFile) []*testCase {
 	list, cases := make([]testCase, len(found)), make([]*testCase, len(found))
+	texts := make([]caseText, len(found))
 	for i, l := range found {
 		cases[i] = &list[i]
-		cases[i].caseFile, cases[i].index = l, int64(i)
+		cases[i].caseFile, cases[i].caseText, cases[i].id, cases[i].index = l, &texts[i], l.id, int64(i)
 	}
 	return cases
 }
 
-// prepare reads a case and finds its plugins. It writes the plugins in the case to a new folder
-// in temp.
-func (c *testCase) prepare(cache *pluginCache, temp string) {
+// read reads the file of a case.
+func (c *testCase) read() {
 	if c.src, c.problem = readCase(c.file.Real); c.problem != nil {
 		c.unreadable = true
 		return
 	}
 	if c.archive, c.problem = parseArchive(c.src); c.problem == nil {
+		c.rows, c.problem = readRows(c.archive.files)
+	}
+}
+
+// prepare finds the plugins of a case that was read. It writes the plugins in the case to a new
+// folder in temp.
+func (c *testCase) prepare(cache *pluginCache, temp string) {
+	if c.problem == nil {
 		c.problem = c.findPlugins(cache, temp)
 	}
 }
@@ -207,22 +225,29 @@ func unpack(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// A fileEdit is a change of a case's file: a new text, or its removal.
+// A fileEdit is a change of a case's file: its removal, or other parts.
 type fileEdit struct {
-	text   []byte
 	remove bool
+	unused []part  // to remove
+	want   *string // the new want, or nil
 }
 
 // apply makes the change. If it fails, the case fails.
 func (m *fileEdit) apply(c *testCase, r *Result) {
-	var err error
+	text, err := c.src, error(nil)
+	if len(m.unused) > 0 {
+		text = pruneSections(text, m.unused)
+	}
+	if m.want != nil {
+		text = replaceSection(text, wantSection, *m.want)
+	}
 	switch {
 	case m.remove:
 		if err = c.checkWritable(); err == nil {
 			err = pathless(os.Remove(c.file.Real))
 		}
-	case !bytes.Equal(m.text, c.src):
-		err = c.rewrite(m.text)
+	case !bytes.Equal(text, c.src):
+		err = c.rewrite(text)
 	}
 	if err != nil {
 		r.fail(1, writeError(r.File, err).Error(), "")
@@ -263,23 +288,26 @@ func (c *testCase) judge(o *Options) (Result, fileEdit) {
 		r.Status = Broken
 	case a != b:
 		const reason = "nondeterminism: two runs of the case differ"
-		r.fail(1, reason, reason+"\n"+unifiedDiff("first run", "second run", a, b))
+		r.fail(c.rowLine(1), reason, reason+"\n"+unifiedDiff("first run", "second run", a, b))
 	case errors.Is(c.problem, errNoPlugin) && c.inGoldenFolder() && o.Prune:
 		r.Status, r.Text = Pruned, "removed: there is no plugin beside the case\n"
 		return r, fileEdit{remove: true}
 	case c.first.err != nil:
-		r.fail(c.lineOfError(c.first.err), "", describe(c.first.err)+c.recordHelp(o))
+		r.fail(c.rowLine(c.lineOfError(c.first.err)), "", describe(c.first.err)+c.recordHelp(o))
 	default:
-		m := c.compare(o, &r)
-		return r, m
+		return r, c.compare(o, &r)
 	}
-	return r, fileEdit{text: c.src}
+	return r, fileEdit{}
 }
 
-// compare judges a case that ran to its end with the same output in both runs.
-func (c *testCase) compare(o *Options, r *Result) fileEdit {
-	m := fileEdit{text: c.src}
+// compare judges a case that ran to its end with the same output in both runs. Unused parts of a
+// case with rows concern all rows: see [judgeRows].
+func (c *testCase) compare(o *Options, r *Result) (m fileEdit) {
 	got, unused := c.first.output, c.first.unused
+	recorded := c.recordedDiff
+	if c.row != nil {
+		unused, recorded = nil, ""
+	}
 	want, hasWant := c.want()
 	current := hasWant && strings.ReplaceAll(want, "\r\n", "\n") == strings.ReplaceAll(got, "\r\n", "\n")
 	switch {
@@ -287,24 +315,24 @@ func (c *testCase) compare(o *Options, r *Result) fileEdit {
 		r.fail(lineOf(c.src, unused[0].section, unused[0].line), "", describeParts(unused)+"  help: starhost test --prune "+shellwords.Quote(c.id)+"\n")
 		return m
 	case !hasWant && !o.Update:
-		const reason = "no section \"want\""
-		r.fail(1, reason, reason+": starhost test --update "+shellwords.Quote(c.id)+" creates it from\n"+texttable.Bar(got))
+		reason := fmt.Sprintf("no section %q", c.wantName())
+		r.fail(c.rowLine(1), reason, reason+": starhost test --update "+shellwords.Quote(c.id)+" creates it from\n"+texttable.Bar(got))
 		return m
 	case !current && !o.Update:
-		r.fail(lineOf(c.src, wantSection, firstDifference(want, got)), "the output is not what the case wants", unifiedDiff("want", "got", want, got))
+		r.fail(c.rowLine(lineOf(c.src, wantSection, firstDifference(want, got))),
+			"the output is not what the case wants", unifiedDiff(c.wantName(), "got", want, got)+
+				"  help: starhost test --update "+shellwords.Quote(c.id)+" accepts the difference\n")
 		return m
 	}
 	r.Status = Passed
-	if c.recordedDiff != "" {
-		r.Status, r.Text = Recorded, c.recordedDiff
+	if recorded != "" {
+		r.Status, r.Text = Recorded, recorded
 	}
 	if len(unused) > 0 {
-		r.Status, r.Text = Pruned, r.Text+describeParts(unused)
-		m.text = pruneSections(m.text, unused)
+		r.Status, r.Text, m.unused = Pruned, r.Text+describeParts(unused), unused
 	}
 	if !current {
-		r.Status, r.Text = Updated, r.Text+unifiedDiff("old want", "new want", want, got)
-		m.text = replaceWant(m.text, got)
+		r.Status, r.Text, m.want = Updated, r.Text+unifiedDiff("old "+c.wantName(), "new "+c.wantName(), want, got), &got
 	}
 	return m
 }
@@ -321,7 +349,7 @@ func (c *testCase) recordHelp(o *Options) string {
 	if !errors.As(c.first.err, &unanswered) {
 		return ""
 	}
-	record := "starhost test --record " + shellwords.Quote(c.id)
+	record := "starhost test --record " + shellwords.Quote(c.caseFile.id)
 	switch {
 	case c.isTrusted(o):
 		return "  help: " + record + "\n"
@@ -353,7 +381,10 @@ func firstDifference(a, b string) int {
 func (c *testCase) lineOfError(err error) int {
 	var script *starlark.Error
 	var config *loader.Error
+	var table *rowError
 	switch {
+	case errors.As(err, &table):
+		return lineOf(c.src, rowsFile, table.line)
 	case errors.As(err, &script) && script.Pos.File == scriptSection:
 		return lineOf(c.src, scriptSection, script.Pos.Line)
 	case errors.As(err, &config) && config.Place.File == configSection:

@@ -41,7 +41,7 @@ func cannotUpdate(t *testing.T, dir, why string) {
 	t.Helper()
 	before := readFiles(t, dir)
 	_, got := test(t, golden.Options{Dir: dir, Update: true})
-	want := "FAILED p.star::p_case (golden/p_case.txtar)\n  Capitals.\ngolden/p_case.txtar cannot be written: " + why + "\n\n1 case: 1 failed\n"
+	want := "FAILED p.star::p_case (golden/p_case.txtar:1)\n  Capitals.\ngolden/p_case.txtar cannot be written: " + why + "\n\n1 case: 1 failed\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Test (-want +got):\n%s", diff)
 	}

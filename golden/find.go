@@ -25,6 +25,8 @@ type caseFile struct {
 	id     string      // "scripts/oncall::slow": --run matches it, and PATH can name it
 	file   loader.Path // the case's path
 	plugin loader.Path // zero if all plugins are in the case
+	// rowNames are the rows to run; nil means all.
+	rowNames []string
 }
 
 // name returns the file's name without its suffix.
@@ -40,7 +42,7 @@ func (l *caseFile) inGoldenFolder() bool {
 // A finder collects cases, each once.
 type finder struct {
 	cases []*caseFile
-	seen  map[string]bool // by real path
+	seen  map[string]*caseFile // by real path
 }
 
 // findCases returns the cases at the paths of the options, in the order of paths and then of
@@ -100,21 +102,30 @@ func (f *finder) argument(p loader.Path, name string, one bool) error {
 func (f *finder) add(cases []*caseFile) {
 	f.cases = slices.Grow(f.cases, len(cases))
 	if f.seen == nil {
-		f.seen = make(map[string]bool, len(cases))
+		f.seen = make(map[string]*caseFile, len(cases))
 	}
 	for _, c := range cases {
-		if !f.seen[c.file.Real] {
-			f.seen[c.file.Real] = true
+		switch old := f.seen[c.file.Real]; {
+		case old == nil:
+			f.seen[c.file.Real] = c
 			f.cases = append(f.cases, c)
+		case c.rowNames == nil:
+			old.rowNames = nil
+		case old.rowNames != nil:
+			old.rowNames = append(old.rowNames, c.rowNames...)
 		}
 	}
 }
 
-// selectCase returns the only case of that name.
+// selectCase returns the only case of that name, which a row's name may follow: CASE/ROW.
 func selectCase(cases []*caseFile, p loader.Path, name string) ([]*caseFile, error) {
 	var names []string
+	name, row, hasRow := strings.Cut(name, "/")
 	for _, c := range cases {
 		if c.name() == name {
+			if hasRow {
+				c.rowNames = []string{row}
+			}
 			return []*caseFile{c}, nil
 		}
 		names = append(names, c.name())

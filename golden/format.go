@@ -41,8 +41,8 @@ var format = []formatChapter{
 	{"The file", `A case is a txtar file: a sentence that says what must hold, then sections.
 A line such as -- case.star -- begins a section, and the section ends before the next such line. Any
 other section is an error, and so is a plugin's file, a fragment, a file of the workspace, a
-variable, a time, an effect or an event that nothing reads, because the case would be the same
-without it. starhost test --prune removes such parts.`, []formatPart{
+variable, a time, an effect, an event or a key of a row that nothing reads, because the case would
+be the same without it. starhost test --prune removes such parts.`, []formatPart{
 		{fileSection, scriptSection, `The steps of the case, in Starlark.
 Each step prints a heading and its result. All steps share one session and one store. A turn lasts
 from one prompt step to the next, to a step that fails, or to a step that changes the time. A step
@@ -71,6 +71,17 @@ The step fire fires them.`, "events.jsonl"},
 		{member, eventsFile + ".actions", `The decisions that hooks may return, a list, as ["context", "deny"].`, ""},
 		{member, eventsFile + ".modify", "The arguments that hooks may change, a list.", ""},
 		{member, eventsFile + ".guard", "Whether a hook that fails denies.", ""},
+	}},
+	{"Tables of inputs", `A case with the section rows.jsonl runs its steps once for each line of it.
+Each row runs as a separate case: it has its session, its store and its replies to effects. It passes
+or fails at its line, starhost test PATH::CASE/ROW runs it alone, and --update rewrites its output
+alone. A part of the case must have a use in at least one row. --prune and --record take all rows together.`, []formatPart{
+		{fileSection, rowsFile, `The table, a JSON object a line.
+The step row returns a value of the row that runs. All lines have the same keys, and a case uses each
+of them. At most 1000 rows with 65536 bytes each.`, "rows.jsonl"},
+		{member, rowsFile + ".name", "The name of the row, the first key: " + rowNameRule + ".", ""},
+		{folderSection, wantSection + "/ROW", `The output that the steps must have for the row of that name.
+A case with rows has these sections in place of want.`, "want_row"},
 	}},
 	{"Clock", `The time of a case stands still, except when a step moves it.
 It begins at 2026-01-01T00:00:00Z, unless the section now says otherwise. The steps advance and

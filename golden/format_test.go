@@ -49,7 +49,7 @@ func TestFormat(t *testing.T) {
 func TestFormatMembers(t *testing.T) {
 	var got []string
 	for _, name := range sectionNames(member) {
-		if !strings.HasPrefix(name, effectsFile) {
+		if !strings.HasPrefix(name, effectsFile) && name != rowsFile+"."+nameKey {
 			got = append(got, name)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,15 +20,15 @@ import (
 // folder.
 type Options struct {
 	// Paths name plugins, folders of plugins, folders of cases, or cases; PATH::NAME names one
-	// case. None means the plugins that Config names.
+	// case, and PATH::NAME/ROW one row of it. None means the plugins that Config names.
 	Paths []string
 	// Dir is the folder that Paths are relative to; "" means ".".
 	Dir string
 	// Config names the plugins if there are no Paths; its other settings are not used. Nil
 	// means the built-in config.
 	Config *loader.Config
-	// Run selects the cases whose name, such as "scripts/oncall::slow", matches; nil selects
-	// all.
+	// Run selects the cases and rows whose name, such as "scripts/oncall::slow" or
+	// "scripts/oncall::teams/checkout", matches; nil selects all.
 	Run *regexp.Regexp
 	// Update rewrites the want of cases whose output differs. Prune removes unused files and
 	// variables from cases that pass otherwise, and cases without a plugin. Record first runs
@@ -81,13 +81,15 @@ const (
 	Skipped  Status = "not run"     // FailFast stopped before it
 )
 
-// A Result is the result of one case.
+// A Result is the result of one case, or of one row of it.
 type Result struct {
-	// Name names the case in the form of a PATH: "scripts/oncall::slow".
+	// Name names the case in the form of a PATH: "scripts/oncall::slow". A row's name follows:
+	// "scripts/oncall::teams/checkout".
 	Name string
 	// File is the case's path for messages.
 	File string
-	// Line is the line of File that Text is about; 0 for a case that did not fail.
+	// Line is the line of File that Text is about, the row's line for a row; 0 for a case that did
+	// not fail.
 	Line int
 	// Prose is the case's description of the expected behaviour.
 	Prose  string
@@ -147,16 +149,13 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 		return Summary{}, err
 	}
 	defer os.RemoveAll(temp)
-	if o.Run != nil {
-		found = slices.DeleteFunc(found, func(l *caseFile) bool { return !o.Run.MatchString(l.id) })
-	}
 	cases, plugins := newCases(found), newPluginCache(o.Cache)
-	list := splitChunks(cases)
-	runParallel(o.jobCount(), len(list), func(i int) {
-		for _, c := range list[i] {
-			c.prepare(plugins, temp)
-		}
-	})
+	o.forAll(cases, func(c *testCase) { c.read() })
+	if cases, err = selectRows(cases, o.Run); err != nil {
+		return Summary{}, err
+	}
+	o.forAll(cases, func(c *testCase) { c.prepare(plugins, temp) })
+	cases = expandRows(cases)
 	if o.Record {
 		if err := recordAll(ctx, cases, &o); err != nil {
 			return Summary{}, err
@@ -213,15 +212,18 @@ func (o *Options) checkOnce() error {
 // their files.
 func judgeAll(cases []*testCase, ran int, o *Options) Summary {
 	s := Summary{Results: make([]Result, 0, len(cases))}
-	for _, c := range cases[:ran] {
+	judged := 0
+	for _, rows := range splitFiles(cases[:ran]) {
 		if o.FailFast && s.Failed+s.Broken > 0 {
 			break
 		}
-		r, m := c.judge(o)
-		m.apply(c, &r)
-		s.add(r)
+		results, n := judgeFile(rows, o)
+		for _, r := range results {
+			s.add(r)
+		}
+		judged += n
 	}
-	for _, c := range cases[len(s.Results):] {
+	for _, c := range cases[judged:] {
 		s.add(Result{Name: c.id, File: c.file.Shown, Prose: c.prose, Status: Skipped})
 	}
 	return s
@@ -301,7 +303,11 @@ func (s *Summary) Text() string {
 func (r *Result) describe() string { return texttable.Escape(r.text()) }
 
 func (r *Result) text() string {
-	text := texttable.EscapeLine(fmt.Sprintf("%s %s (%s)", strings.ToUpper(string(r.Status)), r.Name, r.File)) + "\n"
+	at := r.File
+	if r.Status == Failed {
+		at += ":" + strconv.Itoa(r.Line)
+	}
+	text := texttable.EscapeLine(fmt.Sprintf("%s %s (%s)", strings.ToUpper(string(r.Status)), r.Name, at)) + "\n"
 	for line := range strings.Lines(r.Prose) {
 		text += strings.TrimRight("  "+line, " \r\n") + "\n"
 	}

@@ -82,7 +82,7 @@ func TestOutcomes(t *testing.T) {
 		want   string // the output
 	}{
 		{"pass", "", upperCase + upperWant, "1 case: 1 passed\n"},
-		{"difference", "", strings.Replace(upperCase, `"hi"`, `"ho"`, 1) + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+		{"difference", "", strings.Replace(upperCase, `"hi"`, `"ho"`, 1) + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:6)
   Capitals.
 --- want
 +++ got
@@ -90,10 +90,11 @@ func TestOutcomes(t *testing.T) {
  == call_tool upper
 -"HI"
 +"HO"
+  help: starhost test --update p.star::p_case accepts the difference
 
 1 case: 1 failed
 `},
-		{"missing want", "", upperCase, `FAILED p.star::p_case (golden/p_case.txtar)
+		{"missing want", "", upperCase, `FAILED p.star::p_case (golden/p_case.txtar:1)
   Capitals.
 no section "want": starhost test --update p.star::p_case creates it from
   | == call_tool upper
@@ -102,7 +103,7 @@ no section "want": starhost test --update p.star::p_case creates it from
 1 case: 1 failed
 `},
 		{"a failed assertion shows no difference", "", "-- case.star --\n" + `assert_eq(call_tool("upper", text = "hi").output, "ho")` + "\n-- want --\nx\n",
-			`FAILED p.star::p_case (golden/p_case.txtar)
+			`FAILED p.star::p_case (golden/p_case.txtar:2)
 case.star:1:10: assert_eq: got "HI", want "ho" [E0318]
     1 | assert_eq(call_tool("upper", text = "hi").output, "ho")
       |          ^
@@ -111,66 +112,66 @@ case.star:1:10: assert_eq: got "HI", want "ho" [E0318]
 
 1 case: 1 failed
 `},
-		{"a file that nothing looks at", "", upperCase + "-- workspace/a.md --\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+		{"a file that nothing looks at", "", upperCase + "-- workspace/a.md --\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:4)
   Capitals.
 unused section "workspace/a.md": nothing read this file
   help: starhost test --prune p.star::p_case
 
 1 case: 1 failed
 `},
-		{"a fragment that nothing looks at", "", upperCase + "-- fragments/style --\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+		{"a fragment that nothing looks at", "", upperCase + "-- fragments/style --\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:4)
   Capitals.
 unused section "fragments/style": nothing read this file
   help: starhost test --prune p.star::p_case
 
 1 case: 1 failed
 `},
-		{"a fragment whose name is no alias", "", upperCase + "-- fragments/a/b --\n", `FAILED p.star::p_case (golden/p_case.txtar)
+		{"a fragment whose name is no alias", "", upperCase + "-- fragments/a/b --\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
   Capitals.
 alias: got "a/b", want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first
 
 1 case: 1 failed
 `},
-		{"unknown section", "", upperCase + "-- wnat --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-unknown section "wnat" (did you mean want?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, session.json, want, workspace/FILE
+		{"unknown section", "", upperCase + "-- wnat --\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
+unknown section "wnat" (did you mean want?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, rows.jsonl, session.json, want, want/ROW, workspace/FILE
 
 1 case: 1 failed
 `},
-		{"unknown folder", "", upperCase + "-- workspce/a.md --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, session.json, want, workspace/FILE
+		{"unknown folder", "", upperCase + "-- workspce/a.md --\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
+unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, rows.jsonl, session.json, want, want/ROW, workspace/FILE
 
 1 case: 1 failed
 `},
-		{"a section that leaves its folder", "", upperCase + "-- plugins/../../x.star --\n", `FAILED p.star::p_case (golden/p_case.txtar)
+		{"a section that leaves its folder", "", upperCase + "-- plugins/../../x.star --\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
 section "plugins/../../x.star": want a path inside plugins/, with a slash between names and no dots alone
 
 1 case: 1 failed
 `},
-		{"a section twice", "", upperCase + upperWant + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+		{"a section twice", "", upperCase + upperWant + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:1)
 section "want" is there twice
 
 1 case: 1 failed
 `},
-		{"no base64", "", upperCase + "-- workspace/a.png.base64 --\n%\n", `FAILED p.star::p_case (golden/p_case.txtar)
+		{"no base64", "", upperCase + "-- workspace/a.png.base64 --\n%\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
 section "workspace/a.png.base64": illegal base64 data at input byte 0
 
 1 case: 1 failed
 `},
 		{"data", "", "-- case.star --\nload_fragments(\"file:a.txt\")\n-- workspace/a.txt.base64 --\nSGVs\nbG8=\n-- want --\n" +
 			"== load_fragments file:a.txt\n  1  185f8db32271  a.txt  5 B\n     | Hello\n", "1 case: 1 passed\n"},
-		{"no steps", "", "Nothing.\n", `FAILED p.star::p_case (golden/p_case.txtar)
+		{"no steps", "", "Nothing.\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
 no section "case.star": it says what to do, as prompt("hello")
 
 1 case: 1 failed
 `},
-		{"a wrong config", "", upperCase + "-- config.toml --\n[pluginz]\n", `FAILED p.star::p_case (golden/p_case.txtar)
+		{"a wrong config", "", upperCase + "-- config.toml --\n[pluginz]\n", `FAILED p.star::p_case (golden/p_case.txtar:5)
   Capitals.
 config.toml:1: unknown key "pluginz" (did you mean plugins?) [E0602]
   help: starhost docs E0602
 
 1 case: 1 failed
 `},
-		{"a config for another plugin", "", upperCase + "-- config.toml --\n[plugin.q]\nx = 1\n", `FAILED p.star::p_case (golden/p_case.txtar)
+		{"a config for another plugin", "", upperCase + "-- config.toml --\n[plugin.q]\nx = 1\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
   Capitals.
 config.toml:1: plugin.q: no plugin is named q
 
@@ -179,7 +180,7 @@ config.toml:1: plugin.q: no plugin is named q
 		{"what a plugin prints while it is loaded", "print(\"loaded\")\nprint(\"a\\nb\")\n", "-- case.star --\n-- want --\n== load\nlog info p: loaded\nlog info p: \"a\\nb\"\n", "1 case: 1 passed\n"},
 		{"the environment", "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, upperCase + upperWant, "1 case: 1 passed\n"},
 		{"a variable", "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, upperCase + "-- env --\nTOKEN=a=b\n\n" + upperWant, "1 case: 1 passed\n"},
-		{"variables that nothing looks at", "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, upperCase + "-- env --\nTOKEN=\nB=1\nA=2\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+		{"variables that nothing looks at", "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, upperCase + "-- env --\nTOKEN=\nB=1\nA=2\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:4)
   Capitals.
 unused variable A in section "env": nothing read it
 unused variable B in section "env": nothing read it
@@ -187,25 +188,25 @@ unused variable B in section "env": nothing read it
 
 1 case: 1 failed
 `},
-		{"no variable", "", upperCase + "-- env --\nA=1\nB\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+		{"no variable", "", upperCase + "-- env --\nA=1\nB\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:1)
   Capitals.
 env:2: got "B", want NAME=VALUE
 
 1 case: 1 failed
 `},
-		{"no name of a variable", "", upperCase + "-- env --\n1A=1\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+		{"no name of a variable", "", upperCase + "-- env --\n1A=1\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:1)
   Capitals.
 env:1: got "1A=1", want NAME=VALUE
 
 1 case: 1 failed
 `},
-		{"a variable twice", "", upperCase + "-- env --\nA=1\nA=1\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+		{"a variable twice", "", upperCase + "-- env --\nA=1\nA=1\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:1)
   Capitals.
 env:2: A is there twice
 
 1 case: 1 failed
 `},
-		{"two plugins that do not fit together", "", upperCase + "-- plugins/q.star --\n" + upperPlugin, `FAILED p.star::p_case (golden/p_case.txtar)
+		{"two plugins that do not fit together", "", upperCase + "-- plugins/q.star --\n" + upperPlugin, `FAILED p.star::p_case (golden/p_case.txtar:1)
   Capitals.
 q.star:10:14: tool "upper" is already registered at p.star:10:14 [E0704]
    10 | register_tool(upper)
@@ -214,14 +215,14 @@ q.star:10:14: tool "upper" is already registered at p.star:10:14 [E0704]
 
 1 case: 1 failed
 `},
-		{"a plugin of the case that is none", "", upperCase + "-- plugins/q.txt --\n", `FAILED p.star::p_case (golden/p_case.txtar)
+		{"a plugin of the case that is none", "", upperCase + "-- plugins/q.txt --\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
   Capitals.
 golden/p_case.txtar: plugins: got no plugins, want *.star files or folders with plugin.star [E0604]
   help: starhost docs E0604
 
 1 case: 1 failed
 `},
-		{"the wrong vocabulary", "", "-- case.star --\nregister_tool(print)\n", `FAILED p.star::p_case (golden/p_case.txtar)
+		{"the wrong vocabulary", "", "-- case.star --\nregister_tool(print)\n", `FAILED p.star::p_case (golden/p_case.txtar:2)
 case.star:1:14: register_tool: this file is no plugin: only a plugin registers [E0304]
     1 | register_tool(print)
       |              ^
@@ -492,13 +493,14 @@ unused variable A in section "env": nothing read it
 1 case: 1 updated
 `},
 		{"not from a case that fails", upperCase + "-- env --\nA=1\n-- want --\n== call_tool upper\n", golden.Options{Prune: true},
-			upperCase + "-- env --\nA=1\n-- want --\n== call_tool upper\n", `FAILED p.star::p_case (golden/p_case.txtar)
+			upperCase + "-- env --\nA=1\n-- want --\n== call_tool upper\n", `FAILED p.star::p_case (golden/p_case.txtar:8)
   Capitals.
 --- want
 +++ got
 @@ -1 +1,2 @@
  == call_tool upper
 +"HI"
+  help: starhost test --update p.star::p_case accepts the difference
 
 1 case: 1 failed
 `},
@@ -667,7 +669,7 @@ func TestNondeterministicTool(t *testing.T) {
 		},
 	}}}
 	_, got := test(t, golden.Options{Dir: dir, Update: true, Plugins: []starhost.Plugin{ticket}})
-	want := `FAILED p.star::p_tool (golden/p_tool.txtar)
+	want := `FAILED p.star::p_tool (golden/p_tool.txtar:1)
   The ticket is new each time.
 nondeterminism: two runs of the case differ
 --- first run

@@ -30,6 +30,7 @@ func newCase(t *testing.T, text string) *testCase {
 	at := loader.Path{Shown: "cases/case.txtar", Real: file}
 	in := inspectFolder(parentFolder(at))
 	c := newCases([]*caseFile{in.locate(at)})[0]
+	c.read()
 	c.prepare(newPluginCache(nil), t.TempDir())
 	return c
 }
@@ -161,7 +162,7 @@ func TestEscapeIsOneSection(t *testing.T) {
 // half a line break.
 func checkReplaceWant(t interface{ Errorf(string, ...any) }, src, want string) {
 	src = strings.TrimRight(src, "\r")
-	before, after := txtar.Parse([]byte(src)), txtar.Parse(replaceWant([]byte(src), want))
+	before, after := txtar.Parse([]byte(src)), txtar.Parse(replaceSection([]byte(src), wantSection, want))
 	found := false
 	for i, f := range before.Files {
 		if f.Name == wantSection {
@@ -173,7 +174,7 @@ func checkReplaceWant(t interface{ Errorf(string, ...any) }, src, want string) {
 		before.Files = append(before.Files, txtar.File{Name: wantSection, Data: []byte(want)})
 	}
 	if diff := cmp.Diff(string(txtar.Format(before)), string(txtar.Format(after))); diff != "" {
-		t.Errorf("replaceWant(%q, %q) (-want +got):\n%s", src, want, diff)
+		t.Errorf("replaceSection(%q, %q) (-want +got):\n%s", src, want, diff)
 	}
 }
 
@@ -289,6 +290,7 @@ register_tool(look)
 		at := loader.NewPath(dir, "p/golden/"+name)
 		in := inspectFolder(parentFolder(at))
 		c := newCases([]*caseFile{in.locate(at)})[0]
+		c.read()
 		c.prepare(newPluginCache(nil), t.TempDir())
 		return c
 	}

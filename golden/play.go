@@ -39,6 +39,7 @@ type play struct {
 	clockReads int  // calls of the host's clock, by handlers and to measure times
 	prompts    int
 	turns      int
+	limit      int      // bytes of out
 	sent       []string // the texts that the previous prompt sent, by message
 	logs       []starhost.LogLine
 	out        strings.Builder
@@ -54,6 +55,9 @@ type play struct {
 	events      appEvents            // the case's own events
 	known       []starhost.EventSpec // all events of the host
 	firedEvents map[string]bool      // names
+
+	row      *row            // the row that runs, or nil
+	usedKeys map[string]bool // keys of the row that were read
 
 	env           map[string]string // the case's variables
 	mu            sync.Mutex
@@ -88,8 +92,8 @@ func (p *play) print(heading, text string) error {
 	for _, part := range [...]string{"== ", heading, "\n", text, p.flushLogs()} {
 		p.out.WriteString(part)
 	}
-	if p.out.Len() > maxCase {
-		return fmt.Errorf("the case printed %d bytes, limit %d", p.out.Len(), maxCase)
+	if p.out.Len() > p.limit {
+		return fmt.Errorf("the case printed %d bytes, limit %d", p.out.Len(), p.limit)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package golden
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -66,9 +67,11 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 		return err
 	}
 	st.options = o
-	for _, c := range cases {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	for _, rows := range splitFiles(cases) {
+		c := rows[0]
+		if len(c.selected) < len(c.rows) {
+			c.problem = fmt.Errorf("--record: got %d of %d rows, want the whole case: its rows share %s", len(c.selected), len(c.rows), effectsFile)
+			continue
 		}
 		st.recording = &recording{getenv: o.Getenv, seen: map[string]bool{}}
 		if o.Getenv == nil {
@@ -78,8 +81,13 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 			st.recording.grants = map[string][]string{}
 			maps.Copy(st.recording.grants, o.Config.Grants)
 		}
-		st.run(ctx, c) // a failure is reported by the later runs
-		st.closeHosts()
+		for _, row := range rows {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			st.run(ctx, row) // a failure is reported by the later runs
+			st.closeHosts()
+		}
 		c.record(strings.Join(st.recording.lines, ""))
 	}
 	return ctx.Err()

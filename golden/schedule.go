@@ -50,6 +50,16 @@ func runParallel(jobs, n int, do func(i int)) {
 	wg.Wait()
 }
 
+// forAll calls do for all cases, several at the same time.
+func (o *Options) forAll(cases []*testCase, do func(*testCase)) {
+	list := splitChunks(cases)
+	runParallel(o.jobCount(), len(list), func(i int) {
+		for _, c := range list[i] {
+			do(c)
+		}
+	})
+}
+
 // runAll runs all cases once in order, and unless o.Once is set, once in reverse order with the
 // loaders of each prompt in reverse order. It returns the number of cases that ran: all, or
 // those up to the first failure if o.FailFast is set. If coverage is not nil, a third pass

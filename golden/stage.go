@@ -107,8 +107,9 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	st.play = play{ctx: ctx, now: now, env: env}
-	st.out.Grow(len(c.text(wantSection)))
+	want, _ := c.want()
+	st.play = play{ctx: ctx, now: now, env: env, row: c.row, limit: maxCase / max(1, len(c.rows))}
+	st.out.Grow(len(want))
 	st.store.MemoryKV = new(effects.MemoryKV)
 	if err := st.workspace.reset(c.filesIn(workspaceDir)); err != nil {
 		return outcome{err: err}
@@ -133,7 +134,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 }
 
 // unused returns the parts that nothing read: plugins, fragments, files, variables, the time,
-// effects and events, in this order.
+// effects, events, wants and keys of rows, in this order.
 func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	var list []part
 	for _, name := range c.unreadFiles() {
@@ -159,6 +160,14 @@ func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	for _, line := range st.events.unused(h.set.Host, st.firedEvents) {
 		list = append(list, part{section: eventsFile, line: line})
 	}
+	list = append(list, c.unusedWants()...)
+	if c.row != nil {
+		for _, key := range c.row.keys[1:] {
+			if !st.usedKeys[key] {
+				list = append(list, part{section: rowsFile, variable: key})
+			}
+		}
+	}
 	return list
 }
 
@@ -167,6 +176,9 @@ func (st *stage) host(ctx context.Context, c *testCase) *loadedHost {
 	key := hostKey{c.plugin.Real, string(c.text(configSection))}
 	if len(c.filesIn(pluginsDir))+len(c.text(envSection))+len(c.text(effectsFile))+len(c.text(eventsFile)) > 0 {
 		key.plugin = c.file.Real
+		if c.row != nil {
+			key.plugin += "/" + c.row.name
+		}
 	}
 	h, ok := st.hosts[key]
 	if !ok {

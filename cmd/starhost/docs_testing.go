@@ -19,7 +19,7 @@ type testChapter struct {
 var testChapters = []testChapter{
 	{"Running", `starhost runs every case twice.
 The second run has another order of cases and of loaders and another number of workers, and both
-runs must print the same bytes. A case of one plugin is PATH::CASE.`,
+runs must print the same bytes. A case of one plugin is PATH::CASE, and a row of it PATH::CASE/ROW.`,
 		[]string{"update", "run", "once", "fail-fast", "watch", "jobs", "prune", "record"},
 		[]call.Entry{
 			{Name: "PATH::CASE", Doc: "Runs one case.\nThe name of a case is its file's name without .txtar.", Example: "starhost test demo.star::demo_echo"},

@@ -54,6 +54,9 @@ func runTestingBlock(t *testing.T, dir string, b block, i int) {
 		args[1] = "golden/block.txtar"
 	case "python":
 		text = "A step.\n-- case.star --\n" + b.text
+		if strings.Contains(b.text, "row(") {
+			text += "-- rows.jsonl --\n{\"name\": \"slow\", \"team\": \"checkout\"}\n"
+		}
 		args = append(args, "--update") // the example says what it wants with assert_eq
 	case "sh":
 		args = words(t, b.text)[1:]

@@ -31,7 +31,8 @@ func (a *app) testCommand() *cobra.Command {
 		Use:   "test [PATH...]",
 		Short: "Run the golden cases of plugins",
 		Long: `Run the golden cases of plugins, each twice: the files NAME/golden/*.txtar of a
-plugin folder NAME, golden/NAME_*.txtar beside NAME.star. PATH::CASE is one case.
+plugin folder NAME, golden/NAME_*.txtar beside NAME.star. PATH::CASE is one case,
+PATH::CASE/ROW one row of it.
 
 --record runs programs and requests of plugins, with real secrets, in projects that
 starhost trust names. In others it runs only the effects that your own config grants,

@@ -204,8 +204,11 @@ func (s *server) caseDone(d *document, report string, ok bool) {
 	if !ok {
 		kind, text = messageWarning, filepath.Base(d.path)+": failed"
 		at := d.source
-		if want := d.section("want"); want != nil {
-			at = want
+		for _, name := range []string{"want", "rows.jsonl"} {
+			if part := d.section(name); part != nil {
+				at = part
+				break
+			}
 		}
 		line := max(at.first-1, 0)
 		where := span{position{line, 0}, position{line, len(d.line(line))}}

@@ -1,0 +1,373 @@
+package golden
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/shellwords"
+)
+
+// Bounds of a table of rows.
+const (
+	maxRows     = 1000
+	maxRowBytes = 64 << 10
+	maxRowDepth = 64
+	maxRowName  = 64
+)
+
+// nameKey is the key of a row's name.
+const nameKey = "name"
+
+// rowNameRule describes the names of rows. They are parts of a section's name and of a case's id.
+const rowNameRule = "letters, digits, _ and -, at most 64 of them"
+
+// isRowName reports whether a text can be the name of a row.
+func isRowName(name string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-0123456789"
+	return name != "" && len(name) <= maxRowName && strings.Trim(name, letters) == ""
+}
+
+// A row is a line of a case's table: the inputs of one run of its steps.
+type row struct {
+	name   string
+	line   int      // in the section, from 1
+	keys   []string // in the order of the line; the first is "name"
+	values map[string]json.RawMessage
+}
+
+// A rowError reports a row that cannot be used.
+type rowError struct {
+	line int // in the section
+	text string
+}
+
+func (e *rowError) Error() string { return fmt.Sprintf("%s: line %d: %s", rowsFile, e.line, e.text) }
+
+// readRows reads the table of a case, nil if it has none.
+func readRows(files []txtar.File) (rows []*row, err error) {
+	at := slices.IndexFunc(files, func(f txtar.File) bool { return f.Name == rowsFile })
+	if at < 0 {
+		return nil, nil
+	}
+	number, lines := 0, map[string]int{} // the line of each name
+	for line := range bytes.Lines(files[at].Data) {
+		number++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if len(rows) == maxRows {
+			return nil, &rowError{number, fmt.Sprintf("got more than %d rows", maxRows)}
+		}
+		r, problem := readRow(line)
+		if problem == "" && lines[r.name] > 0 {
+			problem = fmt.Sprintf("the name %q is that of line %d too, want another", r.name, lines[r.name])
+		}
+		if problem == "" && len(rows) > 0 {
+			problem = r.compareKeys(rows[0])
+		}
+		if problem != "" {
+			return nil, &rowError{number, problem}
+		}
+		r.line, lines[r.name] = number, number
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		return nil, &rowError{1, `got no row, want a JSON object a line, as {"name": "checkout"}`}
+	}
+	return rows, nil
+}
+
+// readRow reads one line. The problem is "" if the line is a row.
+func readRow(line []byte) (r *row, problem string) {
+	if len(line) > maxRowBytes {
+		return nil, fmt.Sprintf("got %d bytes, want at most %d", len(line), maxRowBytes)
+	}
+	doc, err := jsontext.Parse(string(line), maxRowDepth)
+	switch {
+	case err != nil:
+		return nil, err.Error()
+	case !doc.HasKind(0, jsontext.Object):
+		return nil, fmt.Sprintf("got %s, want a JSON object", jsontext.Clip(doc.TextAt(0)))
+	}
+	r = &row{values: map[string]json.RawMessage{}}
+	for key, value := range doc.Members(0) {
+		name := doc.StringAt(key)
+		if _, twice := r.values[name]; twice {
+			return nil, fmt.Sprintf("the key %s is there twice", jsontext.Clip(doc.TextAt(key)))
+		}
+		r.keys, r.values[name] = append(r.keys, name), doc.CopyAt(value)
+	}
+	value := doc.Member(0, nameKey)
+	if len(r.keys) == 0 || r.keys[0] != nameKey || !doc.HasKind(value, jsontext.String) {
+		return nil, `want "name" as the first key, with a text`
+	}
+	if r.name = doc.StringAt(value); !isRowName(r.name) {
+		return nil, fmt.Sprintf("name: got %s, want %s", jsontext.Clip(doc.TextAt(value)), rowNameRule)
+	}
+	return r, ""
+}
+
+// compareKeys returns the problem of a row that has other keys than the first row, or "".
+func (r *row) compareKeys(first *row) string {
+	for _, key := range r.keys {
+		if _, ok := first.values[key]; !ok {
+			return fmt.Sprintf("got the key %q%s, which line %d does not have", jsontext.Clip(key), near.DidYouMean(key, first.keys), first.line)
+		}
+	}
+	for _, key := range first.keys {
+		if _, ok := r.values[key]; !ok {
+			return fmt.Sprintf("no key %q, which line %d has: want null if it has no value", jsontext.Clip(key), first.line)
+		}
+	}
+	return ""
+}
+
+// Row returns a value of the row that runs.
+func (p *play) Row(key string) (json.RawMessage, error) {
+	if p.row == nil {
+		return nil, fmt.Errorf("there is no row: want a case with the section %s", rowsFile)
+	}
+	raw, ok := p.row.values[key]
+	if !ok {
+		return nil, fmt.Errorf("no key %q%s in line %d of %s", jsontext.Clip(key), near.DidYouMean(key, p.row.keys), p.row.line, rowsFile)
+	}
+	addName(&p.usedKeys, key)
+	return raw, nil
+}
+
+// wantName returns the name of the section with the expected output.
+func (c *testCase) wantName() string {
+	if c.row != nil {
+		return wantSection + "/" + c.row.name
+	}
+	return wantSection
+}
+
+// want returns the expected output.
+func (c *testCase) want() (text string, ok bool) {
+	if c.row == nil {
+		return string(c.text(wantSection)), c.has(wantSection)
+	}
+	data, ok := c.filesIn(wantSection)[c.row.name]
+	return string(data), ok
+}
+
+// rowLine returns the line of the case's row in its file, or for a case without rows the given one.
+func (c *testCase) rowLine(line int) int {
+	if c.row != nil {
+		return lineOf(c.src, rowsFile, c.row.line)
+	}
+	return line
+}
+
+// unusedWants returns the sections with expected output that are of no row.
+func (c *testCase) unusedWants() (list []part) {
+	if c.row != nil && c.has(wantSection) {
+		list = append(list, part{section: wantSection})
+	}
+	for _, name := range sortedKeys(c.filesIn(wantSection)) {
+		if !slices.ContainsFunc(c.rows, func(r *row) bool { return r.name == name }) {
+			list = append(list, part{section: wantSection + "/" + name})
+		}
+	}
+	return list
+}
+
+// selectRows returns the cases of which the expression and the paths select anything, with the
+// rows to run.
+func selectRows(cases []*testCase, run *regexp.Regexp) (list []*testCase, err error) {
+	for _, c := range cases {
+		if c.problem == nil {
+			if err := c.checkRowNames(); err != nil {
+				return nil, err
+			}
+		}
+		for _, r := range c.rows {
+			named := c.rowNames == nil || slices.Contains(c.rowNames, r.name)
+			if named && (run == nil || run.MatchString(c.id+"/"+r.name)) {
+				c.selected = append(c.selected, r)
+			}
+		}
+		if len(c.selected) > 0 || len(c.rows) == 0 && (run == nil || run.MatchString(c.id)) {
+			list = append(list, c)
+		}
+	}
+	return list, nil
+}
+
+// checkRowNames refuses paths of rows that the case does not have.
+func (c *testCase) checkRowNames() error {
+	for _, name := range c.rowNames {
+		var names []string
+		for _, r := range c.rows {
+			if names = append(names, r.name); r.name == name {
+				names = nil
+				break
+			}
+		}
+		switch {
+		case len(c.rows) == 0:
+			return &UsageError{fmt.Errorf("%s has no row %q: it has no section %s", c.id, jsontext.Clip(name), rowsFile)}
+		case names != nil:
+			return &UsageError{fmt.Errorf("%s has no row %q%s", c.id, jsontext.Clip(name), near.DidYouMean(name, names))}
+		}
+	}
+	return nil
+}
+
+// expandRows replaces each case that has rows by its rows, and numbers all.
+func expandRows(cases []*testCase) []*testCase {
+	list := make([]*testCase, 0, len(cases))
+	for _, c := range cases {
+		if c.problem != nil || len(c.rows) == 0 {
+			list = append(list, c)
+			continue
+		}
+		for _, r := range c.selected {
+			list = append(list, &testCase{caseFile: c.caseFile, caseText: c.caseText, id: c.id + "/" + r.name, row: r})
+		}
+	}
+	for i, c := range list {
+		c.index = int64(i)
+	}
+	return list
+}
+
+// splitFiles splits cases into lists with the rows of one case.
+func splitFiles(cases []*testCase) (list [][]*testCase) {
+	for from := 0; from < len(cases); {
+		to := from + 1
+		for to < len(cases) && cases[to].caseText == cases[from].caseText {
+			to++
+		}
+		list = append(list, cases[from:to])
+		from = to
+	}
+	return list
+}
+
+// judgeFile judges a case, or all rows of one, and edits its file. It returns the number of rows
+// that it judged: with FailFast the ones up to the first failure.
+func judgeFile(cases []*testCase, o *Options) (results []Result, n int) {
+	c := cases[0]
+	if c.row == nil {
+		r, m := c.judge(o)
+		m.apply(c, &r)
+		return []Result{r}, 1
+	}
+	sections, edits := splitSections(c.src), 0
+	failed := false
+	for _, c := range cases {
+		if failed && o.FailFast {
+			break
+		}
+		r, m := c.judge(o)
+		results = append(results, r)
+		failed = failed || r.Status == Failed
+		if m.want != nil {
+			sections = setRowWant(sections, c.rows, c.row, *m.want)
+			edits++
+		}
+	}
+	text := c.src
+	if edits > 0 {
+		text = joinSections(sections)
+	}
+	n = len(results)
+	whole := Result{Name: c.caseFile.id, File: c.file.Shown, Prose: c.prose, Status: Passed}
+	if c.recordedDiff != "" {
+		whole.Status, whole.Text = Recorded, c.recordedDiff
+	}
+	if unused := unusedByAll(cases); len(unused) > 0 && !failed {
+		if o.Prune {
+			whole.Status, whole.Text = Pruned, whole.Text+describeParts(unused)
+			text = pruneSections(text, unused)
+		} else {
+			whole.fail(lineOf(c.src, unused[0].section, unused[0].line), "",
+				describeParts(unused)+"  help: starhost test --prune "+shellwords.Quote(whole.Name)+"\n")
+		}
+	}
+	if !bytes.Equal(text, c.src) {
+		if err := c.rewrite(text); err != nil {
+			whole.fail(1, writeError(whole.File, err).Error(), "")
+			results = slices.DeleteFunc(results, func(r Result) bool { return r.Status == Updated })
+		}
+	}
+	if whole.Status != Passed {
+		results = append(results, whole)
+	}
+	return results, n
+}
+
+// unusedByAll returns the parts that no row used. It returns none unless all rows of the case are
+// there.
+func unusedByAll(cases []*testCase) []part {
+	if len(cases) < len(cases[0].rows) {
+		return nil
+	}
+	users := map[part]int{} // the rows that do not use a part
+	for _, c := range cases {
+		for _, p := range c.first.unused {
+			users[p]++
+		}
+	}
+	maps.DeleteFunc(users, func(_ part, n int) bool { return n < len(cases) })
+	return slices.DeleteFunc(slices.Clone(cases[0].first.unused), func(p part) bool { return users[p] == 0 })
+}
+
+// setRowWant returns the sections of a case with another want of a row. A new one goes behind that
+// of the nearest row before it, else before all others, else to the end.
+func setRowWant(list []section, rows []*row, of *row, text string) []section {
+	find := func(r *row) int {
+		return slices.IndexFunc(list, func(s section) bool { return s.name == wantSection+"/"+r.name })
+	}
+	if i := find(of); i >= 0 {
+		list[i].head, list[i].body = endLine(list[i].head), []byte(text)
+		return list
+	}
+	at, before := -1, slices.Index(rows, of)
+	for _, r := range slices.Backward(rows[:before]) {
+		if i := find(r); i >= 0 {
+			at = i + 1
+			break
+		}
+	}
+	if at < 0 {
+		at = slices.IndexFunc(list, func(s section) bool { return strings.HasPrefix(s.name, wantSection+"/") })
+	}
+	if at < 0 {
+		at = len(list)
+	}
+	list[at-1].head, list[at-1].body = endLine(list[at-1].head), endLine(list[at-1].body)
+	name := wantSection + "/" + of.name
+	return slices.Insert(list, at, section{name, []byte("-- " + name + " --\n"), []byte(text)})
+}
+
+// pruneKeys returns the lines of rows.jsonl without the unused keys.
+func pruneKeys(table []byte, dropped map[part]bool) []byte {
+	var out []byte
+	for line := range bytes.Lines(table) {
+		doc, err := jsontext.Parse(string(line), maxRowDepth)
+		if err != nil || !doc.HasKind(0, jsontext.Object) {
+			out = append(out, line...)
+			continue
+		}
+		edits := jsontext.NewEdits(&doc)
+		for key, value := range doc.Members(0) {
+			if dropped[part{section: rowsFile, variable: doc.StringAt(key)}] {
+				edits.Remove(value)
+			}
+		}
+		out = append(out, edits.String()...)
+	}
+	return out
+}
