@@ -9,8 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -66,7 +64,20 @@ func startProxy(r *rig, upstream string) (address string, cmd *exec.Cmd, err err
 	if err != nil {
 		return "", nil, err
 	}
-	cmd = exec.Command(starhost, "serve", dir, "--proxy", "127.0.0.1:0", "--upstream", upstream)
+	return startServer(r, exec.Command(starhost, "serve", dir, "--proxy", "127.0.0.1:0", "--upstream", upstream))
+}
+
+// startReverse starts the reverse proxy of Go's standard library in a process, and returns its URL.
+func startReverse(r *rig, upstream string) (address string, err error) {
+	program, err := r.program(reverseProgram)
+	if err == nil {
+		address, _, err = startServer(r, exec.Command(program, upstream))
+	}
+	return address, err
+}
+
+// startServer starts a program and returns the URL that it prints.
+func startServer(r *rig, cmd *exec.Cmd) (address string, _ *exec.Cmd, err error) {
 	cmd.Env, cmd.Dir = r.environment(), r.dir
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
@@ -117,11 +128,10 @@ func proxiedRequests(r *rig) error {
 	if err != nil {
 		return err
 	}
-	to, _ := url.Parse(upstream.URL) // it is httptest's
-	plain := httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) }, FlushInterval: -1,
-	})
-	defer plain.Close()
+	plain, err := startReverse(r, upstream.URL)
+	if err != nil {
+		return err
+	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 10}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
@@ -136,14 +146,14 @@ func proxiedRequests(r *rig) error {
 		})
 	}
 	what := fmt.Sprintf("a request of %d KB through the proxy, by httputil.ReverseProxy", len(whole)/1000)
-	if err := r.compare(claim{"P10", what, atMost(1.5)}, ask(address), ask(plain.URL)); err != nil {
+	if err := r.compare(claim{"P10", what, atMost(1.5)}, ask(address), ask(plain)); err != nil {
 		return err
 	}
 	ours, err := firstByte(r, client, address, stream)
 	if err != nil {
 		return err
 	}
-	base, err := firstByte(r, client, plain.URL, stream)
+	base, err := firstByte(r, client, plain, stream)
 	if err != nil {
 		return err
 	}

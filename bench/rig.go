@@ -94,6 +94,7 @@ const (
 	starhostProgram = "github.com/starhost/starhost/cmd/starhost"
 	floorProgram    = "github.com/starhost/starhost/bench/floor"
 	usageProgram    = "github.com/starhost/starhost/bench/usage"
+	reverseProgram  = "github.com/starhost/starhost/bench/reverse"
 	opaProgram      = "github.com/open-policy-agent/opa"
 )
 

@@ -66,11 +66,11 @@ const longWord = 32
 // mayBeSensitive reports whether a text could contain a value to mask. It is cheaper than the
 // expression.
 func mayBeSensitive(text string) bool {
-	word := 0
+	word, upper := 0, strings.ContainsAny(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") // each key has some
 	for i := range len(text) {
 		c := text[i] | 0x20
 		if 'a' <= c && c <= 'z' || '0' <= text[i] && text[i] <= '9' || text[i] == '+' {
-			if word++; word >= longWord {
+			if word++; word >= longWord && upper {
 				return true
 			}
 		} else {

@@ -221,8 +221,7 @@ func (d *Document) StringAt(i int) string {
 	if d.nodes[i].isVerbatim {
 		return strings.Clone(text[1 : len(text)-1])
 	}
-	var s string
-	_ = json.Unmarshal([]byte(text), &s) // it is a valid string
+	s, _ := Quoted{Text: text, HasEscapes: true}.Decode() // it is a valid string
 	return s
 }
 

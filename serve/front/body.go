@@ -31,10 +31,16 @@ func (b *countedBody) Read(p []byte) (int, error) {
 
 func (b *countedBody) release() { b.total.Add(-b.read) }
 
+// maxGuess is the most memory that a request gets for its declared length, before its body arrives.
+const maxGuess = 64 << 10
+
 // readBody reads the whole body of a request before the deadline that ServeHTTP set, so that no
 // later step waits for a slow client.
 func (f *front) readBody(w *answer, r *http.Request, body io.Reader) (status int, why string) {
-	data, err := io.ReadAll(body)
+	var b bytes.Buffer
+	b.Grow(int(min(max(r.ContentLength, 0), maxGuess)) + bytes.MinRead)
+	_, err := b.ReadFrom(body)
+	data := b.Bytes()
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"io"
@@ -138,7 +137,7 @@ func (x *exchange) readRequest(r *http.Request) error {
 	if err != nil {
 		return refuse(http.StatusUnsupportedMediaType, "starhost: the body: %v", err)
 	}
-	doc, err := readJSON(string(body), x.needs.guards)
+	doc, err := readJSON(body, x.needs.guards)
 	if err != nil {
 		return err
 	}
@@ -152,14 +151,15 @@ func (x *exchange) readRequest(r *http.Request) error {
 	}
 	q := x.request
 	x.request, x.isRead, x.words = nil, true, q.userWords()
-	if x.needs.calls || len(x.offered) > 0 { // a plugin may answer calls
-		x.body = q.edits.String()
-	}
 	if q.edits.IsEmpty() && r.Header.Get("Content-Encoding") != "" {
 		r.Body, err = r.GetBody()
 		return err
 	}
-	x.sent.set(r, cmp.Or(x.body, q.edits.String()))
+	text := q.edits.String()
+	if x.needs.calls || len(x.offered) > 0 { // a plugin may answer calls
+		x.body = text
+	}
+	x.sent.set(r, text)
 	return nil
 }
 
@@ -174,22 +174,27 @@ func (p *payload) set(r *http.Request, body string) {
 }
 
 // readEncoded reads a body of at most a number of bytes. It undoes its encoding.
-func readEncoded(body io.Reader, encoding string, most int64) ([]byte, error) {
+func readEncoded(body io.Reader, encoding string, most int64) (string, error) {
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "", "identity":
+		if whole, ok := body.(io.WriterTo); ok { // the front has read it, within its own limit
+			var b strings.Builder
+			_, err := whole.WriteTo(&b)
+			return b.String(), err
+		}
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(body)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		body = z
 	default:
-		return nil, refuse(0, "Content-Encoding: got %q, want gzip or none", jsontext.Clip(encoding))
+		return "", refuse(0, "Content-Encoding: got %q, want gzip or none", jsontext.Clip(encoding))
 	}
 	var b bytes.Buffer
 	n, err := b.ReadFrom(io.LimitReader(body, most+1))
 	if err == nil && n > most {
 		err = refuse(0, "got more than %d bytes", most)
 	}
-	return b.Bytes(), err
+	return b.String(), err
 }

@@ -72,7 +72,9 @@ func newRequest(d *dialect, doc jsontext.Document) *request {
 		q.place = q.list
 		q.addEntry(starhost.RoleUser, noNode, nil, []text{{q.list, noNode}})
 	}
-	for _, element := range q.doc.Elements(q.list) {
+	elements := q.doc.Elements(q.list)
+	q.entries = make([]entry, 0, len(elements)+1) // a message with results of tools has several
+	for _, element := range elements {
 		q.addElement(element)
 	}
 	for i := range q.entries {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -291,7 +290,7 @@ func (c *conversation) readWhole(a *http.Response) error {
 			c.join(w)
 			text := raw
 			if !w.edits.IsEmpty() || len(c.earlier) > 0 {
-				text = []byte(w.result())
+				text = w.result()
 			}
 			setReply(a, text)
 			return nil
@@ -307,26 +306,26 @@ func (c *conversation) readWhole(a *http.Response) error {
 }
 
 // parseWhole parses a reply. A reply that guards cannot read does not pass.
-func (c *conversation) parseWhole(body []byte) (*whole, error) {
-	doc, err := readJSON(string(body), c.needs.guards)
+func (c *conversation) parseWhole(body string) (*whole, error) {
+	doc, err := readJSON(body, c.needs.guards)
 	if err != nil {
 		return nil, refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: %v", err)
 	}
 	return newWhole(c.exchange, doc), nil
 }
 
-func setReply(a *http.Response, body []byte) {
-	a.Body = io.NopCloser(bytes.NewReader(body))
+func setReply(a *http.Response, body string) {
+	a.Body = io.NopCloser(strings.NewReader(body))
 	a.ContentLength = int64(len(body))
 	a.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
 // readReplyBody reads a reply, and closes it.
-func readReplyBody(a *http.Response) ([]byte, error) {
+func readReplyBody(a *http.Response) (string, error) {
 	defer a.Body.Close()
 	body, err := readEncoded(a.Body, a.Header.Get("Content-Encoding"), maxReply)
 	if err != nil {
-		return nil, refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: %v", err)
+		return "", refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: %v", err)
 	}
 	a.Header.Del("Content-Encoding")
 	return body, nil

@@ -20,6 +20,10 @@ type state struct {
 	Plugins effects.SavedStates   `json:"plugins,omitempty"`
 }
 
+// idBytes is the length of a hash. Its 30 digits are fewer than those of a word that the decision
+// log could take for a key and must look at twice.
+const idBytes = 15
+
 // sessionID returns the name of a request's session: a hash of the credential and of the first text
 // of the user, so that two clients never share state.
 func sessionID(h http.Header, q *request) string {
@@ -33,7 +37,7 @@ func sessionID(h http.Header, q *request) string {
 			break
 		}
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:16])
+	return hex.EncodeToString(sum.Sum(nil)[:idBytes])
 }
 
 // inSession calls use with the session of the request. A request that only counts tokens leaves the

@@ -264,7 +264,7 @@ func (p *passage) pass(ctx context.Context, source io.Reader) error {
 	if p.needs.text {
 		p.startDelaying()
 	}
-	r := bufio.NewReaderSize(source, 4<<10)
+	r := bufio.NewReaderSize(source, bufferSize)
 	for {
 		e, err := readEvent(r)
 		if errors.Is(err, io.EOF) {
@@ -346,7 +346,7 @@ func (p *passage) finish(ctx context.Context) (next io.ReadCloser, err error) {
 	if !p.isDelaying && !p.needs.end && len(p.earlier) == 0 {
 		return nil, nil
 	}
-	w, err := p.parseWhole([]byte(p.parts.whole()))
+	w, err := p.parseWhole(p.parts.whole())
 	if err != nil {
 		return nil, err
 	}

@@ -26,12 +26,12 @@ func newTransport() *http.Transport {
 		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: connectTimeout}).DialContext,
 		TLSHandshakeTimeout: connectTimeout, ForceAttemptHTTP2: true, DisableCompression: true,
 		MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute,
-		MaxResponseHeaderBytes: 256 << 10,
+		MaxResponseHeaderBytes: 256 << 10, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
 	}
 }
 
 // bufferSize is the size of the buffers of one stream: 1,000 streams may be open.
-const bufferSize = 4 << 10
+const bufferSize = 1 << 10
 
 // nopLog drops the messages of [httputil.ReverseProxy], which could contain texts of peers.
 var nopLog = log.New(io.Discard, "", 0)
