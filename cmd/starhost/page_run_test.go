@@ -22,7 +22,8 @@ type pageRun struct {
 	file   string // the page
 	dir    string // the folder of the commands
 	home   string
-	notRun []string // commands that the test does not run
+	notRun []string          // commands that the test does not run
+	local  *strings.Replacer // replaces addresses in files by those of this run; or nil
 }
 
 func newPageRun(t *testing.T, file string) *pageRun {
@@ -38,6 +39,9 @@ func newPageRun(t *testing.T, file string) *pageRun {
 	t.Setenv("HOME", p.home)
 	return p
 }
+
+// replace replaces an address in the page's files by one of this run.
+func (p *pageRun) replace(old, local string) { p.local = strings.NewReplacer(old, local) }
 
 // check compares the page with the text that the run returned, or writes that text.
 func (p *pageRun) check(got string) {
@@ -84,7 +88,11 @@ func (p *pageRun) block(info, body string) string {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			p.t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(body), 0o644); err != nil {
+		text := body
+		if p.local != nil {
+			text = p.local.Replace(body)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			p.t.Fatal(err)
 		}
 	case kind == "console":
