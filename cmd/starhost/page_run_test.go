@@ -22,8 +22,9 @@ type pageRun struct {
 	file   string // the page
 	dir    string // the folder of the commands
 	home   string
-	notRun []string          // commands that the test does not run
-	local  *strings.Replacer // replaces addresses in files by those of this run; or nil
+	notRun []string                               // commands that the test does not run
+	other  func(p *pageRun, args []string) string // runs commands other than starhost; or nil
+	local  *strings.Replacer                      // replaces addresses in files by those of this run; or nil
 }
 
 func newPageRun(t *testing.T, file string) *pageRun {
@@ -130,6 +131,8 @@ func (p *pageRun) command(line string) string {
 	dir := p.dir
 	if len(args) > 3 && slices.Equal(args[:3], []string{"go", "run", "./cmd/starhost"}) {
 		dir, args = "../..", args[2:]
+	} else if args[0] != "starhost" && p.other != nil {
+		return p.other(p, args)
 	} else if args[0] != "starhost" {
 		p.t.Fatalf("%s: command %q: want starhost, or go run ./cmd/starhost", p.file, line)
 	}
