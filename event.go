@@ -70,7 +70,7 @@ var events = []EventSpec{
 		Name: "pre_send", Fires: "the request is complete, fragments merged",
 		Args:    []string{"session_id", "system", "messages", "tools", "model", "options", "fragments", "round"},
 		Actions: []Action{ActionModify, ActionAbort},
-		Modify:  []string{"messages", "system", "tools"},
+		Modify:  []string{"messages", "system", "tools", "model"},
 	},
 	{
 		Name: "post_llm_call", Fires: "after each reply of the model",

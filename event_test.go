@@ -250,7 +250,7 @@ func TestModify(t *testing.T) {
 		{"messages to nil", "pre_send", starhost.Modify("messages", (*starhost.Messages)(nil)), ""},
 		{"messages to a string", "pre_send", starhost.Modify("messages", "x"), "modify: messages: got string, want a list"},
 		{"two at once, one bad, changes none", "pre_send", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"messages": starhost.NewList([]starhost.Message{}), "sytem": "x"}},
-			`modify: pre_send cannot change "sytem" (did you mean system?), it can change messages, system or tools`},
+			`modify: pre_send cannot change "sytem" (did you mean system?), it can change messages, system, tools or model`},
 		{"an unknown action", "turn_start", starhost.Decision{Action: "error"}, "turn_start: error is no decision here, want context (a string, fragments, attachments), modify, abort or end_session"},
 		{"context where there is none", "pre_send", starhost.TextContext("x"), "pre_send: context is no decision here, want modify or abort"},
 		{"empty context", "pre_llm_call", starhost.TextContext(""), ""},

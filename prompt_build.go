@@ -233,7 +233,7 @@ func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error
 	complete := p.Messages
 	p.transcript = transcript{pieces: plain, tools: len(p.Tools), changedBy: lastChange(out), unchanged: plain}
 	if p.changedBy != nil {
-		p.System, p.Messages = e.System, e.Messages.Items()
+		p.System, p.Messages, p.Model = e.System, e.Messages.Items(), e.Model
 		t.offeredTools, p.Tools = e.Tools, e.Tools.Items()
 		p.Text = lastUserText(p.Messages, p.Text)
 		p.pieces = t.session.render(p)

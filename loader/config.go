@@ -162,12 +162,14 @@ type ProcessConfig struct {
 	Env []string
 	// Intercept lists the questions that starhost asks, and Observe the events that it sends.
 	Intercept, Observe []string
+	// Mode is "enforce", or "warn": starhost only logs the program's decisions.
+	Mode string
 	// Timeout is the longest time for an answer.
 	Timeout time.Duration
 }
 
 func newProcessConfig() *ProcessConfig {
-	return &ProcessConfig{Intercept: []string{"before_tool"}, Timeout: 5 * time.Second}
+	return &ProcessConfig{Intercept: []string{"before_tool"}, Mode: modeEnforce, Timeout: 5 * time.Second}
 }
 
 // process returns the program of a name. It adds it if there is none.

@@ -171,6 +171,7 @@ patterns = ["cust-[0-9]+"]
 command = ["review-hook"]
 env = ["REVIEW_TOKEN"]
 intercept = ["before_tool", "after_tool"]
+mode = "warn"
 observe = ["agent.turn.end"]
 timeout = "2s"
 `
@@ -227,7 +228,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 		},
 		Serve: loader.ServeConfig{ToolRoles: []string{"day"}},
 		Processes: map[string]*loader.ProcessConfig{"review": {
-			Command: []string{"review-hook"}, Dir: "/ops", Env: []string{"REVIEW_TOKEN"}, Timeout: 2 * time.Second,
+			Command: []string{"review-hook"}, Dir: "/ops", Env: []string{"REVIEW_TOKEN"}, Mode: "warn", Timeout: 2 * time.Second,
 			Intercept: []string{"after_tool", "before_tool"}, Observe: []string{"agent.turn.end"},
 		}},
 		MCP: map[string]*loader.MCPConfig{

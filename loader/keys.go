@@ -315,6 +315,10 @@ var mainKeyDocs = []Key{
 		Doc: "The questions that starhost asks the program: before_llm, after_llm, before_tool, after_tool and approve_tool. Without an answer, starhost denies the call, or ends the turn.",
 	},
 	{
+		Name: "process.NAME.mode", Default: `"enforce"`, Example: `process.review.mode = "warn"`,
+		Doc: "warn: starhost logs the program's decisions as \"would deny\" and so on, and does not enforce them, as plugin.NAME.mode says. A program that does not answer then blocks nothing.",
+	},
+	{
 		Name: "process.NAME.observe", Default: `[]`, Example: `process.review.observe = ["agent.turn.end"]`,
 		Doc: "The events that starhost only sends to the program: agent.turn.start and agent.turn.end.",
 	},

@@ -62,6 +62,7 @@ func outsideSettings() []*setting {
 		)},
 		{splitKey("process.*.env"), userOnly, list(func(c *Config, name string) *[]string { return &c.process(name).Env })},
 		{splitKey("process.*.intercept"), userOnly, value(parseWords(interceptWords), func(c *Config, name string) *[]string { return &c.process(name).Intercept })},
+		{splitKey("process.*.mode"), userOnly, value(parseWord(modeEnforce, modeWarn), func(c *Config, name string) *string { return &c.process(name).Mode })},
 		{splitKey("process.*.observe"), userOnly, value(parseWords(observeWords), func(c *Config, name string) *[]string { return &c.process(name).Observe })},
 		{splitKey("process.*.timeout"), userOnly, value(parseDuration, func(c *Config, name string) *time.Duration { return &c.process(name).Timeout })},
 	}

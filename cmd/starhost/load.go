@@ -156,7 +156,7 @@ func (a *app) loadWith(
 	if err != nil {
 		return nil, err
 	}
-	if err := a.addProcesses(set); err != nil {
+	if err := a.addProcesses(set, options.Enforce); err != nil {
 		return nil, errors.Join(err, set.Close())
 	}
 	a.loaded = set

@@ -30,8 +30,9 @@ type hookProcess struct {
 	inUse  bool // by the last loaded set
 }
 
-// addProcesses adds the hook processes of the config to a set as plugins.
-func (a *app) addProcesses(set *loader.Set) error {
+// addProcesses adds the hook processes of the config to a set as plugins. With enforce, those that
+// the config only lets warn decide, too.
+func (a *app) addProcesses(set *loader.Set, enforce bool) error {
 	if a.processes == nil {
 		a.processes = new(processes)
 	}
@@ -55,7 +56,7 @@ func (a *app) addProcesses(set *loader.Set) error {
 			all.list = append(all.list, &hookProcess{Process: started, name: name, config: config})
 		}
 		all.list[i].inUse = true
-		if err := all.list[i].register(set); err != nil {
+		if err := all.list[i].register(set, enforce); err != nil {
 			return err
 		}
 	}
@@ -63,9 +64,10 @@ func (a *app) addProcesses(set *loader.Set) error {
 }
 
 // register adds the plugin of the process to a set.
-func (p *hookProcess) register(set *loader.Set) error {
+func (p *hookProcess) register(set *loader.Set, enforce bool) error {
 	name := "process-" + p.name
 	plugin := p.Plugin(set.World(name))
+	plugin.Warn = p.config.Mode == "warn" && !enforce
 	grants, err := effects.ParseGrants(set.Config.Grants[name])
 	if err != nil {
 		return usagef("config: grants.%s: %v", name, err)

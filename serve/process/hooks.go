@@ -269,8 +269,8 @@ func (p *Process) decideReply(e *starhost.Event, a *answer) (d starhost.Decision
 	return d, a.unknown("continue, modify, abort_turn or hard_abort")
 }
 
-// decideRequest changes the messages of a request. As in PicoClaw, system messages and tools stay;
-// the model and the options stay, too, because the request is complete.
+// decideRequest changes the messages and the model of a request. As in PicoClaw, system messages
+// and tools stay; the options stay, too, because the request is complete.
 func (p *Process) decideRequest(e *starhost.Event, a *answer) (d starhost.Decision, err error) {
 	if d, ok := a.abort(); ok {
 		return d, nil
@@ -281,26 +281,40 @@ func (p *Process) decideRequest(e *starhost.Event, a *answer) (d starhost.Decisi
 	case a.Action != "modify":
 		return d, a.unknown("continue, modify, abort_turn or hard_abort")
 	}
-	given, wanted := newMessages(e), a.Request.Messages
+	changes := map[string]any{}
 	if model := a.Request.Model; model != "" && model != e.Model {
-		p.o.Log("hook.before_llm: another model is not used: " + errtext.Quote(model))
+		changes["model"] = model
 	}
+	if messages, ok := p.changedMessages(e, a.Request.Messages); ok {
+		changes["messages"] = messages
+	}
+	if len(changes) > 0 {
+		d = starhost.Decision{Action: starhost.ActionModify, Changes: changes}
+	}
+	return d, nil
+}
+
+// changedMessages returns the messages of an answer. It returns false if they are the same, or if
+// the answer changes system messages.
+func (p *Process) changedMessages(
+	e *starhost.Event, wanted []chatMessage,
+) (list *starhost.List[starhost.Message], ok bool) {
+	given := newMessages(e)
 	if slices.EqualFunc(given, wanted, func(x, y chatMessage) bool { return x.equal(&y) }) {
-		return d, nil
+		return nil, false
 	}
 	if n := len(given) - e.Messages.Len(); n > 0 {
 		if len(wanted) == 0 || !wanted[0].equal(&given[0]) {
 			p.o.Log("hook.before_llm: a request without the same system message is not used")
-			return d, nil
+			return nil, false
 		}
 		wanted = wanted[n:]
 	}
 	if slices.ContainsFunc(wanted, func(m chatMessage) bool { return m.Role == "system" }) {
 		p.o.Log("hook.before_llm: a request with another system message is not used")
-		return d, nil
+		return nil, false
 	}
-	changes := map[string]any{"messages": starhost.NewList(mergeMessages(e.Messages.Items(), wanted))}
-	return starhost.Decision{Action: starhost.ActionModify, Changes: changes}, nil
+	return starhost.NewList(mergeMessages(e.Messages.Items(), wanted)), true
 }
 
 // mergeMessages returns the wanted messages. It takes a message that did not change from the

@@ -38,7 +38,7 @@ var answers = map[string]map[string]string{
 		"hook.before_tool": `{"action":"modify","call":{"tool":"page","arguments":{"who":"Bo"}}}`,
 		"hook.after_tool":  `{"action":"modify","result":{"tool":"page","result":{"for_llm":"paged","silent":true}}}`,
 		"hook.after_llm":   `{"action":"modify","response":{"response":{"content":"Done."}}}`,
-		"hook.before_llm":  `{"action":"modify","request":{"model":"m","messages":[{"role":"user","content":"Page Ada, please."},{"role":"user","content":"Soon."}]}}`,
+		"hook.before_llm":  `{"action":"modify","request":{"model":"large","messages":[{"role":"user","content":"Page Ada, please."},{"role":"user","content":"Soon."}]}}`,
 	},
 	"abort":    {"hook.before_tool": `{"action":"hard_abort","reason":"enough"}`},
 	"respond":  {"hook.before_tool": `{"action":"respond","result":{"for_llm":"from the hook"}}`},
@@ -230,6 +230,9 @@ func TestRequests(t *testing.T) {
 	if diff := cmp.Diff([]string{"Page Ada, please.", "Soon."}, texts); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
+	if got := m.prompts[0].Model; got != "large" {
+		t.Errorf("got model %q, want the one of the answer", got)
+	}
 	p.Close()
 	seen, err := os.ReadFile(o.Env["SEEN"])
 	if err != nil {
@@ -243,7 +246,7 @@ func TestRequests(t *testing.T) {
 		`{"jsonrpc":"2.0","id":2,"method":"hook.before_llm","params":{` + meta + `llm.request"},"model":"m","messages":[{"role":"user","content":"Page Ada."}],` +
 			`"tools":[{"type":"function","function":{"name":"page","description":"Pages somebody.","parameters":{"type":"object","properties":{"who":{"type":"string"}}}}}],` +
 			`"options":{},"channel":"cli","chat_id":"s"}}`,
-		`{"jsonrpc":"2.0","id":3,"method":"hook.after_llm","params":{` + meta + `llm.response"},"model":"m","response":{"role":"assistant","content":"",` +
+		`{"jsonrpc":"2.0","id":3,"method":"hook.after_llm","params":{` + meta + `llm.response"},"model":"large","response":{"role":"assistant","content":"",` +
 			`"tool_calls":[{"id":"c","type":"function","function":{"name":"page","arguments":"{\"who\":\"Ada\"}"}}],"finish_reason":"tool_calls",` +
 			`"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}},"channel":"cli","chat_id":"s"}}`,
 		`{"jsonrpc":"2.0","id":4,"method":"hook.before_tool","params":{` + meta + `tool.before"},"tool":"page","arguments":{"who":"Ada"},"channel":"cli","chat_id":"s"}}`,
