@@ -174,7 +174,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	v.mounts = mounts{getenv: a.getenv, changed: v.requestReload, warn: v.printWarning}
 	if f.metrics != "" {
 		v.metrics = metrics.New()
-		v.metrics.SetUpstreams(v.mountStates)
+		v.metrics.SetUpstreams(v.upstreamStates)
 	}
 	if v.traces, err = otlp.New(a.getenv, v.printWarning); err != nil {
 		return usagef("%v", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -45,17 +46,24 @@ func (v *server) takeGuards() {
 		for _, p := range v.set.Plugins {
 			modes[p.Name] = p.Mode
 		}
+		for name, p := range v.set.Config.Processes {
+			modes["process-"+name] = p.Mode
+		}
 		v.metrics.SetPlugins(v.set.Revision(), modes)
 	}
 }
 
-// mountStates reports which MCP servers of the config answer.
-func (v *server) mountStates() map[string]bool {
+// upstreamStates reports which MCP servers of the config, and which endpoints behind the proxy,
+// answer.
+func (v *server) upstreamStates() map[string]bool {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
 	states := map[string]bool{}
 	for _, m := range v.mounts.servers {
 		states["mcp."+m.name] = m.IsUp()
+	}
+	if v.proxy != nil {
+		maps.Copy(states, v.proxy.Upstreams())
 	}
 	return states
 }

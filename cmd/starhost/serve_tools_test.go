@@ -104,9 +104,11 @@ log.path = "log"
 [mcp.gone]
 command = ["/no/such/program"]
 `)
-	_, addrs := start(t, dir, 2, "-c", "config.toml", "--hooks", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--token-file", "token")
+	_, addrs := start(t, dir, 3, "-c", "config.toml", "--hooks", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--token-file", "token",
+		"--proxy", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1")
 	token := "Authorization: Bearer 0123456789abcdef"
-	curl(t, dir, []string{"-H", token, "-d", `{"input":{"tool":"x"}}`, addrs[0] + "/v1/fire/pre_tool_call"})
+	curl(t, dir, []string{"-H", token, "-d", `{"input":{"tool":"x"}}`, addrs[1] + "/v1/fire/pre_tool_call"})
+	curl(t, dir, []string{"-H", "X-Starhost-Token: 0123456789abcdef", addrs[0] + "/v1/models"})
 	files, err := filepath.Glob(filepath.Join(dir, "log", "*.jsonl"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("got %v, %v, want one file", files, err)
@@ -116,9 +118,10 @@ command = ["/no/such/program"]
 	if err = cmp.Or(err, json.Unmarshal(data, &record)); err != nil {
 		t.Fatal(err)
 	}
-	got := curl(t, dir, []string{"-H", token, addrs[1] + "/metrics"})
+	got := curl(t, dir, []string{"-H", token, addrs[2] + "/metrics"})
 	for _, want := range []string{
 		`starhost_set_info{revision="` + record.Set.Revision + `"} 1`, `starhost_upstream_up{upstream="mcp.gone"} 0`,
+		`starhost_upstream_up{upstream="proxy"} 0`,
 	} {
 		if record.Set.Revision == "" || !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)

@@ -65,6 +65,7 @@ type Server struct {
 	memory  *hook.Memory
 	ids     replyIDs
 	forward httputil.ReverseProxy
+	states  upstreamStates
 	base    *url.URL      // Upstream, nil if it is the name of an endpoint
 	ping    time.Duration // pingTime
 }
@@ -88,6 +89,7 @@ func NewServer(o Options) (*Server, error) {
 	if s.Transport == nil {
 		s.Transport = newTransport()
 	}
+	s.Transport = &watchedTransport{s.Transport, &s.states}
 	s.forward = httputil.ReverseProxy{
 		Rewrite: s.rewrite, Transport: s.Transport, FlushInterval: -1, BufferPool: newBuffers(),
 		ModifyResponse: s.readReply, ErrorHandler: s.failUpstream, ErrorLog: nopLog,
@@ -97,6 +99,10 @@ func NewServer(o Options) (*Server, error) {
 
 // Sessions returns the number of sessions in memory.
 func (s *Server) Sessions() int { return s.memory.Len() }
+
+// Upstreams returns which upstreams answered their last request, by their names in the config, as
+// model.openai. The name of a URL is "proxy". An upstream without a request has no entry.
+func (s *Server) Upstreams() map[string]bool { return s.states.list() }
 
 // tokenHeader is the header with the token of clients: Authorization belongs to the endpoint.
 const tokenHeader = "X-Starhost-Token"

@@ -422,3 +422,40 @@ func TestDisconnect(t *testing.T) {
 func bodyOf(n int) string {
 	return fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":%q}]}`, strings.Repeat("x", n))
 }
+
+// TestUpstreamStates checks that an upstream is up if it answered its last request with any status,
+// and that a client that hangs up says nothing about it.
+func TestUpstreamStates(t *testing.T) {
+	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Wait") != "" {
+			<-r.Context().Done()
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	s := serve(t, newHost(t, nil), proxy.Options{Upstream: u.URL}, "")
+	states := func(want map[string]bool) {
+		t.Helper()
+		if diff := cmp.Diff(want, s.Upstreams()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	states(nil)
+	s.ask(t, "GET", "/v1/models", "")
+	states(map[string]bool{"proxy": true})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/models", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("X-Wait", "1")
+	if a, err := testClient.Do(q); err == nil {
+		a.Body.Close()
+		t.Error("got an answer, want none")
+	}
+	states(map[string]bool{"proxy": true})
+	u.CloseClientConnections()
+	u.Listener.Close()
+	s.ask(t, "GET", "/v1/models", "")
+	states(map[string]bool{"proxy": false})
+}

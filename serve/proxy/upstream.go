@@ -3,6 +3,7 @@ package proxy
 import (
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -108,6 +109,50 @@ func joinPath(base *url.URL, path string) (*url.URL, error) {
 		return nil, refuse(http.StatusBadRequest, "starhost: got a path that is none")
 	}
 	return u, nil
+}
+
+// name returns the name of an upstream for metrics.
+func (u *upstream) name() string {
+	if u.endpoint == nil {
+		return "proxy"
+	}
+	return "model." + u.endpoint.Name
+}
+
+// upstreamStates say which upstreams answered their last request.
+type upstreamStates struct {
+	mu sync.Mutex
+	up map[string]bool
+}
+
+func (s *upstreamStates) set(name string, up bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.up == nil {
+		s.up = map[string]bool{}
+	}
+	s.up[name] = up
+}
+
+func (s *upstreamStates) list() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.up)
+}
+
+// A watchedTransport notes which upstreams answer. A request that its client ends says nothing.
+type watchedTransport struct {
+	http.RoundTripper
+	states *upstreamStates
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	a, err := t.RoundTripper.RoundTrip(r)
+	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok && (err == nil || r.Context().Err() == nil) {
+		t.states.set(x.upstream.name(), err == nil)
+	}
+	return a, err
 }
 
 // rewrite directs a request to its upstream.
