@@ -219,6 +219,9 @@ func FuzzShellAgainstBash(f *testing.F) {
 		}
 		g := &generator{choices: choices, depth: 3}
 		text := g.command()
+		if len(choices)%4 == 1 { // bash parses what it writes of a substitution a second time
+			text = "x=$( " + text + "\n)"
+		}
 		if strings.Contains(strings.NewReplacer("./f", "", "${v/x/y}", "").Replace(text), "/") {
 			t.Skip("a path")
 		}

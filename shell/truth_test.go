@@ -41,12 +41,12 @@ unbuffer|nsenter|strace|busybox|proot|flock)
 	exec "$@" ;;
 ssh)
 	while :; do
-		case $1 in -p|-l|-i|-o) shift 2 ;; -*) shift ;; *) break ;; esac
+		case $1 in -p|-l|-i|-o) shift 2 ;; --) shift; break ;; -*) shift ;; *) break ;; esac
 	done
 	shift; exec sh -c "$*" ;;
 watch)
 	while :; do
-		case $1 in -n) shift 2 ;; -x) x=1; shift ;; -*) shift ;; *) break ;; esac
+		case $1 in -n) shift 2 ;; -x) x=1; shift ;; --) shift; break ;; -*) shift ;; *) break ;; esac
 	done
 	[ "${x-}" ] && exec "$@"
 	exec sh -c "$*" ;;
