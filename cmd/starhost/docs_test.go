@@ -79,7 +79,7 @@ func TestDocsExamples(t *testing.T) {
 		}
 	}
 	for _, p := range docsPages {
-		if p.name == "testing" { // TestDocsTesting runs all of it
+		if p.name == "testing" { // TestDocsNewcomersPath runs all of it
 			continue
 		}
 		for _, b := range blocksOf(p.intro()) {

@@ -11,10 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestDocsTesting runs docs/testing.md from its own text: the files and commands of its
-// introduction, then each whole case, each command and the example of each step with the page's
-// plugin. With -update it writes the output of the commands.
-func TestDocsTesting(t *testing.T) {
+// runTestingPage runs docs/testing.md: the files and commands of its introduction, then each whole
+// case, each command and the example of each step with the page's plugin.
+func runTestingPage(t *testing.T) {
 	const intro = "intro/testing.md"
 	p := newPageRun(t, intro)
 	p.check(p.blocks(readTestFile(t, intro)))

@@ -10,9 +10,15 @@ const tutorialReplies = `{"text": "", "calls": [{"name": "who_is_on_call", "argu
 {"text": "Ada is on call for checkout."}
 `
 
-// TestDocsTutorial runs docs/tutorial.md from its own text, from an empty folder and an empty
-// home, and compares what each command prints. With -update it writes the output.
-func TestDocsTutorial(t *testing.T) {
+// TestDocsNewcomersPath goes the way of a newcomer from the pages' own text, with an empty home:
+// docs/tutorial.md from an empty folder to a guarded, tested, logged agent, then every section of
+// docs/testing.md. With -update it writes the output of the commands into the pages.
+func TestDocsNewcomersPath(t *testing.T) {
+	t.Run("tutorial", runTutorial)
+	t.Run("testing", runTestingPage)
+}
+
+func runTutorial(t *testing.T) {
 	e, err := newScriptedEndpoint(tutorialReplies)
 	if err != nil {
 		t.Fatal(err)
