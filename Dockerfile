@@ -6,10 +6,13 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -o /starhost ./cmd/starhost
+RUN mkdir /empty
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /starhost /starhost
+# For sessions, the decision log and tests. Mount a volume here if they are to outlive the container.
+COPY --from=build --chown=65534:65534 /empty /tmp
 USER 65534:65534
 ENV XDG_STATE_HOME=/tmp XDG_DATA_HOME=/tmp STARHOST_CACHE=off
 WORKDIR /
