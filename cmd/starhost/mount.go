@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -180,7 +179,7 @@ func (m *mounts) closeAll() {
 func (m *mounts) options(name string, c *loader.MCPConfig) mcp.MountOptions {
 	env := map[string]string{}
 	for _, variable := range c.Env {
-		if value, ok := os.LookupEnv(variable); ok {
+		if value := m.getenv(variable); value != "" {
 			env[variable] = value
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -94,7 +93,7 @@ func (a *app) processOptions(set *loader.Set, name string) process.Options {
 		Pos: starhost.Pos(set.Config.Place("process", name, "command")),
 	}
 	for _, variable := range c.Env {
-		if value, ok := os.LookupEnv(variable); ok {
+		if value := a.getenv(variable); value != "" {
 			o.Env[variable] = value
 		}
 	}

@@ -33,6 +33,9 @@ type serveFlags struct {
 	metrics                string
 	tools, register        string
 	proxy, upstream        string
+	ui                     string
+	pageGlobal             []string // arguments of the commands that the page runs
+	pageLoading            []string
 	offered                []string
 	passUnknown            bool
 	watch                  bool
@@ -82,6 +85,9 @@ hooks. --register offers the plugins' tools to N.E.K.O at a URL.
 
 --metrics writes counts of decisions, errors, times and steps for Prometheus, at /metrics.
 
+--ui shows the page of starhost ui beside the other servers, and prints its URL, which has another
+token. The page is for this machine only, also with --token-file.
+
 --token-file is a file with a token of 16 bytes or more, which clients send as
 "Authorization: Bearer TOKEN". A server that decides needs one, unless it is at unix:PATH, a
 socket that only you can open. So does any address that others reach. Without a token, only
@@ -95,7 +101,10 @@ nothing.`,
 		Example: `  starhost serve plugins --mcp stdio
   starhost serve --mcp stdio --watch
   starhost serve --hooks 127.0.0.1:8790 --print-config claude-code`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.serve(cmd.Context(), &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			f.pageGlobal, f.pageLoading = commandFlags(cmd)
+			return a.serve(cmd.Context(), &f, paths)
+		},
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -106,6 +115,7 @@ nothing.`,
 	flags.StringVar(&f.tools, "tools", "", "take tools of N.E.K.O's plugins at an `ADDR` of this machine")
 	flags.StringVar(&f.register, "register", "", "register the plugins' tools with N.E.K.O at a `URL`, and answer its calls at --tools")
 	flags.StringVar(&f.metrics, "metrics", "", "write metrics for Prometheus at an `ADDR` or unix:PATH")
+	flags.StringVar(&f.ui, "ui", "", "show the page of starhost ui, beside the other servers, at an `ADDR` of this machine")
 	flags.StringVar(&f.proxy, "proxy", "", "stand between clients of models and their endpoints, at an `ADDR` or unix:PATH")
 	flags.StringVar(&f.upstream, "upstream", "", "pass the requests at --proxy to a `URL|NAME`: a URL without /v1, or an endpoint")
 	flags.StringArrayVarP(&f.offered, "tool", "T", nil, "offer the plugins' tools that match a `GLOB` in requests at --proxy (repeatable)")
@@ -136,6 +146,7 @@ type server struct {
 	guards         atomic.Pointer[guardState]
 	metrics        *metrics.Registry // nil without --metrics
 	tools          *neko.Registry    // nil without --tools
+	page           *inspected        // nil without --ui
 	traces         *otlp.Exporter    // nil if the environment names no collector
 	fragments      fragments.Store   // shared by all sets
 	reloadRequests chan struct{}     // has a token if plugins must be loaded again
@@ -190,17 +201,23 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	a.code = exitOK // plugins that failed are reported, and the others are served
 	v.live = starhost.NewLiveHost(v.set.Host)
 	v.takeGuards()
-	if err := v.openServers(token); err != nil {
+	if err := v.openServers(ctx, token); err != nil {
 		return err
 	}
 	if v.tools != nil {
 		defer v.tools.Close()
+	}
+	if v.page != nil {
+		defer v.page.watcher.Close()
 	}
 	beside, stop := context.WithCancel(ctx)
 	defer v.background.Wait()
 	defer stop()
 	if v.traces != nil {
 		v.background.Go(func() { v.traces.Run(beside) })
+	}
+	if v.page != nil {
+		v.background.Go(func() { v.page.follow(beside) })
 	}
 	if err := v.startReloading(beside); err != nil {
 		return err

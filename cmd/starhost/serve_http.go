@@ -24,6 +24,7 @@ import (
 	"github.com/starhost/starhost/serve/mcp"
 	"github.com/starhost/starhost/serve/neko"
 	"github.com/starhost/starhost/serve/proxy"
+	"github.com/starhost/starhost/serve/ui"
 )
 
 // A guardState is the plugins that decide, and why guards are missing.
@@ -104,7 +105,7 @@ func (v *server) undecided(e *starhost.Event, answered, reason string) {
 }
 
 // openServers makes the servers that the flags ask for.
-func (v *server) openServers(token string) (err error) {
+func (v *server) openServers(ctx context.Context, token string) (err error) {
 	if v.flags.mcp != "" {
 		session := starhost.SessionConfig{Model: v.set.Config.Model.Default}
 		if v.flags.mcp == stdioAddress { // the client starts the server in its own folder
@@ -131,6 +132,12 @@ func (v *server) openServers(token string) (err error) {
 	}
 	if v.flags.proxy != "" {
 		err = v.openProxy(token)
+	}
+	if v.flags.ui != "" && err == nil {
+		page := &inspected{app: v.app, flags: &v.flags.loadFlags, paths: v.paths, beside: true}
+		if err = page.open(ctx, ui.Options{Global: v.flags.pageGlobal, Loading: v.flags.pageLoading}); err == nil {
+			v.page = page
+		}
 	}
 	return err
 }
@@ -202,6 +209,7 @@ type httpServer struct {
 	flag, address string
 	note          string // for the operator, before its URL
 	path          string // the path of the protocol, "" for several paths
+	isVital       bool   // the operator needs the URL, also with --quiet
 	serve         func(context.Context, net.Listener) error
 	listen        func(context.Context, string) (net.Listener, error)
 }
@@ -244,6 +252,11 @@ func (v *server) httpServers(token string) (list []httpServer) {
 		mux.Handle("GET /metrics", v.metrics)
 		list = append(list, v.fronted("metrics", v.flags.metrics, "writing metrics", o, mux))
 	}
+	if v.page != nil {
+		s := v.fronted("ui", v.flags.ui, "showing the page", pageFront, v.page.server)
+		s.listen, s.path, s.isVital = listenPage, v.page.urlPath(), true
+		list = append(list, s)
+	}
 	return slices.DeleteFunc(list, func(s httpServer) bool { return s.address == "" })
 }
 
@@ -271,7 +284,7 @@ func (v *server) serveTools(ctx context.Context, l net.Listener, o front.Options
 func (v *server) fronted(flag, address, note string, o front.Options, h http.Handler) httpServer {
 	o.Log = func(line string) { v.printNote(flag + ": " + line) }
 	serve := func(ctx context.Context, l net.Listener) error { return o.Serve(ctx, l, h) }
-	return httpServer{flag, address, note, "", serve, o.Listen}
+	return httpServer{flag: flag, address: address, note: note, serve: serve, listen: o.Listen}
 }
 
 // ready returns why the plugins cannot decide, nil if they can.
@@ -300,7 +313,11 @@ func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, token 
 	ended := make(chan error, len(servers)+1)
 	running := len(servers)
 	for i, s := range servers {
-		v.printNote(s.note + " at " + s.url(listeners[i].Addr()))
+		if note := s.note + " at " + s.url(listeners[i].Addr()); s.isVital {
+			fmt.Fprintln(v.stderr, note)
+		} else {
+			v.printNote(note)
+		}
 		go func() { ended <- wrapFileError(s.address, s.serve(ctx, listeners[i])) }()
 	}
 	if v.flags.mcp == stdioAddress {

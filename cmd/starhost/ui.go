@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -53,11 +55,14 @@ commands above.`,
 	return cmd
 }
 
-// An inspected is the set of plugins that the page shows.
+// An inspected is a page and the set of plugins that it shows.
 type inspected struct {
 	*app
-	flags *uiFlags
-	paths []string
+	flags   *loadFlags
+	paths   []string
+	beside  bool // serve, around it, reports changes and mistakes of plugins
+	watcher *watcher
+	server  *ui.Server
 
 	mu  sync.Mutex
 	set *loader.Set // the last one that loaded; or nil
@@ -65,40 +70,17 @@ type inspected struct {
 
 // showUI serves the page until ctx ends.
 func (a *app) showUI(cmd *cobra.Command, f *uiFlags, paths []string) error {
-	ctx := cmd.Context()
 	if err := a.chooseFormat("ui"); err != nil {
 		return err
 	}
-	dir, _, err := a.openLog()
-	if err != nil {
-		return err
-	}
-	workspace, err := loader.Workspace(a.dir)
-	if err != nil {
-		return err
-	}
-	v := &inspected{app: a, flags: f, paths: paths}
-	w, err := newWatcher()
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	if err := v.reload(ctx, w); err != nil && v.set == nil {
-		return err // such as a path that is missing: there is nothing to watch
-	}
+	ctx := cmd.Context()
 	global, loading := commandFlags(cmd)
-	s := ui.NewServer(ui.Options{
-		Token: rand.Text(), Run: a.runInside, Global: global, Loading: loading, Paths: paths,
-		AllowEffects: f.allowEffects, Decide: v.decide, Agents: agentNames(), Folder: v.folder,
-		Workspace: workspace, LogDir: dir,
-	})
-	return v.serve(ctx, s, w)
-}
-
-// serve serves the page, reads the log and watches the plugins until ctx ends.
-func (v *inspected) serve(ctx context.Context, s *ui.Server, w *watcher) error {
-	o := front.Options{MaxBody: ui.MaxBody, MaxRequests: ui.MaxRequests}
-	l, err := o.Listen(ctx, v.flags.listen)
+	v := &inspected{app: a, flags: &f.loadFlags, paths: paths}
+	if err := v.open(ctx, ui.Options{Global: global, Loading: loading, AllowEffects: f.allowEffects}); err != nil {
+		return err
+	}
+	defer v.watcher.Close()
+	l, err := listenPage(ctx, f.listen)
 	if err != nil {
 		return usagef("--listen: %v", err)
 	}
@@ -106,24 +88,67 @@ func (v *inspected) serve(ctx context.Context, s *ui.Server, w *watcher) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
+	beside.Go(func() { v.follow(ctx) })
+	fmt.Fprintf(v.stderr, "open http://%s%s\n", l.Addr(), v.urlPath())
+	return pageFront.Serve(ctx, l, v.server)
+}
+
+// open loads the plugins and makes the page of them. The caller must close the watcher.
+func (v *inspected) open(ctx context.Context, o ui.Options) (err error) {
+	if o.LogDir, _, err = v.openLog(); err != nil {
+		return err
+	}
+	if o.Workspace, err = loader.Workspace(v.dir); err != nil {
+		return err
+	}
+	if v.watcher, err = newWatcher(); err != nil {
+		return err
+	}
+	if err := v.reload(ctx); err != nil && v.set == nil {
+		return errors.Join(err, v.watcher.Close()) // such as a path that is missing: there is nothing to watch
+	}
+	o.Token, o.Run, o.Paths = rand.Text(), v.runInside, v.paths
+	o.Decide, o.Agents, o.Folder = v.decide, agentNames(), v.folder
+	v.server = ui.NewServer(o)
+	return nil
+}
+
+// pageFront is the front of the page. It has no token, so that only this machine reaches it.
+var pageFront = front.Options{MaxBody: ui.MaxBody, MaxRequests: ui.MaxRequests}
+
+// listenPage opens the address of the page.
+func listenPage(ctx context.Context, address string) (net.Listener, error) {
+	if strings.HasPrefix(address, "unix:") {
+		return nil, errors.New("address: got a socket, want one as 127.0.0.1:8080: browsers open no sockets")
+	}
+	return pageFront.Listen(ctx, address)
+}
+
+// urlPath returns the path with the token that opens the page.
+func (v *inspected) urlPath() string { return "/?token=" + v.server.Token }
+
+// follow reads the log and watches the plugins until ctx ends.
+func (v *inspected) follow(ctx context.Context) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	beside.Go(func() {
-		if err := s.ReadLog(ctx); err != nil {
+		if err := v.server.ReadLog(ctx); err != nil {
 			v.printNote("ui: " + err.Error())
 		}
 	})
-	beside.Go(func() { v.watch(ctx, s, w) })
-	fmt.Fprintf(v.stderr, "open http://%s/?token=%s\n", l.Addr(), s.Token)
-	return o.Serve(ctx, l, s)
+	v.watch(ctx)
 }
 
 // watch loads the plugins again after each change, and tells the page.
-func (v *inspected) watch(ctx context.Context, s *ui.Server, w *watcher) {
+func (v *inspected) watch(ctx context.Context) {
 	for {
-		file, err := w.wait(ctx)
+		file, err := v.watcher.wait(ctx)
 		if err == nil {
-			v.printNote("changed: " + v.relative(file))
-			_ = v.reload(ctx, w) // the page shows the mistake
-			s.Reload()
+			if !v.beside {
+				v.printNote("changed: " + v.relative(file))
+			}
+			_ = v.reload(ctx) // the page shows the mistake
+			v.server.Reload()
 			continue
 		}
 		if ctx.Err() == nil {
@@ -136,7 +161,7 @@ func (v *inspected) watch(ctx context.Context, s *ui.Server, w *watcher) {
 // load loads the plugins for one question.
 func (v *inspected) load(ctx context.Context, change func(*loader.Options)) (*loader.Set, *app, error) {
 	round := v.newRound()
-	set, err := round.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
+	set, err := round.loadWith(ctx, v.flags, v.paths, func(o *loader.Options) {
 		o.RequiredInArgs = true
 		change(o)
 	})
@@ -144,19 +169,21 @@ func (v *inspected) load(ctx context.Context, change func(*loader.Options)) (*lo
 }
 
 // reload loads the plugins, and watches their files. The set from before stays if they do not load.
-func (v *inspected) reload(ctx context.Context, w *watcher) error {
+func (v *inspected) reload(ctx context.Context) error {
 	set, round, err := v.load(ctx, func(*loader.Options) {})
 	if err != nil {
 		return err
 	}
-	round.report()
+	if !v.beside {
+		round.report()
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.set != nil {
 		_ = v.set.Close()
 	}
 	v.set = set
-	return w.watchInputs(set.Inputs())
+	return v.watcher.watchInputs(set.Inputs())
 }
 
 // folder returns the folder of a loaded plugin, and its file if it is a single file.
@@ -231,21 +258,20 @@ func (a *app) runInside(ctx context.Context, args []string, stdin string) ui.Out
 // commandFlags returns the flags of a command as arguments of other commands: those of all
 // commands, and those for loading plugins.
 func commandFlags(cmd *cobra.Command) (global, loading []string) {
-	own := map[string]bool{"listen": true, "allow-effects": true, "output": true, "format": true}
+	var load cobra.Command
+	new(loadFlags).add(&load)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if own[f.Name] {
-			return
-		}
 		values := []string{f.Value.String()}
 		if many, ok := f.Value.(*stringList); ok {
 			values = *many
 		}
 		for _, value := range values {
 			arg := "--" + f.Name + "=" + value
-			if cmd.InheritedFlags().Lookup(f.Name) != nil {
-				global = append(global, arg)
-			} else {
+			switch {
+			case load.Flags().Lookup(f.Name) != nil:
 				loading = append(loading, arg)
+			case cmd.InheritedFlags().Lookup(f.Name) != nil && f.Name != "output" && f.Name != "format":
+				global = append(global, arg)
 			}
 		}
 	})
