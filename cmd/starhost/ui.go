@@ -38,7 +38,7 @@ what handlers decide about an event, a form for each tool, the decision log with
 counts, stored sessions, and the plugins with their mistakes.
 
 The page runs the commands of starhost with what you type as flags: eval, list, check,
-test, log, replay and sessions. Effects of tools that outlive the call run only with
+test, bench, log, replay and sessions. Effects of tools that outlive the call run only with
 --allow-effects. The page writes no file, except new golden cases below a plugin's folder.
 When you save a plugin, the page loads the plugins again; a broken one shows its mistake.
 

@@ -29,6 +29,7 @@ func newCommands() map[string]command {
 	return map[string]command{
 		"list":  {args: []string{"list", "-F", "json"}, paths: true, loading: true},
 		"check": {args: []string{"check", "-F", "json"}, paths: true, loading: true},
+		"bench": {args: []string{"bench", "--time", "2ms", "-F", "json"}, paths: true, loading: true},
 		"test":  {args: []string{"test", "--coverage", "--allow-empty", "-F", "json"}, paths: true},
 		"prompt": {args: []string{"eval", "-F", "json"}, paths: true, loading: true, flags: map[string]string{
 			"prompt": "--prompt", "system": "--system", "fragments": "--fragment", "template": "--template",

@@ -49,9 +49,10 @@ type index struct {
 	isWhole  bool              // all records at the start are in it
 	problem  string            // why it reads no more
 	interned map[string]string // one copy of each text that many records have
+	costs    map[costKey]*cost // sums over all records
 }
 
-func newIndex() *index { return &index{interned: map[string]string{}} }
+func newIndex() *index { return &index{interned: map[string]string{}, costs: map[costKey]*cost{}} }
 
 // read adds the records of a folder, and those that programs write, until ctx ends. It calls
 // changed after each batch.
@@ -93,6 +94,7 @@ func (x *index) add(r *decision.Record) {
 		x.rows = append([]row{}, x.rows[maxRows/2:]...)
 		clear(x.interned)
 	}
+	x.addCosts(r)
 	d := &r.Decision
 	x.rows = append(x.rows, row{
 		ID: strings.Clone(r.ID), Time: r.Time, Session: x.intern(r.Session), Agent: x.intern(r.Agent),

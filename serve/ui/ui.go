@@ -87,6 +87,7 @@ func NewServer(o Options) *Server {
 	mux.HandleFunc("GET /", answerFile)
 	mux.HandleFunc("GET /api/about", s.answerAbout)
 	mux.HandleFunc("GET /api/changes", s.answerChanges)
+	mux.HandleFunc("GET /api/costs", s.answerCosts)
 	mux.HandleFunc("GET /api/log", s.answerLog)
 	mux.HandleFunc("GET /api/record", s.answerRecord)
 	mux.HandleFunc("GET /api/source", s.answerSource)

@@ -109,8 +109,16 @@ func TestIndex(t *testing.T) {
 		}
 		if i%10 == 0 {
 			r.Answered, r.Decision = "deny", decision.Decision{Action: "deny", Plugin: "freeze", Reason: strings.Repeat("é", 300)}
+			r.Handlers = []decision.Handler{{Decision: decision.Decision{Action: "deny", Plugin: "freeze", Pos: "freeze.star:3:7"}, Steps: 7}}
+		}
+		if i == 1 {
+			r.Handlers = []decision.Handler{{Decision: decision.Decision{Action: "error", Plugin: "freeze"}, Event: "turn_start", Error: "oh"}}
 		}
 		x.add(r)
+	}
+	denials := cost{"pre_tool_call", "freeze.star:3:7", "deny", maxRows/10 + 1, 7 * (maxRows/10 + 1), 7, 0}
+	if got := x.costsOf("freeze"); len(got) != 2 || got[0] != denials || got[1].Failed != 1 {
+		t.Errorf("costs: got %+v", got)
 	}
 	if len(x.rows) != maxRows/2+10 {
 		t.Errorf("rows after the limit: got %d, want %d", len(x.rows), maxRows/2+10)

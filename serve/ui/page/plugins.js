@@ -1,9 +1,10 @@
 // The plugins: what they register and may do, their source with mistakes, coverage and cost.
-import { bar, busy, el, field, fill, get, notice, post, problems, table } from "./dom.js";
+import { action, bar, busy, el, field, fill, get, notice, place, post, problems, table } from "./dom.js";
 
 let current = [];
 let node = null;
 let coverage = null; // the last test run
+let benchmarks = null; // the last measurement of handlers
 
 export async function show(main, args) {
   current = args;
@@ -49,7 +50,7 @@ function outcome(out) {
 }
 
 async function showPlugin(main, name, file, line) {
-  const [all, check] = await Promise.all([post("list"), post("check")]);
+  const [all, check, logged] = await Promise.all([post("list"), post("check"), get("costs", { plugin: name })]);
   const p = (all.output.plugins || []).find((x) => x.name === name);
   if (!p) {
     fill(main, el("h2", {}, name), notice("error", "The set has no plugin of this name."), el("a", { href: "#plugins" }, "All plugins"));
@@ -64,7 +65,8 @@ async function showPlugin(main, name, file, line) {
     el("h3", {}, "Handlers"),
     table("What it registers", ["what", "name", "place"], [
       ...p.hooks.map((h) => ["hook", h.event, lineLink(name, p, h.pos)]),
-      ...["tools", "loaders", "templates", "commands", "skills", "models"].flatMap((k) => p[k].map((n) => [k.slice(0, -1), named(n), ""]))]));
+      ...["tools", "loaders", "templates", "commands", "skills", "models"].flatMap((k) => p[k].map((n) => [k.slice(0, -1), named(n), ""]))]),
+    ...costs(name, p, logged.costs));
   const source = el("section", { "aria-label": "Source" });
   main.append(source);
   await busy(null, source, async () => {
@@ -73,6 +75,35 @@ async function showPlugin(main, name, file, line) {
       coverage ? el("p", { class: "facts" }, "A red edge: no golden case reached the line.") : "");
     source.querySelector(".here")?.scrollIntoView({ block: "center" });
   });
+}
+
+// costs shows what handlers cost: in the records of the log, and measured with an event made up.
+function costs(name, p, logged) {
+  const most = Math.max(1, ...logged.map((c) => c.most));
+  const measured = el("div", {});
+  const button = el("button", { type: "button", onclick: () => busy(button, measured, async () => {
+    benchmarks = await post("bench");
+    draw();
+  }) }, "Measure the hooks");
+  const draw = () => {
+    const list = (benchmarks.output.benchmarks || []).filter((b) => b.plugin === name);
+    const skipped = (benchmarks.output.warnings || []).filter((w) => w.pos && p.hooks.some((h) => h.pos === `${w.pos.file}:${w.pos.line}:${w.pos.col}`));
+    fill(measured, problems({ output: { errors: benchmarks.output.errors } }),
+      list.length ? table("Measured with an event made up", ["what", "about", "place", "steps", "bytes", "time, median", "time, 99 %"],
+        list.map((b) => [b.kind, b.subject, place(name, b.pos), String(b.steps), String(b.alloc_bytes),
+          micros(b.samples[0]?.p50_ns), micros(b.samples[0]?.p99_ns)])) : el("p", {}, "Nothing of this plugin was measured."),
+      skipped.map((w) => notice("warning", `${w.pos.line}: ${w.message}`)));
+  };
+  if (benchmarks) draw();
+  return [el("h3", {}, "Cost"),
+    logged.length ? table("In the decision log, by the place of the answer", ["event", "place", "said", "calls", "steps, mean", "steps, most", "failed"],
+      logged.map((c) => [c.event, place(name, c.pos), action(c.action), String(c.calls), String(Math.round(c.steps / c.calls)),
+        bar(c.most, most), String(c.failed)])) : el("p", {}, "The decision log has no call of its handlers."),
+    el("p", { class: "facts" }, `${p.steps} steps to load it`), button, measured];
+}
+
+function micros(ns) {
+  return ns === undefined ? "" : `${(ns / 1000).toFixed(1)} µs`;
 }
 
 function named(n) {
