@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -61,28 +60,12 @@ func build(t *testing.T) string {
 // serve serves over HTTP until the test ends, and returns the URL.
 func serve(t *testing.T, program string) string {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, program, "serve", "--no-config", plugin, "--mcp", "127.0.0.1:0")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.Env = emptyHome(t)
-	stderr, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stop()
-		_ = cmd.Wait() // an error: the test killed it
-	})
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		if _, url, ok := strings.Cut(lines.Text(), "serving MCP at "); ok {
-			return url
-		}
-	}
-	t.Fatal("the server did not say where it is")
-	return ""
+	env := emptyHome(t)
+	return launch(t, func(ctx context.Context) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, program, "serve", "--no-config", plugin, "--mcp", "127.0.0.1:0")
+		cmd.Env = env
+		return cmd
+	}, "serving MCP at ")
 }
 
 // emptyHome returns the environment with an empty home folder, so that no program finds the store

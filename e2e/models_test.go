@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -18,24 +17,7 @@ import (
 // endpoint starts the mock of model endpoints until the test ends, and returns its URL.
 func endpoint(t *testing.T, node string) string {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, node, "endpoint.mjs")
-	stdout, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stop()
-		_ = cmd.Wait() // an error: the test killed it
-	})
-	lines := bufio.NewScanner(stdout)
-	if !lines.Scan() {
-		t.Fatal("the mock did not say where it is")
-	}
-	return lines.Text()
+	return launch(t, func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, node, "endpoint.mjs") }, "")
 }
 
 // A modelRun is a program with a config of three endpoints.

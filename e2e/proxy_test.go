@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -14,39 +12,13 @@ import (
 // serveProxy serves a proxy of an upstream until the test ends, and returns its URL.
 func serveProxy(t *testing.T, program, upstream string, args ...string) string {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	args = append([]string{"serve", "--no-config", "proxy.star", "--proxy", "127.0.0.1:0", "--upstream", upstream}, args...)
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.Env = emptyHome(t)
-	stderr, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stderr)
-	ended := make(chan bool)
-	t.Cleanup(func() {
-		stop()
-		<-ended
-		_ = cmd.Wait() // an error: the test killed it
-	})
-	for lines.Scan() {
-		if _, url, ok := strings.Cut(lines.Text(), "standing in for endpoints at "); ok {
-			go func() {
-				defer close(ended)
-				for lines.Scan() {
-					t.Log(lines.Text())
-				}
-			}()
-			return url
-		}
-	}
-	close(ended)
-	t.Fatal("the proxy did not say where it is")
-	return ""
+	env := emptyHome(t)
+	return launch(t, func(ctx context.Context) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, program, args...)
+		cmd.Env = env
+		return cmd
+	}, "standing in for endpoints at ")
 }
 
 // TestProxy lets the official clients of OpenAI and Anthropic ask a mock through the proxy.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,30 +85,11 @@ func openInspector(t *testing.T, plugins map[string]string, flags ...string) *in
 		cmd.Stdin = strings.NewReader(fmt.Sprintf(stdin, command))
 		_ = cmd.Run() // exit code 2 denies
 	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, i.bin, append([]string{"ui", ".", "--listen", "127.0.0.1:0"}, flags...)...)
-	cmd.Dir, cmd.Env = i.dir, i.env
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	stderr, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stop()
-		_ = cmd.Wait() // an error: the test interrupted it
-	})
-	var open string
-	lines := bufio.NewScanner(stderr)
-	for open == "" && lines.Scan() {
-		_, open, _ = strings.Cut(lines.Text(), "open ")
-	}
-	if open == "" {
-		t.Fatal("starhost ui did not say where it is")
-	}
-	go func() { _, _ = io.Copy(io.Discard, stderr) }()
+	open := launch(t, func(ctx context.Context) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, i.bin, append([]string{"ui", ".", "--listen", "127.0.0.1:0"}, flags...)...)
+		cmd.Dir, cmd.Env = i.dir, i.env
+		return cmd
+	}, "open ")
 	i.url, _, _ = strings.Cut(open, "?")
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("lang", "en"))
@@ -326,6 +306,9 @@ func (i *inspector) views() []inspectorView {
 			i.show("plugins/demo")
 			i.wait("fs.write:out/*")
 			i.wait(`register_hook("turn_start", caution)`)
+			i.wait("In the decision log, by the place of the answer")
+			i.press("Measure the hooks")
+			i.wait("Measured with an event made up")
 			if n := eval[int](i, `document.querySelectorAll(".source .missed").length`); n != 3 {
 				i.t.Errorf("lines that no case reached: got %d, want the 3 of caution and go", n)
 			}
