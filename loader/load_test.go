@@ -130,7 +130,7 @@ func TestLoad(t *testing.T) {
 		{"another name", "-- a.star --\nplugin(version = \"1\", name = \"b\")\n", "a.star",
 			"a failed\na.star:1:23: plugin: name: got \"b\", want \"a\": a plugin has the name of its file or folder [E0302]\n    1 | plugin(version = \"1\", name = \"b\")\n      |                       ^\n"},
 		{"a manifest with old line ends", "-- a.star --\n\"x\"\r\rplugin(\r\n  vers = 1)\r\n", "a.star",
-			"a failed\na.star:4:3: plugin: unexpected keyword argument \"vers\", it takes api, name, version, description, owner, permissions, requires_env, requires, config, events [E0203]\n" +
+			"a failed\na.star:4:3: plugin: unexpected keyword argument \"vers\" (did you mean version?), it takes api, name, version, description, owner, permissions, requires_env, requires, config, events [E0203]\n" +
 				"    4 |   vers = 1)\n      |   ^\n"},
 		{"no file", "-- a/plugin.star/x --\n", "a", "a failed\na/plugin.star: got a folder, want a file [E0607]\n"},
 		{"the host's name", "-- host.star --\n", "host.star", "host.star: plugin name: got \"host\", which is the host's own (rename it) [E0605]\n"},

@@ -146,6 +146,9 @@ func (a *app) printLog(ctx context.Context, f *logFlags) (err error) {
 		}
 	}
 	p.end(r.Skipped)
+	if p.count == 0 && p.format == "text" && ctx.Err() == nil {
+		a.printNote("no such record in " + texttable.EscapeLine(dir))
+	}
 	if r.Skipped > 0 && !f.follow {
 		msg := fmt.Sprintf("%d lines are no records of this version", r.Skipped)
 		a.warnings = append(a.warnings, loader.Warning{Place: loader.Place{File: dir}, Msg: msg})

@@ -15,7 +15,8 @@ const (
 // Name returns the candidate that x most likely misspells, or "". At most a third of the
 // letters, rounded up, may differ; in one or two letters only the case. Letter case and
 // underscores do not count. The first of equally near candidates wins, so that sorted
-// candidates give the same answer every time.
+// candidates give the same answer every time. If no candidate differs in one letter only, the
+// shortest one that begins with x wins, because people shorten names.
 func Name(x string, candidates []string) string {
 	if len(x) > maxName {
 		return ""
@@ -24,7 +25,7 @@ func Name(x string, candidates []string) string {
 	if folded == "" {
 		return ""
 	}
-	best, limit, work := "", (len(folded)+2)/3, 0
+	best, longer, limit, work := "", "", (len(folded)+2)/3, 0
 	if len(folded) < 3 {
 		limit = 0
 	}
@@ -38,6 +39,12 @@ func Name(x string, candidates []string) string {
 		if d := editDistance(folded, fold(c), limit); d <= limit {
 			best, limit = c, d-1 // only a nearer candidate replaces it
 		}
+		if len(folded) > 2 && strings.HasPrefix(fold(c), folded) && (longer == "" || len(c) < len(longer)) {
+			longer = c
+		}
+	}
+	if longer != "" && (best == "" || limit > 0) {
+		return longer
 	}
 	return best
 }

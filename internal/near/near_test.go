@@ -24,10 +24,15 @@ func TestName(t *testing.T) {
 		{"hanlder", []string{"handler"}, "handler"}, // a swap of two neighbours is one edit
 		{"pgae", []string{"page"}, "page"},
 		{"nmae", []string{"None", "name"}, "name"},
-		{"tol", []string{"tool", "told"}, "tool"},   // the first of equally near ones
-		{"toll", []string{"tool", "toil"}, "tool"},  // likewise
-		{"tooll", []string{"toil", "tool"}, "tool"}, // the nearer one
-		{"name", []string{"name"}, ""},              // a name does not suggest itself
+		{"tol", []string{"tool", "told"}, "tool"},                   // the first of equally near ones
+		{"toll", []string{"tool", "toil"}, "tool"},                  // likewise
+		{"tooll", []string{"toil", "tool"}, "tool"},                 // the nearer one
+		{"claude", []string{"cline", "claude-code"}, "claude-code"}, // a name that goes on
+		{"pre_tool", []string{"tool", "pre_tool_call", "pre_tool_calls"}, "pre_tool_call"},
+		{"frag", []string{"arg", "fragment"}, "fragment"},
+		{"tools", []string{"tool", "toolsets"}, "tool"}, // one letter is nearer
+		{"na", []string{"names"}, ""},
+		{"name", []string{"name"}, ""}, // a name does not suggest itself
 		{"true", []string{"True"}, "True"},
 		{"userMessage", []string{"user_message", "message"}, "user_message"},
 		{"x", []string{"y", "X"}, "X"},
