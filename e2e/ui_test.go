@@ -221,6 +221,7 @@ func TestPage(t *testing.T) {
 				t.Error("the page is wider than 400 px")
 			}
 			i.screenshot(view.name + "-400")
+			i.checkAccess(view.name + "-400")
 		})
 	}
 }

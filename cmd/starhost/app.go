@@ -40,6 +40,7 @@ type app struct {
 	deadline  time.Duration         // for an answer of hook, counted from startTime
 	stores    *databases            // the opened and unopened databases of the run
 	processes *processes            // the hook processes of the run
+	inside    bool                  // other work of this process goes on beside the command
 	loaded    *loader.Set           // the last set that loadWith loaded; or nil
 	hook      *hookFlags            // nil for other commands; the failures of hook have their own exit codes
 	out       bytes.Buffer          // the command's result

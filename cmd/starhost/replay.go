@@ -86,10 +86,12 @@ func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error 
 	if err != nil {
 		return err
 	}
-	// A long log makes much garbage. The program itself takes 20 MiB beside the heap.
-	const garbage, maxHeap = 200, 40 << 20
-	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxHeap))
+	if !a.inside {
+		// A long log makes much garbage. The program itself takes 20 MiB beside the heap.
+		const garbage, maxHeap = 200, 40 << 20
+		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxHeap))
+	}
 	load := func() (*starhost.Host, error) { return set.Host, nil }
 	report, err := r.Run(ctx, load, records.All())
 	if err != nil {

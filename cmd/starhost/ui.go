@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -80,6 +81,9 @@ func (a *app) showUI(cmd *cobra.Command, f *uiFlags, paths []string) error {
 		return err
 	}
 	defer v.watcher.Close()
+	if a.getenv("GOGC") == "" {
+		debug.SetGCPercent(pageGarbage) // process.go sets more, for short commands
+	}
 	l, err := listenPage(ctx, f.listen)
 	if err != nil {
 		return usagef("--listen: %v", err)
@@ -112,6 +116,10 @@ func (v *inspected) open(ctx context.Context, o ui.Options) (err error) {
 	v.server = ui.NewServer(o)
 	return nil
 }
+
+// pageGarbage is the growth of the heap, in percent, at which the garbage collector runs. Reading
+// 200,000 records takes 147 MiB at the most then, and 317 with 400 %.
+const pageGarbage = 50
 
 // pageFront is the front of the page. It has no token, so that only this machine reaches it.
 var pageFront = front.Options{MaxBody: ui.MaxBody, MaxRequests: ui.MaxRequests}
@@ -249,7 +257,7 @@ func (a *app) runInside(ctx context.Context, args []string, stdin string) ui.Out
 	var out, diagnostics bytes.Buffer
 	b := &app{
 		stdin: strings.NewReader(stdin), stdout: &out, stderr: &diagnostics, getenv: a.getenv, managed: a.managed,
-		deadline: a.deadline,
+		deadline: a.deadline, inside: true,
 	}
 	code := b.run(ctx, args)
 	return ui.Output{Out: out.Bytes(), Diagnostics: diagnostics.Bytes(), Code: code}

@@ -30,7 +30,10 @@ type cost struct {
 func (x *index) addCosts(r *decision.Record) {
 	for i := range r.Handlers {
 		h := &r.Handlers[i]
-		key := costKey{h.Plugin, limitText(cmp.Or(h.Event, r.Event), maxReason), limitText(h.Pos, maxReason), h.Action}
+		key := costKey{h.Plugin, cmp.Or(h.Event, r.Event), h.Pos, h.Action}
+		if len(key.plugin)+len(key.event)+len(key.pos)+len(key.action) > 4*maxReason {
+			continue // no handler that starhost loaded
+		}
 		c := x.costs[key]
 		if c == nil {
 			if len(x.costs) >= maxCosts {

@@ -20,10 +20,13 @@ import (
 // Bounds of the index of the decision log.
 const (
 	maxRows   = 200_000 // the newest records
-	maxShown  = 200     // records of one answer
-	maxGroups = 20      // groups of each count of one answer
-	maxReason = 200     // bytes of a reason
-	buckets   = 48      // bars in the chart
+	maxBytes  = 96 << 20
+	rowBytes  = 240 // for a row without its texts
+	textBytes = 64  // for an entry in the map of texts
+	maxShown  = 200 // records of one answer
+	maxGroups = 20  // groups of each count of one answer
+	maxReason = 200 // bytes of a reason
+	buckets   = 48  // bars in the chart
 )
 
 // A row is what lists and filters show of a record.
@@ -48,6 +51,7 @@ type index struct {
 	rows     []row
 	isWhole  bool              // all records at the start are in it
 	problem  string            // why it reads no more
+	bytes    int               // about, of rows and their texts
 	interned map[string]string // one copy of each text that many records have
 	costs    map[costKey]*cost // sums over all records
 }
@@ -86,22 +90,40 @@ func (x *index) read(ctx context.Context, dir string, changed func()) error {
 	return nil
 }
 
-// add adds a record, and drops the oldest half if there are too many.
+// add adds a record. It drops the oldest half before, if there are too many.
 func (x *index) add(r *decision.Record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if len(x.rows) >= maxRows {
-		x.rows = append([]row{}, x.rows[maxRows/2:]...)
-		clear(x.interned)
+	if len(x.rows) >= maxRows || x.bytes >= maxBytes {
+		x.dropHalf()
 	}
 	x.addCosts(r)
 	d := &r.Decision
-	x.rows = append(x.rows, row{
-		ID: strings.Clone(r.ID), Time: r.Time, Session: x.intern(r.Session), Agent: x.intern(r.Agent),
-		Event: x.intern(r.Event), Tool: x.intern(r.Tool), Kind: x.intern(r.Kind), Action: x.intern(d.Action),
-		Answered: x.intern(r.Answered), Plugin: x.intern(d.Plugin), Reason: x.intern(limitText(d.Reason, maxReason)),
-		Pos: x.intern(d.Pos),
-	})
+	x.rows = append(x.rows, x.own(row{
+		ID: limitText(r.ID, maxReason), Time: r.Time, Session: r.Session, Agent: r.Agent, Event: r.Event, Tool: r.Tool,
+		Kind: r.Kind, Action: d.Action, Answered: r.Answered, Plugin: d.Plugin, Reason: d.Reason, Pos: d.Pos,
+	}))
+}
+
+// own returns a row with the index's copies of its texts.
+func (x *index) own(r row) row {
+	r.ID = strings.Clone(r.ID)
+	x.bytes += rowBytes + len(r.ID)
+	for _, text := range []*string{
+		&r.Session, &r.Agent, &r.Event, &r.Tool, &r.Kind, &r.Action, &r.Answered, &r.Plugin, &r.Reason, &r.Pos,
+	} {
+		*text = x.intern(*text)
+	}
+	return r
+}
+
+// dropHalf drops the oldest half of the rows, and the texts that no other row has.
+func (x *index) dropHalf() {
+	kept := x.rows[len(x.rows)/2:]
+	x.rows, x.bytes, x.interned = make([]row, 0, len(kept)), 0, map[string]string{}
+	for _, r := range kept {
+		x.rows = append(x.rows, x.own(r))
+	}
 }
 
 // intern returns one copy of equal texts.
@@ -114,6 +136,7 @@ func (x *index) intern(text string) string {
 	}
 	text = strings.Clone(text)
 	x.interned[text] = text
+	x.bytes += textBytes + len(text)
 	return text
 }
 

@@ -117,6 +117,9 @@ func (s *Server) writeCase(plugin, name string, text []byte) (file string, err e
 	}
 	file = path.Join("golden", name+".txtar")
 	f, err := root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("%s: this file exists: want another name", file)
+	}
 	if err != nil {
 		return "", err
 	}

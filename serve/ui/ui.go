@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Bounds of the server.
@@ -198,5 +199,8 @@ func limitText(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	return string([]rune(text[:n])) + "…"
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
 }

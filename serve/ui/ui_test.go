@@ -98,6 +98,29 @@ func TestGuard(t *testing.T) {
 
 func (s *Server) hasToken(token string) bool { return isSame(token, s.Token) }
 
+// TestIndexOfLongTexts: records whose texts all differ take no more memory than others.
+func TestIndexOfLongTexts(t *testing.T) {
+	x := newIndex()
+	const n = 60_000
+	for i := range n {
+		long := fmt.Sprintf("%d %s", i, strings.Repeat("x", 400))
+		x.add(&decision.Record{
+			ID: long, Session: long + "s", Agent: long, Tool: long, Decision: decision.Decision{Plugin: long, Reason: long, Pos: long},
+			Handlers: []decision.Handler{{Decision: decision.Decision{Plugin: long, Pos: long, Action: long}}},
+		})
+	}
+	sum := 0
+	for _, text := range x.interned {
+		sum += len(text)
+	}
+	if sum += len(x.rows) * maxReason; sum > maxBytes || len(x.rows) < n/10 || len(x.costs) > 0 {
+		t.Errorf("got %d rows with %d bytes, and %d costs; want at most %d bytes", len(x.rows), sum, len(x.costs), maxBytes)
+	}
+	if last := x.rows[len(x.rows)-1].ID; !strings.HasPrefix(last, fmt.Sprint(n-1)) {
+		t.Errorf("the newest row: got %.20s", last)
+	}
+}
+
 // TestIndex checks the filters, counts and bounds of the index of the log.
 func TestIndex(t *testing.T) {
 	x := newIndex()

@@ -87,9 +87,9 @@ export function select(label, options, value) {
 // table makes a table with a header. A row is a list of cells.
 export function table(caption, heads, rows) {
   return el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": caption },
-    el("table", {}, el("caption", {}, caption),
-      el("thead", {}, el("tr", {}, heads.map((h) => el("th", { scope: "col" }, h)))),
-      el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((c) => el("td", {}, c)))))));
+    el("table", { class: heads.length > 3 ? "wide" : "", role: "table" }, el("caption", {}, caption),
+      el("thead", {}, el("tr", { role: "row" }, heads.map((h) => el("th", { scope: "col" }, h)))),
+      el("tbody", {}, rows.map((cells) => el("tr", { role: "row" }, cells.map((c, i) => el("td", { role: "cell", "data-head": heads[i] }, c)))))));
 }
 
 // json shows a value.
