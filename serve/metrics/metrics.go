@@ -170,6 +170,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 // text returns all metrics.
 func (r *Registry) text() []byte {
+	values, states := r.ask()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b bytes.Buffer
@@ -193,13 +194,12 @@ func (r *Registry) text() []byte {
 	sample(&b, "starhost_log_failures_total", uint64(r.logFailures.Load()))
 	head(&b, "starhost_set_info", "gauge", "The plugins in use, by their revision.")
 	sample(&b, "starhost_set_info", 1, "revision", r.revision)
-	for _, name := range slices.Sorted(maps.Keys(r.gauges)) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		head(&b, name, "gauge", r.gauges[name].help)
-		sample(&b, name, uint64(max(r.gauges[name].value(), 0)))
+		sample(&b, name, values[name])
 	}
-	if r.upstreams != nil {
+	if states != nil {
 		head(&b, "starhost_upstream_up", "gauge", "1 for a server of the config that answers, 0 for one that does not.")
-		states := r.upstreams()
 		for _, name := range slices.Sorted(maps.Keys(states)) {
 			up := uint64(0)
 			if states[name] {
@@ -209,6 +209,22 @@ func (r *Registry) text() []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// ask returns the values of the gauges and the states of the upstreams. It calls the functions
+// without the lock, because they wait for a reload, which calls SetPlugins.
+func (r *Registry) ask() (values map[string]uint64, states map[string]bool) {
+	r.mu.Lock()
+	gauges, upstreams := maps.Clone(r.gauges), r.upstreams
+	r.mu.Unlock()
+	values = map[string]uint64{}
+	for name, g := range gauges {
+		values[name] = uint64(max(g.value(), 0))
+	}
+	if upstreams != nil {
+		states = upstreams()
+	}
+	return values, states
 }
 
 func head(w io.Writer, name, kind, help string) {

@@ -96,3 +96,18 @@ func TestRegistryBounded(t *testing.T) {
 		t.Errorf("got %d series, want 10001", n)
 	}
 }
+
+// TestRegistryAsks checks that a function of a gauge or of upstreams may wait for a caller of the
+// registry: a reload has the lock of both and calls SetPlugins.
+func TestRegistryAsks(t *testing.T) {
+	r := metrics.New()
+	reload := func() { r.SetPlugins("new", nil) }
+	r.AddGauge("starhost_sessions", "Sessions.", func() int { reload(); return 1 })
+	r.SetUpstreams(func() map[string]bool { reload(); return map[string]bool{"mcp.a": true} })
+	got := scrape(r)
+	for _, want := range []string{"starhost_sessions 1", `starhost_upstream_up{upstream="mcp.a"} 1`, `revision="new"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got no line %s:\n%s", want, got)
+		}
+	}
+}
