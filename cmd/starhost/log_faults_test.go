@@ -228,6 +228,8 @@ func TestUndecided(t *testing.T) {
 	tests = append(tests,
 		undecided{"picoclaw: a lost guard", line, "undefined: undefined", args("picoclaw", "broken.star"), time.Minute, 1},
 		undecided{"picoclaw: a handler", line, late, args("picoclaw", append(forever, "hang.star")...), deadline, 1},
+		undecided{"picoclaw: two readings", strings.Replace(line, `"tool":`, `"tool":"Read","tool":`, 1), "cannot read the request", args("picoclaw", "broken.star"), time.Minute, 1},
+		undecided{"picoclaw: a part of a line", line[:len(line)-6], "cannot read the request", args("picoclaw", "broken.star"), time.Minute, 1},
 		undecided{"picoclaw: loading", line, late, args("picoclaw", append(forever, "load.star")...), deadline, 1},
 	)
 	for _, tt := range tests {

@@ -147,6 +147,7 @@ func (v *server) openProxy(token string) (err error) {
 	o := proxy.Options{
 		Host: v.loadedGuards, Upstream: v.flags.upstream, Tools: v.flags.offered, PassUnknown: v.flags.passUnknown,
 		Rounds: v.set.Config.Model.Rounds, Warn: func(text string) { v.printWarning("proxy: " + text) },
+		Undecided: v.undecided,
 	}
 	if token != "" {
 		o.Secret = func(name string) (string, error) { return v.guards.Load().secret(name) }

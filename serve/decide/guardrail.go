@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/serve/hook"
@@ -67,38 +68,52 @@ func (s *Server) answerGateway(w http.ResponseWriter, r *http.Request, g *guardr
 		s.writeObject(w, http.StatusOK, g.refuse("starhost: "+err.Error()))
 		return
 	}
+	var next atomic.Int64 // the part that plugins check
 	answer, err := inTime(r.Context(), s, func(ctx context.Context, give func(any)) {
-		give(s.checkTexts(ctx, g, t))
+		give(s.checkTexts(ctx, g, t, &next))
 	})
 	if err != nil {
-		answer = g.refuse("starhost: " + err.Error())
+		why := "starhost: " + err.Error()
+		if len(t.list)+len(t.calls) > 0 {
+			s.undecided(t.event(int(next.Load())), string(starhost.ActionDeny), why)
+		}
+		answer = g.refuse(why)
 	}
 	s.writeObject(w, http.StatusOK, answer)
 }
 
-// checkTexts asks plugins about each text and each call, and returns the gateway's answer.
-func (s *Server) checkTexts(ctx context.Context, g *guardrail, t *texts) any {
-	changed, isChanged := make([]string, len(t.list)), false
-	for i, text := range t.list {
-		e := &starhost.Event{Name: "turn_start", UserMessage: text, Model: t.model, SessionID: t.session}
-		if t.isReply {
-			e = &starhost.Event{Name: "post_llm_call", Response: text, Model: t.model, SessionID: t.session}
-		}
-		if why := s.check(ctx, e); why != nil {
-			return g.refuse(why.Error())
-		}
-		if changed[i] = e.UserMessage; t.isReply {
-			changed[i] = e.Response
-		}
-		isChanged = isChanged || changed[i] != text
+// event returns the event of a part: of a text, or of a call behind the texts.
+func (t *texts) event(part int) *starhost.Event {
+	e := &starhost.Event{Name: "turn_start", Model: t.model, SessionID: t.session}
+	switch {
+	case part >= len(t.list):
+		call := t.calls[part-len(t.list)]
+		e.Name, e.Tool, e.Arguments, e.CallID = "pre_tool_call", call.Name, call.Arguments, call.ID
+	case t.isReply:
+		e.Name, e.Response = "post_llm_call", t.list[part]
+	default:
+		e.UserMessage = t.list[part]
 	}
-	for _, call := range t.calls {
-		e := &starhost.Event{
-			Name: "pre_tool_call", Tool: call.Name, Arguments: call.Arguments, CallID: call.ID, Model: t.model, SessionID: t.session,
-		}
+	return e
+}
+
+// checkTexts asks plugins about each text and each call, and returns the gateway's answer. It
+// stores the number of the part that it asks about in next.
+func (s *Server) checkTexts(ctx context.Context, g *guardrail, t *texts, next *atomic.Int64) any {
+	changed, isChanged := make([]string, len(t.list)), false
+	for part := range len(t.list) + len(t.calls) {
+		next.Store(int64(part))
+		e := t.event(part)
 		if why := s.check(ctx, e); why != nil {
 			return g.refuse(why.Error())
 		}
+		if part >= len(t.list) {
+			continue
+		}
+		if changed[part] = e.UserMessage; t.isReply {
+			changed[part] = e.Response
+		}
+		isChanged = isChanged || changed[part] != t.list[part]
 	}
 	if isChanged {
 		return g.change(t, changed)

@@ -232,6 +232,7 @@ func (p *picoConn) refuseLine(line string) {
 		r.id = "null"
 	}
 	if why := "starhost cannot read the request"; refusalAnswers[r.method] != nil {
+		p.recordUndecided(r.method, &Event{agent: picoclaw}, why)
 		p.reply(r, refusalAnswers[r.method](why), nil)
 	} else {
 		p.replyError(r, -32700, why)
@@ -258,8 +259,10 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 		err = errShape
 	}
 	if err != nil {
-		if refuse := refusalAnswers[r.method]; refuse != nil {
-			p.reply(r, refuse("starhost cannot read the request: "+err.Error()), nil)
+		if refuse, why := refusalAnswers[r.method], "starhost cannot read the request: "+err.Error(); refuse != nil {
+			r.setSession()
+			p.recordUndecided(r.method, r.event(), why)
+			p.reply(r, refuse(why), nil)
 		} else {
 			p.replyError(r, -32602, r.method+": "+err.Error())
 		}
@@ -371,19 +374,30 @@ func (p *picoConn) replyUndecided(r *request, why error) bool {
 	if !r.isAnswered.CompareAndSwap(false, true) {
 		return false
 	}
-	if event := picoEvents[r.method]; event != "" && p.Undecided != nil {
-		answered := "none"
-		if refusalAnswers[r.method] != nil {
-			answered = string(starhost.ActionDeny)
-		}
-		e := &Event{
-			agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.CopyAt(r.Member(r.params, "arguments")),
-			model: r.param("model"),
-		}
-		p.Undecided(e.undecidedEvent(event), answered, why.Error())
-	}
+	p.recordUndecided(r.method, r.event(), why.Error())
 	p.send(r, r.answerWithoutPlugins(why), &verdict{block: true, reason: why.Error()})
 	return true
+}
+
+// recordUndecided records the event of a request that plugins did not decide.
+func (p *picoConn) recordUndecided(method string, e *Event, why string) {
+	event := picoEvents[method]
+	if event == "" || p.Undecided == nil {
+		return
+	}
+	answered := "none"
+	if refusalAnswers[method] != nil {
+		answered = string(starhost.ActionDeny)
+	}
+	p.Undecided(e.undecidedEvent(event), answered, why)
+}
+
+// event returns what the request says about its event.
+func (r *request) event() *Event {
+	return &Event{
+		agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.CopyAt(r.Member(r.params, "arguments")),
+		model: r.param("model"),
+	}
 }
 
 // picoEvents gives the first plugin event of each method.

@@ -20,7 +20,11 @@ import (
 func (x *exchange) askPrompt(ctx context.Context) error {
 	spec, _ := starhost.LookupEvent("turn_start") // it exists
 	if why := x.refusal.Refuse(spec); why != nil {
-		return refuse(403, "starhost: %v", why)
+		reason := "starhost: " + why.Error()
+		x.deny(&starhost.Event{
+			Name: spec.Name, UserMessage: x.request.userWords(), SessionID: x.session, Platform: "proxy",
+		}, reason)
+		return refuse(403, "%s", reason)
 	}
 	q := x.request
 	x.turns = q.turnsBefore()

@@ -57,6 +57,9 @@ type Options struct {
 	Transport http.RoundTripper
 	// Warn receives a line for the operator.
 	Warn func(string)
+	// Undecided receives each request and each call that plugins did not decide, with the answer,
+	// "deny", and the reason. Nil drops them.
+	Undecided func(e *starhost.Event, answered, reason string)
 }
 
 // A Server is a proxy. It is safe for concurrent use.
@@ -95,6 +98,13 @@ func NewServer(o Options) (*Server, error) {
 		ModifyResponse: s.readReply, ErrorHandler: s.failUpstream, ErrorLog: nopLog,
 	}
 	return s, nil
+}
+
+// deny records an event that plugins did not decide.
+func (s *Server) deny(e *starhost.Event, why string) {
+	if s.Undecided != nil {
+		s.Undecided(e, string(starhost.ActionDeny), why)
+	}
 }
 
 // Sessions returns the number of sessions in memory.

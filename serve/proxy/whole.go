@@ -195,8 +195,13 @@ func (q *request) userWords() string {
 
 // decideCall asks the guards about a call of the client's tool, and runs a call of a plugin's tool.
 func (x *exchange) decideCall(ctx context.Context, t *starhost.Turn, w *whole, c *call, canAsk bool) error {
+	e := &starhost.Event{
+		Name: "pre_tool_call", SessionID: x.session, Tool: c.Name, Foreign: !c.own, Agent: x.agent, CallID: c.ID,
+		Arguments: c.Arguments, UserMessage: x.words,
+	}
 	if err := checkArguments(&c.ToolCall); err != nil {
 		c.denied = err.Error()
+		x.deny(e, c.denied)
 		return nil
 	}
 	switch {
@@ -214,15 +219,13 @@ func (x *exchange) decideCall(ctx context.Context, t *starhost.Turn, w *whole, c
 	spec, _ := starhost.LookupEvent("pre_tool_call") // it exists
 	if why := x.refusal.Refuse(spec); why != nil {
 		c.denied = "starhost: " + why.Error()
+		x.deny(e, c.denied)
 		return nil
 	}
 	if !x.needs.calls {
 		return nil
 	}
-	v, err := hook.AskGuards(ctx, t, &starhost.Event{
-		Name: "pre_tool_call", SessionID: x.session, Tool: c.Name, Foreign: true, Agent: x.agent, CallID: c.ID,
-		Arguments: c.Arguments, UserMessage: x.words,
-	})
+	v, err := hook.AskGuards(ctx, t, e)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost/decision"
+)
+
+// TestServeUndecided checks the records of requests and calls that plugins did not decide, behind
+// the proxy and for gateways: a guard is not loaded or too late, or a call has no JSON.
+func TestServeUndecided(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[`+
+			`{"id":"c","type":"function","function":{"name":"Bash","arguments":"{\"command\":"}}]},"finish_reason":"tool_calls"}]}`)
+	}))
+	defer upstream.Close()
+	const (
+		guards  = "register_hook(\"pre_tool_call\", lambda: None)\n"
+		broken  = "register_hook(\"pre_tool_call\", lambda: None)\nregister_hook(\"turn_start\", undefined)\n"
+		hang    = "def hang():\n    for _ in range(1 << 40):\n        pass\n\nregister_hook(\"turn_start\", hang)\n"
+		chat    = "/v1/chat/completions"
+		request = `{"model":"m","messages":[{"role":"user","content":"Go."}]}`
+		gateway = "/litellm/beta/litellm_basic_guardrail_api"
+		texts   = `{"input_type":"request","texts":["Go."],"request_data":{}}`
+	)
+	for _, tt := range []struct{ name, plugin, server, path, body, event, reason string }{
+		{"proxy: a lost guard", broken, "--proxy", chat, request, "turn_start", "undefined: undefined"},
+		{"proxy: a call without JSON", guards, "--proxy", chat, request, "pre_tool_call", `the arguments of "Bash" are no JSON object`},
+		{"gateway: a lost guard", broken, "--guardrail", gateway, texts, "turn_start", "undefined: undefined"},
+		{"gateway: a handler", hang, "--guardrail", gateway, texts, "turn_start", "the plugins gave no answer within 300ms"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "p.star"), tt.plugin)
+			write(t, filepath.Join(dir, "token"), "0123456789abcdef\n")
+			write(t, filepath.Join(dir, "config.toml"), "[log]\npath = \"log\"\ninclude = [\"prompt\"]\n")
+			args := []string{"p.star", "-c", "config.toml", "--token-file", "token", "--timeout", "1h", "--max-steps", "1000000000000000",
+				"--deadline", "300ms", tt.server, "127.0.0.1:0"}
+			if tt.server == "--proxy" {
+				args = append(args, "--upstream", upstream.URL)
+			}
+			_, addrs := start(t, dir, 1, args...)
+			curl(t, dir, []string{
+				"-H", "Authorization: Bearer 0123456789abcdef", "-H", "X-Starhost-Token: 0123456789abcdef",
+				"-d", tt.body, addrs[0] + tt.path,
+			})
+			var found []*decision.Record
+			for _, r := range recordsIn(t, filepath.Join(dir, "log")) {
+				if len(r.Handlers) == 0 && len(r.Errors) > 0 {
+					found = append(found, r)
+				}
+			}
+			if len(found) != 1 {
+				t.Fatalf("got %d records, want one", len(found))
+			}
+			r := found[0]
+			isCall := r.Event == "pre_tool_call"
+			isBash := r.Tool == "Bash" && r.Foreign
+			if r.Event != tt.event || r.Answered != "deny" || !strings.Contains(r.Errors[0], tt.reason) || isCall != isBash {
+				t.Errorf("got the record %+v, want one of %s: %s", r, tt.event, tt.reason)
+			}
+			if !isCall && !strings.Contains(string(r.Input["user_message"]), "Go.") {
+				t.Errorf("got the input %s, want the text", r.Input)
+			}
+		})
+	}
+}
