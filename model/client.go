@@ -254,7 +254,11 @@ func (a *attempt) request(ctx context.Context) (*http.Request, error) {
 	if o.Stream != nil {
 		r.Header.Set("Accept", "text/event-stream")
 	}
-	a.client.dialect.SetKey(r.Header.Set, a.key)
+	if set := a.client.dialect.SetKey; set != nil {
+		set(r.Header.Set, a.key)
+	} else if a.key != "" {
+		r.Header.Set("Authorization", "Bearer "+a.key)
+	}
 	for name, value := range o.Headers {
 		r.Header.Set(name, value)
 	}

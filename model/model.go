@@ -40,7 +40,7 @@ type Dialect struct {
 	API string
 	// Path is the path of requests behind the base URL.
 	Path string
-	// SetKey adds a key to the headers of a request.
+	// SetKey adds a key to the headers of a request. Nil adds a bearer token.
 	SetKey func(set func(name, value string), key string)
 	// Body returns the body of a request. from is the name of the endpoint and the model, as in
 	// [Native].

@@ -16,17 +16,11 @@ import (
 // Dialect describes Chat Completions.
 func Dialect() model.Dialect {
 	return model.Dialect{
-		API: api, Path: "/chat/completions", SetKey: setKey, Body: requestBody, Decode: decode, Relax: relax,
+		API: api, Path: "/chat/completions", Body: requestBody, Decode: decode, Relax: relax,
 	}
 }
 
 const api = "openai"
-
-func setKey(set func(name, value string), key string) {
-	if key != "" {
-		set("Authorization", "Bearer "+key)
-	}
-}
 
 // relax omits stream_options, which some servers refuse.
 func relax(body []byte, message string) []byte {

@@ -14,17 +14,11 @@ import (
 // Dialect describes Responses.
 func Dialect() model.Dialect {
 	return model.Dialect{
-		API: api, Path: "/responses", SetKey: setKey, Body: requestBody, Decode: decode, Relax: relax,
+		API: api, Path: "/responses", Body: requestBody, Decode: decode, Relax: relax,
 	}
 }
 
 const api = "responses"
-
-func setKey(set func(name, value string), key string) {
-	if key != "" {
-		set("Authorization", "Bearer "+key)
-	}
-}
 
 // maxItems is the most items of an answer.
 const maxItems = 4096
