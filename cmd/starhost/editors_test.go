@@ -269,6 +269,26 @@ has("events", { "pre_tool_call", "turn_start" })
 after('plugin(permissions = ["|"])')
 has("permissions", { "fs.read:", "http:" })
 
+set({ 'plugin(config = {"team": "checkout"})', "", "x = (config.|)" })
+has("settings", { "team" })
+after('def f(ctx): return ctx.fragments.get("|")')
+has("prefixes", { "file:" })
+after("def page(team):", "    return team", "group = pa|ge")
+show("symbols", table.concat(vim.tbl_map(function(s) return s.name end, ask("textDocument/documentSymbol")), " "))
+
+after("def page(team):", '    """Pages."""', "    return |taem", "", "register_tool(page)")
+wait("the typo", function()
+  local last = findings()[#findings()]
+  return last and last.lnum == 4 and last.message:match("did you mean team")
+end)
+for _, action in ipairs(ask("textDocument/codeAction", {
+  range = { start = { line = 4, character = 11 }, ["end"] = { line = 4, character = 15 } },
+  context = { diagnostics = { findings()[#findings()].user_data.lsp } },
+})) do
+  vim.lsp.util.apply_workspace_edit(action.edit, "utf-16")
+end
+show("mended", vim.fn.getline(5))
+
 after("x = regi|ster_tool")
 show("hover", ask("textDocument/hover").contents.value:match("register_tool%([%w, ]+"))
 show("signature", (function()
@@ -336,6 +356,10 @@ ctx. completed
 keyword arguments completed
 events completed
 permissions completed
+settings completed
+prefixes completed
+symbols page group
+mended     return team
 hover register_tool(handler, name
 signature shorten(text, most = 9) 1
 renamed     squad = team     return squad

@@ -111,6 +111,7 @@ register_fragment_loader("runbook", lambda arg: arg)
 		{"names", head + "def f(ctx, more):\n    local = 1\n    x = |\n", "local more ctx page shorten register_tool deny len text config", "messages call prompt"},
 		{"names of another function", head + "def f(hidden):\n    pass\n\nx = |\n", "page", "hidden"},
 		{"a comprehension", head + "x = [y| for y in [1]]\n", "y", ""},
+		{"a comprehension that is not finished", head + "x = [te| for team, n in [(1, 2)]\ny = (\n", "team n", "local"},
 		{"the file's own module", head + "text = struct(a = 1)\ny = text.|", "", "wrap"},
 		{"keywords of a builtin", head + "register_tool(page, |)\n", "name\u00a0=\u00a0 kind\u00a0=\u00a0 page", "handler\u00a0=\u00a0"},
 		{"keywords of a function", head + "page(te|)\n", "team\u00a0=\u00a0", ""},
@@ -474,7 +475,8 @@ func TestLSPCase(t *testing.T) {
 	if got, message = runCase(); len(got) != 0 || !strings.Contains(message, "page.txtar: ok") {
 		t.Errorf("a passing case: got %q, %s", got, message)
 	}
-	for text, want := range map[string]string{"-- case.star --\nfi|": "fire", "-- case.star --\nx = regi|": "register_tool", "-- case.star --\nfire(\"|\")\n-- want --\n": "pre_tool_call"} {
+	for text, want := range map[string]string{"-- case.star --\nfi|": "fire", "-- case.star --\nx = regi|": "register_tool", "-- case.star --\nfire(\"|\")\n-- want --\n": "pre_tool_call",
+		"-- case.star --\nrow(\"|\")\n-- rows.jsonl --\n{\n\n{\"name\": \"a\", \"team\": [1]}\n": "team"} {
 		if got := c.labels(c.at(name, text)); !slices.Contains(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}

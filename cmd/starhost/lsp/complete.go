@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/starnames"
 )
 
@@ -147,6 +148,11 @@ func (f *finder) completeVisible() {
 			f.add("1", m)
 		}
 	}
+	if n := len(f.cursor.calls); n > 0 && f.cursor.calls[n-1].open != '(' {
+		for _, name := range comprehensionNames(f.doc.script.text[f.offset:]) {
+			f.add("1", member{name: name, kind: kindVariable, detail: "local"})
+		}
+	}
 	for _, name := range f.below[""] {
 		if f.isArgument(name) || f.steps[name] && !f.isCase {
 			continue
@@ -158,6 +164,28 @@ func (f *finder) completeVisible() {
 	}
 	for _, word := range keywords {
 		f.add("3", member{name: word, kind: kindKeyword})
+	}
+}
+
+// comprehensionNames returns the variables of the comprehension whose element ends where text
+// begins: a and b for the text "for a, b in pairs]". The text around it need not parse.
+func comprehensionNames(text string) (names []string) {
+	line, _, _ := strings.Cut(text, "\n")
+	for {
+		_, rest, ok := strings.Cut(" "+line, " for ")
+		if !ok {
+			return names
+		}
+		list, behind, ok := strings.Cut(rest, " in ")
+		if !ok {
+			return names
+		}
+		for name := range strings.SplitSeq(strings.Trim(list, " ()"), ",") {
+			if name = strings.TrimSpace(name); name != "" && wordLength(name) == len(name) {
+				names = append(names, name)
+			}
+		}
+		line = behind
 	}
 }
 
@@ -194,6 +222,7 @@ var textRoles = []textRole{
 	{"call_tool", "name", (*finder).addTools},
 	{"fire", "event", (*finder).addEvents},
 	{"hook", "agent", (*finder).addAgents},
+	{"row", "key", (*finder).addRowKeys},
 }
 
 // completeText offers names inside of a string.
@@ -238,6 +267,27 @@ func (f *finder) addAgents() {
 		f.add("", member{name: agent.Name, kind: kindConstant})
 	}
 }
+
+// addRowKeys offers the keys of the golden case's table, from its first row that parses.
+func (f *finder) addRowKeys() {
+	table := f.doc.section("rows.jsonl")
+	if table == nil {
+		return
+	}
+	for n := range table.lines {
+		row, err := jsontext.Parse(table.line(n), maxRowDepth)
+		if err != nil || !row.HasKind(0, jsontext.Object) {
+			continue
+		}
+		for key, value := range row.Members(0) {
+			f.add("", member{name: row.StringAt(key), detail: row.TextAt(value), kind: kindField})
+		}
+		return
+	}
+}
+
+// maxRowDepth is the deepest nesting of a row that counts.
+const maxRowDepth = 64
 
 // addPermissions offers the kinds of permissions, with the colon that a pattern follows.
 func (f *finder) addPermissions() {
