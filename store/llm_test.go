@@ -19,7 +19,7 @@ import (
 
 // logsSchema is the part of llm 0.27's logs.db that concerns fragments and attachments. The 30
 // migrations of llm 0.32, run with sqlite-utils, make these tables with the same columns, types and
-// keys, but for responses, which has more columns.
+// keys; its responses has more columns.
 var logsSchema = []string{
 	`CREATE TABLE [_llm_migrations] ([name] TEXT PRIMARY KEY, [applied_at] TEXT)`,
 	`CREATE TABLE [responses] ([id] TEXT PRIMARY KEY, [model] TEXT, [prompt] TEXT, [response] TEXT)`,
