@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -38,6 +40,8 @@ type exchange struct {
 	turns   int      // turns of the user before this one
 	offered []string // plugins' tools that the request offers
 	sent    payload
+
+	unpacked int64 // bytes of bodies that were compressed
 }
 
 // A payload is the body of a request to the upstream. A stream can be open for minutes, so the
@@ -81,7 +85,8 @@ func (s *Server) newExchange(r *http.Request) (*exchange, error) {
 	if x.upstream, err = s.findUpstream(x.host, x.path); err != nil {
 		return nil, err
 	}
-	isList := r.Method == http.MethodGet && (x.path == modelsPath || strings.HasPrefix(x.path, modelsPath+"/"))
+	isList := r.Method == http.MethodGet && (x.path == modelsPath || strings.HasPrefix(x.path, modelsPath+"/")) &&
+		path.Clean(r.URL.Path) == r.URL.Path
 	if x.dialect == nil && x.needs.guards && !isList && !s.PassUnknown {
 		return nil, refuse(http.StatusForbidden,
 			"starhost: plugins cannot check %s %s, so it does not pass: --pass-unknown lets it", jsontext.Clip(r.Method), jsontext.Clip(x.path))
@@ -133,7 +138,10 @@ func (x *exchange) readRequest(r *http.Request) error {
 	if !x.readsRequest() {
 		return nil
 	}
-	body, err := readEncoded(r.Body, r.Header.Get("Content-Encoding"), MaxBody)
+	body, err := x.readEncoded(r.Body, r.Header, MaxBody)
+	if errors.Is(err, errUnpacked) {
+		return refuse(http.StatusServiceUnavailable, "starhost: the body: %v", err)
+	}
 	if err != nil {
 		return refuse(http.StatusUnsupportedMediaType, "starhost: the body: %v", err)
 	}
@@ -141,7 +149,11 @@ func (x *exchange) readRequest(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	x.request = newRequest(x.dialect, doc)
+	if x.request = newRequest(x.dialect, doc); x.needs.guards {
+		if err := x.request.checkNames(); err != nil {
+			return err
+		}
+	}
 	x.session, x.agent = sessionID(r.Header, x.request), agentOf(r.Header)
 	x.followID()
 	if x.needs.prompt || len(x.Tools) > 0 || x.refusal != nil {
@@ -173,9 +185,34 @@ func (p *payload) set(r *http.Request, body string) {
 	r.Header.Del("Content-Length")
 }
 
+// maxUnpacked is the most bytes of compressed bodies in all open requests, after their expansion.
+// The front counts the bytes that arrive.
+const maxUnpacked = 4 * MaxBody
+
+var errUnpacked = errors.New("too many compressed bodies at once")
+
+// An unpacker reads an expanded body and counts its bytes.
+type unpacker struct {
+	*gzip.Reader
+	x *exchange
+}
+
+// Read implements [io.Reader].
+func (u *unpacker) Read(b []byte) (int, error) {
+	n, err := u.Reader.Read(b)
+	u.x.unpacked += int64(n)
+	if u.x.Server.unpacked.Add(int64(n)) > maxUnpacked {
+		return 0, errUnpacked
+	}
+	return n, err
+}
+
+// releaseBodies subtracts the bytes of the request's bodies.
+func (x *exchange) releaseBodies() { x.Server.unpacked.Add(-x.unpacked) }
+
 // readEncoded reads a body of at most a number of bytes. It undoes its encoding.
-func readEncoded(body io.Reader, encoding string, most int64) (string, error) {
-	switch strings.ToLower(strings.TrimSpace(encoding)) {
+func (x *exchange) readEncoded(body io.Reader, h http.Header, most int64) (string, error) {
+	switch encoding := strings.Join(h.Values("Content-Encoding"), ", "); strings.ToLower(strings.TrimSpace(encoding)) {
 	case "", "identity":
 		if whole, ok := body.(io.WriterTo); ok { // the front has read it, within its own limit
 			var b strings.Builder
@@ -187,7 +224,7 @@ func readEncoded(body io.Reader, encoding string, most int64) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		body = z
+		body = &unpacker{z, x}
 	default:
 		return "", refuse(0, "Content-Encoding: got %q, want gzip or none", jsontext.Clip(encoding))
 	}

@@ -265,6 +265,9 @@ func TestUnreadable(t *testing.T) {
 		{"zstd", chatPath, plain, "zstd", 415, 200},
 		{"two encodings", chatPath, plain, "gzip, gzip", 415, 200},
 		{"two members", chatPath, `{"messages":[{"role":"user","content":"a","content":"b"}]}`, "", 400, 200},
+		{"a name for Go", chatPath, `{"messages":[],"Messages":[{"role":"user","content":"a"}]}`, "", 400, 200},
+		{"a name for Go, folded", chatPath, `{"message\u017f":[],"messages":[]}`, "", 400, 200},
+		{"a name for Go, in a block", chatPath, `{"messages":[{"role":"user","content":[{"type":"text","text":"a","Text":"b"}]}]}`, "", 400, 200},
 		{"no UTF-8", chatPath, "{\"a\":\"\xff\"}", "", 400, 200},
 		{"no JSON", chatPath, "{", "", 400, 200},
 		{"a list", chatPath, "[]", "", 400, 200},
@@ -296,6 +299,18 @@ func TestUnreadable(t *testing.T) {
 	}
 	h := newHost(t, handlers{"turn_start": says("C")})
 	s = serve(t, h, proxy.Options{Upstream: u.URL}, "")
+	for _, path := range []string{"/v1/models/../responses/r", "/v1/models/%2e%2e/responses/r"} {
+		if status, _, body := s.ask(t, "GET", path, ""); status != 403 {
+			t.Errorf("GET %s: got %d %s, want 403", path, status, body)
+		}
+	}
+	s.SetUnpacked(4*proxy.MaxBody - 10)
+	if status, _, body := s.ask(t, "POST", chatPath, zipped.String(), "Content-Encoding", "gzip"); status != 503 {
+		t.Errorf("too many compressed bodies at once: got %d %s, want 503", status, body)
+	}
+	if got := s.SetUnpacked(0); got != 4*proxy.MaxBody-10 {
+		t.Errorf("got %d bytes after the request, want those before it", got)
+	}
 	status, _, _ := s.ask(t, "POST", chatPath, zipped.String(), "Content-Encoding", "gzip")
 	if got := u.last(t); status != 200 || got.body != `{"messages":[{"role":"user","content":"a\n\nC"}]}` || got.header.Get("Content-Encoding") != "" {
 		t.Errorf("got %d %+v", status, got)

@@ -17,6 +17,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/starhost/starhost"
@@ -69,8 +70,10 @@ type Server struct {
 	ids     replyIDs
 	forward httputil.ReverseProxy
 	states  upstreamStates
-	base    *url.URL      // Upstream, nil if it is the name of an endpoint
-	ping    time.Duration // pingTime
+	// unpacked counts the bytes of compressed bodies in open requests, after their expansion.
+	unpacked atomic.Int64
+	base     *url.URL      // Upstream, nil if it is the name of an endpoint
+	ping     time.Duration // pingTime
 }
 
 // NewServer returns a proxy without sessions. The error says why an upstream is not valid.
@@ -172,6 +175,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x, err := s.newExchange(r)
 	if err == nil {
+		defer x.releaseBodies()
 		err = x.readRequest(r)
 	}
 	if err != nil {

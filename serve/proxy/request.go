@@ -60,6 +60,40 @@ func readJSON(body string, isStrict bool) (doc jsontext.Document, err error) {
 	return doc, nil
 }
 
+// readNames are the names of members that plugins see, in a request and in its messages.
+var readNames = []string{
+	"messages", "input", "system", "instructions", "model", "tools", "functions", "previous_response_id",
+	"role", "content", "type", "text", "output", "tool_calls", "function_call", "arguments", "name",
+}
+
+// checkNames returns an error for a name in another letter case than one that plugins see, because
+// an endpoint in Go takes both for the same.
+func (q *request) checkNames() error {
+	objects := []int{0}
+	for _, element := range q.doc.Elements(q.list) {
+		objects = append(append(objects, element), q.doc.Elements(q.doc.Member(element, "content"))...)
+	}
+	for _, object := range objects {
+		for key := range q.doc.Members(object) {
+			if text := q.doc.TextAt(key); isPlain(text[1 : len(text)-1]) {
+				continue
+			}
+			name := q.doc.StringAt(key)
+			for _, want := range readNames {
+				if name != want && strings.EqualFold(name, want) {
+					return refuse(400, "starhost: the body: got the name %q, want %q", jsontext.Clip(name), want)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// isPlain reports whether a name only has small letters of ASCII and underscores.
+func isPlain(name string) bool {
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
+}
+
 // newRequest finds the parts of a request that plugins see.
 func newRequest(d *dialect, doc jsontext.Document) *request {
 	q := &request{dialect: d, doc: doc, words: noNode, place: noNode}

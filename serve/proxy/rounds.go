@@ -272,7 +272,7 @@ func (s *Server) readReply(a *http.Response) error {
 // readWhole replaces a reply that is no stream.
 func (c *conversation) readWhole(a *http.Response) error {
 	ctx := a.Request.Context()
-	body, err := readReplyBody(a)
+	body, err := c.readReplyBody(a)
 	if err != nil {
 		return err
 	}
@@ -299,7 +299,7 @@ func (c *conversation) readWhole(a *http.Response) error {
 		if err != nil {
 			return err
 		}
-		if body, err = readReplyBody(next); err != nil {
+		if body, err = c.readReplyBody(next); err != nil {
 			return err
 		}
 	}
@@ -321,9 +321,9 @@ func setReply(a *http.Response, body string) {
 }
 
 // readReplyBody reads a reply, and closes it.
-func readReplyBody(a *http.Response) (string, error) {
+func (c *conversation) readReplyBody(a *http.Response) (string, error) {
 	defer a.Body.Close()
-	body, err := readEncoded(a.Body, a.Header.Get("Content-Encoding"), maxReply)
+	body, err := c.readEncoded(a.Body, a.Header, maxReply)
 	if err != nil {
 		return "", refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: %v", err)
 	}
