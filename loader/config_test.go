@@ -285,6 +285,7 @@ func TestConfigErrors(t *testing.T) {
 		{"key of another table", "paths = []", "E0602", `starhost.toml:1: unknown key "paths" (did you mean plugins.paths?)`},
 		{"key like no other", "[limits]\nxyzzy = 1", "E0602", `starhost.toml:2: unknown key "limits.xyzzy" (want one of answer, event, memory, output, rounds, source, steps, timeout)`},
 		{"key below a value's key", "limits = { steps = { a = 1 } }", "E0603", "starhost.toml:1: limits.steps: got a table, want a whole number from 1"},
+		{"a misspelt key beside tables", "[model]\ndefalt = \"x\"", "E0603", `starhost.toml:2: model.defalt: got "x", want a table (did you mean default?)`},
 		{"value for a table", "[plugin]\noncall = 1", "E0603", "starhost.toml:2: plugin.oncall: got 1, want a table"},
 		{"string for a list", "[plugins]\npaths = \"plugins\"", "E0603", `starhost.toml:2: plugins.paths: got "plugins", want a list of strings`},
 		{"number in a list", "[plugins]\nrequired = [\"a\", 1]", "E0603", "starhost.toml:2: plugins.required: got a list, want a list of strings (item 2 is 1)"},

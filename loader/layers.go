@@ -180,7 +180,7 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 		case isTable:
 			w.table(sub, next, inner)
 		default:
-			w.errs = append(w.errs, wrongType(at, sub, table[name], "a table"))
+			w.errs = append(w.errs, wrongType(at, sub, table[name], "a table"+suggestSibling(list, len(key), name)))
 		}
 	}
 }
@@ -232,6 +232,18 @@ func suggestKey(list []*setting, table []string, name string) string {
 	}
 	slices.Sort(names)
 	return " (want one of " + strings.Join(names, ", ") + ")"
+}
+
+// suggestSibling returns a hint to a key beside a table of any name, for a key that is no table:
+// model.defalt may be a table [model.defalt] or a misspelt model.default.
+func suggestSibling(list []*setting, depth int, name string) string {
+	var names []string
+	for _, s := range list {
+		if n := s.key[depth]; n != "*" && len(s.key) == depth+1 {
+			names = append(names, n)
+		}
+	}
+	return near.DidYouMean(name, names)
 }
 
 // apply makes a setting of a layer if the layer has the right to.

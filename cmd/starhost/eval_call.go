@@ -123,6 +123,9 @@ func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fire
 	if err != nil {
 		return nil, usagef("--fire: %v", err) // an argument: readArguments has found the event
 	}
+	if event.Agent != "" && agents.Find(event.Agent) == nil {
+		return nil, unknownAgent("--fire", event.Agent)
+	}
 	seen := len(e.turn.Hooks())
 	out, err := e.turn.Fire(ctx, event)
 	return &fireResult{event.Name, out, e.turn.Hooks()[seen:]}, err
