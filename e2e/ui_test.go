@@ -78,7 +78,10 @@ func openInspector(t *testing.T, plugins map[string]string, flags ...string) *in
 	for name, text := range plugins {
 		i.write(name, text)
 	}
-	first := slices.Min(slices.Collect(maps.Keys(plugins))) // records of one plugin are short
+	names := slices.Sorted(maps.Keys(plugins)) // records of one plugin are short
+	first := names[max(0, slices.IndexFunc(names, func(name string) bool {
+		return strings.HasSuffix(name, "/plugin.star") && strings.Contains(plugins[name], `"pre_tool_call"`)
+	}))]
 	stdin := `{"hook_event_name":"PreToolUse","session_id":"s1","cwd":"/","tool_name":"Bash","tool_input":{"command":"%s"}}`
 	for _, command := range []string{"ls", "kubectl delete pod web"} {
 		cmd := i.command("hook", "claude-code", strings.TrimSuffix(first, "/plugin.star"))
@@ -322,6 +325,80 @@ func (i *inspector) views() []inspectorView {
 	}
 }
 
+// TestPageOfSamples uses the views with the plugins of the folder scripts, a log that a stranger
+// wrote, and a file with a hostile name.
+func TestPageOfSamples(t *testing.T) {
+	samples := map[string]string{}
+	for _, name := range []string{"calculator", "evidence", "guard", "incident", "policy", "redact", "runbooks"} {
+		root := filepath.Join("..", "scripts", name)
+		err := filepath.WalkDir(root, func(file string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(file)
+			rel, _ := filepath.Rel(filepath.Join("..", "scripts"), file)
+			samples[rel] = string(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := openInspector(t, samples)
+	i.fill("Question", "Why is checkout slow?")
+	i.fill("References", "runbook:HighLatency")
+	i.press("Build the prompt")
+	i.wait("Check the payment gateway first")
+	i.show("decide")
+	i.fill("Arguments", `{"tool": "restart_pods", "arguments": {"cluster": "prod-1"}}`)
+	i.press("Fire the event")
+	i.wait("policy/plugin.star:")
+	i.show("tools/calculate")
+	i.fill("expression", "6 * 7")
+	i.press("Call")
+	i.wait("42")
+	i.show("plugins")
+	i.press("Run the golden cases")
+	i.wait("passed, 0 did not")
+	i.show("plugins/policy/commands")
+	i.wait("steps to load it")
+	i.addHostileRecord()
+	i.show("log")
+	i.wait("3 of 3 records")
+	eval[bool](i, `document.querySelector('a[href^="#log/show/"]').click(), true`)
+	i.wait("Save as golden case")
+	i.show("plugins")
+	i.write("<img src=x onerror=document.title='owned'>.star", "x = 1\n")
+	i.wait("onerror=document.title='owned'")
+	if title := do(i, chromedp.Title()); strings.Contains(title, "owned") {
+		t.Error("a hostile text ran as a script")
+	}
+	if n := eval[int](i, `document.querySelectorAll("main img, main script").length`); n > 0 {
+		t.Error("a hostile text became markup")
+	}
+}
+
+// addHostileRecord repeats the last record of the log with hostile texts in it.
+func (i *inspector) addHostileRecord() {
+	i.t.Helper()
+	file, last := i.lastRecord()
+	var r map[string]any
+	if err := json.Unmarshal([]byte(last), &r); err != nil {
+		i.t.Fatal(err)
+	}
+	for _, name := range []string{"agent", "session", "tool", "kind", "plugin", "answered"} {
+		r[name] = hostile
+	}
+	r["id"] = r["id"].(string)[:20] + "ZZZZZZ"
+	said := map[string]any{"action": hostile, "reason": hostile, "plugin": hostile, "pos": hostile + ":1:1", "steps": 1}
+	r["decision"], r["handlers"] = said, []any{said}
+	line, err := json.Marshal(r)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	i.appendLog(file, "\n"+string(line)+"\n")
+}
+
 // checkAccess asks axe-core for barriers in the view, in both colour schemes.
 func (i *inspector) checkAccess(name string) {
 	i.t.Helper()
@@ -464,6 +541,19 @@ func TestPageOfMany(t *testing.T) {
 // copyRecords repeats the last record of the log under other ids.
 func (i *inspector) copyRecords(n int) {
 	i.t.Helper()
+	file, last := i.lastRecord()
+	_, id, _ := strings.Cut(last, `"id":"`)
+	id = id[:26]
+	var all strings.Builder
+	for k := range n {
+		all.WriteString("\n" + strings.Replace(last, id, fmt.Sprintf("%s%08d", id[:18], k), 1) + "\n")
+	}
+	i.appendLog(file, all.String())
+}
+
+// lastRecord returns the file of the log and its last line.
+func (i *inspector) lastRecord() (file, line string) {
+	i.t.Helper()
 	files, err := filepath.Glob(filepath.Join(i.home(), "starhost", "log", "decisions-*.jsonl"))
 	if err != nil || len(files) != 1 {
 		i.t.Fatalf("log: got %v (%v), want one file", files, err)
@@ -473,16 +563,15 @@ func (i *inspector) copyRecords(n int) {
 		i.t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	last := lines[len(lines)-1]
-	_, id, _ := strings.Cut(last, `"id":"`)
-	id = id[:26]
-	var all strings.Builder
-	for k := range n {
-		all.WriteString("\n" + strings.Replace(last, id, fmt.Sprintf("%s%08d", id[:18], k), 1) + "\n")
-	}
-	f, err := os.OpenFile(files[0], os.O_WRONLY|os.O_APPEND, 0)
+	return files[0], lines[len(lines)-1]
+}
+
+// appendLog writes to the end of a file of the log.
+func (i *inspector) appendLog(file, text string) {
+	i.t.Helper()
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
 	if err == nil {
-		_, err = f.WriteString(all.String())
+		_, err = f.WriteString(text)
 	}
 	if err != nil {
 		i.t.Fatal(err)
