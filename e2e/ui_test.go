@@ -170,9 +170,10 @@ func (i *inspector) wait(text string) {
 	i.poll("document.body.innerText.includes(" + string(quoted) + ")")
 }
 
-// fill sets a labelled input, as a person who types does.
+// fill sets a labelled input, as a person who types does. It waits for the input.
 func (i *inspector) fill(label, value string) {
 	i.t.Helper()
+	i.poll(fmt.Sprintf(`[...document.querySelectorAll("label")].some((l) => l.textContent.startsWith(%q))`, label))
 	eval[bool](i, fmt.Sprintf(`(() => {
 		const label = [...document.querySelectorAll("label")].find((l) => l.textContent.startsWith(%q));
 		const input = document.getElementById(label.htmlFor);
@@ -181,9 +182,10 @@ func (i *inspector) fill(label, value string) {
 	})()`, label, value))
 }
 
-// press presses a button by its words.
+// press presses a button by its words. It waits for the button.
 func (i *inspector) press(words string) {
 	i.t.Helper()
+	i.poll(fmt.Sprintf(`[...document.querySelectorAll("button, summary")].some((b) => b.textContent === %q)`, words))
 	eval[bool](i, fmt.Sprintf(`[...document.querySelectorAll("button, summary")].find((b) => b.textContent === %q).click(), true`, words))
 }
 
@@ -354,6 +356,7 @@ func TestPageOfSamples(t *testing.T) {
 	i.press("Fire the event")
 	i.wait("policy/plugin.star:")
 	i.show("tools/calculate")
+	i.wait("Evaluate a mathematical expression")
 	i.fill("expression", "6 * 7")
 	i.press("Call")
 	i.wait("42")
