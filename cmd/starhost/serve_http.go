@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -155,8 +156,33 @@ func (v *server) openProxy(token string) (err error) {
 	if v.proxy, err = proxy.NewServer(o); err != nil {
 		return usagef("--upstream: %v", err)
 	}
+	if err := v.checkProxyFlags(); err != nil {
+		return err
+	}
 	if v.metrics != nil {
 		v.metrics.AddGauge("starhost_proxy_sessions", "Sessions of --proxy in memory.", v.proxy.Sessions)
+	}
+	return nil
+}
+
+// checkProxyFlags refuses a wrong glob of --tool and a name of --upstream that no endpoint has, so
+// that a mistake does not wait for the first request. A reload may still remove the endpoint.
+func (v *server) checkProxyFlags() error {
+	for _, glob := range v.flags.offered {
+		if _, err := path.Match(glob, ""); err != nil {
+			return usagef("--tool: got %q, want a glob as who_*", glob)
+		}
+	}
+	name := v.flags.upstream
+	if name == "" || strings.Contains(name, "/") {
+		return nil
+	}
+	var names []string
+	for _, e := range v.set.Host.Endpoints() {
+		names = append(append(names, e.Name), e.Aliases...)
+	}
+	if !slices.Contains(names, name) {
+		return usagef("--upstream: no endpoint is named %q%s", name, near.DidYouMean(name, names))
 	}
 	return nil
 }
