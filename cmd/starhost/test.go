@@ -133,7 +133,7 @@ func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) erro
 	if err == nil {
 		f.coverage.report(a, &s)
 	}
-	if err == nil && len(s.Results) == 0 && !f.allowEmpty {
+	if err == nil && len(s.Results) == 0 && !f.allowEmpty && f.run == "" {
 		a.printNote("a case is golden/NAME_CASE.txtar beside NAME.star: starhost docs golden")
 	}
 	return a.printResult(&s)
