@@ -303,8 +303,8 @@ func (c *checkRun) addErrors(err error, plugin string) {
 	p := describe(err)
 	p.plugin = cmp.Or(p.plugin, plugin)
 	var e *starlark.Error
-	if errors.As(err, &e) && len(e.Also) > 0 {
-		first := *e
+	if errors.As(err, &e) && c.set != nil {
+		first := moveScriptError(c.set, e)
 		first.Also = nil
 		p.detail = first.Detail()
 		for _, also := range e.Also {

@@ -62,7 +62,9 @@ func (a *app) printCheckPretty(c *checkRun) error {
 
 // printFinding prints a finding with its source line.
 func (a *app) printFinding(f *finding) {
-	text := f.text()
+	shown := f.problem
+	shown.pos.File = f.path
+	text := shown.text()
 	if f.warning && a.quiet {
 		return
 	}

@@ -21,24 +21,31 @@ func (a *app) fromHere(p starhost.Pos) starhost.Pos {
 	return p
 }
 
-// moveHere changes the places of a handler's error to paths from the current folder. Errors of
-// files that do not load have such paths already.
+// moveHere changes the places of a plugin's error to paths from the current folder. Errors of the
+// loader have such paths already.
 func (a *app) moveHere(p *problem, err error) {
+	e, isScript := errors.AsType[*starlark.Error](err)
 	_, failed := errors.AsType[*starhost.HandlerError](err)
 	_, aborted := errors.AsType[*starhost.AbortError](err)
-	if a.loaded == nil || !failed && !aborted {
+	if a.loaded == nil || !isScript && !failed && !aborted {
 		return
 	}
 	p.pos = a.fromHere(p.pos)
-	if e, ok := errors.AsType[*starlark.Error](err); ok {
-		moved := *e
-		moved.Pos.File = pathFromHere(a.loaded, e.Pos.File)
-		moved.Trace = slices.Clone(e.Trace)
-		for i := range moved.Trace {
-			moved.Trace[i].Pos.File = pathFromHere(a.loaded, e.Trace[i].Pos.File)
-		}
+	if isScript {
+		moved := moveScriptError(a.loaded, e)
 		p.trace, p.detail = moved.Trace, moved.Detail()
 	}
+}
+
+// moveScriptError returns a copy of an error whose places have paths from the current folder.
+func moveScriptError(set *loader.Set, e *starlark.Error) *starlark.Error {
+	moved := *e
+	moved.Pos.File = pathFromHere(set, e.Pos.File)
+	moved.Trace = slices.Clone(e.Trace)
+	for i := range moved.Trace {
+		moved.Trace[i].Pos.File = pathFromHere(set, e.Trace[i].Pos.File)
+	}
+	return &moved
 }
 
 // pathFromHere returns the path from the current folder of a plugin's or library's file. It returns
