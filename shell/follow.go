@@ -29,11 +29,11 @@ func (r *reader) follow(name string, row program, j job) (next job, more bool) {
 		r.followBuiltin(name, j)
 		return j, false
 	case runsFind, runsContainer, runsPod, runsGit:
-		r.record(j.argv, &j, nil, nil)
+		r.recordJob(j)
 		r.followInside(row.kind, j)
 		return j, false
 	}
-	r.record(j.argv, &j, nil, nil)
+	r.recordJob(j)
 	r.judge(name, row.kind, j)
 	return j, false
 }
@@ -57,7 +57,7 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 	}
 	switch {
 	case query:
-		r.record(j.argv, &j, nil, nil)
+		r.recordJob(j)
 		return j, false
 	case !ok:
 		r.giveUp(j)
@@ -80,7 +80,7 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 	if len(rest) > 0 {
 		return j.wrap(name, rest, certain), true
 	}
-	r.record(j.argv, &j, nil, nil)
+	r.recordJob(j)
 	if isInteractive(name, values) {
 		r.setWild()
 	}
@@ -227,7 +227,7 @@ func (r *reader) followRemote(name string, row program, j job) {
 	rest, _, query, ok := row.parseFlags(argv)
 	switch {
 	case query:
-		r.record(j.argv, &j, nil, nil)
+		r.recordJob(j)
 	case !ok:
 		r.giveUp(j)
 	case len(rest) == 0:
@@ -252,7 +252,7 @@ func (r *reader) readInput(name, via string, j job) {
 	}
 	if !found {
 		r.setWild()
-		r.record(j.argv, &j, nil, nil)
+		r.recordJob(j)
 	}
 }
 
@@ -262,7 +262,7 @@ func (r *reader) followShell(name string, j job) {
 	r.errexit = r.errexit || f.errexit
 	switch {
 	case f.query:
-		r.record(j.argv, &j, nil, nil)
+		r.recordJob(j)
 	case f.unknown:
 		r.giveUp(j)
 	case f.isText && len(f.rest) > 0 && !f.rest[0].many:
@@ -271,7 +271,7 @@ func (r *reader) followShell(name string, j job) {
 	case f.isText || len(f.rest) > 0 && f.certain:
 		r.giveUp(j)
 	case len(f.rest) > 0: // -n FILE checks the syntax
-		r.record(j.argv, &j, nil, nil)
+		r.recordJob(j)
 	default:
 		r.readInput(name, "heredoc", j)
 	}
@@ -379,7 +379,7 @@ func (r *reader) followBuiltin(name string, j job) {
 		rest = rest[1:]
 	}
 	if len(rest) == 0 {
-		r.record(j.argv, &j, nil, nil)
+		r.recordJob(j)
 		return
 	}
 	r.run(j.wrap(name, rest, false))

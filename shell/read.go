@@ -423,7 +423,7 @@ func (r *reader) declaration(c *syntax.DeclClause) {
 		}
 	}
 	r.addCall(argv, r.certain && !r.dead)
-	r.record(argv, nil, nil, c)
+	r.record(argv, Command{Via: r.via, Wrappers: r.wrapped, Text: r.source(c), Offset: r.offset(c)})
 }
 
 // assign visits an assignment and returns its value.

@@ -218,7 +218,7 @@ func (r *reader) run(j job) {
 		r.addCall(j.argv, j.certain)
 		row, ok := findProgram(name)
 		if !ok {
-			r.record(j.argv, &j, nil, nil)
+			r.recordJob(j)
 			return
 		}
 		next, more := r.follow(name, row, j)
@@ -233,27 +233,27 @@ func (r *reader) run(j job) {
 // finish records a command whose program is decided at run time.
 func (r *reader) finish(j job) {
 	r.addCall(j.argv, false)
-	r.record(j.argv, &j, nil, nil)
+	r.recordJob(j)
 }
 
 // giveUp records a wrapper whose command cannot be found.
 func (r *reader) giveUp(j job) {
 	r.setWild()
-	r.record(append([]word{{many: true}}, j.argv...), &j, nil, nil)
+	j.argv = append([]word{{many: true}}, j.argv...)
+	r.recordJob(j)
 }
 
-// record appends a command to the list of the script.
-func (r *reader) record(argv []word, j *job, _ []*string, n syntax.Node) {
+// recordJob appends the command of a job to the list of the script.
+func (r *reader) recordJob(j job) {
+	c := j.command
+	c.Via, c.Wrappers = j.via, j.wrappers
+	r.record(j.argv, c)
+}
+
+// record appends a command with the words argv to the list of the script.
+func (r *reader) record(argv []word, c Command) {
 	if r.quiet {
 		return
-	}
-	c := Command{Via: r.via, Wrappers: r.wrapped}
-	if n != nil {
-		c.Text, c.Offset = r.source(n), r.offset(n)
-	}
-	if j != nil {
-		c = j.command
-		c.Via, c.Wrappers = j.via, j.wrappers
 	}
 	if argv[0].known {
 		name := path.Base(argv[0].text)
