@@ -44,7 +44,7 @@ func OneLine(text string) string {
 }
 
 func escape(text string, stays func(rune) bool) string {
-	if isPlain(text) {
+	if isPlain(text, stays) {
 		return text
 	}
 	var b strings.Builder
@@ -63,10 +63,10 @@ func escape(text string, stays func(rune) bool) string {
 
 var shortEscapes = map[rune]string{'\n': `\n`, '\t': `\t`, '\r': `\r`}
 
-// isPlain reports whether a text has no character to escape, quickly.
-func isPlain(text string) bool {
+// isPlain reports whether a text is ASCII and has no character to escape, quickly.
+func isPlain(text string, stays func(rune) bool) bool {
 	for i := range len(text) {
-		if c := text[i]; c < ' ' || c >= 0x7f {
+		if c := text[i]; c < ' ' && !stays(rune(c)) || c >= 0x7f {
 			return false
 		}
 	}
