@@ -68,7 +68,7 @@ func TestWatch(t *testing.T) {
 	expect(out, "one\nWhy not?\n")
 	write("plugins/a.star", "x = \n")
 	expect(stderr, "changed: plugins/a.star~\n")
-	if got := stderr.next(); !strings.HasPrefix(got, "a.star:1:5: got newline, want primary expression [E0101]\n") {
+	if got := stderr.next(); !strings.HasPrefix(got, "plugins/a.star:1:5: got newline, want primary expression [E0101]\n") {
 		t.Errorf("got %q, want the mistake", got)
 	}
 	write("plugins/a.star", hook("three"))

@@ -25,6 +25,7 @@ func (a *app) fromHere(p starhost.Pos) starhost.Pos {
 // loader have such paths already.
 func (a *app) moveHere(p *problem, err error) {
 	e, isScript := errors.AsType[*starlark.Error](err)
+	isScript = isScript && p.detail != "" // an interrupted script has no place
 	_, failed := errors.AsType[*starhost.HandlerError](err)
 	_, aborted := errors.AsType[*starhost.AbortError](err)
 	if a.loaded == nil || !isScript && !failed && !aborted {
