@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // A cut text retains cutLength bytes. While the record still has values to mask, it retains twice
@@ -72,9 +73,9 @@ func longTexts(record []byte) (places []string) {
 		size int
 	}
 	var texts []text
-	rewriteJSON("", record, func(at string, value []byte) json.RawMessage {
-		if value[0] == '"' && len(value) > 2*cutLength && !strings.HasPrefix(at, "/set/") {
-			texts = append(texts, text{at, len(value)})
+	rewriteJSON("", record, func(at string, d *jsontext.Document, i int) json.RawMessage {
+		if size := len(d.TextAt(i)); d.HasKind(i, jsontext.String) && size > 2*cutLength && !strings.HasPrefix(at, "/set/") {
+			texts = append(texts, text{at, size})
 		}
 		return nil
 	})
@@ -95,9 +96,12 @@ func cutTexts(record []byte, places []string, most int) []byte {
 	if len(places) == 0 {
 		return record
 	}
-	return rewriteJSON("", record, func(at string, value []byte) json.RawMessage {
-		var text string
-		if value[0] != '"' || !slices.Contains(places, at) || json.Unmarshal(value, &text) != nil || len(text) <= most {
+	return rewriteJSON("", record, func(at string, d *jsontext.Document, i int) json.RawMessage {
+		if !d.HasKind(i, jsontext.String) || !slices.Contains(places, at) {
+			return nil
+		}
+		text := d.StringAt(i)
+		if len(text) <= most {
 			return nil
 		}
 		return encode(text[:errtext.RuneStart(text, most)] + "…")

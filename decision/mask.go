@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // masked replaces a masked value.
@@ -60,23 +62,20 @@ var plainFields = []string{
 // walk passes each text of a record to hide and each free name of a member to hideName. It returns
 // the record with the changed ones.
 func (r *masking) walk(record []byte, hide func(at, text string) string, hideName func(string) string) []byte {
-	w := jsonRewriter{in: record}
-	w.replace = func(at string, value []byte) json.RawMessage {
-		if top, _, _ := strings.Cut(strings.TrimPrefix(at, "/"), "/"); slices.Contains(plainFields, top) {
-			return value
+	var w jsonRewriter
+	w.replace = func(at string, d *jsontext.Document, i int) json.RawMessage {
+		if slices.Contains(plainFields, strings.TrimPrefix(at, "/")) {
+			return d.CopyAt(i)
 		}
-		if value[0] != '"' {
+		if !d.HasKind(i, jsontext.String) {
 			if !isFree(at) || r.globs == nil || !r.globs.MatchString(at) {
 				return nil
 			}
 			r.addPlace(at)
-			r.addValuesIn(value)
+			r.addValuesIn(d.CopyAt(i))
 			return encode(masked)
 		}
-		var text string
-		if json.Unmarshal(value, &text) != nil {
-			return nil
-		}
+		text := d.StringAt(i)
 		clean := hide(at, text)
 		if clean == text {
 			return nil
@@ -94,8 +93,7 @@ func (r *masking) walk(record []byte, hide func(at, text string) string, hideNam
 		}
 		return clean
 	}
-	w.value("")
-	return w.out
+	return w.rewrite("", record)
 }
 
 func (r *masking) addPlace(at string) {
@@ -106,16 +104,27 @@ func (r *masking) addPlace(at string) {
 
 // isFree reports whether the value at a pointer can have any type, so that a text can replace it.
 func isFree(at string) bool {
-	step := strings.Split(at, "/")[1:]
-	switch {
-	case len(step) > 1 && step[0] == "decision":
-		step = step[1:]
-	case len(step) > 2 && step[0] == "handlers":
-		step = step[2:]
+	top, rest, isDeep := strings.Cut(strings.TrimPrefix(at, "/"), "/")
+	switch top {
+	case "input":
+		return isDeep
+	case "decision":
+	case "handlers":
+		_, rest, isDeep = strings.Cut(rest, "/")
 	default:
-		return len(step) > 1 && step[0] == "input"
+		return false
 	}
-	return len(step) > 1 && step[0] == "changes" || len(step) > 2 && step[0] == "effects" || step[0] == "value"
+	if !isDeep {
+		return false
+	}
+	part, rest, isDeep := strings.Cut(rest, "/")
+	switch part {
+	case "changes":
+		return isDeep
+	case "effects":
+		return strings.Contains(rest, "/")
+	}
+	return part == "value"
 }
 
 // hide returns the text at a pointer without the values to mask in it, and collects these.
@@ -158,10 +167,9 @@ func (r *masking) hideParts(text string) string {
 
 // addValuesIn adds the texts in a masked value.
 func (r *masking) addValuesIn(value []byte) {
-	rewriteJSON("", value, func(_ string, v []byte) json.RawMessage {
-		var text string
-		if v[0] == '"' && json.Unmarshal(v, &text) == nil {
-			r.addValue(text, true)
+	rewriteJSON("", value, func(_ string, d *jsontext.Document, i int) json.RawMessage {
+		if d.HasKind(i, jsontext.String) {
+			r.addValue(d.StringAt(i), true)
 		}
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // maxReply is the most bytes of an effect's reply in a record.
@@ -67,17 +68,9 @@ func (l *Log) Record(e starhost.Event, o starhost.Outcome) *Record {
 	}
 	r.Set = l.used.Load().set
 	b := recordBuilder{Record: r, include: l.o.Include}
-	info := e.CallInfo()
-	if info == nil && l.o.Describe != nil {
-		info = l.o.Describe(&e)
-	}
-	if info != nil && e.Tool != "" {
-		r.Plugin, r.Kind = e.Plugin, info.Kinds[0]
-		if !slices.Contains(l.o.Include, IncludeWrites) && slices.Contains(info.Kinds, "write") {
-			b.contents = info.Contents
-		}
-	} else if e.Tool != "" {
+	if e.Tool != "" {
 		r.Plugin = e.Plugin
+		b.addKind(l.describe(&e))
 	}
 	b.addInput(&e)
 	r.Decision = b.decision("/decision", &o.Decision)
@@ -85,6 +78,26 @@ func (l *Log) Record(e starhost.Event, o starhost.Outcome) *Record {
 		b.addHandler(&o.Hooks[i])
 	}
 	return r
+}
+
+// describe describes the tool call of an event. It returns nil if nothing can.
+func (l *Log) describe(e *starhost.Event) *starhost.CallInfo {
+	info := e.CallInfo()
+	if info == nil && l.o.Describe != nil {
+		info = l.o.Describe(e)
+	}
+	return info
+}
+
+// addKind adds the kind of a tool call.
+func (b *recordBuilder) addKind(info *starhost.CallInfo) {
+	if info == nil {
+		return
+	}
+	b.Kind = info.Kinds[0]
+	if b.omits(IncludeWrites) && slices.Contains(info.Kinds, "write") {
+		b.contents = info.Contents
+	}
 }
 
 // Undecided returns the record of an event that plugins did not decide, because a guard is not
@@ -211,9 +224,9 @@ func (b *recordBuilder) withoutContents(at string, arguments json.RawMessage) js
 	if b.contents == nil {
 		return arguments
 	}
-	return rewriteJSON(at, arguments, func(at string, value []byte) json.RawMessage {
-		var text string
-		if value[0] != '"' || json.Unmarshal(value, &text) != nil || text == "" {
+	return rewriteJSON(at, arguments, func(at string, d *jsontext.Document, i int) json.RawMessage {
+		text := d.StringAt(i) // "" for other values
+		if text == "" {
 			return nil
 		}
 		name := strings.ToLower(at[strings.LastIndexByte(at, '/')+1:])
