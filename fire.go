@@ -303,7 +303,7 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 	case ActionModify:
 		return t.applyChanges(spec, h, e, d.Changes)
 	case ActionRespond:
-		if !t.mayRespond(h.plugin, e) {
+		if !t.ownsTool(h.plugin, e) && !matchAny(h.respondsTo, e.Tool) {
 			return codedErrorf(codePermission, "respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
 		}
 		if d.Result == nil {
@@ -354,15 +354,6 @@ func (t *Turn) applyChanges(spec *EventSpec, h *Hook, e *Event, changes map[stri
 func (t *Turn) ownsTool(plugin string, e *Event) bool {
 	tool := t.toolOf(e)
 	return tool != nil && tool.plugin == plugin
-}
-
-// mayRespond reports whether a plugin may answer the event's call.
-func (t *Turn) mayRespond(plugin string, e *Event) bool {
-	if t.ownsTool(plugin, e) {
-		return true
-	}
-	p := t.pluginOf(plugin)
-	return p != nil && matchAny(p.RespondsTo, e.Tool)
 }
 
 // onFailure returns the decision that a handler's failure stands for.

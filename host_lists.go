@@ -13,7 +13,9 @@ type HookInfo struct {
 	Event, Plugin string
 	Priority      int
 	Match, Kind   []string
-	Pos           Pos
+	// RespondsTo are globs of other plugins' and agents' tools whose calls the hook may answer.
+	RespondsTo []string
+	Pos        Pos
 }
 
 // Hooks returns all hooks in the order in which they run: by event in the order of [Host.Events],
@@ -24,7 +26,8 @@ func (h *Host) Hooks() []HookInfo {
 	for i := range r.hooksByEvent {
 		for _, k := range r.hooksByEvent[i].hooks {
 			infos = append(infos, HookInfo{
-				Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match, Kind: k.Kind, Pos: k.Pos,
+				Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match, Kind: k.Kind,
+				RespondsTo: k.respondsTo, Pos: k.Pos,
 			})
 		}
 	}

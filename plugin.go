@@ -168,10 +168,11 @@ type Hook struct {
 	Pos Pos
 
 	plugin     string
-	at         string // Pos as text
-	warn       bool   // see [Plugin.Warn]
-	eventSteps uint64 // see [Plugin.EventSteps]
-	restricted bool   // see [Plugin.Restricted]
+	at         string   // Pos as text
+	warn       bool     // see [Plugin.Warn]
+	eventSteps uint64   // see [Plugin.EventSteps]
+	restricted bool     // see [Plugin.Restricted]
+	respondsTo []string // see [Plugin.RespondsTo]
 }
 
 // A FailMode says which decision the failure of a hook's handler stands for.

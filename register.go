@@ -191,6 +191,7 @@ func (r *registry) addHook(p *Plugin, h *Hook) error {
 		return newRegistrationError(h.Pos, "hook %s has no Call", h.Event)
 	}
 	h.plugin, h.at, h.warn, h.eventSteps, h.restricted = p.Name, h.Pos.String(), p.Warn, p.EventSteps, p.Restricted
+	h.respondsTo = p.RespondsTo
 	c.hooks, c.hasMatch = append(c.hooks, h), c.hasMatch || len(h.Match) > 0
 	return nil
 }

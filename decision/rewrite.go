@@ -8,8 +8,8 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// maxNesting is the deepest nesting of values in a record: the limit of encoding/json for the values
-// of others, and the levels of the record around them.
+// maxNesting is the deepest nesting of values in a record: the limit of encoding/json for the
+// values of others, and the levels of the record around them.
 const maxNesting = 10_000 + 100
 
 // A valueFunc returns what replaces the value i of a document at a JSON pointer, nil to retain the

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -143,6 +144,11 @@ func (v *server) openServers(ctx context.Context, token string) (err error) {
 	return err
 }
 
+// proxyGarbage is the growth of the heap, in percent, at which the garbage collector runs. With
+// 400 %, 1,000 open streams with requests of 48 KB take 79 MiB in place of 35, and a request takes
+// 3 % less time.
+const proxyGarbage = 200
+
 // openProxy makes the proxy. It has keys only behind a token.
 func (v *server) openProxy(token string) (err error) {
 	o := proxy.Options{
@@ -152,6 +158,9 @@ func (v *server) openProxy(token string) (err error) {
 	}
 	if token != "" {
 		o.Secret = func(name string) (string, error) { return v.guards.Load().secret(name) }
+	}
+	if v.getenv("GOGC") == "" {
+		debug.SetGCPercent(proxyGarbage) // process.go sets more, for short commands
 	}
 	if v.proxy, err = proxy.NewServer(o); err != nil {
 		return usagef("--upstream: %v", err)

@@ -1,11 +1,12 @@
 package front
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -37,10 +38,11 @@ const maxGuess = 64 << 10
 // readBody reads the whole body of a request before the deadline that ServeHTTP set, so that no
 // later step waits for a slow client.
 func (f *front) readBody(w *answer, r *http.Request, body io.Reader) (status int, why string) {
-	var b bytes.Buffer
-	b.Grow(int(min(max(r.ContentLength, 0), maxGuess)) + bytes.MinRead)
-	_, err := b.ReadFrom(body)
-	data := b.Bytes()
+	var b strings.Builder
+	b.Grow(int(min(max(r.ContentLength, 0), maxGuess)))
+	chunk := chunks.Get().(*[maxGuess]byte)
+	_, err := io.CopyBuffer(&b, body, chunk[:])
+	chunks.Put(chunk)
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
@@ -51,10 +53,26 @@ func (f *front) readBody(w *answer, r *http.Request, body io.Reader) (status int
 		return http.StatusBadRequest, "body: it did not arrive"
 	}
 	_ = w.control.SetReadDeadline(time.Time{})
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	text := b.String()
+	r.GetBody = func() (io.ReadCloser, error) { return &textBody{strings.NewReader(text), text}, nil }
 	r.Body, _ = r.GetBody() // it never fails
 	return 0, ""
 }
+
+// chunks are buffers for a part of a body each.
+var chunks = sync.Pool{New: func() any { return new([maxGuess]byte) }}
+
+// A textBody is a body that the front has read.
+type textBody struct {
+	*strings.Reader
+	text string
+}
+
+// Text returns the whole body.
+func (b *textBody) Text() string { return b.text }
+
+// Close implements [io.Closer].
+func (b *textBody) Close() error { return nil }
 
 // An answer counts what a server answers, and sets a deadline for each piece of it, so that a
 // client that does not read loses its connection.

@@ -33,7 +33,7 @@ type exchange struct {
 	// These are for a request that plugins see.
 	request *request // nil once it is on its way
 	isRead  bool     // plugins have seen it
-	body    string   // the request to the upstream, for a further one
+	body    string   // the request to the upstream, "" if no further one can follow
 	words   string   // the user's last text
 	session string   // the name of the session
 	agent   string   // the agent that asks, "" for another client
@@ -98,6 +98,7 @@ func (s *Server) newExchange(r *http.Request) (*exchange, error) {
 type needs struct {
 	prompt bool // requests
 	calls  bool // calls of tools in replies
+	answer bool // some of these calls, to answer them
 	text   bool // the text of replies, before the client
 	end    bool // the end of turns
 	guards bool // any of these events can refuse something
@@ -118,6 +119,9 @@ func (s *Server) needsOf(h *starhost.Host, r *hook.Refusal) needs {
 		calls:  hears("pre_tool_call", "approve_tool_call"), text: hears("post_llm_call"), end: hears("turn_end"),
 	}
 	n.calls = n.calls || r != nil
+	n.answer = slices.ContainsFunc(hooks, func(k starhost.HookInfo) bool {
+		return k.Event == "pre_tool_call" && len(k.RespondsTo) > 0
+	})
 	n.guards = n.prompt || n.calls || n.text
 	return n
 }
@@ -131,6 +135,20 @@ func (x *exchange) readsRequest() bool {
 func (x *exchange) readsReply() bool {
 	isNeeded := x.needs.calls || x.needs.text || x.needs.end || len(x.offered) > 0
 	return x.isRead && x.dialect != &count && isNeeded
+}
+
+// readApart is readRequest on another goroutine, because plugins and parsers need a deep stack,
+// and the goroutine of a stream has its stack until the stream ends: 10 KiB for each open stream.
+func (x *exchange) readApart(r *http.Request) (err error) {
+	panicked := make(chan any, 1)
+	go func() {
+		defer func() { panicked <- recover() }()
+		err = x.readRequest(r)
+	}()
+	if p := <-panicked; p != nil {
+		panic(p) // the front answers it
+	}
+	return err
 }
 
 // readRequest lets plugins see a request, and replaces its body if they changed it.
@@ -168,7 +186,7 @@ func (x *exchange) readRequest(r *http.Request) error {
 		return err
 	}
 	text := q.edits.String()
-	if x.needs.calls || len(x.offered) > 0 { // a plugin may answer calls
+	if x.needs.answer || len(x.offered) > 0 {
 		x.body = text
 	}
 	x.sent.set(r, text)
@@ -214,10 +232,8 @@ func (x *exchange) releaseBodies() { x.Server.unpacked.Add(-x.unpacked) }
 func (x *exchange) readEncoded(body io.Reader, h http.Header, most int64) (string, error) {
 	switch encoding := strings.Join(h.Values("Content-Encoding"), ", "); strings.ToLower(strings.TrimSpace(encoding)) {
 	case "", "identity":
-		if whole, ok := body.(io.WriterTo); ok { // the front has read it, within its own limit
-			var b strings.Builder
-			_, err := whole.WriteTo(&b)
-			return b.String(), err
+		if whole, ok := body.(interface{ Text() string }); ok { // the front has read it, within its own limit
+			return whole.Text(), nil
 		}
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(body)

@@ -39,18 +39,17 @@ func (x *exchange) askPrompt(ctx context.Context) error {
 		if own := x.ownTools(q); len(own) > 0 {
 			r.OnlyTools = own
 		}
-		before, after := q.entries, []entry(nil)
-		if q.words != noNode {
-			before, after = q.entries[:q.words], q.entries[q.words+1:]
-			r.Text = q.entries[q.words].Content.String()
+		var after []starhost.Message
+		if r.History = q.messages; q.words != noNode {
+			r.History, after = q.messages[:q.words:q.words], q.messages[q.words+1:]
+			r.Text = q.userWords()
 		}
-		r.History = messagesOf(before)
 		t, err := s.Begin(ctx, r)
 		if err != nil {
 			return err
 		}
 		defer t.Leave(ctx)
-		t.Follow(messagesOf(after))
+		t.Follow(after)
 		p, err := t.Prompt(ctx)
 		if err != nil {
 			return err
@@ -63,8 +62,8 @@ func (x *exchange) askPrompt(ctx context.Context) error {
 // of the user in a row are one turn.
 func (q *request) turnsBefore() (n int) {
 	isOpen := false
-	for i := range q.entries[:max(q.words, 0)] {
-		switch q.entries[i].Role {
+	for i := range q.messages[:max(q.words, 0)] {
+		switch q.messages[i].Role {
 		case starhost.RoleUser:
 			isOpen = true
 		case starhost.RoleAssistant:
@@ -75,14 +74,6 @@ func (q *request) turnsBefore() (n int) {
 		}
 	}
 	return n
-}
-
-func messagesOf(list []entry) []starhost.Message {
-	out := make([]starhost.Message, len(list))
-	for i := range list {
-		out[i] = list[i].Message
-	}
-	return out
 }
 
 // ownTools returns the names of the plugins' tools that the proxy offers: those of Options.Tools
@@ -317,13 +308,13 @@ func (q *request) setMessages(made []starhost.Message, words string) (sent strin
 	isSame := len(made) == len(q.entries)
 	for i := range made {
 		m := &made[i]
-		if isSame && (next >= len(q.entries) || !q.entries[next].isLike(m)) {
+		if isSame && (next >= len(q.entries) || !isLike(&q.messages[next], m)) {
 			isSame = false
 		}
 		found := 0
 		if !isSame {
-			found = slices.IndexFunc(q.entries[next:], func(e entry) bool {
-				return e.isLike(m) && e.Content.String() == m.Content.String()
+			found = slices.IndexFunc(q.messages[next:], func(own starhost.Message) bool {
+				return isLike(&own, m) && own.Content.String() == m.Content.String()
 			})
 		}
 		if found < 0 && m.Role == starhost.RoleUser && q.words >= next && strings.HasSuffix(m.Content.String(), words) {
@@ -338,8 +329,8 @@ func (q *request) setMessages(made []starhost.Message, words string) (sent strin
 		remove(next + found)
 		if next == q.words {
 			sent = m.Content.String()
-		} else if e := &q.entries[next]; e.Content.String() != m.Content.String() {
-			q.setText(e, m.Content.String())
+		} else if text := m.Content.String(); q.messages[next].Content.String() != text {
+			q.setText(&q.entries[next], text)
 		}
 		next++
 	}
@@ -347,10 +338,10 @@ func (q *request) setMessages(made []starhost.Message, words string) (sent strin
 	return sent, nil
 }
 
-// isLike reports whether a message can be the entry with another text.
-func (e *entry) isLike(m *starhost.Message) bool {
+// isLike reports whether two messages can be the same with different texts.
+func isLike(a, b *starhost.Message) bool {
 	isSame := func(a, b starhost.ToolCall) bool { return a.ID == b.ID && a.Name == b.Name }
-	return e.Role == m.Role && e.CallID == m.CallID && slices.EqualFunc(e.ToolCalls, m.ToolCalls, isSame)
+	return a.Role == b.Role && a.CallID == b.CallID && slices.EqualFunc(a.ToolCalls, b.ToolCalls, isSame)
 }
 
 // removeEntry removes an entry from the request, and its whole element if all blocks are gone.

@@ -176,7 +176,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x, err := s.newExchange(r)
 	if err == nil {
 		defer x.releaseBodies()
-		err = x.readRequest(r)
+		err = x.readApart(r)
 	}
 	if err != nil {
 		s.answerError(w, r, err)

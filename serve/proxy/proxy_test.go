@@ -459,3 +459,23 @@ func TestUpstreamStates(t *testing.T) {
 	s.ask(t, "GET", "/v1/models", "")
 	states(map[string]bool{"proxy": false})
 }
+
+// TestPanic checks that a panic in a request refuses that request alone.
+func TestPanic(t *testing.T) {
+	u := newUpstream(t, replies(jsonType, "{}"))
+	s := serve(t, newHost(t, handlers{"turn_start": says("C")}), proxy.Options{
+		Upstream: u.URL, Warn: func(string) { panic("oops") },
+	}, "")
+	lost := `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"cache_control":{}}]}]}`
+	for _, tt := range []struct {
+		body string
+		want int
+	}{{lost, 500}, {`{"messages":[{"role":"user","content":"a"}]}`, 200}} {
+		if status, _, body := s.ask(t, "POST", chatPath, tt.body); status != tt.want {
+			t.Errorf("got %d %s, want %d", status, body, tt.want)
+		}
+	}
+	if !strings.Contains(s.log.String(), "panic: oops") {
+		t.Errorf("got %s, want the panic", s.log)
+	}
+}

@@ -15,13 +15,14 @@ type request struct {
 	doc   jsontext.Document
 	edits *jsontext.Edits
 
-	list    int // the node of the messages, or of a text in their place
-	entries []entry
-	words   int      // the index of the user's last text in entries, noNode without one
-	place   int      // the node of the user's last message, noNode without one
-	system  []text   // system texts
-	tools   []tool   // the client's
-	emptied []string // the lists of tools of which plugins took all
+	list     int                // the node of the messages, or of a text in their place
+	messages []starhost.Message // as plugins see them
+	entries  []entry            // the places of the messages
+	words    int                // the index of the user's last text in messages, noNode without one
+	place    int                // the node of the user's last message, noNode without one
+	system   []text             // system texts
+	tools    []tool             // the client's
+	emptied  []string           // the lists of tools of which plugins took all
 }
 
 const noNode = jsontext.NoNode
@@ -30,12 +31,11 @@ const noNode = jsontext.NoNode
 // a string that stands alone.
 type text struct{ value, element int }
 
-// An entry is a message as plugins see it.
+// An entry is the place of a message.
 type entry struct {
-	starhost.Message
 	element int    // the node in the list, noNode for a text in place of the list
 	blocks  []int  // the nodes of the element's content that belong to the entry, nil for all
-	texts   []text // the strings of Content
+	texts   []text // the strings of the message's content
 }
 
 // A tool is one that a request offers.
@@ -91,7 +91,12 @@ func (q *request) checkNames() error {
 
 // isPlain reports whether a name only has small letters of ASCII and underscores.
 func isPlain(name string) bool {
-	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
+	for i := range len(name) {
+		if c := name[i]; c != '_' && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
 }
 
 // newRequest finds the parts of a request that plugins see.
@@ -108,11 +113,12 @@ func newRequest(d *dialect, doc jsontext.Document) *request {
 	}
 	elements := q.doc.Elements(q.list)
 	q.entries = make([]entry, 0, len(elements)+1) // a message with results of tools has several
+	q.messages = make([]starhost.Message, 0, len(elements)+1)
 	for _, element := range elements {
 		q.addElement(element)
 	}
-	for i := range q.entries {
-		if q.entries[i].Role == starhost.RoleUser {
+	for i := range q.messages {
+		if q.messages[i].Role == starhost.RoleUser {
 			q.words = i
 		}
 	}
@@ -145,11 +151,11 @@ func (q *request) join(list []text) string {
 	return strings.Join(texts, "\n")
 }
 
-func (q *request) addEntry(role string, element int, blocks []int, texts []text) *entry {
-	e := entry{element: element, blocks: blocks, texts: texts}
-	e.Role, e.Content = role, fragments.NewText(q.join(texts))
-	q.entries = append(q.entries, e)
-	return &q.entries[len(q.entries)-1]
+// addEntry adds a message, which the caller completes.
+func (q *request) addEntry(role string, element int, blocks []int, texts []text) *starhost.Message {
+	q.entries = append(q.entries, entry{element, blocks, texts})
+	q.messages = append(q.messages, starhost.Message{Role: role, Content: fragments.NewText(q.join(texts))})
+	return &q.messages[len(q.messages)-1]
 }
 
 // addElement adds the entries of one element. It adds none for an element that plugins do not see,
@@ -158,13 +164,13 @@ func (q *request) addElement(element int) {
 	d := &q.doc
 	kind, content := d.StringAt(d.Member(element, "type")), d.Member(element, "content")
 	if form, ok := callForms[kind]; ok {
-		e := q.addEntry(starhost.RoleAssistant, element, nil, nil)
-		e.ToolCalls = []starhost.ToolCall{form.read(d, element)}
+		m := q.addEntry(starhost.RoleAssistant, element, nil, nil)
+		m.ToolCalls = []starhost.ToolCall{form.read(d, element)}
 		return
 	}
 	if strings.HasSuffix(kind, "_output") {
-		e := q.addEntry(starhost.RoleTool, element, nil, q.textsOf(d.Member(element, "output")))
-		e.CallID = d.StringAt(d.Member(element, "call_id"))
+		m := q.addEntry(starhost.RoleTool, element, nil, q.textsOf(d.Member(element, "output")))
+		m.CallID = d.StringAt(d.Member(element, "call_id"))
 		return
 	}
 	switch role := d.StringAt(d.Member(element, "role")); role {
@@ -176,20 +182,20 @@ func (q *request) addElement(element int) {
 			q.system = append(q.system, t)
 		}
 	case "tool", "function":
-		e := q.addEntry(starhost.RoleTool, element, nil, q.textsOf(content))
-		e.CallID, e.ToolName = d.StringAt(d.Member(element, "tool_call_id")), d.StringAt(d.Member(element, "name"))
+		m := q.addEntry(starhost.RoleTool, element, nil, q.textsOf(content))
+		m.CallID, m.ToolName = d.StringAt(d.Member(element, "tool_call_id")), d.StringAt(d.Member(element, "name"))
 	case starhost.RoleUser:
 		q.place = element
 		q.addUser(element, content)
 	case starhost.RoleAssistant:
-		e := q.addEntry(role, element, nil, q.textsOf(content))
+		m := q.addEntry(role, element, nil, q.textsOf(content))
 		for _, item := range slices.Concat(d.Elements(content), d.Elements(d.Member(element, "tool_calls"))) {
 			if form, ok := formOf(d, item); ok {
-				e.ToolCalls = append(e.ToolCalls, form.read(d, item))
+				m.ToolCalls = append(m.ToolCalls, form.read(d, item))
 			}
 		}
 		if call := d.Member(element, "function_call"); d.HasKind(call, jsontext.Object) {
-			e.ToolCalls = append(e.ToolCalls, oldCall.read(d, call))
+			m.ToolCalls = append(m.ToolCalls, oldCall.read(d, call))
 		}
 	}
 }
@@ -205,9 +211,9 @@ func (q *request) addUser(element, content int) {
 			continue
 		}
 		results++
-		e := q.addEntry(starhost.RoleTool, element, []int{block}, q.textsOf(q.doc.Member(block, "content")))
-		e.CallID = q.doc.StringAt(q.doc.Member(block, "tool_use_id"))
-		e.IsError = q.doc.IsTrue(q.doc.Member(block, "is_error"))
+		m := q.addEntry(starhost.RoleTool, element, []int{block}, q.textsOf(q.doc.Member(block, "content")))
+		m.CallID = q.doc.StringAt(q.doc.Member(block, "tool_use_id"))
+		m.IsError = q.doc.IsTrue(q.doc.Member(block, "is_error"))
 	}
 	switch {
 	case results == 0:

@@ -21,7 +21,7 @@ type conversation struct {
 }
 
 // canAsk reports whether one more request may follow.
-func (c *conversation) canAsk() bool { return c.rounds < c.Rounds }
+func (c *conversation) canAsk() bool { return c.rounds < c.Rounds && c.body != "" }
 
 // askAgain sends the reply back with the results of its calls, and returns the next reply.
 func (c *conversation) askAgain(ctx context.Context, w *whole) (*http.Response, error) {

@@ -31,9 +31,9 @@ func sessionID(h http.Header, q *request) string {
 	for _, name := range []string{"Authorization", "X-Api-Key"} {
 		sum.Write([]byte(h.Get(name) + "\x00"))
 	}
-	for i := range q.entries {
-		if e := &q.entries[i]; e.Role == starhost.RoleUser {
-			sum.Write([]byte(e.Content.String()))
+	for i := range q.messages {
+		if m := &q.messages[i]; m.Role == starhost.RoleUser {
+			sum.Write([]byte(m.Content.String()))
 			break
 		}
 	}

@@ -190,7 +190,7 @@ func (q *request) userWords() string {
 	if q.words == noNode {
 		return ""
 	}
-	return q.entries[q.words].Content.String()
+	return q.messages[q.words].Content.String()
 }
 
 // decideCall asks the guards about a call of the client's tool, and runs a call of a plugin's tool.
