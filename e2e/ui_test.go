@@ -247,14 +247,14 @@ func (i *inspector) views() []inspectorView {
 			i.fill("Question", "And now?")
 			i.press("Build the prompt")
 			i.wait("And now?")
-			i.wait("blocks are those of the prompt before")
+			i.wait("The first 1 of 2 blocks")
 		}},
 		{"decide", func() {
 			i.show("decide")
 			i.wait("An event of an agent")
 			i.fill("Arguments", `{"tool": "Bash", "arguments": {"command": "ls"}}`)
 			i.press("Fire the event")
-			i.wait("Handlers that did not run")
+			i.wait("All handlers of pre_tool_call ran.")
 			i.fill("What the agent sends", `{"hook_event_name":"PreToolUse","session_id":"x","cwd":"/","tool_name":"Bash","tool_input":{"command":"kubectl delete pod web"}}`)
 			i.press("Send to hook")
 			i.wait("Answer to the agent")
@@ -293,7 +293,8 @@ func (i *inspector) views() []inspectorView {
 			}
 			i.press("What would the plugins on the disk decide?")
 			i.press("Replay with the working copy")
-			i.wait("2 same")
+			i.wait("same\n2\n")
+			i.wait("No decision would change.")
 		}},
 		{"sessions", func() {
 			if out, err := i.command("eval", ".", "--session", "mine", "-p", hostile).CombinedOutput(); err != nil {
@@ -314,7 +315,7 @@ func (i *inspector) views() []inspectorView {
 			i.wait(`register_hook("turn_start", caution)`)
 			i.wait("In the decision log, by the place of the answer")
 			i.press("Measure the hooks")
-			i.wait("Measured with an event made up")
+			i.wait("Measured with an invented event")
 			if n := eval[int](i, `document.querySelectorAll(".source .missed").length`); n != 3 {
 				i.t.Errorf("lines that no case reached: got %d, want the 3 of caution and go", n)
 			}

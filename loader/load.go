@@ -313,6 +313,7 @@ func (l *loadRun) each(n int, do func(i int)) {
 func (l *loadRun) find() error {
 	l.set.partial = l.isPartial()
 	if l.sources = l.Sources; l.sources != nil {
+		l.set.Sources = l.sources
 		return nil
 	}
 	paths, err := l.config.Paths(l.Dir, l.Args)
@@ -329,6 +330,7 @@ func (l *loadRun) find() error {
 	for _, s := range l.sources {
 		s.maxSource = l.config.LimitsOf(s).Source
 	}
+	l.set.Sources = l.sources
 	l.set.inputs = l.inputs(paths)
 	return nil
 }

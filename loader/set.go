@@ -98,6 +98,9 @@ type Set struct {
 	Problems []*Error
 	Warnings []Warning
 	Config   *Config
+	// Sources are the plugins' files. With them as [Options.Sources], Load loads the plugins with
+	// the bytes that it read for this set, whatever the files contain by then.
+	Sources []*Source
 
 	hasManaged bool // Load looked for the managed plugins
 	partial    bool // required plugins that Load did not find are no mistake

@@ -41,6 +41,7 @@ type app struct {
 	stores    *databases            // the opened and unopened databases of the run
 	processes *processes            // the hook processes of the run
 	inside    bool                  // other work of this process goes on beside the command
+	lastGood  *goodSet              // plugins for the page if those on the disk do not load; or nil
 	loaded    *loader.Set           // the last set that loadWith loaded; or nil
 	hook      *hookFlags            // nil for other commands; the failures of hook have their own exit codes
 	out       bytes.Buffer          // the command's result

@@ -84,6 +84,7 @@ again, byte for byte, without any effect, and reports where plugins act differen
 	flags.StringVar(&f.replay, "replay", "", "run the journal in `FILE` again, without effects")
 	flags.BoolVar(&f.watch, "watch", false, "do it again when a file changes, until ctrl-C")
 	flags.StringVar(&f.profile, "profile", "", "write where plugins spend steps and bytes to `FILE`, and the host time to FILE.host, for go tool pprof")
+	flags.StringVarP(&f.model, "model", "m", "", "the `MODEL` of the request, for handlers and request bodies (default [model] default)")
 	flags.BoolVar(&f.timings, "timings", false, "print on standard error how long it took")
 	a.completeEval(cmd, &f)
 	return cmd
@@ -252,7 +253,7 @@ func (a *app) loadFor(ctx context.Context, f *evalFlags, paths []string, e *eval
 	}
 	start := time.Now()
 	defer func() { e.loadTime = time.Since(start) }()
-	return a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
+	return a.loadOrLastGood(ctx, &f.loadFlags, paths, func(o *loader.Options) {
 		e.configureHost(f, o)
 		f.session.useStore(a, o)
 	})
@@ -464,7 +465,7 @@ func bodyWriter(make func(*starhost.Prompt) ([]byte, error)) func(*bytes.Buffer,
 // bodyHelp returns advice for a prompt that a request body cannot express.
 func bodyHelp(p *starhost.Prompt) string {
 	if p.Model == "" {
-		return "[model] default in the config names one, or options.model of -i"
+		return "--model names one, or [model] default in the config, or options.model of -i"
 	}
 	return "-a REF;type=TYPE says what an attachment is"
 }

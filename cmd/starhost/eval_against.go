@@ -34,7 +34,7 @@ func (a *app) comparePrompt(file string, p *starhost.Prompt) (*comparison, error
 	if err := json.Unmarshal([]byte(text), &old); err != nil || old.Schema != "starhost.eval/1" || old.Prompt == nil {
 		return nil, usagef("--against %s: got no report of a prompt, want what starhost eval -F json wrote", file)
 	}
-	now := sections(list(p.Tools, a.newToolJSON), p.System, p.Text.String(), list(p.Fragments, newFragmentJSON))
+	now := sections(list(p.Tools, a.newToolJSON), p.System, p.Text.String(), list(p.Fragments, a.newFragmentJSON))
 	was := sections(old.Tools, old.Prompt.System, old.Prompt.Text, old.Fragments)
 	c := report.Compare(file, was, now)
 	if c.Break == nil {

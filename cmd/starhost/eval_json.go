@@ -95,6 +95,7 @@ type (
 		Offset     int              `json:"offset"`
 		Reason     string           `json:"reason"`
 		Provenance []originJSON     `json:"provenance"`
+		Pos        string           `json:"pos"` // the registration that offered it first
 	}
 	originJSON struct {
 		Source string `json:"source"`
@@ -238,7 +239,7 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 	if p := e.prompt; p != nil {
 		tools = p.Tools
 		out.Prompt = newPromptJSON(p)
-		out.Fragments = list(p.Fragments, newFragmentJSON)
+		out.Fragments = list(p.Fragments, a.newFragmentJSON)
 		out.Attachments = list(p.Attachments, newAttachmentRowJSON)
 		out.Stats.FragmentsGiven, out.Stats.FragmentsKept = p.Given, countSent(p.Fragments)
 		out.Stats.SavedBytes = p.SavedBytes
@@ -332,12 +333,16 @@ func newPromptJSON(p *starhost.Prompt) *promptJSON {
 	return out
 }
 
-func newFragmentJSON(r **fragments.Row) fragmentJSON {
+func (a *app) newFragmentJSON(r **fragments.Row) fragmentJSON {
 	f := *r
+	var at string
+	if f.Pos != "" {
+		at = a.fromHere(parsePos(f.Pos)).String()
+	}
 	return fragmentJSON{
 		ID: f.ID, Content: f.Content, Bytes: len(f.Content), Target: f.Target.String(), Priority: f.Priority,
 		Status: f.Status, Place: f.Place, Offset: f.Offset, Reason: f.Reason,
-		Provenance: list(f.Provenance(), newOriginJSON),
+		Provenance: list(f.Provenance(), newOriginJSON), Pos: at,
 	}
 }
 

@@ -36,7 +36,7 @@ func (a *app) listCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			set, err := a.load(cmd.Context(), &f, paths)
+			set, err := a.loadOrLastGood(cmd.Context(), &f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
 			if err != nil {
 				a.addError(err)
 				set = nil

@@ -75,6 +75,11 @@ func storedMessages(s *starhost.SavedSession) []messageJSON {
 		}
 		out := messageJSON{Role: m.Role, Content: validUTF8(text.String()), IsError: m.IsError}
 		out.Name = validUTF8(string(m.ToolName))
+		if m.Merged != 0 {
+			for _, id := range m.Contents {
+				out.Merged = append(out.Merged, id.Short())
+			}
+		}
 		for _, c := range m.ToolCalls {
 			id, name, arguments := validUTF8(string(c.ID)), validUTF8(string(c.Name)), validUTF8(string(c.Arguments))
 			out.Calls = append(out.Calls, storedCallJSON{id, name, arguments})
@@ -97,6 +102,7 @@ type messageJSON struct {
 	IsError     bool             `json:"is_error,omitempty"`
 	Calls       []storedCallJSON `json:"tool_calls,omitempty"`
 	Attachments []string         `json:"attachments,omitempty"`
+	Merged      []string         `json:"merged,omitempty"` // ids of the fragments that starhost added
 }
 
 // storedCallJSON is a tool call of a stored session. The arguments are the text of the model, which

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,8 +66,47 @@ type inspected struct {
 	watcher *watcher
 	server  *ui.Server
 
-	mu  sync.Mutex
-	set *loader.Set // the last one that loaded; or nil
+	mu   sync.Mutex
+	set  *loader.Set // the last one that loaded; or nil
+	good *goodSet    // the last one without a mistake; or nil
+}
+
+// A goodSet has the files of plugins that loaded without a mistake.
+type goodSet struct {
+	sources []*loader.Source
+	time    time.Time // when they loaded
+}
+
+// note says which plugins answer while those on the disk have a mistake.
+func (g *goodSet) note() string {
+	return "The plugins from before this mistake answer on this page: those of " + g.time.Format(time.TimeOnly) + "."
+}
+
+// loadOrLastGood is loadWith, but if the plugins on the disk have a mistake, it loads the ones
+// from before the mistake. The mistake stays in the report.
+func (a *app) loadOrLastGood(
+	ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options),
+) (*loader.Set, error) {
+	set, err := a.loadWith(ctx, f, paths, change)
+	if a.lastGood == nil || err == nil && set.Err() == nil {
+		return set, err
+	}
+	again, failed := a.loadWith(ctx, f, paths, func(o *loader.Options) {
+		change(o)
+		o.Sources = a.lastGood.sources
+	})
+	if failed != nil || again.Err() != nil { // a library or the config has the mistake
+		if again != nil {
+			again.Close() // nothing was written
+		}
+		return set, err
+	}
+	if set != nil {
+		set.Close() // nothing was written
+	}
+	a.addError(err)
+	a.warnings = append(a.warnings, loader.Warning{Msg: a.lastGood.note()})
+	return again, nil
 }
 
 // showUI serves the page until ctx ends.
@@ -108,7 +148,7 @@ func (v *inspected) open(ctx context.Context, o ui.Options) (err error) {
 	if v.watcher, err = newWatcher(); err != nil {
 		return err
 	}
-	if err := v.reload(ctx); err != nil && v.set == nil {
+	if o.Problem, err = v.reload(ctx); err != nil && v.set == nil {
 		return errors.Join(err, v.watcher.Close()) // such as a path that is missing: there is nothing to watch
 	}
 	o.Token, o.Run, o.Paths = rand.Text(), v.runInside, v.paths
@@ -155,8 +195,11 @@ func (v *inspected) watch(ctx context.Context) {
 			if !v.beside {
 				v.printNote("changed: " + v.relative(file))
 			}
-			_ = v.reload(ctx) // the page shows the mistake
-			v.server.Reload()
+			problem, err := v.reload(ctx)
+			if err != nil {
+				problem = err.Error()
+			}
+			v.server.Reload(problem)
 			continue
 		}
 		if ctx.Err() == nil {
@@ -169,21 +212,28 @@ func (v *inspected) watch(ctx context.Context) {
 // load loads the plugins for one question.
 func (v *inspected) load(ctx context.Context, change func(*loader.Options)) (*loader.Set, *app, error) {
 	round := v.newRound()
-	set, err := round.loadWith(ctx, v.flags, v.paths, func(o *loader.Options) {
+	round.lastGood = v.lastGoodSet()
+	set, err := round.loadOrLastGood(ctx, v.flags, v.paths, func(o *loader.Options) {
 		o.RequiredInArgs = true
 		change(o)
 	})
 	return set, round, err
 }
 
-// reload loads the plugins, and watches their files. The set from before stays if they do not load.
-func (v *inspected) reload(ctx context.Context) error {
-	set, round, err := v.load(ctx, func(*loader.Options) {})
+// lastGoodSet returns the last plugins without a mistake, or nil.
+func (v *inspected) lastGoodSet() *goodSet {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.good
+}
+
+// reload loads the plugins, and watches their files. It returns their first mistake, for the page.
+// The set from before stays if they do not load.
+func (v *inspected) reload(ctx context.Context) (problem string, err error) {
+	round := v.newRound()
+	set, err := round.load(ctx, v.flags, v.paths)
 	if err != nil {
-		return err
-	}
-	if !v.beside {
-		round.report()
+		return "", err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -191,7 +241,18 @@ func (v *inspected) reload(ctx context.Context) error {
 		_ = v.set.Close()
 	}
 	v.set = set
-	return v.watcher.watchInputs(set.Inputs())
+	switch {
+	case set.Err() == nil:
+		v.good = &goodSet{set.Sources, time.Now()}
+	case v.good != nil:
+		problem = round.firstProblem() + "\n" + v.good.note()
+	default:
+		problem = round.firstProblem()
+	}
+	if !v.beside {
+		round.report()
+	}
+	return problem, v.watcher.watchInputs(set.Inputs())
 }
 
 // folder returns the folder of a loaded plugin, and its file if it is a single file.
@@ -218,19 +279,26 @@ type hookAnswer struct {
 	Stderr  string             `json:"stderr"`
 	Code    int                `json:"code"`
 	Records []*decision.Record `json:"records"`
+	Ran     []string           `json:"ran"`     // places of the registrations whose handlers ran
+	Problem string             `json:"problem"` // a mistake of the plugins on the disk, or ""
 }
 
 // decide answers an agent's event in a new session, and writes no record to the log.
 func (v *inspected) decide(ctx context.Context, agent, event string) (any, error) {
-	answer := hookAnswer{Records: []*decision.Record{}}
+	answer := hookAnswer{Records: []*decision.Record{}, Ran: []string{}}
+	var ran []starhost.Pos
 	records := decision.New(decision.Options{
 		Agent: agent, Starhost: version(), Include: []string{decision.IncludePrompt, decision.IncludeResults, decision.IncludeWrites},
 	})
 	set, round, err := v.load(ctx, func(o *loader.Options) {
 		observe(records, o.Config, &o.Host, func(e starhost.Event, out starhost.Outcome) error {
 			answer.Records = append(answer.Records, records.Record(e, out))
+			for i := range out.Hooks {
+				ran = append(ran, out.Hooks[i].Pos)
+			}
 			return nil
 		})
+		o.Host.ObserveAll = true // the page says why no handler ran
 	})
 	if err != nil {
 		return nil, err
@@ -240,7 +308,16 @@ func (v *inspected) decide(ctx context.Context, agent, event string) (any, error
 	if lost := set.LostGuards(); len(lost) > 0 {
 		return nil, fmt.Errorf("a guard does not load, so hook refuses: %s", round.firstProblem())
 	}
+	if len(round.problems) > 0 {
+		answer.Problem = round.firstProblem()
+		for _, w := range round.warnings {
+			answer.Problem += "\n" + w.String()
+		}
+	}
 	answer.Out, answer.Stderr, answer.Code, err = caseHooks(set.Host)(ctx, agent, event)
+	for _, pos := range ran {
+		answer.Ran = append(answer.Ran, round.fromHere(pos).String())
+	}
 	return answer, err
 }
 
@@ -253,11 +330,14 @@ func (a *app) firstProblem() string {
 }
 
 // runInside runs a command of this program for the page.
-func (a *app) runInside(ctx context.Context, args []string, stdin string) ui.Output {
+func (v *inspected) runInside(ctx context.Context, args []string, last bool) ui.Output {
 	var out, diagnostics bytes.Buffer
 	b := &app{
-		stdin: strings.NewReader(stdin), stdout: &out, stderr: &diagnostics, getenv: a.getenv, managed: a.managed,
-		deadline: a.deadline, inside: true,
+		stdin: strings.NewReader(""), stdout: &out, stderr: &diagnostics, getenv: v.getenv, managed: v.managed,
+		deadline: v.deadline, inside: true,
+	}
+	if last {
+		b.lastGood = v.lastGoodSet()
 	}
 	code := b.run(ctx, args)
 	return ui.Output{Out: out.Bytes(), Diagnostics: diagnostics.Bytes(), Code: code}

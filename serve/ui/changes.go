@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -9,8 +10,20 @@ import (
 // heartbeat is the time between two lines for a page without changes, so that a lost page ends.
 const heartbeat = 15 * time.Second
 
-// Reload tells all pages that the plugins changed.
-func (s *Server) Reload() { s.notify("plugins") }
+// Reload tells all pages that the plugins changed, and shows their first mistake, "" for none.
+func (s *Server) Reload(problem string) {
+	s.mu.Lock()
+	s.problem = limitText(problem, maxProblem)
+	s.mu.Unlock()
+	s.notify("plugins")
+}
+
+// currentProblem returns the mistake of the last Reload.
+func (s *Server) currentProblem() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.problem
+}
 
 // notify sends the name of what changed to all pages. A page that is behind gets the name once.
 func (s *Server) notify(what string) {
@@ -48,7 +61,8 @@ func (s *Server) answerChanges(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case what := <-c:
-			line = "event: " + what + "\ndata: {}\n\n"
+			data, _ := json.Marshal(map[string]string{"problem": s.currentProblem()}) // a text
+			line = "event: " + what + "\ndata: " + string(data) + "\n\n"
 		case <-beat.C:
 			line = ": beat\n\n"
 		}

@@ -19,6 +19,7 @@ type command struct {
 	args    []string          // the command's name and fixed flags
 	paths   bool              // it takes the paths of the page's plugins
 	loading bool              // it takes the flags for loading them, too
+	last    bool              // it uses the last plugins without a mistake
 	effects bool              // it runs effects if the operator allowed it at the start
 	flags   map[string]string // members of the question and their flags, "" for a plain argument
 }
@@ -27,21 +28,23 @@ type command struct {
 // variable, because every start of the program would make it.
 func newCommands() map[string]command {
 	return map[string]command{
-		"list":  {args: []string{"list", "-F", "json"}, paths: true, loading: true},
-		"check": {args: []string{"check", "-F", "json"}, paths: true, loading: true},
-		"bench": {args: []string{"bench", "--time", "2ms", "-F", "json"}, paths: true, loading: true},
-		"test":  {args: []string{"test", "--coverage", "--allow-empty", "-F", "json"}, paths: true},
-		"prompt": {args: []string{"eval", "-F", "json"}, paths: true, loading: true, flags: map[string]string{
+		"list":       {args: []string{"list", "-F", "json"}, paths: true, loading: true},
+		"registered": {args: []string{"list", "-F", "json"}, paths: true, loading: true, last: true},
+		"check":      {args: []string{"check", "-F", "json"}, paths: true, loading: true},
+		"bench":      {args: []string{"bench", "--time", "2ms", "-F", "json"}, paths: true, loading: true},
+		"test":       {args: []string{"test", "--coverage", "--allow-empty", "-F", "json"}, paths: true},
+		"prompt": {args: []string{"eval", "-F", "json"}, paths: true, loading: true, last: true, flags: map[string]string{
 			"prompt": "--prompt", "system": "--system", "fragments": "--fragment", "template": "--template",
 			"params": "--param", "session": "--session", "now": "--now", "format": "--format",
+			"model": "--model",
 		}},
-		"fire": {args: []string{"eval", "-F", "json"}, paths: true, loading: true, flags: map[string]string{
+		"fire": {args: []string{"eval", "-F", "json"}, paths: true, loading: true, last: true, flags: map[string]string{
 			"event": "--fire", "args": "--args", "session": "--session", "now": "--now",
 		}},
-		"call": {args: []string{"eval", "-F", "json"}, paths: true, loading: true, effects: true, flags: map[string]string{
+		"call": {args: []string{"eval", "-F", "json"}, paths: true, loading: true, last: true, effects: true, flags: map[string]string{
 			"tool": "--call", "args": "--args",
 		}},
-		"replay": {args: []string{"replay"}, paths: true, loading: true, flags: map[string]string{
+		"replay": {args: []string{"replay", "-F", "json"}, paths: true, loading: true, flags: map[string]string{
 			"since": "--since", "only": "--only",
 		}},
 		"sessions": {args: []string{"sessions", "list", "-F", "json"}},
@@ -66,14 +69,14 @@ func (s *Server) answerCommand(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	writeOutput(w, s.runCommand(r.Context(), args))
+	writeOutput(w, s.runCommand(r.Context(), args, c.last))
 }
 
 // runCommand runs a command for at most runTimeout.
-func (s *Server) runCommand(ctx context.Context, args []string) Output {
+func (s *Server) runCommand(ctx context.Context, args []string, last bool) Output {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
-	return s.Run(ctx, args, "")
+	return s.Run(ctx, args, last)
 }
 
 // arguments returns the arguments of a command for a question. Values stand behind "=" or "--", so

@@ -85,7 +85,7 @@ func (s *Server) answerGolden(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	args := append(append([]string{}, s.Global...), "log", "show", "--golden", "--", q.ID)
-	o := s.runCommand(r.Context(), args)
+	o := s.runCommand(r.Context(), args, false)
 	if o.Code != 0 {
 		writeOutput(w, o)
 		return

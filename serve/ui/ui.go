@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/starhost/starhost"
 )
 
 // Bounds of the server.
@@ -29,7 +31,8 @@ const (
 	// MaxRequests is the most requests at one time. Each open page has one that waits for changes.
 	MaxRequests = 32
 
-	maxRuns = 2 // commands that run at one time
+	maxRuns    = 2    // commands that run at one time
+	maxProblem = 4000 // bytes of a mistake
 )
 
 // An Output is what a command of starhost wrote.
@@ -42,8 +45,9 @@ type Output struct {
 type Options struct {
 	// Token is what the operator's URL contains.
 	Token string
-	// Run runs a command of starhost with its arguments and standard input.
-	Run func(ctx context.Context, args []string, stdin string) Output
+	// Run runs a command of starhost with its arguments. With last, it uses the last plugins
+	// without a mistake, if those on the disk have one.
+	Run func(ctx context.Context, args []string, last bool) Output
 	// Global are flags that all commands take, Loading those for loading plugins.
 	Global, Loading []string
 	// Paths are the paths of the plugins.
@@ -58,6 +62,8 @@ type Options struct {
 	Folder func(plugin string) (dir, file string, ok bool)
 	// Workspace is the folder that the page names in its title.
 	Workspace string
+	// Problem is the first mistake of the plugins, "" for none.
+	Problem string
 	// LogDir is the folder of the decision log, "" if there is none.
 	LogDir string
 }
@@ -73,6 +79,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	waiting map[chan string]bool // pages that wait for changes
+	problem string               // the first mistake of the plugins, or ""
 }
 
 //go:embed page
@@ -82,7 +89,7 @@ var page embed.FS
 func NewServer(o Options) *Server {
 	s := &Server{
 		Options: o, secret: rand.Text(), commands: newCommands(), log: newIndex(), runs: make(chan struct{}, maxRuns),
-		waiting: map[chan string]bool{},
+		waiting: map[chan string]bool{}, problem: limitText(o.Problem, maxProblem),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", answerFile)
@@ -138,8 +145,17 @@ func answerFile(w http.ResponseWriter, r *http.Request) {
 
 // answerAbout says what the page needs before its first view.
 func (s *Server) answerAbout(w http.ResponseWriter, _ *http.Request) {
+	type event struct {
+		Name string   `json:"name"`
+		Args []string `json:"args"`
+	}
+	events := []event{}
+	for _, e := range starhost.Events() {
+		events = append(events, event{e.Name, e.Args})
+	}
 	writeJSON(w, http.StatusOK, map[string]any{
-		"workspace": s.Workspace, "agents": s.Agents, "allow_effects": s.AllowEffects, "log": s.LogDir != "",
+		"workspace": s.Workspace, "agents": s.Agents, "events": events, "allow_effects": s.AllowEffects, "log": s.LogDir != "",
+		"problem": s.currentProblem(),
 	})
 }
 

@@ -209,7 +209,7 @@ func TestSources(t *testing.T) {
 		Folder: func(plugin string) (string, string, bool) {
 			return dir, map[string]string{"single": "plugin.star"}[plugin], plugin == "demo" || plugin == "single"
 		},
-		Run: func(context.Context, []string, string) Output { return Output{Out: []byte("case")} },
+		Run: func(context.Context, []string, bool) Output { return Output{Out: []byte("case")} },
 	})
 	read := map[[2]string]string{
 		{"demo", ""}: "x = 1\n", {"demo", "lib/a.star"}: "y = 2\n", {"single", "plugin.star"}: "x = 1\n",
@@ -268,12 +268,12 @@ func TestChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Reload()
+	s.Reload("")
 	m, err := resp.Body.Read(buffer[n:])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(": open\n\nevent: plugins\ndata: {}\n\n", string(buffer[:n+m])); diff != "" {
+	if diff := cmp.Diff(": open\n\nevent: plugins\ndata: {\"problem\":\"\"}\n\n", string(buffer[:n+m])); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	leave()

@@ -15,6 +15,7 @@ const titles = {
 };
 const main = document.getElementById("main");
 const status = document.getElementById("status");
+const problem = document.getElementById("problem");
 let current = "";
 let about = {};
 
@@ -37,6 +38,17 @@ async function route(focus) {
   if (focus) main.focus();
 }
 
+// showProblem shows a mistake of the plugins on the disk, on all views.
+function showProblem(text) {
+  problem.textContent = text;
+  if (text) status.textContent = "";
+}
+
+// A textarea takes the key Enter itself; with Ctrl it sends the form.
+addEventListener("keydown", (e) => {
+  if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) e.target.form?.requestSubmit();
+});
+
 // watch follows the changes of files. The browser connects again by itself.
 function watch() {
   const source = new EventSource("/api/changes");
@@ -46,13 +58,16 @@ function watch() {
     late = setTimeout(async () => {
       try {
         if (views[current].refresh) await views[current].refresh(what);
-        if (what === "plugins") status.textContent = `Loaded again at ${new Date().toLocaleTimeString()}`;
+        if (what === "plugins" && !problem.textContent) status.textContent = `Loaded again at ${new Date().toLocaleTimeString()}`;
       } catch (err) {
         status.textContent = err.message;
       }
     }, 50);
   };
-  source.addEventListener("plugins", () => refresh("plugins"));
+  source.addEventListener("plugins", (e) => {
+    showProblem(JSON.parse(e.data).problem);
+    refresh("plugins");
+  });
   source.addEventListener("log", () => refresh("log"));
   source.onerror = () => { status.textContent = "The connection to starhost is lost"; };
   source.onopen = () => { if (status.textContent.startsWith("The connection")) status.textContent = ""; };
@@ -68,6 +83,7 @@ addEventListener("hashchange", () => route(true));
 try {
   about = await get("about");
   document.getElementById("workspace").textContent = about.workspace;
+  showProblem(about.problem);
   await route(false);
   watch();
 } catch (err) {

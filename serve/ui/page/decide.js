@@ -1,11 +1,20 @@
 // What handlers decide about an event: one of starhost's, or one that an agent sends.
-import { action, busy, el, field, fill, json, place, post, problems, select, table } from "./dom.js";
+import { action, busy, el, field, fill, json, notice, place, post, problems, select, suggest, table } from "./dom.js";
 
 const saved = { event: "pre_tool_call", args: '{"tool": "Bash", "arguments": {"command": "ls"}}', agent: "claude-code", json: "" };
 let again = null;
 
 export async function show(main, _args, about) {
+  const events = about.events || [];
   const event = field("Event", { value: saved.event, required: true });
+  suggest(event, events.map((e) => e.name));
+  const names = el("p", { class: "help" });
+  const showNames = () => {
+    const known = events.find((e) => e.name === event.value);
+    fill(names, known ? `It has the arguments ${known.args.join(", ")}.` : "");
+  };
+  event.input.addEventListener("input", showNames);
+  showNames();
   const args = field("Arguments, JSON", { rows: 4, value: saved.args, spellcheck: false }, "textarea");
   const agent = select("Agent", about.agents || [], saved.agent);
   const text = field("What the agent sends, JSON", { rows: 6, value: saved.json, spellcheck: false }, "textarea");
@@ -14,18 +23,22 @@ export async function show(main, _args, about) {
   const send = el("button", { type: "submit" }, "Send to hook");
   const runFire = () => busy(fire, result, async () => {
     Object.assign(saved, { event: event.value, args: args.value });
-    const [answer, all] = await Promise.all([post("fire", { event: saved.event, args: saved.args }), post("list")]);
+    const [answer, all] = await Promise.all([post("fire", { event: saved.event, args: saved.args }), post("registered")]);
     fill(result, problems(answer), decision(answer.output), handlers(answer.output.hooks || [], all.output.hooks || [], saved.event));
   });
   const runHook = () => busy(send, result, async () => {
     Object.assign(saved, { agent: agent.value, json: text.value });
-    const answer = await post("hook", { agent: saved.agent, event: saved.json });
-    fill(result, el("h3", {}, "Answer to the agent"),
-      el("p", {}, `exit code ${answer.code}`), answer.out ? json(answer.out) : "", answer.stderr ? json(answer.stderr) : "",
-      answer.records.map(record));
+    const [answer, all] = await Promise.all([post("hook", { agent: saved.agent, event: saved.json }), post("registered")]);
+    const others = (r) => absent(all.output.hooks || [], r.event, new Set(answer.ran), `${r.tool || "no tool"}${r.kind ? `, kind ${r.kind}` : ""}`);
+    fill(result, answer.problem ? notice("error", answer.problem) : "", el("h3", {}, "Answer to the agent"),
+      el("p", {}, `exit code ${answer.code}: ${answer.code === 2 ? "refused" : answer.code ? "failed" : "done"}`),
+      answer.out ? [el("h4", {}, "Standard output"), pretty(answer.out)] : answer.code ? "" : el("p", {}, "Nothing: the agent goes on as without starhost."),
+      answer.stderr ? [el("h4", {}, "Standard error"), json(answer.stderr)] : "",
+      answer.records.length || answer.code ? "" : notice("info", "starhost fires no event for what the agent sent."),
+      answer.records.map((r) => [record(r), others(r)]));
   });
   const forms = el("div", { class: "columns" },
-    el("form", { onsubmit: (e) => { e.preventDefault(); again = runFire; runFire(); } }, el("h3", {}, "An event of starhost"), event.box, args.box, fire),
+    el("form", { onsubmit: (e) => { e.preventDefault(); again = runFire; runFire(); } }, el("h3", {}, "An event of starhost"), event.box, names, args.box, fire),
     el("form", { onsubmit: (e) => { e.preventDefault(); again = runHook; runHook(); } }, el("h3", {}, "An event of an agent"), agent.box, text.box, send));
   again = null;
   fill(main, el("h2", {}, "Decide"), forms, result);
@@ -43,22 +56,37 @@ function decision(out) {
     out.fire.context?.length ? [el("h4", {}, "Context"), json(out.fire.context)] : ""];
 }
 
-// handlers shows those that ran, and those of the same event that did not match.
+// pretty shows a text, with an indent if it is JSON.
+function pretty(text) {
+  try {
+    return json(JSON.parse(text));
+  } catch {
+    return json(text);
+  }
+}
+
+// handlers shows those that ran, and those of the same event that did not.
 function handlers(ran, all, event) {
   const places = new Set(ran.filter((h) => h.event === event).map((h) => h.pos));
-  const others = all.filter((h) => h.event === event && !places.has(h.pos));
   return [
     table("Handlers that ran", ["event", "plugin", "place", "said", "steps"], ran.map((h) => [
       h.event, h.plugin, place(h.plugin, h.pos), [action(h.action), " ", h.detail], String(h.steps)])),
-    table("Handlers that did not run", ["plugin", "place", "why"], others.map((h) => [
-      h.plugin, place(h.plugin, h.pos), why(h)]))];
+    absent(all, event, places, "")];
 }
 
-function why(h) {
+// absent shows the handlers of an event that are not at the given places, and why they did not run.
+function absent(all, event, places, got) {
+  const others = all.filter((h) => h.event === event && !places.has(h.pos));
+  if (!others.length) return all.some((h) => h.event === event) ? el("p", {}, `All handlers of ${event} ran.`) : notice("info", `No plugin has a handler of ${event}.`);
+  return table("Handlers that did not run", ["plugin", "place", "why"], others.map((h) => [h.plugin, place(h.plugin, h.pos), why(h, got)]));
+}
+
+function why(h, got) {
   const wants = [];
   if (h.match?.length) wants.push(`match ${h.match.join(", ")}`);
   if (h.kind?.length) wants.push(`kind ${h.kind.join(", ")}`);
-  return wants.length ? `the event does not fit its ${wants.join(" or its ")}` : "a decision stood before its turn";
+  if (!wants.length) return "an earlier handler ended the event";
+  return `the event does not fit its ${wants.join(" or its ")}${got ? `: got ${got}` : ""}`;
 }
 
 // record shows one record of the decision log.
@@ -66,7 +94,7 @@ export function record(r) {
   return el("section", { class: "record" },
     el("h3", {}, `${r.event} ${r.tool || ""}`), el("p", {}, action(r.decision.action), " ", r.decision.reason || "", " ",
       r.decision.plugin ? place(r.decision.plugin, r.decision.pos) : ""),
-    table("Handlers", ["plugin", "place", "said", "steps"], (r.handlers || []).map((h) => [
-      h.plugin, place(h.plugin, h.pos), [action(h.action), " ", h.reason || ""], String(h.steps ?? "")])),
+    r.handlers?.length ? table("Handlers", ["plugin", "place", "said", "steps"], (r.handlers || []).map((h) => [
+      h.plugin, place(h.plugin, h.pos), [action(h.action), " ", h.reason || ""], String(h.steps ?? "")])) : "",
     el("details", {}, el("summary", {}, "The whole record"), json(r)));
 }

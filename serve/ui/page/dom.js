@@ -78,10 +78,21 @@ export function field(label, props = {}, tag = "input") {
 }
 let fields = 0;
 
+// select makes a list of choices. An option is a value, or a value and its words.
 export function select(label, options, value) {
   const f = field(label, {}, "select");
-  for (const o of options) f.input.append(el("option", { value: o, selected: o === value }, o || "any"));
+  for (const o of options) {
+    const [v, words] = Array.isArray(o) ? o : [o, o || "any"];
+    f.input.append(el("option", { value: v, selected: v === value }, words));
+  }
   return f;
+}
+
+// suggest offers values for an input that takes others, too.
+export function suggest(f, values) {
+  const id = `${f.input.id}-values`;
+  f.input.setAttribute("list", id);
+  f.box.append(el("datalist", { id }, values.map((v) => el("option", { value: v }))));
 }
 
 // table makes a table with a header. A row is a list of cells.
@@ -90,6 +101,12 @@ export function table(caption, heads, rows) {
     el("table", { class: heads.length > 3 ? "wide" : "", role: "table" }, el("caption", {}, caption),
       el("thead", {}, el("tr", { role: "row" }, heads.map((h) => el("th", { scope: "col" }, h)))),
       el("tbody", {}, rows.map((cells) => el("tr", { role: "row" }, cells.map((c, i) => el("td", { role: "cell", "data-head": heads[i] }, c)))))));
+}
+
+// facts shows names with their values, and leaves out what is empty.
+export function facts(pairs) {
+  return el("dl", { class: "stats" }, Object.entries(pairs).filter(([, v]) => v !== "" && v !== null && v !== undefined)
+    .map(([name, v]) => el("div", {}, el("dt", {}, name), el("dd", {}, v instanceof Node ? v : String(v)))));
 }
 
 // json shows a value.

@@ -1,15 +1,16 @@
 // The decision log: filters, counts, one record, and what the working copy would decide.
-import { action, busy, el, field, fill, get, json, notice, place, post, problems, select, table } from "./dom.js";
+import { action, busy, el, facts, field, fill, get, json, notice, place, post, problems, select, suggest, table } from "./dom.js";
 import { record } from "./decide.js";
 
 const saved = { since: "168h", action: "", plugin: "", tool: "", agent: "", text: "", session: "", event: "" };
 let list = null;
 
-export async function show(main, args) {
+export async function show(main, args, about) {
   if (args[0] === "session") Object.assign(saved, { session: args[1] || "" });
   const inputs = {
-    text: field("Words in the tool, reason, plugin, session or id", { type: "search", value: saved.text }),
-    since: select("Since", ["1h", "24h", "168h", "720h", ""], saved.since),
+    text: field("Words", { type: "search", value: saved.text, placeholder: "of tool, reason, plugin, session, id" }),
+    since: select("Time", [["1h", "the last hour"], ["24h", "the last 24 hours"], ["168h", "the last 7 days"],
+      ["720h", "the last 30 days"], ["", "any"]], saved.since),
     action: select("Answer", ["", "deny", "ask", "abort", "modify", "respond", "approve", "context", "none"], saved.action),
     plugin: field("Plugin", { value: saved.plugin }),
     tool: field("Tool, a glob or kind:shell", { value: saved.tool }),
@@ -17,6 +18,8 @@ export async function show(main, args) {
     session: field("Session", { value: saved.session }),
     event: field("Event", { value: saved.event }),
   };
+  suggest(inputs.event, (about.events || []).map((e) => e.name));
+  suggest(inputs.agent, about.agents || []);
   const result = el("section", { "aria-label": "Records" });
   const detail = el("section", { "aria-label": "One record" });
   let turn = 0;
@@ -34,8 +37,13 @@ export async function show(main, args) {
   let late = 0;
   const form = el("form", { class: "question", onsubmit: (e) => { e.preventDefault(); draw(); },
     oninput: () => { clearTimeout(late); late = setTimeout(draw, 150); } }, Object.values(inputs).map((f) => f.box));
-  fill(main, el("h2", {}, "Log"), form, replay(), detail, result);
-  if (args[0] === "show" && args[1]) await showRecord(detail, args[1]);
+  fill(main, el("h2", {}, "Log"), about.log ? "" : notice("info", "The decision log is off: [log] enabled = true in the config turns it on."),
+    form, replay(), detail, result);
+  if (args[0] === "show" && args[1]) {
+    detail.addEventListener("keydown", (e) => { if (e.key === "Escape") location.hash = "#log"; });
+    await showRecord(detail, args[1]);
+    detail.scrollIntoView();
+  }
   await draw();
 }
 
@@ -45,18 +53,28 @@ export async function refresh(what) {
 
 function summary(s, inputs, draw) {
   const choose = (input, name) => el("button", { type: "button", class: "link", onclick: () => { input.value = name; draw(); } }, name || "none");
-  const counts = (caption, groups, input) => table(caption, ["", "records"], groups.map((g) => [
+  const counts = (caption, groups, input) => !groups.length ? "" : table(caption, [caption === "Answers" ? "answer" : caption.slice(0, -1).toLowerCase(), "records"], groups.map((g) => [
     input ? choose(input, g.name) : g.name, String(g.count)]));
   return [
     s.problem ? notice("error", s.problem) : "",
     el("p", { class: "facts", role: "status" }, `${s.matched} of ${s.total} records${s.whole ? "" : "; the log is still being read"}`),
+    s.total || !s.whole ? "" : notice("info", "The log has no records yet. starhost hook, run and serve write one for each event that plugins decide."),
     chart(s),
     el("div", { class: "columns" }, counts("Answers", s.actions, inputs.action), counts("Plugins", s.plugins, inputs.plugin),
       counts("Reasons", s.reasons, inputs.text), counts("Agents", s.agents, inputs.agent)),
-    table("The newest records", ["time", "agent", "event", "tool", "answer", "plugin", "reason", "record"], s.rows.map((r) => [
+    s.rows.length ? table("The newest records", ["time (UTC)", "agent", "event", "tool", "answer", "plugin", "reason", "record"], s.rows.map((r) => [
       el("time", {}, r.time.replace("T", " ").slice(0, 19)), r.agent, r.event, r.tool, action(r.answered), r.plugin && place(r.plugin, r.pos),
-      r.reason, el("a", { href: `#log/show/${encodeURIComponent(r.id)}` }, r.id.slice(-8))])),
+      r.reason, el("a", { href: `#log/show/${encodeURIComponent(r.id)}` }, r.id.slice(-8))])) : "",
     s.unlisted ? el("p", {}, `${s.unlisted} older records: narrow the filter`) : ""];
+}
+
+// utc shows a time without its fraction of a second.
+function utc(time) { return `${time.replace("T", " ").slice(0, 19)} UTC`; }
+
+// span shows seconds in the largest unit that suits.
+function span(seconds) {
+  const [n, unit] = seconds < 120 ? [seconds, "s"] : seconds < 7200 ? [seconds / 60, "min"] : [seconds / 3600, "h"];
+  return `${Math.round(n)} ${unit}`;
 }
 
 // chart draws the records over time. The table of answers has the same numbers for readers.
@@ -70,7 +88,7 @@ function chart(s) {
   };
   const most = Math.max(...s.chart.map((b) => b.all));
   const svg = make("svg", { viewBox: `0 0 ${s.chart.length * 10} 60`, class: "chart", role: "img",
-    "aria-label": `Records from ${s.chart[0].time} on, at most ${most} in ${Math.round(s.seconds)} s`, preserveAspectRatio: "none" });
+    "aria-label": `Records from ${s.chart[0].time} on, at most ${most} in ${span(s.seconds)}`, preserveAspectRatio: "none" });
   s.chart.forEach((b, i) => {
     for (const [n, kind] of [[b.all, "all"], [b.denied, "denied"]]) {
       if (!n) continue;
@@ -78,7 +96,10 @@ function chart(s) {
       svg.append(make("rect", { x: i * 10 + 1, y: 60 - h, width: 8, height: h, class: kind }));
     }
   });
-  return el("figure", {}, svg, el("figcaption", {}, "Records over time; refused or asked in red"));
+  const last = s.chart[s.chart.length - 1];
+  const end = new Date(Date.parse(last.time) + 1000 * s.seconds).toISOString();
+  return el("figure", {}, svg, el("figcaption", {}, el("span", {}, utc(s.chart[0].time)),
+    el("span", {}, `Records over time, at most ${most} in ${span(s.seconds)}; refused or asked in red`), el("span", {}, utc(end))));
 }
 
 async function showRecord(node, id) {
@@ -88,8 +109,9 @@ async function showRecord(node, id) {
     const name = field("Name of the case", { value: `incident_${id.slice(-6).toLowerCase()}` });
     const result = el("p", { role: "status" });
     const save = el("button", { type: "submit" }, "Save as golden case");
-    fill(node, el("p", { class: "facts" }, r.time, " ", r.agent || "", " ",
-      el("a", { href: `#log/session/${encodeURIComponent(r.session)}` }, `session ${r.session}`)), record(r),
+    fill(node, record(r), facts({
+      time: utc(r.time), agent: r.agent, session: el("a", { href: `#log/session/${encodeURIComponent(r.session)}` }, r.session),
+      folder: r.cwd, answered: r.answered, record: r.id }), el("p", {}, el("a", { href: "#log" }, "Close the record")),
     el("form", { class: "question", onsubmit: (e) => {
       e.preventDefault();
       busy(save, result, async () => {
@@ -100,9 +122,21 @@ async function showRecord(node, id) {
   });
 }
 
+// differences shows what replay found.
+function differences(r) {
+  const changed = (r.groups || []).filter((g) => g.outcome !== "cannot tell").length;
+  return [facts({ events: r.events, sessions: r.sessions, same: r.same + r.same_masked, "now denied": r.now_denied, "now passed": r.now_pass,
+    "now asked": r.ask_more, "decided otherwise": r.now_differ, "other context": r.other_context, "cannot tell": r.cannot_tell }),
+  r.groups?.length ? table("Differences, and what replay cannot tell", ["outcome", "plugin", "place", "reason", "events", "example"], r.groups.map((g) => [
+    g.outcome, g.plugin, g.pos && place(g.plugin, g.pos), g.reason, String(g.count),
+    g.example ? el("a", { href: `#log/show/${encodeURIComponent(g.example)}` }, g.example.slice(-8)) : ""])) : "",
+  changed || !r.events ? "" : el("p", {}, "No decision would change."),
+  r.events ? "" : notice("info", "The log has no records of this time and these tools.")];
+}
+
 // replay asks the plugins on the disk about the records of a time.
 function replay() {
-  const since = field("Of the last", { value: "7d" });
+  const since = field("Records of the last, such as 12h or 7d", { value: "7d" });
   const only = field("Tools, a glob or kind:shell", {});
   const result = el("div", {});
   const button = el("button", { type: "submit" }, "Replay with the working copy");
@@ -111,7 +145,7 @@ function replay() {
       e.preventDefault();
       busy(button, result, async () => {
         const answer = await post("replay", { since: since.value, only: only.value });
-        fill(result, problems(answer), json(answer.output));
+        fill(result, problems(answer), answer.output.schema ? differences(answer.output) : json(answer.output));
       });
     } }, since.box, only.box, button), result);
 }

@@ -1,5 +1,5 @@
 // The plugins: what they register and may do, their source with mistakes, coverage and cost.
-import { action, bar, busy, el, field, fill, get, notice, place, post, problems, table } from "./dom.js";
+import { action, bar, busy, el, facts, field, fill, get, notice, place, post, problems, table } from "./dom.js";
 
 let current = [];
 let node = null;
@@ -30,7 +30,7 @@ export async function show(main, args) {
     coverage = await post("test");
     fill(tests, problems(coverage), outcome(coverage.output));
   }) }, "Run the golden cases");
-  fill(main, el("h2", {}, "Plugins"), problems(answer), search.box, result, el("h3", {}, "Golden cases"), button, tests);
+  fill(main, el("h2", {}, "Plugins"), problems(answer), plugins.length ? "" : notice("info", "There are no plugins: starhost new guard NAME writes one."), search.box, result, el("h3", {}, "Golden cases"), button, tests);
 }
 
 export async function refresh(what) {
@@ -45,6 +45,7 @@ function registers(p) {
 function outcome(out) {
   const failed = (out.cases || []).filter((c) => c.status !== "passed");
   return [el("p", { role: "status" }, `${(out.cases || []).length - failed.length} passed, ${failed.length} did not`),
+    (out.cases || []).length ? "" : notice("info", "There are no cases: the Log view saves a record as one, and starhost docs golden describes them."),
     failed.length ? table("Cases that did not pass", ["case", "status", "reason"], failed.map((c) => [c.name, c.status,
       [c.reason, c.text ? el("pre", {}, c.text) : ""]])) : ""];
 }
@@ -57,15 +58,19 @@ async function showPlugin(main, name, file, line) {
     return;
   }
   const findings = [...(check.output.findings || []), ...(check.output.errors || [])].filter((f) => !f.plugin || f.plugin === name);
-  fill(main, el("h2", {}, `${name} ${p.version}`), el("p", {}, el("a", { href: "#plugins" }, "All plugins"), ` ${p.path} `, p.mode),
+  const { declared, granted } = p.permissions;
+  const kinds = { hooks: "hook", tools: "tool", loaders: "fragment loader", templates: "template loader", commands: "command", skills: "skill", models: "model" };
+  const registered = Object.entries(kinds).flatMap(([kind, words]) => (all.output[kind] || []).filter((r) => r.plugin === name).map((r) => [
+    words, [r.event || r.prefix || r.name || r.id || "", filters(r)], place(name, r.pos)]));
+  fill(main, el("h2", {}, `${name} ${p.version}`), el("p", {}, el("a", { href: "#plugins" }, "All plugins")),
+    facts({ path: p.path, status: p.status, mode: p.mode === "warn" ? "warn: its decisions are only logged" : p.mode }),
     problems({ output: { errors: findings } }),
     el("h3", {}, "Permissions"),
-    p.permissions.declared.length ? table("Declared permissions", ["permission", "granted"], p.permissions.declared.map((d) => [
-      d, p.permissions.granted.includes(d) ? "yes" : "no"])) : el("p", {}, "It declares none."),
+    declared.length || granted.length ? table("Declared and granted permissions", ["permission", "declared", "granted"], [
+      ...declared.map((d) => [d, "yes", granted.includes(d) ? "yes" : [`no; to grant it, add to [grants] of the config: `, el("code", {}, `${name} = ${JSON.stringify([d])}`)]]),
+      ...granted.filter((g) => !declared.includes(g)).map((g) => [g, "as a part", "yes"])]) : el("p", {}, "It declares none."),
     el("h3", {}, "Handlers"),
-    table("What it registers", ["what", "name", "place"], [
-      ...p.hooks.map((h) => ["hook", h.event, lineLink(name, p, h.pos)]),
-      ...["tools", "loaders", "templates", "commands", "skills", "models"].flatMap((k) => p[k].map((n) => [k.slice(0, -1), named(n), ""]))]),
+    registered.length ? table("What it registers", ["what", "name", "place"], registered) : el("p", {}, "It registers nothing."),
     ...costs(name, p, logged.costs));
   const source = el("section", { "aria-label": "Source" });
   main.append(source);
@@ -77,7 +82,7 @@ async function showPlugin(main, name, file, line) {
   });
 }
 
-// costs shows what handlers cost: in the records of the log, and measured with an event made up.
+// costs shows what handlers cost: in the records of the log, and measured with an invented event.
 function costs(name, p, logged) {
   const most = Math.max(1, ...logged.map((c) => c.most));
   const measured = el("div", {});
@@ -89,14 +94,14 @@ function costs(name, p, logged) {
     const list = (benchmarks.output.benchmarks || []).filter((b) => b.plugin === name);
     const skipped = (benchmarks.output.warnings || []).filter((w) => w.pos && p.hooks.some((h) => h.pos === `${w.pos.file}:${w.pos.line}:${w.pos.col}`));
     fill(measured, problems({ output: { errors: benchmarks.output.errors } }),
-      list.length ? table("Measured with an event made up", ["what", "about", "place", "steps", "bytes", "time, median", "time, 99 %"],
+      list.length ? table("Measured with an invented event", ["what", "about", "place", "steps", "bytes", "time, median", "time, 99 %"],
         list.map((b) => [b.kind, b.subject, place(name, b.pos), String(b.steps), String(b.alloc_bytes),
           micros(b.samples[0]?.p50_ns), micros(b.samples[0]?.p99_ns)])) : el("p", {}, "Nothing of this plugin was measured."),
-      skipped.map((w) => notice("warning", `${w.pos.line}: ${w.message}`)));
+      skipped.map((w) => notice("warning", `line ${w.pos.line}: ${w.message}`)));
   };
   if (benchmarks) draw();
   return [el("h3", {}, "Cost"),
-    logged.length ? table("In the decision log, by the place of the answer", ["event", "place", "said", "calls", "steps, mean", "steps, most", "failed"],
+    logged.length ? table("In the decision log, by the place of the answer", ["event", "place", "said", "calls", "steps, mean", "steps, most", "failures"],
       logged.map((c) => [c.event, place(name, c.pos), action(c.action), String(c.calls), String(Math.round(c.steps / c.calls)),
         bar(c.most, most), String(c.failed)])) : el("p", {}, "The decision log has no call of its handlers."),
     el("p", { class: "facts" }, `${p.steps} steps to load it`), button, measured];
@@ -106,19 +111,19 @@ function micros(ns) {
   return ns === undefined ? "" : `${(ns / 1000).toFixed(1)} µs`;
 }
 
-function named(n) {
-  return typeof n === "string" ? n : n.name || JSON.stringify(n);
-}
-
-function lineLink(name, p, pos) {
-  const [, file, line] = /^(.*?):(\d+)/.exec(pos) || [null, "", "1"];
-  return el("a", { href: `#plugins/${encodeURIComponent(name)}/${encodeURIComponent(file)}/${line}` }, pos);
+// filters says for which calls a hook runs, and in which order.
+function filters(h) {
+  return [h.match?.length ? `, match ${h.match.join(", ")}` : "", h.kind?.length ? `, kind ${h.kind.join(", ")}` : "",
+    h.priority ? `, priority ${h.priority}` : ""].join("");
 }
 
 // inside returns the path of a file within the plugin's folder.
 function inside(p, file) {
   if (!file || file === p.path) return "";
-  return file.startsWith(`${p.path}/`) ? file.slice(p.path.length + 1) : file.split("/").pop();
+  for (const folder of [p.path, p.name]) { // the log names files relative to the folder of plugins
+    if (file.startsWith(`${folder}/`)) return file.slice(folder.length + 1);
+  }
+  return file.split("/").pop();
 }
 
 // missedLines returns the lines that no golden case reached, if the cases ran.
@@ -134,6 +139,6 @@ function lines(text, here, findings, missed) {
     if (f.pos?.line) notes.set(f.pos.line, [...(notes.get(f.pos.line) || []), `${f.message} [${f.code}]`]);
   }
   return el("ol", { class: "source", tabIndex: 0, "aria-label": "Lines" }, text.split("\n").slice(0, 20000).map((t, i) => el("li", {
-    class: [i + 1 === here ? "here" : "", missed.has(i + 1) ? "missed" : ""].join(" ").trim() },
+    class: [i + 1 === here ? "here" : "", missed.has(i + 1) ? "missed" : ""].join(" ").trim(), ...(missed.has(i + 1) ? { title: "No golden case reached this line" } : {}) },
   el("code", {}, t), (notes.get(i + 1) || []).map((n) => notice("error", n)))));
 }

@@ -1,16 +1,18 @@
-// Stored sessions: their turns, messages, state and what was sent.
-import { el, fill, json, notice, post, problems, table } from "./dom.js";
+// Stored sessions: their turns, messages, what was merged into them, and state.
+import { el, facts, fill, json, notice, post, problems, table } from "./dom.js";
 
 export async function show(main, args) {
   if (args[0]) return showSession(main, args[0]);
   const answer = await post("sessions");
   const list = answer.output.sessions || [];
   fill(main, el("h2", {}, "Sessions"), problems(answer),
-    list.length ? table("Stored sessions, the newest first", Object.keys(list[0]), list.map((s) =>
-      Object.entries(s).map(([name, v]) => name === "id"
-        ? el("a", { href: `#sessions/${encodeURIComponent(v)}` }, v) : text(v))))
-      : notice("info", "The store has no sessions. starhost run, chat and eval --session store them."));
+    list.length ? table("Stored sessions, the newest first", ["session", "agent", "turns", "size", "stored (UTC)", "status"], list.map((s) => [
+      el("a", { href: `#sessions/${encodeURIComponent(s.id)}` }, s.id), s.agent, String(s.turns), `${s.bytes} B`, time(s.stored), s.status]))
+      : notice("info", "The store has no sessions. starhost run, chat and eval --session store them."),
+    answer.output.more ? el("p", {}, "There are more: starhost sessions list --limit shows them.") : "");
 }
+
+function time(stored) { return (stored || "").replace("T", " ").replace("Z", ""); }
 
 function text(v) {
   return v === null || v === undefined ? "" : typeof v === "object" ? JSON.stringify(v) : String(v);
@@ -18,12 +20,25 @@ function text(v) {
 
 async function showSession(main, id) {
   const answer = await post("session", { id });
-  const s = answer.output.session || answer.output;
+  const s = answer.output;
   const messages = s.messages || [];
-  const { messages: _, ...rest } = typeof s === "object" ? s : { value: s };
+  const state = Object.entries(s.state || {}).flatMap(([plugin, values]) => Object.entries(values).map(([key, v]) => [plugin, key, el("code", {}, JSON.stringify(v))]));
   fill(main, el("h2", {}, `Session ${id}`), el("p", {}, el("a", { href: "#sessions" }, "All sessions"), " ",
     el("a", { href: `#log/session/${encodeURIComponent(id)}` }, "Its decisions")), problems(answer),
-  messages.length ? [el("h3", {}, "Messages"), el("ol", { class: "blocks" }, messages.map((m) => el("li", { class: "block" },
-    el("p", { class: "facts" }, el("strong", {}, m.role || "")), el("pre", { tabIndex: 0 }, text(m.text ?? m.content ?? m)))))] : "",
-  el("h3", {}, "State"), json(rest));
+  s.schema ? [facts({ agent: s.agent, turns: s.turns, "stored versions": s.version, "merged fragments": s.contents, status: s.status, file: s.file }),
+    s.question ? [el("h3", {}, "A call waits for an approval"), json(s.question)] : "",
+    s.system ? [el("h3", {}, "System text"), json(s.system)] : "",
+    el("h3", {}, "Messages"), messages.length ? el("ol", { class: "blocks" }, messages.map(message)) : el("p", {}, "The session has no messages: the agent stores them itself."),
+    el("h3", {}, "State"), state.length ? table("Values of ctx.state", ["plugin", "key", "value"], state) : el("p", {}, "No plugin stored a value with ctx.state.")]
+    : "");
+}
+
+// message shows a message, and which fragments merging added to it.
+function message(m) {
+  return el("li", { class: "block" },
+    el("p", { class: "facts" }, el("strong", {}, m.role || ""), m.name ? ` ${m.name}` : "", m.is_error ? ", error" : "",
+      m.merged?.length ? [` merged ${m.merged.length === 1 ? "fragment" : "fragments"}: `, m.merged.map((id, i) => [i ? ", " : "", el("code", {}, id)])] : ""),
+    m.content ? el("pre", { tabIndex: 0 }, m.content) : "",
+    (m.tool_calls || []).map((c) => el("pre", { tabIndex: 0 }, `calls ${c.name} ${text(c.arguments)}`)),
+    m.attachments?.length ? el("p", { class: "facts" }, `attachments: ${m.attachments.join("; ")}`) : "");
 }
