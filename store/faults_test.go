@@ -160,13 +160,16 @@ func TestProcessesAdd(t *testing.T) {
 }
 
 // killWriters starts four processes that write, kills them at a random moment, and returns the keys
-// whose writes they acknowledged.
+// whose writes they acknowledged. In the first round the moment comes after an acknowledgement.
 func killWriters(t *testing.T, url string, round int) (keys []string) {
 	t.Helper()
 	var (
 		mu  sync.Mutex
 		wg  sync.WaitGroup
 		all []*exec.Cmd
+
+		acknowledged = make(chan struct{})
+		begun        = sync.OnceFunc(func() { close(acknowledged) })
 	)
 	for i := range 4 {
 		cmd := other(t, fmt.Sprintf("write %d.%d", round, i), url)
@@ -187,8 +190,12 @@ func killWriters(t *testing.T, url string, round int) (keys []string) {
 				mu.Lock()
 				keys = append(keys, strings.TrimSpace(line))
 				mu.Unlock()
+				begun()
 			}
 		})
+	}
+	if round == 0 {
+		<-acknowledged
 	}
 	time.Sleep(time.Duration(30+rand.IntN(300)) * time.Millisecond)
 	for _, cmd := range all {

@@ -47,10 +47,11 @@ func (l *LLM) Name() string { return strings.TrimPrefix(l.db.label, "store ") }
 
 // openForeign opens a file of llm and checks that it has the columns.
 func openForeign(ctx context.Context, file string) (*handles, error) {
-	if info, err := os.Stat(file); err != nil {
+	if _, err := os.Stat(file); err != nil {
 		return nil, &schemaError{"there is no such file, and only llm makes it: llm logs path shows its place"}
-	} else if !info.Mode().IsRegular() {
-		return nil, &schemaError{"this is no file"}
+	}
+	if err := checkFiles(file); err != nil {
+		return nil, &schemaError{err.Error()}
 	}
 	path := (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()
 	db, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?mode=rw&_txlock=immediate&_pragma=busy_timeout(%d)&_pragma=foreign_keys(on)",

@@ -175,7 +175,7 @@ func TestLLMRefuses(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"absent.db":  "there is no such file, and only llm makes it",
-		".":          "this is no file",
+		".":          "is not a regular file",
 		"own.db":     "the table fragments has no column id",
 		"none.db":    "the table attachments has no column id",
 		"other.db":   "the table fragments has no column datetime_utc",

@@ -151,6 +151,9 @@ func (d *DB) open(ctx context.Context, write bool) (*handles, error) {
 		if _, err := os.Stat(d.file); err != nil && !write && errors.Is(err, os.ErrNotExist) {
 			return nil, nil
 		}
+		if err := checkFiles(d.file); err != nil {
+			return nil, err
+		}
 		if err := makeFile(d.file, write); err != nil {
 			return nil, err
 		}
@@ -164,6 +167,17 @@ func (d *DB) open(ctx context.Context, write bool) (*handles, error) {
 	}
 	d.opened = &h
 	return d.opened, nil
+}
+
+// checkFiles refuses a database whose files are pipes, devices or folders, because SQLite would
+// wait for the other end of a pipe for ever.
+func checkFiles(file string) error {
+	for _, name := range []string{file, file + "-journal", file + "-wal", file + "-shm"} {
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", filepath.Base(name))
+		}
+	}
+	return nil
 }
 
 // makeFile makes the file, which only its owner may read, and its folder.

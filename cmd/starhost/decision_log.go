@@ -190,15 +190,15 @@ func (a *app) openHookLog(h *hookLog, agent string, report func(error)) *decisio
 // millisecond, but a broken disk can take forever.
 const logWait = 50 * time.Millisecond
 
-// inLogWait runs the write of a record, and returns when it has ended or logWait is over.
-func inLogWait(write func()) {
+// waitBriefly runs f, and returns when it has ended or the time is over.
+func waitBriefly(most time.Duration, f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		write()
+		f()
 	}()
 	select {
 	case <-done:
-	case <-time.After(logWait):
+	case <-time.After(most):
 	}
 }

@@ -284,7 +284,7 @@ func (r *hookRun) cutShort(reason string) hookDecision {
 		}
 	}
 	d := r.refuse(reason)
-	inLogWait(func() { _ = r.records.write(r.openRecords(), d.event, d.answer) })
+	waitBriefly(logWait, func() { _ = r.records.write(r.openRecords(), d.event, d.answer) })
 	return d
 }
 
@@ -521,7 +521,7 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 	fail := func(err error) { write(func() { fmt.Fprintf(a.stderr, "hook: %v\n", err) }) }
 	o := hook.ServeOptions{Deadline: a.deadline}
 	o.Undecided = func(e *starhost.Event, answered, reason string) {
-		inLogWait(func() { // the event is refused, also if the log cannot be written
+		waitBriefly(logWait, func() { // the event is refused, also if the log cannot be written
 			_ = deliverUndecided(a.openHookLog(&opened, agent, fail), e, answered, reason)
 		})
 	}

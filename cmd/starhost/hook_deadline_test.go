@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
+
+	"github.com/starhost/starhost/store"
 )
 
 // callEvents has an event of a tool call for each agent, and the agent's form of a refusal.
@@ -233,3 +236,28 @@ func TestHookOutputFails(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("broken") }
+
+// TestHookSilentDatabase checks that hook ends soon after its answer if a guard's database does not
+// answer, because agents wait for the end of the process and let the call pass after their timeout.
+func TestHookSilentDatabase(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close() // connections wait in its queue
+	db, err := store.Open(store.Options{URL: "postgres://u@" + server.Addr().String() + "/d"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go db.Check(t.Context()) // it fails when the test ends
+	conn, err := server.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	begin := time.Now()
+	(&databases{byURL: map[string]*store.DB{"d": db}}).close()
+	if took := time.Since(begin); took > closeWait+3*time.Second { // a use of a database takes up to 5 s
+		t.Errorf("close took %v, want about %v", took, closeWait)
+	}
+}

@@ -103,7 +103,7 @@ func (v *server) loadedGuards() (*starhost.Host, *hook.Refusal) {
 // undecided records an event that plugins did not decide.
 func (v *server) undecided(e *starhost.Event, answered, reason string) {
 	records := v.guards.Load().records
-	inLogWait(func() { _ = deliverUndecided(records, e, answered, reason) }) // e is refused
+	waitBriefly(logWait, func() { _ = deliverUndecided(records, e, answered, reason) }) // e is refused
 }
 
 // openServers makes the servers that the flags ask for.

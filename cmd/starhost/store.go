@@ -31,16 +31,24 @@ type fragmentStore interface {
 	Name() string
 }
 
-// close closes all databases. Their writes are committed, so an error loses nothing.
+// closeWait is how long the end of the program waits for databases, because an agent waits for the
+// end of hook, and a file on a lost network drive never answers. With hookGrace it is less than
+// answerMargin.
+const closeWait = 500 * time.Millisecond
+
+// close closes all databases. Their writes are committed, so an error or a database that does not
+// answer loses nothing.
 func (d *databases) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, db := range d.byURL {
-		_ = db.Close()
-	}
-	for _, db := range d.ofLLM {
-		_ = db.Close()
-	}
+	waitBriefly(closeWait, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, db := range d.byURL {
+			_ = db.Close()
+		}
+		for _, db := range d.ofLLM {
+			_ = db.Close()
+		}
+	})
 }
 
 // database returns the database of a config, nil for none. A use opens it. With llm:PATH, which has

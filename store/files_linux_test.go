@@ -132,3 +132,18 @@ func copyProgram(t *testing.T, to string) {
 		t.Fatal(err)
 	}
 }
+
+// A pipe in place of a file of the database is an error at once, because SQLite would wait for its
+// other end.
+func TestPipes(t *testing.T) {
+	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
+		file := filepath.Join(t.TempDir(), "a.db")
+		if suffix != "" {
+			execute(t, file, `CREATE TABLE t (c)`)
+		}
+		if err := syscall.Mkfifo(file+suffix, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refuses(t, file, "a.db"+suffix+" is not a regular file")
+	}
+}
