@@ -28,7 +28,7 @@ func (s *Secrets) Redact(text string) string {
 		text = r.Replace(text)
 	}
 	for _, p := range s.o.Patterns {
-		text = p.ReplaceAllString(text, "<redacted>")
+		text = p.ReplaceAllString(text, "<masked>")
 	}
 	return text
 }

@@ -172,7 +172,7 @@ func TestRedact(t *testing.T) {
 		{"a" + hidden + hidden + "b", "a<secret TOKEN><secret TOKEN>b"},
 		{hidden + "-and-more", "<secret LONGER>"},
 		{"1234567", "1234567"},
-		{"key sk-abc123.", "key <redacted>."},
+		{"key sk-abc123.", "key <masked>."},
 		{url.QueryEscape(hidden), "<secret TOKEN>"},
 		{strings.ToLower(url.PathEscape(hidden)), "<secret TOKEN>"},
 		{hex.EncodeToString([]byte(hidden)), "<secret TOKEN>"},

@@ -25,7 +25,8 @@ type LogConfig struct {
 	// Required refuses an event whose record starhost cannot write. Fsync flushes each record to
 	// the disk. All records events that no handler heard, too.
 	Required, Fsync, All bool
-	// Redact are regular expressions for texts that the log must not contain.
+	// Redact are regular expressions for texts that starhost replaces in the log and in what
+	// plugins say.
 	Redact []string
 }
 
@@ -89,7 +90,7 @@ func logKeyDocs() []Key {
 		},
 		{
 			Name: "redact.patterns", Default: `[]`, Example: `redact.patterns = ["cust-[0-9]+"]`,
-			Doc: "Regular expressions (RE2) for texts that the log does not contain, in any field of a record.",
+			Doc: "Regular expressions (RE2) for texts that starhost replaces by <masked>: in all fields of the log's records, and in what plugins return, log and report as errors, so that neither a prompt nor a journal gets them from a plugin. The user's words, the model's replies and the results of an agent's own tools stay as they are: a plugin with modify can change these.",
 		},
 	}
 }

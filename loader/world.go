@@ -3,6 +3,7 @@ package loader
 import (
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,6 +58,9 @@ func (l *loadRun) secrets() *effects.Secrets {
 	o := effects.SecretOptions{Sources: map[string]effects.SecretSource{}, LookupEnv: l.LookupEnv}
 	for name, s := range l.config.Secrets {
 		o.Sources[name] = effects.SecretSource{File: s.File.Real, Command: s.Command, Dir: s.Dir}
+	}
+	for _, text := range l.config.Log.Redact {
+		o.Patterns = append(o.Patterns, regexp.MustCompile(text)) // the config was checked
 	}
 	return effects.NewSecrets(o)
 }

@@ -47,10 +47,16 @@ func (a *app) newLog(c *loader.Config, agent string, report func(error)) *decisi
 			o.Mask = append(o.Mask, glob)
 		}
 	}
-	for _, text := range c.Log.Redact {
-		o.Patterns = append(o.Patterns, regexp.MustCompile(text)) // the config was checked
-	}
+	o.Patterns = redactPatterns(c)
 	return decision.New(o)
+}
+
+// redactPatterns returns the expressions of [redact] patterns.
+func redactPatterns(c *loader.Config) (patterns []*regexp.Regexp) {
+	for _, text := range c.Log.Redact {
+		patterns = append(patterns, regexp.MustCompile(text)) // the config was checked
+	}
+	return patterns
 }
 
 // observe makes a host pass its events to a log, if there is one.

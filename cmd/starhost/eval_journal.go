@@ -62,7 +62,7 @@ func (a *app) openJournal(name string) (*effects.Replay, error) {
 // because the journal has none and no effect runs.
 func configureReplay(r *effects.Replay, o *loader.Options) {
 	o.World.Answers = r
-	o.World.Secrets = effects.NewSecrets(effects.SecretOptions{})
+	o.World.Secrets = effects.NewSecrets(effects.SecretOptions{Patterns: redactPatterns(o.Config)})
 	o.Host.Clock, o.Host.Answer = r.Clock, r.Answer
 }
 

@@ -114,7 +114,7 @@ func (a *app) loadReplay(ctx context.Context, f *replayFlags, r *decision.Replay
 		o.RequiredInArgs, o.Enforce = true, f.asEnforced
 		o.World.Answers = effects.Resolver(r.Resolve)
 		o.World.HTTP, o.World.Exec, o.World.Store = nil, nil, nil
-		o.World.Secrets = effects.NewSecrets(effects.SecretOptions{})
+		o.World.Secrets = effects.NewSecrets(effects.SecretOptions{Patterns: redactPatterns(o.Config)})
 		o.Host.Clock, o.Host.Answer = r.Now, r.Answer
 		o.Host.Log = func(starhost.LogLine) {} // plugins logged it when the event happened
 	})
