@@ -63,6 +63,8 @@ func TestCorpusAnswers(t *testing.T) {
 		t.Errorf("got %d deletions, %d harmless and %d ordinary lines, want at least 300, 100 and 150", len(deletions), len(harmless), len(ordinary))
 	}
 	counts("deletions.txt", deletions, "no", -1)
+	unknown, _ := corpusLines(t, "unknown.txt")
+	counts("unknown.txt", unknown, "no", -1)
 	counts("harmless.txt", harmless, "yes", -1)
 	counts("ordinary.txt", ordinary, "", 5)
 	counts("ordinary.txt, counted separately", separate, "yes", 100)

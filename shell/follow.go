@@ -1,9 +1,8 @@
 package shell
 
 import (
+	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // follow finds what the program of a job runs. more is true if next is to be followed as well.
@@ -48,8 +47,8 @@ func (j job) wrap(name string, argv []word, certain bool) job {
 // followWords follows a wrapper whose remaining words are the command.
 func (r *reader) followWords(name string, row program, j job) (next job, more bool) {
 	rest, values, query, ok := row.parseFlags(j.argv)
-	if split, has := values['S']; has && row.kind == runsAssigned && name == "env" {
-		ok = ok && split.known && isSplittable(split.text)
+	if split, has := values['S']; has && name == "env" {
+		ok = ok && split.known && isSplittable(split.text) && endsWith(j.argv[:len(j.argv)-len(rest)], split.text)
 		rest = append(knownWords(strings.Fields(split.text)), rest...)
 	}
 	if row.kind == runsRepeat && !query && (len(rest) < 2 || !isDigits(rest[0].text)) {
@@ -64,9 +63,16 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 		return j, false
 	}
 	certain := row.isCertain(name, values)
+	if !certain && name == "sudo" && hasDollar(rest) {
+		r.setWild() // the shell of sudo -s expands $
+	}
 	switch row.kind {
 	case runsAssigned:
-		rest, certain = r.skipAssignments(rest, certain)
+		rest, certain, ok = r.skipAssignments(name, row, rest, certain)
+		if !ok {
+			r.giveUp(j)
+			return j, false
+		}
 	case runsInput:
 		rest = inputWords(j.argv, rest, values)
 		j.via = "xargs"
@@ -97,6 +103,11 @@ func (p program) isCertain(name string, values map[byte]word) bool {
 	return name != "-" // zsh may read the dash as its own flag
 }
 
+// hasDollar reports whether one of the words has a "$".
+func hasDollar(words []word) bool {
+	return slices.ContainsFunc(words, func(w word) bool { return strings.Contains(w.text, "$") })
+}
+
 // isInteractive reports whether a wrapper without a command starts a shell.
 func isInteractive(name string, values map[byte]word) bool {
 	_, shell := values['s']
@@ -105,15 +116,36 @@ func isInteractive(name string, values map[byte]word) bool {
 }
 
 // skipAssignments returns the words behind the assignments of env and its like, and whether these
-// words are certainly the command.
-func (r *reader) skipAssignments(words []word, certain bool) ([]word, bool) {
-	for len(words) > 0 && r.assignText(words[0]) {
-		words = words[1:]
+// words are certainly the command. Between its assignments sudo reads flags, too.
+func (r *reader) skipAssignments(name string, row program, words []word, certain bool) ([]word, bool, bool) {
+	if len(words) > 0 && words[0].known && words[0].text == "-" { // env -
+		words, certain = words[1:], false
 	}
-	if len(words) > 0 && words[0].known && words[0].text == "-" {
-		return words[1:], false
+	all := slices.Concat([]word{{}}, words)
+	for len(words) > 0 && words[0].known {
+		text := words[0].text
+		key, value, assigns := strings.Cut(text, "=")
+		switch {
+		case assigns && (name == "env" || text[0] != '/'):
+			r.assignName(key, word{text: value, known: true})
+			words = words[1:]
+		case name == "sudo" && len(text) > 1 && text[0] == '-':
+			rest, values, query, ok := row.parseFlags(all[len(all)-len(words)-1:])
+			if !ok || query || len(rest) >= len(words) {
+				return nil, false, false
+			}
+			words, certain = rest, certain && row.isCertain(name, values)
+		default:
+			return words, certain, true
+		}
 	}
-	return words, certain
+	return words, certain, true
+}
+
+// endsWith reports whether the last word is a text, or a flag with the text.
+func endsWith(words []word, text string) bool {
+	last := words[len(words)-1].text
+	return last == text || len(last) > 1 && last[0] == '-' && strings.HasSuffix(last, text)
 }
 
 // inputWords returns the words of the command that xargs runs, with a word for its input.
@@ -128,10 +160,11 @@ func inputWords(argv, words []word, values map[byte]word) []word {
 	return words
 }
 
-// isSplittable reports whether env -S splits a text at its spaces and changes nothing else.
+// isSplittable reports whether env -S splits a text at its spaces and changes nothing else. The
+// text has no flags, which env would read again.
 func isSplittable(text string) bool {
-	for _, field := range strings.Fields(text) {
-		if !isPlain(field) {
+	for i, field := range strings.Fields(text) {
+		if !isPlain(field) || i == 0 && field[0] == '-' {
 			return false
 		}
 	}
@@ -225,6 +258,10 @@ func (r *reader) followRemote(name string, row program, j job) {
 		argv = append(argv, w)
 	}
 	rest, _, query, ok := row.parseFlags(argv)
+	if behind := row; ok && !query && len(rest) > 0 && (!rest[0].known || strings.HasPrefix(rest[0].text, "-")) {
+		behind.operands = 0 // ssh reads flags behind the host, too
+		rest, _, query, ok = behind.parseFlags(argv[len(argv)-len(rest)-1:])
+	}
 	switch {
 	case query:
 		r.recordJob(j)
@@ -234,25 +271,6 @@ func (r *reader) followRemote(name string, row program, j job) {
 		r.readInput(name, "ssh", j)
 	default:
 		r.nested(joinWords(rest), "ssh", j.wrap(name, rest, true).wrappers, j.certain)
-	}
-}
-
-// readInput follows a shell that reads its text from standard input.
-func (r *reader) readInput(name, via string, j job) {
-	found := false
-	for _, d := range r.stdin {
-		switch d.Op {
-		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-			before := r.script.Nodes
-			text := r.heredocText(d)
-			r.script.Nodes = before
-			r.nested(text, via, j.wrap(name, nil, true).wrappers, j.certain)
-			found = true
-		}
-	}
-	if !found {
-		r.setWild()
-		r.recordJob(j)
 	}
 }
 
@@ -276,6 +294,9 @@ func (r *reader) followShell(name string, j job) {
 		r.readInput(name, "heredoc", j)
 	}
 }
+
+// harmlessOptions are options of "set -o" that change neither what a shell runs nor how it reads.
+var harmlessOptions = []string{"pipefail", "errexit", "nounset", "xtrace"}
 
 // shellFlags are the flags of a shell, and the words behind them.
 type shellFlags struct {
@@ -323,36 +344,39 @@ func readShellFlags(argv []word) (f shellFlags) {
 // readLetters reads the letters of one word, and returns the index of the last word that it read.
 func (f *shellFlags) readLetters(argv []word, i int) int {
 	text := argv[i].text
-	f.isText = f.isText || text[0] == '-' && contains(text, 'c')
+	f.isText = f.isText || contains(text, 'c') // bash and dash take +c for -c
+	f.unknown = f.unknown || text[0] == '+' && contains(text, 'n')
 	f.certain = f.certain && !contains(text, 'n')
 	f.errexit = f.errexit || contains(text, 'e')
 	for range strings.Count(text, "o") {
-		i++ // the name of an option
-		f.certain = f.certain && i < len(argv) && isOneOf(argv[i].text, []string{"pipefail", "errexit"})
+		i++ // the name of an option; others may change how the shell reads the text
+		f.unknown = f.unknown || i >= len(argv) || !isOneOf(argv[i].text, harmlessOptions)
+		f.errexit = f.errexit || i < len(argv) && argv[i].text == "errexit"
 	}
 	return i
 }
 
-// followOption follows su -c TEXT.
+// followOption follows su -c TEXT. The last -c counts, and other flags choose another shell.
 func (r *reader) followOption(name string, j job) {
+	texts, ok := []word(nil), true
 	for i := 1; i < len(j.argv); i++ {
 		w := j.argv[i]
-		if !w.known {
-			break
-		}
-		if (w.text == "-c" || w.text == "--command" || w.text == "-lc") && i+1 < len(j.argv) {
-			r.nested(j.argv[i+1], "sh -c", j.wrap(name, nil, true).wrappers, j.certain)
-			return
-		}
-		if text, ok := strings.CutPrefix(w.text, "--command="); ok {
-			r.nested(word{text: text, known: true}, "sh -c", j.wrap(name, nil, true).wrappers, j.certain)
-			return
-		}
-		if strings.HasPrefix(w.text, "-") && w.text != "-" && w.text != "-l" && w.text != "--login" {
-			break
+		text, attached := strings.CutPrefix(w.text, "--command=")
+		switch {
+		case isOneOf(w.text, []string{"-c", "--command", "-lc"}) && i+1 < len(j.argv):
+			i++
+			texts = append(texts, j.argv[i])
+		case attached:
+			texts = append(texts, word{text: text, known: true})
+		case !w.known, len(w.text) > 1 && w.text[0] == '-' && w.text != "-l" && w.text != "--login":
+			ok = false
 		}
 	}
-	r.giveUp(j)
+	if len(texts) != 1 || !ok {
+		r.giveUp(j)
+		return
+	}
+	r.nested(texts[0], "sh -c", j.wrap(name, nil, true).wrappers, j.certain)
 }
 
 // followEval follows eval.
@@ -399,63 +423,27 @@ func (r *reader) followInside(k kind, j job) {
 	}
 }
 
-// followFind follows the commands of find.
-func (r *reader) followFind(j job) {
-	for i := 1; i < len(j.argv); i++ {
-		w := j.argv[i]
-		if w.many && (w.text == "" && i > 1) {
-			r.checkUnknownFind(j.argv[i+1:])
-		}
-		switch w.text {
-		case "-exec", "-execdir", "-ok", "-okdir":
-		default:
-			continue
-		}
-		end := i + 1
-		for end < len(j.argv) && j.argv[end].text != ";" && (j.argv[end].text != "+" || j.argv[end-1].text != "{}") {
-			end++
-		}
-		if argv := replaceInput(j.argv[i+1:end], word{text: "{}", known: true}); len(argv) > 0 {
-			if end > i+1 && j.argv[end-1].text == "{}" && end < len(j.argv) && j.argv[end].text == "+" {
-				argv[len(argv)-1].many = true
-			}
-			in := j.wrap("find", argv, true)
-			in.via = "find -exec"
-			r.run(in)
-		}
-		i = end
-	}
-}
-
-// checkUnknownFind does nothing for words behind one of unknown text, unless that may be -exec.
-func (r *reader) checkUnknownFind(rest []word) {
-	for _, w := range rest {
-		if w.text == ";" || w.text == "+" {
-			r.setWild()
-		}
-	}
-}
-
 // followPod follows kubectl exec POD -- COMMAND.
 func (r *reader) followPod(j job) {
 	runs, unknown := false, false
 	for i, w := range j.argv[1:] {
+		value := i > 0 && strings.HasPrefix(j.argv[i].text, "-") // perhaps of the flag in front
 		switch {
 		case !w.known:
 			unknown = true
-		case w.text == "exec" || w.text == "run" || w.text == "debug":
+		case w.text == "exec", (w.text == "run" || w.text == "debug") && !value:
 			runs = true
-		case w.text == "edit" || strings.HasPrefix(w.text, "krew") || w.text == "diff":
-			// They run the user's editor or diff.
 		case w.text == "--" && (runs || unknown):
 			if rest := j.argv[i+2:]; len(rest) > 0 {
 				r.run(j.wrap("kubectl", rest, runs && !unknown))
 			}
 			return
+		case strings.HasPrefix(w.text, "--exec-command"):
+			r.setWild() // a program that kubectl runs to log in
 		}
 	}
-	if runs && j.argv[1].text == "exec" {
-		r.setWild() // the form without "--"
+	if runs {
+		r.setWild() // the form without "--", or a program of the image
 	}
 }
 
@@ -467,6 +455,9 @@ var containerFlags = program{
 		"--platform --pull --restart --entrypoint --add-host --ipc --pid --shm-size --gpus --ulimit --cap-add --cap-drop --security-opt --index --detach-keys ",
 	operands: 1,
 }
+
+// imagePrograms are subcommands that run programs, but not as exec and run do.
+var imagePrograms = []string{"create", "unshare", "machine", "runlabel", "debug", "model", "mcp", "ai"}
 
 // followContainer follows docker exec and docker run.
 func (r *reader) followContainer(j job) {
@@ -485,6 +476,9 @@ func (r *reader) followContainer(j job) {
 			} else if !query && len(rest) > 0 {
 				r.run(j.wrap("docker", rest, w.text == "exec"))
 			}
+			return
+		case isOneOf(w.text, imagePrograms):
+			r.setWild()
 			return
 		case w.text == "compose", w.text == "container", strings.HasPrefix(w.text, "-"), i > 0 && strings.HasPrefix(j.argv[i].text, "-"):
 		default:

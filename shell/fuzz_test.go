@@ -86,7 +86,7 @@ func (g *generator) command() string {
 	g.depth--
 	defer func() { g.depth++ }()
 	s := g.command
-	switch g.number(55) {
+	switch g.number(64) {
 	case 0, 1:
 		return s() + "; " + s()
 	case 2:
@@ -192,6 +192,26 @@ func (g *generator) command() string {
 	case 53:
 		return g.choose("x=$( ", "cat <( ") + "cat <<E" + g.choose("", "; ", " && ", " | ") + s() + "\nE\n" + s() +
 			g.choose("; ", "\n", " && ", "; if true; then ") + s() + " )"
+	case 54:
+		return g.choose("echo $(", `echo "$(`, "echo `", "cat <(", "(") + "cat <<E" + g.choose(")", `)"`, "`", "\n", "\nE)") + "\n" + s() + "\nE\n" + g.choose("", ")")
+	case 55:
+		return g.choose("declare -a", "export", "readonly", "typeset -A", "declare", "command declare -a", `\export`, "integer", "float") + " " +
+			g.choose("v", "RANDOM", "a", "SECONDS", "OPTIND", "zshexit_functions") + "=" + g.choose(`'($(kubectl delete))'`, "$v", `"$m"`, "m", "f", "(f)") + "; " + s()
+	case 56:
+		return "[[" + g.choose(" ", "\n") + g.choose("", "! ") + g.word() + g.choose(" || ", " &&\n", " == ", "\n", " ||\n! ") + "kubectl" + g.choose("", " == delete") + " ]]"
+	case 57:
+		return `echo "${v` + g.choose(":-", "#", "/x/", ":+", "=") + g.choose(`'$(kubectl delete)'`, `'}"; `+"kubectl delete"+`; #'`, `"$(kubectl delete)"`, "'a'", `\'`) + `}"`
+	case 58:
+		return g.choose("time ", "time -p ", "env ", "env -i ", "env - ", "env a/b=c ", "env -S ", "command -p ", "jobs -x ", "exec -a x ") + g.choose("-- ", "-f ", "a=b ", "") + s()
+	case 59:
+		return "bash " + g.choose("", "-e ", "-s ", "-o posix ", "+n ", "+c ") + g.choose("<<E", "<<'E'", "3<<E", "<f <<E", "<<E <<F") + "\n" +
+			g.choose("", "read v\n", "read -n1 v\n", "echo '\n") + s() + g.choose("", "\n'") + "\nE\n" + g.choose("", "kubectl\nF\n")
+	case 60:
+		return "x=" + g.choose("-exec", "'. -exec'", "'-exec kubectl delete ;'") + "; find . " + g.choose(`"$x"`, "$x", "-name", "-ex*") + " " + s() + g.choose(` \;`, " +", "")
+	case 61:
+		return "f() { " + s() + "; }; " + g.choose("chpwd_functions=(f); cd .", "zshexit_functions=(f)", "jobs -x f", "{f}", "print -v 'a[$(f)]' x", "read -t 'a[$(f)]' v")
+	case 62:
+		return g.choose("RANDOM", "OPTIND", "SECONDS", "HISTCMD", "a+", "LINENO") + "=" + g.choose("m", "$m", "'a[$(kubectl delete)]'", "1") + g.choose(" ", "; ") + s()
 	default:
 		return g.simple() + g.choose(" ;", " #", "\n)", "\nif", " |", "\n\"", " \\") + " " + g.word()
 	}
@@ -208,7 +228,7 @@ func (s *Script) lists(program string) bool {
 // stubs. If a program ran with some words, Runs does not answer "no" for it, and Commands lists the
 // program or Unknown is true.
 func FuzzShellAgainstBash(f *testing.F) {
-	for i := range 55 {
+	for i := range 64 {
 		k := byte(i)
 		f.Add([]byte{4, k, 3, 1, 7, k * 5, 2, 0, 3, k, 9, 4, 1, 0, k * 3, 11, 2, 5, 1, 4, k + 7, 0, 1})
 	}

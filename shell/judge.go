@@ -1,29 +1,39 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // judge handles the programs that run no command of the text, but perhaps others.
 func (r *reader) judge(name string, k kind, j job) {
 	args := j.argv[1:]
 	switch k {
 	case opaque:
-		if !isQuestion(args) || name == "." || name == "source" {
+		if !isQuestion(args) || isOneOf(name, []string{".", "source", "let", "tclsh", "wish", "pwsh"}) {
 			r.setWild()
 		}
 	case runsTrap:
 		r.judgeTrap(args, j)
 	case interprets:
-		r.judgeInterpreter(args, j)
+		r.judgeInterpreter(name, args)
 	case interpretsAwk:
 		r.judgeAwk(args)
 	case interpretsSed:
 		r.judgeSed(args)
 	case packages:
-		r.judgePackages(args)
+		r.judgePackages(name, args)
 	case calculates:
 		r.judgeCalculation(name, args)
 	case assigns:
 		r.judgeAssignment(name, args)
+	case declares:
+		for _, w := range args {
+			r.judgeDeclared(w)
+			if isListFlag(w.text) {
+				r.setWild()
+			}
+		}
 	case prints:
 		r.judgePrintf(args)
 	case tests:
@@ -32,22 +42,30 @@ func (r *reader) judge(name string, k kind, j job) {
 		r.judgeSet(name, args)
 	case flagged:
 		r.judgeFlags(name, args)
+	case queries:
+		r.judgeQuery(name, args)
 	case writes:
-		for _, w := range args {
-			r.addWrite(word{text: strings.TrimPrefix(w.text, "of="), known: w.known})
-		}
+		r.judgeWriter(name, args)
 	}
 }
 
 // judgeFlags judges a program that runs another one behind some of its flags or subcommands only.
 func (r *reader) judgeFlags(name string, args []word) {
 	row, _ := findProgram(name)
-	for _, w := range args {
+	commands := hasSubcommands(row.long)
+	for i, w := range args {
 		flag, _, _ := strings.Cut(w.text, "=")
 		letters := strings.TrimPrefix(w.text, "-")
 		cluster := len(w.text)-len(letters) == 1 && len(letters) > 1 && letters[0] != '-' &&
 			strings.ContainsAny(letters, row.values)
-		if !w.known && w.many || strings.Contains(row.long, " "+flag+" ") || cluster {
+		switch {
+		case w.known && w.text == "--":
+			if !commands {
+				return
+			}
+		case !w.known && (w.many && w.pattern == "" || w.mayFlag() && !commands),
+			!w.known && commands && !hasOperand(args[:i]),
+			w.known && isDangerous(flag, row.long), cluster:
 			r.setWild()
 		}
 		if name == "scp" || name == "rsync" {
@@ -56,9 +74,45 @@ func (r *reader) judgeFlags(name string, args []word) {
 	}
 }
 
+// judgeWriter judges a program that makes files, whose names may be a part of a flag.
+func (r *reader) judgeWriter(name string, args []word) {
+	row, _ := findProgram(name)
+	for _, w := range args {
+		flag, value, _ := strings.Cut(w.text, "=")
+		if w.known && isDangerous(flag, row.long) {
+			r.setWild()
+		}
+		r.addWrite(w)
+		r.addWrite(word{text: value, known: value != ""})
+		if w.mayFlag() && len(w.text) < 100 {
+			for i := 2; i < len(w.text); i++ {
+				r.addWrite(word{text: w.text[i:], known: true})
+			}
+		}
+	}
+}
+
+// hasSubcommands reports whether a list has words that are no flags.
+func hasSubcommands(list string) bool {
+	return slices.ContainsFunc(strings.Fields(list), func(s string) bool { return s[0] != '-' })
+}
+
+// hasOperand reports whether one of the words is certainly no flag.
+func hasOperand(words []word) bool {
+	return slices.ContainsFunc(words, func(w word) bool { return w.known && !w.mayFlag() })
+}
+
+// isDangerous reports whether a word is in a list. Many programs accept the start of a long flag.
+func isDangerous(text, list string) bool {
+	if text == "" || strings.Contains(list, " "+text+" ") {
+		return text != ""
+	}
+	return len(text) > 3 && strings.HasPrefix(text, "--") && strings.Contains(list, " "+text)
+}
+
 // isQuestion reports whether a program only prints its version or help.
 func isQuestion(args []word) bool {
-	return len(args) == 1 && (args[0].text == "--version" || args[0].text == "--help" || args[0].text == "-V")
+	return len(args) == 1 && (args[0].text == "--version" || args[0].text == "--help")
 }
 
 // judgeTrap visits the text of trap.
@@ -76,8 +130,12 @@ func (r *reader) judgeTrap(args []word, j job) {
 const modules = " json.tool venv pip pytest http.server compileall py_compile unittest "
 
 // judgeInterpreter judges python, perl, node and their like, whose text is no shell text.
-func (r *reader) judgeInterpreter(args []word, j job) {
-	if isQuestion(args) || len(args) == 1 && args[0].text == "-v" {
+func (r *reader) judgeInterpreter(name string, args []word) {
+	version := "-v"
+	if strings.HasPrefix(name, "py") { // "python -v" reads its text from standard input
+		version = "-V"
+	}
+	if isQuestion(args) || len(args) == 1 && args[0].text == version {
 		return
 	}
 	if len(args) > 1 && args[0].text == "-m" && strings.Contains(modules, " "+args[1].text+" ") && args[1].known {
@@ -114,26 +172,28 @@ const sedFlags = " -n -E -r -nE -ne --in-place -Ei -nr -u -s -z "
 
 // judgeSed judges sed, whose commands e, w and s///e run or write.
 func (r *reader) judgeSed(args []word) {
-	scripts, files := 0, []word(nil)
+	scripts, inPlace, files := 0, false, []word(nil)
+	script := func(i int) {
+		if i < len(args) {
+			scripts += r.judgeSedScript(args[i])
+		}
+	}
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		switch {
 		case !w.known:
-			if scripts == 0 || !w.many && strings.HasPrefix(w.text, "-") {
+			if scripts == 0 || w.mayFlag() && (w.pattern == "" || !w.many) {
 				r.setWild()
 			}
 			files = append(files, w)
 		case w.text == "-e" || w.text == "--expression":
 			i++
-			if i < len(args) {
-				scripts += r.judgeSedScript(args[i])
-			}
+			script(i)
 		case strings.HasPrefix(w.text, "-i"), strings.Contains(sedFlags, " "+w.text+" "):
+			inPlace = inPlace || strings.Contains(w.text, "i")
 			if strings.HasSuffix(w.text, "ne") || w.text == "-ie" {
 				i++
-				if i < len(args) {
-					scripts += r.judgeSedScript(args[i])
-				}
+				script(i)
 			}
 		case isQuestion(args):
 			return
@@ -141,10 +201,16 @@ func (r *reader) judgeSed(args []word) {
 			r.setWild()
 			return
 		case scripts == 0:
-			scripts += r.judgeSedScript(w)
+			script(i)
+		default:
+			files = append(files, w)
 		}
 	}
-	_ = files
+	for _, w := range files {
+		if inPlace {
+			r.addWrite(w)
+		}
+	}
 }
 
 // judgeSedScript returns 1. A script that may run programs makes the text wild.
@@ -224,13 +290,29 @@ func skipDelimited(text string, delimiter byte) (rest string, ok bool) {
 	return "", false
 }
 
+// packageViews returns the subcommands that run no script. Another word may be the name of one.
+func packageViews(name string) string {
+	switch name {
+	case "npm", "pnpm":
+		return " ls list view info outdated audit whoami search why root prefix "
+	case "yarn":
+		return " list info why "
+	}
+	return ""
+}
+
+// hasWord reports whether a text may be among the words.
+func hasWord(words []word, text string) bool {
+	return slices.ContainsFunc(words, func(w word) bool { return !w.known || w.text == text })
+}
+
 // judgePackages judges npm and its like, which run scripts of the project.
-func (r *reader) judgePackages(args []word) {
-	if len(args) > 0 && args[0].known {
-		switch args[0].text {
-		case "ls", "list", "view", "info", "outdated", "audit", "--version", "-v", "whoami", "search", "why", "root", "prefix":
-			return
-		}
+func (r *reader) judgePackages(name string, args []word) {
+	if len(args) > 0 && isOneOf(args[0].text, []string{"--version", "-v", "--help"}) {
+		return
+	}
+	if len(args) > 0 && strings.Contains(packageViews(name), " "+args[0].text+" ") && args[0].known && !hasWord(args, "fix") {
+		return
 	}
 	r.setWild()
 }
@@ -254,7 +336,11 @@ func (r *reader) judgeCalculation(name string, args []word) {
 func (r *reader) judgeAssignment(name string, args []word) {
 	for i, w := range args {
 		switch {
-		case name == "read" && i > 0 && isOneOf(args[i-1].text, []string{"-p", "-t", "-n", "-d", "-u", "-N"}):
+		case name == "read" && i > 0 && isOneOf(args[i-1].text, []string{"-p", "-d"}):
+		case name == "read" && i > 0 && isOneOf(args[i-1].text, []string{"-t", "-n", "-u", "-N", "-k"}):
+			if !isDigits(strings.Replace(w.text, ".", "", 1)) {
+				r.setWild() // zsh calculates it
+			}
 		case !w.known, strings.Contains(w.text, "["):
 			r.setWild()
 		case name == "unset":
@@ -264,6 +350,7 @@ func (r *reader) judgeAssignment(name string, args []word) {
 			}
 		default:
 			r.assignName(w.text, word{})
+			r.lists[w.text] = true // perhaps: read -a
 		}
 	}
 }
@@ -345,7 +432,7 @@ func (r *reader) judgeSet(name string, args []word) {
 		case !w.known:
 			r.setWild()
 		case i > 0 && isOptionFlag(args[i-1].text):
-			if !isOneOf(w.text, []string{"pipefail", "errexit", "nounset", "xtrace"}) {
+			if !isOneOf(w.text, harmlessOptions) {
 				r.setWild()
 			}
 			r.errexit = r.errexit || w.text == "errexit"
@@ -357,125 +444,4 @@ func (r *reader) judgeSet(name string, args []word) {
 			}
 		}
 	}
-}
-
-// followGit follows git, whose configuration may run programs.
-func (r *reader) followGit(j job) {
-	args := j.argv[1:]
-	for i := 0; i < len(args); i++ {
-		w := args[i]
-		switch {
-		case w.known && w.text == "-c" && i+1 < len(args):
-			i++
-			r.judgeGitSetting(args[i], j)
-		case w.known && (w.text == "-C" || w.text == "--git-dir" || w.text == "--work-tree" || w.text == "--namespace") && i+1 < len(args):
-			i++
-			if args[i].many {
-				r.setWild()
-			}
-		case w.known && strings.HasPrefix(w.text, "-"):
-			if strings.HasPrefix(w.text, "-c") || strings.HasPrefix(w.text, "--config-env") || strings.HasPrefix(w.text, "--exec-path=") {
-				r.setWild()
-			}
-		default:
-			r.judgeGit(w, args[i+1:])
-			return
-		}
-	}
-}
-
-// judgeGitSetting judges the value of git -c.
-func (r *reader) judgeGitSetting(w word, j job) {
-	key, value, _ := strings.Cut(w.text, "=")
-	section, _, _ := strings.Cut(strings.ToLower(key), ".")
-	switch {
-	case !w.known:
-		r.setWild()
-	case section == "alias" && strings.HasPrefix(value, "!"):
-		r.nested(word{text: value[1:], known: true}, "sh -c", j.wrap("git", nil, true).wrappers, false)
-		r.setWild() // git adds the other words
-	case strings.EqualFold(key, "core.pager") && value == "cat":
-	case strings.Contains(" user color advice init safe commit push pull fetch merge ", " "+section+" "):
-	default:
-		r.setWild()
-	}
-}
-
-// A gitRow says when a subcommand of git runs programs.
-type gitRow struct {
-	name     string // "" is any subcommand
-	wild     bool   // it runs programs, unless its first word is one of harmless
-	harmless []string
-	starts   []string // the starts of words with which it runs a program
-}
-
-var gitTable = []gitRow{
-	{name: "", starts: []string{"--upload-pack", "--receive-pack", "--ext-diff", "ext::"}},
-	{name: "submodule", wild: true, harmless: gitSteps},
-	{name: "bisect", wild: true, harmless: gitSteps},
-	{name: "difftool", wild: true},
-	{name: "mergetool", wild: true},
-	{name: "filter-branch", wild: true},
-	{name: "daemon", wild: true},
-	{name: "send-email", wild: true},
-	{name: "shell", wild: true},
-	{name: "web--browse", wild: true},
-	{name: "instaweb", wild: true},
-	{name: "rebase", starts: []string{"-x", "--exec"}},
-	{name: "push", starts: []string{"--exec"}},
-	{name: "clone", starts: []string{"--config"}},
-	{name: "grep", starts: []string{"-O", "--open-files"}},
-}
-
-// gitSteps are the words behind submodule and bisect that run no program of the repository.
-var gitSteps = []string{"update", "status", "init", "add", "start", "good", "bad", "reset", "sync"}
-
-// manyGit are the subcommands whose flags may run a program, so that words that starhost does not
-// know may, too.
-var manyGit = []string{"rebase", "clone", "fetch", "pull", "push", "ls-remote", "grep", "config"}
-
-// judgeGit judges a subcommand of git.
-func (r *reader) judgeGit(sub word, args []word) {
-	if !sub.known {
-		r.setWild()
-		return
-	}
-	any, row := &gitTable[0], &gitRow{}
-	for i := range gitTable {
-		if gitTable[i].name == sub.text {
-			row = &gitTable[i]
-		}
-	}
-	if row.wild && (len(args) == 0 || !isOneOf(args[0].text, row.harmless)) {
-		r.setWild()
-	}
-	for _, w := range args {
-		if !w.known {
-			if w.many && isOneOf(sub.text, manyGit) {
-				r.setWild()
-			}
-			continue
-		}
-		if hasStart(w.text, any.starts) || hasStart(w.text, row.starts) ||
-			sub.text == "clone" && isOneOf(w.text, []string{"-u", "-c"}) ||
-			sub.text == "config" && len(args) > 1 && !isSafeSetting(w.text) {
-			r.setWild()
-		}
-	}
-}
-
-// isSafeSetting reports whether a word of git config names no setting that contains a program.
-func isSafeSetting(text string) bool {
-	section, _, ok := strings.Cut(strings.ToLower(text), ".")
-	return !ok || isOneOf(section, []string{"user", "color", "advice", "init", "safe", "push", "pull"})
-}
-
-// hasStart reports whether a text begins with one of the starts.
-func hasStart(text string, starts []string) bool {
-	for _, start := range starts {
-		if strings.HasPrefix(text, start) {
-			return true
-		}
-	}
-	return false
 }

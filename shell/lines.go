@@ -11,7 +11,7 @@ import (
 // they do not remove it in a comment. The parser differs there, and takes "\r\n" for the end of a
 // line. A command could hide behind each difference, so the answer is false in doubt.
 func readsAsShells(file *syntax.File, text string) bool {
-	if strings.Contains(text, "\r\n") {
+	if strings.Contains(text, "\r\n") || strings.HasSuffix(text, "\r") {
 		return false
 	}
 	if !strings.Contains(text, "\\\n") {
@@ -31,24 +31,90 @@ func readsAsShells(file *syntax.File, text string) bool {
 	return true
 }
 
-// losesSeparators reports whether bash may join two commands of a text. bash 5.2 writes commands in
-// $(…) and <(…) as text, parses this text again, and forgets a ";" behind a here-document:
-// "$(cat <<E␤E␤kubectl get; delete x)" runs "kubectl get delete x".
+// losesSeparators reports whether a shell may read the here-documents in a substitution in another
+// way. bash 5.2 writes commands in $(…) and <(…) as text, parses this text again, and forgets a ";"
+// behind a here-document: "$(cat <<E␤E␤kubectl get; delete x)" runs "kubectl get delete x". It also
+// ends a document where a line begins with the delimiter and has a ")". And a document that does
+// not begin within its substitution may be empty, so that its text runs.
 func losesSeparators(file *syntax.File, text string) bool {
-	if !strings.Contains(text, "<<") || !strings.Contains(text, "(") || !strings.Contains(text, ";") {
+	if !strings.Contains(text, "<<") || !strings.ContainsAny(text, "(`") {
 		return false
 	}
 	found := false
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			found = found || !n.Backquotes && joinsCommands(n, text)
+			found = found || !n.Backquotes && joinsCommands(n, text) || movesDocument(n, text)
 		case *syntax.ProcSubst:
-			found = found || joinsCommands(n, text)
+			found = found || joinsCommands(n, text) || movesDocument(n, text)
 		}
 		return !found
 	})
 	return found
+}
+
+// movesDocument reports whether shells may disagree about the place of a here-document in a
+// substitution.
+func movesDocument(substitution syntax.Node, text string) bool {
+	found := false
+	end := int(substitution.End().Offset())
+	syntax.Walk(substitution, func(n syntax.Node) bool {
+		d, ok := n.(*syntax.Redirect)
+		if !ok || d.Op != syntax.Hdoc && d.Op != syntax.DashHdoc {
+			return true
+		}
+		from := int(d.Pos().Offset())
+		isInside := from < end && end <= len(text) && strings.Contains(text[from:end], "\n") &&
+			(d.Hdoc == nil || int(d.Hdoc.Pos().Offset()) < end)
+		if !isInside {
+			found = true
+			return false
+		}
+		found = found || d.Hdoc != nil && endsEarly(d, text)
+		return !found
+	})
+	return found
+}
+
+// endsEarly reports whether a line of a here-document begins with its delimiter and has a ")".
+func endsEarly(d *syntax.Redirect, text string) bool {
+	from, to := int(d.Hdoc.Pos().Offset()), min(int(d.Hdoc.End().Offset()), len(text))
+	if from > to {
+		return true
+	}
+	delimiter := plainDelimiter(d.Word)
+	for line := range strings.SplitSeq(text[from:to], "\n") {
+		line = strings.TrimLeft(line, "\t")
+		if strings.HasPrefix(line, delimiter) && strings.Contains(line, ")") {
+			return true
+		}
+	}
+	return false
+}
+
+// plainDelimiter returns the delimiter of a here-document without its quotes, or "" if it has
+// other parts.
+func plainDelimiter(w *syntax.Word) string {
+	var out strings.Builder
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			out.WriteString(strings.ReplaceAll(p.Value, `\`, ""))
+		case *syntax.SglQuoted:
+			out.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			for _, inner := range p.Parts {
+				lit, ok := inner.(*syntax.Lit)
+				if !ok {
+					return ""
+				}
+				out.WriteString(lit.Value)
+			}
+		default:
+			return ""
+		}
+	}
+	return out.String()
 }
 
 // joinsCommands reports whether a substitution has a here-document and a ";" behind a command.

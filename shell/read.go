@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"math"
 	"path"
 	"strings"
 
@@ -25,21 +26,24 @@ type reader struct {
 
 // shared is the part of a reader that nested texts have in common.
 type shared struct {
-	words    int    // the number of words with braces
-	parts    int    // the number of their parts
-	followed int    // words of all commands, also behind wrappers
-	inner    int    // bytes of nested texts
-	reason   string // why the analysis failed
-	poisoned bool   // a variable such as PATH has a new value
-	dead     bool   // an unconditional exit stands in front
-	errexit  bool   // a failure may end the text
-	quiet    bool   // the commands are in the list already
-	fails    bool   // the text itself decides that some command fails
-	anyValue bool   // variables may have any value
-	funcs    []*function
-	called   map[string]int // offset of the first certain call from top level, or -1
-	written  map[string]bool
-	stdin    []*syntax.Redirect // redirections of the current command
+	words     int             // the number of words with braces
+	parts     int             // the number of their parts
+	followed  int             // words of all commands, also behind wrappers
+	inner     int             // bytes of nested texts
+	reason    string          // why the analysis failed
+	poisoned  bool            // a variable such as PATH has a new value
+	dead      bool            // an unconditional exit stands in front
+	errexit   bool            // a failure may end the text
+	fromInput bool            // the next text comes from standard input
+	lists     map[string]bool // variables that are lists
+	quiet     bool            // the commands are in the list already
+	fails     bool            // the text itself decides that some command fails
+	anyValue  bool            // variables may have any value
+	funcs     []*function
+	called    map[string]int // offset of the first certain call from top level, or -1
+	written   map[string]bool
+	writtenAt int                // the number of calls in front of the first file with an unknown name
+	stdin     []*syntax.Redirect // redirections of the current command
 }
 
 // A function is a function that the text defines.
@@ -63,7 +67,7 @@ func (r *reader) fail(reason string) {
 
 // readText parses the text and visits it. It returns "" or why the text was not understood.
 func (r *reader) readText() string {
-	r.shared = &shared{called: map[string]int{}, written: map[string]bool{}}
+	r.shared = &shared{called: map[string]int{}, written: map[string]bool{}, lists: map[string]bool{}, writtenAt: math.MaxInt}
 	if !r.parse() {
 		return r.reason
 	}
@@ -88,6 +92,7 @@ func (r *reader) parse() bool {
 	r.file = file
 	if !readsAsShells(file, r.text) {
 		r.setWild()
+		r.poisoned = r.poisoned || strings.Contains(r.text, "\r")
 	}
 	if losesSeparators(file, r.text) {
 		r.setWild()
@@ -112,6 +117,11 @@ func (r *reader) nested(text word, via string, wrappers []string, certain bool) 
 		r.setWild()
 		return
 	}
+	if r.fromInput && sharesInput(in.file) {
+		r.setWild()
+		r.poisoned = true
+	}
+	r.fromInput = false
 	if via == "eval" {
 		in.statements(in.file.Stmts)
 		return
@@ -212,14 +222,21 @@ func (r *reader) compound(s *syntax.Stmt) {
 	case *syntax.TimeClause:
 		r.addCall([]word{{text: "time", known: true}, {many: true}}, false)
 		if c.Stmt != nil {
+			r.timeInDash(c.Stmt)
 			r.statement(c.Stmt)
 		}
 	case *syntax.CoprocClause:
 		r.addCall([]word{{text: "coproc", known: true}, {many: true}}, false)
+		if c.Name != nil && (c.Name.Lit() == "" || !isPlain(c.Name.Lit())) {
+			r.setWild()
+		}
 		r.substitute("sub", []*syntax.Stmt{c.Stmt})
 	case *syntax.TestClause:
 		r.fails = true
 		r.test(c.X)
+		if breaksLine(r.source(c)) {
+			r.setWild() // dash reads the next line as a command
+		}
 	case *syntax.ArithmCmd:
 		r.fails = true
 		r.arithmetic(c.X)
@@ -361,35 +378,6 @@ func (r *reader) test(x syntax.TestExpr) {
 	}
 }
 
-// dashTest adds the program that dash runs behind [[ … ||.
-func (r *reader) dashTest(x syntax.TestExpr) {
-	for {
-		switch y := x.(type) {
-		case *syntax.BinaryTest:
-			x = y.X
-			continue
-		case *syntax.Word:
-			r.addCall([]word{r.word(y), {many: true}}, false)
-		case *syntax.UnaryTest:
-			// The program is the operator, such as -f.
-		default:
-			r.setWild()
-		}
-		return
-	}
-}
-
-// dashArithmetic adds the programs that dash runs for ((…)), which it reads as two subshells.
-func (r *reader) dashArithmetic(x syntax.ArithmExpr) {
-	syntax.Walk(x, func(n syntax.Node) bool {
-		if w, ok := n.(*syntax.Word); ok {
-			r.addCall([]word{r.word(w), {many: true}}, false)
-			return false
-		}
-		return true
-	})
-}
-
 // source returns the text of a node.
 func (r *reader) source(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
@@ -397,58 +385,6 @@ func (r *reader) source(n syntax.Node) string {
 		return ""
 	}
 	return r.text[from:to]
-}
-
-// declaration visits export, declare and their like.
-func (r *reader) declaration(c *syntax.DeclClause) {
-	argv := []word{{text: c.Variant.Value, known: true}}
-	for _, a := range c.Args {
-		switch {
-		case a.Naked && a.Value != nil:
-			w := r.word(a.Value)
-			argv = append(argv, w)
-			switch {
-			case !w.known:
-				r.poisoned = true // it may assign to PATH
-				r.setWild()
-			case r.assignText(w):
-			case strings.HasPrefix(w.text, "-") && strings.Trim(w.text, "-xraAgUupfF") != "", strings.Contains(w.text, "["):
-				r.setWild() // an integer is calculated, a reference assigns elsewhere
-			}
-		default:
-			r.assign(a)
-			if a.Name != nil {
-				argv = append(argv, word{text: a.Name.Value, known: true})
-			}
-		}
-	}
-	r.addCall(argv, r.certain && !r.dead)
-	r.record(argv, Command{Via: r.via, Wrappers: r.wrapped, Text: r.source(c), Offset: r.offset(c)})
-}
-
-// assign visits an assignment and returns its value.
-func (r *reader) assign(a *syntax.Assign) word {
-	r.script.Nodes++
-	value := word{known: true}
-	if a.Index != nil {
-		r.arithmetic(a.Index)
-	}
-	if a.Value != nil {
-		value = r.word(a.Value)
-	}
-	if a.Array != nil {
-		value.known = false
-		for _, e := range a.Array.Elems {
-			if e.Index != nil {
-				r.arithmetic(e.Index)
-			}
-			r.visit(e.Value)
-		}
-	}
-	if a.Name != nil && !a.Naked {
-		r.assignName(a.Name.Value, value)
-	}
-	return value
 }
 
 // declare records a function. The bodies of functions count only if the text calls them.
@@ -534,11 +470,10 @@ func (r *reader) addCall(argv []word, certain bool) {
 
 // checkWritten makes the script wild if it runs a file that it may have written.
 func (r *reader) checkWritten() {
-	if len(r.written) == 0 {
-		return
-	}
-	for _, c := range r.script.calls {
-		if c.argv[0].known && r.written[path.Base(c.argv[0].text)] {
+	for i, c := range r.script.calls {
+		name := c.argv[0].text
+		isRelative := strings.Contains(name, "/") && !path.IsAbs(name)
+		if r.written[path.Base(name)] || i > r.writtenAt && isRelative {
 			r.setWild()
 		}
 	}

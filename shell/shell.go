@@ -166,7 +166,7 @@ func (c invocation) matches(program string, words [][]string) string {
 		return "maybe"
 	}
 	name := path.Base(first.text)
-	if !strings.EqualFold(name, program) {
+	if name != program && plainName(name) != plainName(program) {
 		return "no"
 	}
 	answer := matchWords(c.argv[1:], words)

@@ -39,10 +39,13 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 	if len(j.argv) == 0 {
 		return
 	}
-	for _, w := range j.argv[1:] {
-		if w.known && (w.text == "}" || w.text == "{") {
-			r.setWild() // zsh ends a group here
+	for i, w := range j.argv {
+		if i > 0 && w.known && (w.text == "}" || w.text == "{") || i == 0 && strings.HasPrefix(w.text, "{") {
+			r.setWild() // zsh ends or begins a group here
 		}
+	}
+	if len(s.Redirs) > 0 && strings.Contains(j.command.Text, "{") && slices.ContainsFunc(c.Args, isIndexed) {
+		r.setWild() // bash calculates the index of {a[x]}>f
 	}
 	if lit, ok := c.Args[0].Parts[0].(*syntax.Lit); ok && strings.Contains(lit.Value, "=") {
 		r.setWild() // in "coproc a=b c", the parser takes the assignment as the program
@@ -67,73 +70,6 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 	r.stdin = outer
 }
 
-// dashWords returns the arguments as dash reads them, which expands neither braces nor $'…'. It
-// returns nil if dash reads them as bash does.
-func dashWords(list []*syntax.Word) []word {
-	if !slices.ContainsFunc(list, isOtherInDash) {
-		return nil
-	}
-	words := make([]word, len(list))
-	for i, w := range list {
-		text, ok := dashText(w)
-		words[i] = word{text: text, known: ok, many: !ok}
-	}
-	return words
-}
-
-// isOtherInDash reports whether dash may read a word in another way.
-func isOtherInDash(w *syntax.Word) bool {
-	for _, p := range w.Parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			if strings.Contains(p.Value, "{") {
-				return true
-			}
-		case *syntax.SglQuoted:
-			if p.Dollar {
-				return true
-			}
-		case *syntax.DblQuoted:
-			if p.Dollar {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// dashText returns the text of a word in dash. ok is false if the word has an expansion.
-func dashText(w *syntax.Word) (text string, ok bool) {
-	out := wordBuilder{word: word{known: true}}
-	for i, p := range w.Parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			out.addLit(p.Value, i == 0, len(w.Parts) == 1)
-		case *syntax.SglQuoted:
-			if p.Dollar {
-				out.buf.WriteByte('$')
-			}
-			out.buf.WriteString(p.Value)
-		case *syntax.DblQuoted:
-			if p.Dollar {
-				out.buf.WriteByte('$')
-			}
-			for _, inner := range p.Parts {
-				lit, isLit := inner.(*syntax.Lit)
-				if !isLit {
-					out.setUnknown(true)
-					continue
-				}
-				out.buf.WriteString(unescapeQuoted(lit.Value, `"`))
-			}
-		default:
-			out.setUnknown(true)
-		}
-	}
-	got := out.finish()
-	return got.text, got.known
-}
-
 // offset returns the place of a node in the outermost text.
 func (r *reader) offset(n syntax.Node) int {
 	if r.level > 0 {
@@ -142,25 +78,16 @@ func (r *reader) offset(n syntax.Node) int {
 	return int(n.Pos().Offset())
 }
 
-// readDashBackground adds the command that dash reads behind &>, which it reads as "&" and ">".
-func (r *reader) readDashBackground(c *syntax.CallExpr, s *syntax.Stmt) {
-	for _, d := range s.Redirs {
-		if d.Op != syntax.RdrAll && d.Op != syntax.AppAll {
-			continue
-		}
-		for i, w := range c.Args {
-			if w.Pos().After(d.Pos()) {
-				r.addCall(r.expand(c.Args[i:]), false)
-				break
-			}
-		}
-	}
-}
-
 // redirections visits redirections and returns the files that they read and write.
 func (r *reader) redirections(list []*syntax.Redirect) (reads, writes []*string) {
 	for _, d := range list {
 		r.script.Nodes++
+		if d.N != nil && strings.HasPrefix(d.N.Value, "{") {
+			r.assignName(strings.Trim(d.N.Value, "{}"), word{})
+			if strings.Contains(d.N.Value, "[") {
+				r.setWild() // bash calculates the index of {a[x]}>f
+			}
+		}
 		switch d.Op {
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 			r.heredocText(d)
@@ -194,9 +121,30 @@ func (r *reader) redirections(list []*syntax.Redirect) (reads, writes []*string)
 
 // addWrite records a file that the text may make, and perhaps runs.
 func (r *reader) addWrite(w word) {
-	if w.known && !strings.HasPrefix(w.text, "/dev/") {
+	switch {
+	case isStartup(w.text + w.end):
+		r.setWild()
+	case !w.known:
+		r.writtenAt = min(r.writtenAt, len(r.script.calls))
+	case !strings.HasPrefix(w.text, "/dev/"):
 		r.written[path.Base(w.text)] = true
 	}
+}
+
+// isIndexed reports whether a word is written as {a[x]}, which names a file descriptor.
+func isIndexed(w *syntax.Word) bool {
+	lit, ok := w.Parts[0].(*syntax.Lit)
+	return ok && strings.HasPrefix(lit.Value, "{") && strings.Contains(lit.Value, "[")
+}
+
+// startupFiles are files that a shell or git reads when it starts, or whose programs it runs.
+const startupFiles = " .bashrc .bash_profile .bash_login .bash_logout .profile .zshenv .zshrc .zprofile .zlogin .zlogout " +
+	".kshrc .gitconfig .gitattributes .gitmodules "
+
+// isStartup reports whether a file may change what the programs of the text do.
+func isStartup(name string) bool {
+	return strings.Contains(startupFiles, " "+path.Base(name)+" ") ||
+		strings.HasPrefix(name, ".git/") || strings.Contains(name, "/.git/") || strings.HasSuffix(name, ".ssh/config")
 }
 
 // run records the program of a job and follows it if it runs other programs.

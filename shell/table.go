@@ -3,6 +3,7 @@ package shell
 import (
 	"sort"
 	"strings"
+	"unicode"
 )
 
 // A program is a row of the table: a program that runs other programs.
@@ -47,12 +48,14 @@ const (
 	interpretsSed                 // sed, whose text may run programs
 	packages                      // npm and its like, which run scripts unless they only show something
 	calculates                    // a builtin that calculates words: exit, shift
+	declares                      // export and its like, behind a quote or another builtin
 	assigns                       // a builtin that assigns to the variables that its words name
 	prints                        // printf
 	tests                         // test and [
 	sets                          // set and shopt
 	leaves                        // exec
 	writes                        // a program that makes files
+	queries                       // a client of a database, whose text may run programs
 	flagged                       // unknown behind the flags and subcommands of long and values
 	opaque                        // always unknown
 )
@@ -61,16 +64,20 @@ const (
 var programs = []program{
 	{name: "-", kind: runsWords},
 	{name: ".", kind: opaque},
-	{name: "R", kind: interprets},
+	{name: "R", kind: opaque},
 	{name: "[", kind: tests},
 	{name: "alias", kind: opaque},
 	{name: "ansible", kind: opaque},
+	{name: "apt", kind: flagged, values: "oc", long: " -o -c --option --config-file "},
+	{name: "apt-get", kind: flagged, values: "oc", long: " -o -c --option --config-file "},
 	{name: "arch", kind: opaque},
+	{name: "aria2c", kind: flagged, long: " --on-download-complete --on-download-error --on-download-pause --on-download-start --on-download-stop --on-bt-download-complete "},
 	{name: "asdf", kind: opaque},
 	{name: "ash", kind: runsShell},
 	{name: "at", kind: opaque},
 	{name: "autoload", kind: opaque},
 	{name: "awk", kind: interpretsAwk},
+	{name: "aws", kind: flagged, long: " execute-command send-command start-session "},
 	{name: "aws-vault", kind: opaque},
 	{name: "bash", kind: runsShell},
 	{name: "batch", kind: opaque},
@@ -86,13 +93,16 @@ var programs = []program{
 	{name: "bye", kind: calculates},
 	{name: "caffeinate", kind: opaque},
 	{name: "capsh", kind: opaque},
-	{name: "cargo", kind: flagged, long: " --config "},
+	{name: "cargo", kind: flagged, long: " --config watch make "},
+	{name: "cc", kind: flagged, long: " -wrapper -B -fplugin -specs --specs "},
 	{name: "cgexec", kind: opaque},
 	{name: "chamber", kind: opaque},
 	{name: "chronic", kind: opaque},
 	{name: "chroot", kind: opaque},
 	{name: "chrt", kind: runsWords, bare: "bfiorRv", values: "TPD", operands: 1},
+	{name: "clang", kind: flagged, long: " -wrapper -B -fplugin -fpass-plugin "},
 	{name: "clush", kind: opaque},
+	{name: "cmake", kind: flagged, values: "PE", long: " -E -P --build --workflow "},
 	{name: "command", kind: runsWords, bare: "p", query: "vV", shaky: "p"},
 	{name: "compgen", kind: opaque},
 	{name: "complete", kind: opaque},
@@ -100,6 +110,7 @@ var programs = []program{
 	{name: "conda", kind: opaque},
 	{name: "continue", kind: calculates},
 	{name: "cp", kind: writes},
+	{name: "cpio", kind: flagged, long: " --rsh-command "},
 	{name: "cpulimit", kind: opaque},
 	{name: "crontab", kind: opaque},
 	{name: "curl", kind: writes},
@@ -109,6 +120,7 @@ var programs = []program{
 	{name: "dbus-run-session", kind: opaque},
 	{name: "dc", kind: opaque},
 	{name: "dd", kind: writes},
+	{name: "declare", kind: declares},
 	{name: "deno", kind: interprets},
 	{name: "direnv", kind: opaque},
 	{name: "disable", kind: opaque},
@@ -131,6 +143,7 @@ var programs = []program{
 	{name: "exec", kind: leaves, bare: "cl", values: "a", shaky: "c"},
 	{name: "exit", kind: calculates},
 	{name: "expect", kind: opaque},
+	{name: "export", kind: declares},
 	{name: "fakeroot", kind: opaque},
 	{name: "faketime", kind: opaque},
 	{name: "fc", kind: opaque},
@@ -141,33 +154,43 @@ var programs = []program{
 	{name: "flock", kind: opaque},
 	{name: "foreman", kind: opaque},
 	{name: "functions", kind: opaque},
+	{name: "fzf", kind: flagged, long: " --preview --bind --with-shell "},
+	{name: "g++", kind: flagged, long: " -wrapper -B -fplugin -specs --specs "},
 	{name: "gawk", kind: interpretsAwk},
+	{name: "gcc", kind: flagged, long: " -wrapper -B -fplugin -specs --specs "},
+	{name: "gcloud", kind: flagged, long: " ssh "},
 	{name: "gdb", kind: opaque},
+	{name: "getln", kind: assigns},
 	{name: "getopts", kind: assigns},
 	{name: "gh", kind: flagged, long: " alias extension ext "},
 	{name: "git", kind: runsGit},
 	{name: "gmake", kind: opaque},
-	{name: "go", kind: flagged, long: " -exec -toolexec --exec --toolexec generate "},
+	{name: "go", kind: flagged, long: " -exec -toolexec --exec --toolexec -vettool --vettool generate "},
+	{name: "gpg-agent", kind: opaque},
 	{name: "gsed", kind: interpretsSed},
 	{name: "hash", kind: opaque},
 	{name: "hatch", kind: opaque},
+	{name: "helm", kind: flagged, long: " --post-renderer plugin "},
 	{name: "heroku", kind: opaque},
 	{name: "hg", kind: flagged, long: " --config "},
 	{name: "hyperfine", kind: opaque},
 	{name: "install", kind: writes},
 	{name: "invoke", kind: opaque},
 	{name: "ionice", kind: runsWords, bare: "t", values: "cn", long: " --ignore ", longValues: " --class --classdata "},
-	{name: "ip", kind: flagged, long: " netns vrf "},
+	{name: "ip", kind: flagged, values: "b", long: " netns vrf net netn vr -batch -b "},
 	{name: "irb", kind: opaque},
+	{name: "jobs", kind: flagged, values: "x", long: " -x "},
 	{name: "just", kind: opaque},
 	{name: "k3s", kind: opaque},
 	{name: "kill", kind: calculates},
 	{name: "ksh", kind: runsShell},
 	{name: "kubectl", kind: runsPod},
+	{name: "less", kind: flagged, values: "k", long: " -k --lesskey-file --lesskey-src "},
 	{name: "let", kind: opaque},
 	{name: "linux32", kind: opaque},
 	{name: "linux64", kind: opaque},
 	{name: "ln", kind: writes},
+	{name: "local", kind: declares},
 	{name: "login", kind: opaque},
 	{name: "logout", kind: calculates},
 	{name: "ltrace", kind: opaque},
@@ -177,6 +200,7 @@ var programs = []program{
 	{name: "mamba", kind: opaque},
 	{name: "man", kind: flagged, values: "PH", long: " -P --pager -H --html "},
 	{name: "mapfile", kind: opaque},
+	{name: "mariadb", kind: queries},
 	{name: "mawk", kind: interpretsAwk},
 	{name: "microk8s", kind: opaque},
 	{name: "minikube", kind: opaque},
@@ -185,6 +209,8 @@ var programs = []program{
 	{name: "mosh", kind: opaque},
 	{name: "multitime", kind: opaque},
 	{name: "mv", kind: writes},
+	{name: "mvn", kind: flagged, long: " exec:exec exec:java "},
+	{name: "mysql", kind: queries},
 	{name: "nawk", kind: interpretsAwk},
 	{name: "nc", kind: opaque},
 	{name: "ncat", kind: opaque},
@@ -210,6 +236,7 @@ var programs = []program{
 	{name: "op", kind: flagged, long: " run plugin "},
 	{name: "osascript", kind: opaque},
 	{name: "overmind", kind: opaque},
+	{name: "pandoc", kind: flagged, values: "FL", long: " -F -L --filter --lua-filter --pdf-engine "},
 	{name: "parallel", kind: opaque},
 	{name: "pdsh", kind: opaque},
 	{name: "perf", kind: opaque},
@@ -220,11 +247,13 @@ var programs = []program{
 	{name: "pnpm", kind: packages},
 	{name: "podman", kind: runsContainer},
 	{name: "poetry", kind: opaque},
+	{name: "print", kind: flagged, values: "vf", long: " -v -f "},
 	{name: "printf", kind: prints},
 	{name: "prlimit", kind: opaque},
 	{name: "proot", kind: opaque},
 	{name: "proxychains", kind: opaque},
 	{name: "proxychains4", kind: opaque},
+	{name: "psql", kind: queries},
 	{name: "pyenv", kind: opaque},
 	{name: "pypy", kind: interprets},
 	{name: "python", kind: interprets},
@@ -235,17 +264,19 @@ var programs = []program{
 	{name: "rbenv", kind: opaque},
 	{name: "read", kind: assigns},
 	{name: "readarray", kind: opaque},
+	{name: "readonly", kind: declares},
 	{name: "repeat", kind: runsRepeat},
 	{name: "return", kind: calculates},
 	{name: "rg", kind: flagged, long: " --pre --hostname-bin "},
 	{name: "rlwrap", kind: opaque},
+	{name: "rpm", kind: flagged, values: "E", long: " -E --eval --define "},
 	{name: "rsync", kind: flagged, values: "e", long: " -e --rsh --rsync-path -M --remote-option "},
 	{name: "ruby", kind: interprets},
 	{name: "run-parts", kind: opaque},
 	{name: "runcon", kind: opaque},
 	{name: "runuser", kind: opaque},
 	{name: "sched", kind: opaque},
-	{name: "scp", kind: flagged, values: "SoD", long: " -S -o -D "},
+	{name: "scp", kind: flagged, values: "SoDF", long: " -S -o -D -F "},
 	{name: "screen", kind: opaque},
 	{name: "script", kind: opaque},
 	{name: "sed", kind: interpretsSed},
@@ -263,10 +294,11 @@ var programs = []program{
 	{name: "shift", kind: calculates},
 	{name: "shopt", kind: sets},
 	{name: "socat", kind: opaque},
-	{name: "sort", kind: flagged, long: " --compress-program --compress-prog --compress "},
+	{name: "sort", kind: flagged, long: " --compress-program "},
 	{name: "source", kind: opaque},
 	{name: "split", kind: opaque},
-	{name: "ssh", kind: runsRemote, bare: "46AaCfgKkMNnqsTtVvXxYy", values: "BbcDEeIiJLlmpQRSWw", operands: 1},
+	{name: "sqlite3", kind: queries},
+	{name: "ssh", kind: runsRemote, bare: "46AaCfgKkMNnqsTtVvXxYy", values: "BbcDEeiJLlmpQRSWw", operands: 1},
 	{name: "ssh-agent", kind: opaque},
 	{name: "sshpass", kind: opaque},
 	{name: "start-stop-daemon", kind: opaque},
@@ -280,7 +312,7 @@ var programs = []program{
 	{name: "tar", kind: opaque},
 	{name: "task", kind: opaque},
 	{name: "taskset", kind: opaque},
-	{name: "tclsh", kind: interprets},
+	{name: "tclsh", kind: opaque},
 	{name: "tcpdump", kind: flagged, values: "z", long: " -z --postrotate-command "},
 	{name: "tee", kind: writes},
 	{name: "test", kind: tests},
@@ -294,6 +326,7 @@ var programs = []program{
 	{name: "tox", kind: opaque},
 	{name: "toybox", kind: runsWords},
 	{name: "trap", kind: runsTrap},
+	{name: "typeset", kind: declares},
 	{name: "unbuffer", kind: opaque},
 	{name: "unset", kind: assigns},
 	{name: "unsetopt", kind: opaque},
@@ -311,14 +344,15 @@ var programs = []program{
 		longValues: " --interval "},
 	{name: "watchexec", kind: opaque},
 	{name: "watchman-make", kind: opaque},
-	{name: "wget", kind: writes},
-	{name: "wish", kind: interprets},
-	{name: "xargs", kind: runsInput, bare: "0rtxop", values: "adEILnPs", long: " --null --no-run-if-empty --verbose ",
-		longValues: " --max-args --max-procs --delimiter --arg-file --replace "},
+	{name: "wget", kind: writes, long: " --use-askpass -e --execute --config "},
+	{name: "wish", kind: opaque},
+	{name: "xargs", kind: runsInput, bare: "0rtxop", values: "adEILnPs", long: " --null --no-run-if-empty --verbose --replace ",
+		longValues: " --max-args --max-procs --delimiter --arg-file "},
 	{name: "xdotool", kind: opaque},
 	{name: "xonsh", kind: opaque},
 	{name: "xvfb-run", kind: opaque},
 	{name: "yarn", kind: packages},
+	{name: "yt-dlp", kind: flagged, long: " --exec --exec-before-download --downloader --external-downloader "},
 	{name: "zargs", kind: opaque},
 	{name: "zip", kind: flagged, long: " -TT --unzip-command -T "},
 	{name: "zle", kind: opaque},
@@ -332,17 +366,54 @@ const gnuNames = " genv gnice gnohup gtimeout gstdbuf gxargs gfind gsplit gtar g
 
 // findProgram returns the row of a program.
 func findProgram(name string) (program, bool) {
+	if row, ok := findName(name); ok {
+		return row, true
+	}
+	// File systems may ignore the case, and names may end with a version or, for Windows, .exe.
+	plain := strings.TrimRight(plainName(name), "0123456789.-")
+	if row, ok := findName(plain); ok && plain != name && (row.kind < calculates || row.kind > sets) {
+		if row.kind == interprets || row.kind == interpretsAwk || row.kind == interpretsSed {
+			return row, true
+		}
+		return program{name: name, kind: opaque}, true
+	}
+	return program{}, false
+}
+
+// plainName returns the name of a program in lower case, without the ending that only Windows
+// needs.
+func plainName(name string) string {
+	if strings.IndexFunc(name, func(c rune) bool { return c >= 'A' && c <= 'Z' || c >= 0x80 || c == '.' }) < 0 {
+		return name
+	}
+	name = strings.Map(func(c rune) rune { // the letters that file systems take for s and k
+		switch c {
+		case 'ſ':
+			return 's'
+		case 'K':
+			return 'k'
+		}
+		return unicode.ToLower(c)
+	}, name)
+	for _, end := range []string{".exe", ".cmd", ".bat", ".com"} {
+		name = strings.TrimSuffix(name, end)
+	}
+	return name
+}
+
+// findName returns the row of a name.
+func findName(name string) (program, bool) {
 	i := sort.Search(len(programs), func(i int) bool { return programs[i].name >= name })
 	if i < len(programs) && programs[i].name == name {
 		return programs[i], true
 	}
 	if len(name) > 1 && name[0] == 'g' && strings.Contains(gnuNames, " "+name+" ") {
-		return findProgram(name[1:])
+		return findName(name[1:])
 	}
 	if len(name) > 6 && name[:6] == "python" || len(name) > 4 && name[:4] == "perl" || len(name) > 3 && name[:3] == "lua" {
 		return program{name: name, kind: interprets}, true
 	}
-	if len(name) > 3 && name[:3] == "ld-" {
+	if strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "git-") || isOther(name) {
 		return program{name: name, kind: opaque}, true
 	}
 	return program{}, false

@@ -149,7 +149,7 @@ func (r *truthRunner) writeStubs(t testing.TB, folder, text string) {
 	}
 	names := realPrograms
 	if r.narrow {
-		names = []string{"sh", "bash", "dash", "cat"}
+		names = []string{"sh", "bash", "dash", "cat", "env", "find", "xargs"}
 	}
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {

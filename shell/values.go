@@ -210,7 +210,13 @@ var poison = " IFS PATH BASH_ENV ENV ZDOTDIR HOME SHELLOPTS BASHOPTS PS4 PROMPT_
 	"PERL5OPT PERL5LIB PYTHONSTARTUP PYTHONPATH NODE_OPTIONS RUBYOPT PAGER MANPAGER EDITOR VISUAL SUDO_EDITOR " +
 	"SUDO_ASKPASS SSH_ASKPASS BROWSER LESSOPEN TAR_OPTIONS RSYNC_RSH FCEDIT SHELL FPATH CDPATH EXECIGNORE " +
 	"path fpath cdpath commands functions aliases galiases saliases dis_functions options module_path BASH_ALIASES BASH_CMDS " +
-	"MAKEFLAGS SYSTEMD_EDITOR KUBE_EDITOR KUBECTL_EXTERNAL_DIFF DOCKER_HOST_HELPER "
+	"MAKEFLAGS SYSTEMD_EDITOR KUBE_EDITOR KUBECTL_EXTERNAL_DIFF DOCKER_HOST_HELPER POSIXLY_CORRECT MODULE_PATH BASH_LOADABLES_PATH " +
+	"CC CXX LD AR PKG_CONFIG GOFLAGS GOCACHEPROG GOAUTH GOROOT RUSTC RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER RUSTFLAGS RUSTDOC " +
+	"JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS GRADLE_OPTS JAVA_OPTS LUA_INIT PERL5DB AWKPATH AWKLIBPATH " +
+	"LESSCLOSE LESSEDIT LESSKEY MANROFFOPT MANOPT RIPGREP_CONFIG_PATH FZF_DEFAULT_COMMAND FZF_DEFAULT_OPTS GCONV_PATH " +
+	"OPENSSL_CONF OPENSSL_MODULES WGETRC HGRCPATH HGEDITOR SVN_SSH SVN_EDITOR CVS_RSH VIMINIT EXINIT MYVIMRC INPUTRC " +
+	"XDG_CONFIG_HOME DOCKER_CONFIG HELM_PLUGINS CLOUDSDK_PYTHON AWS_CONFIG_FILE TF_CLI_CONFIG_FILE RSYNC_CONNECT_PROG " +
+	"PYTHONHOME PYTHONBREAKPOINT PYTHONWARNINGS NODE_PATH NPM_CONFIG_SCRIPT_SHELL npm_config_script_shell CLASSPATH TERMINFO "
 
 // isPoison reports whether a variable changes which programs run.
 func isPoison(name string) bool {
@@ -219,13 +225,28 @@ func isPoison(name string) bool {
 			return true
 		}
 	}
-	return strings.Contains(poison, " "+name+" ")
+	return strings.Contains(poison, " "+name+" ") || isHookList(name) ||
+		strings.HasSuffix(name, "PAGER") || strings.HasSuffix(name, "_EDITOR") || strings.HasPrefix(name, "CARGO_TARGET_")
+}
+
+// isHookList reports whether zsh calls the functions that a list names.
+func isHookList(name string) bool { return strings.HasSuffix(name, "_functions") }
+
+// counters are variables whose values shells calculate.
+const counters = " RANDOM SRANDOM SECONDS OPTIND HISTCMD LINENO EPOCHSECONDS BASHPID COLUMNS LINES SHLVL FUNCNEST HISTSIZE TMOUT "
+
+// isCalculated reports whether a shell calculates a value that is no number for a variable.
+func isCalculated(name string, value word) bool {
+	return strings.Contains(counters, " "+name+" ") && !(value.known && (value.text == "" || isDigits(value.text)))
 }
 
 // assignName records an assignment. After one to a variable such as PATH nothing is certain.
 func (r *reader) assignName(name string, value word) {
 	name, _, _ = strings.Cut(name, "[")
 	name = strings.TrimSuffix(name, "+")
+	if isCalculated(name, value) {
+		r.setWild()
+	}
 	if !isPoison(name) {
 		return
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,32 @@ type word struct {
 	text  string
 	known bool // otherwise the text is decided at run time only
 	many  bool // the word may become any number of words
+	// start and end stand certainly in an unknown word, at its two ends. pattern is the glob if
+	// nothing else makes the word unknown.
+	start, end, pattern string
+}
+
+// mayFlag reports whether a word, or a part of it, may be a flag.
+func (w word) mayFlag() bool {
+	if w.known {
+		return len(w.text) > 1 && w.text[0] == '-'
+	}
+	return w.start == "" || w.start[0] == '-' || w.many && w.pattern == ""
+}
+
+// mayBe reports whether a word may be one of the texts, which have no slash.
+func (w word) mayBe(texts ...string) bool {
+	if w.known {
+		return isOneOf(w.text, texts)
+	}
+	if w.pattern == "" || strings.Contains(w.pattern, "[[") {
+		return slices.ContainsFunc(texts, func(text string) bool { return w.many || strings.HasPrefix(text, w.start) })
+	}
+	pattern := strings.ToLower(strings.ReplaceAll(w.pattern, "[!", "[^"))
+	return slices.ContainsFunc(texts, func(text string) bool {
+		ok, err := path.Match(pattern, text)
+		return ok || err != nil
+	})
 }
 
 // pointer returns the text, or nil if it is decided at run time.
@@ -131,24 +158,40 @@ func (r *reader) word(w *syntax.Word) word {
 // A wordBuilder joins the parts of a word.
 type wordBuilder struct {
 	word
-	buf strings.Builder
+	buf      strings.Builder
+	behind   int  // the end begins here
+	expanded bool // not only a glob makes it unknown
 }
 
 // finish returns the word.
 func (b *wordBuilder) finish() word {
 	b.text = b.buf.String()
 	if strings.ContainsRune(b.text, '\r') || !utf8.ValidString(b.text) {
-		b.known = false
+		b.setUnknown(false)
 	}
 	if !b.known {
+		if !b.expanded {
+			b.pattern = b.text
+		}
+		b.end = b.text[min(b.behind, len(b.text)):]
 		b.text = ""
 	}
 	return b.word
 }
 
+// setGlob records a part of a glob.
+func (b *wordBuilder) setGlob() {
+	before := b.expanded
+	b.setUnknown(true)
+	b.expanded = before
+}
+
 // setUnknown records a part that is decided at run time.
 func (b *wordBuilder) setUnknown(many bool) {
-	b.known = false
+	if b.known {
+		b.start = b.buf.String()
+	}
+	b.known, b.expanded, b.behind = false, true, b.buf.Len()
 	b.many = b.many || many
 }
 
@@ -165,10 +208,10 @@ func (b *wordBuilder) addLit(text string, first, whole bool) {
 			}
 			continue
 		case '*', '?':
-			b.setUnknown(true)
+			b.setGlob()
 		case '[', ']':
 			if !whole || len(text) > 2 || c == '[' && len(text) == 2 && text != "[[" {
-				b.setUnknown(true)
+				b.setGlob()
 			}
 		case '$':
 			if i+1 < len(text) {
@@ -230,8 +273,29 @@ func (r *reader) quotedPart(p syntax.WordPart, out *wordBuilder) {
 	}
 	r.expansion(p)
 	e, ok := p.(*syntax.ParamExp)
+	r.judgeQuotes(p)
 	// "$@" and "${a[@]}" may be any number of words.
 	out.setUnknown(ok && (e.Param == nil || e.Param.Value == "@" || e.Index != nil || e.Excl || e.Exp != nil))
+}
+
+// judgeQuotes judges the single quotes in an expansion within double quotes. In some of its forms
+// they quote nothing: "${x:-'$(cmd)'}".
+func (r *reader) judgeQuotes(p syntax.WordPart) {
+	e, ok := p.(*syntax.ParamExp)
+	if !ok || e.Exp == nil && e.Repl == nil {
+		return
+	}
+	syntax.Walk(e, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.SglQuoted:
+			if strings.ContainsAny(n.Value, "$`\"{}\\") {
+				r.setWild()
+			}
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			return false
+		}
+		return true
+	})
 }
 
 // expansion visits an expansion of a variable, a command or a number.
@@ -342,6 +406,7 @@ func (r *reader) heredocText(d *syntax.Redirect) word {
 			out.buf.WriteString(unescapeQuoted(lit.Value, ""))
 		default:
 			r.expansion(p)
+			r.judgeQuotes(p)
 			out.setUnknown(false)
 		}
 	}

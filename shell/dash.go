@@ -1,0 +1,155 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// dashWords returns the arguments as dash reads them, which expands neither braces nor $'…'. It
+// returns nil if dash reads them as bash does.
+func dashWords(list []*syntax.Word) []word {
+	if !slices.ContainsFunc(list, isOtherInDash) {
+		return nil
+	}
+	words := make([]word, len(list))
+	for i, w := range list {
+		text, ok := dashText(w)
+		words[i] = word{text: text, known: ok, many: !ok}
+	}
+	return words
+}
+
+// isOtherInDash reports whether dash may read a word in another way.
+func isOtherInDash(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if strings.Contains(p.Value, "{") {
+				return true
+			}
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return true
+			}
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dashText returns the text of a word in dash. ok is false if the word has an expansion.
+func dashText(w *syntax.Word) (text string, ok bool) {
+	out := wordBuilder{word: word{known: true}}
+	for i, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			out.addLit(p.Value, i == 0, len(w.Parts) == 1)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				out.buf.WriteByte('$')
+			}
+			out.buf.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				out.buf.WriteByte('$')
+			}
+			for _, inner := range p.Parts {
+				lit, isLit := inner.(*syntax.Lit)
+				if !isLit {
+					out.setUnknown(true)
+					continue
+				}
+				out.buf.WriteString(unescapeQuoted(lit.Value, `"`))
+			}
+		default:
+			out.setUnknown(true)
+		}
+	}
+	got := out.finish()
+	return got.text, got.known
+}
+
+// readDashBackground adds the command that dash reads behind &>, which it reads as "&" and ">".
+func (r *reader) readDashBackground(c *syntax.CallExpr, s *syntax.Stmt) {
+	for _, d := range s.Redirs {
+		if d.Op != syntax.RdrAll && d.Op != syntax.AppAll {
+			continue
+		}
+		for i, w := range c.Args {
+			if w.Pos().After(d.Pos()) {
+				r.addCall(r.expand(c.Args[i:]), false)
+				break
+			}
+		}
+	}
+}
+
+// dashTest adds the program that dash runs behind [[ … ||.
+func (r *reader) dashTest(x syntax.TestExpr) {
+	for {
+		switch y := x.(type) {
+		case *syntax.BinaryTest:
+			x = y.X
+			continue
+		case *syntax.Word:
+			r.addCall([]word{r.word(y), {many: true}}, false)
+		case *syntax.UnaryTest:
+			if y.Op == syntax.TsNot {
+				x = y.X
+				continue
+			}
+			// The program is the operator, such as -f.
+		default:
+			r.setWild()
+		}
+		return
+	}
+}
+
+// dashArithmetic adds the programs that dash runs for ((…)), which it reads as two subshells.
+func (r *reader) dashArithmetic(x syntax.ArithmExpr) {
+	syntax.Walk(x, func(n syntax.Node) bool {
+		if w, ok := n.(*syntax.Word); ok {
+			r.addCall([]word{r.word(w), {many: true}}, false)
+			return false
+		}
+		return true
+	})
+}
+
+// timeInDash adds the program that dash runs behind "time" and its flags. dash has no such reserved
+// word, and bash does not read it as one in front of "--".
+func (r *reader) timeInDash(s *syntax.Stmt) {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Args) == 0 {
+		return
+	}
+	words := r.expand(c.Args)
+	if len(words) == 0 || !words[0].mayFlag() {
+		return
+	}
+	before := r.quiet
+	r.quiet = true
+	r.run(job{argv: append([]word{{text: "time", known: true}}, words...), via: r.via, wrappers: r.wrapped})
+	r.quiet = before
+}
+
+// breaksLine reports whether a text has the end of a line that is not behind "&&" or "||".
+func breaksLine(text string) bool {
+	for {
+		line, rest, more := strings.Cut(text, "\n")
+		if !more {
+			return false
+		}
+		line = strings.TrimRight(line, " \t")
+		if !strings.HasSuffix(line, "&&") && !strings.HasSuffix(line, "||") {
+			return true
+		}
+		text = rest
+	}
+}

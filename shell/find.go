@@ -1,0 +1,56 @@
+package shell
+
+// findActions are the words of find in front of a command.
+var findActions = []string{"-exec", "-execdir", "-ok", "-okdir"}
+
+// followFind follows the commands of find.
+func (r *reader) followFind(j job) {
+	unknown := false // a word of unknown text stands in front
+	inside := 0      // the command of an -exec goes on to here
+	for i := 1; i < len(j.argv); i++ {
+		w := j.argv[i]
+		switch {
+		case w.known && i >= inside && isOneOf(w.text, findActions):
+			inside = r.followAction(i, j)
+		case !w.known && w.many && w.pattern == "":
+			r.setWild() // it may become a whole command
+		case !w.known && (i >= inside || unknown) && w.mayBe(findActions...):
+			r.followUnknownAction(i, j)
+		}
+		unknown = !w.known && (w.pattern == "" || i < inside)
+	}
+}
+
+// followAction follows the command behind word i, and returns the index of its end.
+func (r *reader) followAction(i int, j job) (end int) {
+	end = i + 1
+	for end < len(j.argv) && j.argv[end].text != ";" && (j.argv[end].text != "+" || j.argv[end-1].text != "{}") {
+		end++
+	}
+	if argv := replaceInput(j.argv[i+1:end], word{text: "{}", known: true}); len(argv) > 0 {
+		if end > i+1 && j.argv[end-1].text == "{}" && end < len(j.argv) && j.argv[end].text == "+" {
+			argv[len(argv)-1].many = true
+		}
+		in := j.wrap("find", argv, true)
+		in.via = "find -exec"
+		r.run(in)
+	}
+	return end
+}
+
+// followUnknownAction follows the words behind word i, which may be -exec, if they may be a command
+// with its end.
+func (r *reader) followUnknownAction(i int, j job) {
+	if i+2 >= len(j.argv) || j.argv[i+1].known && j.argv[i+1].mayFlag() {
+		return
+	}
+	for _, w := range j.argv[i+2:] {
+		if w.mayBe(";", "+") {
+			before := r.quiet
+			r.quiet = true
+			r.run(j.wrap("find", append(j.argv[i+1:len(j.argv):len(j.argv)], word{many: true}), false))
+			r.quiet = before
+			return
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// readInput follows a shell that reads its text from standard input. The text counts as unknown
+// unless one here-document is the only thing there.
+func (r *reader) readInput(name, via string, j job) {
+	documents, others := []*syntax.Redirect(nil), false
+	for _, d := range r.stdin {
+		switch d.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			if d.N == nil || d.N.Value == "0" {
+				documents = append(documents, d)
+			}
+		case syntax.RdrIn, syntax.DplIn, syntax.RdrInOut:
+			others = others || d.N == nil || d.N.Value == "0"
+		default:
+			others = others || d.N != nil && d.N.Value == "0"
+		}
+	}
+	if others || len(documents) != 1 {
+		r.setWild()
+	}
+	for _, d := range documents {
+		before := r.script.Nodes
+		text := r.heredocText(d)
+		r.script.Nodes = before
+		r.fromInput = true
+		r.nested(text, via, j.wrap(name, nil, true).wrappers, j.certain)
+		r.fromInput = false
+	}
+	if len(documents) == 0 {
+		r.recordJob(j)
+	}
+}
+
+// readers are commands that may read a part of their standard input only, with the number of words
+// from which on they read a file instead. A shell that reads its text from there loses this part,
+// so that the rest may have another meaning.
+var readers = []struct {
+	names string
+	words int
+}{
+	{" read mapfile readarray line dd select getln vared ", 1 << 20},
+	{" head tail od xxd hexdump sum ", 1},
+	{" sed awk gawk mawk grep egrep fgrep rg ", 2},
+}
+
+// sharesInput reports whether a command of a text may read the text itself.
+func sharesInput(file *syntax.File) bool {
+	found := false
+	skipped := map[*syntax.Stmt]bool{}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			if skipped[n] || slices.ContainsFunc(n.Redirs, isInput) {
+				return false
+			}
+		case *syntax.BinaryCmd:
+			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+				skipped[n.Y] = true
+			}
+		case *syntax.ForClause:
+			found = found || n.Select
+		case *syntax.CallExpr:
+			for i, w := range n.Args {
+				found = found || readsInput(w.Lit(), n.Args[i+1:])
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// isInput reports whether a redirection gives a command its own standard input.
+func isInput(d *syntax.Redirect) bool {
+	switch d.Op {
+	case syntax.RdrIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return d.N == nil || d.N.Value == "0"
+	}
+	return false
+}
+
+// readsInput reports whether a program with these arguments may read a part of standard input.
+func readsInput(name string, args []*syntax.Word) bool {
+	for _, row := range readers {
+		if name == "" || !strings.Contains(row.names, " "+name+" ") {
+			continue
+		}
+		operands := 0
+		for _, w := range args {
+			if text := w.Lit(); (text == "" || text[0] != '-') && !isDigits(strings.TrimRight(text, "kKmMGb")) {
+				operands++
+			}
+		}
+		return operands < row.words
+	}
+	return false
+}
