@@ -16,12 +16,22 @@ type assembler interface {
 	// written records that the client has all events so far. count returns the items that it has.
 	written()
 	count() int
-	// whole returns the reply so far as JSON.
-	whole() string
+	// whole returns the reply so far as JSON. It fails for a reply whose parts do not agree.
+	whole() (string, error)
+	// size returns the bytes that the assembler stores.
+	size() int
 }
 
-// maxItems is the most items, blocks, choices or calls of one reply.
-const maxItems = 4096
+// collected counts the bytes of an assembler.
+type collected struct{ bytes int }
+
+func (c *collected) size() int { return c.bytes }
+
+// maxItems is the most items, blocks or calls of one reply, and maxChoices the most choices.
+const (
+	maxItems   = 4096
+	maxChoices = 128
+)
 
 // errOrder is the error for events that no reader could put together.
 func errOrder(e *event) error {
@@ -30,10 +40,12 @@ func errOrder(e *event) error {
 
 // A messagesReply is a reply of Messages.
 type messagesReply struct {
+	collected
 	model, stop string
 	usage       map[string]json.RawMessage
 	blocks      []*block
 	done        int // blocks that the client has
+	hasBegun    bool
 }
 
 // A block is a block of a reply so far.
@@ -51,26 +63,15 @@ var deltaMembers = map[string]string{
 
 func (m *messagesReply) add(e *event) (done bool, err error) {
 	d := &e.doc
-	index := int(d.IntegerAt(d.Member(0, "index")))
 	switch e.kind {
 	case "message_start":
-		m.model = d.StringAt(at(d, 0, "message.model"))
+		if m.hasBegun || len(d.Elements(at(d, 0, "message.content"))) > 0 { // the blocks would have other numbers
+			return false, errOrder(e)
+		}
+		m.hasBegun, m.model = true, d.StringAt(at(d, 0, "message.model"))
 		m.addUsage(d, at(d, 0, "message.usage"))
-	case "content_block_start":
-		start := d.Member(0, "content_block")
-		if index != len(m.blocks) || index >= maxItems || start == noNode {
-			return false, errOrder(e)
-		}
-		doc, err := jsontext.Parse(d.TextAt(start), maxNesting)
-		m.blocks = append(m.blocks, &block{start: doc, texts: map[string]*strings.Builder{}})
-		return false, err
-	case "content_block_delta", "content_block_stop":
-		if index < 0 || index >= len(m.blocks) || m.blocks[index].closed {
-			return false, errOrder(e)
-		}
-		b := m.blocks[index]
-		b.closed = e.kind == "content_block_stop"
-		b.add(d, d.Member(0, "delta"))
+	case "content_block_start", "content_block_delta", "content_block_stop":
+		return false, m.addToBlock(e)
 	case "message_delta":
 		m.stop = d.TextAt(at(d, 0, "delta.stop_reason"))
 		m.addUsage(d, d.Member(0, "usage"))
@@ -80,26 +81,63 @@ func (m *messagesReply) add(e *event) (done bool, err error) {
 	return false, nil
 }
 
+// addToBlock adds an event of a block.
+func (m *messagesReply) addToBlock(e *event) error {
+	d := &e.doc
+	index, ok := indexAt(d, d.Member(0, "index"))
+	if !ok {
+		return errOrder(e)
+	}
+	if e.kind == "content_block_start" {
+		start := d.Member(0, "content_block")
+		if index != len(m.blocks) || index >= maxItems || start == noNode {
+			return errOrder(e)
+		}
+		doc, err := jsontext.Parse(d.TextAt(start), maxNesting)
+		m.blocks = append(m.blocks, &block{start: doc, texts: map[string]*strings.Builder{}})
+		m.bytes += e.size()
+		return err
+	}
+	if index >= len(m.blocks) || m.blocks[index].closed {
+		return errOrder(e)
+	}
+	b := m.blocks[index]
+	b.closed = e.kind == "content_block_stop"
+	n, ok := b.add(d, d.Member(0, "delta"))
+	if m.bytes += n; !ok {
+		return errOrder(e)
+	}
+	return nil
+}
+
 func (m *messagesReply) addUsage(d *jsontext.Document, usage int) {
 	if m.usage == nil {
 		m.usage = map[string]json.RawMessage{}
 	}
 	for key, value := range d.Members(usage) {
 		m.usage[d.StringAt(key)] = d.CopyAt(value)
+		m.bytes += len(d.TextAt(key)) + len(d.TextAt(value))
 	}
 }
 
-func (b *block) add(d *jsontext.Document, delta int) {
+// add adds a delta, and returns its size. ok is false for a delta that readers understand
+// differently.
+func (b *block) add(d *jsontext.Document, delta int) (n int, ok bool) {
 	kind := d.StringAt(d.Member(delta, "type"))
 	if citation := d.Member(delta, "citation"); citation != noNode {
 		b.listed = append(b.listed, d.TextAt(citation))
+		n += len(d.TextAt(citation))
 	}
-	if member := deltaMembers[kind]; member != "" {
-		if b.texts[member] == nil {
-			b.texts[member] = &strings.Builder{}
-		}
-		b.texts[member].WriteString(d.StringAt(d.Member(delta, member)))
+	member := deltaMembers[kind]
+	if member == "" {
+		return n, true
 	}
+	value := d.Member(delta, member)
+	if b.texts[member] == nil {
+		b.texts[member] = &strings.Builder{}
+	}
+	b.texts[member].WriteString(d.StringAt(value))
+	return n + len(d.TextAt(value)), d.HasKind(value, jsontext.String)
 }
 
 // text returns the block as a whole reply has it.
@@ -125,7 +163,7 @@ func (m *messagesReply) written() { m.done = len(m.blocks) }
 
 func (m *messagesReply) count() int { return m.done }
 
-func (m *messagesReply) whole() string {
+func (m *messagesReply) whole() (string, error) {
 	var blocks []string
 	for _, b := range m.blocks {
 		blocks = append(blocks, b.text())
@@ -135,86 +173,33 @@ func (m *messagesReply) whole() string {
 		stop = "null"
 	}
 	return `{"model":` + string(encode(m.model)) + `,"content":[` + strings.Join(blocks, ",") + `],"stop_reason":` + stop +
-		`,"usage":` + string(encode(m.usage)) + `}`
-}
-
-// A responsesReply is a reply of Responses.
-type responsesReply struct {
-	last  string   // the object of the last event
-	items []string // as they ended, "" before
-	seen  int      // items that began
-	done  int      // items that the client has
-}
-
-// isLast reports whether an event of Responses ends the reply.
-func isLast(kind string) bool {
-	return slices.Contains([]string{"response.completed", "response.incomplete", "response.failed"}, kind)
-}
-
-func (r *responsesReply) add(e *event) (done bool, err error) {
-	d := &e.doc
-	index := int(d.IntegerAt(d.Member(0, "output_index")))
-	switch e.kind {
-	case "response.output_item.added", "response.output_item.done":
-		if index < 0 || index > r.seen || index >= maxItems {
-			return false, errOrder(e)
-		}
-		if index == r.seen {
-			r.seen++
-			r.items = append(r.items, "")
-		}
-		if e.kind == "response.output_item.done" {
-			r.items[index] = d.TextAt(d.Member(0, "item"))
-		}
-	}
-	if isLast(e.kind) {
-		r.last = d.TextAt(d.Member(0, "response"))
-		return true, nil
-	}
-	return false, nil
-}
-
-func (r *responsesReply) written() { r.done = r.seen }
-
-func (r *responsesReply) count() int { return r.done }
-
-// whole returns the object of the last event, with the items of the stream, because the client has
-// these.
-func (r *responsesReply) whole() string {
-	items := slices.DeleteFunc(slices.Clone(r.items), func(item string) bool { return item == "" })
-	last := r.last
-	if last == "" {
-		last = "{}"
-	}
-	doc, err := jsontext.Parse(last, maxNesting)
-	if err != nil || len(items) == 0 {
-		return last
-	}
-	e := jsontext.NewEdits(&doc)
-	e.SetMember(0, "output", "["+strings.Join(items, ",")+"]")
-	return e.String()
+		`,"usage":` + string(encode(m.usage)) + `}`, nil
 }
 
 // A chatReply is a reply of Chat Completions.
 type chatReply struct {
+	collected
 	model   string
 	usage   string
 	choices []*choice
+	numbers numbering
 }
 
 // A choice is one answer of a chat so far.
 type choice struct {
-	text   strings.Builder
-	sent   int // bytes of text that the client has
-	calls  []*chatCall
-	old    *chatCall // the member function_call
-	finish string
+	text    strings.Builder
+	sent    int // bytes of text that the client has
+	calls   []*chatCall
+	old     *chatCall // the member function_call
+	finish  string
+	numbers numbering // the calls
 }
 
 // A chatCall is a call of a chat so far.
 type chatCall struct {
 	id, kind, name string
 	args           strings.Builder
+	form           string // the member with the name
 }
 
 func (r *chatReply) add(e *event) (done bool, err error) {
@@ -226,15 +211,19 @@ func (r *chatReply) add(e *event) (done bool, err error) {
 		r.usage = d.TextAt(usage)
 	}
 	for _, part := range d.Elements(d.Member(0, "choices")) {
-		index := int(d.IntegerAt(d.Member(part, "index")))
-		if index < 0 || index >= 128 {
+		index, ok := r.numbers.next(d, d.Member(part, "index"), 0)
+		if !ok || index >= maxChoices || hasCalls(d, d.Member(part, "message")) { // a message is no part of a stream
 			return false, errOrder(e)
 		}
 		for len(r.choices) <= index {
 			r.choices = append(r.choices, &choice{})
 		}
-		if err := r.choices[index].add(e, d.Member(part, "delta")); err != nil {
+		delta := d.Member(part, "delta")
+		if err := r.choices[index].add(e, delta); err != nil {
 			return false, err
+		}
+		for _, name := range []string{"content", "tool_calls", "function_call"} {
+			r.bytes += len(d.TextAt(d.Member(delta, name)))
 		}
 		if finish := d.Member(part, "finish_reason"); d.HasKind(finish, jsontext.String) {
 			r.choices[index].finish = d.TextAt(finish)
@@ -248,11 +237,8 @@ func (c *choice) add(e *event, delta int) error {
 	d := &e.doc
 	c.text.WriteString(d.StringAt(d.Member(delta, "content")))
 	for _, part := range d.Elements(d.Member(delta, "tool_calls")) {
-		index := len(c.calls)
-		if i := d.Member(part, "index"); i != noNode {
-			index = int(d.IntegerAt(i))
-		}
-		if index < 0 || index > len(c.calls) || index >= maxItems {
+		index, ok := c.numbers.next(d, d.Member(part, "index"), len(c.calls))
+		if !ok || index > len(c.calls) || index >= maxItems {
 			return errOrder(e)
 		}
 		if index == len(c.calls) {
@@ -271,6 +257,16 @@ func (c *choice) add(e *event, delta int) error {
 	return nil
 }
 
+// hasCalls reports whether a chat message has calls.
+func hasCalls(d *jsontext.Document, message int) bool {
+	for _, name := range []string{"tool_calls", "function_call"} {
+		if i := d.Member(message, name); i != noNode && d.TextAt(i) != "null" && d.TextAt(i) != "[]" {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *chatCall) add(e *event, part int) error {
 	d := &e.doc
 	if err := c.set(e, &c.id, d.Member(part, "id"), noNode); err != nil {
@@ -279,18 +275,27 @@ func (c *chatCall) add(e *event, part int) error {
 	if err := c.set(e, &c.kind, d.Member(part, "type"), noNode); err != nil {
 		return err
 	}
-	if custom := d.Member(part, "custom"); custom != noNode {
-		return c.set(e, &c.name, d.Member(custom, "name"), d.Member(custom, "input"))
+	for form, args := range map[string]string{"function": "arguments", "custom": "input"} {
+		value := d.Member(part, form)
+		if value == noNode {
+			continue
+		}
+		if c.form != "" && c.form != form {
+			return errOrder(e)
+		}
+		c.form = form
+		if err := c.set(e, &c.name, d.Member(value, "name"), d.Member(value, args)); err != nil {
+			return err
+		}
 	}
-	function := d.Member(part, "function")
-	return c.set(e, &c.name, d.Member(function, "name"), d.Member(function, "arguments"))
+	return nil
 }
 
 // set sets a part of a call that comes once, and adds to the arguments. Some endpoints repeat the
 // part. Another one would give readers different calls.
 func (c *chatCall) set(e *event, part *string, value, args int) error {
 	text := e.doc.StringAt(value)
-	if *part != "" && text != "" && *part != text {
+	if *part != "" && text != "" && *part != text || !isTextOrNone(&e.doc, value) || !isTextOrNone(&e.doc, args) {
 		return errOrder(e)
 	}
 	if *part == "" {
@@ -310,13 +315,13 @@ func (r *chatReply) written() {
 
 // object returns the call as a whole reply has it.
 func (c *chatCall) object() dict {
-	if c.kind == "custom" {
-		return dict{"id": c.id, "type": c.kind, "custom": dict{"name": c.name, "input": c.args.String()}}
+	if c.form == "custom" {
+		return dict{"id": c.id, "type": "custom", "custom": dict{"name": c.name, "input": c.args.String()}}
 	}
 	return dict{"id": c.id, "type": "function", "function": dict{"name": c.name, "arguments": c.args.String()}}
 }
 
-func (r *chatReply) whole() string {
+func (r *chatReply) whole() (string, error) {
 	choices := []any{}
 	for i, c := range r.choices {
 		message := dict{"role": "assistant", "content": nil}
@@ -343,5 +348,5 @@ func (r *chatReply) whole() string {
 	if r.usage != "" {
 		out["usage"] = json.RawMessage(r.usage)
 	}
-	return string(encode(out))
+	return string(encode(out)), nil
 }

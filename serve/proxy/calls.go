@@ -37,14 +37,21 @@ var callForms = map[string]callForm{
 // oldCall is the form of the member function_call of old chat messages.
 var oldCall = callForm{name: ".name", args: "arguments", isText: true}
 
-// formOf returns the form of a call by the type of its item. An item of chat may lack the type.
+// formOf returns the form of a call by the type of its item.
 func formOf(d *jsontext.Document, item int) (callForm, bool) {
-	kind := d.StringAt(d.Member(item, "type"))
-	if kind == "" && d.Member(item, "function") != jsontext.NoNode {
-		kind = "function"
-	}
-	f, ok := callForms[kind]
+	f, ok := callForms[d.StringAt(d.Member(item, "type"))]
 	return f, ok
+}
+
+// chatFormOf returns the form of an element of tool_calls. It looks for the part with the name,
+// because many clients do not read the type. ok is false for an element that two clients could
+// take for two calls, or for none.
+func chatFormOf(d *jsontext.Document, item int) (form callForm, ok bool) {
+	isFunction, isCustom := d.Member(item, "function") != noNode, d.Member(item, "custom") != noNode
+	if isCustom {
+		return callForms["custom"], !isFunction
+	}
+	return callForms["function"], isFunction
 }
 
 // at returns the value at a place, [jsontext.NoNode] for none.
@@ -69,6 +76,8 @@ func (f *callForm) read(d *jsontext.Document, item int) starhost.ToolCall {
 	args := at(d, item, f.args)
 	switch {
 	case args == jsontext.NoNode:
+	case (f.wrap != "" || f.isText) && !isTextOrNone(d, args): // some clients take an object, too
+		c.Arguments = d.CopyAt(args)
 	case f.wrap != "":
 		c.Arguments = encode(dict{f.wrap: d.StringAt(args)})
 	case f.isText:

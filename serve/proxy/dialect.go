@@ -97,7 +97,7 @@ var (
 		},
 		newParts: func() assembler { return &responsesReply{} }, pingText: ": ping\n\n", index: "output_index", hasSequence: true,
 		startsCall: func(e *event) bool {
-			return strings.HasPrefix(e.kind, "response.output_item.") && isCallAt(e, "item")
+			return strings.HasPrefix(e.kind, "response.output_item.") && isCallAt(e, "item") || len(lastCalls(&e.doc)) > 0
 		},
 		isTerminal: func(e *event) bool { return isLast(e.kind) }, writeDelayed: writeItems, itemEvents: itemEvents,
 		errorEvent: func(why *refusal, sequence int) (kind, data string) {

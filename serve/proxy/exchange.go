@@ -41,7 +41,8 @@ type exchange struct {
 	offered []string // plugins' tools that the request offers
 	sent    payload
 
-	unpacked int64 // bytes of bodies that were compressed
+	unpacked share // bytes of bodies that were compressed
+	replies  share // bytes of replies
 }
 
 // A payload is the body of a request to the upstream. A stream can be open for minutes, so the
@@ -78,6 +79,7 @@ func (x *exchange) withExchange(ctx context.Context) context.Context {
 // newExchange finds out what plugins need of a request.
 func (s *Server) newExchange(r *http.Request) (*exchange, error) {
 	x := &exchange{Server: s, path: r.URL.EscapedPath()}
+	x.unpacked.total, x.replies.total = &s.unpacked, &s.replies
 	x.host, x.refusal = s.Host()
 	x.dialect = findDialect(r.Method, x.path)
 	x.needs = s.needsOf(x.host, x.refusal)
@@ -218,15 +220,17 @@ type unpacker struct {
 // Read implements [io.Reader].
 func (u *unpacker) Read(b []byte) (int, error) {
 	n, err := u.Reader.Read(b)
-	u.x.unpacked += int64(n)
-	if u.x.Server.unpacked.Add(int64(n)) > maxUnpacked {
+	if u.x.unpacked.add(n) > maxUnpacked {
 		return 0, errUnpacked
 	}
 	return n, err
 }
 
 // releaseBodies subtracts the bytes of the request's bodies.
-func (x *exchange) releaseBodies() { x.Server.unpacked.Add(-x.unpacked) }
+func (x *exchange) releaseBodies() {
+	x.unpacked.end()
+	x.replies.end()
+}
 
 // readEncoded reads a body of at most a number of bytes. It undoes its encoding.
 func (x *exchange) readEncoded(body io.Reader, h http.Header, most int64) (string, error) {

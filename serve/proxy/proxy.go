@@ -72,8 +72,10 @@ type Server struct {
 	states  upstreamStates
 	// unpacked counts the bytes of compressed bodies in open requests, after their expansion.
 	unpacked atomic.Int64
-	base     *url.URL      // Upstream, nil if it is the name of an endpoint
-	ping     time.Duration // pingTime
+	// replies counts the bytes of replies that plugins must see whole.
+	replies atomic.Int64
+	base    *url.URL      // Upstream, nil if it is the name of an endpoint
+	ping    time.Duration // pingTime
 }
 
 // NewServer returns a proxy without sessions. The error says why an upstream is not valid.

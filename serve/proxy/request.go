@@ -189,8 +189,13 @@ func (q *request) addElement(element int) {
 		q.addUser(element, content)
 	case starhost.RoleAssistant:
 		m := q.addEntry(role, element, nil, q.textsOf(content))
-		for _, item := range slices.Concat(d.Elements(content), d.Elements(d.Member(element, "tool_calls"))) {
+		for _, item := range d.Elements(content) {
 			if form, ok := formOf(d, item); ok {
+				m.ToolCalls = append(m.ToolCalls, form.read(d, item))
+			}
+		}
+		for _, item := range d.Elements(d.Member(element, "tool_calls")) {
+			if form, ok := chatFormOf(d, item); ok {
 				m.ToolCalls = append(m.ToolCalls, form.read(d, item))
 			}
 		}

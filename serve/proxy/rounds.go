@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -259,14 +260,26 @@ func (s *Server) readReply(a *http.Response) error {
 	if x != nil {
 		x.sent.text.Store(nil)
 	}
-	if x == nil || !x.readsReply() || a.StatusCode != http.StatusOK {
+	if x == nil || !x.readsReply() {
+		return nil
+	}
+	switch kind := a.StatusCode / 100; {
+	case kind == 3 && x.needs.guards: // clients follow it to an address without guards
+		a.Body.Close()
+		return refuse(http.StatusBadGateway, "starhost: the upstream redirects to another address: %s", a.Status)
+	case kind != 2 || a.StatusCode == http.StatusNoContent:
 		return nil
 	}
 	c := &conversation{exchange: x, first: a.Request, rounds: 1}
-	if kind := a.Header.Get("Content-Type"); strings.HasPrefix(strings.ToLower(kind), "text/event-stream") {
+	if isStream(a) {
 		return c.stream(a)
 	}
 	return c.readWhole(a)
+}
+
+// isStream reports whether a reply says that it is a stream.
+func isStream(a *http.Response) bool {
+	return strings.HasPrefix(strings.ToLower(a.Header.Get("Content-Type")), "text/event-stream")
 }
 
 // readWhole replaces a reply that is no stream.
@@ -311,7 +324,14 @@ func (c *conversation) parseWhole(body string) (*whole, error) {
 	if err != nil {
 		return nil, refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: %v", err)
 	}
-	return newWhole(c.exchange, doc), nil
+	if err := checkReply(&doc); err != nil && c.needs.guards {
+		return nil, err
+	}
+	w := newWhole(c.exchange, doc)
+	if w.isUnclear && c.needs.guards {
+		return nil, refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: a call that is no function and no custom tool, or both")
+	}
+	return w, nil
 }
 
 func setReply(a *http.Response, body string) {
@@ -323,7 +343,10 @@ func setReply(a *http.Response, body string) {
 // readReplyBody reads a reply, and closes it.
 func (c *conversation) readReplyBody(a *http.Response) (string, error) {
 	defer a.Body.Close()
-	body, err := c.readEncoded(a.Body, a.Header, maxReply)
+	body, err := c.readEncoded(&heldReader{a.Body, c.exchange}, a.Header, maxReply)
+	if errors.Is(err, errReplies) {
+		return "", errReplies
+	}
 	if err != nil {
 		return "", refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: %v", err)
 	}

@@ -54,11 +54,14 @@ func endsLine(b []byte) bool { return len(b) == 0 || b[len(b)-1] == '\n' }
 func (e *event) parse(isStrict bool) error {
 	text := strings.TrimPrefix(string(e.raw), "\ufeff")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	if isStrict && strings.Contains(strings.TrimRight(text, "\n"), "\r") {
+	if isStrict && (strings.Contains(strings.TrimRight(text, "\n"), "\r") || strings.Contains(text, "\n\ufeff")) {
 		return refuse(http.StatusBadGateway, "starhost: the stream has a line end that readers understand differently")
 	}
 	var data []string
 	for line := range strings.SplitSeq(text, "\n") {
+		if isStrict && strings.HasPrefix(strings.TrimLeft(line, " \t"), "{") { // some clients read any reply as JSON
+			return refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: got a line of JSON, want an event")
+		}
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
 		switch field {
@@ -82,7 +85,20 @@ func (e *event) parse(isStrict bool) error {
 			e.kind = kind
 		}
 	}
-	return nil
+	if !isStrict {
+		return nil
+	}
+	if e.name != "" && e.kind != e.name { // some clients read the one, some the other
+		return refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: got the event %q of the type %q",
+			jsontext.Clip(e.name), jsontext.Clip(e.kind))
+	}
+	return checkReply(&e.doc)
+}
+
+// size returns the bytes of the event with the nodes of its object.
+func (e *event) size() int {
+	const node = 16
+	return len(e.raw) + len(e.data) + node*e.doc.Len()
 }
 
 // has reports whether the event has an object.
@@ -153,7 +169,7 @@ func (w *streamWriter) stopPings() {
 // stream replaces a reply that is a stream. It returns when the first byte goes to the client, or
 // with the error that ends the stream before it.
 func (c *conversation) stream(a *http.Response) error {
-	if encoding := a.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+	if encoding := strings.Join(a.Header.Values("Content-Encoding"), ", "); encoding != "" && encoding != "identity" {
 		a.Body.Close()
 		return refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: Content-Encoding: got %q, want none", jsontext.Clip(encoding))
 	}
@@ -299,6 +315,9 @@ func (p *passage) hasCall() bool {
 // take adds an event to the reply, and writes or delays it.
 func (p *passage) take(e *event) error {
 	if e.kind == "error" || e.has() && e.doc.HasKind(e.doc.Member(0, "error"), jsontext.Object) {
+		if e.has() && p.startsCall(e) {
+			return errOrder(e)
+		}
 		p.delayed = nil
 		if err := p.to.write(e.raw); err != nil {
 			return err
@@ -306,9 +325,16 @@ func (p *passage) take(e *event) error {
 		return errEnded
 	}
 	if e.has() {
+		before := p.parts.size()
 		done, err := p.parts.add(e)
+		if err == nil {
+			err = p.hold(p.parts.size() - before)
+		}
 		if err != nil {
 			return err
+		}
+		if p.parts.size() > maxReply {
+			return refuse(http.StatusBadGateway, "starhost: got a reply of more than %d bytes", maxReply)
 		}
 		p.isDone = p.isDone || done
 	}
@@ -320,10 +346,10 @@ func (p *passage) take(e *event) error {
 		return p.to.write(p.renumber(e))
 	}
 	p.delayed = append(p.delayed, e)
-	if p.size += len(e.raw); p.size > maxReply {
+	if p.size += e.size(); p.size > maxReply {
 		return refuse(http.StatusBadGateway, "starhost: a call of a tool has more than %d bytes", maxReply)
 	}
-	return nil
+	return p.hold(e.size())
 }
 
 // mustDelay reports whether the client must not get an event before plugins decided. The last
@@ -346,7 +372,11 @@ func (p *passage) finish(ctx context.Context) (next io.ReadCloser, err error) {
 	if !p.isDelaying && !p.needs.end && len(p.earlier) == 0 {
 		return nil, nil
 	}
-	w, err := p.parseWhole(p.parts.whole())
+	text, err := p.parts.whole()
+	if err != nil {
+		return nil, err
+	}
+	w, err := p.parseWhole(text)
 	if err != nil {
 		return nil, err
 	}
@@ -375,9 +405,9 @@ func (p *passage) finish(ctx context.Context) (next io.ReadCloser, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind := a.Header.Get("Content-Type"); !strings.HasPrefix(strings.ToLower(kind), "text/event-stream") {
+	if encoding := a.Header.Values("Content-Encoding"); !isStream(a) || len(encoding) > 0 {
 		a.Body.Close()
-		return nil, refuse(http.StatusBadGateway, "starhost: got %q from the endpoint, want a stream", jsontext.Clip(kind))
+		return nil, refuse(http.StatusBadGateway, "starhost: got %q from the endpoint, want a stream", jsontext.Clip(a.Header.Get("Content-Type")))
 	}
 	return a.Body, nil
 }

@@ -21,6 +21,8 @@ type whole struct {
 	texts  []text
 	answer string   // the text of the reply after plugins saw it
 	before []string // items of earlier replies
+
+	isUnclear bool // two clients could find different calls
 }
 
 // An output is one answer of a reply. Chat can have several.
@@ -68,14 +70,17 @@ func (w *whole) addOutput(x *exchange, i int, out output) {
 		w.calls = append(w.calls, c)
 	}
 	w.addTexts(out.list)
-	for _, list := range []int{out.list, w.doc.Member(out.holder, "tool_calls")} {
-		for _, item := range w.doc.Elements(list) {
-			if form, ok := formOf(&w.doc, item); ok {
-				add(form, item)
-			} else if w.doc.StringAt(w.doc.Member(item, "type")) == "message" {
-				w.addTexts(w.doc.Member(item, "content"))
-			}
+	for _, item := range w.doc.Elements(out.list) {
+		if form, ok := formOf(&w.doc, item); ok {
+			add(form, item)
+		} else if w.doc.StringAt(w.doc.Member(item, "type")) == "message" {
+			w.addTexts(w.doc.Member(item, "content"))
 		}
+	}
+	for _, item := range w.doc.Elements(w.doc.Member(out.holder, "tool_calls")) {
+		form, ok := chatFormOf(&w.doc, item)
+		w.isUnclear = w.isUnclear || !ok
+		add(form, item)
 	}
 	if old := w.doc.Member(out.holder, "function_call"); w.doc.HasKind(old, jsontext.Object) {
 		add(oldCall, old)

@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// maxReplies is the most bytes of replies that the proxy stores for all open requests: those that
+// plugins must see whole.
+const maxReplies = 16 * MaxBody
+
+// A share is the part of a total that belongs to one request.
+type share struct {
+	mu      sync.Mutex
+	total   *atomic.Int64
+	bytes   int64
+	isEnded bool
+}
+
+// add adds bytes, and returns the new total. Behind the end of the request it adds nothing.
+func (s *share) add(n int) (total int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isEnded {
+		return 0
+	}
+	s.bytes += int64(n)
+	return s.total.Add(int64(n))
+}
+
+// end subtracts the bytes from the total.
+func (s *share) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isEnded = true
+	s.total.Add(-s.bytes)
+}
+
+var errReplies = refuse(http.StatusServiceUnavailable, "starhost: too many replies at once")
+
+// hold counts bytes of the reply.
+func (x *exchange) hold(n int) error {
+	if x.replies.add(n) > maxReplies {
+		return errReplies
+	}
+	return nil
+}
+
+// A heldReader reads a reply and counts its bytes.
+type heldReader struct {
+	io.Reader
+	x *exchange
+}
+
+// Read implements [io.Reader].
+func (r *heldReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if full := r.x.hold(n); full != nil {
+		return 0, full
+	}
+	return n, err
+}
