@@ -11,11 +11,21 @@ import (
 	"github.com/starhost/starhost/decision"
 )
 
-// TestServeUndecided checks the records of requests and calls that plugins did not decide, behind
-// the proxy and for gateways: a guard is not loaded or too late, or a call has no JSON.
+// TestServeUndecided checks the records of requests, calls and replies that plugins did not decide,
+// behind the proxy and for gateways: a guard is not loaded or too late, or starhost cannot read the
+// bytes.
 func TestServeUndecided(t *testing.T) {
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		switch body, _ := io.ReadAll(r.Body); {
+		case strings.Contains(string(body), "unread"):
+			io.WriteString(w, "<html>")
+			return
+		case strings.Contains(string(body), "stream"):
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\ndata: <html>\n\n")
+			return
+		}
 		io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[`+
 			`{"id":"c","type":"function","function":{"name":"Bash","arguments":"{\"command\":"}}]},"finish_reason":"tool_calls"}]}`)
 	}))
@@ -26,12 +36,18 @@ func TestServeUndecided(t *testing.T) {
 		hang    = "def hang():\n    for _ in range(1 << 40):\n        pass\n\nregister_hook(\"turn_start\", hang)\n"
 		chat    = "/v1/chat/completions"
 		request = `{"model":"m","messages":[{"role":"user","content":"Go."}]}`
+		unread  = `{"model":"unread","messages":[{"role":"user","content":"Go."}]}`
+		stream  = `{"model":"m","stream":true,"messages":[{"role":"user","content":"Go."}]}`
 		gateway = "/litellm/beta/litellm_basic_guardrail_api"
 		texts   = `{"input_type":"request","texts":["Go."],"request_data":{}}`
 	)
 	for _, tt := range []struct{ name, plugin, server, path, body, event, reason string }{
 		{"proxy: a lost guard", broken, "--proxy", chat, request, "turn_start", "undefined: undefined"},
 		{"proxy: a call without JSON", guards, "--proxy", chat, request, "pre_tool_call", `the arguments of "Bash" are no JSON object`},
+		{"proxy: a request without JSON", guards, "--proxy", chat, "{", "turn_start", "the body: unexpected end of file"},
+		{"proxy: a request of two readings", guards, "--proxy", chat, `{"Messages":[]}`, "turn_start", `got the name "Messages", want "messages"`},
+		{"proxy: a reply without JSON", guards, "--proxy", chat, unread, "post_llm_call", "plugins cannot read the reply: "},
+		{"proxy: an event without JSON", guards, "--proxy", chat, stream, "post_llm_call", "plugins cannot read the reply: "},
 		{"gateway: a lost guard", broken, "--guardrail", gateway, texts, "turn_start", "undefined: undefined"},
 		{"gateway: a handler", hang, "--guardrail", gateway, texts, "turn_start", "the plugins gave no answer within 300ms"},
 	} {
@@ -65,7 +81,8 @@ func TestServeUndecided(t *testing.T) {
 			if r.Event != tt.event || r.Answered != "deny" || !strings.Contains(r.Errors[0], tt.reason) || isCall != isBash {
 				t.Errorf("got the record %+v, want one of %s: %s", r, tt.event, tt.reason)
 			}
-			if !isCall && !strings.Contains(string(r.Input["user_message"]), "Go.") {
+			hasText := r.Event == "turn_start" && strings.Contains(tt.body, "Go.")
+			if hasText && !strings.Contains(string(r.Input["user_message"]), "Go.") {
 				t.Errorf("got the input %s, want the text", r.Input)
 			}
 		})

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -35,7 +34,7 @@ const (
 
 // errOrder is the error for events that no reader could put together.
 func errOrder(e *event) error {
-	return refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: an event %q out of order", jsontext.Clip(e.kind))
+	return unreadable("an event %q out of order", jsontext.Clip(e.kind))
 }
 
 // A messagesReply is a reply of Messages.

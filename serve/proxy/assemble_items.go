@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -180,7 +179,7 @@ func (r *responsesReply) whole() (string, error) {
 	own, listed := callsIn(&all, all.Member(0, "output")), callsIn(&doc, doc.Member(0, "output"))
 	isListed := len(doc.Elements(doc.Member(0, "output"))) > 0 // some endpoints do not repeat the items
 	if !isWhole && (len(own) > 0 || r.hasOpenCall()) || isListed && !slices.Equal(own, listed) {
-		return "", refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: its calls differ at its end")
+		return "", unreadable("its calls differ at its end")
 	}
 	return text, nil
 }

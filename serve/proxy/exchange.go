@@ -158,6 +158,37 @@ func (x *exchange) readRequest(r *http.Request) error {
 	if !x.readsRequest() {
 		return nil
 	}
+	x.agent = agentOf(r.Header)
+	if err := x.parseRequest(r); err != nil {
+		if x.needs.guards {
+			x.deny(&starhost.Event{Name: "turn_start", Platform: "proxy", Agent: x.agent}, err.Error())
+		}
+		return err
+	}
+	x.session = sessionID(r.Header, x.request)
+	x.followID()
+	if x.needs.prompt || len(x.Tools) > 0 || x.refusal != nil {
+		if err := x.askPrompt(r.Context()); err != nil {
+			return err
+		}
+	}
+	q := x.request
+	x.request, x.isRead, x.words = nil, true, q.userWords()
+	if q.edits.IsEmpty() && r.Header.Get("Content-Encoding") != "" {
+		var err error
+		r.Body, err = r.GetBody()
+		return err
+	}
+	text := q.edits.String()
+	if x.needs.answer || len(x.offered) > 0 {
+		x.body = text
+	}
+	x.sent.set(r, text)
+	return nil
+}
+
+// parseRequest finds the parts of a request that plugins see.
+func (x *exchange) parseRequest(r *http.Request) error {
 	body, err := x.readEncoded(r.Body, r.Header, MaxBody)
 	if errors.Is(err, errUnpacked) {
 		return refuse(http.StatusServiceUnavailable, "starhost: the body: %v", err)
@@ -169,30 +200,10 @@ func (x *exchange) readRequest(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if x.request = newRequest(x.dialect, doc); x.needs.guards {
-		if err := x.request.checkNames(); err != nil {
-			return err
-		}
+	if x.request = newRequest(x.dialect, doc); !x.needs.guards {
+		return nil
 	}
-	x.session, x.agent = sessionID(r.Header, x.request), agentOf(r.Header)
-	x.followID()
-	if x.needs.prompt || len(x.Tools) > 0 || x.refusal != nil {
-		if err := x.askPrompt(r.Context()); err != nil {
-			return err
-		}
-	}
-	q := x.request
-	x.request, x.isRead, x.words = nil, true, q.userWords()
-	if q.edits.IsEmpty() && r.Header.Get("Content-Encoding") != "" {
-		r.Body, err = r.GetBody()
-		return err
-	}
-	text := q.edits.String()
-	if x.needs.answer || len(x.offered) > 0 {
-		x.body = text
-	}
-	x.sent.set(r, text)
-	return nil
+	return x.request.checkNames()
 }
 
 // set makes a text the body of a request.

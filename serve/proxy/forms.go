@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
@@ -39,7 +38,7 @@ func checkReply(d *jsontext.Document) error { return checkPart(d, 0, "", 0) }
 // checkPart checks an object below a member.
 func checkPart(d *jsontext.Document, object int, of string, depth int) error {
 	if depth > maxParts {
-		return refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: it is nested too deep")
+		return unreadable("it is nested too deep")
 	}
 	for key, value := range d.Members(object) {
 		name := d.StringAt(key)
@@ -51,7 +50,7 @@ func checkPart(d *jsontext.Document, object int, of string, depth int) error {
 		}
 		hasParts := name == "content" && (of == "" || of == "message" || of == "delta") || name == "output" && (of == "" || of == "response")
 		if d.HasKind(value, jsontext.Object) && (hasParts || slices.Contains(listNames, name)) {
-			return refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: got an object as %q, want a list", name)
+			return unreadable("got an object as %q, want a list", name)
 		}
 		for _, part := range append(d.Elements(value), value) {
 			if err := checkPart(d, part, name, depth+1); err != nil {
@@ -69,10 +68,10 @@ func checkName(name string) error {
 	}
 	isOther := func(want string) bool { return name != want && strings.EqualFold(name, want) }
 	if i := slices.IndexFunc(replyNames, isOther); i >= 0 {
-		return refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: got the name %q, want %q", jsontext.Clip(name), replyNames[i])
+		return unreadable("got the name %q, want %q", jsontext.Clip(name), replyNames[i])
 	}
 	if name == "__proto__" { // in JavaScript it changes the members of the object
-		return refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: got the name %q", name)
+		return unreadable("got the name %q", name)
 	}
 	return nil
 }

@@ -213,11 +213,11 @@ func TestReplyBounds(t *testing.T) {
 	words := chunks(`"index":0,"delta":{"content":"` + strings.Repeat("w", 1<<20) + `"}`)
 	words = strings.Repeat(words[:strings.Index(words, "\n\n")+2], over>>20)
 	tests := []struct{ name, kind, body, want string }{
-		{"a line without an end", streamType, strings.Repeat("x", over), "502 starhost: got an event of more than 16777216 bytes"},
-		{"comments without an end", streamType, strings.Repeat(": x\n", over/4), "502 starhost: got an event of more than 16777216 bytes"},
-		{"a text", streamType, words, "200 starhost: got a reply of more than 16777216 bytes"},
+		{"a line without an end", streamType, strings.Repeat("x", over), "502 starhost: plugins cannot read the reply: got an event of more than 16777216 bytes"},
+		{"comments without an end", streamType, strings.Repeat(": x\n", over/4), "502 starhost: plugins cannot read the reply: got an event of more than 16777216 bytes"},
+		{"a text", streamType, words, "200 starhost: plugins cannot read the reply: got more than 16777216 bytes"},
 		{"JSON", jsonType, strings.Repeat(" ", over), "502 starhost: plugins cannot read the reply: got more than 16777216 bytes"},
-		{"many values", streamType, chunks(toolCall("0", `"name":"Bash"`), `"index":0,"x":[`+strings.Repeat("[],", 1<<20)+`1]`), "502 starhost: a call of a tool has more than"},
+		{"many values", streamType, chunks(toolCall("0", `"name":"Bash"`), `"index":0,"x":[`+strings.Repeat("[],", 1<<20)+`1]`), "502 starhost: plugins cannot read the reply: a call of a tool has more than"},
 	}
 	for _, tt := range tests {
 		u := newUpstream(t, replies(tt.kind, tt.body))

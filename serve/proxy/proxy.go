@@ -148,14 +148,27 @@ func TakeToken(r *http.Request) string {
 
 // A refusal is an error with the status and the kind of an answer to the client.
 type refusal struct {
-	status int
-	reason string
+	status   int
+	reason   string
+	isUnread bool // plugins did not see the reply
 }
 
 func (e *refusal) Error() string { return e.reason }
 
 func refuse(status int, format string, args ...any) error {
-	return &refusal{status, fmt.Sprintf(format, args...)}
+	return &refusal{status: status, reason: fmt.Sprintf(format, args...)}
+}
+
+// unreadable returns the refusal of a reply that plugins cannot read.
+func unreadable(format string, args ...any) error {
+	return &refusal{http.StatusBadGateway, "starhost: plugins cannot read the reply: " + fmt.Sprintf(format, args...), true}
+}
+
+// recordUnread records a reply that plugins did not see.
+func (x *exchange) recordUnread(err error) {
+	if r, ok := errors.AsType[*refusal](err); ok && r.isUnread {
+		x.deny(&starhost.Event{Name: "post_llm_call", SessionID: x.session, Platform: "proxy", Agent: x.agent}, r.reason)
+	}
 }
 
 // refusalOf returns an error as a refusal. An abort of a plugin is one with status 403.
@@ -164,9 +177,9 @@ func refusalOf(err error) *refusal {
 		return r
 	}
 	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
-		return &refusal{http.StatusForbidden, "denied by " + aborted.Plugin + ": " + aborted.Reason}
+		return &refusal{status: http.StatusForbidden, reason: "denied by " + aborted.Plugin + ": " + aborted.Reason}
 	}
-	return &refusal{http.StatusInternalServerError, "starhost: " + err.Error()}
+	return &refusal{status: http.StatusInternalServerError, reason: "starhost: " + err.Error()}
 }
 
 // ServeHTTP answers a request, or passes it on.
@@ -209,7 +222,7 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, status int, reas
 		w.Header().Del("WWW-Authenticate")
 		reason = "want the token in the header " + tokenHeader + ", or as " + tokenPath + "TOKEN before the path"
 	}
-	s.answerError(w, r, &refusal{status, "starhost: " + reason})
+	s.answerError(w, r, &refusal{status: status, reason: "starhost: " + reason})
 }
 
 // answerError answers with an error in the form of the request's dialect.
@@ -232,6 +245,9 @@ func (s *Server) failUpstream(w http.ResponseWriter, r *http.Request, err error)
 	if r.Context().Err() != nil {
 		w.WriteHeader(statusGone)
 		return
+	}
+	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
+		x.recordUnread(err)
 	}
 	s.answerError(w, r, err)
 }

@@ -322,14 +322,14 @@ func (c *conversation) readWhole(a *http.Response) error {
 func (c *conversation) parseWhole(body string) (*whole, error) {
 	doc, err := readJSON(body, c.needs.guards)
 	if err != nil {
-		return nil, refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: %v", err)
+		return nil, unreadable("%v", err)
 	}
 	if err := checkReply(&doc); err != nil && c.needs.guards {
 		return nil, err
 	}
 	w := newWhole(c.exchange, doc)
 	if w.isUnclear && c.needs.guards {
-		return nil, refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: a call that is no function and no custom tool, or both")
+		return nil, unreadable("a call that is no function and no custom tool, or both")
 	}
 	return w, nil
 }
@@ -348,11 +348,11 @@ func (c *conversation) readReplyBody(a *http.Response) (string, error) {
 		return "", errReplies
 	}
 	if err != nil {
-		return "", refuse(http.StatusBadGateway, "starhost: plugins cannot read the reply: %v", err)
+		return "", unreadable("%v", err)
 	}
 	a.Header.Del("Content-Encoding")
 	return body, nil
 }
 
 // errCut is why a stream without its last event does not pass.
-const errCut = "starhost: the stream of the endpoint ended within a reply that plugins must see"
+const errCut = "the stream of the endpoint ended within a reply that plugins must see"

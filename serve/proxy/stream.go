@@ -32,7 +32,7 @@ func readEvent(r *bufio.Reader) (*event, error) {
 		e.raw = append(e.raw, line...)
 		switch {
 		case len(e.raw) > maxReply:
-			return nil, refuse(http.StatusBadGateway, "starhost: got an event of more than %d bytes", maxReply)
+			return nil, unreadable("got an event of more than %d bytes", maxReply)
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && len(e.raw) > 0:
@@ -55,12 +55,12 @@ func (e *event) parse(isStrict bool) error {
 	text := strings.TrimPrefix(string(e.raw), "\ufeff")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if isStrict && (strings.Contains(strings.TrimRight(text, "\n"), "\r") || strings.Contains(text, "\n\ufeff")) {
-		return refuse(http.StatusBadGateway, "starhost: the stream has a line end that readers understand differently")
+		return unreadable("it has a line end that readers understand differently")
 	}
 	var data []string
 	for line := range strings.SplitSeq(text, "\n") {
 		if isStrict && strings.HasPrefix(strings.TrimLeft(line, " \t"), "{") { // some clients read any reply as JSON
-			return refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: got a line of JSON, want an event")
+			return unreadable("got a line of JSON, want an event")
 		}
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
@@ -77,7 +77,7 @@ func (e *event) parse(isStrict bool) error {
 	}
 	doc, err := readJSON(e.data, isStrict)
 	if err != nil && isStrict {
-		return refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: %v", err)
+		return unreadable("%v", err)
 	}
 	if err == nil {
 		e.doc = doc
@@ -89,7 +89,7 @@ func (e *event) parse(isStrict bool) error {
 		return nil
 	}
 	if e.name != "" && e.kind != e.name { // some clients read the one, some the other
-		return refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: got the event %q of the type %q",
+		return unreadable("got the event %q of the type %q",
 			jsontext.Clip(e.name), jsontext.Clip(e.kind))
 	}
 	return checkReply(&e.doc)
@@ -171,7 +171,7 @@ func (w *streamWriter) stopPings() {
 func (c *conversation) stream(a *http.Response) error {
 	if encoding := strings.Join(a.Header.Values("Content-Encoding"), ", "); encoding != "" && encoding != "identity" {
 		a.Body.Close()
-		return refuse(http.StatusBadGateway, "starhost: plugins cannot read the stream: Content-Encoding: got %q, want none", jsontext.Clip(encoding))
+		return unreadable("Content-Encoding: got %q, want none", jsontext.Clip(encoding))
 	}
 	ctx := a.Request.Context()
 	from, to := io.Pipe()
@@ -268,6 +268,7 @@ func (p *passage) fail(ctx context.Context, err error) error {
 		return err
 	}
 	if _, ok := errors.AsType[*refusal](err); ok || isAbort(err) {
+		p.recordUnread(err)
 		kind, data := p.errorEvent(refusalOf(err), p.sequence)
 		_ = p.to.write(newEvent(kind, data)) // the client may be gone
 	}
@@ -297,7 +298,7 @@ func (p *passage) pass(ctx context.Context, source io.Reader) error {
 		}
 	}
 	if p.isDelaying && !p.isDone && (len(p.earlier) > 0 || p.hasCall()) {
-		return refuse(http.StatusBadGateway, errCut)
+		return unreadable("%s", errCut)
 	}
 	return ctx.Err()
 }
@@ -334,7 +335,7 @@ func (p *passage) take(e *event) error {
 			return err
 		}
 		if p.parts.size() > maxReply {
-			return refuse(http.StatusBadGateway, "starhost: got a reply of more than %d bytes", maxReply)
+			return unreadable("got more than %d bytes", maxReply)
 		}
 		p.isDone = p.isDone || done
 	}
@@ -347,7 +348,7 @@ func (p *passage) take(e *event) error {
 	}
 	p.delayed = append(p.delayed, e)
 	if p.size += e.size(); p.size > maxReply {
-		return refuse(http.StatusBadGateway, "starhost: a call of a tool has more than %d bytes", maxReply)
+		return unreadable("a call of a tool has more than %d bytes", maxReply)
 	}
 	return p.hold(e.size())
 }
