@@ -41,8 +41,15 @@ func (s *Server) notify(what string) {
 func (s *Server) answerChanges(w http.ResponseWriter, r *http.Request) {
 	c := make(chan string, 4)
 	s.mu.Lock()
-	s.waiting[c] = true
+	full := len(s.waiting) >= maxPages
+	if !full {
+		s.waiting[c] = true
+	}
 	s.mu.Unlock()
+	if full {
+		writeError(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages wait for changes: close one", maxPages))
+		return
+	}
 	defer func() {
 		s.mu.Lock()
 		delete(s.waiting, c)

@@ -28,9 +28,10 @@ import (
 const (
 	// MaxBody is the most bytes of a question of the page, with an agent's event in it.
 	MaxBody = 16 << 20
-	// MaxRequests is the most requests at one time. Each open page has one that waits for changes.
+	// MaxRequests is the most requests at one time. Each visible page has one that waits for changes.
 	MaxRequests = 32
 
+	maxPages   = 16   // pages that wait for changes; the other requests are for their questions
 	maxRuns    = 2    // commands that run at one time
 	maxProblem = 4000 // bytes of a mistake
 )

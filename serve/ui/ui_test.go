@@ -288,3 +288,35 @@ func TestChanges(t *testing.T) {
 	}
 	t.Error("the server still has the page that left")
 }
+
+// TestPagesThatWait: pages that wait for changes leave room for questions.
+func TestPagesThatWait(t *testing.T) {
+	s := NewServer(Options{Token: "right"})
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close) // after the bodies
+	ask := func(path string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.AddCookie(&http.Cookie{Name: cookieName(&http.Request{Host: r.URL.Host}), Value: s.secret})
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { resp.Body.Close() })
+		return resp.StatusCode
+	}
+	for i := range 40 {
+		want := http.StatusOK
+		if i >= maxPages {
+			want = http.StatusServiceUnavailable
+		}
+		if got := ask("/api/changes"); got != want {
+			t.Errorf("page %d: got %d, want %d", i+1, got, want)
+		}
+	}
+	if got := ask("/api/about"); got != http.StatusOK {
+		t.Errorf("a question: got %d, want 200", got)
+	}
+}

@@ -49,9 +49,10 @@ addEventListener("keydown", (e) => {
   if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) e.target.form?.requestSubmit();
 });
 
-// watch follows the changes of files. The browser connects again by itself.
+// watch follows the changes of files. The browser connects again by itself. A hidden page does not
+// wait, because a browser opens few connections to one server: it asks when it is visible again.
 function watch() {
-  const source = new EventSource("/api/changes");
+  let source = null;
   let late = 0;
   const refresh = (what) => {
     clearTimeout(late);
@@ -64,13 +65,32 @@ function watch() {
       }
     }, 50);
   };
-  source.addEventListener("plugins", (e) => {
-    showProblem(JSON.parse(e.data).problem);
-    refresh("plugins");
+  const open = () => {
+    source = new EventSource("/api/changes");
+    source.addEventListener("plugins", (e) => {
+      showProblem(JSON.parse(e.data).problem);
+      refresh("plugins");
+    });
+    source.addEventListener("log", () => refresh("log"));
+    source.onerror = () => { status.textContent = "The connection to starhost is lost"; };
+    source.onopen = () => { if (status.textContent.startsWith("The connection")) status.textContent = ""; };
+  };
+  document.addEventListener("visibilitychange", async () => {
+    source.close();
+    if (document.hidden) return;
+    open();
+    try {
+      about = await get("about");
+      showProblem(about.problem);
+      if (views[current].refresh) {
+        await views[current].refresh("plugins");
+        await views[current].refresh("log");
+      }
+    } catch (err) {
+      status.textContent = err.message;
+    }
   });
-  source.addEventListener("log", () => refresh("log"));
-  source.onerror = () => { status.textContent = "The connection to starhost is lost"; };
-  source.onopen = () => { if (status.textContent.startsWith("The connection")) status.textContent = ""; };
+  open();
 }
 
 fill(document.getElementById("views"), el("ul", {}, Object.keys(views).map((name) =>
