@@ -84,7 +84,7 @@ func (s *Server) answerGolden(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "the name of the case: want small letters, digits and _")
 		return
 	}
-	args := append(append([]string{}, s.Global...), "log", "show", "--golden", "--", q.ID)
+	args := append(append([]string{}, s.Global...), "log", "show", "--golden", "--plugin="+q.Plugin, "--", q.ID)
 	o := s.runCommand(r.Context(), args, false)
 	if o.Code != 0 {
 		writeOutput(w, o)

@@ -28,7 +28,8 @@ import (
 const (
 	// MaxBody is the most bytes of a question of the page, with an agent's event in it.
 	MaxBody = 16 << 20
-	// MaxRequests is the most requests at one time. Each visible page has one that waits for changes.
+	// MaxRequests is the most requests at one time. Each visible page has one that waits for
+	// changes.
 	MaxRequests = 32
 
 	maxPages   = 16   // pages that wait for changes; the other requests are for their questions

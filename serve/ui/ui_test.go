@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -318,5 +319,24 @@ func TestPagesThatWait(t *testing.T) {
 	}
 	if got := ask("/api/about"); got != http.StatusOK {
 		t.Errorf("a question: got %d, want 200", got)
+	}
+}
+
+// TestGoldenOfPlugin: the case is about the plugin that the page names, in whose folder it is.
+func TestGoldenOfPlugin(t *testing.T) {
+	dir := t.TempDir()
+	var got []string
+	s := NewServer(Options{
+		Folder: func(plugin string) (string, string, bool) { return dir, "", plugin == "demo" },
+		Run: func(_ context.Context, args []string, _ bool) Output {
+			got = args
+			return Output{Out: []byte("case")}
+		},
+	})
+	r := httptest.NewRequest(http.MethodPost, "/api/golden", strings.NewReader(`{"id": "x", "plugin": "demo", "name": "new"}`))
+	w := httptest.NewRecorder()
+	s.answerGolden(w, r)
+	if want := []string{"log", "show", "--golden", "--plugin=demo", "--", "x"}; w.Code != 200 || !slices.Equal(got, want) {
+		t.Errorf("got %d, %q, want %q", w.Code, got, want)
 	}
 }
