@@ -201,6 +201,7 @@ func Locate(err error, src func(file string) string) *Error {
 		e.Code = codeOf(e.cause, e.Msg)
 	}
 	e.Msg = clip(strings.ToValidUTF8(e.Msg, "\ufffd"), maxMessage)
+	e.moveToLineEnd(src)
 	e.fillSource(src)
 	if e.Help == "" {
 		e.Help = helpFor(e.Msg, e.Source)
@@ -304,6 +305,20 @@ func furtherErrors(list resolve.ErrorList) []*Error {
 		rest = append(rest, &Error{Pos: posOf(e.Pos), Msg: clip(e.Msg, maxSource), Code: codeOfName(e.Msg)})
 	}
 	return rest
+}
+
+// moveToLineEnd moves an error about the end of a line to that end. The parser has read the line
+// break and reports the beginning of the next line.
+func (e *Error) moveToLineEnd(src func(string) string) {
+	if src == nil || e.Pos.Col != 1 || e.Pos.Line < 2 || !strings.HasPrefix(e.Msg, "got newline, ") {
+		return
+	}
+	lines := strings.SplitN(src(e.Pos.File), "\n", e.Pos.Line)
+	if len(lines) < e.Pos.Line {
+		return
+	}
+	line := strings.TrimRight(lines[e.Pos.Line-2], " \t\r")
+	e.Pos.Line, e.Pos.Col = e.Pos.Line-1, utf8.RuneCountInString(line)+1
 }
 
 // fillSource sets the source line at the position of the error.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -245,7 +246,27 @@ func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *scope, args []str
 	if slices.ContainsFunc(r.files, func(f installedFile) bool { return f.state == "by hand" }) {
 		a.code = exitNegative
 	}
+	if len(args) == 1 {
+		a.warnWithoutPlugins(agent)
+	}
 	return a.printResult(r)
+}
+
+// warnWithoutPlugins warns if the current folder has no plugins: the settings name none, so that no
+// guard is active there.
+func (a *app) warnWithoutPlugins(agent *hook.Agent) {
+	config, _, err := loader.LoadConfig(loader.ConfigOptions{
+		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
+	})
+	if err != nil { // hook doctor shows the mistake
+		return
+	}
+	_, err = config.Paths(cmp.Or(a.dir, "."), nil)
+	if errors.Is(err, loader.ErrNoPlugins) && len(config.ManagedPaths())+len(config.Processes) == 0 {
+		a.warnings = append(a.warnings, loader.Warning{Msg: fmt.Sprintf(
+			"this folder has no plugins, so no guard is active here: starhost new guard writes one into the folder guard; "+
+				"starhost hook install %s guard makes it guard all folders", agent.Name)})
+	}
 }
 
 // apply applies changes and adds them to the result.

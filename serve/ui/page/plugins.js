@@ -30,7 +30,7 @@ export async function show(main, args) {
     coverage = await post("test");
     fill(tests, problems(coverage), outcome(coverage.output));
   }) }, "Run the golden cases");
-  fill(main, el("h2", {}, "Plugins"), problems(answer), plugins.length ? "" : notice("info", "There are no plugins: starhost new guard NAME writes one."), search.box, result, el("h3", {}, "Golden cases"), button, tests);
+  fill(main, el("h2", {}, "Plugins"), problems(answer), plugins.length ? "" : notice("info", "There are no plugins: starhost new guard writes one."), search.box, result, el("h3", {}, "Golden cases"), button, tests);
 }
 
 export async function refresh(what) {
