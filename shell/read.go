@@ -188,7 +188,9 @@ func (r *reader) command(s *syntax.Stmt) {
 			r.addCall([]word{{text: "cat", known: true}, {many: true}}, false)
 			r.addCall([]word{{text: "more", known: true}, {many: true}}, false)
 		}
+		from := len(r.script.Commands)
 		r.compound(s)
+		r.recordFiles(from, s, reads, writes)
 	}
 	r.certain = before
 }

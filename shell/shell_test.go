@@ -189,3 +189,45 @@ func TestHostile(t *testing.T) {
 		}
 	}
 }
+
+// TestRedirections checks the files of commands that are not simple.
+func TestRedirections(t *testing.T) {
+	for text, want := range map[string]string{
+		"cat < a > b":                           "cat a b",
+		"{ cat; ls; } < a > b":                  "cat a b, ls  ",
+		"while read -r l; do ls; done < a":      "read a , ls  ",
+		"(cat < c) < a":                         "cat c a ",
+		"> b":                                   ":  b",
+		"x=1 > b":                               ":  b",
+		"[[ x ]] > b":                           ":  b",
+		"export x=1 > b":                        "export  b",
+		"if true; then ls; fi > b":              "true  b, ls  ",
+		"f() { cat; } < a; f":                   "cat a , f  ",
+		"echo $(< a)":                           ": a , echo  ",
+		"for i in 1; do echo; done > \"$HOME\"": "echo  ?",
+	} {
+		var got []string
+		for _, c := range Parse(text, "").Commands {
+			got = append(got, *c.Name+" "+joinFiles(c.Reads)+" "+joinFiles(c.Writes))
+		}
+		slices.Sort(got)
+		list := strings.Split(want, ", ")
+		slices.Sort(list)
+		if !slices.Equal(got, list) {
+			t.Errorf("%q: got %q, want %q", text, got, list)
+		}
+	}
+}
+
+// joinFiles joins the names of files, with "?" for an unknown one.
+func joinFiles(files []*string) string {
+	var names []string
+	for _, f := range files {
+		if f == nil {
+			names = append(names, "?")
+		} else {
+			names = append(names, *f)
+		}
+	}
+	return strings.Join(names, " ")
+}

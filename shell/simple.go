@@ -37,6 +37,7 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 		}{a.Name.Value, value.pointer()})
 	}
 	if len(j.argv) == 0 {
+		r.recordFiles(len(r.script.Commands), s, reads, writes)
 		return
 	}
 	for i, w := range j.argv {
@@ -189,6 +190,21 @@ func (r *reader) giveUp(j job) {
 	r.setWild()
 	j.argv = append([]word{{many: true}}, j.argv...)
 	r.recordJob(j)
+}
+
+// recordFiles adds the files of redirections that no simple command has, as in "{ cat; } > f", to
+// the first command since the index from. If there is none, as in "> f", the command is ":".
+func (r *reader) recordFiles(from int, s *syntax.Stmt, reads, writes []*string) {
+	if len(reads) == 0 && len(writes) == 0 {
+		return
+	}
+	if from == len(r.script.Commands) {
+		r.record([]word{{text: ":", known: true}}, Command{Via: r.via, Wrappers: r.wrapped, Text: r.source(s), Offset: r.offset(s)})
+	}
+	if from < len(r.script.Commands) {
+		c := &r.script.Commands[from]
+		c.Reads, c.Writes = slices.Concat(c.Reads, reads), slices.Concat(c.Writes, writes)
+	}
 }
 
 // recordJob appends the command of a job to the list of the script.
