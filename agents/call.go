@@ -91,6 +91,9 @@ func (c *Call) rows(mapped map[string]Tool) []Tool {
 		if own.Kind == "mcp" {
 			return append([]Tool{*own}, c.argumentRows(own.Arguments)...)
 		}
+		if !c.isBroken && own.misses(c.root) { // the agent may have given its arguments other names
+			return append([]Tool{*own}, c.argumentRows("")...)
+		}
 		return []Tool{*own}
 	}
 	var rows []Tool
@@ -152,40 +155,6 @@ func registeredRow(kind string) Tool {
 	return row
 }
 
-// argumentRows returns the rows that the arguments of an unlisted tool stand for. If place is not
-// "", they are in a member of the call's arguments.
-func (c *Call) argumentRows(place string) (rows []Tool) {
-	if c.isBroken { // a guard must see too many calls rather than too few
-		return []Tool{{Kind: "shell"}, {Kind: "write"}}
-	}
-	root, prefix := c.root, ""
-	if place != "" {
-		root, prefix = valueAt(c.root, place), place+"."
-	}
-	has := func(places string) bool { return len(findTexts(root, places)) > 0 }
-	if has("command cmd script") {
-		command, folder := prefixPlaces(prefix, "command cmd script"), prefixPlaces(prefix, "cwd workdir working_dir")
-		rows = append(rows, Tool{Kind: "shell", Command: command, CWD: folder})
-	}
-	if has("path file_path") && has("content new_string") {
-		paths, content := prefixPlaces(prefix, "path file_path"), prefixPlaces(prefix, "content new_string")
-		rows = append(rows, Tool{Kind: "write", Paths: paths, Content: content})
-	}
-	return rows
-}
-
-// prefixPlaces puts the place of an object in front of places in it.
-func prefixPlaces(prefix, places string) string {
-	if prefix == "" {
-		return places
-	}
-	fields := strings.Fields(places)
-	for i := range fields {
-		fields[i] = prefix + fields[i]
-	}
-	return strings.Join(fields, " ")
-}
-
 // addRow adds the kind and the fields of a row.
 func (c *Call) addRow(row *Tool) {
 	c.addKind(row.Kind)
@@ -193,7 +162,7 @@ func (c *Call) addRow(row *Tool) {
 		c.CWD = absolute(c.Workspace, folders[0].text)
 	}
 	if row.Command != "" {
-		c.commandSlots = append(c.commandSlots, findCommands(c.root, c.newPlaces("command", row.Command))...)
+		c.commandSlots = append(c.commandSlots, findCommands(c.root, c.newPlaces("command", row.Command), row.isGuessed)...)
 		c.Command = joinTexts(c.commandSlots)
 	}
 	for _, s := range c.findNew("paths", row.Paths) {
@@ -248,31 +217,6 @@ func (c *Call) addKind(kind string) {
 	}
 }
 
-// patchStart is the first line of a patch in the format of apply_patch.
-const patchStart = "*** Begin Patch"
-
-// patchMarks start the lines of a patch that name a file.
-var patchMarks = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "--- a/"}
-
-// addPatch adds the paths that the text of a patch names.
-func (c *Call) addPatch(text string) {
-	if c.patched == nil {
-		c.patched = map[string]bool{}
-	}
-	for line := range strings.Lines(text) {
-		for _, mark := range patchMarks {
-			name, ok := strings.CutPrefix(line, mark)
-			if !ok {
-				continue
-			}
-			if p := absolute(c.CWD, strings.TrimSpace(name)); !c.patched[p] {
-				c.patched[p] = true
-				c.Paths = append(c.Paths, p)
-			}
-		}
-	}
-}
-
 // Rewrite returns the arguments with another command or other paths. name is "command" or "paths";
 // for a command, values has one element. It returns an error if the call has no such field, or if
 // the new value has no place in the arguments.
@@ -318,7 +262,7 @@ func absolute(folder, name string) string {
 	if isWindows(folder) || isWindows(name) {
 		folder, name = strings.ReplaceAll(folder, `\`, "/"), strings.ReplaceAll(name, `\`, "/")
 	}
-	name = strings.TrimPrefix(name, "file://")
+	name = withoutScheme(name)
 	if folder == "" || path.IsAbs(name) || isWindows(name) || name == "~" || strings.HasPrefix(name, "~/") {
 		return path.Clean(name)
 	}

@@ -18,6 +18,11 @@ import (
 // TestDescribe checks the kinds and fields of calls.
 func TestDescribe(t *testing.T) {
 	patch := "*** Begin Patch\n*** Update File: src/a.go\n*** Move to: src/b.go\n*** Add File: /etc/passwd\n*** End Patch\n"
+	var many []string
+	for i := range 70 {
+		many = append(many, fmt.Sprintf(`"k%02d":{"path":"a"}`, i))
+	}
+	manyPlaces := "{" + strings.Join(many, ",") + "}"
 	tests := []struct {
 		name, agent, tool, args string
 		want                    agents.Call
@@ -77,6 +82,46 @@ func TestDescribe(t *testing.T) {
 			agents.Call{Kinds: []string{"shell"}, Command: "ls", CWD: "/w"}},
 		{"one place in two rows", "claude-code", "write_to_file", `{"path":"a","content":"x"}`,
 			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/a"}, Content: "x", CWD: "/w"}},
+		{"words and numbers", "codex", "shell", `{"command":["kubectl",5,"delete"]}`,
+			agents.Call{Kinds: []string{"shell"}, Command: "kubectl 5 delete", CWD: "/w"}},
+		{"words and other values", "codex", "shell", `{"command":["kubectl",null,"delete"]}`,
+			agents.Call{Kinds: []string{"shell"}, Command: `["kubectl",null,"delete"]`, CWD: "/w"}},
+		{"lists of words", "codex", "shell", `{"command":[["kubectl","delete"]]}`,
+			agents.Call{Kinds: []string{"shell"}, Command: `[["kubectl","delete"]]`, CWD: "/w"}},
+		{"a text in a list", "codex", "shell", `{"command":["rm -rf x"]}`,
+			agents.Call{Kinds: []string{"shell"}, Command: `["rm -rf x"]`, CWD: "/w"}},
+		{"a command in an object", "claude-code", "Bash", `{"command":{"text":"rm x"}}`,
+			agents.Call{Kinds: []string{"shell"}, Command: `{"text":"rm x"}`, CWD: "/w"}},
+		{"a renamed argument", "claude-code", "Bash", `{"commandLine":"rm x"}`,
+			agents.Call{Kinds: []string{"shell"}, Command: "rm x", CWD: "/w"}},
+		{"a renamed path", "claude-code", "Read", `{"filePath":"a"}`,
+			agents.Call{Kinds: []string{"read"}, Paths: []string{"/w/a"}, CWD: "/w"}},
+		{"a program with arguments", "claude-code", "mcp__d__run", `{"command":"rm","args":["-rf","a b",1]}`,
+			agents.Call{Kinds: []string{"shell", "mcp"}, Server: "d", ServerTool: "run", Command: "rm -rf 'a b' 1", CWD: "/w"}},
+		{"several calls", "codex", "multi_tool_use.parallel", `{"tool_uses":[{"parameters":{"cmd":["rm","x"]}},{"parameters":{"cmd":"ls"}}]}`,
+			agents.Call{Kinds: []string{"shell"}, Command: "rm x\nls", CWD: "/w"}},
+		{"several commands", "claude-code", "mcp__d__run", `{"commands":["ls","rm x"]}`,
+			agents.Call{Kinds: []string{"shell", "mcp"}, Server: "d", ServerTool: "run", Command: "ls 'rm x'\nls\nrm x", CWD: "/w"}},
+		{"input of a terminal", "codex", "write_stdin", `{"session_id":1,"chars":"rm x\n"}`,
+			agents.Call{Kinds: []string{"shell"}, Command: "rm x\n", CWD: "/w"}},
+		{"a server's file", "claude-code", "mcp__fs__read", `{"uri":"FILE:///a/%2eenv"}`,
+			agents.Call{Kinds: []string{"read", "mcp"}, Server: "fs", ServerTool: "read", Paths: []string{"/a/.env"}, CWD: "/w"}},
+		{"a server's edit", "claude-code", "mcp__fs__edit", `{"path":"a","edits":[{"newText":"x"}]}`,
+			agents.Call{Kinds: []string{"write", "mcp"}, Server: "fs", ServerTool: "edit", Paths: []string{"/w/a"}, Content: "x", CWD: "/w"}},
+		{"a server's move", "claude-code", "mcp__fs__move", `{"source":"a","destination":"b"}`,
+			agents.Call{Kinds: []string{"write", "mcp"}, Server: "fs", ServerTool: "move", Paths: []string{"/w/a", "/w/b"}, CWD: "/w"}},
+		{"a server's request", "claude-code", "mcp__web__get", `{"urls":["https://a","https://b"]}`,
+			agents.Call{Kinds: []string{"fetch", "mcp"}, Server: "web", ServerTool: "get", URL: "https://a\nhttps://b", CWD: "/w"}},
+		{"a search in some files", "claude-code", "Grep", `{"pattern":"x","glob":"**/.env"}`,
+			agents.Call{Kinds: []string{"search"}, Query: "x", Paths: []string{"/w/**/.env"}, CWD: "/w"}},
+		{"too many places", "", "anything", manyPlaces,
+			agents.Call{Kinds: []string{"shell", "write"}, Command: manyPlaces, CWD: "/w"}},
+		{"a patch with spaces", "codex", "apply_patch", `{"input":"*** Begin Patch\n  *** add file:.env\n+x\n"}`,
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/.env"}, Content: "*** Begin Patch\n  *** add file:.env\n+x\n", CWD: "/w"}},
+		{"a patch with other lines", "codex", "apply_patch", `{"input":"*** Begin Patch\u2028*** Add File: .env\r+x"}`,
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/.env"}, Content: "*** Begin Patch\u2028*** Add File: .env\r+x", CWD: "/w"}},
+		{"a patch of diff", "codex", "apply_patch", `{"input":"--- a.go\t2026\n+++ .env\t2026\n"}`,
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/a.go", "/w/.env"}, Content: "--- a.go\t2026\n+++ .env\t2026\n", CWD: "/w"}},
 		{"broken arguments", "claude-code", "Bash", `[`, agents.Call{Kinds: []string{"shell"}, CWD: "/w"}},
 		{"broken arguments of an unlisted tool", "claude-code", "New", `[`, agents.Call{Kinds: []string{"shell", "write"}, CWD: "/w"}},
 	}

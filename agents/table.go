@@ -35,6 +35,7 @@ var codex = &Agent{
 	Tools: []Tool{
 		{Names: "Bash shell local_shell", Kind: "shell", Command: "command", CWD: "workdir"},
 		{Names: "exec_command", Kind: "shell", Command: "cmd command", CWD: "workdir"},
+		{Names: "write_stdin", Kind: "shell", Command: "chars"},
 		{Names: "apply_patch", Kind: "write", Patch: "command input patch"},
 	},
 }

@@ -27,6 +27,8 @@ type Tool struct {
 	Content, URL, Query, Prompt string
 	// Server, ServerTool and Arguments are the places of a call of another server's tool.
 	Server, ServerTool, Arguments string
+
+	isGuessed bool // the names of the arguments decided, and no table
 }
 
 // findTool returns the row of a tool, or nil.
@@ -119,24 +121,6 @@ func textsAt(v any, set func(any), place []string) (found []slot) {
 		if len(place) > 0 {
 			return textsAt(v[place[0]], func(x any) { v[place[0]] = x }, place[1:])
 		}
-	}
-	return found
-}
-
-// findCommands returns the commands at places. A list of arguments becomes one text in the quotes
-// of a shell, which no text can replace.
-func findCommands(root any, places string) (found []slot) {
-	for place := range strings.FieldsSeq(places) {
-		words := textsAt(root, nil, strings.Split(place, "."))
-		if list, ok := valueAt(root, place).([]any); !ok || len(list) != len(words) || len(list) == 0 {
-			found = append(found, words...)
-			continue
-		}
-		quoted := make([]string, len(words))
-		for i, w := range words {
-			quoted[i] = quoteWord(w.text)
-		}
-		found = append(found, slot{text: strings.Join(quoted, " ")})
 	}
 	return found
 }

@@ -1,0 +1,74 @@
+package agents
+
+import (
+	"strconv"
+	"strings"
+)
+
+// patchStart is the first line of a patch in the format of apply_patch.
+const patchStart = "*** Begin Patch"
+
+// patchMarks start the lines of a patch that name a file. Codex removes spaces around such lines.
+var patchMarks = []string{
+	"*** add file:", "*** update file:", "*** delete file:", "*** move to:", "+++ b/", "--- a/", "rename from ", "rename to ", "copy to ",
+}
+
+// isLineEnd reports whether a rune ends a line for some program: Python has the most.
+func isLineEnd(c rune) bool {
+	return c >= '\n' && c <= '\r' || c >= 0x1c && c <= 0x1e || c == 0x85 || c == 0x2028 || c == 0x2029
+}
+
+// addPatch adds the paths that the text of a patch names.
+func (c *Call) addPatch(text string) {
+	if c.patched == nil {
+		c.patched = map[string]bool{}
+	}
+	before := ""
+	for line := range strings.FieldsFuncSeq(text, isLineEnd) {
+		line = strings.TrimSpace(line)
+		for _, mark := range patchMarks {
+			if len(line) >= len(mark) && strings.EqualFold(line[:len(mark)], mark) {
+				c.addPatched(line[len(mark):])
+			}
+		}
+		if from, ok := strings.CutPrefix(before, "--- "); ok { // a patch without a/ and b/
+			if to, ok := strings.CutPrefix(line, "+++ "); ok && !strings.HasPrefix(to, "b/") {
+				c.addPatched(from)
+				c.addPatched(to)
+			}
+		}
+		before = line
+	}
+}
+
+// addPatched adds a path that a patch names, without the time behind a tab.
+func (c *Call) addPatched(name string) {
+	name, _, _ = strings.Cut(strings.TrimSpace(name), "\t")
+	if p := absolute(c.CWD, strings.Trim(name, `"`)); name != "" && name != "/dev/null" && !c.patched[p] {
+		c.patched[p] = true
+		c.Paths = append(c.Paths, p)
+	}
+}
+
+// withoutScheme returns the path of a file: address, and any other name as it is.
+func withoutScheme(name string) string {
+	if len(name) < 5 || !strings.EqualFold(name[:5], "file:") {
+		return name
+	}
+	rest := name[5:]
+	if strings.HasPrefix(rest, "//") {
+		rest = strings.TrimPrefix(rest[2:], "localhost")
+	}
+	var out strings.Builder
+	for i := 0; i < len(rest); i++ {
+		if rest[i] == '%' && i+2 < len(rest) {
+			if b, err := strconv.ParseUint(rest[i+1:i+3], 16, 8); err == nil {
+				out.WriteByte(byte(b))
+				i += 2
+				continue
+			}
+		}
+		out.WriteByte(rest[i])
+	}
+	return out.String()
+}
