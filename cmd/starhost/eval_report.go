@@ -71,7 +71,14 @@ func (a *app) printCall(e *evaluation) {
 	}
 	a.printLine("call", r.Call.Name+" "+string(r.Call.Arguments))
 	a.printLine("hooks", report.HookLines(e.call.hooks)...)
+	start := a.out.Len()
 	a.printLine("result", a.verdict(e.call))
+	a.colourLines(start, func(int, string) colour {
+		if r.Denied != nil || r.Result.IsError {
+			return red
+		}
+		return green
+	})
 	if r.Result.ForUser != "" {
 		a.printLine("for user", strings.Split(r.Result.ForUser, "\n")...)
 	}
@@ -113,8 +120,17 @@ func (a *app) printFire(e *evaluation) {
 	for i, d := range out.Decisions {
 		handlers[i] = a.withPlace(d.Plugin+": "+decisionText(d), &d)
 	}
+	start := a.out.Len()
 	a.printLine("handlers", handlers...)
+	a.colourLines(start, func(n int, _ string) colour {
+		if n >= len(out.Decisions) { // a reason has several lines
+			return plain
+		}
+		return colourOf(out.Decisions[n].Action)
+	})
+	start = a.out.Len()
 	a.printLine("decision", decisionText(out.Decision))
+	a.colourLines(start, func(int, string) colour { return colourOf(out.Decision.Action) })
 	for _, c := range out.Context() {
 		for _, f := range c.Fragments {
 			a.printLine("context", fmt.Sprintf("%s  %s  %d B", f.Plugin, f.Source, len(f.Content)))

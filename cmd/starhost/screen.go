@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -43,11 +44,11 @@ func (a *app) showResult() error {
 	}
 	text, coloured := a.out.String(), a.wantsColour(a.stdout)
 	at := 0
-	for _, line := range a.redLines {
+	for _, line := range a.colouredLines {
 		if _, err := io.WriteString(a.stdout, texttable.Escape(text[at:line.start])); err != nil {
 			return err
 		}
-		if err := writeRed(a.stdout, text[line.start:line.end], coloured); err != nil {
+		if err := writeColoured(a.stdout, line.colour, text[line.start:line.end], coloured); err != nil {
 			return err
 		}
 		at = line.end
@@ -56,25 +57,68 @@ func (a *app) showResult() error {
 	return err
 }
 
-// A redLine is a line of the result that terminals show in red, by its offsets.
-type redLine struct{ start, end int }
+// A colour is the number of a terminal's colour.
+type colour string
+
+// Red marks mistakes and refusals, green marks successes, and yellow marks changes and questions.
+const (
+	plain  colour = ""
+	red    colour = "31"
+	green  colour = "32"
+	yellow colour = "33"
+)
+
+// A colouredLine is a line of the result that terminals show in a colour, by its offsets.
+type colouredLine struct {
+	start, end int
+	colour     colour
+}
 
 // printRed adds a text to the result, with its first line in red.
 func (a *app) printRed(text string) {
-	end := strings.IndexByte(text, '\n')
-	if end < 0 {
-		end = len(text)
-	}
-	a.redLines = append(a.redLines, redLine{a.out.Len(), a.out.Len() + end})
+	start := a.out.Len()
 	a.out.WriteString(text)
+	a.colourLines(start, func(n int, _ string) colour {
+		if n > 0 {
+			return plain
+		}
+		return red
+	})
 }
 
-// writeRed writes a text, and its first line in red if coloured is set.
-func writeRed(w io.Writer, text string, coloured bool) error {
+// colourLines chooses colours for the lines of the result from an offset on, by their number and
+// text.
+func (a *app) colourLines(start int, choose func(n int, line string) colour) {
+	n := 0
+	for line := range strings.Lines(string(a.out.Bytes()[start:])) {
+		text := strings.TrimSuffix(line, "\n")
+		if c := choose(n, text); c != plain && text != "" {
+			a.colouredLines = append(a.colouredLines, colouredLine{start, start + len(text), c})
+		}
+		start += len(line)
+		n++
+	}
+}
+
+// colourOf returns the colour of a decision.
+func colourOf(action starhost.Action) colour {
+	switch action {
+	case starhost.ActionDeny, starhost.ActionAbort, starhost.ActionError:
+		return red
+	case starhost.ActionAsk, starhost.ActionModify:
+		return yellow
+	case starhost.ActionApprove, starhost.ActionRespond:
+		return green
+	}
+	return plain
+}
+
+// writeColoured writes a text, and its first line in a colour if coloured is set.
+func writeColoured(w io.Writer, c colour, text string, coloured bool) error {
 	text = texttable.Escape(text)
 	if coloured {
 		line, rest, _ := strings.Cut(text, "\n")
-		text = "\x1b[31m" + line + "\x1b[0m" + text[len(line):len(text)-len(rest)] + rest
+		text = "\x1b[" + string(c) + "m" + line + "\x1b[0m" + text[len(line):len(text)-len(rest)] + rest
 	}
 	if s, ok := w.(screen); ok {
 		w = s.Writer // because a screen escapes colours too

@@ -13,9 +13,30 @@ import (
 // printTestPretty prints the failures, the counts and the coverage.
 func (a *app) printTestPretty(s *golden.Summary) error {
 	if len(a.problems) == 0 {
-		a.out.WriteString(s.Text() + coverageText(s.Coverage))
+		start := a.out.Len()
+		a.out.WriteString(s.Text())
+		a.colourLines(start, func(_ int, line string) colour { return colourOfCase(s, line) })
+		a.out.WriteString(coverageText(s.Coverage))
 	}
 	return nil
+}
+
+// colourOfCase returns the colour of a line about the cases.
+func colourOfCase(s *golden.Summary, line string) colour {
+	word, _, _ := strings.Cut(line, " ")
+	switch {
+	case strings.HasPrefix(line, "-"), word == "FAILED", strings.HasPrefix(line, "NOT STARTED "):
+		return red
+	case strings.HasPrefix(line, "+"):
+		return green
+	case word != "" && word == strings.ToUpper(word) && strings.HasSuffix(word, "D"): // UPDATED, PRUNED, RECORDED
+		return yellow
+	case line != s.String():
+		return plain
+	case s.Failed+s.Broken > 0:
+		return red
+	}
+	return green
 }
 
 // coverageText is the table of coverage, or "".

@@ -143,7 +143,7 @@ func (a *app) nextRound(ctx context.Context, w *watcher) (*app, error) {
 // newRound returns a copy of the app without results.
 func (a *app) newRound() *app {
 	b := *a
-	b.out, b.redLines, b.code, b.warnings, b.logs, b.problems = bytes.Buffer{}, nil, 0, nil, nil, nil
+	b.out, b.colouredLines, b.code, b.warnings, b.logs, b.problems = bytes.Buffer{}, nil, 0, nil, nil, nil
 	return &b
 }
 
