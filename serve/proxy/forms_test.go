@@ -188,6 +188,41 @@ func TestHiddenCalls(t *testing.T) {
 	}
 }
 
+// FuzzHiddenCalls lets a client read any reply behind a guard that denies all calls: the client
+// finds none, and the proxy does not panic.
+func FuzzHiddenCalls(f *testing.F) {
+	for path, list := range hiddenCalls() {
+		for _, tt := range list {
+			f.Add(path, tt.body)
+		}
+		f.Add(path, reply(f, path, "whole"))
+		f.Add(path, strings.ReplaceAll(reply(f, path, "stream"), "\x00", ""))
+	}
+	u := newUpstream(f, replies(jsonType, ""))
+	s := serve(f, newHost(f, guard("*", starhost.Deny("no"))), proxy.Options{Upstream: u.URL}, "")
+	f.Fuzz(func(t *testing.T, path, answer string) {
+		if _, ok := decoders[path]; !ok {
+			path = chatPath
+		}
+		kind, form := streamType, "stream"
+		if strings.HasPrefix(strings.TrimSpace(answer), "{") {
+			kind, form = jsonType, "whole"
+		}
+		u.mu.Lock()
+		u.seen, u.scripts = nil, []http.HandlerFunc{replies(kind, strings.ReplaceAll(answer, "\x00", ""))}
+		u.mu.Unlock()
+		status, _, got := s.ask(t, "POST", path, request(path, form == "stream"))
+		d, err := decode(path, form, got)
+		if r, _ := d.Reply(); status == http.StatusOK && err == nil && len(r.ToolCalls) > 0 {
+			t.Errorf("%s: the client finds %+v in\n%s", path, r.ToolCalls, got)
+		}
+		if strings.Contains(s.log.String(), "panic") {
+			t.Fatalf("got %s", s.log)
+		}
+		s.log.clear()
+	})
+}
+
 // TestRedirect checks that a client does not follow an endpoint to an address without guards.
 func TestRedirect(t *testing.T) {
 	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {

@@ -140,6 +140,12 @@ func (l *lines) add(line string) {
 	l.list = append(l.list, line)
 }
 
+func (l *lines) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = nil
+}
+
 func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

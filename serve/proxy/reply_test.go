@@ -32,15 +32,12 @@ func request(path string, stream bool) string {
 	return fmt.Sprintf(`{"model":"m","%s":[{"role":"user","content":"list files"}],"stream":%v}`, list, stream)
 }
 
-// decoded returns the text of a reply, its calls and why it stopped, in one line.
-func decoded(t *testing.T, path, kind, text string) string {
-	t.Helper()
-	d := decoders[path].Decode("x", func(model.Piece) {})
-	var err error
+// decode lets a client read a reply.
+func decode(path, kind, text string) (d model.Decoder, err error) {
+	d = decoders[path].Decode("x", func(model.Piece) {})
 	if kind == "whole" {
-		err = d.Whole([]byte(text))
+		return d, d.Whole([]byte(text))
 	}
-	done := false
 	for block := range strings.SplitSeq(text, "\n\n") {
 		name, data := "", ""
 		for line := range strings.SplitSeq(block, "\n") {
@@ -51,13 +48,20 @@ func decoded(t *testing.T, path, kind, text string) string {
 				data += rest
 			}
 		}
-		if kind == "whole" || data == "" || done {
+		if data == "" {
 			continue
 		}
-		if done, err = d.Event(name, []byte(data)); err != nil {
-			break
+		if done, err := d.Event(name, []byte(data)); err != nil || done {
+			return d, err
 		}
 	}
+	return d, nil
+}
+
+// decoded returns the text of a reply, its calls and why it stopped, in one line.
+func decoded(t *testing.T, path, kind, text string) string {
+	t.Helper()
+	d, err := decode(path, kind, text)
 	if err != nil {
 		return fmt.Sprintf("error %v in\n%s", err, text)
 	}
