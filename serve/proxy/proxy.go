@@ -99,7 +99,7 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s.Transport = &watchedTransport{s.Transport, &s.states}
 	s.forward = httputil.ReverseProxy{
-		Rewrite: s.rewrite, Transport: s.Transport, FlushInterval: -1, BufferPool: newBuffers(),
+		Rewrite: s.rewrite, Transport: s.Transport, BufferPool: newBuffers(),
 		ModifyResponse: s.readReply, ErrorHandler: s.failUpstream, ErrorLog: nopLog,
 	}
 	return s, nil
