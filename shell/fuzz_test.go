@@ -202,7 +202,7 @@ func (g *generator) command() string {
 	case 57:
 		return `echo "${v` + g.choose(":-", "#", "/x/", ":+", "=") + g.choose(`'$(kubectl delete)'`, `'}"; `+"kubectl delete"+`; #'`, `"$(kubectl delete)"`, "'a'", `\'`) + `}"`
 	case 58:
-		return g.choose("time ", "time -p ", "env ", "env -i ", "env - ", "env a/b=c ", "env -S ", "command -p ", "jobs -x ", "exec -a x ") + g.choose("-- ", "-f ", "a=b ", "") + s()
+		return g.choose("time ", "time -p ", "jobs -x ", "exec -a x ") + g.choose("-- ", "-f ", "a=b ", "") + s()
 	case 59:
 		return "bash " + g.choose("", "-e ", "-s ", "-o posix ", "+n ", "+c ") + g.choose("<<E", "<<'E'", "3<<E", "<f <<E", "<<E <<F") + "\n" +
 			g.choose("", "read v\n", "read -n1 v\n", "echo '\n") + s() + g.choose("", "\n'") + "\nE\n" + g.choose("", "kubectl\nF\n")
@@ -244,6 +244,9 @@ func FuzzShellAgainstBash(f *testing.F) {
 		}
 		if strings.Contains(strings.NewReplacer("./f", "", "${v/x/y}", "").Replace(text), "/") {
 			t.Skip("a path")
+		}
+		if leavesStubs(text) {
+			t.Skip("another PATH")
 		}
 		r.check(t, text)
 	})

@@ -149,7 +149,7 @@ func (r *truthRunner) writeStubs(t testing.TB, folder, text string) {
 	}
 	names := realPrograms
 	if r.narrow {
-		names = []string{"sh", "bash", "dash", "cat", "env", "find", "xargs"}
+		names = []string{"sh", "bash", "dash", "cat", "find", "xargs"} // not env: "env -" has the machine's PATH
 	}
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
@@ -165,9 +165,23 @@ func (r *truthRunner) writeStubs(t testing.TB, folder, text string) {
 	}
 }
 
+// leavesStubs reports whether a text may run the machine's own kubectl instead of the stub: without
+// PATH, programs take a default one.
+func leavesStubs(text string) bool {
+	for _, part := range []string{"command -p k", "unset PATH", "-u PATH", "-uPATH", "/bin/k", "env -i", "env - ", "-S '-i", "-S -i"} {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
 // run runs a text in one shell. It returns the words of each program with a stub that ran.
 func (r *truthRunner) run(t testing.TB, shellName, folder, text string) [][]string {
 	t.Helper()
+	if leavesStubs(text) {
+		t.Fatalf("%q may leave the stubs: it does not belong to the lines that shells run", text)
+	}
 	work := filepath.Join(r.dir, "work")
 	log := filepath.Join(r.dir, "log")
 	if err := os.Mkdir(work, 0o777); err != nil {
@@ -243,4 +257,17 @@ func (r *truthRunner) deletes(t testing.TB, text string) (where string, ok bool)
 		}
 	}
 	return "", false
+}
+
+// TestLeavesStubs checks which texts the truth runs refuse.
+func TestLeavesStubs(t *testing.T) {
+	for text, want := range map[string]bool{
+		"env -i kubectl delete": true, "env - A=b kubectl delete": true, "env -S '-i kubectl' x": true, "command -p kubectl delete": true,
+		"unset PATH; kubectl delete": true, "env -u PATH kubectl delete": true, "/usr/bin/kubect? delete": true,
+		"env A=b kubectl delete": false, "env -u HOME kubectl delete": false, "command -p true; kubectl delete": false,
+	} {
+		if got := leavesStubs(text); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
 }
