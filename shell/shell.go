@@ -116,6 +116,9 @@ func (s *Script) hasUnlisted() bool {
 		for _, w := range c.Wrappers {
 			listed[w] = true
 		}
+		if isModule(c.Argv) {
+			listed[*c.Argv[2]] = true
+		}
 	}
 	for _, c := range s.calls {
 		if !c.argv[0].known || !listed[path.Base(c.argv[0].text)] {
@@ -123,6 +126,12 @@ func (s *Script) hasUnlisted() bool {
 		}
 	}
 	return false
+}
+
+// isModule reports whether a command is "python -m NAME".
+func isModule(argv []*string) bool {
+	return len(argv) > 2 && argv[0] != nil && strings.HasPrefix(path.Base(*argv[0]), "py") &&
+		argv[1] != nil && *argv[1] == "-m" && argv[2] != nil
 }
 
 // refused returns the result for a text that nothing is certain about.
