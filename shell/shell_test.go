@@ -136,7 +136,7 @@ func TestCommands(t *testing.T) {
 // runs.
 func TestUnknown(t *testing.T) {
 	for text, want := range map[string]bool{
-		"python3 -m pytest tests": false, "grep -m pytest x; $'python' -m pytest": false, "cat -m pytest; $x": true,
+		"python3 -m pytest tests": false, "cat -m pytest; $x": true,
 		"ls | wc -l":                          false,
 		"sudo -u a env B=c nice ls":           false,
 		"for f in a b; do time ls $f; done":   false,
