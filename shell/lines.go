@@ -206,8 +206,8 @@ func (p *places) joins(text string, start, backslash int) bool {
 		return before != '$' && !p.endsDocument(strings.TrimLeft(text[start:backslash], "\t")) &&
 			!p.hasComment(text, start, backslash)
 	}
-	if p.hasComment(text, start, backslash) {
-		return false
+	if p.hasComment(text, start, backslash) || before == '}' {
+		return false // zsh reads the brace in "delete}\" as the end of a group that never began
 	}
 	// No operator goes on with a letter.
 	isLetter := after|0x20 >= 'a' && after|0x20 <= 'z'

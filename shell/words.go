@@ -142,7 +142,7 @@ func (r *reader) word(w *syntax.Word) word {
 	out := wordBuilder{word: word{known: true}}
 	for i, p := range w.Parts {
 		if lit, ok := p.(*syntax.Lit); ok {
-			out.addLit(lit.Value, i == 0, len(w.Parts) == 1)
+			out.addLit(lit.Value, out.known && out.buf.Len() == 0, len(w.Parts) == 1)
 			if i > 0 && strings.HasPrefix(lit.Value, "[") {
 				if e, ok := w.Parts[i-1].(*syntax.ParamExp); ok && e.Short {
 					r.setWild() // zsh reads $x[…] as an index, which it calculates
@@ -203,7 +203,9 @@ func (b *wordBuilder) addLit(text string, first, whole bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '\\':
-			if i++; i < len(text) && text[i] != '\n' {
+			if i++; i == len(text) {
+				b.setUnknown(false) // bash and dash keep a backslash at the end of the text
+			} else if text[i] != '\n' {
 				b.buf.WriteByte(text[i])
 			}
 			continue
