@@ -142,21 +142,28 @@ const (
 	document       // a here-document
 )
 
-// places are the places of the bytes of a text. delimiters are those of the here-documents.
+// places are the places of the bytes of a text. delimiters are those of the here-documents. The
+// shells remove a backslash and the end of its line in all of a document, and in backquotes, before
+// they look for quotes there: early has these bytes.
 type places struct {
 	list       []place
+	early      []bool
 	delimiters []string
 }
 
 // newPlaces returns the places of the bytes of a text of size bytes.
 func newPlaces(file *syntax.File, size int) *places {
-	p := &places{list: make([]place, size)}
+	p := &places{list: make([]place, size), early: make([]bool, size)}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.SglQuoted:
 			p.mark(n, literal)
 		case *syntax.DblQuoted:
 			p.markTexts(n.Parts, doubled)
+		case *syntax.CmdSubst:
+			if n.Backquotes {
+				p.markEarly(n)
+			}
 		case *syntax.Redirect:
 			switch {
 			case n.Hdoc == nil:
@@ -164,6 +171,7 @@ func newPlaces(file *syntax.File, size int) *places {
 				p.markTexts(n.Hdoc.Parts, literal)
 			default:
 				p.markTexts(n.Hdoc.Parts, document)
+				p.markEarly(n.Hdoc)
 				p.delimiters = append(p.delimiters, n.Word.Lit())
 			}
 		}
@@ -176,6 +184,13 @@ func newPlaces(file *syntax.File, size int) *places {
 func (p *places) mark(n syntax.Node, at place) {
 	for i := int(n.Pos().Offset()); i < min(int(n.End().Offset()), len(p.list)); i++ {
 		p.list[i] = at
+	}
+}
+
+// markEarly records the bytes of a node in which the shells join lines before they look for quotes.
+func (p *places) markEarly(n syntax.Node) {
+	for i := int(n.Pos().Offset()); i < min(int(n.End().Offset()), len(p.early)); i++ {
+		p.early[i] = true
 	}
 }
 
@@ -199,7 +214,7 @@ func (p *places) joins(text string, start, backslash int) bool {
 	}
 	switch p.list[backslash] {
 	case literal:
-		return true
+		return !p.early[backslash]
 	case doubled:
 		return before != '$' && !p.hasComment(text, start, backslash)
 	case document:
