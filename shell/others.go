@@ -1,6 +1,10 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
 // otherPrograms run other programs, or are interpreters. Nothing follows them, so each of them
 // counts as unknown.
@@ -32,9 +36,13 @@ const otherPrograms = " Rscript aa-exec abduco act alacritty ansible-console ans
 	"waf websocketd wezterm wireit wp wsl x86_64 xdg-open xelatex xemacs xetex xterm yash ysh " +
 	"zellij zformat zparseopts zpty zregexparse zrun "
 
+// otherNames are the words of otherPrograms, which are sorted.
+var otherNames = sync.OnceValue(func() []string { return strings.Fields(otherPrograms) })
+
 // isOther reports whether a program is one of them.
 func isOther(name string) bool {
-	return name != "" && strings.IndexByte(name, ' ') < 0 && strings.Contains(otherPrograms, " "+name+" ")
+	_, found := slices.BinarySearch(otherNames(), name)
+	return found
 }
 
 // harmlessQueries are the commands of sqlite3 and psql that show something.

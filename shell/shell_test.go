@@ -12,6 +12,9 @@ func TestTableIsSorted(t *testing.T) {
 	if !sort.SliceIsSorted(programs, func(i, j int) bool { return programs[i].name < programs[j].name }) {
 		t.Error("the table of programs is not sorted by name, so findProgram misses rows")
 	}
+	if !slices.IsSorted(otherNames()) {
+		t.Error("otherPrograms is not sorted, so isOther misses names")
+	}
 }
 
 func TestRuns(t *testing.T) {

@@ -371,7 +371,10 @@ func findProgram(name string) (program, bool) {
 	}
 	// File systems may ignore the case, and names may end with a version or, for Windows, .exe.
 	plain := strings.TrimRight(plainName(name), "0123456789.-")
-	if row, ok := findName(plain); ok && plain != name && (row.kind < calculates || row.kind > sets) {
+	if plain == name {
+		return program{}, false
+	}
+	if row, ok := findName(plain); ok && (row.kind < calculates || row.kind > sets) {
 		if row.kind == interprets || row.kind == interpretsAwk || row.kind == interpretsSed {
 			return row, true
 		}
