@@ -20,6 +20,10 @@ func TestTableIsSorted(t *testing.T) {
 func TestRuns(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{`kubectl delete pod x`, "yes"},
+		{`Start-Process kubectl -ArgumentList delete`, "maybe"},
+		{`ls | %{kubectl delete pod $_}`, "maybe"},
+		{`%COMSPEC% /c kubectl delete`, "maybe"},
+		{`@kubectl delete pod`, "maybe"},
 		{`kubectl -n prod delete pod x`, "yes"},
 		{`kubectl get pods`, "no"},
 		{`echo kubectl delete`, "no"},

@@ -416,7 +416,8 @@ func findName(name string) (program, bool) {
 	if len(name) > 6 && name[:6] == "python" || len(name) > 4 && name[:4] == "perl" || len(name) > 3 && name[:3] == "lua" {
 		return program{name: name, kind: interprets}, true
 	}
-	if strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "git-") || isOther(name) {
+	const windows = "%@^" // cmd.exe and PowerShell read them as more than a name
+	if strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "git-") || isOther(name) || strings.ContainsAny(name, windows) {
 		return program{name: name, kind: opaque}, true
 	}
 	return program{}, false
