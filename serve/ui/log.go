@@ -51,6 +51,7 @@ type index struct {
 	rows     []row
 	isWhole  bool              // all records at the start are in it
 	problem  string            // why it reads no more
+	older    int               // records that were dropped
 	bytes    int               // about, of rows and their texts
 	interned map[string]string // one copy of each text that many records have
 	costs    map[costKey]*cost // sums over all records
@@ -120,6 +121,7 @@ func (x *index) own(r row) row {
 // dropHalf drops the oldest half of the rows, and the texts that no other row has.
 func (x *index) dropHalf() {
 	kept := x.rows[len(x.rows)/2:]
+	x.older += len(x.rows) - len(kept)
 	x.rows, x.bytes, x.interned = make([]row, 0, len(kept)), 0, map[string]string{}
 	for _, r := range kept {
 		x.rows = append(x.rows, x.own(r))
@@ -215,7 +217,8 @@ type summary struct {
 	Matched  int      `json:"matched"`
 	IsWhole  bool     `json:"whole"`
 	Problem  string   `json:"problem"`
-	Rows     []row    `json:"rows"` // the newest first
+	Older    int      `json:"older"` // records that are only in the files of the log
+	Rows     []row    `json:"rows"`  // the newest first
 	Actions  []group  `json:"actions"`
 	Plugins  []group  `json:"plugins"`
 	Reasons  []group  `json:"reasons"`
@@ -229,7 +232,7 @@ type summary struct {
 func (x *index) summarize(f *filter) *summary {
 	x.mu.Lock()
 	rows := x.rows // add never changes a row
-	s := &summary{Total: len(rows), IsWhole: x.isWhole, Problem: x.problem, Rows: []row{}}
+	s := &summary{Total: len(rows), IsWhole: x.isWhole, Problem: x.problem, Older: x.older, Rows: []row{}}
 	x.mu.Unlock()
 	actions, plugins, reasons, agents := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	var matched []*row

@@ -161,6 +161,9 @@ func TestIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := x.summarize(&f)
+		if s.Older != maxRows/2 {
+			t.Errorf("%s: got %d older records, want %d", query, s.Older, maxRows/2)
+		}
 		if s.Matched != want || len(s.Rows) != min(want, maxShown) || s.Matched-len(s.Rows) != s.Unlisted {
 			t.Errorf("%s: got %d matched, %d rows, want %d", query, s.Matched, len(s.Rows), want)
 		}

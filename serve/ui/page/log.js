@@ -58,6 +58,7 @@ function summary(s, inputs, draw) {
   return [
     s.problem ? notice("error", s.problem) : "",
     el("p", { class: "facts", role: "status" }, `${s.matched} of ${s.total} records${s.whole ? "" : "; the log is still being read"}`),
+    s.older ? notice("info", `${s.older} older records are not on this page: starhost log and starhost replay read them.`) : "",
     s.total || !s.whole ? "" : notice("info", "The log has no records yet. starhost hook, run and serve write one for each event that plugins decide."),
     chart(s),
     el("div", { class: "columns" }, counts("Answers", s.actions, inputs.action), counts("Plugins", s.plugins, inputs.plugin),
