@@ -3,7 +3,10 @@ package shell
 import "strings"
 
 // clauses are the words that open a clause, or that the parser reads recursively.
-var clauses = " if elif while until for select case do time coproc eval sudo xargs ! "
+var clauses = []string{
+	"if", "elif", "while", "until", "for", "select", "case", "do", "time", "coproc", "eval",
+	"sudo", "xargs", "!",
+}
 
 // checkBounds returns "", or the reason for which the parser must not see a text. It runs before
 // the parser, because the parser's stack grows with the text. It counts brackets without regard
@@ -21,6 +24,9 @@ func checkBounds(text string) string {
 		b := byte(' ')
 		if i < len(text) {
 			b = text[i]
+		}
+		if b >= 'a' && b <= 'z' || b == '-' { // it ends and opens nothing
+			continue
 		}
 		n.count(b)
 		if b == '<' && i > 0 && text[i-1] == '<' {
@@ -68,7 +74,7 @@ func (n *depthCount) isTooDeep() bool {
 
 // countClause counts a word that opens a clause. It returns the number of such words in sequence.
 func countClause(word string, chained int, opened *int) int {
-	if len(word) > 6 || !strings.Contains(clauses, " "+word+" ") {
+	if !isOneOf(word, clauses) {
 		return 0
 	}
 	*opened++

@@ -139,12 +139,15 @@ func isIndexed(w *syntax.Word) bool {
 }
 
 // startupFiles are files that a shell or git reads when it starts, or whose programs it runs.
-const startupFiles = " .bashrc .bash_profile .bash_login .bash_logout .profile .zshenv .zshrc .zprofile .zlogin .zlogout " +
-	".kshrc .gitconfig .gitattributes .gitmodules "
+var startupFiles = []string{
+	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshenv", ".zshrc",
+	".zprofile", ".zlogin", ".zlogout", ".kshrc", ".gitconfig", ".gitattributes",
+	".gitmodules",
+}
 
 // isStartup reports whether a file may change what the programs of the text do.
 func isStartup(name string) bool {
-	return strings.Contains(startupFiles, " "+path.Base(name)+" ") ||
+	return isOneOf(path.Base(name), startupFiles) ||
 		strings.HasPrefix(name, ".git/") || strings.Contains(name, "/.git/") || strings.HasSuffix(name, ".ssh/config")
 }
 
