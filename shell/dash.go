@@ -139,6 +139,17 @@ func (r *reader) timeInDash(s *syntax.Stmt) {
 	r.quiet = before
 }
 
+// hasComment reports whether a word begins with "#". Inside of [[ ]] only dash reads a comment
+// there.
+func hasComment(text string) bool {
+	for i := 1; i < len(text); i++ {
+		if text[i] == '#' && isBreak(text[i-1]) {
+			return true
+		}
+	}
+	return false
+}
+
 // breaksLine reports whether a text has the end of a line that is not behind "&&" or "||".
 func breaksLine(text string) bool {
 	for {

@@ -236,7 +236,7 @@ func (r *reader) compound(s *syntax.Stmt) {
 	case *syntax.TestClause:
 		r.fails = true
 		r.test(c.X)
-		if breaksLine(r.source(c)) {
+		if text := r.source(c); breaksLine(text) || hasComment(text) {
 			r.setWild() // dash reads the next line as a command
 		}
 	case *syntax.ArithmCmd:
