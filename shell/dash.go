@@ -125,6 +125,13 @@ func (r *reader) dashArithmetic(x syntax.ArithmExpr) {
 // timeInDash adds the program that dash runs behind "time" and its flags. dash has no such reserved
 // word, and bash does not read it as one in front of "--".
 func (r *reader) timeInDash(s *syntax.Stmt) {
+	for { // to the first command of a pipe
+		pipe, ok := s.Cmd.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		s = pipe.X
+	}
 	c, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(c.Args) == 0 {
 		return

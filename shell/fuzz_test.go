@@ -226,7 +226,8 @@ func (s *Script) lists(program string) bool {
 
 // FuzzShellAgainstBash runs generated texts in the shells of this machine, in an empty folder with
 // stubs. If a program ran with some words, Runs does not answer "no" for it, and Commands lists the
-// program or Unknown is true.
+// program or Unknown is true. With -fuzzminimizetime=0x it runs ten times as many texts, because Go
+// does not spend the time on shorter forms of the inputs.
 func FuzzShellAgainstBash(f *testing.F) {
 	for i := range 64 {
 		k := byte(i)

@@ -24,6 +24,8 @@ func TestRuns(t *testing.T) {
 		{`ls | %{kubectl delete pod $_}`, "maybe"},
 		{`%COMSPEC% /c kubectl delete`, "maybe"},
 		{`@kubectl delete pod`, "maybe"},
+		{`time time -- kubectl delete | x`, "maybe"},
+		{`time -- kubectl delete | x | y`, "maybe"},
 		{"[[ ! #c ||\n! kubectl delete ]]", "maybe"},
 		{"[[ a == #$(cat <<E) ]]\nkubectl delete\nE", "maybe"},
 		{"[[ $a == '#'* && $# == 1 ]]; kubectl get", "no"},
