@@ -82,11 +82,26 @@ func (r *reader) readDashBackground(c *syntax.CallExpr, s *syntax.Stmt) {
 		}
 		for i, w := range c.Args {
 			if w.Pos().After(d.Pos()) {
-				r.addCall(r.expand(c.Args[i:]), false)
+				r.runInDash(r.expand(c.Args[i:]))
 				break
 			}
 		}
 	}
+}
+
+// runInDash follows a command that only dash runs, so that Commands does not list it. Assignments
+// may stand in front.
+func (r *reader) runInDash(words []word) {
+	for len(words) > 0 && r.assignText(words[0]) {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return
+	}
+	before := r.quiet
+	r.quiet = true
+	r.run(job{argv: words, via: r.via, wrappers: r.wrapped})
+	r.quiet = before
 }
 
 // dashTest adds the program that dash runs behind [[ … ||.
@@ -140,10 +155,7 @@ func (r *reader) timeInDash(s *syntax.Stmt) {
 	if len(words) == 0 || !words[0].mayFlag() {
 		return
 	}
-	before := r.quiet
-	r.quiet = true
-	r.run(job{argv: append([]word{{text: "time", known: true}}, words...), via: r.via, wrappers: r.wrapped})
-	r.quiet = before
+	r.runInDash(append([]word{{text: "time", known: true}}, words...))
 }
 
 // hasComment reports whether a word begins with "#". Inside of [[ ]] only dash reads a comment
