@@ -4,18 +4,59 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
+	"unicode"
 )
 
-// Names of arguments of tools that no table lists, in lower case and without "_" and "-".
+// A role is the set of the things that the name of an argument may stand for.
+type role uint8
+
 const (
-	commandNames = " command commands cmd cmds script commandline shellcommand bashcommand bash program executable argv "
-	folderNames  = " cwd workdir workingdir workingdirectory "
-	pathNames    = " path paths filepath file files filename absolutepath targetfile notebookpath source src uri "
-	targetNames  = " destination dest dst newpath target "
-	contentNames = " content contents newstring newstr newtext filetext codeedit edits diff patch patchtext "
-	patchNames   = " patch patchtext diff "
-	addressNames = " url urls href "
+	commandRole role = 1 << iota
+	folderRole
+	pathRole
+	targetRole
+	contentRole
+	patchRole
+	addressRole
 )
+
+// argumentRoles has the names of arguments of tools that no table lists, in lower case and without
+// "_" and "-".
+var argumentRoles = sync.OnceValue(func() map[string]role {
+	roles := map[string]role{}
+	for _, row := range []struct {
+		role  role
+		names string
+	}{
+		{commandRole, "command commands cmd cmds script commandline shellcommand bashcommand bash program executable argv"},
+		{folderRole, "cwd workdir workingdir workingdirectory"},
+		{pathRole, "path paths filepath file files filename absolutepath targetfile notebookpath source src uri"},
+		{targetRole, "destination dest dst newpath target"},
+		{contentRole, "content contents newstring newstr newtext filetext codeedit edits diff patch patchtext"},
+		{patchRole, "patch patchtext diff"},
+		{addressRole, "url urls href"},
+	} {
+		for name := range strings.FieldsSeq(row.names) {
+			roles[name] |= row.role
+		}
+	}
+	return roles
+})
+
+// roleOf returns an argument's name as argumentRoles has it, and its role, 0 for none.
+func roleOf(key string) (name string, r role) {
+	if len(key) > 24 {
+		return "", 0
+	}
+	name = strings.Map(func(c rune) rune {
+		if c == '_' || c == '-' {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, key)
+	return name, argumentRoles()[name]
+}
 
 // Bounds of the arguments that the guesses look at.
 const (
@@ -88,34 +129,39 @@ func (g *guesses) walk(v any, prefix string, depth int) {
 			if strings.ContainsAny(key, ". \t\n") {
 				continue // no place can name it
 			}
-			g.add(key, prefix+key, v[key])
-			g.walk(v[key], prefix+key+".", depth+1)
+			if name, r := roleOf(key); r != 0 {
+				g.add(name, r, prefix+key, v[key])
+			}
+			switch inner := v[key].(type) {
+			case []any, map[string]any:
+				g.walk(inner, prefix+key+".", depth+1)
+			}
 		}
 	}
 }
 
-// add adds one member.
-func (g *guesses) add(key, place string, value any) {
-	if g.seen[place] || len(key) > 24 {
+// add adds one member whose name has a role.
+func (g *guesses) add(name string, r role, place string, value any) {
+	if g.seen[place] {
 		return
 	}
-	name := " " + strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key)) + " "
-	if len(textsAt(value, nil, nil)) == 0 && !(strings.Contains(commandNames, name) && hasText(value)) {
+	texts := textsAt(value, nil, nil)
+	if len(texts) == 0 && !(r&commandRole != 0 && hasText(value)) {
 		return
 	}
-	if texts := textsAt(value, nil, nil); name == " uri " && !strings.HasPrefix(strings.ToLower(texts[0].text), "file:") {
-		name = " url "
+	if name == "uri" && !strings.HasPrefix(strings.ToLower(texts[0].text), "file:") {
+		r = addressRole
 	}
+	g.seen[place] = true
 	for _, list := range []struct {
-		names  string
+		role   role
 		places *[]string
 	}{
-		{commandNames, &g.commands}, {folderNames, &g.folders}, {pathNames, &g.paths}, {targetNames, &g.targets},
-		{contentNames, &g.contents}, {patchNames, &g.patches}, {addressNames, &g.addresses},
+		{commandRole, &g.commands}, {folderRole, &g.folders}, {pathRole, &g.paths}, {targetRole, &g.targets},
+		{contentRole, &g.contents}, {patchRole, &g.patches}, {addressRole, &g.addresses},
 	} {
-		if strings.Contains(list.names, name) {
+		if r&list.role != 0 {
 			*list.places = append(*list.places, place)
-			g.seen[place] = true
 		}
 	}
 	g.tooMany = g.tooMany || len(g.seen) > maxPlaces
