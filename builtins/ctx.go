@@ -203,9 +203,9 @@ assert_eq(ctx.env("ZONE") or "a", "a")`,
 		call: ctxEnv},
 	{name: "secret", params: "name",
 		doc: `Returns a secret, which a plugin can send but not read.
-The operator + joins it with strings. It is valid only in headers, params and auth of ctx.http
-and in env and stdin of ctx.exec; it prints as "<secret NAME>". Needs the
-permission secret:NAME, or secret:NAME@HOST for requests to one host.`,
+"Bearer " + secret and secret + "\n" are secrets, too. A plugin can use a secret only in headers,
+params and auth of ctx.http, and in env and stdin of ctx.exec. Everywhere else it is an error or the
+text "<secret NAME>". Needs the permission secret:NAME, or secret:NAME@HOST for requests to one host.`,
 		example: `token = "Bearer " + ctx.secret("PAGER_TOKEN")
 assert_eq(str(token), "Bearer <secret PAGER_TOKEN>")
 assert_fails(lambda: json.encode(token), "secret")`,
@@ -293,8 +293,10 @@ pattern contains the dot. The list omits files that the plugin may not read.`,
 		call:    fsStat},
 	{name: "fs.write", params: "path, content",
 		doc: `Writes a file of the workspace, text or bytes: the whole of it or nothing.
-It creates missing folders. It never writes config, plugins and names that begin with a dot,
-unless the permission contains the dot. Needs the permission fs.write:GLOB.`,
+It creates missing folders. It refuses to write the config and the files of plugins and
+libraries, whatever the permission says. It writes a file or folder whose name begins with a dot
+only if the permission spells the dot, as in fs.write:.github/*. Needs the permission
+fs.write:GLOB.`,
 		example: `ctx.fs.write("reports/today.md", "All is well.")
 assert_eq(ctx.fs.read("reports/today.md"), "All is well.")`,
 		call: fsWrite},

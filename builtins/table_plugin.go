@@ -28,10 +28,11 @@ assert_eq(config.team, "checkout")`,
 		Doc: `Offers a function to the model.
 Without name, the tool has the function's name, with "TOOLSET_" in front if toolset is given.
 Without description, it has the docstring. parameters is a JSON Schema. Without one, starhost
-derives it: a default makes a parameter optional and gives its type, and lines "name (type):
-text" under "Args:" in the docstring describe parameters. These lines stand in the schema and
-not in the description. The types are string, integer, number, boolean, object and array of
-TYPE, and one of "a", "b" makes an enum.
+makes it from the signature and the docstring: a default makes a parameter optional and gives
+its type, and a line "name (type): text" under "Args:" describes the parameter name. starhost
+moves these lines from the description into the schema. type is string, integer, number,
+boolean, object, "array of" one of these, or an enum, which is a list of the permitted
+texts: one of "low", "high".
 The function returns a string, a JSON value, None, an attachment or result(...). A dict with
 "is_error": True (or MCP's "isError") is the result of a failed call, like fail(...).
 timeout is the most seconds of one call. With approval = "ask" a person must approve each call.

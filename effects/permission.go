@@ -79,7 +79,7 @@ var permissionKinds = []permissionKind{
 	}, canonicalHTTP, nil, explainHTTP},
 	{PermissionKind{
 		"exec", "ARGV",
-		"A program is run, never through a shell. * stands for one argument, ** at the end for the rest; the program itself is spelled out. The program runs as starhost's user and reads what this user may read; on Linux it cannot read starhost's environment.",
+		"A program is run, never through a shell. The first word is the program, which no * may stand for. Behind it, * stands for one argument, and ** at the end for all further ones. The program runs as starhost's user and reads what this user may read; on Linux it cannot read starhost's environment.",
 		"exec:kubectl get **",
 	}, canonicalArgv, nil, explainWith("run %s")},
 	{PermissionKind{
@@ -114,7 +114,7 @@ var permissionKinds = []permissionKind{
 	}, prefixName.canonical, matchNames, explainWith("load fragments by %s:")},
 	{PermissionKind{
 		"override", "NAME",
-		"A tool of that name is registered in place of another plugin's. For one request, another plugin's tool is added or described anew.",
+		"The plugin registers a tool of that name in place of another plugin's. With modify(tools = ...) it can also add another plugin's tool to one request, or describe it anew.",
 		"override:web_search",
 	}, toolName.canonical, matchNames, explainWith("take the place of what another plugin registers as %s")},
 	{PermissionKind{

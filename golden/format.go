@@ -39,10 +39,10 @@ type formatChapter struct {
 // reference pages and the tests.
 var format = []formatChapter{
 	{"The file", `A case is a txtar file: a sentence that says what must hold, then sections.
-A line such as -- case.star -- begins a section, and the section ends before the next such line. Any
-other section is an error, and so is a plugin's file, a fragment, a file of the workspace, a
-variable, a time, an effect, an event or a key of a row that nothing reads, because the case would
-be the same without it. starhost test --prune removes such parts.`, []formatPart{
+A line such as -- case.star -- begins a section, which ends at the next such line. A case with a
+section that this page does not have fails. So does a case with a part that no plugin and no step
+used: a file, a fragment, a variable, a time, an effect, an event or a key of a row. Such a part
+tests nothing, and starhost test --prune removes it.`, []formatPart{
 		{fileSection, scriptSection, `The steps of the case, in Starlark.
 Each step prints a heading and its result. All steps share one session and one store. A turn lasts
 from one prompt step to the next, to a step that fails, or to a step that changes the time. A step
@@ -52,8 +52,8 @@ A text of one line is quoted, except a JSON object or list. The lines of a longe
 A line that would begin a section has a backslash in front. A second prompt shows only the messages
 that differ from the first prompt.`, "want"},
 		{fileSection, configSection, `The operator's config, and the only one.
-Its paths begin at the case's folder. A plugin has the permissions that it declares, unless the
-config has grants; NAME = [] grants nothing.`, "config.toml"},
+Its paths begin at the case's folder. In a case, each plugin gets all permissions that it declares.
+If the section has grants for a plugin, the plugin gets only these: with NAME = [] it gets none.`, "config.toml"},
 		{fileSection, envSection, `Environment variables and secrets, in lines NAME=VALUE.
 A variable or secret NAME that the section does not set has the value test-NAME. Nothing of the
 machine's environment is visible.`, "env"},
@@ -75,7 +75,7 @@ The step fire fires them.`, "events.jsonl"},
 	{"Tables of inputs", `A case with the section rows.jsonl runs its steps once for each line of it.
 Each row runs as a separate case: it has its session, its store and its replies to effects. It passes
 or fails at its line, starhost test PATH::CASE/ROW runs it alone, and --update rewrites its output
-alone. A part of the case must have a use in at least one row. --prune and --record take all rows together.`, []formatPart{
+alone. A part of the case counts as used if one row used it. --prune and --record run all rows.`, []formatPart{
 		{fileSection, rowsFile, `The table, a JSON object a line.
 The step row returns a value of the row that runs. All lines have the same keys, and a case uses each
 of them. At most 1000 rows with 65536 bytes each.`, "rows.jsonl"},

@@ -35,8 +35,8 @@ func Keys() []Key {
 
 // projects describes the rights of a project's config in words.
 var projects = [...]string{
-	ifTrusted: "no", userOnly: "no, also once it is trusted", always: "yes", ownPlugins: "for its own plugins",
-	ownLimits: "for its own plugins, lower only", onlyOwnPlugins: "for its own plugins, also once it is trusted",
+	ifTrusted: "no", userOnly: "never, even if trusted", always: "yes", ownPlugins: "for its own plugins",
+	ownLimits: "for its own plugins, lower only", onlyOwnPlugins: "for its own plugins alone, even if trusted",
 }
 
 // settingOf returns the setting that a key of the reference describes, or nil.

@@ -321,8 +321,8 @@ func BenchmarkLoad(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("%d/whole", lines), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
-			for b.Loop() {
-				if _, _, err := evalIn(s, src, Exec{}); err != nil {
+			for b.Loop() { // a new sandbox, because s remembers the program
+				if _, _, err := evalIn(New(Options{}), src, Exec{}); err != nil {
 					b.Fatal(err)
 				}
 			}

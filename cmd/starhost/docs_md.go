@@ -30,6 +30,7 @@ type docsPage struct {
 var docsPages = []docsPage{
 	{"builtins", func(r reference) string { return topicsBody(r, false) }},
 	{"testing", testingBody},
+	{"cases", casesBody},
 	{"events", eventsBody},
 	{"modules", func(r reference) string { return topicsBody(r, true) }},
 	{"permissions", permissionsBody},

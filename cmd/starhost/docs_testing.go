@@ -77,14 +77,27 @@ func testTopics() []call.Topic {
 // caseName returns the name under which docs finds an entry of golden cases.
 func caseName(e call.Entry) string { return strings.TrimPrefix(e.Name, "--") }
 
-// testingBody returns the body of the page about golden cases, or its parts that have one name.
+// testingBody returns the body of the page about testing: the steps, and how to run cases.
 func testingBody(r reference) string {
 	var b strings.Builder
-	for _, t := range r.cases {
-		b.WriteString(caseTopicBody(t))
-	}
 	if r.name == "" || r.name == casesName {
 		b.WriteString(topicBody(r.topics[len(r.topics)-1]))
+	}
+	b.WriteString(chapters(r, true))
+	return b.String()
+}
+
+// casesBody returns the body of the page about the file of a golden case.
+func casesBody(r reference) string { return chapters(r, false) }
+
+// chapters returns the chapters that say how to run cases, or the others.
+func chapters(r reference, running bool) string {
+	var b strings.Builder
+	for _, t := range r.cases {
+		runs := slices.ContainsFunc(testChapters, func(c testChapter) bool { return c.title == t.Name })
+		if runs == running {
+			b.WriteString(caseTopicBody(t))
+		}
 	}
 	return b.String()
 }

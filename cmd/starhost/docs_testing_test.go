@@ -11,19 +11,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runTestingPage runs docs/testing.md: the files and commands of its introduction, then each whole
-// case, each command and the example of each step with the page's plugin.
+// runTestingPage runs docs/testing.md and docs/cases.md: the files and commands of the first one's
+// introduction, then each whole case, each command and the example of each step with the page's
+// plugin.
 func runTestingPage(t *testing.T) {
 	const intro = "intro/testing.md"
 	p := newPageRun(t, intro)
 	p.check(p.blocks(readTestFile(t, intro)))
-	page := readTestFile(t, "../../docs/testing.md")
-	_, page, ok := strings.Cut(page, "\n## ")
-	if !ok {
-		t.Fatal("docs/testing.md has no chapter")
-	}
 	counts := map[string]int{}
-	for _, chapter := range strings.Split(page, "\n## ") {
+	_, running, _ := strings.Cut(readTestFile(t, "../../docs/testing.md"), "\n## ")
+	_, cases, _ := strings.Cut(readTestFile(t, "../../docs/cases.md"), "\n## ")
+	for _, chapter := range append(strings.Split(running, "\n## "), strings.Split(cases, "\n## ")...) {
 		title, body, _ := strings.Cut(chapter, "\n")
 		t.Run(title, func(t *testing.T) {
 			for i, b := range blocksOf(body) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 type pageRun struct {
 	t      *testing.T
 	file   string // the page
+	page   string // its text
 	dir    string // the folder of the commands
 	home   string
 	notRun []string                               // commands that the test does not run
@@ -61,18 +63,20 @@ func (p *pageRun) check(got string) {
 // blocks returns the page with the current output of each command.
 func (p *pageRun) blocks(src string) string {
 	var out strings.Builder
+	p.page = src
 	for {
 		before, rest, ok := strings.Cut(src, "\n```")
 		out.WriteString(before)
 		if !ok {
 			return out.String()
 		}
-		info, rest, _ := strings.Cut(rest, "\n")
-		body, rest, ok := strings.Cut(rest, "```")
+		fence := "```" + rest[:len(rest)-len(strings.TrimLeft(rest, "`"))]
+		info, rest, _ := strings.Cut(rest[len(fence)-3:], "\n")
+		body, rest, ok := strings.Cut(rest, fence)
 		if !ok {
 			p.t.Fatalf("%s: block %q is not closed", p.file, info)
 		}
-		fmt.Fprintf(&out, "\n```%s\n%s```", info, p.block(info, body))
+		fmt.Fprintf(&out, "\n%s%s\n%s%s", fence, info, p.block(info, body), fence)
 		src = rest
 	}
 }
@@ -93,6 +97,13 @@ func (p *pageRun) block(info, body string) string {
 		if p.local != nil {
 			text = p.local.Replace(body)
 		}
+		if kind == "base64" { // a picture
+			data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(body))
+			if err != nil {
+				p.t.Fatalf("%s: block %q: %v", p.file, info, err)
+			}
+			text = string(data)
+		}
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			p.t.Fatal(err)
 		}
@@ -100,8 +111,15 @@ func (p *pageRun) block(info, body string) string {
 		return p.console(body)
 	case kind == "go":
 		p.example(body)
+	case kind == "sh": // commands that the page runs elsewhere
+		for line := range strings.Lines(body) {
+			line = strings.TrimSpace(line)
+			if !slices.Contains(p.notRun, line) && !strings.Contains(p.page, "\n$ "+line+"\n") {
+				p.t.Errorf("%s: no block of the page runs %q", p.file, line)
+			}
+		}
 	default:
-		p.t.Errorf("%s: block %q: want a file's name, console or go", p.file, info)
+		p.t.Errorf("%s: block %q: want a file's name, console, go or sh", p.file, info)
 	}
 	return body
 }

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDocsGuides runs every block of the pages that explain one subject with whole projects. With
+// -update it writes the output of their commands.
+func TestDocsGuides(t *testing.T) {
+	for _, name := range []string{"prompts", "libraries", "team"} {
+		t.Run(name, func(t *testing.T) {
+			file := "../../docs/" + name + ".md"
+			p := newPageRun(t, file)
+			p.check(p.blocks(readTestFile(t, file)))
+		})
+	}
+}
+
+// docsGoals are what readers look for, as links of the index, each with words of the section that
+// answers.
+var docsGoals = []struct{ link, target, words string }{
+	{"load a library", "libraries.md#a-library-of-the-project", `[libraries]`},
+	{"put an image into a prompt", "prompts.md#attachments", "attachment(path = "},
+	{"restrict an argument to an enum", "builtins.md#register_tool", "enum"},
+	{"know what dedup hashes", "prompts.md#equal-contents", "SHA-256"},
+	{"ask for the weekday", "modules.md#time", "t.format(x)"},
+	{"give an approval in a test", "testing.md#commandline-answers", "answers"},
+	{"trust plugins in CI", "team.md#ci", "trust"},
+	{"try a guard in warn mode", "team.md#warn-first", `mode = "warn"`},
+	{"know what a call costs", "team.md#cost-of-a-call", " ms"},
+	{"roll out to a team", "team.md", "starhost hook install"},
+	{"undo an installation", "team.md#undo-an-installation", "starhost hook uninstall"},
+	{"know what a guard cannot see", "guards.md#limits", "A parser is no wall"},
+}
+
+// TestDocsGoals checks that one link of the index leads to the answer for each of these goals.
+func TestDocsGoals(t *testing.T) {
+	index := readTestFile(t, "../../docs/README.md")
+	for _, g := range docsGoals {
+		if !strings.Contains(index, "["+g.link+"]("+g.target+")") {
+			t.Errorf("docs/README.md has no link [%s](%s)", g.link, g.target)
+			continue
+		}
+		page, anchor, _ := strings.Cut(g.target, "#")
+		text := section(readTestFile(t, "../../docs/"+page), anchor)
+		if !strings.Contains(text, g.words) {
+			t.Errorf("%s: %s does not have %q:\n%s", g.link, g.target, g.words, text)
+		}
+	}
+}
+
+// section returns the part of a page below the heading of an anchor, up to the next heading of its
+// level or above. Without an anchor it is the whole page.
+func section(page, anchor string) string {
+	if anchor == "" {
+		return page
+	}
+	var out strings.Builder
+	level := 0
+	for line := range strings.Lines(page) {
+		depth := len(line) - len(strings.TrimLeft(line, "#"))
+		switch {
+		case level == 0 && depth > 0 && slices.Contains(anchors(line), anchor):
+			level = depth
+		case level > 0 && depth > 0 && depth <= level && line[depth] == ' ':
+			return out.String()
+		}
+		if level > 0 {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// TestDocsLength bounds the pages that people read from start to end. errors.md and builtins.md are
+// for looking up one name.
+func TestDocsLength(t *testing.T) {
+	const most = 600
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		lines := strings.Count(readTestFile(t, file), "\n")
+		if lines > most && !slices.Contains([]string{"errors.md", "builtins.md", "agents.md", "modules.md"}, name) {
+			t.Errorf("docs/%s has %d lines, want at most %d: split it by what readers look for", name, lines, most)
+		}
+	}
+}
