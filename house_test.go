@@ -1,6 +1,7 @@
 package starhost_test
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -265,6 +266,27 @@ func TestHouseDepth(t *testing.T) {
 	for dir, n := range groups {
 		if n == 1 && !packages[dir] && dir != "cmd" {
 			t.Errorf("%s: the folder contains one package and is none: move the package up", dir)
+		}
+	}
+}
+
+// TestHouseAlone checks that the tests of all packages that could reach the user's folders run in a
+// home of their own.
+func TestHouseAlone(t *testing.T) {
+	alone := map[string]bool{}
+	for _, file := range goFiles(t) {
+		if !file.test || strings.HasPrefix(file.folder, "internal") {
+			continue
+		}
+		text, err := os.ReadFile(file.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone[file.folder] = alone[file.folder] || strings.Contains(string(text), "testbed.Alone(m)")
+	}
+	for folder, ok := range alone {
+		if !ok {
+			t.Errorf("%s: no file has func TestMain(m *testing.M) { os.Exit(testbed.Alone(m).Run()) }", cmp.Or(folder, "the root"))
 		}
 	}
 }

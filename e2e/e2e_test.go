@@ -1,6 +1,6 @@
 // Package e2e tests the program with clients of other projects: the conformance scenarios of
-// the Model Context Protocol, its inspector and its JavaScript client. npm installs pinned
-// versions of them; without npm the tests are skipped.
+// the Model Context Protocol, its inspector and its JavaScript client. With STARHOST_E2E=1,
+// npm installs pinned versions of them; otherwise these tests are skipped.
 package e2e
 
 import (
@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 // plugin is the plugin that is served.
@@ -23,22 +25,14 @@ const plugin = "conformance.star"
 // of the Node program for them.
 func clients(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: clients of other projects do not run")
-	}
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		t.Skip("npm is not installed: it installs the clients")
-	}
+	testbed.NeedSet(t, "STARHOST_E2E", "npm installs clients of other projects, 426 MB")
+	npm := testbed.Need(t, "npm")
 	node, _ := filepath.Abs("node_modules/node/bin/node") // the pinned Node
 	want, _ := os.ReadFile("package-lock.json")
 	if got, _ := os.ReadFile("node_modules/.starhost"); len(want) > 0 && bytes.Equal(got, want) {
 		return node
 	}
 	if out, err := exec.CommandContext(t.Context(), npm, "ci", "--no-audit", "--no-fund").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skipf("npm ci: %v: the clients of others cannot be installed here\n%s", err, out)
-		}
 		t.Fatalf("npm ci: %v\n%s", err, out)
 	}
 	if err := os.WriteFile("node_modules/.starhost", want, 0o666); err != nil {

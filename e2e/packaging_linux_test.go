@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 const (
@@ -22,9 +24,7 @@ const (
 // long skips a test that compiles the program with other settings, which takes minutes.
 func long(t *testing.T) {
 	t.Helper()
-	if os.Getenv("STARHOST_LONG") == "" {
-		t.Skip("STARHOST_LONG is not set: it compiles all packages again")
-	}
+	testbed.NeedSet(t, "STARHOST_LONG", "it compiles all packages again")
 }
 
 // goRun runs the go command in a folder and returns what it prints.

@@ -18,6 +18,8 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 // An inspector is a running starhost ui and a browser tab.
@@ -61,13 +63,7 @@ register_hook("turn_start", caution)
 // browser returns the path of a browser, or skips the test.
 func browser(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("chromium is not installed: it opens the page")
-	return ""
+	return testbed.Need(t, "chromium", "chromium-browser", "google-chrome")
 }
 
 // openInspector starts starhost ui for a plugin and opens the page.
@@ -505,9 +501,7 @@ func TestPageRefuses(t *testing.T) {
 
 // TestPageOfMany shows 1,000 plugins and a log of 100,000 records. It takes a minute.
 func TestPageOfMany(t *testing.T) {
-	if os.Getenv("STARHOST_LONG") == "" {
-		t.Skip("STARHOST_LONG is not set: 1,000 plugins and 100,000 records take a minute")
-	}
+	testbed.NeedSet(t, "STARHOST_LONG", "1,000 plugins and 100,000 records take a minute")
 	plugins := map[string]string{}
 	for n := range 1000 {
 		plugins[fmt.Sprintf("p%03d.star", n)] = fmt.Sprintf(

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/testbed"
 	"pgregory.net/rapid"
 )
 
@@ -50,6 +50,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			testbed.Need(t, tt.c.Argv[0])
 			got, err := w.Run(t.Context(), tt.c)
 			got.Stdout = marked.ReplaceAllString(got.Stdout, "")
 			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
@@ -60,6 +61,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestRunSecrets(t *testing.T) {
+	testbed.Need(t, "sh")
 	w := programs(t)
 	w.Secrets = secrets(map[string]string{"TOKEN": "s3cret-value", "BOUND": "another-value"})
 	token, err := w.Secret(t.Context(), "TOKEN")
@@ -256,6 +258,7 @@ func waitGone(t *testing.T, pidFile string) {
 
 // When a program is killed, all processes that it started end.
 func TestRunKills(t *testing.T) {
+	testbed.Need(t, "sh")
 	w := programs(t)
 	pids := filepath.Join(t.TempDir(), "pid")
 	sleeper := func(rest string) []string {
@@ -305,9 +308,11 @@ var marked = regexp.MustCompile("STARHOST_EXEC=[0-9a-f]{32}\n")
 
 // A program that left its process group ends with the program that a plugin ran.
 func TestRunKillsDetached(t *testing.T) {
-	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
-		t.Skip("want Linux with setsid")
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows what a program left")
 	}
+	testbed.Need(t, "sh")
+	testbed.Need(t, "setsid")
 	dir := t.TempDir()
 	w := plugin(t, "exec:sh -c **")
 	w.Exec = &effects.Exec{Dir: dir}

@@ -76,7 +76,7 @@ func TestSecretSources(t *testing.T) {
 		Sources: map[string]effects.SecretSource{
 			"SOURCED": {File: at("crlf")}, "TWO": {File: at("two")}, "BLANK": {File: at("empty")}, "LARGE": {File: at("large")},
 			"COMMAND": {Command: []string{"printf", "of command\\n"}}, "FAILS": {Command: []string{"false"}}, "NONE": {Command: []string{at("gone")}},
-			"ENDLESS": {Command: []string{"sh", "-c", "exec yes"}}, "NOTHING": {Command: []string{}},
+			"ENDLESS": {Command: []string{"yes"}}, "NOTHING": {Command: []string{}},
 		},
 	})
 	w := plugin(t, "secret:*", "http:http://a.test")

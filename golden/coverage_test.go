@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -170,10 +171,7 @@ func TestCoverageChangesNoResult(t *testing.T) {
 
 // TestGenhtmlReadsLCOV makes pages of a tracefile in the folder of the plugins, as people do.
 func TestGenhtmlReadsLCOV(t *testing.T) {
-	genhtml, err := exec.LookPath("genhtml")
-	if err != nil {
-		t.Skip("genhtml (of lcov) is not there")
-	}
+	genhtml := testbed.Need(t, "genhtml")
 	dir := tree(t, covered)
 	s, _ := test(t, golden.Options{Dir: dir, Paths: []string{"."}, Coverage: true})
 	if err := os.WriteFile(filepath.Join(dir, "lcov.info"), []byte(s.Coverage.LCOV()), 0o644); err != nil {

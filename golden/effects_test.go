@@ -2,7 +2,6 @@ package golden_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 const pagerPlugin = `plugin(permissions = ["http:pager.internal", "secret:PAGER_TOKEN"])
@@ -65,9 +65,7 @@ func TestEffects(t *testing.T) {
 // TestRecord: recording does the effects once, and their replies answer them in later runs. The
 // value of a secret does not get into the case.
 func TestRecord(t *testing.T) {
-	if _, err := exec.LookPath("cat"); err != nil {
-		t.Skip(err)
-	}
+	testbed.Need(t, "cat")
 	const plugin = `plugin(permissions = ["exec:cat", "secret:TOKEN"])
 
 def echo(ctx, text):

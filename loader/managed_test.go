@@ -96,12 +96,12 @@ func TestManagedPlugins(t *testing.T) {
 	}
 	for _, trusted := range []bool{false, true} {
 		for _, tt := range tests {
+			if trusted && !strings.Contains(tt.files, project) {
+				continue // there is no project to trust
+			}
 			t.Run(fmt.Sprint(tt.name, " ", trusted), func(t *testing.T) {
 				_, o := managedTree(t, paths+managedGuard+tt.files)
 				if trusted {
-					if !strings.Contains(tt.files, project) {
-						t.Skip("there is no project to trust")
-					}
 					trust := loader.TrustOptions{Dir: o.Dir, Getenv: o.Getenv, Managed: o.Managed}
 					plan, err := trust.Plan()
 					if err == nil {

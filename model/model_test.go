@@ -22,6 +22,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/model"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
@@ -29,7 +30,7 @@ import (
 )
 
 // TestMain checks that no goroutine remains after the tests.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testbed.Alone(m)) }
 
 var dialects = []model.Dialect{openai.Dialect(), responses.Dialect(), anthropic.Dialect()}
 

@@ -9,10 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 // stub is the script behind each program on the PATH of a truth run. It appends its name and
@@ -100,9 +103,10 @@ var stubbed = strings.Fields("kubectl sudo doas ionice chrt unbuffer nsenter str
 
 // A truthRunner runs texts in the shells of this machine, with stubs as the programs on PATH.
 type truthRunner struct {
-	dir    string // has ok/, bad/ and the log
-	shells []string
-	narrow bool // only stubs and shells are on PATH, and the user has few rights
+	dir     string // has ok/, bad/ and the log
+	shells  []string
+	missing []string // real programs that the machine lacks, without which a text may do less
+	narrow  bool     // only stubs and shells are on PATH, and the user has few rights
 }
 
 // newTruthRunner writes the stubs. It skips the test if the machine has no bash.
@@ -116,12 +120,9 @@ func newTruthRunner(t testing.TB, narrow bool) *truthRunner {
 		}
 		r.shells = append(r.shells, name)
 	}
-	if _, err := exec.LookPath("timeout"); err != nil {
-		t.Skip("timeout is not installed, so nothing ends the texts")
-	}
-	if len(r.shells) == 0 || r.shells[0] != "bash" {
-		t.Skip("bash is not installed, so nothing says what the texts run")
-	}
+	testbed.Need(t, "timeout") // it ends the texts
+	testbed.Need(t, "bash")
+	testbed.Need(t, "sh") // the stubs' interpreter
 	dir, err := os.MkdirTemp("", "shell-truth")
 	if err != nil {
 		t.Fatal(err)
@@ -156,6 +157,8 @@ func (r *truthRunner) writeStubs(t testing.TB, folder, text string) {
 			if err := os.Symlink(path, filepath.Join(folder, name)); err != nil {
 				t.Fatal(err)
 			}
+		} else if !slices.Contains(r.missing, name) {
+			r.missing = append(r.missing, name)
 		}
 	}
 	for _, name := range stubbed[1:] {
@@ -163,6 +166,13 @@ func (r *truthRunner) writeStubs(t testing.TB, folder, text string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// isWhole reports whether this machine has all shells, and all programs that a text names: then a
+// text that deletes nothing here does so nowhere.
+func (r *truthRunner) isWhole(text string) bool {
+	isNamed := func(name string) bool { return strings.Contains(text, name) }
+	return len(r.shells) == 3 && !slices.ContainsFunc(r.missing, isNamed)
 }
 
 // leavesStubs reports whether a text may run the machine's own kubectl instead of the stub: without

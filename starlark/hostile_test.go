@@ -22,6 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 // hostileEnv names a hostile file for a child process. Each hostile file runs in its own process,
@@ -40,7 +42,7 @@ func TestMain(m *testing.M) {
 		hostileChild(path)
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(testbed.Alone(m).Run())
 }
 
 // An outcome says how a hostile file ended.
@@ -305,6 +307,7 @@ func testHostile(t *testing.T, dir string, env ...string) {
 	if testing.Short() || raceEnabled {
 		t.Skip("a process for each file, in less address space than the race detector takes")
 	}
+	testbed.Need(t, "sh") // its ulimit bounds the memory
 	for _, path := range hostileFiles(t, dir) {
 		name := strings.TrimSuffix(strings.TrimPrefix(path, dir+"/"), ".star")
 		t.Run(name, func(t *testing.T) {

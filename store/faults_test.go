@@ -20,6 +20,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/store"
 )
 
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	code := m.Run()
+	code := testbed.Alone(m).Run()
 	shared.remove()
 	os.Exit(code)
 }
@@ -403,7 +404,7 @@ func TestFileLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.Close()
-	full := exec.Command("sh", "-c", `ulimit -f 200; trap '' XFSZ; exec "$0"`, os.Args[0])
+	full := exec.Command(testbed.Need(t, "sh"), "-c", `ulimit -f 200; trap '' XFSZ; exec "$0"`, os.Args[0])
 	full.Env = append(os.Environ(), "STARHOST_STORE_TASK=write full", "STARHOST_STORE_URL=sqlite:"+file)
 	out, err := full.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), file) {

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -299,10 +300,7 @@ asyncio.run(main())
 
 // TestAgentsNeko runs the page's plugin for N.E.K.O against nekoSDK.
 func TestAgentsNeko(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("there is no python3 to run N.E.K.O's plugin")
-	}
+	python := testbed.Need(t, "python3")
 	src, err := os.ReadFile(agentsPage)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 // editorBlocks returns the files that docs/editors.md describes. The blocks of one file are
@@ -62,10 +64,7 @@ func TestEditorsPyright(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "starter/plugin.star"), filepath.Join(dir, "starter.py")); err != nil {
 		t.Fatal(err)
 	}
-	pyright, err := exec.LookPath("pyright")
-	if err != nil {
-		t.Skip("needs pyright")
-	}
+	pyright := testbed.Need(t, "pyright")
 	cmd := exec.CommandContext(t.Context(), pyright, "runbook.py", "starter.py", "wrong.py")
 	cmd.Dir = dir
 	out, _ := cmd.CombinedOutput() // Pyright fails if it finds mistakes
@@ -331,10 +330,7 @@ vim.cmd("qa!")
 // TestEditorsNeovim checks that init.lua starts the server, and what Neovim's own client gets from
 // it.
 func TestEditorsNeovim(t *testing.T) {
-	nvim, err := exec.LookPath("nvim")
-	if err != nil {
-		t.Skip("needs nvim")
-	}
+	nvim := testbed.Need(t, "nvim")
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
 		"plugins/oncall/plugin.star": wrongPlugin, "plugins/oncall/lib/text.star": lspPlugin["plugins/oncall/lib/text.star"],

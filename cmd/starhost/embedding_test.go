@@ -7,14 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 // TestDocsEmbedding compiles and runs the program of docs/embedding.md, and its test, in a module
 // outside of this one. With -update it writes the output.
 func TestDocsEmbedding(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip(err)
-	}
+	testbed.Need(t, "go")
 	const page = "../../docs/embedding.md"
 	gocache := goEnv(t, "GOCACHE", "GOMODCACHE", "GOPATH")
 	p := newPageRun(t, page)

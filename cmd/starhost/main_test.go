@@ -20,6 +20,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/cli")
@@ -31,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 	managedConfig = os.Getenv("TEST_MANAGED_CONFIG") // in tests only: the machine's own has no effect
 	managedRoot = os.Getenv("TEST_MANAGED_ROOT")
-	testscript.Main(m, map[string]func(){"starhost": main})
+	testscript.Main(testbed.Alone(m), map[string]func(){"starhost": main})
 }
 
 // TestCLI runs the scripts in golden/cli. They have the commands of testscript, and:

@@ -4,6 +4,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 // limit bounds one run of an agent: an agent that waits for a person would never end.
@@ -27,9 +30,7 @@ const deadline = "9s"
 // wanted skips a test unless STARHOST_E2E is 1.
 func wanted(t *testing.T) {
 	t.Helper()
-	if os.Getenv("STARHOST_E2E") != "1" {
-		t.Skip("STARHOST_E2E is not 1: the test installs six agents from npm and runs them for minutes")
-	}
+	testbed.NeedSet(t, "STARHOST_E2E", "npm installs six agents, which run for minutes")
 }
 
 // pinned returns the version of a package in package.json.
@@ -49,33 +50,22 @@ func pinned(t *testing.T, pkg string) string {
 	return file.Dependencies[pkg]
 }
 
-// cacheFolder returns the folder of installed agents: STARHOST_E2E_CACHE, or one in the user's
-// cache.
-func cacheFolder(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("STARHOST_E2E_CACHE"); dir != "" {
-		return dir
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		t.Skipf("STARHOST_E2E_CACHE is not set, and %v", err)
-	}
-	return filepath.Join(dir, "starhost-e2e")
+// cacheFolder returns the folder of installed agents: STARHOST_E2E_CACHE, or a temporary one that
+// stays.
+func cacheFolder() string {
+	return cmp.Or(os.Getenv("STARHOST_E2E_CACHE"), filepath.Join(os.TempDir(), "starhost-e2e"))
 }
 
 // install installs a package by npm, unless an earlier run did, and returns its program.
 func install(t *testing.T, pkg, program string) string {
 	t.Helper()
 	version := pinned(t, pkg)
-	dir := filepath.Join(cacheFolder(t), strings.NewReplacer("@", "", "/", "_").Replace(pkg)+"-"+version)
+	dir := filepath.Join(cacheFolder(), strings.NewReplacer("@", "", "/", "_").Replace(pkg)+"-"+version)
 	path := filepath.Join(dir, "node_modules", ".bin", program)
 	if _, err := os.Stat(filepath.Join(dir, "installed")); err == nil {
 		return path
 	}
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		t.Skip("npm is not installed: it installs the agents")
-	}
+	npm := testbed.Need(t, "npm")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +96,7 @@ var built = sync.OnceValues(func() (string, error) {
 
 // TestMain removes the built program.
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := testbed.Alone(m).Run()
 	if os.Getenv("STARHOST_E2E") == "1" {
 		if dir, _ := built(); dir != "" {
 			_ = os.RemoveAll(dir) // a folder that stays harms nothing

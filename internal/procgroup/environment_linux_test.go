@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost/internal/procgroup"
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 // TestHideEnvironment checks that a program cannot read the environment of the process that started
@@ -26,6 +27,7 @@ func TestHideEnvironment(t *testing.T) {
 		}
 		return
 	}
+	testbed.Need(t, "/bin/sh")
 	for mode, readable := range map[string]bool{"no": true, "yes": false} {
 		cmd := exec.Command(copyOfTest(t), "-test.run", "TestHideEnvironment")
 		cmd.Env = []string{"HIDE=" + mode, "TOKEN=hush", "PATH=/usr/bin:/bin"}

@@ -21,12 +21,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/hook"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testbed.Alone(m)) }
 
 // handlers are hooks by their events.
 type handlers = map[string]func(context.Context, *starhost.Event) (starhost.Decision, error)

@@ -17,10 +17,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/front"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testbed.Alone(m)) }
 
 const token = "0123456789abcdef"
 

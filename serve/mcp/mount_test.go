@@ -471,7 +471,7 @@ func TestMountFails(t *testing.T) {
 	}{
 		{"no program", mcp.MountOptions{Command: []string{"no-such-program"}}, `command: no program "no-such-program" in`},
 		{"a path that moves", mcp.MountOptions{Command: []string{"./server"}}, `want a program's name or an absolute path`},
-		{"one that ends", mcp.MountOptions{Command: []string{"/bin/sh", "-c", "echo no key >&2; exit 1"}}, "MCP server other: "},
+		{"one that ends", mcp.MountOptions{Command: []string{"/bin/cat", "no-such-file"}}, "MCP server other: "},
 		{"nobody there", mcp.MountOptions{URL: "http://127.0.0.1:1/mcp"}, "connection refused"},
 	}
 	for _, tt := range tests {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		runHostileServer(how)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(testbed.Alone(m))
 }
 
 func diff(t *testing.T, what string, want, got any) {

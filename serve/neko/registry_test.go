@@ -16,10 +16,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/neko"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testbed.Alone(m)) }
 
 // A registered registry serves its tools in a host that each change replaces.
 type registered struct {

@@ -14,10 +14,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/otlp"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testbed.Alone(m)) }
 
 func env(pairs map[string]string) func(string) string {
 	return func(name string) string { return pairs[name] }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/process"
 )
 
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 		answerAs(mode)
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(testbed.Alone(m).Run())
 }
 
 // answers are the results of a hook process by the method, for the modes of HOOK.
