@@ -32,9 +32,12 @@ func (a *app) listCommand() *cobra.Command {
 			if err := a.chooseFormat("list"); err != nil {
 				return err
 			}
-			kind, paths, err := a.splitKind(args)
-			if err != nil {
-				return err
+			kind, paths := "", args
+			if cmd.ArgsLenAtDash() != 0 { // behind -- are paths only
+				var err error
+				if kind, paths, err = a.splitKind(args); err != nil {
+					return err
+				}
 			}
 			set, err := a.loadOrLastGood(cmd.Context(), &f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
 			if err != nil {
@@ -56,7 +59,7 @@ func (a *app) listCommand() *cobra.Command {
 }
 
 // splitKind splits the arguments into a kind, "" for all, and paths. A folder with the name of
-// a kind needs ./ before it.
+// a kind needs ./ or the argument -- before it.
 func (a *app) splitKind(args []string) (kind string, paths []string, err error) {
 	if len(args) == 0 {
 		return "", nil, nil
