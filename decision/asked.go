@@ -1,0 +1,57 @@
+package decision
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// askedFields are the members of a call's arguments that say what was asked, the most telling
+// first. A record has the arguments in the words of its agent, and no table of agents is below this
+// package: these are the words that nearly all of them use.
+var askedFields = []string{
+	"command", "cmd", "commands", "command_line", "CommandLine", "script", "code", "chars",
+	"url", "urls", "uri", "file_path", "filePath", "path", "paths", "filename", "dirPath", "notebook_path",
+	"pattern", "query", "q", "prompt", "task",
+}
+
+// Asked returns what the event was about in one line of at most limit bytes: the command, the
+// address or the path of a call, else its arguments; the user's words of a prompt. It is "" if the
+// record does not have it.
+func (r *Record) Asked(limit int) string {
+	var text string
+	if args, ok := r.Input["arguments"]; ok {
+		text = askedOf(args)
+	} else if json.Unmarshal(r.Input["user_message"], &text) != nil {
+		text = "" // the record has a digest of the words
+	}
+	if text = strings.Join(strings.Fields(text), " "); len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:max(0, limit-len("…"))], "") + "…"
+}
+
+// askedOf returns the text of the most telling member of arguments, else all of them.
+func askedOf(args json.RawMessage) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(args, &members) != nil {
+		return string(args)
+	}
+	for _, name := range askedFields {
+		var one string
+		var many []string
+		switch raw := members[name]; {
+		case raw == nil:
+		case json.Unmarshal(raw, &one) == nil && one != "":
+			return one
+		case json.Unmarshal(raw, &many) == nil && len(many) > 0:
+			return strings.Join(many, " ")
+		}
+	}
+	if len(members) == 0 {
+		return ""
+	}
+	var b bytes.Buffer
+	_ = json.Compact(&b, args) // it was valid just now
+	return b.String()
+}
