@@ -29,6 +29,8 @@ type evalFlags struct {
 	profile          string
 	allowEffects     bool
 	explain, timings bool
+	reached          bool
+	approve          string
 	watch            bool
 }
 
@@ -78,6 +80,8 @@ again, byte for byte, without any effect, and reports where plugins act differen
 	addSession(cmd, &f.session)
 	flags.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that ctx.random and ctx.uuid start from")
 	flags.BoolVar(&f.explain, "explain", false, "show each step: who added, changed and dropped what, and what it cost")
+	addApprove(cmd, &f.approve)
+	flags.BoolVar(&f.reached, "reached", false, "show the lines of plugins that ran after they loaded; steps are then about right")
 	flags.StringVar(&f.against, "against", "", "compare with an earlier -F json in `FILE`: where would a prompt cache break?")
 	flags.BoolVar(&f.allowEffects, "allow-effects", false, "run effects that outlive the run, too: exec, fs.write, http beyond GET, store.set")
 	flags.StringVar(&f.record, "record", "", "write a journal of the run to `FILE`")
@@ -148,6 +152,7 @@ type evaluation struct {
 	recorder *recorder       // nil without --record
 	replay   *effects.Replay // nil without --replay
 	profiler *profiler       // nil without --profile
+	reach    *reach          // nil without --reached
 
 	loadTime, promptTime time.Duration
 }
@@ -198,6 +203,8 @@ func (f *evalFlags) check(format string) error {
 		return usagef("--session: got nothing to continue it with, want -p, -t, -i, --call, --fire or -e beside it")
 	case f.watch && (f.record != "" || f.replay != "" || f.profile != ""):
 		return usagef("--watch: got --record, --replay or --profile, want none: these are about one run")
+	case f.reached && !f.wantsTurn():
+		return usagef("--reached: got nothing to run, want -p, -t, -i, --call, --fire or -e beside it")
 	case f.watch && f.readsStdin():
 		return usagef("--watch: got - for standard input, want a file: it is read again")
 	}
@@ -243,6 +250,9 @@ func (a *app) evaluate(ctx context.Context, f *evalFlags, paths []string, e *eva
 	if err != nil {
 		return err
 	}
+	if e.reach != nil {
+		e.reach.begin()
+	}
 	return a.runQuestion(ctx, f, e)
 }
 
@@ -251,10 +261,15 @@ func (a *app) loadFor(ctx context.Context, f *evalFlags, paths []string, e *eval
 	if err := a.readQuestion(f, e); err != nil {
 		return nil, err
 	}
+	approver, err := a.newApprover(f.approve)
+	if err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	defer func() { e.loadTime = time.Since(start) }()
 	return a.loadOrLastGood(ctx, &f.loadFlags, paths, func(o *loader.Options) {
 		e.configureHost(f, o)
+		o.Host.Approver = approver
 		f.session.useStore(a, o)
 	})
 }
@@ -295,6 +310,10 @@ func (e *evaluation) configureHost(f *evalFlags, o *loader.Options) {
 	}
 	if e.profiler != nil {
 		o.Profile = &e.profiler.plugins
+	}
+	if f.reached {
+		e.reach = new(reach)
+		e.reach.measure(o)
 	}
 	if e.replay != nil {
 		configureReplay(e.replay, o)
@@ -390,6 +409,9 @@ func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session 
 		if e.prompt, err = e.turn.Prompt(ctx); err != nil {
 			return err
 		}
+	}
+	if e.reach != nil && !f.wantsPrompt() {
+		e.reach.begin() // without the events that begin the turn
 	}
 	switch {
 	case f.callGiven:

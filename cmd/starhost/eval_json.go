@@ -26,6 +26,7 @@ type (
 		Call        *callJSON        `json:"call"`
 		Fire        *fireJSON        `json:"fire"`
 		Expr        *exprJSON        `json:"expr"`
+		Reached     []reachedFile    `json:"reached,omitempty"` // lines that ran, with --reached
 		Stats       statsJSON        `json:"stats"`
 		Warnings    []warningJSON    `json:"warnings"`
 		Errors      []errorJSON      `json:"errors"`
@@ -235,7 +236,11 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 	if e.turn != nil {
 		out.Hooks, out.Loads = a.tracesJSON(e.turn.Hooks())
 		out.Stats.addTurn(e)
+		if e.reach != nil {
+			out.Reached = e.reach.files(a)
+		}
 	}
+	a.keepPictures(e)
 	if p := e.prompt; p != nil {
 		tools = p.Tools
 		out.Prompt = newPromptJSON(p)

@@ -26,6 +26,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 		a.out.WriteString(report.Text(e.prompt))
 	}
 	a.printLine("would run", list(e.dryRun.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
+	a.printReached(e.reach)
 	if e.against != nil {
 		a.printLine("against", e.against.text)
 		a.out.WriteString(e.against.diff)

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+// A reach finds the lines of plugins that run after the plugins loaded.
+type reach struct {
+	starlark.Coverage
+	loaded map[string]map[int]uint64 // counts of lines by file, from loading
+}
+
+// A reachedFile has the lines of one file that ran.
+type reachedFile struct {
+	Path  string `json:"path"`
+	Lines []int  `json:"lines"`
+}
+
+// measure counts the lines of the plugins that o loads.
+func (r *reach) measure(o *loader.Options) { o.Coverage = &r.Coverage }
+
+// begin says that the plugins loaded: only later runs count.
+func (r *reach) begin() {
+	r.loaded = map[string]map[int]uint64{}
+	for _, f := range r.Report() {
+		counts := map[int]uint64{}
+		for _, l := range f.Lines {
+			counts[l.Line] = l.Count
+		}
+		r.loaded[f.Path] = counts
+	}
+}
+
+// files returns the lines that ran since begin, with paths from the current folder.
+func (r *reach) files(a *app) []reachedFile {
+	here, err := filepath.Abs(a.path("."))
+	out := []reachedFile{}
+	for _, f := range r.Report() {
+		file := reachedFile{Path: filepath.ToSlash(f.Path)}
+		if rel, wrong := filepath.Rel(here, f.Path); err == nil && wrong == nil {
+			file.Path = filepath.ToSlash(rel)
+		}
+		for _, l := range f.Lines {
+			if l.Count > r.loaded[f.Path][l.Line] {
+				file.Lines = append(file.Lines, l.Line)
+			}
+		}
+		if file.Lines != nil {
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
+// printReached prints the lines of each file.
+func (a *app) printReached(r *reach) {
+	if r == nil {
+		return
+	}
+	files := r.files(a)
+	a.printLine("reached", list(files, func(f *reachedFile) string {
+		return texttable.EscapeLine(f.Path) + ": " + lineRanges(f.Lines)
+	})...)
+}
+
+// lineRanges returns numbers in their order as "3-5, 9".
+func lineRanges(lines []int) string {
+	var b strings.Builder
+	for i := 0; i < len(lines); {
+		j := i + 1
+		for j < len(lines) && lines[j] == lines[j-1]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if fmt.Fprint(&b, lines[i]); j > i+1 {
+			fmt.Fprintf(&b, "-%d", lines[j-1])
+		}
+		i = j
+	}
+	return b.String()
+}
