@@ -235,7 +235,15 @@ type inspectorView struct {
 
 func (i *inspector) views() []inspectorView {
 	return []inspectorView{
+		{"start", func() {
+			i.wait("demo 1.2.0")
+			i.wait("kubectl delete pod web")
+			i.wait("No agent of this machine has settings.")
+			i.wait("There are no cases")
+			i.wait("No stored session waits.")
+		}},
 		{"prompt", func() {
+			i.show("prompt")
 			i.fill("Question", "Why is p99 up?")
 			i.press("Build the prompt")
 			i.wait("Be careful. " + hostile)
@@ -248,16 +256,21 @@ func (i *inspector) views() []inspectorView {
 		{"decide", func() {
 			i.show("decide")
 			i.wait("An event of an agent")
-			i.fill("Arguments", `{"tool": "Bash", "arguments": {"command": "ls"}}`)
-			i.press("Fire the event")
-			i.wait("All handlers of pre_tool_call ran.")
+			i.fill("What the agent sends", `{"hook_event_name":`)
+			i.press("Send to hook")
+			i.wait("exit code 2")
+			i.fill("Command", "kubectl delete pod web # "+hostile)
+			i.press("Decide about the command")
+			i.wait("exit code 2: refused")
+			i.wait("demo/plugin.star: 2 lines")
 			i.fill("What the agent sends", `{"hook_event_name":"PreToolUse","session_id":"x","cwd":"/","tool_name":"Bash","tool_input":{"command":"kubectl delete pod web"}}`)
 			i.press("Send to hook")
 			i.wait("Answer to the agent")
 			i.wait(hostile)
-			i.fill("What the agent sends", `{"hook_event_name":`)
-			i.press("Send to hook")
-			i.wait("exit code 2")
+			i.fill("Arguments", `{"tool": "Bash", "arguments": {"command": "ls"}}`)
+			i.press("Fire the event")
+			i.wait("All handlers of pre_tool_call ran.")
+			i.wait("demo/plugin.star: 1 line.")
 		}},
 		{"tools", func() {
 			i.show("tools/go")
@@ -272,6 +285,8 @@ func (i *inspector) views() []inspectorView {
 			i.show("log")
 			i.wait("2 of 2 records")
 			i.wait("Records over time")
+			i.checkRecords()
+			i.press("More filters")
 			i.fill("Tool, a glob", "kind:write")
 			i.wait("0 of 2 records")
 			i.fill("Tool, a glob", "kind:shell")
@@ -312,6 +327,9 @@ func (i *inspector) views() []inspectorView {
 			i.wait("In the decision log, by the place of the answer")
 			i.press("Measure the hooks")
 			i.wait("Measured with an invented event")
+			if n := eval[int](i, `document.querySelectorAll(".source .reached").length`); n != 1 {
+				i.t.Errorf("lines that the last event reached: got %d, want the 1 of guard", n)
+			}
 			if n := eval[int](i, `document.querySelectorAll(".source .missed").length`); n != 3 {
 				i.t.Errorf("lines that no case reached: got %d, want the 3 of caution and go", n)
 			}
@@ -321,6 +339,24 @@ func (i *inspector) views() []inspectorView {
 			i.write("demo/plugin.star", strings.Replace(uiPlugin, "1.2.0", "1.2.1", 1))
 			i.wait("demo 1.2.1")
 		}},
+	}
+}
+
+// checkRecords checks that the list of records comes first, and says what was asked, when by the
+// browser's clock, and the last letters of the record's id.
+func (i *inspector) checkRecords() {
+	i.t.Helper()
+	_, last := i.lastRecord()
+	var r struct{ ID, Time string }
+	if err := json.Unmarshal([]byte(last), &r); err != nil {
+		i.t.Fatal(err)
+	}
+	local := eval[string](i, fmt.Sprintf(`new Date(%q).toLocaleString("sv-SE")`, r.Time))
+	row := eval[string](i, `document.querySelector("section[aria-label=Records] .scroll").querySelector("tbody tr").innerText`)
+	for _, want := range []string{"Bash kubectl delete pod web", local, r.ID[len(r.ID)-8:]} {
+		if !strings.Contains(row, want) {
+			i.t.Errorf("the first row of the first table: got %q, want %q in it", row, want)
+		}
 	}
 }
 
@@ -344,6 +380,7 @@ func TestPageOfSamples(t *testing.T) {
 		}
 	}
 	i := openInspector(t, samples)
+	i.show("prompt")
 	i.fill("Question", "Why is checkout slow?")
 	i.fill("References", "runbook:HighLatency")
 	i.press("Build the prompt")

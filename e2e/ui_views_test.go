@@ -1,6 +1,15 @@
 package e2e
 
 import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +19,7 @@ import (
 
 // viewsPlugins have a handler of each kind that the views show.
 var viewsPlugins = map[string]string{
+	"ops/dash.png": dashboard(),
 	"ops/plugin.star": `plugin(version = "2.0.0", permissions = ["fs.write:out/*", "http:example.com"])
 
 def guard(call):
@@ -37,6 +47,24 @@ def note(ctx, name):
 def load_note(name):
     return [fragment("Note " + name, source = name), fragment("Shared text", source = "shared")]
 
+def restart(service):
+    """Restart a service."""
+    return service + " restarted"
+
+def page_oncall(ctx):
+    """Wake somebody."""
+    return "woken"
+
+def chart(name):
+    return [
+        attachment(path = "dash.png", name = "dashboard of " + name),
+        attachment(content = "<svg xmlns='http://www.w3.org/2000/svg'><script>document.title='owned'</script></svg>", type = "image/svg+xml", name = "evil.svg"),
+        attachment(content = "<script>document.title='owned'</script>", type = "image/png", name = "evil.png"),
+    ]
+
+register_tool(page_oncall)
+register_tool(restart, approval = "ask")
+register_fragment_loader("chart", chart)
 register_tool(go)
 register_hook("pre_tool_call", guard, kind = "shell")
 register_hook("pre_tool_call", pages, match = "page_*")
@@ -47,12 +75,25 @@ register_template_loader("explain", lambda name: template(prompt = "Explain $top
 `,
 }
 
+// dashboard returns a picture.
+func dashboard() string {
+	picture := image.NewRGBA(image.Rect(0, 0, 320, 120))
+	for x := range 320 {
+		for y := 119; y > 119-(20+x*x/1200); y-- {
+			picture.Set(x, y, color.RGBA{90, 63, 214, 255})
+		}
+	}
+	var b bytes.Buffer
+	_ = png.Encode(&b, picture) // it writes to memory
+	return b.String()
+}
+
 // TestPageExplains uses what the views say beyond the first answer.
 func TestPageExplains(t *testing.T) {
 	i := openInspector(t, viewsPlugins)
 	for _, view := range []inspectorView{
-		{"prompt", i.explainPrompt}, {"decide", i.explainDecision}, {"tools", i.explainTool}, {"log", i.explainLog},
-		{"sessions", i.explainSession}, {"plugins", i.explainPlugin}, {"broken", i.breakPlugin},
+		{"prompt", i.explainPrompt}, {"pictures", i.showPictures}, {"decide", i.explainDecision}, {"tools", i.explainTool}, {"log", i.explainLog},
+		{"sessions", i.explainSession}, {"approve", i.approveCalls}, {"plugins", i.explainPlugin}, {"broken", i.breakPlugin},
 	} {
 		t.Run(view.name, func(t *testing.T) {
 			i.t = t
@@ -70,14 +111,33 @@ func TestPageExplains(t *testing.T) {
 	}
 }
 
+// showPictures builds a prompt with attachments. Only a real picture is shown as one.
+func (i *inspector) showPictures() {
+	i.show("prompt")
+	i.press("More fields")
+	i.fill("Template", "")
+	i.fill("Parameters of the template", "")
+	i.fill("References", "chart:checkout")
+	i.press("Build the prompt")
+	i.wait("dashboard of checkout image/png")
+	i.wait("320 × 120, from ops")
+	i.wait("evil.svg image/svg+xml")
+	i.wait("This picture is too large or broken")
+	i.poll(`document.querySelectorAll("main img").length === 1 && document.querySelector("main img").naturalWidth === 320`)
+	if title := do(i, chromedp.Title()); strings.Contains(title, "owned") {
+		i.t.Error("a hostile picture ran as a script")
+	}
+}
+
 func (i *inspector) explainPrompt() {
+	i.show("prompt")
 	i.fill("Question", "Why?")
 	i.fill("References", "note:a\nother:b")
 	i.fill("Template", "explain:x")
 	i.fill("Parameters of the template", "topic=Rome")
 	i.press("Build the prompt")
 	i.wait("Explain Rome to a child")
-	i.wait("also ops b") // two loaders offered one text
+	i.wait("Also given by ops b") // two loaders offered one text
 	i.wait("Loaders of the references and of the template")
 	i.fill("References", "note:c")
 	i.press("Build the prompt")
@@ -106,10 +166,17 @@ func (i *inspector) explainPrompt() {
 func (i *inspector) explainDecision() {
 	i.show("decide")
 	i.wait("It has the arguments session_id, tool, arguments")
-	i.fill("What the agent sends", `{"hook_event_name":"PreToolUse","session_id":"x","cwd":"/","tool_name":"Bash","tool_input":{"command":"kubectl delete pod web"}}`)
-	i.press("Send to hook")
+	i.fill("Agent", "gemini")
+	i.fill("Command", "kubectl delete pod web")
+	i.press("Example event")
+	if got := eval[string](i, `document.querySelector("textarea").value`); !strings.Contains(got, "run_shell_command") || !strings.Contains(got, "kubectl delete pod web") {
+		i.t.Errorf("the example event of gemini: got %s", got)
+	}
+	i.fill("Agent", "claude-code")
+	i.press("Decide about the command")
 	i.wait("exit code 2: refused")
 	i.wait("the event does not fit its match page_*: got Bash, kind shell")
+	i.wait("It reached ops/plugin.star: 2 lines.")
 	if n := eval[int](i, `[...document.querySelectorAll("caption")].filter((c) => c.textContent === "Handlers that did not run").length`); n != 1 {
 		i.t.Errorf("lists of absent handlers: got %d, want 1", n)
 	}
@@ -117,6 +184,12 @@ func (i *inspector) explainDecision() {
 	i.press("Send to hook")
 	i.wait("No plugin has a handler of turn_end.")
 	i.wait("the agent goes on as without starhost")
+	i.wait("It reached no statement")
+	i.fill("Event", "turn_start")
+	i.press("Example arguments")
+	i.press("Fire the event")
+	i.wait("It reached ops/plugin.star: 2 lines.")
+	i.wait("turn_start\tops")
 }
 
 func (i *inspector) explainTool() {
@@ -159,11 +232,48 @@ func (i *inspector) explainSession() {
 		}
 	}
 	i.show("sessions")
-	i.wait("stored (UTC)")
+	i.wait("stored")
 	i.show("sessions/mine")
 	i.wait("merged fragments: ")
 	i.wait("Values of ctx.state")
 	i.wait("second")
+}
+
+// approveCalls approves a call of the page, and one for which a stored turn waits.
+func (i *inspector) approveCalls() {
+	i.show("tools/page_oncall")
+	i.wait("Wake somebody.")
+	i.press("Call")
+	i.wait("The call waits for an approval")
+	i.wait("a page wakes somebody")
+	i.press("Approve the call")
+	i.wait("woken")
+
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function",`+
+			`"function":{"name":"restart","arguments":"{\"service\": \"db\"}"}}]},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	defer model.Close()
+	config := filepath.Join(i.t.TempDir(), "config.toml")
+	if err := os.WriteFile(config, []byte("[model.acme]\nbase_url = \""+model.URL+"/v1\"\n"), 0o666); err != nil {
+		i.t.Fatal(err)
+	}
+	out, _ := i.command("run", "ops", "--config", config, "-m", "acme/small", "-p", "Restart it.", "--session", "waiting", "--approve", "later").CombinedOutput()
+	if !strings.Contains(string(out), "the turn waits for an approval: restart") {
+		i.t.Fatalf("run --approve later: got %s", out)
+	}
+	i.show("start")
+	i.poll(`[...document.querySelectorAll('a[href="#sessions/waiting"]')].length === 1`)
+	i.show("sessions/waiting")
+	i.wait("A call waits for an approval")
+	i.wait("tool restart asks for approval")
+	i.screenshot("explain-approve-waiting")
+	i.press("Approve the call")
+	i.wait("answered")
+	if out, err := i.command("sessions", "show", "waiting").CombinedOutput(); err != nil || !strings.Contains(string(out), "answered") {
+		i.t.Errorf("sessions show: got %s, %v; want the answer", out, err)
+	}
 }
 
 func (i *inspector) explainPlugin() {
@@ -172,6 +282,16 @@ func (i *inspector) explainPlugin() {
 	i.wait("pre_tool_call, match page_*")
 	i.wait("fragment loader")
 	i.wait("register_template_loader(")
+	if got := eval[string](i, `[...document.querySelectorAll(".source .reached")].map((l) => l.textContent).join()`); got != `    ctx.state.set("last", name),    return None` {
+		i.t.Errorf("the lines that the last event reached: got %q", got)
+	}
+	if got := eval[string](i, `[...new Set([...document.querySelectorAll(".source span")].map((s) => s.className))].sort().join()`); got != "code-call,code-number,code-string,code-word" {
+		i.t.Errorf("colours of the source: got %s", got)
+	}
+	want, got := viewsPlugins["ops/plugin.star"], eval[string](i, `[...document.querySelectorAll(".source li")].map((l) => l.textContent).join("\n")`)
+	if got != want {
+		i.t.Errorf("the source: got\n%s\nwant\n%s", got, want)
+	}
 }
 
 // breakPlugin saves a plugin with a mistake. The page shows the mistake, and the plugins from
@@ -185,6 +305,7 @@ func (i *inspector) breakPlugin() {
 	i.press("Send to hook")
 	i.wait("exit code 2: refused")
 	i.wait("deletes need a ticket")
+	i.fill("Event", "pre_tool_call")
 	i.fill("Arguments", `{"tool": "page_me", "arguments": {}}`)
 	i.press("Fire the event")
 	i.wait("a page wakes somebody")

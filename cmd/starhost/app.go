@@ -34,21 +34,22 @@ type app struct {
 	noConfig, noCache, quiet, verbose      bool
 	colour                                 string // auto, always or never
 
-	write         func(*app, any) error // adds a result to out in the chosen format
-	cache         *starlark.Cache       // compiled plugins; see programCache
-	startTime     time.Time             // when the program, or an event of hook, arrived
-	deadline      time.Duration         // for an answer of hook, counted from startTime
-	stores        *databases            // the opened and unopened databases of the run
-	processes     *processes            // the hook processes of the run
-	inside        bool                  // other work of this process goes on beside the command
-	lastGood      *goodSet              // plugins for the page if those on the disk do not load; or nil
-	loaded        *loader.Set           // the last set that loadWith loaded; or nil
-	hook          *hookFlags            // nil for other commands; the failures of hook have their own exit codes
-	out           bytes.Buffer          // the command's result
-	colouredLines []colouredLine        // lines of out, in their order
-	exact         bool                  // out is for a program
-	code          int                   // the exit code of a negative result, or of the first problem reported
-	warnings      []loader.Warning      // in the order of their report
+	write         func(*app, any) error    // adds a result to out in the chosen format
+	cache         *starlark.Cache          // compiled plugins; see programCache
+	startTime     time.Time                // when the program, or an event of hook, arrived
+	deadline      time.Duration            // for an answer of hook, counted from startTime
+	stores        *databases               // the opened and unopened databases of the run
+	processes     *processes               // the hook processes of the run
+	keepPicture   func(id, content string) // keeps an attachment for the page; nil elsewhere
+	inside        bool                     // other work of this process goes on beside the command
+	lastGood      *goodSet                 // plugins for the page if those on the disk do not load; or nil
+	loaded        *loader.Set              // the last set that loadWith loaded; or nil
+	hook          *hookFlags               // nil for other commands; the failures of hook have their own exit codes
+	out           bytes.Buffer             // the command's result
+	colouredLines []colouredLine           // lines of out, in their order
+	exact         bool                     // out is for a program
+	code          int                      // the exit code of a negative result, or of the first problem reported
+	warnings      []loader.Warning         // in the order of their report
 	logs          []starhost.LogLine
 	problems      []problem
 }

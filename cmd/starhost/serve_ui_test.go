@@ -4,22 +4,25 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
 // TestServeUI opens the page of serve beside another server, as the operator's browser, and attacks
-// it as another page and another program do.
+// it as another page and another program do. The folder of plugins has the name of a kind of list.
 func TestServeUI(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
-		"p.star": "register_hook(\"pre_tool_call\", lambda call: deny(\"frozen\"))\n", "token": "0123456789abcdef\n",
+		"tools/p.star": "def guard(call):\n    return deny(\"frozen\")\n\nregister_hook(\"pre_tool_call\", guard)\n", "token": "0123456789abcdef\n",
 	})
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	stderr, addrs := start(t, dir, 1, "p.star", "--quiet", "--hooks", "unix:hooks", "--token-file", "token", "--ui", "127.0.0.1:0")
+	stderr, addrs := start(t, dir, 1, "tools", "--quiet", "--hooks", "unix:hooks", "--token-file", "token", "--ui", "127.0.0.1:0")
 	page := addrs[len(addrs)-1]
 	base, token, ok := strings.Cut(page, "/?token=")
 	if !ok || len(token) < 26 {
@@ -92,6 +95,33 @@ func TestServeUI(t *testing.T) {
 	text, _ := io.ReadAll(ask("POST", "/api/fire", event, with("Origin", base)).Body)
 	if !strings.Contains(string(text), "frozen") {
 		t.Errorf("fire: got %s", text)
+	}
+	// Each agent's example is the event before a command.
+	var about struct{ Examples map[string]string }
+	if err := json.NewDecoder(ask("GET", "/api/about", "", with()).Body).Decode(&about); err != nil || len(about.Examples) < 10 {
+		t.Fatalf("about: got %v, %v", about, err)
+	}
+	for agent, example := range about.Examples {
+		sent := strings.ReplaceAll(example, `"@COMMAND@"`, `"rm -r /"`)
+		type record struct {
+			Kind  string
+			Input struct{ Arguments map[string]any }
+		}
+		var answer struct {
+			Records []record
+			Reached []reachedFile
+		}
+		isCall := func(r record) bool {
+			return r.Kind == "shell" && slices.Contains(slices.Collect(maps.Values(r.Input.Arguments)), any("rm -r /"))
+		}
+		question := mustJSON(map[string]string{"agent": agent, "event": sent})
+		err := json.NewDecoder(ask("POST", "/api/hook", string(question), with("Origin", base)).Body).Decode(&answer)
+		if err != nil || sent == example || !slices.ContainsFunc(answer.Records, isCall) {
+			t.Errorf("%s: got %+v, %v; want a record of the command\n%s", agent, answer, err, sent)
+		}
+		if want := []reachedFile{{"tools/p.star", []int{2}}}; !reflect.DeepEqual(answer.Reached, want) {
+			t.Errorf("%s: reached: got %+v, want %+v", agent, answer.Reached, want)
+		}
 	}
 	// The other server answers meanwhile.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

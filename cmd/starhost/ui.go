@@ -20,6 +20,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/front"
+	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/serve/ui"
 )
 
@@ -40,7 +41,7 @@ what handlers decide about an event, a form for each tool, the decision log with
 counts, stored sessions, and the plugins with their mistakes.
 
 The page runs the commands of starhost with what you type as flags: eval, list, check,
-test, bench, log, replay and sessions. Effects of tools that outlive the call run only with
+test, bench, log, replay, sessions and hook doctor. Effects of tools that outlive the call run only with
 --allow-effects. The page writes no file, except new golden cases below a plugin's folder.
 When you save a plugin, the page loads the plugins again; a broken one shows its mistake.
 
@@ -152,7 +153,7 @@ func (v *inspected) open(ctx context.Context, o ui.Options) (err error) {
 		return errors.Join(err, v.watcher.Close()) // such as a path that is missing: there is nothing to watch
 	}
 	o.Token, o.Run, o.Paths = rand.Text(), v.runInside, v.paths
-	o.Decide, o.Agents, o.Folder = v.decide, agentNames(), v.folder
+	o.Decide, o.Agents, o.Example, o.Folder = v.decide, agentNames(), v.example, v.folder
 	v.server = ui.NewServer(o)
 	return nil
 }
@@ -280,6 +281,7 @@ type hookAnswer struct {
 	Code    int                `json:"code"`
 	Records []*decision.Record `json:"records"`
 	Ran     []string           `json:"ran"`     // places of the registrations whose handlers ran
+	Reached []reachedFile      `json:"reached"` // lines that ran
 	Problem string             `json:"problem"` // a mistake of the plugins on the disk, or ""
 }
 
@@ -318,7 +320,44 @@ func (v *inspected) decide(ctx context.Context, agent, event string) (any, error
 	for _, pos := range ran {
 		answer.Ran = append(answer.Ran, round.fromHere(pos).String())
 	}
+	answer.Reached = v.reachedBy(ctx, agent, event)
 	return answer, err
+}
+
+// reachedBy returns the lines that an agent's event reaches. It answers the event once more,
+// because a run that is measured counts other steps.
+func (v *inspected) reachedBy(ctx context.Context, agent, event string) []reachedFile {
+	var r reach
+	set, round, err := v.load(ctx, r.measure)
+	if err != nil {
+		return []reachedFile{} // the plugins changed meanwhile: the page asks again
+	}
+	defer set.Close()
+	r.begin()
+	_, _, _, _ = caseHooks(set.Host)(ctx, agent, event) // decide has the answer
+	return r.files(round)
+}
+
+// example returns an agent's event before a shell command.
+func (v *inspected) example(agent, command string) string {
+	return hook.AgentOf(agent).Example(command, v.server.Workspace)
+}
+
+// keepPictures keeps the attachments of a result for the page. Its JSON has only their ids.
+func (a *app) keepPictures(e *evaluation) {
+	if a.keepPicture == nil {
+		return
+	}
+	if e.prompt != nil {
+		for _, r := range e.prompt.Attachments {
+			a.keepPicture(r.ID.String(), r.Content)
+		}
+	}
+	if e.call != nil {
+		for _, at := range e.call.reply.Result.Attachments {
+			a.keepPicture(at.ID().String(), at.Content)
+		}
+	}
 }
 
 // firstProblem returns the message of the first problem.
@@ -334,7 +373,7 @@ func (v *inspected) runInside(ctx context.Context, args []string, last bool) ui.
 	var out, diagnostics bytes.Buffer
 	b := &app{
 		stdin: strings.NewReader(""), stdout: &out, stderr: &diagnostics, getenv: v.getenv, managed: v.managed,
-		deadline: v.deadline, inside: true,
+		deadline: v.deadline, inside: true, keepPicture: v.server.KeepPicture,
 	}
 	if last {
 		b.lastGood = v.lastGoodSet()

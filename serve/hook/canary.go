@@ -2,7 +2,10 @@ package hook
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
+
+	"github.com/starhost/starhost/agents"
 )
 
 // CanaryTool is a tool that no agent has. hook itself denies its calls after all guards loaded, so
@@ -58,6 +61,21 @@ func (a *Agent) canaryEvent() string {
 func (a *Agent) Canary(nonce, folder string) string {
 	args := mustJSON(map[string]string{"nonce": nonce})
 	return strings.NewReplacer("@FOLDER@", string(mustJSON(folder)), "@ARGS@", string(args)).Replace(a.canaryEvent()) + "\n"
+}
+
+// Example returns an event of the agent before a shell command in a folder, for people who try
+// their guards.
+func (a *Agent) Example(command, folder string) string {
+	event, tool, field := a.canaryEvent(), "run_command", "command"
+	if i := slices.IndexFunc(a.Tools, func(t agents.Tool) bool { return t.Kind == "shell" }); i >= 0 {
+		tool, field = strings.Fields(a.Tools[i].Names)[0], strings.Fields(a.Tools[i].Command)[0]
+	}
+	args := string(mustJSON(map[string]string{field: command}))
+	if a.Name == "windsurf" { // it has another event for commands
+		event = `{"agent_action_name":"pre_run_command","trajectory_id":"starhost-canary","tool_info":@ARGS@}`
+	}
+	return strings.NewReplacer(`"`+CanaryTool+`"`, string(mustJSON(tool)), "starhost-canary", "example",
+		"@FOLDER@", string(mustJSON(folder)), "@ARGS@", args).Replace(event) + "\n"
 }
 
 // Canary returns the nonce of a call of [CanaryTool]. ok is false for any other event.

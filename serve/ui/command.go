@@ -41,14 +41,21 @@ func newCommands() map[string]command {
 		"fire": {args: []string{"eval", "-F", "json"}, paths: true, loading: true, last: true, flags: map[string]string{
 			"event": "--fire", "args": "--args", "session": "--session", "now": "--now",
 		}},
+		"reach": {args: []string{"eval", "--reached", "-F", "json"}, paths: true, loading: true, last: true, flags: map[string]string{
+			"event": "--fire", "args": "--args",
+		}},
 		"call": {args: []string{"eval", "-F", "json"}, paths: true, loading: true, last: true, effects: true, flags: map[string]string{
-			"tool": "--call", "args": "--args",
+			"tool": "--call", "args": "--args", "approve": "--approve",
 		}},
 		"replay": {args: []string{"replay", "-F", "json"}, paths: true, loading: true, flags: map[string]string{
 			"since": "--since", "only": "--only",
 		}},
 		"sessions": {args: []string{"sessions", "list", "-F", "json"}},
 		"session":  {args: []string{"sessions", "show", "-F", "json"}, flags: map[string]string{"id": ""}},
+		"answer": {args: []string{"sessions", "answer", "-F", "json"}, flags: map[string]string{
+			"question": "--question", "words": "", // the session's id and yes or no
+		}},
+		"doctor": {args: []string{"hook", "doctor", "-F", "json"}},
 	}
 }
 

@@ -15,17 +15,19 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // Bounds of the index of the decision log.
 const (
 	maxRows   = 200_000 // the newest records
 	maxBytes  = 96 << 20
-	rowBytes  = 240 // for a row without its texts
+	rowBytes  = 256 // for a row without its texts
 	textBytes = 64  // for an entry in the map of texts
 	maxShown  = 200 // records of one answer
 	maxGroups = 20  // groups of each count of one answer
 	maxReason = 200 // bytes of a reason
+	maxAsked  = 160 // bytes of what was asked
 	buckets   = 48  // bars in the chart
 )
 
@@ -38,6 +40,7 @@ type row struct {
 	Event    string    `json:"event"`
 	Tool     string    `json:"tool"`
 	Kind     string    `json:"kind"`
+	Asked    string    `json:"asked"` // the command, path or address of the call, cut
 	Action   string    `json:"action"`
 	Answered string    `json:"answered"`
 	Plugin   string    `json:"plugin"`
@@ -103,6 +106,7 @@ func (x *index) add(r *decision.Record) {
 	x.rows = append(x.rows, x.own(row{
 		ID: limitText(r.ID, maxReason), Time: r.Time, Session: r.Session, Agent: r.Agent, Event: r.Event, Tool: r.Tool,
 		Kind: r.Kind, Action: d.Action, Answered: r.Answered, Plugin: d.Plugin, Reason: d.Reason, Pos: d.Pos,
+		Asked: texttable.EscapeLine(r.Asked(maxAsked)),
 	}))
 }
 
@@ -111,7 +115,8 @@ func (x *index) own(r row) row {
 	r.ID = strings.Clone(r.ID)
 	x.bytes += rowBytes + len(r.ID)
 	for _, text := range []*string{
-		&r.Session, &r.Agent, &r.Event, &r.Tool, &r.Kind, &r.Action, &r.Answered, &r.Plugin, &r.Reason, &r.Pos,
+		&r.Session, &r.Agent, &r.Event, &r.Tool, &r.Kind, &r.Asked, &r.Action, &r.Answered,
+		&r.Plugin, &r.Reason, &r.Pos,
 	} {
 		*text = x.intern(*text)
 	}
@@ -181,7 +186,7 @@ func (f *filter) matches(r *row) bool {
 		f.tool != "" && !f.matchesTool(r):
 		return false
 	}
-	texts := []string{r.Tool, r.Reason, r.Plugin, r.Session, r.ID}
+	texts := []string{r.Tool, r.Asked, r.Reason, r.Plugin, r.Session, r.ID}
 	return f.text == "" || slices.ContainsFunc(texts, func(s string) bool {
 		return strings.Contains(strings.ToLower(s), f.text)
 	})

@@ -35,6 +35,8 @@ const (
 	maxPages   = 16   // pages that wait for changes; the other requests are for their questions
 	maxRuns    = 2    // commands that run at one time
 	maxProblem = 4000 // bytes of a mistake
+
+	exampleCommand = "@COMMAND@" // the page replaces it by what the user types
 )
 
 // An Output is what a command of starhost wrote.
@@ -60,6 +62,8 @@ type Options struct {
 	Decide func(ctx context.Context, agent, event string) (any, error)
 	// Agents are the names that Decide knows.
 	Agents []string
+	// Example returns an event of an agent before a shell command.
+	Example func(agent, command string) string
 	// Folder returns the folder of a loaded plugin, and its file if the plugin is a single file.
 	Folder func(plugin string) (dir, file string, ok bool)
 	// Workspace is the folder that the page names in its title.
@@ -77,6 +81,7 @@ type Server struct {
 	commands map[string]command
 	log      *index
 	runs     chan struct{} // has a token for each command that runs
+	pictures pictures
 	handler  http.Handler
 
 	mu      sync.Mutex
@@ -99,6 +104,7 @@ func NewServer(o Options) *Server {
 	mux.HandleFunc("GET /api/changes", s.answerChanges)
 	mux.HandleFunc("GET /api/costs", s.answerCosts)
 	mux.HandleFunc("GET /api/log", s.answerLog)
+	mux.HandleFunc("GET /api/picture", s.answerPicture)
 	mux.HandleFunc("GET /api/record", s.answerRecord)
 	mux.HandleFunc("GET /api/source", s.answerSource)
 	mux.HandleFunc("POST /api/golden", s.answerGolden)
@@ -155,8 +161,12 @@ func (s *Server) answerAbout(w http.ResponseWriter, _ *http.Request) {
 	for _, e := range starhost.Events() {
 		events = append(events, event{e.Name, e.Args})
 	}
+	examples := map[string]string{} // by agent
+	for _, name := range s.Agents {
+		examples[name] = s.Example(name, exampleCommand)
+	}
 	writeJSON(w, http.StatusOK, map[string]any{
-		"workspace": s.Workspace, "agents": s.Agents, "events": events, "allow_effects": s.AllowEffects, "log": s.LogDir != "",
+		"workspace": s.Workspace, "agents": s.Agents, "examples": examples, "events": events, "allow_effects": s.AllowEffects, "log": s.LogDir != "",
 		"problem": s.currentProblem(),
 	})
 }

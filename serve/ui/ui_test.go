@@ -1,9 +1,14 @@
 package ui
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
+	"image"
+	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -32,6 +37,9 @@ func TestArguments(t *testing.T) {
 		{"prompt", `{"prompt":"--help","fragments":["a","-b"],"system":""}`, `-C=x eval -F json --fragment=a --fragment=-b --prompt=--help --strict=true -- p.star`},
 		{"session", `{"id":"--help"}`, `-C=x sessions show -F json -- --help`},
 		{"call", `{"tool":"go","args":" {\"a\":1}"}`, `-C=x eval -F json --args= {"a":1} --call=go --strict=true -- p.star`},
+		{"answer", `{"words":["-s","yes"],"question":"abc"}`, `-C=x sessions answer -F json --question=abc -- -s yes`},
+		{"doctor", `{}`, `-C=x hook doctor -F json --`},
+		{"reach", `{"event":"turn_start","args":"{}"}`, `-C=x eval --reached -F json --args={} --fire=turn_start --strict=true -- p.star`},
 		{"call", `{"tool":"go","args":"@f"}`, `the arguments: want a JSON object`},
 		{"call", `{"tool":"go","args":"-"}`, `the arguments: want a JSON object`},
 		{"call", `{"tool":1}`, `the question: tool: want a text or a list of texts`},
@@ -138,7 +146,13 @@ func TestIndex(t *testing.T) {
 		if i == 1 {
 			r.Handlers = []decision.Handler{{Decision: decision.Decision{Action: "error", Plugin: "freeze"}, Event: "turn_start", Error: "oh"}}
 		}
+		if i == maxRows {
+			r.Input = map[string]json.RawMessage{"arguments": json.RawMessage(`{"command": "git push\u202e"}`)}
+		}
 		x.add(r)
+	}
+	if got := x.rows[len(x.rows)-10].Asked; got != `git push\u202e` {
+		t.Errorf("asked: got %q, want the command with its harmful letters escaped", got)
 	}
 	denials := cost{"pre_tool_call", "freeze.star:3:7", "deny", maxRows/10 + 1, 7 * (maxRows/10 + 1), 7, 0}
 	if got := x.costsOf("freeze"); len(got) != 2 || got[0] != denials || got[1].Failed != 1 {
@@ -150,7 +164,7 @@ func TestIndex(t *testing.T) {
 	for query, want := range map[string]int{
 		"": maxRows/2 + 10, "action=deny": maxRows/20 + 1, "action=ask,deny": maxRows/20 + 1, "plugin=freeze": maxRows/20 + 1,
 		"tool=B*": maxRows/2 + 10, "tool=kind:write": 0, "text=FREEZE": maxRows/20 + 1, "session=s9": 0, "event=turn_start": 0,
-		"since=1s": 1, "agent=x": 0,
+		"since=1s": 1, "agent=x": 0, "text=git push": 1,
 	} {
 		q, err := url.ParseQuery(query)
 		if err != nil {
@@ -341,5 +355,54 @@ func TestGoldenOfPlugin(t *testing.T) {
 	s.answerGolden(w, r)
 	if want := []string{"log", "show", "--golden", "--plugin=demo", "--", "x"}; w.Code != 200 || !slices.Equal(got, want) {
 		t.Errorf("got %d, %q, want %q", w.Code, got, want)
+	}
+}
+
+// TestPictures: the page gets small pictures of safe types, whatever a plugin says of them, and the
+// server keeps a bounded number.
+func TestPictures(t *testing.T) {
+	s := NewServer(Options{})
+	encoded := func(width, height int) string {
+		var b bytes.Buffer
+		if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	small := encoded(2, 2)
+	header := []byte(small)
+	copy(header[16:], "\x00\x01\x00\x00\x00\x01\x00\x00") // 65536 x 65536
+	binary.BigEndian.PutUint32(header[29:], crc32.ChecksumIEEE(header[12:29]))
+	for name, tt := range map[string]struct {
+		content, want string // the type, or ""
+	}{
+		"png":      {small, "image/png"},
+		"padded":   {small + strings.Repeat("x", 1<<20), "image/png"},
+		"huge":     {string(header), ""},
+		"long":     {small + strings.Repeat("x", maxPicture), ""},
+		"svg":      {`<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`, ""},
+		"html":     {"<!doctype html><script>alert(1)</script>", ""},
+		"bmp":      {"BM" + strings.Repeat("\x00", 60), ""},
+		"nothing":  {"", ""},
+		"polyglot": {"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,<script>alert(1)</script>", "image/gif"},
+	} {
+		s.KeepPicture(name, tt.content)
+		w := httptest.NewRecorder()
+		s.answerPicture(w, httptest.NewRequest(http.MethodGet, "/api/picture?id="+name, nil))
+		if got := w.Header().Get("Content-Type"); tt.want != "" && got != tt.want || (w.Code == http.StatusOK) != (tt.want != "") {
+			t.Errorf("%s: got %d %s, want %q", name, w.Code, got, tt.want)
+		}
+	}
+	for i := range 100 {
+		s.KeepPicture(fmt.Sprint(i), small+strings.Repeat("x", 1<<20))
+		s.KeepPicture("png", small)
+	}
+	sum := 0
+	for _, p := range s.pictures.list {
+		sum += len(p.content)
+	}
+	has := func(id string) bool { return s.pictures.index(id) >= 0 }
+	if sum != s.pictures.bytes || sum > maxPictures || !has("png") || !has("99") || has("1") {
+		t.Errorf("got %d pictures with %d bytes, counted as %d", len(s.pictures.list), sum, s.pictures.bytes)
 	}
 }

@@ -5,13 +5,14 @@ import * as log from "./log.js";
 import * as plugins from "./plugins.js";
 import * as prompt from "./prompt.js";
 import * as sessions from "./sessions.js";
+import * as start from "./start.js";
 import * as tools from "./tools.js";
 
 // A view has show(main, args, about), which fills the node, and may have refresh(what) for a change
 // of "plugins" or of the "log".
-const views = { prompt, decide, tools, log, sessions, plugins };
+const views = { start, prompt, decide, tools, log, sessions, plugins };
 const titles = {
-  prompt: "Prompt", decide: "Decide", tools: "Tools", log: "Log", sessions: "Sessions", plugins: "Plugins",
+  start: "Start", prompt: "Prompt", decide: "Decide", tools: "Tools", log: "Log", sessions: "Sessions", plugins: "Plugins",
 };
 const main = document.getElementById("main");
 const status = document.getElementById("status");
@@ -22,7 +23,7 @@ let about = {};
 async function route(focus) {
   const [name, ...args] = location.hash.slice(1).split("/").map(decodeURIComponent);
   if (name === "main") return main.focus();
-  current = views[name] ? name : "prompt";
+  current = views[name] ? name : "start";
   document.title = `${titles[current]} – starhost inspector`;
   for (const link of document.querySelectorAll("#views a")) {
     if (link.dataset.view === current) link.setAttribute("aria-current", "page");

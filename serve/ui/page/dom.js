@@ -114,6 +114,15 @@ export function json(value) {
   return el("pre", { tabIndex: 0 }, typeof value === "string" ? value : JSON.stringify(value, null, 2));
 }
 
+// pretty returns a text with an indent if it is JSON.
+export function pretty(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
 // place links to a line of a plugin: "PATH:LINE:COL".
 export function place(plugin, pos) {
   if (!pos) return "";
@@ -146,4 +155,31 @@ export function bar(value, most, text) {
   const inner = el("span", { class: "bar" });
   inner.style.width = `${most ? Math.round(100 * value / most) : 0}%`;
   return el("span", { class: "measure" }, inner, el("span", { class: "number" }, text ?? String(value)));
+}
+
+// time shows a moment in the local time of the browser, with the exact one as its title.
+export function time(moment) {
+  if (!moment) return "";
+  return el("time", { dateTime: moment, title: moment }, new Date(moment).toLocaleString("sv-SE"));
+}
+
+// fold shows rarely used pieces after a click, or at once if open is true.
+export function fold(words, open, ...children) {
+  return el("details", { open }, el("summary", {}, words), children);
+}
+
+const pictureTypes = ["image/gif", "image/jpeg", "image/png", "image/webp"];
+
+// attachments shows what the model gets beside texts. The server has the pictures of its last
+// answers; a picture that is large or of another type is a line of text.
+export function attachments(list) {
+  return el("ul", { class: "pictures" }, list.map((a) => {
+    const label = a.name || a.url || a.id.slice(0, 12);
+    const img = !a.url && pictureTypes.includes(a.type)
+      && el("img", { src: `/api/picture?id=${encodeURIComponent(a.id)}`, alt: `The attachment ${label}`, onerror: () => img.replaceWith(el("p", { class: "facts" }, "This picture is too large or broken, so the page does not show it.")) });
+    const by = (a.provenance || []).filter((p) => p.plugin || p.source).map((p) => `${p.plugin || "you"} ${p.source || ""}`.trim());
+    return el("li", {}, img, el("p", { class: "facts" }, el("strong", {}, label), ` ${a.type}`, a.url ? " by URL" : `, ${a.bytes} B`,
+      a.width ? `, ${a.width} × ${a.height}` : "", by.length ? `, from ${by.join(", also ")}` : "",
+      a.status && a.status !== "kept" ? [", ", el("strong", {}, a.status), a.reason ? `: ${a.reason}` : ""] : ""));
+  }));
 }

@@ -1,14 +1,16 @@
 // The decision log: filters, counts, one record, and what the working copy would decide.
-import { action, busy, el, facts, field, fill, get, json, notice, place, post, problems, select, suggest, table } from "./dom.js";
+import { action, busy, el, facts, field, fill, fold, get, json, notice, place, post, problems, select, suggest, table, time } from "./dom.js";
 import { record } from "./decide.js";
 
 const saved = { since: "168h", action: "", plugin: "", tool: "", agent: "", text: "", session: "", event: "" };
+const often = ["text", "since", "action"];
+const rare = ["plugin", "tool", "agent", "session", "event"];
 let list = null;
 
 export async function show(main, args, about) {
   if (args[0] === "session") Object.assign(saved, { session: args[1] || "" });
   const inputs = {
-    text: field("Words", { type: "search", value: saved.text, placeholder: "of tool, reason, plugin, session, id" }),
+    text: field("Words", { type: "search", value: saved.text, placeholder: "of command, tool, reason, plugin, session, id" }),
     since: select("Time", [["1h", "the last hour"], ["24h", "the last 24 hours"], ["168h", "the last 7 days"],
       ["720h", "the last 30 days"], ["", "any"]], saved.since),
     action: select("Answer", ["", "deny", "ask", "abort", "modify", "respond", "approve", "context", "none"], saved.action),
@@ -36,9 +38,10 @@ export async function show(main, args, about) {
   list = draw;
   let late = 0;
   const form = el("form", { class: "question", onsubmit: (e) => { e.preventDefault(); draw(); },
-    oninput: () => { clearTimeout(late); late = setTimeout(draw, 150); } }, Object.values(inputs).map((f) => f.box));
+    oninput: () => { clearTimeout(late); late = setTimeout(draw, 150); } }, often.map((name) => inputs[name].box),
+  fold("More filters", rare.some((name) => saved[name]), el("div", { class: "question" }, rare.map((name) => inputs[name].box))));
   fill(main, el("h2", {}, "Log"), about.log ? "" : notice("info", "The decision log is off: [log] enabled = true in the config turns it on."),
-    form, replay(), detail, result);
+    form, detail, result, replay());
   if (args[0] === "show" && args[1]) {
     detail.addEventListener("keydown", (e) => { if (e.key === "Escape") location.hash = "#log"; });
     await showRecord(detail, args[1]);
@@ -60,17 +63,29 @@ function summary(s, inputs, draw) {
     el("p", { class: "facts", role: "status" }, `${s.matched} of ${s.total} records${s.whole ? "" : "; the log is still being read"}`),
     s.older ? notice("info", `${s.older} older records are not on this page: starhost log and starhost replay read them.`) : "",
     s.total || !s.whole ? "" : notice("info", "The log has no records yet. starhost hook, run and serve write one for each event that plugins decide."),
+    s.rows.length ? records(s.rows, "The newest records") : "",
+    s.unlisted ? el("p", {}, `${s.unlisted} older records: narrow the filter`) : "",
     chart(s),
     el("div", { class: "columns" }, counts("Answers", s.actions, inputs.action), counts("Plugins", s.plugins, inputs.plugin),
-      counts("Reasons", s.reasons, inputs.text), counts("Agents", s.agents, inputs.agent)),
-    s.rows.length ? table("The newest records", ["time (UTC)", "agent", "event", "tool", "answer", "plugin", "reason", "record"], s.rows.map((r) => [
-      el("time", {}, r.time.replace("T", " ").slice(0, 19)), r.agent, r.event, r.tool, action(r.answered), r.plugin && place(r.plugin, r.pos),
-      r.reason, el("a", { href: `#log/show/${encodeURIComponent(r.id)}` }, r.id.slice(-8))])) : "",
-    s.unlisted ? el("p", {}, `${s.unlisted} older records: narrow the filter`) : ""];
+      counts("Reasons", s.reasons, inputs.text), counts("Agents", s.agents, inputs.agent))];
 }
 
-// utc shows a time without its fraction of a second.
-function utc(time) { return `${time.replace("T", " ").slice(0, 19)} UTC`; }
+// The columns of a list of records, each with what it shows of one.
+const columns = {
+  time: (r) => time(r.time),
+  asked: (r) => el("a", { class: "asked", title: r.asked, href: `#log/show/${encodeURIComponent(r.id)}` }, r.tool || r.event, r.asked ? ` ${r.asked}` : ""),
+  answer: (r) => action(r.answered),
+  place: (r) => r.plugin && place(r.plugin, r.pos),
+  reason: (r) => r.reason,
+  event: (r) => r.event,
+  agent: (r) => r.agent,
+  record: (r) => r.id.slice(-8),
+};
+
+// records shows rows of the log. What was asked is cut to the width of its cell.
+export function records(rows, caption, names = Object.keys(columns)) {
+  return table(caption, names, rows.map((r) => names.map((name) => columns[name](r))));
+}
 
 // span shows seconds in the largest unit that suits.
 function span(seconds) {
@@ -99,8 +114,8 @@ function chart(s) {
   });
   const last = s.chart[s.chart.length - 1];
   const end = new Date(Date.parse(last.time) + 1000 * s.seconds).toISOString();
-  return el("figure", {}, svg, el("figcaption", {}, el("span", {}, utc(s.chart[0].time)),
-    el("span", {}, `Records over time, at most ${most} in ${span(s.seconds)}; refused or asked in red`), el("span", {}, utc(end))));
+  return el("figure", {}, svg, el("figcaption", {}, el("span", {}, time(s.chart[0].time)),
+    el("span", {}, `Records over time, at most ${most} in ${span(s.seconds)}; refused or asked in red`), el("span", {}, time(end))));
 }
 
 async function showRecord(node, id) {
@@ -111,7 +126,7 @@ async function showRecord(node, id) {
     const result = el("p", { role: "status" });
     const save = el("button", { type: "submit" }, "Save as golden case");
     fill(node, record(r), facts({
-      time: utc(r.time), agent: r.agent, session: el("a", { href: `#log/session/${encodeURIComponent(r.session)}` }, r.session),
+      time: time(r.time), agent: r.agent, session: el("a", { href: `#log/session/${encodeURIComponent(r.session)}` }, r.session),
       folder: r.cwd, answered: r.answered, record: r.id }), el("p", {}, el("a", { href: "#log" }, "Close the record")),
     el("form", { class: "question", onsubmit: (e) => {
       e.preventDefault();
@@ -141,7 +156,7 @@ function replay() {
   const only = field("Tools, a glob or kind:shell", {});
   const result = el("div", {});
   const button = el("button", { type: "submit" }, "Replay with the working copy");
-  return el("details", {}, el("summary", {}, "What would the plugins on the disk decide?"),
+  return fold("What would the plugins on the disk decide?", false,
     el("form", { class: "question", onsubmit: (e) => {
       e.preventDefault();
       busy(button, result, async () => {

@@ -1,5 +1,6 @@
 // The plugins: what they register and may do, their source with mistakes, coverage and cost.
 import { action, bar, busy, el, facts, field, fill, get, notice, place, post, problems, table } from "./dom.js";
+import { reachedLines, source } from "./source.js";
 
 let current = [];
 let node = null;
@@ -27,7 +28,7 @@ export async function show(main, args) {
   draw();
   const tests = el("div", {});
   const button = el("button", { type: "button", onclick: () => busy(button, tests, async () => {
-    coverage = await post("test");
+    await runCases();
     fill(tests, problems(coverage), outcome(coverage.output));
   }) }, "Run the golden cases");
   fill(main, el("h2", {}, "Plugins"), problems(answer), plugins.length ? "" : notice("info", "There are no plugins: starhost new guard writes one."), search.box, result, el("h3", {}, "Golden cases"), button, tests);
@@ -37,15 +38,21 @@ export async function refresh(what) {
   if (what === "plugins") await show(node, current);
 }
 
-function registers(p) {
-  return ["tools", "hooks", "loaders", "templates", "commands", "skills", "models"]
-    .filter((kind) => p[kind].length).map((kind) => `${p[kind].length} ${kind}`).join(", ");
+// runCases runs the golden cases of all plugins.
+export async function runCases() {
+  coverage = await post("test");
+  return coverage;
 }
 
-function outcome(out) {
+export function registers(p) {
+  return ["tools", "hooks", "loaders", "templates", "commands", "skills", "models"]
+    .filter((kind) => p[kind].length).map((kind) => p[kind].length === 1 ? `1 ${kind.slice(0, -1)}` : `${p[kind].length} ${kind}`).join(", ");
+}
+
+export function outcome(out) {
   const failed = (out.cases || []).filter((c) => c.status !== "passed");
-  return [el("p", { role: "status" }, `${(out.cases || []).length - failed.length} passed, ${failed.length} did not`),
-    (out.cases || []).length ? "" : notice("info", "There are no cases: the Log view saves a record as one, and starhost docs golden describes them."),
+  return [(out.cases || []).length ? el("p", { role: "status" }, `${out.cases.length - failed.length} passed, ${failed.length} did not`)
+    : notice("info", "There are no cases: the Log view saves a record as one, and starhost docs golden describes them."),
     failed.length ? table("Cases that did not pass", ["case", "status", "reason"], failed.map((c) => [c.name, c.status,
       [c.reason, c.text ? el("pre", {}, c.text) : ""]])) : ""];
 }
@@ -72,13 +79,15 @@ async function showPlugin(main, name, file, line) {
     el("h3", {}, "Handlers"),
     registered.length ? table("What it registers", ["what", "name", "place"], registered) : el("p", {}, "It registers nothing."),
     ...costs(name, p, logged.costs));
-  const source = el("section", { "aria-label": "Source" });
-  main.append(source);
-  await busy(null, source, async () => {
+  const shown = el("section", { "aria-label": "Source" });
+  main.append(shown);
+  await busy(null, shown, async () => {
     const s = await get("source", { plugin: name, file: inside(p, file) });
-    fill(source, el("h3", {}, s.file), lines(s.text, line, findings, missedLines(p, s.file)),
-      coverage ? el("p", { class: "facts" }, "A red edge: no golden case reached the line.") : "");
-    source.querySelector(".here")?.scrollIntoView({ block: "center" });
+    const marks = { reached: reachedLines(p, s.file), missed: missedLines(p, s.file) };
+    fill(shown, el("h3", {}, s.file), marks.reached.size ? el("p", { class: "facts" }, "Green: the last event of the Decide view reached the line.") : "",
+      coverage ? el("p", { class: "facts" }, "A red edge: no golden case reached the line.") : "",
+      source(s.file, s.text, line, marks, notesOf(findings)));
+    shown.querySelector(".here")?.scrollIntoView({ block: "center" });
   });
 }
 
@@ -133,12 +142,11 @@ function missedLines(p, file) {
   return new Set((found?.lines || []).filter((l) => !l.count).map((l) => l.line));
 }
 
-function lines(text, here, findings, missed) {
+// notesOf returns the mistakes by their lines.
+function notesOf(findings) {
   const notes = new Map();
   for (const f of findings) {
     if (f.pos?.line) notes.set(f.pos.line, [...(notes.get(f.pos.line) || []), `${f.message} [${f.code}]`]);
   }
-  return el("ol", { class: "source", tabIndex: 0, "aria-label": "Lines" }, text.split("\n").slice(0, 20000).map((t, i) => el("li", {
-    class: [i + 1 === here ? "here" : "", missed.has(i + 1) ? "missed" : ""].join(" ").trim(), ...(missed.has(i + 1) ? { title: "No golden case reached this line" } : {}) },
-  el("code", {}, t), (notes.get(i + 1) || []).map((n) => notice("error", n)))));
+  return notes;
 }

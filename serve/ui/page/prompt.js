@@ -1,11 +1,13 @@
 // The prompt that the model would get, as blocks, with who made each of them.
-import { action, bar, busy, el, field, fill, json, notice, place, post, problems, select, table } from "./dom.js";
+import { action, attachments, bar, busy, el, field, fill, fold, json, notice, place, post, problems, select, table } from "./dom.js";
 
 const saved = {}; // the form's values, for the next visit
 let last = null; // the last answer
 let before = null; // the blocks of the prompt before
 let again = null;
 
+const often = ["prompt", "fragments"];
+const rare = ["system", "params", "template", "session", "model", "now"];
 const formats = [["json", "blocks and hooks"], ["text", "the text"], ["openai", "request body: openai"],
   ["responses", "request body: responses"], ["anthropic", "request body: anthropic"]];
 
@@ -24,7 +26,8 @@ export async function show(main) {
   const result = el("section", { "aria-label": "The prompt" });
   const button = el("button", { type: "submit" }, "Build the prompt");
   const form = el("form", { class: "question", onsubmit: (e) => { e.preventDefault(); run(); } },
-    Object.values(inputs).map((f) => f.box), view.box, button);
+    often.map((name) => inputs[name].box), button,
+    fold("More fields", saved.format && saved.format !== "json" || rare.some((name) => saved[name]), el("div", { class: "question" }, rare.map((name) => inputs[name].box), view.box)));
   const lines = (text) => text.split("\n").map((s) => s.trim()).filter(Boolean);
   const run = () => busy(button, result, async () => {
     for (const [name, f] of Object.entries(inputs)) saved[name] = f.value;
@@ -73,6 +76,7 @@ function draw(node, answer) {
     el("h3", {}, "Blocks"),
     before ? difference(before, list, stable) : "",
     el("ol", { class: "blocks" }, list.map((b, i) => block(b, before ? mark(before, b, i < stable) : ""))),
+    out.attachments.length ? [el("h3", {}, "Attachments"), attachments(out.attachments)] : "",
     dropped(out),
     el("h3", {}, "Hooks"),
     ran("Handlers in the order in which they ran", out.hooks),
@@ -142,14 +146,20 @@ function commonStart(a, b) {
 
 // block shows a part of the prompt. A click on it opens the plugin at the line that offered it.
 function block(b, what) {
-  const from = b.from.map((p, i) => [i ? ", also " : "", p.plugin && (i || !b.pos)
-    ? el("a", { href: `#plugins/${encodeURIComponent(p.plugin)}` }, p.plugin) : place(p.plugin, b.pos), p.plugin ? " " : "", p.source || ""]);
+  const [first, ...more] = b.from;
+  const from = [place(first.plugin, b.pos) || maker(first), first.plugin ? " " : "", first.source || ""];
   const line = b.pos && place(b.from[0].plugin, b.pos);
   const open = () => { if (!String(getSelection())) line.click(); };
   return el("li", { class: `block ${what}` },
     el("p", { class: "facts" }, el("strong", {}, b.target), ` ${b.bytes} B `, b.id ? el("code", {}, b.id) : "", " ", from, " ",
       what ? el("span", { class: "mark" }, what) : ""),
+    more.length ? el("p", { class: "facts" }, "Also given by ", more.map((p, i) => [i ? ", " : "", maker(p), " ", p.source || ""]), ": the same text, so it is sent once.") : "",
     el("pre", { tabIndex: 0, ...(line ? { onclick: open, title: "Open the line that offered it" } : {}) }, b.text));
+}
+
+// maker links to a plugin.
+function maker(p) {
+  return p.plugin ? el("a", { href: `#plugins/${encodeURIComponent(p.plugin)}` }, p.plugin) : "";
 }
 
 const statuses = { in_session: "in the session", changed: "changed by a hook" };

@@ -1,5 +1,5 @@
 // A form from each tool's schema, and what a call does.
-import { action, busy, el, field, fill, json, notice, place, post, problems, table } from "./dom.js";
+import { action, attachments, busy, el, field, fill, json, notice, place, post, pretty, problems, table } from "./dom.js";
 
 let chosen = "";
 let effects = false;
@@ -55,15 +55,25 @@ function drawTool(node, tool) {
   };
   const result = el("section", { "aria-label": "The result" });
   const button = el("button", { type: "submit" }, "Call");
+  const call = (question) => busy(button, result, async () => {
+    const answer = await post("call", question);
+    draw(result, answer);
+    if (question.approve || !lacksApproval(answer.output.call)) return;
+    result.append(el("h4", {}, "The call waits for an approval"), el("p", {}, "It runs with these arguments if you approve it:"), json(pretty(question.args)),
+      el("button", { type: "button", onclick: () => call({ ...question, approve: "auto" }) }, "Approve the call"));
+  });
   const form = el("form", { onsubmit: (e) => {
     e.preventDefault();
-    busy(button, result, async () => {
-      draw(result, await post("call", { tool: tool.name, args: JSON.stringify(remember()) }));
-    });
+    call({ tool: tool.name, args: JSON.stringify(remember()) });
   } }, inputs.map((i) => i.box), button);
   fill(node, el("h3", {}, tool.name), el("p", {}, `of ${tool.plugin} `, place(tool.plugin, tool.pos)),
     el("p", { class: "prose" }, tool.description), form,
     el("p", { class: "facts" }, effects ? "Effects that outlive the call run." : "Effects that outlive the call, such as fs.write, do not run: the result lists them. starhost ui --allow-effects runs them."), result);
+}
+
+// lacksApproval reports whether a call did not run because nobody could approve it.
+function lacksApproval(c) {
+  return c?.is_error && c.output.includes("approval is needed and nobody can give it");
 }
 
 // input makes the field of one property. A value without a simple field is JSON.
@@ -109,7 +119,7 @@ function result(c) {
   return [el("h4", {}, c.is_error ? "Result: an error that the model reads" : "Result for the model"),
     c.output ? json(c.output) : el("p", {}, "It is empty."),
     c.for_user ? [el("h4", {}, "For the user"), json(c.for_user)] : "",
-    c.attachments.length ? [el("h4", {}, "Attachments"), json(c.attachments)] : "",
+    c.attachments.length ? [el("h4", {}, "Attachments"), attachments(c.attachments)] : "",
     el("p", { class: "facts" }, `${c.steps} steps, ${c.alloc_bytes} bytes allocated`)];
 }
 
