@@ -83,7 +83,11 @@ func TestDocsLength(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
+	below, err := filepath.Glob("../../docs/*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, below...) {
 		name := filepath.Base(file)
 		lines := strings.Count(readTestFile(t, file), "\n")
 		if lines > most && !slices.Contains([]string{"errors.md", "builtins.md", "agents.md", "modules.md"}, name) {
