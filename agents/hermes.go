@@ -10,7 +10,7 @@ var hermes = &Agent{
 	Timeout: time.Minute, BlockCode: 2, FailCode: 1,
 	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_response", "transcript_path"},
 	Served:        true, MCPPrefix: "mcp_", MCPSeparator: "_",
-	Rewrites: "*", RefusesPrompts: true, TakesContext: true,
+	Rewrites: "*", TellsModel: true, TakesContext: true,
 	Missing: "refuses (`fail_closed: true` of `pre_tool_call`)", Seen: "docs of 2026-11",
 	// hermes-agent.nousresearch.com/docs/user-guide/features/hooks.
 	Files: Files{

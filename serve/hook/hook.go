@@ -306,7 +306,8 @@ func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 
 // IsRefusable reports whether guards can refuse the event.
 func (e *Event) IsRefusable() bool {
-	return e.kind == kindPrompt && e.agent.RefusesPrompts || e.kind == kindTool || e.kind == kindApprove
+	return e.kind == kindPrompt && (e.agent.RefusesPrompts || e.agent.TellsModel) || e.kind == kindTool ||
+		e.kind == kindApprove
 }
 
 // hookEventName returns the member hook_event_name, which names the event in most agents.
@@ -504,7 +505,7 @@ func (e *Event) fit(v *verdict) {
 	if v.ask && !e.isOneOf(a.Asks) {
 		v.ask, v.block, v.reason = false, true, describeMissingPerson(v.reason)
 	}
-	if v.block && e.kind == kindPrompt && !a.RefusesPrompts {
+	if v.block && e.kind == kindPrompt && !a.RefusesPrompts && !a.TellsModel {
 		v.addUnsupported("%s: a plugin refused the prompt, which %s does not let it: %s", e.name, a.Title, v.reason)
 		v.block, v.stop = false, false
 	}
