@@ -36,9 +36,9 @@ type Agent struct {
 	// Asks, Rewrites and Redacts name the events at which the agent can ask a person, takes other
 	// arguments, and takes another result: names with spaces between them, or "*" for all events.
 	Asks, Rewrites, Redacts string
-	// RefusesPrompts is true if the agent lets a hook refuse a prompt. TellsModel is true if the agent
-	// sends a refused prompt all the same, with the reason for the model. TakesContext is true if it
-	// takes a hook's text with a prompt.
+	// RefusesPrompts is true if the agent lets a hook refuse a prompt. TellsModel is true if the
+	// agent sends a refused prompt all the same, with the reason for the model. TakesContext is
+	// true if it takes a hook's text with a prompt.
 	RefusesPrompts, TellsModel, TakesContext bool
 	// Missing says what the agent does if starhost is missing or does not answer.
 	Missing string
