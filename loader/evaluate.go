@@ -44,7 +44,7 @@ type evaluation struct {
 // prepare reads a plugin and its manifest, and compiles its file.
 func (e *evaluation) prepare() {
 	err := e.read()
-	if err == nil && !e.isAvailable() {
+	if err == nil && !e.isAvailable() && !e.AllowUnset {
 		e.plugin.Status, e.plugin.Digest, e.plugin.unloaded = StatusUnavailable, e.digest(), e
 		return
 	}
@@ -138,7 +138,7 @@ func (e *evaluation) isAvailable() bool {
 	for _, v := range e.manifest.RequiresEnv {
 		if !e.isSet(v) {
 			e.unavailable = fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, v)
-			e.warnings = append(e.warnings, Warning{Place: Place{File: e.source.Display}, Msg: e.unavailable})
+			e.warnings = append(e.warnings, Warning{Place: Place{File: e.source.Display}, Msg: e.unavailable, Notice: NoticeUnset})
 			return false
 		}
 	}

@@ -170,7 +170,7 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 		inner, isTable := table[name].(map[string]any)
 		switch {
 		case len(key) == 0 && slices.Contains(userTables, name) && w.layer.project:
-			w.refused = append(w.refused, Warning{at, toml.Key(sub).String() + " is ignored: " + userOnlyText})
+			w.refused = append(w.refused, Warning{Place: at, Msg: toml.Key(sub).String() + " is ignored: " + userOnlyText})
 		case len(next) == 0 && len(key) == 0 && slices.Contains(userTables, name):
 			w.errs = append(w.errs, errorAt(at, "E0602", "unknown key %q: this version of starhost has no [%s]", name, name))
 		case len(next) == 0:
@@ -296,6 +296,7 @@ func (c *Config) set(g layerSetting) *Error {
 func (c *Config) ignore(g layerSetting, format string, args ...any) {
 	why := errorAt(Place{}, "", format, args...).Msg
 	c.warn(g.place, "%s is ignored: %s (starhost trust shows the settings that would apply)", toml.Key(g.key), why)
+	c.warnings[len(c.warnings)-1].Notice = NoticeUntrusted
 }
 
 // environment applies the layer of environment variables.

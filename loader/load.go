@@ -70,6 +70,10 @@ type Options struct {
 	// AllowMissing makes Load return no error if a required plugin is not loaded, for a caller that
 	// calls [Set.Missing].
 	AllowMissing bool
+	// AllowUnset loads plugins without the variables of their requires_env, for a caller that runs
+	// no handler of them: no file reads a variable while it loads, so their registrations are those
+	// of a machine that has the variables. A warning names each such plugin.
+	AllowUnset bool
 	// RequiredInArgs makes [plugins] required bind only the plugins at Args, for a caller that
 	// enforces no decisions: someone who names one plugin of a project leaves out the others. The
 	// managed config's requirements bind in any case, and so do all others if Args lead to every

@@ -69,12 +69,21 @@ func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
 	return a.printResult(c)
 }
 
-// A finding is an error or a warning at one place.
+// A finding is an error, a warning or a notice at one place.
 type finding struct {
 	problem
-	warning bool
-	path    string // relative to the current folder
+	severity severity
+	path     string // relative to the current folder
 }
+
+// A severity says what --strict makes of a finding.
+type severity string
+
+const (
+	severityError   severity = "error"
+	severityWarning severity = "warning" // --strict counts it
+	severityNotice  severity = "notice"  // about this machine: --strict does not count it
+)
 
 // A checkRun is one run of check.
 type checkRun struct {
@@ -122,7 +131,7 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 	c.set, err = loader.Load(ctx, loader.Options{
 		Config: config, Dir: c.dir, Args: paths, RequiredInArgs: true, Sources: c.sources,
 		Grants: c.flags.grant, Set: c.flags.set,
-		LookupEnv: os.LookupEnv, Cache: c.programCache(), AllowMissing: true,
+		LookupEnv: os.LookupEnv, Cache: c.programCache(), AllowMissing: true, AllowUnset: true,
 		Host: starhost.Options{Clock: clock, Log: c.addLog},
 	})
 	c.saveCache()
@@ -220,6 +229,10 @@ func (c *checkRun) reportLoading(warnings []loader.Warning) {
 		c.addErrors(err, "")
 	}
 	for _, w := range warnings {
+		if w.Notice != "" {
+			c.add(severityNotice, "", starlark.Pos(w.Place), noticeCodes[w.Notice], "%s", w.Msg)
+			continue
+		}
 		c.addWarning("", starlark.Pos(w.Place), "E0710", "%s", w.Msg)
 	}
 }
@@ -321,16 +334,24 @@ func (c *checkRun) addError(p problem) {
 		return f.pos == p.pos && f.message == p.message && p.pos.Line > 0
 	})
 	if !exists {
-		c.addFinding(finding{problem: p})
+		c.addFinding(finding{problem: p, severity: severityError})
 	}
 }
 
 // addWarning adds a warning with its place and the source line.
 func (c *checkRun) addWarning(plugin string, pos starlark.Pos, code, format string, args ...any) {
+	c.add(severityWarning, plugin, pos, code, format, args...)
+}
+
+// add adds a finding with its place and the source line.
+func (c *checkRun) add(s severity, plugin string, pos starlark.Pos, code, format string, args ...any) {
 	e := &starlark.Error{Pos: pos, Code: code, Msg: fmt.Sprintf(format, args...)}
-	p := describe(starlark.Locate(e, c.fileText))
-	p.plugin, p.exit = plugin, exitNegative
-	c.addFinding(finding{problem: p, warning: true})
+	e = starlark.Locate(e, c.fileText)
+	p := describe(e)
+	if p.plugin = plugin; c.set != nil {
+		p.detail = moveScriptError(c.set, e).Detail()
+	}
+	c.addFinding(finding{problem: p, severity: s})
 }
 
 // fileText returns the contents of a file by its displayed name.
@@ -372,11 +393,14 @@ func (c *checkRun) sortFindings() {
 // countFindings returns the numbers of errors and warnings.
 func (c *checkRun) countFindings() (errs, warnings int) {
 	for _, f := range c.findings {
-		if f.warning {
+		switch f.severity {
+		case severityError:
+			errs++
+		case severityWarning:
 			warnings++
 		}
 	}
-	return len(c.findings) - warnings, warnings
+	return errs, warnings
 }
 
 // setExitCode sets the exit code: that of the first error, else 1 for warnings with --strict.
@@ -385,7 +409,7 @@ func (c *checkRun) setExitCode() {
 	if warnings > 0 && c.flags.strict {
 		c.code = exitNegative
 	}
-	if i := slices.IndexFunc(c.findings, func(f finding) bool { return !f.warning }); i >= 0 {
+	if i := slices.IndexFunc(c.findings, func(f finding) bool { return f.severity == severityError }); i >= 0 {
 		c.code = c.findings[i].exit
 	}
 }

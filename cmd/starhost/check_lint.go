@@ -9,6 +9,7 @@ import (
 
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/cmd/starhost/lint"
+	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -17,10 +18,11 @@ func (c *checkRun) lintFile(plugin, file string, f *build.File, predeclared map[
 	for _, w := range lint.Shadows(f, predeclared) {
 		c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
 	}
-	for _, w := range lint.Misuses(f, vocabulary()) {
-		if !c.hasError(file, w.Line) { // the error says it already
-			c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, misuseCodes[w.Warning], "%s", w.Msg)
-		}
+	misuses := slices.DeleteFunc(lint.Misuses(f, vocabulary()), func(w lint.Finding) bool {
+		return c.hasError(file, w.Line) // the error says it already
+	})
+	for _, w := range misuses {
+		c.add(severityError, plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, misuseCodes[w.Warning], "%s", w.Msg)
 	}
 	if !c.flags.lint {
 		return
@@ -33,7 +35,7 @@ func (c *checkRun) lintFile(plugin, file string, f *build.File, predeclared map[
 // hasError reports whether loading found an error on a line of a file.
 func (c *checkRun) hasError(file string, line int) bool {
 	return slices.ContainsFunc(c.findings, func(f finding) bool {
-		return !f.warning && f.pos.File == file && int(f.pos.Line) == line
+		return f.severity == severityError && f.pos.File == file && int(f.pos.Line) == line
 	})
 }
 
@@ -76,6 +78,9 @@ func lintCode(warning string) string {
 	return lintCodes[i].Code
 }
 
+// noticeCodes are the codes of the warnings that --strict does not count.
+var noticeCodes = map[loader.Notice]string{loader.NoticeUnset: "E0811", loader.NoticeUntrusted: "E0812"}
+
 // checkCodes explain the codes that only check reports.
 var checkCodes = []starlark.Code{
 	{Code: "E0801", Title: "a hook that matches no tool",
@@ -110,6 +115,14 @@ var checkCodes = []starlark.Code{
 		Text: "Members of ctx are no dicts. A function changes their values.",
 		Bad:  "def count(ctx):\n    ctx.state[\"n\"] = 1\n\nregister_hook(\"turn_start\", count)\n",
 		Good: "def count(ctx):\n    ctx.state.set(\"n\", 1)\n\nregister_hook(\"turn_start\", count)\n"},
+	{Code: "E0811", Title: "a variable that is not set here",
+		Text: "The plugin declares a variable by requires_env that this machine does not have, so starhost does not run it here. check loads it all the same and reports its mistakes, because a machine for CI rarely has the variables. This is a notice, which --strict does not count.",
+		Bad:  "plugin(requires_env = [\"PAGER_TOKEN\"])\n",
+		Good: "plugin(requires_env = [])\n"},
+	{Code: "E0812", Title: "a setting that waits for trust",
+		Text: "The setting comes from a project that is not trusted on this machine, as no fresh clone is. starhost trust shows the settings that would apply. This is a notice, which --strict does not count.",
+		Bad:  "-- starhost.toml --\n[plugins]\npaths = [\"plugins\"]\n[model]\ndefault = \"acme/small\"\n-- plugins/oncall.star --\n",
+		Good: "-- starhost.toml --\n[plugins]\npaths = [\"plugins\"]\n-- plugins/oncall.star --\n"},
 }
 
 // lintCodes explain the warnings of lint. Each title begins with the name of its warning.

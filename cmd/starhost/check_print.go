@@ -7,7 +7,7 @@ import (
 
 // findingJSON is the JSON form of a finding.
 type findingJSON struct {
-	Severity string   `json:"severity"` // "error" or "warning"
+	Severity severity `json:"severity"`
 	Code     string   `json:"code"`
 	Message  string   `json:"message"`
 	Plugin   string   `json:"plugin"`
@@ -16,15 +16,8 @@ type findingJSON struct {
 	Help     string   `json:"help"`
 }
 
-func (f *finding) severity() string {
-	if f.warning {
-		return "warning"
-	}
-	return "error"
-}
-
 func newFindingJSON(f *finding) findingJSON {
-	return findingJSON{f.severity(), f.code, f.message, f.plugin, f.path, newPosJSON(f.pos), f.help}
+	return findingJSON{f.severity, f.code, f.message, f.plugin, f.path, newPosJSON(f.pos), f.help}
 }
 
 func (a *app) printCheckJSON(c *checkRun) error {
@@ -65,11 +58,11 @@ func (a *app) printFinding(f *finding) {
 	shown := f.problem
 	shown.pos.File = f.path
 	text := shown.text()
-	if f.warning && a.quiet {
-		return
-	}
-	if f.warning {
-		text = "warning: " + text
+	if f.severity != severityError {
+		if a.quiet {
+			return
+		}
+		text = string(f.severity) + ": " + text
 	}
 	a.printRed(text)
 }
@@ -87,7 +80,7 @@ func (a *app) printWorkflowCommand(f *finding) {
 	if f.pos.Col > 0 {
 		place += fmt.Sprintf("col=%d,", f.pos.Col)
 	}
-	fmt.Fprintf(&a.out, "::%s %stitle=%s::%s\n", f.severity(), place, f.code, workflowText.Replace(f.message))
+	fmt.Fprintf(&a.out, "::%s %stitle=%s::%s\n", f.severity, place, f.code, workflowText.Replace(f.message))
 }
 
 // Escapes for the text of one of GitHub's workflow commands, and for its properties.

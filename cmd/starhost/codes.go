@@ -50,7 +50,8 @@ var exitCodes = map[string]int{
 	"E0711": exitPlugin,
 	"E0715": exitFile,
 	"E08":   exitNegative, // warnings of check
-	"E09":   exitNegative,
+	"E0806": exitPlugin, "E0807": exitPlugin, "E0808": exitPlugin, "E0810": exitPlugin,
+	"E09": exitNegative,
 }
 
 func exitOf(code string) int {

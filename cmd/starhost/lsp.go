@@ -174,7 +174,7 @@ func (a *app) analyse(ctx context.Context, job lsp.Job, cache *starlark.Cache) l
 	paths := c.openPaths()
 	for _, f := range c.findings {
 		found.Findings = append(found.Findings, lsp.Finding{
-			Path: paths[c.realPath(f.pos.File)], Line: f.pos.Line, Col: f.pos.Col, Warning: f.warning,
+			Path: paths[c.realPath(f.pos.File)], Line: f.pos.Line, Col: f.pos.Col, Severity: string(f.severity),
 			Code: f.code, Message: f.message, Help: f.help,
 		})
 	}

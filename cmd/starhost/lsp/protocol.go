@@ -151,13 +151,15 @@ type documentSymbol struct {
 	Children       []documentSymbol `json:"children,omitempty"`
 }
 
+// severities are the numbers of [Finding.Severity].
+var severities = map[string]int{"": severityError, "error": severityError, "warning": 2, "notice": 3}
+
 // Severities of diagnostics, and types of messages.
 const (
-	severityError   = 1
-	severityWarning = 2
-	messageError_   = 1
-	messageWarning  = 2
-	messageInfo     = 3
+	severityError  = 1
+	messageError_  = 1
+	messageWarning = 2
+	messageInfo    = 3
 )
 
 type diagnostic struct {

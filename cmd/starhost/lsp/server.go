@@ -45,11 +45,11 @@ type Analysis struct {
 	Failed   bool      // the plugin itself could not be loaded
 }
 
-// A Finding is an error or a warning of starhost check.
+// A Finding is an error, a warning or a notice of starhost check.
 type Finding struct {
 	Path      string
 	Line, Col int // Col counts code points from 1
-	Warning   bool
+	Severity  string
 	Code      string
 	Message   string
 	Help      string
