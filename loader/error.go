@@ -69,18 +69,11 @@ func errorAt(p Place, code, format string, args ...any) *Error {
 type Warning struct {
 	Place Place
 	Msg   string
-	// Notice says that the warning is about this machine, and no change of the files mends it.
-	Notice Notice
+	// Notice is the reason of a warning about this machine, which no change of the files mends:
+	// "unset" for a variable of requires_env, "untrusted" for a setting of a project. It is "" for
+	// all others.
+	Notice string
 }
-
-// A Notice is a reason of a warning that lies in this machine; "" is none.
-type Notice string
-
-// The notices.
-const (
-	NoticeUnset     Notice = "unset"     // a variable of requires_env is not set here
-	NoticeUntrusted Notice = "untrusted" // the setting comes from a project that is not trusted here
-)
 
 // String returns the place and the message.
 func (w Warning) String() string { return (&Error{Place: w.Place, Msg: w.Msg}).Error() }

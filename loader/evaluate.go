@@ -138,7 +138,7 @@ func (e *evaluation) isAvailable() bool {
 	for _, v := range e.manifest.RequiresEnv {
 		if !e.isSet(v) {
 			e.unavailable = fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, v)
-			e.warnings = append(e.warnings, Warning{Place: Place{File: e.source.Display}, Msg: e.unavailable, Notice: NoticeUnset})
+			e.warnings = append(e.warnings, Warning{Place: Place{File: e.source.Display}, Msg: e.unavailable, Notice: "unset"})
 			return false
 		}
 	}

@@ -296,7 +296,7 @@ func (c *Config) set(g layerSetting) *Error {
 func (c *Config) ignore(g layerSetting, format string, args ...any) {
 	why := errorAt(Place{}, "", format, args...).Msg
 	c.warn(g.place, "%s is ignored: %s (starhost trust shows the settings that would apply)", toml.Key(g.key), why)
-	c.warnings[len(c.warnings)-1].Notice = NoticeUntrusted
+	c.warnings[len(c.warnings)-1].Notice = "untrusted"
 }
 
 // environment applies the layer of environment variables.

@@ -118,8 +118,9 @@ circle, and must bind the name; names that begin with _ are private.`,
 	},
 	{
 		"E0105", "a variable is used in the wrong place",
-		`A function that assigns to a name has its own variable of that name, also before the assignment. Names
-that a file loads cannot be assigned again.`,
+		`A function that assigns to a name has its own variable of that name, also before the assignment. No
+function changes a global, so a counter in one does not work: keep what calls change with
+ctx.state.get and ctx.state.set. Names that a file loads cannot be assigned again.`,
 		"total = 1\n\ndef add(n):\n    total = total + n\n    return total\n\nadd(2)\n",
 		"total = 1\n\ndef add(n):\n    return total + n\n\nadd(2)\n",
 	},
@@ -127,7 +128,8 @@ that a file loads cannot be assigned again.`,
 		"E0106", "a frozen value cannot change",
 		`When a file ends, starhost freezes its globals and all values that registered functions refer to, so
 that calls can run at the same time without seeing each other. It freezes a loaded file before the
-file that loads it continues. Return a new value instead, or store state through the host.`,
+file that loads it continues. Return a new value instead, or keep what calls change
+with ctx.state.get and ctx.state.set, which last as long as the session.`,
 		"seen = []\n\ndef handle():\n    seen.append(1)\n",
 		"seen = []\n\ndef handle():\n    return seen + [1]\n",
 	},

@@ -48,6 +48,8 @@ var habits = []habit{
 	{`^got .*, want newline`, `^\s*assert\b`, `Starlark has no assert; write if not x: fail("why")`},
 	{`^got identifier, want newline`, `^\s*match\b`, `Starlark has no match; use if and elif`},
 	{`^got del, want`, ``, `Starlark has no del; write d.pop(key) or xs.pop(i)`},
+	{`^(\w+: )?cannot .* frozen `, ``, `globals are frozen when handlers run; keep what calls change with ctx.state.get(key) and ctx.state.set(key, value)`},
+	{`^local variable \w+ referenced before assignment`, ``, `a function that assigns to a name has its own variable, and changes no global; keep what calls change with ctx.state.get(key) and ctx.state.set(key, value)`},
 	{`does not associate with`, ``, `comparisons do not chain; write a < b and b < c`},
 	{`called recursively`, ``, `Starlark has no recursion; loop over a list of what is left to do`},
 	{`^unexpected input character '@'`, ``, `Starlark has no decorators; call the function after the def`},

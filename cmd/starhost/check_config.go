@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -45,29 +46,74 @@ func (c *checkRun) checkRegistrations() {
 }
 
 // checkMatch warns of a hook that matches no tool: neither a plugin's nor an agent's. It does not
-// warn if the config names MCP
-// servers, because their tools are not loaded here. Without a config, tools may come from other
-// plugins, so only a name that is nearly right is a finding.
+// warn if the config names MCP servers, because their tools are not loaded here. Without a config,
+// tools may come from other plugins, so only a name that is nearly right is a finding.
 func (c *checkRun) checkMatch(h starhost.HookInfo, tools []string) {
 	if len(h.Match) == 0 || len(c.fileConfig.MCP) > 0 {
 		return
 	}
+	matches := func(glob string) bool {
+		return slices.ContainsFunc(agents.All, func(a *agents.Agent) bool { return a.Matches(glob) }) ||
+			slices.ContainsFunc(tools, func(tool string) bool { ok, _ := path.Match(glob, tool); return ok })
+	}
 	hint := ""
 	for _, glob := range h.Match {
-		if slices.ContainsFunc(agents.All, func(a *agents.Agent) bool { return a.Matches(glob) }) {
+		if matches(glob) {
+			c.checkCase(h, glob, tools)
 			return
 		}
-		if slices.ContainsFunc(tools, func(tool string) bool { ok, _ := path.Match(glob, tool); return ok }) {
-			return
-		}
-		if hint == "" {
-			hint = near.DidYouMean(glob, tools)
+		parts := strings.Split(glob, "|") // as the matchers of agents have it
+		switch {
+		case hint != "":
+		case len(parts) > 1 && slices.ContainsFunc(parts, matches):
+			hint = near.Hint("match = " + quoteList(parts))
+		default:
+			hint = cmp.Or(near.DidYouMean(glob, tools), near.Hint(near.Slip(glob, agentTools())))
 		}
 	}
 	if hint != "" || isDeployed(c.fileConfig) {
 		c.addWarning(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), hint)
 	}
 }
+
+// checkCase notices a match that fits the tools of some agents, and those of others only in another
+// case of letters: a guard for bash does not hear Bash.
+func (c *checkRun) checkCase(h starhost.HookInfo, glob string, tools []string) {
+	if slices.Contains(tools, glob) {
+		return
+	}
+	var missed []string
+	for _, name := range agentTools() {
+		same := func(glob string) bool { return glob == name }
+		if strings.EqualFold(name, glob) && name != glob && !slices.ContainsFunc(h.Match, same) {
+			missed = append(missed, name)
+		}
+	}
+	if len(missed) > 0 {
+		c.add(severityNotice, h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s does not hear %s, as other agents call it: write match = %s, or kind",
+			h.Event, glob, strings.Join(missed, " and "), quoteList(append([]string{glob}, missed...)))
+	}
+}
+
+// quoteList returns a list of texts as a plugin writes it.
+func quoteList(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = quote(text)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// agentTools returns the names of the tools of all agents, sorted.
+var agentTools = sync.OnceValue(func() (names []string) {
+	for _, a := range agents.All {
+		for _, row := range a.Tools {
+			names = append(names, strings.Fields(row.Names)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+})
 
 // checkPermissions warns of permissions that only the plugin or only the config names.
 func (c *checkRun) checkPermissions() {

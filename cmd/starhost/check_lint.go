@@ -18,11 +18,17 @@ func (c *checkRun) lintFile(plugin, file string, f *build.File, predeclared map[
 	for _, w := range lint.Shadows(f, predeclared) {
 		c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
 	}
-	misuses := slices.DeleteFunc(lint.Misuses(f, vocabulary()), func(w lint.Finding) bool {
+	failures := lint.Failures(f, vocabulary(), c.loadedFile(plugin, file))
+	failures = append(lint.Misuses(f, vocabulary()), failures...)
+	failures = slices.DeleteFunc(failures, func(w lint.Finding) bool {
 		return c.hasError(file, w.Line) // the error says it already
 	})
-	for _, w := range misuses {
-		c.add(severityError, plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, misuseCodes[w.Warning], "%s", w.Msg)
+	for _, w := range failures {
+		how := severityError
+		if w.Warning == lint.HiddenModule {
+			how = severityWarning
+		}
+		c.add(how, plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, failureCodes[w.Warning], "%s", w.Msg)
 	}
 	if !c.flags.lint {
 		return
@@ -39,9 +45,28 @@ func (c *checkRun) hasError(file string, line int) bool {
 	})
 }
 
-// misuseCodes are the codes of the warnings of [lint.Misuses].
-var misuseCodes = map[string]string{
+// loadedFile returns a function that reads the files which a file of a plugin loads, for
+// [lint.Failures].
+func (c *checkRun) loadedFile(plugin, file string) func(label string) *build.File {
+	return func(label string) *build.File {
+		i := slices.IndexFunc(c.set.Plugins, func(p loader.Plugin) bool { return p.Name == plugin && p.Inside != nil })
+		if i < 0 {
+			return nil
+		}
+		name, src, err := c.set.Plugins[i].Inside.Load(file, label)
+		if err != nil {
+			return nil
+		}
+		f, _ := build.ParseDefault(name, src) // nil for Starlark that the parser of the formatter rejects
+		return f
+	}
+}
+
+// failureCodes are the codes of the warnings of [lint.Misuses] and [lint.Failures].
+var failureCodes = map[string]string{
 	lint.UnknownMember: "E0806", lint.WrongArguments: "E0807", lint.ItemAssignment: "E0808",
+	lint.FrozenValue: "E0106", lint.UnsetName: "E0105", lint.SelfCall: "E0107",
+	lint.HiddenModule: "E0809", lint.LostLine: "E0810",
 }
 
 // vocabulary returns the names that the host gives to files, from the table of builtins. Names of
@@ -79,7 +104,7 @@ func lintCode(warning string) string {
 }
 
 // noticeCodes are the codes of the warnings that --strict does not count.
-var noticeCodes = map[loader.Notice]string{loader.NoticeUnset: "E0811", loader.NoticeUntrusted: "E0812"}
+var noticeCodes = map[string]string{"unset": "E0811", "untrusted": "E0812"}
 
 // checkCodes explain the codes that only check reports.
 var checkCodes = []starlark.Code{
@@ -115,6 +140,14 @@ var checkCodes = []starlark.Code{
 		Text: "Members of ctx are no dicts. A function changes their values.",
 		Bad:  "def count(ctx):\n    ctx.state[\"n\"] = 1\n\nregister_hook(\"turn_start\", count)\n",
 		Good: "def count(ctx):\n    ctx.state.set(\"n\", 1)\n\nregister_hook(\"turn_start\", count)\n"},
+	{Code: "E0809", Title: "a local name that hides a module",
+		Text: "A variable or parameter of the function has the name of a module, and the function names a member that only the module has. Give the variable another name.",
+		Bad:  "def title(text):\n    return text.dedent(text)\n",
+		Good: "def title(body):\n    return text.dedent(body)\n"},
+	{Code: "E0810", Title: "a line that fails whenever it runs",
+		Text: "The line has values in its text that no run can use: a format for more values than it gets, a dict with the same key twice, a sum of a text and a number, a change of the list that a loop runs over, a registration in a handler.",
+		Bad:  "def title(team):\n    return \"%s of %s\" % (team,)\n",
+		Good: "def title(team):\n    return \"%s\" % (team,)\n"},
 	{Code: "E0811", Title: "a variable that is not set here",
 		Text: "The plugin declares a variable by requires_env that this machine does not have, so starhost does not run it here. check loads it all the same and reports its mistakes, because a machine for CI rarely has the variables. This is a notice, which --strict does not count.",
 		Bad:  "plugin(requires_env = [\"PAGER_TOKEN\"])\n",

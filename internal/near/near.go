@@ -49,6 +49,42 @@ func Name(x string, candidates []string) string {
 	return best
 }
 
+// Slip returns the first candidate that one letter more, less or other, two swapped letters or the
+// case of letters distinguish from x, or "". It suits names that may be right although no candidate
+// has them, because it guesses less than [Name]. Names of fewer than three letters have none.
+func Slip(x string, candidates []string) string {
+	folded := fold(x)
+	if len(folded) < 3 || len(x) > maxName {
+		return ""
+	}
+	for _, c := range candidates {
+		if c != x && isSlip(folded, fold(c)) {
+			return c
+		}
+	}
+	return ""
+}
+
+// isSlip reports whether at most one letter or one swap distinguishes two texts.
+func isSlip(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch {
+	case i == len(b):
+		return true
+	case len(a) < len(b):
+		return a[i:] == b[i+1:]
+	case a[i+1:] == b[i+1:]:
+		return true
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}
+
 // DidYouMean returns " (did you mean X?)" for the candidate nearest to x, or "".
 func DidYouMean(x string, candidates []string) string {
 	return Hint(Name(x, candidates))

@@ -60,3 +60,16 @@ func TestDidYouMean(t *testing.T) {
 		t.Errorf("got %q, want nothing", got)
 	}
 }
+
+// TestSlip checks which names count as one slip of the fingers.
+func TestSlip(t *testing.T) {
+	tools := []string{"Bash", "Read", "Task", "Write", "run_shell_command"}
+	for x, want := range map[string]string{
+		"Bsh": "Bash", "bash": "Bash", "Bassh": "Bash", "Bosh": "Bash", "Bahs": "Bash", "Bash": "", "Wriet": "Write",
+		"test": "", "reader": "", "wrte": "Write", "run_shell_comand": "run_shell_command", "": "", "T": "",
+	} {
+		if got := near.Slip(x, tools); got != want {
+			t.Errorf("Slip(%q) = %q, want %q", x, got, want)
+		}
+	}
+}

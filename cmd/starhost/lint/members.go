@@ -38,6 +38,7 @@ func Misuses(f *build.File, v Vocabulary) []Finding {
 			m.own[b.name] = true
 		}
 	}
+	m.asked = askedMembers(f)
 	build.Walk(f, m.check)
 	slices.SortStableFunc(m.findings, byPlace)
 	return m.findings
@@ -49,6 +50,23 @@ type misuses struct {
 	words    Vocabulary
 	own      map[string]bool // the names that the file binds, other than parameters
 	handlers map[string]bool // the functions that the file registers as hooks
+	asked    map[string]bool // the members that the file asks for by hasattr
+}
+
+// askedMembers returns the members that a file asks for, such as "ctx.exec" for
+// hasattr(ctx, "exec").
+func askedMembers(f *build.File) map[string]bool {
+	asked := map[string]bool{}
+	build.Walk(f, func(x build.Expr, _ []build.Expr) {
+		call, ok := x.(*build.CallExpr)
+		if !ok || len(call.List) != 2 || pathOf(call.X) != "hasattr" {
+			return
+		}
+		if name, ok := call.List[1].(*build.StringExpr); ok {
+			asked[pathOf(call.List[0])+"."+name.Value] = true
+		}
+	})
+	return asked
 }
 
 // handlerDefs returns the names of the functions that a file registers as hooks.
@@ -172,26 +190,13 @@ func (m *misuses) checkMember(x *build.DotExpr, stack []build.Expr) {
 	}
 	members := m.words.Views[object]
 	if members == nil {
-		members = m.members(object)
+		members = m.words.members(object)
 	}
-	if len(members) == 0 || slices.Contains(members, x.Name) {
+	if len(members) == 0 || slices.Contains(members, x.Name) || m.asked[object+"."+x.Name] {
 		return
 	}
 	m.warning = UnknownMember
 	m.warnAt(x.NamePos, "%s has no %s%s", object, x.Name, near.DidYouMean(x.Name, members))
-}
-
-// members returns the sorted members of a module, of ctx or of a part of it.
-func (m *misuses) members(object string) []string {
-	var list []string
-	for path := range m.words.Params {
-		if rest, ok := strings.CutPrefix(path, object+"."); ok {
-			name, _, _ := strings.Cut(rest, ".")
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 // checkCall warns of arguments that a builtin refuses.
@@ -210,21 +215,7 @@ func (m *misuses) checkCall(x *build.CallExpr, stack []build.Expr) {
 
 // argumentProblem returns why a function with these parameters refuses the arguments, or "".
 func argumentProblem(params []string, args []build.Expr) string {
-	var names, required []string
-	anyPositional, anyName := false, false
-	for _, p := range params {
-		name, _, optional := strings.Cut(p, "=")
-		switch {
-		case strings.HasPrefix(p, "**"):
-			anyName = true
-		case strings.HasPrefix(p, "*"):
-			anyPositional = true
-		default:
-			if names = append(names, name); !optional && !anyPositional {
-				required = append(required, name)
-			}
-		}
-	}
+	p := newParameters(params)
 	given := map[string]bool{}
 	positional := 0
 	for _, arg := range args {
@@ -234,25 +225,70 @@ func argumentProblem(params []string, args []build.Expr) string {
 		}
 		switch {
 		case name == "":
-			if positional < len(names) {
-				given[names[positional]] = true
+			if positional < p.byPlace {
+				given[p.names[positional]] = true
 			}
 			positional++
-		case !anyName && !slices.Contains(names, name):
-			return "unknown argument " + name + near.DidYouMean(name, names)
+		case given[name]:
+			return "argument " + name + " is there twice"
+		case !p.anyName && !slices.Contains(p.names, name):
+			return "unknown argument " + name + near.DidYouMean(name, p.names)
 		default:
 			given[name] = true
 		}
 	}
-	if positional > len(names) && !anyPositional {
-		return fmt.Sprintf("got %d arguments by position, want at most %d", positional, len(names))
+	if positional > p.byPlace && !p.anyPositional {
+		return fmt.Sprintf("got %d arguments by position, want at most %d", positional, p.byPlace)
 	}
-	for _, name := range required {
+	for _, name := range p.required {
 		if !given[name] {
 			return "missing argument " + name
 		}
 	}
 	return ""
+}
+
+// members returns the sorted members of a module, of ctx or of a part of it.
+func (v Vocabulary) members(object string) []string {
+	var list []string
+	for path := range v.Params {
+		if rest, ok := strings.CutPrefix(path, object+"."); ok {
+			name, _, _ := strings.Cut(rest, ".")
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// parameters are the parameters of a function.
+type parameters struct {
+	names                  []string
+	byPlace                int // arguments by position may name so many of them
+	required               []string
+	anyPositional, anyName bool
+}
+
+func newParameters(params []string) (p parameters) {
+	byName := false
+	for _, param := range params {
+		name, _, optional := strings.Cut(param, "=")
+		name = strings.TrimSpace(name)
+		switch {
+		case strings.HasPrefix(name, "**"):
+			p.anyName = true
+		case strings.HasPrefix(name, "*"):
+			byName, p.anyPositional = true, name != "*"
+		default:
+			if p.names = append(p.names, name); !byName {
+				p.byPlace++
+			}
+			if !optional {
+				p.required = append(p.required, name)
+			}
+		}
+	}
+	return p
 }
 
 // checkAssignment warns of an assignment to an item of ctx.
@@ -264,7 +300,7 @@ func (m *misuses) checkAssignment(x *build.AssignExpr, stack []build.Expr) {
 	object := pathOf(index.X)
 	members := m.words.Views[object]
 	if members == nil {
-		members = m.members(object)
+		members = m.words.members(object)
 	}
 	if object == "" || len(members) == 0 || !m.isHosts(object+".", stack) {
 		return

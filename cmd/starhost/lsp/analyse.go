@@ -144,7 +144,9 @@ func newDiagnostic(src *source, f Finding) diagnostic {
 	case at > src.lines[line]: // behind the last character
 		at--
 	}
-	g := diagnostic{Range: src.span(at, end), Severity: severities[f.Severity], Code: f.Code, Source: "starhost", Message: f.Message}
+	g := diagnostic{
+		Range: src.span(at, end), Severity: severities[f.Severity], Code: f.Code, Source: "starhost", Message: f.Message,
+	}
 	if f.Help != "" {
 		g.Message += "\n" + f.Help
 	}
