@@ -711,8 +711,7 @@ func TestPaths(t *testing.T) {
 		{"folder", "-- plugins/a.star --\n-- b.star --\n", "plugins"},
 		{"files", "-- b.star --\n-- a.star --\n-- .c.star --\n-- d.txt --\n", "a.star b.star"},
 		{"in a plugin", "-- lib.star --\n-- plugin.star --\n", "plugin.star"},
-		{"nothing", "-- d.txt --\n", "no plugins: got no PATH, no [plugins] paths in starhost.toml, no ./plugins and no ./*.star " +
-			"(name some: starhost eval PATH; or begin one: starhost new plugin NAME)"},
+		{"nothing", "-- d.txt --\n", "no plugins: got no PATH, no [plugins] paths in starhost.toml, no ./plugins and no ./*.star"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

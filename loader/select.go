@@ -82,12 +82,12 @@ func defaultPaths(dir string) ([]Path, error) {
 		return nil, errorAt(Place{File: filepath.ToSlash(dir)}, "E0607", "%s", reason(err))
 	}
 	var paths []Path
-	example := "PATH" // the argument that the error proposes
+	example := "" // what the error proposes
 	for _, e := range entries {
 		p := NewPath(dir, e.Name())
 		p.Project = true
 		if _, err := os.Stat(filepath.Join(p.Real, mainFile)); err == nil && PluginName(e.Name()) == e.Name() {
-			example = e.Name()
+			example = near.Hint("starhost eval " + e.Name())
 		}
 		switch {
 		case e.Name() == mainFile: // the folder is one plugin, its other files are modules
@@ -97,8 +97,7 @@ func defaultPaths(dir string) ([]Path, error) {
 		}
 	}
 	if len(paths) == 0 {
-		err := errorAt(Place{}, "E0604", "no plugins: got no PATH, no [plugins] paths in %s, no ./plugins and no ./*.star "+
-			"(name some: starhost eval %s; or begin one: starhost new plugin NAME)", ConfigName, example)
+		err := errorAt(Place{}, "E0604", "no plugins: got no PATH, no [plugins] paths in %s, no ./plugins and no ./*.star%s", ConfigName, example)
 		err.err = ErrNoPlugins
 		return nil, err
 	}

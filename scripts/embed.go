@@ -4,13 +4,9 @@ package scripts
 
 import "embed"
 
-// Starter contains a folder for each kind of plugin to begin with. `starhost new` replaces
-// the word starter in its files by the name of the new plugin.
+// Files contains the folders of the samples, which `starhost demo` runs, and starter, with a folder
+// for each kind of plugin to begin with. `starhost new guard` copies guard. `starhost new plugin`
+// copies a starter, and replaces the word starter in its files by the name of the new plugin.
 //
-//go:embed starter
-var Starter embed.FS
-
-// Guard contains the guard of rules that `starhost new guard` copies.
-//
-//go:embed guard
-var Guard embed.FS
+//go:embed calculator evidence guard incident policy redact runbooks starter
+var Files embed.FS

@@ -37,6 +37,8 @@ func formats() []format {
 		{"command", "json", writer((*app).printCommandJSON)},
 		{"config show", "pretty", writer((*app).printConfigPretty)},
 		{"config show", "json", writer((*app).printConfigJSON)},
+		{"demo", "pretty", nil},
+		{"demo", "pretty", nil},
 		{"docs", "pretty", writer((*app).printDocsPretty)},
 		{"docs", "json", writer((*app).printDocsJSON)},
 		{"docs", "md", writer((*app).printDocsMarkdown)},

@@ -85,7 +85,7 @@ func (a *app) newGuard() error {
 	if err := a.chooseFormat("new guard"); err != nil {
 		return err
 	}
-	return a.writeNew("new guard", "guard", scripts.Guard, "guard", strings.NewReplacer(), "starhost hook claude-code guard --print-config")
+	return a.writeNew("new guard", "guard", scripts.Files, "guard", strings.NewReplacer(), "starhost hook claude-code guard --print-config")
 }
 
 // writeNew writes the files of a starter into a new folder, and sets the command's result. next is
@@ -117,7 +117,7 @@ func (a *app) newPlugin(name, kind string) error {
 		return err
 	}
 	next := strings.ReplaceAll(starters[slices.Index(kinds, kind)].next, "starter", name)
-	return a.writeNew("new plugin", name, scripts.Starter, path.Join("starter", kind), strings.NewReplacer("starter", name), next)
+	return a.writeNew("new plugin", name, scripts.Files, path.Join("starter", kind), strings.NewReplacer("starter", name), next)
 }
 
 // checkNewName refuses names that no plugin can have, and names that are too long for the

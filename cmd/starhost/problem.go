@@ -26,7 +26,7 @@ type problem struct {
 	pos     starhost.Pos
 	limit   *limitJSON
 	trace   []starlark.Frame
-	help    string // one line of advice, "" for none
+	help    string // lines of advice, "" for none
 	detail  string // the whole text for a terminal; "" if method text builds it
 
 	logged string // the same error in the log: the plugin and the text
@@ -57,8 +57,8 @@ func (p *problem) text() string {
 		b.WriteString(texttable.Hang(p.pos.String()) + ": ")
 	}
 	fmt.Fprintf(&b, "%s [%s]\n", texttable.Hang(p.message), p.code)
-	if p.help != "" {
-		fmt.Fprintf(&b, "  help: %s\n", texttable.Hang(p.help))
+	for line := range strings.Lines(p.help) {
+		fmt.Fprintf(&b, "  help: %s\n", texttable.Hang(strings.TrimSuffix(line, "\n")))
 	}
 	fmt.Fprintf(&b, "  help: starhost docs %s\n", p.code)
 	return b.String()
@@ -219,12 +219,20 @@ func asStarlark(err error, p *problem) bool {
 	return true
 }
 
+// nextWithoutPlugins says what to type in a folder without plugins.
+const nextWithoutPlugins = `starhost new plugin NAME begins a plugin here; starhost new guard begins a guard without code
+starhost demo shows sample plugins at work
+starhost eval PATH loads plugins from another place`
+
 func asLoader(err error, p *problem) bool {
 	var e *loader.Error
 	if !errors.As(err, &e) {
 		return false
 	}
 	p.code, p.message, p.pos = e.Code(), e.Msg, starhost.Pos(e.Place)
+	if errors.Is(err, loader.ErrNoPlugins) {
+		p.help = nextWithoutPlugins
+	}
 	return true
 }
 

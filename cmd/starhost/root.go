@@ -28,6 +28,7 @@ func commandTable() []commandMaker {
 		{"check", (*app).checkCommand},
 		{"command", (*app).commandCommand},
 		{"config", (*app).configCommand},
+		{"demo", (*app).demoCommand},
 		{"docs", (*app).docsCommand},
 		{"eval", (*app).evalCommand},
 		{"fmt", (*app).fmtCommand},

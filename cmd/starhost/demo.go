@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost/internal/shellwords"
+	"github.com/starhost/starhost/scripts"
+)
+
+// demos are the commands of the demo, each with what it shows.
+var demos = []struct {
+	shows string
+	args  []string
+}{
+	{"A prompt with what plugins add: a runbook, a policy, tools.",
+		[]string{"eval", "scripts", "-f", "runbook:HighLatency", "-p", "Why is checkout slow?"}},
+	{"A guard that refuses an agent's command.",
+		[]string{"eval", "scripts/guard", "--now", "2026-01-01", "--fire", "pre_tool_call",
+			"--args", `{"tool": "Bash", "arguments": {"command": "cd lib && npm publish"}}`}},
+	{"The golden tests of the plugins.",
+		[]string{"test", "scripts"}},
+}
+
+func (a *app) demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Run the sample plugins that starhost contains",
+		Long: `Run the sample plugins that starhost contains: print some commands with their results. The
+plugins lie in a temporary folder while they run. The demo reads no config but the managed one,
+and writes nothing into the current folder or your home.`,
+		Example: "  starhost demo",
+		Args:    refuseArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.chooseFormat("demo"); err != nil {
+				return err
+			}
+			catchSignals(cmd.Context())
+			return a.demo(cmd.Context())
+		},
+	}
+}
+
+// demo adds the commands and their output to the result.
+func (a *app) demo(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "starhost-demo-")
+	if err != nil {
+		return wrapFileError("the temporary folder", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(filepath.Join(dir, "scripts"), scripts.Files); err != nil {
+		return wrapFileError("the temporary folder", err)
+	}
+	for _, d := range demos {
+		var out bytes.Buffer
+		inner := &app{
+			stdin: strings.NewReader(""), stdout: &out, stderr: &out, managed: a.managed,
+			getenv: func(string) string { return "" }, // as on a fresh machine
+		}
+		code := inner.run(ctx, append([]string{"-C", dir, "--no-config"}, d.args...))
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		fmt.Fprintf(&a.out, "# %s\n$ starhost %s\n%s\n", d.shows, shellwords.Join(d.args), out.Bytes())
+		if code > exitNegative {
+			return errors.New("the demo failed")
+		}
+	}
+	a.out.WriteString("next: starhost new plugin NAME begins a plugin of yours in ./NAME\n")
+	return nil
+}
