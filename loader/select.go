@@ -82,7 +82,7 @@ func defaultPaths(dir string) ([]Path, error) {
 		return nil, errorAt(Place{File: filepath.ToSlash(dir)}, "E0607", "%s", reason(err))
 	}
 	var paths []Path
-	example := "" // what the error proposes
+	example := "" // the error proposes it
 	for _, e := range entries {
 		p := NewPath(dir, e.Name())
 		p.Project = true
