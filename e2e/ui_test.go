@@ -91,7 +91,7 @@ func openInspector(t *testing.T, plugins map[string]string, flags ...string) *in
 	}, "open ")
 	i.url, _, _ = strings.Cut(open, "?")
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("lang", "en"))
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("lang", "en"), chromedp.Env(i.env...))
 	allocator, closeBrowser := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(closeBrowser)
 	tab, closeTab := chromedp.NewContext(allocator)

@@ -92,7 +92,7 @@ func dashboard() string {
 func TestPageExplains(t *testing.T) {
 	i := openInspector(t, viewsPlugins)
 	for _, view := range []inspectorView{
-		{"prompt", i.explainPrompt}, {"pictures", i.showPictures}, {"decide", i.explainDecision}, {"tools", i.explainTool}, {"log", i.explainLog},
+		{"start", i.explainStart}, {"prompt", i.explainPrompt}, {"pictures", i.showPictures}, {"decide", i.explainDecision}, {"tools", i.explainTool}, {"log", i.explainLog},
 		{"sessions", i.explainSession}, {"approve", i.approveCalls}, {"plugins", i.explainPlugin}, {"broken", i.breakPlugin},
 	} {
 		t.Run(view.name, func(t *testing.T) {
@@ -108,6 +108,22 @@ func TestPageExplains(t *testing.T) {
 			i.screenshot("explain-" + view.name + "-400")
 			i.checkAccess("explain-" + view.name + "-400")
 		})
+	}
+}
+
+// explainStart installs the guards into an agent, and writes a case that fails.
+func (i *inspector) explainStart() {
+	i.wait("No agent of this machine has settings.")
+	if out, err := i.command("hook", "install", "claude-code", "ops").CombinedOutput(); err != nil {
+		i.t.Fatalf("hook install: %v\n%s", err, out)
+	}
+	i.write("ops/golden/fails.txtar", "-- case.star --\nassert_eq(prompt(text = \"Why?\").text, \"Why?\")\n")
+	i.write("ops/plugin.star", viewsPlugins["ops/plugin.star"]+"\n")
+	i.wait("Claude Code\tguarded")
+	i.wait("0 passed, 1 did not")
+	i.wait("No stored session waits.")
+	if err := os.RemoveAll(filepath.Join(i.dir, "ops", "golden")); err != nil {
+		i.t.Fatal(err)
 	}
 }
 

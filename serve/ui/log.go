@@ -27,7 +27,7 @@ const (
 	maxShown  = 200 // records of one answer
 	maxGroups = 20  // groups of each count of one answer
 	maxReason = 200 // bytes of a reason
-	maxAsked  = 160 // bytes of what was asked
+	maxAsked  = 100 // bytes of what was asked
 	buckets   = 48  // bars in the chart
 )
 
@@ -112,11 +112,10 @@ func (x *index) add(r *decision.Record) {
 
 // own returns a row with the index's copies of its texts.
 func (x *index) own(r row) row {
-	r.ID = strings.Clone(r.ID)
-	x.bytes += rowBytes + len(r.ID)
+	r.ID, r.Asked = strings.Clone(r.ID), strings.Clone(r.Asked) // most records have their own
+	x.bytes += rowBytes + len(r.ID) + len(r.Asked)
 	for _, text := range []*string{
-		&r.Session, &r.Agent, &r.Event, &r.Tool, &r.Kind, &r.Asked, &r.Action, &r.Answered,
-		&r.Plugin, &r.Reason, &r.Pos,
+		&r.Session, &r.Agent, &r.Event, &r.Tool, &r.Kind, &r.Action, &r.Answered, &r.Plugin, &r.Reason, &r.Pos,
 	} {
 		*text = x.intern(*text)
 	}

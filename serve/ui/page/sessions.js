@@ -46,7 +46,7 @@ function message(m) {
 function approval(main, id, q) {
   const result = el("div", { role: "status" });
   const answer = (words, word) => {
-    const button = el("button", { type: "button", onclick: () => busy(button, result, async () => {
+    const button = el("button", { type: "button", class: word === "no" ? "quiet" : "", onclick: () => busy(button, result, async () => {
       const given = await post("answer", { words: [id, word], question: q.digest || "" });
       if (given.code) fill(result, problems(given));
       else await showSession(main, id);

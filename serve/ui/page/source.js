@@ -16,7 +16,7 @@ export function mark(files) {
   reached = files || [];
   if (!reached.length) return el("p", { class: "facts" }, "It reached no statement of a plugin's functions.");
   const words = reached.map((f) => `${f.path}: ${f.lines.length === 1 ? "1 line" : `${f.lines.length} lines`}`);
-  return el("p", { class: "facts" }, `It reached ${words.join("; ")}. The Plugins view marks them.`);
+  return el("p", { class: "facts" }, `It reached ${words.join("; ")}. The Plugins view marks what it reached.`);
 }
 
 // reachedLines returns the lines of a file that the last event reached.
