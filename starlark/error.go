@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -219,7 +220,7 @@ func (e *Error) takeFrames(err error) {
 		switch x := err.(type) {
 		case *starlark.EvalError:
 			e.Msg = x.Msg
-			e.Trace = scriptFrames(x.CallStack)
+			e.Trace = scriptFrames(withoutRefused(x.CallStack, x.Msg))
 		case *Error:
 			e.adopt(x)
 			return
@@ -236,6 +237,23 @@ func (e *Error) adopt(inner *Error) {
 	cause := e.cause
 	*e = *inner
 	e.Trace, e.cause = trace, cause
+}
+
+// refusals are what the interpreter says of a call that a function of the script refuses.
+var refusals = []string{" missing ", " got ", " accepts ", " called recursively"}
+
+// withoutRefused returns the stack without a function that refused its call: the mistake is the
+// call, and the interpreter's position in the function is its first statement.
+func withoutRefused(stack starlark.CallStack, msg string) starlark.CallStack {
+	last := len(stack) - 1
+	if last < 1 {
+		return stack
+	}
+	what, ok := strings.CutPrefix(msg, "function "+stack[last].Name)
+	if ok && slices.ContainsFunc(refusals, func(r string) bool { return strings.HasPrefix(what, r) }) {
+		return stack[:last]
+	}
+	return stack
 }
 
 // scriptFrames returns the frames of Starlark code, outermost first. It omits builtins, which have

@@ -9,7 +9,7 @@ import (
 // identifies it, sometimes together with the source line.
 type habit struct {
 	msg, line string // regular expressions; an empty one matches everything
-	help      string
+	help      string // ${1} and the like stand for the groups of line
 }
 
 // The first habit that matches gives the help.
@@ -52,8 +52,8 @@ var habits = []habit{
 	{`^local variable \w+ referenced before assignment`, ``, `a function that assigns to a name has its own variable, and changes no global; keep what calls change with ctx.state.get(key) and ctx.state.set(key, value)`},
 	{`does not associate with`, ``, `comparisons do not chain; write a < b and b < c`},
 	{`called recursively`, ``, `Starlark has no recursion; loop over a list of what is left to do`},
-	{`^unexpected input character '@'`, ``, `Starlark has no decorators; call the function after the def`},
-	{`^got for, want '\)'`, ``, `Starlark has no generator expressions; write [x for x in xs]`},
+	{`^unexpected input character '@'`, `^\s*@`, `Starlark has no decorators; call the function after the def`},
+	{`^got for, want ['][),]'`, ``, `Starlark has no generator expressions; write a list, [x for x in xs]`},
 	{`^got for, want ':'|^got ',', want ':'|^got '}', want ':'`, `\{`, `Starlark has no {a, b} for sets; write set([a, b])`},
 	{`^got '\*', want primary expression`, `=`, `Starlark has no starred assignment; write x, y = xs[0], xs[1:]`},
 	{`^got else, want primary expression`, ``, `loops have no else; set a variable before break`},
@@ -71,8 +71,31 @@ var habits = []habit{
 	{`has no \.(safe_load|load) field`, `\byaml\.`, `write yaml.decode(text)`},
 	{`has no \.compile field`, `\bre\.`, `starhost compiles patterns itself; write re.search(pattern, text)`},
 	{`has no \.now field`, `\btime\.`, `a handler reads the clock with ctx.now`},
+	{`^undefined: round\b`, ``, `write text.format_number(x, 2) for a text of two decimals, or int(math.round(x))`},
+	{`^undefined: pow\b`, ``, `write math.pow(x, y)`},
+	{`^undefined: divmod\b`, ``, `write a // b, a % b`},
+	{`^undefined: (hex|oct|bin)\b`, ``, `write "%x" % n, or "%o" % n`},
+	{`^undefined: (next|iter)\b`, ``, `write xs[0] if xs else None for the first of a list`},
+	{`^undefined: format\b`, ``, `write "{}".format(x), or text.format_number(x, 2) for decimals`},
+	{`^undefined: frozenset\b`, ``, `write set(xs)`},
+	{`^undefined: (input|callable|super|object|self|cls|eval|exec|globals|locals|id)\b`, ``, `Starlark has no classes, no input and no eval; use functions, dicts and struct(...)`},
+	{`^undefined: ([A-Z]\w*(Error|Exception)|Exception)\b`, ``, `Starlark has no exceptions; stop with fail("why")`},
+	{`^undefined: (Path|pathlib|shutil|glob)\b`, ``, `a handler reads files with ctx.fs.read(path) and lists them with ctx.fs.glob(pattern)`},
+	{`^undefined: random\b`, ``, `a handler draws numbers with ctx.random()`},
+	{`^undefined: uuid\b`, ``, `a handler makes one with ctx.uuid()`},
+	{`^undefined: (logging|logger|log)\b`, ``, `a handler logs with ctx.log("info", "text")`},
+	{`^undefined: (itertools|functools|collections|defaultdict|Counter)\b`, ``, `Starlark has no such module; write loops, comprehensions and d[k] = d.get(k, 0) + 1`},
 	{`^undefined: (map|filter)\b`, ``, `write a comprehension: [f(x) for x in xs if ok(x)]`},
+	{`^not an identifier`, `\b(json|yaml|toml|csv)\.load\b`, `write ${1}.decode(text)`},
 	{`^not an identifier`, `\.load\b`, `load is a word of the language and names no field; references are resolved by ctx.fragments.get(ref)`},
+	{`^not an identifier`, `(\w+)\.(as|assert|async|await|class|def|del|from|global|if|import|in|is|not|pass|raise|return|try|while|with|yield)\b`, `${2} is a word of the language and names no field; write ${1}["${2}"] for a dict, or getattr(${1}, "${2}")`},
+	{`^invalid escape sequence`, `("[^"]*\\[^abfnrtvxuU0-7'"\\][^"]*")`, `a backslash of a pattern or a path; write r${1}`},
+	{`^invalid escape sequence`, `('[^']*\\[^abfnrtvxuU0-7'"\\][^']*')`, `a backslash of a pattern or a path; write r${1}`},
+	{`^invalid escape sequence`, ``, `a text of patterns or paths begins with r, as in r"\d+"; else write \\ for a backslash`},
+	{`^got identifier, want`, `\b(\d+)_(\d+)(?:_(\d+))?(?:_(\d+))?\b`, `numbers have no _; write ${1}${2}${3}${4}`},
+	{`^obsolete form of octal literal`, `\b0+([0-7]+)\b`, `write 0o${1}`},
+	{`^unexpected input character '\?'`, ``, `Starlark has no ?:; write a if ok else b`},
+	{`^conditional expression without else`, ``, `write a if ok else None`},
 	{`^unknown binary op: (string \+ \w+|\w+ \+ string)`, ``, `convert first: "n = " + str(n)`},
 }
 
@@ -88,8 +111,11 @@ var habitPatterns = sync.OnceValue(func() [][2]*regexp.Regexp {
 // helpFor returns the help of the first habit that matches, or "".
 func helpFor(msg, line string) string {
 	for i, re := range habitPatterns() {
-		if re[0].MatchString(msg) && re[1].MatchString(line) {
-			return habits[i].help
+		if !re[0].MatchString(msg) {
+			continue
+		}
+		if groups := re[1].FindStringSubmatchIndex(line); groups != nil {
+			return string(re[1].ExpandString(nil, habits[i].help, line, groups))
 		}
 	}
 	return ""
