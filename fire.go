@@ -164,7 +164,8 @@ func (t *Turn) argumentProblems(ctx context.Context, e *Event, plugin string) []
 	if tool == nil {
 		return nil
 	}
-	problems, steps := tool.schema.Validate(e.Arguments)
+	fit, problems, steps := tool.schema.Validate(e.Arguments)
+	e.Arguments = fit
 	t.chargeSteps(ctx, plugin, steps)
 	return problems
 }

@@ -3,7 +3,6 @@ package starhost
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -110,7 +109,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	if problem != "" {
 		return failedReply(call, problem), nil
 	}
-	if p, err := t.validate(ctx, tool, call.Arguments); err != nil {
+	if p, err := t.validate(ctx, tool, &call); err != nil {
 		return failedReply(call, err.Error()), nil
 	} else if p != nil {
 		return failedReply(call, problemText(call.Name, p)), nil
@@ -142,14 +141,16 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	return reply, t.postTool(ctx, e, &reply)
 }
 
-// validate returns the problems of a call's arguments. If a handler makes the call, the host
-// charges the work to the handler's plugin. The error says that its budget is spent.
-func (t *Turn) validate(ctx context.Context, tool *Tool, arguments json.RawMessage) ([]string, error) {
+// validate returns the problems of a call's arguments, and drops the nulls that stand for arguments
+// that are left out. If a handler makes the call, the host charges the work to the handler's
+// plugin. The error says that its budget is spent.
+func (t *Turn) validate(ctx context.Context, tool *Tool, call *ToolCall) (problems []string, err error) {
 	lane := LaneOf(ctx)
 	if lane != nil && lane.MaxSteps > 0 && lane.Steps >= lane.MaxSteps {
 		return nil, errtext.Errorf("the handlers of %s used %d steps in this event, which [limits] event raises", lane.Plugin, lane.Steps)
 	}
-	problems, steps := tool.schema.Validate(arguments)
+	fit, problems, steps := tool.schema.Validate(call.Arguments)
+	call.Arguments = fit
 	if lane != nil {
 		lane.AddUsage(steps, 0)
 	}

@@ -284,7 +284,7 @@ func TestInvalidArguments(t *testing.T) {
 		return starhost.Decision{}
 	})
 	got := call(t, begin(t, newHost(t, starhost.Options{}, p, plugin("watch", watch)), starhost.Request{}), "echo", `{"a":"x"}`)
-	want := "echo: the arguments are not valid:\n\"a\": type: x has type \"string\", want \"integer\"\n\"b\": missing"
+	want := "echo: the arguments are not valid:\n\"a\": type: got \"x\", want \"integer\"\n\"b\": missing"
 	diff(t, "result", want, got.Result.ForLLM)
 	if !got.Result.IsError || fired {
 		t.Errorf("is_error %v, a hook fired %v, want an is_error and no hook", got.Result.IsError, fired)

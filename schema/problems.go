@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,42 +20,82 @@ const maxProblems = 50
 // Validate asks it about each value by itself. Validate reports a rule about several values at once
 // only if each of the values is valid.
 //
+// A null that the schema refuses counts as an optional argument that is left out, because models
+// write it for one. fit are the arguments without such nulls.
+//
 // Validate refuses arguments whose validation could take more than about 100 ms, and returns only
 // the first problem if finding all of them could take longer. steps is a bound of the work, which
 // callers charge to the plugin that caused the validation.
-func (s *Schema) Validate(args json.RawMessage) (problems []string, steps uint64) {
+func (s *Schema) Validate(args json.RawMessage) (fit json.RawMessage, problems []string, steps uint64) {
 	c, err := s.compile()
 	if err != nil {
-		return []string{err.Error()}, 0
+		return args, []string{err.Error()}, 0
 	}
-	problems, work := c.validate(args)
-	return problems, uint64(1 + work/stepWork)
+	fit, problems, work := c.validate(args)
+	return fit, problems, uint64(1 + work/stepWork)
 }
 
-func (s *compiledSchema) validate(args json.RawMessage) (problems []string, work int) {
+func (s *compiledSchema) validate(args json.RawMessage) (fit json.RawMessage, problems []string, work int) {
 	if work := decodingWork(args); work > maxWork {
-		return []string{errtext.Format("arguments: decoding %d bytes would take too long: want fewer", len(args))}, len(args) / stepWork
+		return args, []string{errtext.Format("arguments: decoding %d bytes would take too long: want fewer", len(args))}, len(args) / stepWork
 	}
 	values, err := jsontext.DecodeObject(args)
 	if err != nil {
-		return []string{"arguments: " + err.Error()}, len(args) * byteWork
+		return args, []string{"arguments: " + err.Error()}, len(args) * byteWork
 	}
 	size := sizeOf(values)
 	work, largest := s.plan.validationWork(&size)
 	if work > maxWork {
 		problem := errtext.Format("%q: checking %d bytes of arguments by the schema would take too long: want fewer",
 			largest, len(args))
-		return []string{problem}, work
+		return args, []string{problem}, work
 	}
 	broken := validateSafely(s.whole, values)
 	if broken == nil {
-		return nil, work
+		return args, nil, work
+	}
+	if left := s.withoutNulls(args, values); left != nil {
+		fit, problems, more := s.validate(left)
+		return fit, problems, work + more
 	}
 	if all := s.plan.detailsWork(work, &size); all <= maxWork {
-		return s.problems(values, broken), all
+		return args, s.problems(values, broken), all
 	}
-	return []string{"arguments: " + problemOf(broken, nil, nil)}, work
+	return args, []string{"arguments: " + problemOf(broken, nil, nil)}, work
 }
+
+// withoutNulls returns args without the optional arguments that are null though the schema wants
+// another value, or nil if there are none. values are the decoded args.
+func (s *compiledSchema) withoutNulls(args json.RawMessage, values map[string]any) json.RawMessage {
+	single, err := s.single()
+	if err != nil || !bytes.Contains(args, []byte("null")) {
+		return nil
+	}
+	left := map[string]bool{}
+	for _, name := range s.names {
+		value, given := values[name]
+		if given && value == nil && !slices.Contains(s.root.Required, name) {
+			left[name] = validateSafely(single, map[string]any{name: nil}) != nil
+		}
+	}
+	doc, err := jsontext.Parse(string(args), decoderDepth)
+	if err != nil {
+		return nil
+	}
+	edits := jsontext.NewEdits(&doc)
+	for key, value := range doc.Members(0) { // also each of two members of one name
+		if left[doc.StringAt(key)] {
+			edits.Remove(value)
+		}
+	}
+	if edits.IsEmpty() {
+		return nil
+	}
+	return json.RawMessage(edits.String())
+}
+
+// decoderDepth is the deepest nesting that encoding/json decodes.
+const decoderDepth = 10_000
 
 // problems returns the problems of values that the whole schema refuses.
 func (s *compiledSchema) problems(values map[string]any, broken error) []string {

@@ -37,7 +37,7 @@ func reword(msg string, s *jsonschema.Schema, value any) string {
 	keyword, _, _ := strings.Cut(msg, ": ")
 	switch keyword {
 	case "type":
-		return withoutValue(msg)
+		return withValue(msg)
 	case "enum", "const":
 		return withChoices(msg, keyword, s, value)
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
@@ -72,21 +72,24 @@ func withAlternatives(msg string, s *jsonschema.Schema, value any) string {
 	return strings.Join(lines, "\n")
 }
 
-// withoutValue replaces an object, a list and null in an error about a type, because the library
-// writes them as Go does.
-func withoutValue(msg string) string {
+// withValue describes a value of the wrong type as JSON does, because the library writes values as
+// Go does. An object and a list are not shown.
+func withValue(msg string) string {
 	at := strings.LastIndex(msg, ` has type "`)
-	if at < 0 {
+	value, ok := strings.CutPrefix(msg[:max(at, 0)], "type: ")
+	if !ok {
 		return msg
 	}
 	got, wanted, _ := strings.Cut(msg[at+len(` has type "`):], `"`)
 	switch got {
 	case "object", "array":
-		return "type: got an " + got + wanted
+		value = "an " + got
 	case "null":
-		return "type: got null" + wanted
+		value = got
+	case "string":
+		value = errtext.Quote(value)
 	}
-	return msg
+	return "type: got " + value + wanted
 }
 
 // withChoices describes a value that is none of the values that s allows.

@@ -13,7 +13,7 @@ import (
 
 // problemsOf returns the problems of arguments.
 func problemsOf(s *schema.Schema, args string) []string {
-	problems, _ := s.Validate(json.RawMessage(args))
+	_, problems, _ := s.Validate(json.RawMessage(args))
 	return problems
 }
 
@@ -60,7 +60,7 @@ func fastest(s *schema.Schema, args json.RawMessage, runs int) (problems []strin
 	least = time.Hour
 	for range runs {
 		start := time.Now()
-		problems, steps = s.Validate(args)
+		_, problems, steps = s.Validate(args)
 		if least = min(least, time.Since(start)); least < 20*time.Millisecond {
 			break
 		}
@@ -209,7 +209,7 @@ func TestValidateOrdinary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if problems, steps := s.Validate(json.RawMessage(tt.args)); problems != nil {
+		if _, problems, steps := s.Validate(json.RawMessage(tt.args)); problems != nil {
 			t.Errorf("%s: got %q, %d steps", tt.name, problems, steps)
 		}
 	}

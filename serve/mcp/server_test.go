@@ -237,7 +237,7 @@ func TestCallTool(t *testing.T) {
 	said := func(text string, rest string) string { return `{"content":[{"type":"text","text":` + text + `}` + rest }
 	tests := []struct{ name, tool, arguments, want string }{
 		{"text", "forecast", `{"city":"Rome"}`, said(`"sun"`, `]}`)},
-		{"all problems at once", "forecast", `{"days":"x","citi":1}`, said(`"forecast: the arguments are not valid:\n\"citi\": unknown argument (did you mean city?)\n\"city\": missing\n\"days\": type: x has type \"string\", want \"integer\""`, `],"isError":true}`)},
+		{"all problems at once", "forecast", `{"days":"x","citi":1}`, said(`"forecast: the arguments are not valid:\n\"citi\": unknown argument (did you mean city?)\n\"city\": missing\n\"days\": type: got \"x\", want \"integer\""`, `],"isError":true}`)},
 		{"no arguments", "table", ``, said(`"{\"high\":21,\"low\":9}"`, `],"structuredContent":{"high":21,"low":9}}`)},
 		{"failure", "broken", `{}`, said(`"tool broken failed: the satellite is gone"`, `],"isError":true}`)},
 		{"denied", "forecast", `{"city":"Atlantis"}`, said(`"denied by guard: it sank"`, `],"isError":true}`)},
