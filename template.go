@@ -84,7 +84,11 @@ func (tm *Template) Fill(input string, params map[string]string) (prompt, system
 func paramProblems(missing, unknown, names []string) error {
 	var problems []string
 	if len(missing) > 0 {
-		problems = append(problems, "missing parameters: "+strings.Join(missing, ", "))
+		text := "missing parameters: " + strings.Join(missing, ", ")
+		if n := missing[0]; n == strings.ToUpper(n) { // rather a variable of a shell
+			text += " ($$" + n + " is the text $" + n + ")"
+		}
+		problems = append(problems, text)
 	}
 	for _, n := range unknown {
 		problems = append(problems, errtext.Format("unknown parameter %q%s", n, near.DidYouMean(n, names)))
