@@ -268,10 +268,15 @@ earlier prompts, need fragment:sha256. Files and URLs need the plugin's permissi
 them.`,
 		example: `assert_eq([f.content for f in ctx.fragments.get("greeting:Ada")], ["Hello Ada."])`,
 		call:    fragmentsGet},
-	{name: "fs.read", params: "path",
+	{name: "fs.read", params: "path, default=...",
 		doc: `Returns the text of a file of the workspace.
-path is relative to the workspace, with "/". Needs the permission fs.read:GLOB.`,
-		example: `assert_eq(ctx.fs.read("runbooks/checkout.md"), "Check the gateway.")`,
+path is relative to the workspace, with "/". A file that is missing, or that is not text in UTF-8,
+is an error, unless default is given: then the result is default. Needs the permission
+fs.read:GLOB.`,
+		example: `assert_eq(ctx.fs.read("runbooks/checkout.md"), "Check the gateway.")
+assert_eq(ctx.fs.read("runbooks/none.md", default = None), None)
+texts = [ctx.fs.read(p, default = None) for p in ctx.fs.glob("runbooks/**")]
+assert_eq([t for t in texts if t != None], ["Check the gateway."])`,
 		call:    fsRead},
 	{name: "fs.read_bytes", params: "path",
 		doc:     "Returns the bytes of a file of the workspace.\nNeeds the permission fs.read:GLOB.",

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/effects"
 	"go.starlark.net/starlark"
 )
 
@@ -19,9 +20,19 @@ func onPath[T any](c call.Call, want string, work func(ctx context.Context, arg 
 
 // fsRead implements
 //
-//	ctx.fs.read(path)
+//	ctx.fs.read(path, default=...)
 func fsRead(c call.Call, h *handlerCall) (starlark.Value, error) {
-	text, err := onPath(c, "path", h.rec.world.ReadFile)
+	var (
+		name      string
+		otherwise starlark.Value
+	)
+	if err := c.Bind("path", &name, "default?", &otherwise); err != nil {
+		return nil, err
+	}
+	text, err := runEffect(c, func(ctx context.Context) (string, error) { return h.rec.world.ReadFile(ctx, name) })
+	if otherwise != nil && effects.IsNoText(err) {
+		return otherwise, nil
+	}
 	if err != nil {
 		return nil, err
 	}

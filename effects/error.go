@@ -48,6 +48,12 @@ func checkLength(what, name string, most int) error {
 	return nil
 }
 
+// IsNoText reports whether an error says that a file is missing, or that it is not text.
+func IsNoText(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.code == "E0505" || errors.Is(e.cause, fs.ErrNotExist))
+}
+
 // fileError returns an error about a file, which the message calls label.
 func fileError(code, label, format string, args ...any) *Error {
 	return errorf(code, "file %q: %s", label, errtext.Format(format, args...))
@@ -116,9 +122,9 @@ var codes = []Code{
 	},
 	{
 		Code: "E0505", Title: "file not text",
-		Text: "read gives text, which is UTF-8. read_bytes gives any file's bytes.",
+		Text: "read gives text, which is UTF-8, and read_bytes gives any file's bytes. To leave out the files of a folder that are not text, give read a default: it is the result for such a file, and for one that is missing.",
 		Bad:  `ctx.fs.read("dash.png")`,
-		Good: `ctx.fs.read_bytes("dash.png")`,
+		Good: `[text for text in [ctx.fs.read(p, default = None) for p in ctx.fs.glob("notes/**")] if text != None]`,
 	},
 	{
 		Code: "E0506", Title: "too much data",

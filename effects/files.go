@@ -408,7 +408,7 @@ func linkError(name string) error {
 // text returns b as text, or an error about the file that messages call label.
 func text(label string, b []byte) (string, error) {
 	if !utf8.Valid(b) {
-		return "", fileError("E0505", label, "got bytes that are not UTF-8, want text (read_bytes reads any file)")
+		return "", fileError("E0505", label, "got bytes that are not UTF-8, want text (read_bytes reads any file; read(path, default = None) returns None for such a file)")
 	}
 	return string(b), nil
 }

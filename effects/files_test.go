@@ -207,7 +207,7 @@ func TestFilesRefuse(t *testing.T) {
 		{"nope", "E0504", `file "nope": no such file or folder`},
 		{"a.md/x", "E0504", `file "a.md/x": no such file or folder`},
 		{"docs", "E0504", `file "docs": got a folder, want a regular file`},
-		{"latin1.txt", "E0505", `file "latin1.txt": got bytes that are not UTF-8, want text (read_bytes reads any file)`},
+		{"latin1.txt", "E0505", `file "latin1.txt": got bytes that are not UTF-8, want text (read_bytes reads any file; read(path, default = None) returns None for such a file)`},
 		{"huge", "E0506", `file "huge": got 314572800 bytes, want at most 8388608`},
 	}
 	for _, tt := range tests {

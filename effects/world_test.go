@@ -44,7 +44,7 @@ func TestWorld(t *testing.T) {
 		{"runbooks/A.md", "", `file "runbooks/A.md": no such file or folder (did you mean runbooks/a.md?)`},
 		{"runbooks/aa.md", "", `file "runbooks/aa.md": no such file or folder (did you mean runbooks/a.md?)`},
 		{"runbooks/quite-other.txt", "", `file "runbooks/quite-other.txt": no such file or folder`},
-		{"runbooks/b.md", "", `file "runbooks/b.md": got bytes that are not UTF-8, want text (read_bytes reads any file)`},
+		{"runbooks/b.md", "", `file "runbooks/b.md": got bytes that are not UTF-8, want text (read_bytes reads any file; read(path, default = None) returns None for such a file)`},
 		{"runbooks/../notes.md", "", `path: got "runbooks/../notes.md", want one relative to the folder, with / between names and without .., NUL and backslash`},
 	}
 	for _, tt := range tests {
