@@ -85,7 +85,7 @@ register_fragment_loader("policy", lambda arg: arg)`,
 	},
 	{
 		Code: "E0308", Title: "schema and parameters do not fit",
-		Text: "The schema of a tool's arguments, given or derived from signature and docstring, does not fit the function: a parameter without a property, a required property without a parameter, a line under Args: about no parameter, a type that JSON Schema does not have.",
+		Text: "The schema of a tool's arguments, given or derived from signature and docstring, does not fit the function: a parameter without a property, a required property without a parameter, a line under Args: about no parameter, a type that JSON Schema does not have. The forms of a line under Args: are \"name: text\", \"name (TYPE): text\", \"name (\"low\", \"high\"): text\", and the same with one of in front of the values; TYPE is string, integer, number, boolean, object or array of TYPE. register_tool(enum = {\"name\": VALUES}) takes the values from a variable.",
 		Bad: `def page(team):
     """Pages a team.
 

@@ -117,17 +117,18 @@ func (s *seconds) Unpack(v starlark.Value) error {
 //
 //	register_tool(handler, name=None, description=None, parameters=None, toolset=None,
 //	              timeout=None, approval="auto", available=None, roles=None, override=False,
-//	              kind=None)
+//	              kind=None, enum=None)
 func registerTool(c call.Call) (starlark.Value, error) {
 	var (
 		handler, available starlark.Callable
-		parameters         *starlark.Dict
+		parameters, enum   *starlark.Dict
 		timeout            seconds
 		roles, kind        stringOrList
 		t                  = starhost.Tool{Approval: starhost.ApprovalAuto}
 	)
 	err := c.Bind("handler", &handler, "name??", &t.Name, "description??", &t.Description, "parameters??", &parameters, "toolset??", &t.Toolset,
-		"timeout??", &timeout, "approval??", (*string)(&t.Approval), "available??", &available, "roles??", &roles, "override?", &t.Override, "kind??", &kind)
+		"timeout??", &timeout, "approval??", (*string)(&t.Approval), "available??", &available, "roles??", &roles, "override?", &t.Override, "kind??", &kind,
+		"enum??", &enum)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func registerTool(c call.Call) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	schema, err := schemaOf(c, sig, parameters)
+	schema, err := schemaOf(c, sig, parameters, enum)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,9 @@
 package builtins
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -22,10 +24,14 @@ type toolSchema struct {
 }
 
 // schemaOf returns a tool's JSON Schema: the given one, checked against the handler's
-// parameters, or one derived from the signature and the docstring.
-func schemaOf(c call.Call, sig *signature, given *starlark.Dict) (s toolSchema, err error) {
+// parameters, or one derived from the signature, the docstring and the values of enum.
+func schemaOf(c call.Call, sig *signature, given, enum *starlark.Dict) (s toolSchema, err error) {
 	if given == nil {
-		return deriveSchema(c, sig)
+		return deriveSchema(c, sig, enum)
+	}
+	if enum != nil {
+		return s, c.Fail("E0308", "got both enum and parameters, want one of them").
+			Way(`in parameters, write "enum": [...] in the property`)
 	}
 	if err = checkSchema(sig, given); err == nil {
 		s.raw, err = appendJSON(nil, given)
@@ -38,11 +44,11 @@ func schemaOf(c call.Call, sig *signature, given *starlark.Dict) (s toolSchema, 
 }
 
 // deriveSchema derives the schema of a tool from its handler.
-func deriveSchema(c call.Call, sig *signature) (s toolSchema, err error) {
+func deriveSchema(c call.Call, sig *signature, enum *starlark.Dict) (s toolSchema, err error) {
 	if err := payDefaults(c, sig); err != nil {
 		return s, err
 	}
-	properties, err := deriveProperties(sig)
+	properties, err := deriveProperties(sig, enum)
 	if err != nil {
 		return s, c.Fail("E0308", "%v", err)
 	}
@@ -53,7 +59,7 @@ func deriveSchema(c call.Call, sig *signature) (s toolSchema, err error) {
 	for i := range properties {
 		d := &properties[i]
 		s.shape.put(d.name, d.typ.shape())
-		s.valid = s.valid && d.hasScalarDefault()
+		s.valid = s.valid && d.hasScalars()
 	}
 	return s, nil
 }
@@ -192,11 +198,12 @@ type property struct {
 	param
 	typ  *jsonType
 	text string
-	enum []string
+	enum []starlark.Value // scalars of typ, or of the elements of an array
 }
 
-// deriveProperties describes a handler's parameters from its signature and docstring.
-func deriveProperties(sig *signature) ([]property, error) {
+// deriveProperties describes a handler's parameters from its signature and docstring, and from the
+// values that enum has for some of them.
+func deriveProperties(sig *signature, enum *starlark.Dict) ([]property, error) {
 	docs, err := parseArgs(sig.fn.Doc())
 	if err != nil {
 		return nil, err
@@ -210,11 +217,21 @@ func deriveProperties(sig *signature) ([]property, error) {
 			return nil, fmt.Errorf("the docstring's Args: %s is no parameter of %s%s", errtext.Quote(d.name), sig.fn.Name(), near.DidYouMean(d.name, paramList(params)))
 		}
 	}
+	for k := range starlark.Elements(enumOrNone(enum)) {
+		if name, _ := starlark.AsString(k); !slices.Contains(paramList(params), name) {
+			return nil, fmt.Errorf("enum: %s is no parameter of %s%s", call.Show(k), sig.fn.Name(), near.DidYouMean(name, paramList(params)))
+		}
+	}
 	properties := make([]property, len(params))
 	for i, p := range params {
 		var doc argDoc
 		if at := slices.IndexFunc(docs, func(d argDoc) bool { return d.name == p.name }); at >= 0 {
 			doc = docs[at]
+		}
+		if values := dictMember(enumOrNone(enum), p.name); values != nil {
+			if doc.enum, err = enumValues(values); err != nil {
+				return nil, fmt.Errorf("enum: %s: %w", p.name, err)
+			}
 		}
 		if properties[i], err = deriveProperty(p, doc); err != nil {
 			return nil, fmt.Errorf("parameter %s: %w", p.name, err)
@@ -223,37 +240,97 @@ func deriveProperties(sig *signature) ([]property, error) {
 	return properties, nil
 }
 
-// deriveProperty describes one parameter.
+// enumOrNone returns a dict without entries for nil.
+func enumOrNone(enum *starlark.Dict) *starlark.Dict {
+	if enum == nil {
+		return new(starlark.Dict)
+	}
+	return enum
+}
+
+// enumValues returns the values that a parameter can have: scalars of one type.
+func enumValues(v starlark.Value) ([]starlark.Value, error) {
+	list, ok := v.(starlark.Iterable)
+	if !ok {
+		return nil, fmt.Errorf("got %s, want a list of values", v.Type())
+	}
+	var values []starlark.Value
+	for e := range starlark.Elements(list) {
+		if _, err := typeOf(e); err != nil || !isScalar(e) || e == starlark.None {
+			return nil, fmt.Errorf("[%d]: got %s, want a string, a number or a bool", len(values), e.Type())
+		}
+		values = append(values, e)
+	}
+	if len(values) == 0 {
+		return nil, errors.New("got no values, want one or more")
+	}
+	return values, nil
+}
+
+// deriveProperty describes one parameter. Its type is that of the docstring, else of the default,
+// else of the enum.
 func deriveProperty(p param, doc argDoc) (property, error) {
 	d := property{p, doc.typ, doc.text, doc.enum}
+	var own *jsonType
+	var err error
 	if d.hasDefault() {
-		own, err := typeOf(p.value)
-		if err != nil {
+		if own, err = typeOf(p.value); err != nil {
 			return d, err
 		}
-		if d.typ == nil {
-			d.typ = own
-		} else if !d.typ.takes(own) {
+		if d.typ != nil && !d.typ.takes(own) {
 			return d, fmt.Errorf("the default is %s, the docstring says %s", own, d.typ)
 		}
-		if len(d.enum) > 0 && !enumHas(d.enum, p.value) {
-			return d, fmt.Errorf("the default %s is not one of %s", p.value, strings.Join(d.enum, ", "))
+	}
+	if d.typ = cmp.Or(d.typ, own); d.typ == nil && len(d.enum) > 0 {
+		d.typ, _ = typeOf(d.enum[0]) // it is a scalar
+	}
+	d.typ = cmp.Or(d.typ, &jsonType{name: "string"})
+	return d, d.checkEnum()
+}
+
+// checkEnum checks that the values of an enum have the type, and that the default is one of them.
+func (d *property) checkEnum() error {
+	inner := d.typ
+	for inner.items != nil {
+		inner = inner.items
+	}
+	for _, e := range d.enum {
+		typ, err := typeOf(e)
+		if err == nil && inner.name == "array" { // of any type: the values have one
+			inner.items = typ
+			inner = typ
+		}
+		if err != nil || !inner.takes(typ) {
+			return fmt.Errorf("%s is one of the values, but the type is %s", call.Show(e), d.typ)
 		}
 	}
-	if d.typ == nil {
-		d.typ = &jsonType{name: "string"}
+	if len(d.enum) > 0 && d.hasDefault() && !enumHas(d.enum, d.value) {
+		return fmt.Errorf("the default %s is not one of %s", call.Show(d.value), showAll(d.enum))
 	}
-	return d, nil
+	return nil
+}
+
+// showAll returns values for a message.
+func showAll(values []starlark.Value) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = call.Show(v)
+	}
+	return errtext.Cut(strings.Join(texts, ", "))
 }
 
 // hasDefault reports whether the schema states a default.
 func (d *property) hasDefault() bool { return d.value != nil && d.value != starlark.None }
 
-// hasScalarDefault reports whether the default is a single value, which every reader of JSON
-// accepts.
-func (d *property) hasScalarDefault() bool {
-	switch v := d.value.(type) {
-	case nil, starlark.NoneType, starlark.String, starlark.Bool, starlark.Float:
+// hasScalars reports whether the default and the values of the enum are single values, which every
+// reader of JSON accepts.
+func (d *property) hasScalars() bool {
+	return (d.value == nil || isScalar(d.value)) && !slices.ContainsFunc(d.enum, func(v starlark.Value) bool { return !isScalar(v) })
+}
+
+func isScalar(v starlark.Value) bool {
+	switch v := v.(type) {
+	case starlark.NoneType, starlark.String, starlark.Bool, starlark.Float:
 		return true
 	case starlark.Int:
 		_, small := v.Int64()
@@ -319,22 +396,18 @@ func (w *jsonWriter) property(d *property) error {
 
 // jsonType writes the keywords of a type. An enum applies to the innermost elements of an
 // array.
-func (w *jsonWriter) jsonType(t *jsonType, enum []string, depth int) error {
+func (w *jsonWriter) jsonType(t *jsonType, enum []starlark.Value, depth int) error {
 	if err := w.member("type", starlark.String(t.name), depth); err != nil || t.items == nil && len(enum) == 0 {
 		return err
 	}
 	if t.items != nil {
 		return w.object("items", depth, func() error { return w.jsonType(t.items, enum, depth+1) })
 	}
-	values := make([]starlark.Value, len(enum))
-	for i, e := range enum {
-		values[i] = starlark.String(e)
-	}
-	return w.member("enum", starlark.NewList(values), depth)
+	return w.member("enum", starlark.NewList(enum), depth)
 }
 
 // enumHas reports whether the enum contains a default, or each element of a list.
-func enumHas(enum []string, v starlark.Value) bool {
+func enumHas(enum []starlark.Value, v starlark.Value) bool {
 	if list, ok := v.(starlark.Sequence); ok {
 		for e := range starlark.Elements(list) {
 			if !enumHas(enum, e) {
@@ -343,8 +416,10 @@ func enumHas(enum []string, v starlark.Value) bool {
 		}
 		return true
 	}
-	s, _ := starlark.AsString(v)
-	return slices.Contains(enum, s)
+	return slices.ContainsFunc(enum, func(e starlark.Value) bool {
+		same, err := starlark.Equal(e, v)
+		return same && err == nil
+	})
 }
 
 // A jsonType is a type of JSON Schema. items is the type of an array's elements, or nil.
@@ -438,7 +513,7 @@ func parseType(text string) (*jsonType, error) {
 			found = row.name
 		}
 	}
-	return nil, fmt.Errorf("unknown type %s%s, want %s or array of TYPE", errtext.Quote(text), near.Hint(found), strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown type %s%s, want %s, array of TYPE or texts such as \"low\", \"high\"", errtext.Quote(text), near.Hint(found), strings.Join(names, ", "))
 }
 
 // An argDoc is the entry of a docstring for one parameter.
@@ -446,11 +521,19 @@ type argDoc struct {
 	name string
 	typ  *jsonType // nil if the entry has none
 	text string
-	enum []string // from `one of "a", "b"`
+	enum []starlark.Value // texts in place of the type, or behind "one of"
 }
 
-var oneOf = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bone of ("[^"]*"(?:(?:,\s*(?:or\s+)?|\s+or\s+)"[^"]*")*)`)
+// quotedTexts matches "a", "b" or "c".
+const quotedTexts = `("[^"]*"(?:(?:,\s*(?:or\s+)?|\s+or\s+|\s*\|\s*)"[^"]*")*)`
+
+// enumForms match the two places of an enum in a docstring: a type such as
+// `array of one of "a", "b"`, and a text that contains `one of "a", "b"`.
+var enumForms = sync.OnceValue(func() [2]*regexp.Regexp {
+	return [2]*regexp.Regexp{
+		regexp.MustCompile(`^\s*(?:string,?\s+)?(array of )?(?:string,?\s+)?(?:one of )?` + quotedTexts + `\s*$`),
+		regexp.MustCompile(`\b[oO]ne of ()` + quotedTexts),
+	}
 })
 
 // parseArgs parses the section "Args:" of a docstring: entries `name (type): text`, whose text
@@ -507,6 +590,13 @@ func parseArg(line string) (argDoc, error) {
 	if typ == "" {
 		return d, nil
 	}
+	if array, enum := enumOf(enumForms()[0], typ); enum != nil {
+		d.enum, d.typ = enum, &jsonType{name: "string"}
+		if array {
+			d.typ = &jsonType{name: "array", items: d.typ}
+		}
+		return d, nil
+	}
 	var err error
 	if d.typ, err = parseType(typ); err != nil {
 		return d, fmt.Errorf("the docstring's Args: %s: %w", d.name, err)
@@ -520,17 +610,32 @@ func splitArgLine(line string) (name, typ, text string, ok bool) {
 	rest := strings.TrimLeft(line, word)
 	name = line[:len(line)-len(rest)]
 	if inner, typed := strings.CutPrefix(strings.TrimSpace(rest), "("); typed {
-		typ, rest, ok = strings.Cut(inner, ")")
-		if !ok {
+		end := closingParen(inner)
+		if end < 0 {
 			return "", "", "", false
 		}
+		typ, rest = inner[:end], inner[end+1:]
 	}
 	text, ok = strings.CutPrefix(strings.TrimSpace(rest), ":")
 	return name, typ, strings.TrimSpace(text), ok && name != ""
 }
 
+// closingParen returns the index of the first ")" outside of quotes, or -1.
+func closingParen(s string) int {
+	quoted := false
+	for i := range len(s) {
+		switch {
+		case s[i] == '"':
+			quoted = !quoted
+		case s[i] == ')' && !quoted:
+			return i
+		}
+	}
+	return -1
+}
+
 // finishArgDocs parses the parts of entries that may span lines. It refuses a second entry for
-// one parameter, and an enum for a type other than string.
+// one parameter.
 func finishArgDocs(docs []argDoc) ([]argDoc, error) {
 	seen := map[string]bool{}
 	for i := range docs {
@@ -539,30 +644,24 @@ func finishArgDocs(docs []argDoc) ([]argDoc, error) {
 			return nil, fmt.Errorf("the docstring's Args: %s is described twice", d.name)
 		}
 		seen[d.name] = true
-		if d.enum = enumOf(d.text); d.enum == nil {
-			continue
-		}
-		inner := d.typ
-		for inner != nil && inner.items != nil {
-			inner = inner.items
-		}
-		if inner != nil && inner.name != "string" {
-			return nil, fmt.Errorf("the docstring's Args: %s: one of %s is text, but the type is %s", d.name, strings.Join(d.enum, ", "), d.typ)
+		if d.enum == nil && strings.Contains(d.text, `ne of "`) {
+			_, d.enum = enumOf(enumForms()[1], d.text)
 		}
 	}
 	return docs, nil
 }
 
-// enumOf returns the texts of `one of "a", "b"`, or nil if the text has no such list.
-func enumOf(text string) []string {
-	if !strings.Contains(text, `one of "`) {
-		return nil
+// enumOf returns the quoted texts that a form finds in a text, or nil, and whether "array of" is in
+// front of them.
+func enumOf(form *regexp.Regexp, text string) (array bool, enum []starlark.Value) {
+	match := form.FindStringSubmatch(text)
+	if match == nil {
+		return false, nil
 	}
-	var enum []string
-	for i, part := range strings.Split(oneOf().FindString(text), `"`) {
+	for i, part := range strings.Split(match[2], `"`) {
 		if i%2 == 1 { // the parts with odd numbers are quoted
-			enum = append(enum, part)
+			enum = append(enum, starlark.String(part))
 		}
 	}
-	return enum
+	return match[1] != "", enum
 }

@@ -24,7 +24,7 @@ assert_eq(config.team, "checkout")`,
 		Func: declarePlugin,
 	},
 	{
-		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False, kind=None`,
+		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False, kind=None, enum=None`,
 		Doc: `Offers a function to the model.
 Without name, the tool has the function's name, with "TOOLSET_" in front if toolset is given.
 Without description, it has the docstring. parameters is a JSON Schema. Without one, starhost
@@ -32,7 +32,10 @@ makes it from the signature and the docstring: a default makes a parameter optio
 its type, and a line "name (type): text" under "Args:" describes the parameter name. starhost
 moves these lines from the description into the schema. type is string, integer, number,
 boolean, object, "array of" one of these, or an enum, which is a list of the permitted
-texts: one of "low", "high".
+texts: "low", "high", also with one of in front. The text behind the colon may have the enum,
+too: one of "low", "high". For values of a variable, enum maps names of parameters to lists of
+strings, numbers or bools. A null for an optional argument counts as left out, unless the
+schema takes null.
 The function returns a string, a JSON value, None, an attachment or result(...). A dict with
 "is_error": True (or MCP's "isError") is the result of a failed call, like fail(...).
 timeout is the most seconds of one call. With approval = "ask" a person must approve each call.
@@ -50,7 +53,19 @@ with a kind: one of shell, write, fetch, read, search, agent, mcp, or a list; wi
     return "Hello %s. " % name * times
 
 assert_eq(greet("Ada"), "Hello Ada. ")
-register_tool(greet)`,
+register_tool(greet)
+
+ENVIRONMENTS = ["staging", "prod"]
+
+def restart(environment, force = "no"):
+    """Restarts the service.
+
+    Args:
+      environment: Where.
+      force ("no", "yes"): Whether to kill it.
+    """
+
+register_tool(restart, enum = {"environment": ENVIRONMENTS})`,
 		Func: registerTool, Whole: true,
 	},
 	{

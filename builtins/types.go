@@ -114,7 +114,7 @@ type typeRow struct{ name, text string }
 
 var types = []typeRow{
 	{"plugin", "int, str | None, str | None, str | None, str | None, list[str], list[str | dict[str, Any]], list[str], dict[str, Any], dict[str, list[str]] -> None"},
-	{"register_tool", "Callable[..., Any], str | None, str | None, dict[str, Any] | None, str | None, float | None, str, Callable[..., bool] | None, str | list[str] | None, bool, str | list[str] | None -> None"},
+	{"register_tool", "Callable[..., Any], str | None, str | None, dict[str, Any] | None, str | None, float | None, str, Callable[..., bool] | None, str | list[str] | None, bool, str | list[str] | None, dict[str, Any] | None -> None"},
 	{"register_hook", "str, Callable[..., Any], int, str | list[str] | None, str | list[str] | None, str | None -> None"},
 	{"register_fragment_loader", "str, Callable[..., Any], str | None -> None"},
 	{"register_template_loader", "str, Callable[..., Template] -> None"},
@@ -166,7 +166,7 @@ var types = []typeRow{
 	{"ctx.tools.call", "str, Any -> Any"},
 	{"ctx.fire", "str, Any -> list[Any]"},
 	{"ctx.fragments.get", "str -> list[Fragment | Attachment]"},
-	{"ctx.fs.read", "str -> str"},
+	{"ctx.fs.read", "str, Any -> str | Any"},
 	{"ctx.fs.read_bytes", "str -> Bytes"},
 	{"ctx.fs.glob", "str -> list[str]"},
 	{"ctx.fs.exists", "str -> bool"},
