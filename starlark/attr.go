@@ -3,9 +3,11 @@ package starlark
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 )
 
 // readAttribute evaluates x.f, unless the script calls x.f at once.
@@ -35,10 +37,38 @@ func getAttr(x starlark.Value, name string) (starlark.Value, error) {
 		}
 		msg = string(none)
 	}
-	if found := near.Name(name, h.AttrNames()); found != "" {
-		msg += near.Hint("." + found)
+	names := h.AttrNames()
+	if found := near.Name(name, names); found != "" {
+		return nil, errors.New(msg + near.Hint("."+found))
 	}
-	return nil, errors.New(msg)
+	return nil, &memberError{msg, nameOf(x), name, names}
+}
+
+// A memberError reports that a value has no member of a name, nor one of a similar name.
+type memberError struct {
+	msg, object, name string
+	names             []string
+}
+
+func (e *memberError) Error() string { return e.msg }
+
+// maxListed is the most members that an error lists: more are no help.
+const maxListed = 24
+
+// Help returns the way to write a habit, or else the members.
+func (e *memberError) Help() string {
+	if help := helpFor(e.msg, e.object+"."+e.name); help != "" || len(e.names) == 0 || len(e.names) > maxListed {
+		return help
+	}
+	return clip(e.object+" has "+strings.Join(e.names, ", "), maxSource)
+}
+
+// nameOf returns the name of a module, or the type of any other value.
+func nameOf(x starlark.Value) string {
+	if m, ok := x.(*starlarkstruct.Module); ok {
+		return m.Name
+	}
+	return x.Type()
 }
 
 // guardMethod returns the guarded method for a bound method, and any other value unchanged.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bazelbuild/buildtools/build"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -196,7 +197,11 @@ func (m *misuses) checkMember(x *build.DotExpr, stack []build.Expr) {
 		return
 	}
 	m.warning = UnknownMember
-	m.warnAt(x.NamePos, "%s has no %s%s", object, x.Name, near.DidYouMean(x.Name, members))
+	hint := near.DidYouMean(x.Name, members)
+	if hint == "" {
+		hint = ", it has " + errtext.Cut(strings.Join(members, ", "))
+	}
+	m.warnAt(x.NamePos, "%s has no %s%s", object, x.Name, hint)
 }
 
 // checkCall warns of arguments that a builtin refuses.

@@ -24,10 +24,10 @@ var words = lint.Vocabulary{
 func TestMisuses(t *testing.T) {
 	tests := []struct{ name, src, want string }{
 		{"a member of ctx", "def f(ctx):\n  return ctx.sesion", "2:14 ctx has no sesion (did you mean session?)"},
-		{"a member of a part of ctx", "def f(ctx):\n  return ctx.state.add(1)", "2:20 ctx.state has no add"},
+		{"a member of a part of ctx", "def f(ctx):\n  return ctx.state.add(1)", "2:20 ctx.state has no add, it has get, set"},
 		{"deeper than the table", "def f(ctx):\n  return ctx.session.id", ""},
 		{"ctx of the file", "ctx = struct()\nx = ctx.sesion", ""},
-		{"a module", "x = json.dumps", "1:10 json has no dumps"},
+		{"a module", "x = json.dumps", "1:10 json has no dumps, it has encode"},
 		{"a module of the file", "json = struct()\nx = json.dumps", ""},
 		{"a parameter that hides a module", "def f(json):\n  return json.dumps", ""},
 		{"a lambda's parameter", "f = lambda json: json.dumps", ""},
