@@ -21,19 +21,25 @@ func timeModule(rt call.Runtime) []call.Entry {
 			Name: "parse_time", Params: `x, format="2006-01-02T15:04:05Z07:00", location="UTC"`,
 			Doc: `Reads a time from text and returns it.
 There is no now: ctx.now is the time of the event, for time.parse_time(ctx.now).
-format is the text of Monday, January 2, 15:04:05 of the year 2006 in the zone -0700 (MST);
-the default is RFC 3339. location is the zone of a text that names
+format is the text of Monday, January 2, 15:04:05 of the year 2006 in the zone -0700 (MST), or
+a name: "date" (2006-01-02), "clock" (15:04), "datetime" (2006-01-02 15:04:05), "rfc3339", "http"
+(Mon, 02 Jan 2006 15:04:05 GMT) or "email" (Mon, 02 Jan 2006 15:04:05 -0700). The default is RFC
+3339. location is the zone of a text that names
 no offset: "UTC" or a name such as "Europe/Berlin" of the IANA database, which is part of
 the program and the same on every machine.
 
 A time t has t.year, t.month, t.day, t.hour, t.minute, t.second, t.nanosecond, t.unix
-(seconds since 1970) and t.unix_nano, t.format(x) and t.in_location("Asia/Tokyo").
+(seconds since 1970) and t.unix_nano, t.format(x) and t.in_location("Asia/Tokyo"). t.date is
+"2026-03-29", t.weekday "Sunday", t.isoweekday 1 for Monday to 7 for Sunday, t.yearday 1 to 366, and
+t.isoweek with t.isoyear the week of ISO 8601, 1 to 53, for rotations.
 str(t) is RFC 3339. Times compare by the instant; t + d and t - d shift by a duration, and t - t
 is a duration. The years are 0 to 9999. A format has at most 1024 bytes.`,
 			Example: `t = time.parse_time("2026-03-29T00:30:00Z")
 berlin = t.in_location("Europe/Berlin")
 assert_eq(str(berlin), "2026-03-29T01:30:00+01:00")
 assert_eq((berlin + time.hour).format("Mon 15:04 MST"), "Sun 03:30 CEST")
+assert_eq((berlin.weekday, berlin.isoweekday, berlin.isoweek, berlin.date), ("Sunday", 7, 13, "2026-03-29"))
+assert_eq((t.format("datetime"), t.format("http")), ("2026-03-29 00:30:00", "Sun, 29 Mar 2026 00:30:00 GMT"))
 assert_eq(time.parse_time("2026-03-29 10:15", "2006-01-02 15:04", "Asia/Tokyo") - t, time.parse_duration("45m"))
 assert_eq(berlin == t, True)`,
 			Func: parseTime,
@@ -119,6 +125,19 @@ func (z *zoneArg) Unpack(v starlark.Value) error {
 // maxLayout bounds the bytes of a layout.
 const maxLayout = 1 << 10
 
+// layoutNames are the formats with a name.
+var layoutNames = map[string]string{
+	"date": time.DateOnly, "clock": "15:04", "datetime": time.DateTime, "rfc3339": time.RFC3339,
+	"http": "Mon, 02 Jan 2006 15:04:05 GMT", "email": time.RFC1123Z,
+}
+
+// strftime maps the directives of other languages to the texts of a layout.
+var strftime = strings.NewReplacer(
+	"%Y", "2006", "%m", "01", "%d", "02", "%H", "15", "%M", "04", "%S", "05", "%y", "06", "%b", "Jan", "%B", "January",
+	"%a", "Mon", "%A", "Monday", "%I", "03", "%p", "PM", "%Z", "MST", "%z", "-0700", "%j", "002", "%e", "_2",
+	"%F", time.DateOnly, "%T", time.TimeOnly, "%R", "15:04", "%f", "000000", "%D", "01/02/06", "%n", "\n", "%t", "\t",
+)
+
 // A layoutArg is an argument that describes the format of a time.
 type layoutArg string
 
@@ -133,11 +152,22 @@ func (l *layoutArg) Unpack(v starlark.Value) error {
 	}
 	for i := range len(layout) - 1 {
 		if b := layout[i+1] | 0x20; layout[i] == '%' && 'a' <= b && b <= 'z' {
-			return fmt.Errorf("got %s, want an example such as 2006-01-02 15:04:05 (%s of other languages is not supported here)", errtext.Quote(layout), layout[i:i+2])
+			return fmt.Errorf("got %s, want an example such as %s (%s of other languages is not supported here)", errtext.Quote(layout), errtext.Quote(exampleOf(layout)), layout[i:i+2])
 		}
+	}
+	if named, ok := layoutNames[layout]; ok {
+		layout = named
 	}
 	*l = layoutArg(layout)
 	return nil
+}
+
+// exampleOf returns the layout that directives of other languages mean, if all have one.
+func exampleOf(directives string) string {
+	if layout := strftime.Replace(directives); !strings.Contains(layout, "%") {
+		return layout
+	}
+	return time.DateTime
 }
 
 // payTime pays for one time, and for reading or writing a text of n bytes.

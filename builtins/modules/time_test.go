@@ -20,7 +20,7 @@ t = time.time(2026, 3, 29, 1, 2, 3, 4)
 assert_eq((t.year, t.month, t.day, t.hour, t.minute, t.second, t.nanosecond), (2026, 3, 29, 1, 2, 3, 4))
 assert_eq(t.unix_nano, t.unix * 1000000000 + 4)
 assert_eq(time.time(1).unix_nano, -62135596800 * 1000000000)
-assert_eq(dir(t), ["day", "format", "hour", "in_location", "minute", "month", "nanosecond", "second", "unix", "unix_nano", "year"])
+assert_eq(dir(t), ["date", "day", "format", "hour", "in_location", "isoweek", "isoweekday", "isoyear", "minute", "month", "nanosecond", "second", "unix", "unix_nano", "weekday", "year", "yearday"])
 assert_eq(type(t), "time.time")
 assert_eq((bool(t), bool(time.time(1))), (True, False))
 `},
@@ -84,7 +84,7 @@ func TestTimeErrors(t *testing.T) {
 		{`time.parse_time("2026-02-30", "2006-01-02")`, `time.parse_time: x: got "2026-02-30", want a time like "2006-01-02": day out of range`},
 		{`time.parse_time("soon")`, `time.parse_time: x: got "soon", want a time like "2006-01-02T15:04:05Z07:00": "soon" does not begin with what "2006" stands for`},
 		{`time.parse_time("2026x", "2006")`, `time.parse_time: x: got "2026x", want a time like "2006": extra text: "x"`},
-		{`time.parse_time("2026", "%Y")`, `time.parse_time: for parameter format: got "%Y", want an example such as 2006-01-02 15:04:05 (%Y of other languages is not supported here)`},
+		{`time.parse_time("2026", "%Y")`, `time.parse_time: for parameter format: got "%Y", want an example such as "2006" (%Y of other languages is not supported here)`},
 		{`time.parse_time("2026", 1)`, `time.parse_time: for parameter format: got int, want string`},
 		{`time.parse_time("2026-01-01 CET", "2006-01-02 MST")`, `time.parse_time: x: got "2026-01-01 CET", but CET does not say which offset it means: leave it out, and name the zone by location`},
 		{`time.parse_time("2026", "2006", location = "Europe/Berln")`, `time.parse_time: for parameter "location": got "Europe/Berln", want UTC or a name of the IANA database, such as Europe/Berlin (did you mean Europe/Berlin?)`},
@@ -101,9 +101,9 @@ func TestTimeErrors(t *testing.T) {
 		{`time.time(0) - 10000 * time.hour`, `got a time in the year -2, want one in 0 to 9999`},
 		{`time.time(9999) - time.time(0)`, `got a duration of more than 292 years`},
 		{`time.time(2026).in_location("Mars")`, `time.in_location: for parameter location: got "Mars", want UTC or a name of the IANA database, such as Europe/Berlin`},
-		{`time.time(2026).format("%H:%M")`, `time.format: for parameter x: got "%H:%M", want an example such as 2006-01-02 15:04:05 (%H of other languages is not supported here)`},
+		{`time.time(2026).format("%H:%M")`, `time.format: for parameter x: got "%H:%M", want an example such as "15:04" (%H of other languages is not supported here)`},
 		{`time.time(9999, 12, 31, 23).in_location("Asia/Tokyo")`, `time.in_location: got a time in the year 10000, want one in 0 to 9999`},
-		{`time.time(2026).weekday`, `time.time has no .weekday field or method`},
+		{`time.time(2026).weekdays`, `time.time has no .weekdays field or method (did you mean .weekday?)`},
 		{`time.hour - time.time(2026)`, `unknown binary op: time.duration - time.time`},
 		{`time.time(2026) + time.time(2026)`, `unknown binary op: time.time + time.time`},
 		{`time.time(2026) + 1`, `unknown binary op: time.time + int`},
