@@ -155,6 +155,12 @@ class Time:
     nanosecond: int
     unix: int
     unix_nano: int
+    weekday: str
+    isoweekday: int
+    isoweek: int
+    isoyear: int
+    yearday: int
+    date: str
     def format(self, x: str) -> str: ...
     def in_location(self, location: str) -> Time: ...
     def __add__(self, other: Duration) -> Time: ...
@@ -164,6 +170,12 @@ class Time:
     def __le__(self, other: Time) -> bool: ...
     def __gt__(self, other: Time) -> bool: ...
     def __ge__(self, other: Time) -> bool: ...
+
+class Tagged:
+    """What yaml.tagged returns."""
+
+    tag: str
+    value: Any
 
 class Duration:
     """What time.parse_duration returns, and the difference of two times."""

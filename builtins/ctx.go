@@ -277,7 +277,7 @@ fs.read:GLOB.`,
 assert_eq(ctx.fs.read("runbooks/none.md", default = None), None)
 texts = [ctx.fs.read(p, default = None) for p in ctx.fs.glob("runbooks/**")]
 assert_eq([t for t in texts if t != None], ["Check the gateway."])`,
-		call:    fsRead},
+		call: fsRead},
 	{name: "fs.read_bytes", params: "path",
 		doc:     "Returns the bytes of a file of the workspace.\nNeeds the permission fs.read:GLOB.",
 		example: `assert_eq(ctx.fs.read_bytes("runbooks/checkout.md")[:5], b"Check")`,

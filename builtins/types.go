@@ -250,8 +250,9 @@ var types = []typeRow{
 	{"text.markdown_table", "Sequence[Any], Sequence[str] | None -> str"},
 	{"text.split_sections", "str -> list[Any]"},
 
-	{"yaml.decode", "str, str -> Any"},
-	{"yaml.decode_all", "str, str -> list[Any]"},
+	{"yaml.decode", "str, str, str -> Any"},
+	{"yaml.decode_all", "str, str, str -> list[Any]"},
+	{"yaml.tagged", "str, Any -> Tagged"},
 	{"yaml.encode", "Any -> str"},
 
 	{"toml.decode", "str, str -> dict[str, Any]"},

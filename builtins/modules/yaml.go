@@ -14,7 +14,9 @@ import (
 
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -25,16 +27,18 @@ const yamlMaxDepth = 64
 func yamlModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "yaml", []call.Member{
 		{
-			Name: "decode", Params: `text, name=""`,
+			Name: "decode", Params: `text, name="", tags="drop"`,
 			Doc: `Reads a YAML document and returns its value.
 name is the file of the text, for messages about it.
 The version is YAML 1.2: true, false, ints (also 0x1f and 0o17), floats and null have their
 types; yes, on, dates and everything in quotes are strings. Mappings become dicts in their order;
 keys are no lists or mappings, and a key that stands twice is an error.
 An alias such as *base is a copy, and <<: *base adds the entries whose keys the mapping lacks.
-Tags other than !!str, !!int, !!float, !!bool, !!seq, !!map and !!null are errors. A text
-has at most 100000 values, nested at most 64 levels deep; each use of an alias counts. Empty
-text is None.`,
+A value with a tag of its own, such as !Sub of CloudFormation, !reference of GitLab or !vault of
+Ansible, is the value without the tag; a scalar with one is text. With tags = "keep" it is
+yaml.tagged(tag, value), which yaml.encode writes with the tag. The tags !!str, !!int, !!float,
+!!bool, !!seq, !!map and !!null only give the type. A text has at most 100000 values, nested at most
+64 levels deep; each use of an alias counts. Empty text is None.`,
 			Example: `doc = """
 service: checkout
 tier: 1
@@ -42,21 +46,34 @@ since: 2024-05-01
 owners: [ana, "on"]
 """
 assert_eq(yaml.decode(doc), {"service": "checkout", "tier": 1, "since": "2024-05-01", "owners": ["ana", "on"]})
-assert_eq(yaml.decode("a: &x {k: 1}\nb: {<<: *x, l: 2}")["b"], {"l": 2, "k": 1})`,
+assert_eq(yaml.decode("a: &x {k: 1}\nb: {<<: *x, l: 2}")["b"], {"l": 2, "k": 1})
+assert_eq(yaml.decode("name: !Sub logs-${Env}"), {"name": "logs-${Env}"})
+assert_eq(yaml.decode("name: !Sub logs-${Env}", tags = "keep")["name"].tag, "!Sub")`,
 			Func: yamlDecode,
 		},
 		{
-			Name: "decode_all", Params: `text, name=""`,
+			Name: "decode_all", Params: `text, name="", tags="drop"`,
 			Doc: `Reads all documents of a YAML text, separated by ---, and returns a list of their values.
 yaml.decode describes how it reads them.`,
 			Example: `assert_eq(yaml.decode_all("kind: Pod\n---\nkind: Service\n"), [{"kind": "Pod"}, {"kind": "Service"}])`,
 			Func:    yamlDecodeAll,
 		},
 		{
+			Name: "tagged", Params: "tag, value",
+			Doc: `Returns a value with a tag of its own for yaml.encode: a struct with the fields tag and value.
+tag begins with "!", as "!Sub". yaml.decode(text, tags = "keep") returns such values; type tells
+them from others: type(v) == "struct".`,
+			Example: `v = yaml.decode("!GetAtt [Logs, Arn]", tags = "keep")
+assert_eq((type(v), v.tag, v.value), ("struct", "!GetAtt", ["Logs", "Arn"]))
+assert_eq(v, yaml.tagged("!GetAtt", ["Logs", "Arn"]))
+assert_eq(yaml.encode({"name": yaml.tagged("!Sub", "logs-${Env}")}), "name: !Sub logs-${Env}\n")`,
+			Func: makeTagged,
+		},
+		{
 			Name: "encode", Params: "x",
 			Doc: `Writes a value as a YAML document that ends with a line break.
-None, bool, int, float, string, list, tuple, set, dict and struct can be written; keys stand
-in the dict's order, and are no lists or dicts. Text of several lines becomes a block. Strings
+None, bool, int, float, string, list, tuple, set, dict, struct and yaml.tagged can be written; keys
+stand in the dict's order, and are no lists or dicts. Text of several lines becomes a block. Strings
 that some YAML reader could take for another type, such as "yes" or "1.0", get quotes.
 yaml.decode reads the same value.`,
 			Example: `assert_eq(yaml.encode({"name": "web", "ports": [80, 443], "note": "a\nb\n", "on": "yes"}),
@@ -68,7 +85,7 @@ yaml.decode reads the same value.`,
 
 // yamlDecode implements
 //
-//	yaml.decode(text, name="")
+//	yaml.decode(text, name="", tags="drop")
 func yamlDecode(c call.Call) (starlark.Value, error) {
 	docs, source, err := yamlDocuments(c)
 	switch {
@@ -93,11 +110,14 @@ func yamlDecodeAll(c call.Call) (starlark.Value, error) {
 	return starlark.NewList(docs), nil
 }
 
-// yamlDocuments binds the arguments text and name, and decodes the documents of the text.
+// yamlDocuments binds the arguments text, name and tags, and decodes the documents of the text.
 func yamlDocuments(c call.Call) (docs []starlark.Value, source sourceName, err error) {
-	var text string
-	if err := c.Bind("text", &text, "name?", (*string)(&source)); err != nil {
+	var text, tags string
+	if err := c.Bind("text", &text, "name?", (*string)(&source), "tags?", &tags); err != nil {
 		return nil, source, err
+	}
+	if ways := []string{"drop", "keep"}; tags != "" && !slices.Contains(ways, tags) {
+		return nil, source, c.Fail("E0202", `tags: got %s%s, want "drop" or "keep"`, errtext.Quote(tags), near.DidYouMean(tags, ways))
 	}
 	if err := yamlPay(c, text); err != nil {
 		return nil, source, err
@@ -108,7 +128,7 @@ func yamlDocuments(c call.Call) (docs []starlark.Value, source sourceName, err e
 	if rest, ok := strings.CutPrefix(text, "%YAML 1.2"); ok {
 		text = "%YAML 1.1" + rest // the parser accepts only 1.1; our rules for types do not depend on it
 	}
-	r := yamlReader{Call: c, source: source}
+	r := yamlReader{Call: c, source: source, keepTags: tags == "keep"}
 	for dec := yaml.NewDecoder(strings.NewReader(text)); ; {
 		var doc yaml.Node
 		err := dec.Decode(&doc)
@@ -131,7 +151,7 @@ func yamlPay(c call.Call, text string) error {
 	marks := 1
 	for i := range len(text) {
 		switch text[i] {
-		case ',', ':', '-', '[', '{', '?', '#':
+		case ',', ':', '-', '[', '{', '?', '#', '!':
 			marks++
 		}
 	}
@@ -180,8 +200,9 @@ func yamlErrorText(err error, text string) string {
 // A yamlReader converts the nodes of one text.
 type yamlReader struct {
 	call.Call
-	source sourceName
-	nodes  int // values so far; each use of an alias counts
+	source   sourceName
+	keepTags bool
+	nodes    int // values so far; each use of an alias counts
 }
 
 // trouble returns an error with the line of n.
@@ -200,9 +221,15 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (starlark.Value, error) {
 	if err := r.Pay(4+len(n.Value)/32, 160+len(n.Value)); err != nil {
 		return nil, err
 	}
-	if tagged := n.Style&yaml.TaggedStyle != 0; tagged && !slices.Contains(yamlTags, n.ShortTag()) {
-		return nil, r.trouble(n, "got the tag %s, want a core tag such as !!str", errtext.Quote(n.Tag))
+	v, err := r.content(n, depth)
+	if err != nil || !r.keepTags || !hasOwnTag(n) {
+		return v, err
 	}
+	return newTagged(r.Call, n.ShortTag(), v)
+}
+
+// content converts a node without a tag of its own.
+func (r *yamlReader) content(n *yaml.Node, depth int) (starlark.Value, error) {
 	switch n.Kind {
 	case yaml.AliasNode:
 		return r.value(n.Alias, depth)
@@ -217,9 +244,55 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (starlark.Value, error) {
 // yamlTags are the tags of the core schema.
 var yamlTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!seq", "!!map"}
 
+// hasOwnTag reports whether a node has a tag that the core schema lacks.
+func hasOwnTag(n *yaml.Node) bool {
+	return n.Style&yaml.TaggedStyle != 0 && !slices.Contains(yamlTags, n.ShortTag())
+}
+
+// taggedName is the constructor of the structs that yaml.tagged returns.
+const taggedName = starlark.String("tagged")
+
+// newTagged pays for a value with a tag of its own.
+func newTagged(c call.Call, tag string, v starlark.Value) (starlark.Value, error) {
+	if err := c.Pay(4, 256+len(tag)); err != nil {
+		return nil, err
+	}
+	return starlarkstruct.FromStringDict(taggedName, starlark.StringDict{"tag": starlark.String(tag), "value": v}), nil
+}
+
+// makeTagged implements
+//
+//	yaml.tagged(tag, value)
+func makeTagged(c call.Call) (starlark.Value, error) {
+	var tag string
+	var v starlark.Value
+	if err := c.Bind("tag", &tag, "value", &v); err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(tag, "!") || yamlTagText(tag) == "" || slices.Contains(yamlTags, tag) {
+		return nil, c.Fail("E0202", `tag: got %s, want a tag of its own such as "!Sub"`, errtext.Quote(tag))
+	}
+	return newTagged(c, tag, v)
+}
+
+// yamlTagText returns a tag as a document has it, or "" if a document can have it only with escapes.
+func yamlTagText(tag string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/"
+	name := strings.TrimPrefix(strings.TrimPrefix(tag, "!"), "!")
+	switch {
+	case len(tag) > 128 || name != "" && !consistsOf(name, letters+",+@=~"):
+		return ""
+	case name == tag:
+		return "!<" + tag + ">"
+	case !consistsOf("x"+name, letters):
+		return ""
+	}
+	return tag
+}
+
 // list converts a sequence.
 func (r *yamlReader) list(n *yaml.Node, depth int) (starlark.Value, error) {
-	if tag := n.ShortTag(); tag != "!!seq" {
+	if tag := n.ShortTag(); tag != "!!seq" && !hasOwnTag(n) {
 		return nil, r.trouble(n, "got a list tagged %s", tag)
 	}
 	values := make([]starlark.Value, len(n.Content))
@@ -235,7 +308,7 @@ func (r *yamlReader) list(n *yaml.Node, depth int) (starlark.Value, error) {
 
 // dict converts a mapping. Its own entries come first, then the merged ones.
 func (r *yamlReader) dict(n *yaml.Node, depth int) (starlark.Value, error) {
-	if tag := n.ShortTag(); tag != "!!map" {
+	if tag := n.ShortTag(); tag != "!!map" && !hasOwnTag(n) {
 		return nil, r.trouble(n, "got a mapping tagged %s", tag)
 	}
 	if err := r.Pay(4, 512); err != nil {
@@ -275,7 +348,7 @@ func (b *yamlDict) add(key, value *yaml.Node, depth int) error {
 		return err
 	}
 	switch k.(type) {
-	case *starlark.List, *starlark.Dict:
+	case *starlark.List, *starlark.Dict, *starlarkstruct.Struct:
 		return b.trouble(key, "got a %s as a key, want a string or a number", k.Type())
 	}
 	if _, found, _ := b.dict.Get(k); found {
@@ -338,7 +411,7 @@ func (r *yamlReader) scalar(n *yaml.Node) (starlark.Value, error) {
 	if n.Style&yaml.TaggedStyle != 0 {
 		tag = n.ShortTag()
 	}
-	if tag == "!!str" || tag == "" && n.Style&yamlQuoted != 0 {
+	if tag == "!!str" || hasOwnTag(n) || tag == "" && n.Style&yamlQuoted != 0 {
 		return starlark.String(n.Value), nil
 	}
 	v, err := yamlPlain(n.Value)

@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 )
 
 // yamlKeyLen is the longest key in bytes that the writer puts on one line with its value,
@@ -48,6 +49,9 @@ func (w *yamlWriter) node(v starlark.Value, depth, indent int, at yamlPlace) err
 	if err := w.enter(v, depth, indent); err != nil {
 		return err
 	}
+	if s, ok := v.(*starlarkstruct.Struct); ok && s.Constructor() == taggedName {
+		return w.tagged(s, depth, indent, at)
+	}
 	if members := dataMembers(v); members != nil {
 		return w.mapping(members, depth, indent, at)
 	}
@@ -61,6 +65,20 @@ func (w *yamlWriter) node(v starlark.Value, depth, indent int, at yamlPlace) err
 	}
 	w.space(at)
 	return w.scalar(v, "\n")
+}
+
+// tagged writes a tag and its value. The parts of a list or mapping begin below the tag.
+func (w *yamlWriter) tagged(s *starlarkstruct.Struct, depth, indent int, at yamlPlace) error {
+	tag, _ := s.Attr("tag") // yaml.tagged and yaml.decode make both fields
+	value, _ := s.Attr("value")
+	name, _ := starlark.AsString(tag)
+	text := yamlTagText(name)
+	if inner, ok := value.(*starlarkstruct.Struct); text == "" || ok && inner.Constructor() == taggedName {
+		return errtext.PathErrorf("got the tag %s, want one of letters and digits for a value without a tag", errtext.Quote(name))
+	}
+	w.space(at)
+	w.out = append(w.out, text...)
+	return w.node(value, depth+1, indent, yamlAtKey)
 }
 
 // space writes a space if the node follows a key or a dash.
