@@ -71,7 +71,7 @@ assert_eq([v.tag for v in kept["Resources"]["Logs"].values()],
 assert_eq(yaml.decode(yaml.encode(kept), tags = "keep"), kept)
 for v in ["x", "a\nb\n", "", 1, None, [], {}, [1, [2]], [{"a": 1}], {"a": [1]}, {"a": {"b": "c\nd"}}]:
     if type(v) in ("int", "NoneType"):
-        continue # a scalar with a tag of its own is text
+        continue # a scalar with a local tag is text
     for x in [yaml.tagged("!t", v), [yaml.tagged("!t", v)], {"k": yaml.tagged("!t", v), "l": [[yaml.tagged("!u", v)]]}]:
         assert_eq(yaml.decode(yaml.encode(x), tags = "keep"), x)
 assert_eq(yaml.decode("- &x !a b\n- *x", tags = "keep"), [yaml.tagged("!a", "b")] * 2)
@@ -129,9 +129,9 @@ func TestYAMLErrors(t *testing.T) {
 		{`yaml.decode("a: 1", tags = "kepe")`, `yaml.decode: tags: got "kepe" (did you mean keep?), want "drop" or "keep"`},
 		{`yaml.decode("!a k: 1", tags = "keep")`, `yaml.decode: text: line 1: got a struct as a key, want a string or a number`},
 		{`yaml.decode("<<: !a {x: 1}", tags = "keep")`, `yaml.decode: text: line 1: << got struct, want a mapping or a list of mappings`},
-		{`yaml.tagged("Sub", 1)`, `yaml.tagged: tag: got "Sub", want a tag of its own such as "!Sub"`},
-		{`yaml.tagged("!!str", 1)`, `yaml.tagged: tag: got "!!str", want a tag of its own such as "!Sub"`},
-		{`yaml.tagged("!a b", 1)`, `yaml.tagged: tag: got "!a b", want a tag of its own such as "!Sub"`},
+		{`yaml.tagged("Sub", 1)`, `yaml.tagged: tag: got "Sub", want a local tag such as "!Sub"`},
+		{`yaml.tagged("!!str", 1)`, `yaml.tagged: tag: got "!!str", want a local tag such as "!Sub"`},
+		{`yaml.tagged("!a b", 1)`, `yaml.tagged: tag: got "!a b", want a local tag such as "!Sub"`},
 		{`yaml.encode([yaml.tagged("!a", yaml.tagged("!b", 1))])`, `yaml.encode: x: at [0]: got the tag "!a", want one of letters and digits for a value without a tag`},
 		{`yaml.decode("!!int a")`, `yaml.decode: text: line 1: got "a", which is no !!int`},
 		{`yaml.decode("!!bool 1")`, `yaml.decode: text: line 1: got "1", which is no !!bool`},

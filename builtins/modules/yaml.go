@@ -34,7 +34,7 @@ The version is YAML 1.2: true, false, ints (also 0x1f and 0o17), floats and null
 types; yes, on, dates and everything in quotes are strings. Mappings become dicts in their order;
 keys are no lists or mappings, and a key that stands twice is an error.
 An alias such as *base is a copy, and <<: *base adds the entries whose keys the mapping lacks.
-A value with a tag of its own, such as !Sub of CloudFormation, !reference of GitLab or !vault of
+A value with a local tag, such as !Sub of CloudFormation, !reference of GitLab or !vault of
 Ansible, is the value without the tag; a scalar with one is text. With tags = "keep" it is
 yaml.tagged(tag, value), which yaml.encode writes with the tag. The tags !!str, !!int, !!float,
 !!bool, !!seq, !!map and !!null only give the type. A text has at most 100000 values, nested at most
@@ -60,7 +60,7 @@ yaml.decode describes how it reads them.`,
 		},
 		{
 			Name: "tagged", Params: "tag, value",
-			Doc: `Returns a value with a tag of its own for yaml.encode: a struct with the fields tag and value.
+			Doc: `Returns a value with a local tag for yaml.encode: a struct with the fields tag and value.
 tag begins with "!", as "!Sub". yaml.decode(text, tags = "keep") returns such values; type tells
 them from others: type(v) == "struct".`,
 			Example: `v = yaml.decode("!GetAtt [Logs, Arn]", tags = "keep")
@@ -228,7 +228,7 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (starlark.Value, error) {
 	return newTagged(r.Call, n.ShortTag(), v)
 }
 
-// content converts a node without a tag of its own.
+// content converts a node without a local tag.
 func (r *yamlReader) content(n *yaml.Node, depth int) (starlark.Value, error) {
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -252,7 +252,7 @@ func hasOwnTag(n *yaml.Node) bool {
 // taggedName is the constructor of the structs that yaml.tagged returns.
 const taggedName = starlark.String("tagged")
 
-// newTagged pays for a value with a tag of its own.
+// newTagged pays for a value with a local tag.
 func newTagged(c call.Call, tag string, v starlark.Value) (starlark.Value, error) {
 	if err := c.Pay(4, 256+len(tag)); err != nil {
 		return nil, err
@@ -270,12 +270,13 @@ func makeTagged(c call.Call) (starlark.Value, error) {
 		return nil, err
 	}
 	if !strings.HasPrefix(tag, "!") || yamlTagText(tag) == "" || slices.Contains(yamlTags, tag) {
-		return nil, c.Fail("E0202", `tag: got %s, want a tag of its own such as "!Sub"`, errtext.Quote(tag))
+		return nil, c.Fail("E0202", `tag: got %s, want a local tag such as "!Sub"`, errtext.Quote(tag))
 	}
 	return newTagged(c, tag, v)
 }
 
-// yamlTagText returns a tag as a document has it, or "" if a document can have it only with escapes.
+// yamlTagText returns a tag as a document has it, or "" if a document can have it only with
+// escapes.
 func yamlTagText(tag string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/"
 	name := strings.TrimPrefix(strings.TrimPrefix(tag, "!"), "!")
