@@ -23,8 +23,9 @@ import (
 type CaseDriver interface {
 	// Prompt builds the first prompt of a new turn.
 	Prompt(ctx context.Context, r starhost.Request) (*starhost.Prompt, error)
-	// CallTool calls a tool as the model would, with hooks and schema.
-	CallTool(ctx context.Context, call starhost.ToolCall) (starhost.ToolReply, error)
+	// CallTool calls a tool as the model would, with hooks and schema. answers are the user's answers
+	// to the approvals that it needs: if there are any, they must be as many as the approvals.
+	CallTool(ctx context.Context, call starhost.ToolCall, answers []bool) (starhost.ToolReply, error)
 	// Fire fires an event; its arguments are JSON, by name.
 	Fire(ctx context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error)
 	// Hook sends an agent's event, as the agent writes it, and returns the output, the standard
@@ -32,8 +33,9 @@ type CaseDriver interface {
 	Hook(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
 	// LoadFragments resolves one reference.
 	LoadFragments(ctx context.Context, ref string) (starhost.Context, error)
-	// Turn runs a whole turn with a model that gives all of these replies, in order.
-	Turn(ctx context.Context, r starhost.Request, replies []starhost.Reply) (*starhost.TurnResult, error)
+	// Turn runs a whole turn with a model that gives all of these replies, in order, and a user who
+	// gives these answers.
+	Turn(ctx context.Context, r starhost.Request, replies []starhost.Reply, answers []bool) (*starhost.TurnResult, error)
 	// Command runs a line such as "/deliver checkout". answers are the user's answers to the
 	// questions of the command and of the tools that it calls; all must be used.
 	Command(ctx context.Context, line string, answers []bool) (starhost.CommandReply, error)
@@ -66,10 +68,11 @@ assert_eq(p.fragments.sources, ["runbook:checkout"])`,
 			Func: func(c call.Call) (starlark.Value, error) { return casePrompt(c, d) },
 		},
 		{
-			Name: "turn", Params: "text, model_replies=[], " + requestParams,
+			Name: "turn", Params: "text, model_replies=[], answers=[], " + requestParams,
 			Doc: `Runs a whole turn: prompts, tool calls, up to the final answer.
 model_replies lists the model's replies, one for each round: a string, tool_call(...), or
-a list of these; the turn must use all. The other arguments are as for prompt. Returns .text,
+a list of these; the turn must use all. answers are the user's, True or False, to the approvals
+of its calls, in order. The other arguments are as for prompt. Returns .text,
 the answer, .completed, .rounds, and .calls, each with .name and the fields that call_tool
 returns.`,
 			Example: `t = turn("Say hi.", model_replies = [[tool_call("echo", text = "hi")], "I said it."])
@@ -84,8 +87,11 @@ assert_eq([(c.name, c.output) for c in t.calls], [("echo", "hi")])`,
 			Func:    makeToolCall,
 		},
 		{
-			Name: "call_tool", Params: "name, **arguments",
+			Name: "call_tool", Params: "name, answers=[], **arguments",
 			Doc: `Calls a tool as the model would: schema, hooks and approval included.
+answers lists the user's answers, True or False, to the approvals that the call needs, in order: too
+few and too many fail the step. Without answers there is no user, and the call is denied. turn and
+tool_call reach a tool that has an argument named answers.
 Returns .output, .is_error, .for_user, .silent, .handled, .attachments, the final
 .arguments, and .denied: the reason if a hook denied the call, else "".`,
 			Example: `assert_eq(call_tool("echo", text = "hi").output, "hi")`,
@@ -266,6 +272,17 @@ func namedArguments(c call.Call, first string) (string, *starlark.Dict, error) {
 }
 
 func caseCallTool(c call.Call, d CaseDriver) (starlark.Value, error) {
+	var answers answersArg
+	for i, kv := range c.Kwargs {
+		if kv[0] != starlark.String("answers") {
+			continue
+		}
+		if err := answers.Unpack(kv[1]); err != nil {
+			return nil, c.Fail("E0202", "answers%v", err)
+		}
+		c.Kwargs = slices.Delete(slices.Clone(c.Kwargs), i, i+1)
+		break
+	}
 	name, args, err := namedArguments(c, "name")
 	if err != nil {
 		return nil, err
@@ -275,7 +292,7 @@ func caseCallTool(c call.Call, d CaseDriver) (starlark.Value, error) {
 		return nil, err
 	}
 	reply, err := runStep(c, func(ctx context.Context) (starhost.ToolReply, error) {
-		return d.CallTool(ctx, starhost.ToolCall{ID: "call", Name: name, Arguments: raw})
+		return d.CallTool(ctx, starhost.ToolCall{ID: "call", Name: name, Arguments: raw}, answers)
 	})
 	if err != nil {
 		return nil, err

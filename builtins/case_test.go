@@ -41,7 +41,7 @@ func (d *driver) Prompt(ctx context.Context, r starhost.Request) (*starhost.Prom
 	return d.turn.Prompt(ctx)
 }
 
-func (d *driver) CallTool(ctx context.Context, call starhost.ToolCall) (starhost.ToolReply, error) {
+func (d *driver) CallTool(ctx context.Context, call starhost.ToolCall, _ []bool) (starhost.ToolReply, error) {
 	if call.Name == "broken" {
 		return starhost.ToolReply{}, errors.New("the driver is broken")
 	}
@@ -76,7 +76,7 @@ func (m *scriptedModel) Complete(context.Context, *starhost.Prompt) (starhost.Re
 	return r, nil
 }
 
-func (d *driver) Turn(ctx context.Context, r starhost.Request, replies []starhost.Reply) (*starhost.TurnResult, error) {
+func (d *driver) Turn(ctx context.Context, r starhost.Request, replies []starhost.Reply, _ []bool) (*starhost.TurnResult, error) {
 	if d.turn != nil {
 		d.turn.End(ctx)
 		d.turn = nil

@@ -92,6 +92,25 @@ func (a *repliesArg) Unpack(v starlark.Value) error {
 	return nil
 }
 
+// answersArg is an argument that lists the user's answers to questions, in order.
+type answersArg []bool
+
+// Unpack implements starlark.Unpacker.
+func (a *answersArg) Unpack(v starlark.Value) error {
+	list, ok := elementsOf(v)
+	if !ok {
+		return fmt.Errorf(": got %s, want a list of True and False", v.Type())
+	}
+	for i, e := range list {
+		yes, ok := e.(starlark.Bool)
+		if !ok {
+			return fmt.Errorf("[%d]: got %s, want bool", i, e.Type())
+		}
+		*a = append(*a, bool(yes))
+	}
+	return nil
+}
+
 // toReply converts one reply: text, a tool call, or a list of these.
 func toReply(v starlark.Value) (starhost.Reply, error) {
 	parts, ok := elementsOf(v)
@@ -118,8 +137,9 @@ func caseTurn(c call.Call, d CaseDriver) (starlark.Value, error) {
 	var (
 		args    requestArgs
 		replies repliesArg
+		answers answersArg
 	)
-	if err := args.bind(c, "model_replies??", &replies); err != nil {
+	if err := args.bind(c, "model_replies??", &replies, "answers??", &answers); err != nil {
 		return nil, err
 	}
 	r, err := args.request(c)
@@ -127,7 +147,7 @@ func caseTurn(c call.Call, d CaseDriver) (starlark.Value, error) {
 		return nil, err
 	}
 	result, err := runStep(c, func(ctx context.Context) (*starhost.TurnResult, error) {
-		return d.Turn(ctx, r, replies)
+		return d.Turn(ctx, r, replies, answers)
 	})
 	if err != nil {
 		return nil, err
@@ -171,17 +191,9 @@ func replyStruct(
 
 func caseCommand(c call.Call, d CaseDriver) (starlark.Value, error) {
 	var line string
-	var list *starlark.List
-	if err := c.Bind("line", &line, "answers?", &list); err != nil {
+	var answers answersArg
+	if err := c.Bind("line", &line, "answers??", &answers); err != nil {
 		return nil, err
-	}
-	var answers []bool
-	for i := 0; list != nil && i < list.Len(); i++ {
-		yes, ok := list.Index(i).(starlark.Bool)
-		if !ok {
-			return nil, c.Fail("E0202", "answers[%d]: got %s, want bool", i, list.Index(i).Type())
-		}
-		answers = append(answers, bool(yes))
 	}
 	reply, err := runStep(c, func(ctx context.Context) (starhost.CommandReply, error) {
 		return d.Command(ctx, line, answers)

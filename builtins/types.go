@@ -285,9 +285,9 @@ var types = []typeRow{
 	{"zip", "Iterable[Any] -> list[tuple[Any, ...]]"},
 
 	{"prompt", "str, list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any] -> Any"},
-	{"turn", "str, list[Any], list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any] -> Any"},
+	{"turn", "str, list[Any], list[bool], list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any] -> Any"},
 	{"tool_call", "str, Any -> Any"},
-	{"call_tool", "str, Any -> Any"},
+	{"call_tool", "str, list[bool], Any -> Any"},
 	{"fire", "str, Any -> Any"},
 	{"hook", "str, dict[str, Any] | str -> Any"},
 	{"command", "str, list[bool] -> Any"},

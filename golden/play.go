@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,8 +47,11 @@ type play struct {
 
 	unanswered error // about the first effect without a line in effects.jsonl, or nil
 
-	answers []bool // to the next questions of the command
-	asked   string // the command's questions with their answers, as lines
+	answers  []bool                                                        // to the next questions of the step
+	answered int                                                           // questions of the step that had an answer
+	lacking  string                                                        // the first question behind all answers of the step, or ""
+	asked    string                                                        // the step's questions with their answers, as lines
+	approver func(context.Context, starhost.ApprovalRequest) (bool, error) // without answers; or nil
 
 	// hook sends an agent's event through its adapter. It is nil without adapters.
 	hook func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
@@ -183,18 +187,19 @@ func (p *play) Prompt(_ context.Context, r starhost.Request) (*starhost.Prompt, 
 }
 
 // CallTool calls a tool as the model would.
-func (p *play) CallTool(_ context.Context, call starhost.ToolCall) (starhost.ToolReply, error) {
+func (p *play) CallTool(_ context.Context, call starhost.ToolCall, answers []bool) (starhost.ToolReply, error) {
 	heading := "call_tool " + call.Name
 	t, err := p.currentTurn()
 	if err != nil {
 		return starhost.ToolReply{}, p.printFailure(heading, err)
 	}
 	before := len(t.Hooks())
+	p.begin(answers)
 	reply, err := t.CallTool(p.ctx, call)
-	if err != nil {
+	if err := cmp.Or(err, p.checkAnswers("call")); err != nil {
 		return reply, p.printFailure(heading, err)
 	}
-	return reply, p.print(heading, replyText(call, &reply)+hooksText(t.Hooks()[before:]))
+	return reply, p.print(heading, p.asked+replyText(call, &reply)+hooksText(t.Hooks()[before:]))
 }
 
 // hooksText returns the line of a report that lists the actions of handlers.

@@ -1,12 +1,14 @@
 package golden
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
 )
@@ -40,9 +42,12 @@ func (m *scriptedModel) Complete(_ context.Context, p *starhost.Prompt) (starhos
 
 // Turn runs a whole turn with a scripted model. If a handler aborted the turn, the result is
 // empty.
-func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Reply) (*starhost.TurnResult, error) {
+func (p *play) Turn(
+	_ context.Context, r starhost.Request, replies []starhost.Reply, answers []bool,
+) (*starhost.TurnResult, error) {
 	p.endTurn()
 	p.turns++
+	p.begin(answers)
 	m := &scriptedModel{play: p, heading: fmt.Sprintf("turn %d", p.turns), replies: replies}
 	result, err := p.session.Turn(p.ctx, r, m)
 	if result != nil {
@@ -57,7 +62,10 @@ func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Re
 	case m.requests < len(replies):
 		return nil, p.printFailure(m.heading, fmt.Errorf("model_replies has %d, want %d: the turn is over", len(replies), m.requests))
 	}
-	return result, p.print(m.heading+" answer", quote(result.Text)+hooksText(result.Turn.Hooks()[m.hooks:]))
+	if err := p.checkAnswers("turn"); err != nil {
+		return nil, p.printFailure(m.heading, err)
+	}
+	return result, p.print(m.heading+" answer", p.asked+quote(result.Text)+hooksText(result.Turn.Hooks()[m.hooks:]))
 }
 
 // Command runs a command in the current turn. It prints the questions with their answers.
@@ -68,15 +76,10 @@ func (p *play) Command(_ context.Context, line string, answers []bool) (starhost
 		return starhost.CommandReply{}, p.printFailure(heading, err)
 	}
 	before := len(t.Hooks())
-	p.answers, p.asked = answers, ""
+	p.begin(answers)
 	reply, err := t.Command(p.ctx, line)
-	left := len(p.answers)
-	p.answers = nil
-	switch {
-	case err != nil:
+	if err := cmp.Or(err, p.checkAnswers("command")); err != nil {
 		return reply, p.printFailure(heading, err)
-	case left > 0:
-		return reply, p.printFailure(heading, fmt.Errorf("answers has %d, want %d: the command is over", len(answers), len(answers)-left))
 	}
 	text := p.asked + resultText(&reply.Result)
 	if reply.Denied != nil {
@@ -85,14 +88,39 @@ func (p *play) Command(_ context.Context, line string, answers []bool) (starhost
 	return reply, p.print(heading, text+hooksText(t.Hooks()[before:]))
 }
 
-// Approve answers a question of a command, or about a tool that it calls. Without answers there is
-// no user.
-func (p *play) Approve(_ context.Context, r starhost.ApprovalRequest) (yes bool, err error) {
-	answer := "no answer"
-	if len(p.answers) == 0 {
-		err = errors.ErrUnsupported
-	} else {
+// begin begins a step whose questions have these answers.
+func (p *play) begin(answers []bool) {
+	p.answers, p.answered, p.lacking, p.asked = answers, 0, "", ""
+}
+
+// checkAnswers ends a step. If it had answers, it must have used all, and have needed no more.
+func (p *play) checkAnswers(step string) error {
+	left, used, lacking := len(p.answers), p.answered, p.lacking
+	p.answers, p.answered = nil, 0
+	switch {
+	case left > 0:
+		return fmt.Errorf("answers has %d, want %d: the %s is over", used+left, used, step)
+	case used > 0 && lacking != "":
+		return errtext.Errorf("answers has %d, want one more: %s", used, lacking)
+	}
+	return nil
+}
+
+// Approve answers a question of a step, or about a tool that it calls. Without answers there is no
+// user, unless the play has an approver.
+func (p *play) Approve(ctx context.Context, r starhost.ApprovalRequest) (yes bool, err error) {
+	switch {
+	case len(p.answers) > 0:
 		yes, p.answers = p.answers[0], p.answers[1:]
+		p.answered++
+	case p.answered == 0 && p.approver != nil:
+		yes, err = p.approver(ctx, r)
+	default:
+		err = errors.ErrUnsupported
+		p.lacking = cmp.Or(p.lacking, strings.Join(r.Reasons, "; "))
+	}
+	answer := "no answer"
+	if err == nil {
 		answer = map[bool]string{false: "no", true: "yes"}[yes]
 	}
 	if err == nil || strings.HasPrefix(r.Call.Name, "/") { // a tool's denial says that nobody answers

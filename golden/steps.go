@@ -22,6 +22,12 @@ func (s *Steps) SetHook(hook func(ctx context.Context, agent, event string) (out
 	s.hook = hook
 }
 
+// SetApprover sets the function that answers the questions of steps without answers: see
+// [starhost.Options].
+func (s *Steps) SetApprover(ask func(context.Context, starhost.ApprovalRequest) (bool, error)) {
+	s.approver = ask
+}
+
 // CurrentTurn returns the current turn, or begins one with an empty message.
 func (s *Steps) CurrentTurn() (*starhost.Turn, error) { return s.currentTurn() }
 
