@@ -23,8 +23,8 @@ import (
 type CaseDriver interface {
 	// Prompt builds the first prompt of a new turn.
 	Prompt(ctx context.Context, r starhost.Request) (*starhost.Prompt, error)
-	// CallTool calls a tool as the model would, with hooks and schema. answers are the user's answers
-	// to the approvals that it needs: if there are any, they must be as many as the approvals.
+	// CallTool calls a tool as the model would, with hooks and schema. answers are the user's
+	// answers to the approvals that it needs: if there are any, they must be as many as these.
 	CallTool(ctx context.Context, call starhost.ToolCall, answers []bool) (starhost.ToolReply, error)
 	// Fire fires an event; its arguments are JSON, by name.
 	Fire(ctx context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error)
@@ -35,7 +35,9 @@ type CaseDriver interface {
 	LoadFragments(ctx context.Context, ref string) (starhost.Context, error)
 	// Turn runs a whole turn with a model that gives all of these replies, in order, and a user who
 	// gives these answers.
-	Turn(ctx context.Context, r starhost.Request, replies []starhost.Reply, answers []bool) (*starhost.TurnResult, error)
+	Turn(
+		ctx context.Context, r starhost.Request, replies []starhost.Reply, answers []bool,
+	) (*starhost.TurnResult, error)
 	// Command runs a line such as "/deliver checkout". answers are the user's answers to the
 	// questions of the command and of the tools that it calls; all must be used.
 	Command(ctx context.Context, line string, answers []bool) (starhost.CommandReply, error)

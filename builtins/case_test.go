@@ -76,7 +76,9 @@ func (m *scriptedModel) Complete(context.Context, *starhost.Prompt) (starhost.Re
 	return r, nil
 }
 
-func (d *driver) Turn(ctx context.Context, r starhost.Request, replies []starhost.Reply, _ []bool) (*starhost.TurnResult, error) {
+func (d *driver) Turn(
+	ctx context.Context, r starhost.Request, replies []starhost.Reply, _ []bool,
+) (*starhost.TurnResult, error) {
 	if d.turn != nil {
 		d.turn.End(ctx)
 		d.turn = nil

@@ -47,11 +47,12 @@ type play struct {
 
 	unanswered error // about the first effect without a line in effects.jsonl, or nil
 
-	answers  []bool                                                        // to the next questions of the step
-	answered int                                                           // questions of the step that had an answer
-	lacking  string                                                        // the first question behind all answers of the step, or ""
-	asked    string                                                        // the step's questions with their answers, as lines
-	approver func(context.Context, starhost.ApprovalRequest) (bool, error) // without answers; or nil
+	answers  []bool // to the next questions of the step
+	answered int    // questions of the step that had an answer
+	lacking  string // the first question behind all answers of the step, or ""
+	asked    string // the step's questions with their answers, as lines
+	// approver answers the questions of steps without answers. It may be nil.
+	approver func(context.Context, starhost.ApprovalRequest) (bool, error)
 
 	// hook sends an agent's event through its adapter. It is nil without adapters.
 	hook func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)

@@ -2,6 +2,8 @@ package starlark
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -30,12 +32,42 @@ func (s *Sandbox) Eval(
 	if err != nil {
 		return "", Usage{}, s.locate(err)
 	}
-	text, err = w.evalExpr(f, mergeNames(mergeNames(m.env, m.Globals), names))
+	all := starlark.StringDict{}
+	for _, some := range []starlark.StringDict{m.env, s.loadedNames(m), m.Globals, names} {
+		maps.Copy(all, some)
+	}
+	listNames(f.tree, all)
+	text, err = w.evalExpr(f, all)
 	usage, err = w.endRun(err)
 	if err != nil {
 		return "", usage, s.locate(err)
 	}
 	return text, usage, nil
+}
+
+// listNames makes dir() without arguments the list of names, as Python's has it.
+func listNames(tree *syntax.File, names starlark.StringDict) {
+	const list = "$names"
+	used := false
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok || len(call.Args) > 0 {
+			return true
+		}
+		if fn, ok := call.Fn.(*syntax.Ident); ok && fn.Name == "dir" {
+			call.Fn, call.Args, used = ident(fn.NamePos, "list"), []syntax.Expr{ident(fn.NamePos, list)}, true
+		}
+		return true
+	})
+	if used {
+		var values starlark.Tuple
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			if isIdentifier(name) {
+				values = append(values, starlark.String(name))
+			}
+		}
+		names[list] = values
+	}
 }
 
 // parseExpr returns a file that assigns an expression to exprResult.

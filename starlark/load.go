@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // A loader evaluates the files of one Run, each file once.
 type loader struct {
 	Exec
 	modules        map[string]starlark.StringDict // globals of the evaluated files, by name
+	labels         map[string]starlark.StringDict // globals by the labels in the first file
 	evaluatedFiles []string                       // names of the evaluated files, in the order in which they ended
 }
 
@@ -35,7 +37,8 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 		return nil, err
 	}
 	return &Module{
-		Name: f.name, Globals: globals, Files: w.loader.evaluatedFiles, env: e.Env, sources: &w.sandbox.sources,
+		Name: f.name, Globals: globals, Files: w.loader.evaluatedFiles,
+		env: e.Env, loads: w.loader.labels, sources: &w.sandbox.sources,
 	}, nil
 }
 
@@ -101,6 +104,41 @@ func (w *worker) program(f *File) (*starlark.Program, starlark.StringDict, error
 
 // loadFile executes a load statement of the current file.
 func (w *worker) loadFile(label string) (starlark.StringDict, error) {
+	globals, err := w.loadModule(label)
+	if err == nil && len(w.fileStack) == 1 {
+		if w.loader.labels == nil {
+			w.loader.labels = map[string]starlark.StringDict{}
+		}
+		w.loader.labels[label] = globals
+	}
+	return globals, err
+}
+
+// loadedNames returns the names that the load statements of a module bind.
+func (s *Sandbox) loadedNames(m *Module) starlark.StringDict {
+	if len(m.loads) == 0 {
+		return nil
+	}
+	f, err := s.parseUncached(m.Name, []byte(m.sources.text(m.Name)))
+	if err != nil { // the module had no such error
+		return nil
+	}
+	names := starlark.StringDict{}
+	for _, stmt := range f.tree.Stmts {
+		load, ok := stmt.(*syntax.LoadStmt)
+		if !ok {
+			continue
+		}
+		for i, from := range load.From {
+			if v := m.loads[load.ModuleName()][from.Name]; v != nil {
+				names[load.To[i].Name] = v
+			}
+		}
+	}
+	return names
+}
+
+func (w *worker) loadModule(label string) (starlark.StringDict, error) {
 	if len(w.fileStack) == 0 || w.loader.Load == nil {
 		return nil, errors.New("there is nothing to load from here")
 	}

@@ -48,11 +48,12 @@ func (s *Sandbox) REPL(next func(more bool) (string, error)) *REPL {
 	return &REPL{sandbox: s, nextLine: next, names: starlark.StringDict{}}
 }
 
-// Use adds the names of a module to the names of later statements: its environment and its globals,
-// but not the names that it loads.
+// Use adds the names of a module to the names of later statements: its environment, the names that
+// it loads, and its globals.
 func (r *REPL) Use(m *Module) {
 	r.modules = append(r.modules, m)
 	r.Set(m.env)
+	r.Set(r.sandbox.loadedNames(m))
 	r.Set(m.Globals)
 }
 
@@ -205,6 +206,7 @@ func (w *worker) runInput(r *REPL, f *File) (_ string, err error) {
 		return "", err
 	}
 	f, names := r.bindNames(f)
+	listNames(f.tree, names)
 	program, _, err := w.sandbox.compile(f, names, nil)
 	if err != nil {
 		return "", err

@@ -172,8 +172,22 @@ type Module struct {
 	Globals starlark.StringDict
 	Files   []string // names of the evaluated files, in the order in which they ended
 
-	env     starlark.StringDict // environment of the file, from its Exec
-	sources *sources            // sources of its sandbox
+	env     starlark.StringDict            // environment of the file, from its Exec
+	loads   map[string]starlark.StringDict // globals of the files that its load statements name, by label
+	sources *sources                       // sources of its sandbox
+}
+
+// Describe returns the parameters and the docstring of a function of the module, or "".
+func (m *Module) Describe(name string) string {
+	fn, ok := m.Globals[name].(*starlark.Function)
+	if !ok {
+		return ""
+	}
+	params := make([]string, fn.NumParams())
+	for i := range params {
+		params[i], _ = fn.Param(i)
+	}
+	return clip(strings.TrimSpace(fn.Name()+"("+strings.Join(params, ", ")+")\n"+fn.Doc()), maxMessage)
 }
 
 // An Exec says how one file is evaluated. The zero value works.

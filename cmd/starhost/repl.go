@@ -28,7 +28,7 @@ import (
 // replFlags are the flags of repl.
 type replFlags struct {
 	loadFlags
-	as           string
+	as, approve  string
 	session      sessionID
 	seed         uint64
 	allowEffects bool
@@ -44,7 +44,7 @@ type, under the limits. A line can use everything that a plugin's file can use, 
 steps of a golden case (prompt, call_tool, fire and the others), the names at the top
 level of one plugin, and its ctx.
 
-A block ends at a blank line. Tab completes names, the arrows bring back earlier
+help(NAME) explains a name, and dir() lists the plugin's. A block ends at a blank line. Tab completes names, the arrows bring back earlier
 lines, also from earlier sessions. Ctrl-C stops the running line; exit or ctrl-D ends.
 repl evaluates piped input in the same way.
 
@@ -60,6 +60,7 @@ and stores it at the end.`,
 	flags.StringVar(&f.as, "as", "", "the `PLUGIN` whose names and ctx are at hand (default the first)")
 	addSession(cmd, &f.session)
 	flags.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that ctx.random and ctx.uuid start from")
+	addApprove(cmd, &f.approve)
 	flags.BoolVar(&f.allowEffects, "allow-effects", false, "run effects that outlive the session, too: exec, fs.write, http beyond GET, store.set")
 	return cmd
 }
@@ -96,9 +97,12 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	if a.output != "" {
 		c.out = &a.out
 	}
+	ask, err := a.newApprover(f.approve)
+	if err != nil {
+		return err
+	}
 	in := a.stdin
 	a.stdin = nil // repl reads it: no reference may
-	var err error
 	configure := func(o *loader.Options) {
 		c.configureHost(f, o)
 		f.session.useStore(a, o)
@@ -113,6 +117,7 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	if err := c.openSession(ctx, f); err != nil {
 		return err
 	}
+	c.steps.SetApprover(ask)
 	signal.Notify(c.interrupts, os.Interrupt)
 	defer signal.Stop(c.interrupts)
 	c.lines = newLineReader(in)
@@ -227,6 +232,8 @@ func (c *console) loop(ctx context.Context) error {
 			continue
 		case err == nil && slices.Contains(exitWords, strings.TrimSpace(in.Text())):
 			return nil
+		case err == nil && in.Callee() == "help" || err == nil && strings.TrimSpace(in.Text()) == "help":
+			err = c.help(strings.TrimSpace(in.Text()))
 		case err == nil:
 			err = c.evaluate(ctx, in)
 		}
@@ -238,6 +245,30 @@ func (c *console) loop(ctx context.Context) error {
 		c.report()
 		c.code = code // an error of a line does not fail the session
 	}
+}
+
+// help answers help and help(NAME).
+func (c *console) help(text string) error {
+	name := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(text, "help"), "("), ")"))
+	if name = strings.Trim(name, `"'`); name == "" {
+		return c.write("help(NAME) explains a name, such as help(register_tool) or help(ctx.fs.read); dir() lists the names of the plugin,\n" +
+			"dir(x) the members of a value. Steps: " + strings.Join(c.names, ", ") + "\n")
+	}
+	if c.plugin != nil {
+		if doc := c.plugin.Inside.Module().Describe(name); doc != "" {
+			return c.write(doc + "\n")
+		}
+	}
+	part := wholeReference().part(name)
+	if part.isEmpty() {
+		return unknownTopic(name)
+	}
+	for _, e := range part.entries() {
+		if err := c.write(cmp.Or(e.Signature, e.Name) + "\n  " + strings.ReplaceAll(e.Doc, "\n", "\n  ") + "\n"); err != nil {
+			return err
+		}
+	}
+	return c.write("starhost docs " + name + " has examples.\n")
 }
 
 // exitWords end a session, as the end of the input does.
