@@ -2,6 +2,8 @@ package builtins
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
@@ -30,13 +32,19 @@ func fsRead(c call.Call, h *handlerCall) (starlark.Value, error) {
 		return nil, err
 	}
 	text, err := runEffect(c, func(ctx context.Context) (string, error) { return h.rec.world.ReadFile(ctx, name) })
-	if otherwise != nil && effects.IsNoText(err) {
+	if otherwise != nil && isNoText(err) {
 		return otherwise, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	return starlark.String(text), c.Pay(1+len(text)/64, len(text))
+}
+
+// isNoText reports whether an error says that a file is missing, or that it is not text.
+func isNoText(err error) bool {
+	var e *effects.Error
+	return errors.Is(err, fs.ErrNotExist) || errors.As(err, &e) && e.Code() == "E0505"
 }
 
 // fsReadBytes implements

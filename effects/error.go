@@ -48,12 +48,6 @@ func checkLength(what, name string, most int) error {
 	return nil
 }
 
-// IsNoText reports whether an error says that a file is missing, or that it is not text.
-func IsNoText(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.code == "E0505" || errors.Is(e.cause, fs.ErrNotExist))
-}
-
 // fileError returns an error about a file, which the message calls label.
 func fileError(code, label, format string, args ...any) *Error {
 	return errorf(code, "file %q: %s", label, errtext.Format(format, args...))
