@@ -202,6 +202,9 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 	if err != nil {
 		return nil, err
 	}
+	if err := addLibraries(config, c.plugin); err != nil {
+		return nil, err
+	}
 	lookup := func(name string) (string, bool) { return st.lookup(name), true }
 	o := loader.Options{
 		Config:  config,
@@ -248,6 +251,25 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 		return nil, errors.Join(err, set.Close())
 	}
 	return set, nil
+}
+
+// addLibraries adds the libraries of the project that the plugin of a case is in, so that a case
+// need not repeat them. The case's libraries win. A library outside of the project is none, because a
+// case runs alike on all machines.
+func addLibraries(config *loader.Config, plugin loader.Path) error {
+	if plugin.Real == "" {
+		return nil
+	}
+	project, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: filepath.Dir(plugin.Real)})
+	if err != nil {
+		return err
+	}
+	for name, folder := range project.Libraries {
+		if _, ok := config.Libraries[name]; !ok {
+			config.Libraries[name] = loader.Path{Shown: folder.Shown, Real: folder.Real}
+		}
+	}
+	return nil
 }
 
 // runScript runs the steps.

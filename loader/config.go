@@ -55,6 +55,8 @@ type Config struct {
 	managed *managedLayer     // nil without a managed config
 
 	ignoredGrants map[string]Place        // grants of an untrusted project, by plugin
+	waitingGrants map[string][]string     // their permissions
+	ownLibraries  map[string]bool         // libraries of an untrusted project, for its own plugins only
 	projectGrants map[string]projectGrant // grants of a trusted project, by plugin
 	projectLimits projectLimits
 	files         []string      // absolute paths of the files that LoadConfig read
@@ -342,6 +344,8 @@ func newConfig() *Config {
 		layers: map[string]string{},
 
 		ignoredGrants: map[string]Place{},
+		waitingGrants: map[string][]string{},
+		ownLibraries:  map[string]bool{},
 		projectGrants: map[string]projectGrant{},
 		projectLimits: projectLimits{places: map[string]Place{}},
 	}

@@ -397,8 +397,7 @@ func TestLayers(t *testing.T) {
 		"../starhost.toml:2: plugins.paths is ignored: ~/ops leaves the project's folder" + hint +
 		"../starhost.toml:13: grants.oncall is ignored: this project is not trusted" + hint +
 		"../starhost.toml:15: limits.steps is ignored: a project that is not trusted can only lower limits, 500 applies" + hint +
-		"../starhost.toml:20: store.url is ignored: only the user's and the managed config may set it, never a project\n" +
-		"../starhost.toml:22: libraries.lib is ignored: this project is not trusted" + hint
+		"../starhost.toml:20: store.url is ignored: only the user's and the managed config may set it, never a project\n"
 	if diff := gocmp.Diff(want, parseTexts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -162,7 +162,7 @@ func TestRead(t *testing.T) {
 		{"runbooks", "oncall/runbooks: got a folder, want a file"},
 		{"runbooks/zzzzzz", "oncall/runbooks/zzzzzz: no such file"},
 		{"runbook/a.md", "oncall/runbook/a.md: no such file"},
-		{"lib/y.staar", "oncall/lib/y.staar: no such file (did you mean x.star?)"},
+		{"lib/y.staar", "oncall/lib/y.staar: no such file (did you mean lib/x.star?)"},
 		{"../secret.md", bad("../secret.md")}, {"/etc/passwd", bad("/etc/passwd")}, {"", bad("")}, {"a//b", bad("a//b")},
 		{"lib\\x.star", bad("lib\\x.star")}, {"a\x00", bad("a\x00")}, {"lib/", bad("lib/")}, {"\xff", bad("\xff")},
 	}

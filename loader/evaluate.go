@@ -15,7 +15,6 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -30,6 +29,7 @@ type evaluation struct {
 	manifest     *builtins.Manifest
 	requires     []requirement
 	libraryFiles map[string]fragments.Hash // files of libraries, as positions call them
+	root         *Source                   // the files of load("//..."); nil before the first one
 	warnings     []Warning
 
 	unavailable string // why the plugin is unavailable
@@ -107,6 +107,9 @@ func (e *evaluation) read() error {
 	p.Version, p.Description, p.Owner = m.Version, m.Description, m.Owner
 	p.Declared, p.RequiresEnv = m.Permissions, m.RequiresEnv
 	p.Granted = slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
+	if e.config.governs(e.source, ownPlugins) {
+		p.Waiting = e.config.waitingGrants[e.source.Name]
+	}
 	return nil
 }
 
@@ -299,52 +302,4 @@ func (e *evaluation) settingError(err error) error {
 		}
 	}
 	return errorAt(Place{}, "E0303", "%v", err) // about a flag
-}
-
-// load reads the file that a load() label means: "lib/x.star" in the folder or library that
-// the loading file is from, "@NAME//x.star" in a library of the config.
-func (e *evaluation) load(from, label string) (string, []byte, error) {
-	source, file := e.source, label
-	if strings.HasPrefix(from, "@") {
-		name, _, _ := strings.Cut(from[1:], "//")
-		source = e.libraries[name]
-	}
-	if rest, ok := strings.CutPrefix(label, "@"); ok {
-		name, path, ok := strings.Cut(rest, "//")
-		source = e.libraries[name]
-		if !ok || source == nil || e.source.Managed && !source.Managed {
-			return "", nil, e.noLibrary(label, name, ok)
-		}
-		file = path
-	}
-	f, err := source.file(file)
-	name := source.File(file)
-	if err == nil && source != e.source {
-		if e.libraryFiles == nil {
-			e.libraryFiles = map[string]fragments.Hash{}
-		}
-		e.libraryFiles[name] = f.sum
-	}
-	return name, f.bytes, err
-}
-
-// realPath returns the absolute path of the file that positions call name.
-func (e *evaluation) realPath(name string) string {
-	if rest, ok := strings.CutPrefix(name, "@"); ok {
-		library, _, _ := strings.Cut(rest, "//")
-		return e.libraries[library].realPath(name)
-	}
-	return e.source.realPath(name)
-}
-
-func (e *evaluation) noLibrary(label, name string, named bool) error {
-	if !named {
-		return errorAt(Place{}, "E0611", "got %q, want @NAME//FILE", label)
-	}
-	if e.source.Managed && e.libraries[name] != nil {
-		const want = "a managed plugin loads only libraries of the managed config"
-		return errorAt(Place{}, "E0611", "library %s comes from another config: %s", name, want)
-	}
-	return errorAt(Place{}, "E0611", "no library is named %s%s: [libraries] of the config names them",
-		name, near.DidYouMean(name, slices.Sorted(maps.Keys(e.libraries))))
 }

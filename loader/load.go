@@ -114,9 +114,12 @@ type loadRun struct {
 	sandbox   func() (*starlark.Sandbox, error) // for all plugins; the first call makes it
 	sources   []*Source
 	libraries map[string]*Source
-	hostWorld *effects.World          // has the effects of references
-	granted   map[string][]string     // permissions of flags, by plugin
-	settings  map[string][]assignment // settings of flags, by plugin
+	hostWorld *effects.World // has the effects of references
+
+	workspaceFolder string // the real path of the workspace that Load opened
+
+	granted  map[string][]string     // permissions of flags, by plugin
+	settings map[string][]assignment // settings of flags, by plugin
 }
 
 // newLoadRun finds the plugins. The caller closes the set of the result,
@@ -141,6 +144,7 @@ func newLoadRun(o Options) (*loadRun, error) {
 	l.sandbox = sync.OnceValues(l.newSandbox)
 	for name, folder := range l.config.Libraries {
 		l.libraries[name] = NewLibrary(name, folder, l.config.Limits.Source)
+		l.libraries[name].untrusted = l.config.ownLibraries[name]
 		l.libraries[name].maxSource = l.config.LimitsOf(l.libraries[name]).Source
 		if folder.Project && l.config.trustedFiles != nil {
 			l.libraries[name].pins = l.config.trustedFiles.files
@@ -178,6 +182,7 @@ func (l *loadRun) run(ctx context.Context) error {
 			e.prepare()
 		}
 	})
+	l.protectRootFiles(prepared)
 	l.declareEvents(prepared)
 	if err := l.newHost(); err != nil {
 		return err

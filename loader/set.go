@@ -44,6 +44,8 @@ type Plugin struct {
 	Err error
 	// Declared and Granted are permissions in the words of their authors.
 	Declared, Granted []string
+	// Waiting are the permissions that its project grants as soon as the project is trusted.
+	Waiting []string
 	// RequiresEnv lists the environment variables that the plugin needs.
 	RequiresEnv []builtins.EnvVar
 	// Managed is true if the plugin is at a path of the managed config.

@@ -264,8 +264,22 @@ func setLibrary(c *Config, g layerSetting) error {
 	if err != nil {
 		return err
 	}
-	c.Libraries[g.name()], err = g.path(folder)
-	return err
+	library, err := g.path(folder)
+	if err != nil {
+		return err
+	}
+	if g.layer.untrusted() {
+		if _, used := c.Libraries[g.name()]; used {
+			c.ignore(g, "the user's config has a library of this name")
+			return errIgnored
+		}
+		if !isInside(g.layer.folder(), library.Real) {
+			c.ignore(g, "%s leaves the project's folder", folder)
+			return errIgnored
+		}
+	}
+	c.Libraries[g.name()], c.ownLibraries[g.name()] = library, g.layer.untrusted()
+	return nil
 }
 
 func setSecretFile(c *Config, g layerSetting) error {

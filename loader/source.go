@@ -52,6 +52,7 @@ type Source struct {
 	// Managed is true if the path comes from the managed config.
 	Managed bool
 
+	untrusted bool // a library of a project that is not trusted
 	maxSource int64
 	dir, sub  string        // absolute real folder, and the plugin's folder in it
 	shared    *sharedFolder // dir, shared with other plugins in it; or nil
@@ -97,7 +98,10 @@ func (s *Source) File(name string) string {
 
 // prefix returns the text in front of names in positions.
 func (s *Source) prefix() string {
-	if strings.HasPrefix(s.Name, "@") {
+	switch {
+	case s.Name == rootPrefix:
+		return rootPrefix
+	case strings.HasPrefix(s.Name, "@"):
 		return s.Name + "//"
 	}
 	return s.Name + "/"
@@ -274,7 +278,10 @@ func (s *Source) explain(name string, err error) error {
 	}
 	e := errorAt(Place{File: s.File(name)}, "E0607", "%s", reason(err))
 	if errors.Is(err, fs.ErrNotExist) {
-		e.Msg = "no such file" + near.DidYouMean(path.Base(name), s.siblings(name))
+		e.Msg = "no such file"
+		if sibling := near.Name(path.Base(name), s.siblings(name)); sibling != "" {
+			e.Msg += near.Hint(path.Join(path.Dir(name), sibling))
+		}
 		e.err = fs.ErrNotExist
 	}
 	return e

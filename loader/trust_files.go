@@ -31,6 +31,13 @@ func (l *layer) trustedContent() (map[string]fragments.Hash, error) {
 			return nil, err
 		}
 	}
+	for _, s := range sources {
+		for _, file := range s.rootFiles(projectRoot(s.folderPath())) {
+			if f, err := file.source.file(file.name); err == nil && isInside(t.folder, file.real) {
+				t.add(file.real, f.sum)
+			}
+		}
+	}
 	for _, s := range own.Secrets {
 		t.command(s.Command)
 	}

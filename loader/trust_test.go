@@ -115,7 +115,7 @@ func (t *trustTest) load(args ...string) (*loader.Set, string) {
 
 func (t *trustTest) path(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
 
-const untrustedGrants = "policy loaded store\nmine loaded \noncall failed \n" // oncall has no library
+const untrustedGrants = "policy loaded store\nmine loaded \noncall loaded \n"
 
 func TestTrust(t *testing.T) {
 	p := newTrustTest(t)
@@ -133,7 +133,6 @@ func TestTrust(t *testing.T) {
 		settings = append(settings, s.String()+"  # "+s.Place.String())
 	}
 	wantSettings := []string{
-		`libraries.lib = "lib"  # starhost.toml:4`,
 		`grants.oncall = ["fs.read:notes/**"]  # starhost.toml:8`,
 		`grants.policy = ["exec:sh **"]  # starhost.toml:9`,
 		`secrets.TOKEN.command = ["./token.sh", "--quiet"]  # starhost.toml:15`,
@@ -209,7 +208,7 @@ func TestTrustEndsWithAChange(t *testing.T) {
 			write(t, t.path("repo/starhost.toml"), string(src)+"# a comment\n")
 		}, "~ starhost.toml\n"},
 		{"a grant", edit("starhost.toml", "[plugins]\npaths = [\"plugins\"]\n[grants]\noncall = [\"exec:sh **\"]\n[plugin.oncall]\nteam = \"x\"\n"),
-			"- libraries.lib = \"lib\"\n- grants.oncall = [\"fs.read:notes/**\"]\n- grants.policy = [\"exec:sh **\"]\n" +
+			"- grants.oncall = [\"fs.read:notes/**\"]\n- grants.policy = [\"exec:sh **\"]\n" +
 				"- secrets.TOKEN.command = [\"./token.sh\", \"--quiet\"]\n- limits.steps = 900000\n- model.default = \"acme/small\"\n" +
 				"+ grants.oncall = [\"exec:sh **\"]\n- lib/text.star\n~ starhost.toml\n- token.sh\n"},
 		{"a plugin", edit("plugins/oncall/plugin.star", "x = 2"), "~ plugins/oncall/plugin.star\n"},

@@ -38,7 +38,7 @@ func (l *loadRun) openWorld() error {
 	if w.Workspace, err = effects.OpenFiles(dir, effects.FileOptions{}); err != nil {
 		return errorAt(Place{File: filepath.ToSlash(l.Dir)}, "E0607", "the workspace cannot be opened: %s", reason(err))
 	}
-	l.set.workspace = w.Workspace
+	l.set.workspace, l.workspaceFolder = w.Workspace, resolveLinks(dir)
 	w.Protected = slices.Concat(w.Protected, l.protectedPaths(dir))
 	return nil
 }
@@ -87,6 +87,25 @@ func (l *loadRun) protectedPaths(workspace string) []string {
 	}
 	slices.Sort(inside)
 	return slices.Compact(inside)
+}
+
+// protectRootFiles protects the files that plugins load from the root of their project, too. It
+// follows the reading of the plugins, which checks their bytes.
+func (l *loadRun) protectRootFiles(read []evaluation) {
+	if l.set.workspace == nil {
+		return
+	}
+	for i := range read {
+		s := read[i].source
+		if read[i].file == nil || s.Managed {
+			continue
+		}
+		for _, file := range s.rootFiles(projectRoot(s.folderPath())) {
+			if rel, in := below(l.workspaceFolder, resolveLinks(file.real)); in {
+				l.World.Protected = append(l.World.Protected, filepath.ToSlash(rel))
+			}
+		}
+	}
 }
 
 // rootPath returns the real path of the plugin's folder, or of its file if it has no folder.

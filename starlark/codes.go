@@ -104,8 +104,9 @@ the message suggests similar names.`,
 	},
 	{
 		"E0103", "a load statement cannot be followed",
-		`load("lib/x.star", "name") binds names of another file of the same folder, load("@lib//x.star",
-"name") those of a library in the configuration. The file must exist, must not load itself in a
+		`load("lib/x.star", "name") binds names of another file of the same folder, load("//lib/x.star",
+"name") those of a file of the same project, load("@lib//x.star", "name") those of a library in the
+configuration. The file must exist, must not load itself in a
 circle, and must bind the name; names that begin with _ are private.`,
 		"load(\"lib/missing.star\", \"shorten\")\n",
 		"def shorten(s):\n    return s[:80]\n",

@@ -126,7 +126,8 @@ func (c *checkRun) checkPermissions() {
 			continue
 		}
 		declared, granted := parsePermissions(p.Declared), parsePermissions(p.Granted)
-		for _, d := range withoutOverlap(declared, granted) {
+		promised := append(parsePermissions(p.Waiting), granted...) // no clone of a project is trusted at first
+		for _, d := range withoutOverlap(declared, promised) {
 			c.addWarning(p.Name, c.findText(s, d.String()), "E0803", "permission %q is declared and not granted (add to [grants] of the config: %s = [%q])", d, p.Name, d)
 		}
 		for _, g := range withoutOverlap(granted, declared) {

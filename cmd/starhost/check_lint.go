@@ -16,6 +16,9 @@ import (
 // lintFile adds the warnings about the text of one file.
 func (c *checkRun) lintFile(plugin, file string, f *build.File, predeclared map[string]bool) {
 	for _, w := range lint.Shadows(f, predeclared) {
+		if c.hasError(file, w.Line) {
+			continue // the error of a load says that the builtin is there
+		}
 		c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
 	}
 	failures := lint.Failures(f, vocabulary(), c.loadedFile(plugin, file))

@@ -61,6 +61,9 @@ func pathFromHere(set *loader.Set, shown string) string {
 			return p.Path
 		}
 	}
+	if rest, ok := strings.CutPrefix(shown, "//"); ok {
+		return rest // most projects are checked from their root
+	}
 	name, rest, ok := strings.Cut(strings.TrimPrefix(shown, "@"), "//")
 	if library, exists := set.Config.Libraries[name]; ok && exists {
 		return filepath.ToSlash(filepath.Join(library.Shown, rest))

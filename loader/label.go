@@ -1,0 +1,260 @@
+package loader
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
+)
+
+// rootPrefix begins the labels and positions of files that are named from the project's root.
+const rootPrefix = "//"
+
+// load reads the file that a load() label means: "lib/x.star" in the folder or library that
+// the loading file is from, "@NAME//x.star" in a library of the config, "//lib/x.star" in the
+// project of the plugin.
+func (e *evaluation) load(from, label string) (string, []byte, error) {
+	loading := e.sourceOf(from)
+	source, file, err := e.resolve(loading, label)
+	if err != nil {
+		return "", nil, e.explainLoad(loading, from, label, err)
+	}
+	f, err := source.file(file)
+	if err != nil {
+		return "", nil, e.explainLoad(loading, from, label, err)
+	}
+	name := source.File(file)
+	if source != e.source {
+		if e.libraryFiles == nil {
+			e.libraryFiles = map[string]fragments.Hash{}
+		}
+		e.libraryFiles[name] = f.sum
+	}
+	return name, f.bytes, nil
+}
+
+// sourceOf returns the source of a file that positions call name.
+func (e *evaluation) sourceOf(name string) *Source {
+	if strings.HasPrefix(name, rootPrefix) {
+		return e.root
+	}
+	if rest, ok := strings.CutPrefix(name, "@"); ok {
+		library, _, _ := strings.Cut(rest, rootPrefix)
+		return e.libraries[library]
+	}
+	return e.source
+}
+
+// resolve returns the source of a label, and the file in it.
+func (e *evaluation) resolve(loading *Source, label string) (*Source, string, error) {
+	if file, ok := strings.CutPrefix(label, rootPrefix); ok {
+		root, err := e.openRoot(loading)
+		return root, file, err
+	}
+	rest, ok := strings.CutPrefix(label, "@")
+	if !ok {
+		return loading, label, nil
+	}
+	name, file, ok := strings.Cut(rest, rootPrefix)
+	source := e.libraries[name]
+	if !ok || source == nil || e.source.Managed && !source.Managed || !e.sees(source) {
+		return nil, "", e.noLibrary(label, name, ok)
+	}
+	return source, file, nil
+}
+
+// sees reports whether the plugin may load a library: those of a project that is not trusted are
+// for its own plugins, so that they take no part in the user's.
+func (e *evaluation) sees(library *Source) bool {
+	return !library.untrusted || e.config.governs(e.source, ownPlugins)
+}
+
+// openRoot returns the files of the plugin's project: those in the folder of the nearest
+// starhost.toml, or else in the repository. They need no trust, because a plugin is as much a part
+// of its project as they are, and no file of theirs has more rights than the plugin.
+func (e *evaluation) openRoot(loading *Source) (*Source, error) {
+	if e.root == nil {
+		folder := projectRoot(e.source.folderPath())
+		if folder == "" && e.source.isWithin(e.config.project) {
+			folder = e.config.project
+		}
+		switch {
+		case e.source.Managed:
+			return nil, errorAt(Place{}, "E0611", "a managed plugin loads only libraries of the managed config")
+		case folder == "":
+			return nil, errorAt(Place{}, "E0611", "// begins at the project's root, and the plugin is in no project: want a %s or a git repository around it", ConfigName)
+		}
+		root := NewLibrary("", Path{Real: folder, Shown: "//", Project: e.source.Project}, e.source.maxSource)
+		root.Name, root.Display, root.pins = rootPrefix, rootPrefix, e.source.pins
+		e.root = root
+	}
+	if loading != e.source && loading != e.root && !loading.isWithin(e.root.dir) {
+		return nil, errorAt(Place{}, "E0611", "library %s is outside of the plugin's project, and knows no //", loading.Name)
+	}
+	return e.root, nil
+}
+
+// projectRoot returns the folder of the nearest config at or above a folder in its repository, else
+// the root of the repository, "" outside of any project.
+func projectRoot(dir string) string {
+	folders, repository, err := ancestry(dir)
+	if err != nil {
+		return ""
+	}
+	if file := nearestConfig(folders); file != "" {
+		return filepath.Dir(file)
+	}
+	return repository
+}
+
+// A rootFile is a file that a plugin loads from the root of its project.
+type rootFile struct {
+	source     *Source
+	name, real string
+}
+
+// loadLabel finds the labels of load statements in a text. It may find others in comments.
+var loadLabel = lazyRegexp(`\bload\(\s*["']([^"']+)["']`)
+
+// rootFiles returns the files that the texts of a plugin or library name from the root of the
+// project, directly or through others. Trust pins them, and no plugin writes them.
+func (s *Source) rootFiles(root string) (all []rootFile) {
+	if root == "" || s.Main != "" && !s.mentionsRoot() {
+		return nil
+	}
+	files := NewLibrary("", Path{Real: root}, s.maxSource)
+	files.Name, files.Display = rootPrefix, rootPrefix
+	type text struct {
+		source *Source
+		name   string
+	}
+	seen := map[text]bool{}
+	queue := []text{{s, s.Main}}
+	if s.Main == "" { // a library
+		names, _ := s.Glob("**/*.star", nil)
+		queue = nil
+		for _, name := range names {
+			queue = append(queue, text{s, name})
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		f, err := at.source.file(at.name)
+		if seen[at] || err != nil {
+			continue // the evaluation reports the error
+		}
+		seen[at] = true
+		if at.source == files {
+			all = append(all, rootFile{files, at.name, files.Real(at.name)})
+		}
+		if !bytes.Contains(f.bytes, []byte("load(")) {
+			continue
+		}
+		for _, m := range loadLabel().FindAllSubmatch(f.bytes, -1) {
+			label := string(m[1])
+			if name, ok := strings.CutPrefix(label, rootPrefix); ok {
+				queue = append(queue, text{files, name})
+			} else if !strings.HasPrefix(label, "@") {
+				queue = append(queue, text{at.source, label})
+			}
+		}
+	}
+	return all
+}
+
+// mentionsRoot reports whether the plugin's file may load files at all. Most do not, and cost
+// nothing more.
+func (s *Source) mentionsRoot() bool {
+	f, err := s.file(s.Main)
+	return err == nil && bytes.Contains(f.bytes, []byte("load("))
+}
+
+// realPath returns the absolute path of the file that positions call name.
+func (e *evaluation) realPath(name string) string { return e.sourceOf(name).realPath(name) }
+
+func (e *evaluation) noLibrary(label, name string, named bool) error {
+	if !named {
+		return errorAt(Place{}, "E0611", "got %q, want @NAME//FILE", label)
+	}
+	if e.source.Managed && e.libraries[name] != nil {
+		const want = "a managed plugin loads only libraries of the managed config"
+		return errorAt(Place{}, "E0611", "library %s comes from another config: %s", name, want)
+	}
+	return errorAt(Place{}, "E0611", "no library is named %s%s: [libraries] of the config names them",
+		name, near.DidYouMean(name, sortedKeys(e.libraries)))
+}
+
+// explainLoad returns the error of a label that leads to no file. It says what to write instead if
+// the label is right elsewhere: in Bazel, from the folder of the loading file, without the ending,
+// or for a module that is there without load. The caller knows the place of the label.
+func (e *evaluation) explainLoad(loading *Source, from, label string, err error) error {
+	located, ok := errors.AsType[*Error](err)
+	if !ok || located.code != "E0604" && located.code != "E0611" && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	explained := *located
+	explained.Place = Place{}
+	if other := e.otherLabel(loading, from, label); other != "" {
+		explained.Msg = "no such file: paths begin at the folder of the plugin or library, so write load(\"" + other + "\", ...)"
+	} else if host := hostName(label); host != "" {
+		explained.Msg = host
+	} else if located.code == "E0607" {
+		explained.Place = located.Place
+	}
+	return &explained
+}
+
+// otherLabel returns a label like the given one that leads to a file, or "".
+func (e *evaluation) otherLabel(loading *Source, from, label string) string {
+	if strings.HasPrefix(label, "@") {
+		return ""
+	}
+	bare, fromRoot := strings.CutPrefix(label, rootPrefix)
+	bare = strings.TrimPrefix(strings.ReplaceAll(bare, ":", "/"), "/")
+	dir := path.Dir(strings.TrimPrefix(from, loading.prefix()))
+	for _, name := range []string{path.Join(dir, bare), path.Clean(bare)} {
+		for _, end := range []string{"", ".star"} {
+			if exists, err := loading.Exists(name + end); err == nil && exists && path.Ext(name+end) != "" {
+				return strings.TrimSuffix(loading.prefix(), loading.Name+"/") + name + end
+			}
+		}
+	}
+	if fromRoot && e.root != nil {
+		if exists, err := e.root.Exists(bare); err == nil && exists && bare != "" {
+			return rootPrefix + bare
+		}
+	}
+	return ""
+}
+
+// hostName says where the host has the module that a label such as "encoding/json.star" means, or
+// returns "".
+func hostName(label string) string {
+	name := path.Base(strings.ReplaceAll(label, ":", "/"))
+	if strings.Contains(label, "..") {
+		return "" // it means a file
+	}
+	for _, end := range []string{".star", ".bzl", ".sky"} {
+		name = strings.TrimSuffix(name, end)
+	}
+	for _, topic := range builtins.Topics(nil) {
+		if topic.Module && topic.Name == name {
+			return name + " is there without load: drop this line"
+		}
+		has := func(member string) bool {
+			return member == "ctx."+name || strings.HasPrefix(member, "ctx."+name+".")
+		}
+		for i := range topic.Entries {
+			if has(topic.Entries[i].Name) {
+				return name + " is ctx." + name + " in handlers, without load: drop this line"
+			}
+		}
+	}
+	return ""
+}
