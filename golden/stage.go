@@ -254,8 +254,8 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 }
 
 // addLibraries adds the libraries of the project that the plugin of a case is in, so that a case
-// need not repeat them. The case's libraries win. A library outside of the project is none, because a
-// case runs alike on all machines.
+// need not repeat them. The case's libraries win. A library outside of the project is left out,
+// because a case runs alike on all machines.
 func addLibraries(config *loader.Config, plugin loader.Path) error {
 	if plugin.Real == "" {
 		return nil
