@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -19,7 +17,7 @@ type realRun struct {
 	Checks        map[string]string
 }
 
-// realChecks are the checks, as columns of the table in docs/agents.md.
+// realChecks are the checks, as columns of the table in the pages about agents.
 var realChecks = []struct{ name, title string }{
 	{"context", "context"}, {"resume", "context of a resumed session"}, {"prompt", "refused prompt"}, {"deny", "denied call"},
 	{"ask", "question, nobody there"}, {"modify", "changed arguments"}, {"redact", "changed result"}, {"abort", "aborted call"},
@@ -40,47 +38,17 @@ func readRealRuns(t *testing.T) map[string]realRun {
 	return runs
 }
 
-// TestAgentsReal compares the table of real runs in docs/agents.md with their data. With -update it
-// writes the table.
-func TestAgentsReal(t *testing.T) {
-	runs := readRealRuns(t)
-	var b strings.Builder
-	b.WriteString("| agent | version | date |")
-	for _, c := range realChecks {
-		b.WriteString(" " + c.title + " |")
-	}
-	b.WriteString("\n|" + strings.Repeat("---|", 3+len(realChecks)) + "\n")
-	for _, a := range hook.Agents {
-		r, ok := runs[a.Name]
-		if !ok {
-			continue
-		}
-		b.WriteString("| " + a.Title + " | " + r.Version + " | " + r.Date + " |")
-		for _, c := range realChecks {
-			b.WriteString(" " + r.Checks[c.name] + " |")
-		}
-		b.WriteString("\n")
-	}
-	src, err := os.ReadFile(agentsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- real: go test ./cmd/starhost -run AgentsReal -update -->\n", "<!-- end of real -->"
-	before, rest, _ := strings.Cut(string(src), begin)
-	_, after, ok := strings.Cut(rest, end)
+// realRow returns what the real program of an agent did, nil if nobody ran it.
+func realRow(a *hook.Agent, runs map[string]realRun) []string {
+	r, ok := runs[a.Name]
 	if !ok {
-		t.Fatal("docs/agents.md has no place for the table of real runs")
+		return nil
 	}
-	got := before + begin + b.String() + end + after
-	if *update {
-		if err := os.WriteFile(agentsPage, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
+	row := []string{r.Version, r.Date}
+	for _, c := range realChecks {
+		row = append(row, r.Checks[c.name])
 	}
-	if diff := cmp.Diff(string(src), got); diff != "" {
-		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsReal -update writes it):\n%s", diff)
-	}
+	return row
 }
 
 // TestAgentsRowsReal compares the agents' rows with what the real programs did.

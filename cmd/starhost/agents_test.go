@@ -22,202 +22,209 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-const agentsPage = "../../docs/agents.md"
-
-// agentBlock matches a block of docs/agents.md: its language, the text behind the language, and
-// its lines.
-var agentBlock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?ms)^```(\\w+) ?([^\n]*)\n(.*?)^```$") })
-
-// TestAgentsPage compares each block that names a command with the command's output, runs the
-// shell blocks, and checks the language of the others. With -update it writes the output.
-func TestAgentsPage(t *testing.T) {
-	src, err := os.ReadFile(agentsPage)
+// agentPages returns the page about all agents and the pages of the agents, by their paths.
+func agentPages(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../../docs/agents/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := filepath.Abs(agentsPage)
-	if err != nil {
-		t.Fatal(err)
+	texts := map[string]string{}
+	for _, file := range append(files, "../../docs/agents.md") {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[abs] = readTestFile(t, file)
 	}
+	return texts
+}
+
+var (
+	// agentBlock matches a block of a page: its language, the text behind the language, and its
+	// lines.
+	agentBlock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?ms)^```(\\w+) ?([^\n]*)\n(.*?)^```$") })
+	// agentMark matches the place of a generated table, and its name.
+	agentMark = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)(<!-- (\w+): go test ./cmd/starhost -run AgentsPages -update -->\n).*?(<!-- end of \w+ -->)`)
+	})
+)
+
+// TestAgentsPages compares what the pages about agents have from other places: each block that
+// names a command has the command's output, and each table has the agents' rows. It runs the shell
+// blocks, and checks the language of the others. With -update it writes the pages.
+func TestAgentsPages(t *testing.T) {
+	texts, tables := agentPages(t), agentTables(readRealRuns(t))
 	dir := t.TempDir()
 	t.Chdir(dir)
 	writeFiles(t, dir, exampleFiles)
-	got := agentBlock().ReplaceAllStringFunc(string(src), func(block string) string {
-		m := agentBlock().FindStringSubmatch(block)
-		language, about, text := m[1], m[2], m[3]
-		if strings.HasPrefix(about, "starhost ") {
-			text = runLine(t, about)
-		}
-		if language == "sh" {
-			for line := range strings.Lines(text) {
-				command, _, _ := strings.Cut(line, " > ")
-				runLine(t, command)
+	for file, src := range texts {
+		name := strings.TrimSuffix(filepath.Base(file), ".md")
+		got := agentBlock().ReplaceAllStringFunc(src, func(block string) string {
+			m := agentBlock().FindStringSubmatch(block)
+			language, about, text := m[1], m[2], m[3]
+			if strings.HasPrefix(about, "starhost ") {
+				text = runLine(t, about)
 			}
-		}
-		checkBlock(t, language, text)
-		return "```" + strings.TrimSpace(language+" "+about) + "\n" + text + "```"
-	})
-	if *update {
-		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(src), got); diff != "" {
-		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsPage -update writes it):\n%s", diff)
-	}
-}
-
-// TestAgentsTools compares the table of tools in docs/agents.md with the agents' rows. With -update
-// it writes the table.
-func TestAgentsTools(t *testing.T) {
-	src, err := os.ReadFile(agentsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, _ := strings.Cut(string(src), "-run AgentsTools -update -->\n")
-	_, after, ok := strings.Cut(rest, "<!-- end of tools -->")
-	if !ok {
-		t.Fatal("docs/agents.md has no place for the table of tools")
-	}
-	got := before + "-run AgentsTools -update -->\n" + toolTable() + "<!-- end of tools -->" + after
-	if *update {
-		if err := os.WriteFile(agentsPage, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(src), got); diff != "" {
-		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsTools -update writes it):\n%s", diff)
-	}
-}
-
-// toolTable returns a table with a row for each agent and a column for each kind of call.
-func toolTable() string {
-	kinds := agents.Kinds[:slices.Index(agents.Kinds, "mcp")]
-	var b strings.Builder
-	b.WriteString("| agent | name in plugins | " + strings.Join(kinds, " | ") + " | other servers' tools |\n|" + strings.Repeat("---|", 3+len(kinds)) + "\n")
-	for _, a := range agents.All {
-		if a.Name == "" {
-			continue
-		}
-		fmt.Fprintf(&b, "| %s | `%s` |", a.Title, a.Name)
-		for _, kind := range kinds {
-			var names []string
-			for _, row := range a.Tools {
-				for name := range strings.FieldsSeq(row.Names) {
-					if name = "`" + name + "`"; row.Kind == kind && !slices.Contains(names, name) {
-						names = append(names, name)
-					}
+			if language == "sh" {
+				for line := range strings.Lines(text) {
+					command, _, _ := strings.Cut(line, " > ")
+					runLine(t, command)
 				}
 			}
-			b.WriteString(" " + strings.Join(names, ", ") + " |")
-		}
-		server := ""
-		switch {
-		case a.MCPSeparator != "":
-			server = "`" + a.MCPPrefix + "SERVER" + a.MCPSeparator + "TOOL`"
-		case a.MCPPrefix != "":
-			server = "`" + a.MCPPrefix + "TOOL`"
-		}
-		b.WriteString(" " + server + " |\n")
-	}
-	return b.String()
-}
-
-// TestAgentsCodes compares the table of exit codes and abilities in docs/agents.md with the agents'
-// rows. With -update it writes the table.
-func TestAgentsCodes(t *testing.T) {
-	src, err := os.ReadFile(agentsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- codes: go test ./cmd/starhost -run AgentsCodes -update -->\n", "<!-- end of codes -->"
-	before, rest, _ := strings.Cut(string(src), begin)
-	_, after, ok := strings.Cut(rest, end)
-	if !ok {
-		t.Fatal("docs/agents.md has no place for the table of exit codes")
-	}
-	got := before + begin + codeTable() + end + after
-	if *update {
-		if err := os.WriteFile(agentsPage, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(src), got); diff != "" {
-		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsCodes -update writes it):\n%s", diff)
-	}
-}
-
-// codeTable returns a table with a row for each agent that hook supports.
-func codeTable() string {
-	var b strings.Builder
-	b.WriteString("| agent | blocks | failed, blocks nothing | timeout | context | refuse a prompt | ask a person | change arguments |" +
-		" change results | starhost missing or late | version |\n|" + strings.Repeat("---|", 11) + "\n")
-	for _, a := range hook.Agents {
-		blocks := fmt.Sprint(a.BlockCode)
-		switch {
-		case a.Lines:
-			blocks = "its answer"
-		case a.BlockCode == 0:
-			blocks = "0 and JSON"
-		}
-		cells := []string{
-			a.Title, blocks, fmt.Sprint(a.FailCode), fmt.Sprintf("%.0f s", a.Timeout.Seconds()),
-			yesNo(a.TakesContext), yesNo(a.RefusesPrompts),
-			eventsText(a.Asks), eventsText(a.Rewrites), eventsText(a.Redacts), a.Missing, a.Seen,
-		}
-		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
-	}
-	return b.String()
-}
-
-// TestAgentsFiles compares the table of settings files in docs/agents.md with the agents' rows.
-// With -update it writes the table.
-func TestAgentsFiles(t *testing.T) {
-	src, err := os.ReadFile(agentsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- files: go test ./cmd/starhost -run AgentsFiles -update -->\n", "<!-- end of files -->"
-	before, rest, _ := strings.Cut(string(src), begin)
-	_, after, ok := strings.Cut(rest, end)
-	if !ok {
-		t.Fatal("docs/agents.md has no place for the table of settings files")
-	}
-	got := before + begin + fileTable() + end + after
-	if *update {
-		if err := os.WriteFile(agentsPage, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(src), got); diff != "" {
-		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsFiles -update writes it):\n%s", diff)
-	}
-}
-
-// fileTable returns a table with a row for each agent that hook supports.
-func fileTable() string {
-	var b strings.Builder
-	b.WriteString("| agent | user | variable | project | all users (Linux) | macOS | Windows |\n|" + strings.Repeat("---|", 7) + "\n")
-	for _, a := range hook.Agents {
-		f := a.Files
-		user := "by hand"
-		if f.User != "" {
-			user = "`" + f.Folder + "/" + f.User + "`"
-		}
-		cells := []string{a.Title, user}
-		for _, text := range []string{f.Env, f.Project, f.Linux, f.MacOS, f.Windows} {
-			if text != "" {
-				text = "`" + text + "`"
+			checkBlock(t, language, text)
+			return "```" + strings.TrimSpace(language+" "+about) + "\n" + text + "```"
+		})
+		got = agentMark().ReplaceAllStringFunc(got, func(place string) string {
+			m := agentMark().FindStringSubmatch(place)
+			i := slices.IndexFunc(tables, func(table agentTable) bool { return table.name == m[2] })
+			if i < 0 {
+				t.Fatalf("%s: there is no table %s", file, m[2])
 			}
-			cells = append(cells, text)
+			text := tables[i].all()
+			if a := hook.AgentOf(name); a != nil {
+				text = tables[i].of(a)
+			}
+			return m[1] + text + m[3]
+		})
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
 		}
-		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+		if diff := cmp.Diff(src, got); diff != "" {
+			t.Errorf("%s (-as it is +as it should be; go test ./cmd/starhost -run AgentsPages -update writes it):\n%s", file, diff)
+		}
 	}
-	return b.String()
+}
+
+// TestAgentsIndex checks that each agent has a page with every table that has a row for it, and a
+// row in the first table of docs/agents.md. A page of another name has no agent.
+func TestAgentsIndex(t *testing.T) {
+	front := readTestFile(t, "../../docs/agents.md")
+	names := []string{"llm", "neko"} // they have no hooks
+	for _, a := range hook.Agents {
+		names = append(names, a.Name)
+		page := readTestFile(t, "../../docs/agents/"+a.Name+".md")
+		for _, table := range agentTables(readRealRuns(t)) {
+			if table.row(a) != nil && !strings.Contains(page, "<!-- "+table.name+": ") {
+				t.Errorf("docs/agents/%s.md has no place for the table %s", a.Name, table.name)
+			}
+		}
+	}
+	for _, name := range names {
+		if !regexp.MustCompile(`(?m)^\| \[[^]]+\]\(agents/` + name + `\.md\) \|`).MatchString(front) {
+			t.Errorf("docs/agents.md has no row for %s", name)
+		}
+	}
+	for file := range agentPages(t) {
+		name := strings.TrimSuffix(filepath.Base(file), ".md")
+		if name != "agents" && name != "compare" && !slices.Contains(names, name) {
+			t.Errorf("%s: no agent is named %s", file, name)
+		}
+	}
+}
+
+// An agentTable is a table about agents. The page that compares them has a row for each agent, and
+// the page of an agent has its row as two columns.
+type agentTable struct {
+	name    string
+	columns []string
+	row     func(*hook.Agent) []string // nil if the table says nothing of the agent
+}
+
+// agentTables returns the tables.
+func agentTables(runs map[string]realRun) []agentTable {
+	kinds := agents.Kinds[:slices.Index(agents.Kinds, "mcp")]
+	real := agentTable{name: "real", columns: []string{"version", "date"}, row: func(a *hook.Agent) []string { return realRow(a, runs) }}
+	for _, c := range realChecks {
+		real.columns = append(real.columns, c.title)
+	}
+	return []agentTable{
+		{"codes", []string{
+			"context", "refuse a prompt", "ask a person", "change arguments", "change results", "starhost missing or late",
+			"timeout", "exit code that blocks", "exit code that blocks nothing", "version",
+		}, codeRow},
+		{"files", []string{"user", "variable for the user's folder", "project", "all users (Linux)", "macOS", "Windows"}, fileRow},
+		{"tools", slices.Concat([]string{"name in plugins"}, kinds, []string{"other servers' tools"}), toolRow},
+		real,
+	}
+}
+
+// all returns the table with a row for each agent that it says something of.
+func (table agentTable) all() string {
+	rows := [][]string{append([]string{"agent"}, table.columns...)}
+	for _, a := range hook.Agents {
+		if row := table.row(a); row != nil {
+			rows = append(rows, append([]string{a.Title}, row...))
+		}
+	}
+	return markdownTable(rows)
+}
+
+// of returns the row of an agent, a line for each column that has something.
+func (table agentTable) of(a *hook.Agent) string {
+	rows := [][]string{{"", a.Title}}
+	for i, cell := range table.row(a) {
+		if cell != "" {
+			rows = append(rows, []string{table.columns[i], cell})
+		}
+	}
+	return markdownTable(rows)
+}
+
+// toolRow returns the names of an agent's tools, by the kind of their calls.
+func toolRow(a *hook.Agent) []string {
+	row := []string{codeSpans(a.Name)}
+	for _, kind := range agents.Kinds[:slices.Index(agents.Kinds, "mcp")] {
+		var names []string
+		for _, tool := range a.Tools {
+			for name := range strings.FieldsSeq(tool.Names) {
+				if tool.Kind == kind && !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+		row = append(row, codeSpans(names...))
+	}
+	server := ""
+	switch {
+	case a.MCPSeparator != "":
+		server = a.MCPPrefix + "SERVER" + a.MCPSeparator + "TOOL"
+	case a.MCPPrefix != "":
+		server = a.MCPPrefix + "TOOL"
+	}
+	return append(row, codeSpans(server))
+}
+
+// codeRow returns what an agent takes, and its exit codes.
+func codeRow(a *hook.Agent) []string {
+	blocks := fmt.Sprint(a.BlockCode)
+	switch {
+	case a.Lines:
+		blocks = "its answer"
+	case a.BlockCode == 0:
+		blocks = "0 and JSON"
+	}
+	return []string{
+		yesNo(a.TakesContext), yesNo(a.RefusesPrompts), eventsText(a.Asks), eventsText(a.Rewrites), eventsText(a.Redacts),
+		a.Missing, fmt.Sprintf("%.0f s", a.Timeout.Seconds()), blocks, fmt.Sprint(a.FailCode), a.Seen,
+	}
+}
+
+// fileRow returns the places of an agent's settings.
+func fileRow(a *hook.Agent) []string {
+	f := a.Files
+	user := "by hand"
+	if f.User != "" {
+		user = codeSpans(f.Folder + "/" + f.User)
+	}
+	row := []string{user}
+	for _, text := range []string{f.Env, f.Project, f.Linux, f.MacOS, f.Windows} {
+		row = append(row, codeSpans(text))
+	}
+	return row
 }
 
 func yesNo(ok bool) string { return map[bool]string{false: "no", true: "yes"}[ok] }
@@ -301,13 +308,9 @@ asyncio.run(main())
 // TestAgentsNeko runs the page's plugin for N.E.K.O against nekoSDK.
 func TestAgentsNeko(t *testing.T) {
 	python := testbed.Need(t, "python3")
-	src, err := os.ReadFile(agentsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	writeFiles(t, dir, exampleFiles)
-	for _, m := range agentBlock().FindAllStringSubmatch(string(src), -1) {
+	for _, m := range agentBlock().FindAllStringSubmatch(readTestFile(t, "../../docs/agents/neko.md"), -1) {
 		if m[2] == "plugin.py" {
 			writeFiles(t, dir, map[string]string{"plugin.py": m[3], "main.py": nekoSDK})
 		}

@@ -15,7 +15,13 @@ import (
 // pages are the pages for users, by their names below the repository's folder.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("../../docs/*.md")
+	var files []string
+	err := filepath.WalkDir("../../docs", func(file string, _ os.DirEntry, err error) error {
+		if filepath.Ext(file) == ".md" {
+			files = append(files, file)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ var checks = []struct {
 }
 
 // TestAgents runs all checks with all agents, one after the other. With -update it writes what it
-// saw to results.json, from which docs/agents.md has a table.
+// saw to results.json, from which docs/agents has a table.
 func TestAgents(t *testing.T) {
 	wanted(t)
 	for _, a := range agents {
