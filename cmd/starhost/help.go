@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,16 +99,14 @@ func printUsage(cmd *cobra.Command) error {
 	if cmd.HasExample() {
 		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
 	}
-	if cmd.HasAvailableSubCommands() {
-		b.WriteString("\nAvailable Commands:\n")
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() || c.Name() == "help" {
-				fmt.Fprintf(&b, "  %-*s %s\n", c.NamePadding(), c.Name(), c.Short)
-			}
+	for _, g := range groupsOf(cmd) {
+		b.WriteString("\n" + g.title + ":\n")
+		for _, c := range g.commands {
+			fmt.Fprintf(&b, "  %-*s %s\n", c.NamePadding(), c.Name(), c.Short)
 		}
 	}
-	if own := ownFlags(cmd); own.HasAvailableFlags() {
-		b.WriteString("\nFlags:\n" + own.FlagUsages())
+	for _, g := range flagGroups(cmd) {
+		b.WriteString("\n" + g.title + ":\n" + g.flags.FlagUsages())
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", cmd.CommandPath())
@@ -117,6 +116,74 @@ func printUsage(cmd *cobra.Command) error {
 	}
 	_, err := cmd.OutOrStderr().Write([]byte(b.String()))
 	return err
+}
+
+// A commandGroup is a list of subcommands with one purpose.
+type commandGroup struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// groupsOf returns the subcommands of a command by their purposes, in the order of their table. The
+// subcommands of all but the program have one purpose.
+func groupsOf(cmd *cobra.Command) []commandGroup {
+	groups := []commandGroup{{title: "Available Commands"}}
+	for _, g := range cmd.Groups() {
+		groups = append(groups, commandGroup{title: g.Title})
+	}
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			i := max(0, slices.IndexFunc(groups, func(g commandGroup) bool { return g.title == c.GroupID }))
+			groups[i].commands = append(groups[i].commands, c)
+		}
+	}
+	rank := func(c *cobra.Command) int {
+		i := slices.IndexFunc(commandTable(), func(row commandMaker) bool { return row.name == c.Name() })
+		return cmp.Or(i+1, len(commandTable())+1)
+	}
+	for _, g := range groups {
+		if cmd.HasParent() {
+			break
+		}
+		slices.SortStableFunc(g.commands, func(x, y *cobra.Command) int { return rank(x) - rank(y) })
+	}
+	return slices.DeleteFunc(groups, func(g commandGroup) bool { return len(g.commands) == 0 })
+}
+
+// usualFlags are the flags that a user of a command with many flags needs first, in this order.
+var usualFlags = map[string]string{
+	"chat":  "model system fragment attachment tool session continue approve",
+	"eval":  "prompt fragment attachment system template tool call arg fire explain format watch",
+	"run":   "prompt model system fragment attachment template tool session continue approve format",
+	"serve": "mcp hooks proxy guardrail ui watch token-file print-config",
+	"test":  "update run watch once coverage record format",
+}
+
+// A flagGroup is a part of a command's flags.
+type flagGroup struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// flagGroups returns the flags of a command: first those that users need most, if the command has
+// many.
+func flagGroups(cmd *cobra.Command) []flagGroup {
+	usual, rest := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
+	usual.SortFlags = false
+	own := ownFlags(cmd)
+	for name := range strings.FieldsSeq(usualFlags[commandName(cmd)]) {
+		usual.AddFlag(own.Lookup(name))
+	}
+	own.VisitAll(func(f *pflag.Flag) {
+		if usual.Lookup(f.Name) == nil {
+			rest.AddFlag(f)
+		}
+	})
+	groups := []flagGroup{{"Flags", usual}, {"More flags", rest}}
+	if !usual.HasAvailableFlags() {
+		groups[1].title = "Flags"
+	}
+	return slices.DeleteFunc(groups, func(g flagGroup) bool { return !g.flags.HasAvailableFlags() })
 }
 
 // ownFlags returns the flags of a command, and --format if the command has several formats.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ func TestHelpFlags(t *testing.T) {
 		t.Run(cmd.CommandPath(), func(t *testing.T) {
 			cmd.InitDefaultHelpFlag()
 			_, flags, _ := strings.Cut(cmd.UsageString(), "\nFlags:\n")
+			flags = strings.Replace(flags, "\n\nMore flags:\n", "\n", 1)
 			flags, rest, _ := strings.Cut(flags, "\n\n")
 			if strings.Contains(rest, "  -") {
 				t.Errorf("got flags behind those of the command:\n%s", rest)
@@ -37,5 +39,39 @@ func TestHelpFlags(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestHelpGroups checks that the help of the program has each command in one group, and that the
+// flags which users need first exist.
+func TestHelpGroups(t *testing.T) {
+	root := (&app{}).rootCommand(nil)
+	shown := map[string]int{}
+	for _, g := range groupsOf(root) {
+		if !slices.Contains(commandGroups, g.title) {
+			t.Errorf("the help has the group %s", g.title)
+		}
+		for _, c := range g.commands {
+			shown[c.Name()]++
+		}
+	}
+	for _, c := range root.Commands() {
+		if !c.Hidden && shown[c.Name()] != 1 {
+			t.Errorf("the help has %s %d times, want once", c.Name(), shown[c.Name()])
+		}
+	}
+	for name, flags := range usualFlags {
+		cmd, _, err := root.Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for flag := range strings.FieldsSeq(flags) {
+			if ownFlags(cmd).Lookup(flag) == nil {
+				t.Errorf("%s has no flag --%s", name, flag)
+			}
+		}
+		if lines := strings.Split(cmd.UsageString(), "\nFlags:\n"); !strings.Contains(lines[1], "--"+strings.Fields(flags)[0]) {
+			t.Errorf("the flags of %s do not begin with %s", name, flags)
+		}
 	}
 }

@@ -48,8 +48,10 @@ func (a *app) hookCommand() *cobra.Command {
 	var f hookFlags
 	cmd := &cobra.Command{
 		Use:   "hook AGENT [PATH...]",
-		Short: "Let plugins take part in an agent: " + strings.Join(agentNames(), ", "),
-		Long: `Speak an agent's own hook protocol on standard input and output, so that plugins add
+		Short: "Let plugins take part in an agent such as claude-code, codex or cursor",
+		Long: wrapProse("AGENT is one of "+strings.Join(agentNames(), ", ")+".") + `
+
+Speak an agent's own hook protocol on standard input and output, so that plugins add
 context to its prompts and guard its tools. The agent runs this command: --print-config
 prints what to paste into its settings.
 

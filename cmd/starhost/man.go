@@ -47,7 +47,12 @@ func manPage(cmd *cobra.Command) string {
 	m.heading("SYNOPSIS")
 	m.verbatim(strings.Join(use, "\n"))
 	m.section("DESCRIPTION", strings.TrimSpace(cmd.Long))
-	m.options("OPTIONS", ownFlags(cmd))
+	if !cmd.HasParent() {
+		m.commands(cmd)
+	}
+	for _, g := range flagGroups(cmd) {
+		m.options(strings.Replace(strings.ToUpper(g.title), "FLAGS", "OPTIONS", 1), g.flags)
+	}
 	if !cmd.HasParent() {
 		m.variables()
 	}
@@ -100,6 +105,17 @@ func (m *manual) tagged(tag, text string) {
 	m.line(".TP")
 	m.line(`\fB` + escapeRoff(tag) + `\fR`)
 	m.line(escapeRoff(text))
+}
+
+// commands adds the subcommands by their purposes.
+func (m *manual) commands(cmd *cobra.Command) {
+	m.heading("COMMANDS")
+	for _, g := range groupsOf(cmd) {
+		m.line(".SS " + g.title)
+		for _, c := range g.commands {
+			m.tagged(c.Name(), c.Short)
+		}
+	}
 }
 
 func (m *manual) options(title string, flags *pflag.FlagSet) {

@@ -13,40 +13,47 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// A commandMaker names a command and the function that makes it.
+// A commandMaker names a command, the group of its purpose in the help, and the function that makes
+// it.
 type commandMaker struct {
-	name string
-	make func(*app) *cobra.Command
+	name  string
+	group int // in commandGroups
+	make  func(*app) *cobra.Command
 }
+
+// commandGroups are the purposes of commands, in the order of the help. The last one has the
+// commands of cobra, too.
+var commandGroups = []string{"Write plugins", "Test plugins", "Run in agents", "Look back", "Serve", "More"}
 
 // commandTable returns the commands. A variable would be a cycle, because the page of ui runs
 // commands itself.
 func commandTable() []commandMaker {
+	const write, test, run, back, serve, more = 0, 1, 2, 3, 4, 5
 	return []commandMaker{
-		{"bench", (*app).benchCommand},
-		{"chat", (*app).chatCommand},
-		{"check", (*app).checkCommand},
-		{"command", (*app).commandCommand},
-		{"config", (*app).configCommand},
-		{"demo", (*app).demoCommand},
-		{"docs", (*app).docsCommand},
-		{"eval", (*app).evalCommand},
-		{"fmt", (*app).fmtCommand},
-		{"fragments", (*app).fragmentsCommand},
-		{"hook", (*app).hookCommand},
-		{"list", (*app).listCommand},
-		{"log", (*app).logCommand},
-		{"lsp", (*app).lspCommand},
-		{"new", (*app).newCommand},
-		{"repl", (*app).replCommand},
-		{"replay", (*app).replayCommand},
-		{"run", (*app).modelRunCommand},
-		{"serve", (*app).serveCommand},
-		{"sessions", (*app).sessionsCommand},
-		{"test", (*app).testCommand},
-		{"trust", (*app).trustCommand},
-		{"ui", (*app).uiCommand},
-		{"version", (*app).versionCommand},
+		{"new", write, (*app).newCommand},
+		{"demo", write, (*app).demoCommand},
+		{"check", write, (*app).checkCommand},
+		{"fmt", write, (*app).fmtCommand},
+		{"repl", write, (*app).replCommand},
+		{"docs", write, (*app).docsCommand},
+		{"lsp", write, (*app).lspCommand},
+		{"eval", test, (*app).evalCommand},
+		{"test", test, (*app).testCommand},
+		{"list", test, (*app).listCommand},
+		{"bench", test, (*app).benchCommand},
+		{"hook", run, (*app).hookCommand},
+		{"trust", run, (*app).trustCommand},
+		{"run", run, (*app).modelRunCommand},
+		{"chat", run, (*app).chatCommand},
+		{"command", run, (*app).commandCommand},
+		{"log", back, (*app).logCommand},
+		{"replay", back, (*app).replayCommand},
+		{"sessions", back, (*app).sessionsCommand},
+		{"fragments", back, (*app).fragmentsCommand},
+		{"ui", back, (*app).uiCommand},
+		{"serve", serve, (*app).serveCommand},
+		{"config", more, (*app).configCommand},
+		{"version", more, (*app).versionCommand},
 	}
 }
 
@@ -57,7 +64,9 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	add := func(named bool) {
 		for _, c := range commandTable() {
 			if slices.Contains(args, c.name) == named {
-				root.AddCommand(c.make(a))
+				cmd := c.make(a)
+				cmd.GroupID = commandGroups[c.group]
+				root.AddCommand(cmd)
 			}
 		}
 	}
@@ -67,7 +76,9 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		return root
 	}
 	add(false)
-	root.AddCommand(a.manCommand(root))
+	man := a.manCommand(root)
+	man.GroupID = commandGroups[len(commandGroups)-1]
+	root.AddCommand(man)
 	root.InitDefaultCompletionCmd()
 	a.finishCompletion(root)
 	return root
@@ -82,6 +93,9 @@ func (a *app) emptyCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
+	}
+	for _, title := range commandGroups {
+		root.AddGroup(&cobra.Group{ID: title, Title: title})
 	}
 	root.SetOut(&a.out)
 	root.SetErr(&a.out)
@@ -109,6 +123,8 @@ func (a *app) emptyCommand() *cobra.Command {
 		panic(err) // there is no such flag
 	}
 	root.SetHelpCommand(a.helpCommand(root))
+	root.SetHelpCommandGroupID(commandGroups[len(commandGroups)-1])
+	root.SetCompletionCommandGroupID(commandGroups[len(commandGroups)-1])
 	root.SetUsageFunc(printUsage)
 	printHelp := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
