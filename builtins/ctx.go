@@ -85,12 +85,10 @@ type ctxMember struct {
 
 // entry describes the member for the reference; it has no value, because each call has its own.
 func (m ctxMember) entry() call.Entry {
-	e := call.Entry{Name: "ctx." + m.name, Doc: m.doc}
+	e := call.Entry{Name: "ctx." + m.name, Doc: m.doc, Example: m.example}
 	if m.call != nil {
 		e.Signature = e.Name + "(" + m.params + ")"
 	}
-	body := strings.ReplaceAll(m.example, "\n", "\n    ")
-	e.Example = "def example(ctx):\n    \"An example.\"\n    " + body + "\n\nregister_tool(example)"
 	return e
 }
 
@@ -247,8 +245,9 @@ assert_eq(out.stdout_bytes, b"checkout-1\n")`,
 		call: ctxExec},
 	{name: "tools.call", params: "name, **arguments",
 		doc: `Calls a tool as the model would: schema, hooks, approval and limits included.
-Returns .output, the text that the model would read, .is_error and .attachments. A call that a
-hook denied is an is_error too. Calls nest at most 8 deep and share the caller's budget. Needs the permission tool:NAME.`,
+Returns .output, the text that the model would read, .is_error and .attachments. is_error
+is also True if a hook denied the call. Calls nest at most 8 deep and share the caller's budget.
+Needs the permission tool:NAME.`,
 		example: `reply = ctx.tools.call("echo", text = "hi")
 assert_eq((reply.output, reply.is_error), ("hi", False))`,
 		call: toolsCall},
@@ -257,8 +256,8 @@ assert_eq((reply.output, reply.is_error), ("hi", False))`,
 The plugin declares it by plugin(events = {"app.PLUGIN.NAME": ["arg"]}). Handlers of any
 plugin return a JSON value each; the result is the list of those that are not None, in the order
 of the handlers. A handler that fails is logged and skipped. The arguments are JSON of at most 64
-KiB, and so is each value. Calls nest at most 8 deep and share the caller's budget. Needs the permission
-event:app.PLUGIN.NAME.`,
+KiB, and so is each value. Calls nest at most 8 deep and share the caller's budget. Needs the
+permission event:app.PLUGIN.NAME.`,
 		example: `assert_eq(ctx.fire("app.test.greeted", name = "Ada"), ["Hello Ada."])`,
 		call:    ctxFire},
 	{name: "fragments.get", params: "ref",
@@ -313,8 +312,14 @@ func ctxEntries() []call.Entry {
 		Name: "ctx",
 		Doc: `Effects outside the plugin, for a handler with a parameter of that name.
 A handler without it is a pure function of its arguments. Loaders cannot use members that
-write, because loaders run in parallel.`,
-		Example: "def example(ctx):\n    \"An example.\"\n    assert_eq(type(ctx), \"ctx\")\n\nregister_tool(example)",
+write, because loaders run in parallel. The examples of the members below are lines of such a
+handler.`,
+		Example: `def greet(ctx):
+    """Greets the user of the session."""
+    return "Hello from session " + ctx.session
+
+register_tool(greet)`,
+		Check: `assert_eq(type(greet), "function")`,
 	}}
 	for _, m := range ctxMembers {
 		entries = append(entries, m.entry())

@@ -8,22 +8,6 @@ import (
 // registrations describes the functions with which a plugin describes itself and registers.
 var registrations = []call.Member{
 	{
-		Name: "plugin", Params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}, events={}",
-		Doc: `Describes the plugin and its needs.
-A file calls it at most once, as a statement at the top level before any registration, with
-literals only, because starhost reads it without running the file. permissions declares
-effects, at most 256, which the operator grants; in a permission of http, {config.NAME} stands
-for the host, as in "http:{config.host}/api/*", and the grant names the host itself. config maps
-settings to their defaults, which also give their types. requires_env lists environment variables
-without which the plugin is not loaded, by name or as {"name": ..., "description": ..., "url": ...,
-"secret": True}. Lists and messages show description and url. The value of a secret is removed from
-texts; it may also come from [secrets] of the config or the file that NAME_FILE names. events maps the events that the plugin fires by
-ctx.fire, "app.PLUGIN.NAME", to lists of their arguments; hooks of every plugin may name them.`,
-		Example: `plugin(version = "1.0.0", permissions = ["fs.read:runbooks/**"], config = {"team": "checkout"})
-assert_eq(config.team, "checkout")`,
-		Func: declarePlugin,
-	},
-	{
 		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False, kind=None, enum=None`,
 		Doc: `Offers a function to the model.
 Without name, the tool has the function's name, with "TOOLSET_" in front if toolset is given.
@@ -31,11 +15,11 @@ Without description, it has the docstring. parameters is a JSON Schema. Without 
 makes it from the signature and the docstring: a default makes a parameter optional and gives
 its type, and a line "name (type): text" under "Args:" describes the parameter name. starhost
 moves these lines from the description into the schema. type is string, integer, number,
-boolean, object, "array of" one of these, or an enum, which is a list of the permitted
-texts: "low", "high", also with one of in front. The text behind the colon may have the enum,
-too: one of "low", "high". For values of a variable, enum maps names of parameters to lists of
-strings, numbers or bools. A null for an optional argument counts as left out, unless the
-schema takes null.
+boolean, object, "array of" one of these, or an enum: the texts that the argument may be, as in
+level ("low", "high"): text. The forms level (one of "low", "high"): text and
+level: one of "low", "high" mean the same. For values of a variable, enum maps names of
+parameters to lists of strings, numbers or bools. If the model sends null for an optional
+argument, the argument counts as left out, unless the schema takes null.
 The function returns a string, a JSON value, None, an attachment or result(...). A dict with
 "is_error": True (or MCP's "isError") is the result of a failed call, like fail(...).
 timeout is the most seconds of one call. With approval = "ask" a person must approve each call.
@@ -52,7 +36,6 @@ with a kind: one of shell, write, fetch, read, search, agent, mcp, or a list; wi
     """
     return "Hello %s. " % name * times
 
-assert_eq(greet("Ada"), "Hello Ada. ")
 register_tool(greet)
 
 ENVIRONMENTS = ["staging", "prod"]
@@ -66,7 +49,8 @@ def restart(environment, force = "no"):
     """
 
 register_tool(restart, enum = {"environment": ENVIRONMENTS})`,
-		Func: registerTool, Whole: true,
+		Check: `assert_eq(greet("Ada"), "Hello Ada. ")`,
+		Func:  registerTool, Whole: true,
 	},
 	{
 		Name: "register_hook", Params: "event, handler, priority=0, match=None, kind=None, on_error=None",
@@ -74,16 +58,17 @@ register_tool(restart, enum = {"environment": ENVIRONMENTS})`,
 The function's parameters name the arguments that it needs. Each event offers some; all offer
 ctx. Lower priorities run first. match is a glob, or a list of globs, on the name of the tool or
 the command. kind is the kind of the tool's call, or a list: shell, write, fetch, read, search,
-agent, mcp, other. Kinds are the same in all agents, but names of tools are not. on_error is the effect of an error in the function: "skip", "deny" or "abort". The
-program declares the events whose names begin with "app.".`,
+agent, mcp, other. Kinds are the same in all agents, but names of tools are not. on_error says what
+an error in the function does: "skip", "deny" or "abort". An event whose name begins with "app."
+exists if the program, or a plugin in plugin(events = ...), declares it.`,
 		Example: `def no_prod_restarts(tool, arguments):
     if "prod" in arguments.get("cluster", ""):
         return deny("restarts in prod need a change ticket")
 
-assert_eq(no_prod_restarts("restart_pods", {"cluster": "dev-1"}), None)
 register_hook("pre_tool_call", no_prod_restarts, match = "restart_*")
 register_hook("pre_tool_call", lambda call: ask(call.command), kind = "shell")`,
-		Func: registerHook, Whole: true,
+		Check: `assert_eq(no_prod_restarts("restart_pods", {"cluster": "dev-1"}), None)`,
+		Func:  registerHook, Whole: true,
 	},
 	{
 		Name: "register_fragment_loader", Params: "prefix, handler, description=None",
@@ -94,21 +79,27 @@ ctx can only read.`,
 		Example: `def runbook(service):
     return fragment("Runbook of %s." % service, source = "%s.md" % service)
 
-assert_eq(runbook("checkout").source, "checkout.md")
 register_fragment_loader("runbook", runbook)`,
-		Func: registerFragmentLoader, Whole: true,
+		Check: `assert_eq(runbook("checkout").source, "checkout.md")`,
+		Func:  registerFragmentLoader, Whole: true,
 	},
 	{
-		Name: "register_template_loader", Params: "prefix, handler",
-		Doc: `Returns templates for references of the form prefix:arg.
-The function takes (arg) or (ctx, arg), under any names, and returns template(...). ctx can
-only read.`,
-		Example: `def review(language):
-    return template(prompt = "Review this $what in %s:" % language, defaults = {"what": "change"})
-
-assert_eq(review("Go").prompt, "Review this $what in Go:")
-register_template_loader("review", review)`,
-		Func: registerTemplateLoader, Whole: true,
+		Name: "plugin", Params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}, events={}",
+		Doc: `Describes the plugin and its needs.
+A file calls it at most once, as a statement at the top level before any registration, with
+literals only, because starhost reads it without running the file. permissions lists the effects
+that the plugin needs, at most 256; the operator grants them. In a permission of http,
+{config.NAME} stands for the host, as in "http:{config.host}/api/*", and the grant names the host
+itself. config maps settings to their defaults, which also give their types. requires_env lists
+environment variables by name, or as {"name": ..., "description": ..., "url": ..., "secret": True}.
+starhost does not load the plugin if one of them is missing, and shows description and url in
+lists and messages. starhost removes the value of a secret from texts; the value may also come
+from [secrets] of the config or from the file that NAME_FILE names. events maps the events that the
+plugin fires by ctx.fire, "app.PLUGIN.NAME", to lists of their arguments; hooks of every plugin may
+name them.`,
+		Example: `plugin(version = "1.0.0", permissions = ["fs.read:runbooks/**"], config = {"team": "checkout"})`,
+		Check:   `assert_eq(config.team, "checkout")`,
+		Func:    declarePlugin,
 	},
 	{
 		Name: "register_command", Params: "name, handler, description=None, aliases=[], complete=None",
@@ -122,9 +113,21 @@ handler returns a string, a value or result(...) for the user. complete takes (t
     """Delivers to a team."""
     return "delivered to " + ", ".join(args)
 
-assert_eq(deliver(["checkout"]), "delivered to checkout")
-register_command("deliver", deliver, aliases = ["ship"], complete = lambda typed: [t for t in ["checkout", "search"] if t.startswith(typed)])`,
-		Func: registerCommand, Whole: true,
+register_command("deliver", deliver, aliases = ["ship"])`,
+		Check: `assert_eq(deliver(["checkout"]), "delivered to checkout")`,
+		Func:  registerCommand, Whole: true,
+	},
+	{
+		Name: "register_template_loader", Params: "prefix, handler",
+		Doc: `Returns templates for references of the form prefix:arg.
+The function takes (arg) or (ctx, arg), under any names, and returns template(...). ctx can
+only read.`,
+		Example: `def review(language):
+    return template(prompt = "Review this $what in %s:" % language, defaults = {"what": "change"})
+
+register_template_loader("review", review)`,
+		Check: `assert_eq(review("Go").prompt, "Review this $what in Go:")`,
+		Func:  registerTemplateLoader, Whole: true,
 	},
 	{
 		Name: "register_skill", Params: "path, name=None, description=None",
@@ -132,9 +135,9 @@ register_command("deliver", deliver, aliases = ["ship"], complete = lambda typed
 path is a SKILL.md in the plugin's own folder. Its front matter, between two lines "---",
 supplies name and description if the call does not. starhost lists the plugin's other skills
 and the files beside the SKILL.md in front of the text.`,
-		Example: `register_skill("skills/triage/SKILL.md")
-assert_eq(files.glob("skills/*/*.md"), ["skills/triage/SKILL.md", "skills/triage/checklist.md"])`,
-		Func: registerSkill, Whole: true,
+		Example: `register_skill("skills/triage/SKILL.md")`,
+		Check:   `assert_eq(files.glob("skills/*/*.md"), ["skills/triage/SKILL.md", "skills/triage/checklist.md"])`,
+		Func:    registerSkill, Whole: true,
 	},
 	{
 		Name: "register_model", Params: `name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None, context=0, fallback=[]`,
@@ -144,10 +147,9 @@ of requests, "openai", "responses" or "anthropic"; api_key is the name of a secr
 most tokens of a request. If a model does not answer, starhost run asks those of fallback, by their
 names or as NAME/MODEL. Without the permissions http:HOST and
 secret:NAME, starhost lists the endpoint as unavailable.`,
-		Example: `MODELS = ["small", "large"]
-register_model("internal", "https://llm.internal/v1", MODELS, api_key = "LLM_KEY", default_model = "large")
-assert_eq(len(MODELS), 2)`,
-		Func: registerModel, Whole: true,
+		Example: `register_model("internal", "https://llm.internal/v1", ["small", "large"], api_key = "LLM_KEY")`,
+		Check:   `assert_eq(type(register_model), "builtin_function_or_method")`,
+		Func:    registerModel, Whole: true,
 	},
 }
 
@@ -158,10 +160,9 @@ var values = []call.Member{
 		Doc: `A piece of text for the prompt.
 Two fragments with the same content count as one. Reports show source as the origin. target is
 "prompt" or "system". Lower priorities come first and are dropped last.`,
-		Example: `f = fragment("Check the gateway.", source = "checkout.md", priority = 5)
-assert_eq(f.content, "Check the gateway.")
-assert_eq((f.target, f.priority), ("prompt", 5))`,
-		Func: makeFragment,
+		Example: `f = fragment("Check the gateway.", source = "checkout.md", priority = 5)`,
+		Check:   `assert_eq((f.content, f.target, f.priority), ("Check the gateway.", "prompt", 5))`,
+		Func:    makeFragment,
 	},
 	{
 		Name: "attachment", Params: "content=None, path=None, url=None, type=None, name=None",
@@ -169,10 +170,10 @@ assert_eq((f.target, f.priority), ("prompt", 5))`,
 content is bytes or a string. path is a file of the plugin's own folder or, in a handler, a
 file of the workspace that the plugin may read. The model fetches url itself. type is a MIME
 type; without it, starhost detects it from the bytes. A content has at most 8 MiB.`,
-		Example: `a = attachment(content = "a,b\n1,2\n", type = "text/csv", name = "table.csv")
-assert_eq((a.type, a.name), ("text/csv", "table.csv"))
-assert_eq(attachment(url = "https://example.com/dash.png").name, "dash.png")`,
-		Func: makeAttachment,
+		Example: `table = attachment(content = "a,b\n1,2\n", type = "text/csv", name = "table.csv")
+picture = attachment(url = "https://example.com/dash.png")`,
+		Check: `assert_eq((table.type, table.name, picture.name), ("text/csv", "table.csv", "dash.png"))`,
+		Func:  makeAttachment,
 	},
 	{
 		Name: "result", Params: `for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False`,
@@ -181,9 +182,9 @@ The model reads for_llm, a string or a value that becomes JSON. The user also se
 silent shows nothing of the result to the user. is_error marks a failed call. handled makes
 the result the turn's final answer, without a further request.`,
 		Example: `r = result("2 pods restarted", for_user = "done", handled = True)
-assert_eq((r.for_llm, r.is_error, r.handled), ("2 pods restarted", False, True))
 assert_eq(result({"pods": 2}).for_llm, '{"pods":2}')`,
-		Func: makeResult, Whole: true,
+		Check: `assert_eq((r.for_llm, r.is_error, r.handled), ("2 pods restarted", False, True))`,
+		Func:  makeResult, Whole: true,
 	},
 	{
 		Name: "template", Params: `prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={}`,
@@ -192,10 +193,9 @@ prompt and system contain parameters as $name or ${name}; $$ is a dollar. $input
 user's words; a prompt without $input ends with them. defaults gives values of parameters. An
 error lists all missing parameters. fragments and system_fragments are references, which
 starhost resolves with the plugin's permissions. tools are globs on names.`,
-		Example: `t = template(prompt = "Summarise $what.", system = "Be brief.", defaults = {"what": "the incident"})
-assert_eq(t.prompt, "Summarise $what.")
-assert_eq(t.defaults, {"what": "the incident"})`,
-		Func: makeTemplate,
+		Example: `t = template(prompt = "Summarise $what.", system = "Be brief.", defaults = {"what": "the incident"})`,
+		Check:   `assert_eq((t.prompt, t.defaults), ("Summarise $what.", {"what": "the incident"}))`,
+		Func:    makeTemplate,
 	},
 }
 
@@ -209,9 +209,9 @@ returns it.`,
 		Example: `def guard(tool):
     return deny("not in prod")
 
-assert_eq(str(guard("restart")), 'deny("not in prod")')
 register_hook("pre_tool_call", guard)`,
-		Func: makeReasoned(starhost.ActionDeny),
+		Check: `assert_eq(str(guard("restart")), 'deny("not in prod")')`,
+		Func:  makeReasoned(starhost.ActionDeny),
 	},
 	{
 		Name: "ask", Params: "reason",
@@ -219,9 +219,9 @@ register_hook("pre_tool_call", guard)`,
 		Example: `def guard(tool):
     return ask("this costs money")
 
-assert_eq(str(guard("buy")), 'ask("this costs money")')
 register_hook("pre_tool_call", guard, match = "buy")`,
-		Func: makeReasoned(starhost.ActionAsk),
+		Check: `assert_eq(str(guard("buy")), 'ask("this costs money")')`,
+		Func:  makeReasoned(starhost.ActionAsk),
 	},
 	{
 		Name: "approve", Params: "",
@@ -230,9 +230,9 @@ register_hook("pre_tool_call", guard, match = "buy")`,
     if arguments.get("cluster") == "dev":
         return approve()
 
-assert_eq(str(trust({"cluster": "dev"})), "approve()")
 register_hook("approve_tool_call", trust)`,
-		Func: makeApprove,
+		Check: `assert_eq(str(trust({"cluster": "dev"})), "approve()")`,
+		Func:  makeApprove,
 	},
 	{
 		Name: "respond", Params: "result",
@@ -242,9 +242,9 @@ response wins.`,
 		Example: `def cached(tool, arguments):
     return respond("42")
 
-assert_eq(type(cached("ask", {})), "decision")
 register_hook("pre_tool_call", cached)`,
-		Func: makeRespond, Whole: true,
+		Check: `assert_eq(type(cached("ask", {})), "decision")`,
+		Func:  makeRespond, Whole: true,
 	},
 	{
 		Name: "modify", Params: "**changes",
@@ -259,9 +259,9 @@ the agent.`,
 		Example: `def shorter(arguments):
     return modify(arguments = dict(arguments, limit = 10))
 
-assert_eq(str(shorter({"q": "x"})), 'modify(arguments = {"q": "x", "limit": 10})')
 register_hook("pre_tool_call", shorter)`,
-		Func: makeModify,
+		Check: `assert_eq(str(shorter({"q": "x"})), 'modify(arguments = {"q": "x", "limit": 10})')`,
+		Func:  makeModify,
 	},
 	{
 		Name: "abort", Params: "reason",
@@ -270,9 +270,9 @@ register_hook("pre_tool_call", shorter)`,
     if "password" in user_message:
         return abort("no passwords here")
 
-assert_eq(stop("hello"), None)
 register_hook("turn_start", stop)`,
-		Func: makeReasoned(starhost.ActionAbort),
+		Check: `assert_eq(stop("hello"), None)`,
+		Func:  makeReasoned(starhost.ActionAbort),
 	},
 	{
 		Name: "end_session", Params: "reason",
@@ -283,9 +283,9 @@ session of an agent, which starhost only guards, this logs a warning and has no 
     if user_message == "bye":
         return end_session("the user left")
 
-assert_eq(leave("hello"), None)
 register_hook("turn_start", leave)`,
-		Func: makeReasoned("end_session"),
+		Check: `assert_eq(leave("hello"), None)`,
+		Func:  makeReasoned("end_session"),
 	},
 }
 
@@ -294,5 +294,6 @@ var configEntry = call.Entry{
 	Doc: `The plugin's settings: a struct with the keys that plugin(config = ...) declares.
 Each has its declared default unless the operator sets another value under [plugin.NAME].`,
 	Example: `plugin(config = {"max_lines": 200})
-assert_eq(config.max_lines, 200)`,
+LINES = config.max_lines`,
+	Check: `assert_eq(LINES, 200)`,
 }

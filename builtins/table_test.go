@@ -50,15 +50,18 @@ const examplePermissions = `plugin(permissions = ["fs.read:runbooks/**", "fs.rea
 register_hook("app.test.greeted", lambda name: "Hello %s." % name)
 `
 
-// TestExamples runs the example of every entry in a plugin. It calls the tool "example" if the
-// example registers one, and fires its hooks with a prompt.
+// TestExamples runs the example of every entry in a plugin. It makes a tool "example" of the lines
+// of a member of ctx, calls it, and fires the plugin's hooks with a prompt.
 func TestExamples(t *testing.T) {
 	for _, e := range builtins.Table(nil) {
 		t.Run(e.Name, func(t *testing.T) {
 			s := exampleWorld
-			s.src = e.Example
+			s.src = e.Example + "\n" + e.Check
+			if strings.HasPrefix(e.Name, "ctx.") {
+				s.src = "def example(ctx):\n    \"An example.\"\n    " + strings.ReplaceAll(s.src, "\n", "\n    ") + "\nregister_tool(example)"
+			}
 			if !strings.Contains(e.Example, "plugin(") {
-				s.src = examplePermissions + e.Example
+				s.src = examplePermissions + s.src
 			}
 			l := s.mustLoad(t)
 			for _, tool := range l.Tools() {
@@ -75,7 +78,7 @@ func TestExamples(t *testing.T) {
 			for _, err := range p.Errors {
 				t.Errorf("%s: %v", e.Name, err)
 			}
-			if !strings.Contains(e.Example, "assert_") {
+			if !strings.Contains(e.Example+e.Check, "assert_") {
 				t.Error("the example asserts nothing")
 			}
 		})

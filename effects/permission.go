@@ -64,52 +64,52 @@ type permissionKind struct {
 var permissionKinds = []permissionKind{
 	{PermissionKind{
 		"fs.read", "GLOB",
-		"Files of the workspace are read, listed and searched. A pattern is relative to the workspace; * stays within a folder, ** does not, and a name that begins with a dot is matched only where the pattern spells the dot.",
+		"The plugin reads, lists and searches files of the workspace. The pattern is relative to the workspace: * matches within a folder, ** across folders. A name that begins with a dot matches only if the pattern has the dot.",
 		"fs.read:runbooks/**",
 	}, canonicalPaths, matchPaths, explainWith("read %s in the workspace")},
 	{PermissionKind{
 		"fs.write", "GLOB",
-		"Files of the workspace are written.",
+		"The plugin writes files of the workspace.",
 		"fs.write:reports/*.md",
 	}, canonicalPaths, matchPaths, explainWith("write %s in the workspace")},
 	{PermissionKind{
 		"http", "[METHODS ]HOST[:PORT][/PATH*]",
-		"Requests are sent to a host. Without methods in front, GET and HEAD are meant; without http://, https; without a port or a path, the scheme's port and every path. Redirects and resolved names are checked again: a loopback, private or link-local address is allowed only if it is the HOST itself, or if a second permission spells it from its first number, as http:10.0.*.",
+		"The plugin sends requests to a host. Without METHODS the permission allows GET and HEAD; without http:// in front, https; without PORT, the scheme's port; without PATH, every path. starhost checks redirects and resolved names again: the plugin reaches a loopback, private or link-local address only if the address is the HOST itself, or if a second permission spells it from its first number, as http:10.0.*.",
 		"http:GET,POST pager.internal:8443/api/*",
 	}, canonicalHTTP, nil, explainHTTP},
 	{PermissionKind{
 		"exec", "ARGV",
-		"A program is run, never through a shell. The first word is the program, which no * may stand for. Behind it, * stands for one argument, and ** at the end for all further ones. The program runs as starhost's user and reads what this user may read; on Linux it cannot read starhost's environment.",
+		"The plugin runs a program, never through a shell. The first word is the program, which no * may stand for. Behind it, * stands for one argument, and ** at the end for all further ones. The program runs as starhost's user and reads what this user may read; on Linux it cannot read starhost's environment.",
 		"exec:kubectl get **",
 	}, canonicalArgv, nil, explainWith("run %s")},
 	{PermissionKind{
 		"env", "NAME",
-		"An environment variable is read.",
+		"The plugin reads an environment variable.",
 		"env:CLUSTER_*",
 	}, variableName.canonical, matchNames, explainWith("read the environment variable %s")},
 	{PermissionKind{
 		"secret", "NAME[@HOST]",
-		"A secret is used, without being seen: it goes into a request to its host, or into a program's environment or input.",
+		"The plugin uses a secret without seeing it: starhost puts the secret into a request to its host, or into the environment or input of a program.",
 		"secret:PAGER_TOKEN@pager.internal",
 	}, canonicalSecret, nil, explainSecret},
 	{PermissionKind{
 		"store", "",
-		"The plugin's own values are stored across sessions.",
+		"The plugin stores its own values across sessions.",
 		"store",
 	}, nil, matchNames, func(string) string { return "keep values across sessions" }},
 	{PermissionKind{
 		"tool", "NAME",
-		"Another plugin's tool is called.",
+		"The plugin calls a tool of another plugin.",
 		"tool:memory_*",
 	}, toolName.canonical, matchNames, explainWith("call the tool %s")},
 	{PermissionKind{
 		"event", "NAME",
-		"An event that the plugin declares is fired.",
+		"The plugin fires an event that it declares.",
 		"event:app.deploys.*",
 	}, eventName.canonical, matchNames, explainWith("fire the event %s")},
 	{PermissionKind{
 		"fragment", "PREFIX",
-		"Another plugin's references are resolved. The prefix sha256 stands for the texts in the store, also if an alias names them.",
+		"The plugin resolves references of another plugin. The prefix sha256 stands for the texts in the store, also if an alias names them.",
 		"fragment:runbook",
 	}, prefixName.canonical, matchNames, explainWith("load fragments by %s:")},
 	{PermissionKind{
@@ -119,7 +119,7 @@ var permissionKinds = []permissionKind{
 	}, toolName.canonical, matchNames, explainWith("take the place of what another plugin registers as %s")},
 	{PermissionKind{
 		"respond", "TOOL",
-		"A hook answers calls of another plugin's tool.",
+		"A hook of the plugin answers calls of another plugin's tool.",
 		"respond:web_*",
 	}, toolName.canonical, matchNames, explainWith("answer in place of the tool %s")},
 }

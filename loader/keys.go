@@ -15,12 +15,14 @@ type Key struct {
 	Wants string
 	// Default is the built-in value as TOML; "" means none.
 	Default string
-	// Project says whether the config of an untrusted project may set the key.
+	// Project says when a project's config may set the key, and for which plugins.
 	Project string
 	// Doc describes the key in sentences.
 	Doc string
 	// Example is a line of TOML that sets it, with the tables in front of the key.
 	Example string
+	// Task is the purpose of the key: a title, and a sentence about all keys of the task.
+	Task struct{ Title, Doc string }
 }
 
 // Keys describes all keys of the config, in the order of the reference.
@@ -29,14 +31,42 @@ func Keys() []Key {
 	for i := range keys {
 		s := settingOf(keys[i].Name)
 		keys[i].Wants, keys[i].Project = s.wants(), projects[s.right]
+		table, _, _ := strings.Cut(keys[i].Name, ".")
+		for _, task := range tasks() {
+			if slices.Contains(task.tables, table) {
+				keys[i].Task.Title, keys[i].Task.Doc = task.title, task.doc
+			}
+		}
 	}
 	return keys
 }
 
 // projects describes the rights of a project's config in words.
 var projects = [...]string{
-	ifTrusted: "no", userOnly: "never, even if trusted", always: "yes", ownPlugins: "for its own plugins",
-	ownLimits: "for its own plugins, lower only", onlyOwnPlugins: "for its own plugins alone, even if trusted",
+	ifTrusted: "if you trust it", userOnly: "never", always: "always", ownPlugins: "for its own plugins; if you trust it, for all",
+	ownLimits: "for its own plugins; without trust, lower only", onlyOwnPlugins: "for its own plugins",
+}
+
+// A task is a purpose for which a user sets keys of the config.
+type task struct {
+	title, doc string
+	tables     []string // the first parts of the keys
+}
+
+// tasks returns the tasks. Each table of the config serves one.
+func tasks() []task {
+	return []task{
+		{"Choose plugins", "These keys say which plugins starhost loads, and where their libraries lie.", []string{"plugins", "libraries"}},
+		{"Set up a plugin", "These keys give a plugin its settings, try it out with `mode`, and bound it.", []string{"plugin"}},
+		{"Grant permissions and secrets", "A plugin reaches nothing outside of the sandbox without a grant. [Permissions](permissions.md) lists what you can grant.", []string{"grants", "secrets"}},
+		{"Bound prompts", "These keys say how fragments become text, when starhost sends a fragment again, and how much fits.", []string{"prompt"}},
+		{"Bound plugins and turns", "Work beyond one of these limits fails, and the error names the key.", []string{"limits"}},
+		{"Guard calls", "`kinds` lets a guard see what a tool does that no agent's table has. `process` asks a program that is no plugin.", []string{"kinds", "process"}},
+		{"Offer tools", "These keys choose the tools that a model gets, and add those of MCP servers.", []string{"tools", "mcp", "serve"}},
+		{"Ask models", "`starhost run`, `chat` and `serve --proxy` ask these models. [Run](run.md) describes them.", []string{"model"}},
+		{"Keep values and fragments", "`ctx.store`, aliases and `sha256:` references use one database. [Store](store.md) describes it.", []string{"store"}},
+		{"Record decisions", "The decision log has a record of each event that a plugin heard. [Replay](replay.md) describes it.", []string{"log", "redact"}},
+	}
 }
 
 // settingOf returns the setting that a key of the reference describes, or nil.
@@ -70,20 +100,20 @@ func keyDocs() []Key { return slices.Concat(mainKeyDocs, logKeyDocs()) }
 var mainKeyDocs = []Key{
 	{
 		Name: "plugins.paths", Default: `[]`, Example: `plugins.paths = ["plugins", "../ops/plugins"]`,
-		Doc: "The paths of plugins: .star files, plugin folders, and folders that contain these, relative to the config file. Without any path starhost uses ./plugins, else ./*.star. A project adds to the user's paths; an untrusted project adds only paths in its folder.",
+		Doc: "The paths of plugins: .star files, plugin folders, and folders that contain these, relative to the config file. Without any path starhost uses ./plugins, else ./*.star. A project adds to the user's paths; if you do not trust it, it adds only paths in its folder.",
 	},
 	{
 		Name: "plugins.enabled", Default: `[]`, Example: `plugins.enabled = ["oncall", "policy"]`,
-		Doc: "The plugins to use; none means all that starhost finds. starhost always uses a plugin that a PATH argument names. A project chooses among its own plugins only.",
+		Doc: "The plugins to use; an empty list means all that starhost finds. starhost always uses a plugin that a PATH argument names. In a project's file, the list chooses among the project's plugins and leaves all others on.",
 	},
 	{
 		Name: "plugins.disabled", Default: `[]`, Example: `plugins.disabled = ["incident"]`,
-		Doc: "The plugins not to use, which wins over everything else. The files of all layers add to it. A project disables its own plugins only.",
+		Doc: "The plugins not to use. It wins over everything else. The files of all layers add to the list.",
 	},
 	{
 		Name: "plugins.required", Default: `[]`, Example: `plugins.required = ["policy"]`,
-		Doc: "The plugins without which commands that enforce decisions do not work. The files of all layers add to it. " +
-			"If PATHs leave out a plugin that it lists, `check`, `eval`, `list`, `test`, `bench` and `repl` do without it.",
+		Doc: "The plugins that must run. If one is missing, each command that enforces decisions refuses to work. The files of all layers add to the list. " +
+			"`check`, `eval`, `list`, `test`, `bench` and `repl` work without a listed plugin if their PATHs leave it out.",
 	},
 	{
 		Name: "libraries.NAME", Example: `libraries.lib = "lib"`,
@@ -95,28 +125,28 @@ var mainKeyDocs = []Key{
 	},
 	{
 		Name: "plugin.NAME.mode", Default: `"enforce"`, Example: `plugin.policy.mode = "warn"`,
-		Doc: "warn: starhost logs the plugin's decisions (deny, ask, approve, respond, modify, abort) as \"would deny\" and so on, and does not enforce them, so that you can try out a policy.",
+		Doc: "warn: starhost does not enforce the plugin's decisions (deny, ask, approve, respond, modify, abort). It logs them as \"would deny\" and so on, so that you can try out a policy.",
 	},
 	{
 		Name: "plugin.NAME.limits.steps", Example: `plugin.oncall.limits.steps = 200_000`,
-		Doc: "limits.steps for one plugin. The lower of the two applies.",
+		Doc: "As limits.steps, for one plugin. The lower of the two applies.",
 	},
 	{
 		Name: "plugin.NAME.limits.memory", Example: `plugin.oncall.limits.memory = "16MiB"`,
-		Doc: "limits.memory for one plugin. The lower of the two applies.",
+		Doc: "As limits.memory, for one plugin. The lower of the two applies.",
 	},
 	{
 		Name: "plugin.NAME.limits.timeout", Example: `plugin.oncall.limits.timeout = "500ms"`,
-		Doc: "limits.timeout for one plugin. The lower of the two applies.",
+		Doc: "As limits.timeout, for one plugin. The lower of the two applies.",
 	},
 	{
 		Name: "grants.NAME", Example: `grants.oncall = ["fs.read:runbooks/**", "env:CLUSTER"]`,
 		Doc: "The permissions that the plugin gets if it declares them. By default a plugin gets none. " +
-			"grants.host is for the references that users type: with http:HOST they may lead to an address that is not public.",
+			"grants.host is not for a plugin: with http:HOST there, a reference that a user types may lead to an address that is not public.",
 	},
 	{
 		Name: "secrets.NAME.file", Example: `secrets.PAGER_TOKEN.file = "/run/secrets/pager"`,
-		Doc: "The file that contains the secret. A secret without configuration comes from the environment variable of its name, or from the file that NAME_FILE names.",
+		Doc: "The file that contains the secret. If no key configures a secret, starhost reads the environment variable NAME, or the file that the variable NAME_FILE names.",
 	},
 	{
 		Name: "secrets.NAME.command", Example: `secrets.PAGER_TOKEN.command = ["pass", "show", "pager"]`,
@@ -124,31 +154,31 @@ var mainKeyDocs = []Key{
 	},
 	{
 		Name: "limits.steps", Default: `1_000_000`, Example: `limits.steps = 500_000`,
-		Doc: "The most interpreter steps of a load, and of each call of a handler. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
+		Doc: "The most interpreter steps of a load, and of each call of a handler.",
 	},
 	{
 		Name: "limits.memory", Default: `"64MiB"`, Example: `limits.memory = "32MiB"`,
-		Doc: "The most bytes that a load, or a call of a handler, may allocate. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
+		Doc: "The most bytes that a load, or a call of a handler, may allocate.",
 	},
 	{
 		Name: "limits.timeout", Default: `"2s"`, Example: `limits.timeout = "1s"`,
-		Doc: "The most time of a load, and of each call of a handler, without effects. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
+		Doc: "The most time of a load, and of each call of a handler, without effects.",
 	},
 	{
 		Name: "limits.event", Example: `limits.event = 5_000_000`,
-		Doc: "The most interpreter steps of all hooks of one plugin within one event. The default is ten times the plugin's limits.steps. An event takes at most ten times limits.timeout, with effects. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
+		Doc: "The most interpreter steps of all hooks of one plugin within one event. The default is ten times the plugin's limits.steps. An event takes at most ten times limits.timeout, with effects.",
 	},
 	{
 		Name: "limits.source", Default: `"256KiB"`, Example: `limits.source = "1MiB"`,
-		Doc: "The most bytes of one .star file. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
+		Doc: "The most bytes of one .star file.",
 	},
 	{
 		Name: "limits.output", Default: `"1MiB"`, Example: `limits.output = "64KiB"`,
-		Doc: "The most bytes that a load, or a call of a handler, may print. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
+		Doc: "The most bytes that a load, or a call of a handler, may print.",
 	},
 	{
 		Name: "limits.rounds", Default: `25`, Example: `limits.rounds = 10`,
-		Doc: "The most requests of a turn that offer tools. After these, starhost makes one more request without tools, so that there is an answer.",
+		Doc: "The most requests with tools in a turn. After these, starhost makes one more request without tools, so that there is an answer.",
 	},
 	{
 		Name: "limits.answer", Default: `"4MiB"`, Example: `limits.answer = "1MiB"`,
@@ -164,7 +194,7 @@ var mainKeyDocs = []Key{
 	},
 	{
 		Name: "prompt.max_bytes", Default: `"1MiB"`, Example: `prompt.max_bytes = "512KiB"`,
-		Doc: "The most text of all fragments of a turn. starhost drops fragments above it, the lowest priority first.",
+		Doc: "The most text of all fragments of a turn. If there is more, starhost drops the fragments with the highest priority number first.",
 	},
 	{
 		Name: "prompt.max_fragment", Default: `"256KiB"`, Example: `prompt.max_fragment = "64KiB"`,
@@ -248,11 +278,11 @@ var mainKeyDocs = []Key{
 	},
 	{
 		Name: "store.keep", Default: `"90d"`, Example: `store.keep = "30d"`,
-		Doc: "The time for which the store has a fragment that no alias names, since a prompt last contained it. Prompts and starhost fragments gc remove older ones.",
+		Doc: "How long the store keeps a fragment that no alias names, after the last prompt with it. Prompts and starhost fragments gc remove older ones.",
 	},
 	{
 		Name: "kinds.NAME.kind", Example: `kinds.mcp__desktop__run.kind = "shell"`,
-		Doc: "The kind of the calls of a tool that no agent's table has, for guards with a kind. The name is the agent's. Without this setting the arguments decide.",
+		Doc: "The kind of the calls of the tool NAME, for guards with kind = .... NAME is the agent's name for a tool that starhost's table for the agent lacks. Without this key the names of the arguments decide.",
 	},
 	{
 		Name: "kinds.NAME.command", Example: `kinds.mcp__desktop__run.command = "cmd"`,
@@ -284,7 +314,7 @@ var mainKeyDocs = []Key{
 	},
 	{
 		Name: "mcp.NAME.env", Example: `mcp.github.env = ["GITHUB_TOKEN"]`,
-		Doc: "The names of the environment variables that the program gets, beside PATH and LANG.",
+		Doc: "The names of the environment variables that the program gets in addition to PATH and LANG.",
 	},
 	{
 		Name: "mcp.NAME.approval", Default: `"ask"`, Example: `mcp.github.approval = "auto"`,
@@ -304,11 +334,11 @@ var mainKeyDocs = []Key{
 	},
 	{
 		Name: "process.NAME.command", Example: `process.review.command = ["review-hook", "--strict"]`,
-		Doc: "A program that hooks events by PicoClaw's protocol, with its arguments, as the plugin process-NAME: see docs/run.md. It runs in the folder of the config.",
+		Doc: "A program, with its arguments, that starhost asks about events in PicoClaw's protocol: see docs/run.md. It counts as the plugin process-NAME, and runs in the folder of the config.",
 	},
 	{
 		Name: "process.NAME.env", Example: `process.review.env = ["REVIEW_TOKEN"]`,
-		Doc: "The names of the environment variables that the program gets, beside PATH and LANG.",
+		Doc: "The names of the environment variables that the program gets in addition to PATH and LANG.",
 	},
 	{
 		Name: "process.NAME.intercept", Default: `["before_tool"]`, Example: `process.review.intercept = ["before_tool", "after_tool"]`,
@@ -328,6 +358,6 @@ var mainKeyDocs = []Key{
 	},
 	{
 		Name: "serve.tools.roles", Default: `["default"]`, Example: `serve.tools.roles = ["default", "night"]`,
-		Doc: "The roles for which programs can register tools at serve --tools. A tool for one role is there for sessions with this role only.",
+		Doc: "The roles for which programs can register tools at serve --tools. Only a session with the role gets a tool that is registered for one role.",
 	},
 }

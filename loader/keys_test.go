@@ -14,7 +14,7 @@ func TestKeys(t *testing.T) {
 	builtIn := parseConfig(t, "")
 	for _, k := range loader.Keys() {
 		t.Run(k.Name, func(t *testing.T) {
-			if k.Wants == "" || k.Project == "" || !strings.HasSuffix(k.Doc, ".") {
+			if k.Wants == "" || k.Project == "" || k.Task.Doc == "" || !strings.HasSuffix(k.Doc, ".") {
 				t.Errorf("got %+v, want all fields, with sentences in Doc", k)
 			}
 			for _, part := range strings.Split(strings.ToLower(k.Name), ".") {

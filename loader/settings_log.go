@@ -68,13 +68,13 @@ func logKeyDocs() []Key {
 		},
 		{
 			Name: "log.mask", Default: `["default"]`, Example: `log.mask = ["/input/arguments/*customer*"]`,
-			Doc: "Globs on JSON pointers into records, whose values the log does not contain, wherever they occur in the record. * does not cross a slash and ** does; letter case does not matter. " +
+			Doc: "Globs on JSON pointers into a record. The log leaves the values at these places out, wherever else they occur in the record. * does not cross a slash and ** does; letter case does not matter. " +
 				"\"default\" stands for values that look like keys, and values behind names such as Authorization, token and password; it belongs to every list but the empty one. " +
 				"log.mask = [] records such values, for a test whose replay needs them. The values of [secrets] and of redact.patterns never reach the log.",
 		},
 		{
 			Name: "log.include", Default: `[]`, Example: `log.include = ["prompt", "writes"]`,
-			Doc: "The parts of events that records contain only by choice. prompt: the user's words, the conversation and the texts of context. results: results of tools. writes: contents of files that a call writes. Without it, records have sizes and SHA-256 sums of what a replay compares.",
+			Doc: "The parts of events that a record contains only if you list them here. prompt: the user's words, the conversation and the texts of context. results: results of tools. writes: contents of files that a call writes. A record has only the sizes and SHA-256 sums of the other parts, which a replay compares.",
 		},
 		{
 			Name: "log.required", Default: `false`, Example: `log.required = true`,
@@ -90,7 +90,7 @@ func logKeyDocs() []Key {
 		},
 		{
 			Name: "redact.patterns", Default: `[]`, Example: `redact.patterns = ["cust-[0-9]+"]`,
-			Doc: "Regular expressions (RE2) for texts that starhost replaces by <masked>: in all fields of the log's records, and in what plugins return, log and report as errors, so that neither a prompt nor a journal gets them from a plugin. The user's words, the model's replies and the results of an agent's own tools stay as they are: a plugin with modify can change these.",
+			Doc: "Regular expressions (RE2). starhost replaces each text that matches one by <masked>: in all fields of the log's records, and in what plugins return, log and report as errors. So no prompt and no journal gets such a text from a plugin. The user's words, the model's replies and the results of an agent's own tools stay as they are: a plugin with modify can change these.",
 		},
 	}
 }

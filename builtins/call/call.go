@@ -30,6 +30,7 @@ type Member struct {
 	Params  string // as in "text, width=80"
 	Doc     string
 	Example string
+	Check   string // see [Entry]
 	Func    Func
 	Value   starlark.Value
 	Whole   bool // a call pays for the text of all its arguments before Func runs
@@ -47,7 +48,7 @@ func Entries(rt Runtime, module string, members []Member) []Entry {
 // Entry describes m under its full name. The flat cost is one step, because a Func charges for
 // its own work.
 func (m Member) Entry(rt Runtime, name string) Entry {
-	e := Entry{Name: name, Doc: m.Doc, Example: m.Example, Value: m.Value}
+	e := Entry{Name: name, Doc: m.Doc, Example: m.Example, Check: m.Check, Value: m.Value}
 	e.Cost.Steps = 1
 	if m.Value == nil {
 		e.Signature = name + "(" + m.Params + ")"

@@ -41,8 +41,11 @@ type Entry struct {
 	Signature string
 	// Doc describes the name. Its first line is a complete sentence.
 	Doc string
-	// Example is Starlark code that a test executes. It calls assert_eq(got, want).
+	// Example is Starlark code that shows the name in use. A test executes it.
 	Example string
+	// Check is Starlark code that the test executes behind Example: it calls assert_eq(got, want)
+	// where that would hide the line of the example that matters.
+	Check string
 	// Cost is the price that a call pays before it works: Steps, and BytesPerArgByte bytes of
 	// memory for each byte of its arguments' text.
 	Cost struct{ Steps, BytesPerArgByte uint64 }

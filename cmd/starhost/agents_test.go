@@ -208,8 +208,8 @@ func codeRow(a *hook.Agent) []string {
 		blocks = "0 and JSON"
 	}
 	return []string{
-		yesNo(a.TakesContext), yesNo(a.RefusesPrompts), eventsText(a.Asks), eventsText(a.Rewrites), eventsText(a.Redacts),
-		a.Missing, fmt.Sprintf("%.0f s", a.Timeout.Seconds()), blocks, fmt.Sprint(a.FailCode), a.Seen,
+		yesNo(a.TakesContext), yesNo(a.RefusesPrompts), eventsText(a.Asks), eventsText(a.Rewrites),
+		eventsText(a.Redacts), a.Missing, fmt.Sprintf("%.0f s", a.Timeout.Seconds()), blocks, fmt.Sprint(a.FailCode), a.Seen,
 	}
 }
 

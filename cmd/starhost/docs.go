@@ -19,10 +19,11 @@ import (
 
 func (a *app) docsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "docs [NAME|CODE]",
+		Use:   "docs [NAME|CODE|WORD]",
 		Short: "Explain a builtin, an event, a permission, a config key or an error code",
 		Long: `Explain a builtin, an event, a module, a kind of permission, a config key, an error
-code, or golden cases (docs golden, docs effects.jsonl); without a name, list them all.
+code, golden cases (docs golden, docs effects.jsonl), or a word as docs trust, docs image,
+docs uninstall; without a name, list them all.
 --format is pretty, json, md (the pages of the reference) or pyi (stubs for editors:
 write them to __builtins__.pyi).`,
 		Example: `  starhost docs register_tool
@@ -31,6 +32,7 @@ write them to __builtins__.pyi).`,
   starhost docs prompt.dedup
   starhost docs E0203
   starhost docs golden
+  starhost docs trust
   starhost docs --format pyi -o __builtins__.pyi`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -66,6 +68,7 @@ type reference struct {
 	permissions []effects.PermissionKind
 	keys        []loader.Key
 	codes       []starlark.Code
+	subjects    []subject
 }
 
 // casesName is the name for everything about golden cases.
@@ -87,6 +90,7 @@ func wholeReference() reference {
 		permissions: effects.PermissionKinds(),
 		keys:        loader.Keys(),
 		codes:       allCodes(),
+		subjects:    subjects(),
 	}
 }
 
@@ -98,7 +102,8 @@ func allCodes() []starlark.Code {
 }
 
 // part returns everything that has a name: a builtin with its members, an event, a kind of
-// permission, a config key or all keys of a table, an error code, or a part of golden cases.
+// permission, a config key or all keys of a table, an error code, a part of golden cases, or a
+// subject.
 func (r reference) part(name string) reference {
 	part := reference{name: name}
 	for _, t := range r.topics {
@@ -127,6 +132,7 @@ func (r reference) part(name string) reference {
 	table := strings.Trim(name, "[]") + "."
 	part.keys = filter(r.keys, func(k loader.Key) bool { return k.Name == name || strings.HasPrefix(k.Name, table) })
 	part.codes = filter(r.codes, func(c starlark.Code) bool { return strings.EqualFold(c.Code, name) })
+	part.subjects = filter(r.subjects, func(s subject) bool { return s.has(name) })
 	return part
 }
 
@@ -142,7 +148,7 @@ func filter[T any](items []T, fits func(T) bool) []T {
 }
 
 func (r reference) isEmpty() bool {
-	return len(r.topics)+len(r.cases)+len(r.events)+len(r.permissions)+len(r.keys)+len(r.codes) == 0
+	return len(r.topics)+len(r.cases)+len(r.events)+len(r.permissions)+len(r.keys)+len(r.codes)+len(r.subjects) == 0
 }
 
 // entries returns the builtins of all topics.
@@ -183,6 +189,9 @@ func (r reference) names() []string {
 	}
 	for _, c := range r.codes {
 		names = append(names, c.Code)
+	}
+	for _, s := range r.subjects {
+		names = append(names, s.Words()...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -16,6 +16,7 @@ type referenceJSON struct {
 	Permissions []permissionJSON `json:"permissions"`
 	Config      []keyJSON        `json:"config"`
 	Errors      []codeJSON       `json:"errors"`
+	Topics      []subjectJSON    `json:"topics"`
 }
 
 type builtinJSON struct {
@@ -68,7 +69,7 @@ type keyJSON struct {
 	Key       string `json:"key"`
 	Value     string `json:"value"`
 	Default   string `json:"default"`   // as TOML; "" means that there is none
-	Untrusted string `json:"untrusted"` // whether an untrusted project may set it
+	Untrusted string `json:"untrusted"` // when a project's config may set it
 	Doc       string `json:"doc"`
 	Example   string `json:"example"`
 }
@@ -82,10 +83,17 @@ type codeJSON struct {
 	Works string `json:"works"`
 }
 
+type subjectJSON struct {
+	Words []string `json:"words"`
+	Doc   string   `json:"doc"`
+	Page  string   `json:"page"` // below docs
+	See   []string `json:"see"`
+}
+
 func (a *app) printDocsJSON(r reference) error {
 	out := referenceJSON{
 		Schema: "starhost.docs/1", Builtins: []builtinJSON{}, Cases: []casePartJSON{}, Events: []eventJSON{},
-		Permissions: []permissionJSON{}, Config: []keyJSON{}, Errors: []codeJSON{},
+		Permissions: []permissionJSON{}, Config: []keyJSON{}, Errors: []codeJSON{}, Topics: []subjectJSON{},
 	}
 	for _, t := range r.topics {
 		for _, e := range t.Entries {
@@ -120,6 +128,9 @@ func (a *app) printDocsJSON(r reference) error {
 	}
 	for _, c := range r.codes {
 		out.Errors = append(out.Errors, codeJSON{c.Code, c.Title, c.Text, exitOf(c.Code), c.Bad, c.Good})
+	}
+	for _, s := range r.subjects {
+		out.Topics = append(out.Topics, subjectJSON{s.Words(), s.text, s.page, append([]string{}, s.See()...)})
 	}
 	return a.printJSON(out)
 }

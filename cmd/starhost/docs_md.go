@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -27,18 +28,36 @@ type docsPage struct {
 	body func(reference) string
 }
 
-var docsPages = []docsPage{
-	{"builtins", func(r reference) string { return topicsBody(r, false) }},
-	{"testing", testingBody},
-	{"cases", casesBody},
-	{"events", eventsBody},
-	{"modules", func(r reference) string { return topicsBody(r, true) }},
-	{"permissions", permissionsBody},
-	{"config", configBody},
-	{"errors", errorsBody},
+// docsPages returns the pages in their order. Each module has its own, so that none is long.
+func docsPages() []docsPage {
+	pages := []docsPage{
+		{"builtins", builtinsBody},
+		{"testing", testingBody},
+		{"cases", casesBody},
+		{"events", eventsBody},
+		{"modules", modulesBody},
+	}
+	for _, t := range builtins.Topics(nil) {
+		if t.Module {
+			pages = append(pages, docsPage{"modules/" + t.Name, func(r reference) string { return moduleBody(r, t.Name) }})
+		}
+	}
+	return append(pages,
+		docsPage{"permissions", permissionsBody},
+		docsPage{"config", configBody},
+		docsPage{"topics", subjectsBody},
+		docsPage{"errors", errorsBody},
+	)
 }
 
+// text returns the whole page.
+func (p docsPage) text(r reference) string { return strings.TrimLeft(p.intro()+p.body(r), "\n") }
+
+// intro returns the beginning of a page. The page of a module begins with the module's description.
 func (p docsPage) intro() string {
+	if strings.HasPrefix(p.name, "modules/") {
+		return ""
+	}
 	text, err := introFiles.ReadFile("intro/" + p.name + ".md")
 	if err != nil {
 		panic(err) // go:embed has checked it
@@ -48,40 +67,71 @@ func (p docsPage) intro() string {
 
 // printDocsMarkdown prints all pages, or the part of them that has one name.
 func (a *app) printDocsMarkdown(r reference) error {
-	for _, p := range docsPages {
-		body := p.body(r)
+	for _, p := range docsPages() {
+		body := strings.TrimLeft(p.body(r), "\n")
 		if r.name == "" {
-			body = p.intro() + body
+			body = p.text(r)
 		}
 		if body != "" {
-			a.printSection(strings.TrimLeft(body, "\n"))
+			a.printSection(body)
 		}
 	}
 	return nil
 }
 
-func topicsBody(r reference, modules bool) string {
+func builtinsBody(r reference) string {
 	var b strings.Builder
 	for _, t := range r.topics {
 		// The steps of golden cases have their own page. A single one has its place in docs NAME.
-		if t.Module == modules && (t.Name != stepsTopic || r.name != "" && r.name != casesName) {
-			b.WriteString(topicBody(t))
+		if !t.Module && (t.Name != stepsTopic || r.name != "" && r.name != casesName) {
+			b.WriteString(topicBody("##", t))
 		}
 	}
 	return b.String()
 }
 
-// topicBody returns the chapter of a topic.
-func topicBody(t call.Topic) string {
+// modulesBody returns a table of the modules and their members, "" for a part of the reference.
+func modulesBody(r reference) string {
+	if r.name != "" {
+		return ""
+	}
+	rows := [][]string{{"module", "what it is for", "members"}}
+	for _, t := range r.topics {
+		if t.Module {
+			var members []string
+			for _, e := range t.Entries {
+				members = append(members, strings.TrimPrefix(e.Name, t.Name+"."))
+			}
+			rows = append(rows, []string{"[" + t.Name + "](modules/" + t.Name + ".md)", tableCell(firstLine(t.Doc)), codeSpans(members...)})
+		}
+	}
+	return contentsTable(rows)
+}
+
+// moduleBody returns a module as a page, or the part of it that has a name.
+func moduleBody(r reference, name string) string {
+	level := "##"
+	if r.name == "" {
+		level = "#"
+	}
+	i := slices.IndexFunc(r.topics, func(t call.Topic) bool { return t.Module && t.Name == name })
+	if i < 0 {
+		return ""
+	}
+	return topicBody(level, r.topics[i])
+}
+
+// topicBody returns the chapter of a topic. level is the sign of its heading.
+func topicBody(level string, t call.Topic) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, wrapProse(escapeMarkdown(t.Doc)))
+	fmt.Fprintf(&b, "\n%s %s\n\n%s\n", level, t.Name, wrapProse(escapeMarkdown(t.Doc)))
 	rows := [][]string{{"name", "what it does"}}
 	for _, e := range t.Entries {
 		rows = append(rows, []string{"`" + e.Name + "`", tableCell(firstLine(e.Doc))})
 	}
 	b.WriteString(contentsTable(rows))
 	for _, e := range t.Entries {
-		b.WriteString("\n" + entryHeading(e) + "\n" + entryBody(e))
+		b.WriteString("\n" + entryHeading(level+"#", e) + "\n" + entryBody(e))
 	}
 	return b.String()
 }
@@ -93,10 +143,10 @@ func entryBody(e call.Entry) string {
 
 // entryHeading returns the heading of a builtin: its signature, or its name above a long
 // signature.
-func entryHeading(e call.Entry) string {
-	heading := "### `" + signature(e) + "`\n"
+func entryHeading(level string, e call.Entry) string {
+	heading := level + " `" + signature(e) + "`\n"
 	if utf8.RuneCountInString(heading) > maxColumns {
-		heading = "### `" + e.Name + "`\n\n```text\n" + signature(e) + "\n```\n"
+		heading = level + " `" + e.Name + "`\n\n```text\n" + signature(e) + "\n```\n"
 	}
 	return heading
 }
@@ -140,16 +190,32 @@ func permissionsBody(r reference) string {
 	return "\n" + markdownTable(rows)
 }
 
+// configBody returns the keys of the config by the tasks of users, or the keys of a part.
 func configBody(r reference) string {
 	if len(r.keys) == 0 {
 		return ""
 	}
-	rows := [][]string{{"key", "value", "default", "untrusted project", "what it does"}}
-	for _, k := range r.keys {
+	if r.name != "" {
+		return keysBody(r.keys)
+	}
+	var b strings.Builder
+	for i, first := range r.keys {
+		sameTask := func(k loader.Key) bool { return k.Task == first.Task }
+		if !slices.ContainsFunc(r.keys[:i], sameTask) {
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n%s", first.Task.Title, wrapProse(first.Task.Doc), keysBody(filter(r.keys, sameTask)))
+		}
+	}
+	return b.String()
+}
+
+// keysBody returns a table of keys, and an example that sets them.
+func keysBody(keys []loader.Key) string {
+	rows := [][]string{{"key", "value", "default", "a project's file", "what it does"}}
+	for _, k := range keys {
 		row := []string{codeSpans(k.Name), tableCell(k.Wants), codeSpans(k.Default), k.Project, tableCell(k.Doc)}
 		rows = append(rows, row)
 	}
-	return "\n" + markdownTable(rows) + "\n```toml\n" + exampleConfig(r.keys) + "```\n"
+	return "\n" + markdownTable(rows) + "\n```toml\n" + exampleConfig(keys) + "```\n"
 }
 
 // exampleConfig returns a config that sets each key to its example.

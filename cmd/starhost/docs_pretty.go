@@ -41,12 +41,16 @@ func (a *app) printDocsPretty(r reference) error {
 		a.printSection("")
 		a.printCode(c)
 	}
+	for _, s := range r.subjects {
+		a.printSection("")
+		a.printSubject(s)
+	}
 	return nil
 }
 
 // printContents prints a line for each name.
 func (a *app) printContents(r reference) {
-	var names, cases, events, permissions, keys, codes [][]string
+	var names, cases, events, permissions, keys, codes, words [][]string
 	for _, e := range r.entries() {
 		names = append(names, []string{"  " + e.Name, firstLine(e.Doc)})
 	}
@@ -65,10 +69,13 @@ func (a *app) printContents(r reference) {
 	for _, c := range r.codes {
 		codes = append(codes, []string{"  " + c.Code, c.Title})
 	}
+	for _, s := range r.subjects {
+		words = append(words, []string{"  " + s.Words()[0], firstSentence(s.text)})
+	}
 	for _, part := range []struct {
 		title string
 		rows  [][]string
-	}{{"Builtins", names}, {"Golden cases", cases}, {"Events", events}, {"Permissions", permissions}, {"Config", keys}, {"Errors", codes}} {
+	}{{"Builtins", names}, {"Golden cases", cases}, {"Events", events}, {"Permissions", permissions}, {"Config", keys}, {"Errors", codes}, {"Topics", words}} {
 		a.printSection(part.title + "\n")
 		a.printTable(part.rows)
 	}
@@ -120,7 +127,7 @@ func (a *app) printKey(k loader.Key) {
 	fmt.Fprintf(&a.out, "%s\n\n%s\n\n", k.Name, k.Doc)
 	a.printLine("value", k.Wants)
 	a.printLine("default", k.Default)
-	a.printLine("untrusted", k.Project)
+	a.printLine("project", k.Project)
 	a.printExample("Example", k.Example)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,11 +19,14 @@ import (
 // writes the pages.
 func TestDocs(t *testing.T) {
 	r := wholeReference()
-	for _, p := range docsPages {
+	for _, p := range docsPages() {
 		t.Run(p.name, func(t *testing.T) {
 			file := "../../docs/" + p.name + ".md"
-			want := p.intro() + p.body(r)
+			want := p.text(r)
 			if *update {
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
 				if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -39,19 +43,31 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestDocsIndex checks that the index links to every page, and that its commands run.
+// TestDocsIndex checks that the index links to every page, or to the page above it, and that its
+// commands run.
 func TestDocsIndex(t *testing.T) {
-	src, err := os.ReadFile("../../docs/README.md")
+	src := readTestFile(t, "../../docs/README.md")
+	for _, p := range docsPages() {
+		index := src
+		if above, _, ok := strings.Cut(p.name, "/"); ok {
+			index = readTestFile(t, "../../docs/"+above+".md")
+		}
+		if !strings.Contains(index, "]("+p.name+".md)") {
+			t.Errorf("no index has a link to %s.md", p.name)
+		}
+	}
+	files, err := filepath.Glob("../../docs/modules/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range docsPages {
-		if !strings.Contains(string(src), "]("+p.name+".md)") {
-			t.Errorf("docs/README.md has no link to %s.md", p.name)
+	for _, file := range files {
+		name := "modules/" + strings.TrimSuffix(filepath.Base(file), ".md")
+		if !slices.ContainsFunc(docsPages(), func(p docsPage) bool { return p.name == name }) {
+			t.Errorf("%s: there is no such module", file)
 		}
 	}
 	dir := t.TempDir()
-	for line := range strings.Lines(string(src)) {
+	for line := range strings.Lines(src) {
 		if command, ok := strings.CutPrefix(line, "starhost "); ok {
 			command, _, _ = strings.Cut(command, "#")
 			runDocs(t, append([]string{"-C", dir}, strings.Fields(command)...)...)
@@ -78,7 +94,7 @@ func TestDocsExamples(t *testing.T) {
 			t.Errorf("%s: %v, warnings %v", src, err, warnings)
 		}
 	}
-	for _, p := range docsPages {
+	for _, p := range docsPages() {
 		if p.name == "testing" { // TestDocsNewcomersPath runs all of it
 			continue
 		}
@@ -102,6 +118,32 @@ func TestDocsExamples(t *testing.T) {
 		}
 	}
 	parseConfig(t, exampleConfig(r.keys))
+}
+
+// TestDocsSubjects checks that docs finds words that users type, that no word has two subjects, and
+// that docs explains the names that a subject refers to. TestDocsLinks checks their pages.
+func TestDocsSubjects(t *testing.T) {
+	r := wholeReference()
+	seen := map[string]bool{}
+	for _, s := range r.subjects {
+		for _, word := range s.Words() {
+			if seen[word] || word != strings.ToLower(word) {
+				t.Errorf("the word %s stands twice, or has capitals", word)
+			}
+			seen[word] = true
+		}
+		for _, name := range s.See() {
+			if r.part(name).isEmpty() {
+				t.Errorf("%s: docs does not explain %s", s.Words()[0], name)
+			}
+		}
+	}
+	words := "load dedup enum image library attachment trust secret approval permission weekday golden warn uninstall cost"
+	for word := range strings.FieldsSeq(words + " guard test ci session state timeout limit budget schema import merge picture") {
+		if part := r.part(word); len(part.subjects) != 1 {
+			t.Errorf("docs %s: got %d subjects, want one", word, len(part.subjects))
+		}
+	}
 }
 
 type block struct{ language, text string }
@@ -198,9 +240,9 @@ func TestDocsOfEveryName(t *testing.T) {
 		}
 		part := whole.part(name)
 		n := len(got.Builtins) + len(got.Cases) + len(got.Events)
-		n += len(got.Permissions) + len(got.Config) + len(got.Errors)
+		n += len(got.Permissions) + len(got.Config) + len(got.Errors) + len(got.Topics)
 		all := len(part.entries()) + caseEntries(part) + len(part.events) + len(part.permissions)
-		if n != all+len(part.keys)+len(part.codes) {
+		if n != all+len(part.keys)+len(part.codes)+len(part.subjects) {
 			t.Errorf("docs -F json %s: got %d entries\n%s", name, n, out)
 		}
 	}

@@ -81,7 +81,7 @@ func caseName(e call.Entry) string { return strings.TrimPrefix(e.Name, "--") }
 func testingBody(r reference) string {
 	var b strings.Builder
 	if r.name == "" || r.name == casesName {
-		b.WriteString(topicBody(r.topics[len(r.topics)-1]))
+		b.WriteString(topicBody("##", r.topics[len(r.topics)-1]))
 	}
 	b.WriteString(chapters(r, true))
 	return b.String()
@@ -119,7 +119,7 @@ func caseTopicBody(t call.Topic) string {
 			continue
 		}
 		flush()
-		b.WriteString("\n" + entryHeading(e) + "\n" + entryBody(e))
+		b.WriteString("\n" + entryHeading("###", e) + "\n" + entryBody(e))
 	}
 	flush()
 	return b.String()
