@@ -202,7 +202,7 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 	if err != nil {
 		return nil, err
 	}
-	if err := addLibraries(config, c.plugin); err != nil {
+	if err := st.addLibraries(config, c.plugin); err != nil {
 		return nil, err
 	}
 	lookup := func(name string) (string, bool) { return st.lookup(name), true }
@@ -256,11 +256,15 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 // addLibraries adds the libraries of the project that the plugin of a case is in, so that a case
 // need not repeat them. The case's libraries win. A library outside of the project is left out,
 // because a case runs alike on all machines.
-func addLibraries(config *loader.Config, plugin loader.Path) error {
+func (st *stage) addLibraries(config *loader.Config, plugin loader.Path) error {
 	if plugin.Real == "" {
 		return nil
 	}
 	project, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: filepath.Dir(plugin.Real)})
+	if err == nil && len(project.Libraries) == 0 && st.options != nil && isBelow(st.options.Dir, plugin.Real) {
+		// Outside of a repository no folder above the plugin is its project but the current one.
+		project, _, err = loader.LoadConfig(loader.ConfigOptions{Dir: st.options.Dir})
+	}
 	if err != nil {
 		return err
 	}
@@ -270,6 +274,13 @@ func addLibraries(config *loader.Config, plugin loader.Path) error {
 		}
 	}
 	return nil
+}
+
+// isBelow reports whether a file is in a folder.
+func isBelow(folder, file string) bool {
+	abs, err := filepath.Abs(folder)
+	rel, relErr := filepath.Rel(abs, file)
+	return err == nil && relErr == nil && filepath.IsLocal(rel)
 }
 
 // runScript runs the steps.
