@@ -127,6 +127,7 @@ type AbortError struct {
 	Reason string
 	Plugin string
 	Pos    Pos
+	Lost   error // see [Outcome.Lost]
 }
 
 func (e *AbortError) Error() string {
@@ -195,6 +196,9 @@ type Outcome struct {
 	Decision Decision
 	// Ask is true if any handler asks for an approval, even if another handler responds.
 	Ask bool
+	// Lost is why the host refused the event and called no handler: a guard is not loaded. Nil
+	// means that the handlers decided.
+	Lost error
 	// Hooks are the calls of the handlers in their order, with their decisions and effects. Turn is
 	// the number of the turn, and Duration the time of the event. All are only for
 	// [Options.Observe].

@@ -97,7 +97,12 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 	around := f.turn.swapReading(clockReading{})
 	defer f.turn.swapReading(around)
 	seen := f.turn.startObserving(ctx, e)
-	err := f.callHooks(ctx, e)
+	var err error
+	if f.closed != nil {
+		f.refuse(out)
+	} else {
+		err = f.callHooks(ctx, e)
+	}
 	out.Decisions, out.problems = f.decisions, f.problems
 	if err == nil {
 		out.Combine()
@@ -110,9 +115,15 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 	}
 	if d := &out.Decision; d.Action == ActionAbort {
 		f.turn.completed = false
-		return &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
+		return &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos, Lost: out.Lost}
 	}
 	return nil
+}
+
+// refuse decides about a closed event in place of its handlers.
+func (f *eventRun) refuse(out *Outcome) {
+	f.decisions = []Decision{{Action: f.refusal(), Reason: f.closed.Error(), Plugin: HostPlugin}}
+	out.Lost = f.closed
 }
 
 // callHooks calls all handlers of e. If a handler changed the arguments, it calls the handlers
@@ -173,7 +184,7 @@ func (t *Turn) argumentProblems(ctx context.Context, e *Event, plugin string) []
 // hasHooks reports whether an event has hooks. Without hooks, callers need not prepare the event.
 func (t *Turn) hasHooks(event string) bool {
 	c, err := t.registry.hooksOf(event)
-	return err == nil && (len(c.hooks) > 0 || t.host.opts.ObserveAll)
+	return err == nil && (len(c.hooks) > 0 || c.closed != nil || t.host.opts.ObserveAll)
 }
 
 // An eventRun runs the handlers of one event.
@@ -274,8 +285,14 @@ func (f *eventRun) addDecision(d *Decision, h *Hook) *Decision {
 var trustedActions = []Action{ActionApprove, ActionModify, actionEnd}
 
 // checkDecision checks a decision against the event's rules and applies its changes. It clears
-// fields that do not belong to the action.
+// fields that do not belong to the action. A refusal in a form that the event lacks, such as a deny
+// of a prompt, becomes the refusal that the event has.
 func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
+	if d.refuses() && !slices.Contains(spec.Actions, d.Action) && spec.CanRefuse() {
+		t.host.opts.Log(LogLine{Plugin: h.plugin, Level: "warn", Pos: d.Pos, Text: errtext.Format(
+			"%s: %s is no decision here, want %s: it counts as %s", spec.Name, d.Action, actionNames(spec.Actions), spec.refusal())})
+		d.Action = spec.refusal()
+	}
 	if !slices.Contains(spec.Actions, d.Action) {
 		return errtext.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}

@@ -36,7 +36,8 @@ func (h *Host) Hooks() []HookInfo {
 
 // Hears reports whether any hook takes part in an event about a tool or a command ("" for other
 // events), whatever the call's kind. It also reports whether the event needs its session, because
-// one of these hooks is not pure or reads the user's words.
+// one of these hooks is not pure or reads the user's words. The host itself hears the events that
+// it refuses: see [Host.Lose].
 func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
 	c, err := h.registry.Load().hooksOf(event)
 	if err != nil {
@@ -45,7 +46,7 @@ func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
 	for _, k := range c.hooksMatching(subject, "") {
 		hears, needsSession = true, needsSession || !k.Pure || k.ReadsWords
 	}
-	return hears || h.opts.ObserveAll, needsSession
+	return hears || c.closed != nil || h.opts.ObserveAll, needsSession
 }
 
 // Tools returns all tools that pass the host's filter, by name.

@@ -21,7 +21,7 @@ var rootOrder = []string{
 	// Values that handlers get and return.
 	"context.go", "message.go", "decision.go", "call_info.go", "event.go", "app.go", "template.go",
 	// Registrations, and what a plugin can do with them.
-	"endpoint.go", "plugin.go", "event_args.go", "rendering.go",
+	"endpoint.go", "plugin.go", "lost.go", "event_args.go", "rendering.go",
 	// Traces and records of handler calls.
 	"trace.go", "record.go", "lane.go",
 	// Sessions for other processes.

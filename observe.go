@@ -35,7 +35,8 @@ func (t *Turn) finishObserving(o *observation, spec *EventSpec, out *Outcome, fa
 	if aborted, ok := errors.AsType[*AbortError](failed); ok {
 		seen.Decision = Decision{Action: ActionAbort, Reason: aborted.Reason, Plugin: aborted.Plugin, Pos: aborted.Pos}
 	}
-	if failed != nil && seen.Decision.Action != ActionAbort || len(o.calls) == 0 && !t.host.opts.ObserveAll {
+	isHeard := len(o.calls) > 0 || out.Lost != nil || t.host.opts.ObserveAll
+	if failed != nil && seen.Decision.Action != ActionAbort || !isHeard {
 		return failed
 	}
 	seen.Decisions, seen.Hooks = slices.Clone(out.Decisions), o.calls

@@ -23,6 +23,7 @@ type registry struct {
 	commands     map[string]*Command  // by name and alias
 	skills       map[string]*Skill    // by plugin:name
 	endpoints    map[string]*Endpoint // by name and alias
+	lost         []LostGuard
 }
 
 // An eventHooks is an event with its hooks.
@@ -30,6 +31,7 @@ type eventHooks struct {
 	*EventSpec
 	hooks    []*Hook // in the order in which they run
 	hasMatch bool    // at least one hook has a Match
+	closed   error   // why the host refuses the event itself; nil if it does not
 }
 
 // hooksMatching returns the hooks for a tool or command, in the order in which they run. alias is
@@ -60,13 +62,29 @@ func (r *registry) clone() *registry {
 		plugins: slices.Clone(r.plugins), names: maps.Clone(r.names), events: r.events,
 		hooksByEvent: newEventHooks(r.events), tools: maps.Clone(r.tools), loaders: maps.Clone(r.loaders),
 		templates: maps.Clone(r.templates), commands: maps.Clone(r.commands), skills: maps.Clone(r.skills),
-		endpoints: maps.Clone(r.endpoints),
+		endpoints: maps.Clone(r.endpoints), lost: r.lost,
 	}
 	for i := range r.hooksByEvent {
 		old := &r.hooksByEvent[i]
-		c.hooksByEvent[i].hooks, c.hooksByEvent[i].hasMatch = slices.Clone(old.hooks), old.hasMatch
+		c.hooksByEvent[i] = *old
+		c.hooksByEvent[i].hooks = slices.Clone(old.hooks)
 	}
 	return c
+}
+
+// withLost returns a registry that has lost more guards.
+func (r *registry) withLost(guards []LostGuard) *registry {
+	if len(guards) == 0 {
+		return r
+	}
+	next := *r
+	next.lost = slices.Concat(r.lost, guards)
+	next.hooksByEvent = slices.Clone(r.hooksByEvent)
+	for i := range next.hooksByEvent {
+		c := &next.hooksByEvent[i]
+		c.closed = closedBy(c.EventSpec, next.lost)
+	}
+	return &next
 }
 
 // sort brings the hooks into the order in which they run, and the tools into the order of their

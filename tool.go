@@ -174,7 +174,7 @@ func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 func (t *Turn) traceOverride(tool *Tool) {
 	if old := tool.replaced; old != nil {
 		detail := fmt.Sprintf("tool %s, not that of %s (%s)", tool.Name, old.plugin, old.Pos)
-		t.notes = append(t.notes, traceNote{trace: &HookTrace{Event: EventOverride, Plugin: tool.plugin,
+		t.notes = append(t.notes, traceNote{trace: &HookTrace{Event: eventOverride, Plugin: tool.plugin,
 			Pos: tool.Pos, Detail: detail}})
 	}
 }

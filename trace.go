@@ -12,7 +12,7 @@ const (
 	EventLoad      = "load"      // a fragment loader
 	EventTemplate  = "template"  // a template loader
 	EventAvailable = "available" // [Tool.Available]
-	EventOverride  = "override"  // a tool that overrides another
+	eventOverride  = "override"  // a tool that overrides another
 )
 
 // A traceNote stores what a HookTrace needs. It is small, because most handlers decide nothing and

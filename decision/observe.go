@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,6 +75,12 @@ func (l *Log) Record(e starhost.Event, o starhost.Outcome) *Record {
 	}
 	b.addInput(&e)
 	r.Decision = b.decision("/decision", &o.Decision)
+	if o.Lost != nil {
+		r.Errors = []string{o.Lost.Error()}
+		if l.used.Load().redact == nil {
+			r.Input, r.Omitted = nil, []string{"/input"}
+		}
+	}
 	for i := range o.Hooks {
 		b.addHandler(&o.Hooks[i])
 	}
@@ -105,15 +112,12 @@ func (b *recordBuilder) addKind(info *starhost.CallInfo) {
 // "deny", or [ActionNone] for an event that guards cannot refuse. Before [Log.Use], the log does
 // not know the secrets that it must remove, so that the record has no input.
 func (l *Log) Undecided(e starhost.Event, answered, reason string) *Record {
-	var o starhost.Outcome
+	o := starhost.Outcome{Lost: errors.New(reason)}
 	if answered != ActionNone {
 		o.Decision = starhost.Decision{Action: starhost.Action(answered), Reason: reason, Plugin: starhost.HostPlugin}
 	}
 	r := l.Record(e, o)
-	r.Answered, r.Errors = answered, []string{reason}
-	if l.used.Load().redact == nil {
-		r.Input, r.Omitted = nil, []string{"/input"}
-	}
+	r.Answered = answered
 	return r
 }
 

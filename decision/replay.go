@@ -115,6 +115,9 @@ func (r *Replay) replay(ctx context.Context, record *Record) error {
 	r.firing = true
 	out, err := s.Refire(ctx, e)
 	r.firing = false
+	if out.Lost != nil {
+		r.cannotTell("a guard is not loaded: " + out.Lost.Error())
+	}
 	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok { // by a call that a handler made
 		d := &out.Decision
 		d.Action, d.Reason, d.Plugin, d.Pos = starhost.ActionAbort, aborted.Reason, aborted.Plugin, aborted.Pos

@@ -43,7 +43,7 @@ type Error struct {
 	code        string
 	err         error
 	managed     bool // about a path of the managed config
-	hidesPlugin bool // because of the error, a plugin is missing that may be a guard: see [Set.LostGuards]
+	hidesPlugin bool // because of the error, a plugin is missing that may be a guard: see lostGuards
 }
 
 // Error returns the place and the message.

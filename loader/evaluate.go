@@ -33,6 +33,8 @@ type evaluation struct {
 	warnings     []Warning
 
 	unavailable string // why the plugin is unavailable
+	unmet       bool   // a plugin that it requires is missing
+	probed      bool   // registered is complete, but the plugin is not loaded: see probe
 
 	registered *starhost.Plugin // filled by the evaluation
 	inside     Inside
@@ -163,6 +165,7 @@ func (e *evaluation) isSet(v builtins.EnvVar) bool {
 // evaluate runs the plugin's files and records their registrations, output and costs.
 func (e *evaluation) evaluate(ctx context.Context) error {
 	if err := e.checkRequirements(); err != nil {
+		e.unmet = true
 		return err
 	}
 	config, err := e.manifest.Configure(e.settingsOf())

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -8,68 +9,78 @@ import (
 	"github.com/starhost/starhost/builtins"
 )
 
-// A LostGuard is a plugin that is not loaded, and that may be a guard: the agent would run calls
-// that the plugin would refuse.
-type LostGuard struct {
-	// Name is the plugin's; "" for a path that leads to no plugin.
-	Name string
-	// Err says why it is not loaded.
-	Err error
-	// Events are the events that its syntax tree shows hooks for, sorted. They are nil if the tree
-	// shows none, or if there is no tree.
-	Events []string
-	// Managed is true for a managed plugin, and for one that the managed config requires: a user's
-	// flag must not let calls pass without it.
-	Managed bool
-}
-
-// LostGuards returns the guards that are not loaded: paths, then plugins, in their order, then
+// lostGuards returns the guards that are not loaded: paths, then plugins, in their order, then
 // required plugins that were not found. A guard is
-//   - a plugin that an argument names, or the config requires;
-//   - a plugin whose syntax tree shows a hook on a guard event ([starhost.EventSpec.Guard]), or a
-//     hook whose event the tree does not spell out;
+//   - a plugin that the config requires;
+//   - a plugin with a hook on a guard event ([starhost.EventSpec.Guard]), or with a hook whose
+//     event the syntax tree does not spell out; the hooks are those of the tree, or of probe;
+//   - a plugin that an argument names, with a hook on any event that plugins can refuse;
 //   - a file that has no syntax tree: starhost cannot read or parse it.
 //
 // It takes no notice of plugins that the user's config disables or sets to warn, unless the config
 // requires them.
-func (s *Set) LostGuards() []LostGuard {
-	var lost []LostGuard
+//
+// With open, events pass without them, except without a managed plugin and one that the managed
+// config requires: no flag of a user lifts those.
+func (s *Set) lostGuards(open bool) []starhost.LostGuard {
+	var lost []starhost.LostGuard
 	for _, e := range s.Problems {
 		if e.hidesPlugin {
-			lost = append(lost, LostGuard{Err: e, Managed: e.managed})
+			lost = append(lost, starhost.LostGuard{Err: e, Open: open && !e.managed})
 		}
 	}
 	for i := range s.Plugins {
 		if p := &s.Plugins[i]; p.unloaded != nil {
 			if g, ok := p.unloaded.lostGuard(); ok {
+				g.Open = open && !p.Managed && !s.Config.managed.requires(p.Name)
 				lost = append(lost, g)
 			}
 		}
 	}
 	for _, name := range s.Config.Plugins.Required {
-		found := slices.ContainsFunc(lost, func(g LostGuard) bool { return g.Name == name })
+		found := slices.ContainsFunc(lost, func(g starhost.LostGuard) bool { return g.Name == name })
 		if !found && s.isMissing(name) {
-			managed := s.Config.managed.requires(name)
-			lost = append(lost, LostGuard{Name: name, Err: s.missingError(name), Managed: managed})
+			open := open && !s.Config.managed.requires(name)
+			lost = append(lost, starhost.LostGuard{Name: name, Err: s.missingError(name), Open: open})
 		}
 	}
 	return lost
 }
 
 // lostGuard describes a plugin that is not loaded. ok is false if it is no guard.
-func (e *evaluation) lostGuard() (g LostGuard, ok bool) {
+func (e *evaluation) lostGuard() (g starhost.LostGuard, ok bool) {
 	hooks := e.hooks()
-	g = LostGuard{Name: e.source.Name, Err: e.plugin.Err, Events: hooks.Events}
-	g.Managed = e.source.Managed || e.config.managed.requires(g.Name)
+	if e.probed {
+		hooks = builtins.Hooks{Events: hookEvents(e.registered)}
+	}
+	g = starhost.LostGuard{Name: e.source.Name, Err: e.plugin.Err, Events: hooks.Events}
 	if g.Err == nil {
 		g.Err = errorAt(Place{File: e.source.Display}, "E0609", "%s", e.unavailable)
 	}
 	guards := hooks.Unclear || slices.ContainsFunc(hooks.Events, func(event string) bool {
 		spec, err := starhost.LookupEvent(event, e.Host.AppEvents...)
-		return err != nil || spec.Guard
+		return err != nil || spec.Guard || spec.CanRefuse() && e.source.isNamed()
 	})
 	required := slices.Contains(e.config.Plugins.Required, g.Name)
-	return g, required || e.plugin.Mode != modeWarn && (guards || e.source.isNamed())
+	return g, required || e.plugin.Mode != modeWarn && guards
+}
+
+// probe evaluates a plugin that the machine does not let load: a variable is not set, or a plugin
+// that it requires is missing. Its registrations then say whether it is a guard. Nothing calls
+// them, and a plugin that does not evaluate is judged by its syntax tree.
+func (e *evaluation) probe(ctx context.Context) {
+	e.requires = nil
+	e.probed = e.evaluate(ctx) == nil
+	e.plugin.Steps, e.plugin.Bytes = 0, 0
+}
+
+// hookEvents returns the events that a plugin has hooks on, sorted.
+func hookEvents(p *starhost.Plugin) (events []string) {
+	for i := range p.Hooks {
+		events = append(events, p.Hooks[i].Event)
+	}
+	slices.Sort(events)
+	return slices.Compact(events)
 }
 
 // hooks returns the hooks that the syntax trees of the plugin's file and of the files that it

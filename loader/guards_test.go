@@ -67,6 +67,7 @@ func TestLoadNeedsRequiredPlugins(t *testing.T) {
 // TestLostGuards: the syntax tree of a plugin that is not loaded says whether it may be a guard.
 func TestLostGuards(t *testing.T) {
 	const hook, broken = `register_hook("pre_tool_call", lambda: None)`, "\nbroken\n"
+	const tool = "def page(who):\n    return who\nregister_tool(page)\n"
 	tests := []struct {
 		name, files, args, want string // want has a line for each guard: name, events, code of the error
 	}{
@@ -85,7 +86,17 @@ func TestLostGuards(t *testing.T) {
 		{"a bad manifest", "-- p/a.star --\nplugin(api = 9)\n" + hook + "\n", "", "a pre_tool_call E0302\n"},
 		{"unavailable", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\n" + hook + "\n", "", "a pre_tool_call E0609\n"},
 		{"unavailable, no guard", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\n", "", ""},
-		{"unavailable, as an argument", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\n", "p/a.star", "a  E0609\n"},
+		{"unavailable, as an argument", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\n" + hook, "p/a.star", "a pre_tool_call E0609\n"},
+		{"unavailable, an event that is computed", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\n[register_hook(e, lambda: None) for e in [\"turn\" + \"_end\"]]\n", "", ""},
+		{"unavailable, a guard that is computed", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\n[register_hook(e, lambda: None) for e in [\"pre_\" + \"tool_call\"]]\n", "", "a pre_tool_call E0609\n"},
+		{"unavailable and broken, as an argument", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\n" + hook + broken, "p/a.star", "a pre_tool_call E0609\n"},
+		{"unavailable, tools only", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\n" + tool, "p/a.star", ""},
+		{"unavailable, context only", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\nregister_hook(\"turn_start\", lambda: None)\n", "", ""},
+		{"unavailable, prompts, as an argument", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\nregister_hook(\"turn_start\", lambda: None)\n", "p/a.star", "a turn_start E0609\n"},
+		{"it requires one that is unavailable, tools only", "-- p/a.star --\nplugin(requires = [\"b\"])\n" + tool +
+			"-- p/b.star --\nplugin(requires_env = [\"NEVER\"])\n", "p/a.star p/b.star", ""},
+		{"it requires one that is unavailable", "-- p/a.star --\nplugin(requires = [\"b\"])\n" + hook +
+			"\n-- p/b.star --\nplugin(requires_env = [\"NEVER\"])\n", "p/a.star p/b.star", "a pre_tool_call E0612\n"},
 		{"it requires another one", "-- p/a.star --\nplugin(requires = [\"b\"])\n" + hook + "\n", "", "a pre_tool_call E0612\n"},
 		{"a conflict", "-- p/a.star --\nregister_fragment_loader(\"one\", print)\n-- p/b.star --\nregister_fragment_loader(\"one\", print)\n" + hook + "\n", "",
 			"b pre_tool_call E0307\n"},
@@ -93,7 +104,9 @@ func TestLostGuards(t *testing.T) {
 			"-- p/a/lib.star --\nload(\"deep.star\", \"more\")\ndef install():\n    " + hook + "\n-- p/a/deep.star --\ndef more():\n    register_hook(\"turn_start\", print)\n",
 			"", "a pre_tool_call turn_start E0102\n"},
 		{"a file that it loads is missing", "-- p/a/plugin.star --\nload(\"lib.star\", \"install\")\n", "", "a  E0607\n"},
-		{"an argument", "-- p/a.star --\nx = 1" + broken, "p/a.star", "a  E0102\n"},
+		{"an argument without hooks", "-- p/a.star --\n" + tool + broken, "p/a.star", ""},
+		{"an argument with a hook on prompts", "-- p/a.star --\nregister_hook(\"turn_start\", lambda: None)" + broken, "p/a.star", "a turn_start E0102\n"},
+		{"an argument with a hook on ends", "-- p/a.star --\nregister_hook(\"turn_end\", lambda: None)" + broken, "p/a.star", ""},
 		{"an argument that is not there", "-- p/a.star --\n", "p/a.star p/b.star", " E0604\n"},
 		{"a path of the config that is not there", "-- config.toml --\nplugins.paths = [\"guards\"]\n", "", " E0604\n"},
 		{"a folder that is full of other things, as an argument", "-- q/webpack.js --\n", "q", " E0604\n"},
@@ -128,7 +141,7 @@ func TestLostGuards(t *testing.T) {
 			}
 			defer set.Close()
 			var got strings.Builder
-			for _, g := range set.LostGuards() {
+			for _, g := range set.Host.LostGuards() {
 				fmt.Fprintln(&got, g.Name, strings.Join(g.Events, " "), codeOf(g.Err))
 			}
 			want := tt.want

@@ -74,6 +74,8 @@ type Options struct {
 	// no handler of them: no file reads a variable while it loads, so their registrations are those
 	// of a machine that has the variables. A warning names each such plugin.
 	AllowUnset bool
+	// FailOpen lets events pass without guards that are not loaded: see [starhost.LostGuard.Open].
+	FailOpen bool
 	// RequiredInArgs makes [plugins] required bind only the plugins at Args, for a caller that
 	// enforces no decisions: someone who names one plugin of a project leaves out the others. The
 	// managed config's requirements bind in any case, and so do all others if Args lead to every
@@ -100,6 +102,7 @@ func Load(ctx context.Context, o Options) (*Set, error) {
 		l.set.Close() // nothing was written
 		return nil, err
 	}
+	l.set.Host.Lose(l.set.lostGuards(o.FailOpen)...)
 	if !o.AllowMissing {
 		err = l.set.Missing()
 	}
@@ -200,6 +203,11 @@ func (l *loadRun) run(ctx context.Context) error {
 		ready = ready[len(wave):]
 		l.each(len(wave), func(i int) { wave[i].err = wave[i].evaluate(ctx) })
 		l.register(wave)
+	}
+	for i := range prepared {
+		if e := &prepared[i]; ctx.Err() == nil && e.plugin.unloaded != nil && (e.unavailable != "" || e.unmet) {
+			e.probe(ctx)
+		}
 	}
 	return ctx.Err()
 }

@@ -333,14 +333,14 @@ func TestManagedRequired(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := loader.Load(t.Context(), loader.Options{Config: c, Dir: o.Dir})
+		set, err := loader.Load(t.Context(), loader.Options{Config: c, Dir: o.Dir, FailOpen: true})
 		if err == nil || !strings.Contains(err.Error(), ":1: required plugin guard is not loaded") {
 			t.Errorf("%q: got %v", files, err)
 		}
 		if set == nil {
 			continue
 		}
-		if lost := set.LostGuards(); len(lost) != 1 || !lost[0].Managed {
+		if lost := set.Host.LostGuards(); len(lost) != 1 || lost[0].Open {
 			t.Errorf("%q: got lost guards %v", files, lost)
 		}
 		set.Close()

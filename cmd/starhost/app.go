@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os/signal"
@@ -79,6 +80,9 @@ func (a *app) addError(err error) {
 			a.addError(e)
 		}
 	} else if err != nil {
+		if aborted, ok := errors.AsType[*starhost.AbortError](err); ok && aborted.Lost != nil && len(a.problems) > 0 {
+			return // loading has reported the guard
+		}
 		p := describe(err)
 		a.moveHere(&p, err)
 		if !slices.ContainsFunc(a.problems, p.isSame) {

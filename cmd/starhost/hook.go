@@ -338,25 +338,27 @@ func (r *hookRun) askPlugins(
 		paths, f.lineError = projectPaths(cmp.Or(e.Workspace(), r.dir), r.getenv("HOME"), paths)
 	}
 	fail := func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) }
-	set, err := r.loadHook(ctx, f, paths, func(o *loader.Options) {
+	record := func(e starhost.Event, out starhost.Outcome) error {
+		if r.openRecords() == nil {
+			return nil
+		}
+		return r.records.observe(e, out)
+	}
+	set, host, _ := r.loadHook(ctx, f, paths, record, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
 		log := r.records.open(func() *decision.Log { return r.newLog(o.Config, r.agent.Name, r.records.fail) })
 		observe(log, o.Config, &o.Host, r.records.observe)
 	})
 	if nonce, ok := e.Canary(); ok {
-		return r.answerCanary(e, nonce, set, err)
+		return r.answerCanary(e, nonce, set, host)
 	}
 	log := r.openRecords()
 	useSet(log, set)
 	o := hook.Options{States: &hook.States{Dir: hook.StateDir(r.getenv)}, Report: fail}
-	o.Refusal, _ = errors.AsType[*hook.Refusal](err)
 	if len(r.problems) > 0 {
 		o.Notice = "starhost: " + r.problems[0].where()
 	}
-	var host *starhost.Host
-	if set != nil {
-		host = set.Host
-	}
+	var err error
 	if answer, store, err = e.Answer(ctx, host, o); err != nil {
 		r.addError(err)
 		if answer, err = e.Block("starhost: " + err.Error()); err != nil {
@@ -441,46 +443,30 @@ func cacheClock(clock func() time.Time) func() time.Time {
 	return sync.OnceValue(clock)
 }
 
-// loadHook loads the plugins and reports failures. The error is a *hook.Refusal if a guard is
-// not loaded, with or without a set. Any other error means that there are no plugins, and so no
-// guards.
+// loadHook loads the plugins and reports failures. If it cannot load them, the host refuses what
+// guards could, with observe as its observer, and there is no set. The error means that there are
+// no plugins, and so no guards.
 func (a *app) loadHook(
-	ctx context.Context, f *hookFlags, paths []string, change func(*loader.Options),
-) (*loader.Set, error) {
+	ctx context.Context, f *hookFlags, paths []string, observe func(starhost.Event, starhost.Outcome) error,
+	change func(*loader.Options),
+) (*loader.Set, *starhost.Host, error) {
 	var set *loader.Set
 	err := f.lineError
 	if err == nil {
 		set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
 			o.Stdin = nil // the agent writes to it
+			o.FailOpen = f.failOpen
 			change(o)
 		})
 	}
 	a.addError(err)
 	switch {
 	case errors.Is(err, loader.ErrNoPlugins):
-		return nil, err
+		return nil, nil, err
 	case err != nil:
-		return nil, &hook.Refusal{Err: err, Open: f.failOpen && !errors.Is(err, loader.ErrManaged)}
+		return nil, hook.Refusing(err, f.failOpen && !errors.Is(err, loader.ErrManaged), observe), nil
 	}
-	if lost := set.LostGuards(); len(lost) > 0 {
-		return set, newRefusal(lost, f.failOpen)
-	}
-	return set, nil
-}
-
-// newRefusal returns the reason to block events while guards are not loaded.
-func newRefusal(lost []loader.LostGuard, open bool) *hook.Refusal {
-	r := &hook.Refusal{Err: lost[0].Err, Open: open}
-	if more := len(lost) - 1; more > 0 {
-		r.Err = fmt.Errorf("%w (and %d more guards are not loaded)", r.Err, more)
-	}
-	for _, g := range lost {
-		r.Open = r.Open && !g.Managed
-		if r.Prompts == nil && (slices.Contains(g.Events, "turn_start") || slices.Contains(g.Events, "pre_llm_call")) {
-			r.Prompts = g.Err
-		}
-	}
-	return r
+	return set, set.Host, nil
 }
 
 // refuseHook answers an agent whose command line has a mistake, because no guard is loaded
@@ -529,10 +515,18 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 	}
 	o.Log = func(text string) { write(func() { fmt.Fprintf(a.stderr, "hook: %s\n", text) }) }
 	o.Canary = func(nonce string) string { return canaryReason(nonce, hook.AgentOf("picoclaw"), set) }
+	record := func(e starhost.Event, out starhost.Outcome) error {
+		log := a.openHookLog(&opened, agent, fail)
+		if log == nil {
+			return nil
+		}
+		return log.Observe(e, out)
+	}
 	o.Load = func(ctx context.Context) (*starhost.Host, error) {
 		own := *a // with its own reports
 		var records *decision.Log
-		set, broken = own.loadHook(ctx, f, paths, func(o *loader.Options) {
+		var host *starhost.Host
+		set, host, broken = own.loadHook(ctx, f, paths, record, func(o *loader.Options) {
 			records = opened.open(func() *decision.Log { return own.newLog(o.Config, agent, fail) })
 			if records != nil {
 				observe(records, o.Config, &o.Host, records.Observe)
@@ -545,10 +539,7 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 		})
 		useSet(records, set)
 		write(own.report) // plugins that failed are reported, and the others work
-		if set == nil {
-			return nil, broken
-		}
-		return set.Host, broken
+		return host, broken
 	}
 	err := hook.Serve(ctx, a.stdin, a.stdout, o)
 	mu.Lock()

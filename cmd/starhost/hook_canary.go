@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -16,20 +15,21 @@ import (
 
 // answerCanary denies the canary of hook doctor. It touches no session and no log, and asks no
 // plugin. If guards are not loaded, the answer is the same as for every other call.
-func (r *hookRun) answerCanary(e *hook.Event, nonce string, set *loader.Set, err error) (hook.Answer, func()) {
+func (r *hookRun) answerCanary(
+	e *hook.Event, nonce string, set *loader.Set, host *starhost.Host,
+) (hook.Answer, func()) {
 	closeSet := func() {
 		if set != nil {
 			set.Close()
 		}
 	}
-	refusal, isLost := errors.AsType[*hook.Refusal](err)
-	if isLost && refusal.Open || err != nil && !isLost {
-		return hook.Answer{}, closeSet
-	}
 	reason := ""
-	if isLost {
-		reason = "starhost: " + refusal.Err.Error()
-	} else {
+	switch {
+	case host != nil && host.Refuses("pre_tool_call") != nil:
+		reason = "starhost: " + host.Refuses("pre_tool_call").Error()
+	case host == nil || slices.ContainsFunc(host.LostGuards(), func(g starhost.LostGuard) bool { return g.Open }):
+		return hook.Answer{}, closeSet
+	default:
 		reason = canaryReason(nonce, r.agent, set)
 	}
 	answer, err := e.Block(reason)

@@ -29,21 +29,16 @@ import (
 	"github.com/starhost/starhost/serve/ui"
 )
 
-// A guardState is the plugins that decide, and why guards are missing.
+// A guardState is the plugins that decide.
 type guardState struct {
 	host    *starhost.Host
 	records *decision.Log // nil if it is not enabled
-	refusal *hook.Refusal // nil if all guards are loaded
 	secret  func(name string) (string, error)
 }
 
 // takeGuards makes the loaded set the one that decides.
 func (v *server) takeGuards() {
-	g := &guardState{host: v.set.Host, records: v.records, secret: v.set.Secret}
-	if lost := v.set.LostGuards(); len(lost) > 0 {
-		g.refusal = newRefusal(lost, false)
-	}
-	v.guards.Store(g)
+	v.guards.Store(&guardState{host: v.set.Host, records: v.records, secret: v.set.Secret})
 	if v.metrics != nil {
 		modes := map[string]string{}
 		for _, p := range v.set.Plugins {
@@ -94,11 +89,8 @@ func (v *server) observe(o *starhost.Options) {
 	}
 }
 
-// loadedGuards returns the plugins that decide, and why guards are missing, nil if all are loaded.
-func (v *server) loadedGuards() (*starhost.Host, *hook.Refusal) {
-	g := v.guards.Load()
-	return g.host, g.refusal
-}
+// guardingHost returns the plugins that decide.
+func (v *server) guardingHost() *starhost.Host { return v.guards.Load().host }
 
 // undecided records an event that plugins did not decide.
 func (v *server) undecided(e *starhost.Event, answered, reason string) {
@@ -124,7 +116,7 @@ func (v *server) openServers(ctx context.Context, token string) (err error) {
 	}
 	if v.flags.decides() {
 		v.decide = decide.NewServer(decide.Options{
-			Host:     v.loadedGuards,
+			Host:     v.guardingHost,
 			Deadline: time.Duration(v.flags.deadline), FailClosed: v.flags.failClosed,
 			Outcome: v.outcome, Warn: v.printWarning, Undecided: v.undecided,
 		})
@@ -152,7 +144,7 @@ const proxyGarbage = 200
 // openProxy makes the proxy. It has keys only behind a token.
 func (v *server) openProxy(token string) (err error) {
 	o := proxy.Options{
-		Host: v.loadedGuards, Upstream: v.flags.upstream, Tools: v.flags.offered, PassUnknown: v.flags.passUnknown,
+		Host: v.guardingHost, Upstream: v.flags.upstream, Tools: v.flags.offered, PassUnknown: v.flags.passUnknown,
 		Rounds: v.set.Config.Model.Rounds, Warn: func(text string) { v.printWarning("proxy: " + text) },
 		Undecided: v.undecided,
 	}
@@ -325,7 +317,7 @@ func (v *server) fronted(flag, address, note string, o front.Options, h http.Han
 
 // ready returns why the plugins cannot decide, nil if they can.
 func (v *server) ready() error {
-	if v.guards.Load().refusal != nil {
+	if v.guardingHost().Refuses("pre_tool_call") != nil {
 		return errors.New("a guard is not loaded: all calls of tools are refused")
 	}
 	return nil

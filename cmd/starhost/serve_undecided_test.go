@@ -76,9 +76,14 @@ func TestServeUndecided(t *testing.T) {
 				t.Fatalf("got %d records, want one", len(found))
 			}
 			r := found[0]
+			answered := "deny"
+			if strings.HasSuffix(tt.name, "a lost guard") {
+				answered = "abort" // the host itself refuses the prompt
+			}
 			isCall := r.Event == "pre_tool_call"
 			isBash := r.Tool == "Bash" && r.Foreign
-			if r.Event != tt.event || r.Answered != "deny" || !strings.Contains(r.Errors[0], tt.reason) || isCall != isBash {
+			isOther := r.Event != tt.event || r.Answered != answered || isCall != isBash
+			if isOther || !strings.Contains(r.Errors[0], tt.reason) {
 				t.Errorf("got the record %+v, want one of %s: %s", r, tt.event, tt.reason)
 			}
 			hasText := r.Event == "turn_start" && strings.Contains(tt.body, "Go.")

@@ -307,9 +307,6 @@ func (v *inspected) decide(ctx context.Context, agent, event string) (any, error
 	}
 	defer set.Close()
 	useSet(records, set)
-	if lost := set.LostGuards(); len(lost) > 0 {
-		return nil, fmt.Errorf("a guard does not load, so hook refuses: %s", round.firstProblem())
-	}
 	if len(round.problems) > 0 {
 		answer.Problem = round.firstProblem()
 		for _, w := range round.warnings {

@@ -52,8 +52,7 @@ func (s *Server) answerAgent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, err := inTime(r.Context(), s, func(ctx context.Context, give func(hook.Answer)) {
-		host, refusal := s.Host()
-		answer, store, err := e.Answer(ctx, host, s.options(refusal))
+		answer, store, err := e.Answer(ctx, s.Host(), s.options())
 		if err != nil {
 			s.Warn(agent.Name + ": " + err.Error())
 			if answer, err = e.Block("starhost: " + err.Error()); err != nil {

@@ -32,8 +32,8 @@ const (
 
 // Options say how a server answers. Host, Outcome and Warn are required.
 type Options struct {
-	// Host returns the plugins in use, and why guards are missing, nil if all are loaded.
-	Host func() (*starhost.Host, *hook.Refusal)
+	// Host returns the plugins in use.
+	Host func() *starhost.Host
 	// Deadline is the longest time from the arrival of a question to its answer. 0 means
 	// [hook.Deadline].
 	Deadline time.Duration
@@ -79,8 +79,8 @@ func (s *Server) Sessions() int { return s.memory.Len() }
 func (s *Server) report(err error) { s.Warn(err.Error()) }
 
 // options returns the options for an event.
-func (s *Server) options(r *hook.Refusal) hook.Options {
-	return hook.Options{States: &hook.States{Memory: s.memory}, Refusal: r, Report: s.report}
+func (s *Server) options() hook.Options {
+	return hook.Options{States: &hook.States{Memory: s.memory}, Report: s.report}
 }
 
 // inTime runs ask with a context that ends at the deadline. It does not wait longer for an ask that

@@ -24,7 +24,6 @@ import (
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/front"
-	"github.com/starhost/starhost/serve/hook"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testbed.Alone(m)) }
@@ -64,7 +63,7 @@ func denyRM(_ context.Context, e *starhost.Event) (starhost.Decision, error) {
 // options returns options for a host. Warnings fail the test.
 func options(t *testing.T, h *starhost.Host) decide.Options {
 	return decide.Options{
-		Host: func() (*starhost.Host, *hook.Refusal) { return h, nil },
+		Host: func() *starhost.Host { return h },
 		Outcome: func(event string, out starhost.Outcome) any {
 			return map[string]any{"event": event, "action": out.Decision.Action, "reason": out.Decision.Reason}
 		},
@@ -155,13 +154,13 @@ func TestFire(t *testing.T) {
 // TestMissingGuard checks that a guard that is not loaded refuses calls of tools, and the prompts
 // if it guards them, but never the end of a turn.
 func TestMissingGuard(t *testing.T) {
-	o := options(t, starhost.New(starhost.Options{}))
-	refusal := &hook.Refusal{Err: errors.New("g.star is broken")}
-	o.Host = func() (*starhost.Host, *hook.Refusal) { return starhost.New(starhost.Options{}), refusal }
 	var undecided []string
-	o.Undecided = func(e *starhost.Event, answered, reason string) {
-		undecided = append(undecided, fmt.Sprintf("%s %q: %s: %s", e.Name, e.Tool, answered, reason))
-	}
+	h := starhost.New(starhost.Options{Observe: func(e starhost.Event, out starhost.Outcome) error {
+		undecided = append(undecided, fmt.Sprintf("%s %q: %s: %s", e.Name, e.Tool, out.Decision.Action, out.Lost))
+		return nil
+	}})
+	h.Lose(starhost.LostGuard{Err: errors.New("g.star is broken")})
+	o := options(t, h)
 	hooks := decide.NewServer(o).Hooks()
 	want := func(path, body, want string) {
 		t.Helper()
@@ -177,14 +176,14 @@ func TestMissingGuard(t *testing.T) {
 	want("/v1/fire/pre_tool_call", `{"input":{"tool":"sh"}}`, `200 {"action":"deny","event":"pre_tool_call","reason":"starhost: g.star is broken"}`)
 	want("/v1/fire/pre_file_save", `{}`, `200 {"action":"deny","event":"pre_file_save","reason":"starhost: g.star is broken"}`)
 	want("/v1/fire/turn_start", `{}`, `200 {"action":"","event":"turn_start","reason":""}`)
-	refusal.Prompts = refusal.Err
-	want("/hooks/claude-code", prompt, `200 {"decision":"block","reason":"starhost: g.star is broken"}`)
-	want("/v1/fire/turn_start", `{}`, `200 {"action":"abort","event":"turn_start","reason":"starhost: g.star is broken"}`)
+	h.Lose(starhost.LostGuard{Err: errors.New("p.star is broken"), Events: []string{"pre_llm_call"}})
+	want("/hooks/claude-code", prompt, `200 {"decision":"block","reason":"starhost: p.star is broken"}`)
+	want("/v1/fire/turn_start", `{}`, `200 {"action":"abort","event":"turn_start","reason":"starhost: p.star is broken"}`)
 	want("/v1/fire/turn_end", `{}`, `200 {"action":"","event":"turn_end","reason":""}`)
-	const reason = ": starhost: g.star is broken"
 	wantUndecided := []string{
-		`pre_tool_call "Bash": deny` + reason, `pre_tool_call "sh": deny` + reason, `pre_file_save "": deny` + reason,
-		`turn_start "": deny` + reason, `turn_start "": abort` + reason,
+		`pre_tool_call "Bash": deny: g.star is broken`, `pre_tool_call "sh": deny: g.star is broken`,
+		`pre_file_save "": deny: g.star is broken`,
+		`turn_start "": abort: p.star is broken`, `turn_start "": abort: p.star is broken`,
 	}
 	if !slices.Equal(undecided, wantUndecided) {
 		t.Errorf("undecided: got %q, want %q", undecided, wantUndecided)
@@ -377,7 +376,7 @@ func FuzzHooks(f *testing.F) {
 	}
 	h := starhost.New(starhost.Options{})
 	o := decide.Options{
-		Host: func() (*starhost.Host, *hook.Refusal) { return h, nil }, Warn: func(string) {},
+		Host: func() *starhost.Host { return h }, Warn: func(string) {},
 		Outcome: func(string, starhost.Outcome) any { return nil },
 	}
 	hooks := decide.NewServer(o).Hooks()

@@ -28,7 +28,7 @@ type fireQuestion struct {
 
 // answerFire fires an event for a program.
 func (s *Server) answerFire(w http.ResponseWriter, r *http.Request) {
-	host, refusal := s.Host()
+	host := s.Host()
 	name := r.PathValue("event")
 	body, err := io.ReadAll(r.Body)
 	var q fireQuestion
@@ -50,16 +50,15 @@ func (s *Server) answerFire(w http.ResponseWriter, r *http.Request) {
 	if q.Session != "" {
 		e.SessionID = q.Session
 	}
-	if why := refusal.Refuse(spec); why != nil {
-		s.refuseFire(w, spec, e, why)
-		return
-	}
 	given := *e // the handlers of a late event still change e
 	out, err := inTime(r.Context(), s, func(ctx context.Context, give func(starhost.Outcome)) {
-		out, store, err := hook.Fire(ctx, host, e, s.options(refusal))
+		out, store, err := hook.Fire(ctx, host, e, s.options())
 		if err != nil {
 			s.Warn(name + ": " + err.Error())
-			out = refusalOf(spec, err)
+			out.Lost = err
+		}
+		if out.Lost != nil {
+			out = refusalOf(spec, out.Lost)
 		}
 		give(out)
 		store()

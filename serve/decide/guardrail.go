@@ -124,23 +124,14 @@ func (s *Server) checkTexts(ctx context.Context, g *guardrail, t *texts, next *a
 // check fires one event. It returns why the request or reply is refused, nil if it may pass.
 // Changes are in e.
 func (s *Server) check(ctx context.Context, e *starhost.Event) error {
-	host, refusal := s.Host()
-	spec, err := starhost.LookupEvent(e.Name)
-	if err == nil {
-		if err = refusal.Refuse(spec); err != nil {
-			s.undecided(e, string(starhost.ActionDeny), "starhost: "+err.Error())
-		}
-	}
 	given := e.Arguments
-	var out starhost.Outcome
-	if err == nil {
-		var store func()
-		out, store, err = hook.Fire(ctx, host, e, s.options(refusal))
-		store()
-	}
+	out, store, err := hook.Fire(ctx, s.Host(), e, s.options())
+	store()
 	switch d := out.Decision; {
 	case err != nil:
 		return fmt.Errorf("starhost: %w", err)
+	case out.Lost != nil:
+		return fmt.Errorf("starhost: %w", out.Lost)
 	case ctx.Err() != nil: // handlers after the deadline did not run
 		return fmt.Errorf("starhost: %w", context.Cause(ctx))
 	case d.Action == starhost.ActionDeny, d.Action == starhost.ActionAbort:
@@ -149,7 +140,7 @@ func (s *Server) check(ctx context.Context, e *starhost.Event) error {
 		return fmt.Errorf("approval is needed and nobody can give it: %s", d.Reason)
 	case d.Action == starhost.ActionRespond:
 		return fmt.Errorf("answered by %s in the tool's stead, which a gateway cannot pass on", d.Plugin)
-	case string(given) != string(e.Arguments) && spec.Tool:
+	case string(given) != string(e.Arguments) && e.Tool != "":
 		return errors.New("a plugin changed the arguments of a tool call, which a gateway cannot pass on")
 	}
 	return nil

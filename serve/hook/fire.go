@@ -32,15 +32,3 @@ func Fire(
 	}
 	return out, store, err
 }
-
-// Refuse returns why guards that are not loaded refuse an event that a program fires, nil if it may
-// pass.
-func (r *Refusal) Refuse(spec *starhost.EventSpec) error {
-	switch {
-	case spec.Guard:
-		return r.refuses(kindTool)
-	case spec.Name == "turn_start" || spec.Name == "pre_llm_call":
-		return r.refuses(kindPrompt)
-	}
-	return nil
-}

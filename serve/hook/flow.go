@@ -130,10 +130,19 @@ func joinTexts(sep string, texts ...string) string {
 // unchanged.
 func (v *verdict) takeAbort(err error) error {
 	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
-		v.block, v.stop, v.reason = true, true, aborted.Reason
+		v.block, v.reason = true, abortReason(aborted)
+		v.stop = aborted.Lost == nil
 		return nil
 	}
 	return err
+}
+
+// abortReason returns why a turn ended, and names starhost if no plugin ended it.
+func abortReason(aborted *starhost.AbortError) string {
+	if aborted.Lost != nil {
+		return "starhost: " + aborted.Reason
+	}
+	return aborted.Reason
 }
 
 // hostEvent returns the plugin event with a name for the event's tool call.
@@ -223,6 +232,9 @@ func verdictOf(out starhost.Outcome) *verdict {
 		v.ask = true
 	case starhost.ActionApprove:
 		v.allow = true
+	}
+	if out.Lost != nil {
+		v.reason = "starhost: " + out.Lost.Error()
 	}
 	return v
 }

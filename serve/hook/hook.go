@@ -400,42 +400,27 @@ func (v *verdict) addUnsupported(format string, args ...any) {
 	v.unsupported = append(v.unsupported, fmt.Sprintf(format, args...))
 }
 
-// A Refusal explains why tool calls and approvals are blocked: a guard is not loaded. A Refusal
-// never blocks the end of a turn or a session.
-type Refusal struct {
-	Err error
-	// Prompts explains why prompts are blocked too: a guard of prompts is not loaded. If it is nil,
-	// prompts pass with a message to the user.
-	Prompts error
-	// Open lets everything pass, with a message at each event (--fail-open).
-	Open bool
+// Refusing returns a host without plugins that refuses what guards could, for a program whose
+// plugins cannot be loaded. observe receives the refusals: see [starhost.Options].
+func Refusing(err error, open bool, observe func(starhost.Event, starhost.Outcome) error) *starhost.Host {
+	h := starhost.New(starhost.Options{Observe: observe})
+	h.Lose(starhost.LostGuard{Err: err, Open: open})
+	return h
 }
 
-func (r *Refusal) Error() string { return r.Err.Error() }
-func (r *Refusal) Unwrap() error { return r.Err }
-
-// refuses returns the reason to block an event of a kind, nil if the event may pass.
-func (r *Refusal) refuses(k kind) error {
-	switch {
-	case r == nil || r.Open:
-		return nil
-	case k == kindTool || k == kindApprove:
-		return r.Err
-	case k == kindPrompt:
-		return r.Prompts
-	}
-	return nil
-}
-
-// notice returns the message to the user about an event that passes, "" for none.
-func (r *Refusal) notice(k kind) string {
-	switch {
-	case r == nil:
+// lossNotice returns the message to the user about an event that passes while guards are not
+// loaded, "" for none.
+func lossNotice(h *starhost.Host, k kind) string {
+	if h == nil {
 		return ""
-	case r.Open:
-		return "starhost: a guard is not loaded, and --fail-open lets everything pass: " + r.Error()
-	case k == kindPrompt:
-		return "starhost: a guard is not loaded, so starhost refuses all calls of tools: " + r.Error()
+	}
+	for _, g := range h.LostGuards() {
+		if g.Open {
+			return "starhost: a guard is not loaded, and --fail-open lets everything pass: " + g.Err.Error()
+		}
+	}
+	if why := h.Refuses("pre_tool_call"); why != nil && k == kindPrompt && h.Refuses("turn_start") == nil {
+		return "starhost: a guard is not loaded, so starhost refuses all calls of tools: " + why.Error()
 	}
 	return ""
 }
@@ -531,8 +516,6 @@ type Options struct {
 	// Resume returns the event's session, for a caller that keeps sessions in memory instead of
 	// States: a new session begins with the saved state. Nil means [starhost.Host.Resume].
 	Resume func(starhost.SessionConfig, starhost.SavedSession) *starhost.Session
-	// Refusal names the guards that are not loaded. Nil means that all guards are loaded.
-	Refusal *Refusal
 	// Notice is a message that the user sees with the next prompt, "" for none.
 	Notice string
 	// Report receives failures that do not change an answer. Nil drops them.
@@ -545,10 +528,6 @@ type Options struct {
 func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answer, store func(), err error) {
 	flow := flows[e.kind]
 	v, store := &verdict{}, func() {}
-	if why := o.Refusal.refuses(e.kind); why != nil {
-		a, err = e.Block("starhost: " + why.Error())
-		return a, store, err
-	}
 	if h != nil {
 		e.called = e.agent.findTool(e.tool, h)
 	}
@@ -556,7 +535,7 @@ func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answ
 		v, store, err = o.inSession(ctx, h, e, flow)
 	}
 	if err == nil {
-		if v.notice = o.Refusal.notice(e.kind); v.notice == "" && e.kind == kindPrompt {
+		if v.notice = lossNotice(h, e.kind); v.notice == "" && e.kind == kindPrompt {
 			v.notice = o.Notice
 		}
 		a, err = e.answer(v)

@@ -44,9 +44,8 @@ const (
 // ServeOptions control [Serve]. Load and Log are required.
 type ServeOptions struct {
 	// Load returns the host, nil for no plugins. It runs while Serve already answers hook.hello;
-	// requests to plugins wait for it. If its error is a *Refusal, the host still answers the
-	// requests that may pass. Any other error explains why there are no plugins; then everything
-	// passes.
+	// requests to plugins wait for it. An error explains why there are no plugins; then everything
+	// passes. A program whose plugins cannot be loaded returns [Refusing] in their place.
 	Load func(context.Context) (*starhost.Host, error)
 	// Deadline is the longest time from the arrival of a request to its answer. 0 means [Deadline].
 	// PicoClaw waits for 5 s.
@@ -70,7 +69,7 @@ var ErrStuck = errors.New("a handler of a plugin did not stop")
 // and lets the others pass. If a handler cannot be stopped, Serve refuses the later requests of its
 // conversation until the handler ends; other conversations go on.
 //
-// The error comes from in or out, is ErrStuck, or comes from Load unless it is a *Refusal.
+// The error comes from in or out, is ErrStuck, or comes from Load.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -105,10 +104,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 		p.awaitAnswers()
 		return cmp.Or(err, ErrStuck)
 	}
-	if p.refusal == nil {
-		err = cmp.Or(err, p.loadErr)
-	}
-	return err
+	return cmp.Or(err, p.loadErr)
 }
 
 // awaitAnswers waits until the watchdog has answered all requests, because a busy machine can delay
@@ -129,11 +125,10 @@ func (p *picoConn) load(ctx context.Context) {
 	defer close(p.hostReady)
 	defer func() {
 		if value := recover(); value != nil {
-			p.refusal = &Refusal{Err: panicError(value)}
+			p.host = Refusing(panicError(value), false, nil)
 		}
 	}()
 	p.host, p.loadErr = p.Load(ctx)
-	p.refusal, _ = errors.AsType[*Refusal](p.loadErr)
 }
 
 // panicError returns the reason for refusing a request after a panic of starhost itself.
@@ -143,10 +138,9 @@ func panicError(value any) error { return fmt.Errorf("starhost failed: panic: %v
 type picoConn struct {
 	ServeOptions
 	cancel    context.CancelCauseFunc
-	hostReady chan struct{} // closed after Load; the next three fields are then set
+	hostReady chan struct{} // closed after Load; the next two fields are then set
 	host      *starhost.Host
 	loadErr   error
-	refusal   *Refusal // loadErr if it is a *Refusal, else nil
 
 	in      *bufio.Reader // only the reading goroutine uses it
 	readErr chan error    // receives the reader's error, nil at the end of in
@@ -333,12 +327,7 @@ var picoMethods = map[string]picoMethod{
 
 // askPlugins answers a request after all waiting.
 func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, method picoMethod) {
-	kind := picoKinds[r.method]
-	if why := p.refusal.refuses(kind); why != nil {
-		p.replyUndecided(r, why)
-		return
-	}
-	if notice := p.refusal.notice(kind); notice != "" {
+	if notice := lossNotice(p.host, picoKinds[r.method]); notice != "" {
 		p.Log(r.method + ": " + notice)
 	}
 	if p.host == nil {

@@ -231,7 +231,7 @@ func beforeLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 // abortAnswer returns the answer that ends the turn if a plugin aborted it, else the error.
 func abortAnswer(err error) (picoAnswer, error) {
 	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
-		return refusalAnswers["hook.before_llm"](aborted.Reason), nil
+		return refusalAnswers["hook.before_llm"](abortReason(aborted)), nil
 	}
 	return nil, err
 }

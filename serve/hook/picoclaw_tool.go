@@ -24,7 +24,7 @@ func toolCallEvent(p *picoConn, r *request, name string) *starhost.Event {
 // beforeTool asks the guards and, if a person must agree, the approvals. If no approval decides, it
 // denies the call, because PicoClaw cannot ask a person.
 func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
-	if r.param("tool") == CanaryTool && p.Canary != nil {
+	if r.param("tool") == CanaryTool && p.Canary != nil && len(p.host.LostGuards()) == 0 {
 		if nonce, ok := canaryNonce(r.CopyAt(r.Member(r.params, "arguments"))); ok {
 			return refusalAnswers[r.method](p.Canary(nonce)), nil, nil
 		}

@@ -155,7 +155,9 @@ func TestServePanics(t *testing.T) {
 		"answer": {
 			Log: func(string) { once.Do(func() { panic("boom") }) },
 			Load: func(context.Context) (*starhost.Host, error) {
-				return hostOf(t), &hook.Refusal{Err: errors.New("lost"), Open: true}
+				h := hostOf(t)
+				h.Lose(starhost.LostGuard{Err: errors.New("lost"), Open: true})
+				return h, nil
 			},
 		},
 	} {

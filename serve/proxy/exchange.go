@@ -14,7 +14,6 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/jsontext"
-	"github.com/starhost/starhost/serve/hook"
 )
 
 // exchangeKey is the context key of the *exchange of a request.
@@ -25,7 +24,6 @@ type exchange struct {
 	*Server
 	*dialect // nil for a path that the proxy does not read
 	host     *starhost.Host
-	refusal  *hook.Refusal
 	needs    needs
 	path     string // the escaped path
 	upstream *upstream
@@ -80,9 +78,9 @@ func (x *exchange) withExchange(ctx context.Context) context.Context {
 func (s *Server) newExchange(r *http.Request) (*exchange, error) {
 	x := &exchange{Server: s, path: r.URL.EscapedPath()}
 	x.unpacked.total, x.replies.total = &s.unpacked, &s.replies
-	x.host, x.refusal = s.Host()
+	x.host = s.Host()
 	x.dialect = findDialect(r.Method, x.path)
-	x.needs = s.needsOf(x.host, x.refusal)
+	x.needs = s.needsOf(x.host)
 	var err error
 	if x.upstream, err = s.findUpstream(x.host, x.path); err != nil {
 		return nil, err
@@ -107,7 +105,7 @@ type needs struct {
 }
 
 // needsOf returns what the plugins of a host must see.
-func (s *Server) needsOf(h *starhost.Host, r *hook.Refusal) needs {
+func (s *Server) needsOf(h *starhost.Host) needs {
 	hooks := h.Hooks()
 	hears := func(events ...string) bool {
 		return slices.ContainsFunc(events, func(event string) bool {
@@ -120,7 +118,6 @@ func (s *Server) needsOf(h *starhost.Host, r *hook.Refusal) needs {
 		prompt: hears("session_start", "turn_start", "pre_llm_call", "pre_send"),
 		calls:  hears("pre_tool_call", "approve_tool_call"), text: hears("post_llm_call"), end: hears("turn_end"),
 	}
-	n.calls = n.calls || r != nil
 	n.answer = slices.ContainsFunc(hooks, func(k starhost.HookInfo) bool {
 		return k.Event == "pre_tool_call" && len(k.RespondsTo) > 0
 	})
@@ -167,7 +164,7 @@ func (x *exchange) readRequest(r *http.Request) error {
 	}
 	x.session = sessionID(r.Header, x.request)
 	x.followID()
-	if x.needs.prompt || len(x.Tools) > 0 || x.refusal != nil {
+	if x.needs.prompt || len(x.Tools) > 0 {
 		if err := x.askPrompt(r.Context()); err != nil {
 			return err
 		}

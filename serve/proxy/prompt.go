@@ -18,14 +18,6 @@ import (
 // askPrompt lets plugins see and change a request before the model does. Each request is a turn for
 // plugins: the client does not retain the context of earlier requests, so they give it again.
 func (x *exchange) askPrompt(ctx context.Context) error {
-	spec, _ := starhost.LookupEvent("turn_start") // it exists
-	if why := x.refusal.Refuse(spec); why != nil {
-		reason := "starhost: " + why.Error()
-		x.deny(&starhost.Event{
-			Name: spec.Name, UserMessage: x.request.userWords(), SessionID: x.session, Platform: "proxy",
-		}, reason)
-		return refuse(403, "%s", reason)
-	}
 	q := x.request
 	x.turns = q.turnsBefore()
 	return x.inSession(ctx, func(s *starhost.Session) error {

@@ -12,7 +12,6 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/serve/proxy"
 )
 
@@ -320,15 +319,15 @@ func TestUnreadable(t *testing.T) {
 // TestMissingGuard checks that a prompt does not pass while a guard of prompts is not loaded.
 func TestMissingGuard(t *testing.T) {
 	u := newUpstream(t, replies(jsonType, "{}"))
-	refusal := &hook.Refusal{Err: fmt.Errorf("g.star is broken"), Prompts: fmt.Errorf("g.star is broken")}
 	h := newHost(t, nil)
-	plugins := func() (*starhost.Host, *hook.Refusal) { return h, refusal }
+	h.Lose(starhost.LostGuard{Err: fmt.Errorf("g.star is broken")})
+	plugins := func() *starhost.Host { return h }
 	s := serve(t, h, proxy.Options{Upstream: u.URL, Host: plugins}, "")
-	if status, _, body := s.ask(t, "POST", chatPath, `{"messages":[]}`); status != 403 || !strings.Contains(body, "g.star is broken") {
+	if status, _, body := s.ask(t, "POST", chatPath, `{"messages":[]}`); status != 200 {
 		t.Errorf("got %d %s", status, body)
 	}
-	refusal.Prompts = nil
-	if status, _, body := s.ask(t, "POST", chatPath, `{"messages":[]}`); status != 200 {
+	h.Lose(starhost.LostGuard{Err: fmt.Errorf("p.star is broken"), Events: []string{"turn_start"}})
+	if status, _, body := s.ask(t, "POST", chatPath, `{"messages":[]}`); status != 403 || !strings.Contains(body, "starhost: p.star is broken") {
 		t.Errorf("got %d %s", status, body)
 	}
 }

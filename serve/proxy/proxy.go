@@ -40,8 +40,8 @@ const (
 
 // Options say how a proxy works. Host and Warn are required.
 type Options struct {
-	// Host returns the plugins in use, and why guards are missing, nil if all are loaded.
-	Host func() (*starhost.Host, *hook.Refusal)
+	// Host returns the plugins in use.
+	Host func() *starhost.Host
 	// Upstream is the URL to which requests go, without /v1, or the name of an endpoint. With ""
 	// requests of Messages go to the endpoint "anthropic", and all others to "openai".
 	Upstream string
@@ -177,7 +177,11 @@ func refusalOf(err error) *refusal {
 		return r
 	}
 	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
-		return &refusal{status: http.StatusForbidden, reason: "denied by " + aborted.Plugin + ": " + aborted.Reason}
+		reason := "denied by " + aborted.Plugin + ": " + aborted.Reason
+		if aborted.Lost != nil {
+			reason = "starhost: " + aborted.Reason
+		}
+		return &refusal{status: http.StatusForbidden, reason: reason}
 	}
 	return &refusal{status: http.StatusInternalServerError, reason: "starhost: " + err.Error()}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/front"
-	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/serve/proxy"
 )
 
@@ -158,7 +157,7 @@ func serve(t testing.TB, h *starhost.Host, o proxy.Options, token string) *serve
 	t.Helper()
 	s := &served{log: &lines{}}
 	if o.Host == nil {
-		o.Host = func() (*starhost.Host, *hook.Refusal) { return h, nil }
+		o.Host = func() *starhost.Host { return h }
 	}
 	if o.Warn == nil {
 		o.Warn = func(text string) { s.log.add("warning: " + text) }

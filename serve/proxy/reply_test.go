@@ -14,7 +14,6 @@ import (
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
 	"github.com/starhost/starhost/model/responses"
-	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/serve/proxy"
 )
 
@@ -454,7 +453,8 @@ func TestAbort(t *testing.T) {
 // TestLostGuard checks that no call passes while a guard is not loaded.
 func TestLostGuard(t *testing.T) {
 	h := newHost(t, nil)
-	plugins := func() (*starhost.Host, *hook.Refusal) { return h, &hook.Refusal{Err: fmt.Errorf("g.star is broken")} }
+	h.Lose(starhost.LostGuard{Err: fmt.Errorf("g.star is broken")})
+	plugins := func() *starhost.Host { return h }
 	for path := range decoders {
 		u := newUpstream(t, replies(streamType, reply(t, path, "stream")))
 		s := serve(t, nil, proxy.Options{Upstream: u.URL, Host: plugins}, "")

@@ -221,12 +221,6 @@ func (x *exchange) decideCall(ctx context.Context, t *starhost.Turn, w *whole, c
 		c.result = &reply.Result
 		return err
 	}
-	spec, _ := starhost.LookupEvent("pre_tool_call") // it exists
-	if why := x.refusal.Refuse(spec); why != nil {
-		c.denied = "starhost: " + why.Error()
-		x.deny(e, c.denied)
-		return nil
-	}
 	if !x.needs.calls {
 		return nil
 	}

@@ -1,0 +1,78 @@
+package starhost_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/starhost/starhost"
+)
+
+// TestRefusalForms checks that each refusal refuses on each event that can be refused, also in a
+// form that the event lacks, and fails on all others.
+func TestRefusalForms(t *testing.T) {
+	for _, spec := range starhost.Events() {
+		for _, action := range []starhost.Action{starhost.ActionDeny, starhost.ActionAsk, starhost.ActionAbort} {
+			d := starhost.Decision{Action: action, Reason: "no"}
+			h := newHost(t, starhost.Options{}, pluginWith(1, hook(spec.Name, d)))
+			out, err := h.Fire(t.Context(), &starhost.Event{Name: spec.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := out.Decision.Action, action
+			switch {
+			case slices.Contains(spec.Actions, action):
+			case slices.Contains(spec.Actions, starhost.ActionDeny):
+				want = starhost.ActionDeny
+			case slices.Contains(spec.Actions, starhost.ActionAbort):
+				want = starhost.ActionAbort
+			default:
+				want = starhost.ActionNone
+			}
+			if got != want || want != starhost.ActionNone && out.Decision.Reason != "no" {
+				t.Errorf("%s: %s became %v, want %s", spec.Name, action, out.Decision, want)
+			}
+		}
+	}
+}
+
+// TestLose checks which events a host refuses while a guard is not loaded, and that no handler
+// hears them.
+func TestLose(t *testing.T) {
+	tests := []struct {
+		name   string
+		guard  starhost.LostGuard
+		closed []string
+	}{
+		{"a guard without known events", starhost.LostGuard{}, nil},
+		{"a guard of prompts", starhost.LostGuard{Events: []string{"pre_llm_call"}},
+			[]string{"turn_start", "pre_llm_call", "pre_send"}},
+		{"a guard of replies", starhost.LostGuard{Events: []string{"post_llm_call", "turn_end"}},
+			[]string{"post_llm_call"}},
+		{"an open guard", starhost.LostGuard{Events: []string{"turn_start"}, Open: true}, []string{"open"}},
+	}
+	for _, tt := range tests {
+		tt.guard.Err = errors.New("g.star:1:1: broken")
+		for _, spec := range starhost.Events() {
+			heard := false
+			h := newHost(t, starhost.Options{}, pluginWith(1, starhost.Hook{
+				Event: spec.Name,
+				Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+					heard = true
+					return starhost.Decision{}, nil
+				},
+			}))
+			h.Lose(tt.guard)
+			out, err := h.Fire(t.Context(), &starhost.Event{Name: spec.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := !tt.guard.Open && (spec.Guard || slices.Contains(tt.closed, spec.Name))
+			refused, says := out.Decision.Action != starhost.ActionNone, h.Refuses(spec.Name) != nil
+			if refused != want || heard == want || says != want {
+				t.Errorf("%s: %s: got %v, heard %v, want refused %v", tt.name, spec.Name, out.Decision, heard, want)
+			}
+		}
+	}
+}
