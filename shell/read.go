@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"math"
 	"path"
 	"strings"
@@ -31,6 +32,7 @@ type shared struct {
 	followed  int             // words of all commands, also behind wrappers
 	inner     int             // bytes of nested texts
 	reason    string          // why the analysis failed
+	failedAt  int             // the place of a syntax error in the outermost text
 	poisoned  bool            // a variable such as PATH has a new value
 	dead      bool            // an unconditional exit stands in front
 	errexit   bool            // a failure may end the text
@@ -44,6 +46,9 @@ type shared struct {
 	written   map[string]bool
 	writtenAt int                // the number of calls in front of the first file with an unknown name
 	stdin     []*syntax.Redirect // redirections of the current command
+	at        source             // the current command
+	program   string             // the program that is followed or judged, or ""
+	kind      kind               // its kind
 }
 
 // A function is a function that the text defines.
@@ -55,9 +60,6 @@ type function struct {
 	walked  bool
 }
 
-// setWild records that any program may run.
-func (r *reader) setWild() { r.script.wild = true }
-
 // fail stops the analysis.
 func (r *reader) fail(reason string) {
 	if r.reason == "" {
@@ -67,7 +69,7 @@ func (r *reader) fail(reason string) {
 
 // readText parses the text and visits it. It returns "" or why the text was not understood.
 func (r *reader) readText() string {
-	r.shared = &shared{called: map[string]int{}, written: map[string]bool{}, lists: map[string]bool{}, writtenAt: math.MaxInt}
+	r.shared = &shared{called: map[string]int{}, written: map[string]bool{}, lists: map[string]bool{}, writtenAt: math.MaxInt, at: source{text: r.text}}
 	if !r.parse() {
 		return r.reason
 	}
@@ -86,6 +88,9 @@ func (r *reader) readText() string {
 func (r *reader) parse() bool {
 	file, err := syntax.NewParser(syntax.Variant(r.variant)).Parse(strings.NewReader(r.text), "")
 	if err != nil {
+		if wrong, ok := errors.AsType[syntax.ParseError](err); ok && r.level == 0 {
+			r.failedAt = min(int(wrong.Pos.Offset()), len(r.text))
+		}
 		r.fail("syntax: " + err.Error())
 		return false
 	}
@@ -169,6 +174,9 @@ func (r *reader) substitute(via string, list []*syntax.Stmt) {
 // statement visits one statement.
 func (r *reader) statement(s *syntax.Stmt) {
 	r.script.Nodes++
+	outer, program := r.at, r.program
+	r.at, r.program = source{r.source(s), r.offset(s)}, ""
+	defer func() { r.at, r.program = outer, program }()
 	r.fails = r.fails || s.Negated
 	if s.Background || s.Coprocess || s.Disown {
 		r.conditional(func() { r.command(s) })
@@ -461,7 +469,7 @@ var failing = []string{"false", "test", "[", "exit", "return", "let", "break", "
 // addCall records a program that may run.
 func (r *reader) addCall(argv []word, certain bool) {
 	r.script.Nodes++
-	r.script.calls = append(r.script.calls, invocation{argv, certain})
+	r.script.calls = append(r.script.calls, invocation{argv, certain, r.at})
 	if argv[0].known {
 		r.fails = r.fails || isOneOf(argv[0].text, failing)
 		if _, ok := r.called[argv[0].text]; !ok {
@@ -476,6 +484,7 @@ func (r *reader) checkWritten() {
 		name := c.argv[0].text
 		isRelative := strings.Contains(name, "/") && !path.IsAbs(name)
 		if r.written[path.Base(name)] || i > r.writtenAt && isRelative {
+			r.at = c.at
 			r.setWild()
 		}
 	}

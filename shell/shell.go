@@ -18,6 +18,9 @@ type Script struct {
 	Unknown bool
 	// Commands are the simple commands in the order of the source, with those of nested texts.
 	Commands []Command
+	// Unknowns say why an answer of Runs can be "maybe": first the reasons for all programs, then
+	// those for single ones. For a Program without an entry, and none without a Program, Runs is certain.
+	Unknowns []Unknown
 	// Nodes counts the parts of the text that the analysis visited, for the caller's bill.
 	Nodes int
 
@@ -58,6 +61,7 @@ type Command struct {
 type invocation struct {
 	argv    []word // the program first
 	certain bool   // control flow may reach it, and no shell reads it in another way
+	at      source // the command that runs it
 }
 
 // Limits of a text.
@@ -80,27 +84,29 @@ const (
 func Parse(text, dialect string) (s *Script) {
 	defer func() {
 		if v := recover(); v != nil { // a defect of the parser must not switch a guard off
-			s = refused(fmt.Sprintf("syntax: the parser fails: %v", v))
+			s = refused(source{text: text}, fmt.Sprintf("syntax: the parser fails: %v", v))
 		}
 	}()
 	switch dialect {
 	case "", "any", "bash", "zsh", "posix":
 	default:
-		return refused("dialect")
+		return refused(source{text: text}, "dialect")
 	}
 	if reason := checkBounds(text); reason != "" {
-		return refused(reason)
+		return refused(source{text: text}, reason)
 	}
 	s = &Script{OK: true, defines: map[string]bool{}}
 	r := &reader{script: s, text: text, variant: syntax.LangBash, certain: true}
 	if dialect == "zsh" && !parses(text, syntax.LangBash) {
 		// The parser's zsh is incomplete, so such a text counts as unknown.
 		s.wild = true
+		s.Unknowns = []Unknown{source{text: text}.unknown("zsh alone reads this text", "")}
 		r.variant = syntax.LangZsh
 	}
 	if reason := r.readText(); reason != "" {
-		return refused(reason)
+		return refused(source{text[r.failedAt:], r.failedAt}, reason)
 	}
+	s.addUnknowns()
 	s.Unknown = s.wild || s.hasUnlisted()
 	return s
 }
@@ -134,9 +140,9 @@ func isModule(argv []*string) bool {
 		argv[1] != nil && *argv[1] == "-m" && argv[2] != nil
 }
 
-// refused returns the result for a text that nothing is certain about.
-func refused(reason string) *Script {
-	return &Script{Reason: reason, Unknown: true, wild: true}
+// refused returns the result for a text that nothing is certain about, because of a part of it.
+func refused(at source, reason string) *Script {
+	return &Script{Reason: reason, Unknown: true, wild: true, Unknowns: []Unknown{at.unknown(reason, "")}}
 }
 
 // parses reports whether the parser accepts text.

@@ -23,13 +23,14 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 	j.command = Command{Reads: reads, Writes: writes, Text: r.source(c), Offset: r.offset(c)}
 	j.argv = r.expand(c.Args)
 	for _, a := range c.Assigns {
-		before := r.script.wild
+		before, unknowns := r.script.wild, len(r.script.Unknowns)
 		value := r.assign(a)
 		if a.Name == nil {
 			continue
 		}
 		if a.Name.Value == "IFS" && len(c.Args) > 0 && c.Args[0].Lit() == "read" && !before {
 			r.script.wild, r.poisoned = false, false // it applies to read only
+			r.script.Unknowns = r.script.Unknowns[:unknowns]
 		}
 		j.command.Env = append(j.command.Env, struct {
 			Name  string
@@ -173,7 +174,10 @@ func (r *reader) run(j job) {
 			r.recordJob(j)
 			return
 		}
+		outer, kind := r.program, r.kind
+		r.program, r.kind = name, row.kind
 		next, more := r.follow(name, row, j)
+		r.program, r.kind = outer, kind
 		if !more {
 			return
 		}

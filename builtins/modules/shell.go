@@ -24,9 +24,10 @@ func shellModule(rt call.Runtime) []call.Entry {
 			Name: "parse", Params: `command, dialect="any"`,
 			Doc: `Returns the commands that a shell would run for a command line.
 The result has ok (False if the text is not understood as a whole), reason ("", or "syntax: …",
-"size", "depth", "dialect"), unknown (True if some program is decided at run time only) and
-commands: the simple commands in the order of the source, also within pipes, substitutions,
-"sh -c", xargs and the like. A command has name, argv, flags, args, wrappers, env, reads, writes,
+"size", "depth", "dialect"), unknown (True if some program is decided at run time only),
+unknowns and commands: the simple commands in the order of the source, also within pipes,
+substitutions, "sh -c", xargs and the like. unknowns say why shell.runs answers "maybe": each has
+text, offset, reason and program, "" if any program may run. A command has name, argv, flags, args, wrappers, env, reads, writes,
 via, text and offset; a word that is decided at run time is None. dialect is "bash", "zsh",
 "posix" or "any", which counts everything that one of them would run. Other shells are not ok.`,
 			Example: `cmd = shell.parse("cd /srv && sudo -u app env A=1 rm -rf \"$dir\" > log | tee out")
@@ -35,6 +36,9 @@ assert_eq([c.name for c in cmd.commands], ["cd", "rm", "tee"])
 rm = cmd.commands[1]
 assert_eq((rm.wrappers, rm.flags, rm.args, rm.writes), (["sudo", "env"], ["-rf"], [None], ["log"]))
 assert_eq(shell.parse("$tool delete").unknown, True)
+why = shell.parse("ls; kubectl $verb pod").unknowns[0]
+assert_eq((why.text, why.offset, why.program), ("kubectl $verb pod", 4, "kubectl"))
+assert_eq(why.reason, "an argument of kubectl is decided at run time")
 assert_eq(shell.parse("echo 'a").ok, False)`,
 			Func: shellParse,
 		},
@@ -109,12 +113,20 @@ func shellParse(c call.Call) (starlark.Value, error) {
 	for i := range script.Commands {
 		commands[i] = shellCommand(&script.Commands[i])
 	}
+	unknowns := make([]starlark.Value, len(script.Unknowns))
+	for i, u := range script.Unknowns {
+		unknowns[i] = starlarkstruct.FromStringDict(starlark.String("unknown"), starlark.StringDict{
+			"text": starlark.String(u.Text), "offset": starlark.MakeInt(u.Offset),
+			"reason": starlark.String(u.Reason), "program": starlark.String(u.Program),
+		})
+	}
 	line := &shellLine{
 		Struct: starlarkstruct.FromStringDict(starlark.String("line"), starlark.StringDict{
 			"ok":       starlark.Bool(script.OK),
 			"reason":   starlark.String(script.Reason),
 			"unknown":  starlark.Bool(script.Unknown),
 			"commands": starlark.NewList(commands),
+			"unknowns": starlark.NewList(unknowns),
 		}),
 		script: script,
 	}

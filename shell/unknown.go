@@ -1,0 +1,106 @@
+package shell
+
+import (
+	"path"
+	"strings"
+)
+
+// An Unknown is a reason why an answer of [Script.Runs] can be "maybe".
+type Unknown struct {
+	// Text is the source of the command that the reason is about, at most 200 bytes of it. Offset is
+	// its place in bytes, as in [Command].
+	Text   string
+	Offset int
+	// Reason is a clause, as "an argument of kubectl is decided at run time".
+	Reason string
+	// Program is the program whose answers are "maybe"; "" means that any program may run.
+	Program string
+}
+
+// A source is a part of the text with its place.
+type source struct {
+	text   string
+	offset int
+}
+
+// unknown returns a reason about a source.
+func (s source) unknown(reason, program string) Unknown {
+	const most = 200
+	text := s.text
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return Unknown{text, s.offset, reason, program}
+}
+
+// kindReasons say why a program of a kind may run any other. The program's name stands in front.
+var kindReasons = map[kind]string{
+	runsShell: "runs a file, or a text that is decided at run time", runsTrap: "keeps a text that is decided at run time",
+	runsEval: "runs a text that is decided at run time", runsOption: "runs a text that is decided at run time",
+	runsJoined: "runs a text that is decided at run time", runsRemote: "runs a text that is decided at run time, or another program to connect",
+	runsFind: "runs a command that is decided at run time", runsContainer: "runs a program of a container or an image",
+	runsPod: "runs a program of a container, or one to log in", runsGit: "runs an alias, a hook or a program of its config",
+	interprets: "runs code of another language", interpretsAwk: "runs a text that may run commands",
+	interpretsSed: "runs a text that may run commands", queries: "runs a text that may run commands",
+	packages: "runs scripts of the project", sets: "changes how the shell reads what follows",
+	writes: "writes a file that another program runs", flagged: "has a flag or a subcommand that runs other programs",
+	opaque:     "runs code that the command does not show",
+	calculates: shellCalculates, declares: shellCalculates, assigns: shellCalculates, prints: shellCalculates, tests: shellCalculates,
+}
+
+const (
+	shellCalculates = "has a word that a shell calculates, which may run a command"
+	otherReading    = "a shell may read a part of it in another way"
+	hiddenCommand   = "has words in front of its command that hide which one it runs"
+)
+
+// setWild records that any program may run, for the reason of the program that the reader follows.
+func (r *reader) setWild() {
+	reason := otherReading
+	if r.program != "" {
+		reason = r.program + " " + hiddenCommand
+		if why := kindReasons[r.kind]; why != "" {
+			reason = r.program + " " + why
+		}
+	}
+	r.script.wild = true
+	list := r.script.Unknowns
+	u := r.at.unknown(reason, "")
+	if len(list) == 0 || list[len(list)-1] != u {
+		r.script.Unknowns = append(list, u)
+	}
+}
+
+// addUnknowns adds the reasons why the answers about single programs are "maybe".
+func (s *Script) addUnknowns() {
+	for i := range s.calls {
+		c := &s.calls[i]
+		first := c.argv[0]
+		name := path.Base(first.text)
+		add := func(reason, program string) { s.Unknowns = append(s.Unknowns, c.at.unknown(reason, program)) }
+		switch {
+		case !first.known:
+			add("its program is decided at run time", "")
+			continue
+		case s.defines[name]:
+			add("the text defines "+name+" itself", name)
+		case hasUnknown(c.argv[1:]):
+			add("an argument of "+name+" is decided at run time", name)
+		case !c.certain:
+			add("it may never run, or a shell reads it in another way", name)
+		}
+		if plain := plainName(name); plain != name {
+			add("a system may take "+name+" for "+plain, plain)
+		}
+	}
+}
+
+// hasUnknown reports whether a word is decided at run time.
+func hasUnknown(words []word) bool {
+	for _, w := range words {
+		if !w.known {
+			return true
+		}
+	}
+	return false
+}
