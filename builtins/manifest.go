@@ -382,7 +382,7 @@ func (m *Manifest) Configure(settings []Setting) (starlark.Value, error) {
 		}
 		v, err := convertSetting(old, s.Value)
 		if err != nil {
-			return nil, call.Errorf("E0303", "%s: setting %s: %v", s.Place, s.Key, err)
+			return nil, call.Errorf("E0303", "%s: setting %s: %v (%s)", s.Place, s.Key, err, m.Place)
 		}
 		fields[s.Key] = v
 	}

@@ -218,11 +218,11 @@ func TestConfigure(t *testing.T) {
 		{"misspelt", []builtins.Setting{{Key: "tem", Value: "x", Place: "starhost.toml:12"}},
 			`starhost.toml:12: unknown setting "tem" (did you mean team?), the plugin declares any, list, map, max, on, ratio, team`},
 		{"wrong type", []builtins.Setting{{Key: "max", Value: "3", Place: "starhost.toml:13"}},
-			`starhost.toml:13: setting max: got string, want int, as the default is`},
+			`starhost.toml:13: setting max: got string, want int, as the default is (oncall/plugin.star:1:1)`},
 		{"a float for an int", []builtins.Setting{{Key: "max", Value: 3.0, Place: "--set"}},
-			`--set: setting max: got float, want int, as the default is`},
+			`--set: setting max: got float, want int, as the default is (oncall/plugin.star:1:1)`},
 		{"no value of a configuration", []builtins.Setting{{Key: "any", Value: []any{map[string]any{"k": struct{}{}}}, Place: "x"}},
-			`x: setting any: [0]: k: got an object, want text, a number, true, false, an array or a table`},
+			`x: setting any: [0]: k: got an object, want text, a number, true, false, an array or a table (oncall/plugin.star:1:1)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

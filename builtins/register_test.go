@@ -257,7 +257,7 @@ register_model("local", "http://localhost:11434/v1", "tiny", api = "anthropic")
 			APIKey: "LLM_KEY", Headers: map[string]string{"X-Team": "checkout", "X-N": "1"}},
 		{Name: "local", BaseURL: "http://localhost:11434/v1", API: "anthropic", Models: []string{"tiny"}, DefaultModel: "tiny",
 			Unavailable: `plugin test has no permission http:http://localhost:11434: add "http:http://localhost:11434" to plugin(permissions = [...]); ` +
-				`add to [grants] of your config: test = ["http:http://localhost:11434"] (or --grant test=http:http://localhost:11434)`},
+				`add to the list test in [grants] of your config: "http:http://localhost:11434" (or --grant test=http:http://localhost:11434)`},
 	}
 	opts := []cmp.Option{
 		cmpopts.IgnoreFields(starhost.Endpoint{}, "Pos"), cmpopts.IgnoreUnexported(starhost.Endpoint{}),

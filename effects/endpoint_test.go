@@ -45,10 +45,10 @@ func TestCheckEndpoint(t *testing.T) {
 		})
 	}
 	for _, tt := range []struct{ declared, granted, want string }{
-		{"http:POST llm.internal", "store", `plugin p has no permission http:POST llm.internal: add to [grants] of your config: p = ["http:POST llm.internal"] (or --grant 'p=http:POST llm.internal')`},
+		{"http:POST llm.internal", "store", `plugin p has no permission http:POST llm.internal: add to the list p in [grants] of your config: "http:POST llm.internal" (or --grant 'p=http:POST llm.internal')`},
 		{"store", "http:POST llm.internal", `plugin p has no permission http:POST llm.internal: add "http:POST llm.internal" to plugin(permissions = [...])`},
-		{"http:GET,POST llm.internal/v1/*", "store", `plugin p has no permission http:POST llm.internal/v1/: add to [grants] of your config: p = ["http:GET,POST llm.internal/v1/*"] (or --grant 'p=http:GET,POST llm.internal/v1/*')`},
-		{"http:llm.internal", "store", `plugin p has no permission http:llm.internal: add to [grants] of your config: p = ["http:llm.internal"] (or --grant p=http:llm.internal)`},
+		{"http:GET,POST llm.internal/v1/*", "store", `plugin p has no permission http:POST llm.internal/v1/: add to the list p in [grants] of your config: "http:GET,POST llm.internal/v1/*" (or --grant 'p=http:GET,POST llm.internal/v1/*')`},
+		{"http:llm.internal", "store", `plugin p has no permission http:llm.internal: add to the list p in [grants] of your config: "http:llm.internal" (or --grant p=http:llm.internal)`},
 	} {
 		w := &effects.World{Plugin: "p", Declared: grants(t, tt.declared), Granted: grants(t, tt.granted)}
 		if diff := cmp.Diff(tt.want, message(w.CheckEndpoint("https://llm.internal/v1", ""))); diff != "" {

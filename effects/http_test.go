@@ -189,15 +189,15 @@ func TestFetchPermissions(t *testing.T) {
 func TestFetchRefusals(t *testing.T) {
 	w := &effects.World{Plugin: "oncall", Declared: grants(t, "http:pager.test"), Granted: grants(t, "http:*.example"), HTTP: network("")}
 	tests := []struct{ method, url, want string }{
-		{"", "https://pager.test/x?y", `plugin oncall has no permission http:pager.test: add to [grants] of your config: oncall = ["http:pager.test"] (or --grant oncall=http:pager.test)`},
+		{"", "https://pager.test/x?y", `plugin oncall has no permission http:pager.test: add to the list oncall in [grants] of your config: "http:pager.test", "http:paths.test/api/*" (or --grant oncall=http:pager.test --grant 'oncall=http:paths.test/api/*')`},
 		{"POST", "http://a.example:81/", `plugin oncall has no permission http:POST http://a.example:81: add "http:POST http://a.example:81" to plugin(permissions = [...]); ` +
-			`add to [grants] of your config: oncall = ["http:POST http://a.example:81"] (or --grant 'oncall=http:POST http://a.example:81')`},
+			`add to the list oncall in [grants] of your config: "http:POST http://a.example:81", "http:pager.test", "http:paths.test/api/*" (or --grant 'oncall=http:POST http://a.example:81' --grant oncall=http:pager.test --grant 'oncall=http:paths.test/api/*')`},
 		{"", "https://a.example", `plugin oncall has no permission http:a.example: add "http:a.example" to plugin(permissions = [...])`},
 	}
 	w.Declared = append(w.Declared, grants(t, "http:paths.test/api/*")...)
 	tests = append(tests, struct{ method, url, want string }{"", "https://paths.test/other?q",
 		`plugin oncall has no permission http:paths.test/other: add "http:paths.test/other" to plugin(permissions = [...]); ` +
-			`add to [grants] of your config: oncall = ["http:paths.test/other"] (or --grant oncall=http:paths.test/other)`})
+			`add to the list oncall in [grants] of your config: "http:paths.test/other", "http:pager.test", "http:paths.test/api/*" (or --grant oncall=http:paths.test/other --grant oncall=http:pager.test --grant 'oncall=http:paths.test/api/*')`})
 	for _, tt := range tests {
 		_, err := w.Fetch(t.Context(), effects.Request{Method: tt.method, URL: tt.url})
 		if diff := cmp.Diff(tt.want, message(err)); diff != "" {

@@ -432,6 +432,16 @@ type PermissionError struct {
 	Granted    bool   // the operator grants it
 	Grant      string // the declared permission to grant; "" means Permission
 	Why        string // why it is needed, if that is not obvious; else ""
+	// Lacking are further permissions that the plugin declares and the operator does not grant.
+	Lacking []string
+	HasList bool   // the operator grants the plugin others
+	Ignored string // which grant of the permission does not count, and why; or ""
+}
+
+// An IgnoredGrant is a grant of a plugin that does not count.
+type IgnoredGrant struct {
+	Grants Grants
+	Why    string // its place and the reason: "starhost.toml:4 grants it, but this project is not trusted"
 }
 
 // Code returns "E0501".
@@ -444,10 +454,23 @@ func (e *PermissionError) Error() string {
 		todo = append(todo, errtext.Format("add %q to plugin(permissions = [...])", e.Permission))
 	}
 	if grant := cmp.Or(e.Grant, e.Permission); !e.Granted {
-		// A shell's quotes do not hide control characters.
-		text := errtext.Format("add to [grants] of your config: %s = [%q]", e.Plugin, grant)
-		if !strings.ContainsFunc(grant, func(r rune) bool { return !strconv.IsPrint(r) }) {
-			text += fmt.Sprintf(" (or --grant %s)", shellwords.Quote(e.Plugin+"="+errtext.Cut(grant)))
+		var quoted, flags []string
+		for _, g := range append([]string{grant}, e.Lacking...) {
+			quoted = append(quoted, errtext.Format("%q", g))
+			// A shell's quotes do not hide control characters.
+			if !strings.ContainsFunc(g, func(r rune) bool { return !strconv.IsPrint(r) }) {
+				flags = append(flags, "--grant "+shellwords.Quote(e.Plugin+"="+errtext.Cut(g)))
+			}
+		}
+		text := fmt.Sprintf("add to [grants] of your config: %s = [%s]", e.Plugin, strings.Join(quoted, ", "))
+		if e.HasList {
+			text = fmt.Sprintf("add to the list %s in [grants] of your config: %s", e.Plugin, strings.Join(quoted, ", "))
+		}
+		if len(flags) == len(quoted) {
+			text += fmt.Sprintf(" (or %s)", strings.Join(flags, " "))
+		}
+		if e.Ignored != "" {
+			text = e.Ignored + "; else " + text
 		}
 		todo = append(todo, text)
 	}
@@ -470,6 +493,20 @@ func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
 	}
 	if e.Declared {
 		e.Grant = w.Declared[declared].String()
+	}
+	if e.Granted {
+		return e
+	}
+	for _, p := range w.Declared {
+		if text := p.String(); text != e.Grant && !slices.ContainsFunc(w.Granted, p.Overlaps) {
+			e.Lacking = append(e.Lacking, text)
+		}
+	}
+	e.HasList = len(w.Granted) > 0
+	for _, g := range w.Ignored {
+		if e.Ignored == "" && slices.ContainsFunc(g.Grants, may) {
+			e.Ignored = g.Why
+		}
 	}
 	return e
 }

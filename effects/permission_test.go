@@ -269,10 +269,30 @@ func TestPermissionErrorGrants(t *testing.T) {
 	_, run := w.Run(ctx, effects.Command{Argv: []string{"kubectl", "get", "pods", "-o", "json"}})
 	for err, want := range map[error]string{env: "env:A*", tool: "tool:page_*", run: "exec:kubectl get **"} {
 		var refused *effects.PermissionError
-		line := fmt.Sprintf(`: add to [grants] of your config: p = [%q] (or --grant 'p=%s')`, want, want)
-		if !errors.As(err, &refused) || refused.Grant != want || !strings.HasSuffix(err.Error(), line) {
+		line := fmt.Sprintf(`: add to [grants] of your config: p = [%q, `, want)
+		if !errors.As(err, &refused) || refused.Grant != want || !strings.Contains(err.Error(), line) {
 			t.Errorf("got %v, want to grant %s", err, want)
 		}
+	}
+	want := `plugin p has no permission env:APP: add to [grants] of your config: p = ["env:A*", "env:*", "tool:page_*", "exec:kubectl get **", ` +
+		`"secret:T*@*.internal", "http:GET,POST *.internal"] (or --grant 'p=env:A*' --grant 'p=env:*' --grant 'p=tool:page_*' ` +
+		`--grant 'p=exec:kubectl get **' --grant 'p=secret:T*@*.internal' --grant 'p=http:GET,POST *.internal')`
+	if diff := cmp.Diff(want, message(env)); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+// The error lists what is lacking only, and says why a grant that is there does not count.
+func TestPermissionErrorOfOthers(t *testing.T) {
+	w := &effects.World{
+		Plugin: "p", Declared: grants(t, "env:A", "env:B", "http:*.internal", "store"), Granted: grants(t, "http:pager.internal"),
+		Ignored: []effects.IgnoredGrant{{Grants: grants(t, "env:C"), Why: "no"}, {Grants: grants(t, "env:*"), Why: "x.toml:3 grants it, which does not count: y"}},
+	}
+	_, _, err := w.GetEnv(t.Context(), "B")
+	want := `plugin p has no permission env:B: x.toml:3 grants it, which does not count: y; else add to the list p in [grants] of your config: ` +
+		`"env:B", "env:A", "store" (or --grant p=env:B --grant p=env:A --grant p=store)`
+	if diff := cmp.Diff(want, message(err)); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
 	}
 }
 

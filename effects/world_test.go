@@ -39,7 +39,7 @@ func TestWorld(t *testing.T) {
 		{"runbooks/good.md", "N", ""},
 		{"secret.md", "", `plugin oncall has no permission fs.read:secret.md: add "fs.read:secret.md" to plugin(permissions = [...])`},
 		{"runbooks/link.md", "", `plugin oncall has no permission fs.read:secret.md: add "fs.read:secret.md" to plugin(permissions = [...])`},
-		{"runbooks/private/p.md", "", `plugin oncall has no permission fs.read:runbooks/private/p.md: add to [grants] of your config: oncall = ["fs.read:runbooks/**"] (or --grant 'oncall=fs.read:runbooks/**')`},
+		{"runbooks/private/p.md", "", `plugin oncall has no permission fs.read:runbooks/private/p.md: add to the list oncall in [grants] of your config: "fs.read:runbooks/**" (or --grant 'oncall=fs.read:runbooks/**')`},
 		{"x[1].md", "", `plugin oncall has no permission fs.read:x[[]1].md: add "fs.read:x[[]1].md" to plugin(permissions = [...])`},
 		{"runbooks/A.md", "", `file "runbooks/A.md": no such file or folder (did you mean runbooks/a.md?)`},
 		{"runbooks/aa.md", "", `file "runbooks/aa.md": no such file or folder (did you mean runbooks/a.md?)`},

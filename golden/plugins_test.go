@@ -49,7 +49,7 @@ func TestGuidesTogether(t *testing.T) {
 		want   string // the error of choosing the model
 	}{
 		{"granted", []string{"gptme_full=http:api.example.com", "gptme_full=secret:MY_LLM_API_KEY@api.example.com"}, ""},
-		{"the secret is not granted", []string{"gptme_full=http:api.example.com"}, `model my_llm cannot be used: plugin gptme_full has no permission secret:MY_LLM_API_KEY@api.example.com: add to [grants] of your config: gptme_full = ["secret:MY_LLM_API_KEY@api.example.com"] (or --grant gptme_full=secret:MY_LLM_API_KEY@api.example.com)`},
+		{"the secret is not granted", []string{"gptme_full=http:api.example.com"}, `model my_llm cannot be used: plugin gptme_full has no permission secret:MY_LLM_API_KEY@api.example.com: add to the list gptme_full in [grants] of your config: "secret:MY_LLM_API_KEY@api.example.com" (or --grant gptme_full=secret:MY_LLM_API_KEY@api.example.com)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -54,8 +54,8 @@ type Config struct {
 	found   []layerSetting    // the settings of the managed config; see readManaged
 	managed *managedLayer     // nil without a managed config
 
-	ignoredGrants map[string]Place        // grants of an untrusted project, by plugin
-	waitingGrants map[string][]string     // their permissions
+	ignoredGrants map[string]projectGrant // grants of an untrusted project, by plugin
+	untrusted     string                  // why the project of ignoredGrants is not trusted
 	ownLibraries  map[string]bool         // libraries of an untrusted project, for its own plugins only
 	projectGrants map[string]projectGrant // grants of a trusted project, by plugin
 	projectLimits projectLimits
@@ -343,8 +343,7 @@ func newConfig() *Config {
 		places: map[string]Place{},
 		layers: map[string]string{},
 
-		ignoredGrants: map[string]Place{},
-		waitingGrants: map[string][]string{},
+		ignoredGrants: map[string]projectGrant{},
 		ownLibraries:  map[string]bool{},
 		projectGrants: map[string]projectGrant{},
 		projectLimits: projectLimits{places: map[string]Place{}},

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
@@ -110,7 +110,7 @@ func (e *evaluation) read() error {
 	p.Declared, p.RequiresEnv = m.Permissions, m.RequiresEnv
 	p.Granted = slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
 	if e.config.governs(e.source, ownPlugins) {
-		p.Waiting = e.config.waitingGrants[e.source.Name]
+		p.Waiting = e.config.ignoredGrants[e.source.Name].permissions
 	}
 	return nil
 }
@@ -190,6 +190,7 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	record.End()
 	e.registered.Revision = e.revision()
 	e.file = nil // frees its syntax tree
+	e.nameSettings(err)
 	e.inside = Inside{of: e, module: module, record: record}
 	e.plugin.Steps, e.plugin.Bytes, e.logs = usage.Steps, usage.Bytes, record.Logs()
 	for _, w := range record.Warnings() {
@@ -277,23 +278,22 @@ func (e *evaluation) flagSettings() (list []builtins.Setting) {
 	return list
 }
 
-// flagSetting parses the value of a --set as TOML. If it is no TOML, or the plugin refuses the
-// parsed value, the setting is the text.
+// flagSetting parses the value of a --set. If the plugin refuses the parsed value and takes the text,
+// the setting is the text.
 func (e *evaluation) flagSetting(s assignment) builtins.Setting {
-	out := builtins.Setting{Key: s.key, Value: s.value, Place: "--set " + s.key}
-	var value struct{ V any }
-	if _, err := toml.Decode("V = "+s.value, &value); err != nil || strings.ContainsAny(s.value, "\r\n") {
-		return out
-	}
-	typed := out
+	text := builtins.Setting{Key: s.key, Value: s.value, Place: "--set " + s.key}
+	typed := text
 	var err error
-	if typed.Value, err = plainValue(value.V); err != nil {
-		return out
+	if typed.Value, err = parseFlagValue(s.value); err != nil || typed.Value == nil {
+		return text
 	}
-	if _, err := e.manifest.Configure([]builtins.Setting{typed}); err != nil {
-		return out
+	if _, err = e.manifest.Configure([]builtins.Setting{typed}); err == nil {
+		return typed
 	}
-	return typed
+	if _, err = e.manifest.Configure([]builtins.Setting{text}); err == nil {
+		return text
+	}
+	return typed // the error is about the parsed value
 }
 
 // settingError gives an error about a setting its place. The text of err begins with the place.
@@ -305,4 +305,23 @@ func (e *evaluation) settingError(err error) error {
 		}
 	}
 	return errorAt(Place{}, "E0303", "%v", err) // about a flag
+}
+
+// nameSettings adds to an error of the plugin's own the places of the settings that it mentions.
+func (e *evaluation) nameSettings(err error) {
+	var located *starlark.Error
+	if !errors.As(err, &located) || located.Help != "" {
+		return
+	}
+	var places []string
+	for _, s := range e.settingsOf() {
+		key := regexp.QuoteMeta(s.Key)
+		named := regexp.MustCompile(`\b` + key + `\b`).MatchString(located.Msg)
+		if named || regexp.MustCompile(`\bconfig\.`+key+`\b`).MatchString(located.Source) {
+			places = append(places, s.Place+" sets "+s.Key)
+		}
+	}
+	if len(places) > 0 {
+		located.Help = strings.Join(places, "; ")
+	}
 }

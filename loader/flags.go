@@ -1,6 +1,9 @@
 package loader
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -8,7 +11,9 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/shellwords"
 )
 
 // An assignment is the key and the value of one --set.
@@ -49,12 +54,76 @@ func (l *loadRun) flags(used []*Source) error {
 		if builtins.HostSetting(first) {
 			return errorAt(Place{}, "E0610", "--set %s: %s is the host's, no setting of the plugin: want it below [plugin.%s] in the config", text, first, name)
 		}
+		if _, err := parseFlagValue(value); err != nil {
+			return errorAt(Place{}, "E0610", "--set %s: %v", text, err)
+		}
 		if l.isManaged(used, name, "--set "+text, "plugin", name, first) {
 			continue
 		}
 		l.settings[name] = append(l.settings[name], assignment{rest, value})
 	}
 	return nil
+}
+
+// parseFlagValue parses the value of a --set as JSON, or else as TOML. Other text is itself, nil
+// here, unless it begins as a list, a table or a quoted text does: then it has a mistake.
+func parseFlagValue(text string) (any, error) {
+	var value any
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	wrong := d.Decode(&value)
+	if wrong == nil && d.More() {
+		wrong = errors.New("there is text behind the value")
+	}
+	if wrong == nil {
+		plain, err := plainValue(fromJSON(value))
+		if err == nil {
+			return plain, nil
+		}
+		wrong = fmt.Errorf("got null, want %w", err)
+	}
+	var table struct{ V any }
+	_, err := toml.Decode("V = "+text, &table)
+	if err == nil && !strings.ContainsAny(text, "\r\n") {
+		if plain, err := plainValue(table.V); err == nil {
+			return plain, nil
+		}
+	}
+	if begin := strings.TrimSpace(text); wrong != nil && err != nil && begin != "" && strings.ContainsRune("[{\"'", rune(begin[0])) {
+		return nil, fmt.Errorf("got %s, which is neither JSON (%s) nor TOML, want one of them; a text that begins so stands in quotes: %s",
+			jsontext.Clip(text), jsontext.Explain(wrong), shellwords.Quote(jsontext.Clip(string(mustQuote(text)))))
+	}
+	return nil, nil
+}
+
+// mustQuote returns a text as JSON.
+func mustQuote(text string) []byte {
+	quoted, _ := json.Marshal(text) // a text has no error
+	return quoted
+}
+
+// fromJSON returns a decoded JSON value with the types that TOML has.
+func fromJSON(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return nil // no number of this size
+		}
+		return f
+	case []any:
+		for i := range v {
+			v[i] = fromJSON(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = fromJSON(v[name])
+		}
+	}
+	return v
 }
 
 // isManaged reports whether the managed config decides a setting or a permission, and warns that

@@ -261,8 +261,8 @@ func (c *Config) apply(g layerSetting) *Error {
 		c.pending = append(c.pending, g)
 	default:
 		if g.key[0] == "grants" {
-			c.ignoredGrants[g.name()] = g.place
-			c.waitingGrants[g.name()], _ = parseTexts(g.value) // a wrong type grants nothing
+			texts, _ := parseTexts(g.value) // a wrong value grants nothing, trusted or not
+			c.ignoredGrants[g.name()], c.untrusted = projectGrant{texts, g.place}, g.layer.why
 		}
 		c.ignore(g, "this project %s", g.layer.why)
 	}
@@ -296,7 +296,11 @@ func (c *Config) set(g layerSetting) *Error {
 // ignore warns that starhost ignores a project's setting.
 func (c *Config) ignore(g layerSetting, format string, args ...any) {
 	why := errorAt(Place{}, "", format, args...).Msg
-	c.warn(g.place, "%s is ignored: %s (starhost trust shows the settings that would apply)", toml.Key(g.key), why)
+	help := "starhost trust shows the settings that would apply"
+	if g.layer.why == changedText {
+		help = "starhost trust shows what changed; starhost trust --path trusts the folder while you edit it"
+	}
+	c.warn(g.place, "%s is ignored: %s (%s)", toml.Key(g.key), why, help)
 	c.warnings[len(c.warnings)-1].Notice = "untrusted"
 }
 

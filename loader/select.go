@@ -11,6 +11,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -49,6 +50,34 @@ func (c *Config) GrantsOf(s *Source) []string {
 		grants = slices.Concat(grants, c.projectGrants[s.Name].permissions)
 	}
 	return grants
+}
+
+// ignoredGrantsOf returns the grants of the plugin that do not count, with their places and reasons.
+func (c *Config) ignoredGrantsOf(s *Source) (list []effects.IgnoredGrant) {
+	add := func(texts []string, at Place, why string) {
+		if grants, err := effects.ParseGrants(texts); err == nil && len(grants) > 0 {
+			list = append(list, effects.IgnoredGrant{Grants: grants, Why: at.String() + " grants it, which does not count: " + why})
+		}
+	}
+	counts, project := c.GrantsOf(s), c.projectGrants[s.Name]
+	if ignored, ok := c.ignoredGrants[s.Name]; ok {
+		help := "starhost trust"
+		if c.untrusted == changedText {
+			help = "starhost trust, or starhost trust --path while you edit it"
+		}
+		add(ignored.permissions, ignored.place, "this project "+c.untrusted+" ("+help+")")
+	}
+	if own := c.Grants[s.Name]; s.Project && !s.Managed {
+		add(own, c.Place("grants", s.Name), "the plugin is the project's, and your config grants only to plugins that it or an argument names")
+	} else if s.Managed && len(counts) == 0 {
+		add(own, c.Place("grants", s.Name), "only the managed config grants to its plugins")
+	}
+	if at, ok := c.managedPlace("grants", s.Name); ok {
+		add(project.permissions, project.place, at.String()+" sets grants."+s.Name)
+	} else if !c.trustedFiles.covers(s) {
+		add(project.permissions, project.place, "the plugin is not one of the trusted project's files")
+	}
+	return list
 }
 
 // Paths returns the paths at which Load finds plugins: the arguments; without any, the paths of the
@@ -213,7 +242,7 @@ func (c *Config) checkNames(found map[string]*Source) {
 	check := func(name string, key ...string) { checkAt(c.Place(key...), name, key[:2]) }
 	for _, name := range sortedKeys(c.ignoredGrants) {
 		if name != starhost.HostPlugin {
-			checkAt(c.ignoredGrants[name], name, toml.Key{"grants", name})
+			checkAt(c.ignoredGrants[name].place, name, toml.Key{"grants", name})
 		}
 	}
 	for _, name := range c.Plugins.Enabled {

@@ -380,7 +380,7 @@ func (s *Source) checkPin(name string, sum fragments.Hash) error {
 	if s.pins[real] == sum {
 		return nil
 	}
-	return errorAt(Place{File: s.File(name)}, "E0613", "the file is not as it was when its project was trusted (starhost trust shows the difference)")
+	return errorAt(Place{File: s.File(name)}, "E0613", "the file is not as it was when its project was trusted (starhost trust shows the difference; starhost trust --path trusts the folder while you edit it)")
 }
 
 // isSame reports whether two sources have the same main file.

@@ -229,7 +229,7 @@ func (c *Config) trustProject(l *layer, src []byte, getenv func(string) string) 
 	if !old.Path {
 		files, err := l.trustedContent()
 		if err != nil || !maps.Equal(files, old.Files) {
-			l.why = "changed since it was trusted"
+			l.why = changedText
 			return
 		}
 		t.files = map[string]fragments.Hash{}
@@ -239,6 +239,9 @@ func (c *Config) trustProject(l *layer, src []byte, getenv func(string) string) 
 	}
 	l.trusted, c.trustedFiles = true, t
 }
+
+// changedText says why a project is not trusted that was trusted before.
+const changedText = "changed since it was trusted"
 
 // trustedFiles are the files of a trusted project.
 type trustedFiles struct {

@@ -145,6 +145,7 @@ func (e *evaluation) world() (*effects.World, error) {
 	}
 	var err error
 	w.Declared, w.Granted, err = e.rights()
+	w.Ignored = e.config.ignoredGrantsOf(e.source)
 	return &w, err
 }
 
