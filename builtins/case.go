@@ -21,8 +21,8 @@ import (
 
 // A CaseDriver runs the steps of a golden case. An error fails the step.
 type CaseDriver interface {
-	// Prompt builds the first prompt of a new turn.
-	Prompt(ctx context.Context, r starhost.Request) (*starhost.Prompt, error)
+	// Prompt builds the first prompt of a new turn. full asks for a report with sizes and hashes.
+	Prompt(ctx context.Context, r starhost.Request, full bool) (*starhost.Prompt, error)
 	// CallTool calls a tool as the model would, with hooks and schema. answers are the user's
 	// answers to the approvals that it needs: if there are any, they must be as many as these.
 	CallTool(ctx context.Context, call starhost.ToolCall, answers []bool) (starhost.ToolReply, error)
@@ -34,9 +34,9 @@ type CaseDriver interface {
 	// LoadFragments resolves one reference.
 	LoadFragments(ctx context.Context, ref string) (starhost.Context, error)
 	// Turn runs a whole turn with a model that gives all of these replies, in order, and a user who
-	// gives these answers.
+	// gives these answers. full is as in Prompt.
 	Turn(
-		ctx context.Context, r starhost.Request, replies []starhost.Reply, answers []bool,
+		ctx context.Context, r starhost.Request, replies []starhost.Reply, answers []bool, full bool,
 	) (*starhost.TurnResult, error)
 	// Command runs a line such as "/deliver checkout". answers are the user's answers to the
 	// questions of the command and of the tools that it calls; all must be used.
@@ -62,7 +62,8 @@ func CaseTable(rt call.Runtime, d CaseDriver) []call.Entry {
 			Params: "text, " + requestParams,
 			Doc: `Begins a turn with the user's words and builds its prompt.
 fragments and system_fragments are references, tools are globs on the names of offered
-tools, template is a reference with params for its parameters. Returns the prompt: .text,
+tools, template is a reference with params for its parameters. report = True prints the sizes and
+hashes of its parts too. Returns the prompt: .text,
 .system, .messages, .tools, .fragments, .attachments, .model and .bytes.`,
 			Example: `p = prompt("Why is checkout slow?", fragments = ["runbook:checkout"])
 assert_contains(p.text, "Why is checkout slow?")
@@ -232,7 +233,7 @@ func casePrompt(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := runStep(c, func(ctx context.Context) (*starhost.Prompt, error) { return d.Prompt(ctx, r) })
+	p, err := runStep(c, func(ctx context.Context) (*starhost.Prompt, error) { return d.Prompt(ctx, r, args.report) })
 	if err != nil {
 		return nil, err
 	}

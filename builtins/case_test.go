@@ -30,7 +30,7 @@ func (d *driver) current(ctx context.Context) *starhost.Turn {
 	return d.turn
 }
 
-func (d *driver) Prompt(ctx context.Context, r starhost.Request) (*starhost.Prompt, error) {
+func (d *driver) Prompt(ctx context.Context, r starhost.Request, _ bool) (*starhost.Prompt, error) {
 	if d.turn != nil {
 		d.turn.End(ctx)
 	}
@@ -77,7 +77,7 @@ func (m *scriptedModel) Complete(context.Context, *starhost.Prompt) (starhost.Re
 }
 
 func (d *driver) Turn(
-	ctx context.Context, r starhost.Request, replies []starhost.Reply, _ []bool,
+	ctx context.Context, r starhost.Request, replies []starhost.Reply, _ []bool, _ bool,
 ) (*starhost.TurnResult, error) {
 	if d.turn != nil {
 		d.turn.End(ctx)

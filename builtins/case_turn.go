@@ -13,7 +13,7 @@ import (
 )
 
 // requestParams are the parameters of a request behind its text.
-const requestParams = `fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}, template="", params={}`
+const requestParams = `fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}, template="", params={}, report=False`
 
 // requestArgs are the arguments of a step that makes a request.
 type requestArgs struct {
@@ -21,13 +21,14 @@ type requestArgs struct {
 	refs, systemRefs, tools stringOrList
 	attachments             attachmentArg
 	options, params         *starlark.Dict
+	report                  bool
 }
 
 // bind binds the text, the arguments in behind, and the parameters of the request.
 func (a *requestArgs) bind(c call.Call, behind ...any) error {
 	pairs := append([]any{"text", &a.r.Text}, behind...)
 	return c.Bind(append(pairs, "fragments?", &a.refs, "system_fragments?", &a.systemRefs, "attachments??", &a.attachments,
-		"system?", &a.r.System, "tools?", &a.tools, "model?", &a.r.Model, "options?", &a.options, "template??", &a.r.Template, "params??", &a.params)...)
+		"system?", &a.r.System, "tools?", &a.tools, "model?", &a.r.Model, "options?", &a.options, "template??", &a.r.Template, "params??", &a.params, "report?", &a.report)...)
 }
 
 // request returns the request of the bound arguments.
@@ -147,7 +148,7 @@ func caseTurn(c call.Call, d CaseDriver) (starlark.Value, error) {
 		return nil, err
 	}
 	result, err := runStep(c, func(ctx context.Context) (*starhost.TurnResult, error) {
-		return d.Turn(ctx, r, replies, answers)
+		return d.Turn(ctx, r, replies, answers, args.report)
 	})
 	if err != nil {
 		return nil, err

@@ -284,8 +284,8 @@ var types = []typeRow{
 	{"type", "Any -> str"},
 	{"zip", "Iterable[Any] -> list[tuple[Any, ...]]"},
 
-	{"prompt", "str, list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any] -> Any"},
-	{"turn", "str, list[Any], list[bool], list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any] -> Any"},
+	{"prompt", "str, list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any], bool -> Any"},
+	{"turn", "str, list[Any], list[bool], list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any], bool -> Any"},
 	{"tool_call", "str, Any -> Any"},
 	{"call_tool", "str, list[bool], Any -> Any"},
 	{"fire", "str, Any -> Any"},

@@ -2,11 +2,16 @@ package effects
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
+
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/shellwords"
 )
 
 // Answers are replies to effects that a person wrote for a golden case. Each line is a
@@ -145,5 +150,72 @@ func AnswerLine(line json.RawMessage) (string, bool) {
 		return "", false
 	}
 	e.Lane, e.Plugin = "", ""
+	e.dropVolatile()
 	return string(e.line()), true
+}
+
+// volatileHeaders are headers of responses that differ from one response to the next and say nothing
+// about what was asked, or that are credentials. A name with a dash in front is the end of names.
+var volatileHeaders = []string{
+	"age", "alt-svc", "cf-ray", "connection", "date", "expires", "keep-alive", "nel", "report-to", "reporting-endpoints",
+	"server-timing", "set-cookie", "traceparent", "tracestate", "via", "x-amz-cf-id", "x-cache", "x-cache-hits", "x-runtime",
+	"x-served-by", "x-timer", "-request-id", "-trace-id", "-correlation-id",
+}
+
+// isVolatile reports whether a header is one of volatileHeaders.
+func isVolatile(header string) bool {
+	return slices.ContainsFunc(volatileHeaders, func(v string) bool {
+		return header == strings.TrimPrefix(v, "-") || v[0] == '-' && strings.HasSuffix(header, v)
+	})
+}
+
+// dropVolatile removes the headers of the reply that are volatile, and returns their names.
+func (e *entry) dropVolatile() (dropped []string) {
+	var reply Response
+	if !strings.HasPrefix(e.Kind, "http.") || json.Unmarshal(e.Reply, &reply) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(reply.Headers)) {
+		if isVolatile(name) {
+			dropped = append(dropped, name)
+			delete(reply.Headers, name)
+		}
+	}
+	if dropped != nil {
+		e.Reply = marshal(reply)
+	}
+	return dropped
+}
+
+// AnswerSummary describes in one line an effect of which [AnswerLine] makes a line: its main argument,
+// its result, and the headers that the line leaves out. It returns "" for another effect.
+func AnswerSummary(line json.RawMessage) string {
+	var e entry
+	if json.Unmarshal(line, &e) != nil || emptyReplies[e.Kind] == nil {
+		return ""
+	}
+	var request struct {
+		URL  string `json:"url"`
+		Argv blobs  `json:"argv"`
+	}
+	var reply struct {
+		Status int  `json:"status"`
+		Code   int  `json:"code"`
+		Body   blob `json:"body"`
+		Stdout blob `json:"stdout"`
+	}
+	_ = json.Unmarshal(e.Request, &request) // a member that is not there is empty
+	_ = json.Unmarshal(e.Reply, &reply)
+	what := cmp.Or(request.URL, shellwords.Join(request.Argv.texts()))
+	result := fmt.Sprintf("exit %d, %d B of output", reply.Code, len(reply.Stdout))
+	switch {
+	case e.Err != nil:
+		result = "error: " + jsontext.Clip(e.Err.Message)
+	case e.Kind != "exec":
+		result = fmt.Sprintf("%d, %d B", reply.Status, len(reply.Body))
+	}
+	if dropped := e.dropVolatile(); dropped != nil {
+		result += " (left out " + strings.Join(dropped, ", ") + ")"
+	}
+	return fmt.Sprintf("%s %s: %s", e.Kind, jsontext.Clip(what), result)
 }

@@ -522,10 +522,33 @@ func TestAnswerLine(t *testing.T) {
 	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
 		answered = results(ctx, w, turn, acts)
 	})
+	for i := range recorded {
+		recorded[i] = strings.ReplaceAll(recorded[i], "date: ", "") // the line leaves out what differs each time
+	}
 	if diff := cmp.Diff(recorded, answered); diff != "" {
 		t.Errorf("results (-recorded +answered):\n%s", diff)
 	}
 	if line, ok := effects.AnswerLine(json.RawMessage("{")); ok {
 		t.Errorf("AnswerLine: got %s", line)
+	}
+}
+
+func TestAnswerSummary(t *testing.T) {
+	for _, tt := range []struct{ line, want, answer string }{
+		{`{"http.get":{"url":"https://x.test/a"},"reply":{"status":200,"headers":{"date":"now","etag":"1","gh-request-id":"2"},"body":"Ada"}}`,
+			"http.get https://x.test/a: 200, 3 B (left out date, gh-request-id)",
+			`{"http.get":{"url":"https://x.test/a"},"reply":{"status":200,"headers":{"etag":"1"},"body":"Ada"}}`},
+		{`{"exec":{"argv":["date","-u","a b"]},"reply":{"code":1,"stdout":{"base64":"/w=="},"stderr":""}}`,
+			"exec date -u 'a b': exit 1, 1 B of output", ""},
+		{`{"http.post":{"url":"https://x.test/"},"error":{"message":"no network"}}`, "http.post https://x.test/: error: no network", ""},
+		{`{"env":"A","reply":"x"}`, "", ""},
+		{`{`, "", ""},
+	} {
+		if got := effects.AnswerSummary(json.RawMessage(tt.line)); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.line, got, tt.want)
+		}
+		if answer, _ := effects.AnswerLine(json.RawMessage(tt.line)); tt.answer != "" && answer != tt.answer {
+			t.Errorf("AnswerLine: got %s, want %s", answer, tt.answer)
+		}
 	}
 }

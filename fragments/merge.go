@@ -27,8 +27,11 @@ type Row struct {
 	Pinned    bool // any offer is pinned
 	ID        Hash
 	Again     []Origin // the distinct origins of later offers, without the fragment's own
-	Status    Status
-	Reason    string // why it is not sent; "" if it is
+	// Unlike are the later offers whose title or priority differs from the fragment's, the first 8 of
+	// them. The prompt has nothing of these.
+	Unlike []*Fragment
+	Status Status
+	Reason string // why it is not sent; "" if it is
 
 	// The rest is set by Render.
 
@@ -173,7 +176,13 @@ func (m *merger) offer(f *Fragment) {
 	m.set.repeatedBytes += int64(len(f.Content))
 	row.Pinned = row.Pinned || f.Pinned
 	row.Again = m.set.origins.add(row, row.origin(), row.Again, f.origin())
+	if (f.Title != row.Title || f.Priority != row.Priority) && len(row.Unlike) < maxUnlike {
+		row.Unlike = append(row.Unlike, f)
+	}
 }
+
+// maxUnlike is the most later offers that a row retains.
+const maxUnlike = 8
 
 // A table finds rows by id and target. A slot contains the number of a row, from 1, or 0. The
 // first bytes of an id determine its slot, because hashes are evenly distributed; at least half

@@ -110,11 +110,15 @@ func (a *archive) set(name string, text []byte) {
 	a.files = append(a.files, txtar.File{Name: name, Data: text})
 }
 
-// decodeSection returns the name and the bytes of the file that a section contains.
+// decodeSection returns the name and the bytes of the file that a section contains. A want keeps
+// its backslashes, because it is compared with an output that has them too.
 func decodeSection(f txtar.File) (name string, data []byte, err error) {
 	name, encoded := strings.CutSuffix(f.Name, base64Suffix)
-	if !encoded {
+	if name == wantSection || strings.HasPrefix(name, wantSection+"/") {
 		return name, f.Data, nil
+	}
+	if !encoded {
+		return name, unescapeMarkers(f.Data), nil
 	}
 	if data, err = base64.StdEncoding.DecodeString(string(f.Data)); err != nil {
 		return "", nil, fmt.Errorf("section %q: %w", f.Name, err)
@@ -357,22 +361,47 @@ func markerName(line []byte) string {
 	return ""
 }
 
-// escapeMarkers makes text fit for a section: it ends the last line, and puts a backslash
-// before each line that would begin another section.
+// escapeMarkers makes text fit for a section: it ends the last line, and puts a backslash before
+// each line that would begin another section, and before each line that unescapeMarkers would change.
 func escapeMarkers(text string) string {
 	text = withNewline(text)
-	if !strings.HasPrefix(text, "-- ") && !strings.Contains(text, "\n-- ") {
-		return text
+	if !strings.Contains(text, "-- ") {
+		return text // the usual case
 	}
 	var out []byte
 	for line := range bytes.Lines([]byte(text)) {
-		if markerName(line) != "" {
+		if markerName(bytes.TrimLeft(line, `\`)) != "" {
 			out = append(out, '\\')
 		}
 		out = append(out, line...)
 	}
 	return string(out)
 }
+
+// unescapeMarkers takes one backslash from each line that has backslashes before the beginning of a
+// section.
+func unescapeMarkers(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`\-- `)) {
+		return text // the usual case
+	}
+	var out []byte
+	for line := range bytes.Lines(text) {
+		if line[0] == '\\' && markerName(bytes.TrimLeft(line, `\`)) != "" {
+			line = line[1:]
+		}
+		out = append(out, line...)
+	}
+	return out
+}
+
+// hasCRLF reports whether a text has lines, and all of them end as Git's autocrlf writes them.
+func hasCRLF(text []byte) bool {
+	n := bytes.Count(text, []byte("\n"))
+	return n > 0 && n == bytes.Count(text, []byte("\r\n"))
+}
+
+// withoutCR returns a text with line breaks of one byte.
+func withoutCR(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // sortedKeys returns the keys of a map in the order of their bytes.
 func sortedKeys[V any](m map[string]V) []string {

@@ -47,8 +47,9 @@ type caseText struct {
 	ownSources []*loader.Source // plugins in the case itself
 	problem    error
 	unreadable bool // the file could not be read
-	// recordedDiff is the change of effects.jsonl by Record, or "".
-	recordedDiff string
+	// recorded describes what Record recorded, or is "". recordedNew says that effects.jsonl changed.
+	recorded    string
+	recordedNew bool
 }
 
 // An outcome is the result of one run of a case.
@@ -254,12 +255,19 @@ func (m *fileEdit) apply(c *testCase, r *Result) {
 	}
 }
 
-// rewrite replaces the text of the case's file.
+// rewrite replaces the text of the case's file. A file whose lines end in CRLF keeps that kind.
 func (c *testCase) rewrite(text []byte) error {
+	if hasCRLF(c.src) {
+		text = []byte(strings.ReplaceAll(withoutCR(string(text)), "\n", "\r\n"))
+	}
 	if err := c.checkWritable(); err != nil {
 		return err
 	}
-	return pathless(effects.ReplaceFile(c.file.Real, text, 0o666))
+	err := pathless(effects.ReplaceFile(c.file.Real, text, 0o666))
+	if err == nil {
+		c.src = text
+	}
+	return err
 }
 
 // checkWritable refuses links, also of the folder golden/, because their targets may be outside of
@@ -282,6 +290,9 @@ func writeError(file string, err error) error {
 // returns the edit of the file, as far as the options allow one.
 func (c *testCase) judge(o *Options) (Result, fileEdit) {
 	r := Result{Name: c.id, File: c.file.Shown, Prose: c.prose}
+	if c.row != nil {
+		r.Input = c.row.text
+	}
 	switch a, b := c.first.text(), c.second.text(); {
 	case c.unreadable:
 		r.fail(1, "", describe(c.problem))
@@ -304,37 +315,54 @@ func (c *testCase) judge(o *Options) (Result, fileEdit) {
 // case with rows concern all rows: see [judgeRows].
 func (c *testCase) compare(o *Options, r *Result) (m fileEdit) {
 	got, unused := c.first.output, c.first.unused
-	recorded := c.recordedDiff
+	recorded := c.recorded
 	if c.row != nil {
 		unused, recorded = nil, ""
 	}
 	want, hasWant := c.want()
-	current := hasWant && strings.ReplaceAll(want, "\r\n", "\n") == strings.ReplaceAll(got, "\r\n", "\n")
+	shownWant, shownGot := withoutCR(want), withoutCR(got)
+	current := hasWant && shownWant == shownGot
 	switch {
 	case len(unused) > 0 && !o.Prune:
-		r.fail(lineOf(c.src, unused[0].section, unused[0].line), "", describeParts(unused)+"  help: starhost test --prune "+shellwords.Quote(c.id)+"\n")
+		reason := unused[0].String()
+		text := describeParts(unused) + "  help: starhost test --prune " + shellwords.Quote(c.id) + "\n"
+		switch {
+		case hasWant && !current:
+			text = unifiedDiff(c.wantName(), "got", shownWant, shownGot) + text
+		case slices.ContainsFunc(unused, func(p part) bool { return p.section == effectsFile }):
+			text = "the output:\n" + texttable.Bar(got) + text
+		}
+		r.fail(lineOf(c.src, unused[0].section, unused[0].line), reason, text)
 		return m
 	case !hasWant && !o.Update:
 		reason := fmt.Sprintf("no section %q", c.wantName())
 		r.fail(c.rowLine(1), reason, reason+": starhost test --update "+shellwords.Quote(c.id)+" creates it from\n"+texttable.Bar(got))
 		return m
 	case !current && !o.Update:
-		r.fail(c.rowLine(lineOf(c.src, wantSection, firstDifference(want, got))),
-			"the output is not what the case wants", unifiedDiff(c.wantName(), "got", want, got)+
+		r.fail(c.rowLine(lineOf(c.src, wantSection, firstDifference(shownWant, shownGot))),
+			"the output is not what the case wants", unifiedDiff(c.wantName(), "got", shownWant, shownGot)+c.lineEndHelp()+
 				"  help: starhost test --update "+shellwords.Quote(c.id)+" accepts the difference\n")
 		return m
 	}
 	r.Status = Passed
-	if recorded != "" {
-		r.Status, r.Text = Recorded, recorded
+	if r.Text = recorded; recorded != "" && c.recordedNew {
+		r.Status = Recorded
 	}
 	if len(unused) > 0 {
 		r.Status, r.Text, m.unused = Pruned, r.Text+describeParts(unused), unused
 	}
 	if !current {
-		r.Status, r.Text, m.want = Updated, r.Text+unifiedDiff("old "+c.wantName(), "new "+c.wantName(), want, got), &got
+		r.Status, r.Text, m.want = Updated, r.Text+unifiedDiff("old "+c.wantName(), "new "+c.wantName(), shownWant, shownGot), &got
 	}
 	return m
+}
+
+// lineEndHelp returns the help for a case of which Git's autocrlf changed the files, or "".
+func (c *testCase) lineEndHelp() string {
+	if !hasCRLF(c.src) {
+		return ""
+	}
+	return "  help: each line of this file ends in CRLF, those of its workspace too: write *.txtar -text in .gitattributes\n"
 }
 
 // fails reports whether the first run shows that the case does not pass.

@@ -23,7 +23,7 @@
 //	[user]
 //	…that differs from the previous prompt…
 //
-//	…the lines of report.Text…
+//	…the line of report.Line, or with report = True the lines of report.Text…
 //	== call_tool who_is_on_call
 //	"Ada"
 //	hooks        pre_tool_call: policy
@@ -39,7 +39,8 @@
 //	"Ada is on call."
 //
 // A text of one line is quoted, except a JSON object or list. The lines of a longer text follow
-// a "|". A line that would begin a section of the archive has a backslash in front.
+// a "|". A line that would begin a section of the archive has a backslash in front, also in the
+// other sections.
 //
 // # Running
 //

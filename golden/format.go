@@ -42,7 +42,8 @@ var format = []formatChapter{
 A line such as -- case.star -- begins a section, which ends at the next such line. A case with a
 section that this page does not have fails. So does a case with a part that no plugin and no step
 used: a file, a fragment, a variable, a time, an effect, an event or a key of a row. Such a part
-tests nothing, and starhost test --prune removes it.`, []formatPart{
+tests nothing, and starhost test --prune removes it. A line of a file that would begin a section, such
+as -- want --, has a backslash in front, which the file does not have.`, []formatPart{
 		{fileSection, scriptSection, `The steps of the case, in Starlark.
 Each step prints a heading and its result. All steps share one session and one store. A turn lasts
 from one prompt step to the next, to a step that fails, or to a step that changes the time. A step
@@ -50,7 +51,9 @@ outside of a turn begins a turn with an empty message. The section is required.`
 		{fileSection, wantSection, `The output that the steps must have; starhost test --update writes it.
 A text of one line is quoted, except a JSON object or list. The lines of a longer text follow a "|".
 A line that would begin a section has a backslash in front. A second prompt shows only the messages
-that differ from the first prompt.`, "want"},
+that differ from the first prompt. One line about the prompt follows: its fragments, attachments and
+tools, and what is not sent. prompt(…, report = True) has their sizes and hashes too, and a want that
+an earlier version of starhost wrote keeps them.`, "want"},
 		{fileSection, configSection, `The operator's config, and the only one.
 Its paths begin at the case's folder. In a case, each plugin gets all permissions that it declares.
 If the section has grants for a plugin, the plugin gets only these: with NAME = [] it gets none.`, "config.toml"},
@@ -90,8 +93,8 @@ set_now change it from the next turn on, so that a turn has one time. Plugins re
 	}},
 	{"Effects", `A case reaches neither the network nor programs: effects.jsonl replies in their place.
 A request or program without a reply fails the case, and the error shows the line to add. The flag
---record of starhost test does each of them once and writes the lines, in a project that you trust,
-and not with the variable CI set. Secrets appear in the lines as <secret NAME>. Other effects, such as files and
+--record of starhost test does each of them once, writes the lines and lists what it did, in a project
+that you trust, and not with the variable CI set. It leaves out headers that differ each time, as date. Secrets appear in the lines as <secret NAME>. Other effects, such as files and
 the store, need no line.`, []formatPart{
 		{fileSection, effectsFile, `Replies to effects, a line each, in the form of a journal's lines.
 A line answers every effect whose request has all members that the line states, so a line may leave

@@ -92,13 +92,23 @@ type Result struct {
 	// not fail.
 	Line int
 	// Prose is the case's description of the expected behaviour.
-	Prose  string
+	Prose string
+	// Input is the line of a row in rows.jsonl, at most 200 bytes of it; "" for a case without rows.
+	Input  string
 	Status Status
 	// Reason is the reason for a failure in one line; "" if the case did not fail.
 	Reason string
 	// Text is the full reason for a failure, or the accepted difference; "" if the case just
 	// passed. It ends with a line break.
 	Text string
+}
+
+// Details returns the Text of a case, and for a failed row its Input in front.
+func (r *Result) Details() string {
+	if r.Input != "" && r.Status == Failed {
+		return "  row: " + r.Input + "\n" + r.Text
+	}
+	return r.Text
 }
 
 // fail records a failure. An empty reason means the first line of the text, and an empty text
@@ -311,5 +321,5 @@ func (r *Result) text() string {
 	for line := range strings.Lines(r.Prose) {
 		text += strings.TrimRight("  "+line, " \r\n") + "\n"
 	}
-	return text + r.Text
+	return text + r.Details()
 }

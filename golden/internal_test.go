@@ -143,7 +143,7 @@ func TestSplit(t *testing.T) {
 
 // texts draws texts with lines that may look like the beginning of a section.
 var texts = rapid.Custom(func(t *rapid.T) string {
-	lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "text", "-- want --", "-- a --", "--  --", "-- b --\r", "-- -- --", " -- c --", `\-- want --`}))
+	lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "text", "-- want --", "-- a --", "--  --", "-- b --\r", "-- -- --", " -- c --", `\-- want --`, `\\-- a --`}))
 	return strings.Join(lines.Draw(t, "lines"), "\n")
 })
 
@@ -154,6 +154,16 @@ func TestEscapeIsOneSection(t *testing.T) {
 		a := txtar.Parse([]byte("-- want --\n" + text))
 		if len(a.Files) != 1 || string(a.Files[0].Data) != text {
 			t.Errorf("got %d sections, %q, want %q", len(a.Files), a.Files[0].Data, text)
+		}
+	})
+}
+
+// Law: an escaped text without its backslashes is the text.
+func TestEscapeRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := withNewline(texts.Draw(t, "text"))
+		if got := string(unescapeMarkers([]byte(escapeMarkers(text)))); got != text {
+			t.Errorf("got %q, want %q", got, text)
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
-	"github.com/starhost/starhost/report"
 )
 
 // A scriptedModel is a model that returns the replies of a case, and prints its requests.
@@ -18,6 +17,7 @@ type scriptedModel struct {
 	*play
 	heading  string
 	replies  []starhost.Reply
+	full     bool  // see reportText
 	requests int   // number so far
 	hooks    int   // number of hook traces that the requests have printed
 	err      error // in the last request, or nil
@@ -30,7 +30,7 @@ func (m *scriptedModel) Complete(_ context.Context, p *starhost.Prompt) (starhos
 	before := m.sent
 	m.sent = promptBlocks(p)
 	heading := fmt.Sprintf("%s request %d", m.heading, m.requests)
-	if m.err = m.print(heading, changedBlocks(before, m.sent)+"\n"+report.Text(p)); m.err != nil {
+	if m.err = m.print(heading, changedBlocks(before, m.sent)+"\n"+m.reportText(p, m.full)); m.err != nil {
 		return starhost.Reply{}, m.err
 	}
 	if m.requests > len(m.replies) {
@@ -43,12 +43,12 @@ func (m *scriptedModel) Complete(_ context.Context, p *starhost.Prompt) (starhos
 // Turn runs a whole turn with a scripted model. If a handler aborted the turn, the result is
 // empty.
 func (p *play) Turn(
-	_ context.Context, r starhost.Request, replies []starhost.Reply, answers []bool,
+	_ context.Context, r starhost.Request, replies []starhost.Reply, answers []bool, full bool,
 ) (*starhost.TurnResult, error) {
 	p.endTurn()
 	p.turns++
 	p.begin(answers)
-	m := &scriptedModel{play: p, heading: fmt.Sprintf("turn %d", p.turns), replies: replies}
+	m := &scriptedModel{play: p, heading: fmt.Sprintf("turn %d", p.turns), replies: replies, full: full}
 	result, err := p.session.Turn(p.ctx, r, m)
 	if result != nil {
 		p.recordUnanswered(result.Turn.Errors()...)

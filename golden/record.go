@@ -9,6 +9,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -18,6 +19,7 @@ type recording struct {
 	getenv func(string) string // the machine's environment, which has secrets
 	grants map[string][]string // all that plugins of a case may do that the user does not trust; else nil
 	lines  []string
+	texts  []string        // describe the effects of lines
 	seen   map[string]bool // effects
 }
 
@@ -57,6 +59,7 @@ func (r *recording) add(e starhost.Entry) {
 	if effect := answers.Unused()[0].Effect; !r.seen[effect] {
 		r.seen[effect] = true
 		r.lines = append(r.lines, line+"\n")
+		r.texts = append(r.texts, "  "+texttable.EscapeLine(effects.AnswerSummary(e.Line))+"\n")
 	}
 }
 
@@ -88,7 +91,7 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 			st.run(ctx, row) // a failure is reported by the later runs
 			st.closeHosts()
 		}
-		c.record(strings.Join(st.recording.lines, ""))
+		c.record(st.recording)
 	}
 	return ctx.Err()
 }
@@ -98,18 +101,31 @@ func (c *testCase) isTrusted(o *Options) bool {
 	return o.Trusted == nil || o.Trusted(filepath.Dir(c.file.Real))
 }
 
-// record replaces the case's effects.jsonl.
-func (c *testCase) record(lines string) {
-	old := string(c.text(effectsFile))
-	if c.problem != nil || lines == old || lines == "" {
+// record replaces the case's effects.jsonl, and describes what it recorded.
+func (c *testCase) record(r *recording) {
+	lines, old := strings.Join(r.lines, ""), withoutCR(string(c.text(effectsFile)))
+	if c.problem != nil || lines == "" {
 		return
 	}
+	c.recorded = "recorded " + countEffects(len(r.lines))
+	if lines == old {
+		c.recorded += ", as before:\n" + strings.Join(r.texts, "")
+		return
+	}
+	c.recorded += ":\n" + strings.Join(r.texts, "")
 	src := replaceSection(c.src, effectsFile, lines)
 	if err := c.rewrite(src); err != nil {
 		c.problem = writeError(c.file.Shown, err)
 		return
 	}
-	c.src = src
 	c.set(effectsFile, []byte(lines))
-	c.recordedDiff = unifiedDiff("old "+effectsFile, "new "+effectsFile, old, lines)
+	c.recordedNew = true
+	c.recorded = unifiedDiff("old "+effectsFile, "new "+effectsFile, old, lines) + c.recorded
+}
+
+func countEffects(n int) string {
+	if n == 1 {
+		return "1 effect"
+	}
+	return fmt.Sprintf("%d effects", n)
 }

@@ -39,6 +39,7 @@ func isRowName(name string) bool {
 // A row is a line of a case's table: the inputs of one run of its steps.
 type row struct {
 	name   string
+	text   string   // the whole line, clipped
 	line   int      // in the section, from 1
 	keys   []string // in the order of the line; the first is "name"
 	values map[string]json.RawMessage
@@ -98,7 +99,7 @@ func readRow(line []byte) (r *row, problem string) {
 	case !doc.HasKind(0, jsontext.Object):
 		return nil, fmt.Sprintf("got %s, want a JSON object", jsontext.Clip(doc.TextAt(0)))
 	}
-	r = &row{values: map[string]json.RawMessage{}}
+	r = &row{text: jsontext.Clip(doc.TextAt(0)), values: map[string]json.RawMessage{}}
 	for key, value := range doc.Members(0) {
 		name := doc.StringAt(key)
 		if _, twice := r.values[name]; twice {
@@ -284,8 +285,8 @@ func judgeFile(cases []*testCase, o *Options) (results []Result, n int) {
 	}
 	n = len(results)
 	whole := Result{Name: c.caseFile.id, File: c.file.Shown, Prose: c.prose, Status: Passed}
-	if c.recordedDiff != "" {
-		whole.Status, whole.Text = Recorded, c.recordedDiff
+	if c.recordedNew {
+		whole.Status, whole.Text = Recorded, c.recorded
 	}
 	if unused := unusedByAll(cases); len(unused) > 0 && !failed {
 		if o.Prune {

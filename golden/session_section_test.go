@@ -31,7 +31,7 @@ func TestSessionSection(t *testing.T) {
 		{"nothing", call + `{}`, `+["case",1,1,"none"]`},
 		{"of another plugin", call + `{"state":{"q":{"calls":41}},"store":{"q":{"best":1}}}`, `+["case",1,1,"none"]`},
 		{"a new session welcomes", prompt + `{"turn":0}`, "welcome"},
-		{"an old one does not", prompt + `{"turn":1}`, "+prompt       2 B, about 0 tokens"},
+		{"an old one does not", prompt + `{"turn":1}`, "+prompt       tools: count"},
 		{"unknown member", call + `{"stats":{}}`, `session.json: unknown field "stats"`},
 		{"a turn that cannot be", call + `{"turn":-1}`, "session.json: turn: got -1, want 0 to 1000000"},
 		{"a text for a number", call + `{"turn":"x"}`, `session.json: turn: got string, want`},

@@ -12,7 +12,9 @@ import (
 type Steps struct{ play }
 
 // NewSteps returns steps in a session. Call [Steps.SetContext] before each step.
-func NewSteps(s *starhost.Session) *Steps { return &Steps{play{session: s, limit: maxCase}} }
+func NewSteps(s *starhost.Session) *Steps {
+	return &Steps{play{session: s, limit: maxCase, fullReport: true}}
+}
 
 // SetContext sets the context of the next steps and of everything that they call.
 func (s *Steps) SetContext(ctx context.Context) { s.ctx = ctx }

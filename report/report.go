@@ -7,11 +7,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -40,8 +42,93 @@ func Text(p *starhost.Prompt) string {
 	if c := p.CacheBreak; c != nil {
 		WriteLine(&b, "cache break", cacheBreak(c))
 	}
-	WriteLine(&b, "prompt", fmt.Sprintf("%d B, about %s", p.Bytes(), tokens(Tokens(p))))
+	WriteLine(&b, "prompt", fmt.Sprintf("%d B, about %s%s", p.Bytes(), tokens(Tokens(p)), attachmentBytes(p.Attachments)))
 	return b.String()
+}
+
+// attachmentBytes says how much the attachments add to the size of a request, "" for none.
+func attachmentBytes(rows []*fragments.AttachmentRow) string {
+	n, bytes, links := 0, 0, 0
+	for _, r := range rows {
+		switch {
+		case r.Status != fragments.Kept:
+		case r.URL != "":
+			links++
+		default:
+			n++
+			bytes += r.Bytes()
+		}
+	}
+	text := ""
+	if n > 0 {
+		text = fmt.Sprintf(", and %s of %d B", attachments(n), bytes)
+	}
+	if links > 0 {
+		text += ", and " + attachments(links) + " by URL"
+	}
+	return text
+}
+
+// attachments writes a number of attachments.
+func attachments(n int) string {
+	if n == 1 {
+		return "1 attachment"
+	}
+	return fmt.Sprintf("%d attachments", n)
+}
+
+// Line describes a prompt in one line, without sizes and hashes, which change with every word: the
+// sources of its fragments and attachments, what is not sent and why, and the tools, the model and
+// the options. A list of more than 12 names is cut.
+func Line(p *starhost.Prompt) string {
+	var parts []string
+	sent, others := map[bool][]string{}, []string(nil) // by whether it is an attachment
+	add := func(isAttachment bool, name string, s fragments.Status, reason string) {
+		name = texttable.OneLine(name)
+		if s == fragments.Kept {
+			sent[isAttachment] = append(sent[isAttachment], name)
+			return
+		}
+		others = append(others, name+" "+verdict(s, reason))
+	}
+	for _, r := range p.Fragments {
+		add(false, r.Source, r.Status, r.Reason)
+	}
+	for _, r := range p.Attachments {
+		add(true, AttachmentName(&r.Attachment), r.Status, r.Reason)
+	}
+	for _, part := range []struct {
+		what  string
+		names []string
+	}{{"fragments", sent[false]}, {"attachments", sent[true]}, {"not sent", others}, {"tools", toolNames(p.Tools)}} {
+		if text := joinNames(part.names); text != "" {
+			parts = append(parts, part.what+": "+text)
+		}
+	}
+	if n := p.Given - len(p.Fragments); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d repeated", n))
+	}
+	if p.Model != "" {
+		parts = append(parts, "model: "+p.Model)
+	}
+	if options := string(p.Options); options != "{}" {
+		parts = append(parts, "options: "+options)
+	}
+	if c := p.CacheBreak; c != nil {
+		parts = append(parts, "cache break: "+c.Cause)
+	}
+	var b strings.Builder
+	WriteLine(&b, "prompt", cmp.Or(strings.Join(parts, "; "), "no fragments"))
+	return b.String()
+}
+
+// joinNames joins at most 12 names.
+func joinNames(names []string) string {
+	const most = 12
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // tokens writes a number of tokens.
@@ -108,6 +195,7 @@ func otherCounts(count map[fragments.Status]int) string {
 }
 
 func fragmentTable(rows []*fragments.Row) string {
+	near := map[nearKey]int{} // the places of the first contents
 	cells := make([][]string, len(rows))
 	for i, r := range rows {
 		place := "-"
@@ -120,10 +208,59 @@ func fragmentTable(rows []*fragments.Row) string {
 		}
 		cells[i] = []string{
 			place, r.ID.Short(), texttable.OneLine(r.Source), texttable.Size(len(r.Content)),
-			providers(r.Provenance()), target, verdict(r.Status, r.Reason),
+			providers(r.Provenance()), target, strings.Join(remarks(r, near), "; "),
 		}
 	}
 	return texttable.Align(cells, 3)
+}
+
+// A nearKey is equal for contents for one target that differ in their line ends, or in blanks at
+// their end, only.
+type nearKey struct {
+	target  fragments.Target
+	content string
+}
+
+// remarks says why a fragment is not sent, which other one is nearly the same, where else it comes
+// from, and what of later offers is not in the prompt.
+func remarks(r *fragments.Row, near map[nearKey]int) (list []string) {
+	if text := verdict(r.Status, r.Reason); text != "" {
+		list = append(list, text)
+	}
+	if r.Place > 0 {
+		key := nearKey{r.Target, strings.TrimRight(strings.ReplaceAll(r.Content, "\r\n", "\n"), " \t\r\n")}
+		if first, ok := near[key]; ok {
+			list = append(list, fmt.Sprintf("nearly the same as %d: line ends or blanks at the end differ", first))
+		} else {
+			near[key] = r.Place
+		}
+	}
+	var also, unused []string
+	add := func(list *[]string, text string) {
+		if !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	for _, o := range r.Again {
+		if o.Source != r.Source && o.Source != "" {
+			add(&also, texttable.OneLine(o.Source))
+		}
+	}
+	for _, f := range r.Unlike {
+		if f.Title != r.Title {
+			add(&unused, "title "+strconv.Quote(jsontext.Clip(f.Title)))
+		}
+		if f.Priority != r.Priority {
+			add(&unused, fmt.Sprintf("priority %d", f.Priority))
+		}
+	}
+	if also != nil {
+		list = append(list, "also from "+joinNames(also))
+	}
+	if unused != nil {
+		list = append(list, "not used: "+joinNames(unused))
+	}
+	return list
 }
 
 func attachmentTable(rows []*fragments.AttachmentRow) string {
@@ -146,8 +283,11 @@ func AttachmentCells(place string, id fragments.Hash, a *fragments.Attachment) [
 	if a.URL != "" {
 		bytes = "by URL"
 	}
-	return []string{place, id.Short(), texttable.OneLine(cmp.Or(a.Name, a.URL, a.Source)), what, bytes}
+	return []string{place, id.Short(), texttable.OneLine(AttachmentName(a)), what, bytes}
 }
+
+// AttachmentName returns the name of an attachment for people.
+func AttachmentName(a *fragments.Attachment) string { return cmp.Or(a.Name, a.URL, a.Source) }
 
 // providers lists the plugins that gave a content, each once, in order.
 func providers(list []fragments.Origin) string {

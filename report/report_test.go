@@ -57,12 +57,62 @@ tools        a, b
 model        acme/small
 options      {"n":1}
 cache break  at byte 7: system fragment "x" changed by one (one.star:1:1)
-prompt       17 B, about 4 tokens
+prompt       17 B, about 4 tokens, and 1 attachment of 3 B
 `
 	if diff := cmp.Diff(want, Text(p)); diff != "" {
 		t.Errorf("Text (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff("prompt       0 B, about 0 tokens\n", Text(&starhost.Prompt{Options: json.RawMessage("{}")})); diff != "" {
 		t.Errorf("Text of nothing (-want +got):\n%s", diff)
+	}
+}
+
+// The table says which contents are nearly the same, who else gave one, and what of it is not used.
+func TestTextOfAlike(t *testing.T) {
+	set := fragments.Merge([]fragments.Fragment{
+		{Content: "a\nb", Source: "a.md", Plugin: "one", Title: "A"},
+		{Content: "a\r\nb\r\n", Source: "crlf.md", Plugin: "one"},
+		{Content: "a\nb", Source: "b.md", Plugin: "two", Title: "B", Priority: 5},
+		{Content: "a\nb", Source: "c.md", Title: "A"},
+		{Content: " a\nb", Source: "d.md", Plugin: "one"},
+	})
+	set.Render(fragments.Plain, 0)
+	p := &starhost.Prompt{Options: json.RawMessage("{}"), Fragments: set.Rows(), Given: 5}
+	want := `fragments    5 given, 3 kept, 2 repeated
+  1  7e18f737311b  a.md     3 B  one, two  also from c.md, b.md; not used: title "B", priority 5
+  2  58055bdcc737  crlf.md  6 B  one       nearly the same as 1: line ends or blanks at the end differ
+  3  e514bf2d83e6  d.md     4 B  one
+prompt       0 B, about 0 tokens
+`
+	if diff := cmp.Diff(want, Text(p)); diff != "" {
+		t.Errorf("Text (-want +got):\n%s", diff)
+	}
+}
+
+func TestLine(t *testing.T) {
+	row := func(source string, status fragments.Status, reason string) *fragments.Row {
+		return &fragments.Row{Fragment: &fragments.Fragment{Source: source}, Status: status, Reason: reason}
+	}
+	link := fragments.Attachment{URL: "https://x.test/a.pdf"}
+	many := &starhost.Prompt{Options: json.RawMessage(`{}`)}
+	for range 14 {
+		many.Tools = append(many.Tools, starhost.Tool{Name: "t"})
+	}
+	for _, tt := range []struct {
+		p    *starhost.Prompt
+		want string
+	}{
+		{&starhost.Prompt{Options: json.RawMessage(`{}`)}, "no fragments"},
+		{&starhost.Prompt{
+			Fragments:   []*fragments.Row{row("a.md", fragments.Kept, ""), row("b\n", fragments.Dropped, "too much"), row("c", fragments.InSession, "")},
+			Attachments: []*fragments.AttachmentRow{{Attachment: link, Status: fragments.Kept}},
+			Tools:       []starhost.Tool{{Name: "t"}}, Given: 5, Model: "m", Options: json.RawMessage(`{"n":1}`),
+			CacheBreak: &starhost.CacheBreak{Offset: 7, Cause: "tools changed"},
+		}, `fragments: a.md; attachments: https://x.test/a.pdf; not sent: "b\n" dropped: too much, c in_session; tools: t; 2 repeated; model: m; options: {"n":1}; cache break: tools changed`},
+		{many, "tools: t, t, t, t, t, t, t, t, t, t, t, t and 2 more"},
+	} {
+		if diff := cmp.Diff("prompt       "+tt.want+"\n", Line(tt.p)); diff != "" {
+			t.Errorf("Line (-want +got):\n%s", diff)
+		}
 	}
 }

@@ -44,7 +44,7 @@ var exitCodes = map[string]int{
 	"E0703": exitLimit,
 	"E0704": exitPlugin, "E0705": exitPlugin, "E0706": exitPlugin,
 	"E0707": exitNegative, "E0712": exitLimit,
-	"E0708": exitFile, "E0713": exitFile, "E0714": exitFile, "E0719": exitNegative,
+	"E0708": exitFile, "E0713": exitFile, "E0714": exitFile, "E0719": exitNegative, "E0724": exitNegative,
 	"E0723": exitLimit,
 	"E0709": exitInterrupted,
 	"E0711": exitPlugin,
@@ -113,6 +113,8 @@ var commonCodes = []starlark.Code{
 		Text: "The endpoint of a model refused the request, could not be reached, or broke off its answer. The message says why; starhost tried again where that could help. The key, the name of the model and the base_url in [model.NAME] are the usual causes. starhost list models shows the endpoints."},
 	{Code: "E0719", Title: "no question to answer",
 		Text: "No turn of the session waits for an approval, or its question has an answer, is older than 24 hours, or is not the one of --question. starhost sessions show ID shows the question."},
+	{Code: "E0724", Title: "the tests do not suffice",
+		Text: "No case failed, but there is none, or the cases reach less of the plugins' lines than --fail-under wants. The message says which. --coverage shows the lines that no case reaches; starhost test --allow-empty accepts that there are no cases."},
 	{Code: "E0723", Title: "the turn waits for an approval",
 		Text: "A tool or a guard wants the approval of a person, and --approve later made the turn wait for it. starhost stored the turn. Answer the question by starhost sessions answer ID yes or no within 24 hours, and go on with the turn by starhost run --session ID, with the same plugins and without a prompt. The guards are asked again."},
 }

@@ -288,5 +288,9 @@ func asCoded(err error, p *problem) bool {
 		return false
 	}
 	p.code = cmp.Or(e.Code(), p.code)
+	var short *shortfallError
+	if errors.As(err, &short) {
+		p.help = short.help
+	}
 	return true
 }

@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -133,10 +135,33 @@ func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) erro
 	if err == nil {
 		f.coverage.report(a, &s)
 	}
-	if err == nil && len(s.Results) == 0 && !f.allowEmpty && f.run == "" {
-		a.printNote("a case is golden/NAME_CASE.txtar beside NAME.star: starhost docs golden")
+	if err == nil && len(s.Results) == 0 && !f.allowEmpty {
+		a.addError(noCases(f.run))
 	}
 	return a.printResult(&s)
+}
+
+// A shortfallError reports that no case failed, and that the cases do not suffice.
+type shortfallError struct{ msg, help string }
+
+func (e *shortfallError) Error() string { return e.msg }
+
+// Code returns "E0724".
+func (e *shortfallError) Code() string { return shortfallCode }
+
+const shortfallCode = "E0724"
+
+// noCases reports that there is no case, or none that --run selects.
+func noCases(run string) error {
+	if run != "" {
+		return &shortfallError{msg: "no case whose name matches --run " + jsontext.Clip(run)}
+	}
+	return &shortfallError{msg: "no case", help: "a case is golden/NAME_CASE.txtar beside NAME.star: starhost docs golden"}
+}
+
+// couldNotTest reports whether a problem prevented the cases from running.
+func (a *app) couldNotTest() bool {
+	return slices.ContainsFunc(a.problems, func(p problem) bool { return p.code != shortfallCode })
 }
 
 // loadConfig reads the config.

@@ -39,11 +39,11 @@ func (f *coverageFlags) report(a *app, s *golden.Summary) {
 	if f.out != "" {
 		a.addError(wrapFileError(f.out, writeChanged(a.path(f.out), s.Coverage.LCOV())))
 	}
-	if s.Coverage.IsBelow(float64(f.failUnder)) {
-		a.printNote(fmt.Sprintf("covered %s of the lines, want %d %% (--fail-under)", golden.Percent(s.Coverage.CountLines()), f.failUnder))
-		a.code = exitNegative
+	below := s.Coverage.IsBelow(float64(f.failUnder))
+	if below {
+		a.addError(&shortfallError{msg: fmt.Sprintf("covered %s of the lines, want %d %% (--fail-under)", golden.Percent(s.Coverage.CountLines()), f.failUnder)})
 	}
-	if !f.show {
+	if !f.show && !below {
 		s.Coverage = nil
 	}
 }

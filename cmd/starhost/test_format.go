@@ -12,7 +12,7 @@ import (
 
 // printTestPretty prints the failures, the counts and the coverage.
 func (a *app) printTestPretty(s *golden.Summary) error {
-	if len(a.problems) == 0 {
+	if !a.couldNotTest() {
 		start := a.out.Len()
 		a.out.WriteString(s.Text())
 		a.colourLines(start, func(_ int, line string) colour { return colourOfCase(s, line) })
@@ -53,7 +53,7 @@ type testJSON struct {
 	OK       bool          `json:"ok"`
 	Cases    []caseJSON    `json:"cases"`
 	Counts   countsJSON    `json:"counts"`
-	Coverage *coverageJSON `json:"coverage"` // null without --coverage
+	Coverage *coverageJSON `json:"coverage"` // null without --coverage, unless --fail-under fails
 	Warnings []warningJSON `json:"warnings"`
 	Errors   []errorJSON   `json:"errors"`
 }
@@ -64,6 +64,7 @@ type caseJSON struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Prose  string `json:"prose"`
+	Input  string `json:"input"` // the line of a row
 	Status string `json:"status"`
 	Reason string `json:"reason"`
 	Text   string `json:"text"`
@@ -83,7 +84,7 @@ func (a *app) printTestJSON(s *golden.Summary) error {
 	return a.printJSON(testJSON{
 		Schema: "starhost.test/1", OK: len(a.problems) == 0 && a.code == exitOK,
 		Cases: list(s.Results, func(r *golden.Result) caseJSON {
-			return caseJSON{r.Name, r.File, r.Line, r.Prose, strings.ReplaceAll(string(r.Status), " ", "_"), r.Reason, r.Text}
+			return caseJSON{r.Name, r.File, r.Line, r.Prose, r.Input, strings.ReplaceAll(string(r.Status), " ", "_"), r.Reason, r.Text}
 		}),
 		Counts:   countsJSON{s.Passed, s.Failed, s.Updated, s.Pruned, s.Recorded, s.Broken, s.Skipped},
 		Coverage: newCoverageJSON(s.Coverage),
@@ -126,7 +127,7 @@ type (
 )
 
 func (a *app) printTestJUnit(s *golden.Summary) error {
-	if len(a.problems) > 0 {
+	if a.couldNotTest() {
 		return nil
 	}
 	report := junitSuites{Name: "starhost test", Tests: len(s.Results), Failures: s.Failed, Errors: s.Broken}
@@ -141,9 +142,30 @@ func (a *app) printTestJUnit(s *golden.Summary) error {
 		}
 		suite.add(name, &s.Results[i])
 	}
+	if own := a.shortfallSuite(s); own != nil {
+		report.Tests, report.Failures, report.Suites = report.Tests+own.Tests, report.Failures+own.Failures, append(report.Suites, own)
+	}
 	data, err := xml.MarshalIndent(report, "", "  ")
 	fmt.Fprintf(&a.out, "%s%s\n", xml.Header, data)
 	return err
+}
+
+// shortfallSuite returns a suite with a failed case for each reason why the cases do not suffice, or
+// nil.
+func (a *app) shortfallSuite(s *golden.Summary) *junitSuite {
+	if len(a.problems) == 0 {
+		return nil
+	}
+	own := &junitSuite{Name: "starhost test"}
+	for i := range a.problems {
+		p := &a.problems[i]
+		own.Tests, own.Failures = own.Tests+1, own.Failures+1
+		own.Cases = append(own.Cases, junitCase{
+			Name: p.message, ClassName: own.Name,
+			Failure: &junitFailure{Type: string(golden.Failed), Message: p.message, Text: p.text() + coverageText(s.Coverage)},
+		})
+	}
+	return own
 }
 
 func (s *junitSuite) add(name string, r *golden.Result) {
@@ -164,21 +186,24 @@ func (s *junitSuite) add(name string, r *golden.Result) {
 }
 
 func newJUnitFailure(r *golden.Result) *junitFailure {
-	return &junitFailure{Type: string(r.Status), Message: r.Reason, Text: fmt.Sprintf("%s:%d\n%s", r.File, r.Line, r.Text)}
+	return &junitFailure{Type: string(r.Status), Message: r.Reason, Text: fmt.Sprintf("%s:%d\n%s", r.File, r.Line, r.Details())}
 }
 
 // printTestGitHub prints a workflow command for each failed case, which GitHub Actions shows at
 // its line, and the counts.
 func (a *app) printTestGitHub(s *golden.Summary) error {
-	if len(a.problems) > 0 {
+	if a.couldNotTest() {
 		return nil
 	}
 	for i := range s.Results {
 		if r := &s.Results[i]; r.Status == golden.Failed || r.Status == golden.Broken {
 			title := workflowProperty.Replace(r.Name + " " + string(r.Status))
-			text := workflowText.Replace(strings.TrimSuffix(r.Text, "\n"))
+			text := workflowText.Replace(strings.TrimSuffix(r.Details(), "\n"))
 			fmt.Fprintf(&a.out, "::error file=%s,line=%d,title=%s::%s\n", workflowProperty.Replace(r.File), r.Line, title, text)
 		}
+	}
+	for i := range a.problems {
+		fmt.Fprintf(&a.out, "::error title=starhost test::%s\n", workflowText.Replace(strings.TrimSuffix(a.problems[i].text(), "\n")))
 	}
 	fmt.Fprintf(&a.out, "%s\n%s", s, coverageText(s.Coverage))
 	return nil
