@@ -25,6 +25,7 @@ type benchFlags struct {
 	fragments []string
 	time      time.Duration
 	count     int
+	event     requestFlags // --fire, --args and --arg
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -36,16 +37,21 @@ func (a *app) benchCommand() *cobra.Command {
 reference, merging the loaded fragments, and a whole prompt. Steps and bytes are the
 charges of evaluation, equal on all machines; times are this machine's.
 
+--fire measures one event instead: loading, each hook that hears it, and all of them
+together, as an agent waits for them.
+
 Handlers run many times, so http, exec and effects that write do not run. benchstat
 reads -F gobench.`,
 		Example: `  starhost bench plugins -f runbook:checkout --time 20ms
-  starhost bench plugins --time 20ms --count 5 -F gobench | benchstat -`,
+  starhost bench plugins --time 20ms --count 5 -F gobench | benchstat -
+  starhost bench plugins --fire pre_tool_call --args '{"agent": "codex", "tool": "Bash", "arguments": {"command": "ls"}}'`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.bench(cmd.Context(), &f, paths) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.prompt, "prompt", "p", "Why is checkout slow?", "the user's words, `TEXT`")
 	flags.VarP((*stringList)(&f.fragments), "fragment", "f", "fragment `REF`, for its loader, merging and the prompt; repeatable")
+	f.event.addFire(cmd, "measure the hooks of one `EVENT`", "--fire")
 	flags.DurationVar(&f.time, "time", time.Second, "`TIME` to spend on each sample")
 	flags.IntVar(&f.count, "count", 1, "take this `NUMBER` of samples of everything")
 	return cmd
@@ -53,7 +59,7 @@ reads -F gobench.`,
 
 // A benchmark measures one operation.
 type benchmark struct {
-	kind    string // load, hook, loader, merge or prompt
+	kind    string // load, hook, loader, merge, prompt or fire
 	plugin  string // registered the operation; "" for all plugins
 	subject string // the event or the reference
 	pos     starhost.Pos
@@ -75,7 +81,8 @@ type bencher struct {
 	flags      *benchFlags
 	set        *loader.Set
 	request    starhost.Request
-	turn       *starhost.Turn // nil between turns
+	turn       *starhost.Turn             // nil between turns
+	arguments  map[string]json.RawMessage // of the event of --fire
 	benchmarks []*benchmark
 	dropLogs   bool // set while handlers run again and again
 }
@@ -141,6 +148,11 @@ func (b *bencher) configureHost(o *loader.Options) {
 // addBenchmarks adds a benchmark for everything that can be measured, with its usage.
 func (b *bencher) addBenchmarks(ctx context.Context, paths []string) error {
 	b.addLoad(paths)
+	if b.fires() {
+		if err := b.readEvent(); err != nil {
+			return err
+		}
+	}
 	if err := b.beginTurn(ctx); err != nil {
 		return err
 	}
@@ -149,15 +161,63 @@ func (b *bencher) addBenchmarks(ctx context.Context, paths []string) error {
 			continue
 		}
 		for i := range p.Registered.Hooks {
+			if b.fires() && p.Registered.Hooks[i].Event != b.flags.event.fire {
+				continue
+			}
 			if err := b.addHook(ctx, p.Name, &p.Registered.Hooks[i]); err != nil {
 				return err
 			}
 		}
 	}
+	if b.fires() {
+		return b.addFire(ctx)
+	}
 	if err := b.addLoaders(ctx); err != nil {
 		return err
 	}
 	return b.addPrompt(ctx)
+}
+
+// fires reports whether --fire names the event to measure.
+func (b *bencher) fires() bool { return b.flags.event.fire != "" }
+
+// readEvent reads the arguments of the event of --fire.
+func (b *bencher) readEvent() error {
+	types, err := eventTypes(b.set.Host, b.flags.event.fire)
+	if err == nil {
+		b.arguments, err = b.parseArguments(&b.flags.event, types)
+	}
+	if err == nil {
+		_, err = b.newEvent()
+	}
+	return err
+}
+
+// newEvent returns the event of --fire. Hooks change an event, so each call gets its own.
+func (b *bencher) newEvent() (*starhost.Event, error) {
+	return newEvent(b.set.Host, b.flags.event.fire, b.arguments)
+}
+
+// addFire adds a benchmark of all hooks of the event of --fire.
+func (b *bencher) addFire(ctx context.Context) error {
+	m := &benchmark{kind: "fire", subject: b.flags.event.fire, inTurn: true}
+	m.op = func(ctx context.Context) error {
+		e, err := b.newEvent()
+		if err == nil {
+			_, err = b.turn.Fire(ctx, e)
+		}
+		return err
+	}
+	seen := len(b.turn.Hooks())
+	if err := m.op(ctx); err != nil {
+		return err
+	}
+	if m.addUsage(b.turn.Hooks()[seen:]); len(b.turn.Hooks()) == seen {
+		b.warnSkipped(starhost.Pos{}, "--fire "+b.flags.event.fire, "no hook hears this event with these arguments")
+		return nil
+	}
+	b.benchmarks = append(b.benchmarks, m)
+	return nil
 }
 
 // warnSkipped adds a warning that names a thing that is not measured, and the reason.
@@ -187,6 +247,9 @@ func (b *bencher) addLoad(paths []string) {
 func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) error {
 	m := &benchmark{kind: "hook", plugin: plugin, subject: h.Event, pos: h.Pos, inTurn: true}
 	why := "no tool or command that it matches is registered"
+	if b.fires() {
+		why = "it does not match the event of --fire"
+	}
 	for _, e := range b.events(h.Event) {
 		seen := len(b.turn.Hooks())
 		if _, err := b.turn.Fire(ctx, e); err != nil {
@@ -220,6 +283,13 @@ func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) 
 // events returns sample events of a name: one for each tool or command that the event can be
 // about, else one.
 func (b *bencher) events(name string) []*starhost.Event {
+	if b.fires() {
+		e, err := b.newEvent()
+		if err != nil {
+			return nil // readEvent has reported it
+		}
+		return []*starhost.Event{e}
+	}
 	spec, err := starhost.LookupEvent(name)
 	if err != nil {
 		return nil // only a program can fire it

@@ -126,10 +126,16 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	f.addRequest(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.call, "call", "", "call one `TOOL`")
-	flags.StringVar(&f.fire, "fire", "", "fire one `EVENT`")
 	flags.StringVarP(&f.expr, "expr", "e", "", "evaluate an expression with a plugin's names and ctx: `[PLUGIN:]EXPR`")
-	flags.StringVar(&f.args, "args", "", "arguments of --call or --fire: `JSON`, @FILE or - for standard input")
-	flags.Var((*stringList)(&f.argPairs), "arg", "one argument of --call or --fire, `NAME=VALUE`; repeatable")
+	f.addFire(cmd, "fire one `EVENT`", "--call or --fire")
+}
+
+// addFire adds the flags of an event, with the help of --fire and what arguments belong to.
+func (f *requestFlags) addFire(cmd *cobra.Command, usage, of string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.fire, "fire", "", usage)
+	flags.StringVar(&f.args, "args", "", "arguments of "+of+": `JSON`, @FILE or - for standard input")
+	flags.Var((*stringList)(&f.argPairs), "arg", "one argument of "+of+", `NAME=VALUE`; repeatable")
 }
 
 // An evaluation is the result of eval so far.

@@ -119,16 +119,25 @@ type fireResult struct {
 
 // fireEvent fires the event that the flags name.
 func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fireResult, error) {
-	event, err := starhost.NewEvent(f.fire, e.arguments, e.set.Host.Events()...)
+	event, err := newEvent(e.set.Host, f.fire, e.arguments)
 	if err != nil {
-		return nil, usagef("--fire: %v", err) // an argument: readArguments has found the event
-	}
-	if event.Agent != "" && agents.Find(event.Agent) == nil {
-		return nil, unknownAgent("--fire", event.Agent)
+		return nil, err
 	}
 	seen := len(e.turn.Hooks())
 	out, err := e.turn.Fire(ctx, event)
 	return &fireResult{event.Name, out, e.turn.Hooks()[seen:]}, err
+}
+
+// newEvent returns the event of --fire, whose name eventTypes has found.
+func newEvent(h *starhost.Host, name string, arguments map[string]json.RawMessage) (*starhost.Event, error) {
+	event, err := starhost.NewEvent(name, arguments, h.Events()...)
+	if err != nil {
+		return nil, usagef("--fire: %v", err)
+	}
+	if event.Agent != "" && agents.Find(event.Agent) == nil {
+		return nil, unknownAgent("--fire", event.Agent)
+	}
+	return event, nil
 }
 
 // eventTypes returns the JSON Schema types of an event's arguments.

@@ -15,10 +15,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
@@ -39,12 +42,14 @@ func (a *app) logCommand() *cobra.Command {
 		Long: `List the decisions that hook and serve recorded, the oldest first. The log is in the
 folder that [log] path of the config names, by default starhost/log in XDG_STATE_HOME.
 
-Each line has the time, the record's id, the agent, the event with its tool, the answer that
-the agent got, and who decided, why and at which place. starhost log show ID prints a whole
-record, and starhost log show ID --golden a golden case that repeats it.`,
+Each line has the local time, the last letters of the record's id, the agent, the event with
+its tool, what was asked (a command, a path, an address; cut to the width of the terminal), the
+answer that the agent got, and who decided, why and at which place. starhost log show ID prints
+a whole record, and starhost log show ID --golden a golden case that repeats it. ID is the id,
+or its first or last letters.`,
 		Example: `  starhost log --since 7d --action deny,ask
   starhost log --tool 'kind:shell' -F csv -o shell.csv
-  starhost log show 01JDXYZ0 --golden -o plugins/golden/guard_incident.txtar`,
+  starhost log show 7KQ2M4ZT --golden -o plugins/golden/guard_incident.txtar`,
 		Args: a.refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.printLog(cmd.Context(), &f) },
 	}
@@ -125,7 +130,7 @@ func (a *app) printLog(ctx context.Context, f *logFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeOut()) }()
 	w := bufio.NewWriter(out)
-	p := logPrinter{w: w, format: a.format}
+	p := logPrinter{w: w, format: a.format, width: terminalWidth(out)}
 	p.begin()
 	records := r.All()
 	if f.follow {
@@ -218,6 +223,7 @@ func (f *logFlags) selects(r *decision.Record) bool {
 type logPrinter struct {
 	w      *bufio.Writer
 	format string
+	width  int // of lines for people; 0 for any
 	count  int
 	csv    *csv.Writer
 	err    error
@@ -262,7 +268,7 @@ func (p *logPrinter) print(r *decision.Record) {
 		p.err = p.csv.Write(cells)
 		p.csv.Flush()
 	default:
-		_, p.err = p.w.WriteString(logLine(r) + "\n")
+		_, p.err = p.w.WriteString(logLine(r, p.width) + "\n")
 	}
 }
 
@@ -273,25 +279,47 @@ func (p *logPrinter) end(skipped int) {
 	}
 }
 
-// logLine returns the line of a record for people.
-func logLine(r *decision.Record) string {
+// terminalWidth returns the number of columns of a terminal, 0 for another stream.
+func terminalWidth(w io.Writer) int {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return width
+		}
+	}
+	return 0
+}
+
+// logLine returns the line of a record for people. If it is longer than width, what was asked gives
+// way, down to 20 letters.
+func logLine(r *decision.Record, width int) string {
 	d := &r.Decision
 	answer := r.Answered
 	if d.Action != r.Answered && d.Action != decision.ActionNone {
 		answer += " (" + d.Action + ")"
 	}
-	text := fmt.Sprintf("%s  %s  %s  %s  %s", r.Time.Format("2006-01-02 15:04:05"), r.ID, orDash(r.Agent),
-		strings.TrimSpace(r.Event+" "+r.Tool), answer)
+	text := fmt.Sprintf("%s  %s  %s  %s", r.Time.Local().Format("2006-01-02 15:04:05"), r.ID[max(0, len(r.ID)-shortestID):],
+		orDash(r.Agent), strings.TrimSpace(r.Event+" "+r.Tool))
 	if d.Plugin != "" {
-		text += "  " + d.Plugin
+		answer += "  " + d.Plugin
 	}
 	if d.Reason != "" {
-		text += ": " + d.Reason
+		answer += ": " + d.Reason
 	}
 	if d.Pos != "" {
-		text += " (" + d.Pos + ")"
+		answer += " (" + d.Pos + ")"
 	}
-	return texttable.EscapeLine(text)
+	text, answer = texttable.EscapeLine(text), texttable.EscapeLine(answer)
+	what := texttable.EscapeLine(r.Asked(jsontext.MaxClip))
+	if letters := []rune(what); width > 0 && what != "" {
+		room := max(20, width-utf8.RuneCountInString(text+answer)-4)
+		if len(letters) > room {
+			what = string(letters[:room-1]) + "…"
+		}
+	}
+	if what != "" {
+		text += "  " + what
+	}
+	return text + "  " + answer
 }
 
 func orDash(text string) string {
@@ -313,12 +341,12 @@ func (a *app) logShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID|last",
 		Short: "Print a record, or a golden case that repeats it",
-		Long: `Print the record with an id, with an id that begins so, or the last one. With --golden, print a golden case
+		Long: `Print the record with an id, with an id that begins or ends so, or the last one. With --golden, print a golden case
 that passes as long as the plugin decides as it did: put it beside the plugin. A record that
 is masked or cut, or lacks what the case must show, makes no case.`,
 		Example: `  starhost log show last
-  starhost log show 01JDXYZ0
-  starhost log show 01JDXYZ0 --golden > plugins/golden/guard_incident.txtar`,
+  starhost log show 7KQ2M4ZT
+  starhost log show 7KQ2M4ZT --golden > plugins/golden/guard_incident.txtar`,
 		Args: wantArguments("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.chooseFormat("log show"); err != nil {
@@ -349,13 +377,13 @@ is masked or cut, or lacks what the case must show, makes no case.`,
 	return cmd
 }
 
-// shortestID is the fewest characters of an id's beginning.
+// shortestID is the fewest characters of an id's beginning or end. Lists show so many of its end.
 const shortestID = 8
 
 // lastRecord stands for the id of the newest record.
 const lastRecord = "last"
 
-// findRecord returns the record whose id is or begins with a text, or the last one.
+// findRecord returns the record whose id is, begins with or ends with a text, or the last one.
 func (a *app) findRecord(id string) (*decision.Record, error) {
 	dir, _, err := a.openLog()
 	if err != nil {
@@ -369,23 +397,23 @@ func (a *app) findRecord(id string) (*decision.Record, error) {
 		return lastRecordOf(r, dir)
 	}
 	if len(id) < shortestID || strings.Trim(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" {
-		return nil, usagef("log show: got %q, want an id of starhost log, or its first %d characters or more", id, shortestID)
+		return nil, usagef("log show: got %q, want an id of starhost log, or %d or more of its first or last characters", id, shortestID)
 	}
 	var found *decision.Record
-	part := []byte(`"id":"` + id)
+	begins, ends := []byte(`"id":"`+id), []byte(id+`"`)
 	for line, err := range r.Lines() {
 		if err != nil {
 			return nil, wrapFileError(dir, err)
 		}
-		if !bytes.Contains(line, part) {
+		if !bytes.Contains(line, begins) && !bytes.Contains(line, ends) {
 			continue
 		}
 		record, err := decision.ParseRecord(line)
-		if err != nil || !strings.HasPrefix(record.ID, id) {
+		if err != nil || !strings.HasPrefix(record.ID, id) && !strings.HasSuffix(record.ID, id) {
 			continue
 		}
 		if found != nil && found.ID != record.ID {
-			return nil, usagef("log show: %q begins the ids of several records, as %s and %s", id, found.ID, record.ID)
+			return nil, usagef("log show: %q begins or ends the ids of several records, as %s and %s", id, found.ID, record.ID)
 		}
 		found = record
 	}
@@ -418,8 +446,9 @@ func (a *app) printRecordPretty(s shownRecord) error {
 		return nil
 	}
 	r := s.record
-	a.out.WriteString(logLine(r) + "\n")
+	a.out.WriteString(logLine(r, 0) + "\n")
 	rows := [][]string{
+		{"id", r.ID},
 		{"session", fmt.Sprintf("%s, turn %d", r.Session, r.Turn)}, {"workspace", r.Workspace}, {"kind", r.Kind}, {"call", r.CallID},
 		{"platform", r.Platform}, {"roles", strings.Join(r.Roles, ", ")}, {"model", r.Model}, {"mode", r.Mode},
 		{"revision", r.Set.Revision}, {"masked", strings.Join(r.Masked, ", ")}, {"cut", strings.Join(r.Cut, ", ")},
