@@ -142,20 +142,25 @@ var emptyReplies = map[string]json.RawMessage{
 	"http.request": json.RawMessage(`{"status":200,"body":""}`),
 }
 
-// AnswerLine turns the line of a recorded effect into a line for [ReadAnswers]. It returns
-// false for an effect that needs no answer.
-func AnswerLine(line json.RawMessage) (string, bool) {
+// AnswerLine turns the line of a recorded effect into a line for [ReadAnswers], without headers
+// that differ each time. The summary says in one line what the effect asked for and got, and which
+// headers are left out. Both are "" for an effect that needs no answer.
+func AnswerLine(line json.RawMessage) (answer, summary string) {
 	var e entry
 	if json.Unmarshal(line, &e) != nil || emptyReplies[e.Kind] == nil {
-		return "", false
+		return "", ""
 	}
 	e.Lane, e.Plugin = "", ""
-	e.dropVolatile()
-	return string(e.line()), true
+	summary = e.summary()
+	if dropped := e.dropVolatile(); dropped != nil {
+		summary += " (left out " + strings.Join(dropped, ", ") + ")"
+	}
+	return string(e.line()), summary
 }
 
-// volatileHeaders are headers of responses that differ from one response to the next and say nothing
-// about what was asked, or that are credentials. A name with a dash in front is the end of names.
+// volatileHeaders are headers of responses that differ from one response to the next and say
+// nothing about what was asked, or that are credentials. A name that begins with a dash is the end
+// of names.
 var volatileHeaders = []string{
 	"age", "alt-svc", "cf-ray", "connection", "date", "expires", "keep-alive", "nel", "report-to", "reporting-endpoints",
 	"server-timing", "set-cookie", "traceparent", "tracestate", "via", "x-amz-cf-id", "x-cache", "x-cache-hits", "x-runtime",
@@ -187,13 +192,8 @@ func (e *entry) dropVolatile() (dropped []string) {
 	return dropped
 }
 
-// AnswerSummary describes in one line an effect of which [AnswerLine] makes a line: its main argument,
-// its result, and the headers that the line leaves out. It returns "" for another effect.
-func AnswerSummary(line json.RawMessage) string {
-	var e entry
-	if json.Unmarshal(line, &e) != nil || emptyReplies[e.Kind] == nil {
-		return ""
-	}
+// summary says in one line what a request or a program asked for and got.
+func (e *entry) summary() string {
 	var request struct {
 		URL  string `json:"url"`
 		Argv blobs  `json:"argv"`
@@ -213,9 +213,6 @@ func AnswerSummary(line json.RawMessage) string {
 		result = "error: " + jsontext.Clip(e.Err.Message)
 	case e.Kind != "exec":
 		result = fmt.Sprintf("%d, %d B", reply.Status, len(reply.Body))
-	}
-	if dropped := e.dropVolatile(); dropped != nil {
-		result += " (left out " + strings.Join(dropped, ", ") + ")"
 	}
 	return fmt.Sprintf("%s %s: %s", e.Kind, jsontext.Clip(what), result)
 }

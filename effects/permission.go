@@ -438,12 +438,6 @@ type PermissionError struct {
 	Ignored string // which grant of the permission does not count, and why; or ""
 }
 
-// An IgnoredGrant is a grant of a plugin that does not count.
-type IgnoredGrant struct {
-	Grants Grants
-	Why    string // its place and the reason: "starhost.toml:4 grants it, but this project is not trusted"
-}
-
 // Code returns "E0501".
 func (e *PermissionError) Code() string { return "E0501" }
 
@@ -503,9 +497,9 @@ func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
 		}
 	}
 	e.HasList = len(w.Granted) > 0
-	for _, g := range w.Ignored {
-		if e.Ignored == "" && slices.ContainsFunc(g.Grants, may) {
-			e.Ignored = g.Why
+	for _, why := range slices.Sorted(maps.Keys(w.Ignored)) {
+		if e.Ignored == "" && slices.ContainsFunc(w.Ignored[why], may) {
+			e.Ignored = why
 		}
 	}
 	return e

@@ -286,7 +286,7 @@ func TestPermissionErrorGrants(t *testing.T) {
 func TestPermissionErrorOfOthers(t *testing.T) {
 	w := &effects.World{
 		Plugin: "p", Declared: grants(t, "env:A", "env:B", "http:*.internal", "store"), Granted: grants(t, "http:pager.internal"),
-		Ignored: []effects.IgnoredGrant{{Grants: grants(t, "env:C"), Why: "no"}, {Grants: grants(t, "env:*"), Why: "x.toml:3 grants it, which does not count: y"}},
+		Ignored: map[string]effects.Grants{"no": grants(t, "env:C"), "x.toml:3 grants it, which does not count: y": grants(t, "env:*")},
 	}
 	_, _, err := w.GetEnv(t.Context(), "B")
 	want := `plugin p has no permission env:B: x.toml:3 grants it, which does not count: y; else add to the list p in [grants] of your config: ` +

@@ -27,8 +27,9 @@ type World struct {
 	// Declared are the permissions that the plugin asks for, Granted those that the operator
 	// grants. A plugin may do what both allow.
 	Declared, Granted Grants
-	// Ignored are grants of the plugin that do not count, for the text of refusals.
-	Ignored []IgnoredGrant
+	// Ignored are grants of the plugin that do not count, by their place and the reason, for the
+	// text of refusals.
+	Ignored map[string]Grants
 	// Own are the plugin's own files; nil if it has no folder.
 	Own OwnFiles
 	// Workspace is the folder for fs.read and fs.write.

@@ -27,9 +27,9 @@ type Row struct {
 	Pinned    bool // any offer is pinned
 	ID        Hash
 	Again     []Origin // the distinct origins of later offers, without the fragment's own
-	// Unlike are the later offers whose title or priority differs from the fragment's, the first 8 of
-	// them. The prompt has nothing of these.
-	Unlike []*Fragment
+	// Unlike are the later offers whose title or priority differs from the fragment's, the first 8
+	// of them. The prompt has nothing of these.
+	Unlike []Fragment
 	Status Status
 	Reason string // why it is not sent; "" if it is
 
@@ -177,7 +177,7 @@ func (m *merger) offer(f *Fragment) {
 	row.Pinned = row.Pinned || f.Pinned
 	row.Again = m.set.origins.add(row, row.origin(), row.Again, f.origin())
 	if (f.Title != row.Title || f.Priority != row.Priority) && len(row.Unlike) < maxUnlike {
-		row.Unlike = append(row.Unlike, f)
+		row.Unlike = append(row.Unlike, *f)
 	}
 }
 

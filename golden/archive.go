@@ -362,7 +362,8 @@ func markerName(line []byte) string {
 }
 
 // escapeMarkers makes text fit for a section: it ends the last line, and puts a backslash before
-// each line that would begin another section, and before each line that unescapeMarkers would change.
+// each line that would begin another section, and before each line that unescapeMarkers would
+// change.
 func escapeMarkers(text string) string {
 	text = withNewline(text)
 	if !strings.Contains(text, "-- ") {

@@ -47,7 +47,8 @@ type caseText struct {
 	ownSources []*loader.Source // plugins in the case itself
 	problem    error
 	unreadable bool // the file could not be read
-	// recorded describes what Record recorded, or is "". recordedNew says that effects.jsonl changed.
+	// recorded describes what Record recorded, or is "". recordedNew says that effects.jsonl
+	// changed.
 	recorded    string
 	recordedNew bool
 }

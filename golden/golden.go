@@ -93,7 +93,7 @@ type Result struct {
 	Line int
 	// Prose is the case's description of the expected behaviour.
 	Prose string
-	// Input is the line of a row in rows.jsonl, at most 200 bytes of it; "" for a case without rows.
+	// Input is the line of a row in rows.jsonl, at most 200 bytes of it; "" without rows.
 	Input  string
 	Status Status
 	// Reason is the reason for a failure in one line; "" if the case did not fail.

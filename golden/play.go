@@ -197,7 +197,7 @@ func (p *play) reportText(prompt *starhost.Prompt, full bool) string {
 	return report.Line(prompt)
 }
 
-// hasFullReport reports whether a want has the report with sizes and hashes of a prompt. Such a want
+// hasFullReport reports whether a want has the report with sizes and hashes of a prompt. It
 // keeps its form, because starhost test wrote no other once.
 func hasFullReport(want string) bool { return fullReportLine().MatchString(want) }
 

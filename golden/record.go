@@ -48,8 +48,8 @@ func (r *recording) allowEffects(o *loader.Options, lookup func(string) string) 
 
 // add adds an effect, unless cases need no line for its kind.
 func (r *recording) add(e starhost.Entry) {
-	line, ok := effects.AnswerLine(e.Line)
-	if !ok {
+	line, summary := effects.AnswerLine(e.Line)
+	if line == "" {
 		return
 	}
 	answers, err := effects.ReadAnswers(effectsFile, []byte(line))
@@ -59,7 +59,7 @@ func (r *recording) add(e starhost.Entry) {
 	if effect := answers.Unused()[0].Effect; !r.seen[effect] {
 		r.seen[effect] = true
 		r.lines = append(r.lines, line+"\n")
-		r.texts = append(r.texts, "  "+texttable.EscapeLine(effects.AnswerSummary(e.Line))+"\n")
+		r.texts = append(r.texts, "  "+texttable.EscapeLine(summary)+"\n")
 	}
 }
 

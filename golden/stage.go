@@ -108,7 +108,8 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 		return outcome{err: err}
 	}
 	want, _ := c.want()
-	st.play = play{ctx: ctx, now: now, env: env, row: c.row, limit: maxCase / max(1, len(c.rows)), fullReport: hasFullReport(want)}
+	st.play = play{ctx: ctx, now: now, env: env, row: c.row, limit: maxCase / max(1, len(c.rows))}
+	st.fullReport = hasFullReport(want)
 	st.out.Grow(len(want))
 	st.store.MemoryKV = new(effects.MemoryKV)
 	if err := st.workspace.reset(c.filesIn(workspaceDir)); err != nil {

@@ -278,8 +278,8 @@ func (e *evaluation) flagSettings() (list []builtins.Setting) {
 	return list
 }
 
-// flagSetting parses the value of a --set. If the plugin refuses the parsed value and takes the text,
-// the setting is the text.
+// flagSetting parses the value of a --set. If the plugin refuses the parsed value and takes the
+// text, the setting is the text.
 func (e *evaluation) flagSetting(s assignment) builtins.Setting {
 	text := builtins.Setting{Key: s.key, Value: s.value, Place: "--set " + s.key}
 	typed := text

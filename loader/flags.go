@@ -89,7 +89,8 @@ func parseFlagValue(text string) (any, error) {
 			return plain, nil
 		}
 	}
-	if begin := strings.TrimSpace(text); wrong != nil && err != nil && begin != "" && strings.ContainsRune("[{\"'", rune(begin[0])) {
+	trimmed := strings.TrimSpace(text)
+	if wrong != nil && err != nil && trimmed != "" && strings.ContainsRune("[{\"'", rune(trimmed[0])) {
 		return nil, fmt.Errorf("got %s, which is neither JSON (%s) nor TOML, want one of them; a text that begins so stands in quotes: %s",
 			jsontext.Clip(text), jsontext.Explain(wrong), shellwords.Quote(jsontext.Clip(string(mustQuote(text)))))
 	}

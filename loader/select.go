@@ -52,20 +52,21 @@ func (c *Config) GrantsOf(s *Source) []string {
 	return grants
 }
 
-// ignoredGrantsOf returns the grants of the plugin that do not count, with their places and reasons.
-func (c *Config) ignoredGrantsOf(s *Source) (list []effects.IgnoredGrant) {
+// ignoredGrantsOf returns the plugin's grants that do not count, by their places and reasons.
+func (c *Config) ignoredGrantsOf(s *Source) map[string]effects.Grants {
+	ignored := map[string]effects.Grants{}
 	add := func(texts []string, at Place, why string) {
 		if grants, err := effects.ParseGrants(texts); err == nil && len(grants) > 0 {
-			list = append(list, effects.IgnoredGrant{Grants: grants, Why: at.String() + " grants it, which does not count: " + why})
+			ignored[at.String()+" grants it, which does not count: "+why] = grants
 		}
 	}
 	counts, project := c.GrantsOf(s), c.projectGrants[s.Name]
-	if ignored, ok := c.ignoredGrants[s.Name]; ok {
+	if project, ok := c.ignoredGrants[s.Name]; ok {
 		help := "starhost trust"
 		if c.untrusted == changedText {
 			help = "starhost trust, or starhost trust --path while you edit it"
 		}
-		add(ignored.permissions, ignored.place, "this project "+c.untrusted+" ("+help+")")
+		add(project.permissions, project.place, "this project "+c.untrusted+" ("+help+")")
 	}
 	if own := c.Grants[s.Name]; s.Project && !s.Managed {
 		add(own, c.Place("grants", s.Name), "the plugin is the project's, and your config grants only to plugins that it or an argument names")
@@ -77,7 +78,7 @@ func (c *Config) ignoredGrantsOf(s *Source) (list []effects.IgnoredGrant) {
 	} else if !c.trustedFiles.covers(s) {
 		add(project.permissions, project.place, "the plugin is not one of the trusted project's files")
 	}
-	return list
+	return ignored
 }
 
 // Paths returns the paths at which Load finds plugins: the arguments; without any, the paths of the

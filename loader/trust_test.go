@@ -246,7 +246,7 @@ func TestTrustEndsWithAChange(t *testing.T) {
 				want = loader.Changed
 			}
 			_, warnings := p.config()
-			told := strings.Contains(parseTexts(warnings), "grants.oncall is ignored: this project changed since it was trusted (starhost trust shows the settings that would apply)")
+			told := strings.Contains(parseTexts(warnings), "grants.oncall is ignored: this project changed since it was trusted (starhost trust shows what changed; starhost trust --path trusts the folder while you edit it)")
 			if plan.State != want || told != (want == loader.Changed) {
 				t.Errorf("got state %s, want %s; warnings:\n%s", plan.State, want, parseTexts(warnings))
 			}
@@ -261,8 +261,8 @@ func TestTrustEndsWithAChange(t *testing.T) {
 // starhost does not use a file that changes between its check and its use.
 func TestTrustIsInTheBytes(t *testing.T) {
 	tests := []struct{ name, file, want string }{
-		{"a plugin", "repo/plugins/oncall/plugin.star", "oncall/plugin.star: the file is not as it was when its project was trusted (starhost trust shows the difference)"},
-		{"a library", "repo/lib/text.star", "oncall/plugin.star:1:1: cannot load @lib//text.star: @lib//text.star: the file is not as it was when its project was trusted (starhost trust shows the difference)"},
+		{"a plugin", "repo/plugins/oncall/plugin.star", "oncall/plugin.star: the file is not as it was when its project was trusted (starhost trust shows the difference; starhost trust --path trusts the folder while you edit it)"},
+		{"a library", "repo/lib/text.star", "oncall/plugin.star:1:1: cannot load @lib//text.star: @lib//text.star: the file is not as it was when its project was trusted (starhost trust shows the difference; starhost trust --path trusts the folder while you edit it)"},
 		{"a file of no plugin", "repo/README.md", ""},
 	}
 	for _, test := range tests {
@@ -297,7 +297,7 @@ func TestTrustIsInTheBytes(t *testing.T) {
 		t.Errorf("through a link: got %q", got)
 	}
 	write(t, p.path("repo/plugins/oncall/data/new.md"), "new")
-	const want = "files.read: oncall/data/new.md: the file is not as it was when its project was trusted (starhost trust shows the difference)"
+	const want = "files.read: oncall/data/new.md: the file is not as it was when its project was trusted (starhost trust shows the difference; starhost trust --path trusts the folder while you edit it)"
 	if got := l.fragment(t, "own:data/new.md"); got != want {
 		t.Errorf("a new file: got %q, want %q", got, want)
 	}

@@ -95,7 +95,7 @@ func Line(p *starhost.Prompt) string {
 		add(false, r.Source, r.Status, r.Reason)
 	}
 	for _, r := range p.Attachments {
-		add(true, AttachmentName(&r.Attachment), r.Status, r.Reason)
+		add(true, attachmentName(&r.Attachment), r.Status, r.Reason)
 	}
 	for _, part := range []struct {
 		what  string
@@ -283,11 +283,11 @@ func AttachmentCells(place string, id fragments.Hash, a *fragments.Attachment) [
 	if a.URL != "" {
 		bytes = "by URL"
 	}
-	return []string{place, id.Short(), texttable.OneLine(AttachmentName(a)), what, bytes}
+	return []string{place, id.Short(), texttable.OneLine(attachmentName(a)), what, bytes}
 }
 
-// AttachmentName returns the name of an attachment for people.
-func AttachmentName(a *fragments.Attachment) string { return cmp.Or(a.Name, a.URL, a.Source) }
+// attachmentName returns the name of an attachment for people.
+func attachmentName(a *fragments.Attachment) string { return cmp.Or(a.Name, a.URL, a.Source) }
 
 // providers lists the plugins that gave a content, each once, in order.
 func providers(list []fragments.Origin) string {

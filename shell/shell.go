@@ -19,8 +19,8 @@ type Script struct {
 	// Commands are the simple commands in the order of the source, with those of nested texts.
 	Commands []Command
 	// Unknowns say why an answer of Runs can be "maybe": first the reasons for all programs, then
-	// those for single ones. For a Program without an entry, and none without a Program, Runs is certain.
-	Unknowns []Unknown
+	// those for single ones. Runs is certain about a program if no entry has its name or no name.
+	Unknowns []unknown
 	// Nodes counts the parts of the text that the analysis visited, for the caller's bill.
 	Nodes int
 
@@ -100,7 +100,7 @@ func Parse(text, dialect string) (s *Script) {
 	if dialect == "zsh" && !parses(text, syntax.LangBash) {
 		// The parser's zsh is incomplete, so such a text counts as unknown.
 		s.wild = true
-		s.Unknowns = []Unknown{source{text: text}.unknown("zsh alone reads this text", "")}
+		s.Unknowns = []unknown{source{text: text}.unknown("zsh alone reads this text", "")}
 		r.variant = syntax.LangZsh
 	}
 	if reason := r.readText(); reason != "" {
@@ -142,7 +142,7 @@ func isModule(argv []*string) bool {
 
 // refused returns the result for a text that nothing is certain about, because of a part of it.
 func refused(at source, reason string) *Script {
-	return &Script{Reason: reason, Unknown: true, wild: true, Unknowns: []Unknown{at.unknown(reason, "")}}
+	return &Script{Reason: reason, Unknown: true, wild: true, Unknowns: []unknown{at.unknown(reason, "")}}
 }
 
 // parses reports whether the parser accepts text.

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// An Unknown is a reason why an answer of [Script.Runs] can be "maybe".
-type Unknown struct {
-	// Text is the source of the command that the reason is about, at most 200 bytes of it. Offset is
-	// its place in bytes, as in [Command].
+// An unknown is a reason why an answer of [Script.Runs] can be "maybe".
+type unknown struct {
+	// Text is the source of the command that the reason is about, at most 200 bytes of it. Offset
+	// is its place in bytes, as in [Command].
 	Text   string
 	Offset int
 	// Reason is a clause, as "an argument of kubectl is decided at run time".
@@ -24,28 +24,32 @@ type source struct {
 }
 
 // unknown returns a reason about a source.
-func (s source) unknown(reason, program string) Unknown {
+func (s source) unknown(reason, program string) unknown {
 	const most = 200
 	text := s.text
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
-	return Unknown{text, s.offset, reason, program}
+	return unknown{text, s.offset, reason, program}
 }
 
 // kindReasons say why a program of a kind may run any other. The program's name stands in front.
 var kindReasons = map[kind]string{
-	runsShell: "runs a file, or a text that is decided at run time", runsTrap: "keeps a text that is decided at run time",
-	runsEval: "runs a text that is decided at run time", runsOption: "runs a text that is decided at run time",
-	runsJoined: "runs a text that is decided at run time", runsRemote: "runs a text that is decided at run time, or another program to connect",
-	runsFind: "runs a command that is decided at run time", runsContainer: "runs a program of a container or an image",
+	runsShell:  "runs a file, or a text that is decided at run time",
+	runsTrap:   "keeps a text that is decided at run time",
+	runsEval:   "runs a text that is decided at run time",
+	runsOption: "runs a text that is decided at run time",
+	runsJoined: "runs a text that is decided at run time",
+	runsRemote: "runs a text that is decided at run time, or another program to connect",
+	runsFind:   "runs a command that is decided at run time", runsContainer: "runs a program of a container or an image",
 	runsPod: "runs a program of a container, or one to log in", runsGit: "runs an alias, a hook or a program of its config",
 	interprets: "runs code of another language", interpretsAwk: "runs a text that may run commands",
 	interpretsSed: "runs a text that may run commands", queries: "runs a text that may run commands",
 	packages: "runs scripts of the project", sets: "changes how the shell reads what follows",
 	writes: "writes a file that another program runs", flagged: "has a flag or a subcommand that runs other programs",
 	opaque:     "runs code that the command does not show",
-	calculates: shellCalculates, declares: shellCalculates, assigns: shellCalculates, prints: shellCalculates, tests: shellCalculates,
+	calculates: shellCalculates, declares: shellCalculates, assigns: shellCalculates,
+	prints: shellCalculates, tests: shellCalculates,
 }
 
 const (

@@ -10,18 +10,18 @@ import (
 func TestUnknowns(t *testing.T) {
 	tests := []struct {
 		text string
-		want []Unknown
+		want []unknown
 	}{
 		{"kubectl delete pod web | tee out", nil},
-		{"ls; kubectl $verb pod", []Unknown{{"kubectl $verb pod", 4, "an argument of kubectl is decided at run time", "kubectl"}}},
-		{"cd /srv && $tool delete", []Unknown{{"$tool delete", 11, "its program is decided at run time", ""}}},
-		{"sudo bash deploy.sh", []Unknown{{"sudo bash deploy.sh", 0, "bash runs a file, or a text that is decided at run time", ""}}},
-		{"make build && npm test", []Unknown{{"make build", 0, "make runs code that the command does not show", ""},
+		{"ls; kubectl $verb pod", []unknown{{"kubectl $verb pod", 4, "an argument of kubectl is decided at run time", "kubectl"}}},
+		{"cd /srv && $tool delete", []unknown{{"$tool delete", 11, "its program is decided at run time", ""}}},
+		{"sudo bash deploy.sh", []unknown{{"sudo bash deploy.sh", 0, "bash runs a file, or a text that is decided at run time", ""}}},
+		{"make build && npm test", []unknown{{"make build", 0, "make runs code that the command does not show", ""},
 			{"npm test", 14, "npm runs scripts of the project", ""}}},
-		{"python3 -c 'import os'", []Unknown{{"python3 -c 'import os'", 0, "python3 runs code of another language", ""}}},
-		{"f() { rm -r x; }; f", []Unknown{{"f", 18, "the text defines f itself", "f"}}},
-		{"echo 'a", []Unknown{{"'a", 5, "syntax: 1:6: reached EOF without closing quote `'`", ""}}},
-		{"[[ $a -eq $b ]]", []Unknown{{"[[ $a -eq $b ]]", 0, otherReading, ""}}},
+		{"python3 -c 'import os'", []unknown{{"python3 -c 'import os'", 0, "python3 runs code of another language", ""}}},
+		{"f() { rm -r x; }; f", []unknown{{"f", 18, "the text defines f itself", "f"}}},
+		{"echo 'a", []unknown{{"'a", 5, "syntax: 1:6: reached EOF without closing quote `'`", ""}}},
+		{"[[ $a -eq $b ]]", []unknown{{"[[ $a -eq $b ]]", 0, otherReading, ""}}},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, Parse(tt.text, "").Unknowns); diff != "" {

@@ -82,7 +82,7 @@ type bencher struct {
 	set        *loader.Set
 	request    starhost.Request
 	turn       *starhost.Turn             // nil between turns
-	arguments  map[string]json.RawMessage // of the event of --fire
+	arguments  map[string]json.RawMessage // event arguments by name, from --args and --arg
 	benchmarks []*benchmark
 	dropLogs   bool // set while handlers run again and again
 }

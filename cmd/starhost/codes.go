@@ -114,7 +114,7 @@ var commonCodes = []starlark.Code{
 	{Code: "E0719", Title: "no question to answer",
 		Text: "No turn of the session waits for an approval, or its question has an answer, is older than 24 hours, or is not the one of --question. starhost sessions show ID shows the question."},
 	{Code: "E0724", Title: "the tests do not suffice",
-		Text: "No case failed, but there is none, or the cases reach less of the plugins' lines than --fail-under wants. The message says which. --coverage shows the lines that no case reaches; starhost test --allow-empty accepts that there are no cases."},
+		Text: "No case failed, but there is none, or the cases reach less of the plugins' lines than --fail-under wants. The message says which. --coverage shows the lines that no case reaches. With --allow-empty there may be no cases."},
 	{Code: "E0723", Title: "the turn waits for an approval",
 		Text: "A tool or a guard wants the approval of a person, and --approve later made the turn wait for it. starhost stored the turn. Answer the question by starhost sessions answer ID yes or no within 24 hours, and go on with the turn by starhost run --session ID, with the same plugins and without a prompt. The guards are asked again."},
 }

@@ -223,7 +223,7 @@ func (f *logFlags) selects(r *decision.Record) bool {
 type logPrinter struct {
 	w      *bufio.Writer
 	format string
-	width  int // of lines for people; 0 for any
+	width  int // the most columns; 0 for any
 	count  int
 	csv    *csv.Writer
 	err    error

@@ -84,7 +84,8 @@ func (a *app) printTestJSON(s *golden.Summary) error {
 	return a.printJSON(testJSON{
 		Schema: "starhost.test/1", OK: len(a.problems) == 0 && a.code == exitOK,
 		Cases: list(s.Results, func(r *golden.Result) caseJSON {
-			return caseJSON{r.Name, r.File, r.Line, r.Prose, r.Input, strings.ReplaceAll(string(r.Status), " ", "_"), r.Reason, r.Text}
+			status := strings.ReplaceAll(string(r.Status), " ", "_")
+			return caseJSON{r.Name, r.File, r.Line, r.Prose, r.Input, status, r.Reason, r.Text}
 		}),
 		Counts:   countsJSON{s.Passed, s.Failed, s.Updated, s.Pruned, s.Recorded, s.Broken, s.Skipped},
 		Coverage: newCoverageJSON(s.Coverage),
@@ -143,15 +144,16 @@ func (a *app) printTestJUnit(s *golden.Summary) error {
 		suite.add(name, &s.Results[i])
 	}
 	if own := a.shortfallSuite(s); own != nil {
-		report.Tests, report.Failures, report.Suites = report.Tests+own.Tests, report.Failures+own.Failures, append(report.Suites, own)
+		report.Tests, report.Failures = report.Tests+own.Tests, report.Failures+own.Failures
+		report.Suites = append(report.Suites, own)
 	}
 	data, err := xml.MarshalIndent(report, "", "  ")
 	fmt.Fprintf(&a.out, "%s%s\n", xml.Header, data)
 	return err
 }
 
-// shortfallSuite returns a suite with a failed case for each reason why the cases do not suffice, or
-// nil.
+// shortfallSuite returns a suite with a failed case for each reason why the cases do not suffice,
+// or nil.
 func (a *app) shortfallSuite(s *golden.Summary) *junitSuite {
 	if len(a.problems) == 0 {
 		return nil
@@ -160,9 +162,10 @@ func (a *app) shortfallSuite(s *golden.Summary) *junitSuite {
 	for i := range a.problems {
 		p := &a.problems[i]
 		own.Tests, own.Failures = own.Tests+1, own.Failures+1
+		text := p.text() + coverageText(s.Coverage)
 		own.Cases = append(own.Cases, junitCase{
 			Name: p.message, ClassName: own.Name,
-			Failure: &junitFailure{Type: string(golden.Failed), Message: p.message, Text: p.text() + coverageText(s.Coverage)},
+			Failure: &junitFailure{Type: string(golden.Failed), Message: p.message, Text: text},
 		})
 	}
 	return own
