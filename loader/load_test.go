@@ -233,13 +233,13 @@ plugin(config = {"team": "b"})
 		{"text that looks like another type", files, "p/a.star --set team=12 --set any=nan", "a.star:2:6: a: info: 12 3 0.5 False [\"x\"] [] \"nan\""},
 		{"text with an =", files, "p/a.star --set team=a=b", "a.star:2:6: a: info: a=b 3 0.5 False [\"x\"] [] None"},
 		{"the last wins", files, "p/a.star --set team=x --set a.team=y", "a.star:2:6: a: info: y 3 0.5 False [\"x\"] [] None"},
-		{"a type it has not", files, "p/a.star --set lines=many", "--set lines: setting lines: got string, want int, as the default is [E0303]"},
+		{"a type it has not", files, "p/a.star --set lines=many", "--set lines: setting lines: got string, want int, as the default is (a.star:1:1) [E0303]"},
 		{"a key it has not", files, "p/a.star --set teem=x", `--set teem: unknown setting "teem" (did you mean team?), the plugin declares any, lines, names, on, ratio, rows, team [E0303]`},
 		{"no =", files, "p/a.star --set team", "--set team: got no =, want [PLUGIN.]KEY=VALUE [E0610]"},
 		{"of which plugin", files, "p --set team=x", "--set team=x: there are 2 plugins, want --set PLUGIN.team=x [E0610]"},
 		{"of an unknown plugin", files, "p --set aa.team=x", "--set aa.team=x: no plugin is named aa [E0610]"},
 		{"a wrong type in the config", "-- config.toml --\n[plugin.a]\n\nlines = \"x\"\n-- a.star --\nplugin(config = {\"lines\": 1})\n", "a.star",
-			"config.toml:3: setting lines: got string, want int, as the default is [E0303]"},
+			"config.toml:3: setting lines: got string, want int, as the default is (a.star:1:1) [E0303]"},
 		{"an unknown key in the config", "-- config.toml --\n[plugin.a]\nx = 1\n-- a.star --\n", "a.star",
 			`config.toml:2: unknown setting "x", the plugin declares none [E0303]`},
 	}
@@ -260,7 +260,7 @@ func TestSettingOfSeveralLinesIsText(t *testing.T) {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 	l = loads(t, "-- a.star --\nplugin(config = {\"n\": 0})\n", "a.star", "--set", "n=1\nx = 2")
-	if diff := gocmp.Diff("a failed\n--set n: setting n: got string, want int, as the default is [E0303]\n", l.report()); diff != "" {
+	if diff := gocmp.Diff("a failed\n--set n: setting n: got string, want int, as the default is (a.star:1:1) [E0303]\n", l.report()); diff != "" {
 		t.Errorf("number (-want +got):\n%s", diff)
 	}
 }
@@ -279,12 +279,12 @@ another
 func TestGrants(t *testing.T) {
 	const missing = "plugin a has no permission "
 	tests := []struct{ name, files, args, ref, want string }{
-		{"none", notes, "p", "note:x.md", missing + `fs.read:notes/x.md: add to [grants] of your config: a = ["fs.read:notes/*.md"] (or --grant 'a=fs.read:notes/*.md')`},
+		{"none", notes, "p", "note:x.md", missing + `fs.read:notes/x.md: add to [grants] of your config: a = ["fs.read:notes/*.md", "env:HOME"] (or --grant 'a=fs.read:notes/*.md' --grant a=env:HOME)`},
 		{"of the config", "-- config.toml --\n[grants]\na = [\"fs.read:**\"]\n" + notes, "p", "note:x.md", "the note\n"},
 		{"granted and not declared", notes, "p --grant fs.read:**", "note:y.txt", missing + `fs.read:notes/y.txt: add "fs.read:notes/y.txt" to plugin(permissions = [...])`},
 		{"of a flag, for the only plugin", notes, "p --grant fs.read:notes/x.*", "note:x.md", "the note\n"},
 		{"of a flag, by name", notes + "-- p/b.star --\n", "p --grant a=fs.read:**", "note:x.md", "the note\n"},
-		{"of a flag, for another", notes + "-- p/b.star --\n", "p --grant b=fs.read:**", "note:x.md", missing + `fs.read:notes/x.md: add to [grants] of your config: a = ["fs.read:notes/*.md"] (or --grant 'a=fs.read:notes/*.md')`},
+		{"of a flag, for another", notes + "-- p/b.star --\n", "p --grant b=fs.read:**", "note:x.md", missing + `fs.read:notes/x.md: add to [grants] of your config: a = ["fs.read:notes/*.md", "env:HOME"] (or --grant 'a=fs.read:notes/*.md' --grant a=env:HOME)`},
 		{"with an = of its own", notes, "p --grant fs.read:x=y --grant fs.read:**", "note:x.md", "the note\n"},
 		{"for which plugin", notes + "-- p/b.star --\n", "p --grant fs.read:**", "", "--grant fs.read:**: there are 2 plugins, want --grant PLUGIN=fs.read:** [E0610]\n"},
 		{"for an unknown plugin", notes, "p --grant b=fs.read:**", "", "--grant b=fs.read:**: no plugin is named b [E0610]\n"},
