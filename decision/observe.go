@@ -103,7 +103,10 @@ func (b *recordBuilder) addKind(info *starhost.CallInfo) {
 	}
 	b.Kind = info.Kinds[0]
 	if b.omits(IncludeWrites) && slices.Contains(info.Kinds, "write") {
-		b.contents = info.Contents
+		b.contents = map[string]bool{}
+		for _, text := range info.Contents {
+			b.contents[text] = true
+		}
 	}
 }
 
@@ -151,7 +154,7 @@ func modeOf(decisions []starhost.Decision) string {
 type recordBuilder struct {
 	*Record
 	include  []string
-	contents []string // the texts of files in the call's arguments, which the record omits
+	contents map[string]bool // the texts of files in the call's arguments, which the record omits
 }
 
 // omits reports whether the record omits a part of an event; "" is no such part.
@@ -195,17 +198,28 @@ func (b *recordBuilder) addInput(e *starhost.Event) {
 func (b *recordBuilder) argument(at string, field any) json.RawMessage {
 	switch v := field.(type) {
 	case *starhost.Result:
-		return encode(v.ForLLM)
+		return b.text(at, v.ForLLM)
+	case *string:
+		return b.text(at, *v)
 	case **starhost.Messages:
 		return b.messages(at, *v)
 	case **starhost.Tools:
-		return encode((*v).Items())
+		return encodeList(b, at, (*v).Items())
 	case **starhost.List[fragments.Row]:
-		return encode((*v).Items())
+		return encodeList(b, at, (*v).Items())
 	case *json.RawMessage:
 		return validJSON(*v)
 	}
 	return encode(field)
+}
+
+// text returns a text as JSON, cut if it is longer than a record can be.
+func (b *recordBuilder) text(at, text string) json.RawMessage {
+	if len(text) > MaxRecord {
+		text = cutText(text, 2*cutLength)
+		b.Cut = append(b.Cut, at)
+	}
+	return encode(text)
 }
 
 // messages returns messages as JSON, which does not contain their attachments.
@@ -215,31 +229,63 @@ func (b *recordBuilder) messages(at string, list *starhost.Messages) json.RawMes
 			b.Omitted = append(b.Omitted, fmt.Sprintf("%s/%d/attachments", at, i))
 		}
 	}
-	items := list.Items()
-	if items == nil {
-		items = []starhost.Message{}
+	return encodeList(b, at, list.Items())
+}
+
+// encodeList returns a list as JSON, or its digest if it is longer than a record can be.
+func encodeList[T any](b *recordBuilder, at string, items []T) json.RawMessage {
+	out, sum, size := []byte("["), sha256.New(), 0
+	add := func(part []byte) {
+		_, _ = sum.Write(part) // it never fails
+		if size += len(part); size <= 2*MaxRecord {
+			out = append(out, part...)
+		}
 	}
-	return encode(items)
+	_, _ = sum.Write(out)
+	for i := range items {
+		if i > 0 {
+			add([]byte(","))
+		}
+		add(encode(&items[i]))
+	}
+	add([]byte("]"))
+	if size <= 2*MaxRecord {
+		return out
+	}
+	b.Cut = append(b.Cut, at)
+	return encode(Digest{size + 1, hex.EncodeToString(sum.Sum(nil))})
 }
 
 // withoutContents returns arguments with digests in place of the texts of files. It omits the texts
-// that an edit replaces, too.
+// that an edit replaces, too. If so many digests have no room, one replaces all arguments.
 func (b *recordBuilder) withoutContents(at string, arguments json.RawMessage) json.RawMessage {
 	if b.contents == nil {
 		return arguments
 	}
-	return rewriteJSON(at, arguments, func(at string, d *jsontext.Document, i int) json.RawMessage {
-		text := d.StringAt(i) // "" for other values
-		if text == "" {
+	var omitted []string
+	w := rewriter{most: MaxRecord}
+	w.text = func(at []byte, q jsontext.Quoted) json.RawMessage {
+		if len(q.Text) == 2 {
 			return nil
 		}
-		name := strings.ToLower(at[strings.LastIndexByte(at, '/')+1:])
-		if !slices.Contains(b.contents, text) && !strings.HasPrefix(name, "old") {
+		text, _ := q.Decode() // the reader has checked it
+		if !b.contents[text] && !strings.HasPrefix(strings.ToLower(lastStep(at)), "old") {
 			return nil
 		}
-		b.Omitted = append(b.Omitted, at)
+		omitted = append(omitted, string(at))
 		return encode(digestOf(text))
-	})
+	}
+	clean, err := w.rewrite(at, arguments)
+	switch {
+	case err == nil:
+		b.Omitted = append(b.Omitted, omitted...)
+		return clean
+	case len(omitted) == 0 && errors.Is(err, errTooLarge):
+		b.Cut = append(b.Cut, at)
+	default:
+		b.Omitted = append(b.Omitted, at)
+	}
+	return encode(digestOfJSON(arguments))
 }
 
 // digestOf returns the digest of a text.
@@ -277,7 +323,10 @@ func (b *recordBuilder) change(at, name string, value any) json.RawMessage {
 	case json.RawMessage:
 		raw = validJSON(v)
 	case *starhost.Messages:
-		raw = b.messages(at, v)
+		if raw = b.messages(at, v); b.omits(argumentParts[name]) && slices.Contains(b.Cut, at) {
+			b.Omitted = append(b.Omitted, at)
+			return raw // it is the digest already
+		}
 	case starhost.Result:
 		if b.omits(argumentParts[name]) {
 			return encode(b.result(at, &v))
@@ -411,7 +460,7 @@ func (b *recordBuilder) effect(at string, line json.RawMessage) json.RawMessage 
 	if !omits && len(e.Reply) <= maxReply {
 		return line
 	}
-	rest, ok := bytes.CutSuffix(line, slices.Concat([]byte(`"reply":`), e.Reply, []byte("}"))) // the last member
+	short, ok := withoutReply(line)
 	if !ok {
 		return line
 	}
@@ -420,7 +469,22 @@ func (b *recordBuilder) effect(at string, line json.RawMessage) json.RawMessage 
 	} else {
 		b.Cut = append(b.Cut, at+"/reply")
 	}
-	return slices.Concat(rest, []byte(`"digest":`), encode(digestOf(string(e.Reply))), []byte("}"))
+	return short
+}
+
+// withoutReply returns the line of an effect with a digest in place of its reply.
+func withoutReply(line json.RawMessage) (short json.RawMessage, ok bool) {
+	var e struct {
+		Reply json.RawMessage `json:"reply"`
+	}
+	if json.Unmarshal(line, &e) != nil || e.Reply == nil {
+		return nil, false
+	}
+	rest, ok := bytes.CutSuffix(line, slices.Concat([]byte(`"reply":`), e.Reply, []byte("}"))) // the last member
+	if !ok {
+		return nil, false
+	}
+	return slices.Concat(rest, []byte(`"digest":`), encode(digestOf(string(e.Reply))), []byte("}")), true
 }
 
 // changesParts reports whether an answer of a hook process has new parts of the event.

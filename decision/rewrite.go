@@ -1,7 +1,9 @@
 package decision
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -12,77 +14,148 @@ import (
 // values of others, and the levels of the record around them.
 const maxNesting = 10_000 + 100
 
-// A valueFunc returns what replaces the value i of a document at a JSON pointer, nil to retain the
-// value and to see the values in it.
-type valueFunc func(at string, d *jsontext.Document, i int) json.RawMessage
+// errTooLarge says that the result of a rewriter is over its limit.
+var errTooLarge = errors.New("the JSON is too large")
 
-// rewriteJSON returns compact JSON in which replace replaced values. at is the pointer of raw
-// itself. The members and their order stay.
-func rewriteJSON(at string, raw json.RawMessage, replace valueFunc) json.RawMessage {
-	w := jsonRewriter{replace: replace}
-	return w.rewrite(at, raw)
+// A rewriter copies one JSON text in compact form and replaces values. It sees each byte once and
+// holds nothing but the result, so that a text of any size costs the memory of what it becomes.
+// The members and their order stay. The functions get the pointer of a value, which is valid until
+// they return.
+type rewriter struct {
+	jsontext.Reader
+	// whole replaces a value of any kind, before the rewriter reads it. Nil retains all.
+	whole func(at []byte) func(raw string) json.RawMessage
+	// text replaces a string, or retains it with nil.
+	text func(at []byte, q jsontext.Quoted) json.RawMessage
+	// name replaces the name of a member of the object at a pointer. Nil retains all.
+	name func(at []byte, name string) string
+	// most is the most bytes of the result. Zero means no limit.
+	most int
+
+	at  []byte
+	out []byte
 }
 
-// A jsonRewriter copies JSON.
-type jsonRewriter struct {
-	doc     jsontext.Document
-	out     []byte
-	replace valueFunc
-	key     func(at, key string) string // replaces the names of members; nil retains them
-}
-
-// rewrite returns raw with what replaces its values, or null for bytes that are no JSON.
-func (w *jsonRewriter) rewrite(at string, raw []byte) json.RawMessage {
-	var err error
-	if w.doc, err = jsontext.Parse(string(raw), maxNesting); err != nil {
-		return null
+// rewrite returns the new JSON of raw, whose own pointer is at.
+func (w *rewriter) rewrite(at string, raw []byte) (json.RawMessage, error) {
+	w.Reader = jsontext.Reader{Text: string(raw), IsStrict: true}
+	w.at, w.out = append(w.at[:0], at...), make([]byte, 0, min(len(raw), 2*MaxRecord))
+	err := w.value(0)
+	if err == nil {
+		err = w.End()
 	}
-	w.out = make([]byte, 0, len(raw))
-	w.value(at, 0)
-	return w.out
+	return w.out, err
 }
 
-// value copies or replaces a value.
-func (w *jsonRewriter) value(at string, i int) {
-	if r := w.replace(at, &w.doc, i); r != nil {
-		w.out = append(w.out, r...)
-		return
+// value copies or replaces the next value.
+func (w *rewriter) value(depth int) error {
+	c, err := w.Peek()
+	switch {
+	case err != nil:
+		return err
+	case depth > maxNesting:
+		return jsontext.ErrTooDeep
+	case w.most > 0 && len(w.out) > w.most:
+		return errTooLarge
 	}
-	switch w.doc.Kind(i) {
-	case jsontext.Object:
-		w.out = append(w.out, '{')
-		for key, value := range w.doc.Members(i) {
-			if key > i+1 {
-				w.out = append(w.out, ',')
-			}
-			w.value(at+"/"+escapePointer.Replace(w.name(at, key)), value)
+	if w.whole != nil {
+		if replace := w.whole(w.at); replace != nil {
+			return w.replaceWhole(replace)
 		}
-		w.out = append(w.out, '}')
-	case jsontext.Array:
-		w.out = append(w.out, '[')
-		for n, element := range w.doc.Elements(i) {
-			if n > 0 {
-				w.out = append(w.out, ',')
-			}
-			w.value(at+"/"+strconv.Itoa(n), element)
+	}
+	start := w.At
+	switch {
+	case c == jsontext.Object, c == jsontext.Array:
+		return w.values(c, depth)
+	case c == jsontext.String:
+		q, err := w.Quoted()
+		if err != nil {
+			return err
 		}
-		w.out = append(w.out, ']')
+		if w.text != nil {
+			if r := w.text(w.at, q); r != nil {
+				w.out = append(w.out, r...)
+				return nil
+			}
+		}
+	case c == '-' || jsontext.IsDigit(c):
+		_, _, err = w.Number()
 	default:
-		w.out = append(w.out, w.doc.TextAt(i)...)
+		_, err = w.Word()
 	}
+	w.out = append(w.out, w.Text[start:w.At]...)
+	return err
 }
 
-// name copies or replaces the name of a member, and returns it.
-func (w *jsonRewriter) name(at string, key int) string {
-	name, quoted := w.doc.StringAt(key), w.doc.TextAt(key)
-	if w.key != nil {
-		if other := w.key(at, name); other != name {
+// values copies an object or an array.
+func (w *rewriter) values(kind byte, depth int) error {
+	w.At++
+	w.out = append(w.out, kind)
+	closing, length := kind+2, len(w.at) // the bracket of objects and of arrays
+	more, err := w.More(closing, true)
+	for n := 0; more && err == nil; n++ {
+		if n > 0 {
+			w.out = append(w.out, ',')
+		}
+		if kind == jsontext.Object {
+			err = w.member(length)
+		} else {
+			w.at = strconv.AppendInt(append(w.at, '/'), int64(n), 10)
+		}
+		if err == nil {
+			err = w.value(depth + 1)
+		}
+		if w.at = w.at[:length]; err == nil {
+			more, err = w.More(closing, false)
+		}
+	}
+	w.out = append(w.out, closing)
+	return err
+}
+
+// member copies the name of a member, and appends it to the pointer.
+func (w *rewriter) member(length int) error {
+	if c, err := w.Peek(); err != nil || c != jsontext.String {
+		return errors.Join(err, errNoName)
+	}
+	q, err := w.Quoted()
+	if err != nil {
+		return err
+	}
+	name, err := q.Decode()
+	if err != nil {
+		return err
+	}
+	quoted := q.Text
+	if w.name != nil {
+		if other := w.name(w.at, name); other != name {
 			name, quoted = other, string(encode(other))
 		}
 	}
 	w.out = append(append(w.out, quoted...), ':')
-	return name
+	w.at = append(w.at[:length], '/')
+	if strings.ContainsAny(name, "~/") {
+		name = escapePointer.Replace(name)
+	}
+	w.at = append(w.at, name...)
+	return w.Colon()
+}
+
+var errNoName = errors.New("a member without a name")
+
+// replaceWhole replaces the next value by what replace makes of it.
+func (w *rewriter) replaceWhole(replace func(raw string) json.RawMessage) error {
+	inner := rewriter{Reader: w.Reader}
+	if err := inner.value(0); err != nil {
+		return err
+	}
+	w.out = append(w.out, replace(string(inner.out))...)
+	w.At = inner.At
+	return nil
 }
 
 // escapePointer writes a name as a step of a JSON pointer.
 var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+// lastStep returns the last step of a pointer.
+func lastStep(at []byte) string { return string(at[bytes.LastIndexByte(at, '/')+1:]) }
