@@ -5,6 +5,7 @@ import "github.com/starhost/starhost/internal/errtext"
 // The codes of errors of this package that are neither mistakes of a plugin nor of a caller.
 const (
 	codeSteps      = "E0401"
+	codeMemory     = "E0402"
 	codeTime       = "E0403"
 	codePermission = "E0501"
 )

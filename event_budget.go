@@ -2,6 +2,7 @@ package starhost
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +15,56 @@ import (
 // without a call; a guard then denies. Nested calls use the steps of the calling handler, so only
 // the time limits their events. An error event uses the budget of the event whose handler failed.
 
+// maxHeld is the most bytes that the host holds for the handlers of one event until the event ends:
+// what they decided, and what they logged and did if the program records that.
+const maxHeld = 32 << 20
+
+// hold charges what a call leaves with the host to the event. The error says that there is no room.
+// The host then forgets the call's logs and effects, and takes no decision of it.
+func (t *Turn) hold(l *Lane, d *Decision) error {
+	if l.ReadOnly { // loaders run beside each other, and have limits of their own
+		return nil
+	}
+	t.held += d.heldBytes()
+	if t.observed != nil {
+		for i := range l.Logs {
+			t.held += len(l.Logs[i].Text) + len(l.Logs[i].Fields)
+		}
+		if l.pending != nil {
+			for i := range l.pending.entries {
+				t.held += len(l.pending.entries[i].Line)
+			}
+		}
+	}
+	if t.held <= maxHeld {
+		return nil
+	}
+	l.Logs, l.pending = nil, nil
+	return codedErrorf(codeMemory, "the decisions, logs and effects of the event's handlers take more than %d MiB", maxHeld>>20)
+}
+
+// heldBytes returns the bytes of the texts and values of a decision.
+func (d *Decision) heldBytes() int {
+	n := len(d.Reason) + len(d.Value)
+	if d.Result != nil {
+		n += len(d.Result.ForLLM) + len(d.Result.ForUser)
+	}
+	for i := range d.Context.Fragments {
+		n += len(d.Context.Fragments[i].Content)
+	}
+	for _, value := range d.Changes {
+		switch v := value.(type) {
+		case string:
+			n += len(v)
+		case json.RawMessage:
+			n += len(v)
+		case Result:
+			n += len(v.ForLLM) + len(v.ForUser)
+		}
+	}
+	return n
+}
+
 // A pluginShare is a plugin's use of one event's budget.
 type pluginShare struct {
 	steps    uint64
@@ -23,6 +74,7 @@ type pluginShare struct {
 // startEvent gives a new budget to the event of ctx. It returns the event's deadline.
 func (t *Turn) startEvent(ctx context.Context) (deadline time.Time) {
 	if LaneOf(ctx) == nil && !t.inErrorEvent {
+		t.held = 0
 		clear(t.shares)
 	}
 	return time.Now().Add(t.host.opts.EventTimeout)

@@ -216,3 +216,66 @@ func TestEventStepsOfValidation(t *testing.T) {
 		t.Errorf("changed arguments: got %.100s, %v, want a problem", reply.Result.ForLLM, err)
 	}
 }
+
+// TestEventMemory checks that the handlers of one event cannot make the host hold more than its
+// bound: a guard beyond it denies. The next event has the whole bound again.
+func TestEventMemory(t *testing.T) {
+	big := strings.Repeat("x", 1<<20)
+	hook := func(do func(lane *starhost.Lane) starhost.Decision) starhost.Hook {
+		return starhost.Hook{Event: pre, Call: func(
+			ctx context.Context, _ *starhost.Turn, _ *starhost.Event,
+		) (starhost.Decision, error) {
+			return do(starhost.LaneOf(ctx)), nil
+		}}
+	}
+	for _, tt := range []struct {
+		name     string
+		observed bool // only an observed event holds logs and effects
+		do       func(lane *starhost.Lane) starhost.Decision
+	}{
+		{"logs", true, func(lane *starhost.Lane) (d starhost.Decision) {
+			lane.Logs = append(lane.Logs, starhost.LogLine{Text: big})
+			return d
+		}},
+		{"fields of logs", true, func(lane *starhost.Lane) (d starhost.Decision) {
+			lane.Logs = append(lane.Logs, starhost.LogLine{Fields: json.RawMessage(big)})
+			return d
+		}},
+		{"effects", true, func(lane *starhost.Lane) (d starhost.Decision) {
+			lane.Record(json.RawMessage(`"` + big + `"`))
+			return d
+		}},
+		{"reasons", false, func(*starhost.Lane) starhost.Decision { return starhost.Ask(big) }},
+		{"changes", false, func(*starhost.Lane) starhost.Decision {
+			return starhost.Modify("arguments", json.RawMessage(`{"a":"`+big+`"}`))
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var o starhost.Options
+			held := 0
+			if tt.observed {
+				o.Observe = func(_ starhost.Event, out starhost.Outcome) error {
+					held = 0
+					for _, h := range out.Hooks {
+						for _, line := range h.Logs {
+							held += len(line.Text) + len(line.Fields)
+						}
+						for _, line := range h.Effects {
+							held += len(line)
+						}
+					}
+					return nil
+				}
+			}
+			turn := begin(t, newHost(t, o, plugin("p", times(40, hook(tt.do))...)), starhost.Request{})
+			for range 2 { // each event has the whole bound
+				if got := firePre(t, turn); !strings.HasPrefix(got, "deny ") || !strings.Contains(got, "take more than 32 MiB") {
+					t.Errorf("got %.200q, want a denial", got)
+				}
+				if held > 32<<20 || tt.observed && held < 30<<20 {
+					t.Errorf("got %d bytes held, want nearly 32 MiB", held)
+				}
+			}
+		})
+	}
+}

@@ -212,6 +212,9 @@ func (f *eventRun) callHook(ctx context.Context, h *Hook, e *Event, again bool) 
 	if err == nil && d.Action != ActionNone {
 		err = t.checkDecision(f.EventSpec, h, e, &d)
 	}
+	if held := t.hold(lane, &d); err == nil {
+		err = held
+	}
 	var decided *Decision
 	var full *HookTrace
 	if err != nil || d.Action != ActionNone || again {

@@ -76,6 +76,7 @@ type Turn struct {
 	inErrorEvent bool                        // an error event is running
 	observed     *observation                // the running event's; nil if nothing observes it
 	shares       map[string]pluginShare      // parts of the running event's budget, by plugin
+	held         int                         // bytes of the running event's handlers: see hold
 	reported     struct{ trace, errors int } // how many notes and errors earlier prompts contain
 	clock        sync.Mutex                  // guards the next two
 	now          clockReading

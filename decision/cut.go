@@ -64,7 +64,7 @@ func (r *Record) fillLists() {
 
 // A partVisitor sees the parts of a record that can be long.
 type partVisitor interface {
-	size(bytes int) // of what cannot be cut
+	size(bytes int) // counts what cannot be cut
 	// text and raw report whether there is room for a text and for a value.
 	text(at string, text *string) bool
 	raw(at string, value *json.RawMessage) bool

@@ -71,8 +71,8 @@ func argumentsOnly(arguments string) *decision.Record {
 	}
 }
 
-// TestRecordBudget checks that a record of any event takes a small multiple of its own limit and
-// not of the event's, says what was decided, and is written in one pass: what it allocates does not
+// TestRecordBudget checks that a record of any event takes a small multiple of its limit, and
+// not of the event's size, says what was decided, and is written in one pass: what it allocates does not
 // grow with the square of the event. The allowance is for two copies of an event's text, with which
 // its JSON is read.
 func TestRecordBudget(t *testing.T) {

@@ -37,8 +37,8 @@ func compileGlobs(globs []string) *regexp.Regexp {
 }
 
 // apply returns a record in JSON without the values to mask, with their pointers as its member
-// "masked". It first hides each value in its place, and then where else it occurs: see [origin]. The
-// texts at cut are incomplete; they lose their second half, in which a part of a value may be left.
+// "masked". It first hides each value in its place, and then where else it occurs: see [origin].
+// The texts at cut are incomplete; they lose their second half, which may have a part of a value.
 func (m *mask) apply(record []byte, cut []string) []byte {
 	r := masking{mask: m, seen: map[string]bool{}}
 	out := r.walk(record, r.hide, r.hideParts)
@@ -75,8 +75,8 @@ func (m *mask) apply(record []byte, cut []string) []byte {
 // A masking masks one record.
 type masking struct {
 	*mask
-	// all are the values to mask wherever arguments have them. keys are those of them to mask in the
-	// words of plugins, too.
+	// all are the values to mask wherever arguments have them. keys are the ones to mask in the words
+	// of plugins, too.
 	all, keys []string
 	seen      map[string]bool // values, and pointers
 	places    []string        // pointers

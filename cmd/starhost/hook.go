@@ -324,6 +324,7 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnos
 		r.decide(hookDecision{})
 		return
 	}
+	prepareHook(ctx)
 	answer, store := r.askPlugins(ctx, f, e, paths)
 	r.decide(r.conclude(e, answer, diagnostics))
 	store()
@@ -494,6 +495,7 @@ func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
 
 // serveHook answers an agent that keeps hook running.
 func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths []string) error {
+	prepareHook(ctx)
 	var mu sync.Mutex // guards standard error and ended
 	ended := false    // Serve may leave a goroutine that still loads
 	write := func(text func()) {

@@ -40,11 +40,12 @@ func processContext(getenv func(string) string) context.Context {
 		limitMemory(getenv, memlimit.FromCgroup)
 		s.catchSignals()
 	})
+	s.saveMemory = sync.OnceFunc(func() { saveMemory(getenv) })
 	return context.WithValue(ctx, processKey{}, &s)
 }
 
 // A processSetup has the functions behind catchSignals and prepareRun. Tests replace them.
-type processSetup struct{ catchSignals, prepareRun func() }
+type processSetup struct{ catchSignals, prepareRun, saveMemory func() }
 
 // processKey is the key of the processSetup in the context of a program.
 type processKey struct{}
@@ -62,6 +63,27 @@ func catchSignals(ctx context.Context) {
 func prepareRun(ctx context.Context) {
 	if s, ok := ctx.Value(processKey{}).(*processSetup); ok {
 		s.prepareRun()
+	}
+}
+
+// hookMemory is the memory that hook takes before its garbage collector works harder. An
+// agent starts hook beside its work, often in a container of 512 MiB, and many agents run a
+// call whose hook was killed. So the peak for the largest event must stay below 256 MiB.
+const hookMemory = 128 << 20
+
+// saveMemory makes the garbage collector run more often from hookMemory on. A GOMEMLIMIT of the
+// user stays, and a lower limit of a container.
+func saveMemory(getenv func(string) string) {
+	if getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), hookMemory))
+	}
+}
+
+// prepareHook is prepareRun for a process that answers an agent's events.
+func prepareHook(ctx context.Context) {
+	prepareRun(ctx)
+	if s, ok := ctx.Value(processKey{}).(*processSetup); ok && s.saveMemory != nil {
+		s.saveMemory()
 	}
 }
 

@@ -53,6 +53,22 @@ func TestLimitMemory(t *testing.T) {
 	}
 }
 
+// TestSaveMemory checks that hook takes less memory than other commands, unless the user chose.
+func TestSaveMemory(t *testing.T) {
+	was := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(was) })
+	for _, tt := range []struct {
+		set         string // GOMEMLIMIT
+		limit, want int64
+	}{{"", math.MaxInt64, hookMemory}, {"", 64 << 20, 64 << 20}, {"off", math.MaxInt64, math.MaxInt64}} {
+		debug.SetMemoryLimit(tt.limit)
+		saveMemory(environment("GOMEMLIMIT", tt.set))
+		if got := debug.SetMemoryLimit(-1); got != tt.want {
+			t.Errorf("GOMEMLIMIT=%s, limit %d: got %d, want %d", tt.set, tt.limit, got, tt.want)
+		}
+	}
+}
+
 // TestPrepareRun checks that exactly the commands that run plugins call prepareRun.
 func TestPrepareRun(t *testing.T) {
 	for args, want := range map[string]bool{

@@ -37,6 +37,7 @@ const NoNode = -1
 // Errors of [Parse].
 var (
 	ErrTooDeep = errors.New("the text is nested too deep")
+	ErrTooMany = errors.New("the text has too many values")
 	errKey     = errors.New("a key that is no string")
 	errTooLong = errors.New("a text of 2 GiB or more")
 )
@@ -45,10 +46,16 @@ var (
 // arrays and objects. Parse accepts the texts that encoding/json accepts. The values refer to the
 // text and do not copy it.
 func Parse(text string, maxDepth int) (Document, error) {
+	return ParseFew(text, maxDepth, math.MaxInt32)
+}
+
+// ParseFew is Parse for a text of at most maxValues values and keys, of which each takes 16 bytes
+// here, and several times as much once it is decoded.
+func ParseFew(text string, maxDepth, maxValues int) (Document, error) {
 	if len(text) > math.MaxInt32 {
 		return Document{}, errTooLong
 	}
-	p := parser{Reader: Reader{Text: text, IsStrict: true}, maxDepth: maxDepth}
+	p := parser{Reader: Reader{Text: text, IsStrict: true}, maxDepth: maxDepth, maxValues: maxValues}
 	err := p.readValue(0)
 	if err == nil {
 		err = p.End()
@@ -62,8 +69,9 @@ func Parse(text string, maxDepth int) (Document, error) {
 // A parser collects the nodes of a document.
 type parser struct {
 	Reader
-	maxDepth int
-	nodes    []node
+	maxDepth  int
+	maxValues int
+	nodes     []node
 }
 
 // readValue reads a value that is inside depth others.
@@ -76,6 +84,9 @@ func (p *parser) readValue(depth int) error {
 		return err
 	}
 	at := len(p.nodes)
+	if at >= p.maxValues {
+		return ErrTooMany
+	}
 	p.nodes = append(p.nodes, node{start: int32(p.At), kind: c})
 	switch {
 	case c == Object, c == Array:

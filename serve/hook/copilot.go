@@ -124,8 +124,8 @@ func unwrapArguments(args json.RawMessage) (json.RawMessage, error) {
 	}
 	d, ok := readDocument(text)
 	switch {
-	case d.tooDeep:
-		return nil, fmt.Errorf("the arguments have values more than %d deep in each other", maxNesting)
+	case d.tooLarge != nil:
+		return nil, fmt.Errorf("the arguments have %w", d.tooLarge)
 	case !ok:
 		return args, nil
 	}

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/starhost/starhost/internal/jsontext"
@@ -12,7 +13,7 @@ import (
 // values that a caller asks for.
 type document struct {
 	jsontext.Document
-	tooDeep bool // the text is nested deeper than maxNesting
+	tooLarge error // the text is nested deeper than maxNesting, or has more than maxValues values
 }
 
 const (
@@ -24,10 +25,21 @@ const (
 // maxNesting is the deepest nesting of values that starhost reads.
 const maxNesting = 512
 
+// maxValues is the most values and names in an event. Decoded for a handler, a million of them take
+// 100 MB.
+const maxValues = 1_000_000
+
 // readDocument parses a text, and reports whether it is one JSON value.
 func readDocument(text string) (*document, bool) {
-	d, err := jsontext.Parse(text, maxNesting)
-	return &document{d, errors.Is(err, jsontext.ErrTooDeep)}, err == nil
+	d, err := jsontext.ParseFew(text, maxNesting, maxValues)
+	out := &document{Document: d}
+	switch {
+	case errors.Is(err, jsontext.ErrTooDeep):
+		out.tooLarge = fmt.Errorf("values more than %d deep in each other", maxNesting)
+	case errors.Is(err, jsontext.ErrTooMany):
+		out.tooLarge = fmt.Errorf("more than %d values", maxValues)
+	}
+	return out, err == nil
 }
 
 // An edit replaces a part of a text.

@@ -64,8 +64,8 @@ type members struct {
 func readMembers(payload []byte) (*members, error) {
 	d, ok := readDocument(string(payload))
 	switch {
-	case d.tooDeep:
-		return nil, fmt.Errorf("the event has values more than %d deep in each other", maxNesting)
+	case d.tooLarge != nil:
+		return nil, fmt.Errorf("the event has %w", d.tooLarge)
 	case !ok || !d.HasKind(0, objectNode):
 		return nil, errors.New("got no JSON object")
 	}

@@ -26,8 +26,8 @@ func ReadObject(text []byte, v any) (map[string]json.RawMessage, error) { return
 func readObject(payload []byte, v any) (object, error) {
 	d, ok := readDocument(string(payload))
 	switch {
-	case d.tooDeep:
-		return nil, fmt.Errorf("the event has values more than %d deep in each other", maxNesting)
+	case d.tooLarge != nil:
+		return nil, fmt.Errorf("the event has %w", d.tooLarge)
 	case !ok || !d.HasKind(0, objectNode):
 		return nil, errors.New("got no JSON object")
 	}
