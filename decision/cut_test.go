@@ -71,10 +71,9 @@ func argumentsOnly(arguments string) *decision.Record {
 	}
 }
 
-// TestRecordBudget checks that a record of any event takes a small multiple of its limit, and
-// not of the event's size, says what was decided, and is written in one pass: what it allocates does not
-// grow with the square of the event. The allowance is for two copies of an event's text, with which
-// its JSON is read.
+// TestRecordBudget checks that a record of any event says what was decided, and takes a small
+// multiple of its limit, not of the event's size. It may copy the event's text a few times, to read
+// its JSON and to make a digest of it.
 func TestRecordBudget(t *testing.T) {
 	for name, make := range hostileRecords() {
 		r := make()

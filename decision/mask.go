@@ -75,8 +75,8 @@ func (m *mask) apply(record []byte, cut []string) []byte {
 // A masking masks one record.
 type masking struct {
 	*mask
-	// all are the values to mask wherever arguments have them. keys are the ones to mask in the words
-	// of plugins, too.
+	// all are the values to mask wherever arguments have them, and keys those of them that are
+	// masked in the words of plugins, too.
 	all, keys []string
 	seen      map[string]bool // values, and pointers
 	places    []string        // pointers
