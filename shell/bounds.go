@@ -10,7 +10,7 @@ var clauses = []string{
 
 // checkBounds returns "", or the reason for which the parser must not see a text. It runs before
 // the parser, because the parser's stack grows with the text. It counts brackets without regard
-// to quotes, and therefore also limits how many a text may open in all.
+// to quotes, and therefore each kind apart, and also how many a text may open in all.
 func checkBounds(text string) string {
 	if len(text) > maxBytes {
 		return "size"
@@ -50,26 +50,30 @@ func checkBounds(text string) string {
 
 // A depthCount counts what makes the parser's stack grow.
 type depthCount struct {
-	open      int // brackets that are open
-	opened    int // brackets and clauses that were opened in all
-	chained   int // words in sequence that open a clause
-	documents int // here-documents
+	open      [3]int // brackets that are open, by their kind: case patterns close ")" without "("
+	opened    int    // brackets and clauses that were opened in all
+	chained   int    // words in sequence that open a clause
+	documents int    // here-documents
 }
+
+// The brackets, by their kind.
+const opening, closing = "({[", ")}]"
 
 // count counts a byte that opens or closes a bracket.
 func (n *depthCount) count(b byte) {
-	switch b {
-	case '(', '{', '[':
-		n.open, n.opened = n.open+1, n.opened+1
-	case '`':
+	if b == '`' {
 		n.opened++ // it opens or closes
-	case ')', '}', ']':
-		n.open = max(n.open-1, 0)
+	}
+	if i := strings.IndexByte(opening, b); i >= 0 {
+		n.open[i], n.opened = n.open[i]+1, n.opened+1
+	}
+	if i := strings.IndexByte(closing, b); i >= 0 {
+		n.open[i] = max(n.open[i]-1, 0)
 	}
 }
 
 func (n *depthCount) isTooDeep() bool {
-	return n.open > maxOpen || n.opened > maxOpened || n.chained > maxOpen || n.documents > maxOpen
+	return max(n.open[0], n.open[1], n.open[2]) > maxOpen || n.opened > maxOpened || n.chained > maxOpen || n.documents > maxOpen
 }
 
 // countClause counts a word that opens a clause. It returns the number of such words in sequence.

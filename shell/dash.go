@@ -76,17 +76,24 @@ func dashText(w *syntax.Word) (text string, ok bool) {
 
 // readDashBackground adds the command that dash reads behind &>, which it reads as "&" and ">".
 func (r *reader) readDashBackground(c *syntax.CallExpr, s *syntax.Stmt) {
-	for _, d := range s.Redirs {
-		if d.Op != syntax.RdrAll && d.Op != syntax.AppAll {
-			continue
+	args, found := c.Args, false // args are the words that no command has yet
+	end := func(at syntax.Pos) {
+		n := 0
+		for n < len(args) && !args[n].Pos().After(at) {
+			n++
 		}
-		for i, w := range c.Args {
-			if w.Pos().After(d.Pos()) {
-				r.runInDash(r.expand(c.Args[i:]))
-				break
-			}
+		if found && n > 0 {
+			r.runInDash(r.expand(args[:n]))
+		}
+		args = args[n:]
+	}
+	for _, d := range s.Redirs {
+		if d.Op == syntax.RdrAll || d.Op == syntax.AppAll {
+			end(d.Pos())
+			found = true
 		}
 	}
+	end(s.End())
 }
 
 // runInDash follows a command that only dash runs, so that Commands does not list it. Assignments
@@ -98,10 +105,7 @@ func (r *reader) runInDash(words []word) {
 	if len(words) == 0 {
 		return
 	}
-	before := r.quiet
-	r.quiet = true
-	r.run(job{argv: words, via: r.via, wrappers: r.wrapped})
-	r.quiet = before
+	r.runQuietly(job{argv: words, via: r.via, wrappers: r.wrapped})
 }
 
 // dashTest adds the program that dash runs behind [[ … ||.

@@ -7,7 +7,12 @@ var findActions = []string{"-exec", "-execdir", "-ok", "-okdir"}
 func (r *reader) followFind(j job) {
 	unknown := false // a word of unknown text stands in front
 	inside := 0      // the command of an -exec goes on to here
-	for i := 1; i < len(j.argv); i++ {
+	last := len(j.argv) - 1
+	for last > 0 && !j.argv[last].mayBe(";", "+") { // the last word that may end a command
+		last--
+	}
+	longer := append(j.argv[:len(j.argv):len(j.argv)], word{many: true}) // unknown words may become more
+	for i := 1; i < len(j.argv) && r.reason == ""; i++ {
 		w := j.argv[i]
 		switch {
 		case w.known && i >= inside && isOneOf(w.text, findActions):
@@ -15,7 +20,9 @@ func (r *reader) followFind(j job) {
 		case !w.known && w.many && w.pattern == "":
 			r.setWild() // it may become a whole command
 		case !w.known && (i >= inside || unknown) && w.mayBe(findActions...):
-			r.followUnknownAction(i, j)
+			if i+2 <= last && !(j.argv[i+1].known && j.argv[i+1].mayFlag()) {
+				r.runQuietly(j.wrap("find", longer[i+1:], false)) // perhaps -exec with a command and its end
+			}
 		}
 		unknown = !w.known && (w.pattern == "" || i < inside)
 	}
@@ -36,21 +43,4 @@ func (r *reader) followAction(i int, j job) (end int) {
 		r.run(in)
 	}
 	return end
-}
-
-// followUnknownAction follows the words behind word i, which may be -exec, if they may be a command
-// with its end.
-func (r *reader) followUnknownAction(i int, j job) {
-	if i+2 >= len(j.argv) || j.argv[i+1].known && j.argv[i+1].mayFlag() {
-		return
-	}
-	for _, w := range j.argv[i+2:] {
-		if w.mayBe(";", "+") {
-			before := r.quiet
-			r.quiet = true
-			r.run(j.wrap("find", append(j.argv[i+1:len(j.argv):len(j.argv)], word{many: true}), false))
-			r.quiet = before
-			return
-		}
-	}
 }

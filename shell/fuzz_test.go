@@ -28,15 +28,26 @@ func (g *generator) number(n int) int {
 	return b % n
 }
 
+// grammarWords are the words of the grammar.
+var grammarWords = []string{
+	"delete", "pod", "-n", `"delete"`, "'delete'", `de\lete`, "$v", `"$v"`, "${v}", "d*", "[d]elete", "{delete,x}", "{a,}", "$((1+1))", "$((n))", "$((m))",
+	"'kubectl delete'", `"kubectl delete"`, ">f", "<f", "2>&1", "&>f", ">>f", "<<<x", "~", "=kubectl", `\;`, `$'a\'b; kubectl delete'`, "${v#x}", "${v%e}",
+	"${m}", "[", "]", "}", "{", "--", "-", "''", `""`, `x"y"'z'`, "${a[m]}", "${a[@]}", "${v:m}", "${v:1}", "${v@P}", "${!w}", "${u:-delete}", "${u:=kubectl}",
+	"${u+x}", "$1", `"$@"`, "$*", "$#", "$?", "$-", "a=b", "k=kubectl", "PATH=x", "$'del\\x65te'", `$"delete"`, "#c", "a#b", "!", "if", "then", "do", "in", "&&x",
+	"${v/x/y}", "${#v}", "*", "?", "**", "@(a|b)", "!(a)", "a\\\nb", "-c", "-e", "-I{}", "{}", "1", "0", "{1..3}", "{a..c}", "=", "==", "-eq", "-v", "%d", "%s",
+}
+
+// grammarCommands are the starts of its simple commands.
+var grammarCommands = []string{
+	"kubectl", "kubectl", `"kubectl"`, `k\ubectl`, "'kubectl'", "kube''ctl", "$k", "${k}", `"$k"`, "echo", "true", "false", ":", "f", "g", "$'kubectl'",
+	"$(echo kubectl)", "{kubectl,delete}", "eval", "command", "sh -c", "exec", "x=1 kubectl", "x=1", "builtin", "time", "! kubectl", "nosuch", "cd", "less", "more",
+	"sudo", "sudo -u root", "env", "timeout 5", "docker exec x", "git", "jq", "test", "[", "printf", "read v", "export", "declare", "local", "unset", "set", "set --",
+	"shift", "trap", "wait", "kill -0", "bash -c", "dash -c", "kubectl exec x --", "watch", "ssh h", "find . -exec", "command -v", "exit", "return", "break", "alias",
+	"unalias", "type", "let", "getopts", "umask", "pwd", "noglob", "- ", "repeat 1", "nocorrect", "typeset", "readonly", "cat", "sh", "su -c", ">f kubectl", "{", "source f", ". f",
+}
+
 // word returns one word of a command.
 func (g *generator) word() string {
-	words := []string{
-		"delete", "pod", "-n", `"delete"`, "'delete'", `de\lete`, "$v", `"$v"`, "${v}", "d*", "[d]elete", "{delete,x}", "{a,}", "$((1+1))", "$((n))", "$((m))",
-		"'kubectl delete'", `"kubectl delete"`, ">f", "<f", "2>&1", "&>f", ">>f", "<<<x", "~", "=kubectl", `\;`, `$'a\'b; kubectl delete'`, "${v#x}", "${v%e}",
-		"${m}", "[", "]", "}", "{", "--", "-", "''", `""`, `x"y"'z'`, "${a[m]}", "${a[@]}", "${v:m}", "${v:1}", "${v@P}", "${!w}", "${u:-delete}", "${u:=kubectl}",
-		"${u+x}", "$1", `"$@"`, "$*", "$#", "$?", "$-", "a=b", "k=kubectl", "PATH=x", "$'del\\x65te'", `$"delete"`, "#c", "a#b", "!", "if", "then", "do", "in", "&&x",
-		"${v/x/y}", "${#v}", "*", "?", "**", "@(a|b)", "!(a)", "a\\\nb", "-c", "-e", "-I{}", "{}", "1", "0", "{1..3}", "{a..c}", "=", "==", "-eq", "-v", "%d", "%s",
-	}
 	if g.depth > 0 && g.number(6) == 0 {
 		g.depth--
 		defer func() { g.depth++ }()
@@ -55,7 +66,7 @@ func (g *generator) word() string {
 			return "`" + strings.NewReplacer("`", "", `\`, "").Replace(g.command()) + "`"
 		}
 	}
-	return words[g.number(len(words))]
+	return grammarWords[g.number(len(grammarWords))]
 }
 
 // quoted returns a command as one word in single quotes.
@@ -65,13 +76,7 @@ func (g *generator) quoted() string {
 
 // simple returns a simple command.
 func (g *generator) simple() string {
-	words := []string{g.choose(
-		"kubectl", "kubectl", `"kubectl"`, `k\ubectl`, "'kubectl'", "kube''ctl", "$k", "${k}", `"$k"`, "echo", "true", "false", ":", "f", "g", "$'kubectl'",
-		"$(echo kubectl)", "{kubectl,delete}", "eval", "command", "sh -c", "exec", "x=1 kubectl", "x=1", "builtin", "time", "! kubectl", "nosuch", "cd", "less", "more",
-		"sudo", "sudo -u root", "env", "timeout 5", "docker exec x", "git", "jq", "test", "[", "printf", "read v", "export", "declare", "local", "unset", "set", "set --",
-		"shift", "trap", "wait", "kill -0", "bash -c", "dash -c", "kubectl exec x --", "watch", "ssh h", "find . -exec", "command -v", "exit", "return", "break", "alias",
-		"unalias", "type", "let", "getopts", "umask", "pwd", "noglob", "- ", "repeat 1", "nocorrect", "typeset", "readonly", "cat", "sh", "su -c", ">f kubectl", "{", "source f", ". f",
-	)}
+	words := []string{g.choose(grammarCommands...)}
 	for range g.number(5) {
 		words = append(words, g.word())
 	}

@@ -53,7 +53,8 @@ func (r *reader) judge(name string, k kind, j job) {
 func (r *reader) judgeFlags(name string, args []word) {
 	row, _ := findProgram(name)
 	commands := hasSubcommands(row.long)
-	for i, w := range args {
+	operand := false // one stands in front
+	for _, w := range args {
 		flag, _, _ := strings.Cut(w.text, "=")
 		letters := strings.TrimPrefix(w.text, "-")
 		cluster := len(w.text)-len(letters) == 1 && len(letters) > 1 && letters[0] != '-' &&
@@ -64,13 +65,14 @@ func (r *reader) judgeFlags(name string, args []word) {
 				return
 			}
 		case !w.known && (w.many && w.pattern == "" || w.mayFlag() && !commands),
-			!w.known && commands && !hasOperand(args[:i]),
+			!w.known && commands && !operand,
 			w.known && isDangerous(flag, row.long), cluster:
 			r.setWild()
 		}
 		if name == "scp" || name == "rsync" {
 			r.addWrite(w)
 		}
+		operand = operand || w.isOperand()
 	}
 }
 
@@ -97,10 +99,8 @@ func hasSubcommands(list string) bool {
 	return slices.ContainsFunc(strings.Fields(list), func(s string) bool { return s[0] != '-' })
 }
 
-// hasOperand reports whether one of the words is certainly no flag.
-func hasOperand(words []word) bool {
-	return slices.ContainsFunc(words, func(w word) bool { return w.known && !w.mayFlag() })
-}
+// isOperand reports whether a word is certainly no flag.
+func (w word) isOperand() bool { return w.known && !w.mayFlag() }
 
 // isDangerous reports whether a word is in a list. Many programs accept the start of a long flag.
 func isDangerous(text, list string) bool {

@@ -40,40 +40,48 @@ func losesSeparators(file *syntax.File, text string) bool {
 	if !strings.Contains(text, "<<") || !strings.ContainsAny(text, "(`") {
 		return false
 	}
+	// A surrounding is the innermost substitution around a node, and whether one has been judged as a
+	// whole. Walk ends the children of a node with nil.
+	type surrounding struct {
+		substitution syntax.Node
+		isJudged     bool
+	}
+	around := []surrounding{{}}
 	found := false
 	syntax.Walk(file, func(n syntax.Node) bool {
+		if n == nil {
+			around = around[:len(around)-1]
+			return true
+		}
+		at := around[len(around)-1]
+		isCommands := false // bash writes them as text
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			found = found || !n.Backquotes && joinsCommands(n, text) || movesDocument(n, text)
+			at.substitution, isCommands = n, !n.Backquotes
 		case *syntax.ProcSubst:
-			found = found || joinsCommands(n, text) || movesDocument(n, text)
+			at.substitution, isCommands = n, true
+		case *syntax.Redirect:
+			found = found || at.substitution != nil && movesDocument(n, at.substitution, text)
 		}
+		if isCommands && !at.isJudged {
+			at.isJudged, found = true, found || joinsCommands(n, text)
+		}
+		around = append(around, at)
 		return !found
 	})
 	return found
 }
 
-// movesDocument reports whether shells may disagree about the place of a here-document in a
-// substitution.
-func movesDocument(substitution syntax.Node, text string) bool {
-	found := false
-	end := int(substitution.End().Offset())
-	syntax.Walk(substitution, func(n syntax.Node) bool {
-		d, ok := n.(*syntax.Redirect)
-		if !ok || d.Op != syntax.Hdoc && d.Op != syntax.DashHdoc {
-			return true
-		}
-		from := int(d.Pos().Offset())
-		isInside := from < end && end <= len(text) && strings.Contains(text[from:end], "\n") &&
-			(d.Hdoc == nil || int(d.Hdoc.Pos().Offset()) < end)
-		if !isInside {
-			found = true
-			return false
-		}
-		found = found || d.Hdoc != nil && endsEarly(d, text)
-		return !found
-	})
-	return found
+// movesDocument reports whether shells may disagree about the place of a here-document in the
+// substitution around it.
+func movesDocument(d *syntax.Redirect, substitution syntax.Node, text string) bool {
+	if d.Op != syntax.Hdoc && d.Op != syntax.DashHdoc {
+		return false
+	}
+	from, end := int(d.Pos().Offset()), int(substitution.End().Offset())
+	isInside := from < end && end <= len(text) && strings.Contains(text[from:end], "\n") &&
+		(d.Hdoc == nil || int(d.Hdoc.Pos().Offset()) < end)
+	return !isInside || d.Hdoc != nil && endsEarly(d, text)
 }
 
 // endsEarly reports whether a line of a here-document begins with its delimiter and has a ")".

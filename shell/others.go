@@ -57,8 +57,8 @@ var runningQueries = []string{"system", "program", "source", "pager", "load_exte
 // judgeQuery judges the client of a database: some commands in its text run a program.
 func (r *reader) judgeQuery(name string, args []word) {
 	texts := 0
-	for i, w := range args {
-		behindFile := name == "sqlite3" && hasOperand(args[:i])
+	behindFile := false // of sqlite3
+	for _, w := range args {
 		switch {
 		case !w.known && (w.many || w.mayFlag() || behindFile):
 			r.setWild()
@@ -71,6 +71,7 @@ func (r *reader) judgeQuery(name string, args []word) {
 		if behindFile || hasStart(w.text, "-c", "-e", "-l", "--command", "--execute", "--list", "--help") {
 			texts++
 		}
+		behindFile = behindFile || name == "sqlite3" && w.isOperand()
 	}
 	if texts == 0 {
 		r.setWild() // the text comes from standard input

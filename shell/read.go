@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -27,28 +28,34 @@ type reader struct {
 
 // shared is the part of a reader that nested texts have in common.
 type shared struct {
-	words     int             // the number of words with braces
-	parts     int             // the number of their parts
-	followed  int             // words of all commands, also behind wrappers
-	inner     int             // bytes of nested texts
-	reason    string          // why the analysis failed
-	failedAt  int             // the place of a syntax error in the outermost text
-	poisoned  bool            // a variable such as PATH has a new value
-	dead      bool            // an unconditional exit stands in front
-	errexit   bool            // a failure may end the text
-	fromInput bool            // the next text comes from standard input
-	lists     map[string]bool // variables that are lists
-	quiet     bool            // the commands are in the list already
-	fails     bool            // the text itself decides that some command fails
-	anyValue  bool            // variables may have any value
-	funcs     []*function
-	called    map[string]int // offset of the first certain call from top level, or -1
-	written   map[string]bool
-	writtenAt int                // the number of calls in front of the first file with an unknown name
-	stdin     []*syntax.Redirect // redirections of the current command
-	at        source             // the current command
-	program   string             // the program that is followed or judged, or ""
-	kind      kind               // its kind
+	words        int // the number of words with braces
+	parts        int // the number of their parts
+	followed     int // words of all commands, also behind wrappers
+	mostFollowed int
+	inner        int             // bytes of nested texts
+	reason       string          // why the analysis failed
+	failedAt     int             // the place of a syntax error in the outermost text
+	poisoned     bool            // a variable such as PATH has a new value
+	dead         bool            // an unconditional exit stands in front
+	errexit      bool            // a failure may end the text
+	fromInput    bool            // the next text comes from standard input
+	lists        map[string]bool // variables that are lists
+	quiet        bool            // the commands are in the list already
+	fails        bool            // the text itself decides that some command fails
+	anyValue     bool            // variables may have any value
+	funcs        []*function
+	uncalled     map[string][]int           // the functions that no command calls yet, by name: indexes of funcs
+	reached      []int                      // the turns of the functions to visit: rounds times maxBytes, and the index
+	turn         int                        // the last turn
+	visited      map[syntax.Node]bool       // the expansions and functions, and whether as certain ones
+	fixed        map[*syntax.BinaryCmd]bool // the results of isFixed
+	called       map[string]int             // offset of the first certain call from top level, or -1
+	written      map[string]bool
+	writtenAt    int                // the number of calls in front of the first file with an unknown name
+	stdin        []*syntax.Redirect // redirections of the current command
+	at           source             // the current command
+	program      string             // the program that is followed or judged, or ""
+	kind         kind               // its kind
 }
 
 // A function is a function that the text defines.
@@ -60,6 +67,18 @@ type function struct {
 	walked  bool
 }
 
+// isNew reports whether a node is to be visited. Some words are read twice, for bash and for dash,
+// or once for each word that braces make of them. A second visit finds nothing new, but within
+// nested words it doubles the work at each level.
+func (r *reader) isNew(n syntax.Node) bool {
+	certain := r.certain && !r.dead
+	if before, ok := r.visited[n]; ok && (before || !certain) {
+		return false
+	}
+	r.visited[n] = certain
+	return true
+}
+
 // fail stops the analysis.
 func (r *reader) fail(reason string) {
 	if r.reason == "" {
@@ -69,7 +88,11 @@ func (r *reader) fail(reason string) {
 
 // readText parses the text and visits it. It returns "" or why the text was not understood.
 func (r *reader) readText() string {
-	r.shared = &shared{called: map[string]int{}, written: map[string]bool{}, lists: map[string]bool{}, writtenAt: math.MaxInt, at: source{text: r.text}}
+	r.shared = &shared{
+		called: map[string]int{}, written: map[string]bool{}, lists: map[string]bool{}, writtenAt: math.MaxInt, at: source{text: r.text},
+		mostFollowed: maxFollowed + moreFollowed*len(r.text),
+		uncalled:     map[string][]int{}, visited: map[syntax.Node]bool{}, fixed: map[*syntax.BinaryCmd]bool{},
+	}
 	if !r.parse() {
 		return r.reason
 	}
@@ -262,23 +285,43 @@ func (r *reader) compound(s *syntax.Stmt) {
 	}
 }
 
-// binary visits a && b, a || b and a | b.
+// binary visits a && b, a || b and a | b. A list or pipe leans to the left, so this goes along it
+// instead of down, where the stack would grow with the text.
 func (r *reader) binary(c *syntax.BinaryCmd) {
-	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+	all := []*syntax.BinaryCmd{c} // the last one first
+	for {
+		x := c.X
+		inner, ok := x.Cmd.(*syntax.BinaryCmd)
+		if !ok || isPipe(inner) != isPipe(c) || len(x.Redirs) > 0 || x.Negated || x.Background || x.Coprocess || x.Disown {
+			break
+		}
+		r.script.Nodes++
+		all, c = append(all, inner), inner
+	}
+	if isPipe(c) {
 		r.substitute("pipe", []*syntax.Stmt{c.X})
-		r.substitute("pipe", []*syntax.Stmt{c.Y})
-		return
-	}
-	r.statement(c.X)
-	before := r.certain
-	if r.isFixed(c.X) {
-		r.certain = false
-		r.statement(c.Y) // an exit here may always happen
 	} else {
-		r.conditional(func() { r.statement(c.Y) })
+		r.statement(c.X)
 	}
-	r.certain = before
+	for _, c := range slices.Backward(all) {
+		before := r.certain
+		switch {
+		case r.reason != "":
+			return
+		case isPipe(c):
+			r.substitute("pipe", []*syntax.Stmt{c.Y})
+		case r.isFixed(c.X):
+			r.certain = false
+			r.statement(c.Y) // an exit here may always happen
+		default:
+			r.conditional(func() { r.statement(c.Y) })
+		}
+		r.certain = before
+	}
 }
+
+// isPipe reports whether c is a | b.
+func isPipe(c *syntax.BinaryCmd) bool { return c.Op == syntax.Pipe || c.Op == syntax.PipeAll }
 
 // succeeding are commands whose success does not depend on the machine, as far as a reader of the
 // text can tell. The commands behind "&&" and "||" may never run.
@@ -286,11 +329,17 @@ const succeeding = " true false : echo printf pwd exit return break continue set
 
 // isFixed reports whether the text alone may decide whether a statement succeeds.
 func (r *reader) isFixed(s *syntax.Stmt) bool {
+	r.script.Nodes++
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		return len(c.Args) == 0 || strings.Contains(succeeding, " "+c.Args[0].Lit()+" ")
-	case *syntax.BinaryCmd:
-		return r.isFixed(c.Y) || r.isFixed(c.X)
+	case *syntax.BinaryCmd: // a list leans to the left, so each level would ask again for all before it
+		fixed, ok := r.fixed[c]
+		if !ok {
+			fixed = r.isFixed(c.Y) || r.isFixed(c.X)
+			r.fixed[c] = fixed
+		}
+		return fixed
 	}
 	return true
 }
@@ -399,6 +448,9 @@ func (r *reader) source(n syntax.Node) string {
 
 // declare records a function. The bodies of functions count only if the text calls them.
 func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
+	if !r.isNew(c) {
+		return // a function around it has been visited before
+	}
 	for body := c.Body; ; { // in "f() { …; } && b", the parser takes b as a part of the body
 		b, ok := body.Cmd.(*syntax.BinaryCmd)
 		if !ok {
@@ -422,26 +474,44 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 	if len(f.names) == 0 {
 		r.setWild()
 	}
+	at := len(r.funcs) - 1
+	if reached, _ := r.reaches(f); reached {
+		r.reach(at)
+		return
+	}
+	for _, name := range f.names {
+		r.uncalled[name] = append(r.uncalled[name], at)
+	}
 }
 
-// readFunctions visits the bodies of the functions that the text calls, or that shells call.
+// readFunctions visits the bodies of the functions that the text calls, or that shells call. It goes
+// through them in their order, again and again while a body calls one that stands in front.
 func (r *reader) readFunctions() {
-	for again := true; again && r.reason == ""; {
-		again = false
-		for i := 0; i < len(r.funcs); i++ {
-			f := r.funcs[i]
-			reached, certain := r.reaches(f)
-			if f.walked || !reached {
-				continue
-			}
-			f.walked, again = true, true
-			in := *f.reader
-			in.certain, in.dead = certain, false
-			in.via, in.scope = "func", in.scope+1
-			in.statement(f.decl.Body)
-			r.reason = in.reason
+	for len(r.reached) > 0 && r.reason == "" {
+		r.turn, r.reached = r.reached[0], r.reached[1:]
+		f := r.funcs[r.turn&(maxBytes-1)]
+		if f.walked {
+			continue
 		}
+		f.walked = true
+		in := *f.reader
+		_, in.certain = r.reaches(f)
+		in.dead = false
+		in.via, in.scope = "func", in.scope+1
+		in.statement(f.decl.Body)
+		r.reason = in.reason
 	}
+}
+
+// reach records that a function is to be visited: in this round, or in the next one if its turn has
+// passed.
+func (r *reader) reach(function int) {
+	turn := r.turn&^(maxBytes-1) | function
+	if turn < r.turn {
+		turn += maxBytes
+	}
+	i, _ := slices.BinarySearch(r.reached, turn)
+	r.reached = slices.Insert(r.reached, i, turn)
 }
 
 // hooks are functions that shells call by themselves.
@@ -469,11 +539,22 @@ var failing = []string{"false", "test", "[", "exit", "return", "let", "break", "
 // addCall records a program that may run.
 func (r *reader) addCall(argv []word, certain bool) {
 	r.script.Nodes++
-	r.script.calls = append(r.script.calls, invocation{argv, certain, r.at})
+	base := path.Base(argv[0].text)
+	r.script.calls = append(r.script.calls, invocation{argv, certain, r.at, base, plainName(base)})
+	for _, w := range argv {
+		r.script.Weight += 1 + len(w.text)/64
+	}
 	if argv[0].known {
 		r.fails = r.fails || isOneOf(argv[0].text, failing)
-		if _, ok := r.called[argv[0].text]; !ok {
-			r.called[argv[0].text] = -1
+		name := argv[0].text
+		if _, ok := r.called[name]; !ok {
+			r.called[name] = -1
+		}
+		if list, ok := r.uncalled[name]; ok {
+			delete(r.uncalled, name)
+			for _, f := range list {
+				r.reach(f)
+			}
 		}
 	}
 }

@@ -23,6 +23,9 @@ type Script struct {
 	Unknowns []unknown
 	// Nodes counts the parts of the text that the analysis visited, for the caller's bill.
 	Nodes int
+	// Weight counts the words of all programs, each wrapper's again, and 64 bytes of their texts as
+	// one more: what an answer of Runs reads.
+	Weight int
 
 	calls   []invocation    // programs that may run, including wrappers
 	wild    bool            // any program may run
@@ -59,9 +62,10 @@ type Command struct {
 
 // An invocation is a program that may run, with its words.
 type invocation struct {
-	argv    []word // the program first
-	certain bool   // control flow may reach it, and no shell reads it in another way
-	at      source // the command that runs it
+	argv        []word // the program first
+	certain     bool   // control flow may reach it, and no shell reads it in another way
+	at          source // the command that runs it
+	name, plain string // the program's base name, as it is and as plainName writes it
 }
 
 // Limits of a text.
@@ -71,10 +75,11 @@ const (
 	maxOpened = 3000     // brackets and clauses in all, because quotes can hide the closing ones
 	maxWords  = 1000     // after brace expansion
 	maxParts  = 64 << 10 // parts of these words
-	// words of all commands together; each wrapper counts the words behind it again
-	maxFollowed = 256 << 10
-	maxNested   = 8         // texts within texts, such as sh -c 'sh -c …'
-	maxInner    = 128 << 10 // bytes of all nested texts together
+	// words of all commands together, and for each byte of the text as many more; each wrapper counts
+	// the words behind it again
+	maxFollowed, moreFollowed = 4000, 4
+	maxNested                 = 8         // texts within texts, such as sh -c 'sh -c …'
+	maxInner                  = 128 << 10 // bytes of all nested texts together, and of the words that braces make
 )
 
 // Parse analyses a command line. dialect is "any" (or ""), "bash", "zsh" or "posix"; the result
@@ -151,17 +156,55 @@ func parses(text string, variant syntax.LangVariant) bool {
 	return err == nil
 }
 
+// A question is what Runs looks for.
+type question struct {
+	name, plain string // the program, as it is and as plainName writes it
+	words       []alternatives
+}
+
+// alternatives are texts of which a word may be each. A long list has a set, so that the cost of an
+// answer does not multiply with it.
+type alternatives struct {
+	list []string
+	set  map[string]bool
+}
+
+// newAlternatives returns the alternatives of a list.
+func newAlternatives(list []string) alternatives {
+	a := alternatives{list: list}
+	if len(list) > 8 {
+		a.set = make(map[string]bool, len(list))
+		for _, text := range list {
+			a.set[text] = true
+		}
+	}
+	return a
+}
+
+// has reports whether a text is one of the alternatives.
+func (a alternatives) has(text string) bool {
+	if a.set != nil {
+		return a.set[text]
+	}
+	return isOneOf(text, a.list)
+}
+
 // Runs answers "yes", "no" or "maybe": does the text run program with words in its arguments? The
 // words must stand in this order; others may stand between them. Each word is a list of
-// alternatives. "yes" means that control flow may reach such a command. "no" is certain.
+// alternatives. "yes" means that control flow may reach such a command. "no" is certain. The time
+// is in proportion to Weight and the length of the arguments, not to their product.
 func (s *Script) Runs(program string, words ...[]string) string {
 	program = path.Base(program)
+	q := question{name: program, plain: plainName(program)}
+	for _, list := range words {
+		q.words = append(q.words, newAlternatives(list))
+	}
 	answer := "no"
 	if s.wild {
 		answer = "maybe"
 	}
 	for _, c := range s.calls {
-		switch c.matches(program, words) {
+		switch c.answer(q) {
 		case "yes":
 			if c.certain && !s.defines[program] {
 				return "yes"
@@ -174,28 +217,26 @@ func (s *Script) Runs(program string, words ...[]string) string {
 	return answer
 }
 
-// matches compares one invocation with a question.
-func (c invocation) matches(program string, words [][]string) string {
-	first := c.argv[0]
-	if !first.known {
+// answer compares one invocation with a question.
+func (c invocation) answer(q question) string {
+	if !c.argv[0].known {
 		return "maybe"
 	}
-	name := path.Base(first.text)
-	if name != program && plainName(name) != plainName(program) {
+	if c.name != q.name && c.plain != q.plain {
 		return "no"
 	}
-	answer := matchWords(c.argv[1:], words)
-	if answer == "yes" && name != program { // file systems may ignore the case
+	answer := matchWords(c.argv[1:], q.words)
+	if answer == "yes" && c.name != q.name { // file systems may ignore the case
 		return "maybe"
 	}
 	return answer
 }
 
 // matchWords looks for words in argv, in their order.
-func matchWords(argv []word, words [][]string) string {
+func matchWords(argv []word, words []alternatives) string {
 	found := 0
 	for _, w := range argv {
-		if found < len(words) && w.known && isOneOf(w.text, words[found]) {
+		if found < len(words) && w.known && words[found].has(w.text) {
 			found++
 		}
 	}
@@ -209,7 +250,7 @@ func matchWords(argv []word, words [][]string) string {
 		case possible == len(words):
 		case w.many:
 			return "maybe"
-		case !w.known, isOneOf(w.text, words[possible]):
+		case !w.known, words[possible].has(w.text):
 			possible++
 		}
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -172,6 +173,69 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestEachWordIsVisitedOnce checks that words which dash reads in another way, or which braces
+// multiply, are not visited again at each level.
+func TestEachWordIsVisitedOnce(t *testing.T) {
+	const depth = 14
+	for _, n := range []struct{ open, closing string }{
+		{"[[ a || $(", ") ]]"}, {"(( $(", ") ))"}, {"time $(", ")"}, {"a &>b $(", ")"}, {"{a,b}$(", ")"}, {"$'a'$(", ")"}, {`"${a:-"$(`, `)"}"`},
+		{"f(){ :;}&&", ""}, {"function f { :\n}&&", ""},
+	} {
+		text := strings.Repeat(n.open, depth) + "a" + strings.Repeat(n.closing, depth)
+		if s := Parse(text, ""); s.Nodes > 1000 || len(s.Commands) > 4*depth {
+			t.Errorf("%q: %d nodes and %d commands for %d levels", n.open, s.Nodes, len(s.Commands), depth)
+		}
+	}
+	if s := Parse("{"+strings.Repeat("a,", 500)+"a}$("+strings.Repeat("a;", 5000)+")", ""); s.Nodes > 50_000 {
+		t.Errorf("a command behind braces: %d nodes", s.Nodes)
+	}
+	for text, want := range map[string]string{
+		"ls &> f kubectl &> g delete": "no", "ls &> f x &> g kubectl delete": "maybe", "ls &> f kubectl x &> g y": "no",
+		"sudo kubectl delete": "yes", strings.Repeat("sudo ", 150) + "kubectl delete": "maybe",
+	} {
+		if got := asksDelete(text); got != want {
+			t.Errorf("%.40q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestRunsIsLinear checks that an answer does not multiply the length of its arguments with the
+// number of commands, and that long lists of alternatives mean the same as short ones.
+func TestRunsIsLinear(t *testing.T) {
+	s := Parse(strings.Repeat("A;", 9000), "")
+	program := strings.Repeat("B", 1<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s.Runs(program)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 {
+		t.Errorf("a name of 1 MiB and 9000 commands: %d bytes", got)
+	}
+	list := []string{"delete"}
+	for i := range 100 {
+		list = append(list, strings.Repeat("x", i))
+	}
+	for text, want := range map[string]string{"kubectl delete": "yes", "kubectl x": "yes", "kubectl get": "no", "kubectl $v": "maybe"} {
+		if got := Parse(text, "").Runs("kubectl", list); got != want {
+			t.Errorf("%s with %d alternatives: got %s, want %s", text, len(list), got, want)
+		}
+	}
+}
+
+// TestDangerousForms checks forms that few other texts have.
+func TestDangerousForms(t *testing.T) {
+	for text, want := range map[string]string{
+		"AWS_PAGER='kubectl delete' aws x": "maybe", "x_PAGER=a ls": "maybe", "AWS_PAGER=cat ls": "no", "XPAGE=a ls": "no",
+		"shopt -s expand_aliases; ls": "maybe", "shopt -s nullglob; ls": "no", "shopt -s $x; ls": "maybe", "shopt -u extglob; ls": "maybe",
+		"git --config-env=core.pager=X log": "maybe", "git --config-env core.pager=X log": "maybe", "git --exec-path=. log": "maybe", "git --no-pager log": "no",
+		"sed --expression p f": "no", "sed --expression e f": "maybe", "sed -ne p f": "no", "sed -ne e f": "maybe", "sed -ie e f": "maybe", "sed -ie p f": "no", "sed -nE e f": "maybe",
+	} {
+		if got := asksDelete(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
 // texts returns the words of a command, "?" for an unknown one.
 func texts(words []*string) []string {
 	list := make([]string, len(words))
@@ -184,17 +248,20 @@ func texts(words []*string) []string {
 	return list
 }
 
+// hostileUnits are texts that are dear if there are many of them.
+var hostileUnits = []string{
+	"(", "((", "( (", "{ ", "$(", "`", "\"$(", "$((", "${a:-", "<(", "if ", "while ", "case x in a) ", "f() ", "! ", "time ",
+	"coproc ", "{a,", "{a,b}", "[[ (", "[[ ! ", "$((a[", "((-", "((1?", "<<A\n", "$(<<A\n", "a[", "${a[", "a=(", "+(", "((~", "a|",
+	"a&&", "a;", "a\n", "time -p ", "for x in a;do ", "x={", "$[", "${a/", "\"${a:-", "(a;", "((a)) ", "function f ", "> a ",
+	"a <<-A;", "let a[", "a ", "$a", "'a'", "\"a\"", "\\", "sudo ", "eval ", "sh -c '", "xargs ", "env ", "{1..9}", "$(())", "((1));",
+	"f(){ f; };", "f(){ :; };f;", "case a in b) c;; esac;", "a=b ", "[ ", "~", "*", "\x00", "\xff", "é", "#", "$'\\x41'", "$'\\'", "a{b,c}d ", "{}", "$a{}",
+	"find -exec ", "awk a;", "sed s/a/b/;", "$'a' ", "git -c a ", "eval 'eval a';",
+}
+
 // TestHostile checks that the work for hostile texts grows with their length only. Goal P8 bounds
 // the time.
 func TestHostile(t *testing.T) {
-	for _, unit := range []string{
-		"(", "((", "( (", "{ ", "$(", "`", "\"$(", "$((", "${a:-", "<(", "if ", "while ", "case x in a) ", "f() ", "! ", "time ",
-		"coproc ", "{a,", "{a,b}", "[[ (", "[[ ! ", "$((a[", "((-", "((1?", "<<A\n", "$(<<A\n", "a[", "${a[", "a=(", "+(", "((~", "a|",
-		"a&&", "a;", "a\n", "time -p ", "for x in a;do ", "x={", "$[", "${a/", "\"${a:-", "(a;", "((a)) ", "function f ", "> a ",
-		"a <<-A;", "let a[", "a ", "$a", "'a'", "\"a\"", "\\", "sudo ", "eval ", "sh -c '", "xargs ", "env ", "{1..9}", "$(())", "((1));",
-		"f(){ f; };", "f(){ :; };f;", "case a in b) c;; esac;", "a=b ", "[ ", "~", "*", "\x00", "\xff", "é", "#", "$'\\x41'", "$'\\'", "a{b,c}d ", "{}", "$a{}",
-		"find -exec ", "awk a;", "sed s/a/b/;", "$'a' ", "git -c a ", "eval 'eval a';",
-	} {
+	for _, unit := range hostileUnits {
 		text := strings.Repeat(unit, maxBytes/len(unit))
 		start := time.Now()
 		s := Parse(text, "")

@@ -64,10 +64,7 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 	r.run(j)
 	if argv := dashWords(c.Args); argv != nil {
 		j.argv, j.certain = argv, false
-		before := r.quiet
-		r.quiet = true
-		r.run(j)
-		r.quiet = before
+		r.runQuietly(j)
 	}
 	r.stdin = outer
 }
@@ -152,9 +149,21 @@ func isStartup(name string) bool {
 		strings.HasPrefix(name, ".git/") || strings.Contains(name, "/.git/") || strings.HasSuffix(name, ".ssh/config")
 }
 
+// runQuietly runs a job that Commands does not list.
+func (r *reader) runQuietly(j job) {
+	before := r.quiet
+	r.quiet = true
+	r.run(j)
+	r.quiet = before
+}
+
 // run records the program of a job and follows it if it runs other programs.
 func (r *reader) run(j job) {
 	for range 2 * maxOpen {
+		if r.followed += len(j.argv); r.followed > r.mostFollowed {
+			r.fail("size")
+			return
+		}
 		first := j.argv[0]
 		if !first.known {
 			r.finish(j)
@@ -163,10 +172,6 @@ func (r *reader) run(j job) {
 		name := path.Base(first.text)
 		if name == "" || strings.HasSuffix(first.text, "/") {
 			name = first.text
-		}
-		if r.followed += len(j.argv); r.followed > maxFollowed {
-			r.giveUp(j)
-			return
 		}
 		r.addCall(j.argv, j.certain)
 		row, ok := findProgram(name)

@@ -97,8 +97,11 @@ func readsInput(name string, args []*syntax.Word) bool {
 			if text := w.Lit(); (text == "" || text[0] != '-') && !isDigits(strings.TrimRight(text, "kKmMGb")) {
 				operands++
 			}
+			if operands == row.words {
+				return false
+			}
 		}
-		return operands < row.words
+		return true
 	}
 	return false
 }

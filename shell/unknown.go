@@ -1,9 +1,6 @@
 package shell
 
-import (
-	"path"
-	"strings"
-)
+import "strings"
 
 // An unknown is a reason why an answer of [Script.Runs] can be "maybe".
 type unknown struct {
@@ -80,7 +77,7 @@ func (s *Script) addUnknowns() {
 	for i := range s.calls {
 		c := &s.calls[i]
 		first := c.argv[0]
-		name := path.Base(first.text)
+		name := c.name
 		add := func(reason, program string) { s.Unknowns = append(s.Unknowns, c.at.unknown(reason, program)) }
 		switch {
 		case !first.known:
@@ -93,10 +90,11 @@ func (s *Script) addUnknowns() {
 		case !c.certain:
 			add("it may never run, or a shell reads it in another way", name)
 		}
-		if plain := plainName(name); plain != name {
+		if plain := c.plain; plain != name {
 			add("a system may take "+name+" for "+plain, plain)
 		}
 	}
+	s.Nodes += len(s.Unknowns)
 }
 
 // hasUnknown reports whether a word is decided at run time.

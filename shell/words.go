@@ -70,9 +70,10 @@ func (r *reader) expand(list []*syntax.Word) []word {
 		}
 		n := countBraces(&split)
 		r.words += n
+		r.inner += n * int(w.End().Offset()-w.Pos().Offset())
 		r.parts += n * len(split.Parts)
 		r.script.Nodes += n * len(split.Parts)
-		if r.words > maxWords || r.parts > maxParts {
+		if r.words > maxWords || r.parts > maxParts || r.inner > maxInner {
 			r.fail("size")
 			return words
 		}
@@ -239,7 +240,9 @@ func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
 		}
 		out.setUnknown(true)
 	case *syntax.ProcSubst:
-		r.substitute("proc", p.Stmts)
+		if r.isNew(p) {
+			r.substitute("proc", p.Stmts)
+		}
 		out.setUnknown(false)
 	case *syntax.ExtGlob:
 		r.setWild() // zsh may read qualifiers that run code
@@ -288,12 +291,13 @@ func (r *reader) judgeQuotes(p syntax.WordPart) {
 		return
 	}
 	syntax.Walk(e, func(n syntax.Node) bool {
+		r.script.Nodes++
 		switch n := n.(type) {
 		case *syntax.SglQuoted:
 			if strings.ContainsAny(n.Value, "$`\"{}\\") {
 				r.setWild()
 			}
-		case *syntax.CmdSubst, *syntax.ProcSubst:
+		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.DblQuoted: // these are judged on their own
 			return false
 		}
 		return true
@@ -303,6 +307,9 @@ func (r *reader) judgeQuotes(p syntax.WordPart) {
 // expansion visits an expansion of a variable, a command or a number.
 func (r *reader) expansion(p syntax.WordPart) {
 	r.script.Nodes++
+	if !r.isNew(p) {
+		return
+	}
 	switch p := p.(type) {
 	case *syntax.CmdSubst:
 		r.substitute("subst", p.Stmts)

@@ -191,16 +191,19 @@ func shellRuns(c call.Call) (starlark.Value, error) {
 	if program == "" {
 		return nil, c.Fail("E0202", `program: got "", want a name`)
 	}
-	size := 0
+	size := len(program) / 16 // its letters are compared without regard to case
+	if err := c.Pay(1+size, 2*len(program)); err != nil {
+		return nil, err
+	}
+	size = 0
 	for i, v := range c.Args[min(2, len(c.Args)):] {
 		list, err := shellAlternatives(c, v)
 		if err != nil {
 			return nil, c.Fail("E0202", "words: word %d: %v", i+1, err)
 		}
 		words = append(words, list)
-		size += 1 + len(list)
 		for _, word := range list {
-			size += len(word) / 64
+			size += 1 + len(word)/64
 		}
 	}
 	var script *shell.Script
@@ -215,7 +218,7 @@ func shellRuns(c call.Call) (starlark.Value, error) {
 	default:
 		return nil, c.Fail("E0202", "command: got %s, want string or the result of shell.parse", v.Type())
 	}
-	if err := c.Pay(1+script.Nodes*(1+size/4), 0); err != nil {
+	if err := c.Pay(1+script.Weight+size, 0); err != nil {
 		return nil, err
 	}
 	return starlark.String(script.Runs(program, words...)), nil
@@ -257,50 +260,51 @@ func shellFlag(c call.Call) (starlark.Value, error) {
 	if err != nil || !ok || list.Len() == 0 {
 		return nil, c.Fail("E0202", "command: got %s, want a command of shell.parse", command.Type())
 	}
-	names := make([]string, 0, len(c.Args))
+	var letters [256]bool // the names of one letter, which may stand in a cluster
+	names := make(map[string]bool, len(c.Args))
 	for _, v := range c.Args[1:] {
 		name, ok := starlark.AsString(v)
-		if err := c.Pay(1+len(name)/16, 0); err != nil {
+		if err := c.Pay(2+len(name)/16, 64); err != nil {
 			return nil, err
 		}
 		if name = strings.TrimLeft(name, "-"); !ok || name == "" {
 			return nil, c.Fail("E0202", "names: got %s, want names of flags", call.Show(v))
 		}
-		names = append(names, name)
-	}
-	if err := c.Pay(1+list.Len()*(1+len(names)), 0); err != nil {
-		return nil, err
+		if names[name] = true; len(name) == 1 {
+			letters[name[0]] = true
+		}
 	}
 	found := starlark.Value(starlark.False)
 	for i := 1; i < list.Len(); i++ {
 		word, ok := starlark.AsString(list.Index(i))
-		if !ok {
+		if err := c.Pay(1+len(word)/64, 0); err != nil {
+			return nil, err
+		}
+		switch {
+		case !ok:
 			found = starlark.None
-			continue
-		}
-		if word == "--" {
-			break
-		}
-		for _, name := range names {
-			if isShellFlag(word, name) {
-				return starlark.True, nil
-			}
+		case word == "--":
+			return found, nil
+		case isShellFlag(word, names, &letters):
+			return starlark.True, nil
 		}
 	}
 	return found, nil
 }
 
-// isShellFlag reports whether a word is a flag of a name.
-func isShellFlag(word, name string) bool {
+// isShellFlag reports whether a word is a flag with one of the names.
+func isShellFlag(word string, names map[string]bool, letters *[256]bool) bool {
 	flag, ok := strings.CutPrefix(word, "-")
 	if !ok || flag == "" {
 		return false
 	}
-	if len(name) == 1 && flag[0] != '-' {
-		return strings.Contains(flag, name)
+	for i := 0; flag[0] != '-' && i < len(flag); i++ {
+		if letters[flag[i]] {
+			return true
+		}
 	}
 	flag, _, _ = strings.Cut(strings.TrimPrefix(flag, "-"), "=")
-	return flag == name
+	return names[flag]
 }
 
 // shellPlain are the bytes that no shell treats specially within a word.
