@@ -73,7 +73,8 @@ func (n *depthCount) count(b byte) {
 }
 
 func (n *depthCount) isTooDeep() bool {
-	return max(n.open[0], n.open[1], n.open[2]) > maxOpen || n.opened > maxOpened || n.chained > maxOpen || n.documents > maxOpen
+	open := max(n.open[0], n.open[1], n.open[2])
+	return open > maxOpen || n.opened > maxOpened || n.chained > maxOpen || n.documents > maxOpen
 }
 
 // countClause counts a word that opens a clause. It returns the number of such words in sequence.

@@ -40,8 +40,8 @@ func losesSeparators(file *syntax.File, text string) bool {
 	if !strings.Contains(text, "<<") || !strings.ContainsAny(text, "(`") {
 		return false
 	}
-	// A surrounding is the innermost substitution around a node, and whether one has been judged as a
-	// whole. Walk ends the children of a node with nil.
+	// A surrounding is the innermost substitution around a node, and whether one has been judged
+	// as a whole. Walk ends the children of a node with nil.
 	type surrounding struct {
 		substitution syntax.Node
 		isJudged     bool

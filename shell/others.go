@@ -57,7 +57,7 @@ var runningQueries = []string{"system", "program", "source", "pager", "load_exte
 // judgeQuery judges the client of a database: some commands in its text run a program.
 func (r *reader) judgeQuery(name string, args []word) {
 	texts := 0
-	behindFile := false // of sqlite3
+	behindFile := false // for sqlite3
 	for _, w := range args {
 		switch {
 		case !w.known && (w.many || w.mayFlag() || behindFile):

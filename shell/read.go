@@ -292,7 +292,8 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 	for {
 		x := c.X
 		inner, ok := x.Cmd.(*syntax.BinaryCmd)
-		if !ok || isPipe(inner) != isPipe(c) || len(x.Redirs) > 0 || x.Negated || x.Background || x.Coprocess || x.Disown {
+		isPlain := len(x.Redirs) == 0 && !x.Negated && !x.Background && !x.Coprocess && !x.Disown
+		if !ok || !isPlain || isPipe(inner) != isPipe(c) {
 			break
 		}
 		r.script.Nodes++
@@ -484,8 +485,8 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 	}
 }
 
-// readFunctions visits the bodies of the functions that the text calls, or that shells call. It goes
-// through them in their order, again and again while a body calls one that stands in front.
+// readFunctions visits the bodies of the functions that the text calls, or that shells call. It
+// goes through them in their order, again and again while a body calls one that stands in front.
 func (r *reader) readFunctions() {
 	for len(r.reached) > 0 && r.reason == "" {
 		r.turn, r.reached = r.reached[0], r.reached[1:]

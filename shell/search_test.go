@@ -19,11 +19,11 @@ import (
 
 // The search looks for texts whose analysis costs too much: units of text, in shapes, in sizes.
 
-// Bounds of the search. It measures the CPU of its own thread, so that other programs and the
+// Bounds of the search. It measures the CPU of the test's thread, so that other programs and the
 // collector of garbage do not count.
 const (
 	mostCPU    = 100 * time.Millisecond // for maxBytes
-	mostGrowth = 2.5                    // of the CPU, for twice the text
+	mostGrowth = 2.5                    // times, for twice the text
 	smallCPU   = 20 * time.Millisecond  // below it, growth says nothing
 )
 
@@ -270,7 +270,8 @@ func TestWorkIsLinear(t *testing.T) {
 			continue // a bound is between them
 		}
 		a, b := measure(half), measure(whole)
-		if grows(a.nodes, b.nodes, 100) || grows(a.bytes, b.bytes, 128<<10) || grows(a.objects, b.objects, 500) || b.nodes > 8*len(whole) {
+		isMore := grows(a.nodes, b.nodes, 100) || grows(a.bytes, b.bytes, 128<<10) || grows(a.objects, b.objects, 500)
+		if isMore || b.nodes > 8*len(whole) {
 			t.Errorf("%s: twice the text takes %+v instead of %+v", s.name, b, a)
 		}
 	}

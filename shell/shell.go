@@ -75,8 +75,8 @@ const (
 	maxOpened = 3000     // brackets and clauses in all, because quotes can hide the closing ones
 	maxWords  = 1000     // after brace expansion
 	maxParts  = 64 << 10 // parts of these words
-	// words of all commands together, and for each byte of the text as many more; each wrapper counts
-	// the words behind it again
+	// words of all commands together, and for each byte of the text as many more; each wrapper
+	// counts the words behind it again
 	maxFollowed, moreFollowed = 4000, 4
 	maxNested                 = 8         // texts within texts, such as sh -c 'sh -c …'
 	maxInner                  = 128 << 10 // bytes of all nested texts together, and of the words that braces make
