@@ -14,7 +14,7 @@ var claudeCode = &Agent{
 	Missing: "refuses, from version 2.1.295 (`onFailure: \"block\"`)", Seen: "2.1.330, run",
 	// code.claude.com/docs/en/settings and managed-settings.
 	Files: Files{
-		Program: "claude", Env: "CLAUDE_CONFIG_DIR", Folder: "~/.claude", User: "settings.json", Project: ".claude/settings.json",
+		Program: "claude", ProjectEnv: "CLAUDE_PROJECT_DIR", Env: "CLAUDE_CONFIG_DIR", Folder: "~/.claude", User: "settings.json", Project: ".claude/settings.json",
 		Linux:   "/etc/claude-code/managed-settings.json",
 		MacOS:   "/Library/Application Support/ClaudeCode/managed-settings.json",
 		Windows: `C:/Program Files/ClaudeCode/managed-settings.json`,

@@ -15,6 +15,9 @@ type Files struct {
 	// User is the user's file in that folder, and Project is the project's file in the project's
 	// folder. Either is "" if there is none, or if the operator must choose it.
 	User, Project string
+	// ProjectEnv is the environment variable by which the agent tells its hooks the project's
+	// folder, wherever the model works, or "".
+	ProjectEnv string
 	// Linux, MacOS and Windows are the paths of the managed file, which is for all users.
 	Linux, MacOS, Windows string
 	// Off are settings that switch hooks off, with spaces between them: "a.b=true". They count in

@@ -94,7 +94,7 @@ var cursor = &Agent{
 	Missing: "refuses (`failClosed: true`)", Seen: "docs and program 2026.09.18, read",
 	// cursor.com/docs/hooks.
 	Files: Files{
-		Program: "cursor-agent", Folder: "~/.cursor", User: "hooks.json", Project: ".cursor/hooks.json",
+		Program: "cursor-agent", ProjectEnv: "CURSOR_PROJECT_DIR", Folder: "~/.cursor", User: "hooks.json", Project: ".cursor/hooks.json",
 		Linux:   "/etc/cursor/hooks.json",
 		MacOS:   "/Library/Application Support/Cursor/hooks.json",
 		Windows: `C:/ProgramData/Cursor/hooks.json`,
@@ -138,7 +138,7 @@ var gemini = &Agent{
 	// docs/hooks/index.md and docs/reference/configuration.md of google-gemini/gemini-cli at
 	// 5411f113cafa.
 	Files: Files{
-		Program: "gemini", Folder: "~/.gemini", User: "settings.json", Project: ".gemini/settings.json",
+		Program: "gemini", ProjectEnv: "GEMINI_PROJECT_DIR", Folder: "~/.gemini", User: "settings.json", Project: ".gemini/settings.json",
 		Linux:   "/etc/gemini-cli/settings.json",
 		MacOS:   "/Library/Application Support/GeminiCli/settings.json",
 		Windows: `C:/ProgramData/gemini-cli/settings.json`,
@@ -178,7 +178,7 @@ var qwen = &Agent{
 	Missing: "runs the call", Seen: "0.24.4, run",
 	// docs/users/configuration/settings.md and docs/users/features/hooks.md of QwenLM/qwen-code.
 	Files: Files{
-		Program: "qwen", Folder: "~/.qwen", User: "settings.json", Project: ".qwen/settings.json",
+		Program: "qwen", ProjectEnv: "QWEN_PROJECT_DIR", Folder: "~/.qwen", User: "settings.json", Project: ".qwen/settings.json",
 		Linux:   "/etc/qwen-code/settings.json",
 		MacOS:   "/Library/Application Support/QwenCode/settings.json",
 		Windows: `C:/ProgramData/qwen-code/settings.json`,
@@ -220,7 +220,7 @@ var droid = &Agent{
 	// docs.factory.ai/enterprise/hierarchical-settings-and-org-control. Droid does not read
 	// hooks.json of a project: issue 3 of Factory-AI/factory.
 	Files: Files{
-		Program: "droid", Folder: "~/.factory", User: "settings.json", Project: ".factory/settings.json",
+		Program: "droid", ProjectEnv: "FACTORY_PROJECT_DIR", Folder: "~/.factory", User: "settings.json", Project: ".factory/settings.json",
 		Linux: "/etc/factory/settings.json", MacOS: "/Library/Application Support/Factory/settings.json",
 		Off: "hooksDisabled=true", OffIn: []string{"user:settings.local.json", "project:.factory/settings.local.json"},
 	},

@@ -31,6 +31,9 @@ type Options struct {
 	// Args are the paths of plugins; without any, Load uses the paths of the config. It loads the
 	// plugins of the managed config in any case, and before all others.
 	Args []string
+	// ArgsRoot is the folder outside of which a plugin at Args is not the operator's: it gets no
+	// grants of the operator, and its hooks may only refuse and add context. "" means none.
+	ArgsRoot string
 	// Sources are the plugins of an earlier [Discover]. They replace Args, except for
 	// RequiredInArgs, and the managed plugins.
 	Sources []*Source
@@ -62,7 +65,8 @@ type Options struct {
 	Coverage *starlark.Coverage
 	// Profile counts the steps and bytes that the lines of plugins spend; nil counts nothing.
 	Profile *starlark.Profile
-	// GrantDeclared grants each plugin all that it declares, for tests.
+	// GrantDeclared grants each plugin all that it declares, for tests: [Load] returns an error if
+	// the World has programs or the network besides.
 	GrantDeclared bool
 	// Enforce enforces the decisions of plugins that the config only lets warn, for a program that
 	// shows what they would do.
@@ -152,6 +156,9 @@ func newLoadRun(o Options) (*loadRun, error) {
 		if folder.Project && l.config.trustedFiles != nil {
 			l.libraries[name].pins = l.config.trustedFiles.files
 		}
+	}
+	if l.GrantDeclared && l.World.Answers == nil && (l.World.HTTP != nil || l.World.Exec != nil) {
+		return l, errorAt(Place{}, "E0607", "a plugin may not grant itself real effects: got GrantDeclared with HTTP or Exec, want Answers")
 	}
 	for _, step := range []func() error{l.find, l.openWorld, l.openHostWorld} {
 		if err := step(); err != nil {
@@ -340,6 +347,9 @@ func (l *loadRun) find() error {
 	}
 	if err != nil {
 		return err
+	}
+	for i := range paths[:min(len(paths), len(l.Args))] {
+		paths[i].Project = l.ArgsRoot != "" && !isInside(l.ArgsRoot, paths[i].Real)
 	}
 	paths = slices.Concat(l.config.ManagedPaths(), paths)
 	l.set.hasManaged = true

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,10 +29,12 @@ type hookFlags struct {
 	loadFlags
 	deadline                          timeSpan
 	failClosed, failOpen, printConfig bool
-	inProject                         bool // --project
+	inProject                         bool   // --project
+	projectRoot                       string // --project-root
 
-	answering bool  // the answer to the agent has begun
-	lineError error // the mistake in the command line, nil for none
+	argsRoot  string // plugins outside of this folder are not the operator's; "" for none
+	answering bool   // the answer to the agent has begun
+	lineError error  // the mistake in the command line, nil for none
 }
 
 // add adds the flags that hook and hook install have.
@@ -89,7 +90,8 @@ denies at any code, as Copilot does, it is always 0. See docs/agents.md.`,
 	}
 	f.add(cmd)
 	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand(), a.hookDoctorCommand())
-	cmd.Flags().BoolVar(&f.inProject, "project", false, "look PATHs up from the project that the event names, not from the current folder")
+	cmd.Flags().BoolVar(&f.inProject, "project", false, "look PATHs up from the root of the event's project, not from the current folder")
+	cmd.Flags().StringVar(&f.projectRoot, "project-root", "", "with --project, the project's `FOLDER`: absolute, or from the repository's root")
 	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print what to paste into the agent's settings")
 	return cmd
 }
@@ -336,7 +338,11 @@ func (r *hookRun) askPlugins(
 	ctx context.Context, f *hookFlags, e *hook.Event, paths []string,
 ) (answer hook.Answer, store func()) {
 	if f.inProject && f.lineError == nil {
-		paths, f.lineError = projectPaths(cmp.Or(e.Workspace(), r.dir), r.getenv("HOME"), paths)
+		var root string
+		root, paths, f.lineError = r.projectPlace(f, e).paths(paths)
+		if f.argsRoot = root; len(paths) == 0 && f.lineError == nil {
+			r.dir = root
+		}
 	}
 	fail := func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) }
 	record := func(e starhost.Event, out starhost.Outcome) error {
@@ -456,7 +462,7 @@ func (a *app) loadHook(
 	if err == nil {
 		set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
 			o.Stdin = nil // the agent writes to it
-			o.FailOpen = f.failOpen
+			o.FailOpen, o.ArgsRoot = f.failOpen, f.argsRoot
 			change(o)
 		})
 	}

@@ -60,8 +60,8 @@ func (a *app) hookInstallCommand() *cobra.Command {
 Everything else in the file stays as it is, and a backup lies beside it. If the settings have these
 lines already, nothing changes.
 
-With --project the line names no folders, so that it works in each copy of the project: starhost
-must be in PATH, and the plugins lie in the project.
+With --project the line names the project's root from the repository's, so that it works in each
+copy of the repository: starhost must be in PATH, and the plugins lie in the project.
 
 The exit code is 1 if a person must add the lines, which are printed then.`,
 		Example: `  starhost hook install claude-code plugins/oncall.star
@@ -306,7 +306,11 @@ func (a *app) installedLine(
 	}
 	program := "starhost"
 	if s.project {
-		flags = append(flags, "--project")
+		root, err := loader.FromRepository(main.Root)
+		if err != nil {
+			return hook.Settings{}, err
+		}
+		flags = append(flags, "--project", "--project-root", root)
 	} else if program, err = a.ownProgram(); err != nil {
 		return hook.Settings{}, err
 	}

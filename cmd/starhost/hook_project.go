@@ -1,46 +1,103 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/starhost/starhost/serve/hook"
 )
 
-// projectPaths returns the paths of plugins that lie in the project around a folder. The project is
-// the outermost folder that has any of them, because the model may work in a folder inside, where
-// somebody put other files of these names. It never is a folder that everybody may write, nor one
-// above it or above the user's home folder.
-func projectPaths(workspace, home string, paths []string) ([]string, error) {
+// A projectPlace is what hook --project knows of a project. No name that is looked up decides which
+// project it is, because the model may write files of any name in and around it.
+type projectPlace struct {
+	root  string // --project-root: absolute, or relative to the repository's root; "" for old lines
+	start string // the folder that the agent names as the project's, else the event's
+	home  string // the user's home folder
+}
+
+// projectPlace returns the place of the project that an event is about.
+func (r *hookRun) projectPlace(f *hookFlags, e *hook.Event) projectPlace {
+	start := ""
+	if name := r.agent.Files.ProjectEnv; name != "" {
+		start = r.getenv(name)
+	}
+	if !filepath.IsAbs(start) {
+		start = cmp.Or(e.Workspace(), r.dir)
+	}
+	return projectPlace{root: f.projectRoot, start: start, home: r.getenv("HOME")}
+}
+
+// paths returns the project's root, and the paths of its plugins.
+func (p projectPlace) paths(paths []string) (root string, full []string, err error) {
+	for i, name := range append([]string{p.root}, paths...) {
+		if name = filepath.FromSlash(name); i == 0 && (name == "" || filepath.IsAbs(name)) || filepath.IsLocal(name) {
+			continue
+		}
+		return "", nil, usagef("hook --project: got %s, want a path inside of the project", quote(name))
+	}
+	base, root, err := p.find(paths)
+	for _, name := range paths {
+		full = append(full, filepath.Join(base, filepath.FromSlash(name)))
+	}
+	return root, full, err
+}
+
+// find returns the folder that the plugins' paths begin at, and the project's root. They differ if
+// there is no repository and nothing names the root: then a folder above is searched, but its
+// plugins are not the project's.
+//
+// A line without a root has the plugins of the only folder that has any. If there are several, none
+// is better than the others: the model may have written the outermost as well as the innermost.
+func (p projectPlace) find(paths []string) (base, root string, err error) {
+	named := filepath.FromSlash(p.root)
+	if !filepath.IsAbs(named) {
+		start, err := filepath.Abs(p.start) // an event without a folder means the current one
+		if err != nil {
+			return "", "", err
+		}
+		folders, repository := p.folders(start)
+		if repository == "" || named == "" {
+			return onlyFolder(start, cmp.Or(repository, start), folders, paths)
+		}
+		named = filepath.Join(repository, named)
+	}
+	if len(paths) > 0 && !hasAny(named, paths) {
+		return "", "", usagef("hook --project: got no %s in the project's root %s", quote(paths[0]), named)
+	}
+	return named, named, nil
+}
+
+// onlyFolder returns the only one of the folders that has any of the paths.
+func onlyFolder(start, root string, folders, paths []string) (string, string, error) {
 	if len(paths) == 0 {
-		return nil, nil
+		return start, root, nil
 	}
-	if i := slices.IndexFunc(paths, func(p string) bool { return !filepath.IsLocal(p) }); i >= 0 {
-		return nil, usagef("hook --project: got %s, want a path inside of the project", quote(paths[i]))
+	having := slices.DeleteFunc(folders, func(folder string) bool { return !hasAny(folder, paths) })
+	switch len(having) {
+	case 0:
+		return "", "", usagef("hook --project: got no folder with %s in %s or above", quote(paths[0]), start)
+	case 1:
+		return having[0], root, nil
 	}
-	workspace, err := filepath.Abs(workspace) // an event without a folder means the current one
-	if err != nil {
-		return nil, err
-	}
-	project := ""
-	for at := filepath.Clean(workspace); ; at = filepath.Dir(at) {
-		if isShared(at) {
+	return "", "", usagef("hook --project: got %s in %s and in %s, want one (run starhost hook install --project again, which names the root)",
+		quote(paths[0]), having[0], having[len(having)-1])
+}
+
+// folders returns a folder and those above it, up to the root of its repository; outside of a
+// repository, up to the user's home folder. It stops in front of a folder that everybody may write.
+func (p projectPlace) folders(start string) (folders []string, repository string) {
+	for at := filepath.Clean(start); !isShared(at); at = filepath.Dir(at) {
+		folders = append(folders, at)
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return folders, at
+		}
+		if at == filepath.Dir(at) || at == filepath.Clean(p.home) {
 			break
 		}
-		if hasAny(at, paths) {
-			project = at
-		}
-		if at == filepath.Dir(at) || at == filepath.Clean(home) {
-			break
-		}
 	}
-	if project == "" {
-		return nil, usagef("hook --project: got no folder with %s in %s or above", quote(paths[0]), workspace)
-	}
-	full := make([]string, len(paths))
-	for i, p := range paths {
-		full[i] = filepath.Join(project, filepath.FromSlash(p))
-	}
-	return full, nil
+	return folders, ""
 }
 
 // isShared reports whether everybody may write in a folder, or nobody can tell.
