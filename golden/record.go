@@ -26,15 +26,22 @@ type recording struct {
 // allowEffects lets the plugins of a host reach the network, programs, and secrets of the
 // machine that the case does not set. Plugins of a case that the user does not trust get only
 // the effects of r.grants, and no secrets.
-func (r *recording) allowEffects(o *loader.Options, lookup func(string) string) {
-	o.World.HTTP, o.World.Exec, o.World.Answers = &effects.HTTP{}, &effects.Exec{}, nil
-	o.Host.Record = r.add
+func (r *recording) allowEffects(ctx context.Context, o *loader.Options, lookup func(string) string) error {
 	if r.grants != nil {
 		clear(o.Config.Grants)
 		for _, s := range o.Sources {
 			o.Config.Grants[s.Name] = r.grants[s.Name]
 		}
-		return
+	} else if o.GrantDeclared {
+		if err := grantDeclared(ctx, *o); err != nil {
+			return err
+		}
+	}
+	o.GrantDeclared = false
+	o.World.HTTP, o.World.Exec, o.World.Answers = &effects.HTTP{}, &effects.Exec{}, nil
+	o.Host.Record = r.add
+	if r.grants != nil {
+		return nil
 	}
 	o.World.Secrets = nil
 	o.LookupEnv = func(name string) (string, bool) {
@@ -44,6 +51,21 @@ func (r *recording) allowEffects(o *loader.Options, lookup func(string) string) 
 		}
 		return value, true
 	}
+	return nil
+}
+
+// grantDeclared grants each plugin in the config what it declares. It reads that from a load
+// without real effects, because [loader.Load] never gives such effects to a declaration.
+func grantDeclared(ctx context.Context, o loader.Options) error {
+	o.Host = starhost.Options{}
+	set, err := loader.Load(ctx, o)
+	if err != nil {
+		return err
+	}
+	for i := range set.Plugins {
+		o.Config.Grants[set.Plugins[i].Name] = set.Plugins[i].Declared
+	}
+	return set.Close()
 }
 
 // add adds an effect, unless cases need no line for its kind.

@@ -237,7 +237,9 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 		seam.StartLoadersLastFirst(&o.Host)
 	}
 	if st.recording != nil {
-		st.recording.allowEffects(&o, st.lookup)
+		if err := st.recording.allowEffects(ctx, &o, st.lookup); err != nil {
+			return nil, err
+		}
 	}
 	if set, err = loader.Load(ctx, o); err != nil {
 		return nil, err
