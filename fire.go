@@ -299,7 +299,7 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 	if !slices.Contains(spec.Actions, d.Action) {
 		return errtext.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
-	if h.restricted && slices.Contains(trustedActions, d.Action) && !t.ownsTool(h.plugin, e) {
+	if h.restricted && slices.Contains(trustedActions, d.Action) && !t.ownsTool(h, e) {
 		return errtext.Errorf("%s: %s may only deny, ask and add context: its project is not trusted (starhost trust, or name the plugin's path)",
 			d.Action, h.plugin)
 	}
@@ -324,7 +324,7 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 	case ActionModify:
 		return t.applyChanges(spec, h, e, d.Changes)
 	case ActionRespond:
-		if !t.ownsTool(h.plugin, e) && !matchAny(h.respondsTo, e.Tool) {
+		if !t.ownsTool(h, e) && !matchAny(h.respondsTo, e.Tool) {
 			return codedErrorf(codePermission, "respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
 		}
 		if d.Result == nil {
@@ -371,10 +371,12 @@ func (t *Turn) applyChanges(spec *EventSpec, h *Hook, e *Event, changes map[stri
 	return nil
 }
 
-// ownsTool reports whether the event's tool belongs to the plugin.
-func (t *Turn) ownsTool(plugin string, e *Event) bool {
+// ownsTool reports whether the event's tool belongs to the hook's plugin. A call through an agent
+// proves it only by a name, which another server can have too, so it gives a restricted plugin no
+// rights.
+func (t *Turn) ownsTool(h *Hook, e *Event) bool {
 	tool := t.toolOf(e)
-	return tool != nil && tool.plugin == plugin
+	return tool != nil && tool.plugin == h.plugin && !(h.restricted && e.Agent != "")
 }
 
 // onFailure returns the decision that a handler's failure stands for.

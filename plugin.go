@@ -93,6 +93,7 @@ type Tool struct {
 
 	derived    bool // see [seam.MarkDerived]
 	plugin     string
+	restricted bool   // its plugin is: see [Plugin.Restricted]
 	eventSteps uint64 // see [Plugin.EventSteps]
 	schema     *schema.Schema
 	replaced   *Tool
@@ -168,6 +169,7 @@ type Hook struct {
 	Pos Pos
 
 	plugin     string
+	restricted bool     // its plugin is: see [Plugin.Restricted]
 	at         string   // Pos as text
 	warn       bool     // see [Plugin.Warn]
 	eventSteps uint64   // see [Plugin.EventSteps]

@@ -112,7 +112,7 @@ func (r *registry) addTool(p *Plugin, t *Tool) error {
 		}
 		t.schema = s
 	}
-	t.plugin, t.eventSteps, t.replaced, t.piece = p.Name, p.EventSteps, nil, new(toolPiece)
+	t.plugin, t.restricted, t.eventSteps, t.replaced, t.piece = p.Name, p.Restricted, p.EventSteps, nil, new(toolPiece)
 	return r.placeTool(t)
 }
 

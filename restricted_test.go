@@ -9,7 +9,8 @@ import (
 )
 
 // TestRestricted checks that hooks of a restricted plugin may only refuse and add context. Other
-// decisions are failures, unless the tool is the plugin's own.
+// decisions are failures, unless the tool is the plugin's own and no
+// agent calls it: an agent knows it by a name that another server can have.
 func TestRestricted(t *testing.T) {
 	const failed = "the guard of p1 failed: "
 	tests := []struct {
@@ -18,21 +19,26 @@ func TestRestricted(t *testing.T) {
 		tool        string
 		foreign     bool
 		want        string // the combined decision and its reason
+		agent       string
 	}{
-		{"deny", pre, deny, "Bash", true, "deny no"},
-		{"ask", pre, starhost.Decision{Action: starhost.ActionAsk, Reason: "who?"}, "Bash", true, "ask who?"},
-		{"abort", pre, starhost.Decision{Action: starhost.ActionAbort, Reason: "end"}, "Bash", true, "abort end"},
-		{"modify", pre, args(`{"text":"rm"}`), "Bash", true, "deny " + failed + "modify: p1 may only deny"},
+		{"deny", pre, deny, "Bash", true, "deny no", ""},
+		{"ask", pre, starhost.Decision{Action: starhost.ActionAsk, Reason: "who?"}, "Bash", true, "ask who?", ""},
+		{"abort", pre, starhost.Decision{Action: starhost.ActionAbort, Reason: "end"}, "Bash", true, "abort end", ""},
+		{"modify", pre, args(`{"text":"rm"}`), "Bash", true, "deny " + failed + "modify: p1 may only deny", ""},
 		{"respond", pre, respond("forged"), "Bash", true, "deny " + failed + `respond: tool "Bash" is not p1's own`},
-		{"approve", "approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}, "Bash", true, "deny " + failed + "approve: p1 may only deny"},
-		{"a result", "post_tool_call", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"result": starhost.Result{ForLLM: "forged"}}}, "Bash", true, " "},
-		{"words", "turn_start", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"user_message": "forged"}}, "", false, " "},
-		{"an end of the session", "turn_start", endSession, "", false, " "},
-		{"other tools", "pre_llm_call", starhost.Modify("tools", []string{}), "", false, " "},
-		{"modify for its own tool", pre, args(`{"text":"rm"}`), "echo", false, "modify "},
-		{"approve for its own tool", "approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}, "echo", false, "approve "},
-		{"respond for its own tool", pre, respond("mine"), "echo", false, "respond "},
-		{"an agent's tool of the same name", pre, args(`{"text":"rm"}`), "echo", true, "deny " + failed + "modify: p1 may only deny"},
+		{"approve", "approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}, "Bash", true, "deny " + failed + "approve: p1 may only deny", ""},
+		{"a result", "post_tool_call", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"result": starhost.Result{ForLLM: "forged"}}}, "Bash", true, " ", ""},
+		{"words", "turn_start", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"user_message": "forged"}}, "", false, " ", ""},
+		{"an end of the session", "turn_start", endSession, "", false, " ", ""},
+		{"other tools", "pre_llm_call", starhost.Modify("tools", []string{}), "", false, " ", ""},
+		{"modify for its own tool", pre, args(`{"text":"rm"}`), "echo", false, "modify ", ""},
+		{"approve for its own tool", "approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}, "echo", false, "approve ", ""},
+		{"respond for its own tool", pre, respond("mine"), "echo", false, "respond ", ""},
+		{"an agent's tool of the same name", pre, args(`{"text":"rm"}`), "echo", true, "deny " + failed + "modify: p1 may only deny", ""},
+		{"modify for its own tool through an agent", pre, args(`{"text":"rm"}`), "echo", false, "deny " + failed + "modify: p1 may only deny", "codex"},
+		{"approve through an agent", "approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}, "echo", false, "deny " + failed + "approve: p1 may only deny", "codex"},
+		{"respond through an agent", pre, respond("mine"), "echo", false, "deny " + failed + `respond: tool "echo" is not p1's own`, "codex"},
+		{"ask through an agent", pre, starhost.Decision{Action: starhost.ActionAsk, Reason: "who?"}, "echo", false, "ask who?", "codex"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -40,7 +46,7 @@ func TestRestricted(t *testing.T) {
 			p.Name, p.Restricted, p.Hooks = "p1", true, []starhost.Hook{hook(tt.event, tt.decision)}
 			var logs []string
 			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Text) }}, p)
-			e := &starhost.Event{Name: tt.event, Tool: tt.tool, Foreign: tt.foreign,
+			e := &starhost.Event{Name: tt.event, Tool: tt.tool, Foreign: tt.foreign, Agent: tt.agent,
 				Arguments: json.RawMessage(`{"text":"id"}`), UserMessage: "hi"}
 			out, err := h.Fire(t.Context(), e)
 			if err != nil {

@@ -115,7 +115,8 @@ func (c *Call) rows(mapped map[string]Tool) []Tool {
 	return append(rows, c.argumentRows("")...)
 }
 
-// ownRows returns the rows for a plugin's tool: those of the kinds that it was registered with.
+// ownRows returns the rows for a plugin's tool: those of the kinds that it was registered with, and
+// those of its arguments if an agent calls it.
 func (c *Call) ownRows(row Tool, isMapped bool) (rows []Tool) {
 	for i, kind := range c.OwnKinds {
 		if !slices.Contains(c.OwnKinds[:i], kind) {
@@ -131,6 +132,9 @@ func (c *Call) ownRows(row Tool, isMapped bool) (rows []Tool) {
 			return append(rows, row)
 		}
 		return append(rows, c.argumentRows("")...)
+	}
+	if c.Agent != "" { // the name proves nothing: another server may have the tool
+		rows = append(rows, c.argumentRows("")...)
 	}
 	return rows
 }

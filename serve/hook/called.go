@@ -13,33 +13,35 @@ type calledTool struct {
 	foreign bool   // the agent or another MCP server has the tool
 }
 
-// findTool finds the tool that an agent calls. Names of the form mcp_SERVER_TOOL do not say where
-// the server's name ends: mcp_starhost_x_page may be the tool x_page of starhost or the tool page
-// of the server starhost_x. Such a name is a plugin's tool only if the host has exactly this tool.
-// Otherwise guards may match both readings, because a tool of a mounted server is only in the
-// process that serves it.
+// findTool finds the tool that an agent calls. A name in the form of starhost's own server proves
+// nothing, because a project may give any server that name. It is a plugin's tool only if the host
+// has exactly this tool and trusts the plugin: the tools of a restricted plugin are foreign. Guards
+// match both readings of a foreign tool, because a tool of a mounted server is only in the process
+// that serves it.
+//
+// Names of the form mcp_SERVER_TOOL do not say where the server's name ends: mcp_starhost_x_page may
+// be the tool x_page of starhost or the tool page of the server starhost_x. Agents write them as
+// identifiers.
 func (a *Agent) findTool(tool string, h *starhost.Host) calledTool {
 	rest, served := strings.CutPrefix(tool, a.ToolPrefix)
 	if a.ToolPrefix == "" || !served {
 		return calledTool{name: tool, foreign: true}
 	}
+	name := rest
+	found, restricted := h.HasTool(name)
 	const unambiguous = 2 // bytes of a separator
-	if len(a.MCPSeparator) >= unambiguous {
-		return calledTool{name: rest}
-	}
-	respelled := ""
-	for _, t := range h.Tools() {
-		if t.Name == rest {
-			return calledTool{name: rest}
-		}
-		if strings.ReplaceAll(t.Name, "-", "_") == rest {
-			respelled = t.Name // agents write names of tools as identifiers
+	if !found && len(a.MCPSeparator) < unambiguous {
+		for _, t := range h.Tools() {
+			if strings.ReplaceAll(t.Name, "-", "_") == rest {
+				name = t.Name
+				found, restricted = h.HasTool(name)
+			}
 		}
 	}
-	if respelled != "" {
-		return calledTool{name: respelled}
+	if found && !restricted {
+		return calledTool{name: name}
 	}
-	return calledTool{name: rest, alias: tool, foreign: true}
+	return calledTool{name: name, alias: tool, foreign: true}
 }
 
 // heard reports whether a hook of an event would run for the event's tool, and whether it needs the

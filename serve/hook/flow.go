@@ -243,7 +243,8 @@ func verdictOf(out starhost.Outcome) *verdict {
 // the guards that ask.
 func approvalReasons(t *starhost.Turn, pre *starhost.Event, out starhost.Outcome) (reasons []string) {
 	for _, own := range t.Tools().Items() {
-		if !pre.Foreign && own.Name == pre.Tool && own.Approval == starhost.ApprovalAsk {
+		mayBeOwn := !pre.Foreign || pre.ToolAlias != ""
+		if mayBeOwn && own.Name == pre.Tool && own.Approval == starhost.ApprovalAsk {
 			reasons = append(reasons, fmt.Sprintf("tool %s asks for approval", own.Name))
 		}
 	}
