@@ -169,11 +169,10 @@ type Hook struct {
 	Pos Pos
 
 	plugin     string
-	restricted bool     // its plugin is: see [Plugin.Restricted]
+	restricted bool     // see [Plugin.Restricted]
 	at         string   // Pos as text
 	warn       bool     // see [Plugin.Warn]
 	eventSteps uint64   // see [Plugin.EventSteps]
-	restricted bool     // see [Plugin.Restricted]
 	respondsTo []string // see [Plugin.RespondsTo]
 }
 

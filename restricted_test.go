@@ -25,7 +25,7 @@ func TestRestricted(t *testing.T) {
 		{"ask", pre, starhost.Decision{Action: starhost.ActionAsk, Reason: "who?"}, "Bash", true, "ask who?", ""},
 		{"abort", pre, starhost.Decision{Action: starhost.ActionAbort, Reason: "end"}, "Bash", true, "abort end", ""},
 		{"modify", pre, args(`{"text":"rm"}`), "Bash", true, "deny " + failed + "modify: p1 may only deny", ""},
-		{"respond", pre, respond("forged"), "Bash", true, "deny " + failed + `respond: tool "Bash" is not p1's own`},
+		{"respond", pre, respond("forged"), "Bash", true, "deny " + failed + `respond: tool "Bash" is not p1's own`, ""},
 		{"approve", "approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}, "Bash", true, "deny " + failed + "approve: p1 may only deny", ""},
 		{"a result", "post_tool_call", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"result": starhost.Result{ForLLM: "forged"}}}, "Bash", true, " ", ""},
 		{"words", "turn_start", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"user_message": "forged"}}, "", false, " ", ""},
