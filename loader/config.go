@@ -44,6 +44,7 @@ type Config struct {
 	// Processes are programs that hook events, by NAME of their plugins process-NAME.
 	Processes map[string]*ProcessConfig
 	Serve     ServeConfig
+	Trust     TrustConfig
 
 	places   map[string]Place // by toml.Key.String(), and by key and element of united lists
 	warnings []Warning
@@ -59,8 +60,11 @@ type Config struct {
 	ownLibraries  map[string]bool         // libraries of an untrusted project, for its own plugins only
 	projectGrants map[string]projectGrant // grants of a trusted project, by plugin
 	projectLimits projectLimits
-	files         []string      // absolute paths of the files that LoadConfig read
-	trustedFiles  *trustedFiles // the files of a trusted project; nil if it is not trusted
+	options       *ConfigOptions // nil for a config of a caller
+	projectFile   string         // the real path of the project's file, "" without one
+	projectShown  string         // its path for messages
+	files         []string       // absolute paths of the files that LoadConfig read
+	trustedFiles  *trustedFiles  // the files of a trusted project; nil if it is not trusted
 }
 
 // A projectGrant has the permissions that a project grants to one of its plugins.
@@ -230,6 +234,8 @@ type ConfigOptions struct {
 	// Getenv returns environment variables: HOME, XDG_CONFIG_HOME, STARHOST_CONFIG,
 	// XDG_STATE_HOME, STARHOST_MODEL, STARHOST_STORE. Nil means an empty environment.
 	Getenv func(string) string
+
+	projectFile string // the project's file instead of the one that Dir leads to
 }
 
 // LoadConfig reads the config. Later layers win: the built-in one, the user's file, the project's
@@ -258,12 +264,14 @@ func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (
 		return nil, nil, err
 	}
 	c := newConfig()
+	c.options = &o
 	if err := c.readManaged(o.Managed); err != nil {
 		return nil, nil, err
 	}
 	for _, file := range files {
 		src, unreadable := readConfigFile(file.real, file.shown)
 		if file.project {
+			c.projectFile, c.projectShown = filepath.Join(file.folder(), ConfigName), file.shown
 			trust(c, file, src)
 		}
 		var err error

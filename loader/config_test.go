@@ -174,6 +174,8 @@ intercept = ["before_tool", "after_tool"]
 mode = "warn"
 observe = ["agent.turn.end"]
 timeout = "2s"
+[trust]
+pin = ["srv/**"]
 `
 
 func TestParseConfigKnowsAllKeys(t *testing.T) {
@@ -227,6 +229,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 			"writer":            {"kind": "write", "paths": "target", "content": "text"},
 		},
 		Serve: loader.ServeConfig{ToolRoles: []string{"day"}},
+		Trust: loader.TrustConfig{Pin: []string{"srv/**"}},
 		Processes: map[string]*loader.ProcessConfig{"review": {
 			Command: []string{"review-hook"}, Dir: "/ops", Env: []string{"REVIEW_TOKEN"}, Mode: "warn", Timeout: 2 * time.Second,
 			Intercept: []string{"after_tool", "before_tool"}, Observe: []string{"agent.turn.end"},

@@ -58,7 +58,7 @@ func tasks() []task {
 	return []task{
 		{"Choose plugins", "These keys say which plugins starhost loads, and where their libraries lie.", []string{"plugins", "libraries"}},
 		{"Set up a plugin", "These keys give a plugin its settings, try it out with `mode`, and bound it.", []string{"plugin"}},
-		{"Grant permissions and secrets", "A plugin reaches nothing outside of the sandbox without a grant. [Permissions](permissions.md) lists what you can grant.", []string{"grants", "secrets"}},
+		{"Grant permissions and secrets", "A plugin reaches nothing outside of the sandbox without a grant. [Permissions](permissions.md) lists what you can grant.", []string{"grants", "secrets", "trust"}},
 		{"Bound prompts", "These keys say how fragments become text, when starhost sends a fragment again, and how much fits.", []string{"prompt"}},
 		{"Bound plugins and turns", "Work beyond one of these limits fails, and the error names the key.", []string{"limits"}},
 		{"Guard calls", "`kinds` lets a guard see what a tool does that no agent's table has. `process` asks a program that is no plugin.", []string{"kinds", "process"}},
@@ -359,5 +359,9 @@ var mainKeyDocs = []Key{
 	{
 		Name: "serve.tools.roles", Default: `["default"]`, Example: `serve.tools.roles = ["default", "night"]`,
 		Doc: "The roles for which programs can register tools at serve --tools. Only a session with the role gets a tool that is registered for one role.",
+	},
+	{
+		Name: "trust.pin", Default: `[]`, Example: `trust.pin = ["srv/**", "package.json"]`,
+		Doc: "Globs on files of the project that trust pins beside the config, the plugins, the libraries, and the files and folders that commands name. Programs such as sh, node, npm and make run files that no argument names: without pin, starhost trust says that it does not pin them.",
 	},
 }

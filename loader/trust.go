@@ -47,6 +47,8 @@ type TrustPlan struct {
 	Settings []Setting
 	// Files are the trusted files, sorted, relative to the project's folder, with "/".
 	Files []string
+	// Unpinned describes commands of the config that run files which are not among Files.
+	Unpinned []string
 	// Changes are the differences since the operator trusted the project; nil unless State is
 	// Changed.
 	Changes []Change
@@ -93,7 +95,7 @@ func (o TrustOptions) Plan() (*TrustPlan, error) {
 	for _, s := range p.Settings {
 		p.now.Settings = append(p.now.Settings, s.String())
 	}
-	if p.now.Files, err = project.trustedContent(); err != nil {
+	if p.now.Files, p.Unpinned, err = project.trustedContent(); err != nil {
 		return nil, err
 	}
 	p.Files = sortedKeys(p.now.Files)
@@ -227,7 +229,7 @@ func (c *Config) trustProject(l *layer, src []byte, getenv func(string) string) 
 	}
 	t := &trustedFiles{folder: old.Folder}
 	if !old.Path {
-		files, err := l.trustedContent()
+		files, _, err := l.trustedContent()
 		if err != nil || !maps.Equal(files, old.Files) {
 			l.why = changedText
 			return

@@ -6,19 +6,22 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/starhost/starhost/fragments"
 )
 
 // trustedContent returns the hashes of the files that an operator trusts with a project, by path
 // relative to its folder: the config, all files of its plugins and libraries, and its files that
-// commands in the config name.
-func (l *layer) trustedContent() (map[string]fragments.Hash, error) {
+// commands in the config name or trust.pin does. unpinned describes the commands that run others.
+func (l *layer) trustedContent() (files map[string]fragments.Hash, unpinned []string, err error) {
 	own := newConfig()
 	alone := &layer{shown: l.shown, real: l.real, home: l.home, project: true, trusted: true}
 	if err := own.read(alone, l.src); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t := tally{folder: l.folder(), files: map[string]fragments.Hash{}}
 	t.add(l.real, fragments.Sum(string(l.src)))
@@ -28,7 +31,7 @@ func (l *layer) trustedContent() (map[string]fragments.Hash, error) {
 	}
 	for _, s := range sources {
 		if err := t.source(s); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, s := range sources {
@@ -38,13 +41,18 @@ func (l *layer) trustedContent() (map[string]fragments.Hash, error) {
 			}
 		}
 	}
-	for _, s := range own.Secrets {
-		t.command(s.Command)
+	if err := t.pin(own.Trust.Pin); err != nil {
+		return nil, nil, err
 	}
-	for _, m := range own.MCP {
-		t.command(m.Command)
+	for _, c := range own.commands() {
+		if err := t.command(c.argv); err != nil {
+			return nil, nil, err
+		}
+		if why := t.unpinned(c.argv); why != "" && len(own.Trust.Pin) == 0 {
+			unpinned = append(unpinned, c.key+": "+why)
+		}
 	}
-	return t.files, nil
+	return t.files, unpinned, nil
 }
 
 // paths returns the paths of the project's plugins.
@@ -134,16 +142,97 @@ func hashEntry(fsys fs.FS, name string, e fs.DirEntry) (fragments.Hash, int64) {
 	return fragments.Hash(h.Sum(nil)), n
 }
 
-// command adds the files of the project that a command names.
-func (t *tally) command(argv []string) {
+// A configCommand is a command that a config makes starhost run, or lets a plugin run.
+type configCommand struct {
+	key  string // the place in the config, for messages
+	argv []string
+}
+
+// commands returns the commands of a project's config, sorted by key.
+func (c *Config) commands() (all []configCommand) {
+	for _, name := range sortedKeys(c.projectGrants) {
+		for _, text := range c.projectGrants[name].permissions {
+			if rest, ok := strings.CutPrefix(text, "exec:"); ok {
+				all = append(all, configCommand{"grants." + name, strings.Fields(rest)})
+			}
+		}
+	}
+	for _, name := range sortedKeys(c.MCP) {
+		all = append(all, configCommand{"mcp." + name + ".command", c.MCP[name].Command})
+	}
+	for _, name := range sortedKeys(c.Secrets) {
+		all = append(all, configCommand{"secrets." + name + ".command", c.Secrets[name].Command})
+	}
+	return all
+}
+
+// runners are programs that run files which no argument names: what a script loads, a text behind
+// -c, the recipes of a file. A version at the end of a name does not count.
+var runners = strings.Fields(`ash awk bash bun bunx bundle cargo cmake cmd csh dash deno docker doas dotnet env fish gmake go gradle
+java just ksh lua make mise mvn nice ninja nix node nohup npm npx nu perl php pip pipx pnpm poetry powershell pwsh pypy python rake ruby
+rye sh stdbuf sudo task tclsh time timeout ts-node tsx uv uvx xargs yarn zsh`)
+
+// unpinned says why trust does not pin what a command runs, or "".
+func (t *tally) unpinned(argv []string) string {
+	if len(argv) == 0 {
+		return ""
+	}
+	program := path.Base(filepath.ToSlash(argv[0]))
+	program = strings.TrimRight(strings.TrimSuffix(strings.ToLower(program), ".exe"), "0123456789.")
+	if slices.Contains(runners, program) {
+		return argv[0] + " runs files that trust does not pin"
+	}
+	for _, arg := range argv[1:] {
+		if p := NewPath(t.folder, arg); isInside(p.Real, t.folder) {
+			return arg + " is around the project, and trust does not pin it"
+		}
+	}
+	return ""
+}
+
+// command adds the files of the project that a command names, and all files in the folders that it
+// names. A folder around the project is none of its files.
+func (t *tally) command(argv []string) error {
 	for _, arg := range argv {
 		p := NewPath(t.folder, arg)
 		info, err := os.Stat(p.Real)
-		if err != nil || !info.Mode().IsRegular() || !isInside(t.folder, p.Real) {
+		if err != nil || !isInside(t.folder, p.Real) || isInside(p.Real, t.folder) {
 			continue
 		}
-		fsys := os.DirFS(filepath.Dir(p.Real))
-		hash, _ := hashEntry(fsys, filepath.Base(p.Real), fs.FileInfoToDirEntry(info))
-		t.add(p.Real, hash)
+		if info.IsDir() {
+			if err := t.source(NewLibrary("", Path{Real: p.Real, Shown: arg}, 0)); err != nil {
+				return err
+			}
+			continue
+		}
+		t.file(p.Real, info)
 	}
+	return nil
+}
+
+// file adds a regular file.
+func (t *tally) file(name string, info fs.FileInfo) {
+	if !info.Mode().IsRegular() {
+		return
+	}
+	hash, _ := hashEntry(os.DirFS(filepath.Dir(name)), filepath.Base(name), fs.FileInfoToDirEntry(info))
+	t.add(name, hash)
+}
+
+// pin adds the files of the project that patterns match.
+func (t *tally) pin(patterns []string) error {
+	project := NewLibrary("", Path{Real: t.folder, Shown: ConfigName}, 0)
+	for _, pattern := range patterns {
+		names, err := project.Glob(pattern, nil)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			full := filepath.Join(t.folder, filepath.FromSlash(name))
+			if info, err := os.Lstat(full); err == nil {
+				t.file(full, info)
+			}
+		}
+	}
+	return nil
 }

@@ -134,6 +134,10 @@ func (a *app) printPlan(p *loader.TrustPlan) {
 		a.printLine("would hold", "nothing that does not hold anyway")
 	}
 	a.printLine("files", limitLines(p.Files, maxFilesShown)...)
+	a.printLine("not pinned", p.Unpinned...)
+	if len(p.Unpinned) > 0 {
+		a.printLine("", "[trust] pin = [\"srv/**\"] pins such files: they may change, and the project stays trusted")
+	}
 }
 
 // maxFilesShown is the most files that printPlan names.
@@ -191,6 +195,7 @@ type trustJSON struct {
 	Settings []settingJSON `json:"settings"`
 	Files    []string      `json:"files"`
 	Changes  []changeJSON  `json:"changes"` // since the project was trusted before
+	Unpinned []string      `json:"unpinned"`
 	Projects []projectJSON `json:"projects"`
 	Errors   []errorJSON   `json:"errors"`
 }
@@ -213,11 +218,12 @@ func newProjectJSON(p *loader.TrustedProject) projectJSON {
 func (a *app) printTrustJSON(r *trustResult) error {
 	out := trustJSON{
 		Schema: "starhost.trust/1", OK: len(a.problems) == 0, State: string(r.state),
-		Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{},
+		Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{}, Unpinned: []string{},
 		Projects: list(r.projects, newProjectJSON), Errors: a.errorsJSON(),
 	}
 	if p := r.plan; p != nil {
 		out.Config, out.Settings, out.Files = p.Config, list(p.Settings, newSettingJSON), p.Files
+		out.Unpinned = append(out.Unpinned, p.Unpinned...)
 		out.Changes = list(p.Changes, func(c *loader.Change) changeJSON { return changeJSON{c.Op, c.What} })
 	}
 	return a.printJSON(out)
