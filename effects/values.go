@@ -49,7 +49,7 @@ func (w *World) StateGet(
 	}
 	c := effectCall{kind: "state.get", request: keyRequest{Key: key}, subject: key}
 	f, err := do(ctx, w, c, func(context.Context) (f optionalValue[json.RawMessage], err error) {
-		f.Value, f.OK = StateOf(s, w.Plugin).Get(key)
+		f.Value, f.OK = StateOf(s, w.owner()).Get(key)
 		return f, nil
 	})
 	return f.Value, f.OK, err
@@ -68,7 +68,7 @@ func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, v
 	}
 	c := effectCall{kind: "state.set", request: keyRequest{key, value}, subject: key, writes: true}
 	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
-		return none, StateOf(s, w.Plugin).Set(key, value)
+		return none, StateOf(s, w.owner()).Set(key, value)
 	})
 	return err
 }
@@ -82,13 +82,13 @@ func (w *World) StateDelete(ctx context.Context, s *starhost.Session, key string
 		return false, err
 	}
 	c := effectCall{kind: "state.delete", request: keyRequest{Key: key}, subject: key, writes: true}
-	return do(ctx, w, c, func(context.Context) (bool, error) { return StateOf(s, w.Plugin).Delete(key), nil })
+	return do(ctx, w, c, func(context.Context) (bool, error) { return StateOf(s, w.owner()).Delete(key), nil })
 }
 
 // StateKeys returns the keys of the plugin's values in a session, sorted.
 func (w *World) StateKeys(ctx context.Context, s *starhost.Session) ([]string, error) {
 	keys, err := do(ctx, w, effectCall{kind: "state.keys", request: struct{}{}}, func(context.Context) (blobs, error) {
-		return blobsOf(StateOf(s, w.Plugin).Keys()), nil
+		return blobsOf(StateOf(s, w.owner()).Keys()), nil
 	})
 	return keys.texts(), err
 }
@@ -139,7 +139,11 @@ func (e storeEffect[T]) call(
 	if w.Store == nil {
 		return none, errorf("E0518", "there is no store here")
 	}
-	reply, err := f(ctx, w.Store)
+	var reply T
+	err = w.moveValues(ctx)
+	if err == nil {
+		reply, err = f(ctx, w.Store)
+	}
 	if coded, ok := err.(*Error); ok || err == nil {
 		return reply, errorOrNil(coded)
 	}
@@ -159,7 +163,7 @@ func (w *World) StoreGet(ctx context.Context, key string) (value json.RawMessage
 	f, err := storeEffect[optionalValue[json.RawMessage]]{
 		kind: "store.get", key: key, request: keyRequest{Key: key},
 		run: func(ctx context.Context, kv KV) (f optionalValue[json.RawMessage], err error) {
-			f.Value, f.OK, err = kv.Get(ctx, w.Plugin, key)
+			f.Value, f.OK, err = kv.Get(ctx, w.owner(), key)
 			return f, err
 		},
 	}.do(ctx, w)
@@ -172,7 +176,7 @@ func (w *World) StoreSet(ctx context.Context, key string, value json.RawMessage)
 	_, err := storeEffect[struct{}]{
 		kind: "store.set", key: key, values: []json.RawMessage{value}, request: keyRequest{key, value}, writes: true,
 		run: func(ctx context.Context, kv KV) (none struct{}, err error) {
-			return none, kv.Set(ctx, w.Plugin, key, value)
+			return none, kv.Set(ctx, w.owner(), key, value)
 		},
 	}.do(ctx, w)
 	return err
@@ -184,14 +188,14 @@ func (w *World) StoreAdd(ctx context.Context, key string, n int64) (sum int64, e
 	return storeEffect[int64]{
 		kind: "store.add", key: key, request: addRequest{key, n}, writes: true,
 		run: func(ctx context.Context, kv KV) (sum int64, err error) {
-			err = kv.Update(ctx, w.Plugin, key, func(old json.RawMessage) (json.RawMessage, error) {
+			err = kv.Update(ctx, w.owner(), key, func(old json.RawMessage) (json.RawMessage, error) {
 				sum, err = addTo(key, old, n)
 				return strconv.AppendInt(nil, sum, 10), err
 			})
 			return sum, err
 		},
 		dry: func(ctx context.Context, kv KV) (int64, error) {
-			old, _, err := kv.Get(ctx, w.Plugin, key)
+			old, _, err := kv.Get(ctx, w.owner(), key)
 			if err != nil {
 				return 0, err
 			}
@@ -226,7 +230,7 @@ func (w *World) StoreSwap(ctx context.Context, key string, old, next json.RawMes
 	return storeEffect[bool]{
 		kind: "store.swap", key: key, values: []json.RawMessage{old, next}, request: swapRequest{key, old, next}, writes: true,
 		run: func(ctx context.Context, kv KV) (bool, error) {
-			err := kv.Update(ctx, w.Plugin, key, func(value json.RawMessage) (json.RawMessage, error) {
+			err := kv.Update(ctx, w.owner(), key, func(value json.RawMessage) (json.RawMessage, error) {
 				switch {
 				case !equalJSON(orNull(value), old):
 					return nil, errNotOld
@@ -241,7 +245,7 @@ func (w *World) StoreSwap(ctx context.Context, key string, old, next json.RawMes
 			return err == nil, err
 		},
 		dry: func(ctx context.Context, kv KV) (bool, error) {
-			value, _, err := kv.Get(ctx, w.Plugin, key)
+			value, _, err := kv.Get(ctx, w.owner(), key)
 			return err == nil && equalJSON(orNull(value), old), err
 		},
 	}.do(ctx, w)
@@ -268,7 +272,7 @@ func isNull(value json.RawMessage) bool { return string(value) == "null" }
 func (w *World) StoreDelete(ctx context.Context, key string) (bool, error) {
 	return storeEffect[bool]{
 		kind: "store.delete", key: key, request: keyRequest{Key: key}, writes: true,
-		run: func(ctx context.Context, kv KV) (bool, error) { return kv.Delete(ctx, w.Plugin, key) },
+		run: func(ctx context.Context, kv KV) (bool, error) { return kv.Delete(ctx, w.owner(), key) },
 	}.do(ctx, w)
 }
 
@@ -277,7 +281,7 @@ func (w *World) StoreKeys(ctx context.Context) ([]string, error) {
 	keys, err := storeEffect[blobs]{
 		kind: "store.keys", request: keyRequest{},
 		run: func(ctx context.Context, kv KV) (blobs, error) {
-			keys, err := kv.Keys(ctx, w.Plugin)
+			keys, err := kv.Keys(ctx, w.owner())
 			return blobsOf(keys), err
 		},
 	}.do(ctx, w)

@@ -127,9 +127,10 @@ func (a *app) printSessionPretty(s storedSession) error {
 		rows = append(rows, a.questionRows(&s)...)
 	}
 	plugins := s.saved.State
-	for _, plugin := range slices.Sorted(maps.Keys(plugins)) {
-		for _, key := range slices.Sorted(maps.Keys(plugins[plugin])) {
-			rows = append(rows, []string{"state", fmt.Sprintf("%s: %s = %s", plugin, key, cutCell(string(plugins[plugin][key])))})
+	for _, owner := range slices.Sorted(maps.Keys(plugins)) {
+		plugin, _, _ := strings.Cut(owner, "@") // JSON has the owner
+		for _, key := range slices.Sorted(maps.Keys(plugins[owner])) {
+			rows = append(rows, []string{"state", fmt.Sprintf("%s: %s = %s", plugin, key, cutCell(string(plugins[owner][key])))})
 		}
 	}
 	a.printTable(rows)

@@ -1,0 +1,29 @@
+package effects_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+)
+
+// TestOwner checks that values of a session belong to the owner of a plugin, and not to its name.
+func TestOwner(t *testing.T) {
+	s := starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{})
+	owned := func(by string) *effects.World {
+		return &effects.World{Plugin: "p", Owner: func() *effects.Owner { return &effects.Owner{Name: by} }}
+	}
+	a, b, user := owned("p@/a"), owned("p@/b"), &effects.World{Plugin: "p"}
+	if err := a.StateSet(t.Context(), s, "k", json.RawMessage("1")); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []*effects.World{b, user} {
+		if value, ok, err := w.StateGet(t.Context(), s, "k"); ok || err != nil {
+			t.Errorf("got %s, %v, want no value", value, err)
+		}
+	}
+	if value, _, _ := a.StateGet(t.Context(), s, "k"); string(value) != "1" {
+		t.Errorf("got %s, want 1", value)
+	}
+}
