@@ -26,6 +26,8 @@ type evaluation struct {
 	plugin       *Plugin
 	box          *starlark.Sandbox // nil before read
 	file         *starlark.File
+	config       *Config            // the one that decides about the plugin: see configFor
+	libraries    map[string]*Source // of that config
 	manifest     *builtins.Manifest
 	requires     []requirement
 	libraryFiles map[string]fragments.Hash // files of libraries, as positions call them

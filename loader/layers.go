@@ -74,7 +74,7 @@ func (o ConfigOptions) configFiles() ([]*layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if file := nearestConfig(folders); file != "" {
+	if file := cmp.Or(o.projectFile, nearestConfig(folders)); file != "" {
 		shown := relativePath(folders[0], file)
 		files = append(files, &layer{shown: shown, real: file, home: home, project: true, why: "is not trusted"})
 	}

@@ -120,10 +120,14 @@ type loadRun struct {
 	set       *Set
 	sandbox   func() (*starlark.Sandbox, error) // for all plugins; the first call makes it
 	sources   []*Source
-	libraries map[string]*Source
-	hostWorld *effects.World // has the effects of references
+	libraries map[*Config]map[string]*Source // see librariesOf
+	hostWorld *effects.World                 // has the effects of references
 
+	paths           []Path // of the plugins, unless the caller gave the sources
 	workspaceFolder string // the real path of the workspace that Load opened
+
+	ownConfigs     []*Config           // see findConfigs
+	configOfSource map[*Source]*Config // of the plugins that have one of their own
 
 	granted  map[string][]string     // permissions of flags, by plugin
 	settings map[string][]assignment // settings of flags, by plugin
@@ -140,7 +144,7 @@ func newLoadRun(o Options) (*loadRun, error) {
 		o.Host.Log = func(starhost.LogLine) {}
 	}
 	l := &loadRun{
-		Options: o, config: o.Config, libraries: map[string]*Source{},
+		Options: o, config: o.Config, libraries: map[*Config]map[string]*Source{}, configOfSource: map[*Source]*Config{},
 		granted: map[string][]string{}, settings: map[string][]assignment{},
 	}
 	if l.config == nil {
@@ -149,18 +153,10 @@ func newLoadRun(o Options) (*loadRun, error) {
 	l.set = &Set{Config: l.config, flagSettings: o.Set, Warnings: l.config.checkRaised()}
 	l.config.applyManaged()
 	l.sandbox = sync.OnceValues(l.newSandbox)
-	for name, folder := range l.config.Libraries {
-		l.libraries[name] = NewLibrary(name, folder, l.config.Limits.Source)
-		l.libraries[name].untrusted = l.config.ownLibraries[name]
-		l.libraries[name].maxSource = l.config.LimitsOf(l.libraries[name]).Source
-		if folder.Project && l.config.trustedFiles != nil {
-			l.libraries[name].pins = l.config.trustedFiles.files
-		}
-	}
 	if l.GrantDeclared && l.World.Answers == nil && (l.World.HTTP != nil || l.World.Exec != nil) {
 		return l, errorAt(Place{}, "E0607", "a plugin may not grant itself real effects: got GrantDeclared with HTTP or Exec, want Answers")
 	}
-	for _, step := range []func() error{l.find, l.openWorld, l.openHostWorld} {
+	for _, step := range []func() error{l.find, l.findConfigs, l.openWorld, l.openHostWorld} {
 		if err := step(); err != nil {
 			return l, err
 		}
@@ -170,22 +166,30 @@ func newLoadRun(o Options) (*loadRun, error) {
 
 // run loads the plugins that newLoadRun found.
 func (l *loadRun) run(ctx context.Context) error {
-	used, disabled, warnings := l.config.Select(l.sources)
-	l.set.Warnings = append(l.set.Warnings, warnings...)
+	l.set.partial, l.set.inputs = l.isPartial(), l.inputs()
+	used := l.choose()
 	if err := l.flags(used); err != nil {
 		return err
 	}
+	l.set.configs = l.ownConfigs
 	off := map[*Source]bool{}
-	for _, s := range disabled {
-		off[s] = true
+	if len(used) < len(l.sources) {
+		for _, s := range l.sources {
+			off[s] = true
+		}
+		for _, s := range used {
+			off[s] = false
+		}
 	}
 	defer l.openSharedFolders()()
 	l.set.Plugins = make([]Plugin, len(l.sources))
 	prepared := make([]evaluation, len(l.sources)) // one allocation takes less memory than many
 	for i, s := range l.sources {
-		mode := cmp.Or(l.config.configOf(s).pluginOf(s.Name).Mode, modeEnforce)
+		config := l.configFor(s)
+		mode := cmp.Or(config.configOf(s).pluginOf(s.Name).Mode, modeEnforce)
 		l.set.Plugins[i] = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: mode, Managed: s.Managed}
 		prepared[i].loadRun, prepared[i].source, prepared[i].plugin = l, s, &l.set.Plugins[i]
+		prepared[i].config, prepared[i].libraries = config, l.librariesOf(config)
 	}
 	l.each(len(l.sources), func(i int) {
 		if e := &prepared[i]; !off[e.source] {
@@ -335,7 +339,6 @@ func (l *loadRun) each(n int, do func(i int)) {
 
 // find finds the plugins.
 func (l *loadRun) find() error {
-	l.set.partial = l.isPartial()
 	if l.sources = l.Sources; l.sources != nil {
 		l.set.Sources = l.sources
 		return nil
@@ -358,7 +361,7 @@ func (l *loadRun) find() error {
 		s.maxSource = l.config.LimitsOf(s).Source
 	}
 	l.set.Sources = l.sources
-	l.set.inputs = l.inputs(paths)
+	l.paths = paths
 	return nil
 }
 
@@ -368,26 +371,47 @@ func (l *loadRun) isPartial() bool {
 	if !l.RequiredInArgs || len(l.Args) == 0 {
 		return false
 	}
-	paths, err := l.config.Paths(l.Dir, nil)
-	return err == nil && slices.ContainsFunc(paths, func(p Path) bool {
-		return !slices.ContainsFunc(l.Args, func(arg string) bool {
-			_, in := below(resolveLinks(NewPath(l.Dir, arg).Real), resolveLinks(p.Real))
-			return in
+	return slices.ContainsFunc(l.allConfigs(), func(c *Config) bool {
+		dir := l.Dir
+		if c != l.config {
+			dir = c.project
+		}
+		paths, err := c.Paths(dir, nil)
+		return err == nil && slices.ContainsFunc(paths, func(p Path) bool {
+			return !slices.ContainsFunc(l.Args, func(arg string) bool {
+				_, in := below(resolveLinks(NewPath(l.Dir, arg).Real), resolveLinks(p.Real))
+				return in
+			})
 		})
 	})
 }
 
-func (l *loadRun) inputs(paths []Path) Inputs {
-	in := Inputs{Files: slices.Clone(l.config.files)}
-	for _, p := range paths {
-		if info, err := os.Stat(p.Real); err == nil && info.IsDir() {
-			in.Folders = append(in.Folders, p.Real)
-		} else {
-			in.Files = append(in.Files, p.Real)
+// inputs returns the files that the plugins at l.paths depend on.
+func (l *loadRun) inputs() (in Inputs) {
+	if l.Sources != nil {
+		return in
+	}
+	add := func(list *[]string, names ...string) {
+		for _, name := range names {
+			if !slices.Contains(*list, name) {
+				*list = append(*list, name)
+			}
 		}
 	}
-	for _, name := range sortedKeys(l.config.Libraries) {
-		in.Folders = append(in.Folders, l.config.Libraries[name].Real)
+	for _, c := range l.allConfigs() {
+		add(&in.Files, c.files...)
+	}
+	for _, p := range l.paths {
+		if info, err := os.Stat(p.Real); err == nil && info.IsDir() {
+			add(&in.Folders, p.Real)
+		} else {
+			add(&in.Files, p.Real)
+		}
+	}
+	for _, c := range l.allConfigs() {
+		for _, name := range sortedKeys(c.Libraries) {
+			add(&in.Folders, c.Libraries[name].Real)
+		}
 	}
 	return in
 }

@@ -46,10 +46,11 @@ func (l *loadRun) newSandbox() (*starlark.Sandbox, error) {
 // boxOf returns the sandbox of a plugin: the shared one, with the plugin's limits if it has some.
 func (l *loadRun) boxOf(s *Source) (*starlark.Sandbox, error) {
 	box, err := l.sandbox()
-	if err != nil || l.config.Plugin[s.Name] == nil && !s.Managed && !l.config.hasProjectLimits(s) {
+	c := l.configFor(s)
+	if err != nil || c.Plugin[s.Name] == nil && !s.Managed && !c.hasProjectLimits(s) {
 		return box, err
 	}
-	return box.WithLimits(sandboxLimits(l.config.LimitsOf(s))), nil
+	return box.WithLimits(sandboxLimits(c.LimitsOf(s))), nil
 }
 
 func sandboxLimits(c LimitsConfig) starlark.Limits {

@@ -138,6 +138,11 @@ func defaultPaths(dir string) ([]Path, error) {
 // settings that the project's config makes for its own plugins, so callers apply flags after it. It
 // warns of names in the config that no plugin has, unless arguments named the plugins.
 func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []Warning) {
+	return c.selectAmong(found, slices.ContainsFunc(found, (*Source).isNamed))
+}
+
+// selectAmong is Select for some of the plugins. byName says that arguments named any of all.
+func (c *Config) selectAmong(found []*Source, byName bool) (used, disabled []*Source, warnings []Warning) {
 	c.warnings = nil
 	names := sync.OnceValue(func() map[string]*Source { // few configs need it
 		names := make(map[string]*Source, len(found))
@@ -146,7 +151,6 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 		}
 		return names
 	})
-	byName := slices.ContainsFunc(found, (*Source).isNamed)
 	project := c.applyPending(names, byName)
 	for _, s := range found {
 		if c.trustedFiles.covers(s) {

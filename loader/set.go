@@ -104,8 +104,9 @@ type Set struct {
 	// the bytes that it read for this set, whatever the files contain by then.
 	Sources []*Source
 
-	hasManaged bool // Load looked for the managed plugins
-	partial    bool // required plugins that Load did not find are no mistake
+	configs    []*Config // of plugins that have one of their own
+	hasManaged bool      // Load looked for the managed plugins
+	partial    bool      // required plugins that Load did not find are no mistake
 
 	flagSettings []string // see [Options.Set]
 
@@ -236,9 +237,11 @@ func (s *Set) Revision() string {
 		p := &s.Plugins[i]
 		fmt.Fprintf(&b, "%s %s %s %s %q\n", p.Name, p.Status, p.Mode, p.Digest, p.Granted)
 	}
-	for _, row := range s.Config.Settings() {
-		if table, _, _ := strings.Cut(row.Key, "."); slices.Contains(decidingTables, table) {
-			fmt.Fprintln(&b, row)
+	for _, c := range append([]*Config{s.Config}, s.configs...) {
+		for _, row := range c.Settings() {
+			if table, _, _ := strings.Cut(row.Key, "."); slices.Contains(decidingTables, table) {
+				fmt.Fprintln(&b, row)
+			}
 		}
 	}
 	fmt.Fprintf(&b, "%q\n", s.flagSettings)

@@ -1,11 +1,13 @@
 package loader
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
@@ -56,8 +58,12 @@ func (s *Set) Secret(name string) (string, error) { return s.secrets.Value(name)
 // secrets returns the secrets of the config.
 func (l *loadRun) secrets() *effects.Secrets {
 	o := effects.SecretOptions{Sources: map[string]effects.SecretSource{}, LookupEnv: l.LookupEnv}
-	for name, s := range l.config.Secrets {
-		o.Sources[name] = effects.SecretSource{File: s.File.Real, Command: s.Command, Dir: s.Dir}
+	for _, c := range l.allConfigs() {
+		for name, s := range c.Secrets {
+			if _, ok := o.Sources[name]; !ok {
+				o.Sources[name] = effects.SecretSource{File: s.File.Real, Command: s.Command, Dir: s.Dir}
+			}
+		}
 	}
 	for _, text := range l.config.Log.Redact {
 		o.Patterns = append(o.Patterns, regexp.MustCompile(text)) // the config was checked
@@ -68,14 +74,16 @@ func (l *loadRun) secrets() *effects.Secrets {
 // protectedPaths returns the paths in the workspace of configs, plugins and libraries. Plugins must
 // not write them, because they decide which plugins run with which permissions.
 func (l *loadRun) protectedPaths(workspace string) []string {
-	real := make([]string, 0, len(l.config.files)+len(l.sources)+len(l.libraries))
-	for _, name := range l.config.files {
-		real = append(real, resolveLinks(name))
+	real := make([]string, 0, len(l.config.files)+len(l.sources))
+	for _, c := range l.allConfigs() {
+		for _, name := range c.files {
+			real = append(real, resolveLinks(name))
+		}
+		for _, s := range l.librariesOf(c) {
+			real = append(real, s.rootPath())
+		}
 	}
 	for _, s := range l.sources {
-		real = append(real, s.rootPath())
-	}
-	for _, s := range l.libraries {
 		real = append(real, s.rootPath())
 	}
 	var inside []string
@@ -139,7 +147,9 @@ func (l *loadRun) openHostWorld() error {
 // world returns the effects that the plugin may have.
 func (e *evaluation) world() (*effects.World, error) {
 	w := e.World
-	w.Plugin = e.source.Name
+	if w.Plugin = e.source.Name; e.config.options != nil {
+		w.Owner = sync.OnceValue(e.owner)
+	}
 	if e.source.Folder {
 		w.Own = e.source
 	}
@@ -147,6 +157,54 @@ func (e *evaluation) world() (*effects.World, error) {
 	w.Declared, w.Granted, err = e.rights()
 	w.Ignored = e.config.ignoredGrantsOf(e.source)
 	return &w, err
+}
+
+// owner returns the owner of the plugin's values: its name, with the layer or the root of the project
+// that it comes from, or else its folder. A plugin at a path of the user's config has its name alone.
+func (e *evaluation) owner() *effects.Owner {
+	s := e.source
+	if s.Managed {
+		return &effects.Owner{Name: s.Name + "@managed"}
+	}
+	main := resolveLinks(s.rootPath())
+	for _, p := range e.config.Plugins.Paths {
+		if _, in := below(resolveLinks(p.Real), main); in && !p.Project {
+			return &effects.Owner{Name: s.Name}
+		}
+	}
+	o := &effects.Owner{Name: s.Name + "@" + cmp.Or(projectRoot(s.folderPath()), filepath.Dir(main))}
+	if e.isOnlyOwner() {
+		o.Former = s.Name
+	}
+	return o
+}
+
+// isOnlyOwner reports whether only this plugin can have stored the values under its name alone, as
+// earlier versions did: it is of a trusted project, no other trusted project has a plugin of the
+// name, and the user has none.
+func (e *evaluation) isOnlyOwner() bool {
+	t, name := e.config.trustedFiles, e.source.Name
+	if !t.covers(e.source) || e.config.Grants[name] != nil {
+		return false
+	}
+	projects, err := TrustOptions{Getenv: e.config.options.Getenv}.List()
+	return err == nil && !slices.ContainsFunc(projects, func(p TrustedProject) bool {
+		return p.Folder != t.folder && p.mayHave(name)
+	})
+}
+
+// mayHave reports whether a project may have a plugin of a name.
+func (p *TrustedProject) mayHave(name string) bool {
+	if p.Path { // nobody knows its files
+		return true
+	}
+	for file := range p.Files {
+		dir, base := path.Split(file)
+		if base == name+".star" || base == mainFile && (path.Base(dir) == name || dir == "" && filepath.Base(p.Folder) == name) {
+			return true
+		}
+	}
+	return false
 }
 
 // rights returns the permissions that the plugin declares and those that it is granted. It reads

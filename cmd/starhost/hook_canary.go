@@ -76,12 +76,15 @@ func matchesAgent(globs []string, agent *hook.Agent, set *loader.Set) bool {
 	})
 }
 
-// revision returns a short hash of the loaded plugins.
+// revision returns a short hash of the plugins, with their files, settings, permissions and limits.
 func revision(set *loader.Set) string {
 	h := sha256.New()
 	for i := range set.Plugins {
 		p := &set.Plugins[i]
 		fmt.Fprintf(h, "%s %s %s %s\n", p.Name, p.Mode, p.Status, p.Digest)
+		if p.Registered != nil {
+			fmt.Fprintf(h, "%s %t\n", p.Registered.Revision, p.Registered.Restricted)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }

@@ -47,7 +47,39 @@ func (d *doctor) tryLine(ctx context.Context, agent *hook.Agent, l *hookLine) (p
 	if l.scope == "project" && !trusted && !d.try {
 		return notTried("the project is not trusted (starhost trust, or --try)")
 	}
-	return d.sendCanary(ctx, agent, l, program)
+	return d.tryFolders(ctx, agent, l, program)
+}
+
+// tryFolders sends a canary through a line from the current project. If the line names plugins, it
+// guards all folders, so tryFolders sends one from an empty folder and from the home folder, too,
+// and compares the answers.
+func (d *doctor) tryFolders(ctx context.Context, agent *hook.Agent, l *hookLine, program string) (problems []string) {
+	problems = d.sendCanary(ctx, agent, l, program, d.project)
+	f, paths, err := parseHookLine(l.Argv)
+	if l.state != "denied" || err != nil || f.inProject || len(paths) == 0 {
+		return problems
+	}
+	empty, err := os.MkdirTemp("", "starhost-")
+	if err != nil {
+		return append(problems, "not tried in an empty folder: "+err.Error())
+	}
+	defer os.Remove(empty)
+	for _, at := range []struct{ name, folder string }{{"an empty folder", empty}, {"the home folder", d.getenv("HOME")}} {
+		if at.folder == "" {
+			continue
+		}
+		there := hookLine{scope: l.scope, path: l.path, Command: l.Command}
+		d.sendCanary(ctx, agent, &there, program, at.folder)
+		switch {
+		case there.state != "denied":
+			problems = append(problems, fmt.Sprintf("in %s: %s", at.name, there.why))
+		case there.revision != l.revision:
+			problems = append(problems, fmt.Sprintf(
+				"in %s the plugins have other settings, permissions or limits than in %s: want a %s in the plugins' folder or repository",
+				at.name, d.abbreviateHome(d.project), loader.ConfigName))
+		}
+	}
+	return problems
 }
 
 // findProgram returns the path of a program.
@@ -78,15 +110,15 @@ const (
 	canaryTime = 5 * time.Second
 )
 
-// sendCanary runs a line with a canary event, and reads the answer.
-func (d *doctor) sendCanary(ctx context.Context, agent *hook.Agent, l *hookLine, program string) (problems []string) {
+// sendCanary runs a line with a canary event in a folder, and reads the answer.
+func (d *doctor) sendCanary(ctx context.Context, agent *hook.Agent, l *hookLine, program, folder string) (problems []string) {
 	limit := hook.Deadline
 	if f, _, err := parseHookLine(l.Argv); err == nil && f.deadline > 0 {
 		limit = time.Duration(f.deadline)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit+canaryTime)
 	defer cancel()
-	nonce, folder := rand.Text(), d.project
+	nonce := rand.Text()
 	var out, stderr limitedBuffer
 	cmd := exec.CommandContext(ctx, program, l.Argv[1:]...)
 	cmd.Dir, cmd.Stdin = folder, strings.NewReader(agent.Canary(nonce, folder))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -246,10 +247,31 @@ func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *scope, args []str
 	if slices.ContainsFunc(r.files, func(f installedFile) bool { return f.state == "by hand" }) {
 		a.code = exitNegative
 	}
-	if len(args) == 1 {
+	switch {
+	case len(args) == 1:
 		a.warnWithoutPlugins(agent)
+	case a.code == 0:
+		if err := a.tryInstalled(cmd.Context(), agent, &line); err != nil {
+			return err
+		}
 	}
 	return a.printResult(r)
+}
+
+// tryInstalled sends canaries through a new line from several folders, and warns of what they show.
+// A line of the project guards no other folder; hook doctor tries it there.
+func (a *app) tryInstalled(ctx context.Context, agent *hook.Agent, line *hook.Settings) error {
+	project, err := loader.Workspace(a.dir)
+	if err != nil || line.Project {
+		return err
+	}
+	d := &doctor{app: a, project: project}
+	l := hookLine{scope: "user", Command: settings.Command{Argv: line.Command}}
+	problems := d.tryFolders(ctx, agent, &l, line.Command[0])
+	for _, text := range problems {
+		a.warnings = append(a.warnings, loader.Warning{Msg: text})
+	}
+	return nil
 }
 
 // warnWithoutPlugins warns if the current folder has no plugins: the settings name none, so that no
