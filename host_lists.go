@@ -54,8 +54,8 @@ func (h *Host) Tools() []Tool {
 	return slices.Clone(h.registry.Load().toolsWhere(func(t *Tool) bool { return h.opts.Tools.admits(t.Name) }))
 }
 
-// HasTool reports whether a plugin has a tool of the name, and whether the plugin is restricted. The
-// tools that the host's filter leaves out count too.
+// HasTool reports whether a plugin has a tool of the name, and whether the plugin is restricted.
+// The tools that the host's filter leaves out count too.
 func (h *Host) HasTool(name string) (found, restricted bool) {
 	t := h.registry.Load().tools[name]
 	return t != nil, t != nil && t.restricted

@@ -24,8 +24,8 @@ type OwnFiles interface {
 type World struct {
 	// Plugin is the plugin's name.
 	Plugin string
-	// Owner returns the owner of the plugin's values, always the same one. Only plugins that use their
-	// values need it. Nil means an owner with the plugin's name.
+	// Owner returns the owner of the plugin's values, always the same one. Only plugins that use
+	// their values need it. Nil means an owner with the plugin's name.
 	Owner func() *Owner
 	// Declared are the permissions that the plugin asks for, Granted those that the operator
 	// grants. A plugin may do what both allow.

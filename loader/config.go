@@ -44,7 +44,8 @@ type Config struct {
 	// Processes are programs that hook events, by NAME of their plugins process-NAME.
 	Processes map[string]*ProcessConfig
 	Serve     ServeConfig
-	Trust     TrustConfig
+	// Pins are globs on files of the project, which trust pins because its commands run them.
+	Pins []string
 
 	places   map[string]Place // by toml.Key.String(), and by key and element of united lists
 	warnings []Warning

@@ -229,7 +229,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 			"writer":            {"kind": "write", "paths": "target", "content": "text"},
 		},
 		Serve: loader.ServeConfig{ToolRoles: []string{"day"}},
-		Trust: loader.TrustConfig{Pin: []string{"srv/**"}},
+		Pins:  []string{"srv/**"},
 		Processes: map[string]*loader.ProcessConfig{"review": {
 			Command: []string{"review-hook"}, Dir: "/ops", Env: []string{"REVIEW_TOKEN"}, Mode: "warn", Timeout: 2 * time.Second,
 			Intercept: []string{"after_tool", "before_tool"}, Observe: []string{"agent.turn.end"},

@@ -27,7 +27,7 @@ type evaluation struct {
 	box          *starlark.Sandbox // nil before read
 	file         *starlark.File
 	config       *Config            // the one that decides about the plugin: see configFor
-	libraries    map[string]*Source // of that config
+	libraries    map[string]*Source // the config names them
 	manifest     *builtins.Manifest
 	requires     []requirement
 	libraryFiles map[string]fragments.Hash // files of libraries, as positions call them

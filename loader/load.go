@@ -123,11 +123,11 @@ type loadRun struct {
 	libraries map[*Config]map[string]*Source // see librariesOf
 	hostWorld *effects.World                 // has the effects of references
 
-	paths           []Path // of the plugins, unless the caller gave the sources
+	paths           []Path // where find looked for plugins
 	workspaceFolder string // the real path of the workspace that Load opened
 
 	ownConfigs     []*Config           // see findConfigs
-	configOfSource map[*Source]*Config // of the plugins that have one of their own
+	configOfSource map[*Source]*Config // for plugins from other projects
 
 	granted  map[string][]string     // permissions of flags, by plugin
 	settings map[string][]assignment // settings of flags, by plugin

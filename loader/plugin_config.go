@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// A plugin that an argument names brings the config of its own project, wherever the program works:
-// a team's guards have the same settings, limits, grants, libraries and requirements in each folder.
-// It has the rights of any project's config, and so the trust in its bytes decides: an argument
+// A plugin that an argument names brings its project's config, wherever the program works: a team's
+// guards have the same settings, limits, grants, libraries and requirements in each folder. The
+// config has the rights of any project's config, and so the trust in its bytes decides: an argument
 // trusts a plugin, and not what lies around it. The folder that the program works in has no say in
-// such a plugin, unless it is of the same project.
+// such a plugin, unless it is in the same project.
 
-// findConfigs finds the configs of the plugins that have one of their own.
+// findConfigs finds the configs of the plugins from other projects.
 func (l *loadRun) findConfigs() error {
 	byFile := map[string]*Config{l.config.projectFile: l.config, "": l.config}
 	o := l.config.options
@@ -50,7 +50,7 @@ func (l *loadRun) findConfigs() error {
 }
 
 // projectFile returns the real path of the config of the project that a folder is in, as far as its
-// repository reaches, or "". Nobody vouches for a file in a folder that everybody may write.
+// repository reaches, or "". A file in a folder that everybody may write does not count.
 func projectFile(dir string) string {
 	folders, _, err := ancestry(dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func projectFile(dir string) string {
 	return filepath.Join(folder, ConfigName)
 }
 
-// ofProject returns the config with the file of another project in the place of its own, and the
+// ofProject returns the config with another project's file in the place of this project's, and the
 // warnings about that file. The limits that a caller changed stay.
 func (c *Config) ofProject(file string) (*Config, []Warning, error) {
 	o := *c.options

@@ -104,7 +104,7 @@ type Set struct {
 	// the bytes that it read for this set, whatever the files contain by then.
 	Sources []*Source
 
-	configs    []*Config // of plugins that have one of their own
+	configs    []*Config // for plugins from other projects
 	hasManaged bool      // Load looked for the managed plugins
 	partial    bool      // required plugins that Load did not find are no mistake
 

@@ -8,17 +8,11 @@ type ServeConfig struct {
 	ToolRoles []string
 }
 
-// A TrustConfig says what trust in a project pins beside its config, plugins and libraries.
-type TrustConfig struct {
-	// Pin are patterns of files in the project's folder, which its commands run.
-	Pin []string
-}
-
 // serveSettings returns the keys about servers and about trust.
 func serveSettings() []*setting {
 	return []*setting{
 		{splitKey("serve.tools.roles"), ifTrusted, list(func(c *Config, _ string) *[]string { return &c.Serve.ToolRoles })},
-		{splitKey("trust.pin"), always, value(parsePins, func(c *Config, _ string) *[]string { return &c.Trust.Pin })},
+		{splitKey("trust.pin"), always, value(parsePins, func(c *Config, _ string) *[]string { return &c.Pins })},
 	}
 }
 

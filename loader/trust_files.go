@@ -41,14 +41,14 @@ func (l *layer) trustedContent() (files map[string]fragments.Hash, unpinned []st
 			}
 		}
 	}
-	if err := t.pin(own.Trust.Pin); err != nil {
+	if err := t.pin(own.Pins); err != nil {
 		return nil, nil, err
 	}
 	for _, c := range own.commands() {
 		if err := t.command(c.argv); err != nil {
 			return nil, nil, err
 		}
-		if why := t.unpinned(c.argv); why != "" && len(own.Trust.Pin) == 0 {
+		if why := t.unpinned(c.argv); why != "" && len(own.Pins) == 0 {
 			unpinned = append(unpinned, c.key+": "+why)
 		}
 	}

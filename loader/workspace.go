@@ -21,19 +21,6 @@ func Workspace(dir string) (string, error) {
 	return cmp.Or(repository, folders[0]), nil
 }
 
-// FromRepository returns the path of a folder from the root of its repository, with "/". Outside of
-// a repository it returns the absolute path.
-func FromRepository(dir string) (string, error) {
-	folders, repository, err := ancestry(dir)
-	switch {
-	case err != nil:
-		return "", err
-	case repository == "":
-		return filepath.ToSlash(folders[0]), nil
-	}
-	return relativePath(repository, folders[0]), nil
-}
-
 // ancestry returns dir and the folders above it up to the repository root, which contains .git.
 // Outside of a repository it returns only dir.
 func ancestry(dir string) (folders []string, repository string, err error) {

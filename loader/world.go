@@ -159,8 +159,9 @@ func (e *evaluation) world() (*effects.World, error) {
 	return &w, err
 }
 
-// owner returns the owner of the plugin's values: its name, with the layer or the root of the project
-// that it comes from, or else its folder. A plugin at a path of the user's config has its name alone.
+// owner returns the owner of the plugin's values: its name, with the layer or the root of the
+// project that it comes from, or else its folder. A plugin at a path of the user's config has its
+// name alone.
 func (e *evaluation) owner() *effects.Owner {
 	s := e.source
 	if s.Managed {
@@ -195,7 +196,7 @@ func (e *evaluation) isOnlyOwner() bool {
 
 // mayHave reports whether a project may have a plugin of a name.
 func (p *TrustedProject) mayHave(name string) bool {
-	if p.Path { // nobody knows its files
+	if p.Path { // the list does not name its files
 		return true
 	}
 	for file := range p.Files {

@@ -111,7 +111,9 @@ const (
 )
 
 // sendCanary runs a line with a canary event in a folder, and reads the answer.
-func (d *doctor) sendCanary(ctx context.Context, agent *hook.Agent, l *hookLine, program, folder string) (problems []string) {
+func (d *doctor) sendCanary(
+	ctx context.Context, agent *hook.Agent, l *hookLine, program, folder string,
+) (problems []string) {
 	limit := hook.Deadline
 	if f, _, err := parseHookLine(l.Argv); err == nil && f.deadline > 0 {
 		limit = time.Duration(f.deadline)

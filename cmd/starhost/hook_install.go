@@ -328,11 +328,7 @@ func (a *app) installedLine(
 	}
 	program := "starhost"
 	if s.project {
-		root, err := loader.FromRepository(main.Root)
-		if err != nil {
-			return hook.Settings{}, err
-		}
-		flags = append(flags, "--project", "--project-root", root)
+		flags = append(flags, "--project", "--project-root", rootFromRepository(main.Root, a.getenv("HOME")))
 	} else if program, err = a.ownProgram(); err != nil {
 		return hook.Settings{}, err
 	}

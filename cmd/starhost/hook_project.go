@@ -100,6 +100,15 @@ func (p projectPlace) folders(start string) (folders []string, repository string
 	return folders, ""
 }
 
+// rootFromRepository returns the path of a folder for --project-root.
+func rootFromRepository(folder, home string) string {
+	_, repository := projectPlace{home: home}.folders(folder)
+	if rel, err := filepath.Rel(repository, folder); err == nil && repository != "" {
+		folder = rel
+	}
+	return filepath.ToSlash(folder)
+}
+
 // isShared reports whether everybody may write in a folder, or nobody can tell.
 func isShared(folder string) bool {
 	info, err := os.Stat(folder)

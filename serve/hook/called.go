@@ -19,9 +19,9 @@ type calledTool struct {
 // match both readings of a foreign tool, because a tool of a mounted server is only in the process
 // that serves it.
 //
-// Names of the form mcp_SERVER_TOOL do not say where the server's name ends: mcp_starhost_x_page may
-// be the tool x_page of starhost or the tool page of the server starhost_x. Agents write them as
-// identifiers.
+// Names of the form mcp_SERVER_TOOL do not say where the server's name ends: mcp_starhost_x_page
+// may be the tool x_page of starhost or the tool page of the server starhost_x. Agents write them
+// as identifiers.
 func (a *Agent) findTool(tool string, h *starhost.Host) calledTool {
 	rest, served := strings.CutPrefix(tool, a.ToolPrefix)
 	if a.ToolPrefix == "" || !served {
