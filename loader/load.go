@@ -123,7 +123,7 @@ type loadRun struct {
 	libraries map[*Config]map[string]*Source // see librariesOf
 	hostWorld *effects.World                 // has the effects of references
 
-	paths           []Path // where find looked for plugins
+	paths           []Path // the paths that find searched
 	workspaceFolder string // the real path of the workspace that Load opened
 
 	ownConfigs     []*Config           // see findConfigs
