@@ -156,6 +156,16 @@ func (e *HandlerError) Traceback() string {
 	return ""
 }
 
+// advice returns what the plugin's author can write instead, in brackets, or "". A person who sees
+// only the denial learns it there. Errors of the evaluator have it: their method Advice returns it.
+func advice(err error) string {
+	var helpful interface{ Advice() string }
+	if !errors.As(err, &helpful) || helpful.Advice() == "" {
+		return ""
+	}
+	return " (" + helpful.Advice() + ")"
+}
+
 // A LogLine is one line that a handler logged or printed.
 type LogLine struct {
 	Plugin string

@@ -387,9 +387,9 @@ func onFailure(spec *EventSpec, h *Hook, err error) Decision {
 	}
 	switch mode {
 	case FailDeny:
-		return Deny(errtext.Format("the guard of %s failed: %v", h.plugin, err))
+		return Deny(errtext.Format("the guard of %s failed: %v%s", h.plugin, err, advice(err)))
 	case FailAbort:
-		return Decision{Action: ActionAbort, Reason: errtext.Format("the hook of %s failed: %v", h.plugin, err)}
+		return Decision{Action: ActionAbort, Reason: errtext.Format("the hook of %s failed: %v%s", h.plugin, err, advice(err))}
 	}
 	return Decision{}
 }

@@ -74,7 +74,7 @@ func Codes() []Code {
 		},
 		{
 			Code: "E0611", Title: "no such library",
-			Text: "load(\"@NAME//FILE\", ...) reads a file of the folder that [libraries] of the config calls NAME. A plugin loads its own files without @: load(\"lib/text.star\", ...).",
+			Text: "load(\"@NAME//FILE\", ...) reads a file of the folder that [libraries] of the config calls NAME. A library of a project that you do not trust is for the project's own plugins, and lies in its folder. A plugin loads its own files without @: load(\"lib/text.star\", ...).",
 			Bad:  "-- oncall/plugin.star --\nload(\"@lib//text.star\", \"shorten\")\n-- oncall/lib/text.star --\ndef shorten(s): return s[:9]\n",
 			Good: "-- oncall/plugin.star --\nload(\"lib/text.star\", \"shorten\")\n-- oncall/lib/text.star --\ndef shorten(s): return s[:9]\n",
 		},

@@ -45,6 +45,7 @@ func Keys() []Key {
 var projects = [...]string{
 	ifTrusted: "if you trust it", userOnly: "never", always: "always", ownPlugins: "for its own plugins; if you trust it, for all",
 	ownLimits: "for its own plugins; without trust, lower only", onlyOwnPlugins: "for its own plugins",
+	ownFolder: "in its folder, for its own plugins; if you trust it, for all",
 }
 
 // A task is a purpose for which a user sets keys of the config.

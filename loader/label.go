@@ -90,7 +90,13 @@ func (e *evaluation) openRoot(loading *Source) (*Source, error) {
 		case folder == "":
 			return nil, errorAt(Place{}, "E0611", "// begins at the project's root, and the plugin is in no project: want a %s or a git repository around it", ConfigName)
 		}
-		root := NewLibrary("", Path{Real: folder, Shown: "//", Project: e.source.Project}, e.source.maxSource)
+		here, err := filepath.Abs(e.Dir)
+		if err != nil {
+			return nil, errorAt(Place{}, "E0607", "%s", reason(err))
+		}
+		real := resolveLinks(folder)
+		shown := relativePath(resolveLinks(here), real)
+		root := NewLibrary("", Path{Real: real, Shown: shown, Project: e.source.Project}, e.source.maxSource)
 		root.Name, root.Display, root.pins = rootPrefix, rootPrefix, e.source.pins
 		e.root = root
 	}
@@ -98,6 +104,25 @@ func (e *evaluation) openRoot(loading *Source) (*Source, error) {
 		return nil, errorAt(Place{}, "E0611", "library %s is outside of the plugin's project, and knows no //", loading.Name)
 	}
 	return e.root, nil
+}
+
+// ProjectFile returns the path for messages of a file that a plugin loaded from its project's root.
+// Positions call the file "//FILE".
+func (s *Set) ProjectFile(name string) (shown string, ok bool) {
+	for i := range s.Plugins {
+		e := s.Plugins[i].unloaded
+		if inside := s.Plugins[i].Inside; inside != nil {
+			e = inside.of
+		}
+		if e == nil || e.root == nil {
+			continue
+		}
+		file, fromRoot := strings.CutPrefix(name, rootPrefix)
+		if _, loaded := e.libraryFiles[name]; loaded && fromRoot {
+			return path.Join(e.root.Path, file), true
+		}
+	}
+	return "", false
 }
 
 // projectRoot returns the folder of the nearest config at or above a folder in its repository, else

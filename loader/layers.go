@@ -190,7 +190,7 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 func (w *walker) checkValues() {
 	scratch := newConfig()
 	for _, g := range w.found {
-		if g.right == userOnly || g.right == ifTrusted && g.key[0] != "grants" && g.key[0] != "libraries" {
+		if g.right == userOnly || g.right == ifTrusted && g.key[0] != "grants" {
 			continue // apply ignores the setting; a wrong grant shows before the operator trusts the project
 		}
 		if err := scratch.set(g); err != nil {
@@ -249,7 +249,7 @@ func suggestSibling(list []*setting, depth int, name string) string {
 // apply makes a setting of a layer if the layer has the right to.
 func (c *Config) apply(g layerSetting) *Error {
 	switch {
-	case !g.layer.project, g.right == always, g.right == ownLimits, g.key[0] == "libraries",
+	case !g.layer.project, g.right == always, g.right == ownLimits, g.right == ownFolder,
 		g.layer.trusted && (g.right == ifTrusted || g.right == ownPlugins):
 		return c.set(g)
 	case g.right == userOnly:

@@ -44,6 +44,7 @@ const (
 	ownPlugins                         // for the project's plugins; for all plugins if the project is trusted
 	ownLimits                          // for the project's plugins; only lower values if the project is untrusted
 	onlyOwnPlugins                     // for the project's plugins, trusted or not
+	ownFolder                          // in its folder for the project's plugins; anywhere if the project is trusted
 	userOnly                           // never, because it is the user's
 )
 
@@ -54,7 +55,7 @@ func coreSettings() []*setting {
 		{splitKey("plugins.enabled"), onlyOwnPlugins, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled })},
 		{splitKey("plugins.disabled"), onlyOwnPlugins, union(func(c *Config) *[]string { return &c.Plugins.Disabled })},
 		{splitKey("plugins.required"), always, union(func(c *Config) *[]string { return &c.Plugins.Required })},
-		{splitKey("libraries.*"), ifTrusted, access{setLibrary, func(c *Config, key []string) any { return c.Libraries[key[1]].Shown }}},
+		{splitKey("libraries.*"), ownFolder, access{setLibrary, func(c *Config, key []string) any { return c.Libraries[key[1]].Shown }}},
 		{splitKey("plugin.*.mode"), onlyOwnPlugins, value(parseWord(modeEnforce, modeWarn), func(c *Config, name string) *string { return &c.PluginOf(name).Mode })},
 		{splitKey("plugin.*.limits.steps"), onlyOwnPlugins, limit(parseSteps, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Steps })},
 		{splitKey("plugin.*.limits.memory"), onlyOwnPlugins, inBytes(limit(parseMemory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory }))},

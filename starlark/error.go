@@ -67,6 +67,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
+// Advice returns Help, for packages that know no *Error.
+func (e *Error) Advice() string { return e.Help }
+
 // Redact returns the error with redacted texts and the same position. cause replaces its cause, so
 // that callers can test for it. If cause is nil, a [LimitError] remains the cause, because it
 // contains no text of a script.

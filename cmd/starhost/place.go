@@ -61,8 +61,8 @@ func pathFromHere(set *loader.Set, shown string) string {
 			return p.Path
 		}
 	}
-	if rest, ok := strings.CutPrefix(shown, "//"); ok {
-		return rest // most projects are checked from their root
+	if file, ok := set.ProjectFile(shown); ok {
+		return file
 	}
 	name, rest, ok := strings.Cut(strings.TrimPrefix(shown, "@"), "//")
 	if library, exists := set.Config.Libraries[name]; ok && exists {
