@@ -69,6 +69,7 @@ def share(n):
 	for _, v := range huntValues {
 		fmt.Fprintf(&b, "%s = %s\n", v.name, v.expr)
 	}
+	b.WriteString("shouted = 'B' * n\nparsed = shell.parse(command)\nc_command = shell.parse('a -b c').commands[0]\n")
 	return b.String()
 }
 
@@ -176,7 +177,9 @@ func huntNamed() []huntCall {
 		"ctx.state.set(%[1]s, 1)", "[ctx.state.set('k', %[1]s), ctx.state.get('k')]", "ctx.fs.write('out/a', %[1]s)", "ctx.progress(1, 2, %[1]s)",
 		"ctx.exec(argv, stdin = %[1]s)", "ctx.exec(%[1]s, env = %[2]s)", "ctx.http.post(c_url, body = %[1]s)", "ctx.http.post(c_url, json = %[1]s)",
 		"ctx.http.get(c_url, params = %[1]s)", "ctx.http.get(c_url, headers = %[1]s)", "base64.decode(base64.encode(%[1]s))", "hash.sha256(%[1]s)",
-		"shell.flag(shell.parse(%[1]s).commands[0], %[2]s)", "shell.quote(%[1]s)", "list(%[1]s).remove(list(%[1]s)[-1])",
+		"shell.flag(shell.parse(%[1]s).commands[0], %[2]s)", "shell.quote(%[1]s)",
+		"shell.runs(parsed, %[1]s)", "shell.runs(parsed, shouted, %[1]s)", "shell.runs(parsed, 'a', %[1]s, %[2]s)", "shell.runs(%[1]s, 'a', *%[2]s)",
+		"shell.flag(c_command, *%[1]s)", "shell.flag(struct(argv = %[1]s), *%[2]s)", "list(%[1]s).remove(list(%[1]s)[-1])",
 		"set(%[1]s).remove(list(%[1]s)[-1])", "list(%[1]s).index(list(%[1]s)[-1])", "%[1]s.index(%[1]s[1:])", "%[1]s.count(%[2]s[0:1])",
 		"%[1]s.replace(%[2]s[0:1], %[1]s)", "'xx'.join([%[1]s] * 20)", "[%[1]s] * 20", "(%[1]s, 1) == (%[1]s, 1)", "[[%[1]s]] == [[%[2]s]]",
 		"(%[1]s in c_range)", "(%[1]s in range_)",

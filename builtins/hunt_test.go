@@ -27,7 +27,7 @@ import (
 
 // The hunt looks for operations that cost more than they charge. It calls every builtin, method,
 // operator and effect with values that are dear for some operation: each argument alone, and all
-// together.
+// together. The long form also makes texts of 10 MB and lists of 100,000 elements of them.
 
 // The bounds of the hunt.
 const (
@@ -360,7 +360,11 @@ func (h *hunter) tryForm(t testing.TB, w *huntWorst, c *huntCall, random *rand.R
 	}
 	if c.arity == 1 {
 		for _, v := range huntValues {
-			try([]any{v.name})
+			if names := []any{v.name}; try(names) && long {
+				for _, names := range h.scaled(names) {
+					try(names)
+				}
+			}
 		}
 		return
 	}
@@ -380,6 +384,13 @@ func (h *hunter) tryForm(t testing.TB, w *huntWorst, c *huntCall, random *rand.R
 			bases = append(bases, names)
 		}
 	}
+	if long {
+		for _, base := range bases[:min(most, len(bases))] {
+			for _, names := range h.scaled(base) {
+				try(names)
+			}
+		}
+	}
 	for _, base := range bases[:min(most, len(bases))] {
 		for a := range c.arity {
 			for _, v := range huntValues {
@@ -392,6 +403,39 @@ func (h *hunter) tryForm(t testing.TB, w *huntWorst, c *huntCall, random *rand.R
 			}
 		}
 	}
+}
+
+// Sizes of scaled arguments.
+const (
+	huntText = 10_000_000 // bytes
+	huntList = 100_000    // elements
+)
+
+// scaled returns the arguments with each text and list long: each alone, and all together. They
+// repeat the base's own value, so that most calls still take them.
+func (h *hunter) scaled(base []any) [][]any {
+	all, changed := slices.Clone(base), 0
+	var list [][]any
+	for i, name := range base {
+		size := huntList
+		kind, _, err := h.eval(fmt.Sprintf("type(%s) if len(%s) > 0 else None", name, name))
+		switch {
+		case err != nil:
+			continue
+		case kind == `"string"` || kind == `"bytes"`:
+			size = huntText
+		case kind != `"list"` && kind != `"tuple"`:
+			continue
+		}
+		alone := slices.Clone(base)
+		alone[i] = fmt.Sprintf("(%s * (%d // len(%s)))", name, size, name)
+		all[i], changed = alone[i], changed+1
+		list = append(list, alone)
+	}
+	if changed > 1 {
+		list = append(list, all)
+	}
+	return list
 }
 
 // reportWorst logs the table of operations, the dearest first.

@@ -14,7 +14,8 @@ import (
 const (
 	shellNodeSteps = 20
 	shellNodeBytes = 256
-	shellByteBytes = 96 // the memory of the syntax tree for a byte of text
+	shellTextBytes = 4 << 10 // the memory of an analysis
+	shellByteBytes = 96      // the memory of the syntax tree for a byte of text
 )
 
 // shellModule returns the members of the module shell.
@@ -90,7 +91,7 @@ func (*shellLine) Type() string { return "shell.line" }
 
 // parseShell pays for the analysis of a text, and makes it.
 func parseShell(c call.Call, text, dialect string) (*shell.Script, error) {
-	if err := c.Pay(1+len(text), shellByteBytes*len(text)); err != nil {
+	if err := c.Pay(1+len(text), shellTextBytes+shellByteBytes*len(text)); err != nil {
 		return nil, err
 	}
 	script := shell.Parse(text, dialect)
