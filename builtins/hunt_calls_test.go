@@ -45,7 +45,7 @@ var huntValues = []huntValue{
 	{"tables", "'[[a]]\\n' * (n // 8)"}, {"arrays", "'a = [' + '1,' * (n // 2) + ']'"}, {"c_hour", "'1h'"}, {"durations", "'1ns' * (n // 4)"},
 	{"documents", "'---\\na\\n' * (n // 8)"}, {"c_date", "'2026-01-02'"}, {"cells", "'a,b\\n' * (n // 4)"}, {"b64", "'QUJD' * (n // 4)"},
 	{"headings", "'# a\\nb\\n' * (n // 8)"}, {"members", "{'a': [{'b': 1}] * (n // 8)}"}, {"command", "'a b;' * (n // 4)"},
-	{"c_text_list", "['a', 'b']"}, {"c_callable", "lambda *args, **kwargs: True"}, {"c_fragment", "fragment('a')"}, {"c_pair_list", "[('a', 1)]"},
+	{"c_text_list", "['a', 'b']"}, {"c_callable", "lambda *args, **kwargs: True"}, {"c_fragment", "fragment('a')"}, {"c_pair_list", "[('a', 1)]"}, {"c_tag", "'!a'"},
 }
 
 // huntFile returns the source of the file whose globals are the hunt's values.
@@ -169,7 +169,7 @@ func huntNamed() []huntCall {
 		"text.markdown_table(%[1]s, columns = ['a'])", "text.truncate(%[1]s, len(%[1]s) // 2)", "text.pad(%[1]s, 5000)",
 		"text.wrap(%[1]s, 20)", "text.wrap(%[1]s, 1)", "text.indent(%[1]s, '  ')", "text.format_number(%[1]s, sep = ',')",
 		"csv.decode(%[1]s, header = False)", "csv.decode(%[1]s)", "csv.encode(%[1]s, columns = ['a'])", "json.encode(%[1]s)",
-		"json.decode(%[1]s, default = %[2]s)", "json.indent(json.encode(%[1]s))", "yaml.encode(%[1]s)", "toml.encode({'a': %[1]s})",
+		"json.decode(%[1]s, default = %[2]s)", "json.indent(json.encode(%[1]s))", "yaml.encode(%[1]s)", "yaml.encode(yaml.tagged('!a', %[1]s))", "toml.encode({'a': %[1]s})",
 		"time.parse_time(%[1]s, %[2]s)", "time.time(2026).format(%[1]s)", "time.time(2026).in_location(%[1]s)", "time.time(2026, location = %[1]s)",
 		"template(prompt = %[1]s)", "result(%[1]s, data = %[2]s)", "attachment(content = %[1]s)", "attachment(content = %[1]s, type = %[2]s)",
 		"modify(a = %[1]s)", "respond(%[1]s)", "struct(a = %[1]s) == struct(a = %[2]s)", "struct(**{%[1]s: 1})", "getattr(fields_, %[1]s)",
