@@ -208,7 +208,7 @@ func TestHandlerFailures(t *testing.T) {
 		{"not UTF-8", "turn_start", "", `return "é"[1:]`, "handler: unsupported return value: got text that is not UTF-8, want text (data goes into attachment(content = ...)), or a decision"},
 		{"a long fragment that is not UTF-8", "turn_start", "", `return fragment("x" * 2000 + "é"[1:])`, "handler: unsupported return value: got text that is not UTF-8, want text (data goes into attachment(content = ...)), or a decision"},
 		{"a fragment of an int", "turn_start", "", `return fragment(1)`, "test.star:2:20: fragment: for parameter content: got int, want string"},
-		{"a decision that the event has not", "turn_start", "", `return deny("no")`, "turn_start: deny is no decision here, want context (a string, fragments, attachments), modify, abort or end_session"},
+		{"a decision that the event has not", "session_end", "", `return deny("no")`, "session_end: deny is no decision here, want nothing"},
 		{"context where there is none", "pre_tool_call", "", `return "hello"`, "pre_tool_call: context is no decision here, want deny, ask, respond, modify or abort"},
 		{"a lost decision", "pre_tool_call", "", `x = deny("no")`, `handler made the decision deny at test.star:2:13 and returned None: write return deny("no")`},
 		{"a lost decision that only watches", "post_tool_call", "", `x = modify(result = "no")`, ""},
