@@ -261,10 +261,11 @@ func (e *evaluation) otherLabel(loading *Source, from, label string) string {
 // hostName says where the host has the module that a label such as "encoding/json.star" means, or
 // returns "".
 func hostName(label string) string {
-	name := path.Base(strings.ReplaceAll(label, ":", "/"))
-	if strings.Contains(label, "..") {
+	name := strings.TrimPrefix(label, "encoding/")
+	if !strings.HasPrefix(label, "@") && strings.Contains(name, "/") {
 		return "" // it means a file
 	}
+	name = path.Base(strings.ReplaceAll(name, ":", "/"))
 	for _, end := range []string{".star", ".bzl", ".sky"} {
 		name = strings.TrimSuffix(name, end)
 	}

@@ -56,7 +56,7 @@ func (c *checkRun) checkMatch(h starhost.HookInfo, tools []string) {
 		return slices.ContainsFunc(agents.All, func(a *agents.Agent) bool { return a.Matches(glob) }) ||
 			slices.ContainsFunc(tools, func(tool string) bool { ok, _ := path.Match(glob, tool); return ok })
 	}
-	hint := ""
+	var own, other string // hints at a tool of a plugin, and at another one
 	for _, glob := range h.Match {
 		if matches(glob) {
 			c.checkCase(h, glob, tools)
@@ -64,13 +64,14 @@ func (c *checkRun) checkMatch(h starhost.HookInfo, tools []string) {
 		}
 		parts := strings.Split(glob, "|") // as the matchers of agents have it
 		switch {
-		case hint != "":
 		case len(parts) > 1 && slices.ContainsFunc(parts, matches):
-			hint = near.Hint("match = " + quoteList(parts))
+			own = cmp.Or(own, near.Hint("match = "+quoteList(parts)))
 		default:
-			hint = cmp.Or(near.DidYouMean(glob, tools), near.Hint(near.Slip(glob, agentTools())))
+			own = cmp.Or(own, near.DidYouMean(glob, tools))
+			other = cmp.Or(other, near.Hint(near.Slip(glob, agentTools())))
 		}
 	}
+	hint := cmp.Or(own, other)
 	if hint != "" || isDeployed(c.fileConfig) {
 		c.addWarning(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), hint)
 	}

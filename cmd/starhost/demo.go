@@ -36,7 +36,7 @@ func (a *app) demoCommand() *cobra.Command {
 		Long: `Run the sample plugins that starhost contains: print some commands with their results. The
 plugins lie in a temporary folder while they run. The demo reads no config but the managed one,
 and writes nothing into the current folder or your home.`,
-		Example: "  starhost demo",
+		Example: "  starhost demo\n  starhost demo | less",
 		Args:    refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.chooseFormat("demo"); err != nil {

@@ -174,7 +174,7 @@ register_hook("pre_tool_call", page)
 		{"a loaded function", strings.Replace(head, "return shorten", "return short|en", 1), "def shorten(text, most = 9)"},
 		{"an event", strings.Replace(head, "pre_tool", "pre_|tool", 1), "Fires when: the model asked for a tool"},
 		{"an argument of an event", strings.Replace(head, "shorten(tool", "shorten(to|ol", 1), "The tool's name."},
-		{"a permission", "plugin(permissions = [\"fs.r|ead:a/**\"])\n", "Files of the workspace are read"},
+		{"a permission", "plugin(permissions = [\"fs.r|ead:a/**\"])\n", "reads, lists and searches files of the workspace"},
 		{"a setting", head + "x = config.te|am\n", `default "checkout"`},
 		{"a member of a result", head + "def f(ctx):\n    r = ctx.http.get(\"a\")\n    return r.sta|tus\n", "r.status: int"},
 		{"nothing", head + "x = 1|\n", "null"},

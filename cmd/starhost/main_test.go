@@ -209,7 +209,7 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 				})
 				a := &app{dir: dir, getenv: func(string) string { return "" }}
 				var e evaluation
-				if err := a.evaluate(t.Context(), &evalFlags{requestFlags: tt.args}, []string{"a.star"}, &e); err != nil {
+				if err := a.evaluate(t.Context(), &evalFlags{requestFlags: tt.args, approve: "never"}, []string{"a.star"}, &e); err != nil {
 					t.Fatal(err)
 				}
 				defer e.set.Close()

@@ -81,7 +81,7 @@ func (a *app) runModel(ctx context.Context, f *runFlags, paths []string) error {
 		if f.session.newest {
 			return usagef("--dry-run: got --continue, want --session ID")
 		}
-		asked := evalFlags{loadFlags: f.loadFlags, requestFlags: f.requestFlags, session: f.session.id}
+		asked := evalFlags{loadFlags: f.loadFlags, requestFlags: f.requestFlags, session: f.session.id, approve: "never"}
 		return a.eval(ctx, &asked, paths)
 	}
 	if err := a.chooseFormat("run"); err != nil {
