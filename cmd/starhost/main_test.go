@@ -209,7 +209,8 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 				})
 				a := &app{dir: dir, getenv: func(string) string { return "" }}
 				var e evaluation
-				if err := a.evaluate(t.Context(), &evalFlags{requestFlags: tt.args, approve: "never"}, []string{"a.star"}, &e); err != nil {
+				f := evalFlags{requestFlags: tt.args, approve: "never"}
+				if err := a.evaluate(t.Context(), &f, []string{"a.star"}, &e); err != nil {
 					t.Fatal(err)
 				}
 				defer e.set.Close()
