@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,28 +93,114 @@ func (r *Replay) Run(
 	return &r.report, nil
 }
 
-// replay fires the event of a record again. The error is the error of ctx.
+// replay fires the event of a record again. If the log masked a value that handlers can read,
+// replay fires it twice, with different values in its place: a decision that could depend on the
+// real value is "cannot tell". The error is the error of ctx.
 func (r *Replay) replay(ctx context.Context, record *Record) error {
+	masks := record.maskedInput()
+	if masks == "" {
+		e, out, err := r.fire(ctx, record)
+		if err == nil {
+			c := r.compare(record, &out)
+			r.finish(record, e, &c)
+		}
+		return err
+	}
+	_, out, err := r.fire(ctx, record.unmasked(placeholders[0]))
+	if err != nil {
+		return err
+	}
+	first := r.compare(record, &out)
+	r.values.rollback(&r.pastEvent)
+	e, out, err := r.fire(ctx, record.unmasked(placeholders[1]))
+	if err != nil {
+		return err
+	}
+	c := r.compare(record, &out)
+	if first.outcome != isSame && first.outcome != isUnclear || first.outcome != c.outcome {
+		r.cannotTell("the log masks " + masks)
+		c = comparison{outcome: isUnclear, reason: r.unknown}
+	}
+	r.finish(record, e, &c)
+	return nil
+}
+
+// placeholders stand for a masked value. They have little in common, so that no usual test of a
+// value has the same result for both. They are words, because a command with "<masked>" would read
+// a file.
+var placeholders = [2]string{"masked", "Zq7_another-value.for/what=the:log+hides@4711"}
+
+// maskedInput returns the place of the first masked value that handlers can read, "" for none.
+func (r *Record) maskedInput() string {
+	for _, at := range r.Masked {
+		if rest, ok := strings.CutPrefix(at, "/input/"); ok {
+			return rest
+		}
+		if strings.HasPrefix(at, "/handlers/") && strings.Contains(at, "/reply") {
+			return at[1:]
+		}
+	}
+	return ""
+}
+
+// unmasked returns a record with another text in the place of its masked values, as far as handlers
+// can read them. The requests of effects are as recorded: see fitsMasked.
+func (r *Record) unmasked(placeholder string) *Record {
+	out := *r
+	replace := func(raw []byte) json.RawMessage {
+		return bytes.ReplaceAll(raw, []byte(masked), []byte(placeholder))
+	}
+	out.Input = map[string]json.RawMessage{}
+	for name, value := range r.Input {
+		out.Input[name] = replace(value)
+	}
+	out.Handlers = slices.Clone(r.Handlers)
+	for i := range out.Handlers {
+		h := &out.Handlers[i]
+		h.Effects = slices.Clone(h.Effects)
+		for j, line := range h.Effects {
+			if at := bytes.LastIndex(line, []byte(`"reply":`)); at >= 0 {
+				h.Effects[j] = append(slices.Clip(line[:at]), replace(line[at:])...)
+			}
+		}
+	}
+	return &out
+}
+
+// compare compares the outcome of the event that was fired last.
+func (r *Replay) compare(record *Record, out *starhost.Outcome) comparison {
+	c := compare(record, out)
+	if r.unknown == "" {
+		r.unknown = c.unknown
+	}
+	if r.unknown != "" {
+		c = comparison{outcome: isUnclear, reason: r.unknown}
+	}
+	return c
+}
+
+// fire fires the event of a record. e is nil if it could not be fired. The error is the error of
+// ctx.
+func (r *Replay) fire(ctx context.Context, record *Record) (e *starhost.Event, out starhost.Outcome, err error) {
 	r.pastEvent = pastEvent{record: record, session: r.values.sessionOf(record)}
 	if record.hasValueEffects() {
 		r.readEffects()
 		r.values.startEvent(&r.pastEvent)
 	}
-	e, err := r.newEvent()
+	e, err = r.newEvent()
 	if err == nil && record.isUndecided() {
 		err = fmt.Errorf("no plugin decided: %s", record.Errors[0])
 	}
 	if err != nil {
 		r.cannotTell(err.Error())
-		r.finish(nil, &starhost.Outcome{})
-		return nil
+		return nil, out, nil
 	}
 	s := r.host.Resume(starhost.SessionConfig{
 		ID: record.Session, Platform: record.Platform, Model: record.Model, Roles: record.Roles,
 		Workspace: record.Workspace, Guarded: true,
 	}, starhost.SavedSession{Turns: record.Turn, Started: true})
 	r.firing = true
-	out, err := s.Refire(ctx, e)
+	out, err = s.Refire(ctx, e)
 	r.firing = false
 	if out.Lost != nil {
 		r.cannotTell("a guard is not loaded: " + out.Lost.Error())
@@ -122,16 +209,15 @@ func (r *Replay) replay(ctx context.Context, record *Record) error {
 		d := &out.Decision
 		d.Action, d.Reason, d.Plugin, d.Pos = starhost.ActionAbort, aborted.Reason, aborted.Plugin, aborted.Pos
 	} else if ctx.Err() != nil {
-		return ctx.Err()
+		return e, out, ctx.Err()
 	} else if err != nil {
 		r.cannotTell(err.Error())
 	}
-	r.finish(e, &out)
-	return nil
+	return e, out, nil
 }
 
 // finish adds the replayed event to the report. e is nil if the event could not be fired.
-func (r *Replay) finish(e *starhost.Event, out *starhost.Outcome) {
+func (r *Replay) finish(record *Record, e *starhost.Event, c *comparison) {
 	r.values.endEvent(&r.pastEvent)
 	if e != nil && !r.isWanted(e) || e == nil && len(r.o.Only) > 0 {
 		r.report.Others++
@@ -142,16 +228,9 @@ func (r *Replay) finish(e *starhost.Event, out *starhost.Outcome) {
 		r.report.Sessions++
 		r.session.isCounted = true
 	}
-	c := compare(r.record, out)
-	if r.unknown == "" {
-		r.unknown = c.unknown
-	}
-	if r.unknown != "" {
-		c = comparison{outcome: isUnclear, reason: r.unknown}
-	}
-	r.report.add(r.record, &c)
+	r.report.add(record, c)
 	if c.outcome != isSame {
-		r.groups.add(r.record.ID, &c)
+		r.groups.add(record.ID, c)
 	}
 }
 

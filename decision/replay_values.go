@@ -212,14 +212,19 @@ func (p *pastValues) endEvent(e *pastEvent) {
 	}
 }
 
-// undo takes back the changes of an event that the replay cannot tell.
-func (p *pastValues) undo(e *pastEvent) {
+// rollback takes back the changes of an event that will be fired again.
+func (p *pastValues) rollback(e *pastEvent) {
 	for _, c := range slices.Backward(e.changes) {
 		p.set(e, c.values, &c.effect, c.old)
 	}
 	for _, values := range e.diverged {
 		values.differs = false
 	}
+}
+
+// undo takes back the changes of an event that the replay cannot tell.
+func (p *pastValues) undo(e *pastEvent) {
+	p.rollback(e)
 	for _, c := range e.changes {
 		if c.values.differs {
 			p.set(e, c.values, &c.effect, pastValue{isUnknown: true})

@@ -48,25 +48,60 @@ func (a *app) newApprover(way string, more ...string) (approver, error) {
 		return nil, nil
 	}
 	lines := bufio.NewReaderSize(in, maxAnswer)
-	return func(_ context.Context, r starhost.ApprovalRequest) (bool, error) { return askUser(lines, a.stderr, r) }, nil
+	read := func(prompt string) (string, error) { return readAnswer(lines, a.stderr, prompt) }
+	return newQuestion(a.stderr, read, false), nil
+}
+
+// newQuestion returns an approver that shows a call with its arguments, and each reason with its
+// guard and place, and reads y or n. With mayKeep, the answer a counts for the same call in the
+// rest of the process: the same tool with the same arguments, for the same reasons.
+func newQuestion(show io.Writer, read func(prompt string) (string, error), mayKeep bool) approver {
+	always := map[string]bool{}
+	return func(_ context.Context, r starhost.ApprovalRequest) (bool, error) {
+		key := string(mustJSON([]any{r.Plugin, r.Call.Name, string(r.Call.Arguments), r.Reasons}))
+		if always[key] {
+			return true, nil
+		}
+		fmt.Fprintln(show, texttable.EscapeLine(strings.TrimSpace(r.Plugin+" "+r.Call.Name+" "+string(r.Call.Arguments))))
+		for _, reason := range r.Reasons {
+			i := slices.IndexFunc(r.Asks, func(d starhost.Decision) bool { return d.Reason == reason })
+			if i >= 0 {
+				reason = fmt.Sprintf("%s: %s (%s)", r.Asks[i].Plugin, reason, r.Asks[i].Pos)
+			}
+			fmt.Fprintln(show, "  "+texttable.EscapeLine(reason))
+		}
+		prompt := "run it? [y/N] "
+		if mayKeep {
+			prompt = "run it? [y/n/a] "
+		}
+		line, err := read(prompt)
+		answer := strings.ToLower(strings.TrimSpace(line))
+		switch {
+		case err != nil:
+			return false, nil // ctrl-C, ctrl-D and the end of the input are a no
+		case mayKeep && (answer == "a" || answer == "always"):
+			always[key] = true
+			return true, nil
+		}
+		return answer == "y" || answer == "yes", nil
+	}
 }
 
 // maxAnswer is the most bytes of a line that answers a question.
 const maxAnswer = 4 << 10
 
-// askUser asks a question at a terminal. A line that begins with y or Y means yes. The end of the
-// input and a line that is too long mean no.
-func askUser(lines *bufio.Reader, out io.Writer, r starhost.ApprovalRequest) (bool, error) {
-	fmt.Fprintf(out, "%s %s: %s [y/N] ", texttable.EscapeLine(r.Plugin), texttable.EscapeLine(r.Call.Name),
-		texttable.EscapeLine(strings.Join(r.Reasons, "; ")))
+// readAnswer reads a line of at most maxAnswer bytes. A longer one is an error, as is the end of
+// the input.
+func readAnswer(lines *bufio.Reader, out io.Writer, prompt string) (string, error) {
+	fmt.Fprint(out, prompt)
 	line, err := lines.ReadSlice('\n')
-	yes := err == nil && strings.HasPrefix(strings.ToLower(strings.TrimSpace(string(line))), "y")
-	for errors.Is(err, bufio.ErrBufferFull) { // the rest of the line must not answer the next question
-		_, err = lines.ReadSlice('\n')
+	text := string(line)
+	// The rest of a longer line must not answer the next question.
+	for failed := err; errors.Is(failed, bufio.ErrBufferFull); {
+		_, failed = lines.ReadSlice('\n')
 	}
 	if errors.Is(err, io.EOF) {
 		fmt.Fprintln(out)
-		return false, nil
 	}
-	return yes, err
+	return text, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -10,17 +11,20 @@ import (
 
 func TestAskUser(t *testing.T) {
 	for input, want := range map[string]bool{
-		"y\n": true, " Yes\r\n": true, "n\n": false, "\n": false, "": false, "y": false, "ok\n": false,
+		"y\n": true, " Yes\r\n": true, "n\n": false, "a\n": false, "\n": false, "": false, "y": false, "ok\n": false,
 		strings.Repeat(" ", maxAnswer+1) + "y\n": false,
 	} {
 		var out strings.Builder
-		got, _ := askUser(bufio.NewReaderSize(strings.NewReader(input), maxAnswer), &out, starhost.ApprovalRequest{
-			Plugin: "incident", Call: starhost.ToolCall{Name: "/close"}, Reasons: []string{"Close \u001b[2J?\nNo"},
+		lines := bufio.NewReaderSize(strings.NewReader(input), maxAnswer)
+		ask := newQuestion(&out, func(prompt string) (string, error) { return readAnswer(lines, &out, prompt) }, false)
+		got, _ := ask(t.Context(), starhost.ApprovalRequest{
+			Plugin: "incident", Reasons: []string{"Close \u001b[2J?\nNo"},
+			Call: starhost.ToolCall{Name: "close", Arguments: json.RawMessage(`{"id":7}`)},
 		})
 		if got != want {
 			t.Errorf("%.20q: got %v, want %v", input, got, want)
 		}
-		if want := `incident /close: Close \u001b[2J?\nNo [y/N] `; strings.TrimSuffix(out.String(), "\n") != want {
+		if want := "incident close {\"id\":7}\n  Close \\u001b[2J?\\nNo\nrun it? [y/N] "; strings.TrimSuffix(out.String(), "\n") != want {
 			t.Errorf("%.20q: got %q, want %q", input, out.String(), want)
 		}
 	}

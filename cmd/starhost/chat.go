@@ -53,7 +53,7 @@ A line that begins with a space is a message in any case.
 
 Tab completes, the arrows bring back earlier lines. Ctrl-C cuts the answer, and the
 session goes on; exit or ctrl-D ends. If a call needs approval, y allows it, a allows
-it always in this session for the same reason, and any other answer denies it.`,
+the same call always in this session, and any other answer denies it.`,
 		Example: `  starhost chat -m openai/MODEL
   starhost chat plugins --continue`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.chat(cmd.Context(), &f, paths) },
@@ -420,36 +420,5 @@ func (c *chat) newApprover(a *app, way string) (approver, error) {
 	if err != nil || way != "ask" || c.terminal == nil {
 		return plain, err
 	}
-	return newCallApprover(a.stderr, c.read), nil
-}
-
-// newCallApprover returns an approver that shows a call and reads y, n or a.
-func newCallApprover(show io.Writer, read func(prompt string) (string, error)) approver {
-	always := map[string]bool{}
-	return func(_ context.Context, r starhost.ApprovalRequest) (bool, error) {
-		key := strings.Join(append([]string{r.Plugin, r.Call.Name}, r.Reasons...), "\x00")
-		if always[key] {
-			return true, nil
-		}
-		fmt.Fprintln(show, texttable.EscapeLine(r.Plugin+" "+r.Call.Name+" "+string(r.Call.Arguments)))
-		for _, reason := range r.Reasons {
-			i := slices.IndexFunc(r.Asks, func(d starhost.Decision) bool { return d.Reason == reason })
-			if i >= 0 {
-				reason = fmt.Sprintf("%s: %s (%s)", r.Asks[i].Plugin, reason, r.Asks[i].Pos)
-			}
-			fmt.Fprintln(show, "  "+texttable.EscapeLine(reason))
-		}
-		line, err := read("run it? [y/n/a] ")
-		if err != nil {
-			return false, nil // ctrl-C and ctrl-D are a no
-		}
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "a", "always":
-			always[key] = true
-			return true, nil
-		case "y", "yes":
-			return true, nil
-		}
-		return false, nil
-	}
+	return newQuestion(a.stderr, c.read, true), nil
 }

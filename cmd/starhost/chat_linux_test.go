@@ -168,7 +168,8 @@ func TestChatTerminal(t *testing.T) {
 	y.enter("Restart both.\r", "run it? [y/n/a] ")
 	y.enter("y\r", "run it? [y/n/a] ") // y counts once
 	y.enter("a\r", "Both run.")
-	y.enter("Restart the web.\r", "Not the web.") // a counts for the session
+	y.enter("Restart the web.\r", "run it? [y/n/a] ") // a counts for the same arguments
+	y.enter("y\r", "Not the web.")
 	y.wait("> ")
 	y.enter("\x04", "\n")
 	if code := <-ended; code != exitOK {

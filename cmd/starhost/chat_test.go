@@ -17,8 +17,9 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// TestCallApprover checks what a user sees of a call that needs approval, and the answers.
-func TestCallApprover(t *testing.T) {
+// TestQuestion checks what a user sees of a call that needs approval, and the answers. "Always" is
+// for the same tool, arguments and reasons.
+func TestQuestion(t *testing.T) {
 	ask := starhost.Decision{Plugin: "policy", Reason: "production\x1b[2J", Pos: starhost.Pos{File: "policy.star", Line: 3, Col: 5}}
 	request := starhost.ApprovalRequest{
 		Call:   starhost.ToolCall{Name: "restart", Arguments: json.RawMessage(`{"service":"db"}`)},
@@ -27,8 +28,10 @@ func TestCallApprover(t *testing.T) {
 	other := request
 	other.Reasons = other.Reasons[:1]
 	var shown bytes.Buffer
-	answers := []string{"y", "n", "", "no", "Always", "n"}
-	approve := newCallApprover(&shown, func(prompt string) (string, error) {
+	answers := []string{"y", "n", "", "no", "Always", "n", "n", "n"}
+	foreign, renamed := request, request
+	foreign.Call.Arguments, renamed.Call.Name = json.RawMessage(`{"service":"all"}`), "remove"
+	approve := newQuestion(&shown, func(prompt string) (string, error) {
 		shown.WriteString(prompt + "\n")
 		if len(answers) == 0 {
 			return "", io.EOF
@@ -36,16 +39,18 @@ func TestCallApprover(t *testing.T) {
 		answer := answers[0]
 		answers = answers[1:]
 		return answer, nil
-	})
+	}, true)
 	var got []bool
-	for _, r := range []starhost.ApprovalRequest{request, request, request, request, request, request, other, other} {
+	for _, r := range []starhost.ApprovalRequest{
+		request, request, request, request, request, request, other, foreign, renamed, other,
+	} {
 		ok, err := approve(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, ok)
 	}
-	if diff := cmp.Diff([]bool{true, false, false, false, true, true, false, false}, got); diff != "" {
+	if diff := cmp.Diff([]bool{true, false, false, false, true, true, false, false, false, false}, got); diff != "" {
 		t.Errorf("answers (-want +got):\n%s", diff)
 	}
 	want := `ops restart {"service":"db"}

@@ -60,3 +60,45 @@ func rewriteFile(name string, content []byte) error {
 	}
 	return effects.ReplaceFile(name, content, 0o666)
 }
+
+// A replacement is written beside a file and takes its place when it is complete, for contents that
+// the program does not hold.
+type replacement struct {
+	*os.File
+	name string // "" once the file has it
+}
+
+// startReplacement starts to replace a file of the user alone. A pipe, a device and the target of a
+// link are written directly: see [effects.ReplaceFile].
+func startReplacement(name string) (*replacement, error) {
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		return &replacement{File: file}, err
+	}
+	file, err := os.CreateTemp(filepath.Dir(name), ".starhost-*.tmp")
+	return &replacement{file, name}, err
+}
+
+// commit gives the file its name. Later writes go to it, too.
+func (r *replacement) commit() error {
+	if r.name == "" {
+		return nil
+	}
+	err := r.Sync()
+	if err == nil {
+		err = os.Rename(r.Name(), r.name)
+	}
+	if err == nil {
+		r.name = ""
+	}
+	return err
+}
+
+// close closes the file, and deletes it if nothing committed it.
+func (r *replacement) close() error {
+	err := r.Close()
+	if r.name != "" {
+		err = errors.Join(err, os.Remove(r.Name()))
+	}
+	return err
+}

@@ -124,11 +124,11 @@ func (a *app) printLog(ctx context.Context, f *logFlags) (err error) {
 	}
 	r.Since = since
 	catchSignals(ctx)
-	out, closeOut, err := a.streamOut()
+	out, closeOut, err := a.streamOut(f.follow)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeOut()) }()
+	defer func() { err = closeOut(err) }()
 	w := bufio.NewWriter(out)
 	p := logPrinter{w: w, format: a.format, width: terminalWidth(out)}
 	p.begin()
@@ -161,18 +161,28 @@ func (a *app) printLog(ctx context.Context, f *logFlags) (err error) {
 	return wrapFileError("standard output", errors.Join(p.err, w.Flush()))
 }
 
-// streamOut returns standard output or the file of -o.
-func (a *app) streamOut() (io.Writer, func() error, error) {
+// streamOut returns standard output or the file of -o, and what ends it with the error of the
+// writer. The file takes the place of an older one without an error, or at once for a reader that
+// waits for more records.
+func (a *app) streamOut(atOnce bool) (out io.Writer, end func(error) error, err error) {
 	if a.output == "" {
-		return a.stdout, func() error { return nil }, nil
+		return a.stdout, func(err error) error { return err }, nil
 	}
 	name := a.output
 	a.output = "" // end must not write it again
-	file, err := os.OpenFile(a.path(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := startReplacement(a.path(name))
+	if err == nil && atOnce {
+		err = file.commit()
+	}
 	if err != nil {
 		return nil, nil, wrapFileError(name, err)
 	}
-	return file, file.Close, nil
+	return file, func(err error) error {
+		if err == nil {
+			err = wrapFileError(name, file.commit())
+		}
+		return errors.Join(err, file.close())
+	}, nil
 }
 
 // check checks the flags, and returns the time of --since.
