@@ -219,7 +219,7 @@ func (i *inspector) explainTool() {
 	do(i, chromedp.Focus("form textarea"))
 	do(i, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(2))) // Ctrl
 	i.wait("Result: an error that the model reads")
-	i.wait(`add to [grants] of your config: ops = ["fs.write:out/*"]`)
+	i.wait(`add to [grants] of your config: ops = ["fs.write:out/*"`)
 }
 
 func (i *inspector) explainLog() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/starhost/starhost/builtins/call"
@@ -132,11 +133,13 @@ var layoutNames = map[string]string{
 }
 
 // strftime maps the directives of other languages to the texts of a layout.
-var strftime = strings.NewReplacer(
-	"%Y", "2006", "%m", "01", "%d", "02", "%H", "15", "%M", "04", "%S", "05", "%y", "06", "%b", "Jan", "%B", "January",
-	"%a", "Mon", "%A", "Monday", "%I", "03", "%p", "PM", "%Z", "MST", "%z", "-0700", "%j", "002", "%e", "_2",
-	"%F", time.DateOnly, "%T", time.TimeOnly, "%R", "15:04", "%f", "000000", "%D", "01/02/06", "%n", "\n", "%t", "\t",
-)
+var strftime = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer(
+		"%Y", "2006", "%m", "01", "%d", "02", "%H", "15", "%M", "04", "%S", "05", "%y", "06", "%b", "Jan", "%B", "January",
+		"%a", "Mon", "%A", "Monday", "%I", "03", "%p", "PM", "%Z", "MST", "%z", "-0700", "%j", "002", "%e", "_2",
+		"%F", time.DateOnly, "%T", time.TimeOnly, "%R", "15:04", "%f", "000000", "%D", "01/02/06", "%n", "\n", "%t", "\t",
+	)
+})
 
 // A layoutArg is an argument that describes the format of a time.
 type layoutArg string
@@ -164,7 +167,7 @@ func (l *layoutArg) Unpack(v starlark.Value) error {
 
 // exampleOf returns the layout that directives of other languages mean, if all have one.
 func exampleOf(directives string) string {
-	if layout := strftime.Replace(directives); !strings.Contains(layout, "%") {
+	if layout := strftime().Replace(directives); !strings.Contains(layout, "%") {
 		return layout
 	}
 	return time.DateTime

@@ -87,7 +87,7 @@ var commonCodes = []starlark.Code{
 		Good: "def page():\n    \"\"\"Page somebody.\"\"\"\n\nregister_tool(page, name = \"page_somebody\")\n"},
 	{Code: "E0706", Title: "a handler broke its contract",
 		Text: "A handler returned a value that its event or its loader cannot use, such as a decision that the event does not accept or a fragment that is not UTF-8. The message says what is valid.",
-		Bad:  "register_hook(\"turn_start\", lambda: deny(\"no\"))\n",
+		Bad:  "register_hook(\"turn_start\", lambda: respond(\"no\"))\n",
 		Good: "register_hook(\"turn_start\", lambda: abort(\"no\"))\n"},
 	{Code: "E0707", Title: "the turn was aborted",
 		Text: "A handler ended the turn before the prompt was complete, for the reason shown. An abort is a result, not a failure.",

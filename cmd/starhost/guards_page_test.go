@@ -11,6 +11,7 @@ import (
 
 // TestGuardsPage gives the commands of each table in docs/guards.md to the guard above the table.
 func TestGuardsPage(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
 	src, err := os.ReadFile("../../docs/guards.md")
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ a whole record, and starhost log show ID --golden a golden case that repeats it.
 or its first or last letters.`,
 		Example: `  starhost log --since 7d --action deny,ask
   starhost log --tool 'kind:shell' -F csv -o shell.csv
-  starhost log show 7KQ2M4ZT --golden -o plugins/golden/guard_incident.txtar`,
+  starhost log show 32Z34AYK --golden -o plugins/golden/guard_incident.txtar`,
 		Args: a.refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.printLog(cmd.Context(), &f) },
 	}
@@ -355,8 +355,8 @@ func (a *app) logShowCommand() *cobra.Command {
 that passes as long as the plugin decides as it did: put it beside the plugin. A record that
 is masked or cut, or lacks what the case must show, makes no case.`,
 		Example: `  starhost log show last
-  starhost log show 7KQ2M4ZT
-  starhost log show 7KQ2M4ZT --golden > plugins/golden/guard_incident.txtar`,
+  starhost log show 32Z34AYK
+  starhost log show 32Z34AYK --golden > plugins/golden/guard_incident.txtar`,
 		Args: wantArguments("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.chooseFormat("log show"); err != nil {

@@ -22,6 +22,7 @@ var proxyReplies = []struct{ in, out string }{
 // TestProxyPage runs the commands of docs/proxy.md with a fake endpoint, and compares what they
 // print.
 func TestProxyPage(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Content-Type", "application/json")
@@ -72,6 +73,7 @@ func TestProxyPage(t *testing.T) {
 
 // TestServeProxyLog checks that the decision log has the events of the proxy, and no key.
 func TestServeProxyLog(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "{"+proxyReplies[2].out+"}")

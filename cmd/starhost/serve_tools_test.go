@@ -19,6 +19,7 @@ import (
 // TestServeTools registers a tool with serve --tools: a client of --mcp calls it behind the guards
 // of plugins. A name that a plugin has is refused, and a reload leaves the tool in place.
 func TestServeTools(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "p.star"), toolNamed("one")+
 		`register_hook("pre_tool_call", lambda arguments: deny("no rm") if "rm" in str(arguments) else None)`+"\n")

@@ -12,6 +12,7 @@ import (
 
 // TestServeTraces checks that serve sends the spans of its events at the end, at the latest.
 func TestServeTraces(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
 	bodies := make(chan string, 10)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -137,6 +137,7 @@ func TestServeReloads(t *testing.T) {
 // TestServeMounts checks that the tools of the config's servers go through the guards of
 // plugins and need approval.
 func TestServeMounts(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err == nil {
@@ -185,6 +186,7 @@ command = ["`+filepath.Join(dir, "starhost")+`", "serve", "--no-config", "other.
 // TestServeMountsWithToken checks that a server at a URL gets the token of the config, and that
 // no output shows the token.
 func TestServeMountsWithToken(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
 	const token = "0123456789abcdef"
 	h := starhost.New(starhost.Options{})
 	if err := h.Add(starhost.Plugin{Name: "other", Tools: []starhost.Tool{{

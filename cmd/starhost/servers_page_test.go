@@ -120,6 +120,7 @@ func curl(t *testing.T, dir string, args []string) string {
 // TestServersPage runs the commands of docs/servers.md, and compares what they print. "…" in the
 // page stands for any text.
 func TestServersPage(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
 	page, err := os.ReadFile("../../docs/servers.md")
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestServedToolNames(t *testing.T) {
 		{"copilot", "starhost-page", "page", "page", own},
 		{"copilot", "starhost-x-page", "starhost-x-*", "x-page", foreign},
 		{"claude-code", "mcp__starhost__page", "page", "page", own},
-		{"claude-code", "mcp__starhost__mounted", "mounted", "mounted", own},
+		{"claude-code", "mcp__starhost__mounted", "mounted", "mounted", foreign},
 		{"claude-code", "mcp__starhost_x__page", "mcp__starhost_x__page", "mcp__starhost_x__page", foreign},
 	}
 	for _, tt := range tests {

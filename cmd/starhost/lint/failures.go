@@ -3,6 +3,7 @@ package lint
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bazelbuild/buildtools/build"
 )
@@ -215,7 +216,7 @@ func displayType(x build.Expr) string {
 // judgeModule reports a member of a module whose name a local variable or a parameter has.
 func (s *survey) judgeModule(at site, x *build.DotExpr) {
 	id, ok := x.X.(*build.Ident)
-	if !ok || !slices.Contains(s.words.Modules, id.Name) || coreMethods[x.Name] || s.words.Views[id.Name] != nil {
+	if !ok || !slices.Contains(s.words.Modules, id.Name) || coreMethods()[x.Name] || s.words.Views[id.Name] != nil {
 		return
 	}
 	b := at.scope.find(id.Name)
@@ -233,7 +234,7 @@ func (s *survey) judgeModule(at site, x *build.DotExpr) {
 }
 
 // coreMethods are the methods of strings, lists, dicts and sets that are members of modules, too.
-var coreMethods = func() map[string]bool {
+var coreMethods = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for name := range strings.FieldsSeq("capitalize clear count difference elems endswith find format get index insert intersection " +
 		"items join keys lower lstrip partition pop remove replace rfind rindex rstrip split splitlines startswith strip title union " +
@@ -241,7 +242,7 @@ var coreMethods = func() map[string]bool {
 		names[name] = true
 	}
 	return names
-}()
+})
 
 // judgeCall reports arguments that a function of the file, or of one that it loads, refuses, and
 // registrations in a handler.
