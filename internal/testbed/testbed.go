@@ -72,8 +72,8 @@ func failed(err error) int {
 	return 1
 }
 
-// moveTo makes this process that of a user with an empty home. Go keeps its caches and settings,
-// because some tests build programs.
+// moveTo makes this process that of a user with an empty home. Go and npm keep their caches,
+// because some tests build programs or install them.
 func moveTo(home string) {
 	keep := func(variable string, folder func() (string, error), inside string) {
 		if dir, err := folder(); err == nil && os.Getenv(variable) == "" {
@@ -83,6 +83,7 @@ func moveTo(home string) {
 	keep("GOENV", os.UserConfigDir, "go/env")
 	keep("GOCACHE", os.UserCacheDir, "go-build")
 	keep("GOPATH", os.UserHomeDir, "go")
+	keep("npm_config_cache", os.UserHomeDir, ".npm")
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		if strings.HasPrefix(name, "XDG_") || slices.Contains(userVariables, name) {
