@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/starlark"
 )
 
 // rootPrefix begins the labels and positions of files that are named from the project's root.
@@ -144,8 +145,22 @@ type rootFile struct {
 	name, real string
 }
 
-// loadLabel finds the labels of load statements in a text. It may find others in comments.
-var loadLabel = lazyRegexp(`\bload\(\s*["']([^"']+)["']`)
+// loadWord is in each file that loads another one: no escape can write it in another way.
+var loadWord = []byte("load")
+
+// labelsOf returns the labels of a file's load statements. A file that has a syntax error has none,
+// because its evaluation fails.
+func labelsOf(name string, src []byte) []string {
+	words, err := vocabulary()
+	if err != nil || !bytes.Contains(src, loadWord) {
+		return nil
+	}
+	f, err := words.WithLimits(starlark.Limits{Source: int64(len(src))}).Parse(name, src)
+	if err != nil {
+		return nil
+	}
+	return builtins.ReadHooks(f.Syntax()).Loads
+}
 
 // rootFiles returns the files that the texts of a plugin or library name from the root of the
 // project, directly or through others. Trust pins them, and no plugin writes them.
@@ -178,11 +193,7 @@ func (s *Source) rootFiles(root string) (all []rootFile) {
 		if at.source == files {
 			all = append(all, rootFile{files, at.name, files.Real(at.name)})
 		}
-		if !bytes.Contains(f.bytes, []byte("load(")) {
-			continue
-		}
-		for _, m := range loadLabel().FindAllSubmatch(f.bytes, -1) {
-			label := string(m[1])
+		for _, label := range labelsOf(at.name, f.bytes) {
 			if name, ok := strings.CutPrefix(label, rootPrefix); ok {
 				queue = append(queue, text{files, name})
 			} else if !strings.HasPrefix(label, "@") {
@@ -197,7 +208,7 @@ func (s *Source) rootFiles(root string) (all []rootFile) {
 // nothing more.
 func (s *Source) mentionsRoot() bool {
 	f, err := s.file(s.Main)
-	return err == nil && bytes.Contains(f.bytes, []byte("load("))
+	return err == nil && bytes.Contains(f.bytes, loadWord)
 }
 
 // realPath returns the absolute path of the file that positions call name.

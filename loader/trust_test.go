@@ -258,6 +258,41 @@ func TestTrustEndsWithAChange(t *testing.T) {
 	}
 }
 
+// A file that a plugin loads from the project's root is a part of what the user trusts, however the
+// plugin spells its label.
+func TestTrustPinsFilesOfTheRoot(t *testing.T) {
+	tests := []struct {
+		name, load string
+		pinned     bool
+	}{
+		{"plain", `load("//root.star", "x")`, true},
+		{"a blank", `load ("//root.star", "x")`, true},
+		{"lines", "load(\n    '//root.star',\n    'x',\n)", true},
+		{"raw", `load(r"//root.star", "x")`, true},
+		{"three quotes", `load("""//root.star""", "x")`, true},
+		{"an escape", `load("\x2f/root.star", "x")`, true},
+		{"behind a statement", `y = 1; load("//root.star", "x")`, true},
+		{"a comment", `# load("//root.star", "x")`, false},
+		{"a text", `y = 'load("//root.star", "x")'`, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := newTrustTest(t)
+			write(t, p.path("repo/root.star"), "x = 1")
+			write(t, p.path("repo/plugins/mine.star"), test.load)
+			p.trust(false)
+			write(t, p.path("repo/root.star"), "x = 2")
+			want := ""
+			if test.pinned {
+				want = "~ root.star\n"
+			}
+			if diff := gocmp.Diff(want, parseTexts(p.plan().Changes)); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // starhost does not use a file that changes between its check and its use.
 func TestTrustIsInTheBytes(t *testing.T) {
 	tests := []struct{ name, file, want string }{
