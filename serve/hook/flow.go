@@ -84,7 +84,9 @@ func (v *verdict) gatherContext(ctx context.Context, t *starhost.Turn, e *Event)
 	text, ok := strings.CutSuffix(p.Text.String(), t.UserWords())
 	v.words = t.UserWords()
 	if !ok { // a pre_send hook changed the end of the text
-		v.words, text = p.Text.String(), ""
+		if v.words, text = p.Text.String(), ""; !e.agent.canReplaceWords {
+			text = beforeLines(v.words, 1+strings.Count(t.UserWords(), "\n"))
+		}
 	}
 	v.context = joinTexts("\n\n", e.newSystemText(p), strings.TrimSuffix(text, "\n"))
 	if v.words != e.prompt && !e.agent.canReplaceWords {
@@ -95,6 +97,16 @@ func (v *verdict) gatherContext(ctx context.Context, t *starhost.Turn, e *Event)
 		v.addUnsupported("%s: %s takes text alone: %d attachments are left out", e.name, e.agent.Title, n)
 	}
 	return nil
+}
+
+// beforeLines returns a text without its last lines. A hook that redacts the user's words leaves
+// their lines, so the context in front of them remains. If it does not, what is sent is still only
+// what the hook made of the text.
+func beforeLines(text string, lines int) string {
+	for ; lines > 0; lines-- {
+		text = text[:max(0, strings.LastIndexByte(text, '\n'))]
+	}
+	return text
 }
 
 // newSystemText returns the plugins' system text. For an agent that retains context, it omits the
