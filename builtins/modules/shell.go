@@ -28,9 +28,10 @@ The result has ok (False if the text is not understood as a whole), reason ("", 
 "size", "depth", "dialect"), unknown (True if some program is decided at run time only),
 unknowns and commands: the simple commands in the order of the source, also within pipes,
 substitutions, "sh -c", xargs and the like. unknowns say why shell.runs answers "maybe": each has
-text, offset, reason and program, "" if any program may run. A command has name, argv, flags, args, wrappers, env, reads, writes,
-via, text and offset; a word that is decided at run time is None. dialect is "bash", "zsh",
-"posix" or "any", which counts everything that one of them would run. Other shells are not ok.`,
+text, offset, reason and program, "" if any program may run. A command has name, argv, flags,
+args, wrappers, env, reads, writes, via, text and offset; a word that is decided at run time is
+None. dialect is "bash", "zsh", "posix" or "any", which counts everything that one of them would
+run. Other shells are not ok.`,
 			Example: `cmd = shell.parse("cd /srv && sudo -u app env A=1 rm -rf \"$dir\" > log | tee out")
 assert_eq((cmd.ok, cmd.unknown), (True, False))
 assert_eq([c.name for c in cmd.commands], ["cd", "rm", "tee"])

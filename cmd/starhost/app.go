@@ -158,14 +158,11 @@ func (a *app) readText(name string) (string, error) {
 		defer f.Close()
 		in = f
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
-	if err != nil {
-		return "", wrapFileError(name, err)
+	data, err := readInput(in)
+	if errors.Is(err, errInputSize) {
+		return "", usagef("%s: %v", name, err)
 	}
-	if len(data) > maxInput {
-		return "", usagef("%s: got more than %d bytes, want less", name, maxInput)
-	}
-	return string(data), nil
+	return string(data), wrapFileError(name, err)
 }
 
 // addLog adds a line that a handler logged. Loaders log at the same time, but the host calls

@@ -331,7 +331,7 @@ func (c *checkRun) addErrors(err error, plugin string) {
 // by itself.
 func (c *checkRun) addError(p problem) {
 	exists := slices.ContainsFunc(c.findings, func(f finding) bool {
-		return f.pos == p.pos && f.message == p.message && p.pos.Line > 0
+		return f.pos == p.pos && f.message == p.message && p.pos.File != ""
 	})
 	if !exists {
 		c.addFinding(finding{problem: p, severity: severityError})

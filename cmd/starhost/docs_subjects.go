@@ -38,7 +38,7 @@ func subjects() []subject {
 
 var plainSubjects = []subject{
 	{"agent agents install claude setup", "starhost hook install AGENT writes the lines that an agent needs into its settings; starhost hook doctor checks them.", "agents.md#install-and-check", "pre_tool_call kind"},
-	{"answers confirm yes", "A case answers the questions of a command by answers = [True, False], in their order.", "testing.md", "command approval"},
+	{"answers confirm yes", "A case answers questions and approvals of command, turn and call_tool by answers = [True, False], in their order.", "testing.md", "command approval"},
 	{"approval approvals person human", `A tool asks a person by approval = "ask", a hook by ask(reason). approve_tool_call hooks may answer instead.`, "events.md#approve_tool_call", "ask approve approve_tool_call register_tool"},
 	{"attachment attachments file", "A plugin adds data other than text by attachment(content=, path= or url=); users add it by -a.", "prompts.md#attachments", "attachment prompt.max_attachments"},
 	{"block refuse guard guards policy", "A hook on pre_tool_call that returns deny(reason) refuses the call. starhost new guard writes one without code.", "guards.md", "deny ask pre_tool_call register_hook"},
@@ -61,10 +61,10 @@ var plainSubjects = []subject{
 	{"image images picture pictures png screenshot", `A loader returns attachment(path = "dash.png"), and starhost puts the picture into the prompt.`, "prompts.md#attachments", "attachment prompt.max_pixels"},
 	{"kind kinds", `A hook with kind = "shell" sees the calls of every agent that run shell commands, whatever the tool's name is.`, "agents.md#kinds-of-calls", "call register_hook kinds"},
 	{"limit limits bounds memory steps timeout", "Each call of a handler has a most number of steps and bytes, and a most time; the error names the key that raises it.", "sandbox.md", "limits.steps limits.memory limits.timeout"},
-	{"load library libraries import share lib", `load("lib.star", "f") loads another file of the plugin; load("@NAME//lib.star", "f") one of a library that the config names.`, "libraries.md", "libraries.NAME"},
+	{"load library libraries import share lib", `load("lib.star", "f") loads another file of the plugin; load("//lib/x.star", "f") one of the project, and load("@NAME//x.star", "f") one of a library that the config names.`, "libraries.md", "libraries.NAME"},
 	{"loader loaders reference references", "register_fragment_loader resolves references such as runbook:checkout; users name them by -f.", "prompts.md#references", "register_fragment_loader fragment ctx.fragments.get"},
 	{"managed administrator policy.d fleet mdm", "A managed file on the machine brings plugins that no user and no project can switch off.", "config.md", "plugins.required"},
-	{"mask masked redact redaction privacy pii", "redact.patterns removes texts from the log and from what plugins say; a post_tool_call hook may change results.", "replay.md", "redact.patterns log.mask modify"},
+	{"mask masked redact redaction privacy pii", "A pre_send hook changes a prompt before it is sent, and a post_tool_call hook a result; the page of an agent says what it lets plugins change. redact.patterns removes texts from the log and from what plugins say.", "events.md", "pre_send post_tool_call redact.patterns log.mask modify"},
 	{"permission permissions grant sandbox capability", "A plugin declares the permissions that it needs, and the operator grants them. Without both there is no effect.", "permissions.md", "plugin grants.NAME"},
 	{"priority order", "A hook or a fragment with a lower priority comes first.", "prompts.md#the-order-of-the-blocks", "fragment register_hook"},
 	{"project team rollout repository share-plugins", "A repository has the plugins, their cases and a config; CI tests them, and machines trust it.", "team.md", "plugins.paths"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -42,14 +43,26 @@ func isDescriptor(name string) bool {
 	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
 }
 
-// readFile reads a regular file.
+// errInputSize is the error of a file or stream of more than maxInput bytes.
+var errInputSize = fmt.Errorf("got more than %d bytes, want less", maxInput)
+
+// readInput reads a stream of at most maxInput bytes.
+func readInput(in io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err == nil && len(data) > maxInput {
+		return nil, errInputSize
+	}
+	return data, err
+}
+
+// readFile reads a regular file of at most maxInput bytes.
 func readFile(name string) ([]byte, error) {
 	f, err := openFile(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	return readInput(f)
 }
 
 // rewriteFile replaces the contents of a regular file. It refuses a link, because its target may be

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -192,6 +193,26 @@ func TestFmtCases(t *testing.T) {
 		got, err := os.ReadFile(filepath.Join(m.dir, name))
 		if diff := cmp.Diff(head+script+tail, string(got)); diff != "" || err != nil {
 			t.Errorf("%s (-want +got), %v:\n%s", name, err, diff)
+		}
+	}
+}
+
+// A file of any size costs no more than the limit of what is read, and each command reports it once.
+func TestHugePlugin(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"huge.star": ""})
+	if err := os.Truncate(filepath.Join(dir, "huge.star"), 3<<30); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ command, want string }{
+		{"fmt", "huge.star: got more than 16777216 bytes, want less [E0708]"},
+		{"check", "huge.star: got 3221225472 bytes, want at most 262144"},
+	}
+	for _, tt := range tests {
+		var out bytes.Buffer
+		code := run(t.Context(), []string{"-C", dir, tt.command, "huge.star"}, strings.NewReader(""), &out, &out)
+		if code == exitOK || strings.Count(out.String(), tt.want) != 1 {
+			t.Errorf("%s: exit code %d, want an error, and once %q in:\n%s", tt.command, code, tt.want, &out)
 		}
 	}
 }
