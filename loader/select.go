@@ -117,7 +117,7 @@ func defaultPaths(dir string) ([]Path, error) {
 		p := NewPath(dir, e.Name())
 		p.Project = true
 		if _, err := os.Stat(filepath.Join(p.Real, mainFile)); err == nil && PluginName(e.Name()) == e.Name() {
-			example = near.Hint("starhost eval " + e.Name())
+			example = near.Hint(e.Name())
 		}
 		switch {
 		case e.Name() == mainFile: // the folder is one plugin, its other files are modules
