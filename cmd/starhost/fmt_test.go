@@ -197,7 +197,8 @@ func TestFmtCases(t *testing.T) {
 	}
 }
 
-// A file of any size costs no more than the limit of what is read, and each command reports it once.
+// A file of any size costs no more than the limit of what is read, and each command reports it
+// once.
 func TestHugePlugin(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"huge.star": ""})
