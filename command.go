@@ -62,7 +62,7 @@ func (t *Turn) Command(ctx context.Context, line string, args ...string) (Comman
 		reply.Denied, reply.Result = &d, Result{ForLLM: fmt.Sprintf("denied by %s: %s", d.Plugin, d.Reason), IsError: true}
 		return reply, nil
 	}
-	if err := t.runCommand(ctx, c, &reply); err != nil {
+	if err := t.runCommand(ctx, c, e, &reply); err != nil {
 		return reply, err
 	}
 	after := *e
@@ -111,10 +111,12 @@ func (t *Turn) commandNames(prefix string) []string {
 }
 
 // runCommand runs the command's handler. An error ends the command.
-func (t *Turn) runCommand(ctx context.Context, c *Command, reply *CommandReply) error {
+func (t *Turn) runCommand(ctx context.Context, c *Command, pre *Event, reply *CommandReply) error {
+	run := t.startRun(ctx, pre, eventCommandRun)
 	lane := t.newLane(ctx, c.plugin, false)
 	result, err := protect(func() (Result, error) { return c.Call(lane.context(ctx), t, reply.Call) })
 	t.deliverRecords(lane)
+	t.finishRun(run, lane, c.Pos, err)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
 	if err := endingError(ctx, err); err != nil {
 		return err

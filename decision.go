@@ -195,6 +195,31 @@ type HookTrace struct {
 	Logs     []LogLine
 }
 
+// An Answer is the answer to an [ApprovalRequest]. An Approver sets Yes and By, and the host the
+// other fields, for [Options.Observe].
+type Answer struct {
+	Yes bool
+	// By says who answered: one of [Answerers], or a word of the program. Empty means "program".
+	By string
+	// Asks say why an approval is needed. Pos is zero for a tool that always asks, and for the
+	// question of a command.
+	Asks []Decision
+	// Asked and Answered are the times of the question and of the answer, which is zero while the
+	// turn waits. The stored answer to the question of a turn that waited is older than the record.
+	Asked, Answered time.Time
+}
+
+// Answerers returns the words that say who answered a question about a call: a person at the
+// terminal, the same person before, the flag --approve (auto, never), the user of an MCP client,
+// the stored answer to a turn that waited, a golden case, a hook of approve_tool_call, the program
+// around starhost, nobody, a journal ([Options.Answer]), and nobody yet.
+func Answerers() []string {
+	return []string{
+		"person", "always", "auto", "never", "mcp", "session", "answers", "plugin", "program", "nobody",
+		"journal", "later",
+	}
+}
+
 // An Outcome combines the decisions of all handlers of one event.
 type Outcome struct {
 	// Decisions has an entry for each handler that decided something, in the order of their calls,
@@ -215,6 +240,9 @@ type Outcome struct {
 	Hooks    []HookTrace
 	Turn     int
 	Duration time.Duration
+	// Answer is the answer to a question about a call, else nil. Decision is then approve or deny,
+	// or ask while the turn waits. See [Options.Observe].
+	Answer *Answer
 
 	problems []string // why the tool cannot take the final arguments
 }

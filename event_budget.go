@@ -26,7 +26,7 @@ func (t *Turn) hold(l *Lane, d *Decision) error {
 		return nil
 	}
 	t.held += d.heldBytes()
-	if t.observed != nil {
+	if t.observed != nil && !t.observed.isRun {
 		for i := range l.Logs {
 			t.held += len(l.Logs[i].Text) + len(l.Logs[i].Fields)
 		}

@@ -160,7 +160,7 @@ func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob
 
 // loadTrace returns the trace of a loader's call.
 func loadTrace(l *FragmentLoader, lane *Lane, got Context, err error) *HookTrace {
-	tr := &HookTrace{Event: EventLoad, Plugin: l.plugin, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
+	tr := &HookTrace{Event: eventLoad, Plugin: l.plugin, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:
 		tr.Action, tr.Detail = ActionError, err.Error()

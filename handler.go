@@ -21,14 +21,18 @@ func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane 
 		outer.children++
 		return &Lane{
 			Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly,
-			records: outer.records, outer: outer, number: outer.children, depth: outer.depth + 1,
+			records: outer.records, most: outer.most, outer: outer, number: outer.children, depth: outer.depth + 1,
 		}
 	}
 	t.laneCount++
-	return &Lane{
+	l := &Lane{
 		Plugin: plugin, ReadOnly: readOnly,
 		records: t.host.opts.Record != nil || t.observed != nil, aside: t.aside, number: t.laneCount,
 	}
+	if t.observed != nil && t.observed.isRun && t.host.opts.Record == nil {
+		l.most = maxRun
+	}
+	return l
 }
 
 // isMediaType reports whether typ is a media type. Adapters write it into headers and data URLs.
@@ -63,9 +67,12 @@ func (t *Turn) deliverRecords(l *Lane) {
 		t.host.opts.Log(line)
 	}
 	if t.observed != nil {
-		t.observed.logs = append(t.observed.logs, l.Logs...)
+		t.observed.addLogs(l.Logs)
 	}
 	if done := l.pending; done != nil {
+		if t.observed != nil {
+			t.observed.lost += done.lost
+		}
 		t.deliverEntries(done.entries)
 		t.notes = append(t.notes, done.notes...)
 	}
@@ -74,7 +81,7 @@ func (t *Turn) deliverRecords(l *Lane) {
 // deliverEntries passes the effects of a handler on.
 func (t *Turn) deliverEntries(entries []Entry) {
 	for _, e := range entries {
-		if t.observed != nil {
+		if t.observed != nil && t.observed.hasRoom(len(e.Line)) {
 			t.observed.effects = append(t.observed.effects, e.Line)
 		}
 		if t.host.opts.Record != nil {

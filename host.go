@@ -46,7 +46,7 @@ type Options struct {
 	// Approver decides about calls that a person must approve, and answers [Turn.Confirm]. Nil
 	// denies them, and so does an error. An error that wraps [errors.ErrUnsupported] says, as nil
 	// does, that nobody can answer.
-	Approver func(ctx context.Context, r ApprovalRequest) (bool, error)
+	Approver func(ctx context.Context, r ApprovalRequest) (Answer, error)
 	// PauseTurns makes a turn wait if a call of the model needs an approval and nobody can answer:
 	// [TurnResult.Paused] has the question, End leaves the turn in its session, and
 	// [Session.ResumeTurn] goes on with it, possibly in another process.
@@ -82,8 +82,13 @@ type Options struct {
 	// aborts the turn. It does not receive an event that a handler fired, whose effects count as
 	// the handler's, and no event that ctx ended. Nil observes nothing. Several sessions may call
 	// it at once.
+	//
+	// It also receives what no hook decides: each answer to a question about a call (the event's
+	// name is "approval": see [Outcome.Answer]), and each run of a tool or a command that had
+	// effects ("tool_run", "command_run"). An error about an answer denies the call; one about a
+	// run is logged.
 	Observe func(e Event, o Outcome) error
-	// ObserveAll also passes events to Observe that no handler heard.
+	// ObserveAll also passes events to Observe that no handler heard, and runs without effects.
 	ObserveAll bool
 	// Record receives the effects of handlers and each [Input], in the order of the handlers'
 	// calls. Nil drops them. Several sessions may call it at once.

@@ -31,6 +31,7 @@ type Lane struct {
 	MaxSteps uint64
 
 	records      bool   // Options.Record or Options.Observe wants the call's effects
+	most         int    // the most bytes of effects that the lane holds; 0 for any
 	aside        string // starts the path if the call belongs to no turn
 	outer        *Lane  // lane of the calling handler, or nil
 	number       int    // among the calls of the outer lane or the turn, from 1
@@ -65,6 +66,8 @@ func (l *Lane) Depth() int { return l.depth }
 type pendingRecords struct {
 	notes   []traceNote // notes of nested calls, while other lanes run beside this one
 	entries []Entry
+	size    int // bytes of entries, if the lane has a bound
+	lost    int // number of entries that had no room
 }
 
 // pendingRecords returns the lane's pending records.
@@ -83,6 +86,11 @@ func (l *Lane) Recording() bool { return l.records }
 func (l *Lane) Record(line json.RawMessage) {
 	if l.Recording() {
 		w := l.pendingRecords()
+		if w.size += len(line); l.most > 0 && w.size > l.most {
+			w.size -= len(line)
+			w.lost++
+			return
+		}
 		w.entries = append(w.entries, Entry{Line: line})
 	}
 }
@@ -171,6 +179,7 @@ func (l *Lane) AddUsage(steps, bytes uint64) {
 func (w *pendingRecords) appendFrom(l *Lane) {
 	if done := l.pending; done != nil {
 		w.notes, w.entries = append(w.notes, done.notes...), append(w.entries, done.entries...)
+		w.lost += done.lost
 	}
 }
 

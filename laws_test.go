@@ -282,9 +282,10 @@ func callUnder(t *rapid.T, plugins []starhost.Plugin) (seen, ran string) {
 		ran = a.Text
 		return starhost.Result{ForLLM: "ran"}, err
 	}
-	h := starhost.New(starhost.Options{Approver: func(context.Context, starhost.ApprovalRequest) (bool, error) {
-		return true, nil
-	}})
+	yes := func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+		return starhost.Answer{Yes: true}, nil
+	}
+	h := starhost.New(starhost.Options{Approver: yes})
 	if err := h.Add(append([]starhost.Plugin{p}, plugins...)...); err != nil {
 		t.Fatal(err)
 	}

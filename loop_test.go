@@ -313,8 +313,8 @@ func TestApprovalTimeout(t *testing.T) {
 		"says its own": func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("asking: %w", ctx.Err()) },
 	} {
 		h := newHost(t, starhost.Options{ApprovalTimeout: time.Millisecond,
-			Approver: func(ctx context.Context, _ starhost.ApprovalRequest) (bool, error) {
-				return true, wait(ctx)
+			Approver: func(ctx context.Context, _ starhost.ApprovalRequest) (starhost.Answer, error) {
+				return starhost.Answer{Yes: true}, wait(ctx)
 			}}, mustAsk)
 		got := call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"x"}`)
 		diff(t, name, "denied by host: no approval within 1ms: tool echo asks for approval", got.Result.ForLLM)

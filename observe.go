@@ -2,8 +2,10 @@ package starhost
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -42,14 +44,84 @@ func (t *Turn) finishObserving(o *observation, spec *EventSpec, out *Outcome, fa
 	seen.Decisions, seen.Hooks = slices.Clone(out.Decisions), o.calls
 	seen.Turn, seen.Duration = t.number, time.Since(o.start)
 	seen.Decision.Changes = maps.Clone(seen.Decision.Changes)
-	err, panicked := protect(func() (error, error) { return t.host.opts.Observe(o.given, seen), nil })
-	if panicked != nil {
-		t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "error", Text: "Observe: " + panicked.Error()})
-	}
+	err := t.observe(&o.given, &seen)
 	if err == nil || failed != nil || out.Decision.Action == ActionDeny || out.Decision.Action == ActionAbort {
 		return failed
 	}
 	return t.refuseUnrecorded(spec, out, err)
+}
+
+// observe passes an event to [Options.Observe]. A panic of it is logged.
+func (t *Turn) observe(e *Event, out *Outcome) error {
+	err, panicked := protect(func() (error, error) { return t.host.opts.Observe(*e, *out), nil })
+	if panicked != nil {
+		t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "error", Text: "Observe: " + panicked.Error()})
+	}
+	return err
+}
+
+// startRun begins the observation of the handler of a tool or a command. It returns nil if nothing
+// observes it, or if another handler called it.
+func (t *Turn) startRun(ctx context.Context, e *Event, name string) *observation {
+	run := *e
+	run.Name = name
+	o := t.startObserving(ctx, &run)
+	if o != nil {
+		o.isRun = true
+	}
+	return o
+}
+
+// finishRun passes the run of a handler to [Options.Observe], if it had effects.
+func (t *Turn) finishRun(o *observation, lane *Lane, pos Pos, failed error) {
+	if o == nil {
+		return
+	}
+	t.observed = nil
+	if len(o.effects) == 0 && o.lost == 0 && !t.host.opts.ObserveAll {
+		return
+	}
+	if o.lost > 0 {
+		text := fmt.Sprintf("%d more effects and lines are not in the record, which has room for %d KiB", o.lost, maxRun>>10)
+		o.logs = append(o.logs, LogLine{Plugin: HostPlugin, Level: "warn", Text: text})
+	}
+	call := HookTrace{
+		Event: o.given.Name, Plugin: lane.Plugin, Pos: pos, Steps: lane.Steps, Bytes: lane.Bytes,
+		Effects: o.effects, Logs: o.logs,
+	}
+	if failed != nil {
+		call.Action, call.Detail = ActionError, failed.Error()
+	}
+	out := Outcome{Hooks: []HookTrace{call}, Turn: t.number, Duration: time.Since(o.start)}
+	if err := t.observe(&o.given, &out); err != nil {
+		text := errtext.Format("%s %s was not recorded: %v", o.given.Name, cmp.Or(o.given.Tool, o.given.Command), err)
+		t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "error", Text: text})
+	}
+}
+
+// observeApproval passes the answer to a question about a call to [Options.Observe]. If that fails,
+// an approval does not count.
+func (t *Turn) observeApproval(ctx context.Context, r *ApprovalRequest, got *approval, d Decision) {
+	if t.host.opts.Observe == nil || ctx.Err() != nil {
+		return
+	}
+	e := t.newEvent(eventApproval)
+	e.Tool, e.Arguments, e.CallID, e.Plugin = r.Call.Name, bytes.Clone(r.Call.Arguments), r.Call.ID, r.Plugin
+	if tool := t.registry.tools[e.Tool]; tool != nil {
+		e.ToolKinds = tool.Kinds
+	}
+	answer := &Answer{Yes: got.Approved, By: got.by, Asked: got.asked, Answered: got.given}
+	for _, reason := range r.Reasons {
+		ask := Decision{Action: ActionAsk, Reason: reason, Plugin: r.Plugin}
+		if i := slices.IndexFunc(r.Asks, func(d Decision) bool { return d.Reason == reason }); i >= 0 {
+			ask = r.Asks[i]
+		}
+		answer.Asks = append(answer.Asks, ask)
+	}
+	out := Outcome{Decision: d, Turn: t.number, Duration: got.given.Sub(got.asked), Answer: answer}
+	if err := t.observe(e, &out); err != nil && got.Approved {
+		*got = approval{Reason: errtext.Format("the approval was not recorded: %v", err), by: got.by}
+	}
 }
 
 // refuseUnrecorded refuses an event because [Options.Observe] failed.

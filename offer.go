@@ -60,7 +60,7 @@ func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (o
 		ok, err = protect(func() (bool, error) { return tool.Available(lane.context(ctx), t) })
 		err = t.addSteps(lane, err)
 	}
-	trace := &HookTrace{Event: EventAvailable, Plugin: tool.plugin, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
+	trace := &HookTrace{Event: eventAvailable, Plugin: tool.plugin, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:
 		trace.Action, trace.Detail = ActionError, err.Error()

@@ -80,9 +80,9 @@ func play(t *rapid.T, o starhost.Options, plugins []starhost.Plugin, r starhost.
 	say := func(list ...any) { fmt.Fprintln(&seen, list...) }
 	o.Clock = tickingClock()
 	o.Log = func(l starhost.LogLine) { say("log", l.Plugin, l.Level, l.Text) }
-	o.Approver = func(_ context.Context, r starhost.ApprovalRequest) (bool, error) {
+	o.Approver = func(_ context.Context, r starhost.ApprovalRequest) (starhost.Answer, error) {
 		say("approve?", r.Reasons)
-		return true, nil
+		return starhost.Answer{Yes: true}, nil
 	}
 	h := starhost.New(o)
 	for _, p := range plugins {

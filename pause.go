@@ -65,10 +65,12 @@ func (t *Turn) storedApproval(r *ApprovalRequest) (got approval, ok bool) {
 		problem = fmt.Sprintf("more than %v have passed since the question", approvalTime)
 	case q.Digest != t.digestOf(q.Nonce, &r.Call):
 		problem = "the call, the session or the plugins have changed since the question"
-	case !q.Answer.Approved:
-		return approval{Reason: "not approved: " + joinReasons(r.Reasons)}, true
 	default:
-		return approval{Approved: true}, true
+		got = approval{Approved: q.Answer.Approved, by: "session", asked: q.Asked, given: q.Answer.Given}
+		if !got.Approved {
+			got.Reason = "not approved: " + joinReasons(r.Reasons)
+		}
+		return got, true
 	}
 	text := "the answer of " + q.Answer.Given.Format(time.RFC3339) + " does not count: " + problem
 	t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "warn", Text: r.Call.Name + ": " + text})

@@ -133,7 +133,9 @@ func TestPause(t *testing.T) {
 		}
 		result, s := rig.resume(t, saved)
 		other := pauseRig{now: pauseStart}
-		other.options.Approver = func(context.Context, starhost.ApprovalRequest) (bool, error) { return yes, nil }
+		other.options.Approver = func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+			return starhost.Answer{Yes: yes}, nil
+		}
 		live := other.host(t).NewSession(starhost.SessionConfig{ID: "s"})
 		m := pauseReplies()
 		want, err := live.Turn(t.Context(), starhost.Request{Text: "hi", System: "brief", Model: "m"}, &m)
@@ -299,11 +301,11 @@ func TestPauseHere(t *testing.T) {
 	var rig pauseRig
 	asked := 0
 	rig.now = pauseStart
-	rig.options.Approver = func(context.Context, starhost.ApprovalRequest) (bool, error) {
+	rig.options.Approver = func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
 		if asked++; asked == 1 {
-			return false, fmt.Errorf("later: %w", errors.ErrUnsupported)
+			return starhost.Answer{}, fmt.Errorf("later: %w", errors.ErrUnsupported)
 		}
-		return true, nil
+		return starhost.Answer{Yes: true}, nil
 	}
 	s := rig.host(t).NewSession(starhost.SessionConfig{})
 	m := pauseReplies()

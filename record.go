@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -126,4 +127,7 @@ type approvalRequest struct {
 type approval struct {
 	Approved bool   `json:"approved"`
 	Reason   string `json:"reason,omitempty"` // why it was refused
+
+	by           string    // see [Answer]
+	asked, given time.Time // zero means now
 }

@@ -159,9 +159,10 @@ func TestAddWhileATurnRuns(t *testing.T) {
 
 // Many sessions run on one host while plugins are added. The race detector runs this test.
 func TestConcurrentSessions(t *testing.T) {
-	h := newHost(t, starhost.Options{Approver: func(context.Context, starhost.ApprovalRequest) (bool, error) {
-		return true, nil
-	}, Log: func(starhost.LogLine) {}}, echo(),
+	yes := func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+		return starhost.Answer{Yes: true}, nil
+	}
+	h := newHost(t, starhost.Options{Approver: yes, Log: func(starhost.LogLine) {}}, echo(),
 		pluginWith(1, hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
 			return starhost.TextContext(fmt.Sprint(e.SessionID, e.Messages.Len()))
 		})),

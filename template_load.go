@@ -26,7 +26,7 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *Templat
 	if err == nil {
 		err = tm.check()
 	}
-	trace := &HookTrace{Event: EventTemplate, Plugin: l.owner.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes,
+	trace := &HookTrace{Event: eventTemplate, Plugin: l.owner.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes,
 		Detail: ref}
 	if err != nil {
 		trace.Action, trace.Detail = ActionError, err.Error()

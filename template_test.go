@@ -141,7 +141,7 @@ func TestTemplateInATurn(t *testing.T) {
 			}
 		})
 	}
-	if tr := begin(t, h, starhost.Request{Template: "review", Params: map[string]string{"what": ""}}).Hooks()[0]; tr.Event != starhost.EventTemplate || tr.Plugin != "tmpl" || tr.Detail != "review" {
+	if tr := begin(t, h, starhost.Request{Template: "review", Params: map[string]string{"what": ""}}).Hooks()[0]; tr.Event != "template" || tr.Plugin != "tmpl" || tr.Detail != "review" {
 		t.Errorf("trace: got %+v, want the template loader's call", tr)
 	}
 	diff(t, "template loaders", []starhost.LoaderInfo{{Prefix: "review", Plugin: "tmpl", Description: "By kind.", Pos: at("tmpl.star", 5)}}, h.TemplateLoaders())

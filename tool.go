@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
@@ -135,7 +136,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	t.traceOverride(tool)
 	if d := out.firstRespond(); d != nil {
 		reply.Result = *d.Result
-	} else if err := t.runTool(ctx, tool, &reply); err != nil {
+	} else if err := t.runTool(ctx, tool, e, &reply); err != nil {
 		return reply, err
 	}
 	return reply, t.postTool(ctx, e, &reply)
@@ -180,15 +181,17 @@ func (t *Turn) traceOverride(tool *Tool) {
 }
 
 // runTool runs the tool's handler. An error ends the turn.
-func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error {
+func (t *Turn) runTool(ctx context.Context, tool *Tool, pre *Event, reply *ToolReply) error {
 	around := t.swapReading(clockReading{})
 	defer t.swapReading(around)
+	run := t.startRun(ctx, pre, eventToolRun)
 	lane := t.newLane(ctx, tool.plugin, false)
 	clock := t.host.opts.Clock
 	start := clock()
 	result, err := callWithTimeout(lane.context(ctx), tool, t, reply.Call)
 	reply.ms = int(clock().Sub(start).Milliseconds())
 	t.deliverRecords(lane)
+	t.finishRun(run, lane, tool.Pos, err)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
 	if err := endingError(ctx, err); err != nil {
 		return err
@@ -260,32 +263,35 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 	switch verdict.Decision.Action { // a deny wins over an ask, an ask over an approve
 	case ActionDeny:
 		return &verdict.Decision, nil
-	case ActionApprove:
-		return nil, nil
 	}
-	return t.askPerson(ctx, tool, pre, reasons, asks)
-}
-
-// askPerson asks the program's Approver. It denies the call without an Approver, after a no or an
-// error, and if no answer comes in time.
-func (t *Turn) askPerson(
-	ctx context.Context, tool *Tool, pre *Event, reasons []string, asks []Decision,
-) (*Decision, error) {
 	r := ApprovalRequest{
 		Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}, Plugin: tool.plugin, Reasons: reasons, Asks: asks,
 	}
-	ask := func() (approval, error) { return t.askApprover(ctx, &r) }
-	if stored, ok := t.storedApproval(&r); ok {
-		ask = func() (approval, error) { return stored, nil }
-	}
-	got, err := t.requestApproval(ctx, &r, ask)
-	if err == errPaused {
-		t.waitFor(&r)
-	}
-	if err != nil || got.Approved {
+	var got approval
+	if verdict.Decision.Action == ActionApprove {
+		got = approval{Approved: true, by: "plugin", asked: time.Now(), given: time.Now()}
+		t.observeApproval(ctx, &r, &got, verdict.Decision)
+	} else if got, err = t.askPerson(ctx, &r); err != nil {
 		return nil, err
 	}
+	if got.Approved {
+		return nil, nil
+	}
 	return &Decision{Action: ActionDeny, Reason: got.Reason, Plugin: HostPlugin}, nil
+}
+
+// askPerson gets the answer of a resumed turn, or asks the program's Approver. It denies the call
+// without an Approver, after a no or an error, and if no answer comes in time.
+func (t *Turn) askPerson(ctx context.Context, r *ApprovalRequest) (approval, error) {
+	ask := func() (approval, error) { return t.askApprover(ctx, r) }
+	if stored, ok := t.storedApproval(r); ok {
+		ask = func() (approval, error) { return stored, nil }
+	}
+	got, err := t.requestApproval(ctx, r, ask)
+	if err == errPaused {
+		t.waitFor(r)
+	}
+	return got, err
 }
 
 // Confirm asks the program's Approver whether a command may go on. The call's name is the command's
@@ -296,15 +302,31 @@ func (t *Turn) Confirm(ctx context.Context, r ApprovalRequest) (bool, error) {
 	return got.Approved, err
 }
 
-// requestApproval calls ask, and records the question and the answer.
+// requestApproval calls ask, and records the question and the answer. All questions of a turn pass
+// here.
 func (t *Turn) requestApproval(
 	ctx context.Context, r *ApprovalRequest, ask func() (approval, error),
 ) (approval, error) {
 	r.SessionID = t.session.ID()
 	asked := func() any { return approvalRequest{r.Call.Name, r.Call.Arguments, r.Call.ID, r.Plugin, r.Reasons} }
+	start := time.Now()
 	got, err := askInput(ctx, t, InputApproval, asked, ask)
 	if ctx.Err() != nil {
-		err = ctx.Err()
+		return got, ctx.Err()
+	}
+	if got.asked.IsZero() {
+		got.asked, got.given = start, time.Now()
+	}
+	d := Decision{Action: ActionDeny, Reason: got.Reason}
+	switch {
+	case err == errPaused:
+		d.Action, got.by, got.given = ActionAsk, "later", time.Time{}
+	case got.Approved:
+		d.Action = ActionApprove
+	}
+	got.by = cmp.Or(got.by, "journal")
+	if err == nil || err == errPaused {
+		t.observeApproval(ctx, r, &got, d)
 	}
 	return got, err
 }
@@ -312,15 +334,21 @@ func (t *Turn) requestApproval(
 // askApprover asks the program's Approver. The error is errPaused if nobody can answer and the turn
 // can wait.
 func (t *Turn) askApprover(ctx context.Context, r *ApprovalRequest) (approval, error) {
-	ok, err := false, errors.ErrUnsupported
+	got, err := Answer{}, errors.ErrUnsupported
 	if t.host.opts.Approver != nil {
-		ok, err = t.host.askApprover(ctx, *r)
+		got, err = t.host.askApprover(ctx, *r)
 	}
 	if errors.Is(err, errors.ErrUnsupported) && t.canPause(ctx, r) {
 		return approval{}, errPaused
 	}
-	problem := t.host.whyNotApproved(joinReasons(r.Reasons), ok, err)
-	return approval{problem == "", problem}, nil
+	problem := t.host.whyNotApproved(joinReasons(r.Reasons), got.Yes, err)
+	switch {
+	case err == nil:
+		got.By = cmp.Or(got.By, "program")
+	case got.By != "never":
+		got.By = "nobody"
+	}
+	return approval{Approved: problem == "", Reason: problem, by: got.By}, nil
 }
 
 // whyNotApproved returns why a person did not approve, or "" for an approval.
@@ -339,23 +367,23 @@ func (h *Host) whyNotApproved(why string, ok bool, err error) (problem string) {
 }
 
 // askApprover waits for the Approver's answer until the timeout.
-func (h *Host) askApprover(ctx context.Context, r ApprovalRequest) (bool, error) {
+func (h *Host) askApprover(ctx context.Context, r ApprovalRequest) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.ApprovalTimeout)
 	defer cancel()
-	type answer struct {
-		ok  bool
+	type reply struct {
+		Answer
 		err error
 	}
-	answers := make(chan answer, 1)
+	replies := make(chan reply, 1)
 	go func() {
-		ok, err := protect(func() (bool, error) { return h.opts.Approver(ctx, r) })
-		answers <- answer{ok, err}
+		given, err := protect(func() (Answer, error) { return h.opts.Approver(ctx, r) })
+		replies <- reply{given, err}
 	}()
 	select {
-	case a := <-answers:
-		return a.ok, a.err
+	case given := <-replies:
+		return given.Answer, given.err
 	case <-ctx.Done():
-		return false, ctx.Err()
+		return Answer{}, ctx.Err()
 	}
 }
 

@@ -79,14 +79,18 @@ func TestCombining(t *testing.T) {
 	alsoGranted.RespondsTo = []string{"echo"}
 	mustAsk := echo()
 	mustAsk.Tools[0].Approval = starhost.ApprovalAsk
-	yes := func(context.Context, starhost.ApprovalRequest) (bool, error) { return true, nil }
-	no := func(context.Context, starhost.ApprovalRequest) (bool, error) { return false, nil }
+	yes := func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+		return starhost.Answer{Yes: true}, nil
+	}
+	no := func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+		return starhost.Answer{}, nil
+	}
 
 	tests := []struct {
 		name     string
 		tools    starhost.Plugin
 		plugins  []starhost.Plugin
-		approver func(context.Context, starhost.ApprovalRequest) (bool, error)
+		approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
 		want     string // the model's result; "abort: …" for an aborted turn
 	}{
 		{"no hooks", echo(), nil, nil, `{"text":"hi"}`},
@@ -144,8 +148,10 @@ func TestCombining(t *testing.T) {
 		{"ask beats approve", mustAsk, []starhost.Plugin{pluginWith(1, hook(approval, approve)), pluginWith(2, hook(approval, askFor))}, no, "denied by host: not approved: tool echo asks for approval"},
 		{"a failing approve handler denies", mustAsk, []starhost.Plugin{pluginWith(1, failingHook(approval, ""))}, yes, "denied by p1: the guard of p1 failed: division by zero"},
 		{"approval hooks are not asked without need", echo(), []starhost.Plugin{pluginWith(1, hook(approval, deny))}, nil, `{"text":"hi"}`},
-		{"the approver fails", mustAsk, nil, func(context.Context, starhost.ApprovalRequest) (bool, error) { return true, errors.New("no terminal") }, "denied by host: no approval: no terminal"},
-		{"the approver panics", mustAsk, nil, func(context.Context, starhost.ApprovalRequest) (bool, error) { panic("oh") }, "denied by host: no approval: panic: oh"},
+		{"the approver fails", mustAsk, nil, func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+			return starhost.Answer{Yes: true}, errors.New("no terminal")
+		}, "denied by host: no approval: no terminal"},
+		{"the approver panics", mustAsk, nil, func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) { panic("oh") }, "denied by host: no approval: panic: oh"},
 		{"post_tool_call changes a result", echo(), []starhost.Plugin{pluginWith(1, hook(post, starhost.Modify("result", "clean")))}, nil, "clean"},
 		{"post_tool_call changes a response", own, []starhost.Plugin{pluginWith(1, hook(post, starhost.Modify("result", starhost.Result{ForLLM: "clean"})))}, nil, "clean"},
 		{"a failing guard denies", echo(), []starhost.Plugin{pluginWith(1, failingHook(pre, ""))}, nil, "denied by p1: the guard of p1 failed: division by zero"},
@@ -438,7 +444,10 @@ func TestCancelledCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			approver := func(context.Context, starhost.ApprovalRequest) (bool, error) { cancel(); return true, nil }
+			approver := func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+				cancel()
+				return starhost.Answer{Yes: true}, nil
+			}
 			p := tt.wrap(cancel)
 			name, args := "echo", `{"text":""}`
 			if len(p.Tools) > 0 {
@@ -461,10 +470,11 @@ func TestApprovalRequest(t *testing.T) {
 	var got starhost.ApprovalRequest
 	p := echo()
 	p.Tools[0].Approval = starhost.ApprovalAsk
-	h := newHost(t, starhost.Options{Approver: func(_ context.Context, r starhost.ApprovalRequest) (bool, error) {
+	approver := func(_ context.Context, r starhost.ApprovalRequest) (starhost.Answer, error) {
 		got = r
-		return true, nil
-	}},
+		return starhost.Answer{Yes: true}, nil
+	}
+	h := newHost(t, starhost.Options{Approver: approver},
 		p, pluginWith(1, hook(pre, askFor)), pluginWith(2, hook(pre, args(`{"text":"final"}`))))
 	call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`)
 	if len(got.Asks) != 1 || got.Asks[0].Plugin != "p1" || got.Asks[0].Reason != "sure?" {

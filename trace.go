@@ -9,11 +9,24 @@ import (
 
 // The events of traces about calls of other handlers than hooks.
 const (
-	EventLoad      = "load"      // a fragment loader
-	EventTemplate  = "template"  // a template loader
-	EventAvailable = "available" // [Tool.Available]
+	eventLoad      = "load"      // a fragment loader
+	eventTemplate  = "template"  // a template loader
+	eventAvailable = "available" // [Tool.Available]
 	eventOverride  = "override"  // a tool that overrides another
 )
+
+// The names of what [Options.Observe] receives beside events. No hook hears them.
+const (
+	eventApproval   = "approval"
+	eventToolRun    = "tool_run"
+	eventCommandRun = "command_run"
+)
+
+// IsTrace reports whether the host does not fire the event, but only passes it to
+// [Options.Observe].
+func (e *Event) IsTrace() bool {
+	return e.Name == eventApproval || e.Name == eventToolRun || e.Name == eventCommandRun
+}
 
 // A traceNote stores what a HookTrace needs. It is small, because most handlers decide nothing and
 // most programs never read the traces.
@@ -57,6 +70,35 @@ type observation struct {
 	calls   []HookTrace
 	effects []json.RawMessage // the running call's so far, with nested calls
 	logs    []LogLine         // the same
+	isRun   bool              // a tool or a command runs, whose effects happen before the host counts them
+	size    int               // bytes of a run's effects and logs
+	lost    int               // number of those that had no room
+}
+
+// maxRun is the most bytes of effects and logs that the host holds for the record of one run of a
+// tool or a command.
+const maxRun = 1 << 20
+
+// hasRoom reports whether there is room for one more effect or line of a run.
+func (o *observation) hasRoom(bytes int) bool {
+	if !o.isRun {
+		return true // the event's budget bounds it: see hold
+	}
+	if o.size+bytes > maxRun {
+		o.lost++
+		return false
+	}
+	o.size += bytes
+	return true
+}
+
+// addLogs adds the lines of a call.
+func (o *observation) addLogs(lines []LogLine) {
+	for i := range lines {
+		if o.hasRoom(len(lines[i].Text) + len(lines[i].Fields)) {
+			o.logs = append(o.logs, lines[i])
+		}
+	}
 }
 
 // addCall adds the call of a handler, after its effects.

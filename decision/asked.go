@@ -16,12 +16,16 @@ var askedFields = []string{
 }
 
 // Asked returns what the event was about in one line of at most limit bytes: the command, the
-// address or the path of a call, else its arguments; the user's words of a prompt. It is "" if the
-// record does not have it.
+// address or the path of a call, else its arguments; a plugin's command; the user's words of a
+// prompt. It is "" if the record does not have it.
 func (r *Record) Asked(limit int) string {
 	var text string
+	var words []string
 	if args, ok := r.Input["arguments"]; ok {
 		text = askedOf(args)
+	} else if json.Unmarshal(r.Input["command"], &text) == nil {
+		_ = json.Unmarshal(r.Input["args"], &words) // the log may have cut them
+		text = "/" + text + " " + strings.Join(words, " ")
 	} else if json.Unmarshal(r.Input["user_message"], &text) != nil {
 		text = "" // the record has a digest of the words
 	}

@@ -22,6 +22,7 @@ func TestAsked(t *testing.T) {
 		{`{"arguments": "text"}`, `"text"`},
 		{`{"user_message": "Why?"}`, "Why?"},
 		{`{"user_message": {"sha256": "00", "bytes": 4}}`, ""},
+		{`{"command": "deploy", "args": ["web", "now"]}`, "/deploy web now"},
 		{`{}`, ""},
 		{`{"arguments": {"command": "` + long + `"}}`, strings.Repeat("é", 18) + "…"},
 	} {

@@ -94,6 +94,12 @@ func (r *Record) visit(v partVisitor) {
 		}
 	}
 	r.Decision.visit("/decision", v)
+	if a := r.Approval; a != nil {
+		v.text("/approval/by", &a.By)
+		for i := range a.Asks {
+			a.Asks[i].visit(fmt.Sprintf("/approval/asks/%d", i), v)
+		}
+	}
 	visitMembers("/input/", r.Input, v)
 	for i := range r.Handlers {
 		r.Handlers[i].visit(fmt.Sprintf("/handlers/%d", i), v)
@@ -335,6 +341,10 @@ func (r *Record) fit(limit int) {
 	r.Context, r.Handlers, r.Errors = []Context{}, []Handler{}, []string{}
 	r.Masked, r.Omitted = []string{}, []string{}
 	r.Cut = []string{"/decision", "/context", "/handlers", "/errors", "/masked", "/omitted"}
+	if r.Approval != nil {
+		r.Approval.Asks = []Decision{}
+		r.Cut = append(r.Cut, "/approval/asks")
+	}
 	var rest sizer
 	if r.visit(&rest); rest.total > limit {
 		r.Input, r.Set.Plugins, r.Roles = map[string]json.RawMessage{}, []Plugin{}, nil
@@ -349,6 +359,14 @@ func (r *Record) separate() {
 	}
 	r.Input = maps.Clone(r.Input)
 	r.Decision.separate()
+	if r.Approval != nil {
+		approval := *r.Approval
+		approval.Asks = slices.Clone(approval.Asks)
+		for i := range approval.Asks {
+			approval.Asks[i].separate()
+		}
+		r.Approval = &approval
+	}
 	r.Handlers = slices.Clone(r.Handlers)
 	for i := range r.Handlers {
 		h := &r.Handlers[i]

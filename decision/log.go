@@ -98,7 +98,7 @@ func (l *Log) Append(r *Record) error {
 	if r.Time.IsZero() {
 		r.Time = l.o.Clock()
 	}
-	r.Time = r.Time.UTC().Round(time.Microsecond)
+	r.Time = utc(r.Time)
 	r.Schema, r.ID = Schema, cmp.Or(r.ID, newID(r.Time))
 	line, err := l.encode(r)
 	if err == nil {

@@ -84,7 +84,7 @@ type masking struct {
 
 // plainFields are fields of a record that have no texts of agents and plugins.
 var plainFields = []string{
-	"schema", "id", "starhost", "time", "turn", "round", "event", "mode", "cut", "omitted", "duration_us",
+	"schema", "id", "starhost", "time", "turn", "round", "event", "mode", "cut", "omitted", "duration_us", "approval/asked", "approval/answered",
 }
 
 // An origin is who wrote a text of a record.
@@ -122,6 +122,9 @@ func originOf(at []byte) origin {
 	case "set":
 		return isArgument
 	case "handlers":
+		_, rest, _ = strings.Cut(rest, "/")
+	case "approval":
+		_, rest, _ = strings.Cut(rest, "/") // asks
 		_, rest, _ = strings.Cut(rest, "/")
 	case "decision":
 	default:

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -75,6 +76,12 @@ func (l *Log) Record(e starhost.Event, o starhost.Outcome) *Record {
 	}
 	b.addInput(&e)
 	r.Decision = b.decision("/decision", &o.Decision)
+	if a := o.Answer; a != nil {
+		r.Approval = &Approval{By: a.By, Asks: []Decision{}, Asked: utc(a.Asked), Answered: utc(a.Answered)}
+		for i := range a.Asks {
+			r.Approval.Asks = append(r.Approval.Asks, b.decision(fmt.Sprintf("/approval/asks/%d", i), &a.Asks[i]))
+		}
+	}
 	if o.Lost != nil {
 		r.Errors = []string{o.Lost.Error()}
 		if l.used.Load().redact == nil {
@@ -86,6 +93,9 @@ func (l *Log) Record(e starhost.Event, o starhost.Outcome) *Record {
 	}
 	return r
 }
+
+// utc returns a time as records have it.
+func utc(t time.Time) time.Time { return t.UTC().Round(time.Microsecond) }
 
 // describe describes the tool call of an event. It returns nil if nothing can.
 func (l *Log) describe(e *starhost.Event) *starhost.CallInfo {
@@ -174,7 +184,7 @@ func (b *recordBuilder) addInput(e *starhost.Event) {
 		}
 		return
 	}
-	spec, err := starhost.LookupEvent(e.Name)
+	spec, err := starhost.LookupEvent(cmp.Or(likeEvents[e.Name], e.Name))
 	if err != nil {
 		return // an event that the program declares, without arguments
 	}

@@ -19,7 +19,8 @@ const MaxRecord = 256 << 10
 // ActionNone is the action of a record's decision if no handler decided anything.
 const ActionNone = "none"
 
-// A Record is one event that a host fired, as the log stores it.
+// A Record is one event that a host fired, as the log stores it, or something else that
+// [starhost.Options.Observe] receives.
 type Record struct {
 	Schema   string    `json:"schema"`
 	ID       string    `json:"id"`       // unique; later records have greater ids if the clock does not jump
@@ -51,6 +52,8 @@ type Record struct {
 	// the agent cannot express the decision.
 	Decision Decision `json:"decision"`
 	Answered string   `json:"answered"`
+	// Approval says how the question of an "approval" was answered; else nil.
+	Approval *Approval `json:"approval,omitempty"`
 	// Handlers has an entry for each handler that ran, in the order of their calls. Handlers of
 	// events that fired within this one name their event.
 	Handlers []Handler `json:"handlers"`
@@ -131,6 +134,17 @@ type Handler struct {
 	Logs []Line `json:"logs,omitempty"`
 	// Context are indexes in the record's Context.
 	Context []int `json:"context,omitempty"`
+}
+
+// An Approval says who answered a question about a call, and when. The record's Decision is the
+// answer: approve, deny, or ask while the turn waits.
+type Approval struct {
+	By string `json:"by"` // one of starhost.Answerers, or a word of the program
+	// Asks say why an approval is needed. One without a place is the tool's own, or a command's
+	// question.
+	Asks     []Decision `json:"asks"`
+	Asked    time.Time  `json:"asked"`
+	Answered time.Time  `json:"answered,omitzero"` // zero while the turn waits
 }
 
 // A Line is a [starhost.LogLine] in JSON.
@@ -216,6 +230,15 @@ func (r *Record) NewEvent(declared ...starhost.EventSpec) (*starhost.Event, erro
 	}
 	return e, nil
 }
+
+// likeEvents are the events whose arguments records have that are about no event.
+var likeEvents = map[string]string{
+	"approval": "pre_tool_call", "tool_run": "pre_tool_call", "command_run": "pre_command",
+}
+
+// IsEvent reports whether a record is about an event, so that plugins can decide about it again.
+// Others say how a question was answered, or what a tool or a command did.
+func (r *Record) IsEvent() bool { return !(&starhost.Event{Name: r.Event}).IsTrace() }
 
 // lacks reports whether the field at a pointer is cut or omitted as a whole.
 func (r *Record) lacks(pointer string) bool {

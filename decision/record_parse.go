@@ -153,6 +153,8 @@ func (r *Record) member(name string) any {
 		return &r.Roles
 	case "decision":
 		return &r.Decision
+	case "approval":
+		return &r.Approval
 	case "handlers":
 		return &r.Handlers
 	case "context":

@@ -97,6 +97,9 @@ func (r *Replay) Run(
 // replay fires it twice, with different values in its place: a decision that could depend on the
 // real value is "cannot tell". The error is the error of ctx.
 func (r *Replay) replay(ctx context.Context, record *Record) error {
+	if !record.IsEvent() {
+		return nil
+	}
 	masks := record.maskedInput()
 	if masks == "" {
 		e, out, err := r.fire(ctx, record)

@@ -91,21 +91,21 @@ func playTurn(t testing.TB, o starhost.Options, m starhost.Model, answers *effec
 
 // approvals gives one answer to each question: "yes", "no", "late", or an error for any other
 // text.
-func approvals(answers ...string) func(context.Context, starhost.ApprovalRequest) (bool, error) {
+func approvals(answers ...string) func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
 	next := make(chan string, len(answers)) // a late answer may come during the next question
 	for _, a := range answers {
 		next <- a
 	}
 	close(next)
-	return func(ctx context.Context, _ starhost.ApprovalRequest) (bool, error) {
+	return func(ctx context.Context, _ starhost.ApprovalRequest) (starhost.Answer, error) {
 		answer, ok := <-next
 		switch {
 		case !ok:
-			return false, errors.New("no terminal")
+			return starhost.Answer{}, errors.New("no terminal")
 		case answer == "late":
 			<-ctx.Done()
 		}
-		return answer == "yes", nil
+		return starhost.Answer{Yes: answer == "yes"}, nil
 	}
 }
 
@@ -118,16 +118,16 @@ func (m noModel) Complete(context.Context, *starhost.Prompt) (starhost.Reply, er
 }
 
 // nobody fails a test whose turn asks a person.
-func nobody(t testing.TB) func(context.Context, starhost.ApprovalRequest) (bool, error) {
-	return func(context.Context, starhost.ApprovalRequest) (bool, error) {
+func nobody(t testing.TB) func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+	return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
 		t.Error("a person was asked")
-		return true, nil
+		return starhost.Answer{Yes: true}, nil
 	}
 }
 
 // recordTurn returns the results of a turn, and its journal.
 func recordTurn(
-	t testing.TB, m starhost.Model, approver func(context.Context, starhost.ApprovalRequest) (bool, error),
+	t testing.TB, m starhost.Model, approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error),
 	timeout time.Duration,
 ) (text, journal string) {
 	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1, Seed: 3})
@@ -157,7 +157,7 @@ func TestReplayTurn(t *testing.T) {
 	tests := []struct {
 		name     string
 		model    script
-		approver func(context.Context, starhost.ApprovalRequest) (bool, error)
+		approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
 	}{
 		{"an answer", script{{Content: "done"}}, nil},
 		{"approved, refused, late, and an error", script{calls("page", "page"), calls("page", "page"), {Content: "done"}}, approvals("yes", "no", "late")},

@@ -54,7 +54,7 @@ type play struct {
 	lacking  string // the first question behind all answers of the step, or ""
 	asked    string // the step's questions with their answers, as lines
 	// approver answers the questions of steps without answers. It may be nil.
-	approver func(context.Context, starhost.ApprovalRequest) (bool, error)
+	approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
 
 	// hook sends an agent's event through its adapter. It is nil without adapters.
 	hook func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)

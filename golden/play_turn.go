@@ -108,25 +108,25 @@ func (p *play) checkAnswers(step string) error {
 
 // Approve answers a question of a step, or about a tool that it calls. Without answers there is no
 // user, unless the play has an approver.
-func (p *play) Approve(ctx context.Context, r starhost.ApprovalRequest) (yes bool, err error) {
+func (p *play) Approve(ctx context.Context, r starhost.ApprovalRequest) (got starhost.Answer, err error) {
 	switch {
 	case len(p.answers) > 0:
-		yes, p.answers = p.answers[0], p.answers[1:]
+		got, p.answers = starhost.Answer{Yes: p.answers[0], By: "answers"}, p.answers[1:]
 		p.answered++
 	case p.answered == 0 && p.approver != nil:
-		yes, err = p.approver(ctx, r)
+		got, err = p.approver(ctx, r)
 	default:
 		err = errors.ErrUnsupported
 		p.lacking = cmp.Or(p.lacking, strings.Join(r.Reasons, "; "))
 	}
 	answer := "no answer"
 	if err == nil {
-		answer = map[bool]string{false: "no", true: "yes"}[yes]
+		answer = map[bool]string{false: "no", true: "yes"}[got.Yes]
 	}
 	if err == nil || strings.HasPrefix(r.Call.Name, "/") { // a tool's denial says that nobody answers
 		p.asked += "asked, " + answer + ": " + quote(strings.Join(r.Reasons, "; "))
 	}
-	return yes, err
+	return got, err
 }
 
 // CompleteCommand completes a line that begins with a slash. It ends the turn, because the user

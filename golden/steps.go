@@ -26,7 +26,7 @@ func (s *Steps) SetHook(hook func(ctx context.Context, agent, event string) (out
 
 // SetApprover sets the function that answers the questions of steps without answers: see
 // [starhost.Options].
-func (s *Steps) SetApprover(ask func(context.Context, starhost.ApprovalRequest) (bool, error)) {
+func (s *Steps) SetApprover(ask func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)) {
 	s.approver = ask
 }
 

@@ -31,7 +31,7 @@ func addApprove(cmd *cobra.Command, way *string, more ...string) {
 }
 
 // An approver answers requests for approval: see [starhost.Options].
-type approver func(context.Context, starhost.ApprovalRequest) (bool, error)
+type approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
 
 // newApprover returns the approver of a value of --approve. A program without a terminal asks
 // nobody. more are ways beside approveWays, in which nobody is asked.
@@ -43,7 +43,13 @@ func (a *app) newApprover(way string, more ...string) (approver, error) {
 	in, ok := a.stdin.(*os.File)
 	switch {
 	case way == "auto":
-		return func(context.Context, starhost.ApprovalRequest) (bool, error) { return true, nil }, nil
+		return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+			return starhost.Answer{Yes: true, By: "auto"}, nil
+		}, nil
+	case way == "never":
+		return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+			return starhost.Answer{By: "never"}, errors.ErrUnsupported
+		}, nil
 	case way != "ask" || !ok || !term.IsTerminal(int(in.Fd())):
 		return nil, nil
 	}
@@ -54,13 +60,14 @@ func (a *app) newApprover(way string, more ...string) (approver, error) {
 
 // newQuestion returns an approver that shows a call with its arguments, and each reason with its
 // guard and place, and reads y or n. With mayKeep, the answer a counts for the same call in the
-// rest of the process: the same tool with the same arguments, for the same reasons.
+// rest of the process: the same tool with the same arguments, for the same reasons. The question
+// says so.
 func newQuestion(show io.Writer, read func(prompt string) (string, error), mayKeep bool) approver {
 	always := map[string]bool{}
-	return func(_ context.Context, r starhost.ApprovalRequest) (bool, error) {
+	return func(_ context.Context, r starhost.ApprovalRequest) (starhost.Answer, error) {
 		key := string(mustJSON([]any{r.Plugin, r.Call.Name, string(r.Call.Arguments), r.Reasons}))
 		if always[key] {
-			return true, nil
+			return starhost.Answer{Yes: true, By: "always"}, nil
 		}
 		fmt.Fprintln(show, texttable.EscapeLine(strings.TrimSpace(r.Plugin+" "+r.Call.Name+" "+string(r.Call.Arguments))))
 		for _, reason := range r.Reasons {
@@ -72,18 +79,16 @@ func newQuestion(show io.Writer, read func(prompt string) (string, error), mayKe
 		}
 		prompt := "run it? [y/N] "
 		if mayKeep {
+			fmt.Fprintln(show, "  a = yes, and not asked again for this tool with these arguments and reasons until chat ends")
 			prompt = "run it? [y/n/a] "
 		}
 		line, err := read(prompt)
 		answer := strings.ToLower(strings.TrimSpace(line))
-		switch {
-		case err != nil:
-			return false, nil // ctrl-C, ctrl-D and the end of the input are a no
-		case mayKeep && (answer == "a" || answer == "always"):
-			always[key] = true
-			return true, nil
+		if err != nil {
+			answer = "no" // ctrl-C, ctrl-D and the end of the input
 		}
-		return answer == "y" || answer == "yes", nil
+		always[key] = mayKeep && (answer == "a" || answer == "always")
+		return starhost.Answer{Yes: always[key] || answer == "y" || answer == "yes", By: "person"}, nil
 	}
 }
 

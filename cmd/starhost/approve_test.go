@@ -21,7 +21,7 @@ func TestAskUser(t *testing.T) {
 			Plugin: "incident", Reasons: []string{"Close \u001b[2J?\nNo"},
 			Call: starhost.ToolCall{Name: "close", Arguments: json.RawMessage(`{"id":7}`)},
 		})
-		if got != want {
+		if got.Yes != want || got.By != "person" {
 			t.Errorf("%.20q: got %v, want %v", input, got, want)
 		}
 		if want := "incident close {\"id\":7}\n  Close \\u001b[2J?\\nNo\nrun it? [y/N] "; strings.TrimSuffix(out.String(), "\n") != want {

@@ -44,11 +44,11 @@ func TestQuestion(t *testing.T) {
 	for _, r := range []starhost.ApprovalRequest{
 		request, request, request, request, request, request, other, foreign, renamed, other,
 	} {
-		ok, err := approve(t.Context(), r)
+		answer, err := approve(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, ok)
+		got = append(got, answer.Yes)
 	}
 	if diff := cmp.Diff([]bool{true, false, false, false, true, true, false, false, false, false}, got); diff != "" {
 		t.Errorf("answers (-want +got):\n%s", diff)
@@ -56,6 +56,7 @@ func TestQuestion(t *testing.T) {
 	want := `ops restart {"service":"db"}
   tool restart asks for approval
   policy: production\u001b[2J (policy.star:3:5)
+  a = yes, and not asked again for this tool with these arguments and reasons until chat ends
 run it? [y/n/a] 
 `
 	if !strings.HasPrefix(shown.String(), want) {

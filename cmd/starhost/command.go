@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/loader"
@@ -65,12 +66,15 @@ func (a *app) runCommand(ctx context.Context, f *loadFlags, id sessionID, approv
 		return err
 	}
 	var reply starhost.CommandReply
+	var records *decision.Log
 	set, err := a.loadWith(ctx, f, nil, func(o *loader.Options) {
 		o.RequiredInArgs, o.Host.Approver = true, ask
+		records = a.recordEvents(o)
 		id.useStore(a, o)
 	})
 	if err == nil {
 		defer set.Close()
+		useSet(records, set)
 		reply, err = a.command(ctx, set, id, args)
 	}
 	a.addError(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -66,6 +67,22 @@ func observe(
 	if l != nil {
 		o.Observe, o.ObserveAll = pass, c.Log.All
 	}
+}
+
+// recordEvents makes a host record its events. It returns the log, or nil if the config does not
+// enable it. A failure to write goes to standard error, once if each event has the same.
+func (a *app) recordEvents(o *loader.Options) *decision.Log {
+	reported := ""
+	records := a.newLog(o.Config, "", func(err error) {
+		if text := texttable.EscapeLine(err.Error()); text != reported {
+			fmt.Fprintln(a.stderr, text)
+			reported = text
+		}
+	})
+	if records != nil {
+		observe(records, o.Config, &o.Host, records.Observe)
+	}
+	return records
 }
 
 // useSet names the plugins of a set in the next records.

@@ -286,7 +286,7 @@ func (a *app) tracesJSON(traces []starhost.HookTrace) (hooks, loads []traceJSON)
 	hooks, loads = []traceJSON{}, []traceJSON{}
 	for i := range traces {
 		trace := a.newTraceJSON(&traces[i])
-		if event := traces[i].Event; event == starhost.EventLoad || event == starhost.EventTemplate {
+		if event := traces[i].Event; event == "load" || event == "template" {
 			loads = append(loads, trace)
 		} else {
 			hooks = append(hooks, trace)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -20,8 +21,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
@@ -30,7 +33,7 @@ import (
 // logFlags are the flags of log.
 type logFlags struct {
 	since, session, plugin, tool string
-	actions                      []string
+	actions, approvals           []string
 	follow                       bool
 }
 
@@ -44,10 +47,13 @@ folder that [log] path of the config names, by default starhost/log in XDG_STATE
 
 Each line has the local time, the last letters of the record's id, the agent, the event with
 its tool, what was asked (a command, a path, an address; cut to the width of the terminal), the
-answer that the agent got, and who decided, why and at which place. starhost log show ID prints
+answer that the agent got, and who decided, why and at which place. Lines of approval say who
+answered the question about a call: a person, a flag, an MCP client and so on. Lines of tool_run
+and command_run are runs that had effects, which starhost log show has. starhost log show ID prints
 a whole record, and starhost log show ID --golden a golden case that repeats it. ID is the id,
 or its first or last letters.`,
 		Example: `  starhost log --since 7d --action deny,ask
+  starhost log --approval person,always --since 7d
   starhost log --tool 'kind:shell' -F csv -o shell.csv
   starhost log show 32Z34AYK --golden -o plugins/golden/guard_incident.txtar`,
 		Args: a.refuseSubcommand,
@@ -59,6 +65,8 @@ or its first or last letters.`,
 	flags.StringVar(&f.plugin, "plugin", "", "only records in which the plugin `NAME` took part")
 	flags.StringVar(&f.tool, "tool", "", "only calls of tools that match `GLOB`, or of a kind as kind:shell")
 	flags.Var((*commaList)(&f.actions), "action", "only records with one of the `ACTIONS` as decision or answer: deny,ask")
+	flags.Var((*commaList)(&f.approvals), "approval", "only answers to questions about calls by `WHO`: "+
+		strings.Join(starhost.Answerers(), ", ")+", a word of a program, or any")
 	flags.BoolVar(&f.follow, "follow", false, "go on with records as programs write them")
 	cmd.AddCommand(a.logShowCommand(), a.logCollectCommand())
 	return cmd
@@ -192,6 +200,11 @@ func (f *logFlags) check(format string) (since time.Time, err error) {
 			return since, usagef("--action: got %q, want %s", action, strings.Join(logActions, ", "))
 		}
 	}
+	for _, who := range f.approvals {
+		if like := near.Name(who, starhost.Answerers()); like != "" && !slices.Contains(starhost.Answerers(), who) {
+			return since, usagef("--approval: got %q (did you mean %s?)", who, like)
+		}
+	}
 	if _, err := path.Match(f.tool, ""); err != nil {
 		return since, usagef("--tool: got %q, want a glob as restart_*", f.tool)
 	}
@@ -213,12 +226,18 @@ func (f *logFlags) check(format string) (since time.Time, err error) {
 // selects reports whether the flags select a record.
 func (f *logFlags) selects(r *decision.Record) bool {
 	isPlugin := func(h decision.Handler) bool { return h.Plugin == f.plugin }
+	isAsker := func(d decision.Decision) bool { return d.Plugin == f.plugin }
+	approval := cmp.Or(r.Approval, &decision.Approval{})
 	switch {
 	case f.session != "" && r.Session != f.session:
 		return false
-	case f.plugin != "" && !slices.ContainsFunc(r.Handlers, isPlugin):
+	case f.plugin != "" && !slices.ContainsFunc(r.Handlers, isPlugin) &&
+		!slices.ContainsFunc(approval.Asks, isAsker):
 		return false
 	case f.actions != nil && !slices.Contains(f.actions, r.Decision.Action) && !slices.Contains(f.actions, r.Answered):
+		return false
+	case f.approvals != nil && !slices.Contains(f.approvals, approval.By) &&
+		(r.Approval == nil || !slices.Contains(f.approvals, "any")):
 		return false
 	}
 	kind, isKind := strings.CutPrefix(f.tool, "kind:")
@@ -247,7 +266,8 @@ func (p *logPrinter) begin() {
 	case "csv":
 		p.csv = csv.NewWriter(p.w)
 		p.err = p.csv.Write([]string{
-			"time", "id", "agent", "session", "event", "tool", "kind", "action", "answered", "plugin", "reason", "pos", "duration_us",
+			"time", "id", "agent", "session", "event", "tool", "kind", "action", "answered", "plugin",
+			"reason", "pos", "duration_us", "approval",
 		})
 	}
 }
@@ -271,6 +291,7 @@ func (p *logPrinter) print(r *decision.Record) {
 		cells := []string{
 			r.Time.Format(time.RFC3339Nano), r.ID, r.Agent, r.Session, r.Event, r.Tool, r.Kind,
 			d.Action, r.Answered, d.Plugin, d.Reason, d.Pos, fmt.Sprint(r.DurationUS),
+			cmp.Or(r.Approval, &decision.Approval{}).By,
 		}
 		for i := range cells {
 			cells[i] = texttable.EscapeLine(cells[i])
@@ -309,6 +330,9 @@ func logLine(r *decision.Record, width int) string {
 	}
 	text := fmt.Sprintf("%s  %s  %s  %s", r.Time.Local().Format("2006-01-02 15:04:05"), r.ID[max(0, len(r.ID)-shortestID):],
 		orDash(r.Agent), strings.TrimSpace(r.Event+" "+r.Tool))
+	if r.Approval != nil {
+		answer += " by " + r.Approval.By
+	}
 	if d.Plugin != "" {
 		answer += "  " + d.Plugin
 	}
@@ -465,6 +489,9 @@ func (a *app) printRecordPretty(s shownRecord) error {
 		{"omitted", strings.Join(r.Omitted, ", ")}, {"duration", fmt.Sprintf("%d us", r.DurationUS)},
 	}
 	a.printTable(slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" }))
+	if r.Approval != nil {
+		a.printApproval(r.Approval)
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Input)) {
 		a.out.WriteString("input " + texttable.EscapeLine(name+" "+string(r.Input[name])) + "\n")
 	}
@@ -488,6 +515,20 @@ func (a *app) printRecordPretty(s shownRecord) error {
 		a.out.WriteString(texttable.EscapeLine(text) + "\n")
 	}
 	return nil
+}
+
+// printApproval prints who answered a question, when, and why it was asked.
+func (a *app) printApproval(approval *decision.Approval) {
+	when := "asked " + approval.Asked.Format(time.RFC3339)
+	if !approval.Answered.IsZero() {
+		when += ", answered " + approval.Answered.Format(time.RFC3339)
+	}
+	a.out.WriteString(texttable.EscapeLine("approval by "+approval.By+", "+when) + "\n")
+	for i := range approval.Asks {
+		ask := &approval.Asks[i]
+		text := strings.TrimSpace(fmt.Sprintf("%s %s", ask.Plugin, ask.Pos)) + " asks: " + ask.Reason
+		a.out.WriteString("  " + texttable.EscapeLine(text) + "\n")
+	}
 }
 
 func (a *app) printRecordJSON(s shownRecord) error {

@@ -36,6 +36,9 @@ type caseMaker struct {
 // goldenCase returns the text of a case that passes as long as the plugin decides as it did. An
 // error says why the record does not contain enough for one.
 func goldenCase(r *decision.Record, plugin string) (string, error) {
+	if !r.IsEvent() {
+		return "", fmt.Errorf("%s makes no golden case: %s is no event, so that no plugin decides about it", r.ID, r.Event)
+	}
 	m := caseMaker{Record: r, plugin: plugin, answers: map[string][]string{}}
 	if m.plugin == "" {
 		m.plugin = r.Decision.Plugin

@@ -135,7 +135,7 @@ func (c *console) configureHost(f *replFlags, o *loader.Options) {
 	if !f.allowEffects {
 		o.World.DryRun = &c.dryRun
 	}
-	o.Host.Approver = func(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
+	o.Host.Approver = func(ctx context.Context, r starhost.ApprovalRequest) (starhost.Answer, error) {
 		return c.steps.Approve(ctx, r)
 	}
 	clock := o.Host.Clock

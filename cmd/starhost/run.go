@@ -173,19 +173,10 @@ func (a *app) loadForModel(
 	ctx context.Context, f *loadFlags, paths []string, session *sessionChoice, choose func(*loader.Options),
 ) (*loader.Set, error) {
 	var failed error
-	var records *decision.Log // nil if it is not enabled
-	reported := ""            // each event of a turn fails for the same reason
-	report := func(err error) {
-		if text := texttable.EscapeLine(err.Error()); text != reported {
-			fmt.Fprintln(a.stderr, text)
-			reported = text
-		}
-	}
+	var records *decision.Log
 	configure := func(o *loader.Options) {
 		choose(o)
-		if records = a.newLog(o.Config, "", report); records != nil {
-			observe(records, o.Config, &o.Host, records.Observe)
-		}
+		records = a.recordEvents(o)
 		if failed = session.resolve(ctx, a, o.Config); failed == nil {
 			session.used.useStore(a, o)
 		}

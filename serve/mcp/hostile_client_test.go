@@ -148,7 +148,7 @@ func asking(t *testing.T, ended chan<- error) *mcp.Server {
 	ask := starhost.Plugin{Name: "p", Tools: []starhost.Tool{
 		{Name: "drop", Description: "Drops.", Approval: starhost.ApprovalAsk, Call: text(func(starhost.ToolCall) string { return "dropped" })},
 	}}
-	approve := func(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
+	approve := func(ctx context.Context, r starhost.ApprovalRequest) (starhost.Answer, error) {
 		ok, err := mcp.Approve(ctx, r)
 		ended <- err
 		return ok, err

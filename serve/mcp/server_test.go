@@ -501,7 +501,11 @@ func TestProgress(t *testing.T) {
 // approval.
 func TestApprove(t *testing.T) {
 	ask := starhost.Plugin{Name: "p", Tools: []starhost.Tool{{Name: "drop", Description: "Drops.", Approval: starhost.ApprovalAsk, Call: text(func(starhost.ToolCall) string { return "dropped" })}}}
-	h := newHost(t, starhost.Options{Approver: mcp.Approve}, ask)
+	var seen string
+	h := newHost(t, starhost.Options{Approver: mcp.Approve, Observe: func(e starhost.Event, o starhost.Outcome) error {
+		seen = fmt.Sprintf("%s %s: %s by %s", e.Name, e.Tool, o.Decision.Action, o.Answer.By)
+		return nil
+	}}, ask)
 	var asked string
 	answer := func(action string) *sdk.ClientOptions {
 		return &sdk.ClientOptions{ElicitationHandler: func(
@@ -515,21 +519,23 @@ func TestApprove(t *testing.T) {
 		name    string
 		options *sdk.ClientOptions
 		want    string
+		seen    string // by Observe
 	}{
-		{"yes", answer("accept"), `{"content":[{"type":"text","text":"dropped"}]}`},
-		{"no", answer("decline"), `{"content":[{"type":"text","text":"denied by host: not approved: tool drop asks for approval"}],"isError":true}`},
-		{"neither", answer("cancel"), `{"content":[{"type":"text","text":"denied by host: not approved: tool drop asks for approval"}],"isError":true}`},
-		{"nobody", nil, `{"content":[{"type":"text","text":"denied by host: no approval: client does not support elicitation"}],"isError":true}`},
+		{"yes", answer("accept"), `{"content":[{"type":"text","text":"dropped"}]}`, "approve by mcp"},
+		{"no", answer("decline"), `{"content":[{"type":"text","text":"denied by host: not approved: tool drop asks for approval"}],"isError":true}`, "deny by mcp"},
+		{"neither", answer("cancel"), `{"content":[{"type":"text","text":"denied by host: not approved: tool drop asks for approval"}],"isError":true}`, "deny by mcp"},
+		{"nobody", nil, `{"content":[{"type":"text","text":"denied by host: no approval: client does not support elicitation"}],"isError":true}`, "deny by nobody"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := connect(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}), tt.options)
 			diff(t, "answer", tt.want, call(t, c, "drop", `{}`))
+			diff(t, "observed", "approval drop: "+tt.seen, seen)
 		})
 	}
 	diff(t, "question", "Run drop of plugin p with {}?\ntool drop asks for approval", asked)
-	if ok, err := mcp.Approve(t.Context(), starhost.ApprovalRequest{}); ok || err == nil {
-		t.Errorf("without a client: got %v, %v, want an error", ok, err)
+	if got, err := mcp.Approve(t.Context(), starhost.ApprovalRequest{}); got.Yes || err == nil {
+		t.Errorf("without a client: got %v, %v, want an error", got, err)
 	}
 }
 

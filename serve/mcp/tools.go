@@ -163,7 +163,13 @@ var errGone = errors.New("the client has gone")
 // Approve asks the person in front of the MCP client that made a call. It is an
 // [starhost.Options.Approver]. If the client cannot ask, has gone, or no client made the call,
 // Approve returns an error. It waits for five minutes at most, because the session waits too.
-func Approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
+func Approve(ctx context.Context, r starhost.ApprovalRequest) (got starhost.Answer, err error) {
+	got.By = "mcp"
+	got.Yes, err = approve(ctx, r)
+	return got, err
+}
+
+func approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
 	client, _ := ctx.Value(clientKey{}).(*client)
 	if client == nil {
 		return false, errors.New("nobody can be asked")

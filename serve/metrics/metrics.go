@@ -121,8 +121,12 @@ func addTo(list map[string]*histogram, event string, bounds []float64, v float64
 	h.add(v)
 }
 
-// Observe counts an event: see [starhost.Options.Observe].
+// Observe counts an event: see [starhost.Options.Observe]. Answers of persons and runs of tools are
+// no events.
 func (r *Registry) Observe(e starhost.Event, o starhost.Outcome) {
+	if e.IsTrace() {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	addTo(r.seconds, e.Name, secondBounds, o.Duration.Seconds())

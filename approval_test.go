@@ -1,0 +1,179 @@
+package starhost_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starhost/starhost"
+)
+
+// observer writes down what Options.Observe receives: the event, what it is about, the answer, who
+// gave it, and the effects.
+func observer(seen *[]string, fail func(e starhost.Event) error) func(starhost.Event, starhost.Outcome) error {
+	return func(e starhost.Event, o starhost.Outcome) error {
+		text := strings.TrimSpace(fmt.Sprintf("%s %s%s %s", e.Name, e.Tool, e.Command, o.Decision.Action))
+		if a := o.Answer; a != nil {
+			text += " by " + a.By + ":"
+			for _, ask := range a.Asks {
+				text += fmt.Sprintf(" %s says %q", ask.Plugin, ask.Reason)
+				if ask.Pos != (starhost.Pos{}) {
+					text += " " + ask.Pos.String()
+				}
+			}
+			if a.Asked.IsZero() || a.Answered.Before(a.Asked) && o.Decision.Action != starhost.ActionAsk {
+				text += " at a wrong time"
+			}
+		}
+		if e.IsTrace() {
+			for _, h := range o.Hooks {
+				text += fmt.Sprintf(" %s %d effects", h.Plugin, len(h.Effects))
+			}
+			*seen = append(*seen, text+" "+string(e.Arguments))
+		}
+		if fail != nil {
+			return fail(e)
+		}
+		return nil
+	}
+}
+
+// TestApprovalTrace checks that each way to answer a question about a call has one trace, which
+// says who answered.
+func TestApprovalTrace(t *testing.T) {
+	type approverFunc = func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
+	approver := func(yes bool, by string, err error) approverFunc {
+		return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+			return starhost.Answer{Yes: yes, By: by}, err
+		}
+	}
+	late := func(ctx context.Context, _ starhost.ApprovalRequest) (starhost.Answer, error) {
+		<-ctx.Done()
+		return starhost.Answer{Yes: true, By: "person"}, nil
+	}
+	allow := pluginWith(2, hook("approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}))
+	asks := ` tools says "tool echo asks for approval" p1 says "sure?" p.star:1:1`
+	tests := []struct {
+		name    string
+		options starhost.Options
+		plugins []starhost.Plugin
+		want    string
+	}{
+		{"a person", starhost.Options{Approver: approver(true, "person", nil)}, nil, "approve by person:" + asks},
+		{"a person's no", starhost.Options{Approver: approver(false, "person", nil)}, nil, "deny by person:" + asks},
+		{"a program", starhost.Options{Approver: approver(true, "", nil)}, nil, "approve by program:" + asks},
+		{"its own word", starhost.Options{Approver: approver(true, "desk", nil)}, nil, "approve by desk:" + asks},
+		{"never", starhost.Options{Approver: approver(false, "never", errors.ErrUnsupported)}, nil, "deny by never:" + asks},
+		{"nobody", starhost.Options{}, nil, "deny by nobody:" + asks},
+		{"a failure", starhost.Options{Approver: approver(true, "person", errors.New("no terminal"))}, nil, "deny by nobody:" + asks},
+		{"no answer in time", starhost.Options{ApprovalTimeout: time.Millisecond, Approver: late}, nil, "deny by nobody:" + asks},
+		{"a hook", starhost.Options{}, []starhost.Plugin{allow}, "approve by plugin:" + asks},
+		{"a journal", starhost.Options{Answer: func(starhost.Input) (json.RawMessage, error) {
+			return json.RawMessage(`{"approved":true}`), nil
+		}}, nil, "approve by journal:" + asks},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var seen []string
+			tt.options.Observe = observer(&seen, nil)
+			tool := echo()
+			tool.Tools[0].Approval = starhost.ApprovalAsk
+			plugins := []starhost.Plugin{tool, pluginWith(1, hook(pre, askFor))}
+			h := newHost(t, tt.options, append(plugins, tt.plugins...)...)
+			call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`)
+			diff(t, "traces", []string{`approval echo ` + tt.want + ` {"text":"a"}`}, seen)
+		})
+	}
+}
+
+// TestApprovalTraceStored checks the traces of a turn that waits, in this process and in the one
+// that goes on with it.
+func TestApprovalTraceStored(t *testing.T) {
+	for _, yes := range []bool{true, false} {
+		var seen []string
+		var rig pauseRig
+		rig.options.Observe = observer(&seen, nil)
+		saved := rig.pausedSession(t)
+		rig.now = rig.now.Add(time.Hour)
+		if err := saved.Answer(saved.Paused.Digest, yes, rig.now); err != nil {
+			t.Fatal(err)
+		}
+		rig.resume(t, saved)
+		answer := map[bool]string{true: "approve", false: "deny"}[yes]
+		asks := ` deploy says "tool deploy asks for approval" {"to":"prod"}`
+		want := []string{"approval deploy ask by later:" + asks, "approval deploy " + answer + " by session:" + asks}
+		diff(t, "traces", want, seen)
+	}
+}
+
+// TestApprovalUnrecorded checks that an approval without a record does not count.
+func TestApprovalUnrecorded(t *testing.T) {
+	var seen []string
+	o := starhost.Options{
+		Approver: func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+			return starhost.Answer{Yes: true}, nil
+		},
+		Observe: observer(&seen, func(e starhost.Event) error {
+			if e.Name == "approval" {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}),
+	}
+	tool := echo()
+	tool.Tools[0].Approval = starhost.ApprovalAsk
+	got := call(t, begin(t, newHost(t, o, tool), starhost.Request{}), "echo", `{"text":"a"}`)
+	diff(t, "result", "denied by host: the approval was not recorded: the disk is full", got.Result.ForLLM)
+}
+
+// TestRunTrace checks that the run of a tool or a command has a trace if it had effects, with those
+// of the calls inside it, and that its memory has a bound.
+func TestRunTrace(t *testing.T) {
+	many := 0
+	effect := func(ctx context.Context, n, bytes int) {
+		for range n {
+			starhost.LaneOf(ctx).Record(json.RawMessage(`"` + strings.Repeat("x", bytes-2) + `"`))
+		}
+	}
+	p := starhost.Plugin{Name: "ops"}
+	tool := func(name string, call func(context.Context, *starhost.Turn)) {
+		p.Tools = append(p.Tools, starhost.Tool{Name: name, Description: "d", Call: func(
+			ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall,
+		) (starhost.Result, error) {
+			call(ctx, turn)
+			return starhost.Result{ForLLM: "ok"}, nil
+		}})
+	}
+	tool("quiet", func(context.Context, *starhost.Turn) {})
+	tool("writes", func(ctx context.Context, _ *starhost.Turn) { effect(ctx, 2, 10) })
+	tool("many", func(ctx context.Context, _ *starhost.Turn) { effect(ctx, many, 100_000) })
+	tool("calls", func(ctx context.Context, turn *starhost.Turn) {
+		effect(ctx, 1, 10)
+		_, _ = turn.CallTool(ctx, starhost.ToolCall{Name: "writes"})
+	})
+	p.Commands = append(p.Commands, starhost.Command{Name: "do", Call: func(
+		ctx context.Context, turn *starhost.Turn, _ starhost.CommandCall,
+	) (starhost.Result, error) {
+		_, err := turn.CallTool(ctx, starhost.ToolCall{Name: "writes"})
+		return starhost.Result{ForUser: "done"}, err
+	}})
+	var seen []string
+	h := newHost(t, starhost.Options{Observe: observer(&seen, nil)}, p)
+	turn := begin(t, h, starhost.Request{})
+	many = 30
+	for _, name := range []string{"quiet", "writes", "calls", "many"} {
+		call(t, turn, name, "{}")
+	}
+	turn.End(t.Context())
+	if _, err := h.NewSession(starhost.SessionConfig{}).Command(t.Context(), "/do"); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "traces", []string{
+		"tool_run writes ops 2 effects {}", "tool_run calls ops 3 effects {}", "tool_run many ops 10 effects {}",
+		"command_run do ops 2 effects {}",
+	}, seen)
+}
