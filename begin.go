@@ -20,7 +20,7 @@ func (s *Session) newTurn(ctx context.Context) (*Turn, error) {
 	}
 	h := s.live.Host()
 	return &Turn{
-		session: s, host: h, registry: h.registry.Load(), number: s.turns,
+		session: s, host: h, registry: s.guarded(h.registry.Load()), number: s.turns,
 		request: Request{Model: s.config.Model, Options: emptyObject}, filters: append(make([]ToolFilter, 0, 2), h.opts.Tools),
 	}, nil
 }

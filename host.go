@@ -290,14 +290,14 @@ func (h *Host) AddEach(plugins []*Plugin) []error {
 // Lose tells the host which guards are not loaded, beside those that it has lost already. In turns
 // that begin from now on, the host refuses each event that one of them closes, and calls no handler
 // for it. A program that loads plugins calls it at once: every caller of the host is then closed.
-func (h *Host) Lose(guards ...LostGuard) {
+func (h *Host) Lose(guards ...Guard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.registry.Store(h.registry.Load().withLost(guards))
 }
 
 // LostGuards returns the guards that [Host.Lose] named.
-func (h *Host) LostGuards() []LostGuard { return slices.Clone(h.registry.Load().lost) }
+func (h *Host) LostGuards() []Guard { return slices.Clone(h.registry.Load().lost) }
 
 // Refuses returns why the host refuses an event without its handlers, nil if it does not.
 func (h *Host) Refuses(event string) error {

@@ -29,7 +29,7 @@ var rootOrder = []string{
 	// The registry and the host.
 	"registry.go", "register.go", "skill.go", "live.go", "host.go", "host_lists.go",
 	// A prompt and its report, and a session's state.
-	"prompt.go", "system.go", "session.go",
+	"prompt.go", "system.go", "session.go", "saved_guard.go",
 	// A turn, and its parts in the order in which it uses them.
 	"turn.go", "handler.go", "event_budget.go", "observe.go", "choose.go", "fire.go", "gather.go", "template_load.go",
 	"prompt_sent.go", "prompt_build.go", "offer.go", "pause.go", "history.go",

@@ -5,17 +5,23 @@ import (
 	"slices"
 )
 
-// A LostGuard is a plugin that is not loaded and that may be a guard: without it, calls would run
-// that it would refuse. See [Host.Lose].
-type LostGuard struct {
-	// Name is the plugin's; "" for a path that leads to no plugin.
-	Name string
-	// Err says why it is not loaded, with the place of the mistake.
-	Err error
+// A Guard is a plugin that can refuse calls. Without it, calls would run that it would refuse.
+//
+// A program tells the host which guards it could not load: see [Host.Lose]. And a session remembers
+// its guards ([SavedSession.Guards]): files, folders and variables decide which plugins a program
+// loads, and the model may change those while the session runs.
+type Guard struct {
+	// Name is the plugin's; "" for a path that leads to no plugin. In a session, it is a required
+	// plugin's, and "" stands for any guard.
+	Name string `json:"name,omitempty"`
+	// From is [Plugin.From] of a session's guard; if that is any guard, the name of one of them.
+	From string `json:"from,omitempty"`
 	// Events are the events that it may have hooks on, sorted. They are nil if nobody knows them.
-	Events []string
+	Events []string `json:"events,omitempty"`
+	// Err says why it is not loaded, with the place of the mistake.
+	Err error `json:"-"`
 	// Open says that the operator lets events pass without the guard.
-	Open bool
+	Open bool `json:"-"`
 }
 
 // promptEvents are the events in front of a request to the model. A lost guard of one of them could
@@ -24,7 +30,7 @@ var promptEvents = []string{"turn_start", "pre_llm_call", "pre_send"}
 
 // closes reports whether the host refuses an event because the guard is lost: an event of guards,
 // and each event that the guard itself could refuse.
-func (g *LostGuard) closes(spec *EventSpec) bool {
+func (g *Guard) closes(spec *EventSpec) bool {
 	own := []string{spec.Name}
 	if slices.Contains(promptEvents, spec.Name) {
 		own = promptEvents
@@ -47,7 +53,7 @@ func (s *EventSpec) refusal() Action {
 }
 
 // closedBy returns the error of the first guard that closes an event, and counts the others.
-func closedBy(spec *EventSpec, lost []LostGuard) (why error) {
+func closedBy(spec *EventSpec, lost []Guard) (why error) {
 	more := -1
 	for i := range lost {
 		if !lost[i].closes(spec) {

@@ -42,15 +42,15 @@ func TestRefusalForms(t *testing.T) {
 func TestLose(t *testing.T) {
 	tests := []struct {
 		name   string
-		guard  starhost.LostGuard
+		guard  starhost.Guard
 		closed []string
 	}{
-		{"a guard without known events", starhost.LostGuard{}, nil},
-		{"a guard of prompts", starhost.LostGuard{Events: []string{"pre_llm_call"}},
+		{"a guard without known events", starhost.Guard{}, nil},
+		{"a guard of prompts", starhost.Guard{Events: []string{"pre_llm_call"}},
 			[]string{"turn_start", "pre_llm_call", "pre_send"}},
-		{"a guard of replies", starhost.LostGuard{Events: []string{"post_llm_call", "turn_end"}},
+		{"a guard of replies", starhost.Guard{Events: []string{"post_llm_call", "turn_end"}},
 			[]string{"post_llm_call"}},
-		{"an open guard", starhost.LostGuard{Events: []string{"turn_start"}, Open: true}, []string{"open"}},
+		{"an open guard", starhost.Guard{Events: []string{"turn_start"}, Open: true}, []string{"open"}},
 	}
 	for _, tt := range tests {
 		tt.guard.Err = errors.New("g.star:1:1: broken")

@@ -16,6 +16,11 @@ type Plugin struct {
 	Name string
 	// Version, Description and Owner describe the plugin in its own words.
 	Version, Description, Owner string
+	// From says where the plugin comes from, as the absolute path of its file. It tells plugins of
+	// one name apart.
+	From string
+	// Required says that no session which had the plugin may go on without it: see [Guard].
+	Required bool
 	// Tools, Hooks and the others are in the order of their registration. The host uses this order
 	// last when it sorts hooks.
 	Tools           []Tool

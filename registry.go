@@ -23,7 +23,8 @@ type registry struct {
 	commands     map[string]*Command  // by name and alias
 	skills       map[string]*Skill    // by plugin:name
 	endpoints    map[string]*Endpoint // by name and alias
-	lost         []LostGuard
+	lost         []Guard
+	guards       []Guard // the guards that a session remembers, without lost
 }
 
 // An eventHooks is an event with its hooks.
@@ -73,7 +74,7 @@ func (r *registry) clone() *registry {
 }
 
 // withLost returns a registry that has lost more guards.
-func (r *registry) withLost(guards []LostGuard) *registry {
+func (r *registry) withLost(guards []Guard) *registry {
 	if len(guards) == 0 {
 		return r
 	}
@@ -100,6 +101,31 @@ func (r *registry) sort() {
 			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin))
 		})
 	}
+	r.guards = r.findGuards()
+}
+
+// findGuards returns what sessions remember of a registry without lost guards.
+func (r *registry) findGuards() (list []Guard) {
+	for _, p := range r.plugins {
+		if !p.Required || p.Warn {
+			continue
+		}
+		g := Guard{Name: p.Name, From: p.From}
+		for i := range p.Hooks {
+			g.Events = append(g.Events, p.Hooks[i].Event)
+		}
+		slices.Sort(g.Events)
+		g.Events = slices.Compact(g.Events)
+		list = append(list, g)
+	}
+	for i := range r.hooksByEvent {
+		c := &r.hooksByEvent[i]
+		enforced := slices.IndexFunc(c.hooks, func(h *Hook) bool { return !h.warn })
+		if c.Guard && enforced >= 0 {
+			return append(list, Guard{From: c.hooks[enforced].plugin})
+		}
+	}
+	return list
 }
 
 // newEventHooks returns all events without hooks.

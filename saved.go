@@ -50,6 +50,8 @@ type SavedSession struct {
 	// session ([SessionConfig.Guarded]) has neither: its adapter stores the state.
 	Messages []savedMessage                        `json:"messages,omitempty"`
 	State    map[string]map[string]json.RawMessage `json:"state,omitempty"`
+	// Guards are the guards that the session had. Without them, a host refuses what they could.
+	Guards []Guard `json:"guards,omitempty"`
 	// Ended is true once session_end has run.
 	Ended bool `json:"ended,omitempty"`
 	// Paused is the turn that waits for an approval, or nil. See [Session.ResumeTurn].

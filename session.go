@@ -68,6 +68,9 @@ type Session struct {
 	version          int64                     // as [SavedSession] has it
 	restoredState    map[string]map[string]json.RawMessage
 	paused           *pausedTurn // or nil
+	guards           []Guard     // all that it had
+	checked          *registry   // the host's at the last turn
+	registry         *registry   // see guarded
 }
 
 // NewSession begins a conversation. No hook runs before its first turn.

@@ -25,6 +25,7 @@ func (s *Session) save() SavedSession {
 		Turns: s.turns, Base: s.turnsBeforeReset, Asides: s.asides, Started: s.started,
 		Completed: s.completed, Interrupted: s.interrupted,
 		Offer: len(s.unsentContext) > 0, Documents: s.documents, System: s.system.ownText,
+		Guards: s.guards,
 	}
 	if s.live.Host().readsWords() {
 		saved.Words = s.words
@@ -92,7 +93,7 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 		}
 	}
 	s.version, s.closed, s.droppedAge, s.restoredState = saved.Version, saved.Ended, saved.Dropped, saved.State
-	s.paused = saved.Paused
+	s.paused, s.guards = saved.Paused, saved.Guards
 	for i := range saved.Messages {
 		s.history = append(s.history, saved.Messages[i].message())
 	}

@@ -232,6 +232,7 @@ func (e *evaluation) recordResult(err error) {
 func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Grants) {
 	m := e.manifest
 	p.Name, p.Version, p.Description, p.Owner = e.source.Name, m.Version, m.Description, m.Owner
+	p.From, p.Required = e.source.mainPath(), slices.Contains(e.loadRun.config.Plugins.Required, p.Name)
 	p.Warn, p.Restricted = e.plugin.Mode == modeWarn && !e.Enforce, !e.config.isVouched(e.source)
 	limits := e.config.LimitsOf(e.source)
 	p.EventSteps = limits.EventSteps()

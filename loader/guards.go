@@ -22,11 +22,11 @@ import (
 //
 // With open, events pass without them, except without a managed plugin and one that the managed
 // config requires: no flag of a user lifts those.
-func (s *Set) lostGuards(open bool) []starhost.LostGuard {
-	var lost []starhost.LostGuard
+func (s *Set) lostGuards(open bool) []starhost.Guard {
+	var lost []starhost.Guard
 	for _, e := range s.Problems {
 		if e.hidesPlugin {
-			lost = append(lost, starhost.LostGuard{Err: e, Open: open && !e.managed})
+			lost = append(lost, starhost.Guard{Err: e, Open: open && !e.managed})
 		}
 	}
 	for i := range s.Plugins {
@@ -38,22 +38,22 @@ func (s *Set) lostGuards(open bool) []starhost.LostGuard {
 		}
 	}
 	for _, name := range s.Config.Plugins.Required {
-		found := slices.ContainsFunc(lost, func(g starhost.LostGuard) bool { return g.Name == name })
+		found := slices.ContainsFunc(lost, func(g starhost.Guard) bool { return g.Name == name })
 		if !found && s.isMissing(name) {
 			open := open && !s.Config.managed.requires(name)
-			lost = append(lost, starhost.LostGuard{Name: name, Err: s.missingError(name), Open: open})
+			lost = append(lost, starhost.Guard{Name: name, Err: s.missingError(name), Open: open})
 		}
 	}
 	return lost
 }
 
 // lostGuard describes a plugin that is not loaded. ok is false if it is no guard.
-func (e *evaluation) lostGuard() (g starhost.LostGuard, ok bool) {
+func (e *evaluation) lostGuard() (g starhost.Guard, ok bool) {
 	hooks := e.hooks()
 	if e.probed {
 		hooks = builtins.Hooks{Events: hookEvents(e.registered)}
 	}
-	g = starhost.LostGuard{Name: e.source.Name, Err: e.plugin.Err, Events: hooks.Events}
+	g = starhost.Guard{Name: e.source.Name, Err: e.plugin.Err, Events: hooks.Events}
 	if g.Err == nil {
 		g.Err = errorAt(Place{File: e.source.Display}, "E0609", "%s", e.unavailable)
 	}

@@ -78,7 +78,7 @@ type Options struct {
 	// no handler of them: no file reads a variable while it loads, so their registrations are those
 	// of a machine that has the variables. A warning names each such plugin.
 	AllowUnset bool
-	// FailOpen lets events pass without guards that are not loaded: see [starhost.LostGuard.Open].
+	// FailOpen lets events pass without guards that are not loaded: see [starhost.Guard.Open].
 	FailOpen bool
 	// RequiredInArgs makes [plugins] required bind only the plugins at Args, for a caller that
 	// enforces no decisions: someone who names one plugin of a project leaves out the others. The

@@ -89,7 +89,7 @@ denies at any code, as Copilot does, it is always 0. See docs/agents.md.`,
 		},
 	}
 	f.add(cmd)
-	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand(), a.hookDoctorCommand())
+	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand(), a.hookDoctorCommand(), a.hookResetCommand())
 	cmd.Flags().BoolVar(&f.inProject, "project", false, "look PATHs up from the root of the event's project, not from the current folder")
 	cmd.Flags().StringVar(&f.projectRoot, "project-root", "", "with --project, the project's `FOLDER`: absolute, or from the repository's root")
 	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print what to paste into the agent's settings")
@@ -337,9 +337,11 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnos
 func (r *hookRun) askPlugins(
 	ctx context.Context, f *hookFlags, e *hook.Event, paths []string,
 ) (answer hook.Answer, store func()) {
+	states := &hook.States{Dir: hook.StateDir(r.getenv)}
+	pin := r.findRoot(f, e, states, paths)
 	if f.inProject && f.lineError == nil {
 		var root string
-		root, paths, f.lineError = r.projectPlace(f, e).paths(paths)
+		root, paths, f.lineError = r.projectPlace(f, e, pin.Root).paths(paths)
 		if f.argsRoot = root; len(paths) == 0 && f.lineError == nil {
 			r.dir = root
 		}
@@ -356,12 +358,17 @@ func (r *hookRun) askPlugins(
 		log := r.records.open(func() *decision.Log { return r.newLog(o.Config, r.agent.Name, r.records.fail) })
 		observe(log, o.Config, &o.Host, r.records.observe)
 	})
+	if host == nil && len(pin.Guards) > 0 { // the host refuses in place of the guards
+		host = starhost.New(starhost.Options{Observe: record})
+	}
 	if nonce, ok := e.Canary(); ok {
 		return r.answerCanary(e, nonce, set, host)
 	}
 	log := r.openRecords()
 	useSet(log, set)
-	o := hook.Options{States: &hook.States{Dir: hook.StateDir(r.getenv)}, Report: fail}
+	o := hook.Options{
+		States: states, Pin: pin, Root: r.sessionRoot(f, set, paths), FailOpen: f.failOpen, Report: fail,
+	}
 	if len(r.problems) > 0 {
 		o.Notice = "starhost: " + r.problems[0].where()
 	}

@@ -27,7 +27,7 @@ func (r *hookRun) answerCanary(
 	switch {
 	case host != nil && host.Refuses("pre_tool_call") != nil:
 		reason = "starhost: " + host.Refuses("pre_tool_call").Error()
-	case host == nil || slices.ContainsFunc(host.LostGuards(), func(g starhost.LostGuard) bool { return g.Open }):
+	case host == nil || slices.ContainsFunc(host.LostGuards(), func(g starhost.Guard) bool { return g.Open }):
 		return hook.Answer{}, closeSet
 	default:
 		reason = canaryReason(nonce, r.agent, set)

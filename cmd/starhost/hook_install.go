@@ -31,7 +31,7 @@ func managesHooks(args []string) bool {
 	}
 	rest := args[i+1:]
 	first := slices.IndexFunc(rest, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
-	return first >= 0 && slices.Contains([]string{"install", "uninstall", "doctor"}, rest[first])
+	return first >= 0 && slices.Contains([]string{"install", "uninstall", "doctor", "reset"}, rest[first])
 }
 
 // A scope says whose settings a command changes.

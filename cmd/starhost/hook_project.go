@@ -17,15 +17,10 @@ type projectPlace struct {
 	home  string // the user's home folder
 }
 
-// projectPlace returns the place of the project that an event is about.
-func (r *hookRun) projectPlace(f *hookFlags, e *hook.Event) projectPlace {
-	start := ""
-	if name := r.agent.Files.ProjectEnv; name != "" {
-		start = r.getenv(name)
-	}
-	if !filepath.IsAbs(start) {
-		start = cmp.Or(e.Workspace(), r.dir)
-	}
+// projectPlace returns the place of the project that an event is about. root is the session's, ""
+// for none.
+func (r *hookRun) projectPlace(f *hookFlags, e *hook.Event, root string) projectPlace {
+	start := cmp.Or(root, r.agentProject(), e.Workspace(), r.dir)
 	return projectPlace{root: f.projectRoot, start: start, home: r.getenv("HOME")}
 }
 

@@ -36,7 +36,8 @@ var managedRoot = ""
 
 // run is the whole program: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, getenv: os.Getenv, managed: managedConfig}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, managed: managedConfig}
+	a.getenv = withHome(os.Getenv, userHome)
 	a.deadline = hook.Deadline
 	return a.run(ctx, args)
 }

@@ -114,15 +114,21 @@ func (a *app) confirmTrust(plan *loader.TrustPlan, yes bool) (bool, error) {
 	a.printPlan(plan)
 	io.WriteString(show, texttable.Escape(a.out.String()))
 	a.out.Reset()
-	if isTerminal(a.stdin) {
-		fmt.Fprint(a.stderr, "Trust it? [y/N] ")
-		answer, err := bufio.NewReader(a.stdin).ReadString('\n')
-		if err == nil {
-			answer = strings.ToLower(strings.TrimSpace(answer))
-			return answer == "y" || answer == "yes", nil
-		}
+	if yes, asked := a.askPerson("Trust it?"); asked {
+		return yes, nil
 	}
 	return false, &usageError{msg: "trust: nobody can be asked, as standard input is no terminal", help: "starhost trust --yes"}
+}
+
+// askPerson asks a question at the terminal. asked is false if nobody can be asked.
+func (a *app) askPerson(question string) (yes, asked bool) {
+	if !isTerminal(a.stdin) {
+		return false, false
+	}
+	fmt.Fprint(a.stderr, question+" [y/N] ")
+	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", err == nil
 }
 
 // printPlan prints a plan as text.

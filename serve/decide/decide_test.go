@@ -159,7 +159,7 @@ func TestMissingGuard(t *testing.T) {
 		undecided = append(undecided, fmt.Sprintf("%s %q: %s: %s", e.Name, e.Tool, out.Decision.Action, out.Lost))
 		return nil
 	}})
-	h.Lose(starhost.LostGuard{Err: errors.New("g.star is broken")})
+	h.Lose(starhost.Guard{Err: errors.New("g.star is broken")})
 	o := options(t, h)
 	hooks := decide.NewServer(o).Hooks()
 	want := func(path, body, want string) {
@@ -176,7 +176,7 @@ func TestMissingGuard(t *testing.T) {
 	want("/v1/fire/pre_tool_call", `{"input":{"tool":"sh"}}`, `200 {"action":"deny","event":"pre_tool_call","reason":"starhost: g.star is broken"}`)
 	want("/v1/fire/pre_file_save", `{}`, `200 {"action":"deny","event":"pre_file_save","reason":"starhost: g.star is broken"}`)
 	want("/v1/fire/turn_start", `{}`, `200 {"action":"","event":"turn_start","reason":""}`)
-	h.Lose(starhost.LostGuard{Err: errors.New("p.star is broken"), Events: []string{"pre_llm_call"}})
+	h.Lose(starhost.Guard{Err: errors.New("p.star is broken"), Events: []string{"pre_llm_call"}})
 	want("/hooks/claude-code", prompt, `200 {"decision":"block","reason":"starhost: p.star is broken"}`)
 	want("/v1/fire/turn_start", `{}`, `200 {"action":"abort","event":"turn_start","reason":"starhost: p.star is broken"}`)
 	want("/v1/fire/turn_end", `{}`, `200 {"action":"","event":"turn_end","reason":""}`)

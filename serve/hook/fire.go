@@ -26,9 +26,11 @@ func Fire(
 		return &verdict{}, err
 	}
 	event := &Event{agent: callers, kind: kindTool, session: e.SessionID} // without its state it is refused
-	v, store, err := o.inSession(ctx, h, event, flow{everyEvent: true, run: run})
+	h, remember, unknown := o.guarded(h, event)
+	v, storeState, err := o.inSession(ctx, h, event, flow{everyEvent: true, run: run})
+	v.closeFor(event, unknown)
 	if err == nil && v.block {
 		err = errors.New(v.reason)
 	}
-	return out, store, err
+	return out, func() { storeState(); remember() }, err
 }

@@ -404,7 +404,7 @@ func (v *verdict) addUnsupported(format string, args ...any) {
 // plugins cannot be loaded. observe receives the refusals: see [starhost.Options].
 func Refusing(err error, open bool, observe func(starhost.Event, starhost.Outcome) error) *starhost.Host {
 	h := starhost.New(starhost.Options{Observe: observe})
-	h.Lose(starhost.LostGuard{Err: err, Open: open})
+	h.Lose(starhost.Guard{Err: err, Open: open})
 	return h
 }
 
@@ -516,6 +516,12 @@ type Options struct {
 	// Resume returns the event's session, for a caller that keeps sessions in memory instead of
 	// States: a new session begins with the saved state. Nil means [starhost.Host.Resume].
 	Resume func(starhost.SessionConfig, starhost.SavedSession) *starhost.Session
+	// Pin is what [States.Pin] returned for the event; nil if the caller has not called it. Root is
+	// the folder whose config the host has, for a session without a pin. FailOpen lets events pass
+	// without the guards that the session had.
+	Pin      *Pin
+	Root     string
+	FailOpen bool
 	// Notice is a message that the user sees with the next prompt, "" for none.
 	Notice string
 	// Report receives failures that do not change an answer. Nil drops them.
@@ -527,18 +533,20 @@ type Options struct {
 // Options.Report and never changes the answer.
 func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answer, store func(), err error) {
 	flow := flows[e.kind]
-	v, store := &verdict{}, func() {}
+	v, storeState := &verdict{}, func() {}
+	h, remember, unknown := o.guarded(h, e)
 	if h != nil {
 		e.called = e.agent.findTool(e.tool, h)
 	}
 	if h != nil && flow.run != nil && flow.isNeeded(e, h) {
-		v, store, err = o.inSession(ctx, h, e, flow)
+		v, storeState, err = o.inSession(ctx, h, e, flow)
 	}
+	v.closeFor(e, unknown)
 	if err == nil {
 		if v.notice = lossNotice(h, e.kind); v.notice == "" && e.kind == kindPrompt {
 			v.notice = o.Notice
 		}
 		a, err = e.answer(v)
 	}
-	return a, store, err
+	return a, func() { storeState(); remember() }, err
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/starhost/starhost"
 )
 
 // These limits bound a [Memory].
@@ -38,6 +40,7 @@ type memorySession struct {
 	slot  chan struct{} // contains a token while an event has the session
 	users int           // events that have the session or wait for it
 	text  []byte        // nil for a session without a state
+	had   []starhost.Guard
 	used  time.Time
 }
 
@@ -51,20 +54,14 @@ func (m *Memory) Len() int {
 // lock waits until no other event has the session.
 func (m *Memory) lock(ctx context.Context, name string) (unlock func(), err error) {
 	m.mu.Lock()
-	e := m.sessions[name]
-	if e == nil {
-		e = m.byUse.PushFront(&memorySession{name: name, slot: make(chan struct{}, 1)})
-		m.sessions[name] = e
-	}
+	e := m.session(name)
 	s := e.Value.(*memorySession)
 	s.users++
-	s.used = time.Now()
-	m.byUse.MoveToFront(e)
 	m.mu.Unlock()
 	leave := func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if s.users--; s.users == 0 && s.text == nil {
+		if s.users--; s.users == 0 && s.text == nil && s.had == nil {
 			m.drop(e)
 		}
 	}
@@ -77,8 +74,20 @@ func (m *Memory) lock(ctx context.Context, name string) (unlock func(), err erro
 	}
 }
 
+// session returns a session, which is then the last used one. The caller has locked mu.
+func (m *Memory) session(name string) *list.Element {
+	e := m.sessions[name]
+	if e == nil {
+		e = m.byUse.PushFront(&memorySession{name: name, slot: make(chan struct{}, 1)})
+		m.sessions[name] = e
+	}
+	e.Value.(*memorySession).used = time.Now()
+	m.byUse.MoveToFront(e)
+	return e
+}
+
 // Use calls use with the state of a session, nil for a new one, and stores the state that use
-// returns. No other event has the session meanwhile. A state over [MaxState] is not stored.
+// returns. No other event has the session meanwhile. A state over [maxState] is not stored.
 func (m *Memory) Use(ctx context.Context, name string, use func(state []byte) ([]byte, error)) error {
 	unlock, err := m.lock(ctx, name)
 	if err != nil {
@@ -89,12 +98,30 @@ func (m *Memory) Use(ctx context.Context, name string, use func(state []byte) ([
 	switch {
 	case err != nil:
 		return err
-	case len(state) > MaxState:
-		m.report(fmt.Errorf("the state of a session is not stored: it has %d bytes, limit %d", len(state), MaxState))
+	case len(state) > maxState:
+		m.report(fmt.Errorf("the state of a session is not stored: it has %d bytes, limit %d", len(state), maxState))
 	default:
 		m.setText(name, state)
 	}
 	return nil
+}
+
+// guards returns the guards that a session had.
+func (m *Memory) guards(name string) []starhost.Guard {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.sessions[name]; e != nil {
+		return e.Value.(*memorySession).had
+	}
+	return nil
+}
+
+// setGuards sets the guards that a session had.
+func (m *Memory) setGuards(name string, had []starhost.Guard) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.session(name).Value.(*memorySession).had = had
+	m.makeRoom()
 }
 
 // text returns the state of a locked session, nil for none.
@@ -104,14 +131,18 @@ func (m *Memory) text(name string) []byte {
 	return m.sessions[name].Value.(*memorySession).text
 }
 
-// setText replaces the state of a locked session, nil for none, and drops states that are too old
-// or too many.
+// setText replaces the state of a locked session, nil for none.
 func (m *Memory) setText(name string, text []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.sessions[name].Value.(*memorySession)
 	m.bytes += len(text) - len(s.text)
 	s.text = text
+	m.makeRoom()
+}
+
+// makeRoom drops sessions that are too old or too many. The caller has locked mu.
+func (m *Memory) makeRoom() {
 	full := 0
 	for e := m.byUse.Back(); e != nil; {
 		old, before := e.Value.(*memorySession), e.Prev()

@@ -3,8 +3,6 @@ package hook
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,8 +21,8 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// MaxState is the most bytes of a session's stored state.
-const MaxState = 1 << 20
+// maxState is the most bytes of a session's stored state.
+const maxState = 1 << 20
 
 // maxStateAge is the age at which starhost drops a session's stored state.
 const maxStateAge = 7 * 24 * time.Hour
@@ -81,7 +79,7 @@ func (o *Options) inSession(
 		v, err = f.run(ctx, h.Resume(config, blank), e)
 		return v, store, err
 	}
-	file, err := o.States.lock(ctx, e.agent.Name+"\x00"+e.session)
+	file, err := o.States.lock(ctx, fileName(e.agent.Name, e.session))
 	if err != nil {
 		o.report(err)
 		return o.withoutState(ctx, h.Resume(config, blank), e, f, err)
@@ -89,6 +87,7 @@ func (o *Options) inSession(
 	state, err := file.read()
 	unheard := f.startedOnly && !state.Session.Started || e.kind == kindEnd && state.Ended
 	state.applyEvent(e)
+	state.Session.Guards = nil // guarded has compared them
 	s := h.Resume(config, state.Session)
 	if err == nil {
 		err = effects.RestoreStates(s, state.Plugins)
@@ -126,10 +125,15 @@ func (o *Options) withoutState(
 		return &verdict{}, func() {}, nil
 	}
 	v, err = f.run(ctx, s, e)
-	if err == nil && !v.block && (e.kind == kindTool || e.kind == kindApprove) {
-		v = &verdict{block: true, reason: "starhost cannot read the state of this session, which a guard needs: " + why.Error()}
-	}
+	v.closeFor(e, fmt.Errorf("starhost cannot read the state of this session, which a guard needs: %w", why))
 	return v, func() {}, err
+}
+
+// closeFor refuses a tool call or approval that no plugin refuses, if why is not nil.
+func (v *verdict) closeFor(e *Event, why error) {
+	if why != nil && v != nil && !v.block && (e.kind == kindTool || e.kind == kindApprove) {
+		*v = verdict{block: true, reason: why.Error()}
+	}
 }
 
 func (o *Options) report(err error) {
@@ -164,9 +168,7 @@ type stateFile struct {
 
 // lock opens and locks the file of a session. Only the wait for a state in memory ends with ctx: a
 // process with files ends anyway.
-func (st *States) lock(ctx context.Context, session string) (*stateFile, error) {
-	sum := sha256.Sum256([]byte(session))
-	name := hex.EncodeToString(sum[:])
+func (st *States) lock(ctx context.Context, name string) (*stateFile, error) {
 	if st.Memory != nil {
 		unlock, err := st.Memory.lock(ctx, name)
 		return &stateFile{states: st, name: name, unlock: unlock}, err
@@ -281,11 +283,11 @@ func (f *stateFile) store(ctx context.Context, s *starhost.Session, e *Event, st
 	return lost
 }
 
-// encodeWithinLimit encodes the state in at most MaxState bytes. If the state is larger, the plugin
+// encodeWithinLimit encodes the state in at most maxState bytes. If the state is larger, the plugin
 // with the largest state gets its old state back, then the plugin with the next largest. So a
 // plugin that fills the file cannot make guards lose their state. lost names these plugins.
 func (st *savedState) encodeWithinLimit(before effects.SavedStates) (text []byte, lost, err error) {
-	if text, err = encodeState(st); err != nil || len(text) <= MaxState {
+	if text, err = encodeState(st); err != nil || len(text) <= maxState {
 		return text, nil, err
 	}
 	all := len(text)
@@ -301,11 +303,11 @@ func (st *savedState) encodeWithinLimit(before effects.SavedStates) (text []byte
 		if st.Plugins[plugin] = before[plugin]; len(before[plugin]) == 0 {
 			delete(st.Plugins, plugin)
 		}
-		if text, err = encodeState(st); err != nil || len(text) <= MaxState {
-			return text, fmt.Errorf("the state of this session has %d bytes, limit %d: the new ctx.state of %s is not stored", all, MaxState, strings.Join(plugins[:i+1], ", ")), err
+		if text, err = encodeState(st); err != nil || len(text) <= maxState {
+			return text, fmt.Errorf("the state of this session has %d bytes, limit %d: the new ctx.state of %s is not stored", all, maxState, strings.Join(plugins[:i+1], ", ")), err
 		}
 	}
-	return nil, nil, fmt.Errorf("got %d bytes, limit %d: ctx.state and session_start's context count", all, MaxState)
+	return nil, nil, fmt.Errorf("got %d bytes, limit %d: ctx.state and session_start's context count", all, maxState)
 }
 
 // encodeState encodes a state without the escapes that only HTML needs, because they take six bytes
@@ -388,9 +390,9 @@ func (st *States) readFile(dir *os.Root, name string) ([]byte, error) {
 	if err != nil || st.isExpired(info) {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, MaxState+1))
-	if err == nil && len(text) > MaxState {
-		err = fmt.Errorf("%s: got more than %d bytes (remove it)", filepath.Join(st.Dir, name), MaxState)
+	text, err := io.ReadAll(io.LimitReader(f, maxState+1))
+	if err == nil && len(text) > maxState {
+		err = fmt.Errorf("%s: got more than %d bytes (remove it)", filepath.Join(st.Dir, name), maxState)
 	}
 	return text, err
 }

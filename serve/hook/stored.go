@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -61,11 +60,8 @@ const stateEnd = ".json"
 
 // entries returns the folder and the files of sessions in it. Without a folder both are nil.
 func (st *States) entries() (*os.Root, []fs.DirEntry, error) {
-	if _, err := os.Stat(st.Dir); st.Dir == "" || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	dir, err := st.openDir()
-	if err != nil {
+	dir, err := st.openExisting()
+	if dir == nil || err != nil {
 		return nil, nil, err
 	}
 	entries, err := fs.ReadDir(dir.FS(), ".")

@@ -156,7 +156,7 @@ func TestServePanics(t *testing.T) {
 			Log: func(string) { once.Do(func() { panic("boom") }) },
 			Load: func(context.Context) (*starhost.Host, error) {
 				h := hostOf(t)
-				h.Lose(starhost.LostGuard{Err: errors.New("lost"), Open: true})
+				h.Lose(starhost.Guard{Err: errors.New("lost"), Open: true})
 				return h, nil
 			},
 		},

@@ -320,13 +320,13 @@ func TestUnreadable(t *testing.T) {
 func TestMissingGuard(t *testing.T) {
 	u := newUpstream(t, replies(jsonType, "{}"))
 	h := newHost(t, nil)
-	h.Lose(starhost.LostGuard{Err: fmt.Errorf("g.star is broken")})
+	h.Lose(starhost.Guard{Err: fmt.Errorf("g.star is broken")})
 	plugins := func() *starhost.Host { return h }
 	s := serve(t, h, proxy.Options{Upstream: u.URL, Host: plugins}, "")
 	if status, _, body := s.ask(t, "POST", chatPath, `{"messages":[]}`); status != 200 {
 		t.Errorf("got %d %s", status, body)
 	}
-	h.Lose(starhost.LostGuard{Err: fmt.Errorf("p.star is broken"), Events: []string{"turn_start"}})
+	h.Lose(starhost.Guard{Err: fmt.Errorf("p.star is broken"), Events: []string{"turn_start"}})
 	if status, _, body := s.ask(t, "POST", chatPath, `{"messages":[]}`); status != 403 || !strings.Contains(body, "starhost: p.star is broken") {
 		t.Errorf("got %d %s", status, body)
 	}

@@ -453,7 +453,7 @@ func TestAbort(t *testing.T) {
 // TestLostGuard checks that no call passes while a guard is not loaded.
 func TestLostGuard(t *testing.T) {
 	h := newHost(t, nil)
-	h.Lose(starhost.LostGuard{Err: fmt.Errorf("g.star is broken")})
+	h.Lose(starhost.Guard{Err: fmt.Errorf("g.star is broken")})
 	plugins := func() *starhost.Host { return h }
 	for path := range decoders {
 		u := newUpstream(t, replies(streamType, reply(t, path, "stream")))

@@ -15,7 +15,7 @@ import (
 
 // A state is all that a session has from one request to the next. The client has everything else.
 type state struct {
-	// Session has only the context of session_start and the number of events beside turns.
+	// Session has only the context of session_start, the number of events beside turns, and guards.
 	Session starhost.SavedSession `json:"session"`
 	Plugins effects.SavedStates   `json:"plugins,omitempty"`
 }
@@ -63,7 +63,9 @@ func (x *exchange) inSession(ctx context.Context, use func(*starhost.Session) er
 		if err != nil {
 			return old, err
 		}
-		st.Session = starhost.SavedSession{Started: after.Started, Asides: after.Asides, Welcome: after.Welcome}
+		st.Session = starhost.SavedSession{
+			Started: after.Started, Asides: after.Asides, Welcome: after.Welcome, Guards: after.Guards,
+		}
 		st.Plugins = effects.SaveStates(s)
 		return json.Marshal(st)
 	})

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// findRoot makes the root of the event's session the current folder, before starhost reads any
+// config. A session without a root has the project that the agent names, if the current folder is
+// in it. findRoot returns the session's pin.
+func (r *hookRun) findRoot(f *hookFlags, e *hook.Event, states *hook.States, paths []string) *hook.Pin {
+	pin := states.Pin(e, append([]string{fmt.Sprint(f.inProject, r.noConfig), f.projectRoot, r.config}, paths...)...)
+	if r.isHomeless() && len(paths) == 0 {
+		f.lineError = cmp.Or(f.lineError, error(usagef("hook: got no home folder, want HOME or XDG_CONFIG_HOME: your config may name guards")))
+	}
+	if project := r.agentProject(); pin.Root != "" {
+		r.dir = pin.Root
+	} else if rel, err := filepath.Rel(project, r.path(".")); err == nil && project != "" && filepath.IsLocal(rel) {
+		r.dir = project
+	}
+	return pin
+}
+
+// agentProject returns the absolute folder that the agent names as the project's, or "".
+func (r *hookRun) agentProject() string {
+	if name := r.agent.Files.ProjectEnv; name != "" && filepath.IsAbs(r.getenv(name)) {
+		return r.getenv(name)
+	}
+	return ""
+}
+
+// isHomeless reports whether nobody can tell where the user's config is.
+func (a *app) isHomeless() bool {
+	return a.getenv("HOME") == "" && !filepath.IsAbs(a.getenv("XDG_CONFIG_HOME")) &&
+		cmp.Or(a.config, a.getenv("STARHOST_CONFIG")) == "" && !a.noConfig
+}
+
+// sessionRoot returns the folder that the session keeps, "" if nothing was loaded from there. It is
+// the folder of the config if the config names the plugins, so that a new config below it changes
+// nothing.
+func (r *hookRun) sessionRoot(f *hookFlags, set *loader.Set, paths []string) string {
+	root := cmp.Or(f.argsRoot, r.path("."))
+	switch {
+	case set == nil:
+		return ""
+	case len(paths) == 0 && len(set.Config.Plugins.Paths) > 0:
+		if folder, err := loader.Workspace(root); err == nil {
+			root = folder
+		}
+	}
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	return root
+}
+
+// withHome returns getenv with the home of the user database in place of an empty HOME: whoever
+// starts starhost without it must not lose the guards of the user's config.
+func withHome(getenv func(string) string, home func() string) func(string) string {
+	home = sync.OnceValue(home)
+	return func(name string) string {
+		switch value := getenv(name); {
+		case name != "HOME", filepath.IsAbs(value):
+			return value
+		case value == "":
+			return home()
+		}
+		return "" // a relative path means another folder for each folder
+	}
+}
+
+// userHome returns the home of the user database, "" if it has none.
+func userHome() string {
+	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
+	if err != nil || !filepath.IsAbs(u.HomeDir) {
+		return ""
+	}
+	return u.HomeDir
+}
+
+func (a *app) hookResetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reset SESSION",
+		Short: "Let a session go on without the guards that it had",
+		Long: `Let a session of an agent go on without the guards that it had, and with the config of another
+folder. A session remembers its guards and the folder whose config it has, so that it is refused if
+they are gone: the model may change folders and files, and a person ends this on purpose.
+
+reset asks at a terminal. The refusal names the SESSION.`,
+		Example: `  starhost hook reset 0b1f6c1e-4c1b-4d0f-9e57-0c2f6f3d8b11`,
+		Args:    wantArguments("a session's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			catchSignals(cmd.Context())
+			return a.resetHook(args[0])
+		},
+	}
+}
+
+// resetHook forgets the guards of a session, if the user agrees.
+func (a *app) resetHook(session string) error {
+	states := &hook.States{Dir: hook.StateDir(a.getenv)}
+	all, err := states.Pins()
+	if err != nil {
+		return asStoreFailure(err)
+	}
+	found := slices.DeleteFunc(slices.Clone(all), func(r *hook.Pin) bool { return r.Session != session })
+	if len(found) == 0 {
+		ids := list(all, func(r **hook.Pin) string { return (*r).Session })
+		return &storeFailure{"E0714", fmt.Errorf("no session %s has guards%s", quoteCut(session), near.DidYouMean(session, ids))}
+	}
+	for _, r := range found {
+		for _, g := range r.Guards {
+			fmt.Fprintf(a.stderr, "%s, session %s in %s: %s\n", r.Agent, r.Session, r.Root, strings.TrimSpace(g.Name+" "+g.From))
+		}
+	}
+	switch yes, asked := a.askPerson("Let it go on without them?"); {
+	case !asked:
+		return usagef("hook reset: nobody can be asked, as standard input is no terminal: a person decides this")
+	case !yes:
+		a.code = exitNegative
+		return nil
+	}
+	for _, r := range found {
+		if err := states.Unpin(r); err != nil {
+			return asStoreFailure(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package starhost
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/starhost/starhost/internal/errtext"
+)
+
+// gone says that a session has lost a guard that it had.
+func (g *Guard) gone() error {
+	if g.Name == "" {
+		return errtext.Errorf("this session had a guard (%s) and has none now", cmp.Or(g.From, "not loaded"))
+	}
+	return errtext.Errorf("this session had the required guard %s (%s), which is not loaded now", g.Name, g.From)
+}
+
+// allGuards returns what sessions remember: a session may begin while its only guard is lost.
+func (r *registry) allGuards() []Guard {
+	forAny := func(g Guard) bool { return g.Name == "" }
+	if len(r.lost) == 0 || slices.ContainsFunc(r.guards, forAny) {
+		return r.guards
+	}
+	return append(slices.Clip(r.guards), Guard{From: r.lost[0].Name})
+}
+
+// missing returns the guards of a session that the registry does not have, neither loaded nor lost.
+func (r *registry) missing(had []Guard) (lost []Guard) {
+	for i := range had {
+		if g := &had[i]; !r.hasGuard(g) && (g.Name != "" || lost == nil) { // it may be one of the others
+			lost = append(lost, Guard{Name: g.Name, Err: g.gone(), Events: g.Events})
+		}
+	}
+	return lost
+}
+
+// hasGuard reports whether a session's guard is loaded, or lost by [Host.Lose]. A plugin of its
+// name that comes from elsewhere, or that only warns, is another one.
+func (r *registry) hasGuard(g *Guard) bool {
+	if g.Name == "" {
+		return len(r.lost) > 0 || slices.ContainsFunc(r.guards, func(o Guard) bool { return o.Name == "" })
+	}
+	return slices.ContainsFunc(r.lost, func(o Guard) bool { return o.Name == g.Name }) ||
+		slices.ContainsFunc(r.plugins, func(p *Plugin) bool { return p.Name == g.Name && p.From == g.From && !p.Warn })
+}
+
+// Remember returns what a session remembers: the guards that it had, which stay as they were, and
+// then the host's others.
+func (h *Host) Remember(had []Guard) []Guard { return h.registry.Load().remember(had) }
+
+func (r *registry) remember(had []Guard) []Guard {
+	for _, g := range r.allGuards() {
+		if !slices.ContainsFunc(had, func(o Guard) bool { return o.Name == g.Name }) {
+			had = append(slices.Clip(had), g)
+		}
+	}
+	return had
+}
+
+// Missing returns the guards, with the reasons, that a session had and the host does not have.
+func (h *Host) Missing(had []Guard) []Guard { return h.registry.Load().missing(had) }
+
+// Losing returns a host with the plugins of now that has lost more guards, for one session.
+func (h *Host) Losing(guards ...Guard) *Host {
+	o := &Host{opts: h.opts, optionsErr: h.optionsErr, hashes: h.hashes}
+	o.live = NewLiveHost(o)
+	o.registry.Store(h.registry.Load().withLost(guards))
+	return o
+}
+
+// guarded returns the registry for the next turn: it has lost the guards that the session had and
+// that are gone. The caller has the token.
+func (s *Session) guarded(r *registry) *registry {
+	if s.checked != r {
+		s.checked, s.registry = r, r.withLost(r.missing(s.guards))
+		s.guards = r.remember(s.guards)
+	}
+	return s.registry
+}

@@ -1,0 +1,162 @@
+package hook_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// TestPins checks that a session which had a guard is refused without it, in files and in memory,
+// and until a person lets it go on.
+func TestPins(t *testing.T) {
+	pass := func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} }
+	allow := hookOn("pre_tool_call", pass)
+	host := func(plugins ...starhost.Plugin) *starhost.Host {
+		h := starhost.New(starhost.Options{})
+		if err := h.Add(plugins...); err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	guard := starhost.Plugin{Name: "guard", From: "/p/guard.star", Required: true, Hooks: []starhost.Hook{allow}}
+	elsewhere, warns, optional := guard, guard, guard
+	elsewhere.From, warns.Warn, optional.Required = "/sub/guard.star", true, false
+	prompts := guard
+	prompts.Hooks = []starhost.Hook{allow, hookOn("turn_start", pass)}
+	other := starhost.Plugin{Name: "other", Hooks: []starhost.Hook{allow}}
+	lost := host()
+	lost.Lose(starhost.Guard{Name: "guard", Err: os.ErrNotExist})
+	const gone = "this session had the required guard guard (/p/guard.star), which is not loaded now"
+	tests := []struct {
+		name       string
+		had, has   *starhost.Host
+		call, turn string // why the call and the prompt are refused; "" for not
+	}{
+		{"the guard", host(guard), host(guard), "", ""},
+		{"no guard at all", host(), host(), "", ""},
+		{"a guard that comes", host(), host(guard), "", ""},
+		{"a required guard that goes", host(guard), host(), gone, ""},
+		{"another one of its name", host(guard), host(elsewhere), gone, ""},
+		{"one that only warns", host(guard), host(warns), gone, ""},
+		{"one that is not required any more", host(guard), host(optional), "", ""},
+		{"another guard", host(guard), host(other), gone, ""},
+		{"a guard of prompts", host(prompts), host(other), gone, gone},
+		{"the only guard", host(optional), host(), "this session had a guard (guard) and has none now", ""},
+		{"one of two", host(optional, other), host(other), "", ""},
+		{"one that only warned", host(warns), host(), "", ""},
+		{"one that never loaded", lost, host(), "this session had a guard (guard) and has none now", ""},
+		{"one that does not load any more", host(guard), lost, "file does not exist", ""},
+	}
+	for _, tt := range tests {
+		for _, inMemory := range []bool{false, true} {
+			states := &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}
+			if inMemory {
+				states.Memory = hook.NewMemory(func(error) {})
+			}
+			o := hook.Options{States: states, Root: "/p"}
+			for i, text := range []string{toolOf("s", "Bash"), promptOf("s", "hi")} {
+				if _, err := event(t, tt.had, o, toolOf("s", "Bash")); err != nil {
+					t.Fatal(err)
+				}
+				answer, err := event(t, tt.has, o, text)
+				want := []string{tt.call, tt.turn}[i]
+				if err != nil || answer.Blocks != (want != "") || !strings.Contains(answer.Out+answer.Err, want) {
+					t.Errorf("%s, in memory %v: %s: got %+v, %v; want %q", tt.name, inMemory, text, answer, err, want)
+				}
+				open := o
+				open.FailOpen = true
+				if answer, err = event(t, tt.has, open, text); err != nil || tt.has != lost && answer.Blocks {
+					t.Errorf("%s: fail-open: got %+v, %v", tt.name, answer, err)
+				}
+			}
+			pins, err := states.Pins()
+			if err != nil || inMemory || len(pins) == 0 {
+				continue
+			}
+			if pins[0].Root != "/p" || pins[0].Agent != "claude-code" || pins[0].Session != "s" {
+				t.Errorf("%s: got %+v", tt.name, pins[0])
+			}
+			if err := states.Unpin(pins[0]); err != nil {
+				t.Error(err)
+			}
+			if answer, err := event(t, tt.has, o, toolOf("s", "Bash")); err != nil || tt.has != lost && answer.Blocks {
+				t.Errorf("%s: after a reset: got %+v, %v", tt.name, answer, err)
+			}
+		}
+	}
+}
+
+// TestPinFiles checks that a pin that cannot be read refuses, that it lives as long as its session,
+// and that it fits whatever the agent calls the session.
+func TestPinFiles(t *testing.T) {
+	now := time.Now()
+	states := &hook.States{Dir: filepath.Join(t.TempDir(), "sessions"), Now: func() time.Time { return now }}
+	allow := hookOn("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} })
+	guarded, o := hostOf(t, allow), hook.Options{States: states, Root: "/p"}
+	long := strings.Repeat("x", 2<<20)
+	blocks := func(h *starhost.Host, session string) bool {
+		t.Helper()
+		answer, err := event(t, h, o, toolOf(session, "Bash"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Blocks
+	}
+	for _, session := range []string{"s", long} {
+		if blocks(guarded, session) || !blocks(hostOf(t), session) || blocks(guarded, session) {
+			t.Errorf("session of %d bytes: want a refusal without its guard, and none with it", len(session))
+		}
+	}
+	for range 10 { // events of the session keep it, for longer than it would last without them
+		now = now.Add(25 * time.Hour)
+		before := stored(t, states.Dir)
+		if blocks(guarded, "s") || stored(t, states.Dir) == before {
+			t.Fatal("the session has its guard: want no refusal, and a new pin each day")
+		}
+		pins, _ := filepath.Glob(filepath.Join(states.Dir, "*.pin"))
+		for _, file := range pins {
+			if err := os.Chtimes(file, now, now); err != nil { // the clock of the files
+				t.Fatal(err)
+			}
+		}
+		if !blocks(hostOf(t), "s") {
+			t.Fatalf("%v: the session forgot its guard", now)
+		}
+	}
+	pins, err := filepath.Glob(filepath.Join(states.Dir, "*.pin"))
+	if err != nil || len(pins) != 2 {
+		t.Fatalf("got %q, %v", pins, err)
+	}
+	for _, text := range []string{"", "{", `{"starhost_pin":99}`} {
+		for _, file := range pins {
+			if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chtimes(file, now, now)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !blocks(guarded, "s") {
+			t.Errorf("a pin with the text %q: want a refusal", text)
+		}
+	}
+}
+
+// stored returns when the pins in a folder were stored.
+func stored(t *testing.T, dir string) (times string) {
+	t.Helper()
+	pins, _ := filepath.Glob(filepath.Join(dir, "*.pin"))
+	for _, file := range pins {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times += fmt.Sprintln(info.ModTime())
+	}
+	return times
+}
