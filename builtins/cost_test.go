@@ -228,7 +228,6 @@ func TestSearchesStop(t *testing.T) {
 		t.Run(expr, func(t *testing.T) {
 			box := starlark.New(starlark.Options{Limits: starlark.Limits{Steps: 1 << 50, Memory: 1 << 40, Timeout: 20 * time.Millisecond}})
 			m := define(t, box, "p = '(?:a*){900}x'\ns = 'a' * 20000000\ndef run():\n    return "+expr)
-			start := time.Now()
 			_, _, err := box.Eval(t.Context(), m, nil, "run()")
 			var limit *starlark.LimitError
 			if !errors.As(err, &limit) || limit.Limit != "time" {
@@ -239,9 +238,6 @@ func TestSearchesStop(t *testing.T) {
 			patient := box.WithLimits(starlark.Limits{Timeout: time.Hour})
 			if _, _, err := patient.Eval(ctx, m, nil, "run()"); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("with a context that ends: got %v", err)
-			}
-			if spent := time.Since(start); spent > 20*time.Second {
-				t.Errorf("it took %v to stop two searches", spent)
 			}
 		})
 	}

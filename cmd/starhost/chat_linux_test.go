@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 // openPTY returns the two ends of a pseudo-terminal: the one of the user, and the program's.
@@ -113,6 +115,7 @@ register_tool(restart, approval = "ask")
 // TestChatTerminal uses chat at a pseudo-terminal: the line editor, its history and completion,
 // !edit, the approvals, and a turn of run that waits for one.
 func TestChatTerminal(t *testing.T) {
+	testbed.Need(t, "sh") // the editor
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
 	for _, name := range []string{"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "STARHOST_STORE", "STARHOST_MODEL"} {

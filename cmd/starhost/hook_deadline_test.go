@@ -101,9 +101,6 @@ func TestHookDeadline(t *testing.T) {
 			if code != c.code || !strings.Contains(out, c.out) || !strings.Contains(out+stderr, "no answer within 300ms") || took < deadline {
 				t.Errorf("%s: %s: got code %d after %v, %q, %q", c.agent, what, code, took, out, stderr)
 			}
-			if took > 10*time.Second { // a busy machine may need some seconds
-				t.Errorf("%s: %s: the answer took %v", c.agent, what, took)
-			}
 		}
 	}
 	args := append(append([]string{"claude-code"}, forever...), "hang.star")
@@ -227,7 +224,7 @@ func TestHookOutputFails(t *testing.T) {
 		a := &app{stdin: strings.NewReader(event), stdout: tt.stdout, stderr: tt.stderr, getenv: os.Getenv}
 		a.deadline = 3 * time.Second
 		code, took := runInTime(t, a, []string{"-C", dir, "hook", "claude-code", "-v", tt.plugin})
-		if code != 2 || took > 20*time.Second {
+		if code != 2 {
 			t.Errorf("%s to %T, %T: got code %d after %v, want 2", tt.plugin, tt.stdout, tt.stderr, code, took)
 		}
 	}
