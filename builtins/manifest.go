@@ -367,8 +367,8 @@ type Setting struct {
 
 // Configure returns the plugin's `config`: a frozen struct of the declared defaults, in which
 // settings replace values; later ones win. A setting must have a declared key and a value of
-// the default's type, else the error names its place. A float also accepts an int, and None
-// accepts any type.
+// the default's type, also inside of lists and dicts, else the error names its place. A float also
+// accepts an int, and None accepts any type.
 func (m *Manifest) Configure(settings []Setting) (starlark.Value, error) {
 	fields := starlark.StringDict{}
 	for k, v := range m.Config.Entries() {
@@ -405,13 +405,78 @@ func convertSetting(old starlark.Value, value any) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	return fitSetting(old, v, "as the default is")
+}
+
+// fitSetting returns a new value with the type of a default. What it contains has the types of what
+// the default contains, if these are of one type: a list of texts takes no number.
+func fitSetting(old, v starlark.Value, why string) (starlark.Value, error) {
 	if n, ok := v.(starlark.Int); ok && old.Type() == "float" {
 		return n.Float(), nil
 	}
 	if old != starlark.None && v.Type() != old.Type() {
-		return nil, fmt.Errorf("got %s, want %s, as the default is", v.Type(), old.Type())
+		return nil, fmt.Errorf("got %s, want %s, %s", v.Type(), old.Type(), why)
+	}
+	const inside = "as in the default"
+	switch v := v.(type) {
+	case *starlark.List:
+		list, ok := old.(*starlark.List)
+		if !ok {
+			return v, nil // the default is None
+		}
+		model := commonElement(list)
+		for i := range v.Len() {
+			fits, err := fitSetting(model, v.Index(i), inside)
+			if err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i, err)
+			}
+			v.SetIndex(i, fits) // a new list is not frozen
+		}
+	case *starlark.Dict:
+		dict, ok := old.(*starlark.Dict)
+		if !ok {
+			return v, nil
+		}
+		var values []starlark.Value
+		for _, item := range dict.Items() {
+			values = append(values, item[1])
+		}
+		model := commonElement(starlark.NewList(values))
+		for _, item := range v.Items() {
+			same, found, _ := dict.Get(item[0]) // a text is always hashable
+			if !found {
+				same = model
+			}
+			fits, err := fitSetting(same, item[1], inside)
+			if err != nil {
+				name, _ := starlark.AsString(item[0])
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			v.SetKey(item[0], fits)
+		}
 	}
 	return v, nil
+}
+
+// commonElement returns a value that stands for the type of all elements of a list: None if the
+// types differ or there is none. Of what lists and dicts in it contain, only the type counts.
+func commonElement(list *starlark.List) starlark.Value {
+	if list.Len() == 0 {
+		return starlark.None
+	}
+	first := list.Index(0)
+	for i := range list.Len() {
+		if list.Index(i).Type() != first.Type() {
+			return starlark.None
+		}
+	}
+	switch first.(type) {
+	case *starlark.List:
+		return starlark.NewList(nil)
+	case *starlark.Dict:
+		return starlark.NewDict(0)
+	}
+	return first
 }
 
 // goToStarlark converts a value of the configuration file.

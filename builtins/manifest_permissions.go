@@ -44,9 +44,11 @@ func checkPermission(text string) error {
 		return err
 	}
 	before := strings.TrimSuffix(strings.TrimSuffix(p.before, "https://"), "http://")
-	atHost := before == "http:" || strings.HasPrefix(before, "http:") && strings.HasSuffix(before, " ")
-	if !atHost || p.after != "" && !strings.HasPrefix(p.after, ":") && !strings.HasPrefix(p.after, "/") {
-		return errtext.Errorf("permission %q: {config.NAME} can only stand for the host, as in http:{config.host}/api/*", text)
+	ofRequest := before == "http:" || strings.HasPrefix(before, "http:") && strings.HasSuffix(before, " ")
+	ofRequest = ofRequest && (p.after == "" || strings.HasPrefix(p.after, ":") || strings.HasPrefix(p.after, "/"))
+	ofSecret := strings.HasPrefix(before, "secret:") && strings.HasSuffix(before, "@") && p.after == ""
+	if !ofRequest && !ofSecret {
+		return errtext.Errorf("permission %q: {config.NAME} can only stand for the whole host, as in http:{config.host}/api/* and secret:TOKEN@{config.host}", text)
 	}
 	if !isIdentifier(p.key) {
 		return errtext.Errorf("permission %q: got setting %q, want a name", text, p.key)

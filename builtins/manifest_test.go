@@ -211,8 +211,8 @@ func TestConfigure(t *testing.T) {
 		{"defaults", nil, `config(any = None, list = ["a"], map = {}, max = 200, on = True, ratio = 1.0, team = "checkout")`},
 		{"each type", []builtins.Setting{
 			{Key: "team", Value: "search"}, {Key: "max", Value: int64(3)}, {Key: "ratio", Value: int64(2)}, {Key: "on", Value: false},
-			{Key: "any", Value: 2.5}, {Key: "list", Value: []any{"b", int64(1)}}, {Key: "map", Value: map[string]any{"z": "1", "a": true}},
-		}, `config(any = 2.5, list = ["b", 1], map = {"a": True, "z": "1"}, max = 3, on = False, ratio = 2.0, team = "search")`},
+			{Key: "any", Value: 2.5}, {Key: "list", Value: []any{"b", "c"}}, {Key: "map", Value: map[string]any{"z": "1", "a": true}},
+		}, `config(any = 2.5, list = ["b", "c"], map = {"a": True, "z": "1"}, max = 3, on = False, ratio = 2.0, team = "search")`},
 		{"the last one wins", []builtins.Setting{{Key: "max", Value: int64(3)}, {Key: "max", Value: int64(4)}},
 			`config(any = None, list = ["a"], map = {}, max = 4, on = True, ratio = 1.0, team = "checkout")`},
 		{"misspelt", []builtins.Setting{{Key: "tem", Value: "x", Place: "starhost.toml:12"}},
@@ -221,6 +221,8 @@ func TestConfigure(t *testing.T) {
 			`starhost.toml:13: setting max: got string, want int, as the default is (oncall/plugin.star:1:1)`},
 		{"a float for an int", []builtins.Setting{{Key: "max", Value: 3.0, Place: "--set"}},
 			`--set: setting max: got float, want int, as the default is (oncall/plugin.star:1:1)`},
+		{"an element of another type", []builtins.Setting{{Key: "list", Value: []any{"b", int64(1)}, Place: "starhost.toml:14"}},
+			`starhost.toml:14: setting list: [1]: got int, want string, as in the default (oncall/plugin.star:1:1)`},
 		{"no value of a configuration", []builtins.Setting{{Key: "any", Value: []any{map[string]any{"k": struct{}{}}}, Place: "x"}},
 			`x: setting any: [0]: k: got an object, want text, a number, true, false, an array or a table (oncall/plugin.star:1:1)`},
 	}
@@ -236,6 +238,40 @@ func TestConfigure(t *testing.T) {
 				got = err.Error()
 			} else {
 				got = config.String()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Configure (-want +got):\n%s", diff)
+			}
+		})
+	}
+	elements := []struct {
+		name, declared string
+		value          any
+		want           string // the value or the error
+	}{
+		{"floats take ints", `[1.5]`, []any{int64(2), 2.5}, `[2.0, 2.5]`},
+		{"an empty default takes all", `[]`, []any{int64(2), "x"}, `[2, "x"]`},
+		{"a mixed default takes all", `["a", 1]`, []any{true}, `[True]`},
+		{"no element", `["a"]`, []any{}, `[]`},
+		{"a dict for a text", `["a"]`, []any{map[string]any{"k": "v"}}, `[0]: got dict, want string, as in the default`},
+		{"lists of lists", `[["a"]]`, []any{[]any{int64(1)}}, `[[1]]`},
+		{"a text for a list", `[["a"]]`, []any{"a"}, `[0]: got string, want list, as in the default`},
+		{"a value of a map", `{"ada": "checkout"}`, map[string]any{"bob": int64(1)}, `bob: got int, want string, as in the default`},
+		{"a known key", `{"port": 80, "host": "a"}`, map[string]any{"port": "80"}, `port: got string, want int, as in the default`},
+		{"an unknown key of a mixed default", `{"port": 80, "host": "a"}`, map[string]any{"tls": true}, `{"tls": True}`},
+		{"deep", `{"a": {"b": [1]}}`, map[string]any{"a": map[string]any{"b": []any{"x"}}}, `a: b: [0]: got string, want int, as in the default`},
+		{"None takes all", `{"a": None}`, map[string]any{"a": []any{"x", int64(1)}}, `{"a": ["x", 1]}`},
+	}
+	for _, tt := range elements {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := manifest(t, `plugin(config = {"v": `+tt.declared+`})`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config, err := m.Configure([]builtins.Setting{{Key: "v", Value: tt.value, Place: "p"}})
+			got := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(config), "config(v = "), ")")
+			if err != nil {
+				got = strings.TrimSuffix(strings.TrimPrefix(err.Error(), "p: setting v: "), " (oncall/plugin.star:1:1)")
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("Configure (-want +got):\n%s", diff)

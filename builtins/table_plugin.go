@@ -89,7 +89,7 @@ register_fragment_loader("runbook", runbook)`,
 A file calls it at most once, as a statement at the top level before any registration, with
 literals only, because starhost reads it without running the file. permissions lists the effects
 that the plugin needs, at most 256; the operator grants them. In a permission of http,
-{config.NAME} stands for the host, as in "http:{config.host}/api/*", and the grant names the host
+{config.NAME} stands for the host, as in "http:{config.host}/api/*" and "secret:TOKEN@{config.host}", and the grant names the host
 itself. config maps settings to their defaults, which also give their types. requires_env lists
 environment variables by name, or as {"name": ..., "description": ..., "url": ..., "secret": True}.
 starhost does not load the plugin if one of them is missing, and shows description and url in

@@ -49,23 +49,55 @@ func parseArchive(src []byte) (archive, error) {
 	parsed := txtar.Parse(src)
 	// The loop reads a file before it overwrites its place in the slice.
 	a := archive{prose: strings.TrimSpace(string(parsed.Comment)), files: parsed.Files[:0]}
-	for _, f := range parsed.Files {
-		if err := checkSection(f.Name); err != nil {
-			return archive{}, err
+	for i, f := range parsed.Files {
+		err := checkSection(f.Name)
+		if err == nil {
+			f.Name, f.Data, err = decodeSection(f)
 		}
-		var err error
-		if f.Name, f.Data, err = decodeSection(f); err != nil {
-			return archive{}, err
+		if err == nil && !a.add(f) {
+			err = fmt.Errorf("section %q is there twice", f.Name)
 		}
-		if !a.add(f) {
-			return archive{}, fmt.Errorf("section %q is there twice", f.Name)
+		if err != nil {
+			return archive{}, &sectionError{index: i + 1, err: err}
 		}
 	}
-	if !a.has(scriptSection) {
-		return archive{}, fmt.Errorf("no section %q: it says what to do, as prompt(\"hello\")", scriptSection)
+	if !a.has(scriptSection) && a.has(rowsFile) {
+		return archive{}, errNoScript
 	}
 	return a, nil
 }
+
+// A sectionError is a mistake in a section of a case.
+type sectionError struct {
+	section string // its name
+	index   int    // its number in the file, from 1, if no other section may have the name
+	line    int    // in the section, from 1; 0 for the section itself
+	err     error
+}
+
+func (e *sectionError) Error() string { return e.err.Error() }
+
+func (e *sectionError) Unwrap() error { return e.err }
+
+// lineIn returns the error's line in the text of the case.
+func (e *sectionError) lineIn(src []byte) int {
+	if e.index == 0 {
+		return lineOf(src, e.section, e.line)
+	}
+	return 1 + bytes.Count(joinSections(splitSections(src)[:e.index]), []byte("\n"))
+}
+
+// inSection gives an error its section, nil if there is no error.
+func inSection(name string, line int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &sectionError{section: name, line: line, err: err}
+}
+
+// errNoScript reports a case without steps whose plugins load.
+var errNoScript = fmt.Errorf("no section %q: it says what to do, as prompt(\"hello\"); a case without it wants that its plugins do not load",
+	scriptSection)
 
 // add adds a section, and reports whether it was absent.
 func (a *archive) add(f txtar.File) bool {
@@ -170,10 +202,10 @@ func (a *archive) env() (map[string]string, error) {
 		}
 		name, value, ok := strings.Cut(line, "=")
 		if !ok || !isVariable(name) {
-			return nil, fmt.Errorf("%s:%d: got %q, want NAME=VALUE", envSection, i+1, line)
+			return nil, inSection(envSection, i+1, fmt.Errorf("%s:%d: got %q, want NAME=VALUE", envSection, i+1, line))
 		}
 		if _, twice := vars[name]; twice {
-			return nil, fmt.Errorf("%s:%d: %s is there twice", envSection, i+1, name)
+			return nil, inSection(envSection, i+1, fmt.Errorf("%s:%d: %s is there twice", envSection, i+1, name))
 		}
 		vars[name] = value
 	}
@@ -187,7 +219,7 @@ func (a *archive) now() (time.Time, error) {
 	}
 	now, err := timetext.Parse(strings.TrimSpace(string(a.text(nowSection))))
 	if err != nil {
-		return now, fmt.Errorf("%s: %w", nowSection, err)
+		return now, inSection(nowSection, 1, fmt.Errorf("%s: %w", nowSection, err))
 	}
 	return now, nil
 }

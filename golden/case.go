@@ -410,10 +410,10 @@ func firstDifference(a, b string) int {
 func (c *testCase) lineOfError(err error) int {
 	var script *starlark.Error
 	var config *loader.Error
-	var table *rowError
+	var section *sectionError
 	switch {
-	case errors.As(err, &table):
-		return lineOf(c.src, rowsFile, table.line)
+	case errors.As(err, &section):
+		return section.lineIn(c.src)
 	case errors.As(err, &script) && script.Pos.File == scriptSection:
 		return lineOf(c.src, scriptSection, script.Pos.Line)
 	case errors.As(err, &config) && config.Place.File == configSection:

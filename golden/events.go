@@ -31,11 +31,11 @@ func readEvents(text []byte) (d appEvents, err error) {
 		}
 		spec, err := readEvent(line)
 		if err != nil {
-			return d, fmt.Errorf("%s: line %d: %s", eventsFile, number, jsontext.Explain(err))
+			return d, inSection(eventsFile, number, fmt.Errorf("%s: line %d: %s", eventsFile, number, jsontext.Explain(err)))
 		}
 		d.specs, d.lines = append(d.specs, spec), append(d.lines, number)
 		if err := (&starhost.Options{AppEvents: d.specs}).Check(); err != nil {
-			return d, fmt.Errorf("%s: line %d: %w", eventsFile, number, err)
+			return d, inSection(eventsFile, number, fmt.Errorf("%s: line %d: %w", eventsFile, number, err))
 		}
 	}
 	return d, nil

@@ -27,6 +27,7 @@ const (
 	fileSection   partKind = iota
 	folderSection          // the name is FOLDER/FILE
 	member                 // a name in the JSON of a section
+	heading                // a line of a section
 )
 
 // A formatChapter is a part of the description of cases.
@@ -47,13 +48,16 @@ as -- want --, has a backslash in front, which the file does not have.`, []forma
 		{fileSection, scriptSection, `The steps of the case, in Starlark.
 Each step prints a heading and its result. All steps share one session and one store. A turn lasts
 from one prompt step to the next, to a step that fails, or to a step that changes the time. A step
-outside of a turn begins a turn with an empty message. The section is required.`, "case.star"},
+outside of a turn begins a turn with an empty message. A case without this section wants that its
+plugins do not load: see want.load.`, "case.star"},
 		{fileSection, wantSection, `The output that the steps must have; starhost test --update writes it.
 A text of one line is quoted, except a JSON object or list. The lines of a longer text follow a "|".
 A line that would begin a section has a backslash in front. A second prompt shows only the messages
 that differ from the first prompt. One line about the prompt follows: its fragments, attachments and
 tools, and what is not sent. prompt(…, report = True) has their sizes and hashes too, and a want that
 an earlier version of starhost wrote keeps them.`, "want"},
+		{heading, wantSection + ".load", `The error of plugins that must not load, as with a setting that they refuse.
+Such a case has no case.star. If the plugins load, it fails.`, "refused"},
 		{fileSection, configSection, `The operator's config, and the only one.
 Its paths begin at the case's folder. In a case, each plugin gets all permissions that it declares.
 If the section has grants for a plugin, the plugin gets only these: with NAME = [] it gets none.`, "config.toml"},

@@ -27,7 +27,7 @@ func TestFormat(t *testing.T) {
 				continue
 			}
 			used++
-			section, _, _ := strings.Cut(strings.TrimSuffix(e.Name, ".error"), "/")
+			section, _, _ := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(e.Name, ".error"), ".load"), "/")
 			if !strings.Contains(e.Example, "\n-- "+section) {
 				t.Errorf("%s: its example has no such section:\n%s", e.Name, e.Example)
 			}

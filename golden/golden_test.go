@@ -132,27 +132,27 @@ alias: got "a/b", want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first
 
 1 case: 1 failed
 `},
-		{"unknown section", "", upperCase + "-- wnat --\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
+		{"unknown section", "", upperCase + "-- wnat --\n", `FAILED p.star::p_case (golden/p_case.txtar:4)
 unknown section "wnat" (did you mean want?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, rows.jsonl, session.json, want, want/ROW, workspace/FILE
 
 1 case: 1 failed
 `},
-		{"unknown folder", "", upperCase + "-- workspce/a.md --\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
+		{"unknown folder", "", upperCase + "-- workspce/a.md --\n", `FAILED p.star::p_case (golden/p_case.txtar:4)
 unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, rows.jsonl, session.json, want, want/ROW, workspace/FILE
 
 1 case: 1 failed
 `},
-		{"a section that leaves its folder", "", upperCase + "-- plugins/../../x.star --\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
+		{"a section that leaves its folder", "", upperCase + "-- plugins/../../x.star --\n", `FAILED p.star::p_case (golden/p_case.txtar:4)
 section "plugins/../../x.star": want a path inside plugins/, with a slash between names and no dots alone
 
 1 case: 1 failed
 `},
-		{"a section twice", "", upperCase + upperWant + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:1)
+		{"a section twice", "", upperCase + upperWant + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:7)
 section "want" is there twice
 
 1 case: 1 failed
 `},
-		{"no base64", "", upperCase + "-- workspace/a.png.base64 --\n%\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
+		{"no base64", "", upperCase + "-- workspace/a.png.base64 --\n%\n", `FAILED p.star::p_case (golden/p_case.txtar:4)
 section "workspace/a.png.base64": illegal base64 data at input byte 0
 
 1 case: 1 failed
@@ -160,7 +160,8 @@ section "workspace/a.png.base64": illegal base64 data at input byte 0
 		{"data", "", "-- case.star --\nload_fragments(\"file:a.txt\")\n-- workspace/a.txt.base64 --\nSGVs\nbG8=\n-- want --\n" +
 			"== load_fragments file:a.txt\n  1  185f8db32271  a.txt  5 B\n     | Hello\n", "1 case: 1 passed\n"},
 		{"no steps", "", "Nothing.\n", `FAILED p.star::p_case (golden/p_case.txtar:1)
-no section "case.star": it says what to do, as prompt("hello")
+  Nothing.
+no section "case.star": it says what to do, as prompt("hello"); a case without it wants that its plugins do not load
 
 1 case: 1 failed
 `},
@@ -188,19 +189,19 @@ unused variable B in section "env": nothing read it
 
 1 case: 1 failed
 `},
-		{"no variable", "", upperCase + "-- env --\nA=1\nB\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:1)
+		{"no variable", "", upperCase + "-- env --\nA=1\nB\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:6)
   Capitals.
 env:2: got "B", want NAME=VALUE
 
 1 case: 1 failed
 `},
-		{"no name of a variable", "", upperCase + "-- env --\n1A=1\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:1)
+		{"no name of a variable", "", upperCase + "-- env --\n1A=1\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:5)
   Capitals.
 env:1: got "1A=1", want NAME=VALUE
 
 1 case: 1 failed
 `},
-		{"a variable twice", "", upperCase + "-- env --\nA=1\nA=1\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:1)
+		{"a variable twice", "", upperCase + "-- env --\nA=1\nA=1\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:6)
   Capitals.
 env:2: A is there twice
 
@@ -443,7 +444,7 @@ func TestLines(t *testing.T) {
 		{"a setting", upperCase + "-- config.toml --\n\n[pluginz]\n", 6, `config.toml:2: unknown key "pluginz" (did you mean plugins?) [E0602]`},
 		{"a file", upperCase + upperWant + "-- workspace/a.bin.base64 --\n", 7, `unused section "workspace/a.bin": nothing read this file`},
 		{"no want", upperCase, 1, `no section "want"`},
-		{"no steps", "Prose.\n", 1, `no section "case.star": it says what to do, as prompt("hello")`},
+		{"no steps", "Prose.\n", 1, `no section "case.star": it says what to do, as prompt("hello"); a case without it wants that its plugins do not load`},
 		{"passed", upperCase + upperWant, 0, ""},
 	}
 	for _, tt := range tests {

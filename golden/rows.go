@@ -45,13 +45,10 @@ type row struct {
 	values map[string]json.RawMessage
 }
 
-// A rowError reports a row that cannot be used.
-type rowError struct {
-	line int // in the section
-	text string
+// rowError returns the error of a row that cannot be used, by its line in the section.
+func rowError(line int, text string) error {
+	return inSection(rowsFile, line, fmt.Errorf("%s: line %d: %s", rowsFile, line, text))
 }
-
-func (e *rowError) Error() string { return fmt.Sprintf("%s: line %d: %s", rowsFile, e.line, e.text) }
 
 // readRows reads the table of a case, nil if it has none.
 func readRows(files []txtar.File) (rows []*row, err error) {
@@ -66,7 +63,7 @@ func readRows(files []txtar.File) (rows []*row, err error) {
 			continue
 		}
 		if len(rows) == maxRows {
-			return nil, &rowError{number, fmt.Sprintf("got more than %d rows", maxRows)}
+			return nil, rowError(number, fmt.Sprintf("got more than %d rows", maxRows))
 		}
 		r, problem := readRow(line)
 		if problem == "" && lines[r.name] > 0 {
@@ -76,13 +73,13 @@ func readRows(files []txtar.File) (rows []*row, err error) {
 			problem = r.compareKeys(rows[0])
 		}
 		if problem != "" {
-			return nil, &rowError{number, problem}
+			return nil, rowError(number, problem)
 		}
 		r.line, lines[r.name] = number, number
 		rows = append(rows, r)
 	}
 	if len(rows) == 0 {
-		return nil, &rowError{1, `got no row, want a JSON object a line, as {"name": "checkout"}`}
+		return nil, rowError(1, `got no row, want a JSON object a line, as {"name": "checkout"}`)
 	}
 	return rows, nil
 }

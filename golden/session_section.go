@@ -51,7 +51,7 @@ func (c *testCase) startSession() (s startSession, err error) {
 		err = fmt.Errorf("turn: got %d, want 0 to %d", s.Turn, maxTurn)
 	}
 	if err != nil {
-		return s, fmt.Errorf("%s: %w", sessionFile, err)
+		return s, inSection(sessionFile, 1, fmt.Errorf("%s: %w", sessionFile, err))
 	}
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/seam"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -119,8 +121,15 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 		return outcome{err: err}
 	}
 	h := st.host(ctx, c)
-	if h.err != nil {
+	refused, isRefused := errors.AsType[*refusal](h.err)
+	switch {
+	case isRefused && !c.has(scriptSection):
+		err := st.print("load", "error: "+texttable.OneLine(refused.Error())+"\n")
+		return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: err}
+	case h.err != nil:
 		return outcome{err: h.err}
+	case !c.has(scriptSection):
+		return outcome{err: errNoScript}
 	}
 	st.logs, st.events, st.known = h.logs, h.events, h.set.Host.Events()
 	if st.session, err = start.begin(st, h.set.Host); err != nil {
@@ -134,12 +143,21 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: cmp.Or(st.unanswered, err)}
 }
 
+// A refusal is the error of plugins that do not load with a case's config.
+type refusal struct{ error }
+
+func (r *refusal) Unwrap() error { return r.error }
+
 // unused returns the parts that nothing read: plugins, fragments, files, variables, the time,
 // effects, events, wants and keys of rows, in this order.
 func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	var list []part
-	for _, name := range c.unreadFiles() {
-		list = append(list, part{section: pluginsDir + "/" + name})
+	var host *starhost.Host
+	if h.set != nil { // else the plugins do not load, and read no further files
+		host = h.set.Host
+		for _, name := range c.unreadFiles() {
+			list = append(list, part{section: pluginsDir + "/" + name})
+		}
 	}
 	for _, name := range sortedKeys(st.fragments.unusedAliases) {
 		list = append(list, part{section: fragmentsDir + "/" + name})
@@ -158,7 +176,7 @@ func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	for _, u := range h.answers.Unused() {
 		list = append(list, part{section: effectsFile, line: u.Line})
 	}
-	for _, line := range st.events.unused(h.set.Host, st.firedEvents) {
+	for _, line := range st.events.unused(host, st.firedEvents) {
 		list = append(list, part{section: eventsFile, line: line})
 	}
 	list = append(list, c.unusedWants()...)
@@ -194,7 +212,9 @@ func (st *stage) host(ctx context.Context, c *testCase) *loadedHost {
 // load loads the plugins of a case for h. Answers reply to effects outside of the case.
 func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loader.Set, err error) {
 	if h.answers, err = effects.ReadAnswers(effectsFile, c.text(effectsFile)); err != nil {
-		return nil, err
+		line := 0
+		fmt.Sscanf(strings.TrimPrefix(err.Error(), effectsFile), ": line %d:", &line)
+		return nil, inSection(effectsFile, line, err)
 	}
 	if h.events, err = readEvents(c.text(eventsFile)); err != nil {
 		return nil, err
@@ -242,7 +262,7 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 		}
 	}
 	if set, err = loader.Load(ctx, o); err != nil {
-		return nil, err
+		return nil, &refusal{err}
 	}
 	if err = set.Host.Add(st.plugins...); err == nil {
 		err = set.Err()
@@ -251,7 +271,7 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 		err = errors.New(warnings[0].String())
 	}
 	if err != nil {
-		return nil, errors.Join(err, set.Close())
+		return nil, cmp.Or(set.Close(), error(&refusal{err}))
 	}
 	return set, nil
 }

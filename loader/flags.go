@@ -54,6 +54,9 @@ func (l *loadRun) flags(used []*Source) error {
 		if builtins.HostSetting(first) {
 			return errorAt(Place{}, "E0610", "--set %s: %s is the host's, no setting of the plugin: want it below [plugin.%s] in the config", text, first, name)
 		}
+		if value == "" { // most likely a variable of the shell that is not set
+			return errorAt(Place{}, "E0610", "--set %s: got no value, want one; the empty text is %s", text, shellwords.Quote(key+`=""`))
+		}
 		if _, err := parseFlagValue(value); err != nil {
 			return errorAt(Place{}, "E0610", "--set %s: %v", text, err)
 		}

@@ -2,7 +2,9 @@ package loader
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -242,8 +244,18 @@ func (e *evaluation) explainLoad(loading *Source, from, label string, err error)
 		explained.Msg = host
 	} else if located.code == "E0607" {
 		explained.Place = located.Place
+		explained.Msg += e.rootOfLabel(loading, label)
 	}
 	return &explained
+}
+
+// rootOfLabel says which folder the path of a label begins at, if the label does not: "".
+func (e *evaluation) rootOfLabel(loading *Source, label string) string {
+	source, _, err := e.resolve(loading, label)
+	if err != nil || source == e.source {
+		return ""
+	}
+	return fmt.Sprintf(" (%s is the folder %s)", strings.TrimSuffix(source.prefix(), "/"), cmp.Or(source.Path, "."))
 }
 
 // otherLabel returns a label like the given one that leads to a file, or "".

@@ -297,7 +297,7 @@ func (c *Config) set(g layerSetting) *Error {
 func (c *Config) ignore(g layerSetting, format string, args ...any) {
 	why := errorAt(Place{}, "", format, args...).Msg
 	help := "starhost trust shows the settings that would apply"
-	if g.layer.why == changedText {
+	if strings.HasPrefix(g.layer.why, changedText) {
 		help = "starhost trust shows what changed; starhost trust --path trusts the folder while you edit it"
 	}
 	c.warn(g.place, "%s is ignored: %s (%s)", toml.Key(g.key), why, help)

@@ -63,7 +63,7 @@ func (c *Config) ignoredGrantsOf(s *Source) map[string]effects.Grants {
 	counts, project := c.GrantsOf(s), c.projectGrants[s.Name]
 	if project, ok := c.ignoredGrants[s.Name]; ok {
 		help := "starhost trust"
-		if c.untrusted == changedText {
+		if strings.HasPrefix(c.untrusted, changedText) {
 			help = "starhost trust, or starhost trust --path while you edit it"
 		}
 		add(project.permissions, project.place, "this project "+c.untrusted+" ("+help+")")

@@ -15,7 +15,8 @@ import (
 //
 // An operator trusts the bytes of the project's config and of all files in the folders of its
 // plugins and libraries. If one of them changes, starhost does not trust the project until the
-// operator has seen the difference.
+// operator has seen the difference. Golden cases decide nothing about tool calls and prompts, so
+// that a change of one ends only the right of starhost test --record to run the effects of cases.
 type TrustOptions struct {
 	// Dir is the current folder; "" means ".". The project is the folder of the nearest
 	// [ConfigName].
@@ -50,7 +51,7 @@ type TrustPlan struct {
 	// Unpinned describes commands of the config that run files which are not among Files.
 	Unpinned []string
 	// Changes are the differences since the operator trusted the project; nil unless State is
-	// Changed.
+	// Changed, or Trusted and golden cases changed.
 	Changes []Change
 
 	now TrustedProject
@@ -75,6 +76,8 @@ type TrustedProject struct {
 	Settings []string `json:"settings,omitempty"`
 	// Files maps paths to hashes. The paths are relative to Folder, with "/".
 	Files map[string]fragments.Hash `json:"files,omitempty"`
+	// Cases are the golden cases in the same form.
+	Cases map[string]fragments.Hash `json:"cases,omitempty"`
 }
 
 // Plan returns the effects of trusting the project in its current state.
@@ -95,10 +98,12 @@ func (o TrustOptions) Plan() (*TrustPlan, error) {
 	for _, s := range p.Settings {
 		p.now.Settings = append(p.now.Settings, s.String())
 	}
-	if p.now.Files, p.Unpinned, err = project.trustedContent(); err != nil {
+	content, unpinned, err := project.trustedContent()
+	if err != nil {
 		return nil, err
 	}
-	p.Files = sortedKeys(p.now.Files)
+	p.now.Files, p.now.Cases, p.Unpinned = content.files, content.cases, unpinned
+	p.Files = slices.Sorted(maps.Keys(p.now.all()))
 	old := book.find(p.now.Folder)
 	switch {
 	case old == nil:
@@ -106,7 +111,7 @@ func (o TrustOptions) Plan() (*TrustPlan, error) {
 	case old.Path:
 		p.State = TrustedPath
 	case maps.Equal(old.Files, p.now.Files):
-		p.State = Trusted
+		p.State, p.Changes = Trusted, changes(old, &p.now)
 	default:
 		p.State, p.Changes = Changed, changes(old, &p.now)
 	}
@@ -200,16 +205,25 @@ func changes(old, now *TrustedProject) []Change {
 	for _, s := range now.Settings {
 		add("+", s, !slices.Contains(old.Settings, s))
 	}
-	both := maps.Clone(old.Files)
-	maps.Copy(both, now.Files)
+	oldFiles, nowFiles := old.all(), now.all()
+	both := maps.Clone(oldFiles)
+	maps.Copy(both, nowFiles)
 	for _, name := range sortedKeys(both) {
-		before, was := old.Files[name]
-		after, is := now.Files[name]
+		before, was := oldFiles[name]
+		after, is := nowFiles[name]
 		add("-", name, was && !is)
 		add("+", name, is && !was)
 		add("~", name, is && was && before != after)
 	}
 	return list
+}
+
+// all returns the files and the cases.
+func (p *TrustedProject) all() map[string]fragments.Hash {
+	all := make(map[string]fragments.Hash, len(p.Files)+len(p.Cases))
+	maps.Copy(all, p.Files)
+	maps.Copy(all, p.Cases)
+	return all
 }
 
 // trustProject marks a project's layer as trusted if the operator trusts its current bytes.
@@ -229,21 +243,40 @@ func (c *Config) trustProject(l *layer, src []byte, getenv func(string) string) 
 	}
 	t := &trustedFiles{folder: old.Folder}
 	if !old.Path {
-		files, _, err := l.trustedContent()
-		if err != nil || !maps.Equal(files, old.Files) {
+		now, _, err := l.trustedContent()
+		if err != nil || !maps.Equal(now.files, old.Files) {
 			l.why = changedText
+			if err == nil {
+				l.why += ": " + shortList(changes(&TrustedProject{Files: old.Files}, &TrustedProject{Files: now.files}))
+			}
 			return
 		}
 		t.files = map[string]fragments.Hash{}
-		for name, hash := range files {
+		for name, hash := range old.all() { // a plugin reads no case that changed
 			t.files[filepath.Join(old.Folder, filepath.FromSlash(name))] = hash
 		}
 	}
 	l.trusted, c.trustedFiles = true, t
 }
 
-// changedText says why a project is not trusted that was trusted before.
+// changedText begins the reason why a project is not trusted that was trusted before.
 const changedText = "changed since it was trusted"
+
+// shortList returns the first changes and the number of the others.
+func shortList(list []Change) string {
+	const most = 3
+	text := ""
+	for i, c := range list[:min(most, len(list))] {
+		if i > 0 {
+			text += ", "
+		}
+		text += c.String()
+	}
+	if len(list) > most {
+		text += fmt.Sprintf(" and %d more", len(list)-most)
+	}
+	return text
+}
 
 // trustedFiles are the files of a trusted project.
 type trustedFiles struct {

@@ -17,13 +17,13 @@ import (
 // trustedContent returns the hashes of the files that an operator trusts with a project, by path
 // relative to its folder: the config, all files of its plugins and libraries, and its files that
 // commands in the config name or trust.pin does. unpinned describes the commands that run others.
-func (l *layer) trustedContent() (files map[string]fragments.Hash, unpinned []string, err error) {
+func (l *layer) trustedContent() (t *tally, unpinned []string, err error) {
 	own := newConfig()
 	alone := &layer{shown: l.shown, real: l.real, home: l.home, project: true, trusted: true}
 	if err := own.read(alone, l.src); err != nil {
 		return nil, nil, err
 	}
-	t := tally{folder: l.folder(), files: map[string]fragments.Hash{}}
+	t = &tally{folder: l.folder(), files: map[string]fragments.Hash{}, cases: map[string]fragments.Hash{}}
 	t.add(l.real, fragments.Sum(string(l.src)))
 	sources, _ := Discover(l.paths(own), 0)
 	for name, folder := range own.Libraries {
@@ -44,6 +44,7 @@ func (l *layer) trustedContent() (files map[string]fragments.Hash, unpinned []st
 	if err := t.pin(own.Pins); err != nil {
 		return nil, nil, err
 	}
+	t.takesAll = true
 	for _, c := range own.commands() {
 		if err := t.command(c.argv); err != nil {
 			return nil, nil, err
@@ -52,7 +53,7 @@ func (l *layer) trustedContent() (files map[string]fragments.Hash, unpinned []st
 			unpinned = append(unpinned, c.key+": "+why)
 		}
 	}
-	return t.files, unpinned, nil
+	return t, unpinned, nil
 }
 
 // paths returns the paths of the project's plugins.
@@ -68,6 +69,15 @@ func (l *layer) paths(own *Config) []Path {
 type tally struct {
 	folder string
 	files  map[string]fragments.Hash
+	// cases are the golden cases of plugins and libraries, which decide nothing unless starhost
+	// test --record runs their effects.
+	cases    map[string]fragments.Hash
+	takesAll bool // cases are files, too: a command may read what it names
+}
+
+// isCase reports whether a file is a golden case.
+func isCase(name string) bool {
+	return path.Ext(name) == ".txtar" && path.Base(path.Dir(name)) == "golden"
 }
 
 // add adds the hash of a file with an absolute path.
@@ -82,13 +92,23 @@ func (t *tally) source(s *Source) error {
 		if f, err := s.file(s.Main); err == nil {
 			t.add(s.mainPath(), f.sum)
 		}
-		return nil
+		return t.casesBeside(s)
 	}
 	err := s.open(func(root *os.Root) error { return t.walk(s, root.FS()) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
+}
+
+// casesBeside adds the cases in the folder golden beside a plugin that is a single file.
+func (t *tally) casesBeside(s *Source) error {
+	if info, err := os.Lstat(filepath.Join(s.dir, "golden")); err != nil || !info.IsDir() {
+		return nil
+	}
+	beside := NewLibrary("", Path{Real: filepath.Join(s.dir, "golden"), Shown: s.Path}, 0)
+	cases := &tally{folder: t.folder, files: map[string]fragments.Hash{}, cases: t.cases}
+	return cases.source(beside)
 }
 
 func (t *tally) walk(s *Source, fsys fs.FS) error {
@@ -109,8 +129,12 @@ func (t *tally) walk(s *Source, fsys fs.FS) error {
 		if bytes += n; bytes > maxPluginBytes {
 			return errorAt(Place{File: s.Path}, "E0608", "got more than %d bytes to trust", maxPluginBytes)
 		}
-		if !hash.IsZero() {
-			t.files[relativePath(t.folder, filepath.Join(base, name))] = hash
+		if rel := relativePath(t.folder, filepath.Join(base, name)); hash.IsZero() {
+			return nil
+		} else if isCase(rel) && !t.takesAll {
+			t.cases[rel] = hash
+		} else {
+			t.files[rel] = hash
 		}
 		return nil
 	})

@@ -34,7 +34,7 @@ var habits = []habit{
 	{`^got (try|except|finally|raise), want`, ``, `Starlark has no exceptions; look first (if k in d, d.get(k, default)), and stop with fail("why")`},
 	{`does not support while loops`, ``, `Starlark has no while; write for _ in range(n), and break`},
 	{`^got ':=?, want|^got ':', want`, `:=`, `Starlark has no :=; assign in a separate statement`},
-	{`^got ':', want ('\)'|',')`, `\b(def|lambda)\b`, `parameters have no type annotations; put types into the docstring`},
+	{`^got ':', want ('\)'|',')`, `\blambda\b|\bdef\b.*[(,]\s*\**\w+\s*:`, `parameters have no type annotations; put types into the docstring`},
 	{`^got '-', want ':'`, `->`, `functions have no type annotations; put types into the docstring`},
 	{`^got ':', want newline`, `^\s*\w+\s*:`, `variables have no type annotations; write x = 1`},
 	{`^unknown conversion %[-+# 0-9.*]`, ``, `% has no width or precision here; use %d, %s, %f and pad or round the value itself`},

@@ -122,7 +122,6 @@ func TestREPL(t *testing.T) {
 		{"a bad line in a block", "def f(:\n1\n", `repl:1:8: got ':', want ')' [E0101]
     1 | def f(:
       |        ^
-  help: parameters have no type annotations; put types into the docstring
   help: starhost docs E0101
 1
 `},

@@ -123,7 +123,7 @@ func (c *checkRun) checkPermissions() {
 	}
 	for i, s := range c.sources {
 		p := &c.set.Plugins[i]
-		if p.Status == loader.StatusDisabled {
+		if p.Status == loader.StatusDisabled || p.Err != nil && p.Declared == nil { // it failed before it declared any
 			continue
 		}
 		declared, granted := parsePermissions(p.Declared), parsePermissions(p.Granted)

@@ -200,7 +200,17 @@ func (r reference) names() []string {
 // topics returns everything that docs can explain.
 func topics() []string { return wholeReference().names() }
 
+// isCode reports whether a name is spelt as the code of an error.
+func isCode(name string) bool {
+	return len(name) > 1 && (name[0] == 'E' || name[0] == 'e') && strings.Trim(name[1:], "0123456789") == ""
+}
+
 func unknownTopic(name string) error {
+	if isCode(name) {
+		all := allCodes()
+		return &usageError{msg: "docs: no error has the code " + strings.ToUpper(name), help: "codes are " + all[0].Code + " to " +
+			all[len(all)-1].Code + ", with gaps: starhost docs lists all names"}
+	}
 	names := topics()
 	hint := near.DidYouMean(name, names)
 	// The last part of a name is enough for a suggestion: dedent suggests text.dedent.

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/near"
@@ -25,12 +27,24 @@ func (a *app) evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*e
 	if err != nil {
 		return nil, err
 	}
+	if text := strings.TrimSpace(expr); helpCall().MatchString(text) && p.Inside.Module().Describe("help") == "" {
+		value := helpText
+		if name := helpName(text); name != "" {
+			if value, err = explainName(p.Inside, name); err != nil {
+				return nil, err
+			}
+		}
+		return &exprResult{plugin: p.Name, expr: text, value: e.set.Redact(strings.TrimSuffix(value, "\n"))}, nil
+	}
 	value, usage, err := p.Inside.Eval(ctx, e.turn, expr)
 	if err != nil {
 		return nil, &starhost.HandlerError{Plugin: p.Name, What: "expression", Err: err}
 	}
 	return &exprResult{p.Name, strings.TrimSpace(expr), e.set.Redact(value), usage}, nil
 }
+
+// helpCall matches an expression that asks for help, as at the prompt of repl.
+var helpCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^help(\(["']?[\w.]*["']?\))?$`) })
 
 // exprPlugin splits [PLUGIN:]EXPR. Without a plugin it returns the only loaded one.
 func exprPlugin(plugins []loader.Plugin, text string) (*loader.Plugin, string, error) {

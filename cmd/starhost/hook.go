@@ -56,19 +56,21 @@ Speak an agent's own hook protocol on standard input and output, so that plugins
 context to its prompts and guard its tools. The agent runs this command: --print-config
 prints what to paste into its settings.
 
-claude-code, copilot and hermes run it for each event. Between two events, the XDG
-state folder has ctx.state and the texts that the session has already received.
-picoclaw runs it once for all events.
+All agents but picoclaw run it for each event. Between two events, the XDG state folder
+has ctx.state and the texts that the session has already received. picoclaw runs it once
+for all events.
 
 If plugins give no answer within 4.5 s or --deadline, or starhost cannot read the event, it
 refuses the event.
 If a guard does not load, or the config or this command line has a mistake, starhost refuses all
 calls of tools and all approvals. It refuses prompts too if the plugin that does not load has a
-hook on turn_start or pre_llm_call. --fail-open lets them pass, with a message at each event.
+hook on turn_start, pre_llm_call or pre_send. --fail-open lets them pass, with a message at each event.
 
 The exit code is 0 for an answer, 2 to block what the event is about. It is 1 if hook failed and
-nothing is blocked: for an event that no guard can refuse, or with --fail-open. For an agent that
-denies at any code, as Copilot does, it is always 0. See docs/agents.md.`,
+nothing is blocked: for an event that no guard can refuse, or with --fail-open. An agent that reads
+JSON at code 0 alone, as Copilot does, gets 0 and a refusal in JSON. 2 also means, for every agent,
+that starhost cannot write an answer, or that this line has a mistake and no event came. See
+docs/agents.md.`,
 		Example: `  starhost hook claude-code --print-config
   starhost hook picoclaw --fail-closed plugins/policy --print-config`,
 		Args: func(_ *cobra.Command, args []string) error {

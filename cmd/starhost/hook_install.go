@@ -339,7 +339,7 @@ func (a *app) installedLine(
 			return hook.Settings{}, err
 		}
 		if _, err := os.Stat(name); err != nil {
-			return hook.Settings{}, wrapFileError(p, err)
+			return hook.Settings{}, loader.NewPath(a.dir, p).Explain(err)
 		}
 		if s.project {
 			rel, err := filepath.Rel(main.Root, name)
@@ -421,7 +421,7 @@ func (a *app) settingsError(f *settings.File, err error) error {
 	name := a.abbreviateHome(f.Path())
 	if at, ok := errors.AsType[*settings.Error](err); ok {
 		if at.Line > 0 {
-			name = fmt.Sprintf("%s:%d", name, at.Line)
+			name = loader.Place{File: name, Line: at.Line, Col: at.Column}.String()
 		}
 		return wrapFileError(name, errors.New(at.Message))
 	}

@@ -249,26 +249,44 @@ func (c *console) loop(ctx context.Context) error {
 
 // help answers help and help(NAME).
 func (c *console) help(text string) error {
-	name := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(text, "help"), "("), ")"))
-	if name = strings.Trim(name, `"'`); name == "" {
-		return c.write("help(NAME) explains a name, such as help(register_tool) or help(ctx.fs.read); dir() lists the names of the plugin,\n" +
-			"dir(x) the members of a value. Steps: " + strings.Join(c.names, ", ") + "\n")
+	name := helpName(text)
+	if name == "" {
+		return c.write(helpText + " Steps: " + strings.Join(c.names, ", ") + "\n")
 	}
+	var inside *loader.Inside
 	if c.plugin != nil {
-		if doc := c.plugin.Inside.Module().Describe(name); doc != "" {
-			return c.write(doc + "\n")
+		inside = c.plugin.Inside
+	}
+	text, err := explainName(inside, name)
+	return cmp.Or(err, c.write(text))
+}
+
+// helpText is the answer to help().
+const helpText = "help(NAME) explains a name, such as help(register_tool) or help(ctx.fs.read); dir() lists the names of the plugin,\n" +
+	"dir(x) the members of a value."
+
+// helpName returns the name in help(NAME), "" if there is none.
+func helpName(text string) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(text), "help"), "("), ")")
+	return strings.Trim(strings.TrimSpace(name), `"'`)
+}
+
+// explainName explains a name of a plugin, which may be nil, or of starhost.
+func explainName(inside *loader.Inside, name string) (string, error) {
+	if inside != nil {
+		if doc := inside.Module().Describe(name); doc != "" {
+			return doc + "\n", nil
 		}
 	}
 	part := wholeReference().part(name)
 	if part.isEmpty() {
-		return unknownTopic(name)
+		return "", unknownTopic(name)
 	}
+	text := ""
 	for _, e := range part.entries() {
-		if err := c.write(cmp.Or(e.Signature, e.Name) + "\n  " + strings.ReplaceAll(e.Doc, "\n", "\n  ") + "\n"); err != nil {
-			return err
-		}
+		text += cmp.Or(e.Signature, e.Name) + "\n  " + strings.ReplaceAll(e.Doc, "\n", "\n  ") + "\n"
 	}
-	return c.write("starhost docs " + name + " has examples.\n")
+	return text + "starhost docs " + name + " has examples.\n", nil
 }
 
 // exitWords end a session, as the end of the input does.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -51,7 +52,8 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 	flags.BoolVar(&f.prune, "prune", false, "remove unused files, variables, effects and events, and cases whose plugin is gone")
 	flags.BoolVar(&f.record, "record", false, "run the cases with their real effects, if you trust the project, and rewrite their effects.jsonl")
 	flags.StringVar(&f.run, "run", "", "run only cases whose name matches this `REGEXP`")
-	flags.Uint64VarP(&f.jobs, "jobs", "j", 0, "run `N` cases at a time (default one for each CPU)")
+	flags.Uint64VarP(&f.jobs, "jobs", "j", uint64(runtime.GOMAXPROCS(0)), "run `N` cases at a time")
+	flags.Lookup("jobs").DefValue = "one for each CPU"
 	flags.BoolVar(&f.once, "once", false, "run each case once: quicker, but results that change between runs go unseen")
 	flags.BoolVar(&f.failFast, "fail-fast", false, "stop at the first case that fails")
 	flags.BoolVar(&f.allowEmpty, "allow-empty", false, "exit with 0 if there are no cases")
@@ -64,6 +66,9 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	prepareRun(ctx)
 	err := a.chooseFormat("test")
+	if f.jobs == 0 {
+		return usagef("--jobs: got 0, want a number from 1")
+	}
 	o := golden.Options{
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record,
 		Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
@@ -107,12 +112,13 @@ func (a *app) trustedFolders() func(folder string) bool {
 	}
 }
 
-// isTrusted reports whether the user trusts the project of the nearest config in or above a folder.
+// isTrusted reports whether the user trusts the project of the nearest config in or above a folder,
+// with its golden cases as they are.
 func (a *app) isTrusted(folder string) bool {
 	for dir := folder; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, loader.ConfigName)); err == nil {
 			plan, err := loader.TrustOptions{Dir: dir, Getenv: a.getenv}.Plan()
-			return err == nil && (plan.State == loader.Trusted || plan.State == loader.TrustedPath)
+			return err == nil && (plan.State == loader.TrustedPath || plan.State == loader.Trusted && len(plan.Changes) == 0)
 		}
 		if dir == filepath.Dir(dir) {
 			return false

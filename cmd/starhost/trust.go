@@ -85,7 +85,7 @@ func (a *app) trust(f trustFlags) (*trustResult, error) {
 	if f.path {
 		want = loader.TrustedPath
 	}
-	if plan.State != want {
+	if plan.State != want || want == loader.Trusted && len(plan.Changes) > 0 {
 		yes, err := a.confirmTrust(plan, f.yes)
 		if err != nil {
 			return r, err
@@ -183,7 +183,7 @@ func (a *app) printTrustPretty(r *trustResult) error {
 		a.printLine("project", a.abbreviateHome(r.revoked)+": "+trustWords[r.state])
 	}
 	for _, p := range r.projects {
-		what := fmt.Sprintf("%d files", len(p.Files))
+		what := fmt.Sprintf("%d files", len(p.Files)+len(p.Cases))
 		if p.Path {
 			what = "whatever its files are"
 		}

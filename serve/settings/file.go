@@ -51,7 +51,7 @@ func (f *File) read(root *os.Root) (text []byte, exists bool, err error) {
 	defer file.Close()
 	text, err = io.ReadAll(io.LimitReader(file, maxBytes+1))
 	if err == nil && len(text) > maxBytes {
-		err = &Error{0, fmt.Sprintf("got more than %d bytes", maxBytes)}
+		err = &Error{Message: fmt.Sprintf("got more than %d bytes", maxBytes)}
 	}
 	return text, true, err
 }
@@ -71,11 +71,11 @@ func (f *File) check(root *os.Root) (fs.FileInfo, error) {
 			return nil, err
 		case info.Mode()&fs.ModeSymlink != 0:
 			target, _ := root.Readlink(at)
-			return nil, &Error{0, fmt.Sprintf("%s is a link to %s, want a real file or folder", filepath.Join(f.Root, at), target)}
+			return nil, &Error{Message: fmt.Sprintf("%s is a link to %s, want a real file or folder", filepath.Join(f.Root, at), target)}
 		case i < len(parts)-1 && !info.IsDir():
-			return nil, &Error{0, filepath.Join(f.Root, at) + " is no folder"}
+			return nil, &Error{Message: filepath.Join(f.Root, at) + " is no folder"}
 		case i == len(parts)-1 && !info.Mode().IsRegular():
-			return nil, &Error{0, "it is no regular file"}
+			return nil, &Error{Message: "it is no regular file"}
 		case i == len(parts)-1:
 			return info, nil
 		}
@@ -169,7 +169,7 @@ func (f *File) Install(want []byte, own Owner) (*Change, error) {
 func (f *File) checkWritable(root *os.Root) error {
 	info, err := root.Lstat(filepath.FromSlash(f.Name))
 	if err == nil && info.Mode()&0o200 == 0 {
-		err = &Error{0, "the file is read-only"}
+		err = &Error{Message: "the file is read-only"}
 	}
 	return err
 }
@@ -247,7 +247,7 @@ func (c *Change) Apply() error {
 	case err != nil:
 		return err
 	case exists != c.existed || !bytes.Equal(now, c.old):
-		return &Error{0, "the file changed meanwhile: run the command again"}
+		return &Error{Message: "the file changed meanwhile: run the command again"}
 	case c.Text == nil:
 		return root.Remove(filepath.FromSlash(f.Name))
 	}

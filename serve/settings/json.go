@@ -3,7 +3,6 @@ package settings
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -25,8 +24,8 @@ type jsonEditor struct {
 
 // parseJSON parses a settings file, which must be an object.
 func parseJSON(src []byte, own Owner) (*jsonEditor, *hujson.Value, error) {
-	if line := deepLine(src); line > 0 {
-		return nil, nil, &Error{line, fmt.Sprintf("got more than %d values in each other", maxNesting)}
+	if at := deepOffset(src); at >= 0 {
+		return nil, nil, errorAt(src, at, "got more than %d values in each other", maxNesting)
 	}
 	root, err := hujson.Parse(src)
 	if err != nil {
@@ -34,7 +33,7 @@ func parseJSON(src []byte, own Owner) (*jsonEditor, *hujson.Value, error) {
 	}
 	object, ok := root.Value.(*hujson.Object)
 	if !ok {
-		return nil, nil, &Error{lineAt(src, root.StartOffset), "got " + kindName(root) + ", want an object"}
+		return nil, nil, errorAt(src, root.StartOffset, "got %s, want an object", kindName(root))
 	}
 	e := &jsonEditor{src: src, unit: "  ", newline: newlineOf(src), own: own}
 	if len(object.Members) > 0 {
@@ -52,14 +51,15 @@ func jsonError(err error) error {
 	message := strings.TrimPrefix(err.Error(), "hujson: ")
 	if m := regexp.MustCompile(`^line (\d+), column (\d+): (.*)`).FindStringSubmatch(message); m != nil {
 		line, _ := strconv.Atoi(m[1])
-		return &Error{line, m[3]}
+		column, _ := strconv.Atoi(m[2])
+		return &Error{line, column, m[3]}
 	}
-	return &Error{0, message}
+	return &Error{Message: message}
 }
 
-// deepLine returns the line at which values lie too deep in each other, or 0. The parser calls
+// deepOffset returns the offset at which values lie too deep in each other, or -1. The parser calls
 // itself for each level.
-func deepLine(src []byte) int {
+func deepOffset(src []byte) int {
 	depth := 0
 	for i := 0; i < len(src); i++ {
 		switch c := src[i]; {
@@ -76,18 +76,18 @@ func deepLine(src []byte) int {
 		case c == '/' && bytes.HasPrefix(src[i:], []byte("/*")):
 			end := bytes.Index(src[i+2:], []byte("*/"))
 			if end < 0 {
-				return 0
+				return -1
 			}
 			i += end + 3
 		case c == '{' || c == '[':
 			if depth++; depth > maxNesting {
-				return lineAt(src, i)
+				return i
 			}
 		case c == '}' || c == ']':
 			depth--
 		}
 	}
-	return 0
+	return -1
 }
 
 func mergeJSON(src, want []byte, own Owner) ([]byte, error) {
@@ -309,7 +309,7 @@ func decode(v hujson.Value, to any) error {
 }
 
 func (e *jsonEditor) fail(at *hujson.Value, format string, args ...any) error {
-	return &Error{lineAt(e.src, at.StartOffset), fmt.Sprintf(format, args...)}
+	return errorAt(e.src, at.StartOffset, format, args...)
 }
 
 // kindName describes the kind of a value.

@@ -38,13 +38,13 @@ func cutMarked(text []byte) (rest []byte, found bool, err error) {
 		case mark == endMark && at > 0:
 			at = 0
 		case mark == beginMark || mark == endMark:
-			return nil, true, &Error{n, fmt.Sprintf("got %q, which has no pair", mark)}
+			return nil, true, &Error{Line: n, Message: fmt.Sprintf("got %q, which has no pair", mark)}
 		case at == 0:
 			rest = append(rest, line...)
 		}
 	}
 	if at > 0 {
-		return nil, true, &Error{at, fmt.Sprintf("got %q without %q", beginMark, endMark)}
+		return nil, true, &Error{Line: at, Message: fmt.Sprintf("got %q without %q", beginMark, endMark)}
 	}
 	return rest, found, nil
 }
@@ -92,12 +92,12 @@ func (f Format) decode(text []byte) (map[string]any, error) {
 		n := 0
 		for line := range bytes.Lines(text) {
 			if n++; bytes.Count(line, []byte(".")) > maxDots {
-				return nil, &Error{n, fmt.Sprintf("got more than %d dots", maxDots)}
+				return nil, &Error{Line: n, Message: fmt.Sprintf("got more than %d dots", maxDots)}
 			}
 		}
 		err := toml.Unmarshal(text, &values)
 		if place, ok := errors.AsType[toml.ParseError](err); ok {
-			return nil, &Error{place.Position.Line, place.Message}
+			return nil, &Error{place.Position.Line, place.Position.Col, place.Message}
 		}
 		return values, err
 	}
@@ -131,7 +131,7 @@ func checkKeys(n *yaml.Node) error {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode {
 			if keys[c.Value] {
-				return &Error{c.Line, fmt.Sprintf("got the key %.60q twice", c.Value)}
+				return &Error{c.Line, c.Column, fmt.Sprintf("got the key %.60q twice", c.Value)}
 			}
 			keys[c.Value] = true
 		}
@@ -149,9 +149,9 @@ func yamlError(err error) error {
 	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(message); m != nil {
 		var line int
 		fmt.Sscan(m[1], &line)
-		return &Error{line, m[2]}
+		return &Error{Line: line, Message: m[2]}
 	}
-	return &Error{0, message}
+	return &Error{Message: message}
 }
 
 // containsMark reports whether a text contains a mark.

@@ -52,6 +52,7 @@ func FormatOf(name string) Format {
 // An Error is a mistake at a line of a settings file.
 type Error struct {
 	Line    int // 0 for the whole file
+	Column  int // in bytes from 1; 0 for the whole line
 	Message string
 }
 
@@ -117,7 +118,7 @@ func (f Format) open(file []byte) (text, bom []byte, err error) {
 		most = maxMarkedBytes
 	}
 	if len(file) > most {
-		return nil, nil, &Error{0, fmt.Sprintf("got %d bytes, want at most %d", len(file), most)}
+		return nil, nil, &Error{Message: fmt.Sprintf("got %d bytes, want at most %d", len(file), most)}
 	}
 	if !utf8.Valid(file) {
 		at := 0
@@ -128,12 +129,18 @@ func (f Format) open(file []byte) (text, bom []byte, err error) {
 			}
 			at += n
 		}
-		return nil, nil, &Error{lineAt(file, at), "got bytes that are not UTF-8"}
+		return nil, nil, errorAt(file, at, "got bytes that are not UTF-8")
 	}
 	if rest, ok := bytes.CutPrefix(file, []byte("\uFEFF")); ok {
 		return rest, []byte("\uFEFF"), nil
 	}
 	return file, nil, nil
+}
+
+// errorAt returns an error at an offset.
+func errorAt(text []byte, offset int, format string, args ...any) *Error {
+	before := text[:min(offset, len(text))]
+	return &Error{lineAt(text, offset), len(before) - bytes.LastIndexByte(before, '\n'), fmt.Sprintf(format, args...)}
 }
 
 // lineAt returns the line of an offset.
