@@ -40,6 +40,9 @@ type Agent struct {
 	// agent sends a refused prompt all the same, with the reason for the model. TakesContext is
 	// true if it takes a hook's text with a prompt.
 	RefusesPrompts, TellsModel, TakesContext bool
+	// ReplacesWords is true if the agent lets a hook replace the user's words. In any other agent a
+	// pre_send hook changes only the context that plugins add.
+	ReplacesWords bool
 	// Missing says what the agent does if starhost is missing or does not answer.
 	Missing string
 	// Seen is the version or the date of the source that the row describes, and says whether the

@@ -9,7 +9,7 @@ var copilot = &Agent{
 	Timeout: 30 * time.Second, BlockCode: 0, FailCode: 0,
 	ForeignFields: []string{"turn_id", "hookEventName", "permission_mode", "tool_response", "extra"},
 	Served:        true, MCPSeparator: "-",
-	Asks: "*", Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true,
+	Asks: "*", Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true, ReplacesWords: true,
 	Missing: "refuses; runs the call if it is late", Seen: "1.0.102, run",
 	// docs.github.com/en/copilot/reference/hooks-reference; others read the folder of policies.
 	Files: Files{

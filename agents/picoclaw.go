@@ -8,7 +8,7 @@ var picoclaw = &Agent{
 	Name: "picoclaw", Title: "PicoClaw", ToolPrefix: "mcp_starhost_",
 	Timeout: 5 * time.Second, BlockCode: 0, FailCode: 1,
 	Served: true, MCPPrefix: "mcp_", MCPSeparator: "_",
-	Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true,
+	Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true, ReplacesWords: true,
 	Missing: "runs the call", Seen: "docs of 2026-11",
 	// docs/configuration of sipeed/picoclaw, as others cite it.
 	Files: Files{Program: "picoclaw", Env: "PICOCLAW_HOME", Folder: "~/.picoclaw", User: "config.json", Off: "hooks.enabled=false"},

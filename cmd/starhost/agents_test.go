@@ -54,7 +54,12 @@ var (
 // names a command has the command's output, and each table has the agents' rows. It runs the shell
 // blocks, and checks the language of the others. With -update it writes the pages.
 func TestAgentsPages(t *testing.T) {
-	texts, tables := agentPages(t), agentTables(readRealRuns(t))
+	texts, tables := agentPages(t), append(agentTables(readRealRuns(t)), redactionTable)
+	guards, err := filepath.Abs("../../docs/guards.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts[guards] = readTestFile(t, guards)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	writeFiles(t, dir, exampleFiles)
@@ -62,6 +67,9 @@ func TestAgentsPages(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".md")
 		got := agentBlock().ReplaceAllStringFunc(src, func(block string) string {
 			m := agentBlock().FindStringSubmatch(block)
+			if file == guards {
+				return block // TestGuardsPage tests it
+			}
 			language, about, text := m[1], m[2], m[3]
 			if strings.HasPrefix(about, "starhost ") {
 				text = runLine(t, about)
@@ -143,7 +151,7 @@ func agentTables(runs map[string]realRun) []agentTable {
 	}
 	return []agentTable{
 		{"codes", []string{
-			"context", "refuse a prompt", "ask a person", "change arguments", "change results", "starhost missing or late",
+			"context", "refuse a prompt", "replace the user's words", "ask a person", "change arguments", "change results", "starhost missing or late",
 			"timeout", "exit code that blocks", "exit code that blocks nothing", "version",
 		}, codeRow},
 		{"files", []string{"user", "variable for the user's folder", "project", "all users (Linux)", "macOS", "Windows"}, fileRow},
@@ -151,6 +159,31 @@ func agentTables(runs map[string]realRun) []agentTable {
 		real,
 	}
 }
+
+// redactionTable says what a plugin can keep from the model. It is on the page about guards.
+var redactionTable = agentTable{"redaction", []string{"user's words", "context of plugins", "results of tools", "a refused prompt"}, func(a *hook.Agent) []string {
+	words, context, refused := "stay", "cleaned", "not sent"
+	if a.ReplacesWords {
+		words = "cleaned"
+	}
+	if !a.TakesContext {
+		context = "none"
+	}
+	results := strings.Replace(eventsText(a.Redacts), "at ", "cleaned at ", 1)
+	switch a.Redacts {
+	case "":
+		results = "stay"
+	case "*":
+		results = "cleaned"
+	}
+	switch {
+	case a.TellsModel:
+		refused = "sent, with the reason"
+	case !a.RefusesPrompts:
+		refused = "sent"
+	}
+	return []string{words, context, results, refused}
+}}
 
 // all returns the table with a row for each agent that it says something of.
 func (table agentTable) all() string {
@@ -208,7 +241,7 @@ func codeRow(a *hook.Agent) []string {
 		blocks = "0 and JSON"
 	}
 	return []string{
-		yesNo(a.TakesContext), yesNo(a.RefusesPrompts), eventsText(a.Asks), eventsText(a.Rewrites),
+		yesNo(a.TakesContext), yesNo(a.RefusesPrompts), yesNo(a.ReplacesWords), eventsText(a.Asks), eventsText(a.Rewrites),
 		eventsText(a.Redacts), a.Missing, fmt.Sprintf("%.0f s", a.Timeout.Seconds()), blocks, fmt.Sprint(a.FailCode), a.Seen,
 	}
 }

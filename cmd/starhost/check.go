@@ -143,6 +143,9 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 		return err
 	}
 	c.checkRegistrations()
+	if err := c.checkWords(); err != nil {
+		return err
+	}
 	c.checkPermissions()
 	if c.job == nil {
 		err = c.checkDatabases(ctx, db) // an editor asks at every word

@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/starlark"
 	"github.com/starhost/starhost/store"
 )
@@ -43,6 +44,29 @@ func (c *checkRun) checkRegistrations() {
 		c.addWarning(h.Plugin, starlark.Pos(h.Pos), "E0802",
 			"%s: %s is a guard and not required: if it does not load, calls pass without it (add it to [plugins] required)", h.Event, h.Plugin)
 	}
+}
+
+// checkWords notices hooks that cannot replace the user's words in an agent whose settings, the
+// user's or the project's, run starhost.
+func (c *checkRun) checkWords() error {
+	hooks := c.set.Host.Hooks()
+	if c.job != nil || !slices.ContainsFunc(hooks, func(h starhost.HookInfo) bool { return h.Event == "pre_send" }) {
+		return nil
+	}
+	project, err := loader.Workspace(c.dir)
+	if err != nil {
+		return err
+	}
+	d := &doctor{app: c.app, project: project}
+	for _, agent := range hook.Agents {
+		if !d.isInstalled(agent) {
+			continue
+		}
+		for i, text := range keptWords(agent, hooks) {
+			c.add(severityNotice, hooks[i].Plugin, starlark.Pos(hooks[i].Pos), "E0813", "%s", text)
+		}
+	}
+	return nil
 }
 
 // checkMatch warns of a hook that matches no tool: neither a plugin's nor an agent's. It does not

@@ -46,6 +46,49 @@ func TestGuardsPage(t *testing.T) {
 	}
 }
 
+// TestRedactionRecipe gives a key to the plugin of docs/guards.md, in an agent that keeps the user's
+// words, and in a request of starhost's own.
+func TestRedactionRecipe(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	_, rest, _ := strings.Cut(readTestFile(t, "../../docs/guards.md"), "## Redaction\n")
+	_, rest, _ = strings.Cut(rest, "```python\n")
+	code, _, _ := strings.Cut(rest, "```")
+	const key = "AKIAIOSFODNN7EXAMPLE"
+	dir := t.TempDir()
+	lenient, _, _ := strings.Cut(code, "register_hook(\"turn_start\"")
+	writeFiles(t, dir, map[string]string{"recipe.star": code, "lenient.star": lenient})
+	prompt := func(words string) string {
+		return string(mustJSON(map[string]any{"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": dir, "prompt": words}))
+	}
+	result := string(mustJSON(map[string]any{
+		"hook_event_name": "PostToolUse", "session_id": "s", "cwd": dir, "tool_name": "Bash", "tool_use_id": "1",
+		"tool_input": map[string]any{"command": "env"}, "tool_response": map[string]any{"stdout": key, "stderr": "", "interrupted": false, "isImage": false},
+	}))
+	tests := []struct {
+		name, stdin string
+		args        []string
+		code        int
+		want, never string
+	}{
+		{"a refused prompt", prompt("Use " + key), []string{"hook", "claude-code", "recipe.star"}, 2, "AWS key in it", ""},
+		{"another prompt", prompt("Use it"), []string{"hook", "claude-code", "recipe.star"}, 0, "", "AWS"},
+		{"a kept prompt", prompt("Use " + key), []string{"hook", "claude-code", "lenient.star"}, 0, "a plugin changed the user's words, which Claude Code does not let it", ""},
+		{"a result", result, []string{"hook", "claude-code", "recipe.star"}, 0, "<redacted key>", key},
+		{"a request", "", []string{"eval", "--no-config", "lenient.star", "-p", "Use " + key, "-F", "text"}, 0, "Use <redacted key>", key},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, diagnostics bytes.Buffer
+			code := run(t.Context(), append([]string{"-C", dir}, tt.args...), strings.NewReader(tt.stdin), &out, &diagnostics)
+			got := strings.ReplaceAll(out.String()+diagnostics.String(), `\u003c`, "<")
+			got = strings.ReplaceAll(got, `\u003e`, ">")
+			if code != tt.code || !strings.Contains(got, tt.want) || tt.never != "" && strings.Contains(got, tt.never) {
+				t.Errorf("got exit code %d: %s; want %d with %q, and no %q", code, got, tt.code, tt.want, tt.never)
+			}
+		})
+	}
+}
+
 // guardDecision returns the decision of a plugin on a shell command of Claude Code.
 func guardDecision(t *testing.T, dir, plugin, command string) string {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -37,8 +38,12 @@ func (r *hookRun) answerCanary(
 	return answer, closeSet
 }
 
+// notePrefix begins the part of a canary's reason that is no problem.
+const notePrefix = "note "
+
 // canaryReason returns the reason for the denial of a canary. It names the set's revision, the
-// guards, and the guards that do nothing in the agent, each behind a semicolon.
+// guards, the hooks that do less in the agent than elsewhere, and the guards that do nothing in it,
+// each behind a semicolon.
 func canaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 	parts := []string{fmt.Sprintf("%s %s: set %s", hook.CanaryTool, nonce, revision(set))}
 	var guards, idle []string
@@ -61,7 +66,24 @@ func canaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 			idle = append(idle, p.Name+" only warns (mode in the config)")
 		}
 	}
+	kept := keptWords(agent, set.Host.Hooks())
+	for _, note := range slices.Compact(slices.Sorted(maps.Values(kept))) { // once a plugin
+		parts = append(parts, notePrefix+note)
+	}
 	return strings.ReplaceAll(strings.Join(append(parts, idle...), "; "), "\n", " ")
+}
+
+// keptWords returns a sentence for each hook whose change of the user's words the agent does not
+// take, by the hook's index among those of the host.
+func keptWords(agent *hook.Agent, hooks []starhost.HookInfo) map[int]string {
+	kept := map[int]string{}
+	for i, h := range hooks {
+		if h.Event == "pre_send" && !agent.ReplacesWords {
+			kept[i] = fmt.Sprintf("%s: %s lets no hook replace the user's words, so pre_send changes only the context that plugins add (starhost docs redaction)",
+				h.Plugin, agent.Title)
+		}
+	}
+	return kept
 }
 
 // matchesAgent reports whether one of the globs fits a tool of the agent, a plugin or another

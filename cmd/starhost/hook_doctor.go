@@ -77,6 +77,7 @@ type hookLine struct {
 	state    string // denied, not tried, or failed
 	why      string // for not tried and failed
 	guards   []string
+	notes    []string // hooks that do less in the agent than elsewhere
 	revision string
 }
 
@@ -160,6 +161,19 @@ func (d *doctor) places(agent *hook.Agent) (files []*settings.File, scopes []str
 		}
 	}
 	return files, scopes
+}
+
+// isInstalled reports whether settings run starhost for an agent.
+func (d *doctor) isInstalled(agent *hook.Agent) bool {
+	files, _ := d.places(agent)
+	return slices.ContainsFunc(files, func(f *settings.File) bool {
+		text, _, err := f.Read()
+		if err != nil {
+			return false // hook doctor reports it
+		}
+		commands, _ := f.Commands(text)
+		return slices.ContainsFunc(commands, func(c settings.Command) bool { return ownerOf(agent)(c.Argv) })
+	})
 }
 
 // isUsers reports whether the file of --settings is in the folder of the user's settings. Any other

@@ -21,6 +21,9 @@ func (a *app) printDoctorPretty(result []diagnosis) error {
 			if l.state == "denied" {
 				fmt.Fprintf(&a.out, "  canary: denied, guards: %s, set %s\n", strings.Join(l.guards, ", "), l.revision)
 			}
+			for _, note := range l.notes {
+				fmt.Fprintf(&a.out, "  note: %s\n", texttable.EscapeLine(note))
+			}
 		}
 		for _, p := range x.problems {
 			fmt.Fprintf(&a.out, "  problem: %s\n", texttable.EscapeLine(p))
@@ -83,6 +86,7 @@ type hookLineJSON struct {
 	Canary   string   `json:"canary"` // denied, not tried, or failed
 	Why      string   `json:"why"`
 	Guards   []string `json:"guards"`
+	Notes    []string `json:"notes"` // hooks that do less in the agent than elsewhere
 	Revision string   `json:"revision"`
 }
 
@@ -108,6 +112,6 @@ func newDiagnosisJSON(x *diagnosis) diagnosisJSON {
 func newHookLineJSON(l *hookLine) hookLineJSON {
 	return hookLineJSON{
 		Scope: l.scope, Path: l.path, Line: l.Line, Command: limitText(l.Text), Canary: l.state, Why: l.why,
-		Guards: append([]string{}, l.guards...), Revision: l.revision,
+		Guards: append([]string{}, l.guards...), Notes: append([]string{}, l.notes...), Revision: l.revision,
 	}
 }

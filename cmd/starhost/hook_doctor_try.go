@@ -155,6 +155,8 @@ func (d *doctor) sendCanary(
 	for _, part := range parts {
 		if rest, ok := strings.CutPrefix(part, "set "); ok {
 			l.revision = rest
+		} else if rest, ok := strings.CutPrefix(part, notePrefix); ok {
+			l.notes = append(l.notes, rest)
 		} else if rest, ok := strings.CutPrefix(part, "guards "); ok {
 			l.guards = strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ' ' })
 		} else {

@@ -248,10 +248,12 @@ func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *scope, args []str
 		a.code = exitNegative
 	}
 	switch {
+	case a.code != 0:
 	case len(args) == 1:
 		a.warnWithoutPlugins(agent)
-	case a.code == 0:
-		if err := a.tryInstalled(cmd.Context(), agent, &line); err != nil {
+		fallthrough
+	default:
+		if err := a.tryInstalled(cmd.Context(), agent, &line, len(args) > 1); err != nil {
 			return err
 		}
 	}
@@ -259,16 +261,24 @@ func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *scope, args []str
 }
 
 // tryInstalled sends canaries through a new line from several folders, and warns of what they show.
-// A line of the project guards no other folder; hook doctor tries it there.
-func (a *app) tryInstalled(ctx context.Context, agent *hook.Agent, line *hook.Settings) error {
+// A line of the project, and one that names no plugins, guard other plugins in other folders: of
+// these it says only which hooks do less in this agent than elsewhere.
+func (a *app) tryInstalled(ctx context.Context, agent *hook.Agent, line *hook.Settings, named bool) error {
 	project, err := loader.Workspace(a.dir)
-	if err != nil || line.Project {
+	if err != nil {
 		return err
 	}
 	d := &doctor{app: a, project: project}
 	l := hookLine{scope: "user", Command: settings.Command{Argv: line.Command}}
-	problems := d.tryFolders(ctx, agent, &l, line.Command[0])
-	for _, text := range problems {
+	var problems []string
+	if named && !line.Project {
+		problems = d.tryFolders(ctx, agent, &l, line.Command[0])
+	} else if own, err := os.Executable(); err != nil {
+		return err
+	} else {
+		d.sendCanary(ctx, agent, &l, own, project)
+	}
+	for _, text := range append(problems, l.notes...) {
 		a.warnings = append(a.warnings, loader.Warning{Msg: text})
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 // versions of starhost have the later event userPromptTransformed, which only changes the text for
 // the model.
 var copilot = &Agent{
-	Agent: agents.Find("copilot"), retainsContext: true, canReplaceWords: true,
+	Agent: agents.Find("copilot"), retainsContext: true,
 	nameOf: copilotName, toolEvent: "preToolUse",
 	members: []memberForm{
 		{kindPrompt, "prompt", `"`}, {kindTool, "toolArgs tool_input", `{"`},

@@ -84,12 +84,12 @@ func (v *verdict) gatherContext(ctx context.Context, t *starhost.Turn, e *Event)
 	text, ok := strings.CutSuffix(p.Text.String(), t.UserWords())
 	v.words = t.UserWords()
 	if !ok { // a pre_send hook changed the end of the text
-		if v.words, text = p.Text.String(), ""; !e.agent.canReplaceWords {
+		if v.words, text = p.Text.String(), ""; !e.agent.ReplacesWords {
 			text = beforeLines(v.words, 1+strings.Count(t.UserWords(), "\n"))
 		}
 	}
 	v.context = joinTexts("\n\n", e.newSystemText(p), strings.TrimSuffix(text, "\n"))
-	if v.words != e.prompt && !e.agent.canReplaceWords {
+	if v.words != e.prompt && !e.agent.ReplacesWords {
 		v.words = e.prompt
 		v.addUnsupported("%s: a plugin changed the user's words, which %s does not let it", e.name, e.agent.Title)
 	}

@@ -41,8 +41,6 @@ type Agent struct {
 	// retainsContext is true if the agent stores added context in its conversation, so that
 	// starhost sends each text once.
 	retainsContext bool
-	// canReplaceWords is true if the agent lets a hook replace the user's words.
-	canReplaceWords bool
 	// showsMessages is true if the agent shows its user a hook's message.
 	showsMessages bool
 	// nameOf returns the name of an event. If starhost cannot read an event's name, it answers as
