@@ -408,8 +408,8 @@ func convertSetting(old starlark.Value, value any) (starlark.Value, error) {
 	return fitSetting(old, v, "as the default is")
 }
 
-// fitSetting returns a new value with the type of a default. What it contains has the types of what
-// the default contains, if these are of one type: a list of texts takes no number.
+// fitSetting returns a new value with the type of a default. Its contents have the types of the
+// default's, if these are of one type: a list of texts takes no number.
 func fitSetting(old, v starlark.Value, why string) (starlark.Value, error) {
 	if n, ok := v.(starlark.Int); ok && old.Type() == "float" {
 		return n.Float(), nil
@@ -459,7 +459,7 @@ func fitSetting(old, v starlark.Value, why string) (starlark.Value, error) {
 }
 
 // commonElement returns a value that stands for the type of all elements of a list: None if the
-// types differ or there is none. Of what lists and dicts in it contain, only the type counts.
+// types differ or there is none. A list or dict in it stands for its type alone.
 func commonElement(list *starlark.List) starlark.Value {
 	if list.Len() == 0 {
 		return starlark.None

@@ -161,7 +161,9 @@ func agentTables(runs map[string]realRun) []agentTable {
 }
 
 // redactionTable says what a plugin can keep from the model. It is on the page about guards.
-var redactionTable = agentTable{"redaction", []string{"user's words", "context of plugins", "results of tools", "a refused prompt"}, func(a *hook.Agent) []string {
+var redactionTable = agentTable{"redaction", []string{
+	"user's words", "context of plugins", "results of tools", "a refused prompt",
+}, func(a *hook.Agent) []string {
 	words, context, refused := "stay", "cleaned", "not sent"
 	if a.ReplacesWords {
 		words = "cleaned"
@@ -241,7 +243,8 @@ func codeRow(a *hook.Agent) []string {
 		blocks = "0 and JSON"
 	}
 	return []string{
-		yesNo(a.TakesContext), yesNo(a.RefusesPrompts), yesNo(a.ReplacesWords), eventsText(a.Asks), eventsText(a.Rewrites),
+		yesNo(a.TakesContext), yesNo(a.RefusesPrompts), yesNo(a.ReplacesWords), eventsText(a.Asks),
+		eventsText(a.Rewrites),
 		eventsText(a.Redacts), a.Missing, fmt.Sprintf("%.0f s", a.Timeout.Seconds()), blocks, fmt.Sprint(a.FailCode), a.Seen,
 	}
 }

@@ -46,8 +46,8 @@ func TestGuardsPage(t *testing.T) {
 	}
 }
 
-// TestRedactionRecipe gives a key to the plugin of docs/guards.md, in an agent that keeps the user's
-// words, and in a request of starhost's own.
+// TestRedactionRecipe gives a key to the plugin of docs/guards.md, in an agent that keeps the
+// user's words, and in a request of starhost's own.
 func TestRedactionRecipe(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	_, rest, _ := strings.Cut(readTestFile(t, "../../docs/guards.md"), "## Redaction\n")
@@ -62,7 +62,8 @@ func TestRedactionRecipe(t *testing.T) {
 	}
 	result := string(mustJSON(map[string]any{
 		"hook_event_name": "PostToolUse", "session_id": "s", "cwd": dir, "tool_name": "Bash", "tool_use_id": "1",
-		"tool_input": map[string]any{"command": "env"}, "tool_response": map[string]any{"stdout": key, "stderr": "", "interrupted": false, "isImage": false},
+		"tool_input":    map[string]any{"command": "env"},
+		"tool_response": map[string]any{"stdout": key, "stderr": "", "interrupted": false, "isImage": false},
 	}))
 	tests := []struct {
 		name, stdin string
@@ -72,14 +73,17 @@ func TestRedactionRecipe(t *testing.T) {
 	}{
 		{"a refused prompt", prompt("Use " + key), []string{"hook", "claude-code", "recipe.star"}, 2, "AWS key in it", ""},
 		{"another prompt", prompt("Use it"), []string{"hook", "claude-code", "recipe.star"}, 0, "", "AWS"},
-		{"a kept prompt", prompt("Use " + key), []string{"hook", "claude-code", "lenient.star"}, 0, "a plugin changed the user's words, which Claude Code does not let it", ""},
+		{"a kept prompt", prompt("Use " + key), []string{"hook", "claude-code", "lenient.star"}, 0,
+			"a plugin changed the user's words, which Claude Code does not let it", ""},
 		{"a result", result, []string{"hook", "claude-code", "recipe.star"}, 0, "<redacted key>", key},
-		{"a request", "", []string{"eval", "--no-config", "lenient.star", "-p", "Use " + key, "-F", "text"}, 0, "Use <redacted key>", key},
+		{"a request", "", []string{"eval", "--no-config", "lenient.star", "-p", "Use " + key, "-F", "text"}, 0,
+			"Use <redacted key>", key},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, diagnostics bytes.Buffer
-			code := run(t.Context(), append([]string{"-C", dir}, tt.args...), strings.NewReader(tt.stdin), &out, &diagnostics)
+			args := append([]string{"-C", dir}, tt.args...)
+			code := run(t.Context(), args, strings.NewReader(tt.stdin), &out, &diagnostics)
 			got := strings.ReplaceAll(out.String()+diagnostics.String(), `\u003c`, "<")
 			got = strings.ReplaceAll(got, `\u003e`, ">")
 			if code != tt.code || !strings.Contains(got, tt.want) || tt.never != "" && strings.Contains(got, tt.never) {

@@ -118,7 +118,8 @@ func (a *app) isTrusted(folder string) bool {
 	for dir := folder; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, loader.ConfigName)); err == nil {
 			plan, err := loader.TrustOptions{Dir: dir, Getenv: a.getenv}.Plan()
-			return err == nil && (plan.State == loader.TrustedPath || plan.State == loader.Trusted && len(plan.Changes) == 0)
+			return err == nil &&
+				(plan.State == loader.TrustedPath || plan.State == loader.Trusted && len(plan.Changes) == 0)
 		}
 		if dir == filepath.Dir(dir) {
 			return false
