@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -305,7 +306,7 @@ func (c *testCase) judge(o *Options) (Result, fileEdit) {
 		r.Status, r.Text = Pruned, "removed: there is no plugin beside the case\n"
 		return r, fileEdit{remove: true}
 	case c.first.err != nil:
-		r.fail(c.rowLine(c.lineOfError(c.first.err)), "", describe(c.first.err)+c.recordHelp(o))
+		r.fail(c.rowLine(c.lineOfError(c.first.err)), "", describe(c.moveHere(c.first.err))+c.recordHelp(o))
 	default:
 		return r, c.compare(o, &r)
 	}
@@ -406,6 +407,29 @@ func firstDifference(a, b string) int {
 	return 1 + strings.Count(a[:n], "\n")
 }
 
+// moveHere returns an error whose places in the plugin beside the case have paths from the user's
+// folder. The output of the steps keeps the names that are the same in every folder.
+func (c *testCase) moveHere(err error) error {
+	e, ok := errors.AsType[*starlark.Error](err)
+	if !ok || c.plugin.Real == "" || len(c.plugins) == 0 {
+		return err
+	}
+	moved, beside := *e, c.plugins[0]
+	move := func(p starlark.Pos) starlark.Pos {
+		if rest, inside := strings.CutPrefix(p.File, beside.Name+"/"); beside.Folder && inside {
+			p.File = path.Join(beside.Path, rest)
+		} else if p.File == beside.Display {
+			p.File = beside.Path
+		}
+		return p
+	}
+	moved.Pos, moved.Trace = move(e.Pos), slices.Clone(e.Trace)
+	for i := range moved.Trace {
+		moved.Trace[i].Pos = move(e.Trace[i].Pos)
+	}
+	return &moved
+}
+
 // lineOfError returns the line of the case's file that an error is about, or 1.
 func (c *testCase) lineOfError(err error) int {
 	var script *starlark.Error
@@ -414,8 +438,12 @@ func (c *testCase) lineOfError(err error) int {
 	switch {
 	case errors.As(err, &section):
 		return section.lineIn(c.src)
-	case errors.As(err, &script) && script.Pos.File == scriptSection:
-		return lineOf(c.src, scriptSection, script.Pos.Line)
+	case errors.As(err, &script):
+		for _, f := range slices.Backward(append(slices.Clip(script.Trace), starlark.Frame{Pos: script.Pos})) {
+			if f.Pos.File == scriptSection { // the step that called the plugin
+				return lineOf(c.src, scriptSection, f.Pos.Line)
+			}
+		}
 	case errors.As(err, &config) && config.Place.File == configSection:
 		return lineOf(c.src, configSection, config.Place.Line)
 	}

@@ -276,27 +276,21 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 	return set, nil
 }
 
-// addLibraries adds the libraries of the project that the plugin of a case is in, so that a case
-// need not repeat them. The case's libraries win. A library outside of the project is left out,
+// addLibraries adds the files and the libraries of the project that the plugin of a case is in, so
+// that a case need not repeat them. The case's libraries win. A library outside of the project is left out,
 // because a case runs alike on all machines.
 func (st *stage) addLibraries(config *loader.Config, plugin loader.Path) error {
 	if plugin.Real == "" {
 		return nil
 	}
 	project, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: filepath.Dir(plugin.Real)})
-	if err == nil && len(project.Libraries) == 0 && st.options != nil && isBelow(st.options.Dir, plugin.Real) {
+	if err == nil && !config.ShareFiles(project) && st.options != nil && isBelow(st.options.Dir, plugin.Real) {
 		// Outside of a repository no folder above the plugin is its project but the current one.
-		project, _, err = loader.LoadConfig(loader.ConfigOptions{Dir: st.options.Dir})
-	}
-	if err != nil {
-		return err
-	}
-	for name, folder := range project.Libraries {
-		if _, ok := config.Libraries[name]; !ok {
-			config.Libraries[name] = loader.Path{Shown: folder.Shown, Real: folder.Real}
+		if project, _, err = loader.LoadConfig(loader.ConfigOptions{Dir: st.options.Dir}); err == nil {
+			config.ShareFiles(project)
 		}
 	}
-	return nil
+	return err
 }
 
 // isBelow reports whether a file is in a folder.

@@ -84,8 +84,8 @@ func (e *evaluation) sees(library *Source) bool {
 func (e *evaluation) openRoot(loading *Source) (*Source, error) {
 	if e.root == nil {
 		folder := projectRoot(e.source.folderPath())
-		if folder == "" && e.source.isWithin(e.config.project) {
-			folder = e.config.project
+		if known := cmp.Or(e.config.project, e.config.caseRoot); folder == "" && e.source.isWithin(known) {
+			folder = known
 		}
 		switch {
 		case e.source.Managed:
@@ -107,6 +107,19 @@ func (e *evaluation) openRoot(loading *Source) (*Source, error) {
 		return nil, errorAt(Place{}, "E0611", "library %s is outside of the plugin's project, and knows no //", loading.Name)
 	}
 	return e.root, nil
+}
+
+// ShareFiles lets plugins load the files of another config's project: those that // names, and its
+// libraries, except under the names that c has. It gives no rights. It reports whether there is a
+// project.
+func (c *Config) ShareFiles(o *Config) bool {
+	for name, folder := range o.Libraries {
+		if _, ok := c.Libraries[name]; !ok {
+			c.Libraries[name] = Path{Shown: folder.Shown, Real: folder.Real}
+		}
+	}
+	c.caseRoot = o.project
+	return o.project != ""
 }
 
 // ProjectFile returns the path for messages of a file that a plugin loaded from its project's root.
@@ -255,7 +268,7 @@ func (e *evaluation) rootOfLabel(loading *Source, label string) string {
 	if err != nil || source == e.source {
 		return ""
 	}
-	return fmt.Sprintf(" (%s is the folder %s)", strings.TrimSuffix(source.prefix(), "/"), cmp.Or(source.Path, "."))
+	return fmt.Sprintf(" (%s is the folder %s)", source.prefix(), cmp.Or(source.Path, "."))
 }
 
 // otherLabel returns a label like the given one that leads to a file, or "".

@@ -21,7 +21,7 @@ func TestDocsGuides(t *testing.T) {
 // docsGoals are what readers look for, as links of the index, each with words of the section that
 // answers.
 var docsGoals = []struct{ link, target, words string }{
-	{"load a library", "libraries.md#a-library-of-the-project", `[libraries]`},
+	{"load a library", "libraries.md#a-library-of-the-project", "stands for the project's root, the folder"},
 	{"put an image into a prompt", "prompts.md#attachments", "attachment(path = "},
 	{"restrict an argument to an enum", "builtins.md#register_tool", "enum"},
 	{"know what dedup hashes", "prompts.md#equal-contents", "SHA-256"},
