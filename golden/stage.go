@@ -277,8 +277,8 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 }
 
 // addLibraries adds the files and the libraries of the project that the plugin of a case is in, so
-// that a case need not repeat them. The case's libraries win. A library outside of the project is left out,
-// because a case runs alike on all machines.
+// that a case need not repeat them. The case's libraries win. A library outside of the project is
+// left out, because a case runs alike on all machines.
 func (st *stage) addLibraries(config *loader.Config, plugin loader.Path) error {
 	if plugin.Real == "" {
 		return nil

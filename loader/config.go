@@ -50,7 +50,7 @@ type Config struct {
 	places   map[string]Place // by toml.Key.String(), and by key and element of united lists
 	warnings []Warning
 	project  string         // absolute folder of the project layer, "" without one
-	caseRoot string         // what // stands for in the config of a golden case: see [Config.ShareFiles]
+	caseRoot string         // folder of // in the config of a golden case: see [Config.ShareFiles]
 	pending  []layerSetting // settings of the project for single plugins, until Select finds the plugins
 
 	layers  map[string]string // names of layers, by Place.File
