@@ -7,6 +7,7 @@ import (
 
 	"github.com/bazelbuild/buildtools/build"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/cmd/starhost/lint"
 	"github.com/starhost/starhost/loader"
@@ -28,7 +29,7 @@ func (c *checkRun) lintFile(plugin, file string, f *build.File, predeclared map[
 	})
 	for _, w := range failures {
 		how := severityError
-		if w.Warning == lint.HiddenModule {
+		if w.Warning == lint.HiddenModule || w.Warning == lint.OtherRefusal {
 			how = severityWarning
 		}
 		c.add(how, plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, failureCodes[w.Warning], "%s", w.Msg)
@@ -70,12 +71,13 @@ var failureCodes = map[string]string{
 	lint.UnknownMember: "E0806", lint.WrongArguments: "E0807", lint.ItemAssignment: "E0808",
 	lint.FrozenValue: "E0106", lint.UnsetName: "E0105", lint.SelfCall: "E0107",
 	lint.HiddenModule: "E0809", lint.LostLine: "E0810",
+	lint.LostDecision: "E0706", lint.OtherRefusal: "E0706",
 }
 
 // vocabulary returns the names that the host gives to files, from the table of builtins. Names of
 // Starlark itself are missing, because the evaluator's functions bind their arguments otherwise.
 var vocabulary = sync.OnceValue(func() lint.Vocabulary {
-	v := lint.Vocabulary{Params: map[string][]string{}, Views: map[string][]string{}}
+	v := lint.Vocabulary{Params: map[string][]string{}, Views: map[string][]string{}, Decisions: map[string][]string{}}
 	for _, topic := range builtins.Topics(nil) {
 		if topic.Name == "Language" || topic.Name == "Arguments" {
 			continue
@@ -94,6 +96,15 @@ var vocabulary = sync.OnceValue(func() lint.Vocabulary {
 	for _, arg := range builtins.Args() {
 		for _, member := range builtins.ClassMembers(arg.Type) {
 			v.Views[arg.Name] = append(v.Views[arg.Name], member.Name)
+		}
+	}
+	for _, event := range starhost.Events() {
+		v.Decisions[event.Name] = []string{}
+		for _, action := range event.Actions {
+			if _, isFunction := v.Params[string(action)]; isFunction {
+				v.Decisions[event.Name] = append(v.Decisions[event.Name], string(action))
+				v.Decisions[""] = append(v.Decisions[""], string(action))
+			}
 		}
 	}
 	return v

@@ -20,6 +20,8 @@ type Vocabulary struct {
 	Modules []string
 	// Views has the members of each argument of handlers that is a view.
 	Views map[string][]string
+	// Decisions has the decisions of each event as the names of functions, and all of them at "".
+	Decisions map[string][]string
 }
 
 // The names of the warnings of [Misuses].
@@ -30,8 +32,8 @@ const (
 )
 
 // Misuses returns the places at which a file names a member that ctx, a module or a view does not
-// have, calls a builtin with arguments that it refuses, or assigns to an item of ctx. It is silent
-// about a name that the file defines itself.
+// have, calls a builtin with arguments that it refuses, assigns to an item of ctx, or returns a
+// decision that the event does not have. It is silent about a name that the file defines itself.
 func Misuses(f *build.File, v Vocabulary) []Finding {
 	m := &misuses{file: &file{File: f}, words: v, own: map[string]bool{}, handlers: handlerDefs(f)}
 	for _, b := range bindings(f) {
@@ -118,6 +120,7 @@ func (m *misuses) check(x build.Expr, stack []build.Expr) {
 		m.checkMember(x, stack)
 	case *build.CallExpr:
 		m.checkCall(x, stack)
+		m.checkDecisions(x)
 	case *build.AssignExpr:
 		m.checkAssignment(x, stack)
 	}

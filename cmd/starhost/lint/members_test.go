@@ -19,6 +19,9 @@ var words = lint.Vocabulary{
 	},
 	Modules: []string{"json"},
 	Views:   map[string][]string{"messages": {"last", "roles"}},
+	Decisions: map[string][]string{
+		"": {"deny", "ask", "abort", "modify"}, "call": {"deny", "ask", "modify"}, "prompt": {"abort"}, "told": {},
+	},
 }
 
 func TestMisuses(t *testing.T) {
@@ -43,6 +46,17 @@ func TestMisuses(t *testing.T) {
 		{"any names", "modify(a = 1)", ""},
 		{"any number", "fail(1, 2, 3)", ""},
 		{"an item", "def f(ctx):\n  ctx.state['n'] += 1", "2:3 ctx.state takes no assignment to items: write ctx.state.set(key, value)"},
+		{"a refusal in another form", "register_hook('prompt', lambda: deny('no'))", "1:33 prompt has no deny, which counts as abort there: return abort(...)"},
+		{"an abort of a call", "def f():\n  if x:\n    return abort('no')\nregister_hook('call', f)", "3:12 call has no abort, which counts as deny there: return deny(...)"},
+		{"in a branch", "register_hook('prompt', lambda: (ask('no') if x else None))", "1:34 prompt has no ask, which counts as abort there: return abort(...)"},
+		{"a change", "register_hook(event = 'prompt', handler = lambda: modify(a = 1))",
+			"1:51 prompt has no modify, so the handler fails whenever it returns this: it has abort"},
+		{"a decision about what is told", "register_hook('told', lambda: deny('no'))",
+			"1:31 told has no deny, so the handler fails whenever it returns this: it has nothing"},
+		{"a decision of the event", "register_hook('call', lambda: deny('no'))", ""},
+		{"of an inner function", "def f():\n  def g():\n    return abort('no')\n  return deny('no')\nregister_hook('call', f)", ""},
+		{"an unknown event", "register_hook('mine', lambda: deny('no'))", ""},
+		{"the file's own function", "def abort(why):\n  return None\nregister_hook('call', lambda: abort('no'))", ""},
 		{"an item of a dict", "def f(state):\n  state['n'] = 1", ""},
 	}
 	for _, tt := range tests {
