@@ -26,13 +26,19 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/cli")
 
-// TestMain turns off the cache of compiled plugins, except where a test sets its folder.
+// TestMain turns off the cache of compiled plugins, except where a test sets its folder. The test's
+// program is starhost if it gets a command, as from the canary of an installation, which runs the
+// program that it is part of: all tests would run otherwise, and again their canary.
 func TestMain(m *testing.M) {
 	if _, set := os.LookupEnv("STARHOST_CACHE"); !set {
 		os.Setenv("STARHOST_CACHE", noCacheValue)
 	}
 	managedConfig = os.Getenv("TEST_MANAGED_CONFIG") // in tests only: the machine's own has no effect
 	managedRoot = os.Getenv("TEST_MANAGED_ROOT")
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		main()
+		return
+	}
 	testscript.Main(testbed.Alone(m), map[string]func(){"starhost": main})
 }
 
