@@ -102,7 +102,7 @@ they are gone: the model may change folders and files, and a person ends this on
 reset asks at a terminal. The refusal names the SESSION.`,
 		Example: `  starhost hook reset 0b1f6c1e-4c1b-4d0f-9e57-0c2f6f3d8b11
   starhost hook reset s && starhost hook doctor`,
-		Args:    wantArguments("a session's id"),
+		Args: wantArguments("a session's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			catchSignals(cmd.Context())
 			return a.resetHook(args[0])
