@@ -235,7 +235,7 @@ func runChild(t testing.TB, path string, env ...string) outcome {
 	if err := os.WriteFile(path, []byte(expandMacros(string(text))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(append(os.Environ(), hostileEnv+"="+path), env...)

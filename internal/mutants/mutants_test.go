@@ -205,8 +205,8 @@ func TestMutants(t *testing.T) {
 type lab struct {
 	root, folder, dir string
 	files             map[string]string // path to text
-	name              string            // of the package
-	limit             time.Duration     // of a run, many times what the tests take without a change
+	name              string            // the package
+	limit             time.Duration     // many times what the tests take without a change
 	sites             map[int]site
 }
 
