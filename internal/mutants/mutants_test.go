@@ -322,7 +322,8 @@ func (l *lab) run(t *testing.T, tests []string) {
 	for _, id := range slices.Sorted(maps.Keys(l.sites)) {
 		if s := l.sites[id]; !notices(strconv.Itoa(id)) {
 			old := l.files[s.pos.Filename][s.from:s.to]
-			survivors = append(survivors, fmt.Sprintf("%s:%d:%d: %s: %.120q", filepath.Base(s.pos.Filename), s.pos.Line, s.pos.Column, s.what, old))
+			place := fmt.Sprintf("%s:%d:%d", filepath.Base(s.pos.Filename), s.pos.Line, s.pos.Column)
+			survivors = append(survivors, fmt.Sprintf("%s: %s: %.120q", place, s.what, old))
 		}
 	}
 	t.Logf("%d of %d changes pass unnoticed:\n%s", len(survivors), len(l.sites), strings.Join(survivors, "\n"))
