@@ -498,7 +498,7 @@ func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
 	}
 	e.HasList = len(w.Granted) > 0
 	for _, why := range slices.Sorted(maps.Keys(w.Ignored)) {
-		if e.Ignored == "" && slices.ContainsFunc(w.Ignored[why], may) {
+		if e.Ignored == "" && (w.Ignored[why] == nil || slices.ContainsFunc(w.Ignored[why], may)) {
 			e.Ignored = why
 		}
 	}

@@ -31,7 +31,7 @@ type World struct {
 	// grants. A plugin may do what both allow.
 	Declared, Granted Grants
 	// Ignored are grants of the plugin that do not count, by their place and the reason, for the
-	// text of refusals.
+	// text of refusals. They are nil for a config of which nobody knows what it grants.
 	Ignored map[string]Grants
 	// Own are the plugin's own files; nil if it has no folder.
 	Own OwnFiles

@@ -368,6 +368,8 @@ func (p part) String() string {
 		return fmt.Sprintf("unused section %q: the case has rows, and each has its %s/ROW", p.section, wantSection)
 	case strings.HasPrefix(p.section, wantSection+"/"):
 		return fmt.Sprintf("unused section %q: no row has this name", p.section)
+	case p.section == nowSection:
+		return fmt.Sprintf("unused section %q: nothing read the time", p.section)
 	case p.variable != "":
 		return fmt.Sprintf("unused variable %s in section %q: nothing read it", p.variable, p.section)
 	}

@@ -331,7 +331,7 @@ func (c *testCase) compare(o *Options, r *Result) (m fileEdit) {
 		switch {
 		case hasWant && !current:
 			text = unifiedDiff(c.wantName(), "got", shownWant, shownGot) + text
-		case slices.ContainsFunc(unused, func(p part) bool { return p.section == effectsFile }):
+		case !hasWant, slices.ContainsFunc(unused, func(p part) bool { return p.section == effectsFile }):
 			text = "the output:\n" + texttable.Bar(got) + text
 		}
 		r.fail(lineOf(c.src, unused[0].section, unused[0].line), reason, text)

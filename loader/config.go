@@ -50,6 +50,8 @@ type Config struct {
 	places   map[string]Place // by toml.Key.String(), and by key and element of united lists
 	warnings []Warning
 	project  string         // absolute folder of the project layer, "" without one
+	unread   string         // absolute path of a project's config that is ignored for a mistake, ""
+	unreadAt Place          // the place of the mistake
 	caseRoot string         // folder of // in the config of a golden case: see [Config.ShareFiles]
 	pending  []layerSetting // settings of the project for single plugins, until Select finds the plugins
 
@@ -304,10 +306,12 @@ const maxQuoted = 200
 // ignoreFile ignores the config of an untrusted project, and warns of its first mistake.
 func (c *Config) ignoreFile(l *layer, err error) {
 	c.files = append(c.files, l.real)
+	c.unread = l.real
 	first, ok := errors.AsType[*Error](err)
 	if !ok {
 		first = errorAt(Place{File: l.shown}, "", "%v", err)
 	}
+	c.unreadAt = first.Place
 	msg := first.Msg
 	if len(msg) > maxQuoted {
 		msg = strings.ToValidUTF8(msg[:maxQuoted], "") + "..."

@@ -296,9 +296,10 @@ func (c *Config) set(g layerSetting) *Error {
 // ignore warns that starhost ignores a project's setting.
 func (c *Config) ignore(g layerSetting, format string, args ...any) {
 	why := errorAt(Place{}, "", format, args...).Msg
-	help := "starhost trust shows the settings that would apply"
+	trust := trustCommand(g.layer.shown)
+	help := trust + " shows the settings that would apply"
 	if strings.HasPrefix(g.layer.why, changedText) {
-		help = "starhost trust shows what changed; starhost trust --path trusts the folder while you edit it"
+		help = trust + " shows what changed; " + trust + " --path trusts the folder while you edit it"
 	}
 	c.warn(g.place, "%s is ignored: %s (%s)", toml.Key(g.key), why, help)
 	c.warnings[len(c.warnings)-1].Notice = "untrusted"

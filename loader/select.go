@@ -62,11 +62,14 @@ func (c *Config) ignoredGrantsOf(s *Source) map[string]effects.Grants {
 	}
 	counts, project := c.GrantsOf(s), c.projectGrants[s.Name]
 	if project, ok := c.ignoredGrants[s.Name]; ok {
-		help := "starhost trust"
+		help := trustCommand(project.place.File)
 		if strings.HasPrefix(c.untrusted, changedText) {
-			help = "starhost trust, or starhost trust --path while you edit it"
+			help += ", or " + help + " --path while you edit it"
 		}
 		add(project.permissions, project.place, "this project "+c.untrusted+" ("+help+")")
+	}
+	if c.unread != "" && s.isWithin(filepath.Dir(c.unread)) {
+		ignored[c.unreadAt.String()+" has a mistake, so nothing of that file counts: the project is not trusted"] = nil
 	}
 	if own := c.Grants[s.Name]; s.Project && !s.Managed {
 		add(own, c.Place("grants", s.Name), "the plugin is the project's, and your config grants only to plugins that it or an argument names")

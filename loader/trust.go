@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/shellwords"
 )
 
 // TrustOptions select a project and the list of trusted projects, which is starhost/trust.json in
@@ -257,6 +260,16 @@ func (c *Config) trustProject(l *layer, src []byte, getenv func(string) string) 
 		}
 	}
 	l.trusted, c.trustedFiles = true, t
+}
+
+// trustCommand returns the command that asks for trust in the project of a config, by the config's
+// path from the current folder.
+func trustCommand(shown string) string {
+	dir := path.Dir(shown)
+	if strings.Trim(dir, "./") == "" { // here or above
+		return "starhost trust"
+	}
+	return "starhost -C " + shellwords.Quote(dir) + " trust"
 }
 
 // changedText begins the reason why a project is not trusted that was trusted before.

@@ -121,6 +121,7 @@ func TestHabits(t *testing.T) {
 		{"def f(x: int): pass", "annotations"},
 		{"def f(x: int, y): pass", "annotations"},
 		{"f = lambda x: int: x", ""},
+		{"def f(now):\n  return now.weekday\nf('2026')", "time.parse_time(ctx.now)"},
 		{"def f(:", ""},
 		{"def f(a, :", ""},
 		{"def f(*a: int): pass", "annotations"},
