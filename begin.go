@@ -120,8 +120,9 @@ func (t *Turn) End(ctx context.Context) {
 	}
 	t.ended = true
 	s := t.session
+	s.waiting.Store(nil)
 	if t.question != nil {
-		t.pause()
+		s.paused = t.stateIn(t.question)
 		s.slot <- struct{}{}
 		return
 	}

@@ -1,6 +1,7 @@
 package starhost
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -33,7 +34,8 @@ type TurnResult struct {
 	Rounds int
 	// Ends is the first decision that ends the session after this turn, or nil.
 	Ends *Decision
-	// Prompts are the requests of the turn, in order.
+	// Prompts are the requests that Run sent, in order. A program with its own loop has those of
+	// [Turn.Prompt], which the turn does not hold.
 	Prompts []*Prompt
 	// Turn is the turn itself, with its traces and errors.
 	Turn *Turn
@@ -61,11 +63,17 @@ func (s *Session) Turn(ctx context.Context, r Request, m Model) (*TurnResult, er
 // be nil. The error comes from [Turn.Prompt], [Turn.CallTool] or the model; the turn can then only
 // end.
 func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
+	t.session.waiting.Store(nil)
 	for !t.completed {
 		if err := t.runCalls(ctx); err != nil {
 			return t.Result(), err
 		}
-		if t.completed || t.question != nil || len(t.unanswered()) > 0 {
+		if !t.completed && t.question == nil && len(t.unanswered()) > 0 {
+			state := func() *pausedTurn { return t.stateIn(&pausedTurn{Asked: t.host.opts.Clock().UTC()}) }
+			t.session.waiting.Store(&state)
+			break
+		}
+		if t.completed || t.question != nil {
 			break
 		}
 		if err := t.askModel(ctx, m); err != nil {
@@ -123,6 +131,7 @@ func (t *Turn) askModel(ctx context.Context, m Model) error {
 	if err != nil {
 		return err
 	}
+	t.prompts = append(t.prompts, p)
 	start := t.host.opts.Clock()
 	asked := func() any { return modelRequest{p.Model, p.Options, p.Sum()} }
 	written, err := askInput(ctx, t, InputModel, asked, func() (modelReply, error) {
@@ -159,9 +168,7 @@ func (t *Turn) storeCut(text string) {
 func (t *Turn) Reply(ctx context.Context, r Reply) error {
 	e := t.newEvent("post_llm_call")
 	e.Response, e.ToolCalls, e.Usage, e.DurationMS = r.Content, slices.Clone(r.ToolCalls), r.Usage, r.DurationMS
-	if n := len(t.prompts); n > 0 {
-		e.Model = t.prompts[n-1].Model
-	}
+	e.Model = cmp.Or(t.model, e.Model)
 	t.usage = t.usage.add(r.Usage)
 	if _, err := t.fireEvent(ctx, e); err != nil {
 		return err

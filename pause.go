@@ -78,9 +78,8 @@ func (t *Turn) storedApproval(r *ApprovalRequest) (got approval, ok bool) {
 	return got, false
 }
 
-// pause stores a turn that waits in its session.
-func (t *Turn) pause() {
-	p := t.question
+// stateIn completes p with the turn's state.
+func (t *Turn) stateIn(p *pausedTurn) *pausedTurn {
 	p.Round, p.Lanes, p.Words, p.Spent = t.round, t.laneCount, exactText(t.words), t.budgetSpent
 	p.System, p.Model, p.Options, p.Tools = t.request.System, t.request.Model, t.request.Options, t.request.Tools
 	p.Offered, p.Usage, p.Start = toolNames(t.offeredTools), t.usage, t.start
@@ -93,7 +92,7 @@ func (t *Turn) pause() {
 	for i := range t.requestedCalls {
 		p.Requested = append(p.Requested, saveCall(&t.requestedCalls[i]))
 	}
-	t.session.paused = p
+	return p
 }
 
 // checkPaused returns an error if a turn of the session waits for an answer. It ends a turn that
@@ -102,6 +101,9 @@ func (s *Session) checkPaused(clock func() time.Time) error {
 	p := s.paused
 	if p == nil {
 		return nil
+	}
+	if !p.expired(clock()) && !p.isQuestion() {
+		return errtext.Errorf("session %q: a turn waits for calls that its program runs (Session.ResumeTurn goes on with it)", s.ID())
 	}
 	if !p.expired(clock()) {
 		return errtext.Errorf("session %q: a turn waits for the approval of %s"+

@@ -74,8 +74,9 @@ type CacheBreak struct {
 // A transcript is the rendering of a prompt in pieces that share memory with its contents. It
 // starts with a piece for each tool and the system text.
 type transcript struct {
-	pieces []string
-	tools  int
+	pieces     []string
+	tools      int
+	lacksNamed bool // pre_send dropped a message with a content that the user named now
 	// changedBy is the pre_send handler that changed the request, or nil. unchanged are the pieces
 	// without its changes.
 	changedBy *HookInfo

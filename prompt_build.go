@@ -3,6 +3,7 @@ package starhost
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/starhost/starhost/fragments"
@@ -35,8 +36,28 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	if err != nil {
 		return nil, err
 	}
+	offers = out.appendContext(offers)
+	before := t.mark()
+	p, err := t.build(ctx, pre, offers)
+	if err == nil && p.lacksNamed && before != nil {
+		t.restore(before) // now the new message has it
+		p, err = t.build(ctx, pre, offers)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.storeFragments(ctx, p.Fragments)
+	t.storeAttachments(ctx, p.Attachments)
+	p.Hooks, p.Errors = appendTraces(nil, t.notes[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
+	t.reported.trace, t.reported.errors = len(t.notes), len(t.errors)
+	t.model = p.Model
+	return p, nil
+}
+
+// build merges offers into the conversation and fires pre_send.
+func (t *Turn) build(ctx context.Context, pre *Event, offers []Context) (*Prompt, error) {
 	t.offeredTools = pre.Tools
-	m, err := t.mergeOffers(out.appendContext(offers))
+	m, err := t.mergeOffers(offers)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +69,42 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 		Fragments: m.set.Rows(), Attachments: m.set.Attachments(),
 		Given: m.set.Offers(), SavedBytes: m.set.SavedBytes(),
 	}
-	if err := t.firePreSend(ctx, p, m); err != nil {
-		return nil, err
+	return p, t.firePreSend(ctx, p, m)
+}
+
+// A promptMark is what a prompt changes in its turn and session.
+type promptMark struct {
+	messages, followed []Message
+	spent              fragments.Spent
+	sent               map[fragments.Hash]int
+	documents          int
+	transcript         *transcript
+	system             systemText
+}
+
+// mark returns the state before the first prompt, nil if no handler can drop messages of it.
+func (t *Turn) mark() *promptMark {
+	s := t.session
+	if t.round != 1 || !t.hasHooks("pre_send") {
+		return nil
 	}
-	t.storeFragments(ctx, p.Fragments)
-	t.storeAttachments(ctx, p.Attachments)
-	p.Hooks, p.Errors = appendTraces(nil, t.notes[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
-	t.reported.trace, t.reported.errors = len(t.notes), len(t.errors)
-	t.prompts = append(t.prompts, p)
-	return p, nil
+	return &promptMark{
+		t.messages, t.followed, t.budgetSpent.Clone(),
+		maps.Clone(s.sentContents), s.documents, s.lastTranscript, s.system,
+	}
+}
+
+// restore takes back a prompt, but not what its pre_send handlers showed: contents that they
+// dropped with an earlier message are not in the session.
+func (t *Turn) restore(m *promptMark) {
+	s := t.session
+	for id := range m.sent {
+		if _, isSent := s.sentContents[id]; !isSent {
+			delete(m.sent, id)
+		}
+	}
+	t.messages, t.followed, t.budgetSpent = m.messages, m.followed, m.spent
+	s.sentContents, s.documents, s.lastTranscript, s.system = m.sent, m.documents, m.transcript, m.system
 }
 
 // storeFragments stores the fragments that a prompt sends.

@@ -33,12 +33,13 @@ func (t *Turn) checkSent(p *Prompt, complete []Message, out Outcome) {
 			continue
 		}
 		if r.Status = fragments.Changed; !sent.found[r.ID] {
-			r.Status = fragments.Dropped
+			r.Status, p.lacksNamed = fragments.Dropped, p.lacksNamed || r.Pinned
 		}
 		r.Reason = errtext.Format("%s by %s", r.Status, changerOf(out, r.Target, r.Content))
 	}
 	for _, r := range p.Attachments {
 		if (r.Status == fragments.Kept || r.Status == fragments.InSession) && !sent.attachments[r.ID] {
+			p.lacksNamed = p.lacksNamed || r.Pinned && r.Status == fragments.InSession
 			r.Status, r.Reason = fragments.Dropped, "dropped by pre_send"
 		}
 	}

@@ -55,10 +55,11 @@ func TestDroppedMessagesAreNotInSession(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHost(t, starhost.Options{}, contextEngine(tt.engine),
 				pluginWith(2, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision { return contextOf(fact) })))
-			s := h.NewSession(starhost.SessionConfig{})
+			s, drawn := h.NewSession(starhost.SessionConfig{}), h.NewSession(starhost.SessionConfig{})
 			var got []string
 			for turn := range tt.want {
-				p := ask(t, s, starhost.Request{Text: fmt.Sprint("turn ", turn), Attachments: []fragments.Attachment{drawing}})
+				p := ask(t, s, starhost.Request{Text: fmt.Sprint("turn ", turn)})
+				agrees(t, ask(t, drawn, starhost.Request{Text: fmt.Sprint("turn ", turn), Attachments: []fragments.Attachment{drawing}}))
 				row := p.Fragments[0]
 				got = append(got, strings.TrimSpace(fmt.Sprint(row.Status, " ", row.Reason)))
 				agrees(t, p)

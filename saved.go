@@ -54,7 +54,7 @@ type SavedSession struct {
 	Guards []Guard `json:"guards,omitempty"`
 	// Ended is true once session_end has run.
 	Ended bool `json:"ended,omitempty"`
-	// Paused is the turn that waits for an approval, or nil. See [Session.ResumeTurn].
+	// Paused is the turn that waits, or nil. See [Session.ResumeTurn].
 	Paused *pausedTurn `json:"paused,omitempty"`
 }
 
@@ -80,7 +80,7 @@ type SessionStore interface {
 	StoreSession(ctx context.Context, s SavedSession) error
 }
 
-// Status returns "ended" if session_end has run, "waits" if a turn waits for an approval,
+// Status returns "ended" if session_end has run, "waits" if a turn waits,
 // "answered" if the approval is there, or "".
 func (s *SavedSession) Status() string {
 	switch {
@@ -100,7 +100,7 @@ func (s *SavedSession) Status() string {
 func (s *SavedSession) Answer(digest string, approve bool, now time.Time) error {
 	p := s.Paused
 	switch {
-	case p == nil:
+	case p == nil, !p.isQuestion():
 		return errtext.Errorf("session %q: no turn waits for an approval", s.ID)
 	case digest != p.Digest:
 		return errtext.Errorf("session %q: got the answer to question %q, want one to %q", s.ID, digest, p.Digest)

@@ -14,10 +14,11 @@ const approvalTime = 24 * time.Hour
 // resumeTime is how long no other process resumes a turn that one has resumed.
 const resumeTime = 10 * time.Minute
 
-// A pausedTurn is a turn that waits for a person's approval of a tool call.
+// A pausedTurn is a turn that waits for a person's approval of a tool call, or for results of calls
+// that the program runs.
 type pausedTurn struct {
 	// Call is the call with the arguments with which it would run. Plugin is the plugin of its
-	// tool, and Reasons say why a person must approve it.
+	// tool, and Reasons say why a person must approve it. All are empty if there is no question.
 	Call    savedCall `json:"call"`
 	Plugin  string    `json:"plugin"`
 	Reasons []string  `json:"reasons"`
@@ -54,6 +55,9 @@ type savedAnswer struct {
 	Given    time.Time `json:"given"`
 	Used     time.Time `json:"used,omitzero"` // when a process resumed the turn with it
 }
+
+// isQuestion reports whether the turn waits for an approval.
+func (p *pausedTurn) isQuestion() bool { return p.Digest != "" }
 
 // expired reports whether the time of the question is over, or has not come.
 func (p *pausedTurn) expired(now time.Time) bool {

@@ -41,6 +41,8 @@ type Session struct {
 	slot         chan struct{} // contains one token: the right to run a turn
 	waitingTurns atomic.Int64
 	values       sync.Map // state of other layers, such as plugins' state
+	// waiting returns the running turn while it waits for calls that the program runs, or is nil.
+	waiting atomic.Pointer[func() *pausedTurn]
 
 	// The fields below belong to the turn that has the token.
 

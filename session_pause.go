@@ -8,12 +8,13 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// ResumeTurn waits for the session and goes on with the turn that waits for an approval, or returns
-// nil if none waits. [Turn.Run] then asks the guards about the call again and uses the answer of
-// [SavedSession.Answer]. Without one, or if it does not count any more, it asks the Approver. An
-// answer counts for 24 hours, once, and only for the same call and plugins. If [Host.Continue]
-// returned the session, ResumeTurn marks the answer as used in the store. The error wraps [ErrBusy]
-// if another process did so less than ten minutes before, because that process may go on.
+// ResumeTurn waits for the session and goes on with the turn that waits for an approval or for the
+// program's results, or returns nil if none waits. [Turn.Run] then asks the guards about the call
+// again and uses the answer of [SavedSession.Answer]. Without one, or if it does not count any
+// more, it asks the Approver. An answer counts for 24 hours, once, and only for the same call and
+// plugins. If [Host.Continue] returned the session, ResumeTurn marks the answer as used in the
+// store. The error wraps [ErrBusy] if another process did so less than ten minutes before, because
+// that process may go on.
 func (s *Session) ResumeTurn(ctx context.Context) (*Turn, error) {
 	t, err := s.newTurn(ctx)
 	if err != nil {
@@ -29,14 +30,22 @@ func (s *Session) ResumeTurn(ctx context.Context) (*Turn, error) {
 		return nil, err
 	}
 	t.number, t.round, t.laneCount, t.words, t.budgetSpent = s.turns, p.Round, p.Lanes, string(p.Words), p.Spent
-	t.request.System, t.request.Options, t.request.Tools = p.System, p.Options, p.Tools
+	t.request.System, t.request.Options, t.request.Tools = p.System, p.Options, slices.Clone(p.Tools)
 	t.request.Text, t.request.Model = t.words, p.Model
 	t.messages, t.usage, t.start, t.resumed, t.begun = p.history(), p.Usage, p.Start, &p, true
+	for i := range t.request.Tools {
+		if tool := &t.request.Tools[i]; string(tool.Parameters) == "null" { // as JSON writes none
+			tool.Parameters = nil
+		}
+	}
 	for _, allow := range p.Allowed {
 		t.filters = append(t.filters, ToolFilter{Allow: allow})
 	}
 	for i := range p.Requested {
 		t.requestedCalls = append(t.requestedCalls, p.Requested[i].call())
+	}
+	if !p.isQuestion() {
+		t.resumed = nil
 	}
 	s.paused = nil
 	if err := t.openSession(ctx); err != nil {

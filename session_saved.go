@@ -8,9 +8,16 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// Save returns the session's state after the running turn. It returns the errors of
-// [Session.Begin].
+// Save returns the session's state after the running turn. If the turn waits for calls that the
+// program runs ([TurnResult.Pending]), the state has the turn, as far as it is: the program then
+// calls Save as it calls the turn's methods, and [Session.ResumeTurn] goes on in another process.
+// Save returns the errors of [Session.Begin].
 func (s *Session) Save(ctx context.Context) (SavedSession, error) {
+	if turn := s.waiting.Load(); turn != nil {
+		saved := s.save()
+		saved.Paused = (*turn)()
+		return saved, nil
+	}
 	if err := s.acquire(ctx); err != nil {
 		return SavedSession{}, err
 	}

@@ -58,7 +58,8 @@ type Turn struct {
 	offeredTools *Tools          // tools that the last prompt offered
 	withoutTools bool            // the next prompt offers no tools
 	withdrawn    []string        // tools that handlers of the running pre_llm_call took away
-	prompts      []*Prompt       // all so far
+	prompts      []*Prompt       // those that Run built, at most MaxRounds
+	model        string          // the last prompt's
 
 	requestedCalls []ToolCall  // calls of the model
 	replies        []ToolReply // replies to the calls that Run ran

@@ -42,6 +42,9 @@ type savedSpent struct {
 	Attachments int             `json:"attachments,omitempty"`
 }
 
+// Clone returns a copy.
+func (s *Spent) Clone() Spent { return Spent{maps.Clone(s.sums), s.attachments} }
+
 // MarshalJSON implements [json.Marshaler].
 func (s Spent) MarshalJSON() ([]byte, error) { return json.Marshal(savedSpent{s.sums, s.attachments}) }
 

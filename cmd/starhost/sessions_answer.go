@@ -54,7 +54,7 @@ func (a *app) answerSession(ctx context.Context, id, word, question string) (s a
 	}
 	paused := s.saved.Paused
 	switch {
-	case paused == nil:
+	case paused == nil, paused.Digest == "":
 		return s, &storeFailure{"E0719", errors.New("session " + quoteCut(id) + ": no turn waits for an answer")}
 	case !strings.HasPrefix(paused.Digest, question):
 		return s, &storeFailure{"E0719", errors.New("session " + quoteCut(id) + ": the question is another one, " + paused.Digest[:12])}

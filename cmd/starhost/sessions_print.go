@@ -123,7 +123,7 @@ func (a *app) printSessionPretty(s storedSession) error {
 	if s.Status != "" {
 		rows = append(rows, []string{"status", s.Status})
 	}
-	if s.saved.Paused != nil {
+	if newQuestionJSON(&s.saved) != nil {
 		rows = append(rows, a.questionRows(&s)...)
 	}
 	plugins := s.saved.State
@@ -182,7 +182,7 @@ type questionJSON struct {
 // newQuestionJSON returns the question of a session, nil if no turn waits.
 func newQuestionJSON(s *starhost.SavedSession) *questionJSON {
 	p := s.Paused
-	if p == nil {
+	if p == nil || p.Digest == "" { // it waits for its own program
 		return nil
 	}
 	q := &questionJSON{

@@ -1,0 +1,131 @@
+package starhost_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// A prompt contains each content that the user names in its request, also if pre_send drops the
+// earlier message that has it. The report says so, and a content that nobody names is sent once.
+func TestNamedContentsAreSent(t *testing.T) {
+	loader := starhost.Plugin{Name: "load", FragmentLoaders: []starhost.FragmentLoader{
+		{Prefix: "doc", Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+			return starhost.Context{Fragments: []fragments.Fragment{{Content: "text of " + arg}}}, nil
+		}},
+	}}
+	drawing := []fragments.Attachment{{Content: "\x89PNG", Type: "image/png", Name: "a.png"}}
+	summary := func(m []starhost.Message) []starhost.Message {
+		return append([]starhost.Message{{Role: "user", Content: fragments.NewText("summary")}}, last(1)(m)...)
+	}
+	redacts := func(m []starhost.Message) []starhost.Message {
+		out := last(1)(m)
+		for i := range out {
+			out[i].Content = fragments.NewText(strings.ReplaceAll(out[i].Content.String(), "text of a", "***"))
+		}
+		return out
+	}
+	names := func(doc string) starhost.Request { return starhost.Request{Fragments: []string{"doc:" + doc}} }
+	tests := []struct {
+		name   string
+		engine func([]starhost.Message) []starhost.Message
+		turns  []starhost.Request
+		want   string // in the last prompt; "" for no such content
+	}{
+		{"named again", last(1), []starhost.Request{names("a"), names("a")}, "text of a"},
+		{"named again and again", last(1), []starhost.Request{names("a"), names("a"), names("a"), names("a")}, "text of a"},
+		{"the last three messages", last(3), []starhost.Request{names("a"), {}, names("a")}, "text of a"},
+		{"with a summary", summary, []starhost.Request{names("a"), names("a")}, "text of a"},
+		{"an attachment", last(1), []starhost.Request{{Attachments: drawing}, {Attachments: drawing}}, "a.png"},
+		{"another one", last(1), []starhost.Request{names("a"), names("b")}, "text of b"},
+		{"not named any more", last(1), []starhost.Request{names("a"), {}}, ""},
+		{"a handler removes it", redacts, []starhost.Request{names("a"), names("a")}, "***"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newHost(t, starhost.Options{}, contextEngine(tt.engine), loader).NewSession(starhost.SessionConfig{})
+			var p *starhost.Prompt
+			for i, r := range tt.turns {
+				r.Text = fmt.Sprint("turn ", i)
+				p = ask(t, s, r)
+			}
+			text := ""
+			for _, m := range p.Messages {
+				text += m.Content.String()
+				for _, a := range m.Attachments {
+					text += a.Name
+				}
+			}
+			has := func(part string) bool { return strings.Contains(text, part) }
+			if any := has("text of") || has("***") || has("a.png"); any != (tt.want != "") || !has(tt.want) {
+				t.Errorf("got the messages %q, want %q", text, tt.want)
+			}
+			if tt.name != "a handler removes it" {
+				agrees(t, p)
+			}
+		})
+	}
+}
+
+// A turn that waits for calls of its program is stored, and goes on in another process.
+func TestSaveWaitingForProgram(t *testing.T) {
+	tools := []starhost.Tool{{Name: "mine", Description: "d"}}
+	host := func() *starhost.Host { return newHost(t, starhost.Options{}, echo()) }
+	s := host().NewSession(starhost.SessionConfig{ID: "s"})
+	m := scriptedModel{replyWith(`c1 echo {"text":"x"}`, `c2 mine {"n":1}`), {Content: "done"}}
+	result, err := s.Turn(t.Context(), starhost.Request{Text: "hi", Tools: tools}, &m)
+	if err != nil || len(result.Pending) != 1 {
+		t.Fatal(result, err)
+	}
+	saved := saveAndLoad(t, s)
+	diff(t, "status", "waits", saved.Status())
+	if err := saved.Answer("", true, pauseStart); err == nil {
+		t.Error("an answer to no question: got no error")
+	}
+	other := host().Resume(starhost.SessionConfig{ID: "s"}, saved)
+	if _, err := other.Begin(t.Context(), starhost.Request{Text: "and?"}); err == nil {
+		t.Error("a second turn beside the one that waits: got no error")
+	}
+	resumed, err := host().Resume(starhost.SessionConfig{ID: "s"}, saved).ResumeTurn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "pending", result.Pending, resumed.Result().Pending)
+	ends := make([]*starhost.TurnResult, 2)
+	for i, turn := range []*starhost.Turn{result.Turn, resumed} {
+		if err := turn.Answer("c2", starhost.Result{ForLLM: "mine"}); err != nil {
+			t.Fatal(err)
+		}
+		again := m
+		if ends[i], err = turn.Run(t.Context(), &again); err != nil {
+			t.Fatal(err)
+		}
+		turn.End(t.Context())
+	}
+	last := func(r *starhost.TurnResult) string { return r.Prompts[len(r.Prompts)-1].Rendering() }
+	diff(t, "the last request", last(ends[0]), last(ends[1]))
+	if saved = saveAndLoad(t, s); saved.Paused != nil || saved.Status() != "" {
+		t.Errorf("after the turn: got the status %q", saved.Status())
+	}
+}
+
+// A turn of a program with its own loop holds no earlier prompts.
+func TestTurnHoldsNoPrompts(t *testing.T) {
+	turn := begin(t, newHost(t, starhost.Options{}, echo()), starhost.Request{Model: "m"})
+	var freed int
+	for range 3 {
+		p, err := turn.Prompt(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		freed += len(turn.Result().Prompts)
+		if err := turn.Reply(t.Context(), starhost.Reply{Content: p.Model}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	diff(t, "prompts", 0, freed)
+}
