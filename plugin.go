@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/schema"
 )
 
@@ -75,6 +76,9 @@ type Tool struct {
 	Parameters json.RawMessage `json:"parameters"`
 	// Toolset names the group of the tool in lists of tools; "" is none.
 	Toolset string `json:"-"`
+	// Alias is another name of the tool that guards match, "" for none: a mounted server's name, if
+	// models do not accept it.
+	Alias string `json:"-"`
 	// Approval says whether each call needs an approval: [ApprovalAuto] or [ApprovalAsk].
 	Approval Approval `json:"-"`
 	// Timeout is the most wall-clock time of one call. Call's context ends with it, and the call's
@@ -136,6 +140,32 @@ func (t *Tool) ParameterTypes() map[string]string {
 	}
 	return types
 }
+
+// Schema returns the schema of the tool's arguments as a request has it. The endpoints of models
+// refuse a request with some keywords at the top of a schema, and so all of its tools; these are
+// left out, because the host checks the arguments itself.
+func (t *Tool) Schema() json.RawMessage {
+	if len(t.Parameters) == 0 {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	doc, err := jsontext.Parse(string(t.Parameters), maxSchemaDepth)
+	if err != nil {
+		return t.Parameters
+	}
+	edits := jsontext.NewEdits(&doc)
+	for _, keyword := range []string{"anyOf", "oneOf", "allOf", "not", "enum"} {
+		if value := doc.Member(0, keyword); value != jsontext.NoNode {
+			edits.Remove(value)
+		}
+	}
+	if edits.IsEmpty() {
+		return t.Parameters
+	}
+	return json.RawMessage(edits.String())
+}
+
+// maxSchemaDepth is the deepest nesting of a schema of which Schema removes keywords.
+const maxSchemaDepth = 512
 
 // Approval says whether each call of a tool needs a person's approval.
 type Approval string

@@ -117,6 +117,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	}
 	e := t.newEvent("pre_tool_call")
 	e.Tool, e.Arguments, e.CallID, e.Plugin, e.ToolKinds = call.Name, call.Arguments, call.ID, tool.plugin, tool.Kinds
+	e.ToolAlias = tool.Alias
 	out, err := t.fireEvent(ctx, e)
 	reply := ToolReply{Call: call}
 	reply.Call.Arguments = e.Arguments

@@ -106,11 +106,7 @@ func requestBody(p *starhost.Prompt, from string, stream bool) ([]byte, error) {
 func toolsOf(list []starhost.Tool) []tool {
 	tools := make([]tool, len(list))
 	for i, t := range list {
-		schema := t.Parameters
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		tools[i] = tool{"function", toolSpec{t.Name, t.Description, schema}}
+		tools[i] = tool{"function", toolSpec{t.Name, t.Description, list[i].Schema()}}
 	}
 	return tools
 }

@@ -101,11 +101,7 @@ func relax(body []byte, message string) []byte {
 func toolsOf(list []starhost.Tool) []tool {
 	tools := make([]tool, len(list))
 	for i, t := range list {
-		schema := t.Parameters
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		tools[i] = tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: schema}
+		tools[i] = tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: list[i].Schema()}
 	}
 	return tools
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -219,7 +220,7 @@ func (m *Mount) connectAs(ctx context.Context, version string) (*sdk.ClientSessi
 // transport returns the SDK's transport to the server.
 func (m *Mount) transport() sdk.Transport {
 	if m.options.URL == "" {
-		return &processTransport{options: m.options}
+		return rawTransport{&processTransport{options: m.options}}
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = m.options.Timeout
@@ -245,12 +246,17 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set("Authorization", "Bearer "+t.token)
 	}
 	resp, err := t.RoundTripper.RoundTrip(r)
-	if err == nil && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, maxMessage), resp.Body}
+	if err != nil {
+		return resp, err
 	}
+	body := io.Reader(resp.Body)
+	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		body = io.LimitReader(body, maxMessage)
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{&rawBody{lines: bufio.NewReader(body)}, resp.Body}
 	return resp, err
 }
 
@@ -285,16 +291,25 @@ func (m *Mount) fetchTools(ctx context.Context, session *sdk.ClientSession) erro
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no list of tools in %v", startTimeout))
 	defer cancel()
 	var tools []*sdk.Tool
-	params := &sdk.ListToolsParams{}
+	params, seen := &sdk.ListToolsParams{}, map[string]bool{}
 	for range maxPages {
 		page, err := session.ListTools(ctx, params)
 		if err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
+		isNew := func(t *sdk.Tool) bool { return t != nil && !seen[t.Name] }
+		if len(seen) > 0 && !slices.ContainsFunc(page.Tools, isNew) {
+			m.options.Warn("MCP server " + m.options.Name + ": its list of tools repeats a page, so that it has no end: " +
+				"the tools up to there count")
+			break
+		}
 		for _, t := range page.Tools {
 			if t != nil {
 				tools = append(tools, trimTool(t))
 			}
+		}
+		for _, t := range tools {
+			seen[t.Name] = true
 		}
 		if params.Cursor = page.NextCursor; params.Cursor == "" || len(tools) > maxTools {
 			break
@@ -361,11 +376,15 @@ func (m *Mount) Plugin() starhost.Plugin {
 	skip := func(t *sdk.Tool, why any) {
 		m.options.Warn(fmt.Sprintf("MCP server %s: tool %q is left out: %v", m.options.Name, truncate(t.Name, 100), why))
 	}
+	byName := map[string]string{} // the server's names
 	for i, t := range all {
 		tool, err := m.convertTool(t)
+		other, isTaken := byName[tool.Name]
 		switch {
 		case i > 0 && t.Name == all[i-1].Name:
 			skip(t, "there are two of that name")
+		case err == nil && isTaken:
+			skip(t, fmt.Sprintf("its name %s is also that of the tool %q", tool.Name, truncate(other, 100)))
 		case err != nil:
 			skip(t, err)
 		case len(p.Tools) == maxTools:
@@ -376,6 +395,7 @@ func (m *Mount) Plugin() starhost.Plugin {
 				tool.Approval = starhost.ApprovalAsk
 				m.options.Warn(m.describeChange(t))
 			}
+			byName[tool.Name] = t.Name
 			p.Tools = append(p.Tools, tool)
 		}
 	}
@@ -398,15 +418,39 @@ func (m *Mount) convertTool(t *sdk.Tool) (starhost.Tool, error) {
 		return starhost.Tool{}, fmt.Errorf("its schema has more than %d bytes", maxSchema)
 	}
 	name := t.Name
+	own := m.options.Name + "_" + name
 	tool := starhost.Tool{
-		Name:        m.options.Name + "_" + name,
+		Name:        plainName(own),
 		Description: truncate(descriptionOr(t.Description, "The tool "+name+" of the MCP server "+m.options.Name+"."), maxDescription),
 		Parameters:  schema, Approval: m.options.Approval, Timeout: m.options.Timeout, Kinds: []string{"mcp"},
 		Call: func(ctx context.Context, _ *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
 			return m.callTool(ctx, name, call.Arguments)
 		},
 	}
+	if tool.Name != own {
+		tool.Alias = own
+		tool.Description = truncate(tool.Description+"\n(The server's name of this tool is "+truncate(name, maxModelName)+".)", maxDescription)
+	}
 	return tool, starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "check", Tools: []starhost.Tool{tool}})
+}
+
+// maxModelName is the most bytes of a tool's name that the endpoints of models accept.
+const maxModelName = 64
+
+// plainName returns a name of a tool that models accept: letters, digits, "_" and "-", at most
+// maxModelName bytes. A name that is too long ends with a part of its digest instead of its rest.
+func plainName(name string) string {
+	const digits = 8
+	plain := strings.Map(func(c rune) rune {
+		if 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-' {
+			return c
+		}
+		return '_'
+	}, name)
+	if len(plain) > maxModelName {
+		plain = plain[:maxModelName-digits-1] + "_" + fragments.Sum(name).String()[:digits]
+	}
+	return plain
 }
 
 // callTool calls a tool of the server.

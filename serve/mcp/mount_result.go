@@ -1,13 +1,21 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // convertResult converts a mounted server's result. It fetches nothing: a link becomes text.
@@ -23,9 +31,13 @@ func (m *Mount) convertResult(r *sdk.CallToolResult) starhost.Result {
 			out.Attachments = append(out.Attachments, *attachment)
 		}
 	}
-	if len(texts) == 0 && r.StructuredContent != nil {
+	raw, ok := r.Meta[metaStructured].(string)
+	if !ok && r.StructuredContent != nil { // a message in many lines
 		data, _ := json.Marshal(r.StructuredContent) // the content came as JSON
-		texts = append(texts, string(data))
+		raw, ok = string(data), true
+	}
+	if ok && !slices.ContainsFunc(texts, func(text string) bool { return sameJSON(text, raw) }) {
+		texts = append(texts, raw)
 	}
 	out.ForLLM = strings.Join(texts, "\n")
 	if len(out.ForLLM) > maxText {
@@ -33,6 +45,129 @@ func (m *Mount) convertResult(r *sdk.CallToolResult) starhost.Result {
 	}
 	out.ForLLM = truncate(out.ForLLM, maxText)
 	return out
+}
+
+// metaStructured is the member of a result's _meta with its structured content, as a text.
+const metaStructured = "starhost.structured"
+
+// The SDK decodes the structured content of results to floating-point numbers, and so changes
+// identifiers over 2^53 and 1.0. So the text of each result moves into its _meta before the SDK
+// reads it: by rawTransport for a program, by rawBody for a server with HTTP.
+
+type rawTransport struct{ sdk.Transport }
+
+// Connect implements [sdk.Transport].
+func (t rawTransport) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return rawConnection{c}, nil
+}
+
+type rawConnection struct{ sdk.Connection }
+
+// Read implements [sdk.Connection].
+func (c rawConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	if answer, ok := m.(*jsonrpc.Response); ok {
+		answer.Result = keepStructured(answer.Result)
+	}
+	return m, err
+}
+
+// A rawBody is the body of an HTTP answer: a message, or a stream of events with one in a line.
+type rawBody struct {
+	lines *bufio.Reader
+	rest  []byte // what the caller has not read of the last line
+	err   error
+}
+
+// Read implements [io.Reader].
+func (b *rawBody) Read(to []byte) (int, error) {
+	for len(b.rest) == 0 {
+		if b.err != nil {
+			return 0, b.err
+		}
+		var line []byte
+		for part := []byte{}; ; {
+			part, b.err = b.lines.ReadSlice('\n')
+			line = append(line, part...)
+			if !errors.Is(b.err, bufio.ErrBufferFull) {
+				break
+			}
+			if b.err = nil; len(line) > maxMessage { // the SDK refuses it
+				break
+			}
+		}
+		prefix := []byte("data: ")
+		text, isEvent := bytes.CutPrefix(line, prefix)
+		if !isEvent {
+			prefix = nil
+		}
+		b.rest = slices.Concat(prefix, keepInMessage(text))
+	}
+	n := copy(to, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// keepInMessage returns a message with keepStructured applied to its result.
+func keepInMessage(message []byte) []byte {
+	if !bytes.Contains(message, []byte("tructuredContent")) {
+		return message
+	}
+	doc, err := jsontext.Parse(string(message), maxNesting)
+	result := jsontext.NoNode
+	if err == nil {
+		result = doc.Member(0, "result")
+	}
+	if result == jsontext.NoNode {
+		return message
+	}
+	edits := jsontext.NewEdits(&doc)
+	edits.Set(result, string(keepStructured(json.RawMessage(doc.TextAt(result)))))
+	return append([]byte(edits.String()), '\n')
+}
+
+// keepStructured returns a result with its structured content as a text in its _meta.
+func keepStructured(result json.RawMessage) json.RawMessage {
+	if !bytes.Contains(result, []byte("tructuredContent")) && !bytes.Contains(result, []byte(metaStructured)) {
+		return result
+	}
+	doc, err := jsontext.Parse(string(result), maxNesting)
+	if err != nil {
+		return result
+	}
+	content, meta := doc.Member(0, "structuredContent"), map[string]json.RawMessage{}
+	_ = json.Unmarshal([]byte(doc.TextAt(doc.Member(0, "_meta"))), &meta) // another value than an object goes
+	delete(meta, metaStructured)
+	edits := jsontext.NewEdits(&doc)
+	if content != jsontext.NoNode && doc.TextAt(content) != "null" {
+		var text bytes.Buffer
+		_ = json.Compact(&text, []byte(doc.TextAt(content))) // it is a part of JSON
+		meta[metaStructured], _ = json.Marshal(text.String())
+		edits.Remove(content)
+	}
+	raw, _ := json.Marshal(meta)
+	edits.SetMember(0, "_meta", string(raw))
+	return json.RawMessage(edits.String())
+}
+
+// maxNesting is the deepest nesting in a result.
+const maxNesting = 512
+
+// sameJSON reports whether two texts are the same JSON, in any order of members.
+func sameJSON(a, b string) bool {
+	var x, y any
+	for text, to := range map[string]*any{a: &x, b: &y} {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		if d.Decode(to) != nil || d.More() {
+			return false
+		}
+	}
+	return a == b || reflect.DeepEqual(x, y)
 }
 
 // fromContent converts one part of a result to text or to an attachment.

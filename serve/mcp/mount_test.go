@@ -61,6 +61,16 @@ func runMountedServer(o *sdk.ServerOptions) {
 	add("data", "Gives data.", object, func(string) *sdk.CallToolResult {
 		return &sdk.CallToolResult{StructuredContent: map[string]any{"b": 1, "a": 2}}
 	})
+	add("exact", "Gives a text beside data.", object, func(string) *sdk.CallToolResult {
+		r := text("2 rows")
+		r.StructuredContent = json.RawMessage(`{"z": 1234567890123456789, "price":1.0,"a":[1e400]}`)
+		return r
+	})
+	add("twice", "Gives data twice.", object, func(string) *sdk.CallToolResult {
+		r := text(`{"b":1, "a":2.0}`)
+		r.StructuredContent = json.RawMessage(`{"a":2.0,"b":1}`)
+		return r
+	})
 	add("flood", "Says too much.", object, func(string) *sdk.CallToolResult { return text(strings.Repeat("x", 2<<20)) })
 	add("die", "Ends.", object, func(string) *sdk.CallToolResult {
 		fmt.Fprintln(os.Stderr, "a last word")
@@ -68,6 +78,8 @@ func runMountedServer(o *sdk.ServerOptions) {
 		return nil
 	})
 	add("bad name", "Has a name that models cannot say.", object, text)
+	add("bad.name", "Has the same one.", object, text)
+	add("add_"+strings.Repeat("comment_", 8), "Has a long name.", object, text)
 	add("regexp", "Has a schema that no host checks.", json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","pattern":"("}}}`), text)
 	add("more", "Adds a tool.", object, func(string) *sdk.CallToolResult {
 		add("added", "Is new.", object, text)
@@ -267,6 +279,32 @@ func ask(t *testing.T, h *starhost.Host, name, arguments string) starhost.Result
 	return reply.Result
 }
 
+// TestMountAlias checks that guards match the server's own name of a tool, and that the model learns
+// it.
+func TestMountAlias(t *testing.T) {
+	m := mountProgram(t, starhost.ApprovalAuto)
+	guard := func(match string) starhost.Plugin {
+		return starhost.Plugin{Name: "guard", Hooks: []starhost.Hook{{Event: "pre_tool_call", Match: []string{match}, Call: func(
+			context.Context, *starhost.Turn, *starhost.Event,
+		) (starhost.Decision, error) {
+			return starhost.Deny("no"), nil
+		}}}}
+	}
+	for match, isDenied := range map[string]bool{
+		"other_bad name": true, "other_bad_name": true, "other_bad*": true, "bad name": false, "other_bad.name": false,
+	} {
+		got := ask(t, newHost(t, starhost.Options{}, m.Plugin(), guard(match)), "other_bad_name", `{}`)
+		if got.IsError != isDenied {
+			t.Errorf("a guard of %q: got %q", match, got.ForLLM)
+		}
+	}
+	for _, tool := range m.Plugin().Tools {
+		if tool.Name == "other_bad_name" && !strings.HasSuffix(tool.Description, "(The server's name of this tool is bad name.)") {
+			t.Errorf("got the description %q", tool.Description)
+		}
+	}
+}
+
 func TestMount(t *testing.T) {
 	t.Setenv("SECRET_OF_HOST", "hunter2")
 	m := mountProgram(t, starhost.ApprovalAuto)
@@ -275,7 +313,8 @@ func TestMount(t *testing.T) {
 	for _, tool := range h.Tools() {
 		names = append(names, tool.Name)
 	}
-	diff(t, "tools", []string{"other_data", "other_die", "other_echo", "other_env", "other_fail", "other_flood", "other_more", "other_picture"}, names)
+	diff(t, "tools", []string{"other_add_comment_comment_comment_comment_comment_comme_38c20999", "other_bad_name", "other_data", "other_die",
+		"other_echo", "other_env", "other_exact", "other_fail", "other_flood", "other_more", "other_picture", "other_twice"}, names)
 	m.mu.Lock()
 	diff(t, "left out", 2, len(m.warned))
 	m.mu.Unlock()
@@ -289,6 +328,8 @@ func TestMount(t *testing.T) {
 		{"other_fail", ``, "it does not work", true},
 		{"other_picture", ``, "see\n[more: file:///etc/passwd]\ninside", false},
 		{"other_data", ``, `{"a":2,"b":1}`, false},
+		{"other_exact", ``, "2 rows\n" + `{"z":1234567890123456789,"price":1.0,"a":[1e400]}`, false},
+		{"other_twice", ``, `{"b":1, "a":2.0}`, false},
 		{"other_flood", ``, "MCP server other: got a result of 2097152 bytes of text, want at most 1048576", true},
 	}
 	for _, tt := range tests {
@@ -503,10 +544,17 @@ func TestMountStateless(t *testing.T) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(r.Params.Arguments)}}}, nil
 	}
 	s := sdk.NewServer(&sdk.Implementation{Name: "s", Version: "1"}, onlyStateless())
+	exact := func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{
+			Content:           []sdk.Content{&sdk.TextContent{Text: "2 rows"}},
+			StructuredContent: json.RawMessage(`{"z": 1234567890123456789, "price":1.0,"a":[1e400]}`),
+		}, nil
+	}
 	add := func(name string) {
 		s.AddTool(&sdk.Tool{Name: name, Description: "Says it back.", InputSchema: json.RawMessage(`{"type":"object"}`)}, text)
 	}
 	add("more")
+	s.AddTool(&sdk.Tool{Name: "exact", Description: "d", InputSchema: json.RawMessage(`{"type":"object"}`)}, exact)
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{
 		Stateless: true, PropagateRequestCancellation: true,
 	})
@@ -521,6 +569,7 @@ func TestMountStateless(t *testing.T) {
 				t.Fatalf("got %q, warned %q", got.ForLLM, m.warned)
 			}
 			if name == "http" {
+				diff(t, "numbers", "2 rows\n"+`{"z":1234567890123456789,"price":1.0,"a":[1e400]}`, ask(t, h, "other_exact", `{}`).ForLLM)
 				add("added") // the program's tool adds one itself
 			}
 			<-m.changed

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -178,6 +179,7 @@ func (m *messagesReply) whole() (string, error) {
 // A chatReply is a reply of Chat Completions.
 type chatReply struct {
 	collected
+	id      string // the first one
 	model   string
 	usage   string
 	choices []*choice
@@ -199,6 +201,7 @@ type chatCall struct {
 	id, kind, name string
 	args           strings.Builder
 	form           string // the member with the name
+	others         string // a member that no client knows, "" for none
 }
 
 func (r *chatReply) add(e *event) (done bool, err error) {
@@ -206,6 +209,7 @@ func (r *chatReply) add(e *event) (done bool, err error) {
 	if model := d.StringAt(d.Member(0, "model")); model != "" {
 		r.model = model
 	}
+	r.id = cmp.Or(r.id, d.StringAt(d.Member(0, "id")))
 	if usage := d.Member(0, "usage"); d.HasKind(usage, jsontext.Object) {
 		r.usage = d.TextAt(usage)
 	}
@@ -251,6 +255,7 @@ func (c *choice) add(e *event, delta int) error {
 		if c.old == nil {
 			c.old = &chatCall{}
 		}
+		c.old.noteOthers(d, old)
 		return c.old.set(e, &c.old.name, d.Member(old, "name"), d.Member(old, "arguments"))
 	}
 	return nil
@@ -268,6 +273,11 @@ func hasCalls(d *jsontext.Document, message int) bool {
 
 func (c *chatCall) add(e *event, part int) error {
 	d := &e.doc
+	for key := range d.Members(part) {
+		if name := d.StringAt(key); !callForms["function"].knows(name) {
+			c.others = name
+		}
+	}
 	if err := c.set(e, &c.id, d.Member(part, "id"), noNode); err != nil {
 		return err
 	}
@@ -283,6 +293,7 @@ func (c *chatCall) add(e *event, part int) error {
 			return errOrder(e)
 		}
 		c.form = form
+		c.noteOthers(d, value)
 		if err := c.set(e, &c.name, d.Member(value, "name"), d.Member(value, args)); err != nil {
 			return err
 		}
@@ -314,10 +325,23 @@ func (r *chatReply) written() {
 
 // object returns the call as a whole reply has it.
 func (c *chatCall) object() dict {
+	o := dict{"id": c.id, "type": "function", "function": dict{"name": c.name, "arguments": c.args.String()}}
 	if c.form == "custom" {
-		return dict{"id": c.id, "type": "custom", "custom": dict{"name": c.name, "input": c.args.String()}}
+		o = dict{"id": c.id, "type": "custom", "custom": dict{"name": c.name, "input": c.args.String()}}
 	}
-	return dict{"id": c.id, "type": "function", "function": dict{"name": c.name, "arguments": c.args.String()}}
+	if c.others != "" {
+		o[c.others] = nil // see whole.keepKnown
+	}
+	return o
+}
+
+// noteOthers notes a member beside those of the part with a call's name.
+func (c *chatCall) noteOthers(d *jsontext.Document, part int) {
+	for key := range d.Members(part) {
+		if name := d.StringAt(key); !slices.Contains(functionMembers, name) {
+			c.others = name
+		}
+	}
 }
 
 func (r *chatReply) whole() (string, error) {
@@ -335,7 +359,11 @@ func (r *chatReply) whole() (string, error) {
 			message["tool_calls"] = calls
 		}
 		if c.old != nil {
-			message["function_call"] = dict{"name": c.old.name, "arguments": c.old.args.String()}
+			o := dict{"name": c.old.name, "arguments": c.old.args.String()}
+			if c.old.others != "" {
+				o[c.old.others] = nil
+			}
+			message["function_call"] = o
 		}
 		finish := json.RawMessage("null")
 		if c.finish != "" {
@@ -343,7 +371,7 @@ func (r *chatReply) whole() (string, error) {
 		}
 		choices = append(choices, dict{"index": i, "message": message, "finish_reason": finish})
 	}
-	out := dict{"model": r.model, "choices": choices}
+	out := dict{"id": r.id, "model": r.model, "choices": choices}
 	if r.usage != "" {
 		out["usage"] = json.RawMessage(r.usage)
 	}

@@ -134,8 +134,14 @@ func (i *responseItem) agrees() bool {
 	if err != nil {
 		return false
 	}
-	if _, begins := formOf(&start, 0); !isCall || !begins {
+	form, begins := formOf(&start, 0)
+	if !isCall || !begins {
 		return isCall == begins
+	}
+	for key := range start.Members(0) {
+		if !form.knows(start.StringAt(key)) {
+			return false
+		}
 	}
 	for _, name := range []string{"type", "name"} {
 		if was := start.StringAt(start.Member(0, name)); was != "" && was != end.StringAt(end.Member(0, name)) {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
@@ -22,7 +23,7 @@ type callForm struct {
 
 // callForms are the calls that clients run, by the type of the item. They are the calls that guards
 // see: vendors run all others.
-var callForms = map[string]callForm{
+var callForms = map[string]*callForm{
 	"tool_use":         {id: "id", name: ".name", args: "input"},
 	"function":         {id: "id", name: ".function.name", args: "function.arguments", isText: true},
 	"custom":           {id: "id", name: ".custom.name", args: "custom.input", wrap: "input"},
@@ -35,10 +36,30 @@ var callForms = map[string]callForm{
 }
 
 // oldCall is the form of the member function_call of old chat messages.
-var oldCall = callForm{name: ".name", args: "arguments", isText: true}
+var oldCall = &callForm{name: ".name", args: "arguments", isText: true}
+
+// otherMembers are the members of calls that are no part of a guard's view, and that clients or
+// endpoints need. A call that reaches the client has no other ones: the accumulator of a client can
+// take any member for a part of the call, as __json_buf in a block of Messages.
+var otherMembers = []string{
+	"type", "id", "call_id", "status", "index", "caller", "namespace", "created_by", "environment", "max_output_length",
+	"pending_safety_checks", "cache_control", "extra_content", "thought_signature", "function", "custom",
+}
+
+// functionMembers are the members of the part of a chat's call that has its name.
+var functionMembers = []string{"name", "arguments", "input"}
+
+// knows reports whether a member of a call may reach the client.
+func (f *callForm) knows(member string) bool {
+	isPlace := func(place string) bool {
+		first, _, _ := strings.Cut(strings.TrimPrefix(place, "."), ".")
+		return first == member
+	}
+	return slices.Contains(otherMembers, member) || strings.HasPrefix(f.name, ".") && isPlace(f.name) || isPlace(f.args)
+}
 
 // formOf returns the form of a call by the type of its item.
-func formOf(d *jsontext.Document, item int) (callForm, bool) {
+func formOf(d *jsontext.Document, item int) (*callForm, bool) {
 	f, ok := callForms[d.StringAt(d.Member(item, "type"))]
 	return f, ok
 }
@@ -46,7 +67,7 @@ func formOf(d *jsontext.Document, item int) (callForm, bool) {
 // chatFormOf returns the form of an element of tool_calls. It looks for the part with the name,
 // because many clients do not read the type. ok is false for an element that two clients could
 // take for two calls, or for none.
-func chatFormOf(d *jsontext.Document, item int) (form callForm, ok bool) {
+func chatFormOf(d *jsontext.Document, item int) (form *callForm, ok bool) {
 	isFunction, isCustom := d.Member(item, "function") != noNode, d.Member(item, "custom") != noNode
 	if isCustom {
 		return callForms["custom"], !isFunction

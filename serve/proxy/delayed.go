@@ -27,6 +27,24 @@ func (p *passage) renumber(e *event) []byte {
 	return p.numbered(e, p.shift+int(e.doc.IntegerAt(e.doc.Member(0, p.index))))
 }
 
+// joinChunk makes a chunk of a later reply continue the first one: clients that put chunks together
+// expect one id and one role.
+func (p *passage) joinChunk(e *event, edits *jsontext.Edits) {
+	d := &e.doc
+	if p.index != "" || len(p.earlier) == 0 { // the others have numbered items
+		return
+	}
+	first := p.earlier[0].doc
+	if id := d.Member(0, "id"); id != noNode {
+		edits.Set(id, first.TextAt(first.Member(0, "id")))
+	}
+	for _, part := range d.Elements(d.Member(0, "choices")) {
+		if role := d.Member(d.Member(part, "delta"), "role"); role != noNode {
+			edits.Remove(role)
+		}
+	}
+}
+
 // numbered returns the bytes of an event with another number of its item, and the next number in
 // the stream.
 func (p *passage) numbered(e *event, index int) []byte {
@@ -34,6 +52,7 @@ func (p *passage) numbered(e *event, index int) []byte {
 	if i := e.doc.Member(0, p.index); p.index != "" && i != noNode && e.doc.TextAt(i) != strconv.Itoa(index) {
 		edits.Set(i, strconv.Itoa(index))
 	}
+	p.joinChunk(e, edits)
 	return p.edited(e, edits)
 }
 
@@ -239,7 +258,7 @@ func writeChunks(p *passage, w *whole, again bool) error {
 			if again && strings.TrimSpace(e.data) == "[DONE]" {
 				continue
 			}
-			if err := p.to.write(e.raw); err != nil {
+			if err := p.to.write(p.renumber(e)); err != nil {
 				return err
 			}
 			continue
@@ -270,12 +289,14 @@ func writeChunks(p *passage, w *whole, again bool) error {
 func (p *passage) stripChunk(e *event, w *whole, again bool) (text []byte, ends []int) {
 	d, isLeft := &e.doc, false
 	edits := jsontext.NewEdits(d)
+	p.joinChunk(e, edits)
 	for _, part := range d.Elements(d.Member(0, "choices")) {
 		index, delta := int(d.IntegerAt(d.Member(part, "index"))), d.Member(part, "delta")
 		for key, value := range d.Members(delta) {
-			switch name := d.StringAt(key); name {
-			case "content", "tool_calls", "function_call":
+			switch name := d.StringAt(key); {
+			case name == "content", name == "tool_calls", name == "function_call":
 				edits.Remove(value)
+			case edits.IsRemoved(value):
 			default:
 				isLeft = isLeft || d.TextAt(value) != "null"
 			}
@@ -306,6 +327,7 @@ func (p *passage) writeChoice(pattern *event, w *whole, i int, sent string, agai
 	doc, _ := jsontext.Parse(w.edits.TextAt(w.outs[i].holder), maxNesting) // it has a valid message
 	write := func(delta any) error {
 		edits := jsontext.NewEdits(&pattern.doc)
+		p.joinChunk(pattern, edits)
 		choice := dict{"index": i, "delta": delta, "finish_reason": nil}
 		edits.Set(pattern.doc.Member(0, "choices"), "["+string(encode(choice))+"]")
 		if usage := pattern.doc.Member(0, "usage"); usage != noNode {

@@ -68,7 +68,7 @@ var (
 	chat = dialect{
 		path: "/v1/chat/completions", list: "messages", textType: "text", newError: openAIError,
 		newTool: func(t *starhost.Tool) any {
-			return dict{"type": "function", "function": dict{"name": t.Name, "description": t.Description, "parameters": schemaOf(t)}}
+			return dict{"type": "function", "function": dict{"name": t.Name, "description": t.Description, "parameters": t.Schema()}}
 		},
 		newImage: func(a *fragments.Attachment) any {
 			return dict{"type": "image_url", "image_url": dict{"url": dataURL(a)}}
@@ -82,7 +82,7 @@ var (
 		path: "/v1/responses", list: "input", system: "instructions", textType: "input_text", newError: openAIError,
 		newTool: func(t *starhost.Tool) any {
 			return dict{
-				"type": "function", "name": t.Name, "description": t.Description, "parameters": schemaOf(t), "strict": false,
+				"type": "function", "name": t.Name, "description": t.Description, "parameters": t.Schema(), "strict": false,
 			}
 		},
 		newImage: func(a *fragments.Attachment) any {
@@ -109,7 +109,7 @@ var (
 	messages = dialect{
 		path: messagesPath, list: "messages", system: "system", textType: "text", newError: anthropicError,
 		newTool: func(t *starhost.Tool) any {
-			return dict{"name": t.Name, "description": t.Description, "input_schema": schemaOf(t)}
+			return dict{"name": t.Name, "description": t.Description, "input_schema": t.Schema()}
 		},
 		newImage: func(a *fragments.Attachment) any {
 			source := dict{"type": "url", "url": a.URL}
@@ -134,14 +134,6 @@ var (
 func (d dialect) at(path string) dialect {
 	d.path = path
 	return d
-}
-
-// schemaOf returns the schema of a tool's arguments, which endpoints require.
-func schemaOf(t *starhost.Tool) json.RawMessage {
-	if len(t.Parameters) > 0 {
-		return t.Parameters
-	}
-	return json.RawMessage(`{"type":"object","properties":{}}`)
 }
 
 // isCallAt reports whether a member of an event is a call.

@@ -221,7 +221,7 @@ var errUnpacked = errors.New("too many compressed bodies at once")
 
 // An unpacker reads an expanded body and counts its bytes.
 type unpacker struct {
-	*gzip.Reader
+	io.Reader
 	x *exchange
 }
 
@@ -253,8 +253,20 @@ func (x *exchange) readEncoded(body io.Reader, h http.Header, most int64) (strin
 			return "", err
 		}
 		body = &unpacker{z, x}
+	case "zstd":
+		packed, err := io.ReadAll(io.LimitReader(body, most+1))
+		if err == nil && int64(len(packed)) > most {
+			err = refuse(0, "got more than %d bytes", most)
+		}
+		if err == nil {
+			body, err = openZstd(packed, most)
+		}
+		if err != nil {
+			return "", err
+		}
+		body = &unpacker{body, x}
 	default:
-		return "", refuse(0, "Content-Encoding: got %q, want gzip or none", jsontext.Clip(encoding))
+		return "", refuse(0, "Content-Encoding: got %q, want gzip, zstd or none", jsontext.Clip(encoding))
 	}
 	var b bytes.Buffer
 	n, err := b.ReadFrom(io.LimitReader(body, most+1))

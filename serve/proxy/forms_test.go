@@ -55,6 +55,7 @@ func hiddenCalls() map[string][]hidden {
 		item  = `{"type":"function_call","id":"f","call_id":"c","name":"Bash","arguments":%s}`
 		text  = `{"type":"message","id":"m","content":[]}`
 	)
+	hiddenUse := strings.Replace(fmt.Sprintf(use, `{}`), `"id"`, `"__json_buf":`+evil+`,"id"`, 1)
 	evilUse, openUse := fmt.Sprintf(use, `{"command":"EVIL"}`), fmt.Sprintf(use, `{}`)
 	partial := func(index, text string) string {
 		return `"type":"content_block_delta","index":` + index + `,"delta":{"type":"input_json_delta","partial_json":` + text + `}`
@@ -86,6 +87,9 @@ func hiddenCalls() map[string][]hidden {
 			{name: "no index", body: chunks(toolCall("0", begin), toolCall("null", `"arguments":"echo "`), toolCall("0", `"arguments":"EVIL\"}"`))},
 			{name: "a list of arguments", body: chunks(toolCall("0", begin), toolCall("0", `"arguments":["EVIL "]`), toolCall("0", `"arguments":"ls\"}"`))},
 			{name: "a list as the name", body: chunks(toolCall("0", `"name":"Read","arguments":`+evil), toolCall("0", `"name":["Bash"]`))},
+			{name: "in a member of the client", body: chunks(strings.Replace(toolCall("0", `"name":"Bash","arguments":"{}"`), `"function"`, `"x":`+evil+`,"function"`, 1))},
+			{name: "in a member of the function", body: chunks(toolCall("0", `"name":"Bash","arguments":"{}","parsed_arguments":{"command":"EVIL"}`))},
+			{name: "in a member of the old call", body: chunks(`"index":0,"delta":{"function_call":{"name":"Bash","arguments":"{}","x":` + evil + `}}`)},
 			{name: "a message", body: chunks(`"index":0,"message":{` + whole + `}`)},
 			{name: "a prototype", body: chunks(`"index":0,"delta":{"content":"a","__proto__":{` + whole + `}}`)},
 			{name: "the second choice", body: chunks(strings.Replace(toolCall("0", bash), `"index":0`, `"index":1`, 1))},
@@ -115,6 +119,9 @@ func hiddenCalls() map[string][]hidden {
 		messagesPath: {
 			{name: "a call", body: named(start, `"type":"content_block_start","index":0,`+evilUse, stop)},
 			{name: "in the start", body: named(`"type":"message_start","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"EVIL"}}]}`, stop)},
+			{name: "in a member of the client", body: named(start, `"type":"content_block_start","index":0,`+hiddenUse, partial("0", `""`),
+				`"type":"content_block_stop","index":0`, stop)},
+			{name: "in a member of the client, JSON", kind: jsonType, body: `{"content":[` + strings.TrimPrefix(hiddenUse, `"content_block":`) + `]}`},
 			{name: "no index", body: named(start, `"type":"content_block_start",`+evilUse, stop)},
 			{name: "an index of text", body: named(start, `"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}`,
 				`"type":"content_block_start","index":1,`+openUse, partial("1", `"{\"command\":\""`), partial(`"1"`, `"EVIL "`), partial("1", `"ls\"}"`), stop)},
@@ -136,6 +143,8 @@ func hiddenCalls() map[string][]hidden {
 			{name: "other parts", body: named(added(0, openItem), delta, ended(0, goodItem), completed(""))},
 			{name: "another start", body: named(added(0, evilItem), ended(0, goodItem), completed(""))},
 			{name: "another type at the start", body: named(added(0, evilItem), ended(0, text), completed(""))},
+			{name: "in a member of the client", body: named(added(0, strings.Replace(openItem, `"id"`, `"x":`+evil+`,"id"`, 1)), ended(0, goodItem), completed(""))},
+			{name: "in a member at the end", body: named(added(0, openItem), ended(0, strings.Replace(goodItem, `"id"`, `"x":`+evil+`,"id"`, 1)), completed(""))},
 			{name: "two ends", body: named(added(0, openItem), ended(0, evilItem), ended(0, goodItem), completed(""))},
 			{name: "no end", body: named(added(0, openItem), delta, completed(""))},
 			{name: "no index", body: named(strings.Replace(added(0, openItem), `"output_index":0,`, "", 1), strings.Replace(ended(0, evilItem), `"output_index":0,`, "", 1), completed(""))},

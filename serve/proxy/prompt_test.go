@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -246,6 +247,26 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// zstdOf returns a text as a frame of zstd. A block of one letter has it once; others are not
+// compressed.
+func zstdOf(text string) string {
+	const most = 128 << 10
+	out := "\x28\xb5\x2f\xfd\x00\x58" // no checksum, a window of 2 MiB
+	for isLast := false; !isLast; {
+		block := text[:min(len(text), most)]
+		text = text[len(block):]
+		head := len(block) << 3
+		if isLast = text == ""; isLast {
+			head |= 1
+		}
+		if len(block) > 1 && strings.Trim(block, block[:1]) == "" {
+			head, block = head|1<<1, block[:1]
+		}
+		out += string([]byte{byte(head), byte(head >> 8), byte(head >> 16)}) + block
+	}
+	return out
+}
+
 // TestUnreadable checks the requests that the proxy refuses while a guard is loaded.
 func TestUnreadable(t *testing.T) {
 	guarded := newHost(t, handlers{"pre_tool_call": func(*starhost.Event) starhost.Decision { return starhost.Decision{} }})
@@ -261,7 +282,12 @@ func TestUnreadable(t *testing.T) {
 		{"plain", chatPath, plain, "", 200, 200},
 		{"gzip", chatPath, zipped.String(), "gzip", 200, 200},
 		{"no gzip", chatPath, plain, "gzip", 415, 200},
-		{"zstd", chatPath, plain, "zstd", 415, 200},
+		{"zstd", chatPath, zstdOf(plain), "zstd", 200, 200},
+		{"no zstd", chatPath, plain, "zstd", 415, 200},
+		{"a part of zstd", chatPath, zstdOf(plain)[:20], "zstd", 415, 200},
+		{"two zstd frames", chatPath, zstdOf(plain[:9]) + zstdOf(plain[9:]), "zstd", 200, 200},
+		{"too large in zstd", chatPath, zstdOf(`{"messages":[{"role":"user","content":"` + strings.Repeat("a", proxy.MaxBody) + `"}]}`), "zstd", 415, 200},
+		{"brotli", chatPath, plain, "br", 415, 200},
 		{"two encodings", chatPath, plain, "gzip, gzip", 415, 200},
 		{"two members", chatPath, `{"messages":[{"role":"user","content":"a","content":"b"}]}`, "", 400, 200},
 		{"a name for Go", chatPath, `{"messages":[],"Messages":[{"role":"user","content":"a"}]}`, "", 400, 200},
@@ -304,14 +330,24 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 	s.SetUnpacked(4*proxy.MaxBody - 10)
-	if status, _, body := s.ask(t, "POST", chatPath, zipped.String(), "Content-Encoding", "gzip"); status != 503 {
-		t.Errorf("too many compressed bodies at once: got %d %s, want 503", status, body)
+	for encoding, body := range map[string]string{"gzip": zipped.String(), "zstd": zstdOf(plain)} {
+		if status, _, body := s.ask(t, "POST", chatPath, body, "Content-Encoding", encoding); status != 503 {
+			t.Errorf("too many %s bodies at once: got %d %s, want 503", encoding, status, body)
+		}
 	}
 	if got := s.SetUnpacked(0); got != 4*proxy.MaxBody-10 {
 		t.Errorf("got %d bytes after the request, want those before it", got)
 	}
 	status, _, _ := s.ask(t, "POST", chatPath, zipped.String(), "Content-Encoding", "gzip")
 	if got := u.last(t); status != 200 || got.body != `{"messages":[{"role":"user","content":"a\n\nC"}]}` || got.header.Get("Content-Encoding") != "" {
+		t.Errorf("got %d %+v", status, got)
+	}
+	// The program zstd wrote this frame, of a text with repetitions.
+	const packed = "KLUv/QRY5QEANAN7Im1lc3NhZ2VzIjpbeyJyb2xlIjoidXNlciIsImNvbnRlbnQiOiJhYmMgYWJkICJ9XX0BAK9xfykDnT2GCA=="
+	frame, _ := base64.StdEncoding.DecodeString(packed)
+	status, _, _ = s.ask(t, "POST", chatPath, string(frame), "Content-Encoding", "zstd")
+	want := `{"messages":[{"role":"user","content":"` + strings.Repeat("abc abd ", 200) + `\n\nC"}]}`
+	if got := u.last(t); status != 200 || got.body != want || got.header.Get("Content-Encoding") != "" {
 		t.Errorf("got %d %+v", status, got)
 	}
 }

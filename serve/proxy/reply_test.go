@@ -349,6 +349,10 @@ func TestRounds(t *testing.T) {
 					if strings.Contains(got, "Bash") {
 						t.Errorf("the client got the call: %s", got)
 					}
+					isJoined := !strings.Contains(got, `"id":"c2"`) && strings.Count(got, `"role"`) == 1
+					if path == chatPath && kind == "stream" && !isJoined {
+						t.Errorf("got two ids or roles: %s", got)
+					}
 					for _, usage := range usages[path] {
 						if !strings.Contains(got, usage) {
 							t.Errorf("got no %s in\n%s", usage, got)

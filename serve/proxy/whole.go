@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
@@ -64,8 +65,11 @@ func newWhole(x *exchange, doc jsontext.Document) *whole {
 }
 
 func (w *whole) addOutput(x *exchange, i int, out output) {
-	add := func(form callForm, item int) {
-		c := &call{ToolCall: form.read(&w.doc, item), form: &form, out: i, item: item}
+	add := func(form *callForm, item int) {
+		if x.needs.calls {
+			w.keepKnown(form, item)
+		}
+		c := &call{ToolCall: form.read(&w.doc, item), form: form, out: i, item: item}
 		c.kind, c.own = w.doc.StringAt(w.doc.Member(item, "type")), x.isOwn(c.Name)
 		w.calls = append(w.calls, c)
 	}
@@ -84,6 +88,23 @@ func (w *whole) addOutput(x *exchange, i int, out output) {
 	}
 	if old := w.doc.Member(out.holder, "function_call"); w.doc.HasKind(old, jsontext.Object) {
 		add(oldCall, old)
+	}
+}
+
+// keepKnown removes the members of a call that no client knows, so that the proxy writes the call
+// anew. See otherMembers.
+func (w *whole) keepKnown(form *callForm, item int) {
+	for key, value := range w.doc.Members(item) {
+		if !form.knows(w.doc.StringAt(key)) {
+			w.edits.Remove(value)
+		}
+	}
+	for _, name := range []string{"function", "custom"} {
+		for key, value := range w.doc.Members(w.doc.Member(item, name)) {
+			if !slices.Contains(functionMembers, w.doc.StringAt(key)) {
+				w.edits.Remove(value)
+			}
+		}
 	}
 }
 
