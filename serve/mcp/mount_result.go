@@ -79,7 +79,7 @@ func (c rawConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 // A rawBody is the body of an HTTP answer: a message, or a stream of events with one in a line.
 type rawBody struct {
 	lines *bufio.Reader
-	rest  []byte // what the caller has not read of the last line
+	rest  []byte // the last line's part that the caller has not read
 	err   error
 }
 

@@ -279,8 +279,8 @@ func ask(t *testing.T, h *starhost.Host, name, arguments string) starhost.Result
 	return reply.Result
 }
 
-// TestMountAlias checks that guards match the server's own name of a tool, and that the model learns
-// it.
+// TestMountAlias checks that guards match the server's own name of a tool, and that the model
+// learns it.
 func TestMountAlias(t *testing.T) {
 	m := mountProgram(t, starhost.ApprovalAuto)
 	guard := func(match string) starhost.Plugin {

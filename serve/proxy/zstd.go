@@ -23,13 +23,14 @@ func openZstd(body []byte, most int64) (io.Reader, error) {
 	packed := elf.Chdr64{Type: uint32(elf.COMPRESS_ZSTD), Size: uint64(most) + 1, Addralign: 1}
 	size := uint64(binary.Size(packed) + len(body))
 	header := elf.Header64{
-		Type: uint16(elf.ET_REL), Version: uint32(elf.EV_CURRENT), Ehsize: headerSize, Shentsize: sectionSize, Shnum: 3, Shstrndx: 1,
-		Shoff: headerSize + names + size,
+		Type: uint16(elf.ET_REL), Version: uint32(elf.EV_CURRENT), Shoff: headerSize + names + size,
+		Ehsize: headerSize, Shentsize: sectionSize, Shnum: 3, Shstrndx: 1,
 	}
 	copy(header.Ident[:], elf.ELFMAG+string([]byte{byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)}))
-	write(header, []byte{0}, packed, body, elf.Section64{},
-		elf.Section64{Type: uint32(elf.SHT_STRTAB), Off: headerSize, Size: names},
-		elf.Section64{Type: uint32(elf.SHT_PROGBITS), Flags: uint64(elf.SHF_COMPRESSED), Off: headerSize + names, Size: size})
+	section := elf.Section64{Type: uint32(elf.SHT_PROGBITS), Flags: uint64(elf.SHF_COMPRESSED)}
+	section.Off, section.Size = headerSize+names, size
+	strings := elf.Section64{Type: uint32(elf.SHT_STRTAB), Off: headerSize, Size: names}
+	write(header, []byte{0}, packed, body, elf.Section64{}, strings, section)
 	f, err := elf.NewFile(bytes.NewReader(file.Bytes()))
 	if err != nil {
 		return nil, err
