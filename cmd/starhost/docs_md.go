@@ -294,7 +294,7 @@ func codeBlock(example string) string {
 		return ""
 	}
 	name := "text"
-	if !strings.Contains(example, "\n-- case.star --\n") { // a whole case begins with prose
+	if !strings.Contains(example, " --\n") { // a whole case begins with prose, and has sections
 		i := slices.IndexFunc(languages, func(l language) bool { return strings.HasPrefix(example, l.prefix) })
 		name = languages[i].name
 	}

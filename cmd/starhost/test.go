@@ -52,8 +52,9 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 	flags.BoolVar(&f.prune, "prune", false, "remove unused files, variables, effects and events, and cases whose plugin is gone")
 	flags.BoolVar(&f.record, "record", false, "run the cases with their real effects, if you trust the project, and rewrite their effects.jsonl")
 	flags.StringVar(&f.run, "run", "", "run only cases whose name matches this `REGEXP`")
-	flags.Uint64VarP(&f.jobs, "jobs", "j", uint64(runtime.GOMAXPROCS(0)), "run `N` cases at a time")
-	flags.Lookup("jobs").DefValue = "one for each CPU"
+	flags.Uint64VarP(&f.jobs, "jobs", "j", uint64(runtime.GOMAXPROCS(0)),
+		"run `N` cases at a time (default one for each CPU)")
+	flags.Lookup("jobs").DefValue = "0" // the machine's number is in no page
 	flags.BoolVar(&f.once, "once", false, "run each case once: quicker, but results that change between runs go unseen")
 	flags.BoolVar(&f.failFast, "fail-fast", false, "stop at the first case that fails")
 	flags.BoolVar(&f.allowEmpty, "allow-empty", false, "exit with 0 if there are no cases")
