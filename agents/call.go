@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type Call struct {
 	Paths []string
 
 	root                    any             // the decoded arguments
+	textPlace               string          // the place in root of arguments that are one text
 	isBroken                bool            // nothing can decode the arguments
 	commandSlots, pathSlots []slot          // the places of Command and Paths
 	contents                []string        // the texts that Content joins
@@ -56,9 +58,15 @@ func (c *Call) Describe(mapped map[string]Tool) {
 	if c.root = root; err != nil {
 		c.root, c.isBroken = nil, true
 	}
+	text, isText := root.(string)
 	c.used = map[string]bool{}
+	c.Workspace = withoutRootSlash(c.Workspace)
 	c.CWD = c.Workspace
-	for _, row := range c.rows(mapped) {
+	rows := c.rows(mapped)
+	if isText {
+		rows = c.placeText(text, rows)
+	}
+	for _, row := range rows {
 		c.addRow(&row)
 	}
 	if strings.Contains(c.Command, patchStart) { // the program apply_patch in a shell
@@ -69,6 +77,27 @@ func (c *Call) Describe(mapped map[string]Tool) {
 		c.Kinds = []string{"other"}
 	}
 	slices.SortFunc(c.Kinds, func(a, b string) int { return slices.Index(Kinds, a) - slices.Index(Kinds, b) })
+}
+
+// placeText makes arguments of a text, such as a patch in Copilot, as the rows name their place. A
+// text that no row can place could be a command.
+func (c *Call) placeText(text string, rows []Tool) []Tool {
+	place := ""
+	for _, r := range rows {
+		place = cmp.Or(place, r.Patch, r.Command, r.URL, r.Query, r.Prompt, r.Content, r.Paths)
+	}
+	if place == "" {
+		place, rows = "command", append(rows, Tool{Kind: "shell", Command: "command"})
+		if strings.Contains(text, patchStart) {
+			rows = append(rows, Tool{Kind: "write", Patch: "command"})
+		}
+	}
+	c.textPlace, _, _ = strings.Cut(place, " ")
+	c.root = text
+	for _, member := range slices.Backward(strings.Split(c.textPlace, ".")) {
+		c.root = map[string]any{member: c.root}
+	}
+	return rows
 }
 
 // decodeJSON decodes a JSON value with its numbers as they are.
@@ -254,7 +283,11 @@ func (c *Call) Rewrite(name string, values []string) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(c.root); err != nil {
+	root := c.root
+	if c.textPlace != "" {
+		root = findTexts(c.root, c.textPlace)[0].text
+	}
+	if err := enc.Encode(root); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSpace(b.Bytes()), nil
@@ -263,6 +296,7 @@ func (c *Call) Rewrite(name string, values []string) (json.RawMessage, error) {
 // absolute returns a path relative to a folder as a clean absolute path with slashes. It does not
 // follow links. A path that begins with ~ stays so, because only the agent knows the home folder.
 func absolute(folder, name string) string {
+	name = withoutRootSlash(name)
 	if isWindows(folder) || isWindows(name) {
 		folder, name = strings.ReplaceAll(folder, `\`, "/"), strings.ReplaceAll(name, `\`, "/")
 	}
@@ -271,6 +305,15 @@ func absolute(folder, name string) string {
 		return path.Clean(name)
 	}
 	return path.Join(folder, name)
+}
+
+// withoutRootSlash returns a folder of Windows that has the form of a URL's path, /c:/Users, as
+// other paths of the call have it: c:/Users.
+func withoutRootSlash(name string) string {
+	if rest, ok := strings.CutPrefix(name, "/"); ok && isWindows(rest) && rest[1] == ':' {
+		return rest
+	}
+	return name
 }
 
 // isWindows reports whether a path begins as one of Windows: with a drive or two backslashes.

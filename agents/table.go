@@ -116,7 +116,7 @@ var cursor = &Agent{
 		{Name: "subagentStop"}, {Name: "workspaceOpen"},
 	},
 	Tools: []Tool{
-		{Names: "Shell run_terminal_cmd", Kind: "shell", Command: "command"},
+		{Names: "Shell run_terminal_cmd", Kind: "shell", Command: "command", CWD: "working_directory cwd"},
 		{Names: "Read read_file", Kind: "read", Paths: "file_path target_file path"},
 		{Names: "Write Edit StrReplace TabWrite edit_file", Kind: "write", Paths: "file_path target_file path", Content: "content contents new_string code_edit edits.new_string"},
 		{Names: "Delete", Kind: "write", Paths: "file_path target_file path"},

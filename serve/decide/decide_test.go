@@ -102,7 +102,7 @@ func TestHooks(t *testing.T) {
 		{"an unknown event", "/hooks/claude-code", `{"session_id":"s","hook_event_name":"PreToolUs","tool_name":"Bash","tool_input":{}}`,
 			fmt.Sprintf(denied, `starhost: claude-code: unknown event \"PreToolUs\"; --fail-closed refuses it`)},
 		{"no JSON", "/hooks/claude-code", `{"session_id"`, fmt.Sprintf(denied, "starhost: claude-code: got no JSON object")},
-		{"no body", "/hooks/qwen", ``, fmt.Sprintf(denied, "starhost: qwen: got no JSON object")},
+		{"no body", "/hooks/qwen", ``, fmt.Sprintf(denied, "starhost: qwen: the input is empty, want a JSON object")},
 		{"two calls in one", "/hooks/claude-code", `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{},"tool_input":{}}`,
 			fmt.Sprintf(denied, `starhost: claude-code: the event is not as documented: \"tool_input\" stands twice in one object`)},
 		{"an agent that runs a program", "/hooks/goose", `{}`,

@@ -110,6 +110,8 @@ func readCopilot(a *Agent, payload []byte) (*Event, error) {
 		e.clear = all.textField("reason") == "clear"
 	case e.kind == kindTool && e.tool == "":
 		return nil, fmt.Errorf("%s has no toolName", name)
+	case e.kind == kindTool && !isObjectOrNull(e.args) && e.args[0] != '"':
+		return nil, errors.New("the event is not as documented: toolArgs: want an object or a text")
 	}
 	return e, nil
 }

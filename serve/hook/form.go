@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,6 +67,8 @@ func readMembers(payload []byte) (*members, error) {
 	switch {
 	case d.tooLarge != nil:
 		return nil, fmt.Errorf("the event has %w", d.tooLarge)
+	case len(bytes.TrimSpace(payload)) == 0:
+		return nil, errors.New("the input is empty, want a JSON object")
 	case !ok || !d.HasKind(0, objectNode):
 		return nil, errors.New("got no JSON object")
 	}

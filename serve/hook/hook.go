@@ -16,6 +16,7 @@
 package hook
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -206,8 +207,12 @@ type Event struct {
 	raw map[string]json.RawMessage // all members of the event
 }
 
-// Read decodes an event. The agent must not have [Agent.Lines].
+// byteOrderMark begins texts that PowerShell and programs of Windows write.
+var byteOrderMark = []byte("\ufeff")
+
+// Read decodes an event, which a byte order mark may begin. The agent must not have [Agent.Lines].
 func (a *Agent) Read(payload []byte) (*Event, error) {
+	payload = bytes.TrimPrefix(payload, byteOrderMark)
 	e, err := a.read(a, payload)
 	if err == nil {
 		if from := a.sender(e.raw); from != a {
@@ -224,6 +229,13 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 	return e, nil
 }
 
+// claudeReaders are agents that run the hooks of Claude Code's settings, or whose users copy its
+// command, and that name their events otherwise. Events of one with a member have that member.
+var claudeReaders = []struct {
+	member string
+	agent  *Agent
+}{{"conversation_id", cursor}, {"sessionId", copilot}, {"", gemini}, {"", hermes}, {"", kiro}}
+
 // sender returns the agent that sent an event. Users give the command for Claude Code to agents
 // with similar hooks, which read another form of answers and run a call that Claude Code's form
 // denies.
@@ -232,8 +244,10 @@ func (a *Agent) sender(all object) *Agent {
 		return a
 	}
 	if _, ok := a.kindOf(hookEventName(all)); !ok {
-		if _, ok := gemini.kindOf(hookEventName(all)); ok {
-			return gemini
+		for _, s := range claudeReaders {
+			if _, ok := s.agent.kindOf(hookEventName(all)); ok && (s.member == "" || all[s.member] != nil) {
+				return s.agent
+			}
 		}
 	}
 	if all["turn_id"] != nil {
@@ -290,6 +304,7 @@ func (e *Event) CheckForm() error {
 // [Event.CheckForm] refuses. If the payload names an event that guards cannot refuse, the answer
 // lets it pass.
 func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
+	payload = bytes.TrimPrefix(payload, byteOrderMark)
 	all := skimObject(string(payload))
 	a = a.sender(all)
 	e := &Event{agent: a, name: a.nameOf(all), session: all.textField("session_id"), raw: all}
