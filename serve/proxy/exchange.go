@@ -122,6 +122,11 @@ func (s *Server) needsOf(h *starhost.Host) needs {
 		return k.Event == "pre_tool_call" && len(k.RespondsTo) > 0
 	})
 	n.guards = n.prompt || n.calls || n.text
+	if n.calls {
+		s.guarded.Store(true)
+	} else if s.guarded.Load() { // sessions that had a guard are refused without it
+		n.calls, n.guards = true, true
+	}
 	return n
 }
 

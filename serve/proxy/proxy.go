@@ -70,6 +70,7 @@ type Server struct {
 	ids     replyIDs
 	forward httputil.ReverseProxy
 	states  upstreamStates
+	guarded atomic.Bool // a host guarded calls
 	// unpacked counts the bytes of compressed bodies in open requests, after their expansion.
 	unpacked atomic.Int64
 	// replies counts the bytes of replies that plugins must see whole.
