@@ -99,7 +99,7 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 	seen := f.turn.startObserving(ctx, e)
 	var err error
 	if f.closed != nil {
-		f.refuse(out)
+		f.refuse(e, out)
 	} else {
 		err = f.callHooks(ctx, e)
 	}
@@ -121,9 +121,14 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 }
 
 // refuse decides about a closed event in place of its handlers.
-func (f *eventRun) refuse(out *Outcome) {
-	f.decisions = []Decision{{Action: f.refusal(), Reason: f.closed.Error(), Plugin: HostPlugin}}
-	out.Lost = f.closed
+func (f *eventRun) refuse(e *Event, out *Outcome) {
+	d := Decision{Action: f.refusal(), Reason: f.closed.Error()}
+	if d.Action == ActionNone {
+		d = withheld(d.Reason)
+		_ = e.modify(f.EventSpec, &Hook{plugin: HostPlugin}, d.Changes) // a result can be replaced
+	}
+	d.Plugin = HostPlugin
+	f.decisions, out.Lost = []Decision{d}, f.closed
 }
 
 // callHooks calls all handlers of e. If a handler changed the arguments, it calls the handlers
@@ -249,6 +254,9 @@ func (f *eventRun) applyDecision(
 ) (decided *Decision, full *HookTrace) {
 	if err != nil {
 		*d = onFailure(f.EventSpec, h, err)
+		if d.Action == ActionModify && !h.warn {
+			_ = e.modify(f.EventSpec, h, d.Changes) // a result can be replaced
+		}
 	}
 	if d.Pos == (Pos{}) {
 		d.Pos = h.Pos
@@ -382,16 +390,35 @@ func (t *Turn) ownsTool(h *Hook, e *Event) bool {
 // onFailure returns the decision that a handler's failure stands for.
 func onFailure(spec *EventSpec, h *Hook, err error) Decision {
 	mode := h.OnError
-	if mode == "" && spec.Guard {
-		mode = FailDeny
+	if mode == "" {
+		mode = failMode(spec, h)
 	}
 	switch mode {
+	case failWithhold:
+		return withheld(errtext.Format("the hook of %s failed: %v%s", h.plugin, err, advice(err)))
 	case FailDeny:
 		return Deny(errtext.Format("the guard of %s failed: %v%s", h.plugin, err, advice(err)))
 	case FailAbort:
 		return Decision{Action: ActionAbort, Reason: errtext.Format("the hook of %s failed: %v%s", h.plugin, err, advice(err))}
 	}
 	return Decision{}
+}
+
+// failWithhold replaces the event's result. No plugin chooses it.
+const failWithhold FailMode = "withhold"
+
+// failMode returns the fail mode of a hook without OnError.
+func failMode(spec *EventSpec, h *Hook) FailMode {
+	switch refusal := spec.refusal(); {
+	case spec.Guard:
+		return FailDeny
+	case !h.closes:
+		return FailSkip
+	case refusal == ActionNone:
+		return failWithhold
+	default:
+		return FailMode(refusal)
+	}
 }
 
 // reportFailure records and logs a handler's failure and fires an error event. It reports one

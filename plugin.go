@@ -45,6 +45,14 @@ type Plugin struct {
 	// about a tool of this plugin. The loader sets it for plugins of a project that the operator
 	// does not trust. Plugins of a Go program are not restricted by default.
 	Restricted bool
+	// Rank orders hooks before their priority: those of a lower rank run first, so that no hook of
+	// a higher one takes their part of the event's time and memory. The loader gives -1 to managed
+	// plugins and 1 to restricted ones.
+	Rank int
+	// Decides lists what handlers of the plugin can decide beside guard events: "abort", and
+	// "modify " with the name of an argument, or with * for any. On an event that such a decision
+	// could stop or change, a failed handler without OnError refuses: see [EventSpec.FailsClosed].
+	Decides []string
 	// RespondsTo lists the tools of other plugins, as globs, whose calls this plugin may answer
 	// (the operator's grants respond:TOOL).
 	RespondsTo []string
@@ -190,7 +198,8 @@ type Hook struct {
 	// them: see [CallInfo]. It must be empty for events without a tool.
 	Kind []string
 	// OnError says which decision a failure of the handler stands for. The zero value means the
-	// event's own rule: a failed guard denies, and the host skips other failed handlers.
+	// event's own rule: a failed guard denies, a handler of a plugin that can stop or change the
+	// event refuses it ([Plugin.Decides]), and the host skips other failed handlers.
 	OnError FailMode
 	// Pure says that the handler depends only on the event: it uses neither its session nor the
 	// world. See [Host.Hears].
@@ -206,6 +215,8 @@ type Hook struct {
 	plugin     string
 	restricted bool     // see [Plugin.Restricted]
 	at         string   // Pos as text
+	rank       int      // see [Plugin.Rank]
+	closes     bool     // a failure refuses, or withholds the result: see [EventSpec.FailsClosed]
 	warn       bool     // see [Plugin.Warn]
 	eventSteps uint64   // see [Plugin.EventSteps]
 	respondsTo []string // see [Plugin.RespondsTo]

@@ -191,9 +191,17 @@ func (r *registry) addHook(p *Plugin, h *Hook) error {
 		return newRegistrationError(h.Pos, "hook %s has no Call", h.Event)
 	}
 	h.plugin, h.at, h.warn, h.eventSteps, h.restricted = p.Name, h.Pos.String(), p.Warn, p.EventSteps, p.Restricted
-	h.respondsTo = p.RespondsTo
+	h.respondsTo, h.rank, h.closes = p.RespondsTo, p.Rank, c.FailsClosed(p.decides())
 	c.hooks, c.hasMatch = append(c.hooks, h), c.hasMatch || len(h.Match) > 0
 	return nil
+}
+
+// decides returns what the plugin can decide: a restricted one changes nothing.
+func (p *Plugin) decides() []string {
+	if !p.Restricted {
+		return p.Decides
+	}
+	return slices.DeleteFunc(slices.Clone(p.Decides), func(d string) bool { return d != string(ActionAbort) })
 }
 
 // unknownKind describes the first kind that no call can have, "" for none.

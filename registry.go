@@ -98,7 +98,8 @@ func (r *registry) sort() {
 	for i := range r.hooksByEvent {
 		slices.SortStableFunc(r.hooksByEvent[i].hooks, func(a, b *Hook) int {
 			// Hooks that are equal in both stay in the order of their registration.
-			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin))
+			order := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Priority, b.Priority))
+			return cmp.Or(order, strings.Compare(a.plugin, b.plugin))
 		})
 	}
 	r.guards = r.findGuards()

@@ -204,7 +204,7 @@ func TestHandlerFailures(t *testing.T) {
 		{"an int", "turn_start", "", "return 42", "handler: unsupported return value: got int, " + offer},
 		{"a dict", "turn_start", "", "return {}", "handler: unsupported return value: got dict, " + offer},
 		{"a list with an int", "turn_start", "", "return ['a', 1]", "handler: unsupported return value: [1]: got int, " + offer},
-		{"a change that is not UTF-8", "turn_start", "", `return modify(user_message = "é"[1:])`, "handler: unsupported return value: modify: user_message: got text that is not UTF-8, want text (data goes into attachment(content = ...))"},
+		{"a change that is not UTF-8", "pre_send", "", `return modify(system = "é"[1:])`, "handler: unsupported return value: modify: system: got text that is not UTF-8, want text (data goes into attachment(content = ...))"},
 		{"not UTF-8", "turn_start", "", `return "é"[1:]`, "handler: unsupported return value: got text that is not UTF-8, want text (data goes into attachment(content = ...)), or a decision"},
 		{"a long fragment that is not UTF-8", "turn_start", "", `return fragment("x" * 2000 + "é"[1:])`, "handler: unsupported return value: got text that is not UTF-8, want text (data goes into attachment(content = ...)), or a decision"},
 		{"a fragment of an int", "turn_start", "", `return fragment(1)`, "test.star:2:20: fragment: for parameter content: got int, want string"},

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"slices"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
@@ -23,6 +24,7 @@ type Recorder struct {
 	handlers   []starlark.Value
 	names      map[registeredName]starhost.Pos // the place of each registration
 	captures   map[starhost.Pos]capture        // by the place of the function; nil if there are none
+	decides    []string                        // the decisions in the files, as [starhost.Plugin.Decides]
 	evaluation *handlerCall
 	warnings   []starhost.LogLine
 }
@@ -40,7 +42,11 @@ func Record(
 
 // End ends the evaluation: no registration follows, so r drops the data that only registrations
 // need.
-func (r *Recorder) End() { r.names, r.captures = nil, nil }
+func (r *Recorder) End() {
+	slices.Sort(r.decides)
+	r.plugin.Decides = slices.Compact(r.decides)
+	r.names, r.captures, r.decides = nil, nil, nil
+}
 
 // Attach returns the context in which to evaluate the plugin's files: registrations find r
 // through it.
@@ -56,7 +62,8 @@ func (r *Recorder) Check(f Text) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range found {
+	r.decides = append(r.decides, found.Decides...)
+	for _, c := range found.Captures {
 		if r.captures == nil {
 			r.captures = map[starhost.Pos]capture{}
 		}

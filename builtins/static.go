@@ -26,26 +26,68 @@ func Check(f Text) error {
 	return err
 }
 
-// checkText returns the captures of a file, which registrations refuse, or the mistake that its
-// text shows.
-func checkText(f Text) ([]capture, error) {
+// checkText returns the captures of a file, which registrations refuse, and what its functions can
+// decide, or the mistake that its text shows.
+func checkText(f Text) (found checkedText, err error) {
 	if _, _, err := noteManifest(f); err != nil {
-		return nil, err
+		return found, err
 	}
-	note, err := f.Note("captures", func(f *syntax.File) ([]byte, error) {
+	note, err := f.Note("captures and decisions", func(f *syntax.File) ([]byte, error) {
 		if err := checkDecisions(f); err != nil {
 			return nil, err
 		}
-		if found := captures(f); len(found) > 0 {
-			return json.Marshal(found)
+		found := checkedText{captures(f), decidesOf(f)}
+		if len(found.Captures)+len(found.Decides) == 0 {
+			return nil, nil
 		}
-		return nil, nil
+		return json.Marshal(found)
 	})
 	if err != nil || len(note) == 0 {
-		return nil, err
+		return found, err
 	}
-	var found []capture
 	return found, json.Unmarshal(note, &found)
+}
+
+// A checkedText is what a file shows before it runs.
+type checkedText struct {
+	Captures []capture
+	Decides  []string // as [starhost.Plugin.Decides]
+}
+
+// decidesOf returns what the functions of a file can decide beside guard events.
+func decidesOf(f *syntax.File) (decides []string) {
+	called := map[*syntax.Ident]bool{} // the callees that were already read
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			if id, ok := n.Fn.(*syntax.Ident); ok && id.Name == "modify" {
+				called[id] = true
+				for _, arg := range n.Args {
+					decides = append(decides, "modify "+keywordOf(arg))
+				}
+			}
+		case *syntax.Ident:
+			switch {
+			case n.Name == "abort":
+				decides = append(decides, "abort")
+			case n.Name == "modify" && !called[n]:
+				decides = append(decides, "modify *")
+			}
+		}
+		return true
+	})
+	slices.Sort(decides)
+	return slices.Compact(decides)
+}
+
+// keywordOf returns the name of a keyword argument, "*" for any other argument.
+func keywordOf(arg syntax.Expr) string {
+	if bin, ok := arg.(*syntax.BinaryExpr); ok && bin.Op == syntax.EQ {
+		if id, ok := bin.X.(*syntax.Ident); ok {
+			return id.Name
+		}
+	}
+	return "*"
 }
 
 // decisionNames are the builtins that make a decision.

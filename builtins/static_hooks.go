@@ -13,6 +13,8 @@ type Hooks struct {
 	// Unclear is true if the file registers hooks for events that it does not write as
 	// literals.
 	Unclear bool
+	// Decides is what its functions can decide, as [starhost.Plugin.Decides].
+	Decides []string
 	// Loads are the labels of the files that it loads. These may register hooks too.
 	Loads []string
 }
@@ -36,7 +38,7 @@ func ReadHooks(f *syntax.File) Hooks {
 		return true
 	})
 	slices.Sort(h.Events)
-	h.Events = slices.Compact(h.Events)
+	h.Events, h.Decides = slices.Compact(h.Events), decidesOf(f)
 	return h
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+
+	"github.com/starhost/starhost"
 )
 
 // An Owner is whom the values of a plugin belong to, in sessions and in the store.
@@ -14,6 +16,9 @@ type Owner struct {
 	// Former is the name under which an earlier version stored them; "" for none. The first use of
 	// the store moves them. A dry run moves nothing.
 	Former string
+	// Layer says whose budget the values in a session use, because no layer takes the room of
+	// another: "managed", "project" for a project that nobody trusts, or "" for all others.
+	Layer string
 
 	mu    sync.Mutex
 	moved bool
@@ -25,6 +30,15 @@ func (w *World) owner() string {
 		return w.Plugin
 	}
 	return w.Owner().Name
+}
+
+// state returns the plugin's values in a session.
+func (w *World) state(s *starhost.Session) *State {
+	state := StateOf(s, w.owner())
+	if w.Owner != nil {
+		state.SetLayer(w.Owner().Layer)
+	}
+	return state
 }
 
 // moveValues moves the values of the former owner. A key that the owner has keeps its value. If the

@@ -18,7 +18,22 @@ const MaxState = 1 << 20
 type State struct {
 	mu     sync.Mutex
 	values map[string]json.RawMessage
-	size   int // bytes of keys and values
+	size   int    // bytes of keys and values
+	layer  string // see [Owner.Layer]
+}
+
+// Layer returns the layer of the plugin: see [Owner.Layer].
+func (s *State) Layer() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.layer
+}
+
+// SetLayer sets the layer of the plugin, until the plugin uses its state.
+func (s *State) SetLayer(layer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.layer = layer
 }
 
 // statesKey is the slot of a session for the States of its plugins.

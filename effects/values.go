@@ -49,7 +49,7 @@ func (w *World) StateGet(
 	}
 	c := effectCall{kind: "state.get", request: keyRequest{Key: key}, subject: key}
 	f, err := do(ctx, w, c, func(context.Context) (f optionalValue[json.RawMessage], err error) {
-		f.Value, f.OK = StateOf(s, w.owner()).Get(key)
+		f.Value, f.OK = w.state(s).Get(key)
 		return f, nil
 	})
 	return f.Value, f.OK, err
@@ -68,7 +68,7 @@ func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, v
 	}
 	c := effectCall{kind: "state.set", request: keyRequest{key, value}, subject: key, writes: true}
 	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
-		return none, StateOf(s, w.owner()).Set(key, value)
+		return none, w.state(s).Set(key, value)
 	})
 	return err
 }
@@ -82,13 +82,13 @@ func (w *World) StateDelete(ctx context.Context, s *starhost.Session, key string
 		return false, err
 	}
 	c := effectCall{kind: "state.delete", request: keyRequest{Key: key}, subject: key, writes: true}
-	return do(ctx, w, c, func(context.Context) (bool, error) { return StateOf(s, w.owner()).Delete(key), nil })
+	return do(ctx, w, c, func(context.Context) (bool, error) { return w.state(s).Delete(key), nil })
 }
 
 // StateKeys returns the keys of the plugin's values in a session, sorted.
 func (w *World) StateKeys(ctx context.Context, s *starhost.Session) ([]string, error) {
 	keys, err := do(ctx, w, effectCall{kind: "state.keys", request: struct{}{}}, func(context.Context) (blobs, error) {
-		return blobsOf(StateOf(s, w.owner()).Keys()), nil
+		return blobsOf(w.state(s).Keys()), nil
 	})
 	return keys.texts(), err
 }

@@ -234,6 +234,12 @@ func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Gran
 	p.Name, p.Version, p.Description, p.Owner = e.source.Name, m.Version, m.Description, m.Owner
 	p.From, p.Required = e.source.mainPath(), slices.Contains(e.loadRun.config.Plugins.Required, p.Name)
 	p.Warn, p.Restricted = e.plugin.Mode == modeWarn && !e.Enforce, !e.config.isVouched(e.source)
+	switch {
+	case e.source.Managed:
+		p.Rank = -1
+	case p.Restricted:
+		p.Rank = 1
+	}
 	limits := e.config.LimitsOf(e.source)
 	p.EventSteps = limits.EventSteps()
 	p.RespondsTo, p.Overrides = commonNames("respond", declared, granted), commonNames("override", declared, granted)

@@ -14,7 +14,8 @@ import (
 //   - a plugin that the config requires;
 //   - a plugin with a hook on a guard event ([starhost.EventSpec.Guard]), or with a hook whose
 //     event the syntax tree does not spell out; the hooks are those of the tree, or of probe;
-//   - a plugin that an argument names, with a hook on any event that plugins can refuse;
+//   - a plugin that an argument names, with a hook on any event that plugins can refuse, or whose
+//     result it can change;
 //   - a file that has no syntax tree: starhost cannot read or parse it.
 //
 // It takes no notice of plugins that the user's config disables or sets to warn, unless the config
@@ -51,7 +52,7 @@ func (s *Set) lostGuards(open bool) []starhost.Guard {
 func (e *evaluation) lostGuard() (g starhost.Guard, ok bool) {
 	hooks := e.hooks()
 	if e.probed {
-		hooks = builtins.Hooks{Events: hookEvents(e.registered)}
+		hooks = builtins.Hooks{Events: hookEvents(e.registered), Decides: e.registered.Decides}
 	}
 	g = starhost.Guard{Name: e.source.Name, Err: e.plugin.Err, Events: hooks.Events}
 	if g.Err == nil {
@@ -59,7 +60,7 @@ func (e *evaluation) lostGuard() (g starhost.Guard, ok bool) {
 	}
 	guards := hooks.Unclear || slices.ContainsFunc(hooks.Events, func(event string) bool {
 		spec, err := starhost.LookupEvent(event, e.Host.AppEvents...)
-		return err != nil || spec.Guard || spec.CanRefuse() && e.source.isNamed()
+		return err != nil || spec.Guard || e.source.isNamed() && (spec.CanRefuse() || spec.FailsClosed(hooks.Decides))
 	})
 	required := slices.Contains(e.config.Plugins.Required, g.Name)
 	return g, required || e.plugin.Mode != modeWarn && guards
@@ -99,6 +100,7 @@ func (e *evaluation) hooks() (all builtins.Hooks) {
 		f := files[0]
 		hooks, err := e.hooksIn(f.name, f.src)
 		all.Events, all.Unclear = append(all.Events, hooks.Events...), all.Unclear || hooks.Unclear || err != nil
+		all.Decides = append(all.Decides, hooks.Decides...)
 		for _, label := range hooks.Loads {
 			name, src, err := e.load(f.name, label)
 			all.Unclear = all.Unclear || err != nil

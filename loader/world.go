@@ -165,7 +165,7 @@ func (e *evaluation) world() (*effects.World, error) {
 func (e *evaluation) owner() *effects.Owner {
 	s := e.source
 	if s.Managed {
-		return &effects.Owner{Name: s.Name + "@managed"}
+		return &effects.Owner{Name: s.Name + "@managed", Layer: "managed"}
 	}
 	main := resolveLinks(s.rootPath())
 	for _, p := range e.config.Plugins.Paths {
@@ -176,6 +176,9 @@ func (e *evaluation) owner() *effects.Owner {
 	o := &effects.Owner{Name: s.Name + "@" + cmp.Or(projectRoot(s.folderPath()), filepath.Dir(main))}
 	if e.isOnlyOwner() {
 		o.Former = s.Name
+	}
+	if !e.config.isVouched(s) {
+		o.Layer = "project"
 	}
 	return o
 }

@@ -426,7 +426,7 @@ func (r *hookRun) refuse(reason string) hookDecision {
 		e, answer, err = r.agent.Refuse(r.payload, "starhost: "+reason)
 	}
 	switch {
-	case !e.IsRefusable():
+	case !e.IsRefusable() && !answer.Binding:
 		answer.Code = e.FailureCode(false)
 	case err != nil:
 		answer.Code = hook.ExitBlock

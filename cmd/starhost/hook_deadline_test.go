@@ -109,7 +109,8 @@ func TestHookDeadline(t *testing.T) {
 		t.Errorf("a prompt: got code %d, %q", code, out)
 	}
 	out, stderr, code, _ := hookIn(t, dir, deadline, strings.NewReader(`{"session_id":"","hook_event_name":"PostToolUse","tool_name":"x","tool_response":"y"}`), args...)
-	if code != 1 || out != "" || !strings.Contains(stderr, "no answer within") {
+	withheld := `"updatedToolOutput":"[starhost withholds this result: the plugins gave no answer within`
+	if code != 0 || !strings.Contains(out, withheld) || !strings.Contains(stderr, "no answer within") {
 		t.Errorf("a result: got code %d, %q, %q", code, out, stderr)
 	}
 }
@@ -160,7 +161,7 @@ func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 // or stored: a plugin fills it, others can read its folder, a file is no session, there is no
 // folder.
 func TestHookStateFails(t *testing.T) {
-	plugin := "def deny_all(ctx):\n    ctx.state.set(\"k\", \"x\" * 1048500)\n    return deny(\"no\")\n\nregister_hook(\"pre_tool_call\", deny_all)\n"
+	plugin := "def deny_all(ctx):\n    ctx.state.set(\"k\", \"x\" * 1048560)\n    return deny(\"no\")\n\nregister_hook(\"pre_tool_call\", deny_all)\n"
 	for _, c := range callEvents {
 		for what, spoil := range map[string]func(states string) error{
 			"full":      func(string) error { return nil },

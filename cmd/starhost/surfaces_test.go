@@ -59,8 +59,8 @@ var faults = []struct{ name, guard, config string }{
 // hadGuard is the fault of a session that had a guard before.
 const hadGuard = "the session had a guard"
 
-// A way is a surface with a call. open returns a function that makes the call, each time in the same
-// session, and reports whether the call passed, with what was seen.
+// A way is a surface with a call. open returns a function that makes the call, each time in the
+// same session, and reports whether the call passed, with what was seen.
 type way struct {
 	name string
 	open func(f *faulty) func() (passed bool, seen string)
@@ -204,9 +204,10 @@ func decideWay(path, body string) func(*faulty) func() (bool, string) {
 		mux.Handle("/litellm/", server.Guardrails())
 		return func() (bool, string) {
 			w := httptest.NewRecorder()
-			mux.ServeHTTP(w, httptest.NewRequestWithContext(f.t.Context(), http.MethodPost, path, strings.NewReader(body)))
+			mux.ServeHTTP(w, httptest.NewRequestWithContext(f.t.Context(), "POST", path, strings.NewReader(body)))
 			seen := w.Body.String()
-			return w.Code == http.StatusOK && !strings.Contains(seen, `"deny"`) && !strings.Contains(seen, "BLOCKED"), seen
+			refused := strings.Contains(seen, `"deny"`) || strings.Contains(seen, "BLOCKED")
+			return w.Code == http.StatusOK && !refused, seen
 		}
 	}
 }
@@ -221,9 +222,12 @@ func mcpStdioWay(f *faulty) func() (bool, string) {
 
 func mcpHTTPWay(f *faulty) func() (bool, string) {
 	var protocol http.Handler
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { protocol.ServeHTTP(w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		protocol.ServeHTTP(w, r)
+	}))
 	f.t.Cleanup(server.Close)
-	return mcpWay(f, &sdk.StreamableClientTransport{Endpoint: server.URL + mcp.Path, MaxRetries: -1}, func(_ context.Context, s *mcp.Server) {
+	transport := &sdk.StreamableClientTransport{Endpoint: server.URL + mcp.Path, MaxRetries: -1}
+	return mcpWay(f, transport, func(_ context.Context, s *mcp.Server) {
 		o, handler := s.Front("")
 		protocol = o.Handler(handler)
 	})

@@ -203,6 +203,7 @@ type Event struct {
 
 	response string
 	clear    bool // the agent itself dropped the session
+	unread   bool // starhost cannot read the event
 
 	raw map[string]json.RawMessage // all members of the event
 }
@@ -307,7 +308,7 @@ func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 	payload = bytes.TrimPrefix(payload, byteOrderMark)
 	all := skimObject(string(payload))
 	a = a.sender(all)
-	e := &Event{agent: a, name: a.nameOf(all), session: all.textField("session_id"), raw: all}
+	e := &Event{agent: a, name: a.nameOf(all), session: all.textField("session_id"), raw: all, unread: true}
 	if k, ok := a.kindOf(e.name); ok {
 		e.kind = k
 	} else {
@@ -438,10 +439,16 @@ func lossNotice(h *starhost.Host, k kind) string {
 	return ""
 }
 
-// Block returns the answer that refuses an event without asking plugins. If guards cannot refuse
-// the event, the answer lets it pass.
+// Block returns the answer that refuses an event in place of plugins that did not answer. It
+// withholds a result, which plugins could have changed. If guards cannot refuse the event, the
+// answer lets it pass.
 func (e *Event) Block(reason string) (Answer, error) {
-	a, err := e.answer(&verdict{reason: reason, block: e.IsRefusable()})
+	v := &verdict{reason: reason, block: e.IsRefusable()}
+	if e.kind == kindResult && !e.unread {
+		text := "[starhost withholds this result: " + strings.TrimPrefix(reason, "starhost: ") + "]"
+		v.result = &text
+	}
+	a, err := e.answer(v)
 	a.Refused = reason
 	return a, err
 }

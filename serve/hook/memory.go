@@ -3,6 +3,7 @@ package hook
 import (
 	"container/list"
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -86,24 +87,37 @@ func (m *Memory) session(name string) *list.Element {
 	return e
 }
 
-// Use calls use with the state of a session, nil for a new one, and stores the state that use
-// returns. No other event has the session meanwhile. A state over [maxState] is not stored.
-func (m *Memory) Use(ctx context.Context, name string, use func(state []byte) ([]byte, error)) error {
+// Use calls use with what is stored of a session, and a function that gives a session its plugins'
+// values. It stores what use leaves in saved, with the values of the session that use returns; if
+// that is nil, it stores nothing. No other event has the session meanwhile. The error also says
+// which values of trusted plugins are not stored.
+func (m *Memory) Use(
+	ctx context.Context, name string,
+	use func(saved *starhost.SavedSession, restore func(*starhost.Session) error) (*starhost.Session, error),
+) error {
 	unlock, err := m.lock(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	state, err := use(m.text(name))
-	switch {
-	case err != nil:
-		return err
-	case len(state) > maxState:
-		m.report(fmt.Errorf("the state of a session is not stored: it has %d bytes, limit %d", len(state), maxState))
-	default:
-		m.setText(name, state)
+	state := savedState{Version: stateVersion}
+	if old := m.text(name); old != nil {
+		if err := json.Unmarshal(old, &state); err != nil {
+			return err
+		}
 	}
-	return nil
+	s, err := use(&state.Session, state.restore)
+	if s == nil || err != nil {
+		return err
+	}
+	text, lost, err := state.takeStates(s)
+	if text != nil {
+		m.setText(name, text)
+	}
+	if lost != nil {
+		m.report(lost)
+	}
+	return err
 }
 
 // guards returns the guards that a session had.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -226,7 +227,7 @@ func (p *picoConn) refuseLine(line string) {
 		r.id = "null"
 	}
 	if why := "starhost cannot read the request"; refusalAnswers[r.method] != nil {
-		p.recordUndecided(r.method, &Event{agent: picoclaw}, why)
+		p.recordUndecided(r.method, &Event{agent: picoclaw}, why, true)
 		p.reply(r, refusalAnswers[r.method](why), nil)
 	} else {
 		p.replyError(r, -32700, why)
@@ -255,7 +256,7 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 	if err != nil {
 		if refuse, why := refusalAnswers[r.method], "starhost cannot read the request: "+err.Error(); refuse != nil {
 			r.setSession()
-			p.recordUndecided(r.method, r.event(), why)
+			p.recordUndecided(r.method, r.event(), why, true)
 			p.reply(r, refuse(why), nil)
 		} else {
 			p.replyError(r, -32602, r.method+": "+err.Error())
@@ -363,19 +364,35 @@ func (p *picoConn) replyUndecided(r *request, why error) bool {
 	if !r.isAnswered.CompareAndSwap(false, true) {
 		return false
 	}
-	p.recordUndecided(r.method, r.event(), why.Error())
-	p.send(r, r.answerWithoutPlugins(why), &verdict{block: true, reason: why.Error()})
+	a, refuse := r.answerWithoutPlugins(why), refusalAnswers[r.method]
+	if refuse == nil && p.mayChange(picoEvents[r.method]) {
+		refuse = refusalAnswers["hook.before_llm"] // ends the turn, because plugins did not see the result or reply
+		a = refuse(why.Error())
+	}
+	p.recordUndecided(r.method, r.event(), why.Error(), refuse != nil)
+	p.send(r, a, &verdict{block: true, reason: why.Error()})
 	return true
 }
 
+// mayChange reports whether a plugin has a hook on an event, or may have: it is not loaded.
+func (p *picoConn) mayChange(event string) bool {
+	select {
+	case <-p.hostReady:
+	default:
+		return event != ""
+	}
+	return p.host != nil && (p.host.Refuses(event) != nil ||
+		slices.ContainsFunc(p.host.Hooks(), func(h starhost.HookInfo) bool { return h.Event == event }))
+}
+
 // recordUndecided records the event of a request that plugins did not decide.
-func (p *picoConn) recordUndecided(method string, e *Event, why string) {
+func (p *picoConn) recordUndecided(method string, e *Event, why string, refused bool) {
 	event := picoEvents[method]
 	if event == "" || p.Undecided == nil {
 		return
 	}
 	answered := "none"
-	if refusalAnswers[method] != nil {
+	if refused {
 		answered = string(starhost.ActionDeny)
 	}
 	p.Undecided(e.undecidedEvent(event), answered, why)

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -21,8 +22,12 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// maxState is the most bytes of a session's stored state.
+// maxState is the most bytes that each part of a session's stored state takes: the host's, and the
+// values of the plugins of each layer.
 const maxState = 1 << 20
+
+// maxFile is the most bytes of a session's file: the parts of the host and of three layers.
+const maxFile = 4*maxState + 64<<10
 
 // maxStateAge is the age at which starhost drops a session's stored state.
 const maxStateAge = 7 * 24 * time.Hour
@@ -60,7 +65,8 @@ type savedState struct {
 	Version int                   `json:"starhost_session"`
 	Session starhost.SavedSession `json:"session"`
 	Plugins effects.SavedStates   `json:"plugins,omitempty"`
-	Ended   bool                  `json:"ended,omitempty"` // session_end fired after the last prompt
+	Layers  map[string]string     `json:"layers,omitempty"` // by plugin: see [effects.Owner.Layer]
+	Ended   bool                  `json:"ended,omitempty"`  // session_end fired after the last prompt
 }
 
 // inSession runs a flow in the event's session. store writes the session's new state; it is never
@@ -90,7 +96,7 @@ func (o *Options) inSession(
 	state.Session.Guards = nil // guarded has compared them
 	s := h.Resume(config, state.Session)
 	if err == nil {
-		err = effects.RestoreStates(s, state.Plugins)
+		err = state.restore(s)
 	}
 	if err != nil || unheard {
 		if e.clear {
@@ -106,12 +112,23 @@ func (o *Options) inSession(
 		return &verdict{}, store, nil
 	}
 	v, err = f.run(ctx, s, e)
-	return v, func() {
+	storeNow := func() (failed error) {
 		defer file.unlock()
-		if err == nil {
-			o.report(file.store(context.WithoutCancel(ctx), s, e, &state))
+		if err != nil {
+			return nil
 		}
-	}, err
+		lost, failed := file.store(context.WithoutCancel(ctx), s, e, &state)
+		o.report(lost)
+		o.report(failed)
+		return failed
+	}
+	if e.kind != kindTool && e.kind != kindApprove {
+		return v, func() { _ = storeNow() }, err
+	}
+	if failed := storeNow(); failed != nil {
+		v.closeFor(e, fmt.Errorf("starhost cannot store the state of this session, which a guard needs: %w", failed))
+	}
+	return v, store, err
 }
 
 // withoutState runs a flow if starhost cannot read the state of the session. Handlers see an empty
@@ -263,56 +280,132 @@ func (f *stateFile) read() (state savedState, err error) {
 }
 
 // store writes the new state of the session. If the agent cleared the session, store removes the
-// file.
-func (f *stateFile) store(ctx context.Context, s *starhost.Session, e *Event, state *savedState) (err error) {
+// file. lost and err are those of takeStates.
+func (f *stateFile) store(
+	ctx context.Context, s *starhost.Session, e *Event, state *savedState,
+) (lost, err error) {
 	if e.clear {
-		return f.remove()
+		return nil, f.remove()
 	}
 	if state.Session, err = s.Save(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	before := state.Plugins
-	state.Plugins = effects.SaveStates(s)
-	text, lost, err := state.encodeWithinLimit(before)
-	if err == nil && !bytes.Equal(text, f.oldText) {
-		err = f.write(text)
+	state.Session.ID = state.Session.ID[:min(len(state.Session.ID), maxSessionName)]
+	text, lost, err := state.takeStates(s)
+	if text != nil && !bytes.Equal(text, f.oldText) {
+		err = errors.Join(err, f.write(text))
 	}
 	if err != nil {
-		return fmt.Errorf("the state of this session is not stored: %w", err)
+		err = fmt.Errorf("the state of this session is not stored: %w", err)
 	}
-	return lost
+	return lost, err
 }
 
-// encodeWithinLimit encodes the state in at most maxState bytes. If the state is larger, the plugin
-// with the largest state gets its old state back, then the plugin with the next largest. So a
-// plugin that fills the file cannot make guards lose their state. lost names these plugins.
-func (st *savedState) encodeWithinLimit(before effects.SavedStates) (text []byte, lost, err error) {
+// restore gives a session its plugins' values.
+func (st *savedState) restore(s *starhost.Session) error {
+	for plugin := range st.Plugins {
+		effects.StateOf(s, plugin).SetLayer(st.Layers[plugin])
+	}
+	return effects.RestoreStates(s, st.Plugins)
+}
+
+// takeStates takes over the values of a session's plugins, and encodes the state with at most
+// maxState bytes for each part. No part takes the room of another, so no plugin of a project that
+// nobody trusts, and no context of session_start, makes a guard of the user lose its values. lost
+// says what is not stored, and err which values of trusted plugins are not: a guard that loses its
+// values would decide differently later.
+func (st *savedState) takeStates(s *starhost.Session) (text []byte, lost, err error) {
+	before := st.Plugins
+	st.Plugins, st.Layers = effects.SaveStates(s), map[string]string{}
+	for plugin := range st.Plugins {
+		if layer := effects.StateOf(s, plugin).Layer(); layer != "" {
+			st.Layers[plugin] = layer
+		}
+	}
 	if text, err = encodeState(st); err != nil || len(text) <= maxState {
 		return text, nil, err
 	}
-	all := len(text)
-	size := func(plugin string) (n int) {
-		for key, value := range st.Plugins[plugin] {
-			n += len(key) + len(value)
-		}
-		return n
+	lost, err = st.fitSession()
+	if err != nil {
+		return nil, nil, err
 	}
-	plugins := slices.Sorted(maps.Keys(st.Plugins))
-	slices.SortStableFunc(plugins, func(a, b string) int { return size(b) - size(a) })
-	for i, plugin := range plugins {
-		if st.Plugins[plugin] = before[plugin]; len(before[plugin]) == 0 {
-			delete(st.Plugins, plugin)
-		}
-		if text, err = encodeState(st); err != nil || len(text) <= maxState {
-			return text, fmt.Errorf("the state of this session has %d bytes, limit %d: the new ctx.state of %s is not stored", all, maxState, strings.Join(plugins[:i+1], ", ")), err
-		}
-	}
-	return nil, nil, fmt.Errorf("got %d bytes, limit %d: ctx.state and session_start's context count", all, maxState)
+	ours := errors.Join(st.fitLayer("managed", before), st.fitLayer("", before))
+	lost = errors.Join(lost, st.fitLayer("project", before))
+	text, err = encodeState(st)
+	return text, lost, errors.Join(err, ours)
 }
 
-// encodeState encodes a state without the escapes that only HTML needs, because they take six bytes
-// for each "<" that a plugin stores.
-func encodeState(st *savedState) ([]byte, error) {
+// fitSession drops what the host can do without from its part: first the context that it would
+// offer again, then the contents that it would not send again.
+func (st *savedState) fitSession() (lost, err error) {
+	drop := []func(){
+		func() { st.Session.Welcome, st.Session.Offer, st.Session.Parts = nil, false, nil },
+		func() { st.Session.Sent = nil },
+		func() { st.Session.Words, st.Session.System = "", "" },
+	}
+	for i := 0; ; i++ {
+		text, err := encodeState(st.Session)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(text) <= maxState:
+			return lost, nil
+		case i == len(drop):
+			return nil, fmt.Errorf("the host's part has %d bytes, limit %d", len(text), maxState)
+		}
+		lost = fmt.Errorf("the host's part of the state has %d bytes, limit %d: the context of earlier prompts is not stored", len(text), maxState)
+		drop[i]()
+	}
+}
+
+// fitLayer makes the values of a layer's plugins fit. The plugin with the largest state gets its
+// old state back, then the plugin with the next largest, so that a plugin that fills the layer
+// makes no other one lose its values.
+func (st *savedState) fitLayer(layer string, before effects.SavedStates) error {
+	size := map[string]int{}
+	all := 0
+	for plugin, values := range st.Plugins {
+		if st.Layers[plugin] == layer {
+			text, err := encodeState(values)
+			if err != nil {
+				return err
+			}
+			size[plugin] = len(plugin) + len(text)
+			all += size[plugin]
+		}
+	}
+	left := all
+	plugins := slices.Sorted(maps.Keys(size))
+	slices.SortStableFunc(plugins, func(a, b string) int { return size[b] - size[a] })
+	var lost []string
+	for _, plugin := range plugins {
+		if left <= maxState {
+			break
+		}
+		if reflect.DeepEqual(st.Plugins[plugin], before[plugin]) {
+			continue // another one has grown
+		}
+		old, err := encodeState(before[plugin])
+		if err != nil {
+			return err
+		}
+		if st.Plugins[plugin] = before[plugin]; len(before[plugin]) == 0 {
+			delete(st.Plugins, plugin)
+			old = nil
+		}
+		left += len(old) - size[plugin]
+		lost = append(lost, plugin)
+	}
+	if lost == nil {
+		return nil
+	}
+	return fmt.Errorf("the state of this session has %d bytes, limit %d: the new ctx.state of %s is not stored",
+		all, maxState, strings.Join(lost, ", "))
+}
+
+// encodeState encodes a part of a state without the escapes that only HTML needs, because they take
+// six bytes for each "<" that a plugin stores.
+func encodeState(st any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -390,9 +483,9 @@ func (st *States) readFile(dir *os.Root, name string) ([]byte, error) {
 	if err != nil || st.isExpired(info) {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxState+1))
-	if err == nil && len(text) > maxState {
-		err = fmt.Errorf("%s: got more than %d bytes (remove it)", filepath.Join(st.Dir, name), maxState)
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s: got more than %d bytes (remove it)", filepath.Join(st.Dir, name), maxFile)
 	}
 	return text, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -331,7 +332,7 @@ func TestStatesDamaged(t *testing.T) {
 	answerWithReports(t, h, o, promptOf("s", "hi"))
 	names, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for what, text := range map[string]string{
-		"half": `{"starhost_session":1,"ses`, "other version": `{"starhost_session":99}`, "empty": "", "big": strings.Repeat(" ", 1<<20+1),
+		"half": `{"starhost_session":1,"ses`, "other version": `{"starhost_session":99}`, "empty": "", "big": strings.Repeat(" ", 5<<20),
 	} {
 		if err := os.WriteFile(names[0], []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -371,13 +372,94 @@ func TestStatesFull(t *testing.T) {
 	for i, want := range []struct {
 		size   int
 		report string
-	}{{10, ""}, {180_000, ""}, {1_048_500, "the new ctx.state of filler is not stored"}, {1_048_500, "limit 1048576"}, {20, ""}} {
+	}{{10, ""}, {180_000, ""}, {1_048_560, "the new ctx.state of filler is not stored"}, {1_048_560, "limit 1048576"}, {20, ""}} {
 		size = want.size
 		answer, reports := answerWithReports(t, hostOf(t, fill, countingGuard()), o, toolOf("s", "Bash"))
 		deny := fmt.Sprint("call ", i+1)
 		if answer.Code != 2 || !strings.Contains(answer.Out, deny) ||
 			!strings.Contains(reports, want.report) || want.report == "" && reports != "" {
 			t.Errorf("%d bytes: got %v, reports %q, want %s, report %q", size, answer, reports, deny, want.report)
+		}
+	}
+}
+
+// TestStatesOwned checks that neither plugins of a project that nobody trusts nor the context of
+// session_start make a guard lose its values, and that a call is refused if the values of a trusted
+// plugin are not stored.
+func TestStatesOwned(t *testing.T) {
+	fill := func(event, layer string, plugins, size int) starhost.Hook {
+		return starhost.Hook{Event: event, Call: func(
+			_ context.Context, turn *starhost.Turn, _ *starhost.Event,
+		) (starhost.Decision, error) {
+			for i := range plugins {
+				state := effects.StateOf(turn.Session(), fmt.Sprint("filler", i))
+				state.SetLayer(layer)
+				if err := state.Set("k", json.RawMessage(`"`+strings.Repeat("<", size)+`"`)); err != nil {
+					return starhost.Decision{}, err
+				}
+			}
+			return starhost.Decision{}, nil
+		}}
+	}
+	offer := hookOn("session_start", func(context.Context, *starhost.Event) starhost.Decision {
+		list := make([]fragments.Fragment, 5)
+		for i := range list {
+			list[i].Content = strings.Repeat(fmt.Sprint(i), 250<<10)
+		}
+		return starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Fragments: list}}
+	})
+	// The guard allows two calls in a session, and has more to remember than each filler.
+	twice := starhost.Hook{Event: "pre_tool_call", Call: func(
+		_ context.Context, turn *starhost.Turn, _ *starhost.Event,
+	) (starhost.Decision, error) {
+		state := effects.StateOf(turn.Session(), "guard")
+		calls, _ := state.Get("calls")
+		if len(calls) >= 2+2*20_000 {
+			return starhost.Deny("twice is enough"), nil
+		}
+		return starhost.Decision{}, state.Set("calls", json.RawMessage(`"`+strings.Repeat("x", max(0, len(calls)-2)+20_000)+`"`))
+	}}
+	for _, tt := range []struct {
+		name  string
+		hooks []starhost.Hook
+		calls string // for each call: "+" passes, "-" is refused by the guard, "!" by the host
+	}{
+		{"the guard alone", nil, "++-"},
+		{"a large plugin of a project", []starhost.Hook{fill("pre_tool_call", "project", 1, 1_048_500)}, "++-"},
+		{"many plugins of a project", []starhost.Hook{fill("pre_tool_call", "project", 300, 10_000)}, "++-"},
+		{"many, in front of a prompt", []starhost.Hook{fill("turn_start", "project", 300, 10_000)}, "++-"},
+		{"context of session_start", []starhost.Hook{offer}, "++-"},
+		{"managed plugins", []starhost.Hook{fill("pre_tool_call", "managed", 1, 1_048_500)}, "++-"},
+		{"many trusted plugins", []starhost.Hook{fill("pre_tool_call", "", 60, 20_000)}, "!!!"},
+	} {
+		for _, inMemory := range []bool{false, true} {
+			states := &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}
+			if inMemory {
+				states.Memory = hook.NewMemory(func(error) {})
+			}
+			h, o := hostOf(t, append(tt.hooks, twice)...), hook.Options{States: states}
+			if _, err := event(t, h, o, promptOf("s", "hi")); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for range 3 {
+				answer, err := event(t, h, o, toolOf("s", "Bash"))
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case !answer.Blocks:
+					got += "+"
+				case strings.Contains(answer.Out, "twice is enough"):
+					got += "-"
+				case strings.Contains(answer.Out, "starhost cannot store the state of this session, which a guard needs"):
+					got += "!"
+				default:
+					t.Errorf("%s: got %s", tt.name, answer.Out)
+				}
+			}
+			if got != tt.calls {
+				t.Errorf("%s, in memory %v: got %s, want %s", tt.name, inMemory, got, tt.calls)
+			}
 		}
 	}
 }

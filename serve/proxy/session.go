@@ -5,20 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"strings"
 
 	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/effects"
 )
-
-// A state is all that a session has from one request to the next. The client has everything else.
-type state struct {
-	// Session has only the context of session_start, the number of events beside turns, and guards.
-	Session starhost.SavedSession `json:"session"`
-	Plugins effects.SavedStates   `json:"plugins,omitempty"`
-}
 
 // idBytes is the length of a hash. Its 30 digits are fewer than those of a word that the decision
 // log could take for a key and must look at twice.
@@ -40,36 +31,29 @@ func sessionID(h http.Header, q *request) string {
 	return hex.EncodeToString(sum.Sum(nil)[:idBytes])
 }
 
-// inSession calls use with the session of the request. A request that only counts tokens leaves the
-// session as it was.
+// inSession calls use with the session of the request. Between two requests, a session has only the
+// context of session_start, the number of events beside turns, its guards and its plugins' values:
+// the client has everything else. A request that only counts tokens leaves the session as it was.
 func (x *exchange) inSession(ctx context.Context, use func(*starhost.Session) error) error {
 	var used error
-	err := x.memory.Use(ctx, x.session, func(old []byte) ([]byte, error) {
-		var st state
-		if len(old) > 0 {
-			if err := json.Unmarshal(old, &st); err != nil {
-				return old, err
-			}
-		}
-		st.Session.Turns, st.Session.Offer = x.turns, len(st.Session.Welcome) > 0
-		s := x.host.Resume(starhost.SessionConfig{ID: x.session, Platform: "proxy", Guarded: true}, st.Session)
-		if err := effects.RestoreStates(s, st.Plugins); err != nil {
-			return old, err
+	err := x.memory.Use(ctx, x.session, func(
+		saved *starhost.SavedSession, restore func(*starhost.Session) error,
+	) (*starhost.Session, error) {
+		saved.Turns, saved.Offer = x.turns, len(saved.Welcome) > 0
+		s := x.host.Resume(starhost.SessionConfig{ID: x.session, Platform: "proxy", Guarded: true}, *saved)
+		if err := restore(s); err != nil {
+			return nil, err
 		}
 		if used = use(s); x.dialect == &count {
-			return old, nil
+			return nil, nil
 		}
 		after, err := s.Save(context.WithoutCancel(ctx))
-		if err != nil {
-			return old, err
-		}
-		st.Session = starhost.SavedSession{
+		*saved = starhost.SavedSession{
 			Started: after.Started, Asides: after.Asides, Welcome: after.Welcome, Guards: after.Guards,
 		}
-		st.Plugins = effects.SaveStates(s)
-		return json.Marshal(st)
+		return s, err
 	})
-	return cmp.Or(err, used)
+	return cmp.Or(used, err)
 }
 
 // userAgents are the starts of the header User-Agent of agents whose tools starhost has a table of.
