@@ -278,8 +278,13 @@ func matchDoc(e starhost.EventSpec) string {
 
 // failureDoc describes the effect of a failing handler.
 func failureDoc(e starhost.EventSpec) string {
-	if e.Guard {
+	switch {
+	case e.Guard:
 		return "denies, unless on_error says otherwise"
+	case e.CanRefuse() && e.FailsClosed([]string{"abort", "modify *"}):
+		return "aborts if the plugin's files contain the event's abort or modify, else it is logged and skipped, unless on_error says otherwise"
+	case e.FailsClosed([]string{"modify *"}):
+		return "withholds the result if the plugin's files contain modify(result=), else it is logged and skipped, unless on_error says otherwise"
 	}
 	return "is logged and skipped, unless on_error says otherwise"
 }
