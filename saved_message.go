@@ -29,8 +29,11 @@ type savedMessage struct {
 // A savedAttachment is an attachment with its content as Bytes, because the content may be no text.
 type savedAttachment struct {
 	fragments.Attachment
-	Bytes []byte
+	Bytes []byte `json:"bytes,omitempty"`
 }
+
+// ID returns the id of the attachment with its bytes.
+func (s *savedAttachment) ID() fragments.Hash { return s.attachment().ID() }
 
 // A savedCall is a [ToolCall] whose arguments may be invalid JSON.
 type savedCall struct {
@@ -132,9 +135,10 @@ func saveAttachment(a fragments.Attachment) savedAttachment {
 	return savedAttachment{a, content}
 }
 
-func (s savedAttachment) attachment() fragments.Attachment {
-	s.Content = string(s.Bytes)
-	return s.Attachment
+func (s *savedAttachment) attachment() fragments.Attachment {
+	a := s.Attachment
+	a.Content = string(s.Bytes)
+	return a
 }
 
 // mergeNames are the forms of merging in JSON.

@@ -46,21 +46,21 @@ func (t Target) String() string { return targetNames[t] }
 
 // An Origin is the source and the plugin of an offer.
 type Origin struct {
-	Source string // a path, a reference, an event; "" if unnamed
-	Plugin string // "" for an offer of the user
+	Source string `json:"source,omitempty"` // a path, a reference, an event; "" if unnamed
+	Plugin string `json:"plugin,omitempty"` // "" for an offer of the user
 }
 
 // A Fragment is a piece of text offered for a prompt.
 type Fragment struct {
-	Content string // UTF-8; identifies the fragment
-	Source  string // its name in reports and renderings; "" if unnamed
-	Title   string // a caption for renderings that have one; "" for none
-	Plugin  string // the plugin that offered it; "" for the user
-	Pos     string // "file:line:col" of the registration that offered it
+	Content string `json:"content"`          // UTF-8; identifies the fragment
+	Source  string `json:"source,omitempty"` // its name in reports and renderings; "" if unnamed
+	Title   string `json:"title,omitempty"`  // a caption for renderings that have one; "" for none
+	Plugin  string `json:"plugin,omitempty"` // the plugin that offered it; "" for the user
+	Pos     string `json:"pos,omitempty"`    // "file:line:col" of the registration that offered it
 
-	Priority int // lower comes first; any number
-	Target   Target
-	Pinned   bool // typed by the user: no budget drops it
+	Priority int    `json:"priority,omitempty"` // lower comes first; any number
+	Target   Target `json:"target,omitempty"`
+	Pinned   bool   `json:"pinned,omitempty"` // typed by the user: no budget drops it
 
 	Digest *Digest `json:"-"` // its text is Content; set by a [HashCache], or nil
 }
@@ -68,16 +68,17 @@ type Fragment struct {
 // An Attachment is data other than text offered for a prompt. Exactly one of Content and URL is
 // set.
 type Attachment struct {
-	Content string // bytes
-	URL     string // the model fetches it; starhost does not
-	Type    string // MIME type
-	Name    string // a file name, for people
-	Source  string // as in Fragment
-	Plugin  string // as in Fragment
-	Pos     string // as in Fragment
+	Content string `json:"content,omitempty"` // bytes
+	URL     string `json:"url,omitempty"`     // the model fetches it; starhost does not
+	Type    string `json:"type,omitempty"`    // MIME type
+	Name    string `json:"name,omitempty"`    // a file name, for people
+	Source  string `json:"source,omitempty"`  // as in Fragment
+	Plugin  string `json:"plugin,omitempty"`  // as in Fragment
+	Pos     string `json:"pos,omitempty"`     // as in Fragment
 
-	Width, Height int  // pixels; 0 if it is no picture
-	Pinned        bool // typed by the user; the limits hold for it too
+	Width  int  `json:"width,omitempty"` // pixels; 0 if it is no picture
+	Height int  `json:"height,omitempty"`
+	Pinned bool `json:"pinned,omitempty"` // typed by the user; the limits hold for it too
 }
 
 // Bytes returns the size of the content: 0 for a URL.

@@ -29,3 +29,14 @@ func TestAskUser(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainCell checks that a spreadsheet takes no cell of log -F csv for a formula.
+func TestPlainCell(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "": "", "a=1": "a=1", "7": "7",
+	} {
+		if got := plainCell(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

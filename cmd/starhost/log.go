@@ -294,13 +294,22 @@ func (p *logPrinter) print(r *decision.Record) {
 			cmp.Or(r.Approval, &decision.Approval{}).By,
 		}
 		for i := range cells {
-			cells[i] = texttable.EscapeLine(cells[i])
+			cells[i] = plainCell(texttable.EscapeLine(cells[i]))
 		}
 		p.err = p.csv.Write(cells)
 		p.csv.Flush()
 	default:
 		_, p.err = p.w.WriteString(logLine(r, p.width) + "\n")
 	}
+}
+
+// plainCell returns a cell that no spreadsheet takes for a formula: a quote in front of its first
+// character makes it a text.
+func plainCell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
+		return "'" + text
+	}
+	return text
 }
 
 // end prints the text after the last record.

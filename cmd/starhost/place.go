@@ -52,12 +52,13 @@ func moveScriptError(set *loader.Set, e *starlark.Error) *starlark.Error {
 // pathFromHere returns the path from the current folder of a plugin's or library's file. It returns
 // other names as they are.
 func pathFromHere(set *loader.Set, shown string) string {
-	for i := range set.Plugins {
-		p := &set.Plugins[i]
-		if rest, ok := strings.CutPrefix(shown, p.Name+"/"); ok {
+	first, rest, isInFolder := strings.Cut(shown, "/")
+	owner, isFile := strings.CutSuffix(shown, ".star")
+	for i := range set.Plugins { // no joined names: list calls this for each row
+		switch p := &set.Plugins[i]; {
+		case isInFolder && first == p.Name:
 			return path.Join(p.Path, rest)
-		}
-		if shown == p.Name+".star" {
+		case isFile && owner == p.Name:
 			return p.Path
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 )
 
 // Escape returns text that a terminal shows as it is: control characters, characters that change
@@ -55,7 +56,9 @@ func escape(text string, stays func(rune) bool) string {
 		case shortEscapes[r] != "":
 			b.WriteString(shortEscapes[r])
 		default:
-			fmt.Fprintf(&b, "\\u%04x", r)
+			for _, unit := range utf16.AppendRune(nil, r) { // as JSON escapes it
+				fmt.Fprintf(&b, "\\u%04x", unit)
+			}
 		}
 	}
 	return b.String()
@@ -73,7 +76,15 @@ func isPlain(text string, stays func(rune) bool) bool {
 	return true
 }
 
-// isHarmful reports whether a terminal does more with a character than to show it.
+// invisible are characters that look like nothing or like a space: a person who reads a command
+// or a name would approve another one. Joiners, which emoji need, are not among them.
+const invisible = "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b" +
+	"\u2060\u2061\u2062\u2063\u2064\u2800\u3164\ufeff\uffa0"
+
+// isHarmful reports whether a terminal does more with a character than to show it, or shows
+// nothing.
 func isHarmful(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+	const firstTag, lastTag = 0xe0000, 0xe007f
+	isInvisible := strings.ContainsRune(invisible, r) || firstTag <= r && r <= lastTag
+	return isInvisible || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }

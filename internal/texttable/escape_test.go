@@ -15,6 +15,7 @@ func TestEscape(t *testing.T) {
 		{"a\nb\tc", "a\nb\tc", `a\nb\tc`, "a\n  | b\tc"},
 		{"\x1b[2J\r\a\x7f", `\u001b[2J\r\u0007\u007f`, `\u001b[2J\r\u0007\u007f`, `\u001b[2J\r\u0007\u007f`},
 		{"\u0085\u009b1m\u202e\u2066\u200f\u061c\u2028", `\u0085\u009b1m\u202e\u2066\u200f\u061c\u2028`, `\u0085\u009b1m\u202e\u2066\u200f\u061c\u2028`, `\u0085\u009b1m\u202e\u2066\u200f\u061c\u2028`},
+		{"a\u200bb\ufeff\u00ad\u3164\u2800\U000e0041", `a\u200bb\ufeff\u00ad\u3164\u2800\udb40\udc41`, `a\u200bb\ufeff\u00ad\u3164\u2800\udb40\udc41`, `a\u200bb\ufeff\u00ad\u3164\u2800\udb40\udc41`},
 		{"\x9b1m", "\ufffd1m", "\ufffd1m", "\ufffd1m"},
 	}
 	for _, tt := range tests {

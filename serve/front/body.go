@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -35,13 +36,29 @@ func (b *countedBody) release() { b.total.Add(-b.read) }
 // maxGuess is the most memory that a request gets for its declared length, before its body arrives.
 const maxGuess = 64 << 10
 
+// guesses are the bytes that must have arrived before a body gets room for more of its declared
+// length: so much again, then 32 times as much, and then all. A buffer that only doubles would
+// allocate several times the body.
+var guesses = []int64{maxGuess, 32 * maxGuess, math.MaxInt64}
+
 // readBody reads the whole body of a request before the deadline that ServeHTTP set, so that no
 // later step waits for a slow client.
 func (f *front) readBody(w *answer, r *http.Request, body io.Reader) (status int, why string) {
 	var b strings.Builder
-	b.Grow(int(min(max(r.ContentLength, 0), maxGuess)))
 	chunk := chunks.Get().(*[maxGuess]byte)
-	_, err := io.CopyBuffer(&b, body, chunk[:])
+	var err error
+	for _, most := range guesses {
+		if most = min(most, max(r.ContentLength, maxGuess)); int64(b.Len()) < most {
+			b.Grow(int(min(most, f.MaxBody)) - b.Len())
+			_, err = io.CopyBuffer(&b, io.LimitReader(body, most-int64(b.Len())), chunk[:])
+		}
+		if err != nil || int64(b.Len()) < most {
+			break
+		}
+	}
+	if err == nil {
+		_, err = io.CopyBuffer(&b, body, chunk[:]) // the rest, if its length is not declared
+	}
 	chunks.Put(chunk)
 	var over *http.MaxBytesError
 	switch {

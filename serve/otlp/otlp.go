@@ -63,8 +63,12 @@ func New(getenv func(string) string, warn func(string)) (*Exporter, error) {
 	}
 	x := &Exporter{
 		url: strings.TrimSuffix(endpoint, "/") + "/v1/traces", headers: map[string]string{}, warn: warn,
-		client: &http.Client{Timeout: sendTimeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}},
-		queue:  make(chan span, maxQueue),
+		client: &http.Client{
+			Timeout: sendTimeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment},
+			// The target of a redirect must not get the headers, which often have a key.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		queue: make(chan span, maxQueue),
 	}
 	for pair := range strings.SplitSeq(getenv("OTEL_EXPORTER_OTLP_HEADERS"), ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")

@@ -104,6 +104,31 @@ func TestExporterFails(t *testing.T) {
 	}
 }
 
+// TestExporterRedirect checks that the target of a redirect does not get the headers.
+func TestExporterRedirect(t *testing.T) {
+	defer otlp.SetBatchTime(time.Millisecond)()
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the target of a redirect got %v", r.Header)
+	}))
+	defer other.Close()
+	collector := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer collector.Close()
+	var warned string
+	x, err := otlp.New(env(map[string]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL, "OTEL_EXPORTER_OTLP_HEADERS": "x-key=a",
+	}), func(text string) { warned = text })
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Observe(starhost.Event{Name: "turn_end"}, starhost.Outcome{})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	x.Run(ctx)
+	if warned != "OTLP: the collector answered with HTTP 307" {
+		t.Errorf("got the warning %q", warned)
+	}
+}
+
 // TestNew checks the environment variables.
 func TestNew(t *testing.T) {
 	if x, err := otlp.New(env(nil), nil); x != nil || err != nil {
