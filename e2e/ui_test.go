@@ -447,6 +447,8 @@ func (i *inspector) checkAccess(name string) {
 	for _, scheme := range []string{"light", "dark"} {
 		i.setScheme(scheme)
 		eval[bool](i, string(axe)+"; true")
+		// What is being read again is paler meanwhile.
+		i.poll(`!document.querySelector("[aria-busy=true]")`)
 		serious := eval[[]string](i, `axe.run().then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical")
 			.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 150)).join(" | ")))`)
 		for _, s := range serious {

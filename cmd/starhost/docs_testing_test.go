@@ -42,7 +42,7 @@ func runTestingBlock(t *testing.T, dir string, b block, i int) {
 	text := b.text
 	switch b.language {
 	case "text":
-		if !strings.Contains(text, "\n-- case.star --\n") { // the signature of a step
+		if !strings.Contains(text, ".star --\n") { // the signature of a step
 			if name, _, _ := strings.Cut(text, "("); wholeReference().part(name).isEmpty() {
 				t.Errorf("%s: want a case or a signature", text)
 			}
