@@ -447,7 +447,7 @@ func (i *inspector) checkAccess(name string) {
 	for _, scheme := range []string{"light", "dark"} {
 		i.setScheme(scheme)
 		eval[bool](i, string(axe)+"; true")
-		// What is being read again is paler meanwhile.
+		// A part that is being read again is paler.
 		i.poll(`!document.querySelector("[aria-busy=true]")`)
 		serious := eval[[]string](i, `axe.run().then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical")
 			.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 150)).join(" | ")))`)
