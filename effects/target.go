@@ -289,12 +289,14 @@ func (g Grants) allowsAddress(method string, t *target) bool {
 // grant, because servers there trust callers from the inside, or because such an address is
 // another address in disguise. The last line has addresses of public networks at which clouds
 // (Azure, Equinix Metal) serve each machine its own configuration and credentials.
-var specialNetworks = sync.OnceValue(func() []netip.Prefix { return parsePrefixes(
-	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
-	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
-	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
-	"168.63.129.16/32", "192.80.8.124/32",
-) })
+var specialNetworks = sync.OnceValue(func() []netip.Prefix {
+	return parsePrefixes(
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+		"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
+		"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+		"168.63.129.16/32", "192.80.8.124/32",
+	)
+})
 
 // global6 contains the public IPv6 addresses. Loopback, link-local, private, multicast, mapped,
 // compatible and translated (NAT64) addresses are outside.

@@ -90,7 +90,8 @@ func (b *rawBody) Read(to []byte) (int, error) {
 			return 0, b.err
 		}
 		var line []byte
-		for part := []byte{}; ; {
+		for {
+			var part []byte
 			part, b.err = b.lines.ReadSlice('\n')
 			line = append(line, part...)
 			if !errors.Is(b.err, bufio.ErrBufferFull) {
