@@ -92,7 +92,7 @@ func (h *handlerCall) write(line starhost.LogLine) (limit string) {
 
 // redactLine returns a line without secrets and with valid UTF-8.
 func (r *Recorder) redactLine(line starhost.LogLine) starhost.LogLine {
-	line.Text, line.Fields = asText(r.world.Redact(line.Text)), r.world.RedactJSON(line.Fields)
+	line.Text, line.Fields = asText(r.world.RedactLog(line.Text)), r.world.RedactJSON(line.Fields)
 	return line
 }
 

@@ -62,7 +62,7 @@ func (r *Recorder) cleanChange(v any) any {
 	case string:
 		return r.world.Redact(v)
 	case json.RawMessage:
-		return r.world.RedactJSON(v)
+		return r.cleanJSON(v)
 	case starhost.Result:
 		return r.cleanResult(v)
 	case *starhost.Messages:
@@ -73,6 +73,13 @@ func (r *Recorder) cleanChange(v any) any {
 		}
 	}
 	return v
+}
+
+func (r *Recorder) cleanJSON(text json.RawMessage) json.RawMessage {
+	if !r.world.Redacts() {
+		return text
+	}
+	return r.world.RedactJSON(text)
 }
 
 // cleanMessages returns a cleaned list, or the same list if no message contains a secret.
@@ -96,7 +103,7 @@ func (r *Recorder) cleanMessages(list *starhost.Messages) *starhost.Messages {
 }
 
 func (r *Recorder) cleanTemplate(t starhost.Template) starhost.Template {
-	t.Prompt, t.System, t.Options = r.world.Redact(t.Prompt), r.world.Redact(t.System), r.world.RedactJSON(t.Options)
+	t.Prompt, t.System, t.Options = r.world.Redact(t.Prompt), r.world.Redact(t.System), r.cleanJSON(t.Options)
 	r.cleanAttachments(t.Attachments)
 	return t
 }

@@ -214,13 +214,29 @@ func (s *Secrets) redactString(quoted []byte) []byte {
 	return marshal(clean)
 }
 
-// Redact removes the values of secrets from a text of a plugin: a result, a log line or an
-// error. See [Secrets.Redact].
-func (w *World) Redact(text string) string { return w.Secrets.Redact(text) }
+// Redact removes the values of secrets from a text of a plugin: a result or an error. See
+// [Secrets.Redact]. A plugin that can know no secret gets its text back as it wrote it.
+func (w *World) Redact(text string) string {
+	if w.knowsNothing() {
+		return text
+	}
+	return w.Secrets.Redact(text)
+}
+
+// knowsNothing reports whether the plugin is of a project that nobody trusts, and has no
+// permission: it then reads only what others have redacted. If its texts were redacted, too, it
+// could write a guess, find the text in a prompt or an error, and learn whether the guess is a
+// secret.
+func (w *World) knowsNothing() bool {
+	return len(w.Granted) == 0 && w.Owner != nil && w.Owner().Layer == "project"
+}
+
+// RedactLog removes the values of secrets from a line that only the operator reads.
+func (w *World) RedactLog(text string) string { return w.Secrets.Redact(text) }
 
 // Redacts reports whether Redact can change a text now, because a secret was loaded or there
 // are patterns.
-func (w *World) Redacts() bool { return !w.Secrets.redactsNothing() }
+func (w *World) Redacts() bool { return !w.Secrets.redactsNothing() && !w.knowsNothing() }
 
 // RedactJSON removes the values of secrets from the strings of a JSON text, which stays JSON.
 func (w *World) RedactJSON(text json.RawMessage) json.RawMessage { return w.Secrets.redactJSON(text) }

@@ -89,10 +89,10 @@ hooks. --register offers the plugins' tools to N.E.K.O at a URL.
 token. The page is for this machine only, also with --token-file.
 
 --token-file is a file with a token of 16 bytes or more, which clients send as
-"Authorization: Bearer TOKEN". A server that decides needs one, unless it is at unix:PATH, a
-socket that only you can open. So does any address that others reach. Without a token, only
-programs of this machine are answered, and no web page. Clients of --proxy send the token as
-X-Starhost-Token, or as /t/TOKEN before the path. Each HTTP server has /healthz and /readyz.
+"Authorization: Bearer TOKEN". A server that decides, and --tools, needs one, unless it is at
+unix:PATH, a socket that only you can open. So does any address that others reach. Without a
+token, only programs of this machine are answered, and no web page. Clients of --proxy and
+--tools may send the token as X-Starhost-Token, or as /t/TOKEN before the path. Each HTTP server has /healthz and /readyz.
 
 With --watch, and at a hangup signal, serve loads the plugins again. If one cannot be
 loaded, serve reports it and continues with the old ones. Running calls end with the
@@ -137,24 +137,27 @@ const stdioAddress = "stdio"
 // A server is one run of serve.
 type server struct {
 	*app
-	flags          *serveFlags
-	paths          []string
-	live           *starhost.LiveHost
-	mcp            *mcp.Server    // nil without --mcp
-	decide         *decide.Server // nil without a server that answers questions
-	proxy          *proxy.Server  // nil without --proxy
-	guards         atomic.Pointer[guardState]
-	metrics        *metrics.Registry // nil without --metrics
-	tools          *neko.Registry    // nil without --tools
-	page           *inspected        // nil without --ui
-	traces         *otlp.Exporter    // nil if the environment names no collector
-	fragments      fragments.Store   // shared by all sets
-	reloadRequests chan struct{}     // has a token if plugins must be loaded again
-	background     sync.WaitGroup    // goroutines beside the answers
+	flags      *serveFlags
+	paths      []string
+	live       *starhost.LiveHost
+	mcp        *mcp.Server    // nil without --mcp
+	decide     *decide.Server // nil without a server that answers questions
+	proxy      *proxy.Server  // nil without --proxy
+	guards     atomic.Pointer[guardState]
+	metrics    *metrics.Registry // nil without --metrics
+	tools      *neko.Registry    // nil without --tools
+	page       *inspected        // nil without --ui
+	traces     *otlp.Exporter    // nil if the environment names no collector
+	fragments  fragments.Store   // shared by all sets
+	background sync.WaitGroup    // goroutines beside the answers
 
-	reloading sync.Mutex    // guards the fields below
-	set       *loader.Set   // in use
-	records   *decision.Log // nil if it is not enabled
+	toolRequests chan struct{} // has a token if other programs have other tools
+
+	reloading sync.Mutex     // guards the fields below
+	set       *loader.Set    // in use
+	plugins   *starhost.Host // those in set, without the tools of other programs
+	fresh     *starhost.Host // as plugins, in the set that was loaded last
+	records   *decision.Log  // nil if it is not enabled
 	mounts    mounts
 }
 
@@ -181,8 +184,8 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	}
 	in, out := a.stdin, a.stdout
 	a.stdin, a.stderr = nil, &lockedWriter{w: a.stderr} // the client writes to it: no reference may read it
-	v := &server{app: a, flags: f, paths: paths, reloadRequests: make(chan struct{}, 1)}
-	v.mounts = mounts{getenv: a.getenv, changed: v.requestReload, warn: v.printWarning}
+	v := &server{app: a, flags: f, paths: paths, toolRequests: make(chan struct{}, 1)}
+	v.mounts = mounts{getenv: a.getenv, changed: v.requestTools, warn: v.printWarning}
 	if f.metrics != "" {
 		v.metrics = metrics.New()
 		v.metrics.SetUpstreams(v.upstreamStates)
@@ -199,7 +202,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	}
 	a.report()
 	a.code = exitOK // plugins that failed are reported, and the others are served
-	v.live = starhost.NewLiveHost(v.set.Host)
+	v.live, v.plugins = starhost.NewLiveHost(v.set.Host), v.fresh
 	v.takeGuards()
 	if err := v.openServers(ctx, token); err != nil {
 		return err
@@ -246,16 +249,28 @@ func (v *server) load(ctx context.Context, a *app) (set *loader.Set, records *de
 	if tool, ok := mcp.LoaderTool(set.Host); ok && v.flags.mcp != "" {
 		err = set.Host.Add(tool)
 	}
+	plugins := set.Host
 	if err == nil {
-		err = v.mounts.addTools(ctx, set, func(string) bool { return true })
-	}
-	if err == nil && v.tools != nil {
-		err = registerTools(set.Host, v.tools.Plugin(), "--tools", v.printWarning)
+		set, err = v.withTools(ctx, set, plugins)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, set.Close())
 	}
+	v.fresh = plugins
 	return set, records, nil
+}
+
+// withTools returns a set with the plugins of a host, and the tools that other programs offer now.
+func (v *server) withTools(ctx context.Context, set *loader.Set, plugins *starhost.Host) (*loader.Set, error) {
+	next := *set
+	next.Host = plugins.Losing()
+	if err := v.mounts.addTools(ctx, &next, func(string) bool { return true }); err != nil {
+		return set, err
+	}
+	if v.tools == nil {
+		return &next, nil
+	}
+	return &next, registerTools(next.Host, v.tools.Plugin(), "--tools", v.printWarning)
 }
 
 // startReloading starts the goroutines that reload, until ctx ends.
@@ -279,16 +294,22 @@ func (v *server) startReloading(ctx context.Context) error {
 	return nil
 }
 
-// reloadOnRequest reloads after a hangup signal or a call of requestReload.
+// reloadOnRequest reloads after a hangup signal. After a call of requestTools, it replaces the
+// tools of other programs: these do not decide when starhost reads plugins again.
 func (v *server) reloadOnRequest(ctx context.Context, hangup <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangup:
-		case <-v.reloadRequests:
+			v.reload(ctx)
+		case <-v.toolRequests:
+			v.reloading.Lock()
+			if err := v.replaceTools(ctx); err != nil {
+				v.printWarning(err.Error())
+			}
+			v.reloading.Unlock()
 		}
-		v.reload(ctx)
 	}
 }
 
@@ -311,10 +332,10 @@ func (v *server) reloadOnChange(ctx context.Context, w *watcher) {
 	}
 }
 
-// requestReload makes the server reload soon.
-func (v *server) requestReload() {
+// requestTools makes the server replace the tools of other programs soon.
+func (v *server) requestTools() {
 	select {
-	case v.reloadRequests <- struct{}{}:
+	case v.toolRequests <- struct{}{}:
 	default: // a request is already waiting
 	}
 }
@@ -343,16 +364,32 @@ func (v *server) replaceSet(ctx context.Context) error {
 		v.printNote("the plugins from before stay")
 		return err
 	}
-	v.set, v.records = set, records
+	v.records, v.plugins = records, v.fresh
+	v.use(ctx, set)
+	v.mounts.closeUnused()
+	v.processes.closeUnused()
+	v.printNote("loaded " + pluginLine(set.Plugins))
+	return nil
+}
+
+// replaceTools serves the loaded plugins with the tools that other programs offer now. The caller
+// has locked reloading.
+func (v *server) replaceTools(ctx context.Context) error {
+	next, err := v.withTools(ctx, v.set, v.plugins)
+	if err == nil {
+		v.use(ctx, next)
+	}
+	return err
+}
+
+// use makes a set the one in use.
+func (v *server) use(ctx context.Context, set *loader.Set) {
+	v.set = set
 	v.live.Swap(set.Host)
 	v.takeGuards()
 	if v.mcp != nil {
 		v.mcp.Refresh(ctx)
 	}
-	v.mounts.closeUnused()
-	v.processes.closeUnused()
-	v.printNote("loaded " + pluginLine(set.Plugins))
-	return nil
 }
 
 // printWarning prints a warning for the operator.

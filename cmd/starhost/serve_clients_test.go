@@ -98,9 +98,9 @@ func requestFor(server, client, n int, callback string) clientRequest {
 	case 1:
 		tool := fmt.Sprintf(`{"name":"tool_%d","description":"A tool.","parameters":{"type":"object","properties":{}},"callback_url":%q}`, client, callback)
 		if n%2 == 1 {
-			return clientRequest{"POST", "/api/tools/unregister", "", fmt.Sprintf(`{"name":"tool_%d"}`, client), `"ok":true`}
+			return clientRequest{"POST", "/api/tools/unregister", token, fmt.Sprintf(`{"name":"tool_%d"}`, client), `"ok":true`}
 		}
-		return clientRequest{"POST", "/api/tools/register", "", tool, fmt.Sprintf(`"registered":"tool_%d"`, client)}
+		return clientRequest{"POST", "/api/tools/register", token, tool, fmt.Sprintf(`"registered":"tool_%d"`, client)}
 	}
 	return clientRequest{"GET", "/metrics", token, "", "starhost_set_info"}
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"runtime/debug"
@@ -193,7 +194,7 @@ func (v *server) checkProxyFlags() error {
 func (v *server) applyTools(ctx context.Context) error {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
-	if err := v.replaceSet(context.WithoutCancel(ctx)); err != nil { // mounted servers outlive the request
+	if err := v.replaceTools(context.WithoutCancel(ctx)); err != nil { // mounted servers outlive the request
 		return err
 	}
 	p := v.tools.Plugin()
@@ -266,8 +267,11 @@ func (v *server) httpServers(token string) (list []httpServer) {
 			v.fronted("hooks", v.flags.hooks, "answering hooks", o, v.decide.Hooks()),
 			v.fronted("guardrail", v.flags.guardrail, "answering gateways", o, v.decide.Guardrails()))
 	}
-	if v.tools != nil { // N.E.K.O's plugins send no token
-		o := front.Options{MaxBody: neko.MaxBody, MaxRequests: neko.MaxRequests, Ready: v.ready}
+	if v.tools != nil { // N.E.K.O's plugins send no header, but take a URL with the token
+		o := front.Options{
+			Token: token, NeedsToken: true, MaxBody: neko.MaxBody, MaxRequests: neko.MaxRequests,
+			TakeToken: takeToolsToken, Ready: v.ready,
+		}
 		s := v.fronted("tools", v.flags.tools, "taking tools", o, v.tools.Handler())
 		if v.flags.register != "" {
 			s.serve = func(ctx context.Context, l net.Listener) error { return v.serveTools(ctx, l, o) }
@@ -290,8 +294,11 @@ func (v *server) httpServers(token string) (list []httpServer) {
 
 // serveTools serves registrations, and offers the plugins' tools to N.E.K.O.
 func (v *server) serveTools(ctx context.Context, l net.Listener, o front.Options) error {
+	if l.Addr().Network() == "unix" {
+		return errors.Join(usagef("--register: got --tools %s, want an ADDR at which N.E.K.O calls", v.flags.tools), l.Close())
+	}
 	p, err := neko.NewProvider(neko.ProviderOptions{
-		Host: v.live, Server: v.flags.register, Callback: "http://" + l.Addr().String(), Warn: v.printWarning,
+		Host: v.live, Server: v.flags.register, Callback: callbackURL(l.Addr(), o.Token), Warn: v.printWarning,
 	})
 	if err != nil {
 		return errors.Join(usagef("--register: %v", err), l.Close())
@@ -306,6 +313,22 @@ func (v *server) serveTools(ctx context.Context, l net.Listener, o front.Options
 	defer cancel()
 	offering.Go(func() { p.Run(ctx) })
 	return o.Serve(ctx, l, mux)
+}
+
+// callbackURL returns the URL at which N.E.K.O calls tools: it sends no header with a token.
+func callbackURL(a net.Addr, token string) string {
+	if token == "" {
+		return "http://" + a.String()
+	}
+	return "http://" + a.String() + "/t/" + url.PathEscape(token) // as proxy.TakeToken reads it
+}
+
+// takeToolsToken returns the token of a request to --tools and removes it.
+func takeToolsToken(r *http.Request) string {
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		return token
+	}
+	return proxy.TakeToken(r)
 }
 
 // fronted returns a server behind the front.

@@ -30,11 +30,12 @@ serve.tools.roles = ["day", "night"]
 		io.WriteString(w, `{"output": {"temp_c": 22}}`)
 	}))
 	defer plugin.Close()
-	_, addrs := start(t, dir, 2, "-c", "config.toml", "--mcp", "127.0.0.1:0", "--tools", "127.0.0.1:0")
+	_, addrs := start(t, dir, 2, "-c", "config.toml", "--mcp", "127.0.0.1:0", "--tools", "unix:s")
 	post := func(path, body string) string {
 		t.Helper()
-		return curl(t, dir, []string{"-d", body, addrs[1] + "/api/tools" + path})
+		return curl(t, dir, []string{"--unix-socket", "s", "-d", body, "http://localhost/api/tools" + path})
 	}
+	write(t, filepath.Join(dir, "p.star"), toolNamed("one")) // a registration reads no plugin again
 	tool := `{"name":"%","description":"Weather.","callback_url":"` + plugin.URL + `",` +
 		`"parameters":{"type":"object","properties":{"city":{"type":"string"}}}}`
 	if got, want := post("/register", strings.Replace(tool, "%", "weather", 1)),
@@ -68,10 +69,13 @@ func TestServeRegister(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "empty.star"), "\n")
 	write(t, filepath.Join(dir, "p.star"), toolNamed("one"))
-	_, registry := start(t, dir, 1, "--no-config", "empty.star", "--tools", "127.0.0.1:0")
+	const token = "0123456789abcdef"
+	write(t, filepath.Join(dir, "token"), token+"\n")
+	_, registry := start(t, dir, 1, "--no-config", "empty.star", "--tools", "127.0.0.1:0", "--token-file", "token")
+	registry[0] += "/t/" + token // as N.E.K.O's plugins send it
 	stop := make(chan bool)
 	t.Run("provider", func(t *testing.T) {
-		_, provider := start(t, dir, 1, "--no-config", "p.star", "--tools", "127.0.0.1:0", "--register", registry[0])
+		_, provider := start(t, dir, 1, "--no-config", "p.star", "--tools", "127.0.0.1:0", "--register", registry[0], "--token-file", "token")
 		var list struct {
 			Roles map[string][]struct{ Name, Callback string } `json:"tools_by_role"`
 		}
@@ -81,7 +85,7 @@ func TestServeRegister(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got := curl(t, dir, []string{"-d", `{"name":"one","arguments":{},"call_id":"c"}`, provider[0] + "/tool_invoke"})
+		got := curl(t, dir, []string{"-d", `{"name":"one","arguments":{},"call_id":"c"}`, provider[0] + "/t/" + token + "/tool_invoke"})
 		if got != `{"output":"one","is_error":false}` {
 			t.Errorf("got %s", got)
 		}

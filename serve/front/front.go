@@ -10,6 +10,7 @@
 package front
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,7 @@ type front struct {
 	token     [32]byte // the hash of the token
 	slots     chan struct{}
 	bodyBytes atomic.Int64 // in bodies of open requests
+	conns     *connLimit   // nil for a handler alone
 
 	mu       sync.Mutex
 	draining bool
@@ -92,11 +94,12 @@ func (o Options) Serve(ctx context.Context, l net.Listener, next http.Handler) e
 	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
 	f := o.newFront(next)
+	f.conns = &connLimit{most: connsEach * o.MaxRequests, open: map[net.Conn]*list.Element{}}
 	server := &http.Server{
 		Handler: f, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return base },
-		ConnState:   limitConns(int64(connsEach * o.MaxRequests)),
-		ErrorLog:    log.New(lineWriter(f.log), "", 0),
+		ConnContext: withConn, ConnState: f.conns.follow,
+		ErrorLog: log.New(lineWriter(f.log), "", 0),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
@@ -160,21 +163,6 @@ func (f *front) log(line string) {
 	}
 }
 
-// limitConns returns a callback that closes each new connection over a limit.
-func limitConns(most int64) func(net.Conn, http.ConnState) {
-	var open atomic.Int64
-	return func(c net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			if open.Add(1) > most {
-				_ = c.Close() // its StateClosed follows and subtracts it
-			}
-		case http.StateClosed, http.StateHijacked:
-			open.Add(-1)
-		}
-	}
-}
-
 // ServeHTTP answers a request or passes it on, and logs it.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
@@ -224,6 +212,7 @@ func (f *front) answerHealth(w http.ResponseWriter, r *http.Request) bool {
 	if !isHealth && r.URL.Path != "/readyz" {
 		return false
 	}
+	w.Header().Set("Connection", "close") // it needs no token, so it keeps no place
 	var err error
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.Error(w, "want GET", http.StatusMethodNotAllowed)
@@ -256,6 +245,10 @@ func (f *front) pass(w *answer, r *http.Request, token string) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		f.refuse(w, r, http.StatusUnauthorized, "Authorization: want the bearer token")
 		return
+	}
+	f.conns.pass(r)
+	if f.Token == "" {
+		defer f.conns.release(r)
 	}
 	select {
 	case f.slots <- struct{}{}:

@@ -310,7 +310,6 @@ func TestMany(t *testing.T) {
 func TestConnections(t *testing.T) {
 	s := serve(t, "127.0.0.1:0", front.Options{MaxRequests: 2}, echo)
 	var open []net.Conn
-	closed := 0
 	for range 10 {
 		c, err := net.Dial("tcp", s.address)
 		if err != nil {
@@ -319,14 +318,66 @@ func TestConnections(t *testing.T) {
 		defer c.Close()
 		open = append(open, c)
 	}
-	for _, c := range open {
-		fmt.Fprint(c, "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		if line, _ := bufio.NewReader(c).ReadString('\n'); line == "" {
-			closed++
+	answered := 0
+	for range 2 { // in the first round, a connection may give way to a later one after its answer
+		answered = 0
+		for _, c := range open {
+			fmt.Fprint(c, "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			if answer, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil {
+				io.Copy(io.Discard, answer.Body)
+				answer.Body.Close()
+				answered++
+			}
 		}
 	}
-	if closed != 6 {
-		t.Errorf("got %d closed connections of 10, want 6", closed)
+	if answered != 4 {
+		t.Errorf("got %d open connections of 10, want 4", answered)
+	}
+}
+
+// TestConnectionsGiveWay checks that connections without the token keep nobody out, and that they
+// do not close one whose client has the token.
+func TestConnectionsGiveWay(t *testing.T) {
+	s := serve(t, "127.0.0.1:0", front.Options{MaxRequests: 2, Token: token}, echo)
+	dial := func() net.Conn {
+		t.Helper()
+		c, err := net.Dial("tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	ask := func(c net.Conn, path, header string) string {
+		t.Helper()
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", path, header)
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			return err.Error()
+		}
+		defer answer.Body.Close()
+		io.Copy(io.Discard, answer.Body)
+		return fmt.Sprint(answer.StatusCode, " ", answer.Close)
+	}
+	const bearer = "Authorization: Bearer " + token + "\r\n"
+	mine := dial()
+	if got := ask(mine, "/x", bearer); got != "200 false" {
+		t.Fatalf("got %s", got)
+	}
+	for range 3 {
+		for range 20 {
+			idle := dial()
+			fmt.Fprint(idle, "GET /x HTTP/1.1\r\n") // half of a request
+		}
+		if got := ask(dial(), "/x", "Connection: close\r\n"+bearer); got != "200 true" {
+			t.Errorf("a new client with the token: got %s", got)
+		}
+		if got := ask(mine, "/x", bearer); got != "200 false" {
+			t.Errorf("the first client with the token: got %s", got)
+		}
+	}
+	if got := ask(dial(), "/healthz", ""); got != "200 true" {
+		t.Errorf("health: got %s, want the end of the connection", got)
 	}
 }
 
