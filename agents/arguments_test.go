@@ -17,3 +17,18 @@ func TestGuessesAreCheap(t *testing.T) {
 		t.Errorf("got %.1f allocations for each object, want at most 3", each)
 	}
 }
+
+// TestGuessesHaveADepth checks that arguments that are nested deeper than any tool's are a call of
+// every kind, so that no guard misses what stands below.
+func TestGuessesHaveADepth(t *testing.T) {
+	for depth, want := range map[int]bool{maxPlaceDepth - 1: false, maxPlaceDepth + 2: true} {
+		var v any = "rm -rf x"
+		for range depth {
+			v = map[string]any{"a": v}
+		}
+		g := guesses{seen: map[string]bool{}}
+		if g.walk(v, "", 0); g.tooMany != want {
+			t.Errorf("%d levels: got %v, want %v", depth, g.tooMany, want)
+		}
+	}
+}

@@ -130,7 +130,7 @@ func (l *Log) write(line []byte, day time.Time) error {
 	default:
 		_, err = f.Write(line)
 		if err == nil && l.o.Sync {
-			err = f.Sync()
+			err = flush(f)
 		}
 	}
 	err = errors.Join(err, f.Close())
@@ -139,6 +139,9 @@ func (l *Log) write(line []byte, day time.Time) error {
 	}
 	return err
 }
+
+// flush writes a file to the disk. A test counts its calls.
+var flush = (*os.File).Sync
 
 // open opens a file to append to it. It creates the folder if it is missing. It follows no link and
 // does not wait for a pipe.

@@ -134,6 +134,8 @@ func TestUnreadableStream(t *testing.T) {
 		{"two members", messagesPath, "data: {\"type\":\"ping\",\"type\":\"message_start\"}\n\n", "502"},
 		{"carriage returns", messagesPath, strings.ReplaceAll(start+stop, "\n", "\r"), "502"},
 		{"the wrong order", messagesPath, strings.Replace(start, `"index":0`, `"index":1`, 1), "502"},
+		{"an item that is not the next", responsesPath, itemAt(1), "502"},
+		{"more items than any reply has", responsesPath, itemsTo(4097), "502"},
 		{"no end", messagesPath, start + delta("{}"), "502"},
 		{"a delta behind the end", messagesPath, start + stop[:strings.Index(stop, "event: message_stop")] + delta("{}"), "502"},
 		{"arguments that are cut", messagesPath, start + delta(`{"a":`) + stop, "are no JSON object"},
@@ -166,6 +168,20 @@ func TestUnreadableStream(t *testing.T) {
 	if status, _, got := s.ask(t, "POST", chatPath, request(chatPath, false)); status != 502 {
 		t.Errorf("got %d %s", status, got)
 	}
+}
+
+// itemAt returns the event of an item that begins, and itemsTo those of all items before a number.
+func itemAt(index int) string {
+	const item = `{"type":"response.output_item.added","output_index":%d,"item":{"type":"message","id":"m","content":[]}}`
+	return "event: response.output_item.added\ndata: " + fmt.Sprintf(item, index) + "\n\n"
+}
+
+func itemsTo(end int) string {
+	var b strings.Builder
+	for i := range end {
+		b.WriteString(itemAt(i))
+	}
+	return b.String()
 }
 
 // TestClients checks many clients at once: some read slowly, some hang up, and the upstream fails
