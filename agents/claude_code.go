@@ -48,6 +48,7 @@ var claudeCode = &Agent{
 		{Names: "Grep", Kind: "search", Query: "pattern", Paths: "path glob"},
 		{Names: "WebSearch", Kind: "search", Query: "query"},
 		{Names: "WebFetch", Kind: "fetch", URL: "url"},
-		{Names: "Task Agent", Kind: "agent", Prompt: "prompt"},
+		{Names: "Task Agent CronCreate ScheduleWakeup SendMessage", Kind: "agent", Prompt: "prompt message"},
+		{Names: "Skill", Kind: "agent", Prompt: "skill command args"},
 	},
 }

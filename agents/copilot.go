@@ -46,7 +46,7 @@ var copilot = &Agent{
 		{Names: "create", Kind: "write", Paths: "path", Content: "file_text content"},
 		{Names: "edit", Kind: "write", Paths: "path", Content: "new_str"},
 		{Names: "apply_patch", Kind: "write", Patch: "patch input"},
-		{Names: "grep glob", Kind: "search", Query: "pattern", Paths: "path"},
+		{Names: "grep glob", Kind: "search", Query: "pattern", Paths: "path paths"},
 		{Names: "web_fetch", Kind: "fetch", URL: "url"},
 		{Names: "task", Kind: "agent", Prompt: "prompt"},
 	},

@@ -37,6 +37,7 @@ var codex = &Agent{
 		{Names: "exec_command", Kind: "shell", Command: "cmd command", CWD: "workdir"},
 		{Names: "write_stdin", Kind: "shell", Command: "chars"},
 		{Names: "apply_patch", Kind: "write", Patch: "command input patch"},
+		{Names: "spawn_agent send_input close_agent", Kind: "agent", Prompt: "message"},
 	},
 }
 
@@ -165,6 +166,7 @@ var gemini = &Agent{
 		{Names: "grep_search search_file_content glob", Kind: "search", Query: "pattern", Paths: "dir_path"},
 		{Names: "google_web_search", Kind: "search", Query: "query"},
 		{Names: "web_fetch", Kind: "fetch", URL: "prompt"},
+		{Names: "invoke_agent", Kind: "agent", Prompt: "prompt"},
 	},
 }
 
@@ -203,6 +205,7 @@ var qwen = &Agent{
 		{Names: "list_directory", Kind: "read", Paths: "path"},
 		{Names: "write_file", Kind: "write", Paths: "file_path", Content: "content"},
 		{Names: "edit replace", Kind: "write", Paths: "file_path", Content: "new_string"},
+		{Names: "notebook_edit", Kind: "write", Paths: "notebook_path", Content: "new_source"},
 		{Names: "grep_search search_file_content glob", Kind: "search", Query: "pattern", Paths: "path"},
 		{Names: "web_search", Kind: "search", Query: "query"},
 		{Names: "web_fetch", Kind: "fetch", URL: "url"},
@@ -210,13 +213,15 @@ var qwen = &Agent{
 	},
 }
 
-// droid has Claude Code's events: docs.factory.ai/reference/hooks-reference, 2026-11.
+// droid has Claude Code's events: docs.factory.ai/reference/hooks-reference, 2026-11. Version 0.225
+// runs a call about which a hook asks, also with a person present. Tools of other servers are
+// SERVER___TOOL there. Whether it takes starhost's form of new arguments was not run.
 var droid = &Agent{
-	Name: "droid", Title: "Factory Droid", ToolPrefix: "mcp__starhost__", MCPPrefix: "mcp__", MCPSeparator: "__",
+	Name: "droid", Title: "Factory Droid", ToolPrefix: "starhost___", MCPSeparator: "___",
 	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
-	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
-	Asks:          "PreToolUse", RefusesPrompts: true, TakesContext: true,
-	Missing: "runs the call", Seen: "docs of 2026-11",
+	ForeignFields:  []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
+	RefusesPrompts: true, TakesContext: true,
+	Missing: "runs the call", Seen: "0.225, run",
 	// docs.factory.ai/enterprise/hierarchical-settings-and-org-control. Droid does not read
 	// hooks.json of a project: issue 3 of Factory-AI/factory.
 	Files: Files{
@@ -243,7 +248,7 @@ var droid = &Agent{
 		{Names: "Grep Glob", Kind: "search", Query: "pattern patterns", Paths: "path folder"},
 		{Names: "WebSearch", Kind: "search", Query: "query"},
 		{Names: "FetchUrl WebFetch", Kind: "fetch", URL: "url"},
-		{Names: "Task", Kind: "agent", Prompt: "prompt"},
+		{Names: "Task Loop", Kind: "agent", Prompt: "prompt"},
 	},
 }
 
