@@ -101,7 +101,7 @@ func (a *app) runCase(ctx context.Context, file string) (report string, ok bool)
 	b := a.nested(&out, nil)
 	defer b.stores.close()
 	b.dir = filepath.Dir(filepath.Dir(file))
-	b.addError(b.test(ctx, &testFlags{}, []string{filepath.Join("golden", filepath.Base(file))}))
+	b.addError(b.test(ctx, &testFlags{jobs: 1}, []string{filepath.Join("golden", filepath.Base(file))}))
 	code := b.end()
 	return strings.TrimSpace(out.String()), code == exitOK
 }

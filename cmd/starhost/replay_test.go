@@ -361,7 +361,7 @@ func TestReplayDefaults(t *testing.T) {
 			want["result"] += w.times
 		case r.Event == "pre_tool_call" && !isShell(r):
 			for _, at := range r.Omitted {
-				if strings.HasPrefix(at, "/input/arguments/") && !strings.Contains(at, "old") {
+				if strings.HasPrefix(at+"/", "/input/arguments/") && !strings.Contains(at, "old") {
 					want["arguments"] += w.times
 					break
 				}
