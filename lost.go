@@ -86,7 +86,10 @@ func closedBy(spec *EventSpec, lost []Guard) (why error) {
 			why = lost[i].Err
 		}
 	}
-	if more > 0 {
+	switch {
+	case more == 1:
+		why = fmt.Errorf("%w (and one more guard is not loaded)", why)
+	case more > 1:
 		why = fmt.Errorf("%w (and %d more guards are not loaded)", why, more)
 	}
 	return why

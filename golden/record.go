@@ -118,9 +118,10 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 	return ctx.Err()
 }
 
-// isTrusted reports whether the user trusts the case and the plugin beside it.
+// isTrusted reports whether the user trusts the case and the plugin beside it. Trust pins no target
+// of a link.
 func (c *testCase) isTrusted(o *Options) bool {
-	return o.Trusted == nil || o.Trusted(filepath.Dir(c.file.Real))
+	return o.Trusted == nil || c.checkWritable() == nil && o.Trusted(filepath.Dir(c.file.Real))
 }
 
 // record replaces the case's effects.jsonl, and describes what it recorded.

@@ -39,7 +39,7 @@ func isPluginName(s string) bool {
 func Discover(paths []Path, maxSource int64) ([]*Source, []*Error) {
 	d := newDiscovery(maxSource)
 	for _, p := range paths {
-		d.isNamed, d.isManaged = !p.Project, p.Managed
+		d.isNamed, d.isManaged = !p.Project || isPluginFile(p.Shown), p.Managed
 		d.addPath(p)
 	}
 	return d.sources, d.errs
@@ -52,7 +52,7 @@ type discovery struct {
 	byName    map[string]*Source
 	folders   map[string]*sharedFolder // by path
 	errs      []*Error
-	isNamed   bool // the operator named the path that is being searched
+	isNamed   bool // the operator named the path that is being searched, or a project names a file
 	isManaged bool // the managed config did
 }
 
@@ -64,7 +64,7 @@ func (d *discovery) fail(at Place, code, format string, args ...any) {
 	d.report(errorAt(at, code, format, args...))
 }
 
-// report adds an error. A path that no operator named may well lead to no plugin (E0604): many
+// report adds an error. A folder that no operator named may well lead to no plugin (E0604): many
 // projects have a folder plugins. Any other error hides a plugin, which may be a guard.
 func (d *discovery) report(e *Error) {
 	e.hidesPlugin, e.managed = d.isNamed || e.code != "E0604", d.isManaged

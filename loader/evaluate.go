@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,6 +26,7 @@ type evaluation struct {
 	source       *Source
 	plugin       *Plugin
 	box          *starlark.Sandbox // nil before read
+	loadBox      *starlark.Sandbox // runs the file, if its memory is less than that of handlers
 	file         *starlark.File
 	config       *Config            // the one that decides about the plugin: see configFor
 	libraries    map[string]*Source // the config names them
@@ -185,7 +187,7 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	e.describe(e.registered, world.Declared, world.Granted)
 	e.registered.Resolve = world.LoadFragment
 	record := builtins.Record(e.registered, e.box, world, config, e.Host.AppEvents...)
-	module, usage, err := e.box.Run(record.Attach(ctx), e.file, starlark.Exec{
+	module, usage, err := cmp.Or(e.loadBox, e.box).Run(record.Attach(ctx), e.file, starlark.Exec{
 		Env: record.Env(), Load: e.load, ExtraValues: record.Handlers, CoveragePath: e.realPath,
 		Check: func(f *starlark.File) error { return record.Check(f) },
 	})

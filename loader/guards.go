@@ -14,8 +14,9 @@ import (
 //   - a plugin that the config requires;
 //   - a plugin with a hook on a guard event ([starhost.EventSpec.Guard]), or with a hook whose
 //     event the syntax tree does not spell out; the hooks are those of the tree, or of probe;
-//   - a plugin that an argument names, with a hook on any event that plugins can refuse, or whose
-//     result it can change;
+//   - a plugin that an argument names, with a hook on any event that plugins can refuse;
+//   - a plugin that the operator or a trusted project brings, with a hook on an event of which its
+//     tree names a decision: an abort of prompts, a change of results;
 //   - a file that has no syntax tree: starhost cannot read or parse it.
 //
 // It takes no notice of plugins that the user's config disables or sets to warn, unless the config
@@ -60,7 +61,8 @@ func (e *evaluation) lostGuard() (g starhost.Guard, ok bool) {
 	}
 	guards := hooks.Unclear || slices.ContainsFunc(hooks.Events, func(event string) bool {
 		spec, err := starhost.LookupEvent(event, e.Host.AppEvents...)
-		return err != nil || spec.Guard || e.source.isNamed() && (spec.CanRefuse() || spec.FailsClosed(hooks.Decides))
+		return err != nil || spec.Guard || e.source.isNamed() && spec.CanRefuse() ||
+			e.config.isVouched(e.source) && spec.FailsClosed(hooks.Decides)
 	})
 	required := slices.Contains(e.config.Plugins.Required, g.Name)
 	return g, required || e.plugin.Mode != modeWarn && guards

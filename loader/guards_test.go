@@ -76,6 +76,9 @@ func TestLostGuards(t *testing.T) {
 		{"no guard", "-- p/a.star --\nregister_hook(\"turn_end\", lambda: None)" + broken, "", ""},
 		{"no hook", "-- p/a.star --\nx = 1" + broken, "", ""},
 		{"a hook on prompts", "-- p/a.star --\nregister_hook(\"turn_start\", lambda: None)" + broken, "", ""},
+		{"an abort of prompts", "-- p/a.star --\nregister_hook(\"turn_start\", lambda: abort(\"no\"))" + broken, "", "a turn_start E0102\n"},
+		{"unavailable, a redaction", "-- p/a.star --\nplugin(requires_env = [\"NEVER\"])\n" +
+			"register_hook(\"post_tool_call\", lambda result: modify(result = \"x\"))\n", "", "a post_tool_call E0609\n"},
 		{"an event by name", "-- p/a.star --\nregister_hook(handler = print, event = \"approve_tool_call\")" + broken, "", "a approve_tool_call E0102\n"},
 		{"an event in a function", "-- p/a.star --\ndef f():\n    if True:\n        " + hook + "\nf()" + broken, "", "a pre_tool_call E0102\n"},
 		{"an event that is computed", "-- p/a.star --\n[register_hook(e, print) for e in [\"turn\" + \"_end\"]]" + broken, "", "a  E0102\n"},

@@ -125,6 +125,7 @@ type loadRun struct {
 
 	paths           []Path // the paths that find searched
 	workspaceFolder string // the real path of the workspace that Load opened
+	othersUsed      uint64 // bytes that evaluations of an untrusted project's plugins took
 
 	ownConfigs     []*Config           // see findConfigs
 	configOfSource map[*Source]*Config // for plugins from other projects
@@ -212,7 +213,7 @@ func (l *loadRun) run(ctx context.Context) error {
 	for ready = sortByRequirements(ready); len(ready) > 0 && ctx.Err() == nil; {
 		wave := ready[:countIndependent(ready)]
 		ready = ready[len(wave):]
-		l.each(len(wave), func(i int) { wave[i].err = wave[i].evaluate(ctx) })
+		l.evaluate(ctx, wave)
 		l.register(wave)
 	}
 	for i := range prepared {
@@ -221,6 +222,27 @@ func (l *loadRun) run(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// evaluate runs plugins at the same time, except those of an untrusted project: they run behind the
+// others, one after the other, with one memory, because their number is not the user's choice.
+func (l *loadRun) evaluate(ctx context.Context, wave []*evaluation) {
+	var own, others []*evaluation
+	for _, e := range wave {
+		if e.config.isVouched(e.source) {
+			own = append(own, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	l.each(len(own), func(i int) { own[i].err = own[i].evaluate(ctx) })
+	for _, e := range others {
+		limits := e.config.LimitsOf(e.source)
+		limits.Memory = max(1, min(limits.Memory, l.config.Limits.Memory-min(l.config.Limits.Memory, l.othersUsed)))
+		e.loadBox = e.box.WithLimits(sandboxLimits(limits))
+		e.err = e.evaluate(ctx)
+		l.othersUsed += e.plugin.Bytes
+	}
 }
 
 // declareEvents adds the events of all manifests to those of the program, before any plugin runs,

@@ -325,6 +325,9 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnos
 	r.event = e
 	r.mu.Unlock()
 	if !e.ReachesPlugins() {
+		if !e.IsDocumented() {
+			fmt.Fprintf(&r.failures, "hook: %v: no guard was asked; --fail-closed refuses it\n", e.CheckForm())
+		}
 		r.decide(hookDecision{})
 		return
 	}

@@ -39,6 +39,7 @@ var copilotSigns = []struct{ field, event string }{
 	{"stopReason", "agentStop"},
 	{"trigger", "preCompact"},
 	{"reason", "sessionEnd"},
+	{"source", "sessionStart"},
 }
 
 // copilotName returns the name of an event, "" if the event has no form that Copilot documents.
@@ -124,11 +125,12 @@ func unwrapArguments(args json.RawMessage) (json.RawMessage, error) {
 	if json.Unmarshal(args, &text) != nil {
 		return args, nil
 	}
+	text = strings.TrimSpace(text)
 	d, ok := readDocument(text)
 	switch {
 	case d.tooLarge != nil:
 		return nil, fmt.Errorf("the arguments have %w", d.tooLarge)
-	case !ok:
+	case !ok || !d.HasKind(0, objectNode):
 		return args, nil
 	}
 	if err := d.Ambiguity(); err != nil {

@@ -104,6 +104,7 @@ func (st *States) readPin(dir *os.Root, p *Pin) error {
 	if text == nil || err != nil {
 		return err
 	}
+	p.Version = 0
 	if json.Unmarshal(text, p) != nil || p.Version != pinVersion {
 		return fmt.Errorf("%s: these are no guards of version %d (remove it)", filepath.Join(st.Dir, file), pinVersion)
 	}
@@ -188,6 +189,9 @@ func (o *Options) guarded(h *starhost.Host, e *Event) (own *starhost.Host, remem
 		return h, remember, p.err
 	}
 	lost := h.Missing(p.Guards)
+	if len(lost) == 0 && len(h.Remember(p.Guards)) != len(p.Guards) { // a guard that nobody remembers could go unseen
+		return h, remember, o.States.remember(p, h, o.Root)
+	}
 	if len(lost) == 0 {
 		return h, func() { o.report(o.States.remember(p, h, o.Root)) }, nil
 	}
