@@ -33,7 +33,11 @@ func observer(seen *[]string, fail func(e starhost.Event) error) func(starhost.E
 			for _, h := range o.Hooks {
 				text += fmt.Sprintf(" %s %d effects", h.Plugin, len(h.Effects))
 			}
-			*seen = append(*seen, text+" "+string(e.Arguments))
+			subject := string(e.Arguments)
+			for _, a := range e.App {
+				subject = a.Name + " " + string(a.Value)
+			}
+			*seen = append(*seen, text+" "+subject)
 		}
 		if fail != nil {
 			return fail(e)
@@ -67,7 +71,7 @@ func TestApprovalTrace(t *testing.T) {
 		{"a person's no", starhost.Options{Approver: approver(false, "person", nil)}, nil, "deny by person:" + asks},
 		{"a program", starhost.Options{Approver: approver(true, "", nil)}, nil, "approve by program:" + asks},
 		{"its own word", starhost.Options{Approver: approver(true, "desk", nil)}, nil, "approve by desk:" + asks},
-		{"never", starhost.Options{Approver: approver(false, "never", errors.ErrUnsupported)}, nil, "deny by never:" + asks},
+		{"never", starhost.Options{Approver: approver(false, "never", nil)}, nil, "deny by never:" + asks},
 		{"nobody", starhost.Options{}, nil, "deny by nobody:" + asks},
 		{"a failure", starhost.Options{Approver: approver(true, "person", errors.New("no terminal"))}, nil, "deny by nobody:" + asks},
 		{"no answer in time", starhost.Options{ApprovalTimeout: time.Millisecond, Approver: late}, nil, "deny by nobody:" + asks},
@@ -130,8 +134,8 @@ func TestApprovalUnrecorded(t *testing.T) {
 	diff(t, "result", "denied by host: the approval was not recorded: the disk is full", got.Result.ForLLM)
 }
 
-// TestRunTrace checks that the run of a tool or a command has a trace if it had effects, with those
-// of the calls inside it, and that its memory has a bound.
+// TestRunTrace checks that the run of a tool, a command or a loader has a trace if it had effects,
+// with those of the calls inside it, and that its memory has a bound.
 func TestRunTrace(t *testing.T) {
 	many := 0
 	effect := func(ctx context.Context, n, bytes int) {
@@ -161,8 +165,43 @@ func TestRunTrace(t *testing.T) {
 		_, err := turn.CallTool(ctx, starhost.ToolCall{Name: "writes"})
 		return starhost.Result{ForUser: "done"}, err
 	}})
+	load := func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
+		switch arg {
+		case "quiet":
+			return starhost.Context{}, nil
+		case "inner":
+			got, err := turn.Load(ctx, []string{"note:one"})
+			return got[0], err
+		case "many":
+			effect(ctx, 30, 100_000)
+		case "fails":
+			effect(ctx, 1, 10)
+			return starhost.Context{}, errors.New("no note")
+		}
+		effect(ctx, 1, 10)
+		return starhost.Context{}, nil
+	}
+	p.FragmentLoaders = []starhost.FragmentLoader{{Prefix: "note", Load: load}}
+	p.TemplateLoaders = []starhost.TemplateLoader{{Prefix: "brief", Load: func(
+		ctx context.Context, turn *starhost.Turn, arg string,
+	) (starhost.Template, error) {
+		_, err := load(ctx, turn, arg)
+		return starhost.Template{Fragments: []string{"note:of a template"}}, err
+	}}}
 	var seen []string
 	h := newHost(t, starhost.Options{Observe: observer(&seen, nil)}, p)
+	for _, r := range []starhost.Request{
+		{Text: "a", Template: "brief:one", Fragments: []string{"note:two", "note:quiet", "note:inner", "note:many"}},
+		{Text: "b", Template: "brief:quiet", Fragments: []string{"note:fails"}},
+	} {
+		_, _ = h.NewSession(starhost.SessionConfig{}).Prompt(t.Context(), r) // the second one fails
+	}
+	diff(t, "traces of loaders", []string{
+		`template_run ops 1 effects ref "brief:one"`, `load_run ops 1 effects ref "note:of a template"`,
+		`load_run ops 1 effects ref "note:two"`, `load_run ops 1 effects ref "note:inner"`, `load_run ops 11 effects ref "note:many"`,
+		`load_run ops 1 effects ref "note:of a template"`, `load_run ops 1 effects ref "note:fails"`,
+	}, seen)
+	seen = nil
 	turn := begin(t, h, starhost.Request{})
 	many = 30
 	for _, name := range []string{"quiet", "writes", "calls", "many"} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
@@ -90,6 +91,7 @@ type loadJob struct {
 	arg     string
 	lane    *Lane
 	context Context
+	took    time.Duration
 	err     error
 }
 
@@ -125,7 +127,9 @@ func (t *Turn) runLoaders(ctx context.Context, refs []reference, jobs []loadJob)
 				i = len(jobs) - 1 - i
 			}
 			if j := &jobs[i]; j.err == nil {
+				start := time.Now()
 				j.context, j.err = t.runLoader(ctx, j.loader, j.lane, refs[i].text, j.arg)
+				j.took = time.Since(start)
 			}
 		}
 	}
@@ -144,7 +148,7 @@ func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob
 	for i := range jobs {
 		j := &jobs[i]
 		if j.lane != nil {
-			t.deliverRecords(j.lane)
+			t.finishLoad(ctx, eventLoadRun, refs[i].text, j.lane, j.loader.Pos, j.took, j.err)
 			t.addNote(j.lane).trace = loadTrace(j.loader, j.lane, j.context, j.err)
 		}
 		if failure, ok := errors.AsType[*HandlerError](j.err); ok && !readsOnly(ctx) {

@@ -25,11 +25,13 @@ func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane 
 		}
 	}
 	t.laneCount++
+	o := &t.host.opts
+	isLoader := readOnly && o.Observe != nil // finishLoad observes it
 	l := &Lane{
 		Plugin: plugin, ReadOnly: readOnly,
-		records: t.host.opts.Record != nil || t.observed != nil, aside: t.aside, number: t.laneCount,
+		records: o.Record != nil || t.observed != nil || isLoader, aside: t.aside, number: t.laneCount,
 	}
-	if t.observed != nil && t.observed.isRun && t.host.opts.Record == nil {
+	if (isLoader || t.observed != nil && t.observed.isRun) && o.Record == nil {
 		l.most = maxRun
 	}
 	return l

@@ -60,8 +60,8 @@ func (t *Turn) observe(e *Event, out *Outcome) error {
 	return err
 }
 
-// startRun begins the observation of the handler of a tool or a command. It returns nil if nothing
-// observes it, or if another handler called it.
+// startRun begins the observation of a handler that is no hook. It returns nil if nothing observes
+// it, or if another handler called it.
 func (t *Turn) startRun(ctx context.Context, e *Event, name string) *observation {
 	run := *e
 	run.Name = name
@@ -94,9 +94,27 @@ func (t *Turn) finishRun(o *observation, lane *Lane, pos Pos, failed error) {
 	}
 	out := Outcome{Hooks: []HookTrace{call}, Turn: t.number, Duration: time.Since(o.start)}
 	if err := t.observe(&o.given, &out); err != nil {
-		text := errtext.Format("%s %s was not recorded: %v", o.given.Name, cmp.Or(o.given.Tool, o.given.Command), err)
+		text := errtext.Format("%s %s was not recorded: %v", o.given.Name, cmp.Or(o.given.Tool, o.given.Command, lane.Plugin), err)
 		t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "error", Text: text})
 	}
+}
+
+// finishLoad passes on what a loader of a reference logged and did, and passes its run to
+// [Options.Observe] as finishRun does. It follows the call, because loaders run beside each other.
+// The host's own loaders read what the user names, and count for no plugin.
+func (t *Turn) finishLoad(
+	ctx context.Context, name, ref string, lane *Lane, pos Pos, took time.Duration, failed error,
+) {
+	var run *observation
+	if t.host.opts.Observe != nil && lane.Plugin != HostPlugin {
+		e := t.newEvent(name)
+		e.App = []AppArg{{Name: "ref", Value: encodeCompact(ref)}}
+		if run = t.startRun(ctx, e, name); run != nil {
+			run.start = run.start.Add(-took)
+		}
+	}
+	t.deliverRecords(lane)
+	t.finishRun(run, lane, pos, failed)
 }
 
 // observeApproval passes the answer to a question about a call to [Options.Observe]. If that fails,

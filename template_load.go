@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/starhost/starhost/internal/errtext"
 )
@@ -21,7 +22,7 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *Templat
 	if l == nil {
 		return Template{}, nil, &RefError{Ref: ref, Err: newUnknownRefError("template", ref, sortedKeys(t.registry.templates))}
 	}
-	lane := t.newLane(ctx, l.owner.Name, true)
+	lane, start := t.newLane(ctx, l.owner.Name, true), time.Now()
 	tm, err := protect(func() (Template, error) { return l.Load(lane.context(ctx), t, arg) })
 	if err == nil {
 		err = tm.check()
@@ -31,7 +32,7 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *Templat
 	if err != nil {
 		trace.Action, trace.Detail = ActionError, err.Error()
 	}
-	t.deliverRecords(lane)
+	t.finishLoad(ctx, eventTemplateRun, ref, lane, l.Pos, time.Since(start), err)
 	t.addNote(lane).trace = trace
 	if err := endingError(ctx, err); err != nil {
 		return Template{}, nil, err

@@ -343,10 +343,7 @@ func (t *Turn) askApprover(ctx context.Context, r *ApprovalRequest) (approval, e
 		return approval{}, errPaused
 	}
 	problem := t.host.whyNotApproved(joinReasons(r.Reasons), got.Yes, err)
-	switch {
-	case err == nil:
-		got.By = cmp.Or(got.By, "program")
-	case got.By != "never":
+	if got.By = cmp.Or(got.By, "program"); err != nil {
 		got.By = "nobody"
 	}
 	return approval{Approved: problem == "", Reason: problem, by: got.By}, nil

@@ -17,15 +17,21 @@ const (
 
 // The names of what [Options.Observe] receives beside events. No hook hears them.
 const (
-	eventApproval   = "approval"
-	eventToolRun    = "tool_run"
-	eventCommandRun = "command_run"
+	eventApproval    = "approval"
+	eventToolRun     = "tool_run"
+	eventCommandRun  = "command_run"
+	eventLoadRun     = "load_run"
+	eventTemplateRun = "template_run"
 )
 
 // IsTrace reports whether the host does not fire the event, but only passes it to
 // [Options.Observe].
 func (e *Event) IsTrace() bool {
-	return e.Name == eventApproval || e.Name == eventToolRun || e.Name == eventCommandRun
+	switch e.Name {
+	case eventApproval, eventToolRun, eventCommandRun, eventLoadRun, eventTemplateRun:
+		return true
+	}
+	return false
 }
 
 // A traceNote stores what a HookTrace needs. It is small, because most handlers decide nothing and
@@ -70,13 +76,13 @@ type observation struct {
 	calls   []HookTrace
 	effects []json.RawMessage // the running call's so far, with nested calls
 	logs    []LogLine         // the same
-	isRun   bool              // a tool or a command runs, whose effects happen before the host counts them
+	isRun   bool              // a handler runs that is no hook, whose effects happen before the host counts them
 	size    int               // bytes of a run's effects and logs
 	lost    int               // number of those that had no room
 }
 
 // maxRun is the most bytes of effects and logs that the host holds for the record of one run of a
-// tool or a command.
+// tool, a command or a loader.
 const maxRun = 1 << 20
 
 // hasRoom reports whether there is room for one more effect or line of a run.

@@ -71,7 +71,7 @@ func TestRecordOfApproval(t *testing.T) {
 	diff(t, "replayed events", 0, report.Events)
 }
 
-// TestRecordOfRun checks the record of what a tool and a command did.
+// TestRecordOfRun checks the record of what a tool, a command and a loader did.
 func TestRecordOfRun(t *testing.T) {
 	l, _ := newLog(t, decision.Options{})
 	run := func(e starhost.Event) *decision.Record {
@@ -86,4 +86,13 @@ func TestRecordOfRun(t *testing.T) {
 	diff(t, "effects", 1, len(tool.Handlers[0].Effects))
 	command := run(starhost.Event{Name: "command_run", Command: "deploy", Args: []string{"prod"}})
 	diff(t, "input", map[string]json.RawMessage{"command": json.RawMessage(`"deploy"`), "args": json.RawMessage(`["prod"]`)}, command.Input)
+	ref := json.RawMessage(`"note:disk"`)
+	for _, name := range []string{"load_run", "template_run"} {
+		load := run(starhost.Event{Name: name, App: []starhost.AppArg{{Name: "ref", Value: ref}}})
+		diff(t, "input", map[string]json.RawMessage{"ref": ref}, load.Input)
+		diff(t, "effects", 1, len(load.Handlers[0].Effects))
+		diff(t, "what was asked", "note:disk", load.Asked(20))
+		report := replay(t, decision.ReplayOptions{}, []*decision.Record{load}, nil)
+		diff(t, "replayed events", 0, report.Events)
+	}
 }

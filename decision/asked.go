@@ -16,8 +16,8 @@ var askedFields = []string{
 }
 
 // Asked returns what the event was about in one line of at most limit bytes: the command, the
-// address or the path of a call, else its arguments; a plugin's command; the user's words of a
-// prompt. It is "" if the record does not have it.
+// address or the path of a call, else its arguments; a plugin's command; a reference; the user's
+// words of a prompt. It is "" if the record does not have it.
 func (r *Record) Asked(limit int) string {
 	var text string
 	var words []string
@@ -26,6 +26,8 @@ func (r *Record) Asked(limit int) string {
 	} else if json.Unmarshal(r.Input["command"], &text) == nil {
 		_ = json.Unmarshal(r.Input["args"], &words) // the log may have cut them
 		text = "/" + text + " " + strings.Join(words, " ")
+	} else if ref := r.Input["ref"]; ref != nil && json.Unmarshal(ref, &text) == nil {
+		// text is the reference of a loader's run
 	} else if json.Unmarshal(r.Input["user_message"], &text) != nil {
 		text = "" // the record has a digest of the words
 	}

@@ -321,3 +321,39 @@ register_tool(look)
 		t.Errorf("after another case, in %d hosts (-alone +after):\n%s", len(st.hosts), diff)
 	}
 }
+
+// TestAnswersBy checks that what observes a case's host learns that the case answered a question,
+// or that nobody did.
+func TestAnswersBy(t *testing.T) {
+	p := &play{answers: []bool{true, false}}
+	var got []string
+	observe := func(e starhost.Event, o starhost.Outcome) error {
+		if o.Answer != nil {
+			got = append(got, fmt.Sprint(e.Tool, " ", o.Decision.Action, " by ", o.Answer.By))
+		}
+		return nil
+	}
+	host := starhost.New(starhost.Options{Approver: p.Approve, Observe: observe})
+	err := host.Add(starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{
+		Name: "drop", Description: "Drops.", Approval: starhost.ApprovalAsk,
+		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			return starhost.Result{ForLLM: "dropped"}, nil
+		},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, err := host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{Text: "hi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := turn.CallTool(t.Context(), starhost.ToolCall{Name: "drop"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"drop approve by answers", "drop deny by answers", "drop deny by nobody"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

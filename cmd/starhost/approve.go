@@ -48,7 +48,7 @@ func (a *app) newApprover(way string, more ...string) (approver, error) {
 		}, nil
 	case way == "never":
 		return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-			return starhost.Answer{By: "never"}, errors.ErrUnsupported
+			return starhost.Answer{By: "never"}, nil
 		}, nil
 	case way != "ask" || !ok || !term.IsTerminal(int(in.Fd())):
 		return nil, nil

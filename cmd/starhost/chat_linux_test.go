@@ -134,6 +134,8 @@ func TestChatTerminal(t *testing.T) {
 {"text": "Both run."}
 {"text": "", "calls": [` + call("web") + `]}
 {"text": "Not the web."}
+{"text": "", "calls": [` + call("web") + `]}
+{"text": "Again."}
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -172,11 +174,22 @@ func TestChatTerminal(t *testing.T) {
 	y.enter("y\r", "run it? [y/n/a] ") // y counts once
 	y.enter("a\r", "Both run.")
 	y.enter("Restart the web.\r", "run it? [y/n/a] ") // a counts for the same arguments
-	y.enter("y\r", "Not the web.")
+	y.enter("a\r", "Not the web.")
+	y.wait("> ")
+	y.enter("Again.\r", "Again.")
 	y.wait("> ")
 	y.enter("\x04", "\n")
 	if code := <-ended; code != exitOK {
 		t.Errorf("got exit code %d", code)
+	}
+	var log bytes.Buffer
+	if code := run(t.Context(), append(args[:4:4], "log", "--approval", "any", "-F", "csv"), nil, &log, &log); code != exitOK {
+		t.Errorf("log: got exit code %d: %s", code, &log)
+	}
+	for who, want := range map[string]int{"later": 1, "person": 4, "always": 1} { // one each of old, db, cache and web
+		if got := strings.Count(log.String(), ","+who+"\n"); got != want {
+			t.Errorf("the log has %d answers by %s, want %d:\n%s", got, who, want, &log)
+		}
 	}
 	requests := e.requests.String()
 	for _, want := range []string{

@@ -48,10 +48,10 @@ folder that [log] path of the config names, by default starhost/log in XDG_STATE
 Each line has the local time, the last letters of the record's id, the agent, the event with
 its tool, what was asked (a command, a path, an address; cut to the width of the terminal), the
 answer that the agent got, and who decided, why and at which place. Lines of approval say who
-answered the question about a call: a person, a flag, an MCP client and so on. Lines of tool_run
-and command_run are runs that had effects, which starhost log show has. starhost log show ID prints
-a whole record, and starhost log show ID --golden a golden case that repeats it. ID is the id,
-or its first or last letters.`,
+answered the question about a call: a person, a flag, an MCP client and so on. Lines of tool_run,
+command_run, load_run and template_run are runs that had effects, which starhost log show has.
+starhost log show ID prints a whole record, and starhost log show ID --golden a golden case that
+repeats it. ID is the id, or its first or last letters.`,
 		Example: `  starhost log --since 7d --action deny,ask
   starhost log --approval person,always --since 7d
   starhost log --tool 'kind:shell' -F csv -o shell.csv
