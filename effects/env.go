@@ -27,7 +27,7 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 		if !ok {
 			return nil, nil
 		}
-		clean := blob(w.Redact(value))
+		clean := blob(w.Secrets.Redact(value)) // the plugin did not write it
 		return &clean, nil
 	})
 	if v == nil {

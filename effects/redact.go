@@ -223,13 +223,19 @@ func (w *World) Redact(text string) string {
 	return w.Secrets.Redact(text)
 }
 
-// knowsNothing reports whether the plugin is of a project that nobody trusts, and has no
-// permission: it then reads only what others have redacted. If its texts were redacted, too, it
-// could write a guess, find the text in a prompt or an error, and learn whether the guess is a
-// secret.
+// knowsNothing reports whether the plugin is of a project that nobody trusts, and has no permission
+// by which a secret can reach it: it then reads only what others have redacted. If its texts were
+// redacted, too, it could write a guess, find the text in a prompt or an error, and learn whether
+// the guess is a secret.
 func (w *World) knowsNothing() bool {
-	return len(w.Granted) == 0 && w.Owner != nil && w.Owner().Layer == "project"
+	return w.Owner != nil && w.Owner().Layer == "project" && !slices.ContainsFunc(w.Granted, func(p Permission) bool {
+		return slices.Contains(secretCarriers, p.Kind)
+	})
 }
+
+// secretCarriers are the kinds of permissions that bring texts of others to a plugin: a server, a
+// program or a file can repeat a secret that starhost did not give to the plugin.
+var secretCarriers = []string{"fs.read", "http", "exec", "secret", "tool", "fragment"}
 
 // RedactLog removes the values of secrets from a line that only the operator reads.
 func (w *World) RedactLog(text string) string { return w.Secrets.Redact(text) }
