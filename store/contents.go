@@ -1,10 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,18 +35,43 @@ func (d *DB) Put(ctx context.Context, contents ...fragments.Content) error {
 	if len(contents) == 0 {
 		return nil
 	}
-	due, err := d.due(ctx, contents, now)
-	if err == nil && len(due) > 0 {
-		err = d.putDue(ctx, due, now)
-	}
+	err := d.put(ctx, contents, "", now)
 	if err == nil {
 		d.recent.add(contents, now)
 	}
 	return err
 }
 
-// putDue stores contents.
-func (d *DB) putDue(ctx context.Context, due []fragments.Content, now time.Time) error {
+// PutAttachments stores the bytes of attachments as contents with a type. It stores no URL, because
+// the model fetches what is there. A text with the same bytes stays a text.
+func (d *DB) PutAttachments(ctx context.Context, list ...fragments.Attachment) error {
+	byType := map[string][]fragments.Content{}
+	for _, a := range list {
+		if a.URL == "" {
+			kind := cmp.Or(a.Type, "application/octet-stream")
+			c := fragments.Content{ID: a.ID(), Text: a.Content, Source: cmp.Or(a.Source, a.Name)}
+			byType[kind] = append(byType[kind], c)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(byType)) {
+		if err := d.put(ctx, byType[kind], kind, d.clock()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put stores the contents of a type that are due.
+func (d *DB) put(ctx context.Context, contents []fragments.Content, kind string, now time.Time) error {
+	due, err := d.due(ctx, contents, kind, now)
+	if err == nil && len(due) > 0 {
+		err = d.putDue(ctx, due, kind, now)
+	}
+	return err
+}
+
+// putDue stores contents. A content that is put as a text once is a text.
+func (d *DB) putDue(ctx context.Context, due []fragments.Content, kind string, now time.Time) error {
 	for _, c := range due {
 		if len(c.Text) > maxContent {
 			return fmt.Errorf("store: got a content of %d bytes, want at most %d", len(c.Text), maxContent)
@@ -51,9 +79,11 @@ func (d *DB) putDue(ctx context.Context, due []fragments.Content, now time.Time)
 	}
 	return d.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, c := range due {
-			_, err := tx.ExecContext(ctx, `INSERT INTO starhost_content (id, text, stored, source) VALUES ($1, $2, $3, $4)
-ON CONFLICT (id) DO UPDATE SET stored = excluded.stored WHERE starhost_content.stored < excluded.stored`,
-				c.ID[:], []byte(c.Text), now.Unix(), []byte(c.Source[:min(len(c.Source), maxSource)]))
+			_, err := tx.ExecContext(ctx, `INSERT INTO starhost_content (id, text, stored, source, type) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (id) DO UPDATE SET stored = excluded.stored,
+type = CASE WHEN LENGTH(starhost_content.type) = 0 THEN starhost_content.type ELSE excluded.type END
+WHERE starhost_content.stored < excluded.stored OR LENGTH(excluded.type) = 0`,
+				c.ID[:], []byte(c.Text), now.Unix(), []byte(c.Source[:min(len(c.Source), maxSource)]), []byte(kind))
 			if err != nil {
 				return err
 			}
@@ -70,14 +100,17 @@ ON CONFLICT (id) DO UPDATE SET stored = excluded.stored WHERE starhost_content.s
 // due returns the contents that are not stored, or whose time is a day old. Most prompts repeat
 // contents, and a read waits for no writer.
 func (d *DB) due(
-	ctx context.Context, contents []fragments.Content, now time.Time,
+	ctx context.Context, contents []fragments.Content, kind string, now time.Time,
 ) (list []fragments.Content, err error) {
+	query := `SELECT COUNT(*) FROM starhost_content WHERE id = $1 AND stored > $2`
+	if kind == "" {
+		query += ` AND LENGTH(type) = 0`
+	}
 	fresh := map[fragments.Hash]bool{}
 	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
 		for _, c := range contents {
 			var n int
-			err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM starhost_content WHERE id = $1 AND stored > $2`,
-				c.ID[:], now.Add(-day).Unix()).Scan(&n)
+			err := db.QueryRowContext(ctx, query, c.ID[:], now.Add(-day).Unix()).Scan(&n)
 			if err != nil {
 				return err
 			}
@@ -93,23 +126,41 @@ func (d *DB) due(
 	return list, err
 }
 
-// content returns a content. [DB.Fragments] has it as Get, which in effects.KV returns a value.
+// content returns a text. [DB.Fragments] has it as Get, which in effects.KV returns a value.
 func (d *DB) content(ctx context.Context, id fragments.Hash) (text string, ok bool, err error) {
+	text, kind, ok, err := d.find(ctx, id)
+	if !ok || kind != "" {
+		return "", false, err
+	}
+	return text, true, nil
+}
+
+// Attachment returns the attachment of an id; ok is false if there is none.
+func (d *DB) Attachment(ctx context.Context, id fragments.Hash) (a fragments.Attachment, ok bool, err error) {
+	text, kind, ok, err := d.find(ctx, id)
+	if !ok || kind == "" {
+		return a, false, err
+	}
+	return fragments.Attachment{Content: text, Type: kind}, true, nil
+}
+
+// find returns a content and its type.
+func (d *DB) find(ctx context.Context, id fragments.Hash) (text, kind string, ok bool, err error) {
 	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
-		var data []byte
-		err := db.QueryRowContext(ctx, `SELECT text FROM starhost_content WHERE id = $1`, id[:]).Scan(&data)
+		var data, typ []byte
+		err := db.QueryRowContext(ctx, `SELECT text, type FROM starhost_content WHERE id = $1`, id[:]).Scan(&data, &typ)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
-		if text, ok = string(data), err == nil; ok && fragments.Sum(text) != id {
+		if text, kind, ok = string(data), string(typ), err == nil; ok && fragments.Sum(text) != id {
 			return &schemaError{fmt.Sprintf("the content of %s has another hash: the database is damaged", id)}
 		}
 		return err
 	})
-	if !ok {
+	if !ok || kind != "" {
 		d.recent.remove(id)
 	}
-	return text, ok && err == nil, err
+	return text, kind, ok && err == nil, err
 }
 
 // Find implements fragments.Store.

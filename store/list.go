@@ -27,7 +27,7 @@ type Item struct {
 	Stored  time.Time // when a prompt last contained it, to the day
 	Source  string    // the reference or the plugin that it first came from, "" if unknown
 	Aliases []string  // sorted
-	Begin   string    // at most the first 200 bytes of the text
+	Begin   string    // at most the first 200 bytes of the text, or the type of an attachment
 }
 
 // A Filter selects contents. The zero value selects all.
@@ -48,6 +48,7 @@ func (d *DB) List(ctx context.Context, f Filter) (list []Item, more bool, err er
 	if len(f.Texts) > 0 {
 		part = `text`
 	}
+	part = `CASE WHEN LENGTH(type) = 0 THEN ` + part + ` ELSE type END`
 	err = d.readFor(ctx, longPatience, func(ctx context.Context, db *sql.DB) error {
 		aliases, err := aliasesByID(ctx, db, `SELECT name, id FROM starhost_alias ORDER BY name`, scanID)
 		if err != nil {

@@ -158,6 +158,14 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
+// TestOneWriter checks that a process writes to SQLite by one connection.
+func TestOneWriter(t *testing.T) {
+	db := open(t, store.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "a.db")})
+	if got := store.CountWriters(t, db); got != 1 {
+		t.Errorf("got %d writers, want one", got)
+	}
+}
+
 // firstSchema is the schema of version 1.
 var firstSchema = []string{
 	`CREATE TABLE starhost_value (plugin BYTEA NOT NULL, name BYTEA NOT NULL, value BYTEA NOT NULL)`,

@@ -285,6 +285,11 @@ COALESCE(hex(content), 'NULL') || '|' || typeof(content) FROM attachments ORDER 
 	if len(ids) != 1 || ids[0] != picture.ID() || err != nil {
 		t.Errorf("Find: got %v, %v", ids, err)
 	}
+	execute(t, file, `ALTER TABLE attachments RENAME TO other`)
+	if err := l.PutAttachments(t.Context(), picture); err == nil || !strings.Contains(err.Error(), "attachments") {
+		t.Errorf("PutAttachments without the table: got %v", err)
+	}
+	execute(t, file, `ALTER TABLE other RENAME TO attachments`)
 	changed := fragments.Sum("changed")
 	execute(t, file, `INSERT INTO attachments (id, content) VALUES ('`+changed.String()+`', X'00')`)
 	for id, want := range map[fragments.Hash]string{link.ID(): "name its file or URL", changed: "was changed"} {

@@ -27,6 +27,7 @@ CREATE INDEX starhost_session_stored ON starhost_session (stored);
 CREATE TABLE starhost_session_content (session BYTEA NOT NULL, content BYTEA NOT NULL);
 CREATE UNIQUE INDEX starhost_session_content_key ON starhost_session_content (session, content);
 CREATE INDEX starhost_session_content_id ON starhost_session_content (content)`,
+	`ALTER TABLE starhost_content ADD COLUMN type BYTEA NOT NULL DEFAULT ''`, // an attachment's; empty for a text
 }
 
 // migrationLock is the number of the advisory lock that a migration of PostgreSQL takes.

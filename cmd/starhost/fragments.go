@@ -149,7 +149,7 @@ func (a *app) fragmentsShowCommand() *cobra.Command {
 			}
 			text, ok, err := db.Get(ctx, id)
 			if err == nil && !ok { // it is an attachment, or another process removed it
-				err = fmt.Errorf("sha256:%s: the store has no such text", id)
+				err = fmt.Errorf("sha256:%s: the store has no such text; -f sha256:%[1]s sends an attachment", id)
 			}
 			return shownFragment{id, text}, asStoreFailure(err)
 		}),
