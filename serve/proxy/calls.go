@@ -19,6 +19,8 @@ type callForm struct {
 	// a string that is no JSON.
 	isText bool
 	wrap   string
+	// list is a member that can have a list in place of args. It is then the only argument.
+	list string
 }
 
 // callForms are the calls that clients run, by the type of the item. They are the calls that guards
@@ -32,7 +34,7 @@ var callForms = map[string]*callForm{
 	"local_shell_call": {id: "call_id", name: "local_shell", args: "action"},
 	"shell_call":       {id: "call_id", name: "shell", args: "action"},
 	"apply_patch_call": {id: "call_id", name: "apply_patch", args: "operation"},
-	"computer_call":    {id: "call_id", name: "computer", args: "action"},
+	"computer_call":    {id: "call_id", name: "computer", args: "action", list: "actions"},
 }
 
 // oldCall is the form of the member function_call of old chat messages.
@@ -55,7 +57,8 @@ func (f *callForm) knows(member string) bool {
 		first, _, _ := strings.Cut(strings.TrimPrefix(place, "."), ".")
 		return first == member
 	}
-	return slices.Contains(otherMembers, member) || strings.HasPrefix(f.name, ".") && isPlace(f.name) || isPlace(f.args)
+	return slices.Contains(otherMembers, member) || strings.HasPrefix(f.name, ".") && isPlace(f.name) || isPlace(f.args) ||
+		f.list != "" && isPlace(f.list)
 }
 
 // formOf returns the form of a call by the type of its item.
@@ -85,6 +88,21 @@ func at(d *jsontext.Document, object int, place string) int {
 	return object
 }
 
+// place returns the value that has the arguments, and whether it is the form's list. ok is false if
+// a client could take either.
+func (f *callForm) place(d *jsontext.Document, item int) (value int, isList, ok bool) {
+	isNone := func(value int) bool { return value == jsontext.NoNode || d.TextAt(value) == "null" }
+	value = at(d, item, f.args)
+	if f.list == "" {
+		return value, false, true
+	}
+	list := d.Member(item, f.list)
+	if isList = !isNone(list); isList {
+		return list, true, isNone(value)
+	}
+	return value, false, true
+}
+
 // read returns the call of an item.
 func (f *callForm) read(d *jsontext.Document, item int) starhost.ToolCall {
 	c := starhost.ToolCall{Name: f.name, Arguments: json.RawMessage("{}")}
@@ -94,8 +112,12 @@ func (f *callForm) read(d *jsontext.Document, item int) starhost.ToolCall {
 	if strings.HasPrefix(f.name, ".") {
 		c.Name = d.StringAt(at(d, item, f.name))
 	}
-	args := at(d, item, f.args)
+	args, isList, ok := f.place(d, item)
 	switch {
+	case !ok:
+		c.Arguments = nil // see checkArguments
+	case isList:
+		c.Arguments = encode(dict{f.list: d.CopyAt(args)})
 	case args == jsontext.NoNode:
 	case (f.wrap != "" || f.isText) && !isTextOrNone(d, args): // some clients take an object, too
 		c.Arguments = d.CopyAt(args)
@@ -111,9 +133,15 @@ func (f *callForm) read(d *jsontext.Document, item int) starhost.ToolCall {
 	return c
 }
 
-// write returns the JSON of arguments in the form's place, false if the place has no room for them.
-func (f *callForm) write(args json.RawMessage) (string, bool) {
+// write returns the JSON of arguments in the form's place, or for its list. It returns false if
+// they have no room there.
+func (f *callForm) write(args json.RawMessage, isList bool) (string, bool) {
 	switch {
+	case isList:
+		var o map[string]json.RawMessage
+		err := json.Unmarshal(args, &o)
+		list, ok := o[f.list]
+		return string(list), ok && err == nil && len(o) == 1
 	case f.wrap != "":
 		var o map[string]string
 		err := json.Unmarshal(args, &o)

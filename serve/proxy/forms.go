@@ -15,7 +15,7 @@ import (
 var replyNames = []string{
 	"choices", "message", "delta", "tool_calls", "function_call", "function", "custom", "name", "arguments", "input", "type",
 	"content", "content_block", "index", "output_index", "output", "item", "response", "partial_json", "id", "call_id",
-	"action", "operation", "error",
+	"action", "actions", "operation", "error",
 }
 
 // partNames are the members whose objects have calls or parts of them. listNames are those that are

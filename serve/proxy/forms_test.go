@@ -54,6 +54,9 @@ func hiddenCalls() map[string][]hidden {
 		stop  = `"type":"message_stop"`
 		item  = `{"type":"function_call","id":"f","call_id":"c","name":"Bash","arguments":%s}`
 		text  = `{"type":"message","id":"m","content":[]}`
+
+		oneAction  = `{"type":"computer_call","id":"i","call_id":"c","action":{"type":"click"}}`
+		twoActions = `{"type":"computer_call","id":"i","call_id":"c","action":{"type":"click"},"actions":[{"type":"type","text":"EVIL"}]}`
 	)
 	hiddenUse := strings.Replace(fmt.Sprintf(use, `{}`), `"id"`, `"__json_buf":`+evil+`,"id"`, 1)
 	evilUse, openUse := fmt.Sprintf(use, `{"command":"EVIL"}`), fmt.Sprintf(use, `{}`)
@@ -153,6 +156,10 @@ func hiddenCalls() map[string][]hidden {
 			{name: "an object of items", kind: jsonType, body: `{"output":{"0":` + evilItem + `}}`},
 			{name: "arguments in an object", kind: jsonType, body: `{"output":[` + strings.Replace(evilItem, evil, `{"command":"EVIL"}`, 1) + `]}`},
 			{name: "JSON", kind: jsonType, body: `{"output":[` + evilItem + `]}`},
+			{name: "actions beside an action", kind: jsonType, body: `{"output":[` + twoActions + `]}`},
+			{name: "actions beside an action, stream", body: named(added(0, twoActions), ended(0, twoActions), completed(twoActions))},
+			{name: "actions at the end alone", body: named(added(0, oneAction), ended(0, oneAction), completed(strings.ReplaceAll(twoActions, `"action"`, `"x"`)))},
+			{name: "actions in another case", kind: jsonType, body: `{"output":[` + strings.ReplaceAll(twoActions, "actions", "Actions") + `]}`},
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -482,5 +483,51 @@ func TestEnd(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"list files: All done. true"}, ends); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestComputerActions checks that a call of the computer with several actions reaches guards and
+// the client with all of them, and that guards can change them.
+func TestComputerActions(t *testing.T) {
+	const actions = `[{"type":"type","text":"a"},{"type":"click","x":1}]`
+	item := func(more string) string {
+		return `{"type":"computer_call","id":"i","call_id":"c",` + more + `"actions":` + actions + `,"status":"completed"}`
+	}
+	change := func(arguments string) starhost.Decision {
+		return starhost.Modify("arguments", json.RawMessage(arguments))
+	}
+	tests := []struct {
+		name, item string
+		decision   starhost.Decision
+		want       string
+	}{
+		{"passes", item(""), starhost.Decision{}, `"actions":` + actions},
+		{"beside none", item(`"action":null,`), starhost.Decision{}, `"actions":` + actions},
+		{"changed", item(""), change(`{"actions":[{"type":"wait"}]}`), `"actions":[{"type":"wait"}]`},
+		{"changed to another form", item(""), change(`{"actions":[],"action":{}}`), "one that the client's tool does not take"},
+		{"denied", item(""), starhost.Deny("not now"), "not now"},
+	}
+	for _, tt := range tests {
+		var seen []string
+		h := newHost(t, handlers{"pre_tool_call": func(e *starhost.Event) starhost.Decision {
+			seen = append(seen, e.Tool+" "+string(e.Arguments))
+			return tt.decision
+		}})
+		whole := `{"id":"r","output":[` + tt.item + `]}`
+		stream := named(`"type":"response.output_item.added","output_index":0,"item":`+tt.item,
+			`"type":"response.output_item.done","output_index":0,"item":`+tt.item, `"type":"response.completed","response":`+whole)
+		for kind, body := range map[string]string{jsonType: whole, streamType: stream} {
+			u := newUpstream(t, replies(kind, body))
+			s := serve(t, h, proxy.Options{Upstream: u.URL}, "")
+			status, _, got := s.ask(t, "POST", responsesPath, request(responsesPath, kind == streamType))
+			hasText := strings.Contains(got, `"a"`)
+			if status != 200 || !strings.Contains(got, tt.want) || hasText != strings.Contains(tt.want, `"a"`) {
+				t.Errorf("%s, %s: got %d %s, want %s", tt.name, kind, status, got, tt.want)
+			}
+		}
+		want := `computer {"actions":` + actions + `}`
+		if len(seen) == 0 || slices.ContainsFunc(seen, func(s string) bool { return s != want }) {
+			t.Errorf("%s: the guard saw %q, want %s", tt.name, seen, want)
+		}
 	}
 }

@@ -259,12 +259,13 @@ func (x *exchange) decideCall(ctx context.Context, t *starhost.Turn, w *whole, c
 	case v.Denied != "":
 		c.denied = v.Denied
 	case v.Arguments != nil:
-		raw, ok := c.form.write(v.Arguments)
+		place, isList, _ := c.form.place(&w.doc, c.item)
+		raw, ok := c.form.write(v.Arguments, isList)
 		if !ok {
 			c.denied = "starhost: a plugin changed the call to one that the client's tool does not take"
 			return nil
 		}
-		w.edits.Set(at(&w.doc, c.item, c.form.args), raw)
+		w.edits.Set(place, raw)
 	}
 	return nil
 }
