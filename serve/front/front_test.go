@@ -365,9 +365,12 @@ func TestConnectionsGiveWay(t *testing.T) {
 		t.Fatalf("got %s", got)
 	}
 	for range 3 {
-		for range 20 {
-			idle := dial()
-			fmt.Fprint(idle, "GET /x HTTP/1.1\r\n") // half of a request
+		for i := range 20 {
+			const refused = "GET /x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer none\r\n\r\n"
+			fmt.Fprint(dial(), []string{
+				"", "GET /x HTTP/1.1\r\n", refused, refused + "GET /x HTTP/1.1\r\n",
+				"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf of a body",
+			}[i%5])
 		}
 		if got := ask(dial(), "/x", "Connection: close\r\n"+bearer); got != "200 true" {
 			t.Errorf("a new client with the token: got %s", got)

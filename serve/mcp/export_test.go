@@ -71,9 +71,11 @@ func (endlessReader) Read(b []byte) (int, error) {
 	return copy(b, strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/x"}`+"\n", 100)), nil
 }
 
-// CountUnasked returns the number of notifications that a mount reads from a flood in a time.
-func CountUnasked(t *testing.T, d time.Duration) (n int) {
+// CountUnasked returns the number of notifications that a mount, or a server, reads from a flood in
+// a time.
+func CountUnasked(t *testing.T, d time.Duration, isServer bool) (n int) {
 	l := newLineConn(endlessReader{}, io.Discard)
+	l.answersErrors = isServer
 	go l.readLines()
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -146,14 +146,17 @@ func (l *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// maxUnasked is the most lines in a second without an answer that starhost reads from a mounted
-// server without a pause.
+// maxUnasked is the most lines in a second that starhost reads without a pause of those that are
+// neither an answer nor, from a client, a request.
 const maxUnasked = 1000
 
-// throttle waits for the end of the second if a mounted server sends very many lines that are no
-// answers, because each takes time to decode. It returns false if the connection or ctx ends first.
+// throttle waits for the end of the second if the other side sends very many such lines, because
+// each takes time to decode, and the SDK queues notifications without a bound. It returns false if
+// the connection or ctx ends first.
 func (l *lineConn) throttle(ctx context.Context, m jsonrpc.Message) bool {
-	if _, isAnswer := m.(*jsonrpc.Response); isAnswer || l.answersErrors {
+	_, isAnswer := m.(*jsonrpc.Response)
+	call, isRequest := m.(*jsonrpc.Request)
+	if isAnswer || l.answersErrors && isRequest && call.IsCall() {
 		return true
 	}
 	if now := time.Now(); now.Sub(l.unaskedSince) > time.Second {

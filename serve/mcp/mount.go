@@ -298,7 +298,8 @@ func (m *Mount) fetchTools(ctx context.Context, session *sdk.ClientSession) erro
 			return cmp.Or(context.Cause(ctx), err)
 		}
 		isNew := func(t *sdk.Tool) bool { return t != nil && !seen[t.Name] }
-		if len(seen) > 0 && !slices.ContainsFunc(page.Tools, isNew) {
+		isRepeated := len(page.Tools) > 0 && len(seen) > 0 || page.NextCursor != "" && page.NextCursor == params.Cursor
+		if isRepeated && !slices.ContainsFunc(page.Tools, isNew) {
 			m.options.Warn("MCP server " + m.options.Name + ": its list of tools repeats a page, so that it has no end: " +
 				"the tools up to there count")
 			break

@@ -117,6 +117,20 @@ func runHostileServer(how string) {
 				}
 				continue
 			}
+			if strings.HasPrefix(how, "pages") {
+				lists++
+				one := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
+				page := map[string]string{
+					"pages: the same again":   `{"tools":[` + one("one") + `],"nextCursor":"x"}`,
+					"pages: two in turn":      `{"tools":[` + one([]string{"two", "one"}[lists%2]) + `],"nextCursor":"` + fmt.Sprint(lists%2) + `"}`,
+					"pages: empty ones":       `{"tools":[],"nextCursor":"x"}`,
+					"pages: an empty one":     []string{"", `{"tools":[` + one("one") + `],"nextCursor":"x"}`, `{"tools":[],"nextCursor":"y"}`, `{"tools":[` + one("two") + `]}`}[min(lists, 3)],
+					"pages: without an end":   `{"tools":[` + one(fmt.Sprint("t", lists)) + `],"nextCursor":"` + fmt.Sprint(lists) + `"}`,
+					"pages: one, then a null": []string{"", `{"tools":[` + one("one") + `],"nextCursor":"x"}`, `{"tools":[null],"nextCursor":"y"}`}[min(lists, 2)],
+				}[how]
+				answer(m.ID, page)
+				continue
+			}
 			answer(m.ID, `{"tools":[null,{"name":"one","inputSchema":{"type":"object"}}]}`)
 			for how == "reads no more" {
 				time.Sleep(time.Second)
@@ -478,6 +492,34 @@ func TestMountFlood(t *testing.T) {
 	}
 }
 
+// TestMountPages checks that a list of tools has an end whatever the pages are, with one warning if
+// the server repeats one, and that an empty page between others hides none.
+func TestMountPages(t *testing.T) {
+	var all []string
+	for i := range 16 {
+		all = append(all, fmt.Sprint("other_t", i+1))
+	}
+	for how, want := range map[string]string{
+		"pages: the same again":   "other_one; repeats",
+		"pages: two in turn":      "other_one other_two; repeats",
+		"pages: empty ones":       "; repeats",
+		"pages: an empty one":     "other_one other_two;",
+		"pages: one, then a null": "other_one; repeats",
+		"pages: without an end":   strings.Join(slices.Sorted(slices.Values(all)), " ") + ";",
+	} {
+		m := mountBehaving(t, how)
+		var names []string
+		for _, tool := range m.Plugin().Tools {
+			names = append(names, tool.Name)
+		}
+		slices.Sort(names)
+		m.mu.Lock()
+		got := strings.Join(names, " ") + ";" + strings.Repeat(" repeats", strings.Count(strings.Join(m.warned, "\n"), "repeats a page"))
+		m.mu.Unlock()
+		diff(t, how, want, got)
+	}
+}
+
 // TestMountTimeout checks that a call of a server that never answers ends at its timeout.
 func TestMountTimeout(t *testing.T) {
 	file, err := os.Executable()
@@ -494,10 +536,13 @@ func TestMountTimeout(t *testing.T) {
 	}
 }
 
-// TestMountUnasked checks that starhost reads a flood of lines that are no answers slowly.
-func TestMountUnasked(t *testing.T) {
-	if n := mcp.CountUnasked(t, 300*time.Millisecond); n > 1000 {
-		t.Errorf("got %d messages in 0.3 s, want 1000", n)
+// TestUnasked checks that starhost reads a flood of notifications slowly, from a mounted server and
+// from a client.
+func TestUnasked(t *testing.T) {
+	for _, isServer := range []bool{false, true} {
+		if n := mcp.CountUnasked(t, 300*time.Millisecond, isServer); n > 1000 {
+			t.Errorf("server %v: got %d messages in 0.3 s, want 1000", isServer, n)
+		}
 	}
 }
 

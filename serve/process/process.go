@@ -12,12 +12,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/procgroup"
 )
 
@@ -45,6 +47,7 @@ type Options struct {
 const (
 	maxLine        = 1 << 20 // bytes of a line
 	maxOpen        = 64      // requests without an answer
+	maxNesting     = 512     // values of an answer inside each other
 	defaultTimeout = 5 * time.Second
 )
 
@@ -170,9 +173,12 @@ type message struct {
 	Method  string          `json:"method,omitempty"`
 	Params  json.RawMessage `json:"params,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
-	Error   *struct {
-		Message string `json:"message"`
-	} `json:"error,omitempty"`
+	Error   *failure        `json:"error,omitempty"`
+}
+
+// A failure is the error of an answer.
+type failure struct {
+	Message string `json:"message"`
 }
 
 // A conn is the connection to a running program.
@@ -308,6 +314,9 @@ func (c *conn) readLines() error {
 			c.log("got a line that is no answer: " + errtext.Quote(string(line)))
 			continue
 		}
+		if err := checkNames(line); err != nil {
+			m.Result, m.Error = nil, &failure{err.Error()}
+		}
 		c.mu.Lock()
 		answered := c.open[m.ID]
 		delete(c.open, m.ID)
@@ -316,6 +325,30 @@ func (c *conn) readLines() error {
 			answered <- &m
 		}
 	}
+}
+
+// checkNames refuses an answer in which two readers could find different decisions: a name stands
+// twice, or twice in another case in the answer or its result, because encoding/json ignores it.
+func checkNames(line []byte) error {
+	doc, err := jsontext.Parse(string(line), maxNesting)
+	if err == nil {
+		err = doc.Ambiguity()
+	}
+	objects := []int{0}
+	for i := 0; i < len(objects) && err == nil; i++ {
+		names := map[string]string{}
+		for key, value := range doc.Members(objects[i]) {
+			name := doc.StringAt(key)
+			lower := strings.ToLower(name)
+			if other, ok := names[lower]; ok {
+				err = errtext.Errorf("%q and %q stand in one object", other, name)
+			}
+			if names[lower] = name; lower == "result" && i == 0 {
+				objects = append(objects, value)
+			}
+		}
+	}
+	return err
 }
 
 // readLine reads a line of at most maxLine bytes.
