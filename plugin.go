@@ -42,8 +42,9 @@ type Plugin struct {
 	// means no bound. See [Lane.AddUsage].
 	EventSteps uint64
 	// Restricted limits the plugin's hooks to deny, ask, abort and context, unless the event is
-	// about a tool of this plugin. The loader sets it for plugins of a project that the operator
-	// does not trust. Plugins of a Go program are not restricted by default.
+	// about a tool of this plugin, and its models to names that are not built in. The loader sets
+	// it for plugins of a project that the operator does not trust. Plugins of a Go program are not
+	// restricted by default.
 	Restricted bool
 	// Rank orders hooks before their priority: those of a lower rank run first, so that no hook of
 	// a higher one takes their part of the event's time and memory. The loader gives -1 to managed

@@ -304,6 +304,9 @@ func (r *registry) addEndpoint(p *Plugin, e *Endpoint) error {
 		return newRegistrationError(e.Pos, "model %q: %v", e.Name, err)
 	}
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
+		if p.Restricted && builtInEndpoint(name) != nil { // it would get the words that users mean for that one
+			return newRegistrationError(e.Pos, "model %q is built in: a plugin that nobody trusts cannot take its place", name)
+		}
 		if old := r.endpoints[name]; old != nil {
 			return &ConflictError{What: errtext.Format("model %q", name), Pos: e.Pos, Old: old.Pos}
 		}

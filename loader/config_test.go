@@ -302,6 +302,8 @@ func TestConfigErrors(t *testing.T) {
 		{"size overflow", "[limits]\nmemory = \"99999999999GiB\"", "E0603", `starhost.toml:2: limits.memory: got "99999999999GiB", want bytes from 1, as 1048576 or "1MiB" (units B, KiB, MiB, GiB)`},
 		{"negative", "[limits]\nsteps = -1", "E0603", "starhost.toml:2: limits.steps: got -1, want a whole number from 1"},
 		{"float", "[prompt]\nmax_tokens = 1.5", "E0603", "starhost.toml:2: prompt.max_tokens: got 1.5, want a whole number from 0"},
+		{"words", "[log]\ninclude = [\"prompt\", \"promt\"]", "E0603", `starhost.toml:2: log.include: got a list, want a list of prompt, results, writes (did you mean prompt?) (item 2 is "promt")`},
+		{"fragments", "[store]\nfragments = \"llm:\"", "E0603", `starhost.toml:2: store.fragments: got "llm:", want llm:PATH, or "" for the database of store.url`},
 		{"duration", "[limits]\ntimeout = 2", "E0603", `starhost.toml:2: limits.timeout: got 2, want a time span over 0, as "500ms" or "2s"`},
 		{"date", "[plugin.a]\n\n d = 2026-01-01", "E0603", "starhost.toml:3: plugin.a.d: got a date or time, want a string, number, boolean, list or table (write dates as strings)"},
 		{"nan", "[plugin.a]\nd = { x = [1, nan] }", "E0603", "starhost.toml:2: plugin.a.d: got a table, want a finite number at item 2 at x"},

@@ -71,6 +71,14 @@ func (d *discovery) report(e *Error) {
 	d.errs = append(d.errs, e)
 }
 
+// failForeign reports a file or folder that another user put where everybody can. It hides no
+// plugin: the project has none there.
+func (d *discovery) failForeign(at Place, shown string) {
+	e := errorAt(at, "E0604", "%s: another user put it into a folder that all users can write to, so it is no part of a project of yours", shown)
+	e.managed = d.isManaged
+	d.errs = append(d.errs, e)
+}
+
 // addPath adds the plugins at a path. It follows links, because the operator who named a link
 // meant its target.
 func (d *discovery) addPath(p Path) {
@@ -83,6 +91,8 @@ func (d *discovery) addPath(p Path) {
 	switch {
 	case err != nil:
 		d.report(p.Explain(err))
+	case p.Project && isForeign(p.Real):
+		d.failForeign(p.Place, p.Shown)
 	case info.IsDir():
 		d.addFolder(p, real)
 	case filepath.Base(p.Real) == mainFile: // its folder is the plugin
@@ -142,6 +152,7 @@ func (d *discovery) addFolder(p Path, real string) {
 func (d *discovery) findPlugins(p Path, real string, fsys fs.FS, entries []fs.DirEntry) []*Source {
 	found := make([]*Source, 0, len(entries))
 	before, at := len(d.errs), strings.TrimSuffix(path.Join(p.Shown, "x"), "x")
+	isOpen := p.Project && isCommon(real)
 	for _, e := range entries {
 		name := e.Name()
 		shown := at + name
@@ -149,6 +160,10 @@ func (d *discovery) findPlugins(p Path, real string, fsys fs.FS, entries []fs.Di
 			continue
 		}
 		isStar := strings.HasSuffix(name, ".star")
+		if isOpen && (isStar || e.IsDir()) && isForeign(filepath.Join(real, name)) {
+			d.failForeign(Place{File: shown}, shown)
+			continue
+		}
 		regular := e.Type().IsRegular()
 		if isStar && (regular || !utf8.ValidString(name)) { // fs.FS accepts UTF-8 names only
 			name, _ := strings.CutSuffix(name, ".star")

@@ -41,7 +41,7 @@ func writers(info fs.FileInfo) string {
 	switch {
 	case !ok:
 		return ""
-	case stat.Uid != 0 && int(stat.Uid) != os.Geteuid() && !isUnmapped(stat.Uid):
+	case isOthers(info):
 		return "user " + strconv.FormatUint(uint64(stat.Uid), 10) + " owns it"
 	case mode.IsDir() && mode&fs.ModeSticky != 0: // users cannot replace files of others in it
 		return ""

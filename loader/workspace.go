@@ -39,11 +39,11 @@ func ancestry(dir string) (folders []string, repository string, err error) {
 	}
 }
 
-// nearestConfig returns the first config file in the folders, "" if there is none.
+// nearestConfig returns the first config file in the folders, "" if there is none. See isForeign.
 func nearestConfig(folders []string) string {
 	for _, folder := range folders {
 		file := filepath.Join(folder, ConfigName)
-		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) && !isForeign(file) {
 			return file
 		}
 	}

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package loader
+
+// isForeign reports false: this system has no folders in which all users can put files.
+func isForeign(string) bool { return false }
+
+// isCommon reports false, too.
+func isCommon(string) bool { return false }
