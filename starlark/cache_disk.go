@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	endian "encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,13 +19,15 @@ import (
 	"time"
 )
 
-// The file of a cache begins with cacheMagic and a digest of the build that wrote it. Then come the
+// Each build has a separate file, with a part of its digest in the name, so that two builds in use
+// do not replace each other's. The file begins with cacheMagic and the digest. Then come the
 // items, sorted by key, each behind its size in four bytes. No other user can write the file,
 // because its folder has mode 0700. Only the rewriter of this build makes programs that charge for
 // their work as this build expects. So starhost ignores the file of another build, and every item
 // that does not match its SHA-256.
 const (
-	cacheFile  = "programs.cache"
+	cacheStart = "programs"
+	cacheEnd   = ".cache"
 	cacheMagic = "starhost programs 2\n"
 	tempEnd    = ".tmp"
 
@@ -33,6 +36,8 @@ const (
 	// maxUnused is the most bytes of items in the file that the last writer did not use. It is low
 	// because each start reads the whole file, at some 0.5 ms for a MiB.
 	maxUnused = 2 << 20
+	// maxBuilds is the most files of a folder: of this build, and of the builds that wrote last.
+	maxBuilds = 4
 	// orphanAge is the age of a temporary file that a crash left behind.
 	orphanAge = time.Hour
 )
@@ -136,13 +141,18 @@ var cacheHead = sync.OnceValue(func() []byte {
 	return append([]byte(cacheMagic), sum[:]...)
 })
 
+// cacheFile is the name of this build's file.
+var cacheFile = sync.OnceValue(func() string {
+	return cacheStart + "-" + hex.EncodeToString(cacheHead()[len(cacheMagic):][:8]) + cacheEnd
+})
+
 // readItems returns the items of the file in a folder.
 func readItems(root *os.Root) storedItems {
-	info, err := root.Lstat(cacheFile)
+	info, err := root.Lstat(cacheFile())
 	if err != nil || !info.Mode().IsRegular() || !isOwn(info) || info.Size() > maxCacheFile {
 		return nil
 	}
-	data, _ := root.ReadFile(cacheFile) // nil if there is an error
+	data, _ := root.ReadFile(cacheFile()) // nil if there is an error
 	return parseItems(data)
 }
 
@@ -219,23 +229,33 @@ func encodeItems(used map[cacheKey][]byte, others storedItems) []byte {
 }
 
 // replaceFile writes the file of a cache under another name and renames it, so that readers
-// see the old file or the new one. It removes the temporary files of crashed programs.
+// see the old file or the new one. It removes the temporary files of crashed programs, and the
+// oldest files of other builds.
 func replaceFile(root *os.Root, data []byte) error {
-	list, _ := fs.ReadDir(root.FS(), ".") // orphans that starhost cannot list stay
+	list, _ := fs.ReadDir(root.FS(), ".") // files that starhost cannot list stay
+	var builds []fs.FileInfo
 	for _, f := range list {
 		info, err := f.Info()
-		if strings.HasSuffix(f.Name(), tempEnd) && err == nil && time.Since(info.ModTime()) > orphanAge {
+		switch {
+		case err != nil || !strings.HasPrefix(f.Name(), cacheStart):
+		case strings.HasSuffix(f.Name(), tempEnd) && time.Since(info.ModTime()) > orphanAge:
 			_ = root.Remove(f.Name())
+		case strings.HasSuffix(f.Name(), cacheEnd) && f.Name() != cacheFile():
+			builds = append(builds, info)
 		}
 	}
-	temp := cacheFile + "." + rand.Text() + tempEnd
+	slices.SortFunc(builds, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, old := range builds[min(len(builds), maxBuilds-1):] {
+		_ = root.Remove(old.Name())
+	}
+	temp := cacheFile() + "." + rand.Text() + tempEnd
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return reasonOf(err)
 	}
 	_, err = f.Write(data)
 	if err = cmp.Or(err, f.Close()); err == nil {
-		err = root.Rename(temp, cacheFile)
+		err = root.Rename(temp, cacheFile())
 	}
 	if err != nil {
 		_ = root.Remove(temp)

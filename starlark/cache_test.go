@@ -9,8 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
@@ -179,7 +182,7 @@ func TestCacheSpoilt(t *testing.T) {
 	if err := c.Save(); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, cacheFile)
+	file := filepath.Join(dir, cacheFile())
 	good, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +278,7 @@ func TestCacheLinks(t *testing.T) {
 	err := errors.Join(
 		os.WriteFile(outside, make([]byte, 32), 0o600),
 		os.Mkdir(dir, 0o700),
-		os.Symlink(outside, filepath.Join(dir, cacheFile)),
+		os.Symlink(outside, filepath.Join(dir, cacheFile())),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -368,7 +371,7 @@ func TestCacheDropsItemsWhenFull(t *testing.T) {
 // user. The cache ignores it and writes a good one.
 func TestCacheForeign(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
-	file := filepath.Join(dir, cacheFile)
+	file := filepath.Join(dir, cacheFile())
 	write := func() []byte {
 		t.Helper()
 		c := openCache(t, dir)
@@ -502,6 +505,42 @@ func TestCacheBound(t *testing.T) {
 	}
 }
 
+// TestCacheBuilds checks that a build leaves the files of the builds that wrote last, and no other
+// files of builds.
+func TestCacheBuilds(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for i, name := range strings.Fields("programs-1.cache programs-2.cache programs.cache programs-4.cache programs-5.cache notes x.cache") {
+		file, at := filepath.Join(dir, name), now.Add(time.Duration(i-9)*time.Hour)
+		if err := errors.Join(os.WriteFile(file, []byte(name), 0o600), os.Chtimes(file, now, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // a second file of this build takes the place of the first one
+		c := openCache(t, dir)
+		runCached(t, c, cachedSource+fmt.Sprintln("y =", time.Now().UnixNano()))
+		if err := c.Save(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, strings.Replace(e.Name(), cacheFile(), "OWN", 1))
+	}
+	want := []string{"OWN", "notes", "programs-4.cache", "programs-5.cache", "programs.cache", "x.cache"}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
 // TestSaveOnce checks that Save replaces the file only for new items, and preserves old items.
 func TestSaveOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
@@ -512,7 +551,7 @@ func TestSaveOnce(t *testing.T) {
 		if err := c.Save(); err != nil {
 			t.Fatal(err)
 		}
-		info, err := os.Stat(filepath.Join(dir, cacheFile))
+		info, err := os.Stat(filepath.Join(dir, cacheFile()))
 		if err != nil {
 			t.Fatal(err)
 		}
