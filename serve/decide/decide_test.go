@@ -139,7 +139,7 @@ func TestFire(t *testing.T) {
 		{"another case", "pre_tool_call", `{"Input":{}}`,
 			`400 {"error":"the body: the event is not as documented: got \"Input\", want \"input\"","schema":"starhost.fire/1"}`},
 		{"another type", "pre_tool_call", `{"input":[]}`,
-			`400 {"error":"the body: the event is not as documented: input: got a array","schema":"starhost.fire/1"}`},
+			`400 {"error":"the body: the event is not as documented: input: got array, want an object","schema":"starhost.fire/1"}`},
 		{"no JSON", "pre_tool_call", `x`, `400 {"error":"the body: got no JSON object","schema":"starhost.fire/1"}`},
 	}
 	for _, tt := range tests {

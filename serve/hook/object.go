@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -42,7 +43,7 @@ func readObject(payload []byte, v any) (object, error) {
 	}
 	var wrong *json.UnmarshalTypeError
 	if err := json.Unmarshal(payload, v); errors.As(err, &wrong) {
-		return nil, fmt.Errorf("the event is not as documented: %s: got a %s", wrong.Field, wrong.Value)
+		return nil, fmt.Errorf("the event is not as documented: %s", jsontext.Explain(wrong))
 	} else if err != nil {
 		return nil, err
 	}

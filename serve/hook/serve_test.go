@@ -99,6 +99,31 @@ func TestServeMany(t *testing.T) {
 	}
 }
 
+// TestRefusedSession checks that the record of a request that starhost cannot read names its
+// conversation.
+func TestRefusedSession(t *testing.T) {
+	var in bytes.Buffer
+	var got []string
+	for i, method := range []string{"before_tool", "approve_tool", "before_llm"} {
+		fmt.Fprintf(&in, `{"id":%d,"method":"hook.%s","params":{"meta":{"SessionKey":"s%[1]d"},"tool":"x","tool":"y","messages":[]}}`+"\n", i+1, method)
+	}
+	err := hook.Serve(t.Context(), &in, io.Discard, hook.ServeOptions{
+		Load: func(context.Context) (*starhost.Host, error) { return hostOf(t), nil },
+		Log:  func(string) {},
+		Undecided: func(e *starhost.Event, answered, reason string) {
+			got = append(got, e.SessionID+" "+e.Name+" "+answered+" "+reason)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why = `starhost cannot read the request: "tool" stands twice in one object`
+	want := []string{"s1 pre_tool_call deny " + why, "s2 approve_tool_call deny " + why, "s3 turn_start deny " + why}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
 // TestServeSessionsEnd opens more conversations than Serve stores. Serve must end the oldest ones
 // early and all others at its end.
 func TestServeSessionsEnd(t *testing.T) {

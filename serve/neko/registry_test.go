@@ -217,7 +217,7 @@ func TestInvalid(t *testing.T) {
 	const rest = `"callback_url":"http://127.0.0.1:1/x"}`
 	r.want(t, "register", `x`, invalid("", `"want a JSON object: invalid character 'x' looking for beginning of value"`))
 	r.want(t, "register", `{`+rest, invalid("name", `"got 0 bytes, want 1 to 64"`))
-	r.want(t, "register", `{"name":1,`+rest, invalid("name", `"got a number"`))
+	r.want(t, "register", `{"name":1,`+rest, invalid("name", `"got number, want a string"`))
 	r.want(t, "register", `{"name":"`+strings.Repeat("x", 65)+`",`+rest, invalid("name", `"got 65 bytes, want 1 to 64"`))
 	r.want(t, "register", `{"name":"a.b",`+rest, invalid("name", `"got \"a.b\", want letters, digits, _ and -"`))
 	r.want(t, "register", `{"name":"x"}`, invalid("callback_url", `"want a URL"`))

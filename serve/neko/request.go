@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ func readBody(body io.Reader, v any) error {
 	var wrong *json.UnmarshalTypeError
 	switch err := json.Unmarshal(text, v); {
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return &fieldError{wrong.Field, fmt.Sprintf("got a %s", wrong.Value)}
+		return &fieldError{wrong.Field, strings.TrimPrefix(jsontext.Explain(wrong), wrong.Field+": ")}
 	case err != nil:
 		return fmt.Errorf("want a JSON object: %s", jsontext.Explain(err))
 	}
