@@ -46,6 +46,76 @@ func TestProcessAnswers(t *testing.T) {
 	}
 }
 
+// TestEffectOfLongRequest checks that a record has the reply to a long request, and the digest of a
+// long reply.
+func TestEffectOfLongRequest(t *testing.T) {
+	for name, tt := range map[string]struct{ request, reply int }{"request": {20 << 10, 10}, "reply": {10, 20 << 10}} {
+		l, _ := newLog(t, decision.Options{})
+		line := fmt.Sprintf(`{"lane":"1","plugin":"p","env":{"name":%q},"reply":%q}`, strings.Repeat("N", tt.request), strings.Repeat("r", tt.reply))
+		r := l.Record(starhost.Event{Name: "pre_tool_call", Tool: "t"}, starhost.Outcome{
+			Hooks: []starhost.HookTrace{{Event: "pre_tool_call", Plugin: "p", Effects: []json.RawMessage{json.RawMessage(line)}}},
+		})
+		isWhole := string(r.Handlers[0].Effects[0]) == line
+		if isCut := slices.Contains(r.Cut, "/handlers/0/effects/0/reply"); isWhole == isCut || isCut != (name == "reply") {
+			t.Errorf("a long %s: whole %v, cut %v", name, isWhole, isCut)
+		}
+	}
+}
+
+// TestCutParts checks that each long part of a record is cut, and that the record says so.
+func TestCutParts(t *testing.T) {
+	long := strings.Repeat("many words ", 50_000)
+	value := json.RawMessage(fmt.Sprintf("%q", long))
+	d := decision.Decision{Action: "modify", Plugin: "p"}
+	fill := func(change func(d *decision.Decision)) decision.Decision {
+		own := d
+		change(&own)
+		return own
+	}
+	tests := map[string]decision.Record{
+		"/decision/reason":            {Decision: fill(func(d *decision.Decision) { d.Reason = long })},
+		"/decision/changes/arguments": {Decision: fill(func(d *decision.Decision) { d.Changes = map[string]json.RawMessage{"arguments": value} })},
+		"/decision/value":             {Decision: fill(func(d *decision.Decision) { d.Value = value })},
+		"/decision/result/for_llm":    {Decision: fill(func(d *decision.Decision) { d.Result = &decision.Result{ForLLM: long} })},
+		"/decision/result/for_user":   {Decision: fill(func(d *decision.Decision) { d.Result = &decision.Result{ForUser: long} })},
+		"/input/arguments":            {Input: map[string]json.RawMessage{"arguments": value}},
+		"/errors/0":                   {Errors: []string{long}},
+		"/session":                    {Session: long},
+		"/workspace":                  {Workspace: long},
+		"/handlers/0/reason":          {Handlers: []decision.Handler{{Decision: fill(func(d *decision.Decision) { d.Reason = long })}}},
+		"/handlers/0/error":           {Handlers: []decision.Handler{{Error: long}}},
+		"/handlers/0/logs/0/text":     {Handlers: []decision.Handler{{Logs: []decision.Line{{Text: long}}}}},
+		"/handlers/0/logs/0/fields":   {Handlers: []decision.Handler{{Logs: []decision.Line{{Fields: value}}}}},
+		"/context/0/title":            {Context: []decision.Context{{Title: long}}},
+		"/context/0/source":           {Context: []decision.Context{{Source: long}}},
+		"/context/0/name":             {Context: []decision.Context{{Name: long}}},
+		"/context/0/url":              {Context: []decision.Context{{URL: long}}},
+		"/context/0/content":          {Context: []decision.Context{{Content: &long}}},
+		"/approval/asks/0/reason":     {Approval: &decision.Approval{Asks: []decision.Decision{fill(func(d *decision.Decision) { d.Reason = long })}}},
+		"/handlers/0/effects/0/reply": {Handlers: []decision.Handler{{Effects: []json.RawMessage{json.RawMessage(fmt.Sprintf(`{"plugin":"p","env":{"name":"A"},"reply":%q}`, long))}}}},
+	}
+	for at, r := range tests {
+		dir := t.TempDir()
+		l, _ := newLog(t, decision.Options{Dir: dir})
+		r.Event = "pre_tool_call"
+		if err := l.Append(&r); err != nil {
+			t.Fatal(err)
+		}
+		reader, err := decision.NewReader(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for read, err := range reader.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(read.Cut, []string{at}) {
+				t.Errorf("%s: got the cut parts %q", at, read.Cut)
+			}
+		}
+	}
+}
+
 // TestLastCut checks that a record without room for its shortest parts is written without them.
 func TestLastCut(t *testing.T) {
 	dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 // A handler decides about an event with the effects of a world.
 type handler func(ctx context.Context, w *effects.World, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error)
 
-// replay replays records with a plugin "p" whose pre_tool_call hooks are handlers.
+// replay replays records with a plugin "p" whose hooks of calls and prompts are handlers.
 func replay(
 	t *testing.T, o decision.ReplayOptions, records []*decision.Record, handlers ...handler,
 ) *decision.ReplayReport {
@@ -43,12 +43,14 @@ func newReplayHost(r *decision.Replay, handlers ...handler) (*starhost.Host, err
 	w.Granted = w.Declared
 	p := starhost.Plugin{Name: "p"}
 	for i, h := range handlers {
-		p.Hooks = append(p.Hooks, starhost.Hook{
-			Event: "pre_tool_call", Pos: starhost.Pos{File: "p.star", Line: i + 1, Col: 1},
-			Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
-				return h(ctx, w, t, e)
-			},
-		})
+		for _, event := range []string{"pre_tool_call", "turn_start"} {
+			p.Hooks = append(p.Hooks, starhost.Hook{
+				Event: event, Pos: starhost.Pos{File: "p.star", Line: i + 1, Col: 1},
+				Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+					return h(ctx, w, t, e)
+				},
+			})
+		}
 	}
 	host := starhost.New(starhost.Options{Clock: r.Now, Answer: r.Answer})
 	return host, host.Add(p)

@@ -251,8 +251,8 @@ func skipSed(text string) (rest string, ok bool) {
 	switch text[0] {
 	case 'p', 'd', 'q', '=', 'n', 'N', 'D', 'P', 'h', 'H', 'g', 'G', 'x':
 		return text[1:], true
-	case 'a', 'i', 'c':
-		return "", !strings.Contains(text, `\`) || !strings.Contains(text, "\n")
+	case 'a', 'i', 'c': // the rest of the line is a text; further lines of it are judged as commands
+		return "", true
 	case 's', 'y':
 	default:
 		return "", false

@@ -234,6 +234,28 @@ func TestDangerousForms(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
+	for script, want := range map[string]string{ // sed's
+		"1,$!p": "no", "/a/d": "no", "/a/,/b/p": "no", "{p;d}": "no", "1{ p; d }": "no", "/a\\/b/p": "no", "/[a]/p": "no", "=": "no",
+		"5": "maybe", "/a": "maybe", "/a\\": "maybe", "/[a/p": "maybe", "/[/]/p": "maybe", "0~3p": "maybe", "\\cacp": "maybe",
+		"s/a/b/": "no", "s/a/b/gp2": "no", "s|/a|b|I": "no", "s/a/b/;p": "no", "s/a/b/ }": "no", "s/a\\/b/c/": "no", "y/ab/cd/": "no", "s,a,b,;s,c,d,": "no",
+		"s": "maybe", "s/": "maybe", "s/a": "maybe", "s/a/b": "maybe", "s\\a\\b\\": "maybe", "s/[/]/b/e": "maybe",
+		"s/a/b/e": "maybe", "s/a/b/ge": "maybe", "s/a/b/w f": "maybe", "s/a/b/gw f": "maybe", "y/a/b/e": "maybe",
+		"a text e": "no", "a\\\ntext": "maybe", "a\\\np": "no", "i x\ne id": "maybe", "p\np": "no",
+		"e": "maybe", "1e id": "maybe", "w f": "maybe", "r f": "maybe", "p;w f": "maybe", "{e id": "maybe", "n;N;D;P;h;H;g;G;x;q": "no", "b x": "maybe",
+	} {
+		text := "sed '" + script + "' f"
+		if got := asksDelete(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"sed -e p -e e f": "maybe", "sed -e p -e d f": "no", "sed p e": "no", "sed $x f": "maybe", "sed p $x": "maybe", "sed p f-$x": "maybe",
+		"sed -f a": "maybe", "sed --version": "no", "sed": "no", "sed -n": "no", "sed -i.bak e f": "maybe", "sed -i.bak p f": "no",
+	} {
+		if got := asksDelete(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
 }
 
 // texts returns the words of a command, "?" for an unknown one.

@@ -26,6 +26,7 @@ var (
 	packages = flag.String("packages", "decision effects loader shell serve/hook serve/proxy", "folders whose code changes")
 	count    = flag.Int("mutants", 10, "changes of each folder")
 	seed     = flag.Uint64("seed", 1, "chooses the changes")
+	skip     = flag.String("skip", "", "tests of the folders that do not run, because they take long: REGEXP")
 	also     = flag.String("also", "", "further tests that a change must pass unnoticed: FOLDER or FOLDER:REGEXP, ...")
 )
 
@@ -308,7 +309,7 @@ func (l *lab) run(t *testing.T, tests []string) {
 		return slices.ContainsFunc(tests, func(test string) bool {
 			folder, only, _ := strings.Cut(test, ":")
 			cmd := exec.Command(filepath.Join(l.dir, fmt.Sprintf("%d.test", slices.Index(tests, test))),
-				"-test.failfast", "-test.timeout="+l.limit.String(), "-test.run="+only)
+				"-test.failfast", "-test.timeout="+l.limit.String(), "-test.run="+only, "-test.skip="+*skip)
 			cmd.Dir = filepath.Join(l.root, folder)
 			return cmd.Run() != nil
 		})
