@@ -33,6 +33,8 @@ type Agent struct {
 	BlockCode int
 	// FailCode is the exit code of a hook that failed at an event that guards cannot refuse.
 	FailCode int
+	// Unseen names the tools whose programs can get input of the model at which no event is sent.
+	Unseen string
 	// Asks, Rewrites and Redacts name the events at which the agent can ask a person, takes other
 	// arguments, and takes another result: names with spaces between them, or "*" for all events.
 	Asks, Rewrites, Redacts string
@@ -53,8 +55,10 @@ type Agent struct {
 	// ForeignFields are members that this agent's events never have, but the events of agents with
 	// similar ones do.
 	ForeignFields []string
-	// Events are the agent's events.
-	Events []Event
+	// Events are the agent's events. AllEvents is true if the program or its source, and not only
+	// its documentation, says that there are no others in the version of Seen.
+	Events    []Event
+	AllEvents bool
 	// Tools are the agent's own tools.
 	Tools []Tool
 	// MCPPrefix and MCPSeparator form the agent's name for another server's tool: prefix, server,

@@ -9,44 +9,127 @@ import (
 )
 
 // A role is the set of the things that the name of an argument may stand for.
-type role uint8
+type role uint16
 
 const (
 	commandRole role = 1 << iota
-	folderRole
+	codeRole         // a program's text, which the tool runs or writes
+	inputRole        // text for a program that runs
+	wordsRole        // the arguments of a program, in a list
+	folderRole       // the folder of a command, or a path
 	pathRole
-	targetRole
-	contentRole
+	targetRole  // a path that is written
+	contentRole // the text that is written
+	textRole    // the same, or a text that the tool looks for
 	patchRole
 	addressRole
+	queryRole
+	promptRole
 )
 
 // argumentRoles has the names of arguments of tools that no table lists, in lower case and without
-// "_" and "-".
+// "_" and "-". testdata/servers.txt has the tools of public servers that the names come from.
 var argumentRoles = sync.OnceValue(func() map[string]role {
-	roles := map[string]role{}
-	for _, row := range []struct {
-		role  role
-		names string
-	}{
-		{commandRole, "command commands cmd cmds script commandline shellcommand bashcommand bash program executable argv"},
-		{folderRole, "cwd workdir workingdir workingdirectory"},
-		{pathRole, "path paths filepath file files filename absolutepath targetfile notebookpath source src uri"},
-		{targetRole, "destination dest dst newpath target"},
-		{contentRole, "content contents newstring newstr newtext filetext codeedit edits diff patch patchtext"},
-		{patchRole, "patch patchtext diff"},
-		{addressRole, "url urls href"},
-	} {
+	return readNames([]nameRow[role]{
+		{commandRole, `command commands cmd cmds script commandline shellcommand bashcommand bash program executable argv
+			shellscript scriptcontent cmdstring sendtext clicommand powershellscript applescript`},
+		{codeRole, "code pythoncode codesnippet cellsource javascript jscode expression function"},
+		{inputRole, "input keys text chars stdin data"},
+		{wordsRole, "args arguments"},
+		{folderRole, `cwd workdir workingdir workingdirectory workfolder directory dir folder directorypath dirpath folderpath
+			projectpath projectdir projectfolder projectdirectory projectroot repopath repositorypath repodir rootpath rootdir basepath
+			basedir searchpath directorytosearch`},
+		{pathRole, `path paths filepath file files filename absolutepath targetfile notebookpath source src uri
+			relativepath relativeworkspacepath pathinproject filepaths absolutepaths fileabsolutepath absolutepathtocurrentfile fullpath
+			inputpath inputdirectory inputfile inputfiles inputfilepath localfile localfilepath sourcepath sourcefile sourcefilename sourcefilepath
+			frompath oldpath path1 path2 documentpath imagepath scriptpath scenepath texturepath assetpath manifestpath configpath
+			zipfile archivepath pdfpath attachmentpath sourceuri fileuri notebook
+			localpath remotepath`},
+		{targetRole, `destination dest dst newpath target outputpath outputfile outputfilepath outputfilename outputdir
+			outputdirectory outputdirpath outputfolder savepath saveto savedir targetpath targetdir targetdirectory targetfolder destinationpath
+			destinationfilename destinationfilepath destpath destinationfolder topath downloadpath downloaddir downloadsdir
+			downloaddirectory exportpath newfilepath newfilename targetzipfile tofile`},
+		{contentRole, `content contents newstring newstr newtext filetext codeedit edits diff patch patchtext newcontent
+			filecontent filecontents newcontents newsource textorsearchreplaceblocks updates blocks`},
+		{textRole, "text data body lines value values repl replace replacement replacewith markdown"},
+		{patchRole, "patch patchtext diff unifieddiff"},
+		{addressRole, "url urls href link pageurl fileurl repourl repositoryurl remoteurl websiteurl"},
+		{queryRole, `query queries pattern regex search searchtext searchquery searchterm substring substringpattern
+			globpattern sql statement keyword keywords needle regexpattern`},
+		{promptRole, "prompt task goal instructions message"},
+	})
+})
+
+// A verb is the set of the things that a tool may do, by the words of its name.
+type verb uint8
+
+const (
+	readVerb verb = 1 << iota
+	writeVerb
+	runVerb
+	terminalNoun // it sends text to a program that runs
+	agentNoun    // it starts another agent
+)
+
+var toolVerbs = sync.OnceValue(func() map[string]verb {
+	return readNames([]nameRow[verb]{
+		{readVerb, `read get list ls view show cat load fetch find search grep glob tree stat info describe inspect check diff
+			status log head tail count query lookup browse analyze analyse summarize validate lint scan parse preview watch resolve
+			exists hash explain index detect extract measure calculate compare diagnostics locate metadata outline symbols overview`},
+		{writeVerb, `write create add append insert edit update modify replace delete remove rm move mv rename copy cp mkdir make
+			save set put patch apply overwrite touch chmod chown download export generate convert zip unzip compress store commit
+			import install format truncate link symlink unlink trash purge drop refactor fix init initialize new scaffold clone
+			checkout restore merge revert record str manage change rewrite sync transform split draw render`},
+		{runVerb, "run exec execute eval evaluate start spawn launch invoke shell bash sudo powershell build test"},
+		{terminalNoun, "terminal tmux repl stdin pty console tty pane interact"},
+		{agentNoun, "agent agents subagent subagents delegate claude codex gemini teammate"},
+	})
+})
+
+// A nameRow gives names, with spaces between them, a meaning.
+type nameRow[T ~uint8 | ~uint16] struct {
+	meaning T
+	names   string
+}
+
+// readNames returns the meanings of names.
+func readNames[T ~uint8 | ~uint16](rows []nameRow[T]) map[string]T {
+	meanings := map[string]T{}
+	for _, row := range rows {
 		for name := range strings.FieldsSeq(row.names) {
-			roles[name] |= row.role
+			meanings[name] |= row.meaning
 		}
 	}
-	return roles
-})
+	return meanings
+}
+
+// verbsOf returns what the words of a tool's name say. A word ends at a mark and in front of a
+// capital letter.
+func verbsOf(tool string) (all verb) {
+	var word []rune
+	end := func() {
+		all |= toolVerbs()[strings.ToLower(string(word))]
+		word = word[:0]
+	}
+	for _, r := range tool {
+		isUpper := unicode.IsUpper(r)
+		if !unicode.IsLetter(r) || isUpper && len(word) > 0 && unicode.IsLower(word[len(word)-1]) {
+			end()
+		}
+		if unicode.IsLetter(r) && len(word) < 24 {
+			word = append(word, r)
+		}
+	}
+	end()
+	return all
+}
+
+// maxRoleName is the most bytes of a name that can have a role.
+const maxRoleName = 32
 
 // roleOf returns an argument's name as argumentRoles has it, and its role, 0 for none.
 func roleOf(key string) (name string, r role) {
-	if len(key) > 24 {
+	if len(key) > maxRoleName {
 		return "", 0
 	}
 	name = strings.Map(func(c rune) rune {
@@ -64,46 +147,98 @@ const (
 	maxPlaceDepth = 64
 )
 
-// guesses are the places in arguments whose names say what is there.
+// guesses are the places in arguments whose names say what is there, by their roles.
 type guesses struct {
-	commands, folders, paths, targets, contents, patches, addresses []string
-	seen                                                            map[string]bool
-	tooMany                                                         bool
+	places  map[role][]string
+	seen    map[string]bool
+	tooMany bool
+}
+
+// at returns the places that have one of the roles, with spaces between them.
+func (g *guesses) at(roles role) string {
+	var all []string
+	for r := commandRole; r <= promptRole; r <<= 1 {
+		if roles&r != 0 {
+			all = append(all, g.places[r]...)
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // argumentRows returns the rows that the arguments of an unlisted tool stand for. If place is not
-// "", they are in a member of the call's arguments.
-func (c *Call) argumentRows(place string) (rows []Tool) {
+// "", they are in a member of the call's arguments. The tool's own name decides whether it reads or
+// writes; if it could do both, it has both kinds.
+func (c *Call) argumentRows(place, tool string) []Tool {
 	if c.isBroken { // a guard must see too many calls rather than too few
 		return []Tool{{Kind: "shell"}, {Kind: "write"}}
 	}
 	root, prefix := c.root, ""
 	if place != "" {
 		root, prefix = valueAt(c.root, place), place+"."
+		if text, isText := root.(string); isText { // JSON in a text
+			v, err := decodeJSON(text)
+			object, isObject := c.root.(map[string]any)
+			if err != nil || !isObject {
+				return []Tool{{Kind: "shell", Command: place}, {Kind: "write"}}
+			}
+			root, object[place] = v, v
+		}
 	}
-	g := guesses{seen: map[string]bool{}}
+	g := guesses{places: map[role][]string{}, seen: map[string]bool{}}
 	g.walk(root, prefix, 0)
 	if g.tooMany {
 		c.commandSlots = append(c.commandSlots, slot{text: jsonText(root)})
 		c.Command = joinTexts(c.commandSlots)
 		return []Tool{{Kind: "shell"}, {Kind: "write"}}
 	}
-	if len(g.commands) > 0 {
-		rows = append(rows, Tool{
-			Kind: "shell", Command: strings.Join(g.commands, " "), CWD: strings.Join(g.folders, " "), isGuessed: true,
-		})
+	return g.rows(verbsOf(tool))
+}
+
+// rows returns the rows of a tool with these verbs.
+func (g *guesses) rows(v verb) (rows []Tool) {
+	does := v & (readVerb | writeVerb | runVerb)
+	commands, contents := commandRole, contentRole
+	hasPath := g.at(pathRole|targetRole|folderRole) != ""
+	if does&runVerb != 0 || does&^writeVerb == 0 && !(does == writeVerb && hasPath) {
+		commands |= codeRole
 	}
-	paths := strings.Join(slices.Concat(g.paths, g.targets), " ")
-	switch {
-	case len(g.patches) > 0, paths != "" && (len(g.contents) > 0 || len(g.targets) > 0):
-		rows = append(rows, Tool{
-			Kind: "write", Paths: paths, Content: strings.Join(g.contents, " "), Patch: strings.Join(g.patches, " "),
-		})
-	case paths != "":
-		rows = append(rows, Tool{Kind: "read", Paths: paths})
+	if v&terminalNoun != 0 {
+		commands |= inputRole
 	}
-	if len(g.addresses) > 0 {
-		rows = append(rows, Tool{Kind: "fetch", URL: strings.Join(g.addresses, " ")})
+	if g.at(commands) == "" {
+		commands |= wordsRole
+	}
+	command := g.at(commands)
+	if hasPath && does != readVerb {
+		contents |= textRole | codeRole
+	}
+	paths := pathRole | targetRole
+	if command == "" {
+		paths |= folderRole
+	} else {
+		rows = append(rows, Tool{Kind: "shell", Command: command, CWD: g.at(folderRole), isGuessed: true})
+	}
+	if where := g.at(paths); where != "" || g.at(patchRole) != "" {
+		isWrite := g.at(patchRole|targetRole) != "" || does == writeVerb
+		mayWrite := isWrite || does != readVerb && (does == 0 || does&writeVerb != 0) || g.at(contents) != ""
+		if mayWrite {
+			rows = append(rows, Tool{Kind: "write", Paths: where, Content: g.at(contents), Patch: g.at(patchRole)})
+		}
+		if !isWrite && (!mayWrite || g.at(contents) == "" || does&readVerb != 0) {
+			rows = append(rows, Tool{Kind: "read", Paths: where})
+		}
+		if does == runVerb && command == "" { // it runs a file
+			rows = append(rows, Tool{Kind: "shell", Command: where, isGuessed: true})
+		}
+	}
+	if where := g.at(addressRole); where != "" {
+		rows = append(rows, Tool{Kind: "fetch", URL: where})
+	}
+	if where := g.at(queryRole); where != "" {
+		rows = append(rows, Tool{Kind: "search", Query: where})
+	}
+	if where := g.at(promptRole); where != "" && v&agentNoun != 0 {
+		rows = append(rows, Tool{Kind: "agent", Prompt: where})
 	}
 	return rows
 }
@@ -146,6 +281,9 @@ func (g *guesses) add(name string, r role, place string, value any) {
 		return
 	}
 	texts := textsAt(value, nil, nil)
+	if _, isList := value.([]any); r&wordsRole != 0 && !isList {
+		r &^= wordsRole
+	}
 	if len(texts) == 0 && !(r&commandRole != 0 && hasText(value)) {
 		return
 	}
@@ -153,15 +291,9 @@ func (g *guesses) add(name string, r role, place string, value any) {
 		r = addressRole
 	}
 	g.seen[place] = true
-	for _, list := range []struct {
-		role   role
-		places *[]string
-	}{
-		{commandRole, &g.commands}, {folderRole, &g.folders}, {pathRole, &g.paths}, {targetRole, &g.targets},
-		{contentRole, &g.contents}, {patchRole, &g.patches}, {addressRole, &g.addresses},
-	} {
-		if r&list.role != 0 {
-			*list.places = append(*list.places, place)
+	for one := commandRole; one <= promptRole; one <<= 1 {
+		if r&one != 0 {
+			g.places[one] = append(g.places[one], place)
 		}
 	}
 	g.tooMany = g.tooMany || len(g.seen) > maxPlaces
@@ -216,13 +348,30 @@ func commandsAt(v any, set func(any), place []string, isGuessed bool) (found []s
 			found = append(found, commandsAt(v[i], func(x any) { v[i] = x }, place, isGuessed)...)
 		}
 	case map[string]any:
-		value, ok := v[place[0]]
+		name, args, _ := strings.Cut(place[0], "+")
+		name, isEach := strings.CutSuffix(name, "[]")
+		value, ok := v[name]
 		if !ok {
 			return nil
 		}
-		found = commandsAt(value, func(x any) { v[place[0]] = x }, place[1:], isGuessed)
 		list, isList := value.([]any)
-		if isGuessed && len(place) == 1 && isList && strings.HasSuffix(place[0], "s") { // perhaps several commands
+		if _, isObject := value.(map[string]any); isEach && isObject {
+			return nil // another place of the row leads into it
+		}
+		if isEach && isList {
+			for i, e := range list {
+				if _, isObject := e.(map[string]any); !isObject {
+					found = append(found, commandOf(e, func(x any) { list[i] = x })...)
+				}
+			}
+			return found
+		}
+		found = commandsAt(value, func(x any) { v[name] = x }, place[1:], isGuessed)
+		if words, ok := v[args].([]any); ok && args != "" && len(words) > 0 && len(found) == 1 && len(place) == 1 {
+			return []slot{{text: found[0].text + " " + argumentText(words)}}
+		}
+		_, r := roleOf(name)
+		if isGuessed && len(place) == 1 && isList && r&commandRole != 0 && strings.HasSuffix(name, "s") {
 			found = append(found, textsAt(list, nil, nil)...)
 		}
 		if isGuessed && len(place) == 1 && len(found) == 1 && !isList {
@@ -238,13 +387,18 @@ func commandsAt(v any, set func(any), place []string, isGuessed bool) (found []s
 func argumentsOf(object map[string]any) string {
 	for _, name := range []string{"args", "arguments", "argv", "parameters", "params"} {
 		if list, ok := object[name].([]any); ok {
-			if words, ok := quoteWords(list); ok {
-				return words
-			}
-			return jsonText(list)
+			return argumentText(list)
 		}
 	}
 	return ""
+}
+
+// argumentText returns arguments, quoted for a shell, or their JSON.
+func argumentText(list []any) string {
+	if words, ok := quoteWords(list); ok {
+		return words
+	}
+	return jsonText(list)
 }
 
 // commandOf returns the command that a value is. A guard sees the JSON of a value that is neither a

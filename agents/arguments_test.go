@@ -10,7 +10,7 @@ func TestGuessesAreCheap(t *testing.T) {
 		list[i] = map[string]any{"aa": 1.0, "b_c": "x"}
 	}
 	allocs := testing.AllocsPerRun(5, func() {
-		g := guesses{seen: map[string]bool{}}
+		g := guesses{places: map[role][]string{}, seen: map[string]bool{}}
 		g.walk(list, "", 0)
 	})
 	if each := allocs / float64(len(list)); each > 3 { // the keys, and a name without "_"
@@ -26,7 +26,7 @@ func TestGuessesHaveADepth(t *testing.T) {
 		for range depth {
 			v = map[string]any{"a": v}
 		}
-		g := guesses{seen: map[string]bool{}}
+		g := guesses{places: map[role][]string{}, seen: map[string]bool{}}
 		if g.walk(v, "", 0); g.tooMany != want {
 			t.Errorf("%d levels: got %v, want %v", depth, g.tooMany, want)
 		}

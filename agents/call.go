@@ -24,7 +24,8 @@ type Call struct {
 	Arguments json.RawMessage
 	// Workspace is the absolute folder that the agent works in, "" if the caller does not know it.
 	Workspace string
-	// Own is true for a plugin's tool. OwnKinds are the kinds that it was registered with.
+	// Own is true for a plugin's tool. OwnKinds are the kinds that it was registered with. The
+	// caller sets Server for the tool of a mounted server, whose name begins the tool's name.
 	Own      bool
 	OwnKinds []string
 	// Decode decodes Arguments, with numbers as [json.Number]. Nil uses encoding/json. A replay
@@ -36,12 +37,14 @@ type Call struct {
 	// These fields are empty if the call does not have them.
 	Command, CWD, Content, URL, Query, Server, ServerTool, Prompt string
 	// Paths are absolute and clean, without following links. If the caller does not know the
-	// workspace, relative paths stay relative.
+	// workspace, relative paths stay relative. If only the agent knows the folder of a command, a
+	// relative path of its patch is there twice: from the workspace, and relative.
 	Paths []string
 
 	root                    any             // the decoded arguments
-	textPlace               string          // the place in root of arguments that are one text
+	textPlace               string          // the place in root of arguments that are texts
 	isBroken                bool            // nothing can decode the arguments
+	isAdrift                bool            // only the agent knows CWD
 	commandSlots, pathSlots []slot          // the places of Command and Paths
 	contents                []string        // the texts that Content joins
 	patched                 map[string]bool // the paths that the texts of patches name
@@ -58,13 +61,12 @@ func (c *Call) Describe(mapped map[string]Tool) {
 	if c.root = root; err != nil {
 		c.root, c.isBroken = nil, true
 	}
-	text, isText := root.(string)
 	c.used = map[string]bool{}
 	c.Workspace = withoutRootSlash(c.Workspace)
 	c.CWD = c.Workspace
 	rows := c.rows(mapped)
-	if isText {
-		rows = c.placeText(text, rows)
+	if isTexts(root) {
+		rows = c.placeTexts(rows)
 	}
 	for _, row := range rows {
 		c.addRow(&row)
@@ -79,21 +81,29 @@ func (c *Call) Describe(mapped map[string]Tool) {
 	slices.SortFunc(c.Kinds, func(a, b string) int { return slices.Index(Kinds, a) - slices.Index(Kinds, b) })
 }
 
-// placeText makes arguments of a text, such as a patch in Copilot, as the rows name their place. A
-// text that no row can place could be a command.
-func (c *Call) placeText(text string, rows []Tool) []Tool {
+// isTexts reports whether arguments are no object, but a text or a list of texts.
+func isTexts(root any) bool {
+	list, isList := root.([]any)
+	_, isText := root.(string)
+	return isText || isList && len(list) > 0 && len(textsAt(list, nil, nil)) == len(list)
+}
+
+// placeTexts makes arguments of a text, such as a patch in Copilot, or of a list of texts, as the
+// rows name their place. Texts that no row can place could be commands.
+func (c *Call) placeTexts(rows []Tool) []Tool {
 	place := ""
 	for _, r := range rows {
 		place = cmp.Or(place, r.Patch, r.Command, r.URL, r.Query, r.Prompt, r.Content, r.Paths)
 	}
 	if place == "" {
-		place, rows = "command", append(rows, Tool{Kind: "shell", Command: "command"})
-		if strings.Contains(text, patchStart) {
+		place, rows = "command[]", append(rows, Tool{Kind: "shell", Command: "command[]"})
+		if strings.Contains(joinTexts(textsAt(c.root, nil, nil)), patchStart) {
 			rows = append(rows, Tool{Kind: "write", Patch: "command"})
 		}
 	}
-	c.textPlace, _, _ = strings.Cut(place, " ")
-	c.root = text
+	place, _, _ = strings.Cut(place, " ")
+	place, _, _ = strings.Cut(place, "+")
+	c.textPlace = strings.TrimSuffix(place, "[]")
 	for _, member := range slices.Backward(strings.Split(c.textPlace, ".")) {
 		c.root = map[string]any{member: c.root}
 	}
@@ -118,10 +128,10 @@ func (c *Call) rows(mapped map[string]Tool) []Tool {
 	agent := Find(c.Agent)
 	if own := agent.findTool(c.Tool, c.root); own != nil {
 		if own.Kind == "mcp" {
-			return append([]Tool{*own}, c.argumentRows(own.Arguments)...)
+			return append([]Tool{*own}, c.argumentRows(own.Arguments, joinTexts(findTexts(c.root, own.ServerTool)))...)
 		}
 		if !c.isBroken && own.misses(c.root) { // the agent may have given its arguments other names
-			return append([]Tool{*own}, c.argumentRows("")...)
+			return append([]Tool{*own}, c.argumentRows("", cmp.Or(c.ServerTool, c.Tool))...)
 		}
 		return []Tool{*own}
 	}
@@ -141,7 +151,7 @@ func (c *Call) rows(mapped map[string]Tool) []Tool {
 			}
 		}
 	}
-	return append(rows, c.argumentRows("")...)
+	return append(rows, c.argumentRows("", cmp.Or(c.ServerTool, c.Tool))...)
 }
 
 // ownRows returns the rows for a plugin's tool: those of the kinds that it was registered with, and
@@ -156,14 +166,14 @@ func (c *Call) ownRows(row Tool, isMapped bool) (rows []Tool) {
 	case len(rows) == 0 && isMapped:
 		return []Tool{row}
 	case slices.Contains(c.OwnKinds, "mcp"): // a mounted server's tool
-		c.ServerTool = c.Tool
+		c.ServerTool = strings.TrimPrefix(c.Tool, c.Server+"_")
 		if isMapped {
 			return append(rows, row)
 		}
-		return append(rows, c.argumentRows("")...)
+		return append(rows, c.argumentRows("", cmp.Or(c.ServerTool, c.Tool))...)
 	}
 	if c.Agent != "" { // the name proves nothing: another server may have the tool
-		rows = append(rows, c.argumentRows("")...)
+		rows = append(rows, c.argumentRows("", cmp.Or(c.ServerTool, c.Tool))...)
 	}
 	return rows
 }
@@ -191,8 +201,11 @@ func registeredRow(kind string) Tool {
 // addRow adds the kind and the fields of a row.
 func (c *Call) addRow(row *Tool) {
 	c.addKind(row.Kind)
-	if folders := c.findNew("cwd", row.CWD); len(folders) > 0 {
+	places, isAdrift := strings.CutSuffix(row.CWD, "?")
+	if folders := c.findNew("cwd", places); len(folders) > 0 && (!isAdrift || folders[0].text != "") {
 		c.CWD = absolute(c.Workspace, folders[0].text)
+	} else if isAdrift {
+		c.CWD, c.isAdrift = "", true
 	}
 	if row.Command != "" {
 		c.commandSlots = append(c.commandSlots, findCommands(c.root, c.newPlaces("command", row.Command), row.isGuessed)...)
@@ -201,6 +214,14 @@ func (c *Call) addRow(row *Tool) {
 	for _, s := range c.findNew("paths", row.Paths) {
 		c.pathSlots = append(c.pathSlots, s)
 		c.Paths = append(c.Paths, absolute(c.CWD, s.text))
+	}
+	for _, s := range c.findNew("globs", row.Globs) {
+		folder := c.CWD
+		if len(c.Paths) > 0 {
+			folder = c.Paths[0]
+		}
+		c.pathSlots = append(c.pathSlots, s)
+		c.Paths = append(c.Paths, absolute(folder, s.text))
 	}
 	patches := c.findNew("patch", row.Patch)
 	for _, s := range patches {
@@ -285,7 +306,7 @@ func (c *Call) Rewrite(name string, values []string) (json.RawMessage, error) {
 	enc.SetEscapeHTML(false)
 	root := c.root
 	if c.textPlace != "" {
-		root = findTexts(c.root, c.textPlace)[0].text
+		root = valueAt(c.root, c.textPlace)
 	}
 	if err := enc.Encode(root); err != nil {
 		return nil, err

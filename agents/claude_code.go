@@ -20,6 +20,7 @@ var claudeCode = &Agent{
 		Windows: `C:/Program Files/ClaudeCode/managed-settings.json`,
 		Off:     "disableAllHooks=true", OffIn: []string{"project:.claude/settings.local.json"}, ManagedOnly: "allowManagedHooksOnly=true",
 	},
+	AllEvents: true,
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -44,8 +45,8 @@ var claudeCode = &Agent{
 		{Names: "Write", Kind: "write", Paths: "file_path", Content: "content"},
 		{Names: "Edit MultiEdit", Kind: "write", Paths: "file_path", Content: "new_string edits.new_string"},
 		{Names: "NotebookEdit", Kind: "write", Paths: "notebook_path", Content: "new_source"},
-		{Names: "Glob", Kind: "search", Query: "pattern", Paths: "path"},
-		{Names: "Grep", Kind: "search", Query: "pattern", Paths: "path glob"},
+		{Names: "Glob", Kind: "search", Query: "pattern", Paths: "path", Globs: "pattern"},
+		{Names: "Grep", Kind: "search", Query: "pattern", Paths: "path", Globs: "glob"},
 		{Names: "WebSearch", Kind: "search", Query: "query"},
 		{Names: "WebFetch", Kind: "fetch", URL: "url"},
 		{Names: "Task Agent CronCreate ScheduleWakeup SendMessage", Kind: "agent", Prompt: "prompt message"},

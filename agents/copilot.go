@@ -21,6 +21,7 @@ var copilot = &Agent{
 
 		SharedWith: "vscode",
 	},
+	AllEvents: true,
 	Events: []Event{
 		{Name: "userPromptSubmitted", Ours: "turn_start", Served: true},
 		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
@@ -40,13 +41,14 @@ var copilot = &Agent{
 		{Name: "notification"}, {Name: "Notification"},
 	},
 	Tools: []Tool{
-		{Names: "bash powershell", Kind: "shell", Command: "command"},
-		{Names: "write_bash", Kind: "shell", Command: "input"},
+		{Names: "bash powershell", Kind: "shell", Command: "command", CWD: "?"},
+		{Names: "write_bash write_powershell", Kind: "shell", Command: "input", CWD: "?"},
 		{Names: "view", Kind: "read", Paths: "path"},
 		{Names: "create", Kind: "write", Paths: "path", Content: "file_text content"},
 		{Names: "edit", Kind: "write", Paths: "path", Content: "new_str"},
 		{Names: "apply_patch", Kind: "write", Patch: "patch input"},
-		{Names: "grep glob", Kind: "search", Query: "pattern", Paths: "path paths"},
+		{Names: "grep", Kind: "search", Query: "pattern", Paths: "path paths", Globs: "glob"},
+		{Names: "glob", Kind: "search", Query: "pattern", Paths: "path paths", Globs: "pattern"},
 		{Names: "web_fetch", Kind: "fetch", URL: "url"},
 		{Names: "task", Kind: "agent", Prompt: "prompt"},
 	},

@@ -15,6 +15,7 @@ var gptme = &Agent{
 		Program: "gptme", Folder: "~/.config/gptme", User: "plugins/starhost/hooks/starhost_hook.py",
 		Project: ".gptme/plugins/starhost/hooks/starhost_hook.py",
 	},
+	AllEvents: true,
 	Events: []Event{
 		{Name: "SESSION_START", Ours: "session_start"},
 		{Name: "SESSION_END", Ours: "session_end"},
@@ -51,7 +52,8 @@ var gptme = &Agent{
 		{Name: "file.save.post", Ours: "post_file_save"},
 	},
 	Tools: []Tool{
-		{Names: "shell tmux", Kind: "shell", Command: "command"},
+		{Names: "shell tmux", Kind: "shell", Command: "command", CWD: "?"},
+		{Names: "ipython", Kind: "shell", Command: "code", CWD: "?"},
 		{Names: "read", Kind: "read", Paths: "path"},
 		{Names: "save append", Kind: "write", Paths: "path", Content: "content"},
 		{Names: "patch", Kind: "write", Paths: "path", Content: "patch"},

@@ -37,7 +37,9 @@ var hermes = &Agent{
 		{Name: "post_approval_response"},
 	},
 	Tools: []Tool{
-		{Names: "terminal", Kind: "shell", Command: "command", CWD: "workdir"},
+		{Names: "terminal", Kind: "shell", Command: "command", CWD: "workdir ?"},
+		{Names: "execute_code", Kind: "shell", Command: "code"},
+		{Names: "process", Kind: "shell", Command: "data", CWD: "?"},
 		{Names: "read_file", Kind: "read", Paths: "path"},
 		{Names: "write_file", Kind: "write", Paths: "path", Content: "content"},
 		{Names: "patch", Kind: "write", Paths: "path", Patch: "patch", Content: "new_string"},

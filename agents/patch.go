@@ -1,8 +1,11 @@
 package agents
 
 import (
+	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // patchStart is the first line of a patch in the format of apply_patch.
@@ -23,18 +26,22 @@ func (c *Call) addPatch(text string) {
 	if c.patched == nil {
 		c.patched = map[string]bool{}
 	}
+	folder := c.CWD
+	if before, _, ok := strings.Cut(text, patchStart); ok {
+		folder = c.afterCD(folder, before)
+	}
 	before := ""
 	for line := range strings.FieldsFuncSeq(text, isLineEnd) {
 		line = strings.TrimSpace(line)
 		for _, mark := range patchMarks {
 			if len(line) >= len(mark) && strings.EqualFold(line[:len(mark)], mark) {
-				c.addPatched(line[len(mark):])
+				c.addPatched(folder, line[len(mark):])
 			}
 		}
 		if from, ok := strings.CutPrefix(before, "--- "); ok { // a patch without a/ and b/
 			if to, ok := strings.CutPrefix(line, "+++ "); ok && !strings.HasPrefix(to, "b/") {
-				c.addPatched(from)
-				c.addPatched(to)
+				c.addPatched(folder, from)
+				c.addPatched(folder, to)
 			}
 		}
 		before = line
@@ -42,12 +49,50 @@ func (c *Call) addPatch(text string) {
 }
 
 // addPatched adds a path that a patch names, without the time behind a tab.
-func (c *Call) addPatched(name string) {
+func (c *Call) addPatched(folder, name string) {
 	name, _, _ = strings.Cut(strings.TrimSpace(name), "\t")
-	if p := absolute(c.CWD, strings.Trim(name, `"`)); name != "" && name != "/dev/null" && !c.patched[p] {
-		c.patched[p] = true
-		c.Paths = append(c.Paths, p)
+	if name == "" || name == "/dev/null" {
+		return
 	}
+	p := absolute(folder, strings.Trim(name, `"`))
+	readings := []string{p}
+	if c.isAdrift {
+		readings = []string{absolute(c.Workspace, p), p}
+	}
+	for _, p := range readings {
+		if !c.patched[p] {
+			c.patched[p] = true
+			c.Paths = append(c.Paths, p)
+		}
+	}
+}
+
+// entersFolder matches a change of the folder by a word that a shell leaves as it is. Codex runs
+// "cd FOLDER && apply_patch" itself. changesFolder matches all others, and startsShell what stands
+// in front of a shell's text.
+var (
+	entersFolder = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*cd\s+(?:--\s+)?(?:"([^"$` + "`" + `\\]*)"|'([^']*)'|([^\s;&|'"$` + "`" + `\\*?(){}<>-][^\s;&|'"$` + "`" + `\\*?(){}<>]*))\s*&&`)
+	})
+	changesFolder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(?:cd|chdir|pushd|popd|chroot)\b`) })
+	startsShell   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(?:/\S*/)?(?:ba|da|z)?sh\s+-l?c\s+['"]`) })
+)
+
+// afterCD returns the folder after the changes of it in a command. After any other change than
+// those in front, only the shell knows it.
+func (c *Call) afterCD(folder, command string) string {
+	rest := command[len(startsShell().FindString(command)):]
+	for {
+		m := entersFolder().FindStringSubmatch(rest)
+		if m == nil {
+			break
+		}
+		folder, rest = absolute(folder, cmp.Or(m[1], m[2], m[3])), rest[len(m[0]):]
+	}
+	if changesFolder().MatchString(rest) {
+		folder, c.isAdrift = "", true
+	}
+	return folder
 }
 
 // withoutScheme returns the path of a file: address, and any other name as it is.

@@ -9,7 +9,7 @@ var codex = &Agent{
 	Name: "codex", Title: "Codex", ToolPrefix: "mcp__starhost__", MCPPrefix: "mcp__", MCPSeparator: "__",
 	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
 	ForeignFields: []string{"hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
-	Rewrites:      "PreToolUse", Redacts: "PostToolUse", RefusesPrompts: true, TakesContext: true,
+	Rewrites:      "PreToolUse", Redacts: "PostToolUse", RefusesPrompts: true, TakesContext: true, Unseen: "Bash",
 	Missing: "runs the call", Seen: "0.169.0, run",
 	// developers.openai.com/codex/hooks: Codex reads hooks.json beside each config.toml, and trusts
 	// those of the system.
@@ -21,6 +21,7 @@ var codex = &Agent{
 		ManagedOnly: "allow_managed_hooks_only=true",
 		Next:        "trust the hooks in Codex by /hooks, unless they are managed",
 	},
+	AllEvents: true,
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -33,9 +34,10 @@ var codex = &Agent{
 		{Name: "PreCompact"}, {Name: "SubagentStart"}, {Name: "SubagentStop"}, {Name: "StopFailure"}, {Name: "Interrupt"},
 	},
 	Tools: []Tool{
-		{Names: "Bash shell local_shell", Kind: "shell", Command: "command", CWD: "workdir"},
+		{Names: "Bash", Kind: "shell", Command: "command", CWD: "workdir ?"}, // hooks do not get workdir
+		{Names: "shell local_shell shell_command", Kind: "shell", Command: "command", CWD: "workdir"},
 		{Names: "exec_command", Kind: "shell", Command: "cmd command", CWD: "workdir"},
-		{Names: "write_stdin", Kind: "shell", Command: "chars"},
+		{Names: "write_stdin", Kind: "shell", Command: "chars", CWD: "?"},
 		{Names: "apply_patch", Kind: "write", Patch: "command input patch"},
 		{Names: "spawn_agent send_input close_agent", Kind: "agent", Prompt: "message"},
 	},
@@ -65,7 +67,7 @@ var vscode = &Agent{
 		{Name: "SubagentStart"}, {Name: "SubagentStop"},
 	},
 	Tools: []Tool{
-		{Names: "run_in_terminal runInTerminal runTerminalCommand", Kind: "shell", Command: "command"},
+		{Names: "run_in_terminal runInTerminal runTerminalCommand", Kind: "shell", Command: "command", CWD: "?"},
 		{Names: "create_and_run_task copilot_createAndRunTask", Kind: "shell", Command: "task.command"},
 		{Names: "read_file copilot_readFile", Kind: "read", Paths: "filePath"},
 		{Names: "list_dir copilot_listDirectory", Kind: "read", Paths: "path"},
@@ -145,6 +147,7 @@ var gemini = &Agent{
 		Windows: `C:/ProgramData/gemini-cli/settings.json`,
 		Off:     "hooksConfig.enabled=false hooksConfig.disabled=starhost",
 	},
+	AllEvents: true,
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -163,7 +166,8 @@ var gemini = &Agent{
 		{Names: "list_directory", Kind: "read", Paths: "dir_path"},
 		{Names: "write_file", Kind: "write", Paths: "file_path", Content: "content"},
 		{Names: "replace", Kind: "write", Paths: "file_path", Content: "new_string"},
-		{Names: "grep_search search_file_content glob", Kind: "search", Query: "pattern", Paths: "dir_path"},
+		{Names: "grep_search search_file_content", Kind: "search", Query: "pattern", Paths: "dir_path path", Globs: "include_pattern include"},
+		{Names: "glob", Kind: "search", Query: "pattern", Paths: "dir_path path", Globs: "pattern"},
 		{Names: "google_web_search", Kind: "search", Query: "query"},
 		{Names: "web_fetch", Kind: "fetch", URL: "prompt"},
 		{Names: "invoke_agent", Kind: "agent", Prompt: "prompt"},
@@ -186,6 +190,7 @@ var qwen = &Agent{
 		Windows: `C:/ProgramData/qwen-code/settings.json`,
 		Off:     "disableAllHooks=true",
 	},
+	AllEvents: true,
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -206,7 +211,8 @@ var qwen = &Agent{
 		{Names: "write_file", Kind: "write", Paths: "file_path", Content: "content"},
 		{Names: "edit replace", Kind: "write", Paths: "file_path", Content: "new_string"},
 		{Names: "notebook_edit", Kind: "write", Paths: "notebook_path", Content: "new_source"},
-		{Names: "grep_search search_file_content glob", Kind: "search", Query: "pattern", Paths: "path"},
+		{Names: "grep_search search_file_content", Kind: "search", Query: "pattern", Paths: "path", Globs: "glob include"},
+		{Names: "glob", Kind: "search", Query: "pattern", Paths: "path", Globs: "pattern"},
 		{Names: "web_search", Kind: "search", Query: "query"},
 		{Names: "web_fetch", Kind: "fetch", URL: "url"},
 		{Names: "agent task", Kind: "agent", Prompt: "prompt"},
@@ -245,7 +251,8 @@ var droid = &Agent{
 		{Names: "Create Write", Kind: "write", Paths: "file_path", Content: "content"},
 		{Names: "Edit MultiEdit", Kind: "write", Paths: "file_path", Content: "new_str new_string edits.new_str edits.new_string"},
 		{Names: "ApplyPatch", Kind: "write", Patch: "input patch"},
-		{Names: "Grep Glob", Kind: "search", Query: "pattern patterns", Paths: "path folder"},
+		{Names: "Grep", Kind: "search", Query: "pattern", Paths: "path", Globs: "glob_pattern glob"},
+		{Names: "Glob", Kind: "search", Query: "patterns pattern", Paths: "folder path", Globs: "patterns pattern"},
 		{Names: "WebSearch", Kind: "search", Query: "query"},
 		{Names: "FetchUrl WebFetch", Kind: "fetch", URL: "url"},
 		{Names: "Task Loop", Kind: "agent", Prompt: "prompt"},
@@ -336,38 +343,62 @@ var kiro = &Agent{
 		{Names: "execute_bash shell", Kind: "shell", Command: "command"},
 		{Names: "fs_read", Kind: "read", Paths: "path operations.path"},
 		{Names: "fs_write", Kind: "write", Paths: "path", Content: "file_text content new_str"},
-		{Names: "grep glob", Kind: "search", Query: "pattern", Paths: "path"},
+		{Names: "grep", Kind: "search", Query: "pattern", Paths: "path", Globs: "include"},
+		{Names: "glob", Kind: "search", Query: "pattern", Paths: "path", Globs: "pattern"},
 		{Names: "web_search", Kind: "search", Query: "query"},
 		{Names: "web_fetch", Kind: "fetch", URL: "url"},
 		{Names: "use_subagent", Kind: "agent", Prompt: "prompt"},
 	},
 }
 
-// cline has the events of .clinerules/hooks/README.md of cline/cline at 38efa3b4be37.
+// cline has two forms of events and tools. The extension for VS Code has the events with capital
+// letters: .clinerules/hooks/README.md of cline/cline at 38efa3b4be37. The command line has the
+// others, and ends the turn at a refusal: sdk/packages/core/src/hooks and extensions/tools of
+// cline/cline at 08a0ae50f23a. It does not read exit codes, runs no hook that could refuse a
+// prompt, and lets a later hook replace the arguments that an earlier one judged.
 var cline = &Agent{
-	Name: "cline", Title: "Cline",
+	Name: "cline", Title: "Cline", ToolPrefix: "starhost__", MCPSeparator: "__",
 	Served: true, Timeout: 30 * time.Second, BlockCode: 0, FailCode: 1,
-	ForeignFields:  []string{"hook_event_name", "hookEventName", "sessionId", "session_id", "tool_name", "toolArgs"},
-	RefusesPrompts: true, TakesContext: true,
-	Missing: "not tried", Seen: "docs at 38efa3b4be37",
+	ForeignFields: []string{"hook_event_name", "hookEventName", "sessionId", "session_id", "tool_name", "toolArgs"},
+	Rewrites:      "tool_call", RefusesPrompts: true, TakesContext: true,
+	Missing: "refuses", Seen: "3.0.65, run; the extension: docs at 38efa3b4be37",
 	Files: Files{
 		Program: "cline", Folder: "~/Documents/Cline", User: "Hooks/PreToolUse", Project: ".clinerules/hooks/PreToolUse",
-		Next: "switch hooks on in Cline's settings",
+		Next: "switch hooks on in the settings of Cline's extension; its command line always runs them",
 	},
+	AllEvents: true,
 	Events: []Event{
 		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},
 		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},
 		{Name: "PostToolUse", Ours: "post_tool_call", Served: true},
 		{Name: "PreCompact", Served: true, Compacts: true},
 		{Name: "TaskStart", Ours: "session_start"}, {Name: "TaskResume"}, {Name: "TaskCancel"}, {Name: "TaskComplete"},
+		{Name: "tool_call", Ours: "pre_tool_call", Served: true},
+		{Name: "tool_result", Ours: "post_tool_call", Served: true},
+		{Name: "pre_compact", Served: true, Compacts: true},
+		{Name: "agent_start", Ours: "session_start"}, {Name: "agent_resume"}, {Name: "agent_end", Ours: "turn_end"},
+		{Name: "agent_abort"}, {Name: "agent_error", Ours: "error"}, {Name: "prompt_submit", Ours: "turn_start"},
+		{Name: "session_shutdown", Ours: "session_end"},
 	},
 	Tools: []Tool{
+		{Names: "run_commands", Kind: "shell", Command: "commands[] commands.command+args command+args cmd"},
 		{Names: "execute_command", Kind: "shell", Command: "command"},
+		{Names: "read_files", Kind: "read", Paths: "files.path files file_paths paths paths.path path"},
 		{Names: "read_file list_files list_code_definition_names", Kind: "read", Paths: "path"},
+		{Names: "editor", Kind: "write", Paths: "path", Content: "new_text"},
+		{Names: "apply_patch", Kind: "write", Patch: "input"},
 		{Names: "write_to_file", Kind: "write", Paths: "path", Content: "content"},
 		{Names: "replace_in_file", Kind: "write", Paths: "path", Content: "diff"},
+		{Names: "search_codebase", Kind: "search", Query: "queries"},
 		{Names: "search_files", Kind: "search", Query: "regex", Paths: "path"},
+		{Names: "fetch_web_content", Kind: "fetch", URL: "requests.url url"},
 		{Names: "browser_action", Kind: "fetch", URL: "url"},
+		{Names: "spawn_agent", Kind: "agent", Prompt: "task systemPrompt"},
+		{Names: "team_spawn_teammate team_run_task team_send_message team_broadcast team_task", Kind: "agent",
+			Prompt: "rolePrompt task subject body title description"},
+		{Names: "skills", Kind: "agent", Prompt: "skill args"},
+		{Names: "use_mcp_tool", Kind: "mcp", Server: "server_name", ServerTool: "tool_name", Arguments: "arguments"},
+		{Names: "access_mcp_resource", Kind: "mcp", Server: "server_name"},
 	},
 }
 
@@ -379,7 +410,8 @@ var openhands = &Agent{
 	ForeignFields:  []string{"hook_event_name", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result", "permission_mode"},
 	RefusesPrompts: true, TakesContext: true,
 	Missing: "runs the call", Seen: "source at 06b329e38b2a",
-	Files: Files{Program: "openhands", Folder: "~/.openhands", User: "hooks.json", Project: ".openhands/hooks.json"},
+	Files:     Files{Program: "openhands", Folder: "~/.openhands", User: "hooks.json", Project: ".openhands/hooks.json"},
+	AllEvents: true,
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -390,16 +422,17 @@ var openhands = &Agent{
 		{Name: "Notification"},
 	},
 	Tools: []Tool{
-		{Names: "terminal execute_bash", Kind: "shell", Command: "command"},
+		{Names: "terminal execute_bash", Kind: "shell", Command: "command", CWD: "?"},
 		{Names: "file_editor str_replace_editor", If: "command=view", Kind: "read", Paths: "path"},
 		{Names: "file_editor str_replace_editor", Kind: "write", Paths: "path", Content: "file_text new_str"},
 	},
 }
 
 // opencode runs hooks in its own process: packages/plugin/src/index.ts of opencode, in
-// @opencode-ai/plugin 1.18.33. The bridge of serve/hook passes its events on.
+// @opencode-ai/plugin 1.18.33. The bridge of serve/hook passes its events on, and names the tools
+// of servers, which are SERVER_TOOL there.
 var opencode = &Agent{
-	Name: "opencode", Title: "opencode",
+	Name: "opencode", Title: "opencode", ToolPrefix: "mcp__starhost__", MCPPrefix: "mcp__", MCPSeparator: "__",
 	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
 	ForeignFields: []string{"hook_event_name", "hookEventName", "session_id", "sessionId", "tool_name", "toolName"},
 	Rewrites:      "tool.execute.before", Redacts: "tool.execute.after", RefusesPrompts: true, TakesContext: true,
@@ -409,6 +442,7 @@ var opencode = &Agent{
 		Program: "opencode", Env: "XDG_CONFIG_HOME", Folder: "~/.config", User: "opencode/plugins/starhost.js",
 		Project: ".opencode/plugins/starhost.js",
 	},
+	AllEvents: true,
 	Events: []Event{
 		{Name: "chat.message", Ours: "turn_start", Served: true},
 		{Name: "tool.execute.before", Ours: "pre_tool_call", Served: true},
@@ -421,7 +455,8 @@ var opencode = &Agent{
 		{Names: "write", Kind: "write", Paths: "filePath", Content: "content"},
 		{Names: "edit", Kind: "write", Paths: "filePath", Content: "newString"},
 		{Names: "apply_patch patch", Kind: "write", Patch: "patchText"},
-		{Names: "grep glob", Kind: "search", Query: "pattern", Paths: "path"},
+		{Names: "grep", Kind: "search", Query: "pattern", Paths: "path", Globs: "include"},
+		{Names: "glob", Kind: "search", Query: "pattern", Paths: "path", Globs: "pattern"},
 		{Names: "websearch", Kind: "search", Query: "query"},
 		{Names: "webfetch", Kind: "fetch", URL: "url"},
 		{Names: "task", Kind: "agent", Prompt: "prompt"},

@@ -18,11 +18,14 @@ type Tool struct {
 	If string
 	// Kind is one of [Kinds].
 	Kind string
-	// Command is the place of a shell command: a text, or a list of arguments. CWD is the place of
-	// its folder.
+	// Command is the place of a shell command: a text, or a list of arguments. In "NAME[]" each
+	// element of the list is a command; in "NAME+ARGS" the list ARGS beside it has its arguments.
+	// CWD is the place of its folder. If a "?" ends it, the agent runs a command without that place
+	// in a folder that it tells nobody, such as the last one of a terminal; else in the workspace.
 	Command, CWD string
-	// Paths are the places of paths, and Patch is the place of a patch that names its paths.
-	Paths, Patch string
+	// Paths are the places of paths, Globs those of globs from the first path, and Patch is the
+	// place of a patch that names its paths.
+	Paths, Globs, Patch string
 	// Content, URL, Query and Prompt are places of texts.
 	Content, URL, Query, Prompt string
 	// Server, ServerTool and Arguments are the places of a call of another server's tool.
@@ -77,6 +80,9 @@ func (a *Agent) splitServerTool(name string) (server, tool string, ok bool) {
 		prefix, sep = a.MCPPrefix, a.MCPSeparator
 	}
 	rest, ok := strings.CutPrefix(name, prefix)
+	if double, isDouble := strings.CutPrefix(name, "mcp__"); isDouble && prefix == "mcp_" { // Hermes has both
+		rest, sep = double, "__"
+	}
 	switch {
 	case a != nil && len(a.Tools) == 0: // a gateway: all its tools are other servers'
 		return "", name, true

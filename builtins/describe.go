@@ -3,6 +3,7 @@ package builtins
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
@@ -29,11 +30,11 @@ func DescribeCalls(mapped map[string]map[string]string) func(*starhost.Event) *s
 			Agent: e.Agent, Tool: cmp.Or(e.ToolAlias, e.Tool), Arguments: e.Arguments, Workspace: e.Workspace,
 			Own: e.Plugin != "" && !e.Foreign, OwnKinds: e.ToolKinds, Decode: jsontext.DecodeValue,
 		}
+		if name, isMounted := strings.CutPrefix(e.Plugin, "mcp-"); isMounted && given.Own {
+			given.Server = name
+		}
 		c := given
 		c.Describe(rows)
-		if c.ServerTool != "" && c.Server == "" && c.Own {
-			c.Server = e.Plugin
-		}
 		return &starhost.CallInfo{
 			Agent: c.Agent, Kinds: c.Kinds, Command: c.Command, CWD: c.CWD, Paths: c.Paths,
 			Content: c.Content, Contents: c.Contents(), URL: c.URL, Query: c.Query, Prompt: c.Prompt,

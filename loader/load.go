@@ -26,8 +26,9 @@ import (
 type Options struct {
 	// Config is the operator's config; nil means the built-in layer.
 	Config *Config
-	// Dir is the current folder; "" means ".".
-	Dir string
+	// Dir is the current folder; "" means ".". Folder is where plugins read and write files, in its
+	// repository; "" means Dir.
+	Dir, Folder string
 	// Args are the paths of plugins; without any, Load uses the paths of the config. It loads the
 	// plugins of the managed config in any case, and before all others.
 	Args []string

@@ -33,7 +33,7 @@ func (l *loadRun) openWorld() error {
 	if w.Workspace != nil {
 		return nil
 	}
-	dir, err := Workspace(l.Dir)
+	dir, err := Workspace(cmp.Or(l.Folder, l.Dir))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type hookFlags struct {
 	loadFlags
 	deadline                          timeSpan
 	failClosed, failOpen, printConfig bool
+	isOpen                            bool   // --fail-closed=false
 	inProject                         bool   // --project
 	projectRoot                       string // --project-root
 
@@ -41,7 +43,7 @@ type hookFlags struct {
 func (f *hookFlags) add(cmd *cobra.Command) {
 	f.loadFlags.add(cmd)
 	cmd.Flags().Var(&f.deadline, "deadline", "answer within this `TIME` (default 4.5s)")
-	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "refuse events that the agent does not document, too")
+	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "refuse events of another form than the agent documents, too")
 	cmd.Flags().BoolVar(&f.failOpen, "fail-open", false, "let calls pass if a guard does not load, with a message at each event")
 }
 
@@ -81,6 +83,7 @@ docs/agents.md.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.hook = &f
+			f.isOpen = cmd.Flags().Changed("fail-closed") && !f.failClosed
 			return a.runHook(cmd, &f, args[0], args[1:])
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -312,13 +315,11 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnos
 	if err == nil {
 		e, err = r.agent.Read(r.payload)
 	}
-	if err == nil && f.failClosed {
-		if why := e.CheckForm(); why != nil {
-			err = fmt.Errorf("%w; --fail-closed refuses it", why)
-		}
+	if err == nil {
+		err = e.Check(f.failClosed || f.lineError != nil && !f.failOpen, f.isOpen)
 	}
 	if err != nil {
-		r.refuseEvent(err.Error())
+		r.refuseEvent(cmp.Or(f.lineError, err).Error()) // the line's mistake may be why the event looks wrong
 		return
 	}
 	r.mu.Lock()
@@ -360,6 +361,9 @@ func (r *hookRun) askPlugins(
 	}
 	set, host, _ := r.loadHook(ctx, f, paths, record, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
+		if o.Folder = eventFolder(pin, e); o.Folder != "" {
+			o.World.Exec = &effects.Exec{Dir: o.Folder}
+		}
 		log := r.records.open(func() *decision.Log { return r.newLog(o.Config, r.agent.Name, r.records.fail) })
 		observe(log, o.Config, &o.Host, r.records.observe)
 	})

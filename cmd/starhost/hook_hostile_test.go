@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +22,7 @@ type hostileAgent struct {
 	before, after           string      // around a form
 	title, prompt           string      // the members in front of a prompt, and the name of its text
 	deny, block             string      // in the output that refuses a call or a prompt; "" if an exit code does
-	unknown                 [][2]string // replacements that make a call an unknown event
+	unknown                 [][2]string // replacements that make a call an unknown event, or one in another spelling
 }
 
 var hostileAgents = []hostileAgent{
@@ -40,7 +42,7 @@ var hostileAgents = []hostileAgent{
 		name: "hermes", names: `"session_id":"s","hook_event_name":"pre_tool_call","extra":{}`, tool: "tool_name", args: "tool_input",
 		title: `"session_id":"s","hook_event_name":"pre_llm_call","extra":{"is_first_turn":true,`, prompt: "user_message",
 		deny: `"action":"block"`, block: `A policy refuses this message`,
-		unknown: [][2]string{{"pre_tool_call", "PreToolUse"}, {"pre_tool_call", "before_tool"}},
+		unknown: [][2]string{{"pre_tool_call", "Pre-Tool-Call"}, {"pre_tool_call", "before_tool"}},
 	},
 	{
 		name: "picoclaw", names: `"meta":{"SessionKey":"s"}`, tool: "tool", args: "arguments",
@@ -49,11 +51,23 @@ var hostileAgents = []hostileAgent{
 		deny: `"action":"deny_tool"`, block: `"action":"abort_turn"`,
 		unknown: [][2]string{{"hook.before_tool", "hook.before_everything"}, {"hook.before_tool", "before_tool"}},
 	},
-	{ // qwen and droid have the same reader and writer
+	{
+		name: "qwen", names: `"session_id":"s","hook_event_name":"PreToolUse"`, tool: "tool_name", args: "tool_input",
+		title: `"session_id":"s","hook_event_name":"UserPromptSubmit"`, prompt: "prompt",
+		deny: `"permissionDecision":"deny"`, block: `"decision":"block"`,
+		unknown: [][2]string{{"PreToolUse", "PreTool"}, {"PreToolUse", "pre_tool_use"}},
+	},
+	{
+		name: "droid", names: `"session_id":"s","hook_event_name":"PreToolUse"`, tool: "tool_name", args: "tool_input",
+		title: `"session_id":"s","hook_event_name":"UserPromptSubmit"`, prompt: "prompt",
+		deny: `"permissionDecision":"deny"`, block: `"decision":"block"`,
+		unknown: [][2]string{{"PreToolUse", "PreTool"}, {"PreToolUse", " PreToolUse"}},
+	},
+	{
 		name: "codex", names: `"session_id":"s","hook_event_name":"PreToolUse"`, tool: "tool_name", args: "tool_input",
 		title: `"session_id":"s","hook_event_name":"UserPromptSubmit"`, prompt: "prompt",
 		deny: `"permissionDecision":"deny"`, block: `"decision":"block"`,
-		unknown: [][2]string{{"PreToolUse", "BeforeTool"}},
+		unknown: [][2]string{{"PreToolUse", "BeforeTools"}},
 	},
 	{
 		name: "vscode", names: `"sessionId":"s","hookEventName":"PreToolUse"`, tool: "tool_name", args: "tool_input",
@@ -65,7 +79,7 @@ var hostileAgents = []hostileAgent{
 		name: "gemini", names: `"session_id":"s","hook_event_name":"BeforeTool"`, tool: "tool_name", args: "tool_input",
 		title: `"session_id":"s","hook_event_name":"BeforeAgent"`, prompt: "prompt",
 		deny: `"decision":"deny"`, block: `"decision":"deny"`,
-		unknown: [][2]string{{"BeforeTool", "PreToolUse"}},
+		unknown: [][2]string{{"BeforeTool", "BeforeTools"}, {"BeforeTool", "beforetool"}},
 	},
 	{
 		name: "cursor", names: `"conversation_id":"s","hook_event_name":"preToolUse"`, tool: "tool_name", args: "tool_input",
@@ -88,7 +102,21 @@ var hostileAgents = []hostileAgent{
 		deny: `"cancel":true`, block: `"cancel":true`,
 		unknown: [][2]string{{`"PreToolUse"`, `"BeforeTool"`}},
 	},
-	{ // gptme has the same reader
+	{ // the program for the terminal
+		name: "cline", names: `"id":"c"`, tool: "name", args: "input",
+		before: `{"hookName":"tool_call","taskId":"s","tool_call":`, after: "}",
+		deny: `"cancel":true`, block: `"cancel":true`,
+		unknown: [][2]string{{`"tool_call"`, `"tool_calls"`}, {`"tool_call"`, `"Tool_Call"`}},
+	},
+	{
+		name: "docker-mcp", names: `"_meta":null`, tool: "name", args: "arguments", before: `{"Session":{},"Params":`, after: `,"Extra":null}`,
+		deny: `"isError":true`, block: `"isError":true`,
+	},
+	{
+		name: "gptme", names: `"session":"s","event":"tool.confirm"`, tool: "tool", args: "args",
+		unknown: [][2]string{{"tool.confirm", "tool.ask"}},
+	},
+	{
 		name: "opencode", names: `"session":"s","event":"tool.execute.before"`, tool: "tool", args: "args",
 		unknown: [][2]string{{"tool.execute.before", "tool.before"}},
 	},
@@ -284,7 +312,7 @@ var hostilePlugins = []struct{ what, source string }{
 
 // TestLawHookHostile sends hostile events of each agent to hook. Each leads to the agent's refusal
 // or to a correct answer, within the deadline, with the documented exit code and a reason. No
-// reason quotes much of the event.
+// reason quotes much of the event. The long test sends each form in each of many texts.
 func TestLawHookHostile(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{"guard.star": hostileGuard}
@@ -292,6 +320,11 @@ func TestLawHookHostile(t *testing.T) {
 		files[fmt.Sprintf("p%d.star", i)] = p.source
 	}
 	writeFiles(t, dir, files)
+	least := 60
+	isLong := os.Getenv("STARHOST_LONG") == "1"
+	if isLong {
+		least = 400
+	}
 	for i := range hostileAgents {
 		a := &hostileAgents[i]
 		count := 0
@@ -301,7 +334,14 @@ func TestLawHookHostile(t *testing.T) {
 			a.send(t, dir, what, text, want, deadline, args...)
 		}
 		for _, f := range hostileForms() {
-			send(f.what, a.call(f.form), f.want, time.Minute, "guard.star")
+			event := a.call(f.form)
+			send(f.what, event, f.want, time.Minute, "guard.star")
+			for _, x := range hostileTexts {
+				if !isLong || f.want == passed || len(event) > 100_000 || !strings.Contains(event, "command") {
+					break
+				}
+				send(f.what+", "+x.what, x.change(event), x.want, time.Minute, "guard.star")
+			}
 		}
 		for _, x := range hostileTexts {
 			send(x.what, x.change(a.call(rm)), x.want, time.Minute, "guard.star")
@@ -314,21 +354,35 @@ func TestLawHookHostile(t *testing.T) {
 		}
 		for _, change := range a.unknown {
 			text := strings.Replace(a.call(rm), change[0], change[1], 1)
-			want := refused
-			if a.name == "picoclaw" {
-				want = passed // with an error
+			want, open := refused, refused
+			switch row := hook.AgentOf(a.name); {
+			case row.Lines:
+				want, open = passed, passed // with an error
+			case !isSpelling(change[0], change[1]):
+				open = passed
+				if row.AllEvents {
+					send("an unknown event", text, refused, time.Minute, "guard.star")
+				}
 			}
-			send("an unknown event", text, passed, time.Minute, "guard.star")
+			send("an unknown event, --fail-closed=false", text, open, time.Minute, "--fail-closed=false", "guard.star")
 			send("an unknown event, --fail-closed", text, want, time.Minute, "--fail-closed", "guard.star")
 		}
 		for i, p := range hostilePlugins {
 			file := fmt.Sprintf("p%d.star", i)
 			send("a plugin "+p.what, a.call(rm), refused, 150*time.Millisecond, "--timeout", "1h", "--max-steps", "1000000000000000", file)
 		}
-		if count < 60 {
-			t.Errorf("%s: got %d hostile events, want 60", a.name, count)
+		if count < least {
+			t.Errorf("%s: got %d hostile events, want %d", a.name, count, least)
 		}
 	}
+}
+
+// isSpelling reports whether two names differ in letter case, blanks and marks alone.
+func isSpelling(a, b string) bool {
+	letters := func(s string) string {
+		return strings.ToLower(regexp.MustCompile(`\\u0000|[^A-Za-z]`).ReplaceAllString(s, ""))
+	}
+	return letters(a) == letters(b)
 }
 
 // send sends an event to hook and checks the outcome.

@@ -34,6 +34,24 @@ func (r *hookRun) findRoot(f *hookFlags, e *hook.Event, states *hook.States, pat
 	return pin
 }
 
+// eventFolder returns the folder whose files plugins read for an event, "" for the current one:
+// the session worked there when it got its root. Later folders are the model's choice. Without a
+// root, the event's folder is as good as the process's, which the model chooses as well.
+func eventFolder(pin *hook.Pin, e *hook.Event) string {
+	folder := pin.Folder
+	if pin.Root == "" {
+		folder = e.Workspace()
+	}
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() || !filepath.IsAbs(folder) {
+		return ""
+	}
+	root, err := loader.Workspace(folder)
+	if err != nil {
+		return ""
+	}
+	return root
+}
+
 // agentProject returns the absolute folder that the agent names as the project's, or "".
 func (r *hookRun) agentProject() string {
 	if name := r.agent.Files.ProjectEnv; name != "" && filepath.IsAbs(r.getenv(name)) {

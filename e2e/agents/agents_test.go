@@ -204,6 +204,9 @@ func checkEight(t *testing.T, a *agent) string {
 	}
 	s := newStage(t, a, plugin, reply{calls: calls}, reply{text: "hello"})
 	s.run("make files", false)
+	if len(s.model.seen()) == 1 && !s.has("denied") {
+		return "turn ends"
+	}
 	for i := range 8 {
 		if name := fmt.Sprint("file", i); s.has(name) != (i != 3) {
 			return name + " is wrong"

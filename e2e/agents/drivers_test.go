@@ -39,6 +39,22 @@ var agents = []*agent{
 		want:  map[string]string{"missing": "not run", "late": "not run", "missing at a prompt": "not sent"},
 	},
 	{
+		name: "cline", pkg: "cline", program: "cline",
+		settings: "Documents/Cline/Hooks/PreToolUse",
+		setup: func(s *stage) {
+			s.command(s.program, "auth", "openai-compatible", "-k", "fake", "-m", "fake", "-b", s.base+"/v1")
+		},
+		env: func(*stage) []string { return []string{"CLINE_SESSION_BACKEND_MODE=local"} },
+		args: func(_ *stage, prompt string, resume bool) []string { // it resumes in a terminal only
+			return append(flagIf(resume, "--id", "last"), "--auto-approve", "true", "-P", "openai-compatible", "-m", "fake", prompt)
+		},
+		shell: func(command string) call { return call{"run_commands", dict{"commands": []any{command}}} },
+		want: map[string]string{
+			"context": "E2E-SESSION 0 times", "resume": "1 requests", "prompt": "sent", "deny": "turn ends", "eight": "turn ends", "ask": "turn ends",
+			"redact": "not changed", "broken": "turn ends", "missing": "turn ends", "late": "turn ends",
+		},
+	},
+	{
 		name: "codex", pkg: "@openai/codex", program: "codex",
 		settings: ".codex/hooks.json",
 		setup: func(s *stage) {

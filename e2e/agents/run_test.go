@@ -208,6 +208,16 @@ func (s *stage) starhost(args ...string) string {
 	return out.String()
 }
 
+// command runs a program of the agent to prepare the home.
+func (s *stage) command(name string, args ...string) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), name, args...)
+	cmd.Env, cmd.Dir = s.environment(), s.work
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+}
+
 // run gives the agent a prompt, in the session of the last run if resume is true. It ends
 // everything that the agent started.
 func (s *stage) run(prompt string, resume bool) {

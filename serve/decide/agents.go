@@ -39,10 +39,8 @@ func (s *Server) answerAgent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e, err := agent.Read(payload)
-	if err == nil && s.FailClosed {
-		if why := e.CheckForm(); why != nil {
-			err = fmt.Errorf("%w; --fail-closed refuses it", why)
-		}
+	if err == nil {
+		err = e.Check(s.FailClosed, false)
 	}
 	if err != nil {
 		s.refuseAgent(w, agent, payload, err.Error())

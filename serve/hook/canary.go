@@ -43,8 +43,8 @@ func (a *Agent) canaryEvent() string {
 	case "kiro":
 		return `{"hook_event_name":"preToolUse","cwd":@FOLDER@,"tool_name":` + tool + `,"tool_input":@ARGS@}`
 	case "cline":
-		return `{"hookName":"PreToolUse","taskId":` + session + `,"workspaceRoots":[@FOLDER@],"preToolUse":{"toolName":` + tool +
-			`,"parameters":@ARGS@}}`
+		return `{"hookName":"tool_call","taskId":` + session + `,"workspaceRoots":[@FOLDER@],"tool_call":{"id":"t","name":` + tool +
+			`,"input":@ARGS@}}`
 	case "openhands":
 		return `{"event_type":"PreToolUse","tool_name":` + tool + `,"tool_input":@ARGS@,"session_id":` + session + `,"working_dir":@FOLDER@}`
 	case "opencode":
@@ -68,7 +68,7 @@ func (a *Agent) Canary(nonce, folder string) string {
 func (a *Agent) Example(command, folder string) string {
 	event, tool, field := a.canaryEvent(), "run_command", "command"
 	if i := slices.IndexFunc(a.Tools, func(t agents.Tool) bool { return t.Kind == "shell" }); i >= 0 {
-		tool, field = strings.Fields(a.Tools[i].Names)[0], strings.Fields(a.Tools[i].Command)[0]
+		tool, field = strings.Fields(a.Tools[i].Names)[0], strings.TrimSuffix(strings.Fields(a.Tools[i].Command)[0], "[]")
 	}
 	args := string(mustJSON(map[string]string{field: command}))
 	if a.Name == "windsurf" { // it has another event for commands

@@ -47,13 +47,6 @@ func readClaude(a *Agent, payload []byte) (*Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Name == "" && a.Name == "claude-code" && all["hookEventName"] != nil { // VS Code runs Claude Code's hooks
-		e, err := vscode.read(vscode, payload)
-		if err == nil {
-			e.agent = vscode
-		}
-		return e, err
-	}
 	if in.Name == "" {
 		return nil, errors.New("the event has no hook_event_name")
 	}

@@ -1,6 +1,13 @@
 package hook
 
-import "github.com/starhost/starhost/agents"
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
+)
 
 // codex is OpenAI's agent for the terminal. It has Claude Code's events. It ignores continue in an
 // answer about a tool, takes new arguments only from a hook that allows the call, and replaces a
@@ -26,4 +33,51 @@ func writeCodex(e *Event, v *verdict) (Answer, error) {
 		v.allow = true // without it, Codex runs the old arguments
 	}
 	return writeClaude(e, v)
+}
+
+// unseenReason returns why a person must allow a call that starts a program which runs typed text,
+// if the agent types without an event. Codex does so by write_stdin, and tells a hook neither that
+// nor whether the program has a terminal.
+func unseenReason(pre *starhost.Event) string {
+	agent, call := agents.Find(pre.Agent), pre.CallInfo()
+	switch {
+	case agent == nil, call == nil, !slices.Contains(strings.Fields(agent.Unseen), pre.Tool), !isTyped(call.Command):
+		return ""
+	}
+	return agent.Title + " shows no hook what is typed into this program: run its commands one by one"
+}
+
+// interpreters are programs that run what is typed if they get nothing else.
+const interpreters = " ash bash bun csh dash deno fish irb ipython ipython3 julia ksh lua node perl php " +
+	"powershell pwsh python python2 python3 r ruby sh sqlite3 su tcsh zsh "
+
+// starters run the program that follows them, and interactive are flags that leave a program typed.
+const (
+	starters    = " builtin command env exec nice nohup script sudo time "
+	interactive = " - -- -i -il -l -li -q -s -u --interactive --login --noprofile --norc "
+)
+
+// isTyped reports whether the last command of a line is an interpreter without a text. It knows
+// common names only: any program may run what it reads.
+func isTyped(line string) bool {
+	last := strings.TrimRight(line, "; \n")
+	last = last[strings.LastIndexAny(last, ";&\n(")+1:]
+	if strings.ContainsAny(last, "<|") {
+		return false
+	}
+	isName := func(names, word string) bool { return strings.Contains(names, " "+word+" ") }
+	found := false
+	for _, word := range strings.Fields(last) {
+		word = strings.Trim(word, `"'\`)
+		switch {
+		case found && !isName(interactive, word):
+			return false
+		case found, strings.HasPrefix(word, "-"), strings.Contains(word, "="), isName(starters, path.Base(word)):
+		case word == "$SHELL", isName(interpreters, strings.ToLower(path.Base(word))):
+			found = true
+		default:
+			return false
+		}
+	}
+	return found
 }

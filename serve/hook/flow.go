@@ -214,7 +214,11 @@ func askGuards(ctx context.Context, t *starhost.Turn, pre *starhost.Event) (*ver
 	if string(pre.Arguments) != string(given) {
 		v.args = pre.Arguments
 	}
-	if reasons := approvalReasons(t, pre, out); len(reasons) > 0 {
+	reasons := approvalReasons(t, pre, out)
+	if why := unseenReason(pre); why != "" {
+		reasons = append(reasons, why)
+	}
+	if len(reasons) > 0 {
 		ask := *pre
 		ask.Name, ask.Reason = "approve_tool_call", strings.Join(reasons, "; ")
 		verdict, err := t.Fire(ctx, &ask)

@@ -19,6 +19,7 @@ type form struct {
 	input                                              string // the arguments
 	result, failure                                    string // values; failure is the message of a failed call
 	duration                                           string // in milliseconds
+	isAnyInput                                         bool   // the arguments may be a text or a list, too
 }
 
 // nameIn returns the name of an event that starhost cannot read as a whole.
@@ -47,6 +48,7 @@ func (f *form) read(a *Agent, payload []byte) (*Event, error) {
 		return nil, errors.New("the event has no " + f.event)
 	case isCall && e.tool == "" && f.tool != "":
 		return nil, fmt.Errorf("%s has no %s", e.name, f.tool)
+	case isCall && f.isAnyInput && len(e.args) > 0 && (e.args[0] == '"' || e.args[0] == '['):
 	case isCall && !isObjectOrNull(e.args):
 		return nil, fmt.Errorf("the event is not as documented: %s: want an object", f.input)
 	}

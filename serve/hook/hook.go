@@ -215,8 +215,8 @@ var byteOrderMark = []byte("\ufeff")
 func (a *Agent) Read(payload []byte) (*Event, error) {
 	payload = bytes.TrimPrefix(payload, byteOrderMark)
 	e, err := a.read(a, payload)
-	if err == nil {
-		if from := a.sender(e.raw); from != a {
+	if err != nil || !a.owns(e.raw) {
+		if from := a.sender(skimObject(string(payload))); from != a {
 			a = from
 			e, err = a.read(a, payload)
 		}
@@ -224,37 +224,10 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
-	e.agent = cmp.Or(e.agent, a)
+	e.agent = a
 	e.workspace = cmp.Or(e.workspace, object(e.raw).textField("cwd"))
 	a.renameTools(e.history)
 	return e, nil
-}
-
-// claudeReaders are agents that run the hooks of Claude Code's settings, or whose users copy its
-// command, and that name their events otherwise. Events of one with a member have that member.
-var claudeReaders = []struct {
-	member string
-	agent  *Agent
-}{{"conversation_id", cursor}, {"sessionId", copilot}, {"", gemini}, {"", hermes}, {"", kiro}}
-
-// sender returns the agent that sent an event. Users give the command for Claude Code to agents
-// with similar hooks, which read another form of answers and run a call that Claude Code's form
-// denies.
-func (a *Agent) sender(all object) *Agent {
-	if a.Name != "claude-code" {
-		return a
-	}
-	if _, ok := a.kindOf(hookEventName(all)); !ok {
-		for _, s := range claudeReaders {
-			if _, ok := s.agent.kindOf(hookEventName(all)); ok && (s.member == "" || all[s.member] != nil) {
-				return s.agent
-			}
-		}
-	}
-	if all["turn_id"] != nil {
-		return codex
-	}
-	return a
 }
 
 // Name returns the event's name in the agent's spelling, "" if the event has none.
@@ -266,41 +239,6 @@ func (e *Event) IsDocumented() bool {
 	return ok
 }
 
-// A memberForm is a member that all events of a kind have.
-type memberForm struct {
-	kind   kind
-	names  string // its names, with spaces between them; an event has one of them
-	starts string // the possible first bytes of its value: '"' for a string, '{' for an object, 'n' for null
-}
-
-// CheckForm returns an error if the event is not one that the agent documents: its name is unknown,
-// it lacks a member, or it has a member that only another agent's events have. Such an event passes
-// unless the caller refuses it (--fail-closed).
-func (e *Event) CheckForm() error {
-	if !e.IsDocumented() {
-		return fmt.Errorf("%s: unknown event %s", e.agent.Name, quoteShort(e.name))
-	}
-	for _, name := range e.agent.ForeignFields {
-		if e.raw[name] != nil {
-			return fmt.Errorf("%s: unknown form of %s: %s does not send %s", e.agent.Name, e.name, e.agent.Title, name)
-		}
-	}
-	for _, m := range e.agent.members {
-		if m.kind != e.kind {
-			continue
-		}
-		names := strings.Fields(m.names)
-		i := slices.IndexFunc(names, func(name string) bool { return e.raw[name] != nil })
-		switch {
-		case i < 0:
-			return fmt.Errorf("%s: unknown form of %s: it has no %s", e.agent.Name, e.name, names[0])
-		case !strings.Contains(m.starts, string(e.raw[names[i]][:1])):
-			return fmt.Errorf("%s: unknown form of %s: %s has another type", e.agent.Name, e.name, names[i])
-		}
-	}
-	return nil
-}
-
 // Refuse returns the agent's refusal for a payload that starhost cannot read, or for an event that
 // [Event.CheckForm] refuses. If the payload names an event that guards cannot refuse, the answer
 // lets it pass.
@@ -309,7 +247,7 @@ func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 	all := skimObject(string(payload))
 	a = a.sender(all)
 	e := &Event{agent: a, name: a.nameOf(all), session: all.textField("session_id"), raw: all, unread: true}
-	if k, ok := a.kindOf(e.name); ok {
+	if k, ok := a.kindOf(cmp.Or(a.nearName(e.name), e.name)); ok {
 		e.kind = k
 	} else {
 		e.kind, e.name = kindTool, a.toolEvent

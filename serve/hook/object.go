@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost/internal/jsontext"
@@ -109,7 +110,7 @@ func resultText(raw json.RawMessage) string {
 		return text
 	}
 	var blocks []object
-	if json.Unmarshal(raw, &blocks) == nil && len(blocks) > 0 {
+	if json.Unmarshal(raw, &blocks) == nil && len(blocks) > 0 && !slices.ContainsFunc(blocks, hasNoType) {
 		var texts []string
 		for _, b := range blocks {
 			if b.textField("type") == "text" {
@@ -133,6 +134,9 @@ func resultText(raw json.RawMessage) string {
 	}
 	return string(raw)
 }
+
+// hasNoType reports whether an object is no content block.
+func hasNoType(o object) bool { return o.textField("type") == "" }
 
 // isTextFile reports whether a result has the form of Claude Code's tool Read for a text:
 // {"type":"text","file":{"content":"..."}}.

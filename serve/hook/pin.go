@@ -28,6 +28,8 @@ type Pin struct {
 	Session string `json:"session"`
 	// Root is the absolute folder whose config the session has, "" if no event had a guard yet.
 	Root string `json:"root,omitempty"`
+	// Folder is the absolute folder that the session worked in then, "" if the agent sent none.
+	Folder string `json:"folder,omitempty"`
 	// Guards are the guards that the session had.
 	Guards []starhost.Guard `json:"guards"`
 
@@ -113,7 +115,7 @@ func (st *States) readPin(dir *os.Root, p *Pin) error {
 }
 
 // remember stores that the session has the guards of a host, if that is new.
-func (st *States) remember(p *Pin, h *starhost.Host, root string) error {
+func (st *States) remember(p *Pin, h *starhost.Host, root, folder string) error {
 	guards := h.Remember(p.Guards)
 	isNew := len(guards) != len(p.Guards)
 	switch {
@@ -130,7 +132,7 @@ func (st *States) remember(p *Pin, h *starhost.Host, root string) error {
 	next := *p
 	next.Guards = guards
 	if next.Root == "" {
-		next.Root = root
+		next.Root, next.Folder = root, folder
 	}
 	text, err := json.Marshal(next)
 	if err == nil {
@@ -190,10 +192,10 @@ func (o *Options) guarded(h *starhost.Host, e *Event) (own *starhost.Host, remem
 	}
 	lost := h.Missing(p.Guards)
 	if len(lost) == 0 && len(h.Remember(p.Guards)) != len(p.Guards) { // a guard that nobody remembers could go unseen
-		return h, remember, o.States.remember(p, h, o.Root)
+		return h, remember, o.States.remember(p, h, o.Root, e.workspace)
 	}
 	if len(lost) == 0 {
-		return h, func() { o.report(o.States.remember(p, h, o.Root)) }, nil
+		return h, func() { o.report(o.States.remember(p, h, o.Root, e.workspace)) }, nil
 	}
 	for i := range lost {
 		lost[i].Open = o.FailOpen

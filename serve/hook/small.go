@@ -1,8 +1,6 @@
 package hook
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/starhost/starhost/agents"
@@ -111,53 +109,6 @@ func configKiro(s Settings) string {
 	return formatSettings(map[string]any{"hooks": map[string]any{
 		"userPromptSubmit": []any{run}, "preToolUse": []any{tools}, "postToolUse": []any{tools}, "stop": []any{run},
 	}})
-}
-
-// cline is an agent for editors. It runs an executable file for each event, and wants JSON from
-// each.
-var cline = &Agent{
-	Agent: agents.Find("cline"), retainsContext: true,
-	nameOf: clineForm.nameIn, toolEvent: "PreToolUse",
-	members: []memberForm{{kindPrompt, "userPromptSubmit", "{"}, {kindTool, "preToolUse", "{"}},
-	read:    readCline, write: writeCline, config: configCline,
-	intro: "the executable files UserPromptSubmit, PreToolUse and PostToolUse in ~/Documents/Cline/Hooks, or in .clinerules/hooks of a project",
-	more: func(s Settings) []Piece {
-		return []Piece{{Name: "UserPromptSubmit", Text: configCline(s)}, {Name: "PostToolUse", Text: configCline(s)}}
-	},
-}
-
-var clineForm = &form{
-	event: "hookName", session: "taskId", workspace: "workspaceRoots", prompt: "userPromptSubmit.prompt",
-	tool: "preToolUse.toolName postToolUse.toolName", input: "preToolUse.parameters postToolUse.parameters",
-	result: "postToolUse.result", duration: "postToolUse.executionTimeMs",
-}
-
-func readCline(a *Agent, payload []byte) (*Event, error) {
-	e, err := clineForm.read(a, payload)
-	if err != nil {
-		return nil, err
-	}
-	var post object
-	if e.kind == kindResult && json.Unmarshal(e.raw["postToolUse"], &post) == nil {
-		e.isError = string(post["success"]) == "false"
-	}
-	return e, nil
-}
-
-func writeCline(e *Event, v *verdict) (Answer, error) {
-	out := map[string]any{"cancel": v.block}
-	if v.block {
-		out["errorMessage"] = v.reason
-		return e.agent.blockingAnswer(out, v.reason), nil
-	}
-	if v.context != "" {
-		out["contextModification"] = v.context
-	}
-	return jsonAnswer(out), nil
-}
-
-func configCline(s Settings) string {
-	return fmt.Sprintf("#!/bin/sh\nexec %s\n", quoteCommand(s.Command))
 }
 
 // openhands is the agent of All Hands AI, with the events of Claude Code in another form.

@@ -5,6 +5,7 @@ If starhost does not answer, the tool does not run.
 
 import json
 import subprocess
+import sys
 
 from gptme.hooks import ConfirmationResult, HookType, register_hook
 
@@ -27,4 +28,4 @@ def ask_starhost(tool_use, preview=None, workspace=None):
 
 
 def register():
-    register_hook("starhost", HookType.TOOL_CONFIRM, ask_starhost, priority=200)
+    register_hook("starhost", HookType.TOOL_CONFIRM, ask_starhost, priority=sys.maxsize)
