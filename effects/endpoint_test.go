@@ -17,6 +17,8 @@ func TestCheckEndpoint(t *testing.T) {
 		{"its method", "https://llm.internal/v1", "", []string{"http:POST llm.internal/v1/*"}, ""},
 		{"another host", "https://llm.internal/v1", "", []string{"http:pager.internal"}, "http:llm.internal"},
 		{"another path", "https://llm.internal/v1", "", []string{"http:llm.internal/v2/*"}, "http:llm.internal/v1/"},
+		{"another spelling of its path", "https://llm.internal/%61%30%2d/v1", "", []string{"http:llm.internal/a0-/*"}, ""},
+		{"a path that needs its escapes", "https://llm.internal/%3a%3F%5B9", "", []string{"http:llm.internal/x"}, "http:llm.internal/%3A%3F%5B9/"},
 		{"no https", "http://localhost:11434", "", []string{"http:http://localhost:11434"}, ""},
 		{"https only", "http://localhost:11434", "", []string{"http:localhost:11434"}, "http:http://localhost:11434"},
 		{"a key", "https://llm.internal/v1/", "LLM_KEY", []string{"http:llm.internal", "secret:LLM_KEY"}, ""},
@@ -63,6 +65,9 @@ func TestCheckEndpoint(t *testing.T) {
 func TestRedactJSON(t *testing.T) {
 	w := &effects.World{Plugin: "p", Secrets: secrets(map[string]string{"TOKEN": `hunter"2hunter`})}
 	w.Secrets.Watch("TOKEN")
+	if got := string(w.RedactJSON([]byte(`"is hunter\"2hunter"`))); got != `"is <secret TOKEN>"` {
+		t.Errorf("RedactJSON of a string: got %s", got)
+	}
 	got := string(w.RedactJSON([]byte(`{"a":"is hunter\"2hunter","b":[1,"x"]}`)))
 	if diff := cmp.Diff(`{"a":"is <secret TOKEN>","b":[1,"x"]}`, got); diff != "" {
 		t.Errorf("RedactJSON (-want +got):\n%s", diff)

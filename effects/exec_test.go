@@ -171,6 +171,7 @@ func TestRunErrors(t *testing.T) {
 		{"a NUL", run("echo", "a\x00b"), `argv: got a NUL in "a\x00b"`},
 		{"many arguments", run(append([]string{"echo"}, make([]string, 1000)...)...), `argv: got 1001 arguments, 4 bytes with env, want at most 1000, 131072 bytes`},
 		{"large arguments", run("echo", strings.Repeat("x", 128<<10)), `argv: got 2 arguments, 131076 bytes with env, want at most 1000, 131072 bytes`},
+		{"large variables", effects.Command{Argv: []string{"echo"}, Env: map[string]effects.Secret{"A": effects.Plain(strings.Repeat("x", 128<<10))}}, `argv: got 1 arguments, 131077 bytes with env, want at most 1000, 131072 bytes`},
 		{"large input", effects.Command{Argv: []string{"cat"}, Stdin: effects.Plain(strings.Repeat("x", 8<<20+1))}, `stdin: got 8388609 bytes, want at most 8388608`},
 		{"a relative path", run("./echo"), `exec ./echo: got a relative path, want a program's name or an absolute path`},
 		{"none of the name", run("no-such-program"), `exec no-such-program: there is no such program in ` + dir + `:relative:`},

@@ -19,6 +19,7 @@ func TestPermissionOverlaps(t *testing.T) {
 		{"a narrower grant", "fs.read:runbooks/**", "fs.read:runbooks/checkout/*.md", true},
 		{"crossing patterns", "fs.read:runbooks/*/a.md", "fs.read:runbooks/b/*.md", true},
 		{"another folder", "fs.read:runbooks/**", "fs.read:policies/**", false},
+		{"a folder and a file in it", "fs.read:runbooks", "fs.read:runbooks/a.md", false},
 		{"a host's path", "http:pager.internal/oncall*", "http:pager.internal", true},
 		{"methods", "http:POST pager.internal", "http:GET,POST *.internal", true},
 		{"another host", "http:pager.internal", "http:pages.internal", false},

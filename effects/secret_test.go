@@ -62,6 +62,9 @@ func TestSecretPrints(t *testing.T) {
 	if got, want := s.String(), "Bearer <secret TOKEN>!"; got != want {
 		t.Errorf("String: got %q, want %q", got, want)
 	}
+	if got, want := fmt.Sprint(s), "Bearer <secret TOKEN>!"; got != want {
+		t.Errorf("Sprint: got %q, want %q", got, want)
+	}
 	if b, _ := json.Marshal(effects.Join()); string(b) != `""` {
 		t.Errorf("Marshal of nothing: got %s", b)
 	}

@@ -1,0 +1,99 @@
+package effects_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
+)
+
+// TestPathEscapes checks that a permission's path has whole escapes.
+func TestPathEscapes(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"a%20b": true, "a%zz": false, "a%4": false, "a%": false, "%2e%2e/b": false, "a;b": true, "..;a/b": false,
+	} {
+		if _, err := effects.ParseGrants([]string{"http:a.test/" + text}); (err == nil) != ok {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+// TestSwapCompares checks which values a swap takes for equal.
+func TestSwapCompares(t *testing.T) {
+	w := plugin(t, "store")
+	w.Store = &effects.MemoryKV{}
+	for _, tt := range []struct {
+		stored, old string
+		want        bool
+	}{
+		{"1", "1", true}, {"1", "2", false}, {`{"a":1,"b":2}`, `{"b":2,"a":1}`, true}, {`{"a":1}`, `{"a":2}`, false}, {"1", "1.0", false},
+	} {
+		if err := w.StoreSet(t.Context(), "k", json.RawMessage(tt.stored)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.StoreSwap(t.Context(), "k", json.RawMessage(tt.old), json.RawMessage("9"))
+		if got != tt.want || err != nil {
+			t.Errorf("%s for %s: got %v, %v", tt.old, tt.stored, got, err)
+		}
+	}
+}
+
+// TestMovedValues checks that values move to a plugin's owner, and that a value which the owner has
+// stays.
+func TestMovedValues(t *testing.T) {
+	kv := &effects.MemoryKV{}
+	for _, v := range [][3]string{{"p", "a", "1"}, {"p", "b", "2"}, {"p@/root", "b", "3"}} {
+		if err := kv.Set(t.Context(), v[0], v[1], json.RawMessage(v[2])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := plugin(t, "store")
+	owner := &effects.Owner{Name: "p@/root", Former: "p"}
+	w.Store, w.Owner = kv, func() *effects.Owner { return owner }
+	for key, want := range map[string]string{"a": "1", "b": "3"} {
+		if got, _, err := w.StoreGet(t.Context(), key); string(got) != want || err != nil {
+			t.Errorf("%s: got %s, %v, want %s", key, got, err, want)
+		}
+		if _, ok, _ := kv.Get(t.Context(), "p", key); ok {
+			t.Errorf("%s: the former owner has it still", key)
+		}
+	}
+}
+
+// TestAttachmentInJournal checks that the journal has a reference's attachment, and that a file
+// that begins with a NUL is one.
+func TestAttachmentInJournal(t *testing.T) {
+	const content = "\x00 data"
+	run := func(o starhost.Options, refs effects.RefOptions) []*fragments.AttachmentRow {
+		h := starhost.New(o)
+		if err := h.Add(effects.HostPlugin(refs)); err != nil {
+			t.Fatal(err)
+		}
+		r := starhost.Request{Text: "hi", Fragments: []string{"./a.bin"}}
+		p, err := h.NewSession(starhost.SessionConfig{ID: "s"}).Prompt(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Attachments
+	}
+	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1})
+	files := memory(t, map[string]string{"a.bin": content})
+	first := run(starhost.Options{Record: j.Record}, effects.RefOptions{FS: files, World: &effects.World{}})
+	lines, err := j.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	replay, err := effects.ReadJournal(strings.NewReader(string(lines)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := run(starhost.Options{}, effects.RefOptions{FS: memory(t, nil), World: &effects.World{Answers: replay}})
+	for what, rows := range map[string][]*fragments.AttachmentRow{"the first time": first, "replayed": again} {
+		if len(rows) != 1 || rows[0].Content != content {
+			t.Errorf("%s: got %+v, want the attachment", what, rows)
+		}
+	}
+}
