@@ -3,6 +3,7 @@ package decision_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +113,26 @@ func TestCutParts(t *testing.T) {
 			if !slices.Equal(read.Cut, []string{at}) {
 				t.Errorf("%s: got the cut parts %q", at, read.Cut)
 			}
+		}
+	}
+}
+
+// TestReaderRefuses checks that a reader reads no device, and that an id is no flag of a command.
+func TestReaderRefuses(t *testing.T) {
+	r, err := decision.NewReader(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err = range r.All() {
+		continue
+	}
+	if err == nil || !strings.Contains(err.Error(), "got a special file") {
+		t.Errorf("a device: got %v", err)
+	}
+	for id, ok := range map[string]bool{"a-b": true, "-ab": false, "": false, "a b": false} {
+		line := fmt.Sprintf(`{"schema":%q,"id":%q,"event":"turn_start"}`, decision.Schema, id)
+		if _, err := decision.ParseRecord([]byte(line)); (err == nil) != ok {
+			t.Errorf("id %q: got %v", id, err)
 		}
 	}
 }

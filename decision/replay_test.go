@@ -2,6 +2,7 @@ package decision_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,12 +122,26 @@ func TestReplayOutcomes(t *testing.T) {
 	respond.Decision.Result = &decision.Result{ForLLM: "a"}
 	abort := starhost.Decision{Action: starhost.ActionAbort, Reason: "no"}
 	change := starhost.Modify("arguments", json.RawMessage(`{"command":"ls -l"}`))
+	changed := func(arguments string) *decision.Record {
+		r := call("s", "modify")
+		r.Decision.Changes = map[string]json.RawMessage{"arguments": json.RawMessage(arguments)}
+		return r
+	}
+	sum := sha256.Sum256([]byte(`{"command":"ls -l"}`))
+	digest := fmt.Sprintf(`{"bytes":%d,"sha256":"%x"}`, len(`{"command":"ls -l"}`), sum)
 	tests := []struct {
 		name   string
 		record *decision.Record
 		now    starhost.Decision
 		want   string
 	}{
+		{"the change of a digest", changed(digest), change, "1 same, 0 cannot tell"},
+		{"another digest", changed(digest), starhost.Modify("arguments", json.RawMessage(`{"a":1}`)), "0 same, 1 differ, 0 cannot tell"},
+		{"a mask at the end", changed(`{"command":"ls <masked>"}`), change, "1 same, 0 cannot tell"},
+		{"a mask at the start", changed(`{"command":"<masked>-l"}`), change, "1 same, 0 cannot tell"},
+		{"a mask in a text", changed(`{"command":"l<masked>l"}`), change, "1 same, 0 cannot tell"},
+		{"a mask before another end", changed(`{"command":"<masked>ls"}`), change, "0 same, 1 differ, 0 cannot tell"},
+		{"a mask behind another start", changed(`{"command":"rm <masked>"}`), change, "0 same, 1 differ, 0 cannot tell"},
 		{"nothing", call("s", "none"), starhost.Decision{}, "1 same, 0 cannot tell"},
 		{"masked", masked, starhost.Decision{}, "0 same, 1 same, masked, 0 cannot tell"},
 		{"the same denial", call("s", "deny"), starhost.Deny("no"), "1 same, 0 cannot tell"},
@@ -153,6 +168,20 @@ func TestReplayOutcomes(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestReplayNamesPlugin checks whose decision the text of a difference names: the new one's, or the
+// recorded one's if there is no decision now.
+func TestReplayNamesPlugin(t *testing.T) {
+	for want, now := range map[string]starhost.Decision{
+		"now differ by p": starhost.Modify("arguments", json.RawMessage(`{}`)), "now differ by was": {},
+	} {
+		r := call("s", "modify")
+		r.Decision.Plugin, r.Decision.Reason = "was", ""
+		r.Decision.Changes = map[string]json.RawMessage{"arguments": json.RawMessage(`{"command":"x"}`)}
+		report := replay(t, decision.ReplayOptions{}, []*decision.Record{r}, decide(now))
+		diff(t, "group", want, report.Groups[0].Text())
 	}
 }
 
