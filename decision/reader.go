@@ -29,6 +29,8 @@ type Reader struct {
 	Since time.Time
 	// Skipped counts the lines that are no records: torn by a crash, or another program's.
 	Skipped int
+	// Stdin is the file "-". NewReader sets that of the process.
+	Stdin io.Reader
 
 	files []string
 }
@@ -37,7 +39,7 @@ type Reader struct {
 // then of days. A file "-" is standard input. It skips everything in a folder that is not a regular
 // file of the log.
 func NewReader(paths ...string) (*Reader, error) {
-	r := new(Reader)
+	r := &Reader{Stdin: os.Stdin}
 	for _, p := range paths {
 		if p == "-" {
 			r.files = append(r.files, p)
@@ -150,14 +152,16 @@ func (r *Reader) Lines() iter.Seq2[[]byte, error] {
 func (r *Reader) readFile(
 	name string, buffer *bufio.Reader, yield func([]byte, error) bool,
 ) (more bool, err error) {
-	f := os.Stdin
 	if name != "-" {
-		if f, err = openRegular(name); err != nil {
+		f, err := openRegular(name)
+		if err != nil {
 			return false, err
 		}
 		defer f.Close()
+		buffer.Reset(f)
+	} else {
+		buffer.Reset(r.Stdin)
 	}
-	buffer.Reset(f)
 	for {
 		line, err := r.readLine(buffer)
 		if line = bytes.TrimSpace(line); len(line) > 0 && !yield(line, nil) {

@@ -59,6 +59,7 @@ type outcome struct {
 	output string
 	unused []part // parts that nothing read
 	err    error
+	set    *loader.Set // the loaded plugins, which know the paths of their files; or nil
 }
 
 // A pluginCache contains the plugins beside cases by their paths, so that each is read once. It
@@ -407,27 +408,43 @@ func firstDifference(a, b string) int {
 	return 1 + strings.Count(a[:n], "\n")
 }
 
-// moveHere returns an error whose places in the plugin beside the case have paths from the user's
-// folder. The output of the steps keeps the names that are the same in every folder.
+// moveHere returns an error whose places in the case's steps are lines of the case's file, and
+// whose other places have paths from the user's folder. The output of the steps keeps the names
+// that are the same in every folder.
 func (c *testCase) moveHere(err error) error {
 	e, ok := errors.AsType[*starlark.Error](err)
-	if !ok || c.plugin.Real == "" || len(c.plugins) == 0 {
+	if !ok {
 		return err
 	}
-	moved, beside := *e, c.plugins[0]
-	move := func(p starlark.Pos) starlark.Pos {
+	moved := *e
+	moved.Pos, moved.Trace, moved.Also = c.moved(e.Pos), slices.Clone(e.Trace), slices.Clone(e.Also)
+	for i := range moved.Trace {
+		moved.Trace[i].Pos = c.moved(e.Trace[i].Pos)
+	}
+	for i, also := range moved.Also {
+		other := *also
+		other.Pos = c.moved(also.Pos)
+		moved.Also[i] = &other
+	}
+	return &moved
+}
+
+// moved returns the place that the user knows a place of a script by.
+func (c *testCase) moved(p starlark.Pos) starlark.Pos {
+	switch set := c.first.set; {
+	case p.File == scriptSection && p.Line > 0:
+		p.File, p.Line = c.file.Shown, lineOf(c.src, scriptSection, p.Line)
+	case set != nil:
+		p.File = set.PathFromHere(p.File)
+	case len(c.plugins) > 0 && c.plugin.Real != "": // the plugin did not load
+		beside := c.plugins[0]
 		if rest, inside := strings.CutPrefix(p.File, beside.Name+"/"); beside.Folder && inside {
 			p.File = path.Join(beside.Path, rest)
 		} else if p.File == beside.Display {
 			p.File = beside.Path
 		}
-		return p
 	}
-	moved.Pos, moved.Trace = move(e.Pos), slices.Clone(e.Trace)
-	for i := range moved.Trace {
-		moved.Trace[i].Pos = move(e.Trace[i].Pos)
-	}
-	return &moved
+	return p
 }
 
 // lineOfError returns the line of the case's file that an error is about, or 1.

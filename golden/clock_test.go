@@ -35,7 +35,7 @@ func TestClock(t *testing.T) {
 			"-- want --\n== complete_command /remind x\n\"2020-01-01T00:00:00Z\"\n| never\n| today\n", "1 case: 1 passed\n"},
 		{"names of commands", "-- case.star --\nprompt(\"x\")\nassert_eq(complete_command(\"/r\"), [\"/remind\"])\nassert_eq(complete_command(\"/none \"), [])\n-- want --\n",
 			"+== complete_command /r\n+\"/remind\"\n+== complete_command /none \n"},
-		{"a completion fails", "-- case.star --\ncomplete_command(\"/remind \")\n", "lambda: unsupported return value: [1]: got int, want string [E0312]\n  in <toplevel> case.star:1:17"},
+		{"a completion fails", "-- case.star --\ncomplete_command(\"/remind \")\n", "lambda: unsupported return value: [1]: got int, want string [E0312]\n  in <toplevel> golden/p_case.txtar:2:17"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := tree(t, map[string]string{"p.star": clockPlugin, "golden/p_case.txtar": tt.text})

@@ -104,10 +104,10 @@ no section "want": starhost test --update p.star::p_case creates it from
 `},
 		{"a failed assertion shows no difference", "", "-- case.star --\n" + `assert_eq(call_tool("upper", text = "hi").output, "ho")` + "\n-- want --\nx\n",
 			`FAILED p.star::p_case (golden/p_case.txtar:2)
-case.star:1:10: assert_eq: got "HI", want "ho" [E0318]
-    1 | assert_eq(call_tool("upper", text = "hi").output, "ho")
+golden/p_case.txtar:2:10: assert_eq: got "HI", want "ho" [E0318]
+    2 | assert_eq(call_tool("upper", text = "hi").output, "ho")
       |          ^
-  in <toplevel> case.star:1:10
+  in <toplevel> golden/p_case.txtar:2:10
   help: starhost docs E0318
 
 1 case: 1 failed
@@ -224,10 +224,10 @@ golden/p_case.txtar: plugins: got no plugins, want *.star files or folders with 
 1 case: 1 failed
 `},
 		{"the wrong vocabulary", "", "-- case.star --\nregister_tool(print)\n", `FAILED p.star::p_case (golden/p_case.txtar:2)
-case.star:1:14: register_tool: this file is no plugin: only a plugin registers [E0304]
-    1 | register_tool(print)
+golden/p_case.txtar:2:14: register_tool: this file is no plugin: only a plugin registers [E0304]
+    2 | register_tool(print)
       |              ^
-  in <toplevel> case.star:1:14
+  in <toplevel> golden/p_case.txtar:2:14
   help: starhost docs E0304
 
 1 case: 1 failed
@@ -254,10 +254,10 @@ func TestFailures(t *testing.T) {
 		name, plugin, text string
 		want               []string // parts of the output, in order
 	}{
-		{"a case that is no Starlark", upperPlugin, "-- case.star --\nprompt(\n", []string{"case.star:2:1: ", "help: starhost docs E01", "1 failed"}},
+		{"a case that is no Starlark", upperPlugin, "-- case.star --\nprompt(\n", []string{"golden/p_case.txtar:3:1: ", "help: starhost docs E01", "1 failed"}},
 		{"a plugin that does not load", "register_tool(nothing)\n", upperCase, []string{"p.star:1:15: ", "nothing", "    1 | register_tool(nothing)\n", "1 failed"}},
 		{"a plugin that cannot be parsed", "def\n", upperCase, []string{"p.star:", "help: starhost docs E01", "1 failed"}},
-		{"a case without end", upperPlugin, "-- case.star --\nfor i in range(100000000):\n    pass\n", []string{"case.star:1:1: ", "steps", "1 failed"}},
+		{"a case without end", upperPlugin, "-- case.star --\nfor i in range(100000000):\n    pass\n", []string{"golden/p_case.txtar:2:1: ", "steps", "1 failed"}},
 		{"a handler without end is an outcome", spin,
 			"-- case.star --\nassert_eq(call_tool(\"spin\").is_error, True)\n-- config.toml --\n[limits]\nsteps = 1000\n",
 			[]string{"no section \"want\"", "  | == call_tool spin\n  | error: \"tool spin failed: p.star:3:5: ", "steps", "1000", "\n  | log error p: tool spin: p.star:3:5: "}},
@@ -440,7 +440,7 @@ func TestLines(t *testing.T) {
 		reason     string
 	}{
 		{"the first line that differs", upperCase + "-- want --\n== call_tool upper\n\"HA\"\n", 6, "the output is not what the case wants"},
-		{"a step", "-- case.star --\nprompt(\"hi\")\nfail(\"no\")\n", 3, "case.star:2:5: fail: no [E0301]"},
+		{"a step", "-- case.star --\nprompt(\"hi\")\nfail(\"no\")\n", 3, "golden/p_case.txtar:3:5: fail: no [E0301]"},
 		{"a setting", upperCase + "-- config.toml --\n\n[pluginz]\n", 6, `config.toml:2: unknown key "pluginz" (did you mean plugins?) [E0602]`},
 		{"a file", upperCase + upperWant + "-- workspace/a.bin.base64 --\n", 7, `unused section "workspace/a.bin": nothing read this file`},
 		{"no want", upperCase, 1, `no section "want"`},

@@ -16,6 +16,7 @@ import (
 // A recording collects the real effects of one run of a case, as lines of effects.jsonl, each
 // effect once.
 type recording struct {
+	folder string              // the workspace, in which programs run
 	getenv func(string) string // the machine's environment, which has secrets
 	grants map[string][]string // all that plugins of a case may do that the user does not trust; else nil
 	lines  []string
@@ -38,7 +39,7 @@ func (r *recording) allowEffects(ctx context.Context, o *loader.Options, lookup 
 		}
 	}
 	o.GrantDeclared = false
-	o.World.HTTP, o.World.Exec, o.World.Answers = &effects.HTTP{}, &effects.Exec{}, nil
+	o.World.HTTP, o.World.Exec, o.World.Answers = &effects.HTTP{}, &effects.Exec{Dir: r.folder}, nil
 	o.Host.Record = r.add
 	if r.grants != nil {
 		return nil
@@ -92,13 +93,17 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 		return err
 	}
 	st.options = o
+	folder, err := loader.Workspace(o.Dir)
+	if err != nil {
+		return err
+	}
 	for _, rows := range splitFiles(cases) {
 		c := rows[0]
 		if len(c.selected) < len(c.rows) {
 			c.problem = fmt.Errorf("--record: got %d of %d rows, want the whole case: its rows share %s", len(c.selected), len(c.rows), effectsFile)
 			continue
 		}
-		st.recording = &recording{getenv: o.Getenv, seen: map[string]bool{}}
+		st.recording = &recording{folder: folder, getenv: o.Getenv, seen: map[string]bool{}}
 		if o.Getenv == nil {
 			st.recording.getenv = func(string) string { return "" }
 		}

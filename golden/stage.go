@@ -140,7 +140,8 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	}
 	err = st.runScript(c.text(scriptSection))
 	st.endTurn()
-	return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: cmp.Or(st.unanswered, err)}
+	err = cmp.Or(st.unanswered, err)
+	return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: err, set: h.set}
 }
 
 // A refusal is the error of plugins that do not load with a case's config.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost/builtins"
@@ -122,9 +123,42 @@ func (c *Config) ShareFiles(o *Config) bool {
 	return o.project != ""
 }
 
-// ProjectFile returns the path for messages of a file that a plugin loaded from its project's root.
+// PathFromHere returns the path from the user's folder of a plugin's or library's file, which shows
+// its files relative to its own folder. It returns other names as they are.
+func (s *Set) PathFromHere(shown string) string {
+	first, rest, isInFolder := strings.Cut(shown, "/")
+	owner, isFile := strings.CutSuffix(shown, ".star")
+	for i := range s.Plugins { // no joined names: list calls this for each row
+		switch p := &s.Plugins[i]; {
+		case isInFolder && first == p.Name:
+			return path.Join(p.Path, rest)
+		case isFile && owner == p.Name:
+			return p.Path
+		}
+	}
+	if file, ok := s.projectFile(shown); ok {
+		return file
+	}
+	name, rest, ok := strings.Cut(strings.TrimPrefix(shown, "@"), rootPrefix)
+	if library, exists := s.Config.Libraries[name]; ok && exists {
+		return filepath.ToSlash(filepath.Join(library.Shown, rest))
+	}
+	return shown
+}
+
+// MoveHere returns a copy of a script's error whose places have paths from the user's folder.
+func (s *Set) MoveHere(e *starlark.Error) *starlark.Error {
+	moved := *e
+	moved.Pos.File, moved.Trace = s.PathFromHere(e.Pos.File), slices.Clone(e.Trace)
+	for i := range moved.Trace {
+		moved.Trace[i].Pos.File = s.PathFromHere(e.Trace[i].Pos.File)
+	}
+	return &moved
+}
+
+// projectFile returns the path for messages of a file that a plugin loaded from its project's root.
 // Positions call the file "//FILE".
-func (s *Set) ProjectFile(name string) (shown string, ok bool) {
+func (s *Set) projectFile(name string) (shown string, ok bool) {
 	for i := range s.Plugins {
 		e := s.Plugins[i].unloaded
 		if inside := s.Plugins[i].Inside; inside != nil {

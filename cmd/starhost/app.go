@@ -28,6 +28,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	lookupEnv      func(string) (string, bool) // for plugins; nil means that no variable is set
 
 	managed string // the path of the managed config; see managedConfig
 

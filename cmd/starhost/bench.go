@@ -233,7 +233,10 @@ func (b *bencher) addLoad(paths []string) {
 		m.usage.Bytes += b.set.Plugins[i].Bytes
 	}
 	m.op = func(ctx context.Context) error {
-		again := &app{getenv: b.getenv, dir: b.dir, config: b.config, noConfig: b.noConfig, stores: b.stores}
+		again := &app{
+			getenv: b.getenv, lookupEnv: b.lookupEnv,
+			dir: b.dir, config: b.config, noConfig: b.noConfig, stores: b.stores,
+		}
 		set, err := again.loadWith(ctx, &b.flags.loadFlags, paths, b.configureHost)
 		if err != nil {
 			return err

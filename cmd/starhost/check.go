@@ -131,7 +131,7 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 	c.set, err = loader.Load(ctx, loader.Options{
 		Config: config, Dir: c.dir, Args: paths, RequiredInArgs: true, Sources: c.sources,
 		Grants: c.flags.grant, Set: c.flags.set,
-		LookupEnv: os.LookupEnv, Cache: c.programCache(), AllowMissing: true, AllowUnset: true,
+		LookupEnv: c.lookupEnv, Cache: c.programCache(), AllowMissing: true, AllowUnset: true,
 		Host: starhost.Options{Clock: clock, Log: c.addLog},
 	})
 	c.saveCache()
@@ -320,7 +320,7 @@ func (c *checkRun) addErrors(err error, plugin string) {
 	p.plugin = cmp.Or(p.plugin, plugin)
 	var e *starlark.Error
 	if errors.As(err, &e) && c.set != nil {
-		first := moveScriptError(c.set, e)
+		first := c.set.MoveHere(e)
 		first.Also = nil
 		p.detail = first.Detail()
 		for _, also := range e.Also {
@@ -352,7 +352,7 @@ func (c *checkRun) add(s severity, plugin string, pos starlark.Pos, code, format
 	e = starlark.Locate(e, c.fileText)
 	p := describe(e)
 	if p.plugin = plugin; c.set != nil {
-		p.detail = moveScriptError(c.set, e).Detail()
+		p.detail = c.set.MoveHere(e).Detail()
 	}
 	c.addFinding(finding{problem: p, severity: s})
 }
@@ -373,7 +373,7 @@ func (c *checkRun) pathOf(shown string) string {
 	if c.set == nil { // loading failed, or has not begun
 		return shown
 	}
-	return pathFromHere(c.set, shown)
+	return c.set.PathFromHere(shown)
 }
 
 // sortFindings orders the findings by plugin, in the order of the paths, and then by place.

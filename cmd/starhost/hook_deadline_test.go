@@ -38,7 +38,9 @@ func hookIn(
 		t.Setenv(name, "")
 	}
 	var out, errs bytes.Buffer
-	a := &app{stdin: stdin, stdout: &out, stderr: &errs, getenv: os.Getenv, deadline: deadline}
+	a := &app{
+		stdin: stdin, stdout: &out, stderr: &errs, getenv: os.Getenv, lookupEnv: os.LookupEnv, deadline: deadline,
+	}
 	code, took = runInTime(t, a, append([]string{"-C", dir, "hook"}, args...))
 	return out.String(), errs.String(), code, took
 }
@@ -222,7 +224,10 @@ func TestHookOutputFails(t *testing.T) {
 		{"ask.star", failing{}, io.Discard}, {"change.star", failing{}, io.Discard}, {"abort.star", failing{}, io.Discard}, {"log.star", failing{}, failing{}},
 		{"log.star", io.Discard, stuck}, {"log.star", stuck, io.Discard},
 	} {
-		a := &app{stdin: strings.NewReader(event), stdout: tt.stdout, stderr: tt.stderr, getenv: os.Getenv}
+		a := &app{
+			stdin: strings.NewReader(event), stdout: tt.stdout, stderr: tt.stderr,
+			getenv: os.Getenv, lookupEnv: os.LookupEnv,
+		}
 		a.deadline = 3 * time.Second
 		code, took := runInTime(t, a, []string{"-C", dir, "hook", "claude-code", "-v", tt.plugin})
 		if code != 2 {

@@ -144,7 +144,7 @@ func (a *app) loadWith(
 		return nil, err
 	}
 	options := loader.Options{
-		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: os.LookupEnv,
+		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: a.lookupEnv,
 		World: world, Cache: a.programCache(), AllowMissing: true, Host: starhost.Options{Clock: clock, Log: a.addLog},
 	}
 	if options.Host.Fragments, err = a.readContents(config); err != nil {

@@ -247,7 +247,11 @@ func TestGoldenOfEffects(t *testing.T) {
 			log := decision.New(decision.Options{
 				Dir: filepath.Join(dir, "log"), Include: everything, Report: func(err error) { t.Error(err) },
 			})
-			a := &app{stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, dir: dir, noCache: true, config: "starhost.toml"}
+			a := &app{
+				stdout: io.Discard, stderr: io.Discard,
+				getenv: os.Getenv, lookupEnv: os.LookupEnv,
+				dir: dir, noCache: true, config: "starhost.toml",
+			}
 			set, err := a.loadWith(t.Context(), &loadFlags{grant: permissions}, []string{"world.star"}, func(o *loader.Options) {
 				o.World.Store = new(effects.MemoryKV)
 				o.Host.Observe = log.Observe
@@ -307,7 +311,11 @@ register_hook("turn_end", lambda: None)
 	for i, tt := range tests {
 		o := decision.Options{Dir: filepath.Join(dir, fmt.Sprint(i), "starhost", "log"), Include: tt.include}
 		log := decision.New(o)
-		a := &app{stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, dir: dir, noCache: true}
+		a := &app{
+			stdout: io.Discard, stderr: io.Discard,
+			getenv: os.Getenv, lookupEnv: os.LookupEnv,
+			dir: dir, noCache: true,
+		}
 		observed := func(o *loader.Options) { o.Host.Observe = log.Observe }
 		set, err := a.loadWith(t.Context(), &loadFlags{}, []string{"p.star"}, observed)
 		if err != nil {

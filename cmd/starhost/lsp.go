@@ -90,8 +90,9 @@ func (a *app) editorCache() func() *starlark.Cache {
 // nested returns the program for one question of an editor. Its results go to out.
 func (a *app) nested(out io.Writer, cache *starlark.Cache) *app {
 	return &app{
-		stdin: bytes.NewReader(nil), stdout: out, stderr: out, getenv: a.getenv, managed: a.managed,
-		config: a.config, noConfig: a.noConfig, noCache: a.noCache, cache: cache, stores: new(databases),
+		stdin: bytes.NewReader(nil), stdout: out, stderr: out, getenv: a.getenv, lookupEnv: a.lookupEnv,
+		managed: a.managed,
+		config:  a.config, noConfig: a.noConfig, noCache: a.noCache, cache: cache, stores: new(databases),
 	}
 }
 

@@ -37,7 +37,7 @@ var managedRoot = ""
 // run is the whole program: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, managed: managedConfig}
-	a.getenv = withHome(os.Getenv, userHome)
+	a.getenv, a.lookupEnv = withHome(os.Getenv, userHome), os.LookupEnv
 	a.deadline = hook.Deadline
 	return a.run(ctx, args)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/starhost/starhost/internal/testbed"
+	"github.com/starhost/starhost/serve/hook"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/cli")
@@ -44,7 +46,9 @@ func TestMain(m *testing.M) {
 
 // TestCLI runs the scripts in golden/cli. They have the commands of testscript, and:
 //
-//	exit CODE COMMAND…  runs a command, which must end with this exit code
+//	exit CODE COMMAND…  runs a command, which must end with this exit code; starhost runs in the
+//	                    test's process, unless the script sets the variable PROCESS to say why not
+//	input FILE          is the standard input of the next exit CODE starhost
 //	write FILE "TEXT"   writes a Go string, for bytes that a script cannot show
 //	sparse FILE BYTES   makes a file that big
 //	image FILE W H      makes a PNG
@@ -95,7 +99,7 @@ func cliParams(cache string) testscript.Params {
 		UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exit": cmdExit, "write": cmdWrite, "sparse": cmdSparse, "image": cmdImage,
-			"endpoint": cmdEndpoint, "envsubst": cmdEnvsubst,
+			"endpoint": cmdEndpoint, "envsubst": cmdEnvsubst, "input": cmdInput,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
@@ -104,6 +108,7 @@ func cliParams(cache string) testscript.Params {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Setup: func(env *testscript.Env) error {
+			env.Values[inputKey{}] = new(scriptInput)
 			env.Setenv("HOME", env.WorkDir+"/home")
 			env.Setenv("STARHOST_CACHE", cache)
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process of a race build waits a second
@@ -118,7 +123,9 @@ func cmdExit(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	got := 0
 	var failed *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &failed) {
+	if args[1] == "starhost" && ts.Getenv("PROCESS") == "" && !slices.Contains(args, "-C") {
+		got = runInScript(ts, args[2:])
+	} else if err := ts.Exec(args[1], args[2:]...); errors.As(err, &failed) {
 		got = failed.ExitCode()
 	} else {
 		ts.Check(err)
@@ -126,6 +133,40 @@ func cmdExit(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(got) != args[0] {
 		ts.Fatalf("exit code: got %d, want %s", got, args[0])
 	}
+}
+
+// runInScript runs starhost in the test's own process, which takes a fifth of a process's CPU, with
+// the folder and the variables of the script.
+func runInScript(ts *testscript.TestScript, args []string) int {
+	lookup := func(name string) (string, bool) {
+		v := ts.Getenv(name)
+		return v, v != ""
+	}
+	input := ts.Value(inputKey{}).(*scriptInput)
+	a := &app{
+		stdin: strings.NewReader(input.take()), stdout: ts.Stdout(), stderr: ts.Stderr(),
+		getenv: withHome(ts.Getenv, userHome), lookupEnv: lookup, managed: ts.Getenv("TEST_MANAGED_CONFIG"),
+		deadline: hook.Deadline,
+	}
+	return a.run(context.Background(), append([]string{"-C", ts.MkAbs(".")}, args...))
+}
+
+// A scriptInput is the standard input of a script's next command.
+type scriptInput struct{ text string }
+
+type inputKey struct{}
+
+func (i *scriptInput) take() string {
+	text := i.text
+	i.text = ""
+	return text
+}
+
+func cmdInput(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: input FILE")
+	}
+	ts.Value(inputKey{}).(*scriptInput).text = ts.ReadFile(args[0])
 }
 
 func cmdWrite(ts *testscript.TestScript, neg bool, args []string) {

@@ -56,7 +56,8 @@ register_hook("approve_tool_call", lambda: deny("managed"))
 					}
 					var out, errs bytes.Buffer
 					a := &app{
-						stdin: strings.NewReader(e.event), stdout: &out, stderr: &errs, getenv: os.Getenv,
+						stdin: strings.NewReader(e.event), stdout: &out, stderr: &errs,
+						getenv: os.Getenv, lookupEnv: os.LookupEnv,
 						managed: filepath.Join(dir, "etc", "config.toml"), deadline: hook.Deadline,
 					}
 					runInTime(t, a, append([]string{"-C", filepath.Join(dir, "repo"), "hook", e.agent}, flags...))

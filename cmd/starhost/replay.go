@@ -135,6 +135,7 @@ func (a *app) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader,
 	if err != nil {
 		return nil, logError(err)
 	}
+	reader.Stdin = a.stdin
 	if f.since != "" {
 		span, err := timetext.ParseSpan(f.since)
 		if err != nil {

@@ -61,7 +61,9 @@ func exchangesOf(file *txtar.File) (list []exchange) {
 // record answers the lines of an exchange with plugins, and observes the events.
 func (e *exchange) record(t *testing.T, dir string, f *loadFlags, logs ...*decision.Log) {
 	t.Helper()
-	a := &app{stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, dir: dir, noCache: true}
+	a := &app{
+		stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, lookupEnv: os.LookupEnv, dir: dir, noCache: true,
+	}
 	set, err := a.loadWith(t.Context(), f, e.paths, func(o *loader.Options) {
 		o.RequiredInArgs = true
 		o.World.Store = new(effects.MemoryKV)

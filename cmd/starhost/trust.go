@@ -140,9 +140,14 @@ func (a *app) printPlan(p *loader.TrustPlan) {
 		a.printLine("would hold", "nothing that does not hold anyway")
 	}
 	a.printLine("files", limitLines(p.Files, maxFilesShown)...)
+	a.printUnpinned(p)
+}
+
+// printUnpinned prints what may change without an end of the trust.
+func (a *app) printUnpinned(p *loader.TrustPlan) {
 	a.printLine("not pinned", p.Unpinned...)
 	if len(p.Unpinned) > 0 {
-		a.printLine("", "[trust] pin = [\"srv/**\"] pins such files: they may change, and the project stays trusted")
+		a.printLine("", "such files may change, and the project stays trusted: [trust] pin = [\"srv/**\"] ends that")
 	}
 }
 
@@ -179,6 +184,7 @@ func (a *app) printTrustPretty(r *trustResult) error {
 	case r.plan != nil:
 		a.printLine("project", r.plan.Config+": "+trustWords[r.state])
 		a.printLine("holds", stringsOf(r.plan.Settings)...)
+		a.printUnpinned(r.plan)
 	case r.revoked != "":
 		a.printLine("project", a.abbreviateHome(r.revoked)+": "+trustWords[r.state])
 	}

@@ -369,7 +369,8 @@ func (a *app) firstProblem() string {
 func (v *inspected) runInside(ctx context.Context, args []string, last bool) ui.Output {
 	var out, diagnostics bytes.Buffer
 	b := &app{
-		stdin: strings.NewReader(""), stdout: &out, stderr: &diagnostics, getenv: v.getenv, managed: v.managed,
+		stdin: strings.NewReader(""), stdout: &out, stderr: &diagnostics, getenv: v.getenv, lookupEnv: v.lookupEnv,
+		managed:  v.managed,
 		deadline: v.deadline, inside: true, keepPicture: v.server.KeepPicture,
 	}
 	if last {
