@@ -92,7 +92,11 @@ func TestAgents(t *testing.T) {
 // occurrences describes how often texts are in a request.
 func occurrences(request string, texts ...string) string {
 	for _, text := range texts {
-		if n := strings.Count(request, text); n != 1 {
+		switch n := strings.Count(request, text); n {
+		case 1:
+		case 0:
+			return "none"
+		default:
 			return fmt.Sprintf("%s %d times", text, n)
 		}
 	}

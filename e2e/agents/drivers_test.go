@@ -50,7 +50,7 @@ var agents = []*agent{
 		},
 		shell: func(command string) call { return call{"run_commands", dict{"commands": []any{command}}} },
 		want: map[string]string{
-			"context": "E2E-SESSION 0 times", "resume": "1 requests", "prompt": "sent", "deny": "turn ends", "eight": "turn ends", "ask": "turn ends",
+			"context": "none", "resume": "1 requests", "prompt": "sent", "deny": "turn ends", "eight": "turn ends", "ask": "turn ends",
 			"redact": "not changed", "broken": "turn ends", "missing": "turn ends", "late": "turn ends",
 		},
 	},

@@ -247,8 +247,9 @@ func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 	all := skimObject(string(payload))
 	a = a.sender(all)
 	e := &Event{agent: a, name: a.nameOf(all), session: all.textField("session_id"), raw: all, unread: true}
-	if k, ok := a.kindOf(cmp.Or(a.nearName(e.name), e.name)); ok {
-		e.kind = k
+	near := a.nearName(e.name)
+	if k, ok := a.kindOf(near); ok {
+		e.kind, e.name = k, near
 	} else {
 		e.kind, e.name = kindTool, a.toolEvent
 	}

@@ -8,7 +8,8 @@ const TIMEOUT = @TIMEOUT@ // milliseconds
 export const Starhost = async ({ client, directory }) => {
   // opencode calls the tool TOOL of a server SERVER_TOOL, as it could call a tool of its own.
   const nameOf = async (tool) => {
-    const status = await client.mcp.status().catch(() => undefined)
+    const late = new Promise((resolve) => setTimeout(resolve, 2000))
+    const status = await Promise.race([late, Promise.resolve().then(() => client.mcp.status()).catch(() => undefined)])
     const servers = Object.keys(status?.data ?? {}).map((name) => name.replace(/[^a-zA-Z0-9_-]/g, "_"))
     const server = servers.filter((name) => tool.startsWith(name + "_")).sort((a, b) => b.length - a.length)[0]
     return server ? `mcp__${server}__${tool.slice(server.length + 1)}` : tool
