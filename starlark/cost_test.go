@@ -16,6 +16,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 func TestEveryMethodHasAPrice(t *testing.T) {
@@ -177,7 +179,7 @@ var operationsToPrice = []struct{ name, setup, expr string }{
 // TestBytesArePaidFor states the law of the cost table: a run is charged for the bytes that it
 // allocates, up to a factor and a constant for each instruction.
 func TestBytesArePaidFor(t *testing.T) {
-	if raceEnabled {
+	if testbed.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, op := range operationsToPrice {

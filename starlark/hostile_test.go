@@ -310,7 +310,7 @@ var otherSettings = [][]string{{"GOMAXPROCS=1", "GOGC=off"}, {"GOMAXPROCS=8", "G
 // that the files take in turn: the class, place, text and steps of an outcome depend on the file
 // alone.
 func testHostile(t *testing.T, dir string, repeat bool, env ...string) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testbed.Race {
 		t.Skip("a process for each file, in less address space than the race detector takes")
 	}
 	for i, path := range hostileFiles(t, dir) {

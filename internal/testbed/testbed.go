@@ -8,6 +8,7 @@
 package testbed
 
 import (
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -60,12 +61,21 @@ func (a alone) Run() int {
 	}
 	defer os.RemoveAll(home)
 	moveTo(home)
+	if Race && flag.Lookup(rapidChecks) != nil {
+		// The detector slows a property down tenfold, and each of its inputs takes the same locks.
+		if err := flag.Set(rapidChecks, "10"); err != nil {
+			return failed(err)
+		}
+	}
 	code := a.tests.Run()
 	if file := firstFile(home); file != "" {
 		return failed(fmt.Errorf(`a test wrote %s into the user's home: want a separate home, as by t.Setenv("HOME", t.TempDir())`, file))
 	}
 	return code
 }
+
+// rapidChecks is the flag of pgregory.net/rapid with the number of inputs of a property.
+const rapidChecks = "rapid.checks"
 
 func failed(err error) int {
 	fmt.Fprintln(os.Stderr, "FAIL: testbed:", err)

@@ -1,0 +1,6 @@
+//go:build !race
+
+package testbed
+
+// Race says that the race detector looks.
+const Race = false

@@ -1,5 +1,0 @@
-//go:build race
-
-package starlark
-
-const raceEnabled = true
