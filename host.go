@@ -84,10 +84,11 @@ type Options struct {
 	// it at once.
 	//
 	// It also receives what no hook decides: each answer to a question about a call (the event's
-	// name is "approval": see [Outcome.Answer]), and each run of a tool, a command or a loader of
+	// name is "approval": see [Outcome.Answer]), each run of a tool, a command or a loader of
 	// fragments or templates that had effects ("tool_run", "command_run", "load_run",
-	// "template_run"; the latter two have the reference as the argument ref). An error about an
-	// answer denies the call; one about a run is logged.
+	// "template_run"; the latter two have the reference as the argument ref), and each call that
+	// [Host.ReportRun] reports ("call_ran"). An error about an answer denies the call; one about a
+	// run is logged.
 	Observe func(e Event, o Outcome) error
 	// ObserveAll also passes events to Observe that no handler heard, and runs without effects.
 	ObserveAll bool

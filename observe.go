@@ -142,6 +142,17 @@ func (t *Turn) observeApproval(ctx context.Context, r *ApprovalRequest, got *app
 	}
 }
 
+// ReportRun passes a call that ran otherwise than guards judged it to [Options.Observe], for a
+// program whose agent says what ran. reason says what differs.
+func (h *Host) ReportRun(e *Event, reason string) error {
+	if h.opts.Observe == nil {
+		return nil
+	}
+	ran := *e
+	ran.Name, ran.describe, ran.Arguments = CallRan, h.opts.Describe, bytes.Clone(e.Arguments)
+	return h.opts.Observe(ran, Outcome{Decision: Decision{Reason: reason, Plugin: HostPlugin}})
+}
+
 // refuseUnrecorded refuses an event because [Options.Observe] failed.
 func (t *Turn) refuseUnrecorded(spec *EventSpec, out *Outcome, why error) error {
 	d := Decision{Reason: errtext.Format("the decision was not recorded: %v", why), Plugin: HostPlugin}

@@ -24,11 +24,14 @@ const (
 	eventTemplateRun = "template_run"
 )
 
+// CallRan is the name of what [Host.ReportRun] passes to [Options.Observe].
+const CallRan = "call_ran"
+
 // IsTrace reports whether the host does not fire the event, but only passes it to
 // [Options.Observe].
 func (e *Event) IsTrace() bool {
 	switch e.Name {
-	case eventApproval, eventToolRun, eventCommandRun, eventLoadRun, eventTemplateRun:
+	case eventApproval, eventToolRun, eventCommandRun, eventLoadRun, eventTemplateRun, CallRan:
 		return true
 	}
 	return false

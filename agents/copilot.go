@@ -17,7 +17,7 @@ var copilot = &Agent{
 		Linux: "/etc/github-copilot/policy.d/starhost.json", MacOS: "/etc/github-copilot/policy.d/starhost.json",
 		Windows: `C:/ProgramData/GitHub/Copilot/policy.d/starhost.json`,
 		Off:     "disableAllHooks=true",
-		OffIn:   []string{"user:settings.json", "project:.github/copilot/settings.json", "project:.github/copilot/settings.local.json"},
+		OffIn:   []string{"project:.github/copilot/settings.json", "project:.github/copilot/settings.local.json"},
 
 		SharedWith: "vscode",
 	},

@@ -20,11 +20,14 @@ type Files struct {
 	ProjectEnv string
 	// Linux, MacOS and Windows are the paths of the managed file, which is for all users.
 	Linux, MacOS, Windows string
-	// Off are settings that switch hooks off, with spaces between them: "a.b=true". They count in
-	// the files above and in those of OffIn, whose names begin with "user:", "project:" or
-	// "managed:".
+	// Off are settings that switch hooks off, with spaces between them: "a.b=true", or "a.b=LINE"
+	// for a list with starhost's line. They count in the files above and in those of OffIn, whose
+	// names begin with "user:", "project:" or "managed:". A setting that begins so counts in these
+	// alone.
 	Off   string
 	OffIn []string
+	// OffManaged is true if they switch managed hooks off, too.
+	OffManaged bool
 	// ManagedOnly is the setting of the managed files that switches off all other hooks.
 	ManagedOnly string
 	// Next says what the user must do before the agent runs new hooks.

@@ -145,7 +145,7 @@ var gemini = &Agent{
 		Linux:   "/etc/gemini-cli/settings.json",
 		MacOS:   "/Library/Application Support/GeminiCli/settings.json",
 		Windows: `C:/ProgramData/gemini-cli/settings.json`,
-		Off:     "hooksConfig.enabled=false hooksConfig.disabled=starhost",
+		Off:     "hooksConfig.enabled=false hooksConfig.disabled=LINE", OffManaged: true,
 	},
 	AllEvents: true,
 	Events: []Event{
@@ -188,7 +188,7 @@ var qwen = &Agent{
 		Linux:   "/etc/qwen-code/settings.json",
 		MacOS:   "/Library/Application Support/QwenCode/settings.json",
 		Windows: `C:/ProgramData/qwen-code/settings.json`,
-		Off:     "disableAllHooks=true",
+		Off:     "disableAllHooks=true", OffManaged: true,
 	},
 	AllEvents: true,
 	Events: []Event{
@@ -233,7 +233,7 @@ var droid = &Agent{
 	Files: Files{
 		Program: "droid", ProjectEnv: "FACTORY_PROJECT_DIR", Folder: "~/.factory", User: "settings.json", Project: ".factory/settings.json",
 		Linux: "/etc/factory/settings.json", MacOS: "/Library/Application Support/Factory/settings.json",
-		Off: "hooksDisabled=true", OffIn: []string{"user:settings.local.json", "project:.factory/settings.local.json"},
+		Off: "user:hooksDisabled=true", OffIn: []string{"user:settings.local.json"},
 	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},

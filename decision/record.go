@@ -233,7 +233,7 @@ func (r *Record) NewEvent(declared ...starhost.EventSpec) (*starhost.Event, erro
 
 // likeEvents are the events whose arguments records have that are about no event.
 var likeEvents = map[string]string{
-	"approval": "pre_tool_call", "tool_run": "pre_tool_call", "command_run": "pre_command",
+	"approval": "pre_tool_call", "tool_run": "pre_tool_call", "command_run": "pre_command", "call_ran": "pre_tool_call",
 }
 
 // IsEvent reports whether a record is about an event, so that plugins can decide about it again.

@@ -177,6 +177,9 @@ func (h *hookLog) write(l *decision.Log, e *hook.Event, answer hook.Answer) (err
 	}
 	for _, r := range h.records {
 		r.Answered = answer.Action
+		if r.Decision.Action == string(starhost.ActionModify) && len(r.Handlers) > 0 {
+			r.Errors = append(r.Errors, answer.Dropped...)
+		}
 		err = cmp.Or(err, l.Deliver(r))
 	}
 	return err

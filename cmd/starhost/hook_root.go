@@ -112,10 +112,11 @@ func userHome() string {
 func (a *app) hookResetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "reset SESSION",
-		Short: "Let a session go on without the guards that it had",
-		Long: `Let a session of an agent go on without the guards that it had, and with the config of another
-folder. A session remembers its guards and the folder whose config it has, so that it is refused if
-they are gone: the model may change folders and files, and a person ends this on purpose.
+		Short: "Let a session go on that starhost refuses",
+		Long: `Let a session of an agent go on without the guards that it had, with the config of another
+folder, or though a call ran otherwise than guards judged it. A session remembers its guards, the
+folder whose config it has, and such a call, so that its calls are refused: the model may change
+folders and files, and another hook may change a call, and a person ends this on purpose.
 
 reset asks at a terminal. The refusal names the SESSION.`,
 		Example: `  starhost hook reset 0b1f6c1e-4c1b-4d0f-9e57-0c2f6f3d8b11
@@ -143,6 +144,9 @@ func (a *app) resetHook(session string) error {
 	for _, r := range found {
 		for _, g := range r.Guards {
 			fmt.Fprintf(a.stderr, "%s, session %s in %s: %s\n", r.Agent, r.Session, r.Root, strings.TrimSpace(g.Name+" "+g.From))
+		}
+		if r.Ran != "" {
+			fmt.Fprintf(a.stderr, "%s, session %s: %s\n", r.Agent, r.Session, r.Ran)
 		}
 	}
 	switch yes, asked := a.askPerson("Let it go on without them?"); {

@@ -237,7 +237,11 @@ func configClaude(s Settings) string {
 	}
 	all, tools := []any{map[string]any{"hooks": run}}, []any{map[string]any{"matcher": "*", "hooks": run}}
 	guardTools := []any{map[string]any{"matcher": "*", "hooks": guard}}
-	return formatSettings(map[string]any{"hooks": map[string]any{
+	settings := map[string]any{}
+	if s.Managed { // no other hook changes what runs, and skills run no commands that no hook sees
+		settings["allowManagedHooksOnly"], settings["disableSkillShellExecution"] = true, true
+	}
+	settings["hooks"] = map[string]any{
 		"SessionStart":       []any{map[string]any{"matcher": "compact|clear", "hooks": run}},
 		"UserPromptSubmit":   []any{map[string]any{"hooks": guard}},
 		"PreToolUse":         guardTools,
@@ -247,5 +251,6 @@ func configClaude(s Settings) string {
 		"Stop":               all,
 		"SessionEnd":         all,
 		"SubagentStart":      all,
-	}})
+	}
+	return formatSettings(settings)
 }

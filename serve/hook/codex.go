@@ -20,6 +20,12 @@ var codex = &Agent{
 		guards: "UserPromptSubmit PreToolUse PermissionRequest", others: "PostToolUse PostCompact Stop SessionEnd",
 	}.format,
 	intro: "~/.codex/hooks.json, or .codex/hooks.json of a project; then trust the hooks in Codex by /hooks",
+	more: func(s Settings) []Piece {
+		if !s.Managed {
+			return nil
+		}
+		return []Piece{{Name: "requirements.toml", Text: "allow_managed_hooks_only = true\n\n[features]\nhooks = true\n"}}
+	},
 }
 
 // writeCodex writes only members of Codex's schemas, because Codex refuses an answer with another

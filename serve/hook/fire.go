@@ -26,7 +26,7 @@ func Fire(
 		return &verdict{}, err
 	}
 	event := &Event{agent: callers, kind: kindTool, session: e.SessionID} // without its state it is refused
-	h, remember, unknown := o.guarded(h, event)
+	h, remember, unknown := o.guarded(h, event, o.pinOf(event))
 	v, storeState, err := o.inSession(ctx, h, event, flow{everyEvent: true, run: run})
 	v.closeFor(event, unknown)
 	if err == nil && v.block {

@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,8 +86,8 @@ type Settings struct {
 	Timeout time.Duration
 	// FailOpen omits the agent's own field that blocks an event whose hook fails.
 	FailOpen bool
-	// Project is true for settings that belong to a project.
-	Project bool
+	// Project is true for settings that belong to a project, Managed for those of all users.
+	Project, Managed bool
 	// URL replaces Command for an agent with [Agent.HTTP]. TokenEnv is the environment variable
 	// with the server's token.
 	URL, TokenEnv string
@@ -166,6 +167,12 @@ func (a *Agent) kindOf(event string) (k kind, ok bool) {
 		return kindBranch, true
 	}
 	return pluginEventKinds[a.Events[i].Ours], true
+}
+
+// AsksAt reports whether the agent asks guards about calls at an event.
+func (a *Agent) AsksAt(event string) bool {
+	k, _ := a.kindOf(event)
+	return k == kindTool
 }
 
 // pluginEventKinds gives the kind of the agent's event for the first plugin event that it fires.
@@ -301,6 +308,8 @@ type Answer struct {
 	// Action is the strongest part of the answer, for the decision log: abort, deny, respond, ask,
 	// modify, approve, context or none.
 	Action string
+	// Dropped are decisions of plugins that the agent does not take, for the decision log.
+	Dropped []string
 	// Binding is true if the agent would do something else without Out: it would use a call, a
 	// result or words that plugins refuse, ask about or change. If the caller cannot write Out, the
 	// process must end with [ExitBlock].
@@ -368,11 +377,17 @@ func lossNotice(h *starhost.Host, k kind) string {
 		return ""
 	}
 	for _, g := range h.LostGuards() {
+		if _, ok := errors.AsType[*errRan](g.Err); g.Open && ok {
+			return "starhost: --fail-open lets calls pass: " + g.Err.Error()
+		}
 		if g.Open {
 			return "starhost: a guard is not loaded, and --fail-open lets everything pass: " + g.Err.Error()
 		}
 	}
 	if why := h.Refuses("pre_tool_call"); why != nil && k == kindPrompt && h.Refuses("turn_start") == nil {
+		if _, ok := errors.AsType[*errRan](why); ok {
+			return "starhost refuses all calls of tools: " + why.Error()
+		}
 		return "starhost: a guard is not loaded, so starhost refuses all calls of tools: " + why.Error()
 	}
 	return ""
@@ -406,10 +421,11 @@ func (e *Event) FailureCode(open bool) int {
 // express.
 func (e *Event) answer(v *verdict) (Answer, error) {
 	e.fit(v)
+	a, err := e.agent.write(e, v)
+	a.Dropped = slices.Clone(v.unsupported)
 	if v.notice != "" && (!e.agent.showsMessages || v.block) {
 		v.addUnsupported("%s", v.notice)
 	}
-	a, err := e.agent.write(e, v)
 	a.Blocks, a.Action = v.block, v.action(e)
 	a.Binding = v.block || v.ask || v.args != nil || v.result != nil || v.changesWords(e)
 	for _, text := range v.unsupported {
@@ -493,7 +509,8 @@ type Options struct {
 func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answer, store func(), err error) {
 	flow := flows[e.kind]
 	v, storeState := &verdict{}, func() {}
-	h, remember, unknown := o.guarded(h, e)
+	p := o.pinOf(e)
+	h, remember, unknown := o.guarded(h, e, p)
 	if h != nil {
 		e.called = e.agent.findTool(e.tool, h)
 	}
@@ -505,7 +522,13 @@ func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answ
 		if v.notice = lossNotice(h, e.kind); v.notice == "" && e.kind == kindPrompt {
 			v.notice = o.Notice
 		}
+		if h != nil && p != nil && e.kind == kindResult {
+			v.notice = cmp.Or(o.checkRan(h, e, p), v.notice)
+		}
 		a, err = e.answer(v)
+	}
+	if h != nil && p != nil && e.kind == kindTool && err == nil && isGuarded(h) {
+		o.report(o.States.addCall(p, e.newJudgedCall(v, a.Blocks)))
 	}
 	return a, func() { storeState(); remember() }, err
 }

@@ -1,6 +1,8 @@
 package hook
 
 import (
+	"bytes"
+	"cmp"
 	"container/list"
 	"context"
 	"encoding/json"
@@ -42,6 +44,8 @@ type memorySession struct {
 	users int           // events that have the session or wait for it
 	text  []byte        // nil for a session without a state
 	had   []starhost.Guard
+	ran   string // see [Pin.Ran]
+	calls []byte // lines of judged calls
 	used  time.Time
 }
 
@@ -62,7 +66,7 @@ func (m *Memory) lock(ctx context.Context, name string) (unlock func(), err erro
 	leave := func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if s.users--; s.users == 0 && s.text == nil && s.had == nil {
+		if s.users--; s.users == 0 && s.text == nil && s.had == nil && s.calls == nil {
 			m.drop(e)
 		}
 	}
@@ -120,12 +124,49 @@ func (m *Memory) Use(
 	return err
 }
 
-// guards returns the guards that a session had.
-func (m *Memory) guards(name string) []starhost.Guard {
+// guards returns the guards that a session had, and [Pin.Ran].
+func (m *Memory) guards(name string) (had []starhost.Guard, ran string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e := m.sessions[name]; e != nil {
-		return e.Value.(*memorySession).had
+		s := e.Value.(*memorySession)
+		return s.had, s.ran
+	}
+	return nil, ""
+}
+
+// setRan sets [Pin.Ran] of a session, unless it is set.
+func (m *Memory) setRan(name, why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.session(name).Value.(*memorySession)
+	s.ran = cmp.Or(s.ran, why)
+}
+
+// maxMemoryCalls is the most bytes of judged calls in a session. The oldest half goes first.
+const maxMemoryCalls = 32 << 10
+
+// addCall adds the line of a judged call.
+func (m *Memory) addCall(name string, line []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.session(name).Value.(*memorySession)
+	before := len(s.calls)
+	if before+len(line) > maxMemoryCalls {
+		half := s.calls[before/2:]
+		s.calls = bytes.Clone(half[bytes.IndexByte(half, '\n')+1:])
+	}
+	s.calls = append(s.calls, line...)
+	m.bytes += len(s.calls) - before
+	m.makeRoom()
+}
+
+// calls returns the lines of a session's judged calls.
+func (m *Memory) calls(name string) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.sessions[name]; e != nil {
+		return bytes.Clone(e.Value.(*memorySession).calls)
 	}
 	return nil
 }
@@ -181,7 +222,7 @@ func (m *Memory) makeRoom() {
 // drop removes a session that no event has.
 func (m *Memory) drop(e *list.Element) {
 	s := e.Value.(*memorySession)
-	m.bytes -= len(s.text)
+	m.bytes -= len(s.text) + len(s.calls)
 	m.byUse.Remove(e)
 	delete(m.sessions, s.name)
 }

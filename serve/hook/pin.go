@@ -32,6 +32,8 @@ type Pin struct {
 	Folder string `json:"folder,omitempty"`
 	// Guards are the guards that the session had.
 	Guards []starhost.Guard `json:"guards"`
+	// Ran says which call ran otherwise than starhost judged it, "" for none.
+	Ran string `json:"ran,omitempty"`
 
 	name   string    // the file's, without its end
 	stored time.Time // the zero time for no file
@@ -67,7 +69,7 @@ func (st *States) Pin(e *Event, line ...string) *Pin {
 	case e.session == "":
 		return p
 	case st.Memory != nil:
-		p.Guards = st.Memory.guards(p.name)
+		p.Guards, p.Ran = st.Memory.guards(p.name)
 		return p
 	}
 	dir, err := st.openExisting()
@@ -92,15 +94,12 @@ func (st *States) openExisting() (*os.Root, error) {
 // readPin reads the file of p.name into p. Without a file p stays as it is.
 func (st *States) readPin(dir *os.Root, p *Pin) error {
 	file := p.name + pinEnd
+	if err := checkRegular(dir, st.Dir, file); err != nil {
+		return err
+	}
 	info, err := dir.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	}
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: got a special file, want a regular file (remove it)", filepath.Join(st.Dir, file))
-	}
-	if err != nil {
-		return err
 	}
 	text, err := st.readFile(dir, file)
 	if text == nil || err != nil {
@@ -129,17 +128,37 @@ func (st *States) remember(p *Pin, h *starhost.Host, root, folder string) error 
 	case !isNew && st.now().Sub(p.stored) < pinAgain || st.Dir == "":
 		return nil // without a folder, no session remembers anything
 	}
-	next := *p
-	next.Guards = guards
-	if next.Root == "" {
-		next.Root, next.Folder = root, folder
-	}
-	text, err := json.Marshal(next)
+	return st.writePin(p, func(next *Pin) {
+		next.Guards = h.Remember(next.Guards)
+		if next.Root == "" {
+			next.Root, next.Folder = root, folder
+		}
+	})
+}
+
+// writePin changes the stored pin, which another process may have changed or removed since p was
+// read.
+func (st *States) writePin(p *Pin, change func(*Pin)) error {
+	err := os.MkdirAll(st.Dir, 0o700)
 	if err == nil {
-		err = os.MkdirAll(st.Dir, 0o700)
-	}
-	if err == nil {
-		err = effects.ReplaceFile(filepath.Join(st.Dir, p.name+pinEnd), append(text, '\n'), 0o600)
+		err = (&stateFile{states: st, name: p.name}).inShard(func() error {
+			dir, err := st.openDir()
+			if err != nil {
+				return err
+			}
+			defer dir.Close()
+			next := *p
+			next.Ran = ""
+			if now := (Pin{name: p.name}); st.readPin(dir, &now) == nil && now.Version > 0 {
+				next = now
+			}
+			change(&next)
+			text, err := json.Marshal(next)
+			if err != nil {
+				return err
+			}
+			return effects.ReplaceFile(filepath.Join(st.Dir, p.name+pinEnd), append(text, '\n'), 0o600)
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("the guards of this session are not remembered: %w", err)
@@ -170,27 +189,37 @@ func (st *States) Pins() (list []*Pin, err error) {
 	return list, err
 }
 
-// Unpin lets a session go on without the guards that it had.
+// Unpin lets a session go on without the guards that it had, and in spite of what ran.
 func (st *States) Unpin(p *Pin) error {
 	return os.Remove(filepath.Join(st.Dir, p.name+pinEnd))
+}
+
+// pinOf returns the pin of the event's session, nil for an event without a session.
+func (o *Options) pinOf(e *Event) *Pin {
+	switch {
+	case o.States == nil || e.session == "":
+		return nil
+	case o.Pin != nil:
+		return o.Pin
+	}
+	return o.States.Pin(e)
 }
 
 // guarded returns the host for an event: it has lost the guards that the session had and that are
 // gone. The caller calls remember after it has sent the answer. unknown says why nobody knows the
 // guards.
-func (o *Options) guarded(h *starhost.Host, e *Event) (own *starhost.Host, remember func(), unknown error) {
+func (o *Options) guarded(h *starhost.Host, e *Event, p *Pin) (own *starhost.Host, remember func(), unknown error) {
 	remember = func() {}
-	if h == nil || o.States == nil || e.session == "" {
+	if h == nil || p == nil {
 		return h, remember, nil
-	}
-	p := o.Pin
-	if p == nil {
-		p = o.States.Pin(e)
 	}
 	if p.err != nil {
 		return h, remember, p.err
 	}
 	lost := h.Missing(p.Guards)
+	if p.Ran != "" {
+		lost = append(lost, starhost.Guard{Err: &errRan{p.Ran}})
+	}
 	if len(lost) == 0 && len(h.Remember(p.Guards)) != len(p.Guards) { // a guard that nobody remembers could go unseen
 		return h, remember, o.States.remember(p, h, o.Root, e.workspace)
 	}
@@ -200,8 +229,12 @@ func (o *Options) guarded(h *starhost.Host, e *Event) (own *starhost.Host, remem
 	for i := range lost {
 		lost[i].Open = o.FailOpen
 		if o.States.Memory == nil {
-			lost[i].Err = fmt.Errorf("%w (a person lets it go on without: starhost hook reset %s)", lost[i].Err, errtext.Word(p.Session))
+			how := "without"
+			if _, ok := errors.AsType[*errRan](lost[i].Err); ok {
+				how = "all the same"
+			}
+			lost[i].Err = fmt.Errorf("%w (a person lets it go on %s: starhost hook reset %s)", lost[i].Err, how, errtext.Word(p.Session))
 		}
 	}
-	return h.Losing(lost...), remember, nil
+	return h.Losing(lost...), func() { o.report(o.States.remember(p, h, o.Root, e.workspace)) }, nil
 }
