@@ -85,7 +85,7 @@ var lifts = map[string][]Lift{
 		{"`enabled = false` in `hooks.state` of the user's `config.toml`", managedHooks, "doctor says off"},
 		{"`features.hooks = false`, also in a profile, or `--disable hooks`", "`features.hooks` of `requirements.toml`", "doctor reads the files, and cannot see the flag"},
 		{"`CODEX_HOME`", managedHooks, doctorBlind},
-		{"`write_stdin` into a shell that runs, which asks no hook", "", "nothing: deny commands that begin such a shell"},
+		{"`write_stdin` into a shell that runs, which asks no hook", "", "a command that starts an interpreter without a text needs an approval, which Codex denies"},
 	},
 	"copilot": {
 		{"another hook that answers `modifiedArgs`", "", comparesRan},

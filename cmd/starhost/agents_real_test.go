@@ -15,6 +15,7 @@ import (
 type realRun struct {
 	Version, Date string
 	Checks        map[string]string
+	Attacks       map[string]string // by the attack's name and the level of the settings, as "another hook (user)"
 }
 
 // realChecks are the checks, as columns of the table in the pages about agents.
@@ -23,6 +24,10 @@ var realChecks = []struct{ name, title string }{
 	{"ask", "question, nobody there"}, {"modify", "changed arguments"}, {"redact", "changed result"}, {"abort", "aborted call"},
 	{"eight", "eight calls, one denied"}, {"broken", "call, plugin broken"}, {"missing", "call, starhost missing"},
 	{"late", "call, starhost late"}, {"missing at a prompt", "prompt, starhost missing"},
+	{"write by path", "denied write, by its path"}, {"write by content", "denied write, by its content"},
+	{"mcp by argument", "denied MCP call, by an argument"}, {"mcp by kind", "denied MCP call, by its kind"},
+	{"subagent", "denied call of a subagent"}, {"deny in a resumed session", "denied call, resumed session"},
+	{"background", "denied call in the background"}, {"interactive shell", "denied command into a shell that runs"},
 }
 
 func readRealRuns(t *testing.T) map[string]realRun {
@@ -71,7 +76,12 @@ func TestAgentsRowsReal(t *testing.T) {
 			"modify": one(a.Rewrites != "", "changed", "not run"), "redact": one(a.Redacts != "", "changed", "not changed"),
 			"missing":             one(strings.HasPrefix(a.Missing, "refuses"), "not run", "runs"),
 			"late":                one(lateRefuses(a.Missing), "not run", "runs"),
-			"missing at a prompt": {"sent", "not sent"},
+			"missing at a prompt": {"sent", "not sent"}, "interactive shell": {"not run", "runs"},
+		}
+		for _, check := range []string{
+			"write by path", "write by content", "mcp by argument", "mcp by kind", "subagent", "deny in a resumed session", "background",
+		} {
+			want[check] = []string{"not run"}
 		}
 		for check, got := range r.Checks {
 			if !slices.Contains(want[check], got) {
@@ -87,4 +97,54 @@ func TestAgentsRowsReal(t *testing.T) {
 // lateRefuses reports whether an agent refuses a call if starhost is late, as its row says.
 func lateRefuses(missing string) bool {
 	return strings.HasPrefix(missing, "refuses") && !strings.Contains(missing, "late")
+}
+
+// attackRows returns what attacks did in an agent, a row for each: with the user's settings and
+// with those of all users.
+func attackRows(a *hook.Agent, runs map[string]realRun) (rows [][]string) {
+	seen := runs[a.Name].Attacks
+	var names []string
+	for name := range seen {
+		name = strings.TrimSuffix(strings.TrimSuffix(name, " (user)"), " (managed)")
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		rows = append(rows, []string{name, seen[name+" (user)"], seen[name+" (managed)"], runs[a.Name].Version})
+	}
+	return rows
+}
+
+// liftRows returns what lifts an agent's guard, a row for each.
+func liftRows(a *hook.Agent) (rows [][]string) {
+	for _, l := range a.Lifts() {
+		stopped := l.StoppedBy
+		if stopped == "" {
+			stopped = "nothing"
+		}
+		rows = append(rows, []string{l.By, stopped, l.Ours, a.Seen})
+	}
+	return rows
+}
+
+// TestLiftsAttacked checks that each attack which passed a guard is in the table of lifts, and that
+// what passed left a record or a word of doctor, unless the table says that nothing can see it.
+func TestLiftsAttacked(t *testing.T) {
+	for name, r := range readRealRuns(t) {
+		a := hook.AgentOf(name)
+		for attack, got := range r.Attacks {
+			if got == "runs" && !slices.ContainsFunc(a.Lifts(), func(l agents.Lift) bool {
+				return strings.HasPrefix(l.Ours, "nothing") || strings.Contains(l.Ours, "cannot see") || strings.Contains(l.Ours, "installs")
+			}) {
+				t.Errorf("%s: %s: it ran without a word, and no row says so", name, attack)
+			}
+			if strings.HasSuffix(attack, "(managed)") && strings.HasPrefix(got, "runs") {
+				if grade, _ := a.Grade(true); grade == "holds" {
+					t.Errorf("%s: %s: it ran, and the guard is said to hold", name, attack)
+				}
+			}
+		}
+	}
 }

@@ -116,7 +116,7 @@ func TestAgentsIndex(t *testing.T) {
 		names = append(names, a.Name)
 		page := readTestFile(t, "../../docs/agents/"+a.Name+".md")
 		for _, table := range agentTables(readRealRuns(t)) {
-			if table.row(a) != nil && !strings.Contains(page, "<!-- "+table.name+": ") {
+			if table.rowsOf(a) != nil && !strings.Contains(page, "<!-- "+table.name+": ") {
 				t.Errorf("docs/agents/%s.md has no place for the table %s", a.Name, table.name)
 			}
 		}
@@ -139,7 +139,19 @@ func TestAgentsIndex(t *testing.T) {
 type agentTable struct {
 	name    string
 	columns []string
-	row     func(*hook.Agent) []string // nil if the table says nothing of the agent
+	row     func(*hook.Agent) []string   // nil if the table says nothing of the agent
+	rows    func(*hook.Agent) [][]string // in place of row, for a table with several rows of an agent
+}
+
+// rowsOf returns the rows of an agent.
+func (table agentTable) rowsOf(a *hook.Agent) [][]string {
+	if table.rows != nil {
+		return table.rows(a)
+	}
+	if row := table.row(a); row != nil {
+		return [][]string{row}
+	}
+	return nil
 }
 
 // agentTables returns the tables.
@@ -150,20 +162,22 @@ func agentTables(runs map[string]realRun) []agentTable {
 		real.columns = append(real.columns, c.title)
 	}
 	return []agentTable{
-		{"codes", []string{
+		{name: "codes", columns: []string{
 			"context", "refuse a prompt", "replace the user's words", "ask a person", "change arguments", "change results", "starhost missing or late",
 			"timeout", "exit code that blocks", "exit code that blocks nothing", "version",
-		}, codeRow},
-		{"files", []string{"user", "variable for the user's folder", "project", "all users (Linux)", "macOS", "Windows"}, fileRow},
-		{"tools", slices.Concat([]string{"name in plugins"}, kinds, []string{"other servers' tools"}), toolRow},
+		}, row: codeRow},
+		{name: "files", columns: []string{"user", "variable for the user's folder", "project", "all users (Linux)", "macOS", "Windows"}, row: fileRow},
+		{name: "tools", columns: slices.Concat([]string{"name in plugins"}, kinds, []string{"other servers' tools"}), row: toolRow},
+		{name: "lifts", columns: []string{"what lifts or passes the guard", "in the settings of all users, stopped by", "what starhost does", "seen with version"}, rows: liftRows},
+		{name: "attacks", columns: []string{"attack", "settings of the user", "settings of all users", "version"}, rows: func(a *hook.Agent) [][]string { return attackRows(a, runs) }},
 		real,
 	}
 }
 
 // redactionTable says what a plugin can keep from the model. It is on the page about guards.
-var redactionTable = agentTable{"redaction", []string{
+var redactionTable = agentTable{name: "redaction", columns: []string{
 	"user's words", "context of plugins", "results of tools", "a refused prompt",
-}, func(a *hook.Agent) []string {
+}, row: func(a *hook.Agent) []string {
 	words, context, refused := "stay", "cleaned", "not sent"
 	if a.ReplacesWords {
 		words = "cleaned"
@@ -191,15 +205,18 @@ var redactionTable = agentTable{"redaction", []string{
 func (table agentTable) all() string {
 	rows := [][]string{append([]string{"agent"}, table.columns...)}
 	for _, a := range hook.Agents {
-		if row := table.row(a); row != nil {
+		for _, row := range table.rowsOf(a) {
 			rows = append(rows, append([]string{a.Title}, row...))
 		}
 	}
 	return markdownTable(rows)
 }
 
-// of returns the row of an agent, a line for each column that has something.
+// of returns the row of an agent, a line for each column that has something, or its rows.
 func (table agentTable) of(a *hook.Agent) string {
+	if table.rows != nil {
+		return markdownTable(append([][]string{table.columns}, table.rows(a)...))
+	}
 	rows := [][]string{{"", a.Title}}
 	for i, cell := range table.row(a) {
 		if cell != "" {

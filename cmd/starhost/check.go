@@ -25,6 +25,7 @@ type checkFlags struct {
 	loadFlags
 	lint      bool
 	stdinPath string
+	agents    []string // --agent
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -49,6 +50,7 @@ The exit code is that of the first error (3 of a plugin, 2 of the config), and w
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.lint, "lint", false, "warn of unused names and other matters of style, too")
+	cmd.Flags().StringArrayVar(&f.agents, "agent", nil, "also say what the agent `NAME` does not take (repeatable)")
 	cmd.Flags().StringVar(&f.stdinPath, "stdin-path", "", "the `FILE` that - stands for")
 	return cmd
 }

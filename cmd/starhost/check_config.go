@@ -46,11 +46,17 @@ func (c *checkRun) checkRegistrations() {
 	}
 }
 
-// checkWords notices hooks that cannot replace the user's words in an agent whose settings, the
-// user's or the project's, run starhost.
+// checkWords notices hooks that cannot replace the user's words or results in an agent that --agent
+// names, or whose settings, the user's or the project's, run starhost.
 func (c *checkRun) checkWords() error {
+	for _, name := range c.flags.agents {
+		if hook.AgentOf(name) == nil {
+			return unknownAgent("check: --agent", name)
+		}
+	}
 	hooks := c.set.Host.Hooks()
-	if c.job != nil || !slices.ContainsFunc(hooks, func(h starhost.HookInfo) bool { return h.Event == "pre_send" }) {
+	changes := func(h starhost.HookInfo) bool { return h.Event == "pre_send" || h.Event == "post_tool_call" }
+	if c.job != nil || !slices.ContainsFunc(hooks, changes) {
 		return nil
 	}
 	project, err := loader.Workspace(c.dir)
@@ -59,10 +65,10 @@ func (c *checkRun) checkWords() error {
 	}
 	d := &doctor{app: c.app, project: project}
 	for _, agent := range hook.Agents {
-		if !d.isInstalled(agent) {
+		if !slices.Contains(c.flags.agents, agent.Name) && !d.isInstalled(agent) {
 			continue
 		}
-		for i, text := range keptWords(agent, hooks) {
+		for i, text := range keptWords(agent, c.set) {
 			c.add(severityNotice, hooks[i].Plugin, starlark.Pos(hooks[i].Pos), "E0813", "%s", text)
 		}
 	}

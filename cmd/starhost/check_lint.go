@@ -171,7 +171,7 @@ var checkCodes = []starlark.Code{
 		Bad:  "-- starhost.toml --\n[plugins]\npaths = [\"plugins\"]\n[model]\ndefault = \"acme/small\"\n-- plugins/oncall.star --\n",
 		Good: "-- starhost.toml --\n[plugins]\npaths = [\"plugins\"]\n-- plugins/oncall.star --\n"},
 	{Code: "E0813", Title: "a hook that cannot replace the user's words",
-		Text: "An agent whose settings run starhost, those of the project or of the user, lets no hook replace the user's words. There, a pre_send hook changes only the context that plugins add, so the model reads a secret in the words. starhost docs redaction shows what to do instead. This is a notice, which --strict does not count.",
+		Text: "An agent whose settings run starhost, those of the project or of the user, lets no hook replace the user's words. There, a pre_send hook changes only the context that plugins add, so the model reads a secret in the words. The same is said of a hook on post_tool_call that changes results in an agent that lets no hook do so, and with --agent of any agent. starhost docs redaction shows what to do instead. This is a notice, which --strict does not count.",
 		Bad:  "-- .cursor/hooks.json --\n{\"version\": 1, \"hooks\": {\"beforeSubmitPrompt\": [{\"command\": \"starhost hook cursor\"}]}}\n-- redact.star --\nregister_hook(\"pre_send\", lambda messages: None)\n",
 		Good: "-- redact.star --\nregister_hook(\"turn_start\", lambda user_message: abort(\"a key\") if \"AKIA\" in user_message else None)\n"},
 }

@@ -66,24 +66,34 @@ func canaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 			idle = append(idle, p.Name+" only warns (mode in the config)")
 		}
 	}
-	kept := keptWords(agent, set.Host.Hooks())
+	kept := keptWords(agent, set)
 	for _, note := range slices.Compact(slices.Sorted(maps.Values(kept))) { // once a plugin
 		parts = append(parts, notePrefix+note)
 	}
 	return strings.ReplaceAll(strings.Join(append(parts, idle...), "; "), "\n", " ")
 }
 
-// keptWords returns a sentence for each hook whose change of the user's words the agent does not
-// take, by the hook's index among those of the host.
-func keptWords(agent *hook.Agent, hooks []starhost.HookInfo) map[int]string {
+// keptWords returns a sentence for each hook whose change of the user's words or of results the
+// agent does not take, by the hook's index among those of the host.
+func keptWords(agent *hook.Agent, set *loader.Set) map[int]string {
 	kept := map[int]string{}
-	for i, h := range hooks {
-		if h.Event == "pre_send" && !agent.ReplacesWords {
+	for i, h := range set.Host.Hooks() {
+		switch {
+		case h.Event == "pre_send" && !agent.ReplacesWords:
 			kept[i] = fmt.Sprintf("%s: %s lets no hook replace the user's words, so pre_send changes only the context that plugins add (starhost docs redaction)",
 				h.Plugin, agent.Title)
+		case h.Event == "post_tool_call" && agent.Redacts == "" && changesResults(set, h.Plugin):
+			kept[i] = fmt.Sprintf("%s: %s lets no hook change results, so the model reads them as they are (starhost docs redaction)", h.Plugin, agent.Title)
 		}
 	}
 	return kept
+}
+
+// changesResults reports whether a plugin's files contain a change of a result.
+func changesResults(set *loader.Set, plugin string) bool {
+	return slices.ContainsFunc(set.Plugins, func(p loader.Plugin) bool {
+		return p.Name == plugin && p.Registered != nil && slices.Contains(p.Registered.Decides, "modify result")
+	})
 }
 
 // matchesAgent reports whether one of the globs fits a tool of the agent, a plugin or another

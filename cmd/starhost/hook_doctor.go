@@ -7,9 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +20,7 @@ import (
 )
 
 func (a *app) hookDoctorCommand() *cobra.Command {
-	var try bool
+	var try, strict bool
 	var file string
 	cmd := &cobra.Command{
 		Use:   "doctor [AGENT...]",
@@ -28,7 +28,10 @@ func (a *app) hookDoctorCommand() *cobra.Command {
 		Long: `Check that guards work in the agents of this machine, or in the named ones: whether the settings of
 the user, of all users and of the current project run starhost, whether its program and plugins are
 there, whether something switches hooks off, and when the agent last asked according to the decision
-log of the last 7 days. The exit code is 1 if any guard could be off.
+log of the last 7 days. It says of each guard that it holds, that it holds unless something lifts it,
+that it can be lifted, or that it is off, and lists what it found beside starhost: other hooks,
+plugins, an old version of the agent. The exit code is 1 if any guard could be off, with --strict
+also if one does not hold.
 
 doctor sends a canary: a call of a tool that no agent has, which hook denies after all guards
 loaded. It gives no text of a settings file to a shell. It runs a line only if that is this program
@@ -40,12 +43,13 @@ with its own flags, from a file of the user, of the administrator or of a truste
 			if err := a.chooseFormat("hook doctor"); err != nil {
 				return err
 			}
-			d := &doctor{app: a, try: try, file: file}
+			d := &doctor{app: a, try: try, strict: strict, file: file}
 			return d.run(cmd.Context(), args)
 		},
 		ValidArgsFunction: completeAgent,
 	}
 	cmd.Flags().BoolVar(&try, "try", false, "run lines that are not this program's own, too")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 unless all guards hold")
 	cmd.Flags().StringVar(&file, "settings", "", "check this `FILE` instead of the agent's usual ones")
 	return cmd
 }
@@ -54,6 +58,7 @@ with its own flags, from a file of the user, of the administrator or of a truste
 type doctor struct {
 	*app
 	try     bool
+	strict  bool
 	file    string // --settings
 	own     string // the path of this program
 	project string // the folder of the current project
@@ -68,6 +73,7 @@ type diagnosis struct {
 	problems []string
 	asked    *decision.Record // the last event in the log; nil if there is none
 	unlisted []string         // tools in the log that no row of the agent's table names
+	found    []string         // other hooks and plugins, and whatever else could lift the guard
 }
 
 // A hookLine is a command line of starhost in an agent's settings.
@@ -116,9 +122,13 @@ func (d *doctor) run(ctx context.Context, names []string) error {
 		}
 		if u := used[agent.Name]; u != nil {
 			x.asked, x.unlisted = u.last, u.unlisted(agent.Matches)
+			if u.ran > 0 {
+				x.addFound("%d calls ran that guards did not judge so, the last at %s: %s (starhost log)", u.ran,
+					u.lastRan.Time.Format(time.RFC3339), limitText(u.lastRan.Decision.Reason))
+			}
 		}
 		result = append(result, x)
-		if len(x.problems) > 0 {
+		if grade, _ := x.grade(); grade == gradeOff || d.strict && grade != gradeHolds {
 			d.code = exitNegative
 		}
 	}
@@ -226,8 +236,10 @@ func (d *doctor) diagnose(ctx context.Context, x *diagnosis) (present bool) {
 		problem("not configured: starhost hook install %s", x.agent.Name)
 		return present
 	}
-	d.checkOff(x, files, scopes)
+	places := d.allPlaces(x.agent, files, scopes)
+	d.checkOff(x, places, len(files))
 	d.checkShared(x)
+	d.findLifts(x, places)
 	return present
 }
 
@@ -266,7 +278,7 @@ func (d *doctor) checkComplete(x *diagnosis, main *settings.File, line *hookLine
 		return // tryLine reports it
 	}
 	want := hookSettings(f, x.agent, "", nil, nil)
-	want.Command, want.Project = line.Argv, f.inProject
+	want.Command, want.Project, want.Managed = line.Argv, f.inProject, line.scope == "managed"
 	for _, p := range x.agent.Pieces(want) {
 		file := pieceFile(main, &p)
 		c, err := file.Install([]byte(p.Text), ownerOf(x.agent))
@@ -292,52 +304,45 @@ func offText(scope string) string {
 }
 
 // checkOff reports settings that switch hooks off.
-func (d *doctor) checkOff(x *diagnosis, files []*settings.File, scopes []string) {
-	type place struct{ scope, path string }
-	var places []place
-	for i, f := range files {
-		places = append(places, place{scopes[i], f.Path()})
-	}
-	for _, name := range x.agent.Files.OffIn {
-		scope, name, _ := strings.Cut(name, ":")
-		folder := d.project
-		switch scope {
-		case "user":
-			folder = x.agent.Files.UserFolder(d.getenv)
-		case "managed":
-			folder = filepath.Dir(filepath.Join(managedRoot, x.agent.Files.Managed(runtime.GOOS)))
-		}
-		places = append(places, place{scope, filepath.Join(folder, filepath.FromSlash(name))})
-	}
-	isManaged := slices.ContainsFunc(x.lines, func(l hookLine) bool { return l.scope == "managed" })
+func (d *doctor) checkOff(x *diagnosis, places []settingsPlace, first int) {
+	isManaged := x.isManaged()
+	holds := isManaged && !x.agent.Files.OffManaged
 	for i, p := range places {
-		f := &settings.File{Root: filepath.Dir(p.path), Name: filepath.Base(p.path), Format: settings.FormatOf(p.path)}
-		text, exists, err := f.Read()
-		if err == nil && (!exists || f.Format == settings.Whole) || err != nil && i < len(files) {
+		text, exists, err := p.Read()
+		if err == nil && (!exists || p.Format == settings.Whole) || err != nil && i < first {
 			continue // diagnose reports the error
 		}
 		var values map[string]any
 		if err == nil {
-			values, err = f.Values(text)
+			values, err = p.Values(text)
 		}
 		if err != nil {
-			x.problems = append(x.problems, d.settingsError(f, err).Error())
+			x.problems = append(x.problems, d.settingsError(p.File, err).Error())
 			continue
 		}
+		path := d.abbreviateHome(p.Path())
 		for setting := range strings.FieldsSeq(x.agent.Files.Off) {
-			if hasSetting(values, setting) && (p.scope == "managed" || !isManaged) {
-				x.problems = append(x.problems, fmt.Sprintf("%s: %s (%s)", d.abbreviateHome(p.path), offText(p.scope), setting))
+			if only, name, ok := strings.Cut(setting, ":"); ok {
+				if setting = name; only != p.scope {
+					continue
+				}
+			}
+			for i := range x.lines {
+				if hasSetting(values, setting, x.lines[i].Text) && (p.scope == "managed" || !holds) {
+					x.problems = append(x.problems, fmt.Sprintf("%s: %s (%s)", path, offText(p.scope), setting))
+					break
+				}
 			}
 		}
-		if only := x.agent.Files.ManagedOnly; only != "" && p.scope == "managed" && !isManaged && hasSetting(values, only) {
-			x.problems = append(x.problems, fmt.Sprintf("%s: only managed hooks run (%s): starhost hook install %s --managed", p.path, only, x.agent.Name))
+		if only := x.agent.Files.ManagedOnly; only != "" && p.scope == "managed" && !isManaged && hasSetting(values, only, "") {
+			x.problems = append(x.problems, fmt.Sprintf("%s: only managed hooks run (%s): starhost hook install %s --managed", path, only, x.agent.Name))
 		}
 	}
 }
 
-// hasSetting reports whether values have a setting as "a.b=true". A list has it if one of its texts
-// contains the value: Gemini CLI lists the commands of disabled hooks.
-func hasSetting(values map[string]any, setting string) bool {
+// hasSetting reports whether values have a setting as "a.b=true". "a.b=LINE" is a list with a
+// command line: Gemini CLI lists the commands of disabled hooks.
+func hasSetting(values map[string]any, setting, line string) bool {
 	name, want, _ := strings.Cut(setting, "=")
 	var v any = values
 	for part := range strings.SplitSeq(name, ".") {
@@ -345,10 +350,7 @@ func hasSetting(values map[string]any, setting string) bool {
 		v = m[part]
 	}
 	if items, ok := v.([]any); ok {
-		return slices.ContainsFunc(items, func(item any) bool {
-			text, _ := item.(string)
-			return strings.Contains(text, want)
-		})
+		return want == "LINE" && slices.Contains(items, any(line))
 	}
 	return v != nil && fmt.Sprint(v) == want
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 )
 
@@ -21,6 +22,9 @@ const (
 type usage struct {
 	last  *decision.Record // without its contents; nil if the agent did not ask
 	tools map[string]bool  // tools that no row of the agent's table names
+	// ran counts the calls that ran otherwise than guards judged them. lastRan is the last of them.
+	ran     int
+	lastRan decision.Record
 }
 
 // readUsage reads the newest part of the decision log. Doctor shows what it finds, but does not
@@ -66,6 +70,12 @@ func (d *doctor) addUsage(all map[string]*usage, file string) (recent bool) {
 		if u == nil {
 			u = &usage{tools: map[string]bool{}}
 			all[record.Agent] = u
+		}
+		if record.Event == starhost.CallRan {
+			if u.ran++; record.Time.After(u.lastRan.Time) {
+				u.lastRan = decision.Record{Time: record.Time, Decision: decision.Decision{Reason: record.Decision.Reason}}
+			}
+			continue
 		}
 		if u.last == nil || record.Time.After(u.last.Time) {
 			u.last = &decision.Record{Time: record.Time, Event: record.Event, Answered: record.Answered}

@@ -28,6 +28,12 @@ func (a *app) printDoctorPretty(result []diagnosis) error {
 		for _, p := range x.problems {
 			fmt.Fprintf(&a.out, "  problem: %s\n", texttable.EscapeLine(p))
 		}
+		if grade, by := x.grade(); len(x.lines) > 0 {
+			fmt.Fprintf(&a.out, "  grade: %s\n", strings.TrimSpace(grade+" "+by))
+		}
+		for _, f := range x.found {
+			fmt.Fprintf(&a.out, "  found: %s\n", texttable.EscapeLine(f))
+		}
 		if x.asked != nil {
 			fmt.Fprintf(&a.out, "  last asked: %s, %s, answered %s\n", x.asked.Time.Format(time.RFC3339),
 				texttable.EscapeLine(limitText(x.asked.Event)), texttable.EscapeLine(limitText(x.asked.Answered)))
@@ -39,6 +45,7 @@ func (a *app) printDoctorPretty(result []diagnosis) error {
 		}
 		if len(x.lines) > 0 {
 			fmt.Fprintf(&a.out, "  without starhost: %s\n", strings.ReplaceAll(x.agent.Missing, "`", ""))
+			fmt.Fprintf(&a.out, "  not seen: %s\n", unseen)
 		}
 	}
 	return nil
@@ -66,6 +73,10 @@ type diagnosisJSON struct {
 	Program  string         `json:"program"`
 	Lines    []hookLineJSON `json:"lines"`
 	Problems []string       `json:"problems"`
+	Grade    string         `json:"grade"` // holds, holds unless, can be lifted, or off
+	By       string         `json:"by"`    // the agent's lifts that remain
+	Found    []string       `json:"found"` // other hooks and plugins, and whatever else could lift the guard
+	Unseen   string         `json:"unseen"`
 	Missing  string         `json:"missing"` // the agent's behaviour without starhost
 	// LastAsked is the agent's newest event in the decision log, null if the last days have none.
 	LastAsked *askedJSON `json:"last_asked"`
@@ -103,6 +114,8 @@ func newDiagnosisJSON(x *diagnosis) diagnosisJSON {
 		Problems: append([]string{}, x.problems...), Missing: strings.ReplaceAll(x.agent.Missing, "`", ""),
 		Unlisted: append([]string{}, x.unlisted...),
 	}
+	j.Grade, j.By = x.grade()
+	j.Found, j.Unseen = append([]string{}, x.found...), unseen
 	if x.asked != nil {
 		j.LastAsked = &askedJSON{x.asked.Time, x.asked.Event, x.asked.Answered}
 	}

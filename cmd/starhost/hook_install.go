@@ -61,6 +61,9 @@ func (a *app) hookInstallCommand() *cobra.Command {
 Everything else in the file stays as it is, and a backup lies beside it. If the settings have these
 lines already, nothing changes.
 
+With --managed, install also writes the settings with which the agent runs no other hooks, where the
+agent has them. Elsewhere it says in a sentence what can lift the guard.
+
 With --project the line names the project's root from the repository's, so that it works in each
 copy of the repository: starhost must be in PATH, and the plugins lie in the project.
 
@@ -201,6 +204,7 @@ func programName(program string) string {
 type installResult struct {
 	files []installedFile
 	next  string // the step that the user must take then, or ""
+	lifts string // a sentence about lifts of the guard, or ""
 }
 
 // An installedFile is a file that the command changed, or should have.
@@ -225,24 +229,9 @@ func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *scope, args []str
 	if err != nil {
 		return err
 	}
-	r := &installResult{next: agent.Files.Next}
-	var changes []*settings.Change
-	for _, p := range agent.Pieces(line) {
-		file := pieceFile(main, &p)
-		c, err := file.Install([]byte(p.Text), ownerOf(agent))
-		switch {
-		case errors.Is(err, settings.ErrByHand):
-			r.files = append(r.files, installedFile{path: file.Path(), state: "by hand", why: err.Error(), lines: p.Text})
-		case err != nil:
-			return a.settingsError(file, err)
-		default:
-			changes = append(changes, c)
-		}
-	}
-	if len(r.files) == 0 { // half of the files would be no guard
-		if err := a.apply(r, changes); err != nil {
-			return err
-		}
+	r := &installResult{next: agent.Files.Next, lifts: liftSentence(agent, s.managed)}
+	if err := a.writePieces(r, agent, main, &line); err != nil {
+		return err
 	}
 	if slices.ContainsFunc(r.files, func(f installedFile) bool { return f.state == "by hand" }) {
 		a.code = exitNegative
@@ -258,6 +247,40 @@ func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *scope, args []str
 		}
 	}
 	return a.printResult(r)
+}
+
+// writePieces merges the settings of a line into the agent's files.
+func (a *app) writePieces(r *installResult, agent *hook.Agent, main *settings.File, line *hook.Settings) error {
+	var changes []*settings.Change
+	for _, p := range agent.Pieces(*line) {
+		file := pieceFile(main, &p)
+		c, err := file.Install([]byte(p.Text), ownerOf(agent))
+		switch {
+		case errors.Is(err, settings.ErrByHand):
+			r.files = append(r.files, installedFile{path: file.Path(), state: "by hand", why: err.Error(), lines: p.Text})
+		case err != nil:
+			return a.settingsError(file, err)
+		default:
+			changes = append(changes, c)
+		}
+	}
+	if len(r.files) > 0 {
+		return nil // half of the files would be no guard
+	}
+	return a.apply(r, changes)
+}
+
+// liftSentence says what can lift a guard, and offers the settings of all users if they stop it.
+func liftSentence(agent *hook.Agent, managed bool) string {
+	grade, by := agent.Grade(managed)
+	if by == "" {
+		return ""
+	}
+	text := fmt.Sprintf("the guard %s %s", grade, by)
+	if stopped := agent.Stopped(); !managed && stopped != "" && agent.Files.Managed(runtime.GOOS) != "" {
+		text += fmt.Sprintf(" (starhost hook install %s --managed stops %s)", agent.Name, stopped)
+	}
+	return text
 }
 
 // tryInstalled sends canaries through a new line from several folders, and warns of what they show.
@@ -361,7 +384,7 @@ func (a *app) installedLine(
 		full = append(full, name)
 	}
 	line := hookSettings(f, agent, program, flags, full)
-	line.Project = s.project
+	line.Project, line.Managed = s.project, s.managed
 	return line, nil
 }
 
@@ -399,12 +422,21 @@ func (a *app) uninstallHook(s *scope, args []string) error {
 		return err
 	}
 	r := &installResult{}
-	var changes []*settings.Change
 	line := hookSettings(&hookFlags{}, agent, "starhost", nil, nil)
-	line.Project = s.project
-	for _, p := range agent.Pieces(line) {
+	line.Project, line.Managed = s.project, s.managed
+	if err := a.removePieces(r, agent, main, &line); err != nil {
+		return err
+	}
+	return a.printResult(r)
+}
+
+// removePieces removes the settings of starhost from the agent's files.
+func (a *app) removePieces(r *installResult, agent *hook.Agent, main *settings.File, line *hook.Settings) error {
+	var changes []*settings.Change
+	for _, p := range agent.Pieces(*line) {
 		file, void := pieceFile(main, &p), []byte(p.Text)
 		if file.Format != settings.Whole {
+			var err error
 			if void, err = file.Remove(void, ownerOf(agent)); err != nil && !errors.Is(err, settings.ErrByHand) {
 				return err
 			}
@@ -420,10 +452,7 @@ func (a *app) uninstallHook(s *scope, args []string) error {
 			changes = append(changes, c)
 		}
 	}
-	if err := a.apply(r, changes); err != nil {
-		return err
-	}
-	return a.printResult(r)
+	return a.apply(r, changes)
 }
 
 // settingsError returns an error of a settings file, with its place.
@@ -460,6 +489,9 @@ func (a *app) printInstallPretty(r *installResult) error {
 	if r.next != "" && written {
 		fmt.Fprintf(&a.out, "next: %s\n", r.next)
 	}
+	if r.lifts != "" && written {
+		fmt.Fprintf(&a.out, "note: %s\n", r.lifts)
+	}
 	return nil
 }
 
@@ -469,6 +501,7 @@ type installJSON struct {
 	OK     bool                `json:"ok"`
 	Files  []installedFileJSON `json:"files"`
 	Next   string              `json:"next"`
+	Lifts  string              `json:"lifts"` // a sentence about lifts of the guard
 	Errors []errorJSON         `json:"errors"`
 }
 
@@ -482,7 +515,7 @@ type installedFileJSON struct {
 
 func (a *app) printInstallJSON(r *installResult) error {
 	return a.printJSON(installJSON{
-		Schema: "starhost.hook-install/1", OK: len(a.problems) == 0 && a.code == 0, Next: r.next, Errors: a.errorsJSON(),
+		Schema: "starhost.hook-install/1", OK: len(a.problems) == 0 && a.code == 0, Next: r.next, Lifts: r.lifts, Errors: a.errorsJSON(),
 		Files: list(r.files, func(f *installedFile) installedFileJSON {
 			return installedFileJSON{f.path, f.state, f.backup, f.why, f.lines}
 		}),

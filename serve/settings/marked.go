@@ -375,7 +375,8 @@ func endLine(text []byte, newline string) []byte {
 	return text
 }
 
-// mergeTOML adds a marked block at the end, or marked lines behind the header of a table.
+// mergeTOML adds marked lines: those of no table in front of the file, those of a table behind its
+// header, or with the header at the end.
 func mergeTOML(text, want []byte) ([]byte, error) {
 	rest, err := removeMarked(TOML, text, nil)
 	if err != nil {
@@ -392,30 +393,76 @@ func mergeTOML(text, want []byte) ([]byte, error) {
 	if hasAll(have, wanted) {
 		return rest, nil
 	}
-	newline := newlineOf(text)
-	header, body, _ := strings.Cut(string(want), "\n")
-	name := strings.Trim(header, "[]")
-	table, exists := have[name]
-	if !exists {
-		return TOML.checked(appendBlock(rest, want, newline), have, wanted)
-	}
-	for key := range wanted[name].(map[string]any) {
-		if t, ok := table.(map[string]any); !ok || t[key] != nil {
-			return nil, ErrByHand
+	newline, out := newlineOf(text), rest
+	for _, section := range tomlSections(string(want)) {
+		values, err := TOML.decode([]byte(section))
+		if err != nil {
+			return nil, err
 		}
+		if hasAll(have, values) {
+			continue
+		}
+		if out, err = addSection(out, section, have, newline); err != nil {
+			return nil, err
+		}
+	}
+	return TOML.checked(out, have, withoutHad(have, wanted))
+}
+
+// tomlSections splits a text in TOML at the headers of its tables.
+func tomlSections(text string) (sections []string) {
+	for line := range strings.Lines(text) {
+		switch last := len(sections) - 1; {
+		case last < 0 || strings.HasPrefix(line, "["):
+			sections = append(sections, line)
+		default:
+			sections[last] += line
+		}
+	}
+	return sections
+}
+
+// addSection adds the lines of one section of the wanted settings.
+func addSection(text []byte, section string, have map[string]any, newline string) ([]byte, error) {
+	section = strings.TrimRight(section, "\n")
+	header, body, isTable := strings.Cut(section, "\n")
+	if !strings.HasPrefix(header, "[") {
+		return append(mark(strings.Split(section, "\n"), "", newline), text...), nil
+	}
+	table, exists := have[strings.Trim(header, "[]")]
+	switch _, ok := table.(map[string]any); {
+	case !exists:
+		return appendBlock(text, []byte(section), newline), nil
+	case !ok || !isTable:
+		return nil, ErrByHand
 	}
 	var out []byte
 	inserted := false
-	for line := range bytes.Lines(rest) {
+	for line := range bytes.Lines(text) {
 		out = append(out, line...)
 		code, _, _ := bytes.Cut(line, []byte("#"))
 		if !inserted && string(bytes.TrimSpace(code)) == header {
-			lines := strings.Split(strings.TrimRight(body, "\n"), "\n")
-			out = append(endLine(out, newline), mark(lines, "", newline)...)
+			out = append(endLine(out, newline), mark(strings.Split(body, "\n"), "", newline)...)
 			inserted = true
 		}
 	}
-	return TOML.checked(out, have, wanted)
+	return out, nil
+}
+
+// withoutHad returns the values of want that have lacks. A list that have has must not get longer.
+func withoutHad(have, want map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, value := range want {
+		w, isTable := value.(map[string]any)
+		h, hasTable := have[key].(map[string]any)
+		switch {
+		case isTable && hasTable:
+			out[key] = withoutHad(h, w)
+		case !reflect.DeepEqual(have[key], value):
+			out[key] = value
+		}
+	}
+	return out
 }
 
 // hasAll reports whether have contains all of want; lists may have more elements.

@@ -3,6 +3,8 @@ package settings
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -16,6 +18,10 @@ type Command struct {
 	Text string
 	// Argv has the arguments, or is nil if a shell would do more than run one program.
 	Argv []string
+	// Event is the event that runs the line, "" for a program that runs at all events. Group and
+	// Index are the places of its group in the event's list and of the line in the group, in JSON.
+	Event        string
+	Group, Index int
 }
 
 // Commands returns the command lines among the hooks of a file.
@@ -34,7 +40,7 @@ func (f Format) Commands(file []byte) ([]Command, error) {
 		if !ok {
 			return nil, nil
 		}
-		return e.commands(hooks, nil), nil
+		return e.eventCommands(hooks), nil
 	case YAML:
 		if _, err := f.decode(text); err != nil {
 			return nil, err
@@ -44,11 +50,59 @@ func (f Format) Commands(file []byte) ([]Command, error) {
 			return nil, err
 		}
 		_, hooks := yamlMember(root, hooksName)
-		return yamlCommands(hooks, nil), nil
+		var list []Command
+		for i := 1; hooks != nil && i < len(hooks.Content); i += 2 {
+			for _, c := range yamlCommands(hooks.Content[i], nil) {
+				c.Event = hooks.Content[i-1].Value
+				list = append(list, c)
+			}
+		}
+		return list, nil
 	case TOML:
-		return nil, nil
+		values, err := f.decode(text)
+		if err != nil {
+			return nil, err
+		}
+		return tomlCommands(values), nil
 	}
 	return programCommands(text), nil
+}
+
+// tomlCommands returns the command lines among the hooks of a file in TOML, without their lines.
+func tomlCommands(values map[string]any) (list []Command) {
+	hooks, _ := values[hooksName].(map[string]any)
+	for _, event := range slices.Sorted(maps.Keys(hooks)) {
+		walk(hooks[event], func(v any) {
+			table, _ := v.(map[string]any)
+			if text, ok := table["command"].(string); ok {
+				argv, _ := Split(text)
+				list = append(list, Command{Text: text, Argv: argv, Event: event})
+			}
+		})
+	}
+	return list
+}
+
+// eventCommands returns the command lines of all events.
+func (e *jsonEditor) eventCommands(hooks *hujson.Value) (list []Command) {
+	events, ok := hooks.Value.(*hujson.Object)
+	if !ok {
+		return e.commands(hooks, nil)
+	}
+	for i := range events.Members {
+		event := &events.Members[i]
+		groups := []hujson.Value{event.Value}
+		if array, ok := event.Value.Value.(*hujson.Array); ok {
+			groups = array.Elements
+		}
+		for group := range groups {
+			for index, c := range e.commands(&groups[group], nil) {
+				c.Event, c.Group, c.Index = memberName(event), group, index
+				list = append(list, c)
+			}
+		}
+	}
+	return list
 }
 
 // commands appends the command lines in a value.
@@ -63,7 +117,7 @@ func (e *jsonEditor) commands(v *hujson.Value, list []Command) []Command {
 				break
 			}
 		}
-		return append(list, Command{lineAt(e.src, v.StartOffset), text, argv})
+		return append(list, Command{Line: lineAt(e.src, v.StartOffset), Text: text, Argv: argv})
 	}
 	switch c := v.Value.(type) {
 	case *hujson.Object:
@@ -86,7 +140,7 @@ func yamlCommands(n *yaml.Node, list []Command) []Command {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == "command" && c.Kind == yaml.ScalarNode {
 			argv, _ := Split(c.Value)
-			list = append(list, Command{c.Line, c.Value, argv})
+			list = append(list, Command{Line: c.Line, Text: c.Value, Argv: argv})
 		}
 		list = yamlCommands(c, list)
 	}
@@ -101,11 +155,11 @@ func programCommands(text []byte) []Command {
 		line = bytes.TrimSpace(line)
 		if run, ok := bytes.CutPrefix(line, []byte("exec ")); ok {
 			argv, _ := Split(string(run))
-			return []Command{{n, string(run), argv}}
+			return []Command{{Line: n, Text: string(run), Argv: argv}}
 		}
 		var argv []string
 		if _, list, ok := bytes.Cut(line, []byte("COMMAND = ")); ok && json.Unmarshal(list, &argv) == nil {
-			return []Command{{n, strings.Join(argv, " "), argv}}
+			return []Command{{Line: n, Text: strings.Join(argv, " "), Argv: argv}}
 		}
 	}
 	return nil

@@ -1,0 +1,135 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/serve/hook"
+	"github.com/starhost/starhost/serve/settings"
+)
+
+// othersIn returns settings of others in a format, with another hook at an event and comments.
+func othersIn(f settings.Format, event string) string {
+	switch f {
+	case settings.JSON:
+		return "// mine\n{\n    \"model\": \"opus\", /* the best */\n    \"hooks\": {\n        \"" + event +
+			"\": [\n            {\"command\": \"audit.sh\"}, // keep this\n        ],\n    },\n}\n"
+	case settings.YAML:
+		return "# mine\nmodel: x\nhooks:\n  " + event + ":\n    - command: audit.sh # keep this\n"
+	case settings.TOML:
+		return "# mine\nmodel = \"x\" # the best\n\n[other]\nkey = 1\n"
+	}
+	return ""
+}
+
+// treeOf returns the texts of all files in a folder, by their paths.
+func treeOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	tree := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		tree[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// TestInstallRestores installs and uninstalls starhost in each agent and each scope, beside
+// settings of others. Then every file has its bytes of before.
+func TestInstallRestores(t *testing.T) {
+	variants := []struct {
+		name   string
+		change func(string) string
+	}{
+		{"no file", nil},
+		{"an empty object", func(string) string { return "" }},
+		{"other hooks and comments", func(s string) string { return s }},
+		{"CRLF", func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }},
+		{"a byte order mark", func(s string) string { return "\ufeff" + s }},
+		{"no line end", func(s string) string { return strings.TrimRight(s, "\n") }},
+	}
+	for _, agent := range hook.Agents {
+		for _, whose := range []scope{{user: true}, {project: true}, {managed: true}} {
+			flag := map[scope]string{{user: true}: "--user", {project: true}: "--project", {managed: true}: "--managed"}[whose]
+			for _, v := range variants {
+				t.Run(fmt.Sprint(agent.Name, flag, " ", v.name), func(t *testing.T) {
+					dir := t.TempDir()
+					writeFiles(t, dir, map[string]string{"repo/.git/x": "", "repo/guard.star": "", "home/x": ""})
+					t.Setenv("HOME", filepath.Join(dir, "home"))
+					for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", agent.Files.Env} {
+						if name != "" {
+							t.Setenv(name, "")
+						}
+					}
+					old := managedRoot
+					managedRoot = filepath.Join(dir, "root")
+					t.Cleanup(func() { managedRoot = old })
+					t.Chdir(filepath.Join(dir, "repo"))
+					a := &app{dir: ".", getenv: os.Getenv}
+					main, err := a.mainFile("", agent, &whose)
+					if err != nil {
+						t.Skip(err) // the agent has no such file
+					}
+					line := hookSettings(&hookFlags{}, agent, "/bin/starhost", nil, []string{"guard.star"})
+					line.Project, line.Managed = whose.project, whose.managed
+					event := agent.Events[0].Name
+					for _, e := range agent.Events {
+						if agent.AsksAt(e.Name) {
+							event = e.Name
+						}
+					}
+					for _, p := range agent.Pieces(line) {
+						file := pieceFile(main, &p)
+						text := othersIn(file.Format, event)
+						if v.change == nil || text == "" {
+							continue
+						}
+						if err := os.MkdirAll(filepath.Dir(file.Path()), 0o755); err != nil {
+							t.Fatal(err)
+						}
+						if err := os.WriteFile(file.Path(), []byte(v.change(text)), 0o644); err != nil {
+							t.Fatal(err)
+						}
+					}
+					before := treeOf(t, dir)
+					for range 2 {
+						if err := a.writePieces(&installResult{}, agent, main, &line); err != nil {
+							t.Fatal(err)
+						}
+						if cmp.Equal(before, treeOf(t, dir)) {
+							t.Fatal("install changed nothing")
+						}
+					}
+					for _, p := range agent.Pieces(line) {
+						file := pieceFile(main, &p)
+						text, _, err := file.Read()
+						if err != nil || file.Format == settings.JSON && bytes.Count(text, []byte("/bin/starhost")) == 0 {
+							t.Errorf("%s: got %s, %v", file.Path(), text, err)
+						}
+					}
+					if err := a.removePieces(&installResult{}, agent, main, &line); err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(before, treeOf(t, dir)); diff != "" {
+						t.Errorf("after uninstall (-before +after):\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}
