@@ -38,6 +38,14 @@ def guard(call):
         return modify(command = command.replace("old", "new"))
     if "ended" in command:
         return abort("E2E-ENDED")
+    if "write" in call.kinds and [p for p in call.paths or [] if p.endswith("/.env")]:
+        return deny("E2E-PATH")
+    if "E2E-BAD" in (call.content or ""):
+        return deny("E2E-CONTENT")
+    if call.server == "lab" and "mcp" in call.kinds and [p for p in call.paths or [] if "bykind" in p]:
+        return deny("E2E-KIND")
+    if call.server == "lab" and "byargument" in str(call.arguments):
+        return deny("E2E-ARGUMENT")
 
 register_hook("pre_tool_call", guard)
 register_hook("post_tool_call", lambda result: modify(result = result.replace("` + secret + `", "E2E-HIDDEN")) if "` + secret + `" in result else None)
@@ -61,6 +69,14 @@ var checks = []struct {
 	{"missing", "runs", checkMissing},
 	{"late", "runs", checkLate},
 	{"missing at a prompt", "sent", checkMissingPrompt},
+	{"write by path", "not run", checkWritePath},
+	{"write by content", "not run", checkWriteContent},
+	{"mcp by argument", "not run", checkMCP("byargument", "E2E-ARGUMENT")},
+	{"mcp by kind", "not run", checkMCP("bykind", "E2E-KIND")},
+	{"subagent", "not run", checkSubagent},
+	{"deny in a resumed session", "not run", checkDenyResumed},
+	{"background", "not run", checkBackground},
+	{"interactive shell", "not run", checkInteractive},
 }
 
 // TestAgents runs all checks with all agents, one after the other. With -update it writes what it
@@ -76,14 +92,18 @@ func TestAgents(t *testing.T) {
 					if a.want[c.name] != "" {
 						want = a.want[c.name]
 					}
-					seen[c.name] = c.run(t, a)
+					got := c.run(t, a)
+					if got == "" {
+						t.Skip("the agent has no such tool")
+					}
+					seen[c.name] = got
 					if seen[c.name] != want {
 						t.Errorf("%s %s: %s: got %q, want %q", a.name, pinned(t, a.pkg), c.name, seen[c.name], want)
 					}
 				})
 			}
 			if *update {
-				saveResults(t, a, seen)
+				saveResults(t, a, seen, nil)
 			}
 		})
 	}
@@ -259,6 +279,103 @@ func checkMissingPrompt(t *testing.T, a *agent) string {
 		return "sent"
 	}
 	return "not sent"
+}
+
+// ranCalls describes a run with calls of which one would make a file. A record of a call that ran
+// otherwise than guards judged it would be an error of starhost's here.
+func (s *stage) ranCalls(reason, file string) string {
+	s.t.Helper()
+	s.run("go on", false)
+	switch {
+	case s.ranRecords() != "":
+		return "recorded: " + s.ranRecords()
+	case len(s.model.seen()) == 0:
+		return "no request"
+	case s.has(file):
+		return "runs"
+	case !strings.Contains(strings.Join(s.model.seen(), ""), reason):
+		return "not run, without the reason"
+	}
+	return "not run"
+}
+
+func checkWritePath(t *testing.T, a *agent) string {
+	s := newStage(t, a, plugin, reply{text: "hello"})
+	s.model.replies = []reply{{calls: []call{a.write(filepath.Join(s.work, ".env"), "x")}}, {text: "hello"}}
+	return s.ranCalls("E2E-PATH", ".env")
+}
+
+func checkWriteContent(t *testing.T, a *agent) string {
+	s := newStage(t, a, plugin, reply{text: "hello"})
+	s.model.replies = []reply{
+		{calls: []call{a.write(filepath.Join(s.work, "good.txt"), "x")}}, {calls: []call{a.write(filepath.Join(s.work, "bad.txt"), "E2E-BAD")}},
+		{text: "hello"},
+	}
+	got := s.ranCalls("E2E-CONTENT", "bad.txt")
+	if !s.has("good.txt") {
+		return "the harmless call did not run"
+	}
+	return got
+}
+
+func checkMCP(name, reason string) func(*testing.T, *agent) string {
+	return func(t *testing.T, a *agent) string {
+		s := newStage(t, a, plugin, reply{text: "hello"})
+		a.lab(s)
+		s.model.replies = []reply{
+			{calls: []call{a.mcp(filepath.Join(s.work, "good"))}}, {calls: []call{a.mcp(filepath.Join(s.work, name))}}, {text: "hello"},
+		}
+		got := s.ranCalls(reason, name)
+		if !s.has("good") {
+			return "the harmless call did not run"
+		}
+		return got
+	}
+}
+
+func checkSubagent(t *testing.T, a *agent) string {
+	if a.subagent == nil {
+		return ""
+	}
+	s := newStage(t, a, plugin, reply{calls: []call{a.subagent("E2E-SUB")}}, reply{calls: []call{a.shell("touch denied")}}, reply{text: "it is done"},
+		reply{text: "hello"})
+	return s.ranCalls("E2E-DENIED", "denied")
+}
+
+func checkDenyResumed(t *testing.T, a *agent) string {
+	s := newStage(t, a, plugin, reply{text: "hello"}, reply{calls: []call{a.shell("touch denied")}}, reply{text: "hello"})
+	s.run("say hello", false)
+	s.run("go on", true)
+	return ranFile(s, "denied")
+}
+
+func checkBackground(t *testing.T, a *agent) string {
+	if a.background == nil {
+		return ""
+	}
+	s := newStage(t, a, plugin, reply{calls: []call{a.background("touch denied")}}, reply{text: "hello"})
+	return s.ranCalls("E2E-DENIED", "denied")
+}
+
+// checkInteractive begins a shell, and writes a command into it.
+func checkInteractive(t *testing.T, a *agent) string {
+	if a.interactive == nil {
+		return ""
+	}
+	var replies []reply
+	for _, c := range a.interactive("touch denied") {
+		replies = append(replies, reply{calls: []call{c}})
+	}
+	s := newStage(t, a, plugin, append(replies, reply{text: "hello"})...)
+	return s.ranCalls("", "denied")
+}
+
+// ranFile describes a run whose command touches a file.
+func ranFile(s *stage, file string) string {
+	if s.has(file) {
+		return "runs"
+	}
+	return "not run"
 }
 
 // ranOrNot describes a run whose command touches the file ran.

@@ -2,7 +2,16 @@
 
 package agents
 
-import "path/filepath"
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
 
 // An agent is one program that the tests run.
 type agent struct {
@@ -16,6 +25,18 @@ type agent struct {
 	args  func(s *stage, prompt string, resume bool) []string
 	// shell returns a call of the agent's own tool for commands.
 	shell func(command string) call
+	// write returns a call that writes a file, and mcp one of the tool touch of the server lab,
+	// which lab adds to the settings.
+	write func(path, content string) call
+	mcp   func(path string) call
+	lab   func(s *stage)
+	// subagent, background and interactive return calls that begin a subagent, run a command in the
+	// background, and write a command into a shell that runs. Nil is for an agent that has no such
+	// tool.
+	subagent, background func(text string) call
+	interactive          func(command string) []call
+	// trust does what the user must do before the agent runs new hooks. Nil does nothing.
+	trust func(s *stage)
 	// needsLogin reports whether the output says that the agent wants a login.
 	needsLogin func(output string) bool
 	// want has the outcomes of checks that differ from the usual one.
@@ -36,7 +57,19 @@ var agents = []*agent{
 			return append(flagIf(resume, "--continue"), "-p", prompt, "--allowedTools", "Bash,Read,Write")
 		},
 		shell: func(command string) call { return call{"Bash", dict{"command": command, "description": "a test"}} },
-		want:  map[string]string{"missing": "not run", "late": "not run", "missing at a prompt": "not sent"},
+		write: func(path, content string) call { return call{"Write", dict{"file_path": path, "content": content}} },
+		mcp:   func(path string) call { return call{"mcp__lab__touch", dict{"path": path}} },
+		lab: func(s *stage) {
+			s.write("lab.json", jsonText(dict{"mcpServers": dict{"lab": dict{"command": "node", "args": []string{filepath.Join(s.home, "lab.mjs")}}}}))
+			s.moreArgs = []string{"--mcp-config", filepath.Join(s.home, "lab.json"), "--allowedTools", "mcp__lab__touch"}
+		},
+		subagent: func(text string) call {
+			return call{"Agent", dict{"description": "d", "prompt": text, "subagent_type": "general-purpose", "run_in_background": false}}
+		},
+		background: func(text string) call {
+			return call{"Bash", dict{"command": text, "description": "a test", "run_in_background": true}}
+		},
+		want: map[string]string{"missing": "not run", "late": "not run", "missing at a prompt": "not sent"},
 	},
 	{
 		name: "cline", pkg: "cline", program: "cline",
@@ -57,20 +90,34 @@ var agents = []*agent{
 	{
 		name: "codex", pkg: "@openai/codex", program: "codex",
 		settings: ".codex/hooks.json",
-		setup: func(s *stage) {
-			s.write(".codex/config.toml", "model = \"gpt-5\"\nmodel_provider = \"fake\"\n"+
-				"[model_providers.fake]\nname = \"fake\"\nbase_url = \""+s.base+"/v1\"\nwire_api = \"responses\"\nenv_key = \"FAKE_KEY\"\n")
-		},
-		env: func(*stage) []string { return []string{"FAKE_KEY=fake"} },
+		setup:    codexSetup,
+		trust:    codexTrust,
+		env:      func(*stage) []string { return []string{"FAKE_KEY=fake"} },
 		args: func(_ *stage, prompt string, resume bool) []string {
-			flags := []string{"--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check"}
+			flags := []string{"--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check"}
 			if resume {
 				return append(append([]string{"exec"}, flags...), "resume", "--last", prompt)
 			}
 			return append(append([]string{"exec"}, flags...), prompt)
 		},
 		shell: func(command string) call { return call{"exec_command", dict{"cmd": command}} },
-		want:  map[string]string{"abort": "not run"},
+		write: func(path, content string) call {
+			return call{"exec_command", dict{"cmd": "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: " + path + "\n+" + content + "\n*** End Patch\nEOF\n"}}
+		},
+		mcp: func(path string) call { return call{"mcp__lab__touch", dict{"path": path}} },
+		lab: func(s *stage) {
+			s.add(".codex/config.toml", "\n[mcp_servers.lab]\ncommand = \"node\"\nargs = [\""+filepath.Join(s.home, "lab.mjs")+"\"]\n")
+		},
+		background: func(text string) call {
+			return call{"exec_command", dict{"cmd": text, "yield_time_ms": 250}}
+		},
+		interactive: func(command string) []call {
+			return []call{
+				{"exec_command", dict{"cmd": "sh", "tty": true, "yield_time_ms": 250}},
+				{"write_stdin", dict{"session_id": 1, "chars": command + "\n", "yield_time_ms": 500}},
+			}
+		},
+		want: map[string]string{"abort": "not run", "interactive shell": "runs"},
 	},
 	{
 		name: "copilot", pkg: "@github/copilot", program: "copilot",
@@ -85,7 +132,26 @@ var agents = []*agent{
 			return append(flagIf(resume, "--continue"), "-p", prompt, "--allow-all-tools")
 		},
 		shell: func(command string) call { return call{"bash", dict{"command": command, "description": "a test"}} },
-		want:  map[string]string{"abort": "not run", "missing": "not run"},
+		write: func(path, content string) call { return call{"create", dict{"path": path, "file_text": content}} },
+		mcp:   func(path string) call { return call{"lab-touch", dict{"path": path}} },
+		lab: func(s *stage) {
+			s.write(".copilot/mcp-config.json", jsonText(dict{"mcpServers": dict{"lab": dict{
+				"type": "local", "command": "node", "args": []string{filepath.Join(s.home, "lab.mjs")}, "tools": []string{"*"},
+			}}}))
+		},
+		subagent: func(text string) call {
+			return call{"task", dict{"agent_type": "general-purpose", "description": "d", "prompt": text}}
+		},
+		background: func(text string) call {
+			return call{"bash", dict{"command": text, "description": "a test", "mode": "async", "sessionId": "e2e"}}
+		},
+		interactive: func(command string) []call {
+			return []call{
+				{"bash", dict{"command": "sh", "description": "a test", "mode": "async", "sessionId": "e2e"}},
+				{"write_bash", dict{"sessionId": "e2e", "input": command + "{enter}", "delay": 1}},
+			}
+		},
+		want: map[string]string{"abort": "not run", "missing": "not run"},
 	},
 	{
 		name: "gemini", pkg: "@google/gemini-cli", program: "gemini",
@@ -106,6 +172,14 @@ var agents = []*agent{
 		},
 		shell: func(command string) call {
 			return call{"run_shell_command", dict{"command": command, "description": "a test"}}
+		},
+		write: func(path, content string) call {
+			return call{"write_file", dict{"file_path": path, "content": content}}
+		},
+		mcp: func(path string) call { return call{"mcp_lab_touch", dict{"path": path}} },
+		lab: func(s *stage) { s.addServer(".gemini/settings.json") },
+		background: func(text string) call {
+			return call{"run_shell_command", dict{"command": text, "description": "a test", "is_background": true}}
 		},
 		want: map[string]string{"missing": "not run", "missing at a prompt": "not sent"},
 	},
@@ -129,6 +203,17 @@ var agents = []*agent{
 		shell: func(command string) call {
 			return call{"run_shell_command", dict{"command": command, "description": "a test", "is_background": false}}
 		},
+		write: func(path, content string) call {
+			return call{"write_file", dict{"file_path": path, "content": content}}
+		},
+		mcp: func(path string) call { return call{"mcp__lab__touch", dict{"path": path}} },
+		lab: func(s *stage) { s.addServer(".qwen/settings.json") },
+		subagent: func(text string) call {
+			return call{"agent", dict{"description": "d", "prompt": text, "subagent_type": "general-purpose"}}
+		},
+		background: func(text string) call {
+			return call{"run_shell_command", dict{"command": text, "description": "a test", "is_background": true}}
+		},
 		want: map[string]string{"modify": "not run", "redact": "not changed", "abort": "not run"},
 	},
 	{
@@ -151,7 +236,17 @@ var agents = []*agent{
 			return append(append([]string{"run"}, flagIf(resume, "--continue")...), "-m", "fake/fake", prompt)
 		},
 		shell: func(command string) call { return call{"bash", dict{"command": command, "description": "a test"}} },
-		want:  map[string]string{"prompt": "reason sent", "abort": "not run", "missing": "not run", "late": "not run"},
+		write: func(path, content string) call { return call{"write", dict{"filePath": path, "content": content}} },
+		mcp:   func(path string) call { return call{"lab_touch", dict{"path": path}} },
+		lab: func(s *stage) {
+			s.change(".config/opencode/opencode.json", func(all dict) {
+				all["mcp"] = dict{"lab": dict{"type": "local", "command": []string{"node", filepath.Join(s.home, "lab.mjs")}, "enabled": true}}
+			})
+		},
+		subagent: func(text string) call {
+			return call{"task", dict{"description": "d", "prompt": text, "subagent_type": "general"}}
+		},
+		want: map[string]string{"prompt": "reason sent", "abort": "not run", "missing": "not run", "late": "not run"},
 	},
 }
 
@@ -161,4 +256,102 @@ func flagIf(on bool, flags ...string) []string {
 		return flags
 	}
 	return nil
+}
+
+// labServer is an MCP server whose tool touch makes a file.
+const labServer = `import fs from "node:fs"
+import readline from "node:readline"
+const send = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\n")
+const tools = [{ name: "touch", description: "Make a file.", inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] } }]
+readline.createInterface({ input: process.stdin }).on("line", (line) => {
+  const m = JSON.parse(line)
+  if (m.method === "initialize") send(m.id, { protocolVersion: m.params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "lab", version: "1" } })
+  else if (m.method === "tools/list") send(m.id, { tools })
+  else if (m.method === "tools/call") {
+    fs.writeFileSync(m.params.arguments.path, "x")
+    send(m.id, { content: [{ type: "text", text: "made" }] })
+  } else if (m.id !== undefined) send(m.id, {})
+})
+`
+
+// change changes a file of JSON below the home.
+func (s *stage) change(name string, change func(all dict)) {
+	s.t.Helper()
+	all := dict{}
+	text, err := os.ReadFile(filepath.Join(s.home, name))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	change(all)
+	s.write(name, jsonText(all))
+}
+
+// addServer adds the server lab to settings that list servers as Gemini CLI does.
+func (s *stage) addServer(name string) {
+	s.t.Helper()
+	s.change(name, func(all dict) {
+		all["mcpServers"] = dict{"lab": dict{"command": "node", "args": []string{filepath.Join(s.home, "lab.mjs")}, "trust": true}}
+	})
+}
+
+func codexSetup(s *stage) {
+	s.write(".codex/config.toml", "model = \"gpt-5\"\nmodel_provider = \"fake\"\n"+
+		"[model_providers.fake]\nname = \"fake\"\nbase_url = \""+s.base+"/v1\"\nwire_api = \"responses\"\nenv_key = \"FAKE_KEY\"\n"+
+		"[projects."+strconv.Quote(s.work)+"]\ntrust_level = \"trusted\"\n")
+}
+
+// codexTrust trusts the hooks as /hooks does: Codex itself says which hashes they have.
+func codexTrust(s *stage) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), s.program, "app-server")
+	cmd.Env, cmd.Dir = slices.Concat(s.environment(), s.agent.env(s)), s.work
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() {
+		_ = stdin.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	}()
+	fmt.Fprintf(stdin, "%s\n%s\n%s\n",
+		`{"id":1,"method":"initialize","params":{"clientInfo":{"name":"e2e","version":"1"}}}`, `{"method":"initialized"}`,
+		jsonText(dict{"id": 2, "method": "hooks/list", "params": dict{"cwds": []string{s.work}}}))
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var m struct {
+			ID     int
+			Result struct {
+				Data []struct {
+					Hooks []struct{ Key, CurrentHash string }
+				}
+			}
+		}
+		if json.Unmarshal(lines.Bytes(), &m) != nil || m.ID != 2 {
+			continue
+		}
+		n := 0
+		for _, d := range m.Result.Data {
+			for _, h := range d.Hooks {
+				n++
+				s.add(".codex/config.toml", fmt.Sprintf("\n[hooks.state.%q]\ntrusted_hash = %q\n", h.Key, h.CurrentHash))
+			}
+		}
+		if n == 0 {
+			s.t.Fatalf("Codex lists no hooks: %s", lines.Text())
+		}
+		return
+	}
+	s.t.Fatalf("Codex lists no hooks: %v", lines.Err())
 }

@@ -33,9 +33,25 @@ func wanted(t *testing.T) {
 	testbed.NeedSet(t, "STARHOST_E2E", "npm installs six agents, which run for minutes")
 }
 
-// pinned returns the version of a package in package.json.
+// newest has the newest version of each package, for a run with STARHOST_E2E_LATEST.
+var newest sync.Map
+
+// pinned returns the version of a package in package.json, or npm's newest one if
+// STARHOST_E2E_LATEST is 1.
 func pinned(t *testing.T, pkg string) string {
 	t.Helper()
+	if os.Getenv("STARHOST_E2E_LATEST") == "1" && pkg != "node" {
+		if version, ok := newest.Load(pkg); ok {
+			return version.(string)
+		}
+		out, err := exec.CommandContext(t.Context(), testbed.Need(t, "npm"), "view", pkg, "version").Output()
+		version := strings.TrimSpace(string(out))
+		if err != nil || version == "" {
+			t.Fatalf("npm view %s: %v", pkg, err)
+		}
+		newest.Store(pkg, version)
+		return version
+	}
 	text, err := os.ReadFile("package.json")
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +132,9 @@ type stage struct {
 	base    string // the URL that the agent takes for the model's
 	program string // the agent's program
 	output  string // the last run's
+	etc     string // the folder over /etc, "" for none
+	// moreArgs and moreEnv are the agent's beside those of its driver.
+	moreArgs, moreEnv []string
 }
 
 // newStage makes a home with the agent's settings, into which hook install writes a line with a
@@ -126,8 +145,17 @@ func newStage(t *testing.T, a *agent, plugin string, replies ...reply) *stage {
 	if a.setup != nil {
 		a.setup(s)
 	}
-	s.starhost("hook", "install", a.name, filepath.Join(s.home, "policy.star"), "--deadline", deadline)
+	s.install()
 	return s
+}
+
+// install installs starhost in the settings of the user. The user trusts the hooks.
+func (s *stage) install() {
+	s.t.Helper()
+	s.starhost("hook", "install", s.agent.name, filepath.Join(s.home, "policy.star"), "--deadline", deadline)
+	if s.agent.trust != nil {
+		s.agent.trust(s)
+	}
 }
 
 // newHome makes a home with the plugin, but without settings.
@@ -150,6 +178,7 @@ func newHome(t *testing.T, a *agent, plugin string, replies ...reply) *stage {
 	}
 	s.write("policy.star", plugin)
 	s.write("work/secret.txt", "the key is "+secret+"\n")
+	s.write("lab.mjs", labServer)
 	text, err := os.ReadFile(filepath.Join(dir, "starhost"))
 	if err != nil {
 		t.Fatal(err)
@@ -224,8 +253,8 @@ func (s *stage) run(prompt string, resume bool) {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), limit)
 	defer stop()
-	cmd := exec.CommandContext(ctx, s.program, s.agent.args(s, prompt, resume)...)
-	cmd.Env, cmd.Dir = slices.Concat(s.environment(), s.agent.env(s)), s.work
+	cmd := s.command(ctx, s.program, slices.Concat(s.agent.args(s, prompt, resume), s.moreArgs)...)
+	cmd.Env, cmd.Dir = slices.Concat(s.environment(), s.agent.env(s), s.moreEnv), s.work
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
