@@ -28,7 +28,7 @@ def count(ctx):
 register_hook("pre_llm_call", count)
 register_hook("turn_start", lambda user_message: abort("E2E-WITHHELD") if "forbidden" in user_message else None)
 
-def guard(call):
+def guard(call, arguments):
     command = call.command or ""
     if "denied" in command:
         return deny("E2E-DENIED")
@@ -44,7 +44,7 @@ def guard(call):
         return deny("E2E-CONTENT")
     if call.server == "lab" and "mcp" in call.kinds and [p for p in call.paths or [] if "bykind" in p]:
         return deny("E2E-KIND")
-    if call.server == "lab" and "byargument" in str(call.arguments):
+    if call.server == "lab" and "byargument" in str(arguments):
         return deny("E2E-ARGUMENT")
 
 register_hook("pre_tool_call", guard)
@@ -300,12 +300,18 @@ func (s *stage) ranCalls(reason, file string) string {
 }
 
 func checkWritePath(t *testing.T, a *agent) string {
+	if a.write == nil {
+		return ""
+	}
 	s := newStage(t, a, plugin, reply{text: "hello"})
 	s.model.replies = []reply{{calls: []call{a.write(filepath.Join(s.work, ".env"), "x")}}, {text: "hello"}}
 	return s.ranCalls("E2E-PATH", ".env")
 }
 
 func checkWriteContent(t *testing.T, a *agent) string {
+	if a.write == nil {
+		return ""
+	}
 	s := newStage(t, a, plugin, reply{text: "hello"})
 	s.model.replies = []reply{
 		{calls: []call{a.write(filepath.Join(s.work, "good.txt"), "x")}}, {calls: []call{a.write(filepath.Join(s.work, "bad.txt"), "E2E-BAD")}},
@@ -320,6 +326,9 @@ func checkWriteContent(t *testing.T, a *agent) string {
 
 func checkMCP(name, reason string) func(*testing.T, *agent) string {
 	return func(t *testing.T, a *agent) string {
+		if a.lab == nil {
+			return ""
+		}
 		s := newStage(t, a, plugin, reply{text: "hello"})
 		a.lab(s)
 		s.model.replies = []reply{

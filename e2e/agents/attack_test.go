@@ -169,11 +169,11 @@ func (s *stage) installManaged() bool {
 			s.t.Fatal(err)
 		}
 	}
-	if out, err := s.command(s.t.Context(), "true").CombinedOutput(); err != nil {
+	if out, err := s.inside(s.t.Context(), "true").CombinedOutput(); err != nil {
 		s.t.Logf("no settings of all users here: %v\n%s", err, out)
 		return false
 	}
-	cmd := s.command(s.t.Context(), filepath.Join(s.home, "bin", "starhost"),
+	cmd := s.inside(s.t.Context(), filepath.Join(s.home, "bin", "starhost"),
 		"hook", "install", s.agent.name, "--managed", filepath.Join(s.home, "policy.star"), "--deadline", deadline)
 	cmd.Env, cmd.Dir = s.environment(), s.work
 	out, err := cmd.CombinedOutput()
@@ -186,8 +186,8 @@ func (s *stage) installManaged() bool {
 	return true
 }
 
-// command returns a command that sees the stage's settings of all users.
-func (s *stage) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+// inside returns a command that sees the stage's settings of all users.
+func (s *stage) inside(ctx context.Context, name string, args ...string) *exec.Cmd {
 	if s.etc == "" {
 		return exec.CommandContext(ctx, name, args...)
 	}
@@ -198,7 +198,7 @@ func (s *stage) command(ctx context.Context, name string, args ...string) *exec.
 // outcome says what an attack did: "not run", or "runs" with what starhost says of it: before, by
 // doctor, and after, in the log and to later calls.
 func (x *attack) outcome(s *stage) string {
-	doctor := s.command(s.t.Context(), filepath.Join(s.home, "bin", "starhost"), "hook", "doctor", s.agent.name)
+	doctor := s.inside(s.t.Context(), filepath.Join(s.home, "bin", "starhost"), "hook", "doctor", s.agent.name)
 	for _, value := range x.env {
 		s.moreEnv = append(s.moreEnv, strings.ReplaceAll(value, "HOME", s.home))
 	}

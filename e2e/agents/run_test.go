@@ -253,7 +253,7 @@ func (s *stage) run(prompt string, resume bool) {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), limit)
 	defer stop()
-	cmd := s.command(ctx, s.program, slices.Concat(s.agent.args(s, prompt, resume), s.moreArgs)...)
+	cmd := s.inside(ctx, s.program, slices.Concat(s.agent.args(s, prompt, resume), s.moreArgs)...)
 	cmd.Env, cmd.Dir = slices.Concat(s.environment(), s.agent.env(s), s.moreEnv), s.work
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
