@@ -149,7 +149,7 @@ func (h *Host) ReportRun(e *Event, reason string) error {
 		return nil
 	}
 	ran := *e
-	ran.Name, ran.describe, ran.Arguments = CallRan, h.opts.Describe, bytes.Clone(e.Arguments)
+	ran.Name, ran.describe, ran.Arguments = eventCallRan, h.opts.Describe, bytes.Clone(e.Arguments)
 	return h.opts.Observe(ran, Outcome{Decision: Decision{Reason: reason, Plugin: HostPlugin}})
 }
 

@@ -24,14 +24,14 @@ const (
 	eventTemplateRun = "template_run"
 )
 
-// CallRan is the name of what [Host.ReportRun] passes to [Options.Observe].
-const CallRan = "call_ran"
+// eventCallRan is the name of what [Host.ReportRun] passes to [Options.Observe].
+const eventCallRan = "call_ran"
 
 // IsTrace reports whether the host does not fire the event, but only passes it to
 // [Options.Observe].
 func (e *Event) IsTrace() bool {
 	switch e.Name {
-	case eventApproval, eventToolRun, eventCommandRun, eventLoadRun, eventTemplateRun, CallRan:
+	case eventApproval, eventToolRun, eventCommandRun, eventLoadRun, eventTemplateRun, eventCallRan:
 		return true
 	}
 	return false

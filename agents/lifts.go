@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A Lift is something that lifts a guard in an agent, or passes it by, and no right of
+// A lift is something that lifts a guard in an agent, or passes it by, and no right of
 // the user's account: whoever removes starhost's line from its settings removes the guard.
-type Lift struct {
+type lift struct {
 	// By is a noun for it, as in "can be lifted by another hook that answers updatedInput".
 	By string
 	// StoppedBy is what in the settings of all users stops it, "" if they do not.
@@ -70,7 +70,7 @@ func enumerate(nouns []string) string {
 
 // lifts are by the name of the agent, as runs of the programs or their sources showed them: see
 // [Agent.Seen]. Agents that are not here have otherHooks, which nobody could try.
-var lifts = map[string][]Lift{
+var lifts = map[string][]lift{
 	"claude-code": {
 		{"another hook that answers `updatedInput`", "`allowManagedHooksOnly`", comparesRan},
 		{"the code of a plugin", "`allowManagedHooksOnly`", "doctor lists enabled plugins; a call that ran though it was refused ends the session's calls"},
@@ -118,10 +118,10 @@ var lifts = map[string][]Lift{
 }
 
 // otherHooks is for agents whose programs nobody could run.
-var otherHooks = []Lift{{"another hook that changes the call", "", recordsRan}}
+var otherHooks = []lift{{"another hook that changes the call", "", recordsRan}}
 
 // Lifts returns what lifts the agent's guard, or passes it by.
-func (a *Agent) Lifts() []Lift {
+func (a *Agent) Lifts() []lift {
 	if list, ok := lifts[a.Name]; ok {
 		return list
 	}

@@ -135,9 +135,11 @@ func TestLiftsAttacked(t *testing.T) {
 	for name, r := range readRealRuns(t) {
 		a := hook.AgentOf(name)
 		for attack, got := range r.Attacks {
-			if got == "runs" && !slices.ContainsFunc(a.Lifts(), func(l agents.Lift) bool {
-				return strings.HasPrefix(l.Ours, "nothing") || strings.Contains(l.Ours, "cannot see") || strings.Contains(l.Ours, "installs")
-			}) {
+			said := false
+			for _, l := range a.Lifts() {
+				said = said || strings.HasPrefix(l.Ours, "nothing") || strings.Contains(l.Ours, "cannot see") || strings.Contains(l.Ours, "install")
+			}
+			if got == "runs" && !said {
 				t.Errorf("%s: %s: it ran without a word, and no row says so", name, attack)
 			}
 			if strings.HasSuffix(attack, "(managed)") && strings.HasPrefix(got, "runs") {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 )
 
@@ -71,7 +70,7 @@ func (d *doctor) addUsage(all map[string]*usage, file string) (recent bool) {
 			u = &usage{tools: map[string]bool{}}
 			all[record.Agent] = u
 		}
-		if record.Event == starhost.CallRan {
+		if record.Event == "call_ran" {
 			if u.ran++; record.Time.After(u.lastRan.Time) {
 				u.lastRan = decision.Record{Time: record.Time, Decision: decision.Decision{Reason: record.Decision.Reason}}
 			}
