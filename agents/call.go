@@ -74,6 +74,9 @@ func (c *Call) Describe(mapped map[string]Tool) {
 	if strings.Contains(c.Command, patchStart) { // the program apply_patch in a shell
 		c.addKind("write")
 		c.addPatch(c.Command)
+		if !strings.Contains(c.Content, patchStart) {
+			c.addContents([]slot{{text: c.Command}})
+		}
 	}
 	if len(c.Kinds) == 0 {
 		c.Kinds = []string{"other"}

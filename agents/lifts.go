@@ -45,15 +45,22 @@ func (a *Agent) Grade(isManaged bool) (grade, by string) {
 	return "can be lifted", "by " + enumerate(left)
 }
 
-// Stopped names the lifts that the settings of all users stop, "" for none.
+// Stopped says which lifts the settings of all users stop: "all of them", "all but …", "" for none.
 func (a *Agent) Stopped() string {
-	var stopped []string
-	for _, l := range a.Lifts() {
-		if l.StoppedBy != "" {
-			stopped = append(stopped, strings.ReplaceAll(l.By, "`", ""))
+	var left []string
+	all := a.Lifts()
+	for _, l := range all {
+		if l.StoppedBy == "" {
+			left = append(left, strings.ReplaceAll(l.By, "`", ""))
 		}
 	}
-	return enumerate(stopped)
+	switch len(left) {
+	case len(all):
+		return ""
+	case 0:
+		return "all of them"
+	}
+	return "all but " + enumerate(left)
 }
 
 // enumerate joins nouns: "a", "a or b", "a; b; or c".
@@ -68,53 +75,56 @@ func enumerate(nouns []string) string {
 	}
 }
 
-// lifts are by the name of the agent, as runs of the programs or their sources showed them: see
-// [Agent.Seen]. Agents that are not here have otherHooks, which nobody could try.
-var lifts = map[string][]lift{
-	"claude-code": {
+// lifts has a row for each agent that somebody ran or read, and what lifts its guard there: see
+// [Agent.Seen]. Other agents have otherHooks. It is no map, because a map costs each start.
+var lifts = []struct {
+	agent string
+	lifts []lift
+}{
+	{"claude-code", []lift{
 		{"another hook that answers `updatedInput`", "`allowManagedHooksOnly`", comparesRan},
 		{"the code of a plugin", "`allowManagedHooksOnly`", "doctor lists enabled plugins; a call that ran though it was refused ends the session's calls"},
 		{"`disableAllHooks` in the settings of the user or the project", managedHooks, doctorSaysIt},
 		{"`--bare`, `--safe-mode`, `--setting-sources`, `CLAUDE_CODE_SIMPLE` or `CLAUDE_CONFIG_DIR`", managedHooks, doctorBlind},
 		{"commands in skills and slash commands (`!`), which ask no hook", "`disableSkillShellExecution`", "`install --managed` writes the setting; the user's settings may have it, too"},
 		{"settings in `~/.claude/remote-settings.json`, which replace the managed file", "", doctorSaysIt},
-	},
-	"codex": {
+	}},
+	{"codex", []lift{
 		{"another hook that answers `updatedInput`", "`allow_managed_hooks_only`", comparesRan},
 		{"hooks that nobody trusts in `/hooks`, or that changed since", managedHooks, "doctor says off"},
 		{"`enabled = false` in `hooks.state` of the user's `config.toml`", managedHooks, "doctor says off"},
 		{"`features.hooks = false`, also in a profile, or `--disable hooks`", "`features.hooks` of `requirements.toml`", "doctor reads the files, and cannot see the flag"},
 		{"`CODEX_HOME`", managedHooks, doctorBlind},
 		{"`write_stdin` into a shell that runs, which asks no hook", "", "a command that starts an interpreter without a text needs an approval, which Codex denies"},
-	},
-	"copilot": {
+	}},
+	{"copilot", []lift{
 		{"another hook that answers `modifiedArgs`", "", comparesRan},
 		{"`disableAllHooks` in the settings of the project", managedHooks, doctorSaysIt},
 		{"`COPILOT_HOME`", managedHooks, doctorBlind},
-	},
-	"gemini": {
+	}},
+	{"gemini", []lift{
 		{"another hook that answers `tool_input`", "", comparesRan},
 		{"`hooksConfig.enabled = false` of the user or the project", "", doctorSaysIt},
-	},
-	"qwen": {
+	}},
+	{"qwen", []lift{
 		{"`disableAllHooks` in the settings of the user or the project", "", doctorSaysIt},
-	},
-	"droid": {
+	}},
+	{"droid", []lift{
 		{"another hook that answers `updatedInput`", "", recordsRan},
 		{"`hooksDisabled` in the user's settings", managedHooks, doctorSaysIt},
-	},
-	"opencode": {
+	}},
+	{"opencode", []lift{
 		{"another plugin that changes the arguments", "", recordsRan},
 		{"`XDG_CONFIG_HOME`", "", doctorBlind},
-	},
-	"gptme": {
+	}},
+	{"gptme", []lift{
 		{"`[plugins] enabled` without starhost in a project's `gptme.toml`", "", doctorSaysIt},
 		{"the hook of another plugin with a higher priority", "", doctorBlind},
-	},
-	"hermes": {
+	}},
+	{"hermes", []lift{
 		{"a line without consent in `shell-hooks-allowlist.json`", "", "doctor says off"},
 		{"`HERMES_HOME`", "", doctorBlind},
-	},
+	}},
 }
 
 // otherHooks is for agents whose programs nobody could run.
@@ -122,8 +132,10 @@ var otherHooks = []lift{{"another hook that changes the call", "", recordsRan}}
 
 // Lifts returns what lifts the agent's guard, or passes it by.
 func (a *Agent) Lifts() []lift {
-	if list, ok := lifts[a.Name]; ok {
-		return list
+	for i := range lifts {
+		if lifts[i].agent == a.Name {
+			return lifts[i].lifts
+		}
 	}
 	return otherHooks
 }

@@ -83,6 +83,12 @@ func TestAgentsRowsReal(t *testing.T) {
 		} {
 			want[check] = []string{"not run"}
 		}
+		if name == "cline" { // a denial ends its whole turn, and its prompts ask no hook: the page says so
+			for _, check := range []string{"deny", "ask", "eight", "broken", "missing"} {
+				want[check] = []string{"turn ends"}
+			}
+			want["context"], want["prompt"] = []string{"none"}, []string{"sent"}
+		}
 		for check, got := range r.Checks {
 			if !slices.Contains(want[check], got) {
 				t.Errorf("%s %s: %s: the program did %q, the row says %q", name, r.Version, check, got, want[check])

@@ -122,7 +122,9 @@ func recordsIn(t *testing.T, dir string) (list []*decision.Record) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, r)
+		if r.Event != "call_ran" { // replay reads events
+			list = append(list, r)
+		}
 	}
 	if reader.Skipped > 0 {
 		t.Errorf("got %d lines that are no records", reader.Skipped)
@@ -164,7 +166,9 @@ func TestReplayFixtures(t *testing.T) {
 				if total += n; n == 0 {
 					continue
 				}
-				cut := slices.DeleteFunc(records, func(r *decision.Record) bool { return len(r.Cut) == 0 })
+				cut := slices.DeleteFunc(records, func(r *decision.Record) bool {
+					return len(r.Cut) == 0 && !isAlarm(r)
+				})
 				report, _ := runReplay(t, r.dir, append([]string{"--log", dir}, e.paths...)...)
 				if report.Events != n || report.Same+report.CannotTell != n || report.CannotTell > len(cut) {
 					t.Errorf("exchange %d: got %s, want %d times the same: %+v", i, report.Summary(), n, report.Groups)
@@ -175,6 +179,12 @@ func TestReplayFixtures(t *testing.T) {
 	if total < 150 {
 		t.Errorf("the exchanges gave %d records, want 150 or more", total)
 	}
+}
+
+// isAlarm reports whether the host refused a call because an earlier one ran with other arguments:
+// no plugin decided, so replay cannot tell.
+func isAlarm(r *decision.Record) bool {
+	return strings.Contains(r.Decision.Reason, "ran other arguments")
 }
 
 func hookArchives(t *testing.T) []string {
@@ -248,7 +258,7 @@ func newWeek(t *testing.T, include ...string) *week {
 			}
 		}
 	}
-	w.records = recordsIn(t, filepath.Join(r.dir, "one"))
+	w.records = slices.DeleteFunc(recordsIn(t, filepath.Join(r.dir, "one")), isAlarm)
 	want := 2000
 	if os.Getenv("STARHOST_LONG") != "" {
 		want = 20_000
