@@ -196,12 +196,21 @@ func (r *registry) addHook(p *Plugin, h *Hook) error {
 	return nil
 }
 
-// decides returns what the plugin can decide: a restricted one changes nothing.
-func (p *Plugin) decides() []string {
+// decides returns what the plugin can decide. A restricted one changes nothing: a result that it
+// would change is withheld, because it may be one that nobody should read.
+func (p *Plugin) decides() (list []string) {
 	if !p.Restricted {
 		return p.Decides
 	}
-	return slices.DeleteFunc(slices.Clone(p.Decides), func(d string) bool { return d != string(ActionAbort) })
+	for _, d := range p.Decides {
+		switch d {
+		case string(ActionAbort):
+			list = append(list, d)
+		case "modify result", "modify *":
+			list = append(list, "modify result")
+		}
+	}
+	return list
 }
 
 // unknownKind describes the first kind that no call can have, "" for none.

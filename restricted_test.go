@@ -64,3 +64,37 @@ func TestRestricted(t *testing.T) {
 		})
 	}
 }
+
+// TestRestrictedWithholds checks that a result which a restricted plugin would change is withheld:
+// it may be one that nobody should read. Other texts that it would change stay as they were.
+func TestRestrictedWithholds(t *testing.T) {
+	result := starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"result": starhost.Result{ForLLM: "redacted"}}}
+	words := starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"user_message": "forged"}}
+	for _, tt := range []struct {
+		name, event string
+		decision    starhost.Decision
+		decides     []string
+		want        string
+	}{
+		{"a result", "post_tool_call", result, []string{"modify result"}, "[starhost withholds this result: "},
+		{"what the loader does not know", "post_tool_call", result, []string{"modify *"}, "[starhost withholds this result: "},
+		{"words", "turn_start", words, []string{"modify user_message"}, "secret"},
+		{"no change", "post_tool_call", starhost.Decision{}, []string{"modify result"}, "secret"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := echo()
+			p.Name, p.Restricted, p.Decides = "p1", true, tt.decides
+			p.Hooks = []starhost.Hook{hook(tt.event, tt.decision)}
+			h := newHost(t, starhost.Options{Log: func(starhost.LogLine) {}}, p)
+			e := &starhost.Event{Name: tt.event, Tool: "Bash", Foreign: true, UserMessage: "hi",
+				Arguments: json.RawMessage(`{}`), Result: starhost.Result{ForLLM: "secret"}}
+			out, err := h.Fire(t.Context(), e)
+			if err != nil || out.Decision.Action == starhost.ActionAbort {
+				t.Fatalf("got %v, %v", out.Decision, err)
+			}
+			if !strings.HasPrefix(e.Result.ForLLM, tt.want) || e.UserMessage != "hi" {
+				t.Errorf("got result %q and words %q, want %q", e.Result.ForLLM, e.UserMessage, tt.want)
+			}
+		})
+	}
+}

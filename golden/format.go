@@ -101,8 +101,9 @@ A request or program without a reply fails the case, and the error shows the lin
 that you trust, and not with the variable CI set. It leaves out headers that differ each time, as date. Secrets appear in the lines as <secret NAME>. Other effects, such as files and
 the store, need no line.`, []formatPart{
 		{fileSection, effectsFile, `Replies to effects, a line each, in the form of a journal's lines.
-A line answers every effect whose request has all members that the line states, so a line may leave
-out headers. Lines with the same request answer in turn, and the last of them answers all further
+A line answers every effect whose request has all members that the line states, each as a whole: a
+line may leave out the headers, but not one of them. The body of a request is a text, also if the
+plugin gave json. Lines with the same request answer in turn, and the last of them answers all further
 requests.`, "effects.jsonl"},
 		{member, effectsFile + ".http.get", `The request, as {"url": "https://x.test/", "headers": {}}. http.post and http.request have a body, too.`, ""},
 		{member, effectsFile + ".exec", `The program, as {"argv": ["date", "-u"]}, with stdin and env if the plugin sets them.`, ""},

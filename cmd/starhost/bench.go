@@ -249,7 +249,7 @@ func (b *bencher) addLoad(paths []string) {
 // addHook adds a benchmark of a hook, with the first event that the hook accepts.
 func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) error {
 	m := &benchmark{kind: "hook", plugin: plugin, subject: h.Event, pos: h.Pos, inTurn: true}
-	why := "no tool or command that it matches is registered"
+	why := "no tool or command that it matches is registered: --fire " + h.Event + " --args JSON measures a call of an agent"
 	if b.fires() {
 		why = "it does not match the event of --fire"
 	}

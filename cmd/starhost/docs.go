@@ -80,7 +80,7 @@ const stepsTopic = "Steps"
 func wholeReference() reference {
 	steps := call.Topic{
 		Name:    stepsTopic,
-		Doc:     "Functions for case.star of a golden case, which can also use everything that plugins can.",
+		Doc:     "Functions for case.star of a golden case. It can also use the modules and functions of plugins, but not ctx, config, load and registrations.",
 		Entries: builtins.CaseTable(nil, nil),
 	}
 	return reference{

@@ -510,6 +510,9 @@ func (a *app) printRecordPretty(s shownRecord) error {
 		if h.Reason != "" {
 			text += ": " + h.Reason
 		}
+		if h.Error != "" {
+			text += ": failed: " + h.Error
+		}
 		a.out.WriteString(texttable.EscapeLine(fmt.Sprintf("%s (%d steps)", text, h.Steps)) + "\n")
 		for _, line := range h.Effects {
 			a.out.WriteString("  " + texttable.EscapeLine(string(line)) + "\n")

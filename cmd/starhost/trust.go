@@ -135,12 +135,14 @@ func (a *app) askPerson(question string) (yes, asked bool) {
 func (a *app) printPlan(p *loader.TrustPlan) {
 	a.printLine("project", p.Config+": "+trustWords[p.State])
 	a.printLine("changes", stringsOf(p.Changes)...)
-	a.printLine("would hold", stringsOf(p.Settings)...)
-	if len(p.Settings) == 0 {
-		a.printLine("would hold", "nothing that does not hold anyway")
-	}
+	a.printLine("would hold", heldBy(p)...)
 	a.printLine("files", limitLines(p.Files, maxFilesShown)...)
 	a.printUnpinned(p)
+}
+
+// heldBy returns what holds because the user trusts a project.
+func heldBy(p *loader.TrustPlan) []string {
+	return append(stringsOf(p.Settings), "what its plugins approve and change")
 }
 
 // printUnpinned prints what may change without an end of the trust.
@@ -183,7 +185,7 @@ func (a *app) printTrustPretty(r *trustResult) error {
 	switch {
 	case r.plan != nil:
 		a.printLine("project", r.plan.Config+": "+trustWords[r.state])
-		a.printLine("holds", stringsOf(r.plan.Settings)...)
+		a.printLine("holds", heldBy(r.plan)...)
 		a.printUnpinned(r.plan)
 	case r.revoked != "":
 		a.printLine("project", a.abbreviateHome(r.revoked)+": "+trustWords[r.state])
