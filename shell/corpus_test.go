@@ -72,20 +72,32 @@ func TestCorpusAnswers(t *testing.T) {
 
 // TestCorpusTruth runs the lines of testdata in the shells of this machine. A line that deletes is
 // never "no"; a line that deletes in no shell is never "yes". Each line of deletions.txt deletes in
-// some shell, and no line of harmless.txt does.
+// some shell, and no line of harmless.txt does. The short form runs a line that is "no" in one
+// setting, which the lines take in turn.
 func TestCorpusTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
-	type entry struct{ file, text string }
+	type entry struct {
+		file, text string
+		n          int // counts the lines
+	}
 	work := make(chan entry)
 	var workers sync.WaitGroup
 	for range max(2, runtime.NumCPU()) {
 		r := newTruthRunner(t, false)
 		workers.Go(func() {
 			for e := range work {
-				where, deletes := r.deletes(t, e.text)
 				answer := asksDelete(e.text)
+				if answer == "maybe" && e.file == "ordinary.txt" {
+					continue // both would be right
+				}
+				where, deletes := "", false
+				if answer == "no" && os.Getenv("STARHOST_LONG") == "" {
+					where, deletes = r.deletesIn(t, e.n%r.settings(), e.text)
+				} else {
+					where, deletes = r.deletes(t, e.text)
+				}
 				switch {
 				case deletes && answer == "no", !deletes && answer == "yes" && r.isWhole(e.text):
 					t.Errorf("%s: %q: got %s, but deletes is %v (%s)", e.file, e.text, answer, deletes, where)
@@ -97,10 +109,12 @@ func TestCorpusTruth(t *testing.T) {
 			}
 		})
 	}
+	n := 0
 	for _, file := range []string{"deletions.txt", "harmless.txt", "ordinary.txt"} {
 		lines, separate := corpusLines(t, file)
 		for _, text := range append(lines, separate...) {
-			work <- entry{file, text}
+			work <- entry{file, text, n}
+			n++
 		}
 	}
 	close(work)

@@ -255,15 +255,24 @@ func (r *truthRunner) run(t testing.TB, shellName, folder, text string) [][]stri
 // deletes reports whether a shell of the machine runs "kubectl delete" for a text, and in which.
 func (r *truthRunner) deletes(t testing.TB, text string) (where string, ok bool) {
 	t.Helper()
-	for _, name := range r.shells {
-		for _, folder := range []string{"ok", "bad"} {
-			for _, argv := range r.run(t, name, folder, text) {
-				for _, w := range argv[1:] {
-					if argv[0] == "kubectl" && w == "delete" {
-						return fmt.Sprintf("%s with stubs that are %s", name, folder), true
-					}
-				}
-			}
+	for i := range r.settings() {
+		if where, ok = r.deletesIn(t, i, text); ok {
+			return where, true
+		}
+	}
+	return "", false
+}
+
+// settings returns how many settings there are: a shell, and stubs that succeed or fail.
+func (r *truthRunner) settings() int { return 2 * len(r.shells) }
+
+// deletesIn reports whether a text deletes in one of the settings.
+func (r *truthRunner) deletesIn(t testing.TB, setting int, text string) (where string, ok bool) {
+	t.Helper()
+	name, folder := r.shells[setting/2], []string{"ok", "bad"}[setting%2]
+	for _, argv := range r.run(t, name, folder, text) {
+		if argv[0] == "kubectl" && slices.Contains(argv[1:], "delete") {
+			return fmt.Sprintf("%s with stubs that are %s", name, folder), true
 		}
 	}
 	return "", false
