@@ -510,7 +510,7 @@ func (a *app) printRecordPretty(s shownRecord) error {
 		if h.Reason != "" {
 			text += ": " + h.Reason
 		}
-		if h.Error != "" {
+		if h.Error != "" && !strings.Contains(h.Reason, h.Error) {
 			text += ": failed: " + h.Error
 		}
 		a.out.WriteString(texttable.EscapeLine(fmt.Sprintf("%s (%d steps)", text, h.Steps)) + "\n")
