@@ -13,9 +13,8 @@ import (
 type assembler interface {
 	// add adds an event with an object. done is true for the event that ends the reply.
 	add(e *event) (done bool, err error)
-	// written records that the client has all events so far. count returns the items that it has.
+	// written records that the client has all events so far.
 	written()
-	count() int
 	// whole returns the reply so far as JSON. It fails for a reply whose parts do not agree.
 	whole() (string, error)
 	// size returns the bytes that the assembler stores.
@@ -26,6 +25,8 @@ type assembler interface {
 type collected struct{ bytes int }
 
 func (c *collected) size() int { return c.bytes }
+
+func (c *collected) written() {}
 
 // maxItems is the most items, blocks or calls of one reply, and maxChoices the most choices.
 const (
@@ -44,7 +45,6 @@ type messagesReply struct {
 	model, stop string
 	usage       map[string]json.RawMessage
 	blocks      []*block
-	done        int // blocks that the client has
 	hasBegun    bool
 }
 
@@ -158,10 +158,6 @@ func (b *block) text() string {
 	}
 	return e.String()
 }
-
-func (m *messagesReply) written() { m.done = len(m.blocks) }
-
-func (m *messagesReply) count() int { return m.done }
 
 func (m *messagesReply) whole() (string, error) {
 	var blocks []string
@@ -314,8 +310,6 @@ func (c *chatCall) set(e *event, part *string, value, args int) error {
 	c.args.WriteString(e.doc.StringAt(args))
 	return nil
 }
-
-func (r *chatReply) count() int { return 0 }
 
 func (r *chatReply) written() {
 	for _, c := range r.choices {

@@ -16,7 +16,6 @@ type responsesReply struct {
 	collected
 	last  string // the object of the last event
 	items []*responseItem
-	done  int // items that the client has
 }
 
 // A responseItem is an item so far.
@@ -151,10 +150,6 @@ func (i *responseItem) agrees() bool {
 	was := start.StringAt(start.Member(0, part.member))
 	return !inParts || was == "" || was == args
 }
-
-func (r *responsesReply) written() { r.done = len(r.items) }
-
-func (r *responsesReply) count() int { return r.done }
 
 // whole returns the object of the last event, with the items of the stream, because the client has
 // these.

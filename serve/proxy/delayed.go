@@ -78,14 +78,14 @@ func writeItems(p *passage, w *whole, again bool) error {
 	for _, c := range w.calls {
 		calls[c.item] = true
 	}
-	byItem, done := map[int][]*event{}, p.parts.count()
+	byItem := map[int][]*event{}
 	for _, e := range p.delayed {
 		i := noNode
 		if e.has() {
 			i = e.doc.Member(0, p.index)
 		}
 		switch index := int(e.doc.IntegerAt(i)); {
-		case i != noNode && index >= done:
+		case i != noNode:
 			byItem[index] = append(byItem[index], e)
 		case !p.isTerminal(e):
 			if err := p.to.write(p.renumber(e)); err != nil {
@@ -93,9 +93,9 @@ func writeItems(p *passage, w *whole, again bool) error {
 			}
 		}
 	}
-	next := p.shift + min(done, len(items))
-	for i := done; i < len(items); i++ {
-		switch item := items[i]; {
+	next := p.shift
+	for i, item := range items {
+		switch {
 		case again && calls[item], w.edits.IsRemoved(item):
 			continue
 		case w.edits.IsTouched(item):

@@ -282,7 +282,11 @@ func TestReplyBounds(t *testing.T) {
 			t.Errorf("%s: %d bytes are left after the request", tt.name, left)
 		}
 	}
-	for kind, body := range map[string]string{jsonType: message(`"content":"a"`), streamType: chunks(toolCall("0", `"name":"Bash","arguments":"{}"`))} {
+	for _, tt := range [][2]string{
+		{jsonType, message(`"content":"a"`)}, {streamType, chunks(toolCall("0", `"name":"Bash","arguments":"{}"`))},
+		{streamType, chunks(`"index":0,"delta":{"content":"a text that no guard hears"}`)},
+	} {
+		kind, body := tt[0], tt[1]
 		u := newUpstream(t, replies(kind, body))
 		s := serve(t, newHost(t, guard("*", starhost.Decision{})), proxy.Options{Upstream: u.URL}, "")
 		s.SetReplies(16*proxy.MaxBody - 10)

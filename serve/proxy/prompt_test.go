@@ -110,6 +110,11 @@ func TestPrompt(t *testing.T) {
 		{"other words", messagesPath, `{"messages":[{"role":"user","content":[{"type":"text","text":"my key"},{"type":"text","text":"is 1","cache_control":{}}]}]}`,
 			handlers{"turn_start": modify("user_message", "***"), "pre_llm_call": says("C")},
 			`{"messages":[{"role":"user","content":[{"type":"text","text":"***","cache_control":{}},{"text":"C","type":"text"}]}]}`},
+		{"words in front of results", messagesPath, `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"r"}]}]}`,
+			handlers{"turn_start": modify("user_message", "***")},
+			`{"messages":[{"role":"user","content":"***"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"r"}]}]}`},
+		{"words where none were", chatPath, `{"messages":[{"role":"user"}]}`, handlers{"turn_start": modify("user_message", "new")},
+			`{"messages":[{"role":"user","content":"new"}]}`},
 		{"another model", chatPath, `{"model":"big","messages":[{"role":"user","content":"a"}],"temperature":1,"top_p":1}`, handlers{
 			"pre_llm_call": func(e *starhost.Event) starhost.Decision {
 				if string(e.Options) != `{"temperature":1,"top_p":1}` || e.Model != "big" {
@@ -147,8 +152,23 @@ func TestPrompt(t *testing.T) {
 		{"a dropped result", messagesPath, `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}},{"type":"tool_use","id":"2","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"r"},{"type":"tool_result","tool_use_id":"2","content":"r"}]}]}`,
 			handlers{"pre_send": messages(func(list []starhost.Message) []starhost.Message { return append(list[:2:2], list[3:]...) })},
 			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}},{"type":"tool_use","id":"2","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"2","content":"r"}]}]}`},
+		{"the text of a result without one", messagesPath, `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"},{"type":"tool_result","tool_use_id":"2","content":"r"}]}]}`,
+			handlers{"pre_send": messages(func(list []starhost.Message) []starhost.Message {
+				list[2].Content = fragments.NewText("x")
+				return list
+			})},
+			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"},{"type":"tool_result","tool_use_id":"2","content":"r"}]}]}`},
 		{"a new message", messagesPath, talk, handlers{"pre_send": messages(func(list []starhost.Message) []starhost.Message {
 			return append(list, starhost.Message{Role: "assistant", Content: fragments.NewText("x")})
+		})}, `403 {"error":{"message":"starhost: pre_send made a message that the proxy cannot write: it can drop messages and change texts","type":"permission_error"},"type":"error"}`},
+		{"another call", messagesPath, `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},{"role":"user","content":"c"}]}`,
+			handlers{"pre_send": messages(func(list []starhost.Message) []starhost.Message {
+				list[1].ToolCalls = []starhost.ToolCall{{ID: "1", Name: "g"}}
+				return list
+			})}, `403 {"error":{"message":"starhost: pre_send made a message that the proxy cannot write: it can drop messages and change texts","type":"permission_error"},"type":"error"}`},
+		{"fewer messages and other words", messagesPath, talk, handlers{"pre_send": messages(func(list []starhost.Message) []starhost.Message {
+			list[2].Content = fragments.NewText("all new")
+			return list[2:]
 		})}, `403 {"error":{"message":"starhost: pre_send made a message that the proxy cannot write: it can drop messages and change texts","type":"permission_error"},"type":"error"}`},
 		{"a picture", responsesPath, `{"input":"a"}`, handlers{"pre_llm_call": func(*starhost.Event) starhost.Decision {
 			c := starhost.Context{Attachments: []fragments.Attachment{{Type: "image/png", Content: "x"}}}
@@ -190,10 +210,13 @@ func TestEvents(t *testing.T) {
 		{"type":"local_shell_call","call_id":"1","action":{"command":["ls"]}},{"type":"local_shell_call_output","call_id":"1","output":"r"}],
 		"tools":[{"type":"local_shell"},{"type":"function","name":"f","description":"F."}]}`
 	sent(t, h, proxy.Options{}, responsesPath, body)
+	sent(t, newHost(t, handlers{"turn_start": note}), proxy.Options{}, chatPath,
+		`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
 	want := []string{
 		"turn_start q first=true model=m proxy",
 		`pre_llm_call q first=true model=m proxy user:env user:q assistant:[local_shell {"command":["ls"]}] tool:r +f:F. +local_shell:`,
 		`pre_send q first=true model=m proxy user:env user:q assistant:[local_shell {"command":["ls"]}] tool:r +f:F. +local_shell:`,
+		"turn_start c first=false model= proxy",
 	}
 	if got := strings.Join(events, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
@@ -328,6 +351,10 @@ func TestUnreadable(t *testing.T) {
 		if status, _, body := s.ask(t, "GET", path, ""); status != 403 {
 			t.Errorf("GET %s: got %d %s, want 403", path, status, body)
 		}
+	}
+	ends := serve(t, newHost(t, handlers{"turn_end": says("")}), proxy.Options{Upstream: u.URL}, "")
+	if status, _, body := ends.ask(t, "POST", chatPath, `{"messages":[],"Messages":[]}`); status != 200 {
+		t.Errorf("a name for Go without a guard: got %d %s", status, body)
 	}
 	s.SetUnpacked(4*proxy.MaxBody - 10)
 	for encoding, body := range map[string]string{"gzip": zipped.String(), "zstd": zstdOf(plain)} {

@@ -175,6 +175,65 @@ func wholeOf(t *testing.T, path string) string {
 	return reply(t, path, "whole")
 }
 
+// TestReplyMasked checks that a reply with another text has no string of the old one.
+func TestReplyMasked(t *testing.T) {
+	h := newHost(t, handlers{"post_llm_call": func(*starhost.Event) starhost.Decision {
+		return starhost.Modify("response", "***")
+	}})
+	for path, body := range map[string]string{
+		messagesPath:  `{"content":[{"type":"text","text":"key 1"},{"type":"text","text":"key 2"}],"stop_reason":"end_turn"}`,
+		responsesPath: `{"output":[{"type":"message","content":[{"type":"output_text","text":"key 1"},{"type":"output_text","text":"key 2"}]}]}`,
+	} {
+		s := serve(t, h, proxy.Options{Upstream: newUpstream(t, replies(jsonType, body)).URL}, "")
+		status, _, got := s.ask(t, "POST", path, request(path, false))
+		if status != 200 || !strings.Contains(got, "***") || strings.Contains(got, "key") {
+			t.Errorf("%s: got %d %s", path, status, got)
+		}
+	}
+}
+
+// TestEmptyChunk checks that no event of a stream is left of which plugins took everything.
+func TestEmptyChunk(t *testing.T) {
+	body := chunks(toolCall("0", `"name":"Bash","arguments":""`), toolCall("0", `"arguments":"{}"`))
+	u := newUpstream(t, replies(streamType, body))
+	s := serve(t, newHost(t, guard("Bash", starhost.Deny("no"))), proxy.Options{Upstream: u.URL}, "")
+	_, _, got := s.ask(t, "POST", chatPath, request(chatPath, true))
+	if strings.Contains(got, `"delta":{}}`) || strings.Count(got, "data: ") != 3 {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestAgents checks that guards see which agent asks.
+func TestAgents(t *testing.T) {
+	var got []string
+	h := newHost(t, handlers{"pre_tool_call": func(e *starhost.Event) starhost.Decision {
+		got = append(got, e.Agent)
+		return starhost.Decision{}
+	}})
+	body := `{"content":[{"type":"tool_use","id":"1","name":"Bash","input":{}}],"stop_reason":"tool_use"}`
+	s := serve(t, h, proxy.Options{Upstream: newUpstream(t, replies(jsonType, body)).URL}, "")
+	for _, program := range []string{"claude-cli/2.0 (external)", "codex_cli_rs/0.5", "curl/8"} {
+		s.ask(t, "POST", messagesPath, request(messagesPath, false), "User-Agent", program)
+	}
+	if diff := cmp.Diff([]string{"claude-code", "codex", ""}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestReasoning checks that the next request has no reasoning that the endpoint does not store.
+func TestReasoning(t *testing.T) {
+	h := newHost(t, guard("Bash", starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: "x"}}))
+	for store, want := range map[string]bool{"false": false, "true": true} {
+		body := `{"store":` + store + `,"output":[{"type":"reasoning","id":"r"},{"type":"function_call","call_id":"1","name":"Bash","arguments":"{}"}]}`
+		u := newUpstream(t, replies(jsonType, body), replies(jsonType, secondReplies[responsesPath]["whole"]))
+		s := serve(t, h, proxy.Options{Upstream: u.URL}, "")
+		s.ask(t, "POST", responsesPath, request(responsesPath, false))
+		if next := u.last(t).body; strings.Contains(next, "reasoning") != want || !strings.Contains(next, `"function_call"`) {
+			t.Errorf("store %s: got %s", store, next)
+		}
+	}
+}
+
 // checkResponses checks the items of a reply of Responses: those of its last event are those of the
 // stream.
 func checkResponses(t *testing.T, want, kind, text string) {
@@ -506,6 +565,7 @@ func TestComputerActions(t *testing.T) {
 		{"changed", item(""), change(`{"actions":[{"type":"wait"}]}`), `"actions":[{"type":"wait"}]`},
 		{"changed to another form", item(""), change(`{"actions":[],"action":{}}`), "one that the client's tool does not take"},
 		{"denied", item(""), starhost.Deny("not now"), "not now"},
+		{"one action", `{"type":"computer_call","id":"i","call_id":"c","action":{"type":"wait"}}`, starhost.Decision{}, `"action":{"type":"wait"}`},
 	}
 	for _, tt := range tests {
 		var seen []string
@@ -526,6 +586,9 @@ func TestComputerActions(t *testing.T) {
 			}
 		}
 		want := `computer {"actions":` + actions + `}`
+		if !strings.Contains(tt.item, "actions") {
+			want = `computer {"type":"wait"}`
+		}
 		if len(seen) == 0 || slices.ContainsFunc(seen, func(s string) bool { return s != want }) {
 			t.Errorf("%s: the guard saw %q, want %s", tt.name, seen, want)
 		}

@@ -289,7 +289,6 @@ func (c *conversation) readWhole(a *http.Response) error {
 	if err != nil {
 		return err
 	}
-	raw := body
 	for {
 		w, err := c.parseWhole(body)
 		if err != nil {
@@ -301,11 +300,7 @@ func (c *conversation) readWhole(a *http.Response) error {
 		}
 		if !again {
 			c.join(w)
-			text := raw
-			if !w.edits.IsEmpty() || len(c.earlier) > 0 {
-				text = w.result()
-			}
-			setReply(a, text)
+			setReply(a, w.result())
 			return nil
 		}
 		next, err := c.askAgain(ctx, w)

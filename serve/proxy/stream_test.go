@@ -135,6 +135,8 @@ func TestUnreadableStream(t *testing.T) {
 		{"carriage returns", messagesPath, strings.ReplaceAll(start+stop, "\n", "\r"), "502"},
 		{"the wrong order", messagesPath, strings.Replace(start, `"index":0`, `"index":1`, 1), "502"},
 		{"an item that is not the next", responsesPath, itemAt(1), "502"},
+		{"calls with and without numbers", chatPath, chunks(toolCall("0", `"name":"Read","arguments":"{}"`), strings.Replace(toolCall("0", `"name":"Bash","arguments":"{}"`), `[{"index":0,`, "[{", 1)), "502"},
+		{"more choices than any reply has", chatPath, chunks(`"index":128,"delta":{"content":"a"}`), "502"},
 		{"more items than any reply has", responsesPath, itemsTo(4097) + "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"output\":[]}}\n\n", "out of order"},
 		{"a chat's arguments of two readings", chatPath, chunks(toolCall("0", `"name":"Bash","arguments":"{\"a\":1,\"a\":2}"`)), "stands twice in one object"},
 		{"no end", messagesPath, start + delta("{}"), "502"},
@@ -164,8 +166,16 @@ func TestUnreadableStream(t *testing.T) {
 			t.Errorf("%s: got %d %q, want %q", path, status, got, stream)
 		}
 	}
+	packed := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "br")
+		replies(streamType, "x\n\n")(w, r)
+	})
+	s := serve(t, newHost(t, guard("other", starhost.Deny("no"))), proxy.Options{Upstream: packed.URL}, "")
+	if status, _, got := s.ask(t, "POST", chatPath, request(chatPath, true)); status != 502 || !strings.Contains(got, `Content-Encoding: got \"br\"`) {
+		t.Errorf("a packed stream: got %d %s", status, got)
+	}
 	u := newUpstream(t, replies(jsonType, "<html>"))
-	s := serve(t, newHost(t, guard("other", starhost.Deny("no"))), proxy.Options{Upstream: u.URL}, "")
+	s = serve(t, newHost(t, guard("other", starhost.Deny("no"))), proxy.Options{Upstream: u.URL}, "")
 	if status, _, got := s.ask(t, "POST", chatPath, request(chatPath, false)); status != 502 {
 		t.Errorf("got %d %s", status, got)
 	}
