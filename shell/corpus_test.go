@@ -3,11 +3,15 @@
 package shell
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // corpusLines returns the texts of a file of testdata: one a line, in which ␤ is a newline. A line
@@ -68,6 +72,59 @@ func TestCorpusAnswers(t *testing.T) {
 	counts("harmless.txt", harmless, "yes", -1)
 	counts("ordinary.txt", ordinary, "", 5)
 	counts("ordinary.txt, counted separately", separate, "yes", 100)
+}
+
+var update = flag.Bool("update", false, "write testdata/answers.txt")
+
+// TestCorpusCommands compares what is seen in each line of testdata with answers.txt: the answer,
+// the commands with what stands around them, and why the answer can be "maybe". The other tests of
+// these lines find wrong answers; this one finds each change.
+func TestCorpusCommands(t *testing.T) {
+	const path = "testdata/answers.txt"
+	got := []string{"# What is seen in the lines of the other files. go test ./shell -update writes it."}
+	for _, file := range []string{"deletions.txt", "harmless.txt", "ordinary.txt", "unknown.txt"} {
+		lines, separate := corpusLines(t, file)
+		for _, text := range append(lines, separate...) {
+			got = append(got, fmt.Sprintf("%s %s", asksDelete(text), seenIn(Parse(text, ""))))
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(strings.Join(got, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(data), "\n"), got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// seenIn returns the commands of a script with what stands around them, and why an answer can be
+// "maybe", in one line.
+func seenIn(s *Script) string {
+	var b strings.Builder
+	for _, c := range s.Commands {
+		fmt.Fprintf(&b, "%q", append(append(c.Wrappers, texts([]*string{c.Name})...), texts(c.Argv[1:])...))
+		for _, part := range []struct {
+			name  string
+			words []*string
+		}{{" flags ", c.Flags}, {" < ", c.Reads}, {" > ", c.Writes}} {
+			if len(part.words) > 0 {
+				fmt.Fprintf(&b, "%s%q", part.name, texts(part.words))
+			}
+		}
+		for _, e := range c.Env {
+			fmt.Fprintf(&b, " %s=%q", e.Name, texts([]*string{e.Value}))
+		}
+		fmt.Fprintf(&b, " %s; ", c.Via)
+	}
+	for _, u := range s.Unknowns {
+		fmt.Fprintf(&b, "%s: %s; ", u.Program, u.Reason)
+	}
+	return fmt.Sprintf("%s%s %v", b.String(), s.Reason, s.Unknown)
 }
 
 // TestCorpusTruth runs the lines of testdata in the shells of this machine. A line that deletes is

@@ -229,9 +229,19 @@ func TestDangerousForms(t *testing.T) {
 		"shopt -s expand_aliases; ls": "maybe", "shopt -s nullglob; ls": "no", "shopt -s $x; ls": "maybe", "shopt -u extglob; ls": "maybe",
 		"git --config-env=core.pager=X log": "maybe", "git --config-env core.pager=X log": "maybe", "git --exec-path=. log": "maybe", "git --no-pager log": "no",
 		"sed --expression p f": "no", "sed --expression e f": "maybe", "sed -ne p f": "no", "sed -ne e f": "maybe", "sed -ie e f": "maybe", "sed -ie p f": "no", "sed -nE e f": "maybe",
+		"mysql --default-character-set=utf8 -e 'select 1' db": "no", `psql -c 'select 1' "db$x"`: "no",
+		"rsync --delete a b": "no", "awk -F '|' '{print $1}' f": "no", "sudo --xyz kubectl delete x": "maybe",
+		"\\\nkubectl delete x": "yes", "export $x; kubectl delete x": "maybe", "set -e; ! true; kubectl delete x": "maybe",
+		"ssh host": "maybe", "ssh host <<E\nkubectl delete\nE": "yes", "bash 2> f <<E\nkubectl get\nE": "no",
+		"bash <<E\nread x < f\nkubectl get\nE": "no", "bash <<E\nls | head -n 5\nkubectl get\nE": "no", "bash <<E\nhead f\nkubectl get\nE": "no",
 	} {
 		if got := asksDelete(text); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+	for _, program := range []string{"ls", "/bin/ls"} {
+		if got := Parse(`kubectl "$verb" pod -- ls`, "").Runs(program); got != "maybe" {
+			t.Errorf("%s: got %s, want maybe", program, got)
 		}
 	}
 	for script, want := range map[string]string{ // sed's

@@ -25,9 +25,6 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 	for _, a := range c.Assigns {
 		before, unknowns := r.script.wild, len(r.script.Unknowns)
 		value := r.assign(a)
-		if a.Name == nil {
-			continue
-		}
 		if a.Name.Value == "IFS" && len(c.Args) > 0 && c.Args[0].Lit() == "read" && !before {
 			r.script.wild, r.poisoned = false, false // it applies to read only
 			r.script.Unknowns = r.script.Unknowns[:unknowns]
