@@ -21,7 +21,7 @@ func (s *Session) newTurn(ctx context.Context) (*Turn, error) {
 	h := s.live.Host()
 	return &Turn{
 		session: s, host: h, registry: s.guarded(h.registry.Load()), number: s.turns,
-		request: Request{Model: s.config.Model, Options: emptyObject}, filters: append(make([]ToolFilter, 0, 2), h.opts.Tools),
+		request: Request{Model: s.config.Model, Options: noArguments}, filters: append(make([]ToolFilter, 0, 2), h.opts.Tools),
 	}, nil
 }
 
@@ -61,7 +61,7 @@ func (t *Turn) startTurn(ctx context.Context) error {
 	}
 	t.request.Model = cmp.Or(t.request.Model, t.session.config.Model)
 	if len(t.request.Options) == 0 {
-		t.request.Options = emptyObject
+		t.request.Options = noArguments
 	}
 	if err := t.openSession(ctx); err != nil {
 		return err

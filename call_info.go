@@ -29,4 +29,4 @@ type CallInfo struct {
 
 // callKinds are the kinds that hooks may name. TestKinds of agents checks that they are the same
 // there.
-var callKinds = []string{"shell", "write", "fetch", "read", "search", "agent", "mcp", "other"}
+var CallKinds = []string{"shell", "write", "fetch", "read", "search", "agent", "mcp", "other"}

@@ -1,8 +1,10 @@
 package starhost
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -35,7 +37,7 @@ func (t *Turn) chooseTools(plugin string, offered *Tools, value any) (*Tools, er
 		chosen[tool.Name] = tool
 	}
 	list := make([]Tool, 0, len(chosen))
-	for _, name := range sortedKeys(chosen) {
+	for _, name := range slices.Sorted(maps.Keys(chosen)) {
 		list = append(list, chosen[name])
 	}
 	return NewList(list), nil
@@ -59,8 +61,8 @@ func (t *Turn) chooseTool(plugin string, offered *Tools, wanted *Tool) (Tool, er
 		tool = *registered
 	}
 	isDescription := wanted.Description != "" && wanted.Description != tool.Description
-	if (isAddition || isDescription) && tool.plugin != plugin && !t.mayOverride(plugin, tool.Name) {
-		return tool, codedErrorf(codePermission, "modify: tools: %q is not %s's own: the operator must grant %q",
+	if (isAddition || isDescription) && tool.PluginName() != plugin && !t.mayOverride(plugin, tool.Name) {
+		return tool, codes.Errorf(codes.Permission, "modify: tools: %q is not %s's own: the operator must grant %q",
 			tool.Name, plugin, "override:"+tool.Name)
 	}
 	if isDescription {
@@ -68,7 +70,7 @@ func (t *Turn) chooseTool(plugin string, offered *Tools, wanted *Tool) (Tool, er
 			return tool, errtext.Errorf("modify: tools: %q: got a description of %d bytes, want at most %d",
 				tool.Name, len(wanted.Description), maxDescription)
 		}
-		tool.Description, tool.piece = wanted.Description, new(toolPiece)
+		tool.Description = wanted.Description
 	}
 	return tool, nil
 }
@@ -102,4 +104,12 @@ func (t *Turn) pluginOf(name string) *Plugin {
 		}
 	}
 	return nil
+}
+
+func toolNames(tools *Tools) []string {
+	names := make([]string, tools.Len())
+	for i := range names {
+		names[i] = tools.At(i).Name
+	}
+	return names
 }

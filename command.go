@@ -112,8 +112,8 @@ func (t *Turn) commandNames(prefix string) []string {
 
 // runCommand runs the command's handler. An error ends the command.
 func (t *Turn) runCommand(ctx context.Context, c *Command, pre *Event, reply *CommandReply) error {
-	run := t.startRun(ctx, pre, eventCommandRun)
-	lane := t.newLane(ctx, c.plugin, false)
+	run := t.startRun(ctx, pre, EventCommandRun)
+	lane := t.newLane(ctx, c.Plugin.Name, false)
 	result, err := protect(func() (Result, error) { return c.Call(lane.context(ctx), t, reply.Call) })
 	t.deliverRecords(lane)
 	t.finishRun(run, lane, c.Pos, err)
@@ -125,12 +125,12 @@ func (t *Turn) runCommand(ctx context.Context, c *Command, pre *Event, reply *Co
 		err = t.checkContext(&Context{Attachments: result.Attachments})
 	}
 	if err != nil {
-		failure := &HandlerError{Plugin: c.plugin, What: "command " + c.Name, Pos: c.Pos, Err: err}
+		failure := &HandlerError{Plugin: c.Plugin.Name, What: "command " + c.Name, Pos: c.Pos, Err: err}
 		reply.Err = failure
 		t.reportFailure(ctx, failure)
 		result = Result{ForLLM: "command " + c.Name + " failed: " + failure.Error(), IsError: true}
 	}
-	reply.Result = result.attribute("/"+c.Name, c.plugin, c.Pos)
+	reply.Result = attributeResult(result, "/"+c.Name, c.Plugin.Name, c.Pos)
 	return nil
 }
 
@@ -157,7 +157,7 @@ func (t *Turn) complete(ctx context.Context, line string) ([]string, error) {
 	if c == nil || c.Complete == nil {
 		return nil, nil
 	}
-	lane := t.newLane(ctx, c.plugin, true)
+	lane := t.newLane(ctx, c.Plugin.Name, true)
 	list, err := protect(func() ([]string, error) {
 		return c.Complete(lane.context(ctx), t, strings.TrimLeft(typed, " "))
 	})
@@ -166,7 +166,7 @@ func (t *Turn) complete(ctx context.Context, line string) ([]string, error) {
 		return nil, err
 	}
 	if err != nil {
-		failure := &HandlerError{Plugin: c.plugin, What: "completion of command " + c.Name, Pos: c.Pos, Err: err}
+		failure := &HandlerError{Plugin: c.Plugin.Name, What: "completion of command " + c.Name, Pos: c.Pos, Err: err}
 		t.reportFailure(ctx, failure)
 		return nil, failure
 	}

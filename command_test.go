@@ -150,7 +150,7 @@ func TestComplete(t *testing.T) {
 	}
 	var listed []string
 	for _, c := range h.Commands() {
-		listed = append(listed, c.Plugin()+" "+c.Name)
+		listed = append(listed, c.Plugin.Name+" "+c.Name)
 	}
 	diff(t, "commands", []string{"mail deliver", "other other"}, listed)
 }

@@ -31,6 +31,35 @@ type EventSpec struct {
 	Plugin string
 }
 
+// CanRefuse reports whether a handler's decision can stop what the event is about.
+func (s *EventSpec) CanRefuse() bool { return s.Refusal() != ActionNone }
+
+// FailsClosed reports whether a failed handler of a plugin that can decide this ([Plugin.Decides])
+// refuses the event, or withholds its result: a handler that did not run could have stopped or
+// changed what the event is about.
+func (s *EventSpec) FailsClosed(decides []string) bool {
+	return (s.CanRefuse() || s.HasResult()) && slices.ContainsFunc(decides, func(d string) bool {
+		arg, modifies := strings.CutPrefix(d, "modify ")
+		if !modifies {
+			return slices.Contains(s.Actions, Action(d))
+		}
+		return arg == "*" && len(s.Modify) > 0 || slices.Contains(s.Modify, arg)
+	})
+}
+
+// HasResult reports whether handlers may change a result. It is withheld if they cannot.
+func (s *EventSpec) HasResult() bool { return slices.Contains(s.Modify, "result") }
+
+// Refusal returns the decision that stops what the event is about, ActionNone if none does.
+func (s *EventSpec) Refusal() Action {
+	for _, action := range []Action{ActionDeny, ActionAbort} {
+		if slices.Contains(s.Actions, action) {
+			return action
+		}
+	}
+	return ActionNone
+}
+
 // Events returns the events of the host in the order of plugin-api.md. A program adds events by
 // [Options.AppEvents].
 func Events() []EventSpec { return events }
@@ -52,18 +81,18 @@ var events = []EventSpec{
 	{
 		Name: "turn_start", Fires: "a user message arrives, before anything is built",
 		Args:    []string{"session_id", "user_message", "history", "is_first_turn", "model", "platform"},
-		Actions: []Action{ActionContext, ActionModify, ActionAbort, actionEnd},
+		Actions: []Action{ActionContext, ActionModify, ActionAbort, ActionEnd},
 		Modify:  []string{"user_message", "history"},
 	},
 	{
 		Name: "turn_end", Fires: "the final answer is there, or the turn was cut",
 		Args:    []string{"session_id", "user_message", "response", "completed", "tool_calls", "messages", "model", "duration_ms"},
-		Actions: []Action{actionEnd},
+		Actions: []Action{ActionEnd},
 	},
 	{
 		Name: "pre_llm_call", Fires: "before each request is built",
 		Args:    []string{"session_id", "user_message", "messages", "tools", "model", "options", "round", "is_first_turn", "platform"},
-		Actions: []Action{ActionContext, ActionModify, ActionAbort, actionEnd},
+		Actions: []Action{ActionContext, ActionModify, ActionAbort, ActionEnd},
 		Modify:  []string{"model", "options", "tools"},
 	},
 	{
@@ -75,7 +104,7 @@ var events = []EventSpec{
 	{
 		Name: "post_llm_call", Fires: "after each reply of the model",
 		Args:    []string{"session_id", "response", "tool_calls", "usage", "model", "round", "duration_ms"},
-		Actions: []Action{ActionModify, ActionAbort, actionEnd},
+		Actions: []Action{ActionModify, ActionAbort, ActionEnd},
 		Modify:  []string{"response"},
 	},
 	{
@@ -97,7 +126,7 @@ var events = []EventSpec{
 		Name: "post_tool_call", Fires: "the tool returned",
 		Args: []string{"session_id", "tool", "arguments", "call", "call_id", "plugin", "result", "is_error", "duration_ms",
 			"user_message", "platform", "roles", "round", "workspace"},
-		Actions: []Action{ActionModify, actionEnd},
+		Actions: []Action{ActionModify, ActionEnd},
 		Modify:  []string{"result"},
 		Tool:    true,
 	},
@@ -149,26 +178,26 @@ func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
 	if hint := near.DidYouMean(name, names); hint != "" {
 		return nil, errtext.Errorf("unknown event %q%s", name, hint)
 	}
-	if strings.HasPrefix(name, appPrefix) {
+	if strings.HasPrefix(name, AppPrefix) {
 		return nil, errtext.Errorf("unknown event %q: events app.* are those that the program or a plugin declares", name)
 	}
 	return nil, errtext.Errorf("unknown event %q, want one of %s", name, strings.Join(names, ", "))
 }
 
-// appPrefix starts the names of events that a program declares.
-const appPrefix = "app."
+// AppPrefix starts the names of events that a program declares.
+const AppPrefix = "app."
 
 // An AppArg is an argument of an event that a program declares.
 type AppArg struct {
 	Name  string
 	Value json.RawMessage // any JSON; empty means null
 
-	view any // see sharedView
+	view any // see SharedView
 }
 
-// sharedView returns the view that the first call made. The handlers of an event share it, so that
+// SharedView returns the view that the first call made. The handlers of an event share it, so that
 // a large value is decoded once and not once for each of a thousand handlers.
-func (a *AppArg) sharedView(newView func() any) any {
+func (a *AppArg) SharedView(newView func() any) any {
 	if a.view == nil {
 		a.view = newView()
 	}
@@ -231,26 +260,48 @@ type Event struct {
 	Omitted   []string
 	OnOmitted func(pointer string)
 
-	describe    func(*Event) *CallInfo // see [Options.Describe]
+	Describe    func(*Event) *CallInfo // see [Options.Describe]
 	info        *CallInfo              // the description of the call with the arguments describedAs
 	describedAs json.RawMessage
+}
+
+// The names of what [Options.Observe] receives beside events. No hook hears them.
+const (
+	EventApproval    = "approval"
+	EventToolRun     = "tool_run"
+	EventCommandRun  = "command_run"
+	EventLoadRun     = "load_run"
+	EventTemplateRun = "template_run"
+)
+
+// EventCallRan is the name of what [Host.ReportRun] passes to [Options.Observe].
+const EventCallRan = "call_ran"
+
+// IsTrace reports whether the host does not fire the event, but only passes it to
+// [Options.Observe].
+func (e *Event) IsTrace() bool {
+	switch e.Name {
+	case EventApproval, EventToolRun, EventCommandRun, EventLoadRun, EventTemplateRun, EventCallRan:
+		return true
+	}
+	return false
 }
 
 // CallInfo describes the event's tool call with its current arguments. It returns nil for an event
 // that is not about a tool, or without [Options.Describe].
 func (e *Event) CallInfo() *CallInfo {
-	if e.describe == nil || e.Tool == "" {
+	if e.Describe == nil || e.Tool == "" {
 		return nil
 	}
 	if e.info == nil || !bytes.Equal(e.describedAs, e.Arguments) {
-		e.info, e.describedAs = e.describe(e), e.Arguments
+		e.info, e.describedAs = e.Describe(e), e.Arguments
 	}
 	return e.info
 }
 
 // hasKind reports whether the event's call has one of the kinds. It reports true if the host cannot
 // describe calls, because a guard must see too many calls rather than too few.
-func (e *Event) hasKind(kinds []string) bool {
+func (e *Event) HasKind(kinds []string) bool {
 	if len(kinds) == 0 {
 		return true
 	}
@@ -312,7 +363,7 @@ func (e *Event) Arg(name string) any {
 
 // arg is Arg without the report.
 func (e *Event) arg(name string) any {
-	if strings.HasPrefix(e.Name, appPrefix) {
+	if strings.HasPrefix(e.Name, AppPrefix) {
 		if i := slices.IndexFunc(e.App, func(a AppArg) bool { return a.Name == name }); i >= 0 {
 			return &e.App[i]
 		}
@@ -325,7 +376,7 @@ func (e *Event) arg(name string) any {
 }
 
 // subject returns the name that hooks match: the tool's or the command's.
-func (e *Event) subject() string {
+func (e *Event) Subject() string {
 	if e.Tool != "" {
 		return e.Tool
 	}

@@ -2,6 +2,7 @@ package starhost
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 		return nil, err
 	}
 	e := spec.New()
-	for _, arg := range sortedKeys(args) {
+	for _, arg := range slices.Sorted(maps.Keys(args)) {
 		if !slices.Contains(spec.Args, arg) && !(spec.Tool && arg == "agent") {
 			return nil, errtext.Errorf("%s: unknown argument %q%s, it offers %s", name, arg, near.DidYouMean(arg, spec.Args), strings.Join(spec.Args, ", "))
 		}
@@ -73,19 +74,18 @@ func decodeList[T any](p **List[T], raw json.RawMessage) error {
 	return nil
 }
 
-// modify applies all changes of a handler or none.
-func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
+// Modify applies all changes of a handler or none.
+func (e *Event) Modify(spec *EventSpec, changes map[string]any) error {
 	next := *e
 	next.App = slices.Clone(e.App)
-	for _, name := range sortedKeys(changes) {
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		if !slices.Contains(spec.Modify, name) {
-			return errtext.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, near.DidYouMean(name, spec.Modify), orList(spec.Modify))
+			return errtext.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, near.DidYouMean(name, spec.Modify), errtext.Or(spec.Modify))
 		}
 		if err := next.change(spec, name, changes[name]); err != nil {
 			return err
 		}
 	}
-	next.Result = next.Result.attribute(spec.Name, h.plugin, h.Pos)
 	*e = next
 	return nil
 }
@@ -184,12 +184,4 @@ func wantedType(p any) string {
 		return "JSON"
 	}
 	return "a list"
-}
-
-func toolNames(tools *Tools) []string {
-	names := make([]string, tools.Len())
-	for i := range names {
-		names[i] = tools.At(i).Name
-	}
-	return names
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/starhost/starhost/internal/codes"
 )
 
 // Each call of a handler has its own limits, but a plugin may register a thousand handlers for one
@@ -25,7 +27,7 @@ func (t *Turn) hold(l *Lane, d *Decision) error {
 	if l.ReadOnly { // loaders run beside each other, and have limits of their own
 		return nil
 	}
-	t.held += d.heldBytes()
+	t.held += heldBytes(d)
 	if t.observed != nil && !t.observed.isRun {
 		for i := range l.Logs {
 			t.held += len(l.Logs[i].Text) + len(l.Logs[i].Fields)
@@ -40,11 +42,11 @@ func (t *Turn) hold(l *Lane, d *Decision) error {
 		return nil
 	}
 	l.Logs, l.pending = nil, nil
-	return codedErrorf(codeMemory, "the decisions, logs and effects of the event's handlers take more than %d MiB", maxHeld>>20)
+	return codes.Errorf(codes.Memory, "the decisions, logs and effects of the event's handlers take more than %d MiB", maxHeld>>20)
 }
 
 // heldBytes returns the bytes of the texts and values of a decision.
-func (d *Decision) heldBytes() int {
+func heldBytes(d *Decision) int {
 	n := len(d.Reason) + len(d.Value)
 	if d.Result != nil {
 		n += len(d.Result.ForLLM) + len(d.Result.ForUser)
@@ -87,11 +89,11 @@ func (t *Turn) limitCall(l *Lane, most uint64, deadline time.Time) error {
 	share := t.shares[l.Plugin]
 	switch {
 	case l.isLate():
-		return t.exceedBudget(l, share, codeTime, fmt.Sprintf("the event has taken more than %v", t.host.opts.EventTimeout))
+		return t.exceedBudget(l, share, codes.Time, fmt.Sprintf("the event has taken more than %v", t.host.opts.EventTimeout))
 	case most == 0 || l.outer != nil:
 		return nil
 	case share.steps >= most:
-		return t.exceedBudget(l, share, codeSteps, fmt.Sprintf("the handlers of %s used %d steps in this event, limit %d; [limits] event raises it", l.Plugin, share.steps, most))
+		return t.exceedBudget(l, share, codes.Steps, fmt.Sprintf("the handlers of %s used %d steps in this event, limit %d; [limits] event raises it", l.Plugin, share.steps, most))
 	}
 	l.MaxSteps = most - share.steps
 	return nil
@@ -117,7 +119,7 @@ func (t *Turn) addSteps(l *Lane, err error) error {
 	if _, aborted := errors.AsType[*AbortError](err); err == nil || aborted || l.ctx.Err() != nil || !l.isLate() {
 		return err
 	}
-	return codedErrorf(codeTime, "no result within %v, the time of one event", t.host.opts.EventTimeout)
+	return codes.Errorf(codes.Time, "no result within %v, the time of one event", t.host.opts.EventTimeout)
 }
 
 // chargeSteps adds steps that the host used for a plugin to the plugin's share of the running

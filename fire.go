@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -22,7 +23,7 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
 	if err != nil {
 		return out, err
 	}
-	if err := cmp.Or(c.complete(e), checkDepth(ctx)); err != nil {
+	if err := cmp.Or(c.Complete(e), checkDepth(ctx)); err != nil {
 		return out, err
 	}
 	t.fillEvent(e)
@@ -45,7 +46,7 @@ func (t *Turn) fillEvent(e *Event) {
 	fillEmpty(&e.Workspace, c.Workspace)
 	fillEmpty(&e.UserMessage, t.lastWords())
 	if tool := t.toolOf(e); tool != nil {
-		fillEmpty(&e.Plugin, tool.plugin)
+		fillEmpty(&e.Plugin, tool.PluginName())
 		e.ToolKinds = tool.Kinds
 	}
 	if e.Roles == nil {
@@ -54,12 +55,12 @@ func (t *Turn) fillEvent(e *Event) {
 	if e.Round == 0 {
 		e.Round = t.round
 	}
-	e.describe = t.host.opts.Describe
+	e.Describe = t.host.opts.Describe
 	if len(e.Options) == 0 {
 		e.Options = t.request.Options
 	}
 	if len(e.Arguments) == 0 {
-		e.Arguments = emptyObject
+		e.Arguments = noArguments
 	}
 }
 
@@ -122,10 +123,10 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 
 // refuse decides about a closed event in place of its handlers.
 func (f *eventRun) refuse(e *Event, out *Outcome) {
-	d := Decision{Action: f.refusal(), Reason: f.closed.Error()}
+	d := Decision{Action: f.Refusal(), Reason: f.closed.Error()}
 	if d.Action == ActionNone {
 		d = withheld(d.Reason)
-		_ = e.modify(f.EventSpec, &Hook{plugin: HostPlugin}, d.Changes) // a result can be replaced
+		_ = modify(e, f.EventSpec, HostPlugin, Pos{}, d.Changes) // a result can be replaced
 	}
 	d.Plugin = HostPlugin
 	f.decisions, out.Lost = []Decision{d}, f.closed
@@ -135,7 +136,7 @@ func (f *eventRun) refuse(e *Event, out *Outcome) {
 // before it again. It calls them even if the tool's schema refuses the arguments, because an agent
 // checks arguments by other rules.
 func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
-	hooks, given := f.hooksMatching(e.subject(), e.ToolAlias), e.Arguments
+	hooks, given := f.hooksMatching(e.Subject(), e.ToolAlias), e.Arguments
 	if len(hooks) == 0 {
 		return nil
 	}
@@ -147,7 +148,7 @@ func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 	changed := 0 // number of handlers that ran before the last change of the arguments
 	changer := ""
 	for i, h := range hooks {
-		if !e.hasKind(h.Kind) {
+		if !e.HasKind(h.Kind) {
 			continue
 		}
 		before := e.Arguments
@@ -155,11 +156,11 @@ func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 			return err
 		}
 		if !bytes.Equal(before, e.Arguments) {
-			changed, changer = i, h.plugin
+			changed, changer = i, h.Plugin.Name
 		}
 	}
 	for _, h := range hooks[:changed] {
-		if !e.hasKind(h.Kind) {
+		if !e.HasKind(h.Kind) {
 			continue
 		}
 		final := *e
@@ -180,7 +181,7 @@ func (t *Turn) argumentProblems(ctx context.Context, e *Event, plugin string) []
 	if tool == nil {
 		return nil
 	}
-	fit, problems, steps := tool.schema.Validate(e.Arguments)
+	fit, problems, steps := tool.Validator.Validate(e.Arguments)
 	e.Arguments = fit
 	t.chargeSteps(ctx, plugin, steps)
 	return problems
@@ -208,11 +209,11 @@ type eventRun struct {
 // made.
 func (f *eventRun) callHook(ctx context.Context, h *Hook, e *Event, again bool) error {
 	t := f.turn
-	lane := t.newLane(ctx, h.plugin, false)
+	lane := t.newLane(ctx, h.Plugin.Name, false)
 	var d Decision
-	err := t.limitCall(lane, h.eventSteps, f.deadline)
+	err := t.limitCall(lane, h.Plugin.EventSteps, f.deadline)
 	if err == nil {
-		err = t.addSteps(lane, h.call(lane.context(ctx), t, e, &d))
+		err = t.addSteps(lane, callHandler(lane.context(ctx), h, t, e, &d))
 	}
 	if err == nil && d.Action != ActionNone {
 		err = t.checkDecision(f.EventSpec, h, e, &d)
@@ -235,13 +236,13 @@ func (f *eventRun) callHook(ctx context.Context, h *Hook, e *Event, again bool) 
 		return err
 	}
 	if err != nil {
-		t.reportFailure(ctx, &HandlerError{Plugin: h.plugin, What: "hook " + e.Name, Pos: h.Pos, Err: err})
+		t.reportFailure(ctx, &HandlerError{Plugin: h.Plugin.Name, What: "hook " + e.Name, Pos: h.Pos, Err: err})
 	}
 	return nil
 }
 
-// call runs the handler and returns a panic as an error.
-func (h *Hook) call(ctx context.Context, t *Turn, e *Event, d *Decision) (err error) {
+// callHandler runs a hook's handler and returns a panic as an error.
+func callHandler(ctx context.Context, h *Hook, t *Turn, e *Event, d *Decision) (err error) {
 	defer recoverPanic(&err)
 	*d, err = h.Call(ctx, t, e)
 	return err
@@ -254,25 +255,25 @@ func (f *eventRun) applyDecision(
 ) (decided *Decision, full *HookTrace) {
 	if err != nil {
 		*d = onFailure(f.EventSpec, h, err)
-		if d.Action == ActionModify && !h.warn {
-			_ = e.modify(f.EventSpec, h, d.Changes) // a result can be replaced
+		if d.Action == ActionModify && !h.Plugin.Warn {
+			_ = modify(e, f.EventSpec, h.Plugin.Name, h.Pos, d.Changes) // a result can be replaced
 		}
 	}
 	if d.Pos == (Pos{}) {
 		d.Pos = h.Pos
 	}
-	if h.warn && d.decides() && (!again || d.refuses()) {
-		d.soften()
-		text := strings.TrimSpace(e.Name+" "+e.subject()) + ": " + string(d.Action) + ": " + d.Reason
+	if h.Plugin.Warn && d.Decides() && (!again || d.Refuses()) {
+		soften(d)
+		text := strings.TrimSpace(e.Name+" "+e.Subject()) + ": " + string(d.Action) + ": " + d.Reason
 		text = strings.TrimSuffix(text, ": ")
-		lane.Logs = append(lane.Logs, LogLine{Plugin: h.plugin, Level: "warn", Text: text, Pos: d.Pos})
+		lane.Logs = append(lane.Logs, LogLine{Plugin: h.Plugin.Name, Level: "warn", Text: text, Pos: d.Pos})
 	}
-	if d.Action != ActionNone && (!again || d.refuses()) {
+	if d.Action != ActionNone && (!again || d.Refuses()) {
 		decided = f.addDecision(d, h)
 	}
 	if err != nil || again {
-		tr := h.trace(lane.Steps, lane.Bytes)
-		tr.Action, tr.Detail, tr.Changes, tr.Again = d.Action, d.detail(), d.Changes, again
+		tr := traceOf(h, lane.Steps, lane.Bytes)
+		tr.Action, tr.Detail, tr.Changes, tr.Again = d.Action, d.Detail(), d.Changes, again
 		if err != nil {
 			tr.Action, tr.Detail = ActionError, err.Error()
 		}
@@ -288,28 +289,28 @@ func (f *eventRun) addDecision(d *Decision, h *Hook) *Decision {
 	}
 	f.decisions = append(f.decisions, *d)
 	own := &f.decisions[len(f.decisions)-1]
-	own.Plugin = h.plugin
+	own.Plugin = h.Plugin.Name
 	return own
 }
 
 // trustedActions are the decisions that a plugin of an untrusted project cannot make about others.
-var trustedActions = []Action{ActionApprove, ActionModify, actionEnd}
+var trustedActions = []Action{ActionApprove, ActionModify, ActionEnd}
 
 // checkDecision checks a decision against the event's rules and applies its changes. It clears
 // fields that do not belong to the action. A refusal in a form that the event lacks, such as a deny
 // of a prompt, becomes the refusal that the event has.
 func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
-	if d.refuses() && !slices.Contains(spec.Actions, d.Action) && spec.CanRefuse() {
-		t.host.opts.Log(LogLine{Plugin: h.plugin, Level: "warn", Pos: d.Pos, Text: errtext.Format(
-			"%s: %s is no decision here, want %s: it counts as %s", spec.Name, d.Action, actionNames(spec.Actions), spec.refusal())})
-		d.Action = spec.refusal()
+	if d.Refuses() && !slices.Contains(spec.Actions, d.Action) && spec.CanRefuse() {
+		t.host.opts.Log(LogLine{Plugin: h.Plugin.Name, Level: "warn", Pos: d.Pos, Text: errtext.Format(
+			"%s: %s is no decision here, want %s: it counts as %s", spec.Name, d.Action, actionNames(spec.Actions), spec.Refusal())})
+		d.Action = spec.Refusal()
 	}
 	if !slices.Contains(spec.Actions, d.Action) {
 		return errtext.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
-	if h.restricted && slices.Contains(trustedActions, d.Action) && !t.ownsTool(h, e) {
+	if h.Plugin.Restricted && slices.Contains(trustedActions, d.Action) && !t.ownsTool(h, e) {
 		return errtext.Errorf("%s: %s may only deny, ask and add context: its project is not trusted (starhost trust, or name the plugin's path)",
-			d.Action, h.plugin)
+			d.Action, h.Plugin.Name)
 	}
 	if d.Action != ActionContext {
 		d.Context = Context{}
@@ -325,20 +326,20 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 	}
 	switch d.Action {
 	case ActionContext:
-		d.Context = d.Context.attribute(e.Name, h.plugin, h.at)
+		d.Context = attribute(d.Context, e.Name, h.Plugin.Name, h.Pos.String())
 		return t.checkContext(&d.Context)
 	case ActionValue:
 		return checkValue(d.Value)
 	case ActionModify:
 		return t.applyChanges(spec, h, e, d.Changes)
 	case ActionRespond:
-		if !t.ownsTool(h, e) && !matchAny(h.respondsTo, e.Tool) {
-			return codedErrorf(codePermission, "respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
+		if !t.ownsTool(h, e) && !matchAny(h.Plugin.RespondsTo, e.Tool) {
+			return codes.Errorf(codes.Permission, "respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.Plugin.Name, "respond:"+e.Tool)
 		}
 		if d.Result == nil {
 			return errors.New("respond: got no result")
 		}
-		result := d.Result.attribute(spec.Name, h.plugin, h.Pos)
+		result := attributeResult(*d.Result, spec.Name, h.Plugin.Name, h.Pos)
 		d.Result = &result
 	}
 	return nil
@@ -347,7 +348,7 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 // applyChanges applies the changes of a modify to the event, if they are valid. A plugin that only
 // warns does not change the event.
 func (t *Turn) applyChanges(spec *EventSpec, h *Hook, e *Event, changes map[string]any) error {
-	if h.warn {
+	if h.Plugin.Warn {
 		scratch := *e
 		e = &scratch
 	}
@@ -361,21 +362,30 @@ func (t *Turn) applyChanges(spec *EventSpec, h *Hook, e *Event, changes map[stri
 	}
 	wanted, ok := changes["tools"]
 	if !ok || !slices.Contains(spec.Modify, "tools") {
-		return e.modify(spec, h, changes)
+		return modify(e, spec, h.Plugin.Name, h.Pos, changes)
 	}
-	tools, err := t.chooseTools(h.plugin, e.Tools, wanted)
+	tools, err := t.chooseTools(h.Plugin.Name, e.Tools, wanted)
 	if err != nil {
 		return err
 	}
 	changes = maps.Clone(changes)
 	changes["tools"] = tools
 	before := e.Tools
-	if err := e.modify(spec, h, changes); err != nil {
+	if err := modify(e, spec, h.Plugin.Name, h.Pos, changes); err != nil {
 		return err
 	}
-	if !h.warn {
+	if !h.Plugin.Warn {
 		t.withdrawn = append(t.withdrawn, missingTools(before, tools)...)
 	}
+	return nil
+}
+
+// modify applies all changes of a handler or none.
+func modify(e *Event, spec *EventSpec, plugin string, pos Pos, changes map[string]any) error {
+	if err := e.Modify(spec, changes); err != nil {
+		return err
+	}
+	e.Result = attributeResult(e.Result, spec.Name, plugin, pos)
 	return nil
 }
 
@@ -384,7 +394,7 @@ func (t *Turn) applyChanges(spec *EventSpec, h *Hook, e *Event, changes map[stri
 // rights.
 func (t *Turn) ownsTool(h *Hook, e *Event) bool {
 	tool := t.toolOf(e)
-	return tool != nil && tool.plugin == h.plugin && !(h.restricted && e.Agent != "")
+	return tool != nil && tool.Plugin == h.Plugin && !(h.Plugin.Restricted && e.Agent != "")
 }
 
 // onFailure returns the decision that a handler's failure stands for.
@@ -395,11 +405,11 @@ func onFailure(spec *EventSpec, h *Hook, err error) Decision {
 	}
 	switch mode {
 	case failWithhold:
-		return withheld(errtext.Format("the hook of %s failed: %v%s", h.plugin, err, advice(err)))
+		return withheld(errtext.Format("the hook of %s failed: %v%s", h.Plugin.Name, err, advice(err)))
 	case FailDeny:
-		return Deny(errtext.Format("the guard of %s failed: %v%s", h.plugin, err, advice(err)))
+		return Deny(errtext.Format("the guard of %s failed: %v%s", h.Plugin.Name, err, advice(err)))
 	case FailAbort:
-		return Decision{Action: ActionAbort, Reason: errtext.Format("the hook of %s failed: %v%s", h.plugin, err, advice(err))}
+		return Decision{Action: ActionAbort, Reason: errtext.Format("the hook of %s failed: %v%s", h.Plugin.Name, err, advice(err))}
 	}
 	return Decision{}
 }
@@ -409,10 +419,10 @@ const failWithhold FailMode = "withhold"
 
 // failMode returns the fail mode of a hook without OnError.
 func failMode(spec *EventSpec, h *Hook) FailMode {
-	switch refusal := spec.refusal(); {
+	switch refusal := spec.Refusal(); {
 	case spec.Guard:
 		return FailDeny
-	case !h.closes:
+	case !spec.FailsClosed(decisionsOf(h.Plugin)):
 		return FailSkip
 	case refusal == ActionNone:
 		return failWithhold

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -74,7 +77,7 @@ func (t *Turn) resolveRequested(ctx context.Context) ([]Context, error) {
 		return nil, err
 	}
 	for i := range offers {
-		offers[i].setTarget(refs[i].system, refs[i].by == nil)
+		setTarget(&offers[i], refs[i].system, refs[i].by == nil)
 	}
 	return offers, nil
 }
@@ -87,8 +90,7 @@ func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
 
 // A loadJob is the call of one loader.
 type loadJob struct {
-	loader  *FragmentLoader
-	arg     string
+	loader  foundLoader
 	lane    *Lane
 	context Context
 	took    time.Duration
@@ -102,9 +104,9 @@ func (t *Turn) resolveReferences(ctx context.Context, refs []reference) ([]Conte
 	jobs := make([]loadJob, len(refs))
 	for i, ref := range refs {
 		j := &jobs[i]
-		switch j.loader, j.arg, j.err = t.findLoader(ref); {
+		switch j.loader, j.err = t.findLoader(ref); {
 		case j.err == nil:
-			j.lane = t.newLane(ctx, j.loader.plugin, true)
+			j.lane = t.newLane(ctx, j.loader.Plugin.Name, true)
 		case errors.Is(j.err, ErrNoReference):
 			j.err = t.unknownFragment(ctx, ref.text)
 		}
@@ -123,12 +125,12 @@ func (t *Turn) runLoaders(ctx context.Context, refs []reference, jobs []loadJob)
 	work := func() {
 		for n := next.Add(1) - 1; n < int64(len(jobs)); n = next.Add(1) - 1 {
 			i := int(n)
-			if t.host.opts.loadersLastFirst {
+			if t.host.opts.LoadersLastFirst {
 				i = len(jobs) - 1 - i
 			}
 			if j := &jobs[i]; j.err == nil {
 				start := time.Now()
-				j.context, j.err = t.runLoader(ctx, j.loader, j.lane, refs[i].text, j.arg)
+				j.context, j.err = t.runLoader(ctx, j.loader, j.lane, refs[i].text)
 				j.took = time.Since(start)
 			}
 		}
@@ -148,8 +150,8 @@ func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob
 	for i := range jobs {
 		j := &jobs[i]
 		if j.lane != nil {
-			t.finishLoad(ctx, eventLoadRun, refs[i].text, j.lane, j.loader.Pos, j.took, j.err)
-			t.addNote(j.lane).trace = loadTrace(j.loader, j.lane, j.context, j.err)
+			t.finishLoad(ctx, EventLoadRun, refs[i].text, j.lane, j.loader.Pos, j.took, j.err)
+			t.addNote(j.lane).trace = loadTrace(j.loader.FragmentLoader, j.lane, j.context, j.err)
 		}
 		if failure, ok := errors.AsType[*HandlerError](j.err); ok && !readsOnly(ctx) {
 			t.fireError(ctx, failure)
@@ -164,22 +166,22 @@ func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob
 
 // loadTrace returns the trace of a loader's call.
 func loadTrace(l *FragmentLoader, lane *Lane, got Context, err error) *HookTrace {
-	tr := &HookTrace{Event: eventLoad, Plugin: l.plugin, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
+	tr := &HookTrace{Event: eventLoad, Plugin: l.Plugin.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:
 		tr.Action, tr.Detail = ActionError, err.Error()
-	case !got.empty():
-		tr.Action, tr.Detail = ActionContext, got.size()
+	case !got.IsEmpty():
+		tr.Action, tr.Detail = ActionContext, strconv.FormatInt(got.Bytes(), 10)+" B"
 	}
 	return tr
 }
 
 // runLoader runs one loader.
-func (t *Turn) runLoader(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg string) (Context, error) {
+func (t *Turn) runLoader(ctx context.Context, l foundLoader, lane *Lane, ref string) (Context, error) {
 	if err := ctx.Err(); err != nil {
 		return Context{}, err
 	}
-	got, err := protect(func() (Context, error) { return l.Load(lane.context(ctx), t, arg) })
+	got, err := protect(func() (Context, error) { return l.Load(lane.context(ctx), t, l.arg) })
 	if errors.Is(err, ErrNoReference) {
 		return Context{}, t.unknownFragment(ctx, ref)
 	}
@@ -192,22 +194,29 @@ func (t *Turn) runLoader(ctx context.Context, l *FragmentLoader, lane *Lane, ref
 		if l.Prefix == "" { // a path or an alias
 			what = "fragment"
 		}
-		return Context{}, &HandlerError{Plugin: l.plugin, What: what, Pos: l.Pos, Err: err}
+		return Context{}, &HandlerError{Plugin: l.Plugin.Name, What: what, Pos: l.Pos, Err: err}
 	}
 	return got, nil
 }
 
+// A foundLoader is the loader of a reference, with the argument of its call.
+type foundLoader struct {
+	*FragmentLoader
+	arg    string
+	relays bool // Load returns contexts of other plugins, which name their plugin
+}
+
 // attribute returns a loader's context with its origin. It leaves the origins of other plugins if
 // the loader relays their context.
-func (l *FragmentLoader) attribute(got Context, ref string) Context {
+func (l foundLoader) attribute(got Context, ref string) Context {
 	if l.relays {
-		return got.attributeMissing(ref, l.plugin, l.Pos)
+		return attributeMissing(got, ref, l.Plugin.Name, l.Pos)
 	}
-	return got.attribute(ref, l.plugin, l.Pos.String())
+	return attribute(got, ref, l.Plugin.Name, l.Pos.String())
 }
 
 // findLoader finds the loader of a reference.
-func (t *Turn) findLoader(ref reference) (*FragmentLoader, string, error) {
+func (t *Turn) findLoader(ref reference) (foundLoader, error) {
 	if ref.by != nil {
 		return t.findLoaderForTemplate(ref.by, ref.text)
 	}
@@ -217,48 +226,48 @@ func (t *Turn) findLoader(ref reference) (*FragmentLoader, string, error) {
 // findLoaderByPrefix returns the loader of a reference: "-", then a skill, then the loader of the
 // prefix, then the loader without one. A single letter before ":" is never a prefix. The error is
 // ErrNoReference.
-func (t *Turn) findLoaderByPrefix(ref string) (*FragmentLoader, string, error) {
+func (t *Turn) findLoaderByPrefix(ref string) (foundLoader, error) {
 	loaders := t.registry.loaders
 	if l := loaders[ref]; ref == "-" && l != nil {
-		return l, "", nil
+		return foundLoader{FragmentLoader: l}, nil
 	}
 	if prefix, arg, ok := strings.Cut(ref, ":"); ok && len(prefix) > 1 {
 		if s := t.registry.skills[arg]; prefix == skillPrefix && s != nil {
-			return t.registry.skillLoader(s), arg, nil
+			return foundLoader{FragmentLoader: t.registry.skillLoader(s), arg: arg}, nil
 		}
 		if l := loaders[prefix]; l != nil {
-			return l, arg, nil
+			return foundLoader{FragmentLoader: l, arg: arg}, nil
 		}
 	}
 	if l := loaders[""]; l != nil {
-		return l, ref, nil
+		return foundLoader{FragmentLoader: l, arg: ref}, nil
 	}
-	return nil, "", ErrNoReference
+	return foundLoader{}, ErrNoReference
 }
 
 // findLoaderForTemplate returns the loader of a reference that a template names: the plugin's own
 // loader, or one that resolves it with the plugin's rights.
-func (t *Turn) findLoaderForTemplate(l *TemplateLoader, ref string) (*FragmentLoader, string, error) {
-	loader, arg, err := t.findLoaderByPrefix(ref)
+func (t *Turn) findLoaderForTemplate(l *TemplateLoader, ref string) (foundLoader, error) {
+	loader, err := t.findLoaderByPrefix(ref)
 	switch {
-	case err == nil && loader.plugin == l.owner.Name:
-		return loader, arg, nil
-	case l.owner.Resolve != nil:
+	case err == nil && loader.Plugin == l.Plugin:
+		return loader, nil
+	case l.Plugin.Resolve != nil:
 		prefix, _, _ := strings.Cut(ref, ":")
-		return &FragmentLoader{Prefix: prefix, Load: l.owner.Resolve, Pos: l.Pos, plugin: l.owner.Name,
-			relays: true}, ref, nil
+		relay := &FragmentLoader{Prefix: prefix, Load: l.Plugin.Resolve, Pos: l.Pos, Plugin: l.Plugin}
+		return foundLoader{FragmentLoader: relay, arg: ref, relays: true}, nil
 	case err != nil:
-		return nil, "", err
+		return foundLoader{}, err
 	}
-	return nil, "", codedErrorf(codePermission, "template: plugin %s may not load %q: the operator must grant %q", l.owner.Name, ref, "fragment:"+loader.Prefix)
+	return foundLoader{}, codes.Errorf(codes.Permission, "template: plugin %s may not load %q: the operator must grant %q", l.Plugin.Name, ref, "fragment:"+loader.Prefix)
 }
 
 // unknownFragment returns an error that suggests similar references.
 func (t *Turn) unknownFragment(ctx context.Context, ref string) error {
 	if key, ok := strings.CutPrefix(ref, skillPrefix+":"); ok {
-		return errtext.Errorf("unknown skill %q%s", key, near.DidYouMean(key, sortedKeys(t.registry.skills)))
+		return errtext.Errorf("unknown skill %q%s", key, near.DidYouMean(key, slices.Sorted(maps.Keys(t.registry.skills))))
 	}
-	e := newUnknownRefError("fragment reference", ref, sortedKeys(t.registry.loaders))
+	e := newUnknownRefError("fragment reference", ref, slices.Sorted(maps.Keys(t.registry.loaders)))
 	if store := t.host.opts.Fragments; store != nil && !strings.Contains(ref, ":") {
 		aliases, _ := store.Aliases(ctx) // an error only means that there is no hint
 		e.Near = cmp.Or(near.Name(ref, aliases), e.Near)

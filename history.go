@@ -20,16 +20,16 @@ func (s *Session) changeHistory(next []Message) {
 	list := slices.Clone(next)
 	for i := range list {
 		m := &list[i]
-		if m.merged == notMerged && m.contents == nil {
+		if m.Merged == NotMerged && m.Contents == nil {
 			for j := range m.Attachments {
 				present[s.idOf(&m.Attachments[j])] = true
 			}
 			continue
 		}
-		m.contents = slices.DeleteFunc(slices.Clone(m.contents), func(id fragments.Hash) bool {
-			return !m.has(id, texts, s.idOf)
+		m.Contents = slices.DeleteFunc(slices.Clone(m.Contents), func(id fragments.Hash) bool {
+			return !hasContent(m, id, texts, s.idOf)
 		})
-		for _, id := range m.contents {
+		for _, id := range m.Contents {
 			present[id] = true
 		}
 	}
@@ -48,9 +48,9 @@ func (s *Session) changeHistory(next []Message) {
 	}
 }
 
-// has reports whether a message contains a content: an attachment, or a text.
-func (m *Message) has(
-	id fragments.Hash, texts map[fragments.Hash]string, idOf func(*fragments.Attachment) fragments.Hash,
+// hasContent reports whether a message contains a content: an attachment, or a text.
+func hasContent(
+	m *Message, id fragments.Hash, texts map[fragments.Hash]string, idOf func(*fragments.Attachment) fragments.Hash,
 ) bool {
 	text, isText := texts[id]
 	return isText && text != "" && strings.Contains(m.Content.String(), text) ||

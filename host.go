@@ -29,7 +29,6 @@ import (
 
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/seam"
 )
 
 // Options configure a Host. The zero value works.
@@ -108,16 +107,9 @@ type Options struct {
 	// MaxWaiting is the most turns that wait for a session's running turn; zero means 16, and less
 	// than zero none. One more turn is an error.
 	MaxWaiting int
-
-	loadersLastFirst bool // see [seam.StartLoadersLastFirst]
-}
-
-func init() {
-	seam.StartLoadersLastFirst = func(options any) { options.(*Options).loadersLastFirst = true }
-	seam.ShareView = func(list any, newView func() any) any {
-		return list.(interface{ sharedView(func() any) any }).sharedView(newView)
-	}
-	seam.MarkDerived = func(tool any) { tool.(*Tool).derived = true }
+	// LoadersLastFirst starts the loaders of a prompt from the last one on. Golden cases run in both
+	// orders, because the order in which loaders finish must not show.
+	LoadersLastFirst bool
 }
 
 // Check returns an error for a malformed glob or for an event that a program cannot declare. [New]
@@ -133,7 +125,7 @@ func (o *Options) Check() error {
 	}
 	for i := range o.AppEvents {
 		s := &o.AppEvents[i]
-		if err := s.checkApp(); err != nil {
+		if err := checkDeclared(s); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(o.AppEvents[:i], func(e EventSpec) bool { return e.Name == s.Name }) {
@@ -255,7 +247,7 @@ func (h *Host) Add(plugins ...Plugin) error {
 	defer h.mu.Unlock()
 	list := make([]*Plugin, len(plugins))
 	for i := range plugins {
-		list[i] = plugins[i].clone()
+		list[i] = clonePlugin(&plugins[i])
 	}
 	next, err := h.registry.Load().withPlugins(list)
 	if err != nil {
@@ -277,7 +269,7 @@ func (h *Host) AddEach(plugins []*Plugin) []error {
 	next := old.clone()
 	good := make([]*Plugin, 0, len(plugins))
 	for i, p := range plugins {
-		p = p.clone()
+		p = clonePlugin(p)
 		if errs[i] = cmp.Or(h.optionsErr, next.add(p)); errs[i] == nil {
 			good = append(good, p)
 			continue

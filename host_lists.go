@@ -6,7 +6,7 @@ import (
 )
 
 // Events returns the host's own events, then the program's declared events.
-func (h *Host) Events() []EventSpec { return slices.Concat(events, h.opts.AppEvents) }
+func (h *Host) Events() []EventSpec { return slices.Concat(Events(), h.opts.AppEvents) }
 
 // A HookInfo describes a registered hook.
 type HookInfo struct {
@@ -26,8 +26,8 @@ func (h *Host) Hooks() []HookInfo {
 	for i := range r.hooksByEvent {
 		for _, k := range r.hooksByEvent[i].hooks {
 			infos = append(infos, HookInfo{
-				Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match, Kind: k.Kind,
-				RespondsTo: k.respondsTo, Pos: k.Pos,
+				Event: k.Event, Plugin: k.Plugin.Name, Priority: k.Priority, Match: k.Match, Kind: k.Kind,
+				RespondsTo: k.Plugin.RespondsTo, Pos: k.Pos,
 			})
 		}
 	}
@@ -58,7 +58,7 @@ func (h *Host) Tools() []Tool {
 // The tools that the host's filter leaves out count too.
 func (h *Host) HasTool(name string) (found, restricted bool) {
 	t := h.registry.Load().tools[name]
-	return t != nil, t != nil && t.restricted
+	return t != nil, t != nil && t.Plugin.Restricted
 }
 
 // A LoaderInfo describes a registered fragment or template loader.
@@ -71,9 +71,9 @@ type LoaderInfo struct {
 func (h *Host) FragmentLoaders() []LoaderInfo {
 	r := h.registry.Load()
 	var infos []LoaderInfo
-	for _, prefix := range sortedKeys(r.loaders) {
+	for _, prefix := range slices.Sorted(maps.Keys(r.loaders)) {
 		l := r.loaders[prefix]
-		infos = append(infos, LoaderInfo{Prefix: prefix, Plugin: l.plugin, Description: l.Description, Pos: l.Pos})
+		infos = append(infos, LoaderInfo{Prefix: prefix, Plugin: l.Plugin.Name, Description: l.Description, Pos: l.Pos})
 	}
 	return infos
 }
@@ -82,9 +82,9 @@ func (h *Host) FragmentLoaders() []LoaderInfo {
 func (h *Host) TemplateLoaders() []LoaderInfo {
 	r := h.registry.Load()
 	var infos []LoaderInfo
-	for _, prefix := range sortedKeys(r.templates) {
+	for _, prefix := range slices.Sorted(maps.Keys(r.templates)) {
 		l := r.templates[prefix]
-		infos = append(infos, LoaderInfo{Prefix: prefix, Plugin: l.owner.Name, Description: l.Description, Pos: l.Pos})
+		infos = append(infos, LoaderInfo{Prefix: prefix, Plugin: l.Plugin.Name, Description: l.Description, Pos: l.Pos})
 	}
 	return infos
 }
@@ -93,7 +93,7 @@ func (h *Host) TemplateLoaders() []LoaderInfo {
 func (h *Host) Commands() []Command {
 	r := h.registry.Load()
 	var list []Command
-	for _, name := range sortedKeys(r.commands) {
+	for _, name := range slices.Sorted(maps.Keys(r.commands)) {
 		if c := r.commands[name]; c.Name == name { // not an alias
 			list = append(list, *c)
 		}
@@ -114,9 +114,9 @@ func (s SkillInfo) Reference() string { return skillPrefix + ":" + s.Plugin + ":
 func (h *Host) Skills() []SkillInfo {
 	r := h.registry.Load()
 	var infos []SkillInfo
-	for _, key := range sortedKeys(r.skills) {
+	for _, key := range slices.Sorted(maps.Keys(r.skills)) {
 		s := r.skills[key]
-		infos = append(infos, SkillInfo{Name: s.Name, Plugin: s.plugin, Description: s.Description, Pos: s.Pos})
+		infos = append(infos, SkillInfo{Name: s.Name, Plugin: s.Plugin.Name, Description: s.Description, Pos: s.Pos})
 	}
 	return infos
 }
@@ -128,7 +128,7 @@ func (h *Host) Endpoints() []Endpoint {
 	all := map[string]*Endpoint{"anthropic": builtInEndpoint("anthropic"), "openai": builtInEndpoint("openai")}
 	maps.Copy(all, r.endpoints)
 	var list []Endpoint
-	for _, name := range sortedKeys(all) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if e := all[name]; e.Name == name { // not an alias
 			list = append(list, *e)
 		}

@@ -185,7 +185,7 @@ func TestToolFilter(t *testing.T) {
 func TestRequestToolDoesNotReplaceTheHosts(t *testing.T) {
 	turn := begin(t, newHost(t, starhost.Options{}, echo()), starhost.Request{Tools: []starhost.Tool{{Name: "echo"}}})
 	p := prompt(t, turn)
-	if len(p.Tools) != 1 || p.Tools[0].Plugin() != "tools" {
+	if len(p.Tools) != 1 || p.Tools[0].PluginName() != "tools" {
 		t.Errorf("tools: got %v, want the host's echo alone", p.Tools)
 	}
 	diff(t, "parameter types", map[string]string{"text": "string", "n": "integer"}, p.Tools[0].ParameterTypes())

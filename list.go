@@ -1,9 +1,6 @@
 package starhost
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 )
 
@@ -12,13 +9,13 @@ import (
 type List[T any] struct {
 	items []T
 	once  sync.Once
-	view  any // see sharedView
+	view  any // see SharedView
 }
 
-// sharedView returns the view that the first call made. The handlers of an event share it, so that
+// SharedView returns the view that the first call made. The handlers of an event share it, so that
 // the cost of a handler does not grow with the conversation: for 500 messages a view takes 30 KB
 // and ten times the time of a handler that does not read them.
-func (l *List[T]) sharedView(newView func() any) any {
+func (l *List[T]) SharedView(newView func() any) any {
 	if l == nil {
 		return newView()
 	}
@@ -46,26 +43,4 @@ func (l *List[T]) Items() []T {
 		return nil
 	}
 	return l.items
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// orList joins names for a message: "a, b or c", and "nothing" for no names.
-func orList(names []string) string {
-	last := len(names) - 1
-	switch last {
-	case -1:
-		return "nothing"
-	case 0:
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
-
-// joinLines joins two texts by a newline. It returns one of them if the other is empty.
-func joinLines(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "\n" + b
 }

@@ -104,7 +104,7 @@ func (t *Turn) Result() *TurnResult {
 // isExternal reports whether the caller runs the call's tool.
 func (t *Turn) isExternal(c ToolCall) bool {
 	return slices.ContainsFunc(t.offeredTools.Items(), func(tool Tool) bool {
-		return tool.Name == c.Name && tool.schema == nil
+		return tool.Name == c.Name && tool.Validator == nil
 	})
 }
 
@@ -169,7 +169,7 @@ func (t *Turn) Reply(ctx context.Context, r Reply) error {
 	e := t.newEvent("post_llm_call")
 	e.Response, e.ToolCalls, e.Usage, e.DurationMS = r.Content, slices.Clone(r.ToolCalls), r.Usage, r.DurationMS
 	e.Model = cmp.Or(t.model, e.Model)
-	t.usage = t.usage.add(r.Usage)
+	t.usage = t.usage.Add(r.Usage)
 	if _, err := t.fireEvent(ctx, e); err != nil {
 		return err
 	}
@@ -203,6 +203,6 @@ func (t *Turn) Follow(messages []Message) {
 		t.followed = messages
 		return
 	}
-	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.merged == notMerged })
+	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.Merged == NotMerged })
 	t.messages = append(own, messages...)
 }

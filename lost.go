@@ -3,7 +3,6 @@ package starhost
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // A Guard is a plugin that can refuse calls. Without it, calls would run that it would refuse.
@@ -36,43 +35,14 @@ func (g *Guard) closes(spec *EventSpec) bool {
 	if slices.Contains(promptEvents, spec.Name) {
 		own = promptEvents
 	}
-	return !g.Open && (spec.CanRefuse() || spec.hasResult()) &&
+	return !g.Open && (spec.CanRefuse() || spec.HasResult()) &&
 		(spec.Guard || slices.ContainsFunc(own, func(event string) bool { return slices.Contains(g.Events, event) }))
 }
-
-// CanRefuse reports whether a handler's decision can stop what the event is about.
-func (s *EventSpec) CanRefuse() bool { return s.refusal() != ActionNone }
-
-// FailsClosed reports whether a failed handler of a plugin that can decide this ([Plugin.Decides])
-// refuses the event, or withholds its result: a handler that did not run could have stopped or
-// changed what the event is about.
-func (s *EventSpec) FailsClosed(decides []string) bool {
-	return (s.CanRefuse() || s.hasResult()) && slices.ContainsFunc(decides, func(d string) bool {
-		arg, modifies := strings.CutPrefix(d, "modify ")
-		if !modifies {
-			return slices.Contains(s.Actions, Action(d))
-		}
-		return arg == "*" && len(s.Modify) > 0 || slices.Contains(s.Modify, arg)
-	})
-}
-
-// hasResult reports whether handlers may change a result. It is withheld if they cannot.
-func (s *EventSpec) hasResult() bool { return slices.Contains(s.Modify, "result") }
 
 // withheld returns the decision that withholds a result.
 func withheld(why string) Decision {
 	text := "[starhost withholds this result: " + why + "]"
 	return Decision{Action: ActionModify, Changes: map[string]any{"result": Result{ForLLM: text, IsError: true}}}
-}
-
-// refusal returns the decision that stops what the event is about, ActionNone if none does.
-func (s *EventSpec) refusal() Action {
-	for _, action := range []Action{ActionDeny, ActionAbort} {
-		if slices.Contains(s.Actions, action) {
-			return action
-		}
-	}
-	return ActionNone
 }
 
 // closedBy returns the error of the first guard that closes an event, and counts the others.

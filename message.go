@@ -1,12 +1,10 @@
 package starhost
 
 import (
-	"cmp"
 	"encoding/json"
-	"slices"
+	"errors"
 
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/internal/errtext"
 )
 
 // The roles of messages. System text is not a message: see [Prompt].
@@ -33,20 +31,6 @@ type Result struct {
 	Attachments []fragments.Attachment // sent to the model with the text
 }
 
-// shown returns the text for the user.
-func (r *Result) shown() string {
-	if r.Silent {
-		return ""
-	}
-	return cmp.Or(r.ForUser, r.ForLLM)
-}
-
-// attribute returns the result with the origin of the attachments that do not name a plugin.
-func (r Result) attribute(source, plugin string, pos Pos) Result {
-	r.Attachments = Context{Attachments: r.Attachments}.attributeMissing(source, plugin, pos).Attachments
-	return r
-}
-
 // A Usage counts the tokens of a request as the provider reports them. Zero means that the provider
 // did not report the number.
 type Usage struct {
@@ -56,7 +40,7 @@ type Usage struct {
 }
 
 // add returns the sum of both.
-func (u Usage) add(v Usage) Usage {
+func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cached + v.Cached}
 }
 
@@ -98,107 +82,42 @@ type Message struct {
 	// Cut marks an answer that broke off, because of an error or the user.
 	Cut bool `json:"cut,omitempty"`
 
-	merged   mergeForm
-	ownWords string           // the user's own words if merged is fragmentsBefore
-	contents []fragments.Hash // contents that need not be sent again
+	// A host sets the fields below. Merged says how merging changed the message, OwnWords are the
+	// user's own words if Merged is FragmentsBefore, and Contents are the ids of the contents that
+	// need not be sent again.
+	Merged   MergeForm        `json:"-"`
+	OwnWords string           `json:"-"`
+	Contents []fragments.Hash `json:"-"`
 }
 
 // Messages is the list of messages that events carry.
 type Messages = List[Message]
 
-// A mergeForm says how merging changed a message.
-type mergeForm uint8
+// A MergeForm says how merging changed a message.
+type MergeForm uint8
 
+// The forms of merging. NotMerged is the zero value.
 const (
-	notMerged       mergeForm = iota
-	fragmentsBefore           // fragments stand before the user's own words
-	fragmentsOnly             // only fragments: context of a later round
+	NotMerged       MergeForm = iota
+	FragmentsBefore           // fragments stand before the user's own words
+	FragmentsOnly             // only fragments: context of a later round
 )
 
-// typedMessages returns messages as plugins see them before merging: with the users' own words, and
-// without the fragments that merging added.
-func typedMessages(lists ...[]Message) []Message {
-	n := 1
-	for _, messages := range lists {
-		n += len(messages)
-	}
-	typed := make([]Message, 0, n)
-	for _, messages := range lists {
-		for i := range messages {
-			switch m := &messages[i]; m.merged {
-			case fragmentsOnly:
-			case fragmentsBefore:
-				typed = append(typed, Message{Role: m.Role, Content: fragments.NewText(m.ownWords)})
-			default:
-				typed = append(typed, *m)
-			}
-		}
-	}
-	return typed
-}
+// mergeNames are the forms of merging in JSON.
+var mergeNames = []string{"", "before", "only"}
 
-// checkHistory returns an error for a history that no provider accepts: each call of a tool needs
-// one answer behind it.
-func checkHistory(list []Message) error {
-	waiting := map[string]int{} // calls without an answer, by id
-	for i := range list {
-		m := &list[i]
-		if m.Role == RoleTool {
-			if waiting[m.CallID]--; waiting[m.CallID] < 0 {
-				return errtext.Errorf("modify: history: [%d]: got the answer to call %q, which no message before it makes", i, m.CallID)
-			}
-			continue
-		}
-		for id, n := range waiting {
-			if n > 0 {
-				return errtext.Errorf("modify: history: [%d]: got no answer to call %q before it", i, id)
-			}
-		}
-		for _, c := range m.ToolCalls {
-			waiting[c.ID]++
-		}
-	}
-	for id, n := range waiting {
-		if n > 0 {
-			return errtext.Errorf("modify: history: got no answer to call %q", id)
-		}
-	}
-	return nil
-}
+// MarshalText implements [encoding.TextMarshaler].
+func (f MergeForm) MarshalText() ([]byte, error) { return []byte(mergeNames[f]), nil }
 
-// contentsOf returns the contents that starhost need not send again, because messages already
-// contain them: contents from merging, and attachments of messages from other sources. It counts
-// their uses back from the current one, with one use for each message of the user.
-func contentsOf(messages []Message, use int) map[fragments.Hash]int {
-	all := map[fragments.Hash]int{}
-	add := func(id fragments.Hash) {
-		if _, newer := all[id]; !newer {
-			all[id] = use - 1
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (f *MergeForm) UnmarshalText(text []byte) error {
+	for i, name := range mergeNames {
+		if string(text) == name {
+			*f = MergeForm(i)
+			return nil
 		}
 	}
-	for i := range slices.Backward(messages) {
-		m := &messages[i]
-		for _, id := range m.contentIDs() {
-			add(id)
-		}
-		if m.Role == RoleUser && m.merged != fragmentsOnly {
-			use--
-		}
-	}
-	return all
-}
-
-// contentIDs returns the contents of a message that need not be sent again. The caller must not
-// change the list.
-func (m *Message) contentIDs() []fragments.Hash {
-	if m.contents != nil {
-		return m.contents
-	}
-	var ids []fragments.Hash
-	for i := range m.Attachments {
-		ids = append(ids, m.Attachments[i].ID())
-	}
-	return ids
+	return errors.New("merged: want before or only")
 }
 
 // emptyObject stands for empty arguments and options.

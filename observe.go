@@ -123,7 +123,7 @@ func (t *Turn) observeApproval(ctx context.Context, r *ApprovalRequest, got *app
 	if t.host.opts.Observe == nil || ctx.Err() != nil {
 		return
 	}
-	e := t.newEvent(eventApproval)
+	e := t.newEvent(EventApproval)
 	e.Tool, e.Arguments, e.CallID, e.Plugin = r.Call.Name, bytes.Clone(r.Call.Arguments), r.Call.ID, r.Plugin
 	if tool := t.registry.tools[e.Tool]; tool != nil {
 		e.ToolKinds = tool.Kinds
@@ -149,7 +149,7 @@ func (h *Host) ReportRun(e *Event, reason string) error {
 		return nil
 	}
 	ran := *e
-	ran.Name, ran.describe, ran.Arguments = eventCallRan, h.opts.Describe, bytes.Clone(e.Arguments)
+	ran.Name, ran.Describe, ran.Arguments = EventCallRan, h.opts.Describe, bytes.Clone(e.Arguments)
 	return h.opts.Observe(ran, Outcome{Decision: Decision{Reason: reason, Plugin: HostPlugin}})
 }
 

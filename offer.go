@@ -13,9 +13,8 @@ func (t *Turn) catalog() []Tool {
 	if len(t.request.Tools) == 0 {
 		return tools
 	}
-	t.session.requestPieces = piecesOf(t.request.Tools, t.session.requestPieces)
-	for i, theirs := range t.request.Tools {
-		theirs.plugin, theirs.schema, theirs.replaced, theirs.piece = "", nil, nil, t.session.requestPieces[i]
+	for _, theirs := range t.request.Tools {
+		theirs.Plugin, theirs.Validator, theirs.Replaced = nil, nil, nil
 		tools = append(tools, theirs)
 	}
 	slices.SortStableFunc(tools, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
@@ -55,12 +54,12 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 
 // available asks one tool. An error ends the turn.
 func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (ok bool, err error) {
-	lane := t.newLane(ctx, tool.plugin, false)
-	if err = t.limitCall(lane, tool.eventSteps, deadline); err == nil {
+	lane := t.newLane(ctx, tool.Plugin.Name, false)
+	if err = t.limitCall(lane, tool.Plugin.EventSteps, deadline); err == nil {
 		ok, err = protect(func() (bool, error) { return tool.Available(lane.context(ctx), t) })
 		err = t.addSteps(lane, err)
 	}
-	trace := &HookTrace{Event: eventAvailable, Plugin: tool.plugin, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
+	trace := &HookTrace{Event: eventAvailable, Plugin: tool.Plugin.Name, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:
 		trace.Action, trace.Detail = ActionError, err.Error()
@@ -73,7 +72,7 @@ func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (o
 		return false, err
 	}
 	if err != nil {
-		t.reportFailure(ctx, &HandlerError{Plugin: tool.plugin, What: "available of tool " + tool.Name, Pos: tool.Pos, Err: err})
+		t.reportFailure(ctx, &HandlerError{Plugin: tool.Plugin.Name, What: "available of tool " + tool.Name, Pos: tool.Pos, Err: err})
 	}
 	return ok && err == nil, nil
 }

@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/internal/seam"
 )
 
 // drawDecision draws a decision for an event. The event may refuse it.
@@ -66,7 +65,7 @@ func TestLawOrder(t *testing.T) {
 		r := starhost.Request{Text: "hi", Fragments: rapid.SliceOfN(rapid.SampledFrom([]string{"p0:a", "p1:b", "p2:c", "p0:fail", "p1:fail"}), 0, 4).Draw(t, "references")}
 		want := play(t, starhost.Options{Workers: 1}, plugins, r)
 		lastFirst := starhost.Options{Workers: 4}
-		seam.StartLoadersLastFirst(&lastFirst)
+		lastFirst.LoadersLastFirst = true
 		got := play(t, lastFirst, rapid.Permutation(plugins).Draw(t, "order of Add"), r)
 		if want != got {
 			t.Fatalf("the order shows:\n%s\n--- in another order:\n%s", want, got)

@@ -3,7 +3,6 @@ package starhost
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/starhost/starhost/internal/jsontext"
@@ -66,15 +65,6 @@ type Plugin struct {
 	Resolve func(ctx context.Context, t *Turn, ref string) (Context, error)
 }
 
-// clone returns a copy whose registrations a host may complete.
-func (p *Plugin) clone() *Plugin {
-	c := *p
-	c.Tools, c.Hooks = slices.Clone(p.Tools), slices.Clone(p.Hooks)
-	c.FragmentLoaders, c.TemplateLoaders = slices.Clone(p.FragmentLoaders), slices.Clone(p.TemplateLoaders)
-	c.Commands, c.Skills, c.Endpoints = slices.Clone(p.Commands), slices.Clone(p.Skills), slices.Clone(p.Endpoints)
-	return &c
-}
-
 // A Tool is a function that the model may call.
 type Tool struct {
 	// Name is what the model calls: ^[A-Za-z0-9_-]{1,64}$, unique in a host.
@@ -109,24 +99,35 @@ type Tool struct {
 	// Pos is the place of the registration.
 	Pos Pos `json:"-"`
 
-	derived    bool // see [seam.MarkDerived]
-	plugin     string
-	restricted bool   // its plugin is: see [Plugin.Restricted]
-	eventSteps uint64 // see [Plugin.EventSteps]
-	schema     *schema.Schema
-	replaced   *Tool
-	piece      *toolPiece // shared by all copies of the tool
+	// Derived says that Parameters were derived from a signature, so that no mistake of their author
+	// can make them invalid. The host then compiles them before the first call and not when it adds
+	// the tool.
+	Derived bool `json:"-"`
+
+	// A host sets the fields below in its copy of the plugin.
+
+	// Plugin is the tool's plugin, nil for a tool of a request, which the caller runs itself.
+	Plugin *Plugin `json:"-"`
+	// Replaced is the tool of another plugin that this one overrides, or nil.
+	Replaced *Tool `json:"-"`
+	// Validator checks the arguments of calls; nil for a tool of a request.
+	Validator *schema.Schema `json:"-"`
 }
 
 // Tools is the list of tools that events carry.
 type Tools = List[Tool]
 
-// Replaced returns the tool of another plugin that this one overrides, or nil.
-func (t *Tool) Replaced() *Tool { return t.replaced }
-
-// Plugin returns the name of the tool's plugin, or "" for a tool of a request, which the caller
+// PluginName returns the name of the tool's plugin, or "" for a tool of a request, which the caller
 // runs itself.
-func (t *Tool) Plugin() string { return t.plugin }
+func (t *Tool) PluginName() string { return nameOf(t.Plugin) }
+
+// nameOf returns the name of a plugin, "" for nil.
+func nameOf(p *Plugin) string {
+	if p == nil {
+		return ""
+	}
+	return p.Name
+}
 
 // ParameterTypes returns the JSON Schema type of each property, "" if the schema names none.
 // Callers use it to convert arguments from text.
@@ -213,14 +214,8 @@ type Hook struct {
 	// Pos is the place of the registration.
 	Pos Pos
 
-	plugin     string
-	restricted bool     // see [Plugin.Restricted]
-	at         string   // Pos as text
-	rank       int      // see [Plugin.Rank]
-	closes     bool     // a failure refuses, or withholds the result: see [EventSpec.FailsClosed]
-	warn       bool     // see [Plugin.Warn]
-	eventSteps uint64   // see [Plugin.EventSteps]
-	respondsTo []string // see [Plugin.RespondsTo]
+	// Plugin is the hook's plugin. A host sets it in its copy of the plugin.
+	Plugin *Plugin
 }
 
 // A FailMode says which decision the failure of a hook's handler stands for.
@@ -247,8 +242,8 @@ type FragmentLoader struct {
 	// Pos is the place of the registration.
 	Pos Pos
 
-	plugin string
-	relays bool // Load returns contexts of other plugins, which name their plugin
+	// Plugin is the loader's plugin. A host sets it in its copy of the plugin.
+	Plugin *Plugin
 }
 
 // A TemplateLoader makes templates from references of the form prefix:arg.
@@ -263,7 +258,8 @@ type TemplateLoader struct {
 	// Pos is the place of the registration.
 	Pos Pos
 
-	owner *Plugin
+	// Plugin is the loader's plugin. A host sets it in its copy of the plugin.
+	Plugin *Plugin
 }
 
 // A Command runs when the user types a line such as "/deliver checkout --now".
@@ -282,11 +278,9 @@ type Command struct {
 	// Pos is the place of the registration.
 	Pos Pos
 
-	plugin string
+	// Plugin is the command's plugin. A host sets it in its copy of the plugin.
+	Plugin *Plugin
 }
-
-// Plugin returns the name of the plugin that registered the command.
-func (c *Command) Plugin() string { return c.plugin }
 
 // A CommandCall is one run of a command.
 type CommandCall struct {
@@ -309,6 +303,6 @@ type Skill struct {
 	Load func(ctx context.Context, t *Turn) (string, error)
 	// Pos is the place of the registration.
 	Pos Pos
-
-	plugin string
+	// Plugin is the skill's plugin. A host sets it in its copy of the plugin.
+	Plugin *Plugin
 }

@@ -219,7 +219,7 @@ func (t *Turn) inSession(h fragments.Hash) bool {
 // appendMessage renders the merged context and adds it to the turn: in the first round in front of
 // the user's words, later as a separate message.
 func (t *Turn) appendMessage(m *mergeResult) {
-	msg := Message{Role: RoleUser, merged: fragmentsOnly, contents: make([]fragments.Hash, 0, len(m.set.Rows()))}
+	msg := Message{Role: RoleUser, Merged: FragmentsOnly, Contents: make([]fragments.Hash, 0, len(m.set.Rows()))}
 	if len(t.session.sentContents) == 0 {
 		t.session.sentContents = make(map[fragments.Hash]int, len(m.set.Rows()))
 	}
@@ -242,7 +242,7 @@ func (t *Turn) appendMessage(m *mergeResult) {
 		}
 	}
 	if t.round == 1 {
-		msg.ownWords, msg.merged = t.words, fragmentsBefore
+		msg.OwnWords, msg.Merged = t.words, FragmentsBefore
 		tail = append(tail, t.words)
 		t.session.unsentContext = nil
 	}
@@ -261,7 +261,7 @@ func (t *Turn) addContent(m *Message, id fragments.Hash) {
 	if s.sentContents == nil {
 		s.sentContents = map[fragments.Hash]int{}
 	}
-	m.contents, s.sentContents[id] = append(m.contents, id), s.currentUse()
+	m.Contents, s.sentContents[id] = append(m.Contents, id), s.currentUse()
 }
 
 // firePreSend fires pre_send with the complete request and compares the result with the session's
@@ -277,14 +277,14 @@ func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error
 	if err != nil {
 		return err
 	}
-	plain := t.session.render(p)
+	plain := t.render(p)
 	complete := p.Messages
 	p.transcript = transcript{pieces: plain, tools: len(p.Tools), changedBy: lastChange(out), unchanged: plain}
 	if p.changedBy != nil {
 		p.System, p.Messages, p.Model = e.System, e.Messages.Items(), e.Model
 		t.offeredTools, p.Tools = e.Tools, e.Tools.Items()
 		p.Text = lastUserText(p.Messages, p.Text)
-		p.pieces = t.session.render(p)
+		p.pieces = t.render(p)
 		relocateFragments(p, out)
 		t.checkSent(p, complete, out)
 		p.SavedBytes = m.set.SavedBytes()
@@ -298,15 +298,18 @@ func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error
 }
 
 // render returns the pieces of a prompt's rendering.
-func (s *Session) render(p *Prompt) []string {
+func (t *Turn) render(p *Prompt) []string {
 	const around, more = 5, 16 // pieces of a message with one part, and of the new one
 	pieces := make([]string, 0, len(p.Tools)+2+around*len(p.Messages)+more)
+	tools := make([]*toolPiece, len(p.Tools))
 	for i := range p.Tools {
-		pieces = append(pieces, p.Tools[i].rendering())
+		tools[i] = t.pieceOf(&p.Tools[i], i)
+		pieces = append(pieces, tools[i].rendering())
 	}
+	t.session.toolPieces = tools
 	pieces = append(pieces, p.System, "\n")
 	for i := range p.Messages {
-		pieces = p.Messages[i].appendPieces(pieces, s.idOf)
+		pieces = appendPieces(pieces, &p.Messages[i], t.session.idOf)
 	}
 	return pieces
 }

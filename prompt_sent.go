@@ -16,7 +16,7 @@ func (t *Turn) checkSent(p *Prompt, complete []Message, out Outcome) {
 	var lost []fragments.Hash
 	for i := range complete {
 		m := &complete[i]
-		ids := m.contentIDs()
+		ids := contentIDs(m)
 		missing := slices.DeleteFunc(slices.Clone(ids), func(id fragments.Hash) bool { return sent.has(m, id) })
 		lost = append(lost, missing...)
 		if len(missing) > 0 && len(missing) == len(ids) {
@@ -79,7 +79,7 @@ func (t *Turn) newSentContents(sent, complete []Message) *sentContents {
 		for j := range m.Attachments {
 			c.attachments[c.idOf(&m.Attachments[j])] = true
 		}
-		for _, id := range m.contents {
+		for _, id := range m.Contents {
 			c.derived[id] = true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/schema"
@@ -57,6 +58,15 @@ func addAll[T any](p *Plugin, list []T, add func(*Plugin, *T) error) error {
 	return nil
 }
 
+// clonePlugin returns a copy whose registrations a host may complete.
+func clonePlugin(p *Plugin) *Plugin {
+	c := *p
+	c.Tools, c.Hooks = slices.Clone(p.Tools), slices.Clone(p.Hooks)
+	c.FragmentLoaders, c.TemplateLoaders = slices.Clone(p.FragmentLoaders), slices.Clone(p.TemplateLoaders)
+	c.Commands, c.Skills, c.Endpoints = slices.Clone(p.Commands), slices.Clone(p.Skills), slices.Clone(p.Endpoints)
+	return &c
+}
+
 // checkGrants returns an error for the first malformed glob of a plugin's grants.
 func checkGrants(p *Plugin, kind string, globs []string) error {
 	for _, glob := range globs {
@@ -103,16 +113,16 @@ func (r *registry) addTool(p *Plugin, t *Tool) error {
 	if len(t.Parameters) == 0 {
 		t.Parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}
-	if t.derived {
-		t.schema = schema.Defer(t.Parameters)
+	if t.Derived {
+		t.Validator = schema.Defer(t.Parameters)
 	} else {
 		s, err := schema.Compile(t.Parameters)
 		if err != nil {
 			return newRegistrationError(t.Pos, "tool %q: parameters: %v", t.Name, err)
 		}
-		t.schema = s
+		t.Validator = s
 	}
-	t.plugin, t.restricted, t.eventSteps, t.replaced, t.piece = p.Name, p.Restricted, p.EventSteps, nil, new(toolPiece)
+	t.Plugin, t.Replaced = p, nil
 	return r.placeTool(t)
 }
 
@@ -141,7 +151,7 @@ func checkTool(p *Plugin, t *Tool) error {
 		return fail(": roles: got an empty name")
 	case t.Override && !matchAny(p.Overrides, t.Name):
 		err := newRegistrationError(t.Pos, "tool %q: override: the operator must grant %q", t.Name, "override:"+t.Name)
-		err.code = codePermission
+		err.code = codes.Permission
 		return err
 	}
 	return nil
@@ -156,15 +166,15 @@ func (r *registry) placeTool(t *Tool) error {
 	}
 	switch {
 	case old == nil:
-	case old.Override == t.Override, old.plugin == t.plugin:
+	case old.Override == t.Override, old.Plugin == t.Plugin:
 		return conflict(old)
-	case old.Override && old.replaced != nil:
-		return conflict(old.replaced)
+	case old.Override && old.Replaced != nil:
+		return conflict(old.Replaced)
 	case old.Override:
 		winner := *old // a copy, because an earlier registry has it, too
-		t, winner.replaced = &winner, t
+		t, winner.Replaced = &winner, t
 	default:
-		t.replaced = old
+		t.Replaced = old
 	}
 	r.tools[t.Name] = t
 	return nil
@@ -190,15 +200,14 @@ func (r *registry) addHook(p *Plugin, h *Hook) error {
 	if h.Call == nil {
 		return newRegistrationError(h.Pos, "hook %s has no Call", h.Event)
 	}
-	h.plugin, h.at, h.warn, h.eventSteps, h.restricted = p.Name, h.Pos.String(), p.Warn, p.EventSteps, p.Restricted
-	h.respondsTo, h.rank, h.closes = p.RespondsTo, p.Rank, c.FailsClosed(p.decides())
+	h.Plugin = p
 	c.hooks, c.hasMatch = append(c.hooks, h), c.hasMatch || len(h.Match) > 0
 	return nil
 }
 
-// decides returns what the plugin can decide. A restricted one changes nothing: a result that it
+// decisionsOf returns what a plugin can decide. A restricted one changes nothing: a result that it
 // would change is withheld, because it may be one that nobody should read.
-func (p *Plugin) decides() (list []string) {
+func decisionsOf(p *Plugin) (list []string) {
 	if !p.Restricted {
 		return p.Decides
 	}
@@ -216,8 +225,8 @@ func (p *Plugin) decides() (list []string) {
 // unknownKind describes the first kind that no call can have, "" for none.
 func unknownKind(kinds []string) string {
 	for _, k := range kinds {
-		if !slices.Contains(callKinds, k) {
-			return errtext.Format("kind: got %q%s, want %s", k, near.DidYouMean(k, callKinds), orList(callKinds))
+		if !slices.Contains(CallKinds, k) {
+			return errtext.Format("kind: got %q%s, want %s", k, near.DidYouMean(k, CallKinds), errtext.Or(CallKinds))
 		}
 	}
 	return ""
@@ -236,7 +245,7 @@ func checkFailMode(spec *EventSpec, m FailMode) error {
 			want = append(want, string(a))
 		}
 	}
-	return errtext.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, orList(want))
+	return errtext.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, errtext.Or(want))
 }
 
 func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {
@@ -253,7 +262,7 @@ func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {
 	if old := r.loaders[l.Prefix]; old != nil {
 		return &ConflictError{What: errtext.Format("fragment loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
 	}
-	l.plugin = p.Name
+	l.Plugin = p
 	r.loaders[l.Prefix] = l
 	return nil
 }
@@ -267,7 +276,7 @@ func (r *registry) addTemplateLoader(p *Plugin, l *TemplateLoader) error {
 	case old != nil:
 		return &ConflictError{What: errtext.Format("template loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
 	}
-	l.owner = p
+	l.Plugin = p
 	r.templates[l.Prefix] = l
 	return nil
 }
@@ -276,7 +285,7 @@ func (r *registry) addCommand(p *Plugin, c *Command) error {
 	if c.Call == nil {
 		return newRegistrationError(c.Pos, "command %q has no Call", c.Name)
 	}
-	c.plugin = p.Name
+	c.Plugin = p
 	for _, name := range append([]string{c.Name}, c.Aliases...) {
 		switch old := r.commands[name]; {
 		case !pluginName.MatchString(name):
@@ -301,15 +310,15 @@ func (r *registry) addSkill(p *Plugin, s *Skill) error {
 	case old != nil:
 		return &ConflictError{What: errtext.Format("skill %q", s.Name), Pos: s.Pos, Old: old.Pos}
 	}
-	s.plugin = p.Name
+	s.Plugin = p
 	r.skills[key] = s
 	return nil
 }
 
 func (r *registry) addEndpoint(p *Plugin, e *Endpoint) error {
-	e.plugin = p.Name
-	e.complete()
-	if err := e.check(); err != nil {
+	e.Plugin = p
+	completeEndpoint(e)
+	if err := checkEndpoint(e); err != nil {
 		return newRegistrationError(e.Pos, "model %q: %v", e.Name, err)
 	}
 	for _, name := range append([]string{e.Name}, e.Aliases...) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/starhost/starhost"
 )
 
@@ -178,7 +179,7 @@ func TestOverride(t *testing.T) {
 			turn := begin(t, h, starhost.Request{})
 			diff(t, "result", tt.want, call(t, turn, "page", "{}").Result.ForLLM)
 			diff(t, "trace", tt.trace, pluginTraces(turn))
-			if old := h.Tools()[0].Replaced(); (old != nil) != (len(tt.plugins) > 1) || old != nil && old.Plugin() != "plain" {
+			if old := h.Tools()[0].Replaced; (old != nil) != (len(tt.plugins) > 1) || old != nil && old.PluginName() != "plain" {
 				t.Errorf("Replaced: got %+v", old)
 			}
 		})
@@ -379,7 +380,7 @@ func TestEndpoint(t *testing.T) {
 	}
 	names := []string{}
 	for _, e := range h.Endpoints() {
-		names = append(names, e.Plugin()+" "+e.Name+" "+e.DefaultModel)
+		names = append(names, e.PluginName()+" "+e.Name+" "+e.DefaultModel)
 	}
 	if want := []string{"p acme small", " anthropic ", "p local both", " openai "}; !slices.Equal(names, want) {
 		t.Errorf("Endpoints: got %v, want %v", names, want)
@@ -419,12 +420,12 @@ func TestAddTwice(t *testing.T) {
 		if err := h.Add(p); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff("twice", h.Tools()[0].Plugin()); diff != "" {
+		if diff := cmp.Diff("twice", h.Tools()[0].PluginName()); diff != "" {
 			t.Errorf("tool of the host (-want +got):\n%s", diff)
 		}
 	}
 	tool, endpoint := p.Tools[0], p.Endpoints[0]
-	got := []string{tool.Plugin(), string(tool.Approval), string(tool.Parameters), endpoint.API, endpoint.DefaultModel}
+	got := []string{tool.PluginName(), string(tool.Approval), string(tool.Parameters), endpoint.API, endpoint.DefaultModel}
 	if diff := cmp.Diff(make([]string, 5), got); diff != "" {
 		t.Errorf("plugin of the program (-as it was +now):\n%s", diff)
 	}

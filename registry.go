@@ -17,7 +17,8 @@ type registry struct {
 	events       []EventSpec     // declared by the program
 	hooksByEvent []eventHooks    // the host's own events, then the declared ones
 	tools        map[string]*Tool
-	catalog      []Tool // the tools sorted by name
+	catalog      []Tool                // the tools sorted by name
+	pieces       map[string]*toolPiece // of the tools
 	loaders      map[string]*FragmentLoader
 	templates    map[string]*TemplateLoader
 	commands     map[string]*Command  // by name and alias
@@ -91,15 +92,16 @@ func (r *registry) withLost(guards []Guard) *registry {
 // sort brings the hooks into the order in which they run, and the tools into the order of their
 // names.
 func (r *registry) sort() {
-	r.catalog = make([]Tool, 0, len(r.tools))
-	for _, name := range sortedKeys(r.tools) {
+	r.catalog, r.pieces = make([]Tool, 0, len(r.tools)), make(map[string]*toolPiece, len(r.tools))
+	for _, name := range slices.Sorted(maps.Keys(r.tools)) {
 		r.catalog = append(r.catalog, *r.tools[name])
+		r.pieces[name] = newToolPiece(r.tools[name])
 	}
 	for i := range r.hooksByEvent {
 		slices.SortStableFunc(r.hooksByEvent[i].hooks, func(a, b *Hook) int {
 			// Hooks that are equal in both stay in the order of their registration.
-			order := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Priority, b.Priority))
-			return cmp.Or(order, strings.Compare(a.plugin, b.plugin))
+			order := cmp.Or(cmp.Compare(a.Plugin.Rank, b.Plugin.Rank), cmp.Compare(a.Priority, b.Priority))
+			return cmp.Or(order, strings.Compare(a.Plugin.Name, b.Plugin.Name))
 		})
 	}
 	r.guards = r.findGuards()
@@ -121,9 +123,9 @@ func (r *registry) findGuards() (list []Guard) {
 	}
 	for i := range r.hooksByEvent {
 		c := &r.hooksByEvent[i]
-		enforced := slices.IndexFunc(c.hooks, func(h *Hook) bool { return !h.warn })
+		enforced := slices.IndexFunc(c.hooks, func(h *Hook) bool { return !h.Plugin.Warn })
 		if c.Guard && enforced >= 0 {
-			return append(list, Guard{From: c.hooks[enforced].plugin})
+			return append(list, Guard{From: c.hooks[enforced].Plugin.Name})
 		}
 	}
 	return list
@@ -131,8 +133,9 @@ func (r *registry) findGuards() (list []Guard) {
 
 // newEventHooks returns all events without hooks.
 func newEventHooks(declared []EventSpec) []eventHooks {
-	all := make([]eventHooks, 0, len(events)+len(declared))
-	for _, list := range [][]EventSpec{events, declared} {
+	own := Events()
+	all := make([]eventHooks, 0, len(own)+len(declared))
+	for _, list := range [][]EventSpec{own, declared} {
 		for i := range list {
 			all = append(all, eventHooks{EventSpec: &list[i]})
 		}
@@ -186,9 +189,9 @@ func (r *registry) choose(choice string) (*Endpoint, string, error) {
 	switch {
 	case model == "":
 		return nil, "", errtext.Errorf("model %q: want %s/MODEL, because this endpoint has no default model", choice, found.Name)
-	case !found.offers(model):
+	case !offers(found, model):
 		return nil, "", errtext.Errorf("model %s has no %q%s, want %s",
-			found.Name, model, near.DidYouMean(model, found.Models), orList(found.Models))
+			found.Name, model, near.DidYouMean(model, found.Models), errtext.Or(found.Models))
 	case found.Unavailable != "":
 		return nil, "", errtext.Errorf("model %s cannot be used: %s", found.Name, found.Unavailable)
 	}
@@ -199,7 +202,7 @@ func (r *registry) choose(choice string) (*Endpoint, string, error) {
 func (r *registry) endpointOf(model string) (*Endpoint, error) {
 	var with []*Endpoint
 	names := []string{"openai", "anthropic"}
-	for _, name := range sortedKeys(r.endpoints) {
+	for _, name := range slices.Sorted(maps.Keys(r.endpoints)) {
 		e := r.endpoints[name]
 		names = append(append(names, name), e.Models...)
 		for _, m := range e.Models {

@@ -1,16 +1,17 @@
 package starhost
 
 import (
+	"bytes"
 	"encoding/json"
 	"sync"
 
 	"github.com/starhost/starhost/fragments"
 )
 
-// appendPieces appends the message's part of a transcript to dst: strings for everything that a
+// appendPieces appends a message's part of a transcript to dst: strings for everything that a
 // provider sees of the message. They share memory with the contents. idOf returns an attachment's
 // id.
-func (m *Message) appendPieces(dst []string, idOf func(*fragments.Attachment) fragments.Hash) []string {
+func appendPieces(dst []string, m *Message, idOf func(*fragments.Attachment) fragments.Hash) []string {
 	dst = append(dst, "\n<|", m.Role, "|>\n")
 	dst = append(dst, m.Content.Parts()...)
 	for i := range m.Attachments {
@@ -34,44 +35,45 @@ type toolPiece struct {
 	once sync.Once
 	text string
 
-	name, description, parameters string // identify the tool if a request brought it
+	name, description string // identify the tool, with its parameters
+	parameters        []byte
 }
 
-// piecesOf returns a piece for each tool of a request. It returns a piece of the previous request
-// again if the same tool is in the same place.
-func piecesOf(tools []Tool, before []*toolPiece) []*toolPiece {
-	pieces := make([]*toolPiece, len(tools))
-	for i := range tools {
-		t := &tools[i]
-		if i < len(before) && before[i].matches(t) {
-			pieces[i] = before[i]
-			continue
-		}
-		pieces[i] = &toolPiece{name: t.Name, description: t.Description, parameters: string(t.Parameters)}
+func newToolPiece(t *Tool) *toolPiece {
+	return &toolPiece{name: t.Name, description: t.Description, parameters: t.Parameters}
+}
+
+// pieceOf returns the piece of a prompt's tool: that of the registered tool, which all sessions
+// share, or that of the same tool in the same place of the session's previous prompt.
+func (t *Turn) pieceOf(tool *Tool, i int) *toolPiece {
+	if p := t.registry.pieces[tool.Name]; p.matches(tool) {
+		return p
 	}
-	return pieces
+	if before := t.session.toolPieces; i < len(before) && before[i].matches(tool) {
+		return before[i]
+	}
+	piece := newToolPiece(tool)
+	piece.parameters = bytes.Clone(piece.parameters) // a program may change its request afterwards
+	return piece
 }
 
 // matches reports whether p is the piece of a tool like t.
 func (p *toolPiece) matches(t *Tool) bool {
-	return p.name == t.Name && p.description == t.Description && p.parameters == string(t.Parameters)
+	return p != nil && p.name == t.Name && p.description == t.Description && bytes.Equal(p.parameters, t.Parameters)
 }
 
 // rendering returns the tool's part of a transcript.
-func (t *Tool) rendering() string {
-	if t.piece == nil { // a handler of a Go program put the tool into an event
-		return t.render()
-	}
-	t.piece.once.Do(func() { t.piece.text = t.render() })
-	return t.piece.text
+func (p *toolPiece) rendering() string {
+	p.once.Do(func() { p.text = p.render() })
+	return p.text
 }
 
-func (t *Tool) render() string {
-	if isPlain(t.Name) && isPlain(t.Description) {
-		return `["` + t.Name + `","` + t.Description + `"]` + string(t.Parameters) + "\n"
+func (p *toolPiece) render() string {
+	if isPlain(p.name) && isPlain(p.description) {
+		return `["` + p.name + `","` + p.description + `"]` + string(p.parameters) + "\n"
 	}
-	head, _ := json.Marshal([]string{t.Name, t.Description}) // marshalling strings cannot fail
-	return string(head) + string(t.Parameters) + "\n"
+	head, _ := json.Marshal([]string{p.name, p.description}) // marshalling strings cannot fail
+	return string(head) + string(p.parameters) + "\n"
 }
 
 // isPlain reports whether JSON writes a text without escapes.

@@ -2,7 +2,6 @@ package starhost
 
 import (
 	"encoding/json"
-	"errors"
 	"unicode/utf8"
 
 	"github.com/starhost/starhost/fragments"
@@ -21,7 +20,7 @@ type savedMessage struct {
 	Cut         bool              `json:"cut,omitempty"`
 	// Merged says how merging changed the message. Words are the user's own words, nil if they are
 	// the last part of the content.
-	Merged   mergeForm        `json:"merged,omitempty"`
+	Merged   MergeForm        `json:"merged,omitempty"`
 	Words    *exactText       `json:"words,omitempty"`
 	Contents []fragments.Hash `json:"contents,omitempty"`
 }
@@ -72,13 +71,13 @@ func (t *exactText) UnmarshalJSON(data []byte) error {
 func saveMessage(m *Message) savedMessage {
 	saved := savedMessage{
 		Role: m.Role, CallID: exactText(m.CallID), ToolName: exactText(m.ToolName), IsError: m.IsError,
-		Merged: m.merged, Contents: m.contents, Native: exactText(m.Native), Cut: m.Cut,
+		Merged: m.Merged, Contents: m.Contents, Native: exactText(m.Native), Cut: m.Cut,
 	}
 	parts := m.Content.Parts()
 	for _, part := range parts {
 		saved.Content = append(saved.Content, exactText(part))
 	}
-	if words := exactText(m.ownWords); m.merged == fragmentsBefore && parts[len(parts)-1] != m.ownWords {
+	if words := exactText(m.OwnWords); m.Merged == FragmentsBefore && parts[len(parts)-1] != m.OwnWords {
 		saved.Words = &words
 	}
 	for i := range m.Attachments {
@@ -101,13 +100,13 @@ func (c *savedCall) call() ToolCall {
 func (s *savedMessage) message() Message {
 	m := Message{
 		Role: s.Role, CallID: string(s.CallID), ToolName: string(s.ToolName), IsError: s.IsError,
-		merged: s.Merged, contents: s.Contents, Cut: s.Cut,
+		Merged: s.Merged, Contents: s.Contents, Cut: s.Cut,
 	}
 	if s.Native != "" {
 		m.Native = json.RawMessage(s.Native)
 	}
-	if m.merged != notMerged && m.contents == nil {
-		m.contents = []fragments.Hash{}
+	if m.Merged != NotMerged && m.Contents == nil {
+		m.Contents = []fragments.Hash{}
 	}
 	parts := make([]string, len(s.Content))
 	for i, part := range s.Content {
@@ -116,9 +115,9 @@ func (s *savedMessage) message() Message {
 	m.Content = fragments.NewText(parts...)
 	switch {
 	case s.Words != nil:
-		m.ownWords = string(*s.Words)
-	case m.merged == fragmentsBefore && len(parts) > 0:
-		m.ownWords = parts[len(parts)-1]
+		m.OwnWords = string(*s.Words)
+	case m.Merged == FragmentsBefore && len(parts) > 0:
+		m.OwnWords = parts[len(parts)-1]
 	}
 	for i := range s.Attachments {
 		m.Attachments = append(m.Attachments, s.Attachments[i].attachment())
@@ -139,21 +138,4 @@ func (s *savedAttachment) attachment() fragments.Attachment {
 	a := s.Attachment
 	a.Content = string(s.Bytes)
 	return a
-}
-
-// mergeNames are the forms of merging in JSON.
-var mergeNames = []string{"", "before", "only"}
-
-// MarshalText implements [encoding.TextMarshaler].
-func (f mergeForm) MarshalText() ([]byte, error) { return []byte(mergeNames[f]), nil }
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (f *mergeForm) UnmarshalText(text []byte) error {
-	for i, name := range mergeNames {
-		if string(text) == name {
-			*f = mergeForm(i)
-			return nil
-		}
-	}
-	return errors.New("merged: want before or only")
 }

@@ -64,7 +64,7 @@ type Session struct {
 	documents        int                       // number of rendered documents
 	lastTranscript   *transcript               // the previous prompt's transcript, for the next report
 	attachmentIDs    map[string]fragments.Hash // ids by content
-	requestPieces    []*toolPiece              // for the tools of the last request with tools
+	toolPieces       []*toolPiece              // of the previous prompt's tools
 	availabilityOf   *registry                 // registry whose tools were asked
 	unavailable      map[string]bool           // names of unavailable tools
 	version          int64                     // as [SavedSession] has it

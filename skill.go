@@ -3,6 +3,8 @@ package starhost
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
@@ -17,32 +19,32 @@ func (r *registry) skillLoader(s *Skill) *FragmentLoader {
 		text, err := s.Load(ctx, t)
 		return Context{Fragments: []fragments.Fragment{{Content: r.relatedLines(s) + text, Title: s.Name}}}, err
 	}
-	return &FragmentLoader{Prefix: skillPrefix, Load: load, Pos: s.Pos, plugin: s.plugin}
+	return &FragmentLoader{Prefix: skillPrefix, Load: load, Pos: s.Pos, Plugin: s.Plugin}
 }
 
 // relatedLines returns the lines in front of a skill's text that list the plugin's other skills and
 // the skill's files.
 func (r *registry) relatedLines(s *Skill) string {
 	var others []string
-	for _, key := range sortedKeys(r.skills) {
-		if o := r.skills[key]; o.plugin == s.plugin && o != s {
-			others = append(others, o.listLine())
+	for _, key := range slices.Sorted(maps.Keys(r.skills)) {
+		if o := r.skills[key]; o.Plugin == s.Plugin && o != s {
+			others = append(others, skillLine(o))
 		}
 	}
-	text := formatList("Other skills of "+s.plugin, others) + formatList("Files beside this skill", s.Files)
+	text := formatList("Other skills of "+s.Plugin.Name, others) + formatList("Files beside this skill", s.Files)
 	if text == "" {
 		return ""
 	}
 	return text + "\n"
 }
 
-// listLine returns the skill's line in a list.
-func (s *Skill) listLine() string {
+// skillLine returns the skill's line in a list.
+func skillLine(s *Skill) string {
 	about := strings.Join(strings.Fields(s.Description), " ")
 	if len(about) > maxSkillLine {
 		about = strings.ToValidUTF8(about[:maxSkillLine], "") + "…"
 	}
-	return strings.TrimSuffix(skillPrefix+":"+s.plugin+":"+s.Name+": "+about, ": ")
+	return strings.TrimSuffix(skillPrefix+":"+s.Plugin.Name+":"+s.Name+": "+about, ": ")
 }
 
 // The limits of a list in front of a skill: its entries, its bytes, and the bytes of a description.

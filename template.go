@@ -9,7 +9,6 @@ import (
 
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -49,7 +48,7 @@ func (tm *Template) Names() ([]string, error) {
 		}
 	}
 	delete(names, inputName)
-	return sortedKeys(names), nil
+	return slices.Sorted(maps.Keys(names)), nil
 }
 
 // Fill returns the prompt and the system text with the user's words and the parameters. The error
@@ -63,7 +62,7 @@ func (tm *Template) Fill(input string, params map[string]string) (prompt, system
 	maps.Copy(values, tm.Defaults)
 	maps.Copy(values, params)
 	missing := slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, ok := values[n]; return ok })
-	unknown := slices.DeleteFunc(sortedKeys(params), func(n string) bool { return slices.Contains(names, n) })
+	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(params)), func(n string) bool { return slices.Contains(names, n) })
 	if err := paramProblems(missing, unknown, names); err != nil {
 		return "", "", err
 	}
@@ -157,16 +156,10 @@ func clipLine(s string) string {
 	return line
 }
 
-// check returns why a template is not valid, or nil.
-func (tm *Template) check() error {
-	if err := checkGlobs("template: tools", tm.Tools); err != nil {
-		return err
+// joinLines joins two texts by a newline. It returns one of them if the other is empty.
+func joinLines(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
 	}
-	if _, err := jsontext.DecodeObject(tm.Options); err != nil {
-		return errtext.Errorf("template: options: %w", err)
-	}
-	if n := len(tm.Fragments) + len(tm.SystemFragments) + len(tm.Attachments); n > maxParts {
-		return errtext.Errorf("template: %d fragments and attachments, limit %d", n, maxParts)
-	}
-	return nil
+	return a + "\n" + b
 }

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // LoadTemplate returns the template of a reference. The error is a *RefError or the error of ctx.
@@ -20,25 +23,25 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *Templat
 	prefix, arg, _ := strings.Cut(ref, ":")
 	l := t.registry.templates[prefix]
 	if l == nil {
-		return Template{}, nil, &RefError{Ref: ref, Err: newUnknownRefError("template", ref, sortedKeys(t.registry.templates))}
+		return Template{}, nil, &RefError{Ref: ref, Err: newUnknownRefError("template", ref, slices.Sorted(maps.Keys(t.registry.templates)))}
 	}
-	lane, start := t.newLane(ctx, l.owner.Name, true), time.Now()
+	lane, start := t.newLane(ctx, l.Plugin.Name, true), time.Now()
 	tm, err := protect(func() (Template, error) { return l.Load(lane.context(ctx), t, arg) })
 	if err == nil {
-		err = tm.check()
+		err = checkTemplate(&tm)
 	}
-	trace := &HookTrace{Event: eventTemplate, Plugin: l.owner.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes,
+	trace := &HookTrace{Event: eventTemplate, Plugin: l.Plugin.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes,
 		Detail: ref}
 	if err != nil {
 		trace.Action, trace.Detail = ActionError, err.Error()
 	}
-	t.finishLoad(ctx, eventTemplateRun, ref, lane, l.Pos, time.Since(start), err)
+	t.finishLoad(ctx, EventTemplateRun, ref, lane, l.Pos, time.Since(start), err)
 	t.addNote(lane).trace = trace
 	if err := endingError(ctx, err); err != nil {
 		return Template{}, nil, err
 	}
 	if err != nil {
-		failure := &HandlerError{Plugin: l.owner.Name, What: "template loader " + l.Prefix, Pos: l.Pos, Err: err}
+		failure := &HandlerError{Plugin: l.Plugin.Name, What: "template loader " + l.Prefix, Pos: l.Pos, Err: err}
 		t.fireError(ctx, failure)
 		return Template{}, nil, &RefError{Ref: ref, Err: failure}
 	}
@@ -50,7 +53,7 @@ func (t *Turn) useTemplate(ctx context.Context) error {
 	r := &t.request
 	if r.Template == "" {
 		if len(r.Params) > 0 {
-			return errtext.Errorf("got parameters %s, but no template", strings.Join(sortedKeys(r.Params), ", "))
+			return errtext.Errorf("got parameters %s, but no template", strings.Join(slices.Sorted(maps.Keys(r.Params)), ", "))
 		}
 		return nil
 	}
@@ -67,7 +70,21 @@ func (t *Turn) useTemplate(ctx context.Context) error {
 	r.Options = mergeObjects(tm.Options, r.Options)
 	t.filters = append(t.filters, ToolFilter{Allow: tm.Tools})
 	t.refs = append(refsOf(tm.Fragments, l, false), refsOf(tm.SystemFragments, l, true)...)
-	t.offers = []Context{Context{Attachments: tm.Attachments}.attribute(r.Template, l.owner.Name, l.Pos.String())}
+	t.offers = []Context{attribute(Context{Attachments: tm.Attachments}, r.Template, l.Plugin.Name, l.Pos.String())}
+	return nil
+}
+
+// checkTemplate returns why a template is not valid, or nil.
+func checkTemplate(tm *Template) error {
+	if err := checkGlobs("template: tools", tm.Tools); err != nil {
+		return err
+	}
+	if _, err := jsontext.DecodeObject(tm.Options); err != nil {
+		return errtext.Errorf("template: options: %w", err)
+	}
+	if n := len(tm.Fragments) + len(tm.SystemFragments) + len(tm.Attachments); n > maxParts {
+		return errtext.Errorf("template: %d fragments and attachments, limit %d", n, maxParts)
+	}
 	return nil
 }
 
@@ -82,7 +99,7 @@ func mergeObjects(a, b json.RawMessage) json.RawMessage {
 	}
 	members := map[string]json.RawMessage{}
 	if json.Unmarshal(a, &members) != nil || json.Unmarshal(b, &members) != nil {
-		return b // Template.check or the model refuses it
+		return b // checkTemplate or the model refuses it
 	}
 	merged, _ := json.Marshal(members) // marshalling decoded values cannot fail
 	return merged

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -47,7 +48,7 @@ func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 		return ToolReply{Call: call}, err
 	}
 	if len(call.Arguments) == 0 {
-		call.Arguments = emptyObject
+		call.Arguments = noArguments
 	}
 	reply, err := t.callTool(ctx, call)
 	if err == errPaused {
@@ -92,16 +93,16 @@ func (t *Turn) appendAnswer(reply *ToolReply) {
 			t.addContent(&m, row.ID)
 			m.Attachments = append(m.Attachments, row.Attachment)
 		case fragments.InSession:
-			r.ForLLM = joinLines(r.ForLLM, errtext.Format("[attachment %q is in an earlier message]", cmp.Or(row.Name, row.Source, row.URL)))
+			r.ForLLM = appendLine(r.ForLLM, errtext.Format("[attachment %q is in an earlier message]", cmp.Or(row.Name, row.Source, row.URL)))
 		}
 	}
 	for _, note := range set.Notes() {
-		r.ForLLM = joinLines(r.ForLLM, note)
+		r.ForLLM = appendLine(r.ForLLM, note)
 	}
 	r.Attachments, m.Content = m.Attachments, fragments.NewText(r.ForLLM)
 	t.messages = append(t.messages, m)
 	if r.Handled {
-		t.completed, t.response = true, r.shown()
+		t.completed, t.response = true, shownText(r)
 	}
 }
 
@@ -116,7 +117,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 		return failedReply(call, problemText(call.Name, p)), nil
 	}
 	e := t.newEvent("pre_tool_call")
-	e.Tool, e.Arguments, e.CallID, e.Plugin, e.ToolKinds = call.Name, call.Arguments, call.ID, tool.plugin, tool.Kinds
+	e.Tool, e.Arguments, e.CallID, e.Plugin, e.ToolKinds = call.Name, call.Arguments, call.ID, tool.PluginName(), tool.Kinds
 	e.ToolAlias = tool.Alias
 	out, err := t.fireEvent(ctx, e)
 	reply := ToolReply{Call: call}
@@ -151,7 +152,7 @@ func (t *Turn) validate(ctx context.Context, tool *Tool, call *ToolCall) (proble
 	if lane != nil && lane.MaxSteps > 0 && lane.Steps >= lane.MaxSteps {
 		return nil, errtext.Errorf("the handlers of %s used %d steps in this event, which [limits] event raises", lane.Plugin, lane.Steps)
 	}
-	fit, problems, steps := tool.schema.Validate(call.Arguments)
+	fit, problems, steps := tool.Validator.Validate(call.Arguments)
 	call.Arguments = fit
 	if lane != nil {
 		lane.AddUsage(steps, 0)
@@ -163,7 +164,7 @@ func (t *Turn) validate(ctx context.Context, tool *Tool, call *ToolCall) (proble
 func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 	for i := range t.offeredTools.Len() {
 		if tool := t.offeredTools.At(i); tool.Name == name {
-			if tool.schema == nil {
+			if tool.Validator == nil {
 				return nil, errtext.Format("tool %q is run by the caller", name)
 			}
 			return tool, ""
@@ -174,9 +175,9 @@ func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 
 // traceOverride adds a trace that names the overridden tool.
 func (t *Turn) traceOverride(tool *Tool) {
-	if old := tool.replaced; old != nil {
-		detail := fmt.Sprintf("tool %s, not that of %s (%s)", tool.Name, old.plugin, old.Pos)
-		t.notes = append(t.notes, traceNote{trace: &HookTrace{Event: eventOverride, Plugin: tool.plugin,
+	if old := tool.Replaced; old != nil {
+		detail := fmt.Sprintf("tool %s, not that of %s (%s)", tool.Name, old.PluginName(), old.Pos)
+		t.notes = append(t.notes, traceNote{trace: &HookTrace{Event: eventOverride, Plugin: tool.PluginName(),
 			Pos: tool.Pos, Detail: detail}})
 	}
 }
@@ -185,8 +186,8 @@ func (t *Turn) traceOverride(tool *Tool) {
 func (t *Turn) runTool(ctx context.Context, tool *Tool, pre *Event, reply *ToolReply) error {
 	around := t.swapReading(clockReading{})
 	defer t.swapReading(around)
-	run := t.startRun(ctx, pre, eventToolRun)
-	lane := t.newLane(ctx, tool.plugin, false)
+	run := t.startRun(ctx, pre, EventToolRun)
+	lane := t.newLane(ctx, tool.PluginName(), false)
 	clock := t.host.opts.Clock
 	start := clock()
 	result, err := callWithTimeout(lane.context(ctx), tool, t, reply.Call)
@@ -201,12 +202,12 @@ func (t *Turn) runTool(ctx context.Context, tool *Tool, pre *Event, reply *ToolR
 		err = t.checkContext(&Context{Attachments: result.Attachments})
 	}
 	if err != nil {
-		herr := &HandlerError{Plugin: tool.plugin, What: "tool " + tool.Name, Pos: tool.Pos, Err: err}
+		herr := &HandlerError{Plugin: tool.PluginName(), What: "tool " + tool.Name, Pos: tool.Pos, Err: err}
 		reply.Err = herr
 		t.reportFailure(ctx, herr)
 		result = Result{ForLLM: "tool " + tool.Name + " failed: " + herr.Error(), IsError: true}
 	}
-	reply.Result = result.attribute(tool.Name, tool.plugin, tool.Pos)
+	reply.Result = attributeResult(result, tool.Name, tool.PluginName(), tool.Pos)
 	return nil
 }
 
@@ -215,7 +216,7 @@ func callWithTimeout(ctx context.Context, tool *Tool, t *Turn, call ToolCall) (R
 	if tool.Timeout == 0 {
 		return protect(func() (Result, error) { return tool.Call(ctx, t, call) })
 	}
-	late := codedErrorf(codeTime, "no result within %v, its timeout", tool.Timeout)
+	late := codes.Errorf(codes.Time, "no result within %v, its timeout", tool.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout, late)
 	defer cancel()
 	result, err := protect(func() (Result, error) { return tool.Call(ctx, t, call) })
@@ -266,7 +267,7 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 		return &verdict.Decision, nil
 	}
 	r := ApprovalRequest{
-		Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}, Plugin: tool.plugin, Reasons: reasons, Asks: asks,
+		Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}, Plugin: tool.PluginName(), Reasons: reasons, Asks: asks,
 	}
 	var got approval
 	if verdict.Decision.Action == ActionApprove {
@@ -399,3 +400,6 @@ func deniedReply(call ToolCall, d Decision) ToolReply {
 func problemText(name string, problems []string) string {
 	return fmt.Sprintf("%s: the arguments are not valid:\n%s", name, strings.Join(problems, "\n"))
 }
+
+// appendLine returns a text with one more line.
+func appendLine(text, line string) string { return strings.TrimPrefix(text+"\n"+line, "\n") }

@@ -13,9 +13,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
-	"pgregory.net/rapid"
 )
 
 const pre, approval, post = "pre_tool_call", "approve_tool_call", "post_tool_call"

@@ -15,28 +15,6 @@ const (
 	eventOverride  = "override"  // a tool that overrides another
 )
 
-// The names of what [Options.Observe] receives beside events. No hook hears them.
-const (
-	eventApproval    = "approval"
-	eventToolRun     = "tool_run"
-	eventCommandRun  = "command_run"
-	eventLoadRun     = "load_run"
-	eventTemplateRun = "template_run"
-)
-
-// eventCallRan is the name of what [Host.ReportRun] passes to [Options.Observe].
-const eventCallRan = "call_ran"
-
-// IsTrace reports whether the host does not fire the event, but only passes it to
-// [Options.Observe].
-func (e *Event) IsTrace() bool {
-	switch e.Name {
-	case eventApproval, eventToolRun, eventCommandRun, eventLoadRun, eventTemplateRun, eventCallRan:
-		return true
-	}
-	return false
-}
-
 // A traceNote stores what a HookTrace needs. It is small, because most handlers decide nothing and
 // most programs never read the traces.
 type traceNote struct {
@@ -51,16 +29,16 @@ func (n *traceNote) hookTrace() HookTrace {
 	if n.trace != nil {
 		return *n.trace
 	}
-	t := n.hook.trace(n.steps, n.bytes)
+	t := traceOf(n.hook, n.steps, n.bytes)
 	if d := n.decision; d != nil {
-		t.Action, t.Detail, t.Changes = d.Action, d.detail(), d.Changes
+		t.Action, t.Detail, t.Changes = d.Action, d.Detail(), d.Changes
 	}
 	return t
 }
 
-// trace returns the trace of a call without a decision.
-func (h *Hook) trace(steps, bytes uint64) HookTrace {
-	return HookTrace{Event: h.Event, Plugin: h.plugin, Pos: h.Pos, Priority: h.Priority, Steps: steps, Bytes: bytes}
+// traceOf returns the trace of a call without a decision.
+func traceOf(h *Hook, steps, bytes uint64) HookTrace {
+	return HookTrace{Event: h.Event, Plugin: h.Plugin.Name, Pos: h.Pos, Priority: h.Priority, Steps: steps, Bytes: bytes}
 }
 
 // appendTraces appends the traces of notes to list.

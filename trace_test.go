@@ -7,8 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starhost/starhost"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost"
 )
 
 // TestTraceReaders checks that the trace does not depend on when a program reads it, and that later

@@ -96,7 +96,7 @@ func (t *Turn) newEvent(name string) *Event {
 		Model:       cmp.Or(t.request.Model, t.session.config.Model), Platform: t.session.config.Platform,
 		Options: t.request.Options, Round: t.round,
 		Workspace: t.session.config.Workspace, Roles: t.session.config.Roles,
-		Arguments: emptyObject, describe: t.host.opts.Describe,
+		Arguments: noArguments, Describe: t.host.opts.Describe,
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/starhost/starhost/builtins/modules"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
-	"github.com/starhost/starhost/internal/seam"
 	"go.starlark.net/starlark"
 )
 
@@ -165,10 +164,7 @@ func registerTool(c call.Call) (starlark.Value, error) {
 	}
 	r.retainHandler(sig.fn)
 	t.Parameters, t.Timeout, t.Roles, t.Kinds = schema.raw, time.Duration(timeout), roles, kind
-	t.Call = r.toolCall(sig, schema.shape)
-	if schema.valid {
-		seam.MarkDerived(&t)
-	}
+	t.Call, t.Derived = r.toolCall(sig, schema.shape), schema.valid
 	r.plugin.Tools = append(r.plugin.Tools, t)
 	return starlark.None, c.Pay(20, 4096)
 }

@@ -27,9 +27,8 @@ register_tool(recall, name = "odd", available = lambda: 1)
 register_tool(recall, name = "broken", available = lambda: fail("no idea"))
 `}.mustLoad(t)
 	got := l.plugin.Tools[0]
-	want := starhost.Tool{Name: "memory_recall", Description: "Recalls.", Toolset: "memory", Timeout: 1500 * time.Millisecond, Approval: "ask", Roles: []string{"admin", "ops"}}
+	want := starhost.Tool{Name: "memory_recall", Description: "Recalls.", Toolset: "memory", Timeout: 1500 * time.Millisecond, Approval: "ask", Roles: []string{"admin", "ops"}, Derived: true}
 	opts := []cmp.Option{
-		cmpopts.IgnoreUnexported(starhost.Tool{}),
 		cmpopts.IgnoreFields(starhost.Tool{}, "Parameters", "Available", "Call", "Pos"),
 	}
 	if diff := cmp.Diff(want, got, opts...); diff != "" {
@@ -260,10 +259,10 @@ register_model("local", "http://localhost:11434/v1", "tiny", api = "anthropic")
 				`add to the list test in [grants] of your config: "http:http://localhost:11434" (or --grant test=http:http://localhost:11434)`},
 	}
 	opts := []cmp.Option{
-		cmpopts.IgnoreFields(starhost.Endpoint{}, "Pos"), cmpopts.IgnoreUnexported(starhost.Endpoint{}),
+		cmpopts.IgnoreFields(starhost.Endpoint{}, "Pos", "Plugin"),
 		cmpopts.EquateEmpty(),
 	}
-	isBuiltIn := func(e starhost.Endpoint) bool { return e.Plugin() == "" }
+	isBuiltIn := func(e starhost.Endpoint) bool { return e.PluginName() == "" }
 	if diff := cmp.Diff(want, slices.DeleteFunc(l.Endpoints(), isBuiltIn), opts...); diff != "" {
 		t.Errorf("endpoints (-want +got):\n%s", diff)
 	}

@@ -171,7 +171,7 @@ var toolKind = viewKind[starhost.Tool]{
 		toolName,
 		textField("description", func(t *starhost.Tool) string { return t.Description }),
 		{"parameters", func(t *starhost.Tool) starlark.Value { return objectOrText(t.Parameters) }},
-		textField("plugin", (*starhost.Tool).Plugin),
+		textField("plugin", (*starhost.Tool).PluginName),
 	},
 	always:  3,
 	columns: []field[starhost.Tool]{{"names", toolName.get}},

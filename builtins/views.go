@@ -10,7 +10,6 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/internal/seam"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -40,7 +39,7 @@ func argumentValue(p any) (starlark.Value, error) {
 		}
 		return argumentValue((*json.RawMessage)(&raw))
 	case *starhost.AppArg:
-		switch v := seam.ShareView(p, func() any { return sharedJSON(p.Value) }).(type) {
+		switch v := p.SharedView(func() any { return sharedJSON(p.Value) }).(type) {
 		case starlark.Value:
 			return v, nil
 		case error:
@@ -73,7 +72,7 @@ func sharedJSON(raw []byte) any {
 
 // viewOf returns the view of a list, which all handlers share.
 func viewOf[T any](list *starhost.List[T], kind *viewKind[T]) starlark.Value {
-	return seam.ShareView(list, func() any { return newListView(kind, list.Items()) }).(starlark.Value)
+	return list.SharedView(func() any { return newListView(kind, list.Items()) }).(starlark.Value)
 }
 
 // A viewKind describes the views of Go values of one type. Handlers see a value as a dict, and

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
-	"github.com/starhost/starhost/internal/seam"
 )
 
 // ticking returns a clock that advances by a second with each reading.
@@ -154,7 +153,7 @@ func TestJournalLines(t *testing.T) {
 // lastFirst returns options that start the loaders in reverse order.
 func lastFirst(workers int) starhost.Options {
 	o := starhost.Options{Workers: workers}
-	seam.StartLoadersLastFirst(&o)
+	o.LoadersLastFirst = true
 	return o
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
-	"github.com/starhost/starhost/internal/seam"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -255,7 +254,7 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 		},
 	}
 	if st.cond.lastFirst {
-		seam.StartLoadersLastFirst(&o.Host)
+		o.Host.LoadersLastFirst = true
 	}
 	if st.recording != nil {
 		if err := st.recording.allowEffects(ctx, &o, st.lookup); err != nil {

@@ -23,7 +23,6 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/internal/seam"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
@@ -236,7 +235,7 @@ func TestRealRunbooksAreDeterministic(t *testing.T) {
 	for i := range 6 {
 		o := starhost.Options{Workers: []int{1, 2, 8}[i%3]}
 		if i >= 3 {
-			seam.StartLoadersLastFirst(&o)
+			o.LoadersLastFirst = true
 		}
 		hosts = append(hosts, d.host(t, o))
 	}

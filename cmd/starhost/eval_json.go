@@ -372,7 +372,7 @@ func (a *app) newToolJSON(t *starhost.Tool) toolJSON {
 	if len(parameters) == 0 {
 		parameters = json.RawMessage("{}")
 	}
-	return toolJSON{t.Name, t.Plugin(), t.Description, parameters, a.fromHere(t.Pos).String()}
+	return toolJSON{t.Name, t.PluginName(), t.Description, parameters, a.fromHere(t.Pos).String()}
 }
 
 func (a *app) newTraceJSON(t *starhost.HookTrace) traceJSON {

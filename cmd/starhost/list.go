@@ -273,7 +273,7 @@ func skillRows(a *app, set *loader.Set) [][]string {
 
 // endpoints returns the endpoints of models. A list of all kinds omits the built-in ones.
 func (l listing) endpoints() []starhost.Endpoint {
-	isListed := func(e starhost.Endpoint) bool { return e.Plugin() != "" || l.kind == "models" }
+	isListed := func(e starhost.Endpoint) bool { return e.PluginName() != "" || l.kind == "models" }
 	return filter(l.set.Host.Endpoints(), isListed)
 }
 
@@ -289,7 +289,7 @@ func modelRows(a *app, endpoints []starhost.Endpoint) [][]string {
 	var rows [][]string
 	for _, m := range endpoints {
 		place, about := cmp.Or(a.endpointPlace(&m), "built in"), ""
-		if p := m.Plugin(); p != "" && p != starhost.HostPlugin {
+		if p := m.PluginName(); p != "" && p != starhost.HostPlugin {
 			about = p + ": "
 		}
 		about += strings.Join(m.Models, ", ")
@@ -348,7 +348,7 @@ func (a *app) printListJSON(l listing) error {
 	if l.lists("commands") {
 		out.Commands = list(set.Host.Commands(), func(c *starhost.Command) commandJSON {
 			pos := a.fromHere(c.Pos).String()
-			return commandJSON{c.Name, append([]string{}, c.Aliases...), c.Plugin(), c.Description, pos}
+			return commandJSON{c.Name, append([]string{}, c.Aliases...), c.Plugin.Name, c.Description, pos}
 		})
 	}
 	if l.lists("skills") {
@@ -368,7 +368,7 @@ func (a *app) newLoaderJSON(l *starhost.LoaderInfo) loaderJSON {
 
 func (a *app) newModelJSON(m *starhost.Endpoint) modelJSON {
 	return modelJSON{
-		m.Name, append([]string{}, m.Aliases...), m.Plugin(), m.API, m.BaseURL,
+		m.Name, append([]string{}, m.Aliases...), m.PluginName(), m.API, m.BaseURL,
 		append([]string{}, m.Models...), m.DefaultModel, m.APIKey, m.Context, append([]string{}, m.Fallback...),
 		m.Unavailable, a.endpointPlace(m),
 	}

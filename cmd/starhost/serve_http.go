@@ -200,8 +200,8 @@ func (v *server) applyTools(ctx context.Context) error {
 	p := v.tools.Plugin()
 	for _, t := range v.set.Host.Tools() {
 		i := slices.IndexFunc(p.Tools, func(o starhost.Tool) bool { return o.Name == t.Name })
-		if i >= 0 && t.Plugin() != p.Name {
-			return fmt.Errorf("tool '%s' already owned by plugin '%s'", t.Name, t.Plugin())
+		if i >= 0 && t.PluginName() != p.Name {
+			return fmt.Errorf("tool '%s' already owned by plugin '%s'", t.Name, t.PluginName())
 		}
 	}
 	return nil

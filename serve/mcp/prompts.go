@@ -34,7 +34,7 @@ func prompts(h *starhost.Host) []*sdk.Prompt {
 	var list []*sdk.Prompt
 	for _, c := range h.Commands() {
 		list = append(list, &sdk.Prompt{
-			Name: c.Name, Description: descriptionOr(c.Description, "The command /"+c.Name+" of plugin "+c.Plugin()+"."),
+			Name: c.Name, Description: descriptionOr(c.Description, "The command /"+c.Name+" of plugin "+c.Plugin.Name+"."),
 			Arguments: []*sdk.PromptArgument{{Name: commandArg, Description: "The text behind the command's name, with quotes as in a shell."}},
 		})
 	}

@@ -112,7 +112,7 @@ func (p *Provider) invoke(w http.ResponseWriter, r *http.Request) {
 }
 
 // isOurs reports whether a tool does not come from N.E.K.O.
-func isOurs(t *starhost.Tool) bool { return t.Plugin() != pluginName }
+func isOurs(t *starhost.Tool) bool { return t.PluginName() != pluginName }
 
 // Run registers the tools with N.E.K.O and looks again and again whether they are still there,
 // until ctx ends. Then it removes them.

@@ -212,7 +212,7 @@ func (q *request) forgetChoice(name string) {
 func (x *exchange) addTools(q *request, offered []starhost.Tool) {
 	var list []string
 	for i := range offered {
-		if t := &offered[i]; t.Plugin() != "" {
+		if t := &offered[i]; t.PluginName() != "" {
 			list = append(list, string(encode(q.newTool(t))))
 			x.offered = append(x.offered, t.Name)
 		}

@@ -1,0 +1,107 @@
+package starhost
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
+)
+
+// typedMessages returns messages as plugins see them before merging: with the users' own words, and
+// without the fragments that merging added.
+func typedMessages(lists ...[]Message) []Message {
+	n := 1
+	for _, messages := range lists {
+		n += len(messages)
+	}
+	typed := make([]Message, 0, n)
+	for _, messages := range lists {
+		for i := range messages {
+			switch m := &messages[i]; m.Merged {
+			case FragmentsOnly:
+			case FragmentsBefore:
+				typed = append(typed, Message{Role: m.Role, Content: fragments.NewText(m.OwnWords)})
+			default:
+				typed = append(typed, *m)
+			}
+		}
+	}
+	return typed
+}
+
+// checkHistory returns an error for a history that no provider accepts: each call of a tool needs
+// one answer behind it.
+func checkHistory(list []Message) error {
+	waiting := map[string]int{} // calls without an answer, by id
+	for i := range list {
+		m := &list[i]
+		if m.Role == RoleTool {
+			if waiting[m.CallID]--; waiting[m.CallID] < 0 {
+				return errtext.Errorf("modify: history: [%d]: got the answer to call %q, which no message before it makes", i, m.CallID)
+			}
+			continue
+		}
+		for id, n := range waiting {
+			if n > 0 {
+				return errtext.Errorf("modify: history: [%d]: got no answer to call %q before it", i, id)
+			}
+		}
+		for _, c := range m.ToolCalls {
+			waiting[c.ID]++
+		}
+	}
+	for id, n := range waiting {
+		if n > 0 {
+			return errtext.Errorf("modify: history: got no answer to call %q", id)
+		}
+	}
+	return nil
+}
+
+// contentsOf returns the contents that starhost need not send again, because messages already
+// contain them: contents from merging, and attachments of messages from other sources. It counts
+// their uses back from the current one, with one use for each message of the user.
+func contentsOf(messages []Message, use int) map[fragments.Hash]int {
+	all := map[fragments.Hash]int{}
+	add := func(id fragments.Hash) {
+		if _, newer := all[id]; !newer {
+			all[id] = use - 1
+		}
+	}
+	for i := range slices.Backward(messages) {
+		m := &messages[i]
+		for _, id := range contentIDs(m) {
+			add(id)
+		}
+		if m.Role == RoleUser && m.Merged != FragmentsOnly {
+			use--
+		}
+	}
+	return all
+}
+
+// contentIDs returns the contents of a message that need not be sent again. The caller must not
+// change the list.
+func contentIDs(m *Message) []fragments.Hash {
+	if m.Contents != nil {
+		return m.Contents
+	}
+	var ids []fragments.Hash
+	for i := range m.Attachments {
+		ids = append(ids, m.Attachments[i].ID())
+	}
+	return ids
+}
+
+// shownText returns the text of a result for the user.
+func shownText(r *Result) string {
+	if r.Silent {
+		return ""
+	}
+	return cmp.Or(r.ForUser, r.ForLLM)
+}
+
+// noArguments stands for empty arguments.
+var noArguments = json.RawMessage("{}")

@@ -1,0 +1,78 @@
+package starhost
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
+)
+
+var endpointAPIs = []string{"openai", "responses", "anthropic"}
+
+// anyModel is the model of an endpoint that offers more models than it lists.
+const anyModel = "*"
+
+// builtInEndpoint returns an endpoint that exists if no plugin registers its name, or nil.
+func builtInEndpoint(name string) *Endpoint {
+	e := &Endpoint{Name: name, API: name, Models: []string{anyModel}}
+	switch name {
+	case "openai":
+		e.BaseURL, e.APIKey = "https://api.openai.com/v1", "OPENAI_API_KEY"
+	case "anthropic":
+		e.BaseURL, e.APIKey = "https://api.anthropic.com", "ANTHROPIC_API_KEY"
+	default:
+		return nil
+	}
+	return e
+}
+
+// completeEndpoint sets the fields of an endpoint that follow from others.
+func completeEndpoint(e *Endpoint) {
+	if builtIn := builtInEndpoint(e.Name); builtIn != nil && e.PluginName() == HostPlugin {
+		e.BaseURL, e.API = cmp.Or(e.BaseURL, builtIn.BaseURL), cmp.Or(e.API, builtIn.API)
+		e.APIKey = cmp.Or(e.APIKey, builtIn.APIKey)
+	}
+	e.API = cmp.Or(e.API, endpointAPIs[0])
+	if e.DefaultModel == "" && len(e.Models) > 0 && e.Models[0] != anyModel {
+		e.DefaultModel = e.Models[0]
+	}
+}
+
+// offers reports whether an endpoint has a model.
+func offers(e *Endpoint, model string) bool {
+	return model != "" && (slices.Contains(e.Models, model) || slices.Contains(e.Models, anyModel))
+}
+
+// checkEndpoint returns why an endpoint is not valid, or nil.
+func checkEndpoint(e *Endpoint) error {
+	for _, name := range append([]string{e.Name}, e.Aliases...) {
+		if !toolName.MatchString(name) {
+			return errtext.Errorf("name %q: want 1 to 64 of A-Z a-z 0-9 _ -", name)
+		}
+	}
+	u, err := url.Parse(e.BaseURL)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return errtext.Errorf("base_url: got %q, want http or https, a host and a path", e.BaseURL)
+	case !slices.Contains(endpointAPIs, e.API):
+		return errtext.Errorf("api: got %q, want %s", e.API, errtext.Or(endpointAPIs))
+	case len(e.Models) == 0 || slices.Contains(e.Models, ""):
+		return errtext.Errorf("models: want one name or more")
+	case e.Context < 0:
+		return errtext.Errorf("context: got %d, want the most tokens of a request, or 0", e.Context)
+	case slices.Contains(e.Fallback, ""):
+		return errtext.Errorf("fallback: got an empty name, want models of this endpoint or NAME/MODEL")
+	case e.DefaultModel != "" && !offers(e, e.DefaultModel):
+		return errtext.Errorf("default_model: got %q, want one of models%s", e.DefaultModel, near.DidYouMean(e.DefaultModel, e.Models))
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
+		if name == "" || strings.ContainsAny(name+e.Headers[name], "\r\n\x00") || strings.ContainsAny(name, " :\t") {
+			return errtext.Errorf("headers: %q: want a name and a value in one line", name)
+		}
+	}
+	return nil
+}
