@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 )
 
@@ -39,6 +42,9 @@ func ReadAnswers(name string, lines []byte) (*Answers, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
 		}
+		if err := e.checkMembers(line); err != nil {
+			return err
+		}
 		a.list, a.lines = append(a.list, e), append(a.lines, number)
 		return nil
 	})
@@ -47,6 +53,45 @@ func ReadAnswers(name string, lines []byte) (*Answers, error) {
 	}
 	a.used = make([]bool, len(a.list))
 	return a, nil
+}
+
+// effectMembers have the members of requests and replies of the effects that a case must answer.
+var effectMembers = map[string]struct{ request, reply []string }{
+	"exec":         {[]string{"argv", "stdin", "env"}, []string{"code", "stdout", "stderr"}},
+	"http.get":     {[]string{"url", "headers", "auth", "body"}, []string{"status", "headers", "body"}},
+	"http.post":    {[]string{"url", "headers", "auth", "body"}, []string{"status", "headers", "body"}},
+	"http.request": {[]string{"method", "url", "headers", "auth", "body"}, []string{"status", "headers", "body"}},
+}
+
+// checkMembers refuses members that have no meaning in the line of an answer: a misspelt one would
+// answer nothing, or with an empty value.
+func (e *entry) checkMembers(line []byte) error {
+	known := []string{e.Kind, "reply", "error", "lane", "plugin", "would_run", "steps"}
+	if err := checkMembers("the line", line, known); err != nil {
+		return err
+	}
+	members, ok := effectMembers[e.Kind]
+	if !ok {
+		return nil
+	}
+	if err := checkMembers(e.Kind, e.Request, members.request); err != nil {
+		return err
+	}
+	return checkMembers("the reply to "+e.Kind, e.Reply, members.reply)
+}
+
+// checkMembers refuses unknown members of an object. Whoever reads the text refuses other values.
+func checkMembers(what string, text []byte, known []string) error {
+	members := map[string]json.RawMessage{}
+	if json.Unmarshal(text, &members) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(known, name) {
+			return errtext.Errorf("%s has no member %s, want %s%s", what, errtext.Quote(name), strings.Join(known, ", "), near.DidYouMean(name, known))
+		}
+	}
+	return nil
 }
 
 // An UnusedAnswer is a line that answered no effect.
@@ -72,10 +117,15 @@ func (a *Answers) Unused() []UnusedAnswer {
 type UnansweredError struct {
 	File string // the file that lacks the line
 	Line string // the line to add, with an empty reply
+	Near string // how the line of this kind that fits best differs, as "line 2 has another url", "" for none
 }
 
 func (e *UnansweredError) Error() string {
-	return fmt.Sprintf("%s does not answer an effect: add this line, with its reply: %s", e.File, e.Line)
+	differs := ""
+	if e.Near != "" {
+		differs = " (" + e.Near + ")"
+	}
+	return fmt.Sprintf("%s does not answer an effect%s: add this line, with its reply: %s", e.File, differs, e.Line)
 }
 
 // Code returns "E0517".
@@ -96,7 +146,30 @@ func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
 		return entry{}, false, nil
 	}
 	line := entry{Kind: c.kind, Request: shortRequest(request), Reply: emptyReplies[c.kind]}.line()
-	return entry{}, false, &UnansweredError{File: a.name, Line: string(line)}
+	return entry{}, false, &UnansweredError{File: a.name, Line: string(line), Near: a.nearest(c.kind, request)}
+}
+
+// nearest says how the line that fits a request best differs from it, "" if no line is of its kind.
+func (a *Answers) nearest(kind string, request json.RawMessage) (differs string) {
+	var fewest []string
+	for i, e := range a.list {
+		if e.Kind != kind {
+			continue
+		}
+		var other []string
+		want, _ := decodeJSON(e.Request).(map[string]any)
+		got, _ := decodeJSON(request).(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if !reflect.DeepEqual(want[name], got[name]) {
+				other = append(other, name)
+			}
+		}
+		if fewest == nil || len(other) < len(fewest) {
+			fewest = other
+			differs = fmt.Sprintf("line %d has another %s", a.lines[i], strings.Join(other, ", "))
+		}
+	}
+	return differs
 }
 
 // next returns the line that answers in place of an earlier one with the same request: the first

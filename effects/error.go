@@ -191,7 +191,7 @@ var codes = []Code{
 	},
 	{
 		Code: "E0517", Title: "effect not answered",
-		Text: "A golden case reaches no network and runs no program: its effects.jsonl says what these give. The message has the line to add. Members of the request that a line leaves out may have any value.",
+		Text: "A golden case reaches no network and runs no program: its effects.jsonl says what these give. The message has the line to add, and says how the nearest line differs. Members of the request that a line leaves out may have any value.",
 		Bad:  `{"http.get":{"url":"https://pager.internal/"},"reply":{"status":200,"body":"Ada"}}`,
 		Good: `{"http.get":{"url":"https://pager.internal/oncall"},"reply":{"status":200,"body":"Ada"}}`,
 	},

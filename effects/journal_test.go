@@ -467,17 +467,19 @@ func TestAnswers(t *testing.T) {
 			value, _, err := w.GetEnv(ctx, name)
 			return value + message(err)
 		}
-		const none = "E0517 effects.jsonl does not answer an effect: add this line, with its reply: "
+		const none = "E0517 effects.jsonl does not answer an effect%s: add this line, with its reply: "
+		unfit := func(differs, line string) string { return fmt.Sprintf(none, differs) + line }
 		tests := []struct{ got, want string }{
 			{fetch("", "/oncall?team=checkout", ""), `200 map[] "Ada"`},
 			{fetch("GET", "/oncall?team=checkout", ""), `200 map[] "Ada"`},
 			{fetch("", "/down", ""), `E0511 it is down`},
 			{fetch("POST", "/page", "a"), `201 map[x:1] ""`},
 			{fetch("POST", "/page", "b"), `202 map[] "\xff"`},
-			{fetch("", "/oncall?team=search", ""), none + `{"http.get":{"url":"https://pager.internal/oncall?team=search","headers":{"Authorization":"<secret TOKEN>"}},"reply":{"status":200,"body":""}}`},
-			{fetch("PUT", "/oncall", "x"), none + `{"http.request":{"method":"PUT","url":"https://pager.internal/oncall","headers":{"Authorization":"<secret TOKEN>"},"body":"x"},"reply":{"status":200,"body":""}}`},
+			{fetch("", "/oncall?team=search", ""), unfit(" (line 2 has another url)", `{"http.get":{"url":"https://pager.internal/oncall?team=search","headers":{"Authorization":"<secret TOKEN>"}},"reply":{"status":200,"body":""}}`)},
+			{fetch("PUT", "/oncall", "x"), unfit("", `{"http.request":{"method":"PUT","url":"https://pager.internal/oncall","headers":{"Authorization":"<secret TOKEN>"},"body":"x"},"reply":{"status":200,"body":""}}`)},
+			{fetch("POST", "/pages", "a"), unfit(" (line 4 has another url)", `{"http.post":{"url":"https://pager.internal/pages","headers":{"Authorization":"<secret TOKEN>"},"body":"a"},"reply":{"status":200,"body":""}}`)},
 			{run("kubectl", "get", "pods"), `0 "none" ""`},
-			{run("kubectl", "get"), none + `{"exec":{"argv":["kubectl","get"]},"reply":{"code":0,"stdout":"","stderr":""}}`},
+			{run("kubectl", "get"), unfit(" (line 6 has another argv)", `{"exec":{"argv":["kubectl","get"]},"reply":{"code":0,"stdout":"","stderr":""}}`)},
 			{env("TEAM"), "answered"},
 			{env("OTHER"), "real"},
 			{env("TURN") + env("TURN") + env("TURN"), "firstsecondsecond"},
@@ -494,6 +496,30 @@ func TestAnswers(t *testing.T) {
 	_, err = effects.ReadAnswers("case/effects.jsonl", []byte("\n{}"))
 	if want := "case/effects.jsonl: line 2: got no effect, want one of env"; !strings.HasPrefix(message(err), want) {
 		t.Errorf("ReadAnswers: got %v, want %s...", err, want)
+	}
+}
+
+// A member that a line may not have is refused, because it would otherwise answer nothing, or with
+// an empty value.
+func TestAnswersMembers(t *testing.T) {
+	for _, tt := range []struct{ line, want string }{
+		{`{"http.get":{"url":"https://x.test/"},"replies":{"status":200}}`, "the line has no member \"replies\", want http.get, reply, error, lane, plugin, would_run, steps (did you mean reply?)"},
+		{`{"http.get":{"uri":"https://x.test/"},"reply":{"status":200}}`, `http.get has no member "uri", want url, headers, auth, body (did you mean url?)`},
+		{`{"http.get":{"url":"https://x.test/","method":"GET"},"reply":{}}`, `http.get has no member "method", want url, headers, auth, body`},
+		{`{"http.request":{"method":"PUT","header":{}},"reply":{}}`, `http.request has no member "header", want method, url, headers, auth, body (did you mean headers?)`},
+		{`{"http.post":{},"reply":{"code":200}}`, `the reply to http.post has no member "code", want status, headers, body (did you mean body?)`},
+		{`{"exec":{"args":["a"]},"reply":{}}`, `exec has no member "args", want argv, stdin, env (did you mean argv?)`},
+		{`{"exec":{"argv":["a"]},"reply":{"Stdout":"x"}}`, `the reply to exec has no member "Stdout", want code, stdout, stderr (did you mean stdout?)`},
+		{`{"env":{"name":"A"},"reply":"x","note":1}`, `the line has no member "note", want env, reply, error, lane, plugin, would_run, steps`},
+		{`{"lane":"1","plugin":"p","exec":{"argv":["a"],"stdin":"","env":{}},"would_run":true,"reply":{"code":1,"stdout":{"base64":""},"stderr":""}}`, ""},
+	} {
+		want := tt.want
+		if want != "" {
+			want = "effects.jsonl: line 1: " + want
+		}
+		if _, err := effects.ReadAnswers("effects.jsonl", []byte(tt.line)); message(err) != want {
+			t.Errorf("%s:\ngot  %v\nwant %s", tt.line, err, want)
+		}
 	}
 }
 

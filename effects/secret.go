@@ -211,17 +211,23 @@ func (s *Secrets) readRaw(name string) (string, error) {
 	if source.Command != nil {
 		return runSecretCommand(source.Command, source.Dir)
 	}
+	what := "its file in [secrets] of the config"
 	if source.File == "" {
 		if value, ok := s.o.LookupEnv(name); ok {
 			return value, nil
 		}
 		source.File, _ = s.o.LookupEnv(name + "_FILE")
+		what = "its file, which " + name + "_FILE names"
 	}
 	if source.File == "" {
 		return "", errtext.Errorf("there is none: set the environment variable %[1]s or %[1]s_FILE, or name its place in [secrets] of the config%s",
 			errtext.Word(name), near.DidYouMean(name, slices.Sorted(maps.Keys(s.o.Sources))))
 	}
-	b, err := readRegular(afero.NewOsFs(), source.File, "of the secret", maxSecret)
+	// A plugin may read the message, so it names the place of the path in place of the path.
+	b, err := readRegular(afero.NewOsFs(), source.File, "", maxSecret)
+	if err != nil {
+		err = errtext.Errorf("%s: %s", what, strings.TrimPrefix(err.Error(), `file "": `))
+	}
 	return string(b), err
 }
 
