@@ -10,7 +10,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -95,16 +97,16 @@ func (f *File) original(root *os.Root, text []byte) (original []byte, ok bool, e
 	return backup.read(root)
 }
 
-// hasBackup reports whether a backup lies beside the file.
-func (f *File) hasBackup() bool {
+// backups returns the names of the backups beside the file.
+func (f *File) backups() (names []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(f.Path()))
-	prefix := filepath.Base(f.Path()) + ".starhost-"
+	own := regexp.MustCompile(`^` + regexp.QuoteMeta(path.Base(f.Name)) + `\.starhost-[0-9a-f]{12}\.bak$`)
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), ".bak") {
-			return true
+		if own.MatchString(e.Name()) && e.Type().IsRegular() {
+			names = append(names, path.Join(path.Dir(f.Name), e.Name()))
 		}
 	}
-	return err != nil
+	return names, err
 }
 
 // A Change is a planned change of a file.
@@ -114,8 +116,8 @@ type Change struct {
 	Text    []byte // nil removes the file
 	old     []byte
 	existed bool
-	stale   string // a backup that Apply removes, because nothing needs it any more
-	saved   []byte // the bytes of the backup
+	stale   []string // backups that Apply removes, because nothing needs them any more
+	saved   []byte   // the bytes of the backup
 }
 
 // IsNeeded reports whether the change changes anything.
@@ -159,7 +161,7 @@ func (f *File) Install(want []byte, own Owner) (*Change, error) {
 	if c.IsNeeded() {
 		c.saved, c.Backup = base, filepath.Join(f.Root, f.backupName(c.Text))
 		if ours {
-			c.stale = f.backupName(c.old)
+			c.stale = []string{f.backupName(c.old)}
 		}
 	}
 	return c, nil
@@ -175,8 +177,9 @@ func (f *File) checkWritable(root *os.Root) error {
 }
 
 // Uninstall plans to restore the original bytes if the file is as install left it, and otherwise to
-// remove the owner's entries. void is
-// the text of the file that has no other settings: of [Whole] with the entries, otherwise without.
+// remove the owner's entries. It also removes the backups: without the entries, the file has all that
+// they had. void is the text of the file that has no other settings: of [Whole] with the entries,
+// otherwise without.
 func (f *File) Uninstall(void []byte, own Owner) (*Change, error) {
 	c := &Change{File: f}
 	root, err := os.OpenRoot(f.Root)
@@ -194,6 +197,9 @@ func (f *File) Uninstall(void []byte, own Owner) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.stale, err = f.backups(); err != nil {
+		return nil, err
+	}
 	if f.Format == Whole {
 		c.Text = c.old
 		if isOurProgram(c.old, void, own) {
@@ -208,9 +214,9 @@ func (f *File) Uninstall(void []byte, own Owner) (*Change, error) {
 			ok = err == nil && bytes.Equal(left, original)
 		}
 		if ok {
-			c.Text, c.stale = append([]byte{}, original...), f.backupName(c.old)
+			c.Text = append([]byte{}, original...)
 		}
-	} else if c.IsNeeded() && f.Format != Whole && f.isVoid(c.Text, void) && !f.hasBackup() {
+	} else if c.IsNeeded() && f.Format != Whole && f.isVoid(c.Text, void) && len(c.stale) == 0 {
 		c.Text = nil // install made the file
 	}
 	if c.IsNeeded() {
@@ -249,7 +255,7 @@ func (c *Change) Apply() error {
 	case exists != c.existed || !bytes.Equal(now, c.old):
 		return &Error{Message: "the file changed meanwhile: run the command again"}
 	case c.Text == nil:
-		return root.Remove(filepath.FromSlash(f.Name))
+		return errors.Join(root.Remove(filepath.FromSlash(f.Name)), c.removeStale(root))
 	}
 	mode := f.Mode
 	if info, err := root.Lstat(filepath.FromSlash(f.Name)); err == nil {
@@ -266,8 +272,15 @@ func (c *Change) Apply() error {
 	if err := writeFile(root, f.Name, c.Text, mode); err != nil {
 		return err
 	}
-	if c.stale != "" {
-		return root.Remove(filepath.FromSlash(c.stale))
+	return c.removeStale(root)
+}
+
+// removeStale removes the backups that nothing needs any more.
+func (c *Change) removeStale(root *os.Root) error {
+	for _, name := range c.stale {
+		if err := root.Remove(filepath.FromSlash(name)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

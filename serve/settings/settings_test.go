@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/tailscale/hujson"
 	"pgregory.net/rapid"
 )
@@ -177,6 +178,31 @@ func TestJSONMergeAndRemove(t *testing.T) {
 	})
 }
 
+// TestJSONRemoveUndoesMerge: whatever else changes in the file after a merge, removing our entries
+// gives the bytes that the same change gives without a merge.
+func TestJSONRemoveUndoesMerge(t *testing.T) {
+	want := []byte(strings.Replace(wantJSON, ",\n  \"version\": 1", "", 1)) // it would stay
+	rapid.Check(t, func(t *rapid.T) {
+		w := &jsonWriter{t: t, newline: rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "newline")}
+		text := []byte(w.settings())
+		if len(values(t, text)) == 0 {
+			t.Skip("white space in an empty object is not kept")
+		}
+		change := func(text []byte) []byte {
+			text = bytes.ReplaceAll(text, []byte("-1.50e3"), []byte("[7]"))
+			return append(bytes.ReplaceAll(text, []byte("audit.sh"), []byte("audit.sh 2")), "// mine\n"...)
+		}
+		with, err := JSON.Merge(text, want, ownTest)
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+		without, err := JSON.Remove(change(with), ownTest)
+		if diff := cmp.Diff(string(change(text)), string(without)); err != nil || diff != "" {
+			t.Fatalf("%v, (-want +got):\n%s\nmerged:\n%s", err, diff, with)
+		}
+	})
+}
+
 // TestJSONOtherLine replaces the line of an earlier install, and keeps the entries beside it.
 func TestJSONOtherLine(t *testing.T) {
 	text := `{"version":1,"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"command":"/x/starhost hook agent old"},{"command":"audit"}]}],"Gone":[{"command":"starhost hook agent"}]}}`
@@ -242,6 +268,40 @@ func TestFileRestores(t *testing.T) {
 			t.Fatalf("got %v beside the file, want nothing", left)
 		}
 	})
+}
+
+// TestFileBackups checks that uninstall leaves no backup behind, also after an edit and two installs,
+// and touches no other file.
+func TestFileBackups(t *testing.T) {
+	f := &File{Root: t.TempDir(), Name: "a/settings.json", Mode: 0o600, Format: JSON}
+	const mine = `{"model": "opus", "hooks": {"Stop": [{"command": "audit.sh"}]}}` + "\n"
+	write(t, f.Path(), mine)
+	others := []string{"settings.json.bak", "settings.json.starhost-zz.bak", "x.json.starhost-0123456789ab.bak"}
+	for _, name := range others {
+		write(t, filepath.Join(f.Root, "a", name), "")
+	}
+	want := strings.Replace(wantJSON, ",\n  \"version\": 1", "", 1)
+	apply := func(c *Change, err error) {
+		t.Helper()
+		if err == nil {
+			err = c.Apply()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(f.Install([]byte(want), ownTest))
+	write(t, f.Path(), strings.Replace(read(t, f.Path()), "opus", "haiku", 1))
+	apply(f.Install([]byte(strings.ReplaceAll(want, "hook agent", "hook agent more")), ownTest))
+	write(t, f.Path(), strings.Replace(read(t, f.Path()), "audit.sh", "audit.sh 2", 1))
+	apply(f.Uninstall([]byte("{}"), ownTest))
+	if got, want := read(t, f.Path()), `{"model": "haiku", "hooks": {"Stop": [{"command": "audit.sh 2"}]}}`+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	left, err := os.ReadDir(filepath.Dir(f.Path()))
+	if err != nil || len(left) != 1+len(others) {
+		t.Errorf("got %v, %v, want the file and %q", left, err, others)
+	}
 }
 
 // install merges settings, unless a person must.

@@ -9,8 +9,9 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// The functions below add and remove values, and leave the comments around them in place. In
-// hujson's tree, the last value of a list has an AfterExtra only if a comma follows it.
+// The functions below add and remove values, and leave every byte around them in place, so that
+// removing a value undoes adding it whatever else changed meanwhile. In hujson's tree, the last
+// value of a list has an AfterExtra only if a comma follows it.
 
 // format returns a value with the file's indentation.
 func (e *jsonEditor) format(v hujson.Value, depth int) hujson.Value {
@@ -30,35 +31,53 @@ func (e *jsonEditor) addMember(o *hujson.Object, m *hujson.ObjectMember, depth i
 	added := hujson.ObjectMember{Name: m.Name.Clone(), Value: e.format(m.Value, depth)}
 	added.Name.BeforeExtra, added.Name.AfterExtra = nil, nil
 	added.Value.BeforeExtra = hujson.Extra(" ")
-	var last *hujson.Value
 	if n := len(o.Members); n > 0 {
-		last = &o.Members[n-1].Value
+		last := &o.Members[n-1]
+		added.Name.BeforeExtra, added.Value.AfterExtra = e.join(last.Name.BeforeExtra, last.Value.AfterExtra, &o.AfterExtra, depth)
+	} else {
+		added.Name.BeforeExtra = e.open(&o.AfterExtra, depth)
 	}
-	added.Name.BeforeExtra, added.Value.AfterExtra = e.join(last, &o.AfterExtra, depth)
 	o.Members = append(o.Members, added)
 }
 
 // addElement adds an element at the end of a list.
 func (e *jsonEditor) addElement(a *hujson.Array, v hujson.Value, depth int) {
 	added := e.format(v, depth)
-	var last *hujson.Value
 	if n := len(a.Elements); n > 0 {
-		last = &a.Elements[n-1]
+		last := &a.Elements[n-1]
+		added.BeforeExtra, added.AfterExtra = e.join(last.BeforeExtra, last.AfterExtra, &a.AfterExtra, depth)
+	} else {
+		added.BeforeExtra = e.open(&a.AfterExtra, depth)
 	}
-	added.BeforeExtra, added.AfterExtra = e.join(last, &a.AfterExtra, depth)
 	a.Elements = append(a.Elements, added)
 }
 
-// join returns the bytes around a value that follows the last one. end is what follows the last
-// value today.
-func (e *jsonEditor) join(last *hujson.Value, end *hujson.Extra, depth int) (before, after hujson.Extra) {
-	if last != nil && last.AfterExtra != nil {
-		after = hujson.Extra{}
+// join returns the bytes around a value behind the last one, which has before in front and after in
+// front of its comma, if it has one. The comments of end, which follow the last value, then stand in
+// front of the new one, and its white space stays where it is.
+func (e *jsonEditor) join(before, after hujson.Extra, end *hujson.Extra, depth int) (newBefore, newAfter hujson.Extra) {
+	if after != nil {
+		newAfter = hujson.Extra{}
 	}
-	before = slices.Concat(bytes.TrimRight(*end, " \t\r\n"), []byte(e.newline+e.indent(depth))) // end is a part of the source
-	*end = hujson.Extra(e.newline + e.indent(depth-1))
-	return before, after
+	comments := bytes.TrimRight(*end, space)
+	indent := e.indent(depth)
+	if i := bytes.LastIndexByte(before, '\n'); i >= 0 && len(bytes.TrimSpace(before[i:])) == 0 {
+		indent = string(before[i+1:])
+	}
+	newBefore = slices.Concat(comments, []byte(e.newline+indent)) // end is a part of the source
+	*end = (*end)[len(comments):]
+	return newBefore, newAfter
 }
+
+// open returns the bytes in front of the first value of a list, which has end between its brackets.
+func (e *jsonEditor) open(end *hujson.Extra, depth int) (before hujson.Extra) {
+	before = slices.Concat(bytes.TrimRight(*end, space), []byte(e.newline+e.indent(depth)))
+	*end = hujson.Extra(e.newline + e.indent(depth-1))
+	return before
+}
+
+// space is the white space of JSON.
+const space = " \t\r\n"
 
 // removeMembers removes the members for which drop is true.
 func (e *jsonEditor) removeMembers(o *hujson.Object, drop []bool) {
@@ -121,7 +140,7 @@ func (e *jsonEditor) moveComments(drop []bool, end *hujson.Extra, at func(i int)
 // saveComments appends the comments that lie around a value.
 func (e *jsonEditor) saveComments(saved []byte, before, after hujson.Extra) []byte {
 	for _, extra := range []hujson.Extra{before, after} {
-		if text := bytes.TrimRight(extra, " \t\r\n"); len(bytes.TrimSpace(text)) > 0 {
+		if text := bytes.TrimRight(extra, space); len(bytes.TrimSpace(text)) > 0 {
 			saved = append(e.endLine(saved, text), text...)
 		}
 	}
@@ -136,10 +155,29 @@ func (e *jsonEditor) appendExtra(saved []byte, next hujson.Extra) hujson.Extra {
 	return append(e.endLine(saved, next), next...)
 }
 
-// endLine ends a line between comments and the text behind them, because a line comment must end.
+// endLine ends a line between a line comment and the text behind it.
 func (e *jsonEditor) endLine(saved, next []byte) []byte {
-	if len(saved) > 0 && !bytes.HasPrefix(next, []byte("\n")) && !bytes.HasPrefix(next, []byte("\r\n")) {
+	if endsInLine(saved) && !bytes.HasPrefix(next, []byte("\n")) && !bytes.HasPrefix(next, []byte("\r\n")) {
 		return append(saved, e.newline...)
 	}
 	return saved
+}
+
+// endsInLine reports whether white space and comments end within a comment that a line ends.
+func endsInLine(extra []byte) bool {
+	for len(extra) > 0 {
+		end, found := 1, true
+		switch {
+		case bytes.HasPrefix(extra, []byte("//")):
+			end = bytes.IndexByte(extra, '\n') + 1
+			found = end > 0
+		case bytes.HasPrefix(extra, []byte("/*")):
+			end = bytes.Index(extra[2:], []byte("*/")) + 4
+		}
+		if !found {
+			return true
+		}
+		extra = extra[end:]
+	}
+	return false
 }
