@@ -24,7 +24,11 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 	e := spec.New()
 	for _, arg := range slices.Sorted(maps.Keys(args)) {
 		if !slices.Contains(spec.Args, arg) && !(spec.Tool && arg == "agent") {
-			return nil, errtext.Errorf("%s: unknown argument %q%s, it offers %s", name, arg, near.DidYouMean(arg, spec.Args), strings.Join(spec.Args, ", "))
+			takes := slices.DeleteFunc(slices.Clone(spec.Args), func(arg string) bool { return arg == "call" })
+			if spec.Tool {
+				takes = append(takes, "agent")
+			}
+			return nil, errtext.Errorf("%s: unknown argument %q%s, want %s", name, arg, near.DidYouMean(arg, takes), strings.Join(takes, ", "))
 		}
 		p := e.Arg(arg)
 		switch arg {

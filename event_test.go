@@ -153,7 +153,7 @@ func TestNewEvent(t *testing.T) {
 		want  string
 	}{
 		{"nope", nil, `unknown event "nope"`},
-		{pre, raw("tol", `"x"`), `pre_tool_call: unknown argument "tol" (did you mean tool?), it offers session_id, tool, arguments, call, call_id, plugin`},
+		{pre, raw("tol", `"x"`), `pre_tool_call: unknown argument "tol" (did you mean tool?), want session_id, tool, arguments, call_id, plugin`},
 		{pre, raw("call", `{}`), `pre_tool_call: argument "call": starhost makes it from agent, tool, arguments and workspace`},
 		{"pre_command", raw("agent", `"codex"`), `pre_command: unknown argument "agent"`},
 		{pre, raw("tool", `3`), `pre_tool_call: argument "tool": got 3, want a string`},

@@ -79,7 +79,7 @@ func TestAddRefuses(t *testing.T) {
 		{"match on an event about no tool", withHook(starhost.Hook{Event: "turn_start", Match: []string{"*"}, Call: ok}), `new.star:7:1: hook turn_start: match: the event is not about a tool`},
 		{"bad glob", withHook(starhost.Hook{Event: "pre_tool_call", Match: []string{"a[", "b"}, Call: ok}), `new.star:7:1: hook pre_tool_call: match: "a[": syntax error in pattern`},
 		{"on_error that a guard has not", withHook(starhost.Hook{Event: "approve_tool_call", OnError: "abort", Call: ok}), `new.star:7:1: hook approve_tool_call: on_error: got "abort", want skip or deny`},
-		{"on_error that an observer has not", withHook(starhost.Hook{Event: "post_tool_call", OnError: "deny", Call: ok}), `new.star:7:1: hook post_tool_call: on_error: got "deny", want skip`},
+		{"on_error that an observer has not", withHook(starhost.Hook{Event: "post_tool_call", OnError: "deny", Call: ok}), `new.star:7:1: hook post_tool_call: on_error: got "deny", want skip: what the event is about has run. Without on_error a failure withholds the result if the plugin's files contain modify(result=)`},
 		{"unknown on_error", withHook(starhost.Hook{Event: "pre_tool_call", OnError: "ignore", Call: ok}), `new.star:7:1: hook pre_tool_call: on_error: got "ignore", want skip, deny or abort`},
 		{"hook without Call", withHook(starhost.Hook{Event: "turn_start"}), `new.star:7:1: hook turn_start has no Call`},
 		{"prefix of one letter", withLoader("new", "c"), `new.star:7:1: fragment loader prefix "c": want a lower-case letter, then one or more of a-z 0-9 _ -`},

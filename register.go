@@ -245,7 +245,11 @@ func checkFailMode(spec *EventSpec, m FailMode) error {
 			want = append(want, string(a))
 		}
 	}
-	return errtext.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, errtext.Or(want))
+	why := ""
+	if spec.HasResult() {
+		why = ": what the event is about has run. Without on_error a failure withholds the result if the plugin's files contain modify(result=)"
+	}
+	return errtext.Errorf("hook %s: on_error: got %q, want %s%s", spec.Name, m, errtext.Or(want), why)
 }
 
 func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {

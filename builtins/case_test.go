@@ -289,7 +289,7 @@ func TestCaseErrors(t *testing.T) {
 		{`call_tool()`, "E0201", `call_tool: missing argument for name`},
 		{`call_tool("broken")`, "E0319", `call_tool: the driver is broken`},
 		{`fire("pre_lm_call")`, "E0319", `fire: unknown event "pre_lm_call" (did you mean pre_llm_call?)`},
-		{`fire("turn_start", foo = 1)`, "E0319", `fire: turn_start: unknown argument "foo", it offers session_id, user_message, history, is_first_turn, model, platform`},
+		{`fire("turn_start", foo = 1)`, "E0319", `fire: turn_start: unknown argument "foo", want session_id, user_message, history, is_first_turn, model, platform`},
 		{`fire("turn_start", foo = len)`, "E0204", `fire: foo: got builtin_function_or_method, want a JSON value`},
 		{`fire()`, "E0201", `fire: missing argument for event`},
 		{`load_fragments("runbok:x")`, "E0319", `load_fragments: unknown fragment reference "runbok:x" (did you mean runbook:x?)`},

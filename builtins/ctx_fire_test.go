@@ -50,7 +50,7 @@ for bad in ["text", "deny", "modify", "len"]:
     assert_eq(len(ctx.fire("app.test.asked", a = bad)), 3)
 assert_eq(ctx.fire("app.test.asked", a = [])[0], [[], "list"])
 
-assert_fails(lambda: ctx.fire("app.test.asked", b = 1), "app.test.asked: unknown argument \"b\", it offers a")
+assert_fails(lambda: ctx.fire("app.test.asked", b = 1), "app.test.asked: unknown argument \"b\", want a")
 assert_fails(lambda: ctx.fire("app.test.asked", a = len), "ctx.fire: at .a: got builtin_function_or_method, want a JSON value")
 assert_fails(lambda: ctx.fire("app.test.asked", a = ctx.secret("SHORT")), "ctx.fire: at .a: got secret, want a JSON value")
 assert_fails(lambda: ctx.fire("app.test.asked", a = "x" * 65536), "ctx.fire: got 65544 bytes of arguments, want at most 65536")

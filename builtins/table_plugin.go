@@ -59,8 +59,8 @@ The function's parameters name the arguments that it needs. Each event offers so
 ctx. Lower priorities run first, behind the hooks of plugins that the operator trusts more. match is a glob, or a list of globs, on the name of the tool or
 the command. kind is the kind of the tool's call, or a list: shell, write, fetch, read, search,
 agent, mcp, other. Kinds are the same in all agents, but names of tools are not. on_error says what
-an error in the function does: "skip", or "deny" or "abort" if the event takes such a decision. Without it, an error denies a call, and
-refuses what the plugin's abort or modify could stop or change. An event whose name begins with "app."
+an error in the function does: "skip", or "deny" or "abort" if the event takes such a decision: post_tool_call takes none, because the tool has run. Without it, an error denies a call, and
+refuses, or withholds, what the plugin's abort or modify could stop or change. An event whose name begins with "app."
 exists if the program, or a plugin in plugin(events = ...), declares it.`,
 		Example: `def no_prod_restarts(tool, arguments):
     if "prod" in arguments.get("cluster", ""):

@@ -43,7 +43,7 @@ func Codes() []Code {
 		},
 		{
 			Code: "E0606", Title: "two plugins of one name",
-			Text: "Two files or folders give a plugin the same name. Rename one, or leave one of the paths out.",
+			Text: "Two files or folders give a plugin the same name. If they are two plugins, rename one. If one is a copy, as of a plugin that is installed for all folders, leave its path out, and edit the plugin in the place that stays: agents read the file at each event, so nobody copies it.",
 			Bad:  "-- oncall.star --\n-- oncall/plugin.star --\n",
 			Good: "-- oncall.star --\n-- oncall-night/plugin.star --\n",
 		},

@@ -469,8 +469,7 @@ func TestSelectKeepsProjectToItsOwnPlugins(t *testing.T) {
 	}
 	want := "../starhost.toml:3: plugins.enabled is ignored: policy is no plugin of this project\n" +
 		"../starhost.toml:4: plugins.disabled is ignored: policy is no plugin of this project\n" +
-		"../starhost.toml:11: plugin.policy.mode is ignored: policy is no plugin of this project\n" +
-		"../starhost.toml:5: plugins.required: no plugin is named other\n"
+		"../starhost.toml:11: plugin.policy.mode is ignored: policy is no plugin of this project\n"
 	if diff := gocmp.Diff(want, parseTexts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

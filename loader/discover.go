@@ -223,7 +223,7 @@ func (d *discovery) add(p Path, s *Source) {
 	case old.isSame(s):
 		old.Project = old.Project && s.Project
 	default:
-		d.fail(Place{File: s.Path}, "E0606", "plugin %s is already found at %s: want different names (rename one, or leave one of the paths out)", s.Name, old.Path)
+		d.fail(Place{File: s.Path}, "E0606", "plugin %s is already found at %s: want different names, or one path: leave %s out, and edit %s in its place", s.Name, old.Path, s.Path, old.Path)
 	}
 }
 

@@ -48,8 +48,8 @@ func TestDiscover(t *testing.T) {
 		{"the same twice", "-- p/a.star --\n-- p/b/plugin.star --\n-- l -> p --\n", "p/a.star p p/b l",
 			"a p/a.star a.star\nb p/b b/plugin.star\n"},
 		{"two of one name", "-- p/a.star --\n-- p/a/plugin.star --\n-- q/a.star --\n", "p q",
-			"a p/a a/plugin.star\nE0606: p/a.star: plugin a is already found at p/a: want different names (rename one, or leave one of the paths out)\n" +
-				"E0606: q/a.star: plugin a is already found at p/a: want different names (rename one, or leave one of the paths out)\n"},
+			"a p/a a/plugin.star\nE0606: p/a.star: plugin a is already found at p/a: want different names, or one path: leave p/a.star out, and edit p/a in its place\n" +
+				"E0606: q/a.star: plugin a is already found at p/a: want different names, or one path: leave q/a.star out, and edit p/a in its place\n"},
 		{"names", "-- p/On Call.star --\n-- p/9lives/plugin.star --\n-- p/ok.star --\n-- p/Äh.star --\n", "p",
 			"ok p/ok.star ok.star\n" +
 				`E0605: p/9lives: plugin name: got "9lives", ` + rule + " (rename it to lives)\n" +

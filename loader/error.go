@@ -70,8 +70,8 @@ type Warning struct {
 	Place Place
 	Msg   string
 	// Notice is the reason of a warning about this machine, which no change of the files mends:
-	// "unset" for a variable of requires_env, "untrusted" for a setting of a project. It is "" for
-	// all others.
+	// "unset" for a variable of requires_env, "grant" for a grant of a project, and "untrusted" for
+	// its other settings. It is "" for all others.
 	Notice string
 }
 

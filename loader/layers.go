@@ -302,7 +302,10 @@ func (c *Config) ignore(g layerSetting, format string, args ...any) {
 		help = trust + " shows what changed; " + trust + " --path trusts the folder while you edit it"
 	}
 	c.warn(g.place, "%s is ignored: %s (%s)", toml.Key(g.key), why, help)
-	c.warnings[len(c.warnings)-1].Notice = "untrusted"
+	notice := &c.warnings[len(c.warnings)-1].Notice
+	if *notice = "untrusted"; g.key[0] == "grants" {
+		*notice = "grant"
+	}
 }
 
 // environment applies the layer of environment variables.

@@ -145,7 +145,7 @@ func TestLoad(t *testing.T) {
 		{"required", "-- config.toml --\n[plugins]\nrequired = [\"a\", \"b\"]\n-- p/a.star --\n-- p/b.star --\nx()\n", "p",
 			"a loaded\nb failed\nb.star:1:1: undefined: x [E0102]\n    1 | x()\n      | ^\nconfig.toml:2: required plugin b is not loaded [E0609]\n"},
 		{"required and not there", "-- config.toml --\n[plugins]\npaths = [\"p\"]\nrequired = [\"policies\"]\n-- p/policy.star --\n", "",
-			"policy loaded\nwarning: config.toml:3: plugins.required: no plugin is named policies (did you mean policy?)\nconfig.toml:3: required plugin policies is not loaded (did you mean policy?) [E0609]\n"},
+			"policy loaded\nconfig.toml:3: required plugin policies is not loaded (did you mean policy?) [E0609]\n"},
 		{"environment", "-- p/a.star --\nplugin(requires_env = [\"HOME\", \"PAGER\"])\nfail(\"it ran\")\n-- p/b.star --\nplugin(requires_env = [\"HOME\"])\n", "p",
 			"a unavailable\nb loaded\nwarning: a.star: plugin a is unavailable: the environment variable PAGER is not set\n"},
 		{"prints while loading", "-- a.star --\nprint(\"one\", 2)\ndef f():\n    print(\"three\")\nf()\nfail(\"no\")\n", "a.star",

@@ -240,7 +240,8 @@ func (c *Config) isUsed(s *Source, project PluginsConfig) bool {
 	return len(enabled) == 0 || s.isNamed() || slices.Contains(enabled, s.Name)
 }
 
-// checkNames warns of names in the config that no plugin has.
+// checkNames warns of names in the config that no plugin has. [Set.Missing] reports those of
+// [plugins] required.
 func (c *Config) checkNames(found map[string]*Source) {
 	checkAt := func(at Place, name string, key toml.Key) {
 		if _, ok := found[name]; !ok {
@@ -258,9 +259,6 @@ func (c *Config) checkNames(found map[string]*Source) {
 	}
 	for _, name := range c.Plugins.Disabled {
 		check(name, "plugins", "disabled", name)
-	}
-	for _, name := range c.Plugins.Required {
-		check(name, "plugins", "required", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugin)) {
 		check(name, "plugin", name)

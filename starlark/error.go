@@ -208,7 +208,11 @@ func Locate(err error, src func(file string) string) *Error {
 	e.moveToLineEnd(src)
 	e.fillSource(src)
 	if e.Help == "" {
-		e.Help = helpFor(e.Msg, e.Source)
+		line := e.Source
+		if strings.HasPrefix(e.Msg, "invalid call of") { // what is called stands before the caret
+			line = string([]rune(line)[:min(e.caret, utf8.RuneCountInString(line))])
+		}
+		e.Help = helpFor(e.Msg, line)
 	}
 	return e
 }

@@ -122,6 +122,7 @@ func TestHabits(t *testing.T) {
 		{"def f(x: int, y): pass", "annotations"},
 		{"f = lambda x: int: x", ""},
 		{"def f(now):\n  return now.weekday\nf('2026')", "time.parse_time(ctx.now)"},
+		{"x = 1()", ""},
 		{"def f(:", ""},
 		{"def f(a, :", ""},
 		{"def f(*a: int): pass", "annotations"},

@@ -71,6 +71,7 @@ var habits = []habit{
 	{`has no \.(safe_load|load) field`, `\byaml\.`, `write yaml.decode(text)`},
 	{`has no \.compile field`, `\bre\.`, `starhost compiles patterns itself; write re.search(pattern, text)`},
 	{`^string has no \.\w+ field`, `\bnow\.\w`, `ctx.now is a text; write time.parse_time(ctx.now).weekday, .hour, .date and the like`},
+	{`^invalid call of non-function`, `\.(\w+)\s*$`, `.${1} is a value and no function; write it without ()`},
 	{`has no \.now field`, `\btime\.`, `a handler reads the clock with ctx.now`},
 	{`^undefined: round\b`, ``, `write text.format_number(x, 2) for a text of two decimals, or int(math.round(x))`},
 	{`^undefined: pow\b`, ``, `write math.pow(x, y)`},

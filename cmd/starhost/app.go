@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -54,6 +55,9 @@ type app struct {
 	warnings      []loader.Warning         // in the order of their report
 	logs          []starhost.LogLine
 	problems      []problem
+	undone        bool         // effects did not run without --allow-effects
+	nobodyAsked   *atomic.Bool // an approval was wanted, and nobody is at a terminal
+	grantless     bool         // the command runs no effect, so that ignored grants change nothing
 }
 
 // execute runs the command that args ask for, and returns its name. It returns a panic as an
@@ -108,7 +112,7 @@ func (a *app) end() int {
 // report writes the diagnostics so far and forgets them, except the exit code.
 func (a *app) report() {
 	if !a.quiet {
-		for _, w := range a.warnings {
+		for _, w := range a.relevantWarnings() {
 			fmt.Fprintf(a.stderr, "warning: %s\n", texttable.Hang(w.String()))
 		}
 		a.writeLogs()
@@ -123,7 +127,23 @@ func (a *app) report() {
 	if len(a.problems) > 0 {
 		a.code = a.problems[0].exit
 	}
+	if !a.quiet && a.format != "json" {
+		if a.undone {
+			fmt.Fprintln(a.stderr, "help: effects that outlive the run did not run: --allow-effects runs them")
+		}
+		if a.nobodyAsked != nil && a.nobodyAsked.Load() {
+			fmt.Fprintln(a.stderr, "help: nobody is at a terminal to approve: --approve auto says yes")
+		}
+	}
+	a.undone, a.nobodyAsked = false, nil
 	a.warnings, a.logs, a.problems = nil, nil, nil
+}
+
+// relevantWarnings returns the warnings without those that mean nothing for this command.
+func (a *app) relevantWarnings() []loader.Warning {
+	return slices.DeleteFunc(slices.Clone(a.warnings), func(w loader.Warning) bool {
+		return a.grantless && w.Notice == "grant"
+	})
 }
 
 // writeResult writes the result to standard output, or to the file of -o.

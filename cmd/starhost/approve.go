@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -34,7 +35,7 @@ func addApprove(cmd *cobra.Command, way *string, more ...string) {
 type approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
 
 // newApprover returns the approver of a value of --approve. A program without a terminal asks
-// nobody. more are ways beside approveWays, in which nobody is asked.
+// nobody, and hints at auto. more are ways beside approveWays, in which nobody is asked.
 func (a *app) newApprover(way string, more ...string) (approver, error) {
 	ways := slices.Concat(approveWays, more)
 	if !slices.Contains(ways, way) {
@@ -50,8 +51,15 @@ func (a *app) newApprover(way string, more ...string) (approver, error) {
 		return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
 			return starhost.Answer{By: "never"}, nil
 		}, nil
-	case way != "ask" || !ok || !term.IsTerminal(int(in.Fd())):
+	case way != "ask":
 		return nil, nil
+	case !ok || !term.IsTerminal(int(in.Fd())):
+		asked := new(atomic.Bool) // answers come from goroutines
+		a.nobodyAsked = asked
+		return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+			asked.Store(true)
+			return starhost.Answer{}, errors.ErrUnsupported
+		}, nil
 	}
 	lines := bufio.NewReaderSize(in, maxAnswer)
 	read := func(prompt string) (string, error) { return readAnswer(lines, a.stderr, prompt) }

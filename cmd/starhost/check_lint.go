@@ -118,7 +118,7 @@ func lintCode(warning string) string {
 }
 
 // noticeCodes are the codes of the warnings that --strict does not count.
-var noticeCodes = map[string]string{"unset": "E0811", "untrusted": "E0812"}
+var noticeCodes = map[string]string{"unset": "E0811", "untrusted": "E0812", "grant": "E0812"}
 
 // checkCodes explain the codes that only check reports.
 var checkCodes = []starlark.Code{

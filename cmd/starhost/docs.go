@@ -284,7 +284,7 @@ func failureDoc(e starhost.EventSpec) string {
 	case e.CanRefuse() && e.FailsClosed([]string{"abort", "modify *"}):
 		return "aborts if the plugin's files contain the event's abort or modify, else it is logged and skipped, unless on_error says otherwise"
 	case e.FailsClosed([]string{"modify *"}):
-		return "withholds the result if the plugin's files contain modify(result=), else it is logged and skipped, unless on_error says otherwise"
+		return "withholds the result if the plugin's files contain modify(result=), else it is logged and skipped; on_error takes \"skip\" alone, because what it is about has run"
 	}
 	return "is logged and skipped, unless on_error says otherwise"
 }

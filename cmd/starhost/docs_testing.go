@@ -40,12 +40,12 @@ command was wrong.`,
 			{Name: "--format", Doc: "Prints reports for other programs: json, junit, or github for annotations.", Example: "starhost test -F junit -o report.xml demo.star"},
 			{Name: "action.yml", Doc: "The repository is a GitHub Action.\nIt checks and tests the plugins that starhost.toml names, else ./plugins, or those of paths, and puts annotations into pull requests.", Example: `steps:
   - uses: actions/checkout@v5
-  - uses: starhost/starhost@main
+  - uses: starhost/starhost@` + release + `
     with:
       paths: plugins`},
 			{Name: ".pre-commit-config.yaml", Doc: "The repository has hooks for pre-commit, which builds starhost with Go.\nstarhost-fmt formats the changed files. The other two read all plugins that starhost.toml names, else ./plugins, because a changed file may be a library of several plugins.", Example: `repos:
   - repo: https://github.com/starhost/starhost
-    rev: main
+    rev: ` + release + `
     hooks:
       - id: starhost-fmt
       - id: starhost-check

@@ -445,7 +445,7 @@ func changesJSON(changes map[string]any) map[string]any {
 }
 
 func (a *app) warningsJSON() []warningJSON {
-	return list(a.warnings, func(w *loader.Warning) warningJSON {
+	return list(a.relevantWarnings(), func(w *loader.Warning) warningJSON {
 		return warningJSON{w.Msg, newPosJSON(starhost.Pos(w.Place))}
 	})
 }

@@ -25,6 +25,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 	if e.prompt != nil {
 		a.out.WriteString(report.Text(e.prompt))
 	}
+	a.undone = f.replay == "" && len(e.dryRun.Effects()) > 0
 	a.printLine("would run", list(e.dryRun.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
 	a.printReached(e.reach)
 	if e.against != nil {

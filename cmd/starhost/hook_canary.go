@@ -47,9 +47,20 @@ const notePrefix = "note "
 func canaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 	parts := []string{fmt.Sprintf("%s %s: set %s", hook.CanaryTool, nonce, revision(set))}
 	var guards, idle []string
-	events := set.Host.Events()
-	for _, h := range set.Host.Hooks() {
-		if !slices.ContainsFunc(events, func(e starhost.EventSpec) bool { return e.Name == h.Event && e.Guard }) {
+	events := map[string]starhost.EventSpec{}
+	for _, e := range set.Host.Events() {
+		events[e.Name] = e
+	}
+	decides := map[string][]string{}
+	for i := range set.Plugins {
+		if p := &set.Plugins[i]; p.Registered != nil {
+			decides[p.Name] = p.Registered.Decides
+		}
+	}
+	kept := keptWords(agent, set)
+	for i, h := range set.Host.Hooks() {
+		// A hook that redacts guards, too, where the agent takes its change.
+		if e := events[h.Event]; !e.Guard && (!e.FailsClosed(decides[h.Plugin]) || kept[i] != "") {
 			continue
 		}
 		if !slices.Contains(guards, h.Plugin) {
@@ -66,7 +77,6 @@ func canaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 			idle = append(idle, p.Name+" only warns (mode in the config)")
 		}
 	}
-	kept := keptWords(agent, set)
 	for _, note := range slices.Compact(slices.Sorted(maps.Values(kept))) { // once a plugin
 		parts = append(parts, notePrefix+note)
 	}

@@ -19,7 +19,11 @@ func (a *app) printDoctorPretty(result []diagnosis) error {
 			fmt.Fprintf(&a.out, "  configured: %s:%d (%s)\n", texttable.EscapeLine(a.abbreviateHome(l.path)), l.Line, l.scope)
 			fmt.Fprintf(&a.out, "  command: %s\n", texttable.EscapeLine(limitText(l.Text)))
 			if l.state == "denied" {
-				fmt.Fprintf(&a.out, "  canary: denied, guards: %s, set %s\n", strings.Join(l.guards, ", "), l.revision)
+				guards := "no guards"
+				if len(l.guards) > 0 {
+					guards = "guards: " + strings.Join(l.guards, ", ")
+				}
+				fmt.Fprintf(&a.out, "  canary: denied, %s, set %s\n", guards, l.revision)
 			}
 			for _, note := range l.notes {
 				fmt.Fprintf(&a.out, "  note: %s\n", texttable.EscapeLine(note))

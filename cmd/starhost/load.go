@@ -230,7 +230,7 @@ func (a *app) warn(strict bool, warnings []loader.Warning) {
 	if !strict {
 		return
 	}
-	for _, w := range a.warnings {
+	for _, w := range a.relevantWarnings() {
 		a.problems = append(a.problems, problem{exit: exitUsage, code: "E0710", message: w.Msg, pos: starhost.Pos(w.Place)})
 	}
 	a.warnings = nil

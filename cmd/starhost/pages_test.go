@@ -1,6 +1,8 @@
 package main
 
 import (
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +28,7 @@ var docsGoals = []struct{ link, target, words string }{
 	{"restrict an argument to an enum", "builtins.md#register_tool", "enum"},
 	{"know what dedup hashes", "prompts.md#equal-contents", "SHA-256"},
 	{"ask for the weekday", "modules/time.md", "t.format(x)"},
-	{"give an approval in a test", "testing.md#commandline-answers", "answers"},
+	{"give an approval in a test", "testing.md#call_toolname-answers-arguments", "answers lists the user's"},
 	{"trust plugins in CI", "team.md#ci", "trust"},
 	{"try a guard in warn mode", "team.md#warn-first", `mode = "warn"`},
 	{"know what a call costs", "team.md#cost-of-a-call", " ms"},
@@ -48,6 +50,25 @@ func TestDocsGoals(t *testing.T) {
 		if !strings.Contains(text, g.words) {
 			t.Errorf("%s: %s does not have %q:\n%s", g.link, g.target, g.words, text)
 		}
+	}
+}
+
+// TestDocsPins checks that pages pin the release and nothing that moves.
+func TestDocsPins(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins := 0
+	for _, page := range append(pages, "../../README.md") {
+		for _, m := range regexp.MustCompile(`(?:uses: starhost/starhost@|\brev: |\bversion: )(\S+)`).FindAllStringSubmatch(readTestFile(t, page), -1) {
+			if pins++; m[1] != release {
+				t.Errorf("%s: %s: want %s", page, m[0], release)
+			}
+		}
+	}
+	if pins < 4 {
+		t.Errorf("got %d pins, want those of testing.md and team.md", pins)
 	}
 }
 

@@ -306,7 +306,7 @@ func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
 	for _, e := range undone[c.effectsShown:] {
 		text += texttable.EscapeLine(fmt.Sprintf("%-13s%s: %s", "would run", e.Plugin, e)) + "\n"
 	}
-	c.effectsShown = len(undone)
+	c.effectsShown, c.undone = len(undone), len(undone) > 0
 	return cmp.Or(c.write(text), err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -70,6 +71,11 @@ func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error 
 	if err := a.chooseFormat("replay"); err != nil {
 		return err
 	}
+	for _, p := range paths {
+		if ext := filepath.Ext(p); ext == ".jsonl" || ext == ".json" {
+			return &usageError{msg: "replay: " + quoteCut(p) + " is no plugin: records of decisions are --log FILE", help: "starhost replay --log " + p}
+		}
+	}
 	r, err := decision.NewReplay(decision.ReplayOptions{Only: f.only, ReadFiles: f.read})
 	if err != nil {
 		return usagef("--only: %v", err)
@@ -129,7 +135,11 @@ func (a *app) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader,
 		}
 	}
 	if names == nil {
-		names = []string{a.logDir(config)}
+		dir := a.logDir(config)
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, &fileError{filepath.ToSlash(dir), errors.New("there is no decision log yet: hook, run, chat and serve write one, and --log FILE names another")}
+		}
+		names = []string{dir}
 	}
 	reader, err := decision.NewReader(names...)
 	if err != nil {

@@ -57,6 +57,10 @@ func commandTable() []commandMaker {
 	}
 }
 
+// grantless are the commands that run no effect of the project's plugins as the config grants it.
+// CI runs them without trust. Grants that an untrusted project gives change nothing for them.
+var grantless = []string{"fmt", "test", "log", "sessions"}
+
 // rootCommand returns the program with the commands that args name, because making all takes
 // longer than a short run. If args run none of them, as for help, it makes all.
 func (a *app) rootCommand(args []string) *cobra.Command {
@@ -114,6 +118,7 @@ func (a *app) emptyCommand() *cobra.Command {
 		if err := a.readEnvironment(cmd); err != nil {
 			return err
 		}
+		a.grantless = slices.Contains(grantless, strings.Fields(cmd.CommandPath() + " -")[1])
 		if info, err := os.Stat(cmp.Or(a.dir, ".")); err != nil || !info.IsDir() {
 			return usagef("-C %s: no such folder", a.dir)
 		}

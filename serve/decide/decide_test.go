@@ -131,7 +131,7 @@ func TestFire(t *testing.T) {
 		{"a misspelt event", "pre_tool_cal", `{}`,
 			`400 {"error":"unknown event \"pre_tool_cal\" (did you mean pre_tool_call?)","schema":"starhost.fire/1"}`},
 		{"a misspelt argument", "pre_tool_call", `{"input":{"tol":"sh"}}`,
-			`400 {"error":"pre_tool_call: unknown argument \"tol\" (did you mean tool?), it offers session_id, tool, arguments, call, call_id, plugin, user_message, platform, roles, round, workspace","schema":"starhost.fire/1"}`},
+			`400 {"error":"pre_tool_call: unknown argument \"tol\" (did you mean tool?), want session_id, tool, arguments, call_id, plugin, user_message, platform, roles, round, workspace, agent","schema":"starhost.fire/1"}`},
 		{"another member", "pre_tool_call", `{"args":{}}`,
 			`400 {"error":"the body: unknown member \"args\", want \"input\" and \"session\"","schema":"starhost.fire/1"}`},
 		{"two inputs", "pre_tool_call", `{"input":{},"input":{}}`,
