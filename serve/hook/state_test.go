@@ -183,6 +183,8 @@ func TestStatesEnd(t *testing.T) {
 		{end("other"), "", 1},
 		{promptOf("s", "b"), "", 1},
 		{toolOf("s", "Bash"), "call 2", 1},
+		{`{"hook_event_name":"SessionStart","session_id":"s","source":"compact"}`, "", 1},
+		{promptOf("s", "b"), "context", 1},
 		{end("logout"), "", 2},
 		{toolOf("s", "Bash"), "call 3", 2},
 		{end("clear"), "", 3},
