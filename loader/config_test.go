@@ -602,6 +602,37 @@ func TestProjectOnlyLowersLimits(t *testing.T) {
 	})
 }
 
+// TestProjectSetsWhatApplies checks that a project may repeat a limit, and name a plugin as a table
+// that is the user's.
+func TestProjectSetsWhatApplies(t *testing.T) {
+	home := tree(t, "-- .config/starhost/config.toml --\nlimits.event = 1000\n")
+	repo := tree(t, "-- starhost.toml --\nlimits.event = 1000\n[plugin.log]\nx = 1\n")
+	_, warnings, err := loader.LoadConfig(loader.ConfigOptions{Dir: repo, Getenv: env("HOME", home)})
+	if err != nil || len(warnings) > 0 {
+		t.Errorf("got %v, %v, want neither an error nor a warning", parseTexts(warnings), err)
+	}
+}
+
+// TestSecretNameBound checks the longest name of a secret.
+func TestSecretNameBound(t *testing.T) {
+	for n, want := range map[int]bool{64: true, 65: false} {
+		_, _, err := loader.ParseConfig("starhost.toml", ".", []byte("[mcp.a]\ntoken = \""+strings.Repeat("A", n)+"\""))
+		if (err == nil) != want {
+			t.Errorf("%d letters: got %v", n, err)
+		}
+	}
+}
+
+// TestRaiseKeepsCopies checks that a raised limit of one config is none of its copies.
+func TestRaiseKeepsCopies(t *testing.T) {
+	c := loader.LimitsConfig{Raised: map[string]string{"steps": "--max-steps"}}
+	other := c
+	c.Raise("memory", "--max-memory")
+	if len(other.Raised) != 1 || len(c.Raised) != 2 {
+		t.Errorf("got %v and %v", other.Raised, c.Raised)
+	}
+}
+
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 func TestWhichFilesAreRead(t *testing.T) {

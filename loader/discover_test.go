@@ -83,6 +83,13 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
+// TestOneErrorOfAPath checks that a path with a broken plugin is not also one without plugins.
+func TestOneErrorOfAPath(t *testing.T) {
+	if got := discover(tree(t, "-- p/a.star/x --\n"), "p"); strings.Count(got, "\n") != 1 || !strings.Contains(got, "a.star: got a folder") {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestDiscoverSaysWhichConfigNamedAPath(t *testing.T) {
 	dir := tree(t, "-- plugins/a.star --\n")
 	c, _, err := loader.ParseConfig("c.toml", dir, []byte("[plugins]\npaths = [\n\"plugin\", \"plugins\"]"))

@@ -230,6 +230,7 @@ plugin(config = {"team": "b"})
 		{"of the config", files, "p/a.star", "a.star:2:6: a: info: payments 3 0.5 False [\"x\"] [] None"},
 		{"of flags", files, `p/a.star --set team=x --set lines=4 --set ratio=1 --set on=true --set names=["a","b"] --set rows=[{y=1}] --set any=2`,
 			"a.star:2:6: a: info: x 4 1.0 True [\"a\", \"b\"] [{\"y\": 1}] 2"},
+		{"of flags in JSON", files, `p/a.star --set rows=[{"y":{"z":1}}]`, "a.star:2:6: a: info: payments 3 0.5 False [\"x\"] [{\"y\": {\"z\": 1}}] None"},
 		{"text that looks like another type", files, "p/a.star --set team=12 --set any=nan", "a.star:2:6: a: info: 12 3 0.5 False [\"x\"] [] \"nan\""},
 		{"text with an =", files, "p/a.star --set team=a=b", "a.star:2:6: a: info: a=b 3 0.5 False [\"x\"] [] None"},
 		{"the last wins", files, "p/a.star --set team=x --set a.team=y", "a.star:2:6: a: info: y 3 0.5 False [\"x\"] [] None"},

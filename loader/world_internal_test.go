@@ -25,6 +25,7 @@ func TestBoth(t *testing.T) {
 		{"", "respond:page", ""},
 		{"respond:page", "", ""},
 		{"override:page", "respond:page", ""},
+		{"respond:page", "override:*", ""},
 		{"respond:page", "respond:page", "page"},
 		{"respond:page respond:other", "respond:p*", "page"},
 		{"respond:p*", "respond:page respond:other", "page"},
