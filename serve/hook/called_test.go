@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -74,5 +75,37 @@ func TestServedToolNames(t *testing.T) {
 				t.Errorf("the guard saw %q, %v, want %q", got, err, want)
 			}
 		})
+	}
+}
+
+// TestDeniedIsNotAsked checks that no approval is asked for a call that a guard denies.
+func TestDeniedIsNotAsked(t *testing.T) {
+	asked := 0
+	decide := func(d starhost.Decision) func(context.Context, *starhost.Event) starhost.Decision {
+		return func(_ context.Context, e *starhost.Event) starhost.Decision {
+			if e.Name == "approve_tool_call" {
+				asked++
+			}
+			return d
+		}
+	}
+	h := hostOf(t, hookOn("pre_tool_call", decide(starhost.Decision{Action: starhost.ActionAsk, Reason: "who?"})),
+		hookOn("pre_tool_call", decide(starhost.Deny("no"))),
+		hookOn("approve_tool_call", decide(starhost.Decision{Action: starhost.ActionApprove})))
+	a, err := event(t, h, hook.Options{}, toolOf("s", "Bash"))
+	if err != nil || !strings.Contains(a.Out, "denied by p: no") || asked != 0 {
+		t.Errorf("got %+v, %v, asked %d times", a, err, asked)
+	}
+}
+
+// TestAttachmentsAreReported checks that attachments which an agent does not take are reported.
+func TestAttachmentsAreReported(t *testing.T) {
+	h := hostOf(t, hookOn("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision {
+		c := starhost.Context{Attachments: []fragments.Attachment{{Type: "image/png", Content: "x"}}}
+		return starhost.Decision{Action: starhost.ActionContext, Context: c}
+	}))
+	a, err := event(t, h, hook.Options{}, promptOf("s", "hi"))
+	if err != nil || !strings.Contains(a.Err, "1 attachments are left out") {
+		t.Errorf("got %+v, %v", a, err)
 	}
 }
