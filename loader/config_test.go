@@ -287,6 +287,7 @@ func TestConfigErrors(t *testing.T) {
 		{"unknown key", "[plugins]\n# one\npath = []", "E0602", `starhost.toml:3: unknown key "plugins.path" (did you mean paths?)`},
 		{"key of another table", "paths = []", "E0602", `starhost.toml:1: unknown key "paths" (did you mean plugins.paths?)`},
 		{"key like no other", "[limits]\nxyzzy = 1", "E0602", `starhost.toml:2: unknown key "limits.xyzzy" (want one of answer, event, memory, output, rounds, source, steps, timeout)`},
+		{"key with the name of a table", "[limits]\nlog = 1", "E0602", `starhost.toml:2: unknown key "limits.log" (want one of answer, event, memory, output, rounds, source, steps, timeout)`},
 		{"key below a value's key", "limits = { steps = { a = 1 } }", "E0603", "starhost.toml:1: limits.steps: got a table, want a whole number from 1"},
 		{"a misspelt key beside tables", "[model]\ndefalt = \"x\"", "E0603", `starhost.toml:2: model.defalt: got "x", want a table (did you mean default?)`},
 		{"value for a table", "[plugin]\noncall = 1", "E0603", "starhost.toml:2: plugin.oncall: got 1, want a table"},

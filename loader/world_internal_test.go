@@ -87,3 +87,26 @@ func TestProtected(t *testing.T) {
 		t.Errorf("protected (-want +got):\n%s", diff)
 	}
 }
+
+// TestProtectedBroken checks that plugins must not write a project's config that does not count
+// because of a mistake.
+func TestProtectedBroken(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"starhost.toml": "[", "b.star": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, _, err := LoadConfig(ConfigOptions{Dir: dir, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLoadRun(Options{Config: c, Dir: dir, Args: []string{"b.star"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.set.Close()
+	if diff := cmp.Diff([]string{"b.star", "starhost.toml"}, l.World.Protected); diff != "" {
+		t.Errorf("protected (-want +got):\n%s", diff)
+	}
+}
