@@ -10,7 +10,7 @@ let list = null;
 export async function show(main, args, about) {
   if (args[0] === "session") Object.assign(saved, { session: args[1] || "" });
   const inputs = {
-    text: field("Words", { type: "search", value: saved.text, placeholder: "of command, tool, reason, plugin, session, id" }),
+    text: field("Words", { type: "search", value: saved.text, placeholder: "of a command, reason, plugin, id" }),
     since: select("Time", [["1h", "the last hour"], ["24h", "the last 24 hours"], ["168h", "the last 7 days"],
       ["720h", "the last 30 days"], ["", "any"]], saved.since),
     action: select("Answer", ["", "deny", "ask", "abort", "modify", "respond", "approve", "context", "none"], saved.action),
