@@ -528,6 +528,21 @@ func TestLostGuard(t *testing.T) {
 	}
 }
 
+// TestGoneGuard checks that no call passes in a session that had a guard which is gone.
+func TestGoneGuard(t *testing.T) {
+	h := newHost(t, guard("other", starhost.Deny("no")))
+	u := newUpstream(t, replies(streamType, reply(t, chatPath, "stream")))
+	s := serve(t, nil, proxy.Options{Upstream: u.URL, Host: func() *starhost.Host { return h }}, "")
+	for _, isGone := range []bool{false, true} {
+		if isGone {
+			h = newHost(t, nil)
+		}
+		if _, _, got := s.ask(t, "POST", chatPath, request(chatPath, true)); strings.Contains(got, "Bash") == isGone {
+			t.Errorf("gone %v: got %s", isGone, got)
+		}
+	}
+}
+
 // TestEnd checks turn_end: it fires for a reply without calls of the client.
 func TestEnd(t *testing.T) {
 	var ends []string
