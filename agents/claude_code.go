@@ -11,7 +11,7 @@ var claudeCode = &Agent{
 	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
 	Served:        true, MCPPrefix: "mcp__", MCPSeparator: "__",
 	Asks: "*", Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true,
-	Missing: "refuses, from version 2.1.295 (`onFailure: \"block\"`)", Seen: "2.1.330, run",
+	Missing: "refuses, from version 2.1.295 (`onFailure: \"block\"`)", Seen: "2.1.332, run",
 	// code.claude.com/docs/en/settings and managed-settings.
 	Files: Files{
 		Program: "claude", ProjectEnv: "CLAUDE_PROJECT_DIR", Env: "CLAUDE_CONFIG_DIR", Folder: "~/.claude", User: "settings.json", Project: ".claude/settings.json",

@@ -221,13 +221,14 @@ var qwen = &Agent{
 
 // droid has Claude Code's events: docs.factory.ai/reference/hooks-reference, 2026-11. Version 0.225
 // runs a call about which a hook asks, also with a person present. Tools of other servers are
-// SERVER___TOOL there. Whether it takes starhost's form of new arguments was not run.
+// SERVER___TOOL there. It merges new arguments into the old ones. Its exec runs no hook for a
+// prompt, its terminal does (read in version 0.225.2).
 var droid = &Agent{
 	Name: "droid", Title: "Factory Droid", ToolPrefix: "starhost___", MCPSeparator: "___",
 	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
-	ForeignFields:  []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
-	RefusesPrompts: true, TakesContext: true,
-	Missing: "runs the call", Seen: "0.225, run",
+	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
+	Rewrites:      "PreToolUse", RefusesPrompts: true, TakesContext: true,
+	Missing: "runs the call", Seen: "0.225.2, run",
 	// docs.factory.ai/enterprise/hierarchical-settings-and-org-control. Droid does not read
 	// hooks.json of a project: issue 3 of Factory-AI/factory.
 	Files: Files{
@@ -256,6 +257,7 @@ var droid = &Agent{
 		{Names: "WebSearch", Kind: "search", Query: "query"},
 		{Names: "FetchUrl WebFetch", Kind: "fetch", URL: "url"},
 		{Names: "Task Loop", Kind: "agent", Prompt: "prompt"},
+		{Names: "Skill", Kind: "agent", Prompt: "skill"},
 	},
 }
 

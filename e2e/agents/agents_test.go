@@ -38,7 +38,7 @@ def guard(call, arguments):
         return modify(command = command.replace("old", "new"))
     if "ended" in command:
         return abort("E2E-ENDED")
-    if "write" in call.kinds and [p for p in call.paths or [] if p.endswith("/.env")]:
+    if "write" in call.kinds and [p for p in call.paths or [] if p.endswith("/kept.txt")]:
         return deny("E2E-PATH")
     if "E2E-BAD" in (call.content or ""):
         return deny("E2E-CONTENT")
@@ -94,7 +94,7 @@ func TestAgents(t *testing.T) {
 					}
 					got := c.run(t, a)
 					if got == "" {
-						t.Skip("the agent has no such tool")
+						t.Skip("the agent cannot do that here")
 					}
 					seen[c.name] = got
 					if seen[c.name] != want {
@@ -102,8 +102,9 @@ func TestAgents(t *testing.T) {
 					}
 				})
 			}
+			checkOffered(t, a)
 			if *update {
-				saveResults(t, a, seen, nil)
+				saveResults(t, a, result{Checks: seen, Tools: a.offered})
 			}
 		})
 	}
@@ -126,6 +127,7 @@ func occurrences(request string, texts ...string) string {
 func checkContext(t *testing.T, a *agent) string {
 	s := newStage(t, a, plugin, reply{calls: []call{a.shell("touch ran")}}, reply{text: "hello"})
 	s.run("say hello", false)
+	a.offered = offeredTools(s.lastRequest())
 	if got := occurrences(s.lastRequest(), "E2E-SESSION", "E2E-TURN-1"); got != "once" {
 		return got
 	}
@@ -137,6 +139,9 @@ func checkContext(t *testing.T, a *agent) string {
 
 // checkResume gives a second prompt in another process.
 func checkResume(t *testing.T, a *agent) string {
+	if a.noResume {
+		return ""
+	}
 	s := newStage(t, a, plugin, reply{text: "hello"}, reply{text: "hello again"})
 	s.run("say hello", false)
 	s.run("say more", true)
@@ -304,8 +309,8 @@ func checkWritePath(t *testing.T, a *agent) string {
 		return ""
 	}
 	s := newStage(t, a, plugin, reply{text: "hello"})
-	s.model.replies = []reply{{calls: []call{a.write(filepath.Join(s.work, ".env"), "x")}}, {text: "hello"}}
-	return s.ranCalls("E2E-PATH", ".env")
+	s.model.replies = []reply{{calls: []call{a.write(filepath.Join(s.work, "kept.txt"), "x")}}, {text: "hello"}}
+	return s.ranCalls("E2E-PATH", "kept.txt")
 }
 
 func checkWriteContent(t *testing.T, a *agent) string {
@@ -352,9 +357,15 @@ func checkSubagent(t *testing.T, a *agent) string {
 }
 
 func checkDenyResumed(t *testing.T, a *agent) string {
+	if a.noResume {
+		return ""
+	}
 	s := newStage(t, a, plugin, reply{text: "hello"}, reply{calls: []call{a.shell("touch denied")}}, reply{text: "hello"})
 	s.run("say hello", false)
 	s.run("go on", true)
+	if n := len(s.model.seen()); n < 3 {
+		return fmt.Sprintf("%d requests", n)
+	}
 	return ranFile(s, "denied")
 }
 

@@ -37,8 +37,12 @@ type agent struct {
 	interactive          func(command string) []call
 	// trust does what the user must do before the agent runs new hooks. Nil does nothing.
 	trust func(s *stage)
+	// noResume is true for an agent whose sessions no run without a terminal or a network goes on with.
+	noResume bool
 	// needsLogin reports whether the output says that the agent wants a login.
 	needsLogin func(output string) bool
+	// offered are the tools that a run offered to the model, with the names of their arguments.
+	offered map[string]string
 	// want has the outcomes of checks that differ from the usual one.
 	want map[string]string
 }
@@ -78,12 +82,13 @@ var agents = []*agent{
 			s.command(s.program, "auth", "openai-compatible", "-k", "fake", "-m", "fake", "-b", s.base+"/v1")
 		},
 		env: func(*stage) []string { return []string{"CLINE_SESSION_BACKEND_MODE=local"} },
-		args: func(_ *stage, prompt string, resume bool) []string { // it resumes in a terminal only
-			return append(flagIf(resume, "--id", "last"), "--auto-approve", "true", "-P", "openai-compatible", "-m", "fake", prompt)
+		args: func(_ *stage, prompt string, _ bool) []string {
+			return []string{"--auto-approve", "true", "-P", "openai-compatible", "-m", "fake", prompt}
 		},
-		shell: func(command string) call { return call{"run_commands", dict{"commands": []any{command}}} },
+		noResume: true,
+		shell:    func(command string) call { return call{"run_commands", dict{"commands": []any{command}}} },
 		want: map[string]string{
-			"context": "none", "resume": "1 requests", "prompt": "sent", "deny": "turn ends", "eight": "turn ends", "ask": "turn ends",
+			"context": "none", "prompt": "sent", "deny": "turn ends", "eight": "turn ends", "ask": "turn ends",
 			"redact": "not changed", "broken": "turn ends", "missing": "turn ends", "late": "turn ends",
 		},
 	},
@@ -104,10 +109,11 @@ var agents = []*agent{
 		write: func(path, content string) call {
 			return call{"exec_command", dict{"cmd": "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: " + path + "\n+" + content + "\n*** End Patch\nEOF\n"}}
 		},
-		mcp: func(path string) call { return call{"mcp__lab__touch", dict{"path": path}} },
+		mcp: func(path string) call { return call{"mcp__lab/touch", dict{"path": path}} },
 		lab: func(s *stage) {
 			s.add(".codex/config.toml", "\n[mcp_servers.lab]\ncommand = \"node\"\nargs = [\""+filepath.Join(s.home, "lab.mjs")+"\"]\n")
 		},
+		subagent: func(text string) call { return call{"multi_agent_v1/spawn_agent", dict{"message": text}} },
 		background: func(text string) call {
 			return call{"exec_command", dict{"cmd": text, "yield_time_ms": 250}}
 		},
@@ -117,7 +123,7 @@ var agents = []*agent{
 				{"write_stdin", dict{"session_id": 1, "chars": command + "\n", "yield_time_ms": 500}},
 			}
 		},
-		want: map[string]string{"abort": "not run", "interactive shell": "runs"},
+		want: map[string]string{"abort": "not run"},
 	},
 	{
 		name: "copilot", pkg: "@github/copilot", program: "copilot",
@@ -154,6 +160,40 @@ var agents = []*agent{
 		want: map[string]string{"abort": "not run", "missing": "not run"},
 	},
 	{
+		// The package has the program alone: @factory/cli fetches it when it is installed.
+		name: "droid", pkg: "@factory/cli-linux-x64", program: "../@factory/cli-linux-x64/bin/droid",
+		settings: ".factory/settings.json",
+		setup: func(s *stage) {
+			s.write(".factory/settings.json", jsonText(dict{"customModels": []dict{{
+				"model": "fake", "displayName": "fake", "baseUrl": s.base + "/v1", "apiKey": "fake", "provider": "generic-chat-completion-api",
+				"maxOutputTokens": 10000,
+			}}}))
+		},
+		env: func(*stage) []string { return []string{"FACTORY_AIRGAP_ENABLED=1"} }, // it needs no account
+		args: func(_ *stage, prompt string, _ bool) []string {
+			return []string{"exec", "--skip-permissions-unsafe", "-m", "custom:fake", prompt}
+		},
+		noResume: true,
+		shell:    func(command string) call { return call{"Execute", dict{"command": command, "summary": "a test"}} },
+		write:    func(path, content string) call { return call{"Create", dict{"file_path": path, "content": content}} },
+		mcp:      func(path string) call { return call{"lab___touch", dict{"path": path}} },
+		lab: func(s *stage) {
+			s.write(".factory/mcp.json", jsonText(dict{"mcpServers": dict{"lab": dict{
+				"type": "stdio", "command": "node", "args": []string{filepath.Join(s.home, "lab.mjs")}, "disabled": false,
+			}}}))
+		},
+		subagent: func(text string) call {
+			return call{"Task", dict{"subagent_type": "worker", "description": "d", "prompt": text}}
+		},
+		background: func(text string) call {
+			return call{"Execute", dict{"command": text, "summary": "a test", "fireAndForget": true}}
+		},
+		// Its exec runs no hook for a prompt.
+		want: map[string]string{
+			"context": "none", "prompt": "sent", "missing at a prompt": "sent", "redact": "not changed",
+		},
+	},
+	{
 		name: "gemini", pkg: "@google/gemini-cli", program: "gemini",
 		settings: ".gemini/settings.json",
 		setup: func(s *stage) {
@@ -178,6 +218,9 @@ var agents = []*agent{
 		},
 		mcp: func(path string) call { return call{"mcp_lab_touch", dict{"path": path}} },
 		lab: func(s *stage) { s.addServer(".gemini/settings.json") },
+		subagent: func(text string) call {
+			return call{"invoke_agent", dict{"agent_name": "generalist", "prompt": text}}
+		},
 		background: func(text string) call {
 			return call{"run_shell_command", dict{"command": text, "description": "a test", "is_background": true}}
 		},

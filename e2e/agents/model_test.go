@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -201,10 +203,14 @@ func writeResponses(w io.Writer, r reply, n int, stream bool) {
 		})
 	}
 	for i, c := range r.calls {
-		items = append(items, dict{
+		item := dict{
 			"type": "function_call", "id": fmt.Sprintf("fc_%d_%d", n, i), "call_id": callID(n, i), "name": c.tool,
 			"arguments": jsonText(c.args), "status": "completed",
-		})
+		}
+		if namespace, name, ok := strings.Cut(c.tool, "/"); ok {
+			item["namespace"], item["name"] = namespace, name
+		}
+		items = append(items, item)
 	}
 	response := func(status string, output []any) dict {
 		return dict{
@@ -245,4 +251,45 @@ func writeGemini(w io.Writer, r reply, n int, stream bool) {
 		return
 	}
 	event(w, "", out)
+}
+
+// offeredTools returns the tools of a request in any of the dialects, with the names of their
+// arguments. A tool of a namespace has the name NAMESPACE/TOOL.
+func offeredTools(request string) map[string]string {
+	type tool struct {
+		Type, Name           string
+		Function             *tool
+		FunctionDeclarations []tool `json:"functionDeclarations"`
+		Tools                []tool
+		InputSchema          struct{ Properties dict } `json:"input_schema"`
+		Parameters           struct{ Properties dict }
+		JSONSchema           struct{ Properties dict } `json:"parametersJsonSchema"`
+	}
+	var in struct{ Tools []tool }
+	if json.Unmarshal([]byte(request), &in) != nil {
+		return nil
+	}
+	all := map[string]string{}
+	var add func(prefix string, tools []tool)
+	add = func(prefix string, tools []tool) {
+		for _, one := range tools {
+			switch {
+			case one.Function != nil:
+				add(prefix, []tool{*one.Function})
+			case one.FunctionDeclarations != nil:
+				add(prefix, one.FunctionDeclarations)
+			case one.Type == "namespace":
+				add(one.Name+"/", one.Tools)
+			case one.Name != "":
+				var names []string
+				for _, properties := range []dict{one.InputSchema.Properties, one.Parameters.Properties, one.JSONSchema.Properties} {
+					names = slices.AppendSeq(names, maps.Keys(properties))
+				}
+				slices.Sort(names)
+				all[prefix+one.Name] = strings.Join(names, " ")
+			}
+		}
+	}
+	add("", in.Tools)
+	return all
 }

@@ -17,7 +17,7 @@ var qwen = &Agent{
 
 // droid is Factory's agent for the terminal, with Claude Code's events.
 var droid = &Agent{
-	Agent: agents.Find("droid"), retainsContext: true, showsMessages: true,
+	Agent: agents.Find("droid"), retainsContext: true, mergesArgs: true, showsMessages: true,
 	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
 	read: readClaude, write: writeClaude,
 	config: nestedSettings{
@@ -44,7 +44,7 @@ var vscodeForm = &form{
 
 // gemini is Google's agent for the terminal. It merges new arguments into the old ones.
 var gemini = &Agent{
-	Agent: agents.Find("gemini"), retainsContext: true, showsMessages: true,
+	Agent: agents.Find("gemini"), retainsContext: true, mergesArgs: true, showsMessages: true,
 	nameOf: geminiForm.nameIn, toolEvent: "BeforeTool",
 	members: []memberForm{
 		{kindPrompt, "session_id", `"`}, {kindPrompt, "prompt", `"`}, {kindTool, "session_id", `"`}, {kindTool, "tool_input", "{"},
@@ -74,10 +74,6 @@ func readGemini(a *Agent, payload []byte) (*Event, error) {
 
 func writeGemini(e *Event, v *verdict) (Answer, error) {
 	specific, out := map[string]any{}, map[string]any{}
-	if e.kind == kindTool && v.args != nil && !v.block && dropsMember(e.args, v.args) {
-		v.block = true
-		v.reason = "a plugin removed an argument, which Gemini CLI does not let it"
-	}
 	if e.kind == kindPrompt && v.context != "" {
 		specific["additionalContext"] = v.context
 	}

@@ -43,6 +43,9 @@ type Agent struct {
 	// retainsContext is true if the agent stores added context in its conversation, so that
 	// starhost sends each text once.
 	retainsContext bool
+	// mergesArgs is true if the agent merges new arguments into the old ones, so that no plugin can
+	// remove one.
+	mergesArgs bool
 	// showsMessages is true if the agent shows its user a hook's message.
 	showsMessages bool
 	// nameOf returns the name of an event. If starhost cannot read an event's name, it answers as
@@ -461,6 +464,10 @@ func (e *Event) fit(v *verdict) {
 	if v.args != nil && !v.block && !e.isOneOf(a.Rewrites) {
 		v.block, v.ask, v.allow = true, false, false
 		v.reason = "a plugin changed the arguments, which " + a.Title + " does not let it"
+	}
+	if v.args != nil && !v.block && a.mergesArgs && dropsMember(e.args, v.args) {
+		v.block, v.ask, v.allow = true, false, false
+		v.reason = "a plugin removed an argument, which " + a.Title + " does not let it"
 	}
 	if v.ask && !e.isOneOf(a.Asks) {
 		v.ask, v.block, v.reason = false, true, describeMissingPerson(v.reason)
