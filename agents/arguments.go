@@ -44,7 +44,8 @@ var argumentRoles = sync.OnceValue(func() map[string]role {
 			inputpath inputdirectory inputfile inputfiles inputfilepath localfile localfilepath sourcepath sourcefile sourcefilename sourcefilepath
 			frompath oldpath path1 path2 documentpath imagepath scriptpath scenepath texturepath assetpath manifestpath configpath
 			zipfile archivepath pdfpath attachmentpath sourceuri fileuri notebook
-			localpath remotepath`},
+			localpath remotepath templatepath imagesource referencedoc defaultsfile apppath packagepath workspacepath deriveddatapath
+			dockerfile`},
 		{targetRole, `destination dest dst newpath target outputpath outputfile outputfilepath outputfilename outputdir
 			outputdirectory outputdirpath outputfolder savepath saveto savedir targetpath targetdir targetdirectory targetfolder destinationpath
 			destinationfilename destinationfilepath destpath destinationfolder topath downloadpath downloaddir downloadsdir
@@ -55,7 +56,7 @@ var argumentRoles = sync.OnceValue(func() map[string]role {
 		{patchRole, "patch patchtext diff unifieddiff"},
 		{addressRole, "url urls href link pageurl fileurl repourl repositoryurl remoteurl websiteurl"},
 		{queryRole, `query queries pattern regex search searchtext searchquery searchterm substring substringpattern
-			globpattern sql statement keyword keywords needle regexpattern`},
+			globpattern sql statement keyword keywords needle regexpattern jql cql`},
 		{promptRole, "prompt task goal instructions message"},
 	})
 })
@@ -79,7 +80,7 @@ var toolVerbs = sync.OnceValue(func() map[string]verb {
 		{writeVerb, `write create add append insert edit update modify replace delete remove rm move mv rename copy cp mkdir make
 			save set put patch apply overwrite touch chmod chown download export generate convert zip unzip compress store commit
 			import install format truncate link symlink unlink trash purge drop refactor fix init initialize new scaffold clone
-			checkout restore merge revert record str manage change rewrite sync transform split draw render`},
+			checkout restore merge revert reset clean exclude record str manage change rewrite sync transform split draw render`},
 		{runVerb, "run exec execute eval evaluate start spawn launch invoke shell bash sudo powershell build test"},
 		{terminalNoun, "terminal tmux repl stdin pty console tty pane interact"},
 		{agentNoun, "agent agents subagent subagents delegate claude codex gemini teammate"},

@@ -398,7 +398,11 @@ func FuzzDescribe(f *testing.F) {
 
 // misread are the calls of testdata/servers.txt whose kinds or paths are wrong, by server and tool,
 // and why.
-var misread = map[string]string{}
+var misread = map[string]string{
+	"modelcontextprotocol/servers git_diff":            "its target is a commit: a guard sees one path too many, and a write",
+	"microsoft/playwright-mcp browser_take_screenshot": "its target is an element of the page: one path too many",
+	"redis/mcp-redis json_set":                         "its path is a place in a document: a path, and a write, too many",
+}
 
 // TestServers describes calls of public MCP servers, which no table lists, by the names of their
 // tools and arguments.
@@ -407,6 +411,7 @@ func TestServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	servers := map[string]bool{}
 	all, right, wrong := 0, 0, map[string]bool{}
 	server := ""
 	for line := range strings.Lines(string(text)) {
@@ -416,6 +421,7 @@ func TestServers(t *testing.T) {
 			continue
 		case len(fields) == 1:
 			server, _, _ = strings.Cut(fields[0], " ")
+			servers[server] = true
 			continue
 		}
 		tool, args := fields[0], fields[1]
@@ -442,8 +448,8 @@ func TestServers(t *testing.T) {
 			t.Errorf("%s is right now: take it out of misread", name)
 		}
 	}
-	t.Logf("%d of %d calls are right", right, all)
-	if all < 107 || right < 100 {
-		t.Errorf("got %d of %d, want at least 100 of 107", right, all)
+	t.Logf("%d of %d calls of %d servers are right", right, all, len(servers))
+	if len(servers) < 60 || all < 107 || right < 100 {
+		t.Errorf("got %d of %d calls of %d servers, want at least 100 of 107 of 60", right, all, len(servers))
 	}
 }

@@ -41,7 +41,7 @@ type serveFlags struct {
 	watch                  bool
 	tokenFile, printConfig string
 	deadline               timeSpan
-	failClosed             bool
+	failClosed, isOpen     bool // isOpen is --fail-closed=false
 }
 
 // guards reports whether a server asks guards, so that a guard that does not load refuses in place
@@ -103,6 +103,7 @@ nothing.`,
   starhost serve --hooks 127.0.0.1:8790 --print-config claude-code`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.pageGlobal, f.pageLoading = commandFlags(cmd)
+			f.isOpen = cmd.Flags().Changed("fail-closed") && !f.failClosed
 			return a.serve(cmd.Context(), &f, paths)
 		},
 	}

@@ -118,7 +118,7 @@ func (v *server) openServers(ctx context.Context, token string) (err error) {
 	if v.flags.decides() {
 		v.decide = decide.NewServer(decide.Options{
 			Host:     v.guardingHost,
-			Deadline: time.Duration(v.flags.deadline), FailClosed: v.flags.failClosed,
+			Deadline: time.Duration(v.flags.deadline), FailClosed: v.flags.failClosed, IsOpen: v.flags.isOpen,
 			Outcome: v.outcome, Warn: v.printWarning, Undecided: v.undecided,
 		})
 		if v.metrics != nil {

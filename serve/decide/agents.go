@@ -40,7 +40,7 @@ func (s *Server) answerAgent(w http.ResponseWriter, r *http.Request) {
 	}
 	e, err := agent.Read(payload)
 	if err == nil {
-		err = e.Check(s.FailClosed, false)
+		err = e.Check(s.FailClosed, s.IsOpen)
 	}
 	if err != nil {
 		s.refuseAgent(w, agent, payload, err.Error())

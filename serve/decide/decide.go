@@ -39,6 +39,8 @@ type Options struct {
 	Deadline time.Duration
 	// FailClosed refuses agents' events that the agent does not document, too.
 	FailClosed bool
+	// IsOpen lets events with an unknown name pass, of agents whose names are all known.
+	IsOpen bool
 	// Outcome returns the answer to a program that fired an event; it has a JSON form.
 	Outcome func(event string, out starhost.Outcome) any
 	// Undecided receives each event that plugins did not decide, before its answer: "deny", or

@@ -392,3 +392,26 @@ func FuzzHooks(f *testing.F) {
 		}
 	})
 }
+
+// TestHooksOpen checks that an operator can let events with unknown names pass, as the refusal of
+// one says, and that a name in another spelling is refused even then.
+func TestHooksOpen(t *testing.T) {
+	h := newHost(t, handlers{"pre_tool_call": denyRM})
+	event := `{"session_id":"s","hook_event_name":"NewEvent"}`
+	for _, tt := range []struct {
+		isOpen     bool
+		body, want string
+	}{
+		{false, event, "--fail-closed=false lets it pass"},
+		{true, event, ""},
+		{true, `{"session_id":"s","hook_event_name":"pretooluse","tool_name":"Bash","tool_input":{}}`, "did you mean PreToolUse?"},
+	} {
+		o := options(t, h)
+		o.IsOpen = tt.isOpen
+		w := httptest.NewRecorder()
+		decide.NewServer(o).Hooks().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/hooks/claude-code", strings.NewReader(tt.body)))
+		if got := w.Body.String(); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%v %s: got %q, want %q", tt.isOpen, tt.body, got, tt.want)
+		}
+	}
+}
