@@ -26,8 +26,9 @@ type Files struct {
 	// alone.
 	Off   string
 	OffIn []string
-	// OffManaged is true if they switch managed hooks off, too.
-	OffManaged bool
+	// ManagedOn is the setting of the managed file without which they switch managed hooks off, too, or
+	// "" if they never do.
+	ManagedOn string
 	// ManagedOnly is the setting of the managed files that switches off all other hooks.
 	ManagedOnly string
 	// Next says what the user must do before the agent runs new hooks.

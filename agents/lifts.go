@@ -14,13 +14,17 @@ type lift struct {
 	StoppedBy string
 	// Ours says what starhost does about it.
 	Ours string
+	// Attacks are the attacks of e2e/agents that showed it, with ", " between them.
+	Attacks string
+	// Read says where somebody read it, if no attack showed it.
+	Read string
 }
 
 // These say how starhost answers the lifts of several agents.
 const (
 	comparesRan  = "compares what ran with what it judged: a record, a message, and no more calls in the session; doctor lists other hooks"
 	recordsRan   = "compares what ran with what it judged: a record and a message; doctor lists other hooks"
-	doctorSaysIt = "doctor reports it"
+	doctorSaysIt = "doctor says off"
 	doctorBlind  = "nothing: doctor cannot see it"
 )
 
@@ -75,60 +79,75 @@ func enumerate(nouns []string) string {
 	}
 }
 
-// lifts has a row for each agent that somebody ran or read, and what lifts its guard there: see
-// [Agent.Seen]. Other agents have otherHooks. It is no map, because a map costs each start.
+// lifts has a row for each agent that somebody attacked or read, and what lifts its guard there.
+// Other agents have notTried. It is no map, because a map costs each start.
 var lifts = []struct {
 	agent string
 	lifts []lift
 }{
 	{"claude-code", []lift{
-		{"another hook that answers `updatedInput`", "`allowManagedHooksOnly`", comparesRan},
-		{"the code of a plugin", "`allowManagedHooksOnly`", "doctor lists enabled plugins; a call that ran though it was refused ends the session's calls"},
-		{"`disableAllHooks` in the settings of the user or the project", managedHooks, doctorSaysIt},
-		{"`--bare`, `--safe-mode`, `--setting-sources`, `CLAUDE_CODE_SIMPLE` or `CLAUDE_CONFIG_DIR`", managedHooks, doctorBlind},
-		{"commands in skills and slash commands (`!`), which ask no hook", "`disableSkillShellExecution`", "`install --managed` writes the setting; the user's settings may have it, too"},
-		{"settings in `~/.claude/remote-settings.json`, which replace the managed file", "", doctorSaysIt},
+		{By: "another hook that answers `updatedInput`", StoppedBy: "`allowManagedHooksOnly`", Ours: comparesRan, Attacks: "another hook"},
+		{By: "the code of a plugin", StoppedBy: "`allowManagedHooksOnly`", Attacks: "the code of a plugin",
+			Ours: "doctor lists enabled plugins; a call that ran though it was refused ends the session's calls"},
+		{By: "`disableAllHooks` in the settings of the user or the project", StoppedBy: managedHooks, Ours: doctorSaysIt,
+			Attacks: "disableAllHooks of the project, disableAllHooks of the folder"},
+		{By: "`--bare`, `--safe-mode`, `--setting-sources`, `CLAUDE_CODE_SIMPLE` or `CLAUDE_CONFIG_DIR`", StoppedBy: managedHooks, Ours: doctorBlind,
+			Attacks: "--bare, --safe-mode, --setting-sources, CLAUDE_CODE_SIMPLE, CLAUDE_CONFIG_DIR"},
+		{By: "commands in skills and slash commands (`!`), which ask no hook", StoppedBy: "`disableSkillShellExecution`", Attacks: "a command in a skill",
+			Ours: "`install --managed` writes the setting; the user's settings may have it, too"},
+		{By: "settings in `~/.claude/remote-settings.json`, which replace the managed file", Ours: doctorSaysIt, Attacks: "remote-settings.json"},
 	}},
 	{"codex", []lift{
-		{"another hook that answers `updatedInput`", "`allow_managed_hooks_only`", comparesRan},
-		{"hooks that nobody trusts in `/hooks`, or that changed since", managedHooks, "doctor says off"},
-		{"`enabled = false` in `hooks.state` of the user's `config.toml`", managedHooks, "doctor says off"},
-		{"`features.hooks = false`, also in a profile, or `--disable hooks`", "`features.hooks` of `requirements.toml`", "doctor reads the files, and cannot see the flag"},
-		{"`CODEX_HOME`", managedHooks, doctorBlind},
-		{"`write_stdin` into a shell that runs, which asks no hook", "", "a command that starts an interpreter without a text needs an approval, which Codex denies"},
+		{By: "another hook that answers `updatedInput`", StoppedBy: "`allow_managed_hooks_only`", Ours: comparesRan, Attacks: "another hook"},
+		{By: "hooks that nobody trusts in `/hooks`, or that changed since", StoppedBy: managedHooks, Ours: doctorSaysIt, Attacks: "hooks that nobody trusts"},
+		{By: "`enabled = false` in `hooks.state` of the user's `config.toml`", StoppedBy: managedHooks, Ours: doctorSaysIt, Attacks: "hooks.state"},
+		{By: "`features.hooks = false`, also in a profile", StoppedBy: "`features.hooks` of `requirements.toml`", Ours: doctorSaysIt, Attacks: "features.hooks"},
+		{By: "`--disable hooks` or `CODEX_HOME`", StoppedBy: managedHooks, Ours: doctorBlind, Attacks: "--disable hooks, CODEX_HOME"},
+		{By: "`write_stdin` into a shell that runs, which asks no hook", Read: "version 0.169.0",
+			Ours: "a command that starts an interpreter without a text needs an approval, which Codex denies"},
 	}},
 	{"copilot", []lift{
-		{"another hook that answers `modifiedArgs`", "", comparesRan},
-		{"`disableAllHooks` in the settings of the project", managedHooks, doctorSaysIt},
-		{"`COPILOT_HOME`", managedHooks, doctorBlind},
+		{By: "another hook that answers `modifiedArgs`", Ours: comparesRan, Attacks: "another hook"},
+		{By: "`disableAllHooks` in the settings of the project", StoppedBy: managedHooks, Ours: doctorSaysIt, Attacks: "disableAllHooks of the project"},
+		{By: "`COPILOT_HOME`", StoppedBy: managedHooks, Ours: doctorBlind, Attacks: "COPILOT_HOME"},
 	}},
 	{"gemini", []lift{
-		{"another hook that answers `tool_input`", "", comparesRan},
-		{"`hooksConfig.enabled = false` of the user or the project", "", doctorSaysIt},
+		{By: "another hook that answers `tool_input`", Ours: comparesRan, Attacks: "another hook"},
+		{By: "`hooksConfig.enabled = false` of the user or the project", Ours: doctorSaysIt, Attacks: "hooksConfig of the user, hooksConfig of the project"},
+		{By: "`GEMINI_CLI_HOME`", StoppedBy: managedHooks, Ours: doctorBlind, Attacks: "GEMINI_CLI_HOME"},
+		{By: "`GEMINI_CLI_SYSTEM_SETTINGS_PATH`, which replaces the managed file", Ours: doctorBlind, Attacks: "GEMINI_CLI_SYSTEM_SETTINGS_PATH"},
 	}},
 	{"qwen", []lift{
-		{"`disableAllHooks` in the settings of the user or the project", "", doctorSaysIt},
+		{By: "`disableAllHooks` in the settings of the user or the project", Ours: doctorSaysIt, Attacks: "disableAllHooks of the project"},
+		{By: "`QWEN_CODE_SYSTEM_SETTINGS_PATH`, which replaces the managed file", Ours: doctorBlind, Attacks: "QWEN_CODE_SYSTEM_SETTINGS_PATH"},
 	}},
 	{"droid", []lift{
-		{"another hook that answers `updatedInput`", "", recordsRan},
-		{"`hooksDisabled` in the user's settings", managedHooks, doctorSaysIt},
+		{By: "another hook that answers `updatedInput`", Ours: recordsRan, Attacks: "another hook"},
+		{By: "`hooksDisabled` in the user's settings", StoppedBy: managedHooks, Ours: doctorSaysIt, Attacks: "hooksDisabled of the user, hooks.hooksDisabled of the user"},
+		{By: "`--settings` or `FACTORY_HOME_OVERRIDE`", StoppedBy: managedHooks, Ours: doctorBlind, Attacks: "--settings, FACTORY_HOME_OVERRIDE"},
+	}},
+	{"cline", []lift{
+		{By: "another hook that answers `overrideInput`", Ours: recordsRan, Attacks: "another hook"},
 	}},
 	{"opencode", []lift{
-		{"another plugin that changes the arguments", "", recordsRan},
-		{"`XDG_CONFIG_HOME`", "", doctorBlind},
+		{By: "another plugin that changes the arguments", Ours: comparesRan, Attacks: "another plugin"},
+		{By: "`XDG_CONFIG_HOME`", Ours: doctorBlind, Attacks: "XDG_CONFIG_HOME"},
 	}},
 	{"gptme", []lift{
-		{"`[plugins] enabled` without starhost in a project's `gptme.toml`", "", doctorSaysIt},
-		{"the hook of another plugin with a higher priority", "", doctorBlind},
+		{By: "`[plugins] enabled` without starhost in a project's `gptme.toml`", Ours: doctorSaysIt, Read: "the source of commit d27f98d3a"},
+		{By: "the hook of another plugin with a higher priority", Ours: doctorBlind, Read: "the source of commit d27f98d3a"},
 	}},
 	{"hermes", []lift{
-		{"a line without consent in `shell-hooks-allowlist.json`", "", "doctor says off"},
-		{"`HERMES_HOME`", "", doctorBlind},
+		{By: "a line without consent in `shell-hooks-allowlist.json`", Ours: doctorSaysIt, Read: "the source of commit 00067189d"},
+		{By: "`HERMES_HOME` or `HERMES_SAFE_MODE`", Ours: doctorBlind, Read: "the source of commit 00067189d"},
 	}},
 }
 
-// otherHooks is for agents whose programs nobody could run.
-var otherHooks = []lift{{"another hook that changes the call", "", recordsRan}}
+// The lifts of agents whose programs nobody could run.
+var (
+	notTried   = lift{By: "what nobody could try, because the program did not run here", Ours: recordsRan}
+	otherHooks = lift{By: "another hook that changes the call", Ours: recordsRan}
+)
 
 // Lifts returns what lifts the agent's guard, or passes it by.
 func (a *Agent) Lifts() []lift {
@@ -137,7 +156,10 @@ func (a *Agent) Lifts() []lift {
 			return lifts[i].lifts
 		}
 	}
-	return otherHooks
+	if a.Rewrites == "" {
+		return []lift{notTried}
+	}
+	return []lift{otherHooks, notTried}
 }
 
 // reportsRan are the agents whose runs showed that the event after a call has the arguments that

@@ -145,7 +145,7 @@ var gemini = &Agent{
 		Linux:   "/etc/gemini-cli/settings.json",
 		MacOS:   "/Library/Application Support/GeminiCli/settings.json",
 		Windows: `C:/ProgramData/gemini-cli/settings.json`,
-		Off:     "hooksConfig.enabled=false hooksConfig.disabled=LINE", OffManaged: true,
+		Off:     "hooksConfig.enabled=false hooksConfig.disabled=LINE", ManagedOn: "hooksConfig.enabled=true",
 	},
 	AllEvents: true,
 	Events: []Event{
@@ -188,7 +188,7 @@ var qwen = &Agent{
 		Linux:   "/etc/qwen-code/settings.json",
 		MacOS:   "/Library/Application Support/QwenCode/settings.json",
 		Windows: `C:/ProgramData/qwen-code/settings.json`,
-		Off:     "disableAllHooks=true", OffManaged: true,
+		Off:     "disableAllHooks=true", ManagedOn: "disableAllHooks=false",
 	},
 	AllEvents: true,
 	Events: []Event{

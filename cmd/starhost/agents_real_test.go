@@ -89,6 +89,9 @@ func TestAgentsRowsReal(t *testing.T) {
 			}
 			want["context"], want["prompt"] = []string{"none"}, []string{"sent"}
 		}
+		if name == "droid" { // its exec asks no hook about a prompt: the page says so
+			want["context"], want["prompt"] = []string{"none"}, []string{"sent"}
+		}
 		for check, got := range r.Checks {
 			if !slices.Contains(want[check], got) {
 				t.Errorf("%s %s: %s: the program did %q, the row says %q", name, r.Version, check, got, want[check])
@@ -130,29 +133,76 @@ func liftRows(a *hook.Agent) (rows [][]string) {
 		if stopped == "" {
 			stopped = "nothing"
 		}
-		rows = append(rows, []string{l.By, stopped, l.Ours, a.Seen})
+		seen := a.Seen
+		if l.Read != "" {
+			seen = "read in " + l.Read
+		}
+		rows = append(rows, []string{l.By, stopped, l.Ours, seen})
 	}
 	return rows
 }
 
-// TestLiftsAttacked checks that each attack which passed a guard is in the table of lifts, and that
-// what passed left a record or a word of doctor, unless the table says that nothing can see it.
+// attacked are the agents that e2e/agents runs, and attacks.
+var attacked = []string{"claude-code", "cline", "codex", "copilot", "droid", "gemini", "opencode", "qwen"}
+
+// TestLiftsAttacked compares the table of lifts with what attacks did: each attack that passed a
+// guard is in a row, each row has attacks that passed or says where somebody read it, what stops
+// one in the settings of all users stopped it, and what starhost does about it was seen.
 func TestLiftsAttacked(t *testing.T) {
-	for name, r := range readRealRuns(t) {
-		a := hook.AgentOf(name)
-		for attack, got := range r.Attacks {
-			said := false
-			for _, l := range a.Lifts() {
-				said = said || strings.HasPrefix(l.Ours, "nothing") || strings.Contains(l.Ours, "cannot see") || strings.Contains(l.Ours, "install")
+	runs := readRealRuns(t)
+	for _, name := range attacked {
+		if len(runs[name].Attacks) < 3 && name != "cline" && name != "opencode" || len(runs[name].Attacks) == 0 {
+			t.Errorf("%s: results.json has %d attacks: run e2e/agents with -run Attacks -update", name, len(runs[name].Attacks))
+		}
+	}
+	for _, a := range hook.Agents {
+		attacks, known := runs[a.Name].Attacks, map[string]bool{}
+		for _, l := range a.Lifts() {
+			if l.Attacks == "" {
+				if l.Read == "" && slices.Contains(attacked, a.Name) {
+					t.Errorf("%s: %s: neither attacked nor read", a.Name, l.By)
+				}
+				continue
 			}
-			if got == "runs" && !said {
-				t.Errorf("%s: %s: it ran without a word, and no row says so", name, attack)
-			}
-			if strings.HasSuffix(attack, "(managed)") && strings.HasPrefix(got, "runs") {
-				if grade, _ := a.Grade(true); grade == "holds" {
-					t.Errorf("%s: %s: it ran, and the guard is said to hold", name, attack)
+			for attack := range strings.SplitSeq(l.Attacks, ", ") {
+				known[attack] = true
+				user, isManaged := attacks[attack+" (user)"], attacks[attack+" (managed)"] != ""
+				managed := attacks[attack+" (managed)"]
+				switch {
+				case user == "":
+					t.Errorf("%s: %s: results.json has no such attack", a.Name, attack)
+				case !strings.HasPrefix(user, "runs") && !strings.HasPrefix(managed, "runs"):
+					t.Errorf("%s: %s: %q and %q: it lifts nothing", a.Name, attack, user, managed)
+				case isManaged && strings.HasPrefix(managed, "runs") != (l.StoppedBy == ""):
+					t.Errorf("%s: %s: %q, though the row says that %q stops it", a.Name, attack, managed, l.StoppedBy)
+				}
+				for _, got := range []string{user, managed} {
+					if said := saysOurs(l.Ours, got); strings.HasPrefix(got, "runs") && !said {
+						t.Errorf("%s: %s: got %q, the row says %q", a.Name, attack, got, l.Ours)
+					}
 				}
 			}
 		}
+		for attack, got := range attacks {
+			name := strings.TrimSuffix(strings.TrimSuffix(attack, " (user)"), " (managed)")
+			if strings.HasPrefix(got, "runs") && !known[name] {
+				t.Errorf("%s: %s: %s, and no row of the lifts names it", a.Name, attack, got)
+			}
+			if !strings.HasPrefix(got, "runs") && got != "not run" && got != "turn ends" {
+				t.Errorf("%s: %s: got %q, which says nothing of the guard", a.Name, attack, got)
+			}
+		}
 	}
+}
+
+// saysOurs reports whether an attack's outcome has what a row says that starhost does about it.
+func saysOurs(ours, got string) bool {
+	for says, want := range map[string]string{
+		"no more calls": "recorded, later calls refused", "a record": "recorded", "doctor says off": "doctor says off",
+	} {
+		if strings.Contains(ours, says) && !strings.Contains(got, want) {
+			return false
+		}
+	}
+	return true
 }

@@ -306,7 +306,10 @@ func offText(scope string) string {
 // checkOff reports settings that switch hooks off.
 func (d *doctor) checkOff(x *diagnosis, places []settingsPlace, first int) {
 	isManaged := x.isManaged()
-	holds := isManaged && !x.agent.Files.OffManaged
+	on := x.agent.Files.ManagedOn
+	holds := isManaged && (on == "" || slices.ContainsFunc(places, func(p settingsPlace) bool {
+		return p.scope == "managed" && hasSetting(values(p.File), on, "")
+	}))
 	for i, p := range places {
 		text, exists, err := p.Read()
 		if err == nil && (!exists || p.Format == settings.Whole) || err != nil && i < first {

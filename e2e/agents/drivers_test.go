@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // An agent is one program that the tests run.
@@ -388,6 +389,9 @@ func codexTrust(s *stage) {
 		for _, d := range m.Result.Data {
 			for _, h := range d.Hooks {
 				n++
+				if text, _ := os.ReadFile(filepath.Join(s.home, ".codex/config.toml")); strings.Contains(string(text), strconv.Quote(h.Key)) {
+					continue // it is trusted
+				}
 				s.add(".codex/config.toml", fmt.Sprintf("\n[hooks.state.%q]\ntrusted_hash = %q\n", h.Key, h.CurrentHash))
 			}
 		}

@@ -10,7 +10,7 @@ var qwen = &Agent{
 	read: readClaude, write: writeClaude,
 	config: nestedSettings{
 		guards: "UserPromptSubmit PreToolUse PermissionRequest", others: "PostToolUse PostToolUseFailure PostCompact Stop SessionEnd",
-		inMillis: true,
+		inMillis: true, managed: map[string]any{"disableAllHooks": false},
 	}.format,
 	intro: "~/.qwen/settings.json, or .qwen/settings.json of a project",
 }
@@ -52,6 +52,7 @@ var gemini = &Agent{
 	read: readGemini, write: writeGemini,
 	config: nestedSettings{
 		guards: "BeforeAgent BeforeTool", others: "AfterTool PreCompress AfterAgent SessionEnd", inMillis: true,
+		managed: map[string]any{"hooksConfig": map[string]any{"enabled": true}},
 	}.format,
 	intro: "~/.gemini/settings.json, or .gemini/settings.json of a project",
 }

@@ -9,11 +9,12 @@ import (
 // nestedSettings are the settings of agents whose hooks have the form of Claude Code's: events with
 // lists of groups, each with a list of commands.
 type nestedSettings struct {
-	guards, others string // events, with spaces between them; guards can refuse something
-	matcher        string // each group has it, unless it is ""
-	failMember     string // the member of a guard's command whose value "block" blocks if the command fails
-	inMillis       bool   // the timeout is in milliseconds
-	isFlat         bool   // events have lists of commands
+	guards, others string         // events, with spaces between them; guards can refuse something
+	matcher        string         // each group has it, unless it is ""
+	failMember     string         // the member of a guard's command whose value "block" blocks if the command fails
+	inMillis       bool           // the timeout is in milliseconds
+	isFlat         bool           // events have lists of commands
+	managed        map[string]any // more settings for all users, without which others switch hooks off
 }
 
 // format returns the settings as JSON.
@@ -38,7 +39,12 @@ func (n nestedSettings) format(s Settings) string {
 	}
 	add(n.guards, guard)
 	add(n.others, run)
-	return formatSettings(map[string]any{"hooks": hooks})
+	all := map[string]any{}
+	if s.Managed {
+		maps.Copy(all, n.managed)
+	}
+	all["hooks"] = hooks
+	return formatSettings(all)
 }
 
 // dropsMember reports whether the second of two objects lacks a member of the first.
