@@ -50,6 +50,7 @@ var copilot = &Agent{
 		{Names: "grep", Kind: "search", Query: "pattern", Paths: "path paths", Globs: "glob"},
 		{Names: "glob", Kind: "search", Query: "pattern", Paths: "path paths", Globs: "pattern"},
 		{Names: "web_fetch", Kind: "fetch", URL: "url"},
-		{Names: "task", Kind: "agent", Prompt: "prompt"},
+		{Names: "task write_agent", Kind: "agent", Prompt: "prompt message"},
+		{Names: "skill", Kind: "agent", Prompt: "skill"},
 	},
 }

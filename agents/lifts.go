@@ -95,7 +95,8 @@ var lifts = []struct {
 			Attacks: "--bare, --safe-mode, --setting-sources, CLAUDE_CODE_SIMPLE, CLAUDE_CONFIG_DIR"},
 		{By: "commands in skills and slash commands (`!`), which ask no hook", StoppedBy: "`disableSkillShellExecution`", Attacks: "a command in a skill",
 			Ours: "`install --managed` writes the setting; the user's settings may have it, too"},
-		{By: "settings in `~/.claude/remote-settings.json`, which replace the managed file", Ours: doctorSaysIt, Attacks: "remote-settings.json"},
+		{By: "settings in `~/.claude/remote-settings.json`, which replace the managed file", Ours: doctorSaysIt,
+			Read: "version 2.1.330; 2.1.332 kept the managed file without an organisation's account"},
 	}},
 	{"codex", []lift{
 		{By: "another hook that answers `updatedInput`", StoppedBy: "`allow_managed_hooks_only`", Ours: comparesRan, Attacks: "another hook"},
@@ -113,18 +114,22 @@ var lifts = []struct {
 	}},
 	{"gemini", []lift{
 		{By: "another hook that answers `tool_input`", Ours: comparesRan, Attacks: "another hook"},
-		{By: "`hooksConfig.enabled = false` of the user or the project", Ours: doctorSaysIt, Attacks: "hooksConfig of the user, hooksConfig of the project"},
+		{By: "`hooksConfig.enabled = false` of the user or the project", StoppedBy: "`hooksConfig.enabled`", Ours: doctorSaysIt,
+			Attacks: "hooksConfig of the user, hooksConfig of the project"},
+		{By: "`hooksConfig.disabled` with starhost's line", Ours: doctorSaysIt, Attacks: "hooksConfig.disabled with the line"},
 		{By: "`GEMINI_CLI_HOME`", StoppedBy: managedHooks, Ours: doctorBlind, Attacks: "GEMINI_CLI_HOME"},
 		{By: "`GEMINI_CLI_SYSTEM_SETTINGS_PATH`, which replaces the managed file", Ours: doctorBlind, Attacks: "GEMINI_CLI_SYSTEM_SETTINGS_PATH"},
 	}},
 	{"qwen", []lift{
-		{By: "`disableAllHooks` in the settings of the user or the project", Ours: doctorSaysIt, Attacks: "disableAllHooks of the project"},
+		{By: "`disableAllHooks` in the settings of the user or the project", StoppedBy: "`disableAllHooks`", Ours: doctorSaysIt,
+			Attacks: "disableAllHooks of the project"},
 		{By: "`QWEN_CODE_SYSTEM_SETTINGS_PATH`, which replaces the managed file", Ours: doctorBlind, Attacks: "QWEN_CODE_SYSTEM_SETTINGS_PATH"},
 	}},
 	{"droid", []lift{
 		{By: "another hook that answers `updatedInput`", Ours: recordsRan, Attacks: "another hook"},
-		{By: "`hooksDisabled` in the user's settings", StoppedBy: managedHooks, Ours: doctorSaysIt, Attacks: "hooksDisabled of the user, hooks.hooksDisabled of the user"},
-		{By: "`--settings` or `FACTORY_HOME_OVERRIDE`", StoppedBy: managedHooks, Ours: doctorBlind, Attacks: "--settings, FACTORY_HOME_OVERRIDE"},
+		{By: "`hooks.hooksDisabled` in the settings of the user or the project", StoppedBy: "`hooks.hooksDisabled`", Ours: doctorSaysIt,
+			Attacks: "hooksDisabled of the user, hooksDisabled of the project"},
+		{By: "`--settings` or `FACTORY_HOME_OVERRIDE`", StoppedBy: "`hooks.hooksDisabled`", Ours: doctorBlind, Attacks: "--settings, FACTORY_HOME_OVERRIDE"},
 	}},
 	{"cline", []lift{
 		{By: "another hook that answers `overrideInput`", Ours: recordsRan, Attacks: "another hook"},

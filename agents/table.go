@@ -39,7 +39,8 @@ var codex = &Agent{
 		{Names: "exec_command", Kind: "shell", Command: "cmd command", CWD: "workdir"},
 		{Names: "write_stdin", Kind: "shell", Command: "chars", CWD: "?"},
 		{Names: "apply_patch", Kind: "write", Patch: "command input patch"},
-		{Names: "spawn_agent send_input close_agent", Kind: "agent", Prompt: "message"},
+		{Names: "view_image", Kind: "read", Paths: "path"},
+		{Names: "spawn_agent send_input close_agent resume_agent wait_agent", Kind: "agent", Prompt: "message target targets id"},
 	},
 }
 
@@ -171,6 +172,7 @@ var gemini = &Agent{
 		{Names: "google_web_search", Kind: "search", Query: "query"},
 		{Names: "web_fetch", Kind: "fetch", URL: "prompt"},
 		{Names: "invoke_agent", Kind: "agent", Prompt: "prompt"},
+		{Names: "activate_skill", Kind: "agent", Prompt: "name"},
 	},
 }
 
@@ -234,7 +236,8 @@ var droid = &Agent{
 	Files: Files{
 		Program: "droid", ProjectEnv: "FACTORY_PROJECT_DIR", Folder: "~/.factory", User: "settings.json", Project: ".factory/settings.json",
 		Linux: "/etc/factory/settings.json", MacOS: "/Library/Application Support/Factory/settings.json",
-		Off: "user:hooksDisabled=true", OffIn: []string{"user:settings.local.json"},
+		Off: "hooks.hooksDisabled=true", OffIn: []string{"user:settings.local.json", "project:.factory/settings.local.json"},
+		ManagedOn: "hooks.hooksDisabled=false",
 	},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},

@@ -331,7 +331,8 @@ func (d *doctor) checkOff(x *diagnosis, places []settingsPlace, first int) {
 				}
 			}
 			for i := range x.lines {
-				if hasSetting(values, setting, x.lines[i].Text) && (p.scope == "managed" || !holds) {
+				isOverridden := holds && (on == "" || !strings.HasSuffix(setting, "=LINE")) // a list adds to others
+				if hasSetting(values, setting, x.lines[i].Text) && (p.scope == "managed" || !isOverridden) {
 					x.problems = append(x.problems, fmt.Sprintf("%s: %s (%s)", path, offText(p.scope), setting))
 					break
 				}

@@ -185,7 +185,7 @@ var attacks = []attack{
 		prepare: func(s *stage) { s.write("work/.gemini/settings.json", `{"hooksConfig":{"enabled":false}}`) },
 	},
 	{
-		name: "hooksConfig.disabled with the line", agent: "gemini", user: "runs, doctor says off", managed: "not run",
+		name: "hooksConfig.disabled with the line", agent: "gemini", user: "runs, doctor says off", managed: "runs, doctor says off",
 		prepare: func(s *stage) {
 			line := filepath.Join(s.home, "bin/starhost") + " hook gemini --deadline " + deadline + " " + filepath.Join(s.home, "policy.star")
 			s.write("work/.gemini/settings.json", jsonText(dict{"hooksConfig": dict{"disabled": []string{line}}}))
@@ -227,31 +227,22 @@ var attacks = []attack{
 	{
 		name: "hooksDisabled of the user", agent: "droid", user: "runs, doctor says off", managed: "not run",
 		prepare: func(s *stage) {
-			s.change(".factory/settings.json", func(all dict) { all["hooksDisabled"] = true })
-		},
-	},
-	{
-		name: "hooks.hooksDisabled of the user", agent: "droid", user: "runs, doctor says off", managed: "not run",
-		prepare: func(s *stage) {
 			s.change(".factory/settings.json", func(all dict) {
-				hooks, _ := all["hooks"].(dict)
-				if hooks == nil {
+				hooks, ok := all["hooks"].(dict)
+				if !ok {
 					hooks = dict{}
 				}
-				hooks["hooksDisabled"] = true
-				all["hooks"] = hooks
+				hooks["hooksDisabled"], all["hooks"] = true, hooks
 			})
 		},
 	},
 	{
-		name: "hooksDisabled of the project", agent: "droid", user: "not run", managed: "not run",
-		prepare: func(s *stage) {
-			s.write("work/.factory/settings.json", `{"hooksDisabled":true,"hooks":{"hooksDisabled":true}}`)
-		},
+		name: "hooksDisabled of the project", agent: "droid", user: "runs, doctor says off", managed: "not run",
+		prepare: func(s *stage) { s.write("work/.factory/settings.json", `{"hooks":{"hooksDisabled":true}}`) },
 	},
 	{
 		name: "--settings", agent: "droid", user: "runs", managed: "not run", args: []string{"--settings", "other.json"},
-		prepare: func(s *stage) { s.write("work/other.json", `{"hooksDisabled":true,"hooks":{"hooksDisabled":true}}`) },
+		prepare: func(s *stage) { s.write("work/other.json", `{"hooks":{"hooksDisabled":true}}`) },
 	},
 	{
 		name: "FACTORY_HOME_OVERRIDE", agent: "droid", env: []string{"FACTORY_HOME_OVERRIDE=HOME/other"}, user: "runs", managed: "not run",

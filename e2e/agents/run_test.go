@@ -30,7 +30,7 @@ const deadline = "9s"
 // wanted skips a test unless STARHOST_E2E is 1.
 func wanted(t *testing.T) {
 	t.Helper()
-	testbed.NeedSet(t, "STARHOST_E2E", "npm installs six agents, which run for minutes")
+	testbed.NeedSet(t, "STARHOST_E2E", "npm installs eight agents, which run for minutes")
 }
 
 // newest has the newest version of each package, for a run with STARHOST_E2E_LATEST.

@@ -22,6 +22,7 @@ var droid = &Agent{
 	read: readClaude, write: writeClaude,
 	config: nestedSettings{
 		guards: "UserPromptSubmit PreToolUse", others: "PostToolUse Stop SessionEnd", matcher: "*",
+		managedHooks: map[string]any{"hooksDisabled": false},
 	}.format,
 	intro: "~/.factory/settings.json, or .factory/settings.json of a project",
 }

@@ -9,12 +9,12 @@ import (
 // nestedSettings are the settings of agents whose hooks have the form of Claude Code's: events with
 // lists of groups, each with a list of commands.
 type nestedSettings struct {
-	guards, others string         // events, with spaces between them; guards can refuse something
-	matcher        string         // each group has it, unless it is ""
-	failMember     string         // the member of a guard's command whose value "block" blocks if the command fails
-	inMillis       bool           // the timeout is in milliseconds
-	isFlat         bool           // events have lists of commands
-	managed        map[string]any // more settings for all users, without which others switch hooks off
+	guards, others        string         // events, with spaces between them; guards can refuse something
+	matcher               string         // each group has it, unless it is ""
+	failMember            string         // the member of a guard's command whose value "block" blocks if the command fails
+	inMillis              bool           // the timeout is in milliseconds
+	isFlat                bool           // events have lists of commands
+	managed, managedHooks map[string]any // more settings, and members of hooks, without which others switch managed hooks off
 }
 
 // format returns the settings as JSON.
@@ -42,6 +42,7 @@ func (n nestedSettings) format(s Settings) string {
 	all := map[string]any{}
 	if s.Managed {
 		maps.Copy(all, n.managed)
+		maps.Copy(hooks, n.managedHooks)
 	}
 	all["hooks"] = hooks
 	return formatSettings(all)
