@@ -108,8 +108,9 @@ var lifts = []struct {
 			Ours: "a command that starts an interpreter without a text needs an approval, which Codex denies"},
 	}},
 	{"copilot", []lift{
-		{By: "another hook that answers `modifiedArgs`", Ours: comparesRan, Attacks: "another hook"},
-		{By: "`disableAllHooks` in the settings of the project", StoppedBy: managedHooks, Ours: doctorSaysIt, Attacks: "disableAllHooks of the project"},
+		{By: "another hook that answers `modifiedArgs`", Ours: comparesRan, Read: "an earlier run of 1.0.102; a new repository's hooks do not run"},
+		{By: "`disableAllHooks` in the settings of the project", StoppedBy: managedHooks, Ours: doctorSaysIt,
+			Read: "an earlier run of 1.0.102; a new repository's settings do not count"},
 		{By: "`COPILOT_HOME`", StoppedBy: managedHooks, Ours: doctorBlind, Attacks: "COPILOT_HOME"},
 	}},
 	{"gemini", []lift{
@@ -121,6 +122,7 @@ var lifts = []struct {
 		{By: "`GEMINI_CLI_SYSTEM_SETTINGS_PATH`, which replaces the managed file", Ours: doctorBlind, Attacks: "GEMINI_CLI_SYSTEM_SETTINGS_PATH"},
 	}},
 	{"qwen", []lift{
+		{By: "another hook that answers `allow`", Ours: recordsRan, Attacks: "another hook that allows"},
 		{By: "`disableAllHooks` in the settings of the user or the project", StoppedBy: "`disableAllHooks`", Ours: doctorSaysIt,
 			Attacks: "disableAllHooks of the project"},
 		{By: "`QWEN_CODE_SYSTEM_SETTINGS_PATH`, which replaces the managed file", Ours: doctorBlind, Attacks: "QWEN_CODE_SYSTEM_SETTINGS_PATH"},

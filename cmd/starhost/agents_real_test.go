@@ -84,7 +84,7 @@ func TestAgentsRowsReal(t *testing.T) {
 			want[check] = []string{"not run"}
 		}
 		if name == "cline" { // a denial ends its whole turn, and its prompts ask no hook: the page says so
-			for _, check := range []string{"deny", "ask", "eight", "broken", "missing"} {
+			for _, check := range []string{"deny", "ask", "eight", "broken", "missing", "late"} {
 				want[check] = []string{"turn ends"}
 			}
 			want["context"], want["prompt"] = []string{"none"}, []string{"sent"}
