@@ -146,8 +146,9 @@ func TestRunTrace(t *testing.T) {
 	p := starhost.Plugin{Name: "ops"}
 	tool := func(name string, call func(context.Context, *starhost.Turn)) {
 		p.Tools = append(p.Tools, starhost.Tool{Name: name, Description: "d", Call: func(
-			ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall,
+			ctx context.Context, _ starhost.ToolCall,
 		) (starhost.Result, error) {
+			turn := starhost.TurnOf(ctx)
 			call(ctx, turn)
 			return starhost.Result{ForLLM: "ok"}, nil
 		}})
@@ -160,12 +161,14 @@ func TestRunTrace(t *testing.T) {
 		_, _ = turn.CallTool(ctx, starhost.ToolCall{Name: "writes"})
 	})
 	p.Commands = append(p.Commands, starhost.Command{Name: "do", Call: func(
-		ctx context.Context, turn *starhost.Turn, _ starhost.CommandCall,
+		ctx context.Context, _ starhost.CommandCall,
 	) (starhost.Result, error) {
+		turn := starhost.TurnOf(ctx)
 		_, err := turn.CallTool(ctx, starhost.ToolCall{Name: "writes"})
 		return starhost.Result{ForUser: "done"}, err
 	}})
-	load := func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
+	load := func(ctx context.Context, arg string) (starhost.Context, error) {
+		turn := starhost.TurnOf(ctx)
 		switch arg {
 		case "quiet":
 			return starhost.Context{}, nil
@@ -183,9 +186,10 @@ func TestRunTrace(t *testing.T) {
 	}
 	p.FragmentLoaders = []starhost.FragmentLoader{{Prefix: "note", Load: load}}
 	p.TemplateLoaders = []starhost.TemplateLoader{{Prefix: "brief", Load: func(
-		ctx context.Context, turn *starhost.Turn, arg string,
+		ctx context.Context, arg string,
 	) (starhost.Template, error) {
-		_, err := load(ctx, turn, arg)
+
+		_, err := load(ctx, arg)
 		return starhost.Template{Fragments: []string{"note:of a template"}}, err
 	}}}
 	var seen []string

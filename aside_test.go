@@ -157,13 +157,14 @@ func TestErrorEvent(t *testing.T) {
 		return starhost.Decision{}
 	})
 	calls := starhost.Hook{Event: "error",
-		Call: func(ctx context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+		Call: func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
+			turn := starhost.TurnOf(ctx)
 			_, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"})
 			return starhost.Deny("no decision here"), err
 		}}
 	var logs []string
 	p := toolOf("p", starhost.Tool{
-		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{}, detailedError{errors.New("down")}
 		}})
 	p.Hooks = []starhost.Hook{failingHook("turn_start", ""), failingHook("turn_end", "")}

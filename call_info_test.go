@@ -102,7 +102,7 @@ func TestModifyCommand(t *testing.T) {
 
 // TestKindElsewhere checks that only events about tools take kinds.
 func TestKindElsewhere(t *testing.T) {
-	call := func(context.Context, *starhost.Turn, *starhost.Event) (d starhost.Decision, err error) { return d, nil }
+	call := func(context.Context, *starhost.Event) (d starhost.Decision, err error) { return d, nil }
 	err := starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{
 		{Event: "turn_start", Kind: []string{"shell"}, Call: call},
 	}})

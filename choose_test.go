@@ -13,13 +13,13 @@ func named(plugin string, tools ...string) starhost.Plugin {
 	p := starhost.Plugin{Name: plugin}
 	for _, name := range tools {
 		tool := starhost.Tool{Description: "Does it.", Pos: at(plugin+".star", 1), Call: func(
-			context.Context, *starhost.Turn, starhost.ToolCall,
+			context.Context, starhost.ToolCall,
 		) (starhost.Result, error) {
 			return starhost.Result{ForLLM: plugin}, nil
 		}}
 		var isUnavailable bool
 		if tool.Name, isUnavailable = strings.CutPrefix(name, "-"); isUnavailable {
-			tool.Available = func(context.Context, *starhost.Turn) (bool, error) { return false, nil }
+			tool.Available = func(context.Context) (bool, error) { return false, nil }
 		}
 		p.Tools = append(p.Tools, tool)
 	}
@@ -61,7 +61,7 @@ func TestChooseTools(t *testing.T) {
 			p1 := named("p1", "mine", "-hidden", "denied", "admins", "taken")
 			p1.Tools[3].Roles = []string{"admin"}
 			p1.Hooks = []starhost.Hook{{Event: "pre_llm_call", Priority: 2, Call: func(
-				_ context.Context, turn *starhost.Turn, e *starhost.Event,
+				_ context.Context, e *starhost.Event,
 			) (starhost.Decision, error) {
 				if e.Round > 1 {
 					return starhost.Decision{}, nil
@@ -109,7 +109,7 @@ func offered(tools []starhost.Tool) string {
 func TestChosenToolsLastOneRequest(t *testing.T) {
 	p := named("p1", "mine", "-hidden")
 	p.Hooks = []starhost.Hook{{Event: "pre_llm_call", Call: func(
-		_ context.Context, _ *starhost.Turn, e *starhost.Event,
+		_ context.Context, e *starhost.Event,
 	) (starhost.Decision, error) {
 		if e.Round > 1 {
 			return starhost.Decision{}, nil

@@ -114,7 +114,7 @@ func (t *Turn) commandNames(prefix string) []string {
 func (t *Turn) runCommand(ctx context.Context, c *Command, pre *Event, reply *CommandReply) error {
 	run := t.startRun(ctx, pre, EventCommandRun)
 	lane := t.newLane(ctx, c.Plugin.Name, false)
-	result, err := protect(func() (Result, error) { return c.Call(lane.context(ctx), t, reply.Call) })
+	result, err := protect(func() (Result, error) { return c.Call(lane.context(ctx), reply.Call) })
 	t.deliverRecords(lane)
 	t.finishRun(run, lane, c.Pos, err)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
@@ -159,7 +159,7 @@ func (t *Turn) complete(ctx context.Context, line string) ([]string, error) {
 	}
 	lane := t.newLane(ctx, c.Plugin.Name, true)
 	list, err := protect(func() ([]string, error) {
-		return c.Complete(lane.context(ctx), t, strings.TrimLeft(typed, " "))
+		return c.Complete(lane.context(ctx), strings.TrimLeft(typed, " "))
 	})
 	t.deliverRecords(lane)
 	if err := endingError(ctx, err); err != nil {

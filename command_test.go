@@ -14,13 +14,13 @@ import (
 func deliver() starhost.Plugin {
 	return starhost.Plugin{Name: "mail", Commands: []starhost.Command{{
 		Name: "deliver", Aliases: []string{"send", "dl"}, Description: "Send a text.", Pos: at("mail.star", 4),
-		Call: func(_ context.Context, _ *starhost.Turn, c starhost.CommandCall) (starhost.Result, error) {
+		Call: func(_ context.Context, c starhost.CommandCall) (starhost.Result, error) {
 			if len(c.Args) > 0 && c.Args[0] == "fail" {
 				return starhost.Result{}, errors.New("no route")
 			}
 			return starhost.Result{ForLLM: c.Name + " " + strings.Join(c.Args, "|") + " (" + c.Line + ")"}, nil
 		},
-		Complete: func(_ context.Context, _ *starhost.Turn, typed string) ([]string, error) {
+		Complete: func(_ context.Context, typed string) ([]string, error) {
 			if typed == "fail" {
 				return nil, errors.New("no list")
 			}
@@ -93,7 +93,7 @@ func TestCommandIsNoTurn(t *testing.T) {
 	p := deliver()
 	for _, event := range []string{"session_start", "turn_start", "turn_end", "pre_command"} {
 		p.Hooks = append(p.Hooks, starhost.Hook{Event: event,
-			Call: func(ctx context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+			Call: func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
 				fired = append(fired, event)
 				lanes = append(lanes, starhost.LaneOf(ctx).Path())
 				return starhost.TextContext(map[bool]string{true: "welcome"}[event == "session_start"]), nil

@@ -14,7 +14,7 @@ import (
 
 // spendingHook returns a hook that spends steps, as far as its lane lets it, and counts its calls.
 func spendingHook(event string, steps uint64, calls *int) starhost.Hook {
-	call := func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+	call := func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
 		*calls++
 		lane := starhost.LaneOf(ctx)
 		if most := lane.MaxSteps; most > 0 && steps > most {
@@ -115,7 +115,7 @@ func TestEventTimeout(t *testing.T) {
 
 // A handler that waits ends with its event, and the turn goes on.
 func TestEventTimeoutOfOneHandler(t *testing.T) {
-	wait := func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+	wait := func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
 		if _, ok := ctx.Deadline(); !ok {
 			return starhost.Decision{}, errors.New("the context has no deadline")
 		}
@@ -142,12 +142,12 @@ func TestEventStepsOfAvailable(t *testing.T) {
 	for i := range 100 {
 		p.Tools = append(p.Tools, starhost.Tool{
 			Name: fmt.Sprintf("t%d", i), Description: "None.",
-			Available: func(ctx context.Context, _ *starhost.Turn) (bool, error) {
+			Available: func(ctx context.Context) (bool, error) {
 				asked++
 				starhost.LaneOf(ctx).AddUsage(500, 0)
 				return true, nil
 			},
-			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 				return starhost.Result{}, nil
 			},
 		})
@@ -166,14 +166,15 @@ var slowArguments = json.RawMessage(`{"x":"` + strings.Repeat("a", 1000) + `"}`)
 // by changing the arguments of a call.
 func TestEventStepsOfValidation(t *testing.T) {
 	tool := starhost.Tool{Name: "x", Description: "X.", Parameters: json.RawMessage(slowSchema), Call: func(
-		context.Context, *starhost.Turn, starhost.ToolCall,
+		context.Context, starhost.ToolCall,
 	) (starhost.Result, error) {
 		return starhost.Result{}, nil
 	}}
 	validations, refusals := 0, 0
 	caller := plugin("caller", starhost.Hook{Event: "post_tool_call", Call: func(
-		ctx context.Context, turn *starhost.Turn, _ *starhost.Event,
+		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
+		turn := starhost.TurnOf(ctx)
 		for range 100 {
 			reply, err := turn.CallTool(ctx, starhost.ToolCall{Name: "x", Arguments: slowArguments})
 			switch {
@@ -201,7 +202,7 @@ func TestEventStepsOfValidation(t *testing.T) {
 
 	changes := 0
 	changer := plugin("changer", starhost.Hook{Event: pre, Call: func(
-		context.Context, *starhost.Turn, *starhost.Event,
+		context.Context, *starhost.Event,
 	) (starhost.Decision, error) {
 		changes++
 		return starhost.Modify("arguments", json.RawMessage(strings.Replace(string(slowArguments), "a", "b", changes))), nil
@@ -223,7 +224,7 @@ func TestEventMemory(t *testing.T) {
 	big := strings.Repeat("x", 1<<20)
 	hook := func(do func(lane *starhost.Lane) starhost.Decision) starhost.Hook {
 		return starhost.Hook{Event: pre, Call: func(
-			ctx context.Context, _ *starhost.Turn, _ *starhost.Event,
+			ctx context.Context, _ *starhost.Event,
 		) (starhost.Decision, error) {
 			return do(starhost.LaneOf(ctx)), nil
 		}}

@@ -58,11 +58,11 @@ func TestEventArguments(t *testing.T) {
 		}))
 	}
 	p := echo()
-	p.Tools[0].Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+	p.Tools[0].Call = func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 		return starhost.Result{}, detailedError{errors.New("down")}
 	}
 	p.Commands = []starhost.Command{{Name: "deliver",
-		Call: func(_ context.Context, _ *starhost.Turn, c starhost.CommandCall) (starhost.Result, error) {
+		Call: func(_ context.Context, c starhost.CommandCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "sent " + c.Line}, nil
 		}}}
 	describe := func(*starhost.Event) *starhost.CallInfo { return &starhost.CallInfo{Kinds: []string{"other"}} }

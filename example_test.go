@@ -15,15 +15,15 @@ func ExampleHost() {
 	oncall := starhost.Plugin{
 		Name: "oncall",
 		Tools: []starhost.Tool{{Name: "page", Description: "Page a team.",
-			Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+			Call: func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
 				return starhost.Result{ForLLM: "paged"}, nil
 			}}},
 		Hooks: []starhost.Hook{{Event: "pre_llm_call",
-			Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+			Call: func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
 				return starhost.TextContext("Answer with the runbook step you rely on."), nil
 			}}},
 		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "runbook",
-			Load: func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
+			Load: func(ctx context.Context, arg string) (starhost.Context, error) {
 				return starhost.Context{Fragments: []fragments.Fragment{{Content: "1. Check the payment gateway.", Source: arg + ".md"}}}, nil
 			}}},
 	}
@@ -55,11 +55,11 @@ func ExampleHost() {
 // A turn with a tool call: the guard lets it run, and its answer goes into the
 // next prompt.
 func ExampleTurn() {
-	guard := starhost.Plugin{Name: "policy", Hooks: []starhost.Hook{{Event: "pre_tool_call", Match: []string{"restart_*"}, Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+	guard := starhost.Plugin{Name: "policy", Hooks: []starhost.Hook{{Event: "pre_tool_call", Match: []string{"restart_*"}, Call: func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
 		return starhost.Deny("restarts need a change ticket"), nil
 	}}}}
 	ops := starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{Name: "restart_pods",
-		Description: "Restart a service.", Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		Description: "Restart a service.", Call: func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "restarted"}, nil
 		}}}}
 	host := starhost.New(starhost.Options{})
@@ -98,7 +98,7 @@ func ExampleTurn() {
 func ExampleHost_Add() {
 	host := starhost.New(starhost.Options{})
 	page := starhost.Tool{Name: "page", Description: "Page a team.", Pos: starhost.Pos{File: "oncall/plugin.star", Line: 9, Col: 1},
-		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{}, nil
 		}}
 	fmt.Println(host.Add(starhost.Plugin{Name: "oncall", Tools: []starhost.Tool{page}}))
@@ -112,7 +112,7 @@ func ExampleHost_Add() {
 // The agent loop: the model asks for a tool, gets its answer, and then answers the user.
 func ExampleSession_Turn() {
 	ops := starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{Name: "p99", Description: "The latency of a service.",
-		Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		Call: func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "812 ms"}, nil
 		}}}}
 	host := starhost.New(starhost.Options{})

@@ -244,7 +244,7 @@ func (f *eventRun) callHook(ctx context.Context, h *Hook, e *Event, again bool) 
 // callHandler runs a hook's handler and returns a panic as an error.
 func callHandler(ctx context.Context, h *Hook, t *Turn, e *Event, d *Decision) (err error) {
 	defer recoverPanic(&err)
-	*d, err = h.Call(ctx, t, e)
+	*d, err = h.Call(ctx, e)
 	return err
 }
 

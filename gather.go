@@ -181,7 +181,7 @@ func (t *Turn) runLoader(ctx context.Context, l foundLoader, lane *Lane, ref str
 	if err := ctx.Err(); err != nil {
 		return Context{}, err
 	}
-	got, err := protect(func() (Context, error) { return l.Load(lane.context(ctx), t, l.arg) })
+	got, err := protect(func() (Context, error) { return l.Load(lane.context(ctx), l.arg) })
 	if errors.Is(err, ErrNoReference) {
 		return Context{}, t.unknownFragment(ctx, ref)
 	}

@@ -119,21 +119,23 @@ func TestFirstFailureIsTold(t *testing.T) {
 // A loader may load other references. Their traces and logs follow the order of the references and
 // not the clock.
 func TestNestedLoaders(t *testing.T) {
-	type load = func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error)
+	type load = func(ctx context.Context, arg string) (starhost.Context, error)
 	logging := func(prefix string, then load) starhost.FragmentLoader {
 		return starhost.FragmentLoader{Prefix: prefix,
-			Load: func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
+			Load: func(ctx context.Context, arg string) (starhost.Context, error) {
+				turn := starhost.TurnOf(ctx)
 				turn.Now()
 				lane := starhost.LaneOf(ctx)
 				lane.Logs = append(lane.Logs,
 					starhost.LogLine{Plugin: "p", Level: "info", Text: prefix + " " + arg + " " + lane.Path()})
-				return then(ctx, turn, arg)
+				return then(ctx, arg)
 			}}
 	}
-	inner := func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+	inner := func(_ context.Context, arg string) (starhost.Context, error) {
 		return texts(arg), nil
 	}
-	outer := func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
+	outer := func(ctx context.Context, arg string) (starhost.Context, error) {
+		turn := starhost.TurnOf(ctx)
 		got, err := turn.Load(ctx, []string{"in:" + arg + "1", "in:" + arg + "2"})
 		if err != nil {
 			return starhost.Context{}, err

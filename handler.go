@@ -20,7 +20,7 @@ func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane 
 	if outer := LaneOf(ctx); outer != nil {
 		outer.children++
 		return &Lane{
-			Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly,
+			Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly, turn: t,
 			records: outer.records, most: outer.most, outer: outer, number: outer.children, depth: outer.depth + 1,
 		}
 	}
@@ -28,7 +28,7 @@ func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane 
 	o := &t.host.opts
 	isLoader := readOnly && o.Observe != nil // finishLoad observes it
 	l := &Lane{
-		Plugin: plugin, ReadOnly: readOnly,
+		Plugin: plugin, ReadOnly: readOnly, turn: t,
 		records: o.Record != nil || t.observed != nil || isLoader, aside: t.aside, number: t.laneCount,
 	}
 	if (isLoader || t.observed != nil && t.observed.isRun) && o.Record == nil {

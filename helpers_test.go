@@ -93,7 +93,7 @@ func contains(t testing.TB, what, text, part string) {
 // hook returns a hook with a fixed decision.
 func hook(event string, d starhost.Decision) starhost.Hook {
 	return starhost.Hook{Event: event,
-		Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+		Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 			return d, nil
 		}}
 }
@@ -101,7 +101,7 @@ func hook(event string, d starhost.Decision) starhost.Hook {
 // hookFunc returns a hook that derives its decision from the event.
 func hookFunc(event string, decide func(*starhost.Event) starhost.Decision) starhost.Hook {
 	return starhost.Hook{Event: event,
-		Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		Call: func(_ context.Context, e *starhost.Event) (starhost.Decision, error) {
 			return decide(e), nil
 		}}
 }
@@ -133,7 +133,7 @@ func echo() starhost.Plugin {
 	return starhost.Plugin{Name: "tools", Tools: []starhost.Tool{{
 		Name: "echo", Description: "Says what it is told.", Pos: at("tools.star", 3),
 		Parameters: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"}},"required":["text"],"additionalProperties":false}`),
-		Call: func(_ context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		Call: func(_ context.Context, c starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: string(c.Arguments)}, nil
 		},
 	}}}
@@ -142,7 +142,7 @@ func echo() starhost.Plugin {
 // loader returns a fragment loader.
 func loader(prefix string, load func(arg string) (starhost.Context, error)) starhost.FragmentLoader {
 	return starhost.FragmentLoader{Prefix: prefix,
-		Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) { return load(arg) }}
+		Load: func(_ context.Context, arg string) (starhost.Context, error) { return load(arg) }}
 }
 
 // texts returns a context with a fragment for each text.

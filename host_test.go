@@ -12,7 +12,7 @@ import (
 )
 
 func TestAddRefuses(t *testing.T) {
-	noTool := func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+	noTool := func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 		return starhost.Result{}, nil
 	}
 	tool := func(name, parameters string) starhost.Plugin {

@@ -30,8 +30,9 @@ type Lane struct {
 	// limit applies as well. Zero means no bound.
 	MaxSteps uint64
 
-	records      bool   // Options.Record or Options.Observe wants the call's effects
-	most         int    // the most bytes of effects that the lane holds; 0 for any
+	records      bool // Options.Record or Options.Observe wants the call's effects
+	most         int  // the most bytes of effects that the lane holds; 0 for any
+	turn         *Turn
 	aside        string // starts the path if the call belongs to no turn
 	outer        *Lane  // lane of the calling handler, or nil
 	number       int    // among the calls of the outer lane or the turn, from 1
@@ -208,4 +209,12 @@ func readsOnly(ctx context.Context) bool {
 func (l *Lane) context(ctx context.Context) context.Context {
 	l.ctx = ctx
 	return (*laneContext)(l)
+}
+
+// TurnOf returns the turn of the handler call that ctx belongs to, or nil.
+func TurnOf(ctx context.Context) *Turn {
+	if l := LaneOf(ctx); l != nil {
+		return l.turn
+	}
+	return nil
 }

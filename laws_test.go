@@ -56,7 +56,7 @@ func TestLawAppendOnly(t *testing.T) {
 		p := plugin("p", hook("turn_start", starhost.Decision{Action: starhost.ActionContext, Context: system}),
 			hookFunc("session_start", offer("session_start")), hookFunc("turn_start", offer("turn_start")), hookFunc("pre_llm_call", offer("pre_llm_call")))
 		p.Tools = []starhost.Tool{{Name: "tool", Description: "d",
-			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 				return starhost.Result{ForLLM: someText.Draw(t, "result"), IsError: rapid.Bool().Draw(t, "is_error"),
 					Attachments: drawContext(t, "result").Attachments}, nil
 			}}}
@@ -197,7 +197,7 @@ func loadInOrder(t *rapid.T, contexts []starhost.Context, r starhost.Request, or
 		seen = append(seen, l.Text)
 	}})
 	err := h.Add(starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{{Prefix: "ref",
-		Load: func(ctx context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+		Load: func(ctx context.Context, arg string) (starhost.Context, error) {
 			i := int(arg[0] - '0')
 			if at := slices.Index(order, i); at > 0 {
 				<-ended[order[at-1]]
@@ -276,7 +276,7 @@ func TestLawGuards(t *testing.T) {
 // that the tool ran with, or "".
 func callUnder(t *rapid.T, plugins []starhost.Plugin) (seen, ran string) {
 	p := echo()
-	p.Tools[0].Call = func(_ context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+	p.Tools[0].Call = func(_ context.Context, c starhost.ToolCall) (starhost.Result, error) {
 		var a struct{ Text string }
 		err := json.Unmarshal(c.Arguments, &a)
 		ran = a.Text

@@ -38,7 +38,7 @@ func (f modelFunc) Complete(ctx context.Context, p *starhost.Prompt) (starhost.R
 func finalTool(r starhost.Result) starhost.Plugin {
 	r.Handled = true
 	return toolOf("final", starhost.Tool{
-		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 			return r, nil
 		}})
 }
@@ -217,7 +217,8 @@ func TestCutTurns(t *testing.T) {
 		}, "model m: 503", down, []string{"user: hi", "assistant: half"}},
 		{"cancelled in a tool", []starhost.Plugin{toolOf("p",
 			starhost.Tool{
-				Call: func(ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+				Call: func(ctx context.Context, _ starhost.ToolCall) (starhost.Result, error) {
+					turn := starhost.TurnOf(ctx)
 					turn.Session().Value("cancel", nil).(func())()
 					return starhost.Result{ForLLM: "late"}, nil
 				}})}, func(func()) starhost.Model { return &scriptedModel{replyWith(`c1 page`, `c2 page`)} },
@@ -325,14 +326,16 @@ func TestApprovalTimeout(t *testing.T) {
 func TestDepth(t *testing.T) {
 	depth := 0
 	deep := toolOf("deep", starhost.Tool{
-		Call: func(ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+		Call: func(ctx context.Context, _ starhost.ToolCall) (starhost.Result, error) {
+			turn := starhost.TurnOf(ctx)
 			depth++
 			r, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"})
 			return r.Result, err
 		}})
 	loads := 0
 	deep.FragmentLoaders = []starhost.FragmentLoader{{Prefix: "again",
-		Load: func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
+		Load: func(ctx context.Context, arg string) (starhost.Context, error) {
+			turn := starhost.TurnOf(ctx)
 			loads++
 			got, err := turn.Load(ctx, []string{"again:" + arg})
 			if err != nil {

@@ -58,7 +58,7 @@ func TestLose(t *testing.T) {
 			heard := false
 			h := newHost(t, starhost.Options{}, pluginWith(1, starhost.Hook{
 				Event: spec.Name,
-				Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+				Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 					heard = true
 					return starhost.Decision{}, nil
 				},

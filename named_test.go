@@ -14,7 +14,7 @@ import (
 // earlier message that has it. The report says so, and a content that nobody names is sent once.
 func TestNamedContentsAreSent(t *testing.T) {
 	loader := starhost.Plugin{Name: "load", FragmentLoaders: []starhost.FragmentLoader{
-		{Prefix: "doc", Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+		{Prefix: "doc", Load: func(_ context.Context, arg string) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "text of " + arg}}}, nil
 		}},
 	}}

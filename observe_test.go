@@ -13,7 +13,7 @@ import (
 // recording returns a hook that records an effect and then decides.
 func recording(event, effect string, d starhost.Decision, err error) starhost.Hook {
 	return starhost.Hook{Event: event, Call: func(
-		ctx context.Context, _ *starhost.Turn, _ *starhost.Event,
+		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
 		starhost.LaneOf(ctx).Record(json.RawMessage(`"` + effect + `"`))
 		return d, err
@@ -70,8 +70,9 @@ func TestObserve(t *testing.T) {
 func TestObserveNested(t *testing.T) {
 	var seen []string
 	outer := starhost.Hook{Event: pre, Call: func(
-		ctx context.Context, t *starhost.Turn, _ *starhost.Event,
+		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
+		t := starhost.TurnOf(ctx)
 		starhost.LaneOf(ctx).Record(json.RawMessage(`"outer"`))
 		_, err := t.Fire(ctx, &starhost.Event{Name: "post_tool_call", Tool: "y"})
 		return starhost.Decision{}, err

@@ -56,7 +56,7 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (ok bool, err error) {
 	lane := t.newLane(ctx, tool.Plugin.Name, false)
 	if err = t.limitCall(lane, tool.Plugin.EventSteps, deadline); err == nil {
-		ok, err = protect(func() (bool, error) { return tool.Available(lane.context(ctx), t) })
+		ok, err = protect(func() (bool, error) { return tool.Available(lane.context(ctx)) })
 		err = t.addSteps(lane, err)
 	}
 	trace := &HookTrace{Event: eventAvailable, Plugin: tool.Plugin.Name, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}

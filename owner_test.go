@@ -46,7 +46,7 @@ func hookAt(
 	event string, priority int, name string, order *[]string, d starhost.Decision, wait bool,
 ) starhost.Hook {
 	return starhost.Hook{Event: event, Priority: priority, Call: func(
-		ctx context.Context, _ *starhost.Turn, _ *starhost.Event,
+		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
 		*order = append(*order, name)
 		if wait {
@@ -89,7 +89,7 @@ func TestFailsClosed(t *testing.T) {
 		for what, options := range map[string]starhost.Options{"fails": {}, "late": {EventTimeout: time.Nanosecond}} {
 			p := starhost.Plugin{Name: "first", Decides: tt.decides, Hooks: []starhost.Hook{{
 				Event: tt.event, OnError: starhost.FailMode(tt.onError),
-				Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+				Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 					return starhost.Decision{}, errors.New("broken")
 				},
 			}}}
@@ -130,7 +130,7 @@ func TestSessionGuards(t *testing.T) {
 		hook("pre_tool_call", starhost.Decision{}),
 	}}
 	ran := starhost.Tool{Name: "touch", Description: "Touches.", Call: func(
-		context.Context, *starhost.Turn, starhost.ToolCall,
+		context.Context, starhost.ToolCall,
 	) (starhost.Result, error) {
 		return starhost.Result{ForLLM: "ran"}, nil
 	}}

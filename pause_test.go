@@ -27,14 +27,15 @@ type pauseRig struct {
 func (r *pauseRig) host(t testing.TB) *starhost.Host {
 	t.Helper()
 	deploy := starhost.Tool{Approval: starhost.ApprovalAsk, Parameters: json.RawMessage(`{"type":"object"}`)}
-	deploy.Call = func(_ context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+	deploy.Call = func(_ context.Context, c starhost.ToolCall) (starhost.Result, error) {
 		r.ran = append(r.ran, string(c.Arguments))
 		return starhost.Result{ForLLM: "deployed"}, nil
 	}
 	p := namedTool("deploy", deploy)
 	p.Version = r.version
 	var nested starhost.Tool
-	nested.Call = func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+	nested.Call = func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
+		turn := starhost.TurnOf(ctx)
 		reply, err := turn.CallTool(ctx, starhost.ToolCall{ID: c.ID, Name: "deploy"})
 		return reply.Result, err
 	}

@@ -62,7 +62,7 @@ type Plugin struct {
 	// Resolve resolves the references of the plugin's templates with the plugin's own rights. The
 	// context carries a read-only lane of the plugin. If Resolve is nil, templates may only refer
 	// to the plugin's own loaders.
-	Resolve func(ctx context.Context, t *Turn, ref string) (Context, error)
+	Resolve func(ctx context.Context, ref string) (Context, error)
 }
 
 // A Tool is a function that the model may call.
@@ -89,13 +89,13 @@ type Tool struct {
 	Roles []string `json:"-"`
 	// Available says whether a session gets the tool. The host calls it when the session starts,
 	// and again after the plugins changed. An error means no, and the host logs it. Nil means yes.
-	Available func(ctx context.Context, t *Turn) (bool, error) `json:"-"`
+	Available func(ctx context.Context) (bool, error) `json:"-"`
 	// Override lets the tool replace another plugin's tool of the same name. Plugin.Overrides must
 	// allow it.
 	Override bool `json:"-"`
 	// Call runs the tool. The host has validated the arguments. The model gets an error as an
 	// is_error result, and the host logs the error with its traceback.
-	Call func(ctx context.Context, t *Turn, call ToolCall) (Result, error) `json:"-"`
+	Call func(ctx context.Context, call ToolCall) (Result, error) `json:"-"`
 	// Pos is the place of the registration.
 	Pos Pos `json:"-"`
 
@@ -210,7 +210,7 @@ type Hook struct {
 	// between two events then stores the user's words, too.
 	ReadsWords bool
 	// Call runs the handler. A zero Decision has no effect.
-	Call func(ctx context.Context, t *Turn, e *Event) (Decision, error)
+	Call func(ctx context.Context, e *Event) (Decision, error)
 	// Pos is the place of the registration.
 	Pos Pos
 
@@ -238,7 +238,7 @@ type FragmentLoader struct {
 	Description string
 	// Load returns the context for an argument. It must only read, because the host runs several
 	// loaders of a prompt at once.
-	Load func(ctx context.Context, t *Turn, arg string) (Context, error)
+	Load func(ctx context.Context, arg string) (Context, error)
 	// Pos is the place of the registration.
 	Pos Pos
 
@@ -254,7 +254,7 @@ type TemplateLoader struct {
 	Description string
 	// Load returns the template. The argument is empty for a reference without ":". Load must only
 	// read.
-	Load func(ctx context.Context, t *Turn, arg string) (Template, error)
+	Load func(ctx context.Context, arg string) (Template, error)
 	// Pos is the place of the registration.
 	Pos Pos
 
@@ -272,9 +272,9 @@ type Command struct {
 	Description string
 	// Complete returns completions of the arguments typed so far. Nil completes nothing. It must
 	// only read.
-	Complete func(ctx context.Context, t *Turn, typed string) ([]string, error)
+	Complete func(ctx context.Context, typed string) ([]string, error)
 	// Call runs the command. Its result is for the user; the model does not see it.
-	Call func(ctx context.Context, t *Turn, call CommandCall) (Result, error)
+	Call func(ctx context.Context, call CommandCall) (Result, error)
 	// Pos is the place of the registration.
 	Pos Pos
 
@@ -300,7 +300,7 @@ type Skill struct {
 	// skills in front of the text, so that the model can ask for them.
 	Files []string
 	// Load returns the text. It must only read.
-	Load func(ctx context.Context, t *Turn) (string, error)
+	Load func(ctx context.Context) (string, error)
 	// Pos is the place of the registration.
 	Pos Pos
 	// Plugin is the skill's plugin. A host sets it in its copy of the plugin.

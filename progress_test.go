@@ -10,12 +10,13 @@ import (
 // A tool reports its progress to the program that waits for it, also through another tool. Without
 // such a program the report does nothing.
 func TestProgress(t *testing.T) {
-	outer := tool("outer", func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+	outer := tool("outer", func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
+		turn := starhost.TurnOf(ctx)
 		starhost.Progress{Done: 1, Total: 2, Message: "half"}.Report(ctx)
 		reply, err := turn.CallTool(ctx, starhost.ToolCall{ID: "2", Name: "inner"})
 		return reply.Result, err
 	})
-	inner := tool("inner", func(ctx context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+	inner := tool("inner", func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
 		starhost.Progress{Done: 2, Total: 2}.Report(ctx)
 		return starhost.Result{}, nil
 	})
@@ -39,7 +40,7 @@ func TestProgress(t *testing.T) {
 }
 
 func tool(
-	name string, call func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error),
+	name string, call func(context.Context, starhost.ToolCall) (starhost.Result, error),
 ) starhost.Tool {
 	return starhost.Tool{Name: name, Description: "A tool.", Call: call}
 }

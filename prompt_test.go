@@ -379,7 +379,7 @@ func TestToolAttachments(t *testing.T) {
 	png := fragments.Attachment{Content: "png", Name: "a.png"}
 	huge := fragments.Attachment{Content: strings.Repeat("x", 9<<20), Name: "huge.bin"}
 	p := echo()
-	p.Tools[0].Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+	p.Tools[0].Call = func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 		return starhost.Result{ForLLM: "shot", Attachments: []fragments.Attachment{png, huge}}, nil
 	}
 	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{Text: "look"})

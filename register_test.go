@@ -18,7 +18,7 @@ import (
 func toolOf(name string, tool starhost.Tool) starhost.Plugin {
 	tool.Name, tool.Description, tool.Pos = "page", "Pages a team.", at(name+".star", 2)
 	if tool.Call == nil {
-		tool.Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		tool.Call = func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "from " + name}, nil
 		}
 	}
@@ -36,7 +36,7 @@ func TestAddRefusesMore(t *testing.T) {
 		}
 		return starhost.Plugin{Name: "new", Skills: list}
 	}
-	read := func(context.Context, *starhost.Turn) (string, error) { return "", nil }
+	read := func(context.Context) (string, error) { return "", nil }
 	endpoint := func(change func(*starhost.Endpoint)) starhost.Plugin {
 		e := starhost.Endpoint{Name: "acme", BaseURL: "https://acme.test/v1", Models: []string{"small", "big"}, Pos: at("new.star", 7)}
 		change(&e)
@@ -220,7 +220,7 @@ func TestAvailable(t *testing.T) {
 			var logs []string
 			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Text) }},
 				toolOf("p", starhost.Tool{
-					Available: func(context.Context, *starhost.Turn) (bool, error) { asked++; return tt.answer() },
+					Available: func(context.Context) (bool, error) { asked++; return tt.answer() },
 				}))
 			s := h.NewSession(starhost.SessionConfig{})
 			turn := beginIn(t, s, starhost.Request{})
@@ -244,7 +244,7 @@ func TestAvailableCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	asked := 0
 	h := newHost(t, starhost.Options{}, toolOf("p",
-		starhost.Tool{Available: func(context.Context, *starhost.Turn) (bool, error) {
+		starhost.Tool{Available: func(context.Context) (bool, error) {
 			asked++
 			cancel()
 			return true, nil
@@ -258,7 +258,7 @@ func TestAvailableCut(t *testing.T) {
 }
 
 func TestToolTimeout(t *testing.T) {
-	waits := func(ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+	waits := func(ctx context.Context, _ starhost.ToolCall) (starhost.Result, error) {
 		<-ctx.Done()
 		return starhost.Result{}, ctx.Err()
 	}
@@ -273,9 +273,9 @@ func TestToolTimeout(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h = newHost(t, starhost.Options{}, toolOf("p",
 		starhost.Tool{Timeout: time.Hour,
-			Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+			Call: func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
 				cancel()
-				return waits(ctx, t, c)
+				return waits(ctx, c)
 			}}))
 	turn = begin(t, h, starhost.Request{})
 	if _, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"}); !errors.Is(err, context.Canceled) {
@@ -291,7 +291,7 @@ func TestSkills(t *testing.T) {
 	}
 	skill := func(name, text string, files ...string) starhost.Skill {
 		return starhost.Skill{Name: name, Description: "About " + name + ".", Files: files, Pos: at("p.star", 3),
-			Load: func(context.Context, *starhost.Turn) (string, error) {
+			Load: func(context.Context) (string, error) {
 				if text == "" {
 					return "", errors.New("file is gone")
 				}
@@ -393,26 +393,26 @@ func TestAddTwice(t *testing.T) {
 	p := starhost.Plugin{
 		Name: "twice",
 		Tools: []starhost.Tool{{Name: "t", Description: "T.",
-			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 				return starhost.Result{}, nil
 			}}},
 		Hooks: []starhost.Hook{{Event: "turn_start",
-			Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+			Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 				return starhost.Decision{}, nil
 			}}},
 		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "ff",
-			Load: func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+			Load: func(context.Context, string) (starhost.Context, error) {
 				return starhost.Context{}, nil
 			}}},
 		TemplateLoaders: []starhost.TemplateLoader{{Prefix: "tt",
-			Load: func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
+			Load: func(context.Context, string) (starhost.Template, error) {
 				return starhost.Template{}, nil
 			}}},
 		Commands: []starhost.Command{{Name: "c",
-			Call: func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
+			Call: func(context.Context, starhost.CommandCall) (starhost.Result, error) {
 				return starhost.Result{}, nil
 			}}},
-		Skills:    []starhost.Skill{{Name: "s", Load: func(context.Context, *starhost.Turn) (string, error) { return "", nil }}},
+		Skills:    []starhost.Skill{{Name: "s", Load: func(context.Context) (string, error) { return "", nil }}},
 		Endpoints: []starhost.Endpoint{{Name: "e", BaseURL: "https://api.example.com", Models: []string{"m"}}},
 	}
 	for range 2 {

@@ -20,7 +20,7 @@ func TestEndSession(t *testing.T) {
 			seen := starhost.Plugin{Name: "p2"}
 			for _, name := range []string{"turn_end", "session_end"} {
 				seen.Hooks = append(seen.Hooks, starhost.Hook{Event: name, Call: func(
-					_ context.Context, _ *starhost.Turn, e *starhost.Event,
+					_ context.Context, e *starhost.Event,
 				) (starhost.Decision, error) {
 					events = append(events, e.Name)
 					return starhost.Decision{}, nil

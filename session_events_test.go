@@ -14,7 +14,7 @@ func TestSessionEventsKnowTheirSession(t *testing.T) {
 	var got []string
 	var hooks []starhost.Hook
 	for _, event := range []string{"session_start", "turn_end", "session_reset", "session_end"} {
-		call := func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		call := func(_ context.Context, e *starhost.Event) (starhost.Decision, error) {
 			messages := 0
 			if e.Messages != nil {
 				messages = len(e.Messages.Items())

@@ -41,7 +41,7 @@ func TestSavedWords(t *testing.T) {
 		var got string
 		h := starhost.New(starhost.Options{})
 		hook := starhost.Hook{Event: "pre_tool_call", ReadsWords: reads}
-		hook.Call = func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		hook.Call = func(_ context.Context, e *starhost.Event) (starhost.Decision, error) {
 			got = e.UserMessage
 			return starhost.Decision{}, nil
 		}

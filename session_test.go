@@ -168,7 +168,8 @@ func TestConcurrentSessions(t *testing.T) {
 		})),
 		pluginWith(2, hook(pre, askFor)),
 		starhost.Plugin{Name: "load", FragmentLoaders: []starhost.FragmentLoader{
-			{Prefix: "xx", Load: func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
+			{Prefix: "xx", Load: func(ctx context.Context, arg string) (starhost.Context, error) {
+				turn := starhost.TurnOf(ctx)
 				turn.Session().Value(arg, func() any { return arg })
 				starhost.LaneOf(ctx).Next("n")
 				return texts(arg + turn.Now().Format(time.Kitchen)), nil
@@ -241,13 +242,15 @@ func TestNowOfEvents(t *testing.T) {
 	see := func(what string, turn *starhost.Turn) { seen = append(seen, what+turn.Now().Format(" 04:05")) }
 	on := func(event string) starhost.Hook {
 		return starhost.Hook{Event: event,
-			Call: func(_ context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+			Call: func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
+				turn := starhost.TurnOf(ctx)
 				see(e.Name, turn)
 				return starhost.Decision{}, nil
 			}}
 	}
 	nested := on("pre_tool_call")
-	nested.Call = func(ctx context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+	nested.Call = func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
+		turn := starhost.TurnOf(ctx)
 		see("outer", turn)
 		if _, err := turn.Fire(ctx, &starhost.Event{Name: "pre_command", Command: "c"}); err != nil {
 			return starhost.Decision{}, err
@@ -256,7 +259,8 @@ func TestNowOfEvents(t *testing.T) {
 		return starhost.Decision{}, nil
 	}
 	tool := starhost.Tool{Name: "x", Description: "d",
-		Call: func(_ context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+		Call: func(ctx context.Context, _ starhost.ToolCall) (starhost.Result, error) {
+			turn := starhost.TurnOf(ctx)
 			see("tool", turn)
 			see("tool", turn)
 			return starhost.Result{}, nil

@@ -15,8 +15,8 @@ const skillPrefix = "skill"
 
 // skillLoader returns a loader of one skill.
 func (r *registry) skillLoader(s *Skill) *FragmentLoader {
-	load := func(ctx context.Context, t *Turn, _ string) (Context, error) {
-		text, err := s.Load(ctx, t)
+	load := func(ctx context.Context, _ string) (Context, error) {
+		text, err := s.Load(ctx)
 		return Context{Fragments: []fragments.Fragment{{Content: r.relatedLines(s) + text, Title: s.Name}}}, err
 	}
 	return &FragmentLoader{Prefix: skillPrefix, Load: load, Pos: s.Pos, Plugin: s.Plugin}

@@ -26,7 +26,7 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *Templat
 		return Template{}, nil, &RefError{Ref: ref, Err: newUnknownRefError("template", ref, slices.Sorted(maps.Keys(t.registry.templates)))}
 	}
 	lane, start := t.newLane(ctx, l.Plugin.Name, true), time.Now()
-	tm, err := protect(func() (Template, error) { return l.Load(lane.context(ctx), t, arg) })
+	tm, err := protect(func() (Template, error) { return l.Load(lane.context(ctx), arg) })
 	if err == nil {
 		err = checkTemplate(&tm)
 	}

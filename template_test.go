@@ -72,7 +72,7 @@ func TestLawTemplateFill(t *testing.T) {
 func templates(name string, tm starhost.Template) starhost.Plugin {
 	return starhost.Plugin{Name: name, TemplateLoaders: []starhost.TemplateLoader{{
 		Prefix: "review", Description: "By kind.", Pos: at(name+".star", 5),
-		Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Template, error) {
+		Load: func(_ context.Context, arg string) (starhost.Template, error) {
 			if arg == "fail" {
 				return starhost.Template{}, errors.New("no such kind")
 			}
@@ -150,7 +150,8 @@ func TestTemplateInATurn(t *testing.T) {
 // A template's references have the rights of its plugin and not of the user who named the template.
 func TestTemplateReferences(t *testing.T) {
 	secret := starhost.Plugin{Name: "secret", FragmentLoaders: []starhost.FragmentLoader{loader("vault", func(arg string) (starhost.Context, error) { return texts("vault " + arg), nil })}}
-	via := func(ctx context.Context, turn *starhost.Turn, ref string) (starhost.Context, error) {
+	via := func(ctx context.Context, ref string) (starhost.Context, error) {
+		turn := starhost.TurnOf(ctx)
 		if lane := starhost.LaneOf(ctx); lane.Plugin != "tmpl" || !lane.ReadOnly {
 			return starhost.Context{}, errors.New("not in a lane of the plugin that only reads")
 		}
@@ -165,7 +166,7 @@ func TestTemplateReferences(t *testing.T) {
 	}
 	tests := []struct {
 		name, ref string
-		resolve   func(context.Context, *starhost.Turn, string) (starhost.Context, error)
+		resolve   func(context.Context, string) (starhost.Context, error)
 		want      string // the prompt's text or the error
 		plugin    string // the fragment's plugin
 	}{
@@ -173,7 +174,7 @@ func TestTemplateReferences(t *testing.T) {
 		{"one that nobody knows", "volt:x", nil, `unknown fragment reference "volt:x" (did you mean vault:x?)`, ""},
 		{"another plugin's, with the right", "vault:x", via, "vault x", "secret"},
 		{"what the right itself gives", "notes.md", via, "from notes.md", "tmpl"},
-		{"the right refuses", "vault:x", func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+		{"the right refuses", "vault:x", func(context.Context, string) (starhost.Context, error) {
 			return starhost.Context{}, errors.New("not granted")
 		}, "not granted", ""},
 	}

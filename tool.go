@@ -214,12 +214,12 @@ func (t *Turn) runTool(ctx context.Context, tool *Tool, pre *Event, reply *ToolR
 // callWithTimeout calls the tool. If the tool takes longer than its timeout, the error says so.
 func callWithTimeout(ctx context.Context, tool *Tool, t *Turn, call ToolCall) (Result, error) {
 	if tool.Timeout == 0 {
-		return protect(func() (Result, error) { return tool.Call(ctx, t, call) })
+		return protect(func() (Result, error) { return tool.Call(ctx, call) })
 	}
 	late := codes.Errorf(codes.Time, "no result within %v, its timeout", tool.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout, late)
 	defer cancel()
-	result, err := protect(func() (Result, error) { return tool.Call(ctx, t, call) })
+	result, err := protect(func() (Result, error) { return tool.Call(ctx, call) })
 	if err != nil && context.Cause(ctx) == late {
 		err = late
 	}

@@ -46,7 +46,7 @@ func pluginWith(priority int, h starhost.Hook) starhost.Plugin {
 
 func failingHook(event string, mode starhost.FailMode) starhost.Hook {
 	return starhost.Hook{Event: event, OnError: mode,
-		Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+		Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 			return starhost.Decision{}, errors.New("division by zero")
 		}}
 }
@@ -116,7 +116,7 @@ func TestCombining(t *testing.T) {
 		{"but its change does not count any more", echo(), []starhost.Plugin{pluginWith(1, refusingHook("prod", args(`{"text":"late"}`))), pluginWith(2, hook(pre, args(`{"text":"prod"}`)))}, nil, `{"text":"prod"}`},
 		{"and a guard that fails then denies", echo(), []starhost.Plugin{
 			pluginWith(1, starhost.Hook{Event: pre,
-				Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+				Call: func(_ context.Context, e *starhost.Event) (starhost.Decision, error) {
 					if strings.Contains(string(e.Arguments), "prod") {
 						return starhost.Decision{}, errors.New("key error")
 					}
@@ -209,7 +209,7 @@ func TestForeignTool(t *testing.T) {
 	owner := func(d starhost.Decision, grants ...string) starhost.Plugin {
 		p := pluginWith(9, hook(pre, d))
 		p.Tools = []starhost.Tool{{Name: "Bash", Description: "None.", Parameters: json.RawMessage(`{"type":"object","required":["never"]}`),
-			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 				return starhost.Result{}, nil
 			}}}
 		p.RespondsTo = grants
@@ -329,7 +329,7 @@ func TestFailingTools(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := echo()
-			p.Tools[0].Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			p.Tools[0].Call = func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 				return tt.call()
 			}
 			var seen starhost.Event
@@ -380,15 +380,16 @@ func TestNestedCalls(t *testing.T) {
 	var lanes []string
 	p := echo()
 	p.Tools = append(p.Tools, starhost.Tool{Name: "outer", Description: "Calls echo.",
-		Call: func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		Call: func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
+			turn := starhost.TurnOf(ctx)
 			lanes = append(lanes, starhost.LaneOf(ctx).Path())
 			r, err := turn.CallTool(ctx, starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(`{"text":"inner"}`)})
 			return r.Result, err
 		}})
 	inner := p.Tools[0].Call
-	p.Tools[0].Call = func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+	p.Tools[0].Call = func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
 		lanes = append(lanes, starhost.LaneOf(ctx).Path())
-		return inner(ctx, turn, c)
+		return inner(ctx, c)
 	}
 	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
 	prompt(t, turn)
@@ -418,7 +419,7 @@ func TestCancelledCalls(t *testing.T) {
 		}},
 		{"in a failing hook", func(cancel func()) starhost.Plugin {
 			return pluginWith(1, starhost.Hook{Event: pre,
-				Call: func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+				Call: func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
 					cancel()
 					return starhost.Decision{}, ctx.Err()
 				}})
@@ -435,7 +436,7 @@ func TestCancelledCalls(t *testing.T) {
 		{"in the tool", func(cancel func()) starhost.Plugin {
 			return starhost.Plugin{Name: "p1",
 				Tools: []starhost.Tool{{Name: "other", Description: "d",
-					Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+					Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 						cancel()
 						return starhost.Result{}, nil
 					}}}}
@@ -497,7 +498,7 @@ func TestLawOffer(t *testing.T) {
 		p := starhost.Plugin{Name: "p"}
 		for _, name := range names {
 			p.Tools = append(p.Tools, starhost.Tool{Name: name, Description: "Does it.",
-				Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+				Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 					return starhost.Result{}, nil
 				}})
 		}
@@ -530,25 +531,26 @@ func TestMaxResult(t *testing.T) {
 	long := strings.Repeat("é", 1<<20)
 	seen := 0
 	p := plugin("p", starhost.Hook{Event: "post_tool_call", Call: func(
-		_ context.Context, _ *starhost.Turn, e *starhost.Event,
+		_ context.Context, e *starhost.Event,
 	) (starhost.Decision, error) {
 		seen = max(seen, len(e.Result.ForLLM))
 		return starhost.Decision{}, nil
 	}})
 	p.Tools = []starhost.Tool{
 		{Name: "long", Description: "L.", Call: func(
-			context.Context, *starhost.Turn, starhost.ToolCall,
+			context.Context, starhost.ToolCall,
 		) (starhost.Result, error) {
 			return starhost.Result{ForLLM: long}, nil
 		}},
 		{Name: "fails", Description: "F.", Call: func(
-			context.Context, *starhost.Turn, starhost.ToolCall,
+			context.Context, starhost.ToolCall,
 		) (starhost.Result, error) {
 			return starhost.Result{}, errors.New(long)
 		}},
 		{Name: "nests", Description: "N.", Call: func(
-			ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall,
+			ctx context.Context, _ starhost.ToolCall,
 		) (starhost.Result, error) {
+			turn := starhost.TurnOf(ctx)
 			reply, err := turn.CallTool(ctx, starhost.ToolCall{Name: "long"})
 			return starhost.Result{ForLLM: strconv.Itoa(len(reply.Result.ForLLM))}, err
 		}},
@@ -609,7 +611,7 @@ func TestAttachmentTypes(t *testing.T) {
 		{"image/png\r\nX-Evil: 1", false}, {"image/png;a=\n", false}, {"png", false}, {"a/b/c", false}, {"image/\x1b[2J", false},
 	} {
 		p := plugin("p", starhost.Hook{Event: "pre_llm_call", Call: func(
-			context.Context, *starhost.Turn, *starhost.Event,
+			context.Context, *starhost.Event,
 		) (starhost.Decision, error) {
 			a := fragments.Attachment{Content: "x", Type: tt.typ, Name: "x"}
 			return starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Attachments: []fragments.Attachment{a}}}, nil

@@ -23,7 +23,7 @@ func TestTraceReaders(t *testing.T) {
 		var said int
 		for i := range rapid.IntRange(1, 4).Draw(t, "hooks") {
 			hook := starhost.Hook{Event: "pre_llm_call", Pos: at("p.star", i+1),
-				Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+				Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 					said++
 					if said%7 == 0 {
 						return starhost.Decision{}, errors.New("broken")

@@ -325,7 +325,7 @@ func TestTable(t *testing.T) {
 
 // TestKinds checks that hooks take the kinds of calls, and no others.
 func TestKinds(t *testing.T) {
-	call := func(context.Context, *starhost.Turn, *starhost.Event) (d starhost.Decision, err error) { return d, nil }
+	call := func(context.Context, *starhost.Event) (d starhost.Decision, err error) { return d, nil }
 	hook := func(kind string) error {
 		return starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{
 			{Event: "pre_tool_call", Kind: []string{kind}, Call: call},

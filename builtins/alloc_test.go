@@ -60,9 +60,9 @@ type allocation struct{ allocs, bytes uint64 }
 func (l *loadedScript) measureHook(t *testing.T, e *starhost.Event) allocation {
 	t.Helper()
 	const runs = 100
-	turn := l.turn(t, starhost.Request{})
+	l.turn(t, starhost.Request{})
 	call := func() {
-		if _, err := l.plugin.Hooks[0].Call(context.Background(), turn, e); err != nil {
+		if _, err := l.plugin.Hooks[0].Call(context.Background(), e); err != nil {
 			t.Fatal(err)
 		}
 	}

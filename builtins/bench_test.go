@@ -56,7 +56,7 @@ func BenchmarkHook(b *testing.B) {
 		})
 		b.Run(hook.name+"/call", func(b *testing.B) {
 			l.inTurns(b, func(turn *starhost.Turn) error {
-				_, err := l.plugin.Hooks[0].Call(b.Context(), turn, e)
+				_, err := l.plugin.Hooks[0].Call(b.Context(), e)
 				return err
 			})
 		})

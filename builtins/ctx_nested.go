@@ -107,7 +107,7 @@ func fragmentsGet(c call.Call, h *handlerCall) (starlark.Value, error) {
 		return nil, err
 	}
 	got, err := runEffect(c, func(ctx context.Context) (starhost.Context, error) {
-		return h.rec.world.LoadFragment(ctx, h.turn, ref)
+		return h.rec.world.LoadFragment(ctx, ref)
 	})
 	if err != nil {
 		return nil, err

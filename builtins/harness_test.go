@@ -290,6 +290,6 @@ func (o ownFolder) Exists(name string) (bool, error) {
 }
 
 // goHook returns a hook of a Go program that always returns the same decision.
-func goHook(d starhost.Decision) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
-	return func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) { return d, nil }
+func goHook(d starhost.Decision) func(context.Context, *starhost.Event) (starhost.Decision, error) {
+	return func(context.Context, *starhost.Event) (starhost.Decision, error) { return d, nil }
 }

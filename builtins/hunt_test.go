@@ -82,12 +82,12 @@ func newHunter(t testing.TB, n int) *hunter {
 	echo := starhost.Plugin{
 		Name: "other",
 		Tools: []starhost.Tool{{Name: "echo", Description: "Echoes.", Call: func(
-			context.Context, *starhost.Turn, starhost.ToolCall,
+			context.Context, starhost.ToolCall,
 		) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "x"}, nil
 		}}},
 		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "book", Load: func(
-			context.Context, *starhost.Turn, string,
+			context.Context, string,
 		) (starhost.Context, error) {
 			return starhost.Context{}, nil
 		}}},

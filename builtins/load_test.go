@@ -272,12 +272,12 @@ register_hook("pre_llm_call", lambda ctx, messages: [str(messages.last()), ctx.s
 // TestCalledWithoutHost checks that a tool's Go function works without a host.
 func TestCalledWithoutHost(t *testing.T) {
 	l := script{src: "register_tool(lambda: 'called', name = 'x', description = 'X.')"}.mustLoad(t)
-	r, err := l.plugin.Tools[0].Call(t.Context(), nil, starhost.ToolCall{})
+	r, err := l.plugin.Tools[0].Call(t.Context(), starhost.ToolCall{})
 	if err != nil || r.ForLLM != "called" {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	for _, args := range []string{"[]", "{"} {
-		if _, err := l.plugin.Tools[0].Call(t.Context(), nil, starhost.ToolCall{Arguments: []byte(args)}); err == nil {
+		if _, err := l.plugin.Tools[0].Call(t.Context(), starhost.ToolCall{Arguments: []byte(args)}); err == nil {
 			t.Errorf("%s: no error", args)
 		}
 	}

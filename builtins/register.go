@@ -183,13 +183,14 @@ func checkKinds(c call.Call, kinds []string) error {
 // available.
 func availability(
 	c call.Call, r *Recorder, handler starlark.Callable,
-) (func(context.Context, *starhost.Turn) (bool, error), error) {
+) (func(context.Context) (bool, error), error) {
 	p, err := readPositionalHandler(c, r, "available", handler, 0)
 	if err != nil {
 		return nil, err
 	}
 	r.retainHandler(p.fn)
-	return func(ctx context.Context, t *starhost.Turn) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		t := starhost.TurnOf(ctx)
 		v, err := p.call(ctx, r, t, "")
 		if err != nil {
 			return false, err
@@ -217,8 +218,9 @@ func defaultToolName(c call.Call, fn *starlark.Function, toolset string) (string
 // toolCall returns the Go function that calls a tool's handler.
 func (r *Recorder) toolCall(
 	sig *signature, shape *shape,
-) func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
-	return func(ctx context.Context, t *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
+) func(context.Context, starhost.ToolCall) (starhost.Result, error) {
+	return func(ctx context.Context, call starhost.ToolCall) (starhost.Result, error) {
+		t := starhost.TurnOf(ctx)
 		h := r.beginCall(ctx, t)
 		kwargs, err := toolArguments(h, sig, shape, call.Arguments)
 		if err != nil {
@@ -343,9 +345,10 @@ func (r *Recorder) mayBeDeclared(event string) bool {
 // hookCall returns the Go function that calls a hook's handler.
 func (r *Recorder) hookCall(
 	spec *starhost.EventSpec, sig *signature,
-) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+) func(context.Context, *starhost.Event) (starhost.Decision, error) {
 	arguments := sig.arranger(spec)
-	return func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (d starhost.Decision, err error) {
+	return func(ctx context.Context, e *starhost.Event) (d starhost.Decision, err error) {
+		t := starhost.TurnOf(ctx)
 		h := r.beginCall(ctx, t)
 		args, kwargs, err := arguments(h, e)
 		if err != nil {
@@ -406,8 +409,9 @@ func registerFragmentLoader(c call.Call) (starlark.Value, error) {
 // loaderCall returns the Go function that calls a fragment loader's handler.
 func (r *Recorder) loaderCall(
 	p *positionalHandler,
-) func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
-	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
+) func(context.Context, string) (starhost.Context, error) {
+	return func(ctx context.Context, arg string) (starhost.Context, error) {
+		t := starhost.TurnOf(ctx)
 		v, err := p.call(ctx, r, t, arg)
 		if err != nil {
 			return starhost.Context{}, err

@@ -61,8 +61,9 @@ func registerCommand(c call.Call) (starlark.Value, error) {
 // commandCall returns the Go function that calls a command's handler.
 func (r *Recorder) commandCall(
 	sig *signature,
-) func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
-	return func(ctx context.Context, t *starhost.Turn, call starhost.CommandCall) (starhost.Result, error) {
+) func(context.Context, starhost.CommandCall) (starhost.Result, error) {
+	return func(ctx context.Context, call starhost.CommandCall) (starhost.Result, error) {
+		t := starhost.TurnOf(ctx)
 		h := r.beginCall(ctx, t)
 		kwargs, err := sig.keywordArguments(h, commandArgs, func(name string) (starlark.Value, error) {
 			switch name {
@@ -119,13 +120,14 @@ func (h *handlerCall) confirm(command starhost.CommandCall) starlark.Value {
 // completion returns the Go function that calls a handler to complete a command's arguments.
 func completion(
 	c call.Call, r *Recorder, handler starlark.Callable,
-) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
+) (func(context.Context, string) ([]string, error), error) {
 	p, err := readPositionalHandler(c, r, "complete", handler, 1)
 	if err != nil {
 		return nil, err
 	}
 	r.retainHandler(p.fn)
-	return func(ctx context.Context, t *starhost.Turn, typed string) ([]string, error) {
+	return func(ctx context.Context, typed string) ([]string, error) {
+		t := starhost.TurnOf(ctx)
 		v, err := p.call(ctx, r, t, typed)
 		if err != nil || v == starlark.None {
 			return nil, err

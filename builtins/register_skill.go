@@ -44,7 +44,7 @@ func registerSkill(c call.Call) (starlark.Value, error) {
 	if skill.Pos, err = claimName(c, r, "skill", skill.Name); err != nil {
 		return nil, err
 	}
-	skill.Load = func(context.Context, *starhost.Turn) (string, error) { return text, nil }
+	skill.Load = func(context.Context) (string, error) { return text, nil }
 	r.plugin.Skills = append(r.plugin.Skills, skill)
 	return starlark.None, c.Pay(10, 1024)
 }

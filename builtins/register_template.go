@@ -50,8 +50,9 @@ func registerTemplateLoader(c call.Call) (starlark.Value, error) {
 // templateCall returns the Go function that calls a template loader's handler.
 func (r *Recorder) templateCall(
 	p *positionalHandler,
-) func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
-	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Template, error) {
+) func(context.Context, string) (starhost.Template, error) {
+	return func(ctx context.Context, arg string) (starhost.Template, error) {
+		t := starhost.TurnOf(ctx)
 		v, err := p.call(ctx, r, t, arg)
 		if err != nil {
 			return starhost.Template{}, err

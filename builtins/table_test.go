@@ -29,14 +29,14 @@ var exampleWorld = script{
 		Name: "other",
 		Tools: []starhost.Tool{{
 			Name: "echo", Description: "Echoes.", Parameters: json.RawMessage(`{"type":"object"}`),
-			Call: func(_ context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+			Call: func(_ context.Context, c starhost.ToolCall) (starhost.Result, error) {
 				var args struct{ Text string }
 				err := json.Unmarshal(c.Arguments, &args)
 				return starhost.Result{ForLLM: args.Text, IsError: args.Text == "", Attachments: []fragments.Attachment{{Content: "a", Name: "a.txt"}}}, err
 			},
 		}},
 		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "greeting", Load: func(
-			_ context.Context, _ *starhost.Turn, arg string,
+			_ context.Context, arg string,
 		) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "Hello " + arg + "."}}}, nil
 		}}},

@@ -17,7 +17,7 @@ import (
 // hookOf returns a hook that records an effect and decides.
 func hookOf(event, effect string, d starhost.Decision, err error) starhost.Hook {
 	return starhost.Hook{Event: event, Pos: starhost.Pos{File: "p.star", Line: 3}, Call: func(
-		ctx context.Context, _ *starhost.Turn, _ *starhost.Event,
+		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
 		if effect != "" {
 			starhost.LaneOf(ctx).Record(json.RawMessage(effect))

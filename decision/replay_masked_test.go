@@ -138,7 +138,8 @@ func TestReplayOwnLog(t *testing.T) {
 	l, _ := newLog(t, decision.Options{Dir: dir})
 	host := starhost.New(starhost.Options{Observe: l.Observe})
 	w := &effects.World{Plugin: "p"}
-	call := func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+	call := func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
+		t := starhost.TurnOf(ctx)
 		return guard(ctx, w, t, e)
 	}
 	hook := starhost.Hook{Event: "pre_tool_call", Pos: starhost.Pos{File: "p.star", Line: 1, Col: 1}, Call: call}

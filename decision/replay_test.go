@@ -47,7 +47,8 @@ func newReplayHost(r *decision.Replay, handlers ...handler) (*starhost.Host, err
 		for _, event := range []string{"pre_tool_call", "turn_start"} {
 			p.Hooks = append(p.Hooks, starhost.Hook{
 				Event: event, Pos: starhost.Pos{File: "p.star", Line: i + 1, Col: 1},
-				Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+				Call: func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
+					t := starhost.TurnOf(ctx)
 					return h(ctx, w, t, e)
 				},
 			})

@@ -236,7 +236,8 @@ func checkDepth(ctx context.Context) error {
 // the permission fragment:PREFIX, and sha256:ID needs fragment:sha256. An alias stands for such
 // an id and needs the same permission. The plugin itself reads a file or fetches a URL, with
 // its own permissions, because the host's loaders serve only what the user typed.
-func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) (starhost.Context, error) {
+func (w *World) LoadFragment(ctx context.Context, ref string) (starhost.Context, error) {
+	t := starhost.TurnOf(ctx)
 	type request struct {
 		Ref string `json:"ref"`
 	}

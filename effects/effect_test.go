@@ -47,16 +47,18 @@ func play(
 	p := starhost.Plugin{Name: "p"}
 	if hook != nil {
 		p.Hooks = []starhost.Hook{{Event: "turn_start", Call: func(
-			ctx context.Context, turn *starhost.Turn, _ *starhost.Event,
+			ctx context.Context, _ *starhost.Event,
 		) (starhost.Decision, error) {
+			turn := starhost.TurnOf(ctx)
 			hook(ctx, turn)
 			return starhost.Decision{}, nil
 		}}}
 	}
 	if loader != nil {
 		p.FragmentLoaders = []starhost.FragmentLoader{{Prefix: "run", Load: func(
-			ctx context.Context, turn *starhost.Turn, _ string,
+			ctx context.Context, _ string,
 		) (starhost.Context, error) {
+			turn := starhost.TurnOf(ctx)
 			loader(ctx, turn)
 			return starhost.Context{}, nil
 		}}}
@@ -64,12 +66,12 @@ func play(
 	q := starhost.Plugin{
 		Name: "q",
 		Tools: []starhost.Tool{{Name: "page", Description: "Pages.", Parameters: json.RawMessage(`{"type":"object"}`), Call: func(
-			ctx context.Context, _ *starhost.Turn, c starhost.ToolCall,
+			ctx context.Context, c starhost.ToolCall,
 		) (starhost.Result, error) {
 			return starhost.Result{ForLLM: starhost.LaneOf(ctx).Path() + " " + string(c.Arguments)}, nil
 		}}},
 		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "book", Load: func(
-			_ context.Context, _ *starhost.Turn, arg string,
+			_ context.Context, arg string,
 		) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "book " + arg}}}, nil
 		}}},
@@ -157,7 +159,7 @@ var readers = []act{
 	}},
 	{"store.keys", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) { return w.StoreKeys(ctx) }},
 	{"fragments.get", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
-		c, err := w.LoadFragment(ctx, t, "book:x")
+		c, err := w.LoadFragment(ctx, "book:x")
 		return fmt.Sprint(c.Fragments), err
 	}},
 }
@@ -351,8 +353,9 @@ func TestDepth(t *testing.T) {
 	calls := 0
 	var last error
 	loop := starhost.Tool{Name: "loop", Description: "Calls itself.", Call: func(
-		ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall,
+		ctx context.Context, _ starhost.ToolCall,
 	) (starhost.Result, error) {
+		turn := starhost.TurnOf(ctx)
 		calls++
 		if _, err := w.CallTool(ctx, turn, "loop", nil); err != nil {
 			last = err

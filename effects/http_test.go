@@ -654,7 +654,7 @@ func TestURLReferences(t *testing.T) {
 			"http://a.test/text": "", "http://b.test/text": "E0501", "file:notes/a.md": "", "file:other.md": "E0501", "file:/etc/passwd": "E0503",
 			"notes/a.md": "E0503", "-": "E0503", "c:x": "E0503", "runbook:x": "E0501",
 		} {
-			got, err := w.LoadFragment(ctx, turn, ref)
+			got, err := w.LoadFragment(ctx, ref)
 			if code(err) != want || err == nil && len(got.Fragments) != 1 {
 				t.Errorf("LoadFragment(%q): got %+v, %v, want code %q", ref, got, err, want)
 			}

@@ -139,7 +139,7 @@ func TestJournalLines(t *testing.T) {
 				if _, _, err := w.StateGet(ctx, turn.Session(), "k"); err != nil {
 					t.Error(err)
 				}
-				if _, err := w.LoadFragment(ctx, turn, "book:x"); err != nil {
+				if _, err := w.LoadFragment(ctx, "book:x"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -305,14 +305,15 @@ func TestReplayNestedDivergence(t *testing.T) {
 	err = h.Add(starhost.Plugin{
 		Name: "p",
 		Tools: []starhost.Tool{{Name: "inner", Description: "Inner.", Call: func(
-			ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
+			ctx context.Context, _ starhost.ToolCall,
 		) (starhost.Result, error) {
 			_, _, inner = w.GetEnv(ctx, "B")
 			return starhost.Result{}, nil
 		}}},
 		Hooks: []starhost.Hook{{Event: "turn_start", Call: func(
-			ctx context.Context, turn *starhost.Turn, _ *starhost.Event,
+			ctx context.Context, _ *starhost.Event,
 		) (starhost.Decision, error) {
+			turn := starhost.TurnOf(ctx)
 			if _, err := w.CallTool(ctx, turn, "inner", nil); err != nil {
 				t.Error(err)
 			}

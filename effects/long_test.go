@@ -57,11 +57,11 @@ var namedActs = []struct {
 		return err
 	}},
 	{"fragments.get", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
-		_, err := w.LoadFragment(ctx, t, "book:"+name)
+		_, err := w.LoadFragment(ctx, "book:"+name)
 		return err
 	}},
 	{"fragments.get of a prefix", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
-		_, err := w.LoadFragment(ctx, t, name+":x")
+		_, err := w.LoadFragment(ctx, name+":x")
 		return err
 	}},
 	{"state.get", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {

@@ -97,7 +97,7 @@ type references struct {
 }
 
 // A loadFunc is the Load of a fragment loader.
-type loadFunc = func(context.Context, *starhost.Turn, string) (starhost.Context, error)
+type loadFunc = func(context.Context, string) (starhost.Context, error)
 
 // effect wraps a loader, so that each reference is an effect. may refuses references that the
 // caller is not allowed to use.
@@ -105,10 +105,10 @@ func (r *references) effect(prefix string, may func(ctx context.Context, ref str
 	type request struct {
 		Ref string `json:"ref"`
 	}
-	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
+	return func(ctx context.Context, arg string) (starhost.Context, error) {
 		c := effectCall{kind: "reference", request: request{prefix + arg}, subject: prefix + arg, refusal: may(ctx, prefix+arg)}
 		got, err := do(ctx, r.World, c, func(ctx context.Context) (contextReply, error) {
-			got, err := load(ctx, t, arg)
+			got, err := load(ctx, arg)
 			return contextReply(got), err
 		})
 		return starhost.Context(got), err
@@ -178,7 +178,7 @@ func (c *contextReply) UnmarshalJSON(b []byte) error {
 
 // loadURL returns the loader of a scheme.
 func (r *references) loadURL(scheme string) loadFunc {
-	return func(ctx context.Context, _ *starhost.Turn, rest string) (starhost.Context, error) {
+	return func(ctx context.Context, rest string) (starhost.Context, error) {
 		ref := scheme + rest
 		if err := refuseHandler(ctx, ref); err != nil {
 			return starhost.Context{}, err
@@ -195,7 +195,7 @@ func (r *references) loadURL(scheme string) loadFunc {
 	}
 }
 
-func (r *references) loadStdin(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+func (r *references) loadStdin(context.Context, string) (starhost.Context, error) {
 	return r.stdinOnce()
 }
 
@@ -213,7 +213,7 @@ func (r *references) readStdin() (starhost.Context, error) {
 }
 
 // loadFile resolves file:PATH.
-func (r *references) loadFile(ctx context.Context, _ *starhost.Turn, name string) (starhost.Context, error) {
+func (r *references) loadFile(ctx context.Context, name string) (starhost.Context, error) {
 	c, err := r.load(ctx, name)
 	if isMissing(err) {
 		return c, readError(name, err, r.nearSibling(name))
@@ -223,7 +223,7 @@ func (r *references) loadFile(ctx context.Context, _ *starhost.Turn, name string
 
 // loadBare resolves an id, an alias or, for the user, a path. If the reference is none of them,
 // it returns ErrNoReference, and the host adds suggestions.
-func (r *references) loadBare(ctx context.Context, _ *starhost.Turn, name string) (starhost.Context, error) {
+func (r *references) loadBare(ctx context.Context, name string) (starhost.Context, error) {
 	c, err := r.loadNamed(ctx, name)
 	if !errors.Is(err, starhost.ErrNoReference) {
 		return c, err

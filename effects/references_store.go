@@ -19,7 +19,7 @@ const (
 
 // loadID resolves sha256:DIGITS. Handlers may use it too, because [World.LoadFragment] asks for
 // the permission fragment:sha256.
-func (r *references) loadID(ctx context.Context, _ *starhost.Turn, digits string) (starhost.Context, error) {
+func (r *references) loadID(ctx context.Context, digits string) (starhost.Context, error) {
 	if !isID(digits) {
 		return starhost.Context{}, errorf("E0519", "reference sha256: got %s, want %d to 64 of 0-9 a-f", errtext.Quote(digits), minDigits)
 	}

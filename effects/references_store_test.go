@@ -105,7 +105,7 @@ func TestStoredReferencesOfHandlers(t *testing.T) {
 			{"notes.md", `unknown fragment reference "notes.md": no loader has its prefix, and no alias or file its name; prefixes: book:, file:, sha256:`, `plugin p has no permission fragment:sha256 ("notes.md" has no prefix, so it is an alias): `},
 			{"./notes.md", `fragments.get: got "./notes.md", want PREFIX:ARG or an alias`, `fragments.get: got "./notes.md", want PREFIX:ARG or an alias`},
 		} {
-			got, err := granted.LoadFragment(ctx, turn, tt.ref)
+			got, err := granted.LoadFragment(ctx, tt.ref)
 			text := message(err)
 			if err == nil {
 				text = got.Fragments[0].Content
@@ -113,7 +113,7 @@ func TestStoredReferencesOfHandlers(t *testing.T) {
 			if text != tt.want {
 				t.Errorf("LoadFragment(%q): got %s, want %s", tt.ref, text, tt.want)
 			}
-			if _, err := without.LoadFragment(ctx, turn, tt.ref); !strings.HasPrefix(message(err), tt.refused) {
+			if _, err := without.LoadFragment(ctx, tt.ref); !strings.HasPrefix(message(err), tt.refused) {
 				t.Errorf("LoadFragment(%q) without the permission: got %v, want %s", tt.ref, err, tt.refused)
 			}
 		}

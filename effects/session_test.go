@@ -23,8 +23,9 @@ func inTurn(t testing.TB, c starhost.SessionConfig, plugin string, f func(*starh
 	t.Helper()
 	h := starhost.New(starhost.Options{})
 	hook := starhost.Hook{Event: "turn_start", Call: func(
-		ctx context.Context, turn *starhost.Turn, _ *starhost.Event,
+		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
+		turn := starhost.TurnOf(ctx)
 		f(turn, starhost.LaneOf(ctx))
 		return starhost.Decision{}, nil
 	}}

@@ -45,17 +45,19 @@ func guarded(t testing.TB, answers *effects.Replay, notes *[]string) starhost.Pl
 	if answers != nil {
 		w.Answers = answers
 	}
-	page := func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+	page := func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 		return starhost.Result{ForLLM: "paged"}, nil
 	}
-	relay := func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+	relay := func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
+		turn := starhost.TurnOf(ctx)
 		r, err := w.CallTool(ctx, turn, "page", c.Arguments)
 		return starhost.Result{ForLLM: "relayed: " + r.Result.ForLLM}, err
 	}
 	seen := func(event string) starhost.Hook {
 		return starhost.Hook{Event: event, Call: func(
-			ctx context.Context, turn *starhost.Turn, e *starhost.Event,
+			ctx context.Context, e *starhost.Event,
 		) (starhost.Decision, error) {
+			turn := starhost.TurnOf(ctx)
 			n, err := w.Random(ctx, turn, 1000)
 			*notes = append(*notes, fmt.Sprintf("%s: %q %q %v %v %d ms, drew %d %v",
 				e.Name, e.Response, e.Result.ForLLM, e.ToolCalls, e.Usage, e.DurationMS, n, err))

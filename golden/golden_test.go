@@ -665,7 +665,7 @@ func TestNondeterministicTool(t *testing.T) {
 	var calls atomic.Int64
 	ticket := starhost.Plugin{Name: "tickets", Tools: []starhost.Tool{{
 		Name: "ticket", Description: "Opens a ticket.",
-		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: fmt.Sprintf("T-%d", calls.Add(1))}, nil
 		},
 	}}}
@@ -703,7 +703,7 @@ func TestInterruptedUpdate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := starhost.Plugin{Name: "stop", Hooks: []starhost.Hook{{
 		Event: "pre_tool_call",
-		Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+		Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 			cancel()
 			return starhost.Decision{}, nil
 		},

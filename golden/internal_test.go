@@ -57,7 +57,7 @@ func counting() starhost.Plugin {
 	var n atomic.Int64
 	return starhost.Plugin{Name: "counting", FragmentLoaders: []starhost.FragmentLoader{{
 		Prefix: "count",
-		Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+		Load: func(_ context.Context, arg string) (starhost.Context, error) {
 			text := fmt.Sprintf("%s is number %d", arg, n.Add(1))
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: text}}}, nil
 		},
@@ -99,7 +99,7 @@ func TestPanic(t *testing.T) {
 	c := newCase(t, "-- case.star --\nassert_eq(call_tool(\"boom\").is_error, True)\nprompt(\"hi\")\n-- plugins/p.star --\n")
 	got := runWith(t, c, conditions{}, starhost.Plugin{Name: "boom", Tools: []starhost.Tool{{
 		Name: "boom", Description: "Panics.",
-		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) { panic("no") },
+		Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) { panic("no") },
 	}}})
 	if got.err != nil || !strings.Contains(got.output, "error: \"tool boom failed: panic: no\"\nlog error boom: ") || !strings.Contains(got.output, "== prompt 1") {
 		t.Errorf("got %v\n%s", got.err, got.output)
@@ -111,7 +111,7 @@ func TestOutputIsBounded(t *testing.T) {
 	large := strings.Repeat("x", 250<<10)
 	got := runWith(t, c, conditions{}, starhost.Plugin{Name: "large", FragmentLoaders: []starhost.FragmentLoader{{
 		Prefix: "large",
-		Load: func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+		Load: func(context.Context, string) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: large}}}, nil
 		},
 	}}})
@@ -336,7 +336,7 @@ func TestAnswersBy(t *testing.T) {
 	host := starhost.New(starhost.Options{Approver: p.Approve, Observe: observe})
 	err := host.Add(starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{
 		Name: "drop", Description: "Drops.", Approval: starhost.ApprovalAsk,
-		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "dropped"}, nil
 		},
 	}}})

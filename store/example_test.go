@@ -29,7 +29,7 @@ func Example() {
 	host := starhost.New(starhost.Options{Fragments: db.Fragments()})
 	notes := starhost.Plugin{Name: "notes", FragmentLoaders: []starhost.FragmentLoader{{
 		Prefix: "note",
-		Load: func(_ context.Context, _ *starhost.Turn, name string) (starhost.Context, error) {
+		Load: func(_ context.Context, name string) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "A note about " + name + "."}}}, nil
 		},
 	}}}

@@ -35,7 +35,7 @@ func runPaused(ctx context.Context, db *store.DB, version string) error {
 	h := starhost.New(starhost.Options{Sessions: db, PauseTurns: true})
 	tool := starhost.Tool{Name: "deploy", Description: "Deploys.", Approval: starhost.ApprovalAsk}
 	tool.Parameters = json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`)
-	tool.Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+	tool.Call = func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 		fmt.Println("deployed")
 		return starhost.Result{ForLLM: "deployed"}, nil
 	}

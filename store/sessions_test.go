@@ -33,7 +33,8 @@ func newHost(t testing.TB, sessions starhost.SessionStore) *starhost.Host {
 
 // counter returns the plugin of newHost.
 func counter() starhost.Plugin {
-	call := func(_ context.Context, t *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+	call := func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
+		t := starhost.TurnOf(ctx)
 		n := 0
 		state := effects.StateOf(t.Session(), "counter")
 		if old, ok := state.Get("n"); ok {

@@ -272,7 +272,7 @@ func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) 
 		m.addUsage(b.turn.Hooks()[seen+i : seen+i+1])
 		m.op = func(ctx context.Context) error {
 			return b.turn.As(ctx, plugin, func(ctx context.Context) error {
-				_, err := h.Call(ctx, b.turn, e)
+				_, err := h.Call(ctx, e)
 				return err
 			})
 		}

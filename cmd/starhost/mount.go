@@ -103,7 +103,7 @@ func (m *mountedServer) registerTools(h *starhost.Host, all *mounts) error {
 	for i := range p.Tools {
 		if all.dryRun != nil {
 			p.Tools[i].Call = func(
-				_ context.Context, _ *starhost.Turn, call starhost.ToolCall,
+				_ context.Context, call starhost.ToolCall,
 			) (starhost.Result, error) {
 				return m.listCall(all.dryRun, call), nil
 			}

@@ -191,7 +191,7 @@ func TestServeMountsWithToken(t *testing.T) {
 	h := starhost.New(starhost.Options{})
 	if err := h.Add(starhost.Plugin{Name: "other", Tools: []starhost.Tool{{
 		Name: "one", Description: "A tool.",
-		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "one"}, nil
 		},
 	}}}); err != nil {

@@ -33,7 +33,7 @@ func storeWaiting(t *testing.T, home, id string) {
 	h := starhost.New(starhost.Options{Sessions: db, PauseTurns: true})
 	tool := starhost.Tool{Name: "deploy", Description: "Deploys.", Approval: starhost.ApprovalAsk}
 	tool.Parameters = json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`)
-	tool.Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+	tool.Call = func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 		return starhost.Result{}, nil
 	}
 	if err := h.Add(starhost.Plugin{Name: "p", Tools: []starhost.Tool{tool}}); err != nil {

@@ -37,7 +37,7 @@ func newHost(t *testing.T, hooks handlers) *starhost.Host {
 	p := starhost.Plugin{Name: "guards"}
 	for event, call := range hooks {
 		p.Hooks = append(p.Hooks, starhost.Hook{Event: event, Call: func(
-			ctx context.Context, _ *starhost.Turn, e *starhost.Event,
+			ctx context.Context, e *starhost.Event,
 		) (starhost.Decision, error) {
 			return call(ctx, e)
 		}})

@@ -44,7 +44,7 @@ func TestServedToolNames(t *testing.T) {
 			})
 			guard.Match = []string{tt.match}
 			h := starhost.New(starhost.Options{})
-			run := func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			run := func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 				return starhost.Result{}, nil
 			}
 			object := json.RawMessage(`{"type":"object"}`)

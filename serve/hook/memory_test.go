@@ -20,7 +20,7 @@ func turnsHost(t testing.TB) *starhost.Host {
 	t.Helper()
 	h := starhost.New(starhost.Options{})
 	err := h.Add(starhost.Plugin{Name: "turns", Hooks: []starhost.Hook{{
-		Event: "turn_start", Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		Event: "turn_start", Call: func(_ context.Context, e *starhost.Event) (starhost.Decision, error) {
 			return starhost.Decision{Action: starhost.ActionAbort, Reason: fmt.Sprint("first ", e.IsFirstTurn)}, nil
 		},
 	}}})
@@ -90,7 +90,7 @@ func TestMemoryBusy(t *testing.T) {
 	inside, release := make(chan bool), make(chan bool)
 	h := starhost.New(starhost.Options{})
 	err := h.Add(starhost.Plugin{Name: "slow", Hooks: []starhost.Hook{{
-		Event: "pre_tool_call", Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+		Event: "pre_tool_call", Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 			inside <- true
 			<-release
 			return starhost.Decision{}, nil

@@ -32,7 +32,7 @@ func hostOf(t testing.TB, hooks ...starhost.Hook) *starhost.Host {
 }
 
 func hookOn(event string, decide func(context.Context, *starhost.Event) starhost.Decision) starhost.Hook {
-	call := func(ctx context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+	call := func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
 		return decide(ctx, e), nil
 	}
 	return starhost.Hook{Event: event, Call: call}

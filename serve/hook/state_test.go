@@ -210,8 +210,9 @@ func TestStatesEnd(t *testing.T) {
 // countingGuard returns a guard that denies each call and counts the calls in its plugin's state.
 func countingGuard() starhost.Hook {
 	return starhost.Hook{Event: "pre_tool_call", Call: func(
-		_ context.Context, turn *starhost.Turn, _ *starhost.Event,
+		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
+		turn := starhost.TurnOf(ctx)
 		state := effects.StateOf(turn.Session(), "counter")
 		n := 1
 		if raw, ok := state.Get("n"); ok {
@@ -226,8 +227,9 @@ func countingGuard() starhost.Hook {
 func TestStatesAtOnce(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
 	count := starhost.Hook{Event: "pre_tool_call", Call: func(
-		_ context.Context, turn *starhost.Turn, _ *starhost.Event,
+		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
+		turn := starhost.TurnOf(ctx)
 		state := effects.StateOf(turn.Session(), "p")
 		n := 0
 		if raw, ok := state.Get("n"); ok {
@@ -262,7 +264,7 @@ func TestStatesApart(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
 	entered, release := make(chan struct{}), make(chan struct{})
 	slow := countingGuard()
-	slow.Call = func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+	slow.Call = func(context.Context, *starhost.Event) (starhost.Decision, error) {
 		close(entered)
 		<-release
 		return starhost.Decision{}, nil
@@ -320,7 +322,7 @@ func TestStatesDamaged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
 	allows := starhost.Hook{Event: "pre_tool_call", Match: []string{"Read"}, Call: countingGuard().Call}
-	allows.Call = func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+	allows.Call = func(context.Context, *starhost.Event) (starhost.Decision, error) {
 		return starhost.Modify("arguments", json.RawMessage(`{"a":1}`)), nil
 	}
 	denies := countingGuard()
@@ -368,8 +370,9 @@ func TestStatesFull(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
 	size := 10
 	fill := starhost.Hook{Event: "pre_tool_call", Call: func(
-		_ context.Context, turn *starhost.Turn, _ *starhost.Event,
+		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
+		turn := starhost.TurnOf(ctx)
 		return starhost.Decision{}, effects.StateOf(turn.Session(), "filler").Set("k", json.RawMessage(`"`+strings.Repeat("<", size)+`"`))
 	}}
 	for i, want := range []struct {
@@ -392,8 +395,9 @@ func TestStatesFull(t *testing.T) {
 func TestStatesOwned(t *testing.T) {
 	fill := func(event, layer string, plugins, size int) starhost.Hook {
 		return starhost.Hook{Event: event, Call: func(
-			_ context.Context, turn *starhost.Turn, _ *starhost.Event,
+			ctx context.Context, _ *starhost.Event,
 		) (starhost.Decision, error) {
+			turn := starhost.TurnOf(ctx)
 			for i := range plugins {
 				state := effects.StateOf(turn.Session(), fmt.Sprint("filler", i))
 				state.SetLayer(layer)
@@ -413,8 +417,9 @@ func TestStatesOwned(t *testing.T) {
 	})
 	// The guard allows two calls in a session, and has more to remember than each filler.
 	twice := starhost.Hook{Event: "pre_tool_call", Call: func(
-		_ context.Context, turn *starhost.Turn, _ *starhost.Event,
+		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
+		turn := starhost.TurnOf(ctx)
 		state := effects.StateOf(turn.Session(), "guard")
 		calls, _ := state.Get("calls")
 		if len(calls) >= 2+2*20_000 {

@@ -21,7 +21,7 @@ import (
 // waitTool returns a plugin with the tool wait, which ends when release closes or its context ends.
 func waitTool(started chan<- bool, release <-chan bool) starhost.Plugin {
 	return starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "wait", Description: "Waits.", Call: func(
-		ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
+		ctx context.Context, _ starhost.ToolCall,
 	) (starhost.Result, error) {
 		started <- true
 		select {
@@ -117,9 +117,10 @@ func TestStdioReadsNoMore(t *testing.T) {
 		p, ended := waitTool(started, release), make(chan error, 1)
 		wait := p.Tools[0].Call
 		p.Tools[0].Call = func(
-			ctx context.Context, turn *starhost.Turn, call starhost.ToolCall,
+			ctx context.Context, call starhost.ToolCall,
 		) (starhost.Result, error) {
-			result, err := wait(ctx, turn, call)
+
+			result, err := wait(ctx, call)
 			ended <- err
 			return result, err
 		}

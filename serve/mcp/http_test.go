@@ -81,7 +81,7 @@ func TestHTTP(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	started, release := make(chan bool), make(chan bool)
 	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "nap", Description: "Sleeps.", Call: func(
-		context.Context, *starhost.Turn, starhost.ToolCall,
+		context.Context, starhost.ToolCall,
 	) (starhost.Result, error) {
 		started <- true
 		<-release

@@ -424,7 +424,7 @@ func (m *Mount) convertTool(t *sdk.Tool) (starhost.Tool, error) {
 		Name:        plainName(own),
 		Description: truncate(descriptionOr(t.Description, "The tool "+name+" of the MCP server "+m.options.Name+"."), maxDescription),
 		Parameters:  schema, Approval: m.options.Approval, Timeout: m.options.Timeout, Kinds: []string{"mcp"},
-		Call: func(ctx context.Context, _ *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
+		Call: func(ctx context.Context, call starhost.ToolCall) (starhost.Result, error) {
 			return m.callTool(ctx, name, call.Arguments)
 		},
 	}

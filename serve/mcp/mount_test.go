@@ -299,7 +299,7 @@ func TestMountAlias(t *testing.T) {
 	m := mountProgram(t, starhost.ApprovalAuto)
 	guard := func(match string) starhost.Plugin {
 		return starhost.Plugin{Name: "guard", Hooks: []starhost.Hook{{Event: "pre_tool_call", Match: []string{match}, Call: func(
-			context.Context, *starhost.Turn, *starhost.Event,
+			context.Context, *starhost.Event,
 		) (starhost.Decision, error) {
 			return starhost.Deny("no"), nil
 		}}}}

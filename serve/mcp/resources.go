@@ -152,7 +152,7 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 	}
 	var got starhost.Context
 	err = s.findSession(r.Session).Aside(ctx, func(t *starhost.Turn) (err error) {
-		got, err = load(ctx, t, ref)
+		got, err = load(ctx, ref)
 		return err
 	})
 	if err != nil {
@@ -162,7 +162,8 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 }
 
 // load loads one reference.
-func load(ctx context.Context, t *starhost.Turn, ref string) (starhost.Context, error) {
+func load(ctx context.Context, ref string) (starhost.Context, error) {
+	t := starhost.TurnOf(ctx)
 	got, err := t.Load(ctx, []string{ref})
 	if err != nil {
 		return starhost.Context{}, err
@@ -227,7 +228,8 @@ func LoaderTool(h *starhost.Host) (starhost.Plugin, bool) {
 	return starhost.Plugin{Name: "load-fragment", Tools: []starhost.Tool{{
 		Name: "load_fragment", Description: doc.String(),
 		Parameters: []byte(`{"type":"object","properties":{"ref":{"type":"string","description":"The reference, as PREFIX:ARGUMENT."}},"required":["ref"],"additionalProperties":false}`),
-		Call: func(ctx context.Context, t *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
+		Call: func(ctx context.Context, call starhost.ToolCall) (starhost.Result, error) {
+			t := starhost.TurnOf(ctx)
 			return loadFragment(ctx, t, h, call)
 		},
 	}}}, true
@@ -244,7 +246,7 @@ func loadFragment(
 	if err := checkRef(h, args.Ref); err != nil {
 		return starhost.Result{ForLLM: err.Error(), IsError: true}, nil
 	}
-	got, err := load(ctx, t, args.Ref)
+	got, err := load(ctx, args.Ref)
 	var unresolved *starhost.RefError
 	if errors.As(err, &unresolved) {
 		return starhost.Result{ForLLM: err.Error(), IsError: true}, nil

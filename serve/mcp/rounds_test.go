@@ -31,14 +31,16 @@ func drops(dropped *[]string) starhost.Plugin {
 		{Name: "drop", Description: "Drops.", Parameters: number, Approval: starhost.ApprovalAsk, Call: drop},
 		{Name: "erase", Description: "Erases.", Approval: starhost.ApprovalAsk, Call: drop},
 		{Name: "outer", Description: "Calls drop.", Call: func(
-			ctx context.Context, t *starhost.Turn, _ starhost.ToolCall,
+			ctx context.Context, _ starhost.ToolCall,
 		) (starhost.Result, error) {
+			t := starhost.TurnOf(ctx)
 			reply, err := t.CallTool(ctx, starhost.ToolCall{ID: "inner", Name: "drop", Arguments: json.RawMessage(`{}`)})
 			return reply.Result, err
 		}},
 	}, Commands: []starhost.Command{{Name: "clear", Call: func(
-		ctx context.Context, t *starhost.Turn, _ starhost.CommandCall,
+		ctx context.Context, _ starhost.CommandCall,
 	) (starhost.Result, error) {
+		t := starhost.TurnOf(ctx)
 		if ok, err := t.Confirm(ctx, starhost.ApprovalRequest{Reasons: []string{"Clear all?"}}); err != nil || !ok {
 			return starhost.Result{ForUser: "not cleared"}, err
 		}
@@ -189,7 +191,7 @@ func TestRoundsExpire(t *testing.T) {
 func TestRoundsEnd(t *testing.T) {
 	ends := make(chan string, 10)
 	counts := starhost.Plugin{Name: "counts", Hooks: []starhost.Hook{{Event: "session_end", Call: func(
-		context.Context, *starhost.Turn, *starhost.Event,
+		context.Context, *starhost.Event,
 	) (starhost.Decision, error) {
 		ends <- "session_end"
 		return starhost.Decision{}, nil

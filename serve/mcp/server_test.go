@@ -58,13 +58,13 @@ func weather() starhost.Plugin {
 		Tools: []starhost.Tool{
 			{Name: "forecast", Description: "Tells the weather.", Parameters: json.RawMessage(schema), Call: text(func(c starhost.ToolCall) string { return "sun" })},
 			{Name: "broken", Description: "Fails.", Call: func(
-				context.Context, *starhost.Turn, starhost.ToolCall,
+				context.Context, starhost.ToolCall,
 			) (starhost.Result, error) {
 				return starhost.Result{}, errors.New("the satellite is gone")
 			}},
 			{Name: "table", Description: "Gives data.", Call: text(func(starhost.ToolCall) string { return `{"high":21,"low":9}` })},
 			{Name: "radar", Description: "Gives pictures.", Call: func(
-				context.Context, *starhost.Turn, starhost.ToolCall,
+				context.Context, starhost.ToolCall,
 			) (starhost.Result, error) {
 				return starhost.Result{ForLLM: "rain", Attachments: []fragments.Attachment{
 					{Content: "\x89PNG", Type: "image/png"}, {Content: "RIFF", Type: "audio/wav"},
@@ -74,7 +74,7 @@ func weather() starhost.Plugin {
 			{Name: "for_pilots", Description: "Is for pilots.", Roles: []string{"pilot"}, Call: text(func(starhost.ToolCall) string { return "" })},
 		},
 		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "city", Description: "Facts of a city.", Load: func(
-			_ context.Context, _ *starhost.Turn, arg string,
+			_ context.Context, arg string,
 		) (starhost.Context, error) {
 			if arg == "?" {
 				return starhost.Context{}, errors.New("no such city")
@@ -85,22 +85,22 @@ func weather() starhost.Plugin {
 			}, nil
 		}}},
 		TemplateLoaders: []starhost.TemplateLoader{
-			{Prefix: "ask", Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Template, error) {
+			{Prefix: "ask", Load: func(_ context.Context, arg string) (starhost.Template, error) {
 				return starhost.Template{Prompt: "How warm is $place " + arg + "?", System: "Be brief.", Fragments: []string{"city:Rome"}}, nil
 			}},
-			{Prefix: "report", Load: func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
+			{Prefix: "report", Load: func(context.Context, string) (starhost.Template, error) {
 				return starhost.Template{Prompt: "Report."}, nil
 			}},
 		},
 		Commands: []starhost.Command{{
 			Name: "report", Description: "Writes a report.",
-			Call: func(_ context.Context, _ *starhost.Turn, c starhost.CommandCall) (starhost.Result, error) {
+			Call: func(_ context.Context, c starhost.CommandCall) (starhost.Result, error) {
 				if len(c.Args) == 0 {
 					return starhost.Result{ForLLM: "which city?", IsError: true}, nil
 				}
 				return starhost.Result{ForLLM: "report of " + strings.Join(c.Args, "+")}, nil
 			},
-			Complete: func(_ context.Context, _ *starhost.Turn, typed string) ([]string, error) {
+			Complete: func(_ context.Context, typed string) ([]string, error) {
 				var list []string
 				for i := range 150 {
 					list = append(list, fmt.Sprintf("%scity-%d", typed, i))
@@ -108,14 +108,14 @@ func weather() starhost.Plugin {
 				return list, nil
 			},
 		}},
-		Skills: []starhost.Skill{{Name: "clouds", Description: "Knows clouds.", Load: func(context.Context, *starhost.Turn) (string, error) { return "Look up.", nil }}},
+		Skills: []starhost.Skill{{Name: "clouds", Description: "Knows clouds.", Load: func(context.Context) (string, error) { return "Look up.", nil }}},
 	}
 }
 
 func text(
 	say func(starhost.ToolCall) string,
-) func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
-	return func(_ context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+) func(context.Context, starhost.ToolCall) (starhost.Result, error) {
+	return func(_ context.Context, c starhost.ToolCall) (starhost.Result, error) {
 		return starhost.Result{ForLLM: say(c)}, nil
 	}
 }
@@ -223,7 +223,7 @@ func TestListTools(t *testing.T) {
 
 func TestCallTool(t *testing.T) {
 	guard := starhost.Plugin{Name: "guard", Hooks: []starhost.Hook{{Event: "pre_tool_call", Call: func(
-		_ context.Context, _ *starhost.Turn, e *starhost.Event,
+		_ context.Context, e *starhost.Event,
 	) (starhost.Decision, error) {
 		if strings.Contains(string(e.Arguments), "Atlantis") {
 			return starhost.Deny("it sank"), nil
@@ -431,7 +431,7 @@ func TestReload(t *testing.T) {
 func TestCancel(t *testing.T) {
 	started, ended := make(chan bool, 1), make(chan error, 1)
 	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "wait", Description: "Waits.", Call: func(
-		ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
+		ctx context.Context, _ starhost.ToolCall,
 	) (starhost.Result, error) {
 		started <- true
 		<-ctx.Done()
@@ -455,7 +455,7 @@ func TestProgress(t *testing.T) {
 	heard := make(chan *sdk.ProgressNotificationParams, 100)
 	release := make(chan bool)
 	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "wait", Description: "Waits.", Call: func(
-		ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
+		ctx context.Context, _ starhost.ToolCall,
 	) (starhost.Result, error) {
 		starhost.Progress{Done: 1, Total: 4, Message: "began"}.Report(ctx)
 		starhost.Progress{Done: 0.5}.Report(ctx) // progress must grow, so this value is dropped
@@ -544,7 +544,7 @@ func TestSession(t *testing.T) {
 	events := make(chan string, 10)
 	note := func(event string) starhost.Hook {
 		return starhost.Hook{Event: event, Call: func(
-			_ context.Context, turn *starhost.Turn, e *starhost.Event,
+			_ context.Context, e *starhost.Event,
 		) (starhost.Decision, error) {
 			events <- event + " " + e.Platform
 			return starhost.Decision{}, nil
@@ -582,7 +582,7 @@ func exchange(t *testing.T, h *starhost.Host, lines ...string) []string {
 // line that is no message.
 func TestStdio(t *testing.T) {
 	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "nap", Description: "Sleeps.", Call: func(
-		ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
+		ctx context.Context, _ starhost.ToolCall,
 	) (starhost.Result, error) {
 		time.Sleep(10 * time.Millisecond)
 		return starhost.Result{ForLLM: "awake"}, nil

@@ -90,7 +90,7 @@ func toolHost(t *testing.T, names ...string) *starhost.Host {
 	for _, name := range names {
 		p.Tools = append(p.Tools, starhost.Tool{
 			Name: name, Description: "A tool.", Timeout: 20 * time.Second,
-			Call: func(_ context.Context, _ *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
+			Call: func(_ context.Context, call starhost.ToolCall) (starhost.Result, error) {
 				if strings.Contains(string(call.Arguments), "fail") {
 					return starhost.Result{ForLLM: "failed", IsError: true}, nil
 				}
@@ -99,7 +99,7 @@ func toolHost(t *testing.T, names ...string) *starhost.Host {
 		})
 	}
 	p.Hooks = []starhost.Hook{{Event: "pre_tool_call", Call: func(
-		_ context.Context, _ *starhost.Turn, e *starhost.Event,
+		_ context.Context, e *starhost.Event,
 	) (starhost.Decision, error) {
 		if strings.Contains(string(e.Arguments), "rm") {
 			return starhost.Decision{Action: starhost.ActionDeny, Reason: "no rm"}, nil

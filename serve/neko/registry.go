@@ -95,7 +95,7 @@ func (r *Registry) pluginOf(tools []*definition) starhost.Plugin {
 		t := starhost.Tool{
 			Name: d.name, Description: d.description, Parameters: d.parameters,
 			Approval: starhost.ApprovalAuto, Timeout: d.timeout,
-			Call: func(ctx context.Context, _ *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
+			Call: func(ctx context.Context, call starhost.ToolCall) (starhost.Result, error) {
 				return r.call(ctx, d, call)
 			},
 		}

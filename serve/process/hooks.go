@@ -75,7 +75,8 @@ func (p *Process) Plugin(w *effects.World) starhost.Plugin {
 
 // newHook returns the hook of a method.
 func (p *Process) newHook(w *effects.World, name string, m method) starhost.Hook {
-	call := func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (d starhost.Decision, err error) {
+	call := func(ctx context.Context, e *starhost.Event) (d starhost.Decision, err error) {
+		t := starhost.TurnOf(ctx)
 		params, err := json.Marshal(m.params(t, e, newMeta(t, e, m.source)))
 		if err != nil {
 			return d, err
@@ -100,7 +101,8 @@ func (p *Process) newHook(w *effects.World, name string, m method) starhost.Hook
 
 // newObserver returns the hook that tells the program of an event.
 func (p *Process) newObserver(w *effects.World, kind string) starhost.Hook {
-	call := func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+	call := func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
+		t := starhost.TurnOf(ctx)
 		m := newMeta(t, e, "")
 		params, err := json.Marshal(runtimeEvent{
 			Kind: kind, Source: map[string]string{"component": "agent", "name": m.AgentID},

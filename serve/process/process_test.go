@@ -113,7 +113,7 @@ func newHost(t *testing.T, p *process.Process, o starhost.Options, change ...fun
 	h := starhost.New(o)
 	tool := starhost.Tool{
 		Name: "page", Description: "Pages somebody.", Parameters: json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}}}`),
-		Call: func(_ context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		Call: func(_ context.Context, c starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "called " + string(c.Arguments)}, nil
 		},
 	}
@@ -206,7 +206,7 @@ func TestApprove(t *testing.T) {
 			o.Intercept, want = []string{"approve_tool"}, "the hook process does not approve it"
 		}
 		h := newHost(t, process.New(o), starhost.Options{})
-		ask := func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+		ask := func(context.Context, *starhost.Event) (starhost.Decision, error) {
 			return starhost.Decision{Action: starhost.ActionAsk, Reason: "careful"}, nil
 		}
 		asks := starhost.Hook{Event: "pre_tool_call", Call: ask}

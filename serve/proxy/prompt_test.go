@@ -227,10 +227,11 @@ func TestEvents(t *testing.T) {
 // leaves it.
 func TestSessions(t *testing.T) {
 	p := starhost.Plugin{Name: "counter", Hooks: []starhost.Hook{
-		{Event: "session_start", Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+		{Event: "session_start", Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 			return starhost.TextContext("welcome"), nil
 		}},
-		{Event: "turn_start", Call: func(_ context.Context, t *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+		{Event: "turn_start", Call: func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
+			t := starhost.TurnOf(ctx)
 			state, n := effects.StateOf(t.Session(), "counter"), 0
 			if old, ok := state.Get("n"); ok {
 				_ = json.Unmarshal(old, &n)

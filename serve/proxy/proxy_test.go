@@ -34,7 +34,7 @@ func newHost(t testing.TB, hooks handlers, tools ...starhost.Tool) *starhost.Hos
 	p := starhost.Plugin{Name: "guards", Tools: tools, RespondsTo: []string{"*"}}
 	for event, call := range hooks {
 		p.Hooks = append(p.Hooks, starhost.Hook{Event: event, Call: func(
-			_ context.Context, _ *starhost.Turn, e *starhost.Event,
+			_ context.Context, e *starhost.Event,
 		) (starhost.Decision, error) {
 			return call(e), nil
 		}})

@@ -370,7 +370,7 @@ data: {"type":"response.completed","sequence_number":4,"response":{"id":"resp_2"
 func TestRounds(t *testing.T) {
 	answered := guard("Bash", starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: "a file"}})
 	schema := json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"},"n":{}}}`)
-	list := func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+	list := func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 		return starhost.Result{ForLLM: "a file"}, nil
 	}
 	lister := starhost.Tool{Name: "Bash", Description: "Runs.", Parameters: schema, Call: list}
@@ -457,7 +457,7 @@ func TestReplyID(t *testing.T) {
 func TestOwnTools(t *testing.T) {
 	calls := 0
 	tool := func(name string) starhost.Tool {
-		call := func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		call := func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 			calls++
 			return starhost.Result{ForLLM: "again", IsError: true}, nil
 		}
