@@ -61,7 +61,7 @@ func (s *EventSpec) Refusal() Action {
 }
 
 // Events returns the events of the host in the order of plugin-api.md. A program adds events by
-// [Options.AppEvents].
+// [host.Options.AppEvents].
 func Events() []EventSpec { return events }
 
 var events = []EventSpec{
@@ -162,7 +162,7 @@ var events = []EventSpec{
 }
 
 // LookupEvent returns the description of an event, one of [Events] or one that the program
-// declared, or an error with a suggestion. [Host.Events] returns both lists together.
+// declared, or an error with a suggestion. [host.Host.Events] returns both lists together.
 func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
 	for _, list := range [][]EventSpec{events, declared} {
 		if i := slices.IndexFunc(list, func(e EventSpec) bool { return e.Name == name }); i >= 0 {
@@ -260,12 +260,12 @@ type Event struct {
 	Omitted   []string
 	OnOmitted func(pointer string)
 
-	Describe    func(*Event) *CallInfo // see [Options.Describe]
+	Describe    func(*Event) *CallInfo // see [host.Options.Describe]
 	info        *CallInfo              // the description of the call with the arguments describedAs
 	describedAs json.RawMessage
 }
 
-// The names of what [Options.Observe] receives beside events. No hook hears them.
+// The names of what [host.Options.Observe] receives beside events. No hook hears them.
 const (
 	EventApproval    = "approval"
 	EventToolRun     = "tool_run"
@@ -274,11 +274,11 @@ const (
 	EventTemplateRun = "template_run"
 )
 
-// EventCallRan is the name of what [Host.ReportRun] passes to [Options.Observe].
+// EventCallRan is the name of what [host.Host.ReportRun] passes to [host.Options.Observe].
 const EventCallRan = "call_ran"
 
 // IsTrace reports whether the host does not fire the event, but only passes it to
-// [Options.Observe].
+// [host.Options.Observe].
 func (e *Event) IsTrace() bool {
 	switch e.Name {
 	case EventApproval, EventToolRun, EventCommandRun, EventLoadRun, EventTemplateRun, EventCallRan:
@@ -288,7 +288,7 @@ func (e *Event) IsTrace() bool {
 }
 
 // CallInfo describes the event's tool call with its current arguments. It returns nil for an event
-// that is not about a tool, or without [Options.Describe].
+// that is not about a tool, or without [host.Options.Describe].
 func (e *Event) CallInfo() *CallInfo {
 	if e.Describe == nil || e.Tool == "" {
 		return nil

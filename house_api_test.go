@@ -11,7 +11,7 @@ import (
 
 // The most names that may be exported, so that a reader can learn the API in an afternoon.
 const (
-	maxRootNames = 123 // by the root
+	maxRootNames = 72 // by the root
 	// maxAllNames is for all packages of the library. An embedder reads the list of a package that
 	// it imports.
 	maxAllNames = 582

@@ -7,7 +7,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// The roles of messages. System text is not a message: see [Prompt].
+// The roles of messages. System text is not a message: see [host.Prompt].
 const (
 	RoleUser      = "user"
 	RoleAssistant = "assistant"
@@ -50,7 +50,7 @@ type Reply struct {
 	ToolCalls []ToolCall
 	// Usage counts the tokens of the request.
 	Usage Usage
-	// DurationMS is how long the answer took, in milliseconds; [Turn.Run] sets it.
+	// DurationMS is how long the answer took, in milliseconds; [host.Turn.Run] sets it.
 	DurationMS int
 	// Stop says why the model stopped before the end of its answer, such as "its limit of tokens";
 	// "" for a whole answer.

@@ -10,7 +10,7 @@ import (
 )
 
 // A Plugin is a named set of registrations from one .star file, one folder or one Go program. It is
-// plain data. [Host.Add] checks it and adds all of it or nothing. It must not change afterwards.
+// plain data. [host.Host.Add] checks it and adds all of it or nothing. It must not change afterwards.
 type Plugin struct {
 	// Name is NAME of plugin-api.md: ^[a-z][a-z0-9_-]{0,63}$, unique in a host.
 	Name string
@@ -19,7 +19,7 @@ type Plugin struct {
 	// From says where the plugin comes from, as the absolute path of its file. It tells plugins of
 	// one name apart.
 	From string
-	// Required says that no session which had the plugin may go on without it: see [Guard].
+	// Required says that no session which had the plugin may go on without it: see [host.Guard].
 	Required bool
 	// Tools, Hooks and the others are in the order of their registration. The host uses this order
 	// last when it sorts hooks.
@@ -31,14 +31,14 @@ type Plugin struct {
 	Skills          []Skill
 	Endpoints       []Endpoint
 	// Revision identifies the plugin's code and settings. An approval counts only for the revision
-	// at the time of the question: see [Session.ResumeTurn].
+	// at the time of the question: see [host.Session.ResumeTurn].
 	Revision string
 	// Warn turns decisions of the plugin's hooks into warnings, so that an operator can try a
 	// policy. The host logs and traces a denial as [ActionWouldDeny], and does not deny. It does
 	// the same with each other decision except context.
 	Warn bool
 	// EventSteps is the most steps that all hooks of the plugin together may use in one event. Zero
-	// means no bound. See [Lane.AddUsage].
+	// means no bound. See [host.Lane.AddUsage].
 	EventSteps uint64
 	// Restricted limits the plugin's hooks to deny, ask, abort and context, unless the event is
 	// about a tool of this plugin, and its models to names that are not built in. The loader sets
@@ -204,7 +204,7 @@ type Hook struct {
 	// event refuses it ([Plugin.Decides]), and the host skips other failed handlers.
 	OnError FailMode
 	// Pure says that the handler depends only on the event: it uses neither its session nor the
-	// world. See [Host.Hears].
+	// world. See [host.Host.Hears].
 	Pure bool
 	// ReadsWords says that the handler reads [Event.UserMessage]. A program that stores its session
 	// between two events then stores the user's words, too.

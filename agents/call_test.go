@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/host"
 )
 
 // TestDescribe checks the kinds and fields of calls.
@@ -327,7 +328,7 @@ func TestTable(t *testing.T) {
 func TestKinds(t *testing.T) {
 	call := func(context.Context, *starhost.Event) (d starhost.Decision, err error) { return d, nil }
 	hook := func(kind string) error {
-		return starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{
+		return host.New(host.Options{}).Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{
 			{Event: "pre_tool_call", Kind: []string{kind}, Call: call},
 		}})
 	}

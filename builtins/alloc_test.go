@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // The host makes two allocations for a hook in addition to those of its script: the lane, and
@@ -24,7 +25,7 @@ func TestHookAllocations(t *testing.T) {
 	for _, hook := range benchHooks {
 		l := script{src: hook.def + "\nregister_hook(\"pre_llm_call\", hook)\n", endless: true}.mustLoad(t)
 		e := benchEvent(5, 200)
-		turn := l.turn(t, starhost.Request{})
+		turn := l.turn(t, host.Request{})
 		fire := testing.AllocsPerRun(50, func() {
 			if _, err := turn.Fire(t.Context(), e); err != nil {
 				t.Fatal(err)
@@ -60,7 +61,7 @@ type allocation struct{ allocs, bytes uint64 }
 func (l *loadedScript) measureHook(t *testing.T, e *starhost.Event) allocation {
 	t.Helper()
 	const runs = 100
-	l.turn(t, starhost.Request{})
+	l.turn(t, host.Request{})
 	call := func() {
 		if _, err := l.plugin.Hooks[0].Call(context.Background(), e); err != nil {
 			t.Fatal(err)

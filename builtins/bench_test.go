@@ -8,6 +8,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"go.starlark.net/starlark"
 )
 
@@ -49,13 +50,13 @@ func BenchmarkHook(b *testing.B) {
 		l := script{src: hook.def + "\nregister_hook(\"pre_llm_call\", hook)\n", endless: true}.mustLoad(b)
 		e := benchEvent(5, 200)
 		b.Run(hook.name+"/fire", func(b *testing.B) {
-			l.inTurns(b, func(turn *starhost.Turn) error {
+			l.inTurns(b, func(turn *host.Turn) error {
 				_, err := turn.Fire(b.Context(), e)
 				return err
 			})
 		})
 		b.Run(hook.name+"/call", func(b *testing.B) {
-			l.inTurns(b, func(turn *starhost.Turn) error {
+			l.inTurns(b, func(turn *host.Turn) error {
 				_, err := l.plugin.Hooks[0].Call(b.Context(), e)
 				return err
 			})
@@ -75,9 +76,9 @@ func BenchmarkHook(b *testing.B) {
 
 // inTurns repeats work, with a new turn every thousand times, because a turn stores a trace of
 // its events.
-func (l *loadedScript) inTurns(b *testing.B, work func(*starhost.Turn) error) {
-	s := l.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"})
-	var turn *starhost.Turn
+func (l *loadedScript) inTurns(b *testing.B, work func(*host.Turn) error) {
+	s := l.NewSession(host.SessionConfig{ID: "s1", Model: "m1"})
+	var turn *host.Turn
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
@@ -86,7 +87,7 @@ func (l *loadedScript) inTurns(b *testing.B, work func(*starhost.Turn) error) {
 				turn.End(b.Context())
 			}
 			var err error
-			if turn, err = s.Begin(b.Context(), starhost.Request{}); err != nil {
+			if turn, err = s.Begin(b.Context(), host.Request{}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -127,13 +128,13 @@ func (l *loadedScript) raw(t testing.TB, e *starhost.Event, args []string, work 
 // KiB. 40 of the 50 fragments differ. A loader creates its texts in each call, or with made
 // returns texts that its plugin created when it was loaded. refs returns references to all
 // loaders.
-func assembly(t testing.TB, made bool) (h *starhost.Host, refs func(arg string) []string) {
+func assembly(t testing.TB, made bool) (h *host.Host, refs func(arg string) []string) {
 	t.Helper()
 	text := "TEXTS[i]"
 	if made {
 		text = `"%s %d\n" % (arg, (FIRST + i) % 40) + BODY`
 	}
-	h = starhost.New(starhost.Options{})
+	h = host.New(host.Options{})
 	for i := range 10 {
 		l := script{src: fmt.Sprintf(`
 FIRST = %d
@@ -169,8 +170,8 @@ func BenchmarkAssembly(b *testing.B) {
 				if name == "new" {
 					n++
 				}
-				r := starhost.Request{Text: "Why?", Fragments: refs(fmt.Sprint(n))}
-				if _, err := h.NewSession(starhost.SessionConfig{}).Prompt(b.Context(), r); err != nil {
+				r := host.Request{Text: "Why?", Fragments: refs(fmt.Sprint(n))}
+				if _, err := h.NewSession(host.SessionConfig{}).Prompt(b.Context(), r); err != nil {
 					b.Fatal(err)
 				}
 			}

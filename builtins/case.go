@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/timetext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -22,12 +23,12 @@ import (
 // A CaseDriver runs the steps of a golden case. An error fails the step.
 type CaseDriver interface {
 	// Prompt builds the first prompt of a new turn. full asks for a report with sizes and hashes.
-	Prompt(ctx context.Context, r starhost.Request, full bool) (*starhost.Prompt, error)
+	Prompt(ctx context.Context, r host.Request, full bool) (*host.Prompt, error)
 	// CallTool calls a tool as the model would, with hooks and schema. answers are the user's
 	// answers to the approvals that it needs: if there are any, they must be as many as these.
-	CallTool(ctx context.Context, call starhost.ToolCall, answers []bool) (starhost.ToolReply, error)
+	CallTool(ctx context.Context, call starhost.ToolCall, answers []bool) (host.ToolReply, error)
 	// Fire fires an event; its arguments are JSON, by name.
-	Fire(ctx context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error)
+	Fire(ctx context.Context, event string, args map[string]json.RawMessage) (host.Outcome, error)
 	// Hook sends an agent's event, as the agent writes it, and returns the output, the standard
 	// error and the exit code of starhost hook.
 	Hook(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
@@ -36,11 +37,11 @@ type CaseDriver interface {
 	// Turn runs a whole turn with a model that gives all of these replies, in order, and a user who
 	// gives these answers. full is as in Prompt.
 	Turn(
-		ctx context.Context, r starhost.Request, replies []starhost.Reply, answers []bool, full bool,
-	) (*starhost.TurnResult, error)
+		ctx context.Context, r host.Request, replies []starhost.Reply, answers []bool, full bool,
+	) (*host.TurnResult, error)
 	// Command runs a line such as "/deliver checkout". answers are the user's answers to the
 	// questions of the command and of the tools that it calls; all must be used.
-	Command(ctx context.Context, line string, answers []bool) (starhost.CommandReply, error)
+	Command(ctx context.Context, line string, answers []bool) (host.CommandReply, error)
 	// RenderTemplate loads a template and fills in the user's words and parameters.
 	RenderTemplate(ctx context.Context, ref, input string, params map[string]string) (starhost.Template, error)
 	// CompleteCommand completes a line such as "/deliver ch".
@@ -233,14 +234,14 @@ func casePrompt(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := runStep(c, func(ctx context.Context) (*starhost.Prompt, error) { return d.Prompt(ctx, r, args.report) })
+	p, err := runStep(c, func(ctx context.Context) (*host.Prompt, error) { return d.Prompt(ctx, r, args.report) })
 	if err != nil {
 		return nil, err
 	}
 	return promptValue(p), nil
 }
 
-func promptValue(p *starhost.Prompt) starlark.Value {
+func promptValue(p *host.Prompt) starlark.Value {
 	rows := make([]fragments.Row, len(p.Fragments))
 	for i, r := range p.Fragments {
 		rows[i] = *r
@@ -294,7 +295,7 @@ func caseCallTool(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, err := runStep(c, func(ctx context.Context) (starhost.ToolReply, error) {
+	reply, err := runStep(c, func(ctx context.Context) (host.ToolReply, error) {
 		return d.CallTool(ctx, starhost.ToolCall{ID: "call", Name: name, Arguments: raw}, answers)
 	})
 	if err != nil {
@@ -348,7 +349,7 @@ func caseFire(c call.Call, d CaseDriver) (starlark.Value, error) {
 		}
 		args[string(k.(starlark.String))] = raw
 	}
-	out, err := runStep(c, func(ctx context.Context) (starhost.Outcome, error) { return d.Fire(ctx, event, args) })
+	out, err := runStep(c, func(ctx context.Context) (host.Outcome, error) { return d.Fire(ctx, event, args) })
 	if err != nil {
 		return nil, err
 	}
@@ -390,7 +391,7 @@ func caseHook(c call.Call, d CaseDriver) (starlark.Value, error) {
 	}), nil
 }
 
-func outcomeValue(out starhost.Outcome) starlark.Value {
+func outcomeValue(out host.Outcome) starlark.Value {
 	var decisions, context []starlark.Value
 	for _, d := range out.Decisions {
 		decisions = append(decisions, structOf("decision", starlark.StringDict{

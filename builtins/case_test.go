@@ -12,25 +12,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/starlark"
 )
 
 // A driver runs the steps of a case in one session.
 type driver struct {
-	session  *starhost.Session
-	turn     *starhost.Turn
+	session  *host.Session
+	turn     *host.Turn
 	advanced time.Duration
 	now      time.Time
 }
 
-func (d *driver) current(ctx context.Context) *starhost.Turn {
+func (d *driver) current(ctx context.Context) *host.Turn {
 	if d.turn == nil {
-		d.turn, _ = d.session.Begin(ctx, starhost.Request{})
+		d.turn, _ = d.session.Begin(ctx, host.Request{})
 	}
 	return d.turn
 }
 
-func (d *driver) Prompt(ctx context.Context, r starhost.Request, _ bool) (*starhost.Prompt, error) {
+func (d *driver) Prompt(ctx context.Context, r host.Request, _ bool) (*host.Prompt, error) {
 	if d.turn != nil {
 		d.turn.End(ctx)
 	}
@@ -41,17 +42,17 @@ func (d *driver) Prompt(ctx context.Context, r starhost.Request, _ bool) (*starh
 	return d.turn.Prompt(ctx)
 }
 
-func (d *driver) CallTool(ctx context.Context, call starhost.ToolCall, _ []bool) (starhost.ToolReply, error) {
+func (d *driver) CallTool(ctx context.Context, call starhost.ToolCall, _ []bool) (host.ToolReply, error) {
 	if call.Name == "broken" {
-		return starhost.ToolReply{}, errors.New("the driver is broken")
+		return host.ToolReply{}, errors.New("the driver is broken")
 	}
 	return d.current(ctx).CallTool(ctx, call)
 }
 
-func (d *driver) Fire(ctx context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error) {
+func (d *driver) Fire(ctx context.Context, event string, args map[string]json.RawMessage) (host.Outcome, error) {
 	e, err := starhost.NewEvent(event, args)
 	if err != nil {
-		return starhost.Outcome{}, err
+		return host.Outcome{}, err
 	}
 	return d.current(ctx).Fire(ctx, e)
 }
@@ -67,7 +68,7 @@ func (d *driver) LoadFragments(ctx context.Context, ref string) (starhost.Contex
 // scriptedModel is a model that returns its replies in their order.
 type scriptedModel []starhost.Reply
 
-func (m *scriptedModel) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+func (m *scriptedModel) Complete(context.Context, *host.Prompt) (starhost.Reply, error) {
 	if len(*m) == 0 {
 		return starhost.Reply{}, errors.New("the model has said all")
 	}
@@ -77,8 +78,8 @@ func (m *scriptedModel) Complete(context.Context, *starhost.Prompt) (starhost.Re
 }
 
 func (d *driver) Turn(
-	ctx context.Context, r starhost.Request, replies []starhost.Reply, _ []bool, _ bool,
-) (*starhost.TurnResult, error) {
+	ctx context.Context, r host.Request, replies []starhost.Reply, _ []bool, _ bool,
+) (*host.TurnResult, error) {
 	if d.turn != nil {
 		d.turn.End(ctx)
 		d.turn = nil
@@ -86,7 +87,7 @@ func (d *driver) Turn(
 	return d.session.Turn(ctx, r, (*scriptedModel)(&replies))
 }
 
-func (d *driver) Command(ctx context.Context, line string, _ []bool) (starhost.CommandReply, error) {
+func (d *driver) Command(ctx context.Context, line string, _ []bool) (host.CommandReply, error) {
 	return d.current(ctx).Command(ctx, line)
 }
 
@@ -165,7 +166,7 @@ register_hook("pre_tool_call", lambda arguments: respond("cached") if arguments.
 func playCase(t *testing.T, src string) (*driver, error) {
 	t.Helper()
 	l := script{src: underTest}.mustLoad(t)
-	d := &driver{session: l.NewSession(starhost.SessionConfig{ID: "case"})}
+	d := &driver{session: l.NewSession(host.SessionConfig{ID: "case"})}
 	box := starlark.New(starlark.Options{})
 	for _, e := range append(builtins.Table(box), builtins.CaseTable(box, d)...) {
 		if e.Value == nil {

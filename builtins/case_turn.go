@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/host"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 )
@@ -17,7 +18,7 @@ const requestParams = `fragments=[], system_fragments=[], attachments=[], system
 
 // requestArgs are the arguments of a step that makes a request.
 type requestArgs struct {
-	r                       starhost.Request
+	r                       host.Request
 	refs, systemRefs, tools stringOrList
 	attachments             attachmentArg
 	options, params         *starlark.Dict
@@ -32,7 +33,7 @@ func (a *requestArgs) bind(c call.Call, behind ...any) error {
 }
 
 // request returns the request of the bound arguments.
-func (a *requestArgs) request(c call.Call) (r starhost.Request, err error) {
+func (a *requestArgs) request(c call.Call) (r host.Request, err error) {
 	r = a.r
 	r.Fragments, r.SystemFragments, r.OnlyTools, r.Attachments = a.refs, a.systemRefs, a.tools, a.attachments
 	if r.Options, err = optionsJSON(c, a.options); err != nil {
@@ -147,7 +148,7 @@ func caseTurn(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := runStep(c, func(ctx context.Context) (*starhost.TurnResult, error) {
+	result, err := runStep(c, func(ctx context.Context) (*host.TurnResult, error) {
 		return d.Turn(ctx, r, replies, answers, args.report)
 	})
 	if err != nil {
@@ -164,7 +165,7 @@ func caseTurn(c call.Call, d CaseDriver) (starlark.Value, error) {
 }
 
 // replyValue converts the reply to a tool call with these arguments.
-func replyValue(reply *starhost.ToolReply, arguments starlark.Value) starlark.Value {
+func replyValue(reply *host.ToolReply, arguments starlark.Value) starlark.Value {
 	return replyStruct(&reply.Result, reply.Denied, reply.Call.Name, "arguments", arguments)
 }
 
@@ -196,7 +197,7 @@ func caseCommand(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err := c.Bind("line", &line, "answers??", &answers); err != nil {
 		return nil, err
 	}
-	reply, err := runStep(c, func(ctx context.Context) (starhost.CommandReply, error) {
+	reply, err := runStep(c, func(ctx context.Context) (host.CommandReply, error) {
 		return d.Command(ctx, line, answers)
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // wide is a script with all permissions.
@@ -227,8 +228,8 @@ def caller(ctx):
 
 register_tool(caller)
 `
-	_, err := s.mustLoad(t).turn(t, starhost.Request{}).CallTool(t.Context(), starhost.ToolCall{Name: "caller"})
-	if _, ok := err.(*starhost.AbortError); !ok {
+	_, err := s.mustLoad(t).turn(t, host.Request{}).CallTool(t.Context(), starhost.ToolCall{Name: "caller"})
+	if _, ok := err.(*host.AbortError); !ok {
 		t.Errorf("an abort below: got %v, want an AbortError", err)
 	}
 }
@@ -249,7 +250,7 @@ func TestLoadersOnlyRead(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			s := wide
 			s.src += "def load_it(ctx, arg):\n    " + call + "\n    return \"ok\"\n\nregister_fragment_loader(\"it\", load_it)\n"
-			_, err := s.mustLoad(t).turn(t, starhost.Request{}).Load(t.Context(), []string{"it:x"})
+			_, err := s.mustLoad(t).turn(t, host.Request{}).Load(t.Context(), []string{"it:x"})
 			if got := codeOf(err); got != want || (err == nil) != (want == "") {
 				t.Errorf("got %v [%s], want [%s]", err, got, want)
 			}
@@ -308,11 +309,11 @@ register_tool(t)
 `
 	l := s.mustLoad(t)
 	journal := effects.NewJournal(effects.Header{})
-	host := starhost.New(starhost.Options{Record: journal.Record, AppEvents: l.Events()[len(starhost.Events()):]})
-	if err := host.Add(append(s.others, *l.plugin)...); err != nil {
+	h := host.New(host.Options{Record: journal.Record, AppEvents: l.Events()[len(starhost.Events()):]})
+	if err := h.Add(append(s.others, *l.plugin)...); err != nil {
 		t.Fatal(err)
 	}
-	turn, err := host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{})
+	turn, err := h.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
@@ -26,7 +27,7 @@ func ctxLog(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if !slices.Contains(logLevels, level) {
 		return nil, c.Fail("E0202", "level: got %s, want %s%s", errtext.Quote(level), strings.Join(logLevels, ", "), near.DidYouMean(level, logLevels))
 	}
-	line := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: level, Text: msg, Pos: callerOf(c.Thread)}
+	line := host.LogLine{Plugin: h.rec.plugin.Name, Level: level, Text: msg, Pos: callerOf(c.Thread)}
 	if fields.Len() > 0 {
 		raw, err := encodeJSON(c, "", fields)
 		if err != nil {
@@ -65,14 +66,14 @@ const (
 
 // A logBook counts the lines that a call logs, so that it can enforce the limits.
 type logBook struct {
-	lines []starhost.LogLine // for the evaluation of files, because it has no lane
+	lines []host.LogLine // for the evaluation of files, because it has no lane
 	count int
 	bytes int
 	full  bool
 }
 
 // write logs a line. If the line exceeds a limit, write returns that limit instead.
-func (h *handlerCall) write(line starhost.LogLine) (limit string) {
+func (h *handlerCall) write(line host.LogLine) (limit string) {
 	if h.logs == nil {
 		h.logs = new(logBook)
 	}
@@ -91,12 +92,12 @@ func (h *handlerCall) write(line starhost.LogLine) (limit string) {
 }
 
 // redactLine returns a line without secrets and with valid UTF-8.
-func (r *Recorder) redactLine(line starhost.LogLine) starhost.LogLine {
+func (r *Recorder) redactLine(line host.LogLine) host.LogLine {
 	line.Text, line.Fields = asText(r.world.RedactLog(line.Text)), r.world.RedactJSON(line.Fields)
 	return line
 }
 
-func (h *handlerCall) appendLog(line starhost.LogLine) {
+func (h *handlerCall) appendLog(line host.LogLine) {
 	if h.lane == nil {
 		h.logs.lines = append(h.logs.lines, line)
 		return
@@ -112,7 +113,7 @@ func PrintTo(ctx context.Context, file string, line, col int, text string) {
 	if h == nil {
 		return
 	}
-	l := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: "info", Text: text, Pos: starhost.Pos{File: file, Line: line, Col: col}}
+	l := host.LogLine{Plugin: h.rec.plugin.Name, Level: "info", Text: text, Pos: starhost.Pos{File: file, Line: line, Col: col}}
 	if limit := h.write(l); limit != "" && !h.logs.full {
 		h.logs.full = true
 		l.Level, l.Text = "warn", "more output is dropped: over the limit of "+limit+" a call"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
@@ -24,7 +25,7 @@ func toolsCall(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, err := runEffect(c, func(ctx context.Context) (starhost.ToolReply, error) {
+	reply, err := runEffect(c, func(ctx context.Context) (host.ToolReply, error) {
 		return h.rec.world.CallTool(ctx, h.turn, name, raw)
 	})
 	if err != nil {

@@ -9,12 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/host"
 )
 
 var workspace = map[string]string{"runbooks/a.md": "A", "runbooks/b.md": "B", "data.bin": "\xff\x00", "secret.md": "S"}
 
 // runInTool runs body in the handler of a tool with ctx, and returns the tool's reply.
-func runInTool(t *testing.T, s script, body string) starhost.ToolReply {
+func runInTool(t *testing.T, s script, body string) host.ToolReply {
 	t.Helper()
 	s.src += "\ndef t(ctx):\n    \"T.\"\n    " + strings.ReplaceAll(strings.TrimSpace(body), "\n", "\n    ") + "\n\nregister_tool(t)\n"
 	return s.mustLoad(t).call(t, "t", "")
@@ -107,7 +108,7 @@ def t(ctx):
 register_tool(t)
 `}.mustLoad(t)
 	l.call(t, "t", "")
-	want := []starhost.LogLine{
+	want := []host.LogLine{
 		{Plugin: "test", Level: "info", Text: "loading 1", Pos: starhost.Pos{File: "test.star", Line: 2, Col: 6}},
 		{Plugin: "test", Level: "info", Text: "hello", Pos: starhost.Pos{File: "test.star", Line: 6, Col: 10}},
 		{Plugin: "test", Level: "error", Text: "bad", Fields: json.RawMessage(`{"z":1,"level2":null}`), Pos: starhost.Pos{File: "test.star", Line: 7, Col: 12}},
@@ -156,7 +157,7 @@ def count(ctx):
 
 register_tool(count)
 `}.mustLoad(t)
-	turn := l.turn(t, starhost.Request{})
+	turn := l.turn(t, host.Request{})
 	var got []string
 	for range 2 {
 		reply, err := turn.CallTool(t.Context(), starhost.ToolCall{Name: "count"})

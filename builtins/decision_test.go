@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // TestDecisionPlace fires an event at handlers that each make a decision in another line than that
@@ -31,7 +32,7 @@ def handle():
 
 register_hook(%q, handle)
 `, tt.decision, tt.event)}.mustLoad(t)
-			l.turn(t, starhost.Request{})
+			l.turn(t, host.Request{})
 			out, _ := l.fire(t, &starhost.Event{Name: tt.event, Tool: "page", Arguments: json.RawMessage(`{}`)})
 			if len(out.Decisions) != 1 || out.Decisions[0].Pos.String() != tt.place {
 				t.Errorf("got %+v, want one at %s", out.Decisions, tt.place)

@@ -11,7 +11,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// DescribeCalls returns the function for [starhost.Options.Describe], which reads the tables of
+// DescribeCalls returns the function for [host.Options.Describe], which reads the tables of
 // agents. mapped describes tools that no table has, by name: the kind under "kind", and the places
 // of fields, such as "command" and "paths".
 func DescribeCalls(mapped map[string]map[string]string) func(*starhost.Event) *starhost.CallInfo {

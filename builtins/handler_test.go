@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // fullEvent returns an event with a value in every argument.
@@ -72,7 +73,7 @@ def rest(ctx, %[4]s, **kwargs):
 register_hook(%[1]q, named)
 register_hook(%[1]q, rest)
 `, spec.Name, strings.Join(spec.Args, ", "), strings.Join(pairs, ", "), spec.Args[0])}.mustLoad(t)
-			l.turn(t, starhost.Request{}) // ends session_start
+			l.turn(t, host.Request{}) // ends session_start
 			l.logs = nil
 			if _, errs := l.fire(t, fullEvent(t, spec)); len(errs) > 0 {
 				t.Fatal(errs)
@@ -92,14 +93,14 @@ register_hook(%[1]q, rest)
 
 // fireOne loads a plugin whose handler has the given body, fires one full event, and returns
 // the outcome and the error.
-func fireOne(t *testing.T, event, params, body string) (starhost.Outcome, string) {
+func fireOne(t *testing.T, event, params, body string) (host.Outcome, string) {
 	t.Helper()
 	l := script{src: fmt.Sprintf("def handler(%s):\n    %s\n\nregister_hook(%q, handler)\n", params, strings.ReplaceAll(body, "\n", "\n    "), event)}.mustLoad(t)
 	spec, err := starhost.LookupEvent(event)
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := l.turn(t, starhost.Request{})
+	turn := l.turn(t, host.Request{})
 	had := len(turn.Errors())
 	out, err := turn.Fire(t.Context(), fullEvent(t, *spec))
 	if err != nil {
@@ -184,7 +185,7 @@ register_fragment_loader("ref", ref)
 `}.mustLoad(t)
 	body := strings.Repeat("x", 2000)
 	for range 2 {
-		got, err := l.turn(t, starhost.Request{}).Load(t.Context(), []string{"ref:head"})
+		got, err := l.turn(t, host.Request{}).Load(t.Context(), []string{"ref:head"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +308,7 @@ register_fragment_loader("fails", lambda ref: fail("no", ref))
 	}
 	for _, tt := range tests {
 		t.Run(tt.ref, func(t *testing.T) {
-			got, err := l.turn(t, starhost.Request{}).Load(t.Context(), []string{tt.ref})
+			got, err := l.turn(t, host.Request{}).Load(t.Context(), []string{tt.ref})
 			text := ""
 			if err != nil {
 				text = "error: " + err.Error()
@@ -439,12 +440,12 @@ register_fragment_loader("plain", work)
 register_hook("pre_llm_call", lambda user_message: [user_message, work("")])
 register_tool(lambda: ["a", work("")], name = "list", description = "Lists.")
 `}.mustLoad(t)
-	request := starhost.Request{Text: "hi", Fragments: []string{"read:docs/a.md", "plain:a", "plain:b"}}
+	request := host.Request{Text: "hi", Fragments: []string{"read:docs/a.md", "plain:a", "plain:b"}}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for range 20 {
-				p, err := l.NewSession(starhost.SessionConfig{}).Prompt(t.Context(), request)
+				p, err := l.NewSession(host.SessionConfig{}).Prompt(t.Context(), request)
 				if err != nil || !strings.Contains(p.Rendering(), "Adocs/a.md[0, 1, 2") || !strings.Contains(p.Rendering(), "b[0, 1, 2") {
 					t.Errorf("got %v, %v", p, err)
 				}

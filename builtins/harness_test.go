@@ -16,6 +16,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -40,12 +41,12 @@ type script struct {
 
 // A loadedScript is a script in a separate host.
 type loadedScript struct {
-	*starhost.Host
+	*host.Host
 	plugin *starhost.Plugin
 	world  *effects.World
 	rec    *builtins.Recorder
 	box    *starlark.Sandbox
-	logs   []starhost.LogLine
+	logs   []host.LogLine
 
 	entries []string // lines of the journal
 }
@@ -123,16 +124,16 @@ func (s script) load(t testing.TB) (*loadedScript, error) {
 		return l, err
 	}
 	l.rec.End()
-	o := starhost.Options{
+	o := host.Options{
 		Describe:  builtins.DescribeCalls(nil),
 		Clock:     func() time.Time { return begin },
-		Log:       func(line starhost.LogLine) { l.logs = append(l.logs, line) },
+		Log:       func(line host.LogLine) { l.logs = append(l.logs, line) },
 		AppEvents: s.events,
 	}
 	if s.journal {
-		o.Record = func(e starhost.Entry) { l.entries = append(l.entries, string(e.Line)) }
+		o.Record = func(e host.Entry) { l.entries = append(l.entries, string(e.Line)) }
 	}
-	l.Host = starhost.New(o)
+	l.Host = host.New(o)
 	return l, l.Add(append(s.others, *l.plugin)...)
 }
 
@@ -207,9 +208,9 @@ func (s script) mustLoad(t testing.TB) *loadedScript {
 }
 
 // turn begins a turn of a new session. The session ends with the test.
-func (l *loadedScript) turn(t testing.TB, r starhost.Request) *starhost.Turn {
+func (l *loadedScript) turn(t testing.TB, r host.Request) *host.Turn {
 	t.Helper()
-	turn, err := l.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"}).Begin(t.Context(), r)
+	turn, err := l.NewSession(host.SessionConfig{ID: "s1", Model: "m1"}).Begin(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,10 +219,10 @@ func (l *loadedScript) turn(t testing.TB, r starhost.Request) *starhost.Turn {
 }
 
 // call calls a tool with JSON arguments.
-func (l *loadedScript) call(t testing.TB, name, args string) starhost.ToolReply {
+func (l *loadedScript) call(t testing.TB, name, args string) host.ToolReply {
 	t.Helper()
 	c := starhost.ToolCall{ID: "1", Name: name, Arguments: []byte(args)}
-	reply, err := l.turn(t, starhost.Request{}).CallTool(t.Context(), c)
+	reply, err := l.turn(t, host.Request{}).CallTool(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,9 +230,9 @@ func (l *loadedScript) call(t testing.TB, name, args string) starhost.ToolReply 
 }
 
 // fire fires an event and returns the outcome and the errors of handlers.
-func (l *loadedScript) fire(t testing.TB, e *starhost.Event) (starhost.Outcome, []error) {
+func (l *loadedScript) fire(t testing.TB, e *starhost.Event) (host.Outcome, []error) {
 	t.Helper()
-	turn := l.turn(t, starhost.Request{})
+	turn := l.turn(t, host.Request{})
 	out, err := turn.Fire(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -70,7 +71,7 @@ type hunter struct {
 	plugin    *loadedScript
 	box       *starlark.Sandbox
 	module    *starlark.Module
-	turn      *starhost.Turn
+	turn      *host.Turn
 	runs      int
 	evalBytes float64 // memory that an expression takes without an operation
 	evalTime  time.Duration
@@ -109,7 +110,7 @@ func newHunter(t testing.TB, n int) *hunter {
 		t.Fatal(err)
 	}
 	h.box = h.plugin.box.WithLimits(starlark.Limits{Steps: 4_000_000, Memory: 128 << 20, Timeout: 10 * time.Second})
-	h.turn = h.plugin.turn(t, starhost.Request{})
+	h.turn = h.plugin.turn(t, host.Request{})
 	nothing := &huntCall{"", "None", 0}
 	h.run(nothing, nil, 1) // fills pools
 	least := h.run(nothing, nil, 1)
@@ -155,7 +156,7 @@ func cpuTime() time.Duration {
 func (h *hunter) eval(expr string) (text string, usage starlark.Usage, err error) {
 	h.plugin.logs = nil
 	if h.runs++; h.runs%1000 == 0 { // a turn remembers its calls
-		h.turn = h.plugin.turn(h.t, starhost.Request{})
+		h.turn = h.plugin.turn(h.t, host.Request{})
 	}
 	h.turn.As(h.t.Context(), "test", func(ctx context.Context) error {
 		ctx, names := h.plugin.rec.Inside(ctx, h.turn)

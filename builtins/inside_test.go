@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -26,7 +26,7 @@ func TestInside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	turn, err := l.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{})
+	turn, err := l.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

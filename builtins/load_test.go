@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // TestLoadErrors shows what an author reads when a plugin does not load.
@@ -257,9 +258,9 @@ register_hook("pre_llm_call", lambda ctx, messages: [str(messages.last()), ctx.s
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			s := l.NewSession(starhost.SessionConfig{})
+			s := l.NewSession(host.SessionConfig{})
 			for range 3 {
-				p, err := s.Prompt(t.Context(), starhost.Request{Text: fmt.Sprint(i), Fragments: []string{"note:a", "note:b"}})
+				p, err := s.Prompt(t.Context(), host.Request{Text: fmt.Sprint(i), Fragments: []string{"note:a", "note:b"}})
 				if err != nil || len(p.Errors) > 0 {
 					t.Error(err, p)
 				}

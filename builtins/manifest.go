@@ -10,6 +10,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
@@ -311,7 +312,7 @@ func setEvents(m *Manifest, v starlark.Value) error {
 		}
 		m.Events = append(m.Events, declaredEvent(name, names))
 	}
-	return (&starhost.Options{AppEvents: m.Events}).Check()
+	return (&host.Options{AppEvents: m.Events}).Check()
 }
 
 // declaredEvent returns an event of a plugin: its handlers return values only.
@@ -350,7 +351,7 @@ func (m *Manifest) CheckName(name string) error {
 	for i := range m.Events {
 		m.Events[i].Plugin = name
 	}
-	if err := (&starhost.Options{AppEvents: m.Events}).Check(); err != nil {
+	if err := (&host.Options{AppEvents: m.Events}).Check(); err != nil {
 		return call.Errorf("E0302", "plugin: events: %v", err).At(m.eventsPlace)
 	}
 	return nil

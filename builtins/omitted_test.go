@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // TestOmitted checks which handlers read a text that a recorded event lacks. The text is in
@@ -97,7 +98,7 @@ func TestOmittedPaths(t *testing.T) {
 			Name: "pre_tool_call", Agent: "codex", Foreign: true, Tool: "apply_patch", Arguments: json.RawMessage(`{"input":"sha256:1"}`),
 			Omitted: []string{"/arguments/input"}, OnOmitted: func(string) { count++ },
 		}
-		if _, err := l.NewSession(starhost.SessionConfig{}).Refire(t.Context(), e); err != nil {
+		if _, err := l.NewSession(host.SessionConfig{}).Refire(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 		if min(count, 1) != want {
@@ -119,7 +120,7 @@ func TestOmittedAttachments(t *testing.T) {
 			Name: "pre_llm_call", Messages: starhost.NewList([]starhost.Message{{Role: "user", Content: text}, {Role: "user", Content: text}}),
 			Omitted: []string{"/messages/0/attachments"}, OnOmitted: func(string) { count++ },
 		}
-		if _, err := l.NewSession(starhost.SessionConfig{}).Refire(t.Context(), e); err != nil {
+		if _, err := l.NewSession(host.SessionConfig{}).Refire(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 		if min(count, 1) != want {
@@ -153,7 +154,7 @@ func readOmitted(t *testing.T, src string) (read []string) {
 			}
 		},
 	}
-	if _, err := l.NewSession(starhost.SessionConfig{}).Refire(t.Context(), e); err != nil {
+	if _, err := l.NewSession(host.SessionConfig{}).Refire(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range l.logs {

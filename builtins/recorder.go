@@ -7,6 +7,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -26,12 +27,12 @@ type Recorder struct {
 	captures   map[starhost.Pos]capture        // by the place of the function; nil if there are none
 	decides    []string                        // the decisions in the files, as [starhost.Plugin.Decides]
 	evaluation *handlerCall
-	warnings   []starhost.LogLine
+	warnings   []host.LogLine
 }
 
 // Record returns a Recorder that adds to p. Handlers reach the effects of w and the settings of
 // config, which [Manifest.Configure] returned. declared are the program's own events, as in
-// starhost.Options.AppEvents.
+// host.Options.AppEvents.
 func Record(
 	p *starhost.Plugin, rt call.Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec,
 ) *Recorder {
@@ -83,10 +84,10 @@ func (r *Recorder) Env() starlark.StringDict { return starlark.StringDict{Config
 func (r *Recorder) Handlers() []starlark.Value { return r.handlers }
 
 // Logs returns the lines that the files printed during the evaluation.
-func (r *Recorder) Logs() []starhost.LogLine { return r.evaluation.logs.lines }
+func (r *Recorder) Logs() []host.LogLine { return r.evaluation.logs.lines }
 
 // Warnings returns the registrations that have no effect, in order.
-func (r *Recorder) Warnings() []starhost.LogLine { return r.warnings }
+func (r *Recorder) Warnings() []host.LogLine { return r.warnings }
 
 // A handlerCall is one call of a handler, or the evaluation of the plugin's files, which has
 // neither turn nor lane.
@@ -96,8 +97,8 @@ func (r *Recorder) Warnings() []starhost.LogLine { return r.warnings }
 type handlerCall struct {
 	context.Context
 	rec          *Recorder
-	turn         *starhost.Turn
-	lane         *starhost.Lane
+	turn         *host.Turn
+	lane         *host.Lane
 	lastDecision *decision // the decision that the handler made last, or nil
 	logs         *logBook  // nil until the handler logs
 	argBuffer    [4]starlark.Value
@@ -123,10 +124,10 @@ func handlerOf(c call.Call) *handlerCall {
 func (h *handlerCall) ctx() *ctxValue { return &ctxValue{h, ""} }
 
 // beginCall returns a new call of a handler for a turn.
-func (r *Recorder) beginCall(ctx context.Context, t *starhost.Turn) *handlerCall {
-	lane := starhost.LaneOf(ctx)
+func (r *Recorder) beginCall(ctx context.Context, t *host.Turn) *handlerCall {
+	lane := host.LaneOf(ctx)
 	if lane == nil {
-		lane = &starhost.Lane{Plugin: r.plugin.Name}
+		lane = &host.Lane{Plugin: r.plugin.Name}
 	}
 	return &handlerCall{Context: ctx, rec: r, turn: t, lane: lane}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // The functions of this file remove the values of secrets from everything that handlers return,
@@ -167,7 +168,7 @@ func (r *Recorder) cleanCause(err error) error {
 	if failed := new(failError); errors.As(err, &failed) {
 		return &failError{r.world.Redact(failed.message)}
 	}
-	if aborted := new(starhost.AbortError); errors.As(err, &aborted) {
+	if aborted := new(host.AbortError); errors.As(err, &aborted) {
 		clean := *aborted
 		clean.Reason = r.world.Redact(clean.Reason)
 		return &clean

@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/builtins/modules"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
@@ -190,7 +191,7 @@ func availability(
 	}
 	r.retainHandler(p.fn)
 	return func(ctx context.Context) (bool, error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		v, err := p.call(ctx, r, t, "")
 		if err != nil {
 			return false, err
@@ -220,7 +221,7 @@ func (r *Recorder) toolCall(
 	sig *signature, shape *shape,
 ) func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 	return func(ctx context.Context, call starhost.ToolCall) (starhost.Result, error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		h := r.beginCall(ctx, t)
 		kwargs, err := toolArguments(h, sig, shape, call.Arguments)
 		if err != nil {
@@ -312,7 +313,7 @@ func registerHook(c call.Call) (starlark.Value, error) {
 		return nil, err
 	}
 	if unknown != nil {
-		line := starhost.LogLine{Plugin: r.plugin.Name, Level: "warn", Pos: registrationPlace(c.Thread)}
+		line := host.LogLine{Plugin: r.plugin.Name, Level: "warn", Pos: registrationPlace(c.Thread)}
 		line.Text = errtext.Format("%s: the hook never runs: %v", c.Name, unknown)
 		r.warnings = append(r.warnings, line)
 		return starlark.None, c.Pay(10, 1024)
@@ -348,7 +349,7 @@ func (r *Recorder) hookCall(
 ) func(context.Context, *starhost.Event) (starhost.Decision, error) {
 	arguments := sig.arranger(spec)
 	return func(ctx context.Context, e *starhost.Event) (d starhost.Decision, err error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		h := r.beginCall(ctx, t)
 		args, kwargs, err := arguments(h, e)
 		if err != nil {
@@ -411,7 +412,7 @@ func (r *Recorder) loaderCall(
 	p *positionalHandler,
 ) func(context.Context, string) (starhost.Context, error) {
 	return func(ctx context.Context, arg string) (starhost.Context, error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		v, err := p.call(ctx, r, t, arg)
 		if err != nil {
 			return starhost.Context{}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/host"
 	"go.starlark.net/starlark"
 )
 
@@ -63,7 +64,7 @@ func (r *Recorder) commandCall(
 	sig *signature,
 ) func(context.Context, starhost.CommandCall) (starhost.Result, error) {
 	return func(ctx context.Context, call starhost.CommandCall) (starhost.Result, error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		h := r.beginCall(ctx, t)
 		kwargs, err := sig.keywordArguments(h, commandArgs, func(name string) (starlark.Value, error) {
 			switch name {
@@ -108,7 +109,7 @@ func (h *handlerCall) confirm(command starhost.CommandCall) starlark.Value {
 			return nil, err
 		}
 		yes, err := runEffect(c, func(ctx context.Context) (bool, error) {
-			return h.turn.Confirm(ctx, starhost.ApprovalRequest{
+			return h.turn.Confirm(ctx, host.ApprovalRequest{
 				Call:   starhost.ToolCall{Name: "/" + command.Name, Arguments: words},
 				Plugin: h.rec.plugin.Name, Reasons: h.rec.cleanTexts([]string{question}),
 			})
@@ -127,7 +128,7 @@ func completion(
 	}
 	r.retainHandler(p.fn)
 	return func(ctx context.Context, typed string) ([]string, error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		v, err := p.call(ctx, r, t, typed)
 		if err != nil || v == starlark.None {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
@@ -52,7 +53,7 @@ func (r *Recorder) templateCall(
 	p *positionalHandler,
 ) func(context.Context, string) (starhost.Template, error) {
 	return func(ctx context.Context, arg string) (starhost.Template, error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		v, err := p.call(ctx, r, t, arg)
 		if err != nil {
 			return starhost.Template{}, err

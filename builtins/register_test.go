@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 func TestRegisterTool(t *testing.T) {
@@ -37,7 +38,7 @@ register_tool(recall, name = "broken", available = lambda: fail("no idea"))
 	if got := l.plugin.Tools[1]; got.Timeout != time.Minute || got.Name != "minute" {
 		t.Errorf("got %s, %v, want the name that was given and a minute", got.Name, got.Timeout)
 	}
-	turn, err := l.NewSession(starhost.SessionConfig{Roles: []string{"ops"}}).Begin(t.Context(), starhost.Request{})
+	turn, err := l.NewSession(host.SessionConfig{Roles: []string{"ops"}}).Begin(t.Context(), host.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ register_hook("post_command", lambda command, args, result: modify(result = resu
 	if diff := cmp.Diff([]string{"bad : ", "deliver ship,send: Delivers to a team.", "odd : ", "plain : Plain."}, infos); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
-	session := l.NewSession(starhost.SessionConfig{})
+	session := l.NewSession(host.SessionConfig{})
 	tests := []struct {
 		line string
 		want starhost.Result
@@ -170,11 +171,11 @@ assert_fails(lambda: SHARED.text, "template has no .text field or method")
 assert_eq(template(defaults = None, options = None, fragments = None).defaults, {})
 `, others: exampleWorld.others, workspace: map[string]string{"a.md": "A"}}
 	l := s.mustLoad(t)
-	want := []starhost.LoaderInfo{{Prefix: "odd", Plugin: "test"}, {Prefix: "review", Plugin: "test", Description: "Reviews by language."}, {Prefix: "shared", Plugin: "test"}, {Prefix: "stolen", Plugin: "test"}}
-	if diff := cmp.Diff(want, l.TemplateLoaders(), cmpopts.IgnoreFields(starhost.LoaderInfo{}, "Pos")); diff != "" {
+	want := []host.LoaderInfo{{Prefix: "odd", Plugin: "test"}, {Prefix: "review", Plugin: "test", Description: "Reviews by language."}, {Prefix: "shared", Plugin: "test"}, {Prefix: "stolen", Plugin: "test"}}
+	if diff := cmp.Diff(want, l.TemplateLoaders(), cmpopts.IgnoreFields(host.LoaderInfo{}, "Pos")); diff != "" {
 		t.Errorf("template loaders (-want +got):\n%s", diff)
 	}
-	turn := l.turn(t, starhost.Request{Text: "func f()", Template: "review:Go", Params: map[string]string{"where": "main"}})
+	turn := l.turn(t, host.Request{Text: "func f()", Template: "review:Go", Params: map[string]string{"where": "main"}})
 	p, err := turn.Prompt(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -188,8 +189,8 @@ assert_eq(template(defaults = None, options = None, fragments = None).defaults, 
 		"odd:x":    "got string, want template(...)",
 		"stolen:x": "plugin test has no permission fs.read:a.md",
 	} {
-		session := l.NewSession(starhost.SessionConfig{})
-		_, err := session.Prompt(t.Context(), starhost.Request{Template: ref})
+		session := l.NewSession(host.SessionConfig{})
+		_, err := session.Prompt(t.Context(), host.Request{Template: ref})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", ref, err, want)
 		}
@@ -214,14 +215,14 @@ register_skill("end.md")
 `,
 	}
 	l := s.mustLoad(t)
-	want := []starhost.SkillInfo{
+	want := []host.SkillInfo{
 		{Name: "c", Plugin: "test", Description: "An open front matter is text."}, {Name: "crlf", Plugin: "test", Description: "d"}, {Name: "end", Plugin: "test", Description: "d"},
 		{Name: "other", Plugin: "test", Description: "Text."}, {Name: "sort", Plugin: "test", Description: "Other."}, {Name: "triage", Plugin: "test", Description: "How to sort incidents."},
 	}
-	if diff := cmp.Diff(want, l.Skills(), cmpopts.IgnoreFields(starhost.SkillInfo{}, "Pos")); diff != "" {
+	if diff := cmp.Diff(want, l.Skills(), cmpopts.IgnoreFields(host.SkillInfo{}, "Pos")); diff != "" {
 		t.Errorf("skills (-want +got):\n%s", diff)
 	}
-	got, err := l.turn(t, starhost.Request{}).Load(t.Context(), []string{"skill:test:triage", "skill:test:c", "skill:test:crlf", "skill:test:other"})
+	got, err := l.turn(t, host.Request{}).Load(t.Context(), []string{"skill:test:triage", "skill:test:c", "skill:test:crlf", "skill:test:other"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +386,7 @@ def guard(ctx, service, replicas):
 register_hook("app.deploy", guard)
 `
 	l := s.mustLoad(t)
-	fire := func(n string) starhost.Outcome {
+	fire := func(n string) host.Outcome {
 		args := map[string]json.RawMessage{"service": json.RawMessage(`"checkout"`), "replicas": json.RawMessage(n)}
 		e, err := starhost.NewEvent("app.deploy", args, s.events...)
 		if err != nil {
@@ -420,7 +421,7 @@ T = template(prompt = "p", attachments = [attachment(content = ECHO)])
 register_template_loader("tpl", lambda ctx, arg: [know(ctx), T][1])
 register_tool(lambda: T.attachments[0].content == bytes(ECHO), name = "same", description = "S.")
 `).mustLoad(t)
-	turn := l.turn(t, starhost.Request{})
+	turn := l.turn(t, host.Request{})
 	tm, err := turn.LoadTemplate(t.Context(), "tpl:x")
 	if err != nil {
 		t.Fatal(err)

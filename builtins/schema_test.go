@@ -2,6 +2,7 @@ package builtins_test
 
 import (
 	"fmt"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/schema"
 	"strings"
 	"testing"
@@ -171,7 +172,7 @@ func TestDerivedSchemaIsTaken(t *testing.T) {
 		checked++
 		first := l.plugin.Tools[0]
 		tool := starhost.Tool{Name: "t", Description: "T.", Parameters: first.Parameters, Call: first.Call}
-		if err := starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "again", Tools: []starhost.Tool{tool}}); err != nil {
+		if err := host.New(host.Options{}).Add(starhost.Plugin{Name: "again", Tools: []starhost.Tool{tool}}); err != nil {
 			rt.Fatalf("%s: %v", tool.Parameters, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -170,7 +171,7 @@ register_fragment_loader("it", loader)
 register_template_loader("it", lambda ctx, arg: [know(ctx), template(prompt = ECHO, system = ECHO, options = {"k": ECHO}, attachments = [attachment(content = ECHO)])][1])
 register_command("run", run, complete = lambda ctx, typed: [know(ctx), [ECHO]][1])
 `).mustLoad(t)
-	turn := l.turn(t, starhost.Request{Text: "hi", Fragments: []string{"it:x"}})
+	turn := l.turn(t, host.Request{Text: "hi", Fragments: []string{"it:x"}})
 	p, err := turn.Prompt(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +188,7 @@ register_command("run", run, complete = lambda ctx, typed: [know(ctx), [ECHO]][1
 		all = append(all, reply.Result)
 		if reply.Err != nil {
 			at := checkRedactedPlace(t, reply.Err)
-			all = append(all, at.Detail(), reply.Err.Error(), reply.Err.(*starhost.HandlerError).Traceback())
+			all = append(all, at.Detail(), reply.Err.Error(), reply.Err.(*host.HandlerError).Traceback())
 		}
 	}
 	for _, call := range []string{`{}`, `{"y":"deny"}`} {
@@ -256,8 +257,8 @@ register_tool(lambda: "x", name = "stop", description = "Stops.")
 `)
 	s.others = append(s.others, starhost.Plugin{Name: "police", Hooks: []starhost.Hook{{Event: "pre_tool_call", Match: []string{"stop"},
 		Call: goHook(starhost.Decision{Action: starhost.ActionAbort, Reason: "no correct horse here"})}}})
-	_, err := s.mustLoad(t).turn(t, starhost.Request{}).CallTool(t.Context(), starhost.ToolCall{Name: "caller"})
-	aborted, ok := errors.AsType[*starhost.AbortError](err)
+	_, err := s.mustLoad(t).turn(t, host.Request{}).CallTool(t.Context(), starhost.ToolCall{Name: "caller"})
+	aborted, ok := errors.AsType[*host.AbortError](err)
 	if !ok || aborted.Reason != "no "+shown+" here" {
 		t.Errorf("got %v, want an abort without the secret", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
@@ -217,7 +218,7 @@ func (s *signature) takesContextFirst(places []param) bool {
 
 // call calls the handler for a turn. A handler without arguments ignores arg.
 func (p *positionalHandler) call(
-	ctx context.Context, r *Recorder, t *starhost.Turn, arg string,
+	ctx context.Context, r *Recorder, t *host.Turn, arg string,
 ) (starlark.Value, error) {
 	h := r.beginCall(ctx, t)
 	args := h.argBuffer[:0]

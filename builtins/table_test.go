@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // exampleWorld is the world that the examples of the table run in.
@@ -71,7 +72,7 @@ func TestExamples(t *testing.T) {
 					}
 				}
 			}
-			p, err := l.turn(t, starhost.Request{Text: "hi"}).Prompt(t.Context())
+			p, err := l.turn(t, host.Request{Text: "hi"}).Prompt(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +161,7 @@ func callEverything(t *testing.T, src string) error {
 		}
 	}
 	for _, loader := range l.FragmentLoaders() {
-		if _, err := l.turn(t, starhost.Request{}).Load(t.Context(), []string{loader.Prefix + ":x"}); err != nil {
+		if _, err := l.turn(t, host.Request{}).Load(t.Context(), []string{loader.Prefix + ":x"}); err != nil {
 			return err
 		}
 	}

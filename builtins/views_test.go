@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 var conversation = []starhost.Message{
@@ -221,7 +222,7 @@ register_hook("pre_send", lambda messages, system: modify(
     messages = [m.replace(content = m.content.replace("secret", "***")) for m in messages],
 ))
 `}.mustLoad(t)
-	p, err := l.turn(t, starhost.Request{Text: " my secret ", Fragments: []string{"runbook:a"}}).Prompt(t.Context())
+	p, err := l.turn(t, host.Request{Text: " my secret ", Fragments: []string{"runbook:a"}}).Prompt(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/host"
 )
 
 // approvalOf returns the outcome of a question that a person answered.
-func approvalOf(reason string) starhost.Outcome {
-	return starhost.Outcome{
+func approvalOf(reason string) host.Outcome {
+	return host.Outcome{
 		Decision: starhost.Decision{Action: starhost.ActionApprove}, Turn: 2,
-		Answer: &starhost.Answer{By: "person", Asked: noon, Answered: noon.Add(3 * time.Second), Asks: []starhost.Decision{
+		Answer: &host.Answer{By: "person", Asked: noon, Answered: noon.Add(3 * time.Second), Asks: []starhost.Decision{
 			{Action: starhost.ActionAsk, Reason: reason, Plugin: "guard", Pos: starhost.Pos{File: "guard.star", Line: 3, Col: 5}},
 		}},
 	}
@@ -30,7 +31,7 @@ func TestRecordOfApproval(t *testing.T) {
 		Name: "approval", Tool: "deploy", CallID: "c1", Plugin: "ops", SessionID: "s",
 		Arguments: json.RawMessage(`{"to":"prod","token":"hunter2hunter2"}`),
 	}
-	for _, o := range []starhost.Outcome{approvalOf("is it you?"), approvalOf(strings.Repeat("sure? ", 100_000))} {
+	for _, o := range []host.Outcome{approvalOf("is it you?"), approvalOf(strings.Repeat("sure? ", 100_000))} {
 		if err := l.Observe(e, o); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func TestRecordOfApproval(t *testing.T) {
 func TestRecordOfRun(t *testing.T) {
 	l, _ := newLog(t, decision.Options{})
 	run := func(e starhost.Event) *decision.Record {
-		return l.Record(e, starhost.Outcome{Hooks: []starhost.HookTrace{{
+		return l.Record(e, host.Outcome{Hooks: []host.HookTrace{{
 			Event: e.Name, Plugin: "ops", Steps: 7, Effects: []json.RawMessage{json.RawMessage(`{"store.set":{"key":"k"}}`)},
 			Action: starhost.ActionError, Detail: "division by zero",
 		}}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/host"
 )
 
 // hostileRecords are records of events at their size limit, by name.
@@ -119,7 +120,7 @@ func TestWritesAtLimit(t *testing.T) {
 	l := decision.New(decision.Options{Describe: func(*starhost.Event) *starhost.CallInfo {
 		return &starhost.CallInfo{Kinds: []string{"write"}, Contents: contents}
 	}})
-	r := l.Record(e, starhost.Outcome{})
+	r := l.Record(e, host.Outcome{})
 	diff(t, "omitted", []string{"/input/arguments", "/input/user_message"}, r.Omitted)
 	diff(t, "arguments", string(raw(decisionDigest(string(e.Arguments)))), string(r.Input["arguments"]))
 }

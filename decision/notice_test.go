@@ -10,6 +10,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/host"
 )
 
 // TestNewEventOwner checks whose tool a replayed call is. Other events have no such plugin.
@@ -35,8 +36,8 @@ func TestProcessAnswers(t *testing.T) {
 		for _, include := range [][]string{nil, {decision.IncludePrompt, decision.IncludeResults, decision.IncludeWrites}} {
 			l, _ := newLog(t, decision.Options{Include: include})
 			line := json.RawMessage(`{"lane":"1","plugin":"p","process":{"sha256":"00"},"reply":` + reply + `}`)
-			r := l.Record(starhost.Event{Name: "pre_tool_call", Tool: "t"}, starhost.Outcome{
-				Hooks: []starhost.HookTrace{{Event: "pre_tool_call", Plugin: "p", Effects: []json.RawMessage{line}}},
+			r := l.Record(starhost.Event{Name: "pre_tool_call", Tool: "t"}, host.Outcome{
+				Hooks: []host.HookTrace{{Event: "pre_tool_call", Plugin: "p", Effects: []json.RawMessage{line}}},
 			})
 			got := slices.Contains(r.Omitted, "/handlers/0/effects/0/reply")
 			has := strings.Contains(string(r.Handlers[0].Effects[0]), "secret words")
@@ -53,8 +54,8 @@ func TestEffectOfLongRequest(t *testing.T) {
 	for name, tt := range map[string]struct{ request, reply int }{"request": {20 << 10, 10}, "reply": {10, 20 << 10}} {
 		l, _ := newLog(t, decision.Options{})
 		line := fmt.Sprintf(`{"lane":"1","plugin":"p","env":{"name":%q},"reply":%q}`, strings.Repeat("N", tt.request), strings.Repeat("r", tt.reply))
-		r := l.Record(starhost.Event{Name: "pre_tool_call", Tool: "t"}, starhost.Outcome{
-			Hooks: []starhost.HookTrace{{Event: "pre_tool_call", Plugin: "p", Effects: []json.RawMessage{json.RawMessage(line)}}},
+		r := l.Record(starhost.Event{Name: "pre_tool_call", Tool: "t"}, host.Outcome{
+			Hooks: []host.HookTrace{{Event: "pre_tool_call", Plugin: "p", Effects: []json.RawMessage{json.RawMessage(line)}}},
 		})
 		isWhole := string(r.Handlers[0].Effects[0]) == line
 		if isCut := slices.Contains(r.Cut, "/handlers/0/effects/0/reply"); isWhole == isCut || isCut != (name == "reply") {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -35,9 +36,9 @@ var argumentParts = map[string]string{
 }
 
 // Observe records an event, with the host's decision as the answer. It is a
-// starhost.Options.Observe. If it fails, it returns the error with [Options.Required], so that the
+// host.Options.Observe. If it fails, it returns the error with [Options.Required], so that the
 // host refuses the event, and else passes it to [Options.Report].
-func (l *Log) Observe(e starhost.Event, o starhost.Outcome) error {
+func (l *Log) Observe(e starhost.Event, o host.Outcome) error {
 	r := l.Record(e, o)
 	r.Answered = r.Decision.Action
 	return l.Deliver(r)
@@ -60,7 +61,7 @@ func (l *Log) Deliver(r *Record) error {
 
 // Record returns the record of an event, which the caller completes with the answer and appends. It
 // omits what [Options.Include] does not name.
-func (l *Log) Record(e starhost.Event, o starhost.Outcome) *Record {
+func (l *Log) Record(e starhost.Event, o host.Outcome) *Record {
 	r := &Record{
 		Starhost: l.o.Starhost, Agent: cmp.Or(e.Agent, l.o.Agent, e.Platform),
 		Session: e.SessionID, Turn: o.Turn, Round: e.Round,
@@ -125,7 +126,7 @@ func (b *recordBuilder) addKind(info *starhost.CallInfo) {
 // "deny", or [ActionNone] for an event that guards cannot refuse. Before [Log.Use], the log does
 // not know the secrets that it must remove, so that the record has no input.
 func (l *Log) Undecided(e starhost.Event, answered, reason string) *Record {
-	o := starhost.Outcome{Lost: errors.New(reason)}
+	o := host.Outcome{Lost: errors.New(reason)}
 	if answered != ActionNone {
 		o.Decision = starhost.Decision{Action: starhost.Action(answered), Reason: reason, Plugin: starhost.HostPlugin}
 	}
@@ -385,7 +386,7 @@ func resultOf(r *starhost.Result) *Result {
 }
 
 // addHandler adds the call of a handler.
-func (b *recordBuilder) addHandler(t *starhost.HookTrace) {
+func (b *recordBuilder) addHandler(t *host.HookTrace) {
 	at := fmt.Sprintf("/handlers/%d", len(b.Handlers))
 	h := Handler{Again: t.Again, Steps: t.Steps}
 	if t.Decision != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // hookOf returns a hook that records an effect and decides.
@@ -20,7 +21,7 @@ func hookOf(event, effect string, d starhost.Decision, err error) starhost.Hook 
 		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
 		if effect != "" {
-			starhost.LaneOf(ctx).Record(json.RawMessage(effect))
+			host.LaneOf(ctx).Record(json.RawMessage(effect))
 		}
 		return d, err
 	}}
@@ -32,8 +33,8 @@ func observed(t *testing.T, o decision.Options, e *starhost.Event, hooks ...star
 	var r *decision.Record
 	l := decision.New(o)
 	l.Use(decision.Set{Revision: "r", Plugins: []decision.Plugin{{Name: "p"}}}, nil)
-	h := starhost.New(starhost.Options{
-		Observe: func(e starhost.Event, out starhost.Outcome) error { r = l.Record(e, out); return nil },
+	h := host.New(host.Options{
+		Observe: func(e starhost.Event, out host.Outcome) error { r = l.Record(e, out); return nil },
 		Describe: func(*starhost.Event) *starhost.CallInfo {
 			return &starhost.CallInfo{Kinds: []string{"write"}, Contents: []string{"new text", "two"}}
 		},
@@ -41,7 +42,7 @@ func observed(t *testing.T, o decision.Options, e *starhost.Event, hooks ...star
 	if err := h.Add(starhost.Plugin{Name: "p", Hooks: hooks}); err != nil {
 		t.Fatal(err)
 	}
-	s := h.NewSession(starhost.SessionConfig{ID: "s", Roles: []string{"admin"}, Workspace: "/w", Platform: "cli"})
+	s := h.NewSession(host.SessionConfig{ID: "s", Roles: []string{"admin"}, Workspace: "/w", Platform: "cli"})
 	if _, err := s.Fire(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,7 @@ func TestObserveRequired(t *testing.T) {
 			Dir: "/dev/null/log", Required: required, Report: func(err error) { reports = append(reports, err.Error()) },
 			Clock: func() time.Time { return noon },
 		})
-		h := starhost.New(starhost.Options{Observe: l.Observe})
+		h := host.New(host.Options{Observe: l.Observe})
 		if err := h.Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{hookOf("pre_tool_call", "", starhost.Decision{}, nil)}}); err != nil {
 			t.Fatal(err)
 		}

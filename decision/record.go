@@ -20,7 +20,7 @@ const MaxRecord = 256 << 10
 const ActionNone = "none"
 
 // A Record is one event that a host fired, as the log stores it, or something else that
-// [starhost.Options.Observe] receives.
+// [host.Options.Observe] receives.
 type Record struct {
 	Schema   string    `json:"schema"`
 	ID       string    `json:"id"`       // unique; later records have greater ids if the clock does not jump
@@ -139,7 +139,7 @@ type Handler struct {
 // An Approval says who answered a question about a call, and when. The record's Decision is the
 // answer: approve, deny, or ask while the turn waits.
 type Approval struct {
-	By string `json:"by"` // one of starhost.Answerers, or a word of the program
+	By string `json:"by"` // one of host.Answerers, or a word of the program
 	// Asks say why an approval is needed. One without a place is the tool's own, or a command's
 	// question.
 	Asks     []Decision `json:"asks"`
@@ -147,7 +147,7 @@ type Approval struct {
 	Answered time.Time  `json:"answered,omitzero"` // zero while the turn waits
 }
 
-// A Line is a [starhost.LogLine] in JSON.
+// A Line is a [host.LogLine] in JSON.
 type Line struct {
 	Plugin string          `json:"plugin"`
 	Level  string          `json:"level"`

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -26,7 +27,7 @@ import (
 // its plugins must have the replay's Resolve as Answers. A Replay is for one run.
 type Replay struct {
 	o        ReplayOptions
-	host     *starhost.Host
+	host     *host.Host
 	declared []starhost.EventSpec
 	values   pastValues
 	report   ReplayReport
@@ -71,13 +72,13 @@ type pastEvent struct {
 // Run fires the events of records with the plugins of a host. The error is that of load, the first
 // one of records, or that of ctx.
 func (r *Replay) Run(
-	ctx context.Context, load func() (*starhost.Host, error), records iter.Seq2[*Record, error],
+	ctx context.Context, load func() (*host.Host, error), records iter.Seq2[*Record, error],
 ) (*ReplayReport, error) {
-	host, err := load()
+	h, err := load()
 	if err != nil {
 		return nil, err
 	}
-	r.host, r.declared = host, host.Events()
+	r.host, r.declared = h, h.Events()
 	for record, err := range records {
 		if err == nil {
 			err = ctx.Err()
@@ -171,7 +172,7 @@ func (r *Record) unmasked(placeholder string) *Record {
 }
 
 // compare compares the outcome of the event that was fired last.
-func (r *Replay) compare(record *Record, out *starhost.Outcome) comparison {
+func (r *Replay) compare(record *Record, out *host.Outcome) comparison {
 	c := compare(record, out)
 	if r.unknown == "" {
 		r.unknown = c.unknown
@@ -184,7 +185,7 @@ func (r *Replay) compare(record *Record, out *starhost.Outcome) comparison {
 
 // fire fires the event of a record. e is nil if it could not be fired. The error is the error of
 // ctx.
-func (r *Replay) fire(ctx context.Context, record *Record) (e *starhost.Event, out starhost.Outcome, err error) {
+func (r *Replay) fire(ctx context.Context, record *Record) (e *starhost.Event, out host.Outcome, err error) {
 	r.pastEvent = pastEvent{record: record, session: r.values.sessionOf(record)}
 	if record.hasValueEffects() {
 		r.readEffects()
@@ -198,17 +199,17 @@ func (r *Replay) fire(ctx context.Context, record *Record) (e *starhost.Event, o
 		r.cannotTell(err.Error())
 		return nil, out, nil
 	}
-	s := r.host.Resume(starhost.SessionConfig{
+	s := r.host.Resume(host.SessionConfig{
 		ID: record.Session, Platform: record.Platform, Model: record.Model, Roles: record.Roles,
 		Workspace: record.Workspace, Guarded: true,
-	}, starhost.SavedSession{Turns: record.Turn, Started: true})
+	}, host.SavedSession{Turns: record.Turn, Started: true})
 	r.firing = true
 	out, err = s.Refire(ctx, e)
 	r.firing = false
 	if out.Lost != nil {
 		r.cannotTell("a guard is not loaded: " + out.Lost.Error())
 	}
-	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok { // by a call that a handler made
+	if aborted, ok := errors.AsType[*host.AbortError](err); ok { // by a call that a handler made
 		d := &out.Decision
 		d.Action, d.Reason, d.Plugin, d.Pos = starhost.ActionAbort, aborted.Reason, aborted.Plugin, aborted.Pos
 	} else if ctx.Err() != nil {
@@ -305,7 +306,7 @@ func (r *Replay) newEvent() (*starhost.Event, error) {
 	return e, nil
 }
 
-// Now returns the time that the record's handlers saw. It is a starhost.Options.Clock.
+// Now returns the time that the record's handlers saw. It is a host.Options.Clock.
 func (r *Replay) Now() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -327,12 +328,12 @@ func (r *Replay) Now() time.Time {
 var errNobody = errors.New("a replay asks neither the model nor a person")
 
 // Answer refuses the questions to the model and to a person, because a record of an event has no
-// answers. It is a starhost.Options.Answer.
-func (r *Replay) Answer(in starhost.Input) (json.RawMessage, error) {
+// answers. It is a host.Options.Answer.
+func (r *Replay) Answer(in host.Input) (json.RawMessage, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cannotTell("a handler's call of a tool asks for the answer of " + map[string]string{
-		starhost.InputModel: "the model", starhost.InputApproval: "a person",
+		host.InputModel: "the model", host.InputApproval: "a person",
 	}[in.Kind] + ", which the record lacks")
 	return nil, errNobody
 }

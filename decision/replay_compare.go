@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // The outcomes of replayed events.
@@ -30,7 +31,7 @@ type comparison struct {
 }
 
 // compare compares an outcome with the recorded one.
-func compare(record *Record, out *starhost.Outcome) comparison {
+func compare(record *Record, out *host.Outcome) comparison {
 	b := recordBuilder{Record: &Record{}, include: everything}
 	is := b.decision("", &out.Decision)
 	for _, c := range out.Context() {

@@ -11,12 +11,13 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // commandGuard is a handler that decides by a call's command.
 func commandGuard(decide func(command string) bool) handler {
 	return func(
-		_ context.Context, _ *effects.World, _ *starhost.Turn, e *starhost.Event,
+		_ context.Context, _ *effects.World, _ *host.Turn, e *starhost.Event,
 	) (d starhost.Decision, err error) {
 		var args struct{ Command string }
 		if err := json.Unmarshal(e.Arguments, &args); err != nil {
@@ -69,7 +70,7 @@ func TestReplayMasked(t *testing.T) {
 // TestReplayMaskedReply checks the same for a reply to an effect, and that the first of the two
 // firings leaves no value behind.
 func TestReplayMaskedReply(t *testing.T) {
-	deny := denyIf(func(ctx context.Context, w *effects.World, _ *starhost.Session) (string, error) {
+	deny := denyIf(func(ctx context.Context, w *effects.World, _ *host.Session) (string, error) {
 		text, _, err := w.GetEnv(ctx, "A")
 		if strings.Contains(text, "secret") {
 			return "deny", err
@@ -116,7 +117,7 @@ func TestReplayOwnLog(t *testing.T) {
 		return `{"command":"ls"}`
 	}
 	guard := func(
-		ctx context.Context, w *effects.World, turn *starhost.Turn, e *starhost.Event,
+		ctx context.Context, w *effects.World, turn *host.Turn, e *starhost.Event,
 	) (d starhost.Decision, err error) {
 		var args struct{ Command string }
 		if err := json.Unmarshal(e.Arguments, &args); err != nil {
@@ -136,20 +137,20 @@ func TestReplayOwnLog(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "log")
 	l, _ := newLog(t, decision.Options{Dir: dir})
-	host := starhost.New(starhost.Options{Observe: l.Observe})
+	h := host.New(host.Options{Observe: l.Observe})
 	w := &effects.World{Plugin: "p"}
 	call := func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		return guard(ctx, w, t, e)
 	}
 	hook := starhost.Hook{Event: "pre_tool_call", Pos: starhost.Pos{File: "p.star", Line: 1, Col: 1}, Call: call}
-	if err := host.Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{hook}}); err != nil {
+	if err := h.Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{hook}}); err != nil {
 		t.Fatal(err)
 	}
 	p := decision.Plugin{Name: "p", Config: map[string]json.RawMessage{"token": raw("abc123def")}}
 	l.Use(decision.Set{Plugins: []decision.Plugin{p}}, nil)
 	for s := range sessions {
-		session := host.NewSession(starhost.SessionConfig{ID: fmt.Sprint("s", s)})
+		session := h.NewSession(host.SessionConfig{ID: fmt.Sprint("s", s)})
 		for i := s; i < events; i += sessions {
 			e := &starhost.Event{Name: "pre_tool_call", Tool: "x", Foreign: true}
 			e.Arguments = json.RawMessage(arguments(i/sessions*7%events + s))
@@ -166,7 +167,7 @@ func TestReplayOwnLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := func() (*starhost.Host, error) { return newReplayHost(r, guard) }
+	load := func() (*host.Host, error) { return newReplayHost(r, guard) }
 	report, err := r.Run(t.Context(), load, reader.All())
 	if err != nil {
 		t.Fatal(err)

@@ -15,10 +15,11 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // A handler decides about an event with the effects of a world.
-type handler func(ctx context.Context, w *effects.World, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error)
+type handler func(ctx context.Context, w *effects.World, t *host.Turn, e *starhost.Event) (starhost.Decision, error)
 
 // replay replays records with a plugin "p" whose hooks of calls and prompts are handlers.
 func replay(
@@ -29,7 +30,7 @@ func replay(
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := func() (*starhost.Host, error) { return newReplayHost(r, handlers...) }
+	load := func() (*host.Host, error) { return newReplayHost(r, handlers...) }
 	report, err := r.Run(t.Context(), load, sequence(records))
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func replay(
 }
 
 // newReplayHost returns a host with a plugin "p", which may do everything.
-func newReplayHost(r *decision.Replay, handlers ...handler) (*starhost.Host, error) {
+func newReplayHost(r *decision.Replay, handlers ...handler) (*host.Host, error) {
 	w := &effects.World{Plugin: "p", Answers: effects.Resolver(r.Resolve)}
 	w.Declared, _ = effects.ParseGrants([]string{"env:*", "store", "secret:*", "fs.read:**", "fs.write:**"})
 	w.Granted = w.Declared
@@ -48,14 +49,14 @@ func newReplayHost(r *decision.Replay, handlers ...handler) (*starhost.Host, err
 			p.Hooks = append(p.Hooks, starhost.Hook{
 				Event: event, Pos: starhost.Pos{File: "p.star", Line: i + 1, Col: 1},
 				Call: func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
-					t := starhost.TurnOf(ctx)
+					t := host.TurnOf(ctx)
 					return h(ctx, w, t, e)
 				},
 			})
 		}
 	}
-	host := starhost.New(starhost.Options{Clock: r.Now, Answer: r.Answer})
-	return host, host.Add(p)
+	h := host.New(host.Options{Clock: r.Now, Answer: r.Answer})
+	return h, h.Add(p)
 }
 
 func sequence(records []*decision.Record) iter.Seq2[*decision.Record, error] {
@@ -90,14 +91,14 @@ func call(session, action string, lines ...string) *decision.Record {
 
 // decide returns a handler with one decision.
 func decide(d starhost.Decision) handler {
-	return func(context.Context, *effects.World, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+	return func(context.Context, *effects.World, *host.Turn, *starhost.Event) (starhost.Decision, error) {
 		return d, nil
 	}
 }
 
 // denyIf returns a handler that denies, asks or passes, by the text that get returns.
-func denyIf(get func(ctx context.Context, w *effects.World, s *starhost.Session) (string, error)) handler {
-	return func(ctx context.Context, w *effects.World, t *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+func denyIf(get func(ctx context.Context, w *effects.World, s *host.Session) (string, error)) handler {
+	return func(ctx context.Context, w *effects.World, t *host.Turn, _ *starhost.Event) (starhost.Decision, error) {
 		switch text, err := get(ctx, w, t.Session()); {
 		case err != nil:
 			return starhost.Decision{}, err
@@ -189,13 +190,13 @@ func TestReplayNamesPlugin(t *testing.T) {
 // TestReplayEffects checks which requests the record answers.
 func TestReplayEffects(t *testing.T) {
 	env := func(name string) handler {
-		return denyIf(func(ctx context.Context, w *effects.World, _ *starhost.Session) (string, error) {
+		return denyIf(func(ctx context.Context, w *effects.World, _ *host.Session) (string, error) {
 			text, _, err := w.GetEnv(ctx, name)
 			return text, err
 		})
 	}
 	write := func(text string) handler {
-		return denyIf(func(ctx context.Context, w *effects.World, _ *starhost.Session) (string, error) {
+		return denyIf(func(ctx context.Context, w *effects.World, _ *host.Session) (string, error) {
 			return "", w.WriteFile(ctx, "a", text)
 		})
 	}
@@ -230,7 +231,7 @@ func TestReplayEffects(t *testing.T) {
 func TestReplayClock(t *testing.T) {
 	read := func(times *[]string) handler {
 		return func(
-			ctx context.Context, w *effects.World, turn *starhost.Turn, _ *starhost.Event,
+			ctx context.Context, w *effects.World, turn *host.Turn, _ *starhost.Event,
 		) (d starhost.Decision, err error) {
 			now, err := w.Now(ctx, turn)
 			*times = append(*times, now.Format(time.DateOnly))
@@ -247,7 +248,7 @@ func TestReplayClock(t *testing.T) {
 
 // count returns a handler that adds step to ctx.state or ctx.store and denies from most on.
 func count(where string, step, most int) handler {
-	return denyIf(func(ctx context.Context, w *effects.World, s *starhost.Session) (string, error) {
+	return denyIf(func(ctx context.Context, w *effects.World, s *host.Session) (string, error) {
 		get := func() (json.RawMessage, bool, error) { return w.StateGet(ctx, s, "n") }
 		if where == "store" {
 			get = func() (json.RawMessage, bool, error) { return w.StoreGet(ctx, "n") }
@@ -370,7 +371,7 @@ func lacking(records []*decision.Record, i int) []*decision.Record {
 }
 
 // readWords is a handler that reads the user's words.
-func readWords(_ context.Context, _ *effects.World, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+func readWords(_ context.Context, _ *effects.World, _ *host.Turn, e *starhost.Event) (starhost.Decision, error) {
 	e.Arg("user_message")
 	return starhost.Decision{}, nil
 }
@@ -382,11 +383,11 @@ func TestReplayStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fails := func() (*starhost.Host, error) { return nil, broken }
+	fails := func() (*host.Host, error) { return nil, broken }
 	if _, err := r.Run(t.Context(), fails, sequence(nil)); !errors.Is(err, broken) {
 		t.Errorf("load: got %v", err)
 	}
-	load := func() (*starhost.Host, error) { return newReplayHost(r) }
+	load := func() (*host.Host, error) { return newReplayHost(r) }
 	bad := func(yield func(*decision.Record, error) bool) { yield(nil, broken) }
 	if _, err := r.Run(t.Context(), load, bad); !errors.Is(err, broken) {
 		t.Errorf("records: got %v", err)

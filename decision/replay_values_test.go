@@ -11,10 +11,11 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // valueOps do effects on values, as words of a script: "set k 1", "swap k 1 2".
-func valueOps(ctx context.Context, w *effects.World, s *starhost.Session, where, op string) string {
+func valueOps(ctx context.Context, w *effects.World, s *host.Session, where, op string) string {
 	f := strings.Fields(op)
 	isStore := where == "store"
 	arg := func(i int) json.RawMessage {
@@ -83,7 +84,7 @@ func TestReplaySimulates(t *testing.T) {
 			r := call("s", "none")
 			r.Set.Plugins = nil // the plugin is new, so that nothing is in the store
 			report := replay(t, decision.ReplayOptions{}, []*decision.Record{r}, func(
-				ctx context.Context, w *effects.World, turn *starhost.Turn, _ *starhost.Event,
+				ctx context.Context, w *effects.World, turn *host.Turn, _ *starhost.Event,
 			) (d starhost.Decision, err error) {
 				for _, op := range strings.Split(tt.script, ", ") {
 					got = append(got, valueOps(ctx, w, turn.Session(), tt.where, op))
@@ -113,7 +114,7 @@ func TestReplayUnknownValues(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			report := replay(t, decision.ReplayOptions{}, []*decision.Record{call("s", "none")}, func(
-				ctx context.Context, w *effects.World, turn *starhost.Turn, _ *starhost.Event,
+				ctx context.Context, w *effects.World, turn *host.Turn, _ *starhost.Event,
 			) (d starhost.Decision, err error) {
 				for _, op := range strings.Split(tt.script, ", ") {
 					valueOps(ctx, w, turn.Session(), "store", op)
@@ -134,7 +135,7 @@ func TestReplayUnknownValues(t *testing.T) {
 // TestReplayLateStart checks that a session whose first records have no number of a turn is not
 // whole once a record shows that it began before the log.
 func TestReplayLateStart(t *testing.T) {
-	read := denyIf(func(ctx context.Context, w *effects.World, s *starhost.Session) (string, error) {
+	read := denyIf(func(ctx context.Context, w *effects.World, s *host.Session) (string, error) {
 		_ = w.StateSet(ctx, s, "a", json.RawMessage("1"))
 		_, _, err := w.StateGet(ctx, s, "k")
 		return "", err
@@ -160,20 +161,20 @@ func TestReplayLookup(t *testing.T) {
 	uuid := call("s", "none", `{"uuid":{},"reply":"u"}`)
 	foreignUUID := call("s", "none")
 	foreignUUID.Handlers[0].Effects = []json.RawMessage{json.RawMessage(`{"lane":"1","plugin":"q","uuid":{},"reply":"u"}`)}
-	readEnv := func(ctx context.Context, w *effects.World, _ *starhost.Turn) (string, error) {
+	readEnv := func(ctx context.Context, w *effects.World, _ *host.Turn) (string, error) {
 		text, _, err := w.GetEnv(ctx, "A")
 		return text, err
 	}
-	readFile := func(ctx context.Context, w *effects.World, _ *starhost.Turn) (string, error) {
+	readFile := func(ctx context.Context, w *effects.World, _ *host.Turn) (string, error) {
 		return w.ReadFile(ctx, "a")
 	}
-	draw := func(ctx context.Context, w *effects.World, turn *starhost.Turn) (string, error) {
+	draw := func(ctx context.Context, w *effects.World, turn *host.Turn) (string, error) {
 		return w.UUID(ctx, turn)
 	}
 	tests := []struct {
 		name   string
 		record *decision.Record
-		read   func(context.Context, *effects.World, *starhost.Turn) (string, error)
+		read   func(context.Context, *effects.World, *host.Turn) (string, error)
 		want   string // the three replies
 	}{
 		{"each in turn, then the last", env(2, "p"), readEnv, "0 1 1"},
@@ -187,7 +188,7 @@ func TestReplayLookup(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
 			replay(t, decision.ReplayOptions{}, []*decision.Record{tt.record}, func(
-				ctx context.Context, w *effects.World, turn *starhost.Turn, _ *starhost.Event,
+				ctx context.Context, w *effects.World, turn *host.Turn, _ *starhost.Event,
 			) (d starhost.Decision, err error) {
 				for range 3 {
 					text, err := tt.read(ctx, w, turn)
@@ -259,7 +260,7 @@ func TestReplayOmittedInList(t *testing.T) {
 	r.Omitted = []string{"/input/arguments/edits/0/new", "/input/arguments/edits/1/new", "/input/arguments/edits/2/new", "/input/arguments/edits/x/new", "/input/arguments/a~1b"}
 	got := ""
 	replay(t, decision.ReplayOptions{}, []*decision.Record{r}, func(
-		_ context.Context, _ *effects.World, _ *starhost.Turn, e *starhost.Event,
+		_ context.Context, _ *effects.World, _ *host.Turn, e *starhost.Event,
 	) (d starhost.Decision, err error) {
 		got = string(e.Arguments)
 		return d, nil

@@ -6,14 +6,14 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // Draw returns 32 bytes that look random, and are the same whenever the same turn runs again.
 // They are a hash of the session's seed and id, the turn's number, the plugin, the lane, the
 // name of the draw and the number of the lane's earlier draws under that name. Do not use them
 // as keys, because a reader of these values can predict the draw.
-func Draw(t *starhost.Turn, l *starhost.Lane, name string) [32]byte {
+func Draw(t *host.Turn, l *host.Lane, name string) [32]byte {
 	s := t.Session()
 	var b []byte
 	number := func(n uint64) { b = binary.BigEndian.AppendUint64(b, n) }
@@ -33,7 +33,7 @@ func Draw(t *starhost.Turn, l *starhost.Lane, name string) [32]byte {
 
 // RandomInt draws a number from 0 up to n-1, each with the same probability. An n below 1 is an
 // error.
-func RandomInt(t *starhost.Turn, l *starhost.Lane, n int64) (int64, error) {
+func RandomInt(t *host.Turn, l *host.Lane, n int64) (int64, error) {
 	if n < 1 {
 		return 0, errorf("E0508", "random: got n = %d, want 1 or more", n)
 	}
@@ -52,7 +52,7 @@ func below(x, n uint64) (uint64, bool) {
 }
 
 // UUID draws a text in the form of a version 4 UUID.
-func UUID(t *starhost.Turn, l *starhost.Lane) string {
+func UUID(t *host.Turn, l *host.Lane) string {
 	d := Draw(t, l, "uuid")
 	d[6] = d[6]&0x0f | 0x40 // the version
 	d[8] = d[8]&0x3f | 0x80 // the variant
@@ -61,7 +61,7 @@ func UUID(t *starhost.Turn, l *starhost.Lane) string {
 }
 
 // Random draws a number from 0 up to n-1, as [RandomInt] does.
-func (w *World) Random(ctx context.Context, t *starhost.Turn, n int64) (int64, error) {
+func (w *World) Random(ctx context.Context, t *host.Turn, n int64) (int64, error) {
 	type request struct {
 		N int64 `json:"n"`
 	}
@@ -71,7 +71,7 @@ func (w *World) Random(ctx context.Context, t *starhost.Turn, n int64) (int64, e
 }
 
 // UUID draws a text in the form of a version 4 UUID, as [UUID] does.
-func (w *World) UUID(ctx context.Context, t *starhost.Turn) (string, error) {
+func (w *World) UUID(ctx context.Context, t *host.Turn) (string, error) {
 	return do(ctx, w, effectCall{kind: "uuid", request: struct{}{}}, func(ctx context.Context) (string, error) {
 		return UUID(t, w.laneOf(ctx)), nil
 	})

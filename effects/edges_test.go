@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // TestPathEscapes checks that a permission's path has whole escapes.
@@ -67,13 +67,13 @@ func TestMovedValues(t *testing.T) {
 // that begins with a NUL is one.
 func TestAttachmentInJournal(t *testing.T) {
 	const content = "\x00 data"
-	run := func(o starhost.Options, refs effects.RefOptions) []*fragments.AttachmentRow {
-		h := starhost.New(o)
+	run := func(o host.Options, refs effects.RefOptions) []*fragments.AttachmentRow {
+		h := host.New(o)
 		if err := h.Add(effects.HostPlugin(refs)); err != nil {
 			t.Fatal(err)
 		}
-		r := starhost.Request{Text: "hi", Fragments: []string{"./a.bin"}}
-		p, err := h.NewSession(starhost.SessionConfig{ID: "s"}).Prompt(t.Context(), r)
+		r := host.Request{Text: "hi", Fragments: []string{"./a.bin"}}
+		p, err := h.NewSession(host.SessionConfig{ID: "s"}).Prompt(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestAttachmentInJournal(t *testing.T) {
 	}
 	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1})
 	files := memory(t, map[string]string{"a.bin": content})
-	first := run(starhost.Options{Record: j.Record}, effects.RefOptions{FS: files, World: &effects.World{}})
+	first := run(host.Options{Record: j.Record}, effects.RefOptions{FS: files, World: &effects.World{}})
 	lines, err := j.Bytes()
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestAttachmentInJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := run(starhost.Options{}, effects.RefOptions{FS: memory(t, nil), World: &effects.World{Answers: replay}})
+	again := run(host.Options{}, effects.RefOptions{FS: memory(t, nil), World: &effects.World{Answers: replay}})
 	for what, rows := range map[string][]*fragments.AttachmentRow{"the first time": first, "replayed": again} {
 		if len(rows) != 1 || rows[0].Content != content {
 			t.Errorf("%s: got %+v, want the attachment", what, rows)

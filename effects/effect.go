@@ -9,6 +9,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -21,7 +22,7 @@ var kinds = []string{
 }
 
 // inputs are the names of the entries that journals have beside effects.
-var inputs = []string{starhost.InputApproval, starhost.InputModel}
+var inputs = []string{host.InputApproval, host.InputModel}
 
 // An effectCall is one effect that a plugin asks for.
 type effectCall struct {
@@ -163,27 +164,27 @@ func (d *DryRun) Add(e Effect) {
 // and limits as a call of the model. The tool's own effects are recorded in the lanes of its
 // handlers.
 func (w *World) CallTool(
-	ctx context.Context, t *starhost.Turn, name string, arguments json.RawMessage,
-) (starhost.ToolReply, error) {
+	ctx context.Context, t *host.Turn, name string, arguments json.RawMessage,
+) (host.ToolReply, error) {
 	type request struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
 	if err := checkLength("tools.call: name", name, maxName); err != nil {
-		return starhost.ToolReply{}, err
+		return host.ToolReply{}, err
 	}
 	if err := w.payFor(ctx, "tool", len(name)+len(arguments)); err != nil {
-		return starhost.ToolReply{}, err
+		return host.ToolReply{}, err
 	}
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
 	c := effectCall{kind: "tools.call", request: request{name, arguments}, subject: name, refusal: w.mayName("tool", name), writes: true}
 	if _, err := do(ctx, w, c, doNothing); err != nil {
-		return starhost.ToolReply{}, err
+		return host.ToolReply{}, err
 	}
 	if err := checkDepth(ctx); err != nil {
-		return starhost.ToolReply{}, err
+		return host.ToolReply{}, err
 	}
 	return t.CallTool(withoutPay(ctx), starhost.ToolCall{Name: name, Arguments: arguments})
 }
@@ -192,7 +193,7 @@ func (w *World) CallTool(
 // e as a JSON object. It returns the values of the handlers, in their order, without null. The
 // effects of the handlers are recorded in their own lanes.
 func (w *World) FireEvent(
-	ctx context.Context, t *starhost.Turn, e *starhost.Event, arguments json.RawMessage,
+	ctx context.Context, t *host.Turn, e *starhost.Event, arguments json.RawMessage,
 ) ([]json.RawMessage, error) {
 	type request struct {
 		Name      string          `json:"name"`
@@ -225,7 +226,7 @@ func (w *World) FireEvent(
 const maxDepth = 8
 
 func checkDepth(ctx context.Context) error {
-	lane := starhost.LaneOf(ctx)
+	lane := host.LaneOf(ctx)
 	if lane != nil && lane.Depth() >= maxDepth {
 		return errorf("E0506", "handlers wait for each other: got a chain of more than %d, want at most that", maxDepth)
 	}
@@ -237,7 +238,7 @@ func checkDepth(ctx context.Context) error {
 // an id and needs the same permission. The plugin itself reads a file or fetches a URL, with
 // its own permissions, because the host's loaders serve only what the user typed.
 func (w *World) LoadFragment(ctx context.Context, ref string) (starhost.Context, error) {
-	t := starhost.TurnOf(ctx)
+	t := host.TurnOf(ctx)
 	type request struct {
 		Ref string `json:"ref"`
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // secrets returns secrets of an environment.
@@ -27,12 +28,12 @@ func lookup(env map[string]string) func(string) (string, bool) {
 }
 
 // inHook runs f in a hook of the plugin p.
-func inHook(t testing.TB, o starhost.Options, f func(context.Context, *starhost.Turn)) {
+func inHook(t testing.TB, o host.Options, f func(context.Context, *host.Turn)) {
 	t.Helper()
 	play(t, o, effects.RefOptions{}, nil, f, nil)
 }
 
-func inLoader(t testing.TB, o starhost.Options, f func(context.Context, *starhost.Turn)) {
+func inLoader(t testing.TB, o host.Options, f func(context.Context, *host.Turn)) {
 	t.Helper()
 	play(t, o, effects.RefOptions{}, []string{"run:x"}, nil, f)
 }
@@ -40,8 +41,8 @@ func inLoader(t testing.TB, o starhost.Options, f func(context.Context, *starhos
 // play runs one turn with a hook and a loader of the plugin p, and a tool and a loader of the
 // plugin q.
 func play(
-	t testing.TB, o starhost.Options, refs effects.RefOptions, request []string,
-	hook, loader func(context.Context, *starhost.Turn),
+	t testing.TB, o host.Options, refs effects.RefOptions, request []string,
+	hook, loader func(context.Context, *host.Turn),
 ) {
 	t.Helper()
 	p := starhost.Plugin{Name: "p"}
@@ -49,7 +50,7 @@ func play(
 		p.Hooks = []starhost.Hook{{Event: "turn_start", Call: func(
 			ctx context.Context, _ *starhost.Event,
 		) (starhost.Decision, error) {
-			turn := starhost.TurnOf(ctx)
+			turn := host.TurnOf(ctx)
 			hook(ctx, turn)
 			return starhost.Decision{}, nil
 		}}}
@@ -58,7 +59,7 @@ func play(
 		p.FragmentLoaders = []starhost.FragmentLoader{{Prefix: "run", Load: func(
 			ctx context.Context, _ string,
 		) (starhost.Context, error) {
-			turn := starhost.TurnOf(ctx)
+			turn := host.TurnOf(ctx)
 			loader(ctx, turn)
 			return starhost.Context{}, nil
 		}}}
@@ -68,7 +69,7 @@ func play(
 		Tools: []starhost.Tool{{Name: "page", Description: "Pages.", Parameters: json.RawMessage(`{"type":"object"}`), Call: func(
 			ctx context.Context, c starhost.ToolCall,
 		) (starhost.Result, error) {
-			return starhost.Result{ForLLM: starhost.LaneOf(ctx).Path() + " " + string(c.Arguments)}, nil
+			return starhost.Result{ForLLM: host.LaneOf(ctx).Path() + " " + string(c.Arguments)}, nil
 		}}},
 		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "book", Load: func(
 			_ context.Context, arg string,
@@ -77,12 +78,12 @@ func play(
 		}}},
 	}
 	o.AppEvents = []starhost.EventSpec{{Name: "app.p.asked", Plugin: "p"}}
-	h := starhost.New(o)
+	h := host.New(o)
 	if err := h.Add(effects.HostPlugin(refs), p, q); err != nil {
 		t.Fatal(err)
 	}
-	prompt, err := h.NewSession(starhost.SessionConfig{ID: "s"}).Prompt(
-		context.Background(), starhost.Request{Text: "hi", Fragments: request},
+	prompt, err := h.NewSession(host.SessionConfig{ID: "s"}).Prompt(
+		context.Background(), host.Request{Text: "hi", Fragments: request},
 	)
 	if err != nil || len(prompt.Errors) > 0 {
 		t.Fatal(err, prompt.Errors)
@@ -104,7 +105,7 @@ func everything(t testing.TB, server string) *effects.World {
 // An act is an effect with a name.
 type act struct {
 	name string
-	do   func(context.Context, *effects.World, *starhost.Turn) (any, error)
+	do   func(context.Context, *effects.World, *host.Turn) (any, error)
 }
 
 // pair returns two results as one.
@@ -114,51 +115,51 @@ var value = json.RawMessage(`{"n":1}`)
 
 // readers are the effects that only read, in an order in which all succeed.
 var readers = []act{
-	{"fs.read", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+	{"fs.read", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 		return w.ReadFile(ctx, "a.md")
 	}},
-	{"fs.read_bytes", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+	{"fs.read_bytes", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 		return w.ReadFileBytes(ctx, "a.md")
 	}},
-	{"fs.glob", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+	{"fs.glob", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 		return w.GlobFiles(ctx, "*")
 	}},
-	{"fs.exists", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+	{"fs.exists", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 		return w.FileExists(ctx, "a.md")
 	}},
-	{"fs.stat", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+	{"fs.stat", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 		return w.StatFile(ctx, "a.md")
 	}},
-	{"http.get", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+	{"http.get", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 		return w.Fetch(ctx, effects.Request{URL: "http://a.test/x"})
 	}},
-	{"env", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+	{"env", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 		return pair(w.GetEnv(ctx, "TEAM"))
 	}},
-	{"env unset", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+	{"env unset", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 		return pair(w.GetEnv(ctx, "NONE"))
 	}},
-	{"secret", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+	{"secret", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 		s, err := w.Secret(ctx, "TOKEN")
 		return s.String(), err
 	}},
-	{"now", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) { return w.Now(ctx, t) }},
-	{"random", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
+	{"now", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) { return w.Now(ctx, t) }},
+	{"random", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) {
 		return w.Random(ctx, t, 1000)
 	}},
-	{"random error", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) { return w.Random(ctx, t, 0) }},
-	{"uuid", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) { return w.UUID(ctx, t) }},
-	{"state.get", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
+	{"random error", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) { return w.Random(ctx, t, 0) }},
+	{"uuid", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) { return w.UUID(ctx, t) }},
+	{"state.get", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) {
 		return pair(w.StateGet(ctx, t.Session(), "k"))
 	}},
-	{"state.keys", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
+	{"state.keys", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) {
 		return w.StateKeys(ctx, t.Session())
 	}},
-	{"store.get", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+	{"store.get", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 		return pair(w.StoreGet(ctx, "k"))
 	}},
-	{"store.keys", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) { return w.StoreKeys(ctx) }},
-	{"fragments.get", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
+	{"store.keys", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) { return w.StoreKeys(ctx) }},
+	{"fragments.get", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) {
 		c, err := w.LoadFragment(ctx, "book:x")
 		return fmt.Sprint(c.Fragments), err
 	}},
@@ -167,47 +168,47 @@ var readers = []act{
 // writers are the other effects; sessional are those of them that end with the session.
 var (
 	writers = []act{
-		{"fs.write", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+		{"fs.write", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 			return nil, w.WriteFile(ctx, "out/x.md", "X")
 		}},
-		{"http.post", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+		{"http.post", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 			return w.Fetch(ctx, effects.Request{Method: "POST", URL: "http://a.test/x", Body: "\xff"})
 		}},
-		{"exec", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+		{"exec", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 			return w.Run(ctx, effects.Command{Argv: []string{"echo", "hi"}})
 		}},
-		{"store.set", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+		{"store.set", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 			return nil, w.StoreSet(ctx, "k", value)
 		}},
-		{"store.delete", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+		{"store.delete", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 			return w.StoreDelete(ctx, "k")
 		}},
-		{"store.add", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+		{"store.add", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 			return w.StoreAdd(ctx, "n", 2)
 		}},
-		{"store.swap", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
+		{"store.swap", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {
 			return w.StoreSwap(ctx, "k", nil, value)
 		}},
 	}
 	sessional = []act{
-		{"state.set", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
+		{"state.set", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) {
 			return nil, w.StateSet(ctx, t.Session(), "k", value)
 		}},
-		{"state.delete", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
+		{"state.delete", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) {
 			return w.StateDelete(ctx, t.Session(), "k")
 		}},
-		{"tools.call", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
+		{"tools.call", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) {
 			r, err := w.CallTool(ctx, t, "page", nil)
 			return r.Result.ForLLM, err
 		}},
-		{"fire", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
+		{"fire", func(ctx context.Context, w *effects.World, t *host.Turn) (any, error) {
 			return w.FireEvent(ctx, t, &starhost.Event{Name: "app.p.asked"}, json.RawMessage("{}"))
 		}},
 	}
 )
 
 // results does all acts and returns the result of each.
-func results(ctx context.Context, w *effects.World, t *starhost.Turn, lists ...[]act) []string {
+func results(ctx context.Context, w *effects.World, t *host.Turn, lists ...[]act) []string {
 	var got []string
 	for _, list := range lists {
 		for _, a := range list {
@@ -225,7 +226,7 @@ func results(ctx context.Context, w *effects.World, t *starhost.Turn, lists ...[
 // Every effect on an existing thing needs a permission.
 func TestEffectsNeedPermissions(t *testing.T) {
 	none := map[string]bool{"now": true, "random": true, "uuid": true, "random error": true, "state.get": true, "state.keys": true, "state.set": true, "state.delete": true}
-	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
+	inHook(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
 		for _, granted := range []bool{true, false} {
 			w := everything(t, "")
 			if granted {
@@ -252,7 +253,7 @@ func TestEffectsNeedPermissions(t *testing.T) {
 // Loaders can only read.
 func TestEffectsInLoader(t *testing.T) {
 	server := serve(t, echo)
-	inLoader(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
+	inLoader(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
 		w := everything(t, server)
 		for _, a := range readers {
 			if _, err := a.do(ctx, w, turn); err != nil && a.name != "random error" {
@@ -273,7 +274,7 @@ func TestEffectsInLoader(t *testing.T) {
 
 // A dry run does nothing that outlives the session, and lists what it did not do.
 func TestDryRun(t *testing.T) {
-	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
+	inHook(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
 		w := everything(t, "")
 		kv := &effects.MemoryKV{}
 		w.Exec, w.HTTP, w.Store, w.DryRun = nil, nil, kv, &effects.DryRun{}
@@ -304,7 +305,7 @@ func TestDryRun(t *testing.T) {
 
 // A missing part of a world is an error, not a panic.
 func TestEmptyWorld(t *testing.T) {
-	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
+	inHook(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
 		w := everything(t, "")
 		w.Workspace, w.Env, w.Secrets, w.HTTP, w.Exec, w.Store = nil, nil, nil, nil, nil, nil
 		for _, list := range [][]act{readers, writers, sessional} {
@@ -326,8 +327,8 @@ func TestEmptyWorld(t *testing.T) {
 
 // Effects outside of a handler have a turn and no lane.
 func TestEffectsOutsideOfHandlers(t *testing.T) {
-	turn, err := starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{}).Begin(
-		t.Context(), starhost.Request{},
+	turn, err := host.New(host.Options{}).NewSession(host.SessionConfig{}).Begin(
+		t.Context(), host.Request{},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -355,7 +356,7 @@ func TestDepth(t *testing.T) {
 	loop := starhost.Tool{Name: "loop", Description: "Calls itself.", Call: func(
 		ctx context.Context, _ starhost.ToolCall,
 	) (starhost.Result, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		calls++
 		if _, err := w.CallTool(ctx, turn, "loop", nil); err != nil {
 			last = err
@@ -363,11 +364,11 @@ func TestDepth(t *testing.T) {
 		return starhost.Result{}, nil
 	}}
 	w = plugin(t, "tool:*", "fragment:*")
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	if err := h.Add(starhost.Plugin{Name: "p", Tools: []starhost.Tool{loop}}); err != nil {
 		t.Fatal(err)
 	}
-	turn, err := h.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{})
+	turn, err := h.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // GetEnv returns an environment variable; ok is false if it is not set.
@@ -38,15 +38,15 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 
 // Now returns the time of the current event, or the journal's time in a replay. It asks the
 // turn in a replay too, because the turn records that a handler asked.
-func (w *World) Now(ctx context.Context, t *starhost.Turn) (time.Time, error) {
+func (w *World) Now(ctx context.Context, t *host.Turn) (time.Time, error) {
 	now := t.Now()
 	return do(ctx, w, effectCall{kind: "now", request: struct{}{}}, func(context.Context) (time.Time, error) { return now, nil })
 }
 
 // laneOf returns the lane of a handler's call, or an empty lane outside of a handler.
-func (w *World) laneOf(ctx context.Context) *starhost.Lane {
-	if lane := starhost.LaneOf(ctx); lane != nil {
+func (w *World) laneOf(ctx context.Context) *host.Lane {
+	if lane := host.LaneOf(ctx); lane != nil {
 		return lane
 	}
-	return &starhost.Lane{Plugin: w.Plugin}
+	return &host.Lane{Plugin: w.Plugin}
 }

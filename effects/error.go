@@ -10,7 +10,7 @@ import (
 )
 
 // An Error is a one-line reason why an effect was not done. Its cause is fs.ErrNotExist if a
-// file is missing, starhost.ErrNoReference if a path is no reference, and nil otherwise.
+// file is missing, host.ErrNoReference if a path is no reference, and nil otherwise.
 type Error struct {
 	Msg string
 

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/shellwords"
 )
 
@@ -225,9 +225,9 @@ func TestFetchHiddenHosts(t *testing.T) {
 		t.Errorf("dialed %s", addr)
 		return nil, errors.New("dialed")
 	}
-	for _, host := range hiddenHosts {
-		t.Run(host, func(t *testing.T) {
-			_, err := w.Fetch(t.Context(), effects.Request{URL: "http://" + host + "/latest/meta-data"})
+	for _, h := range hiddenHosts {
+		t.Run(h, func(t *testing.T) {
+			_, err := w.Fetch(t.Context(), effects.Request{URL: "http://" + h + "/latest/meta-data"})
 			if c := code(err); c != "E0501" && c != "E0510" {
 				t.Errorf("Fetch: got %v, want a refusal", err)
 			}
@@ -247,9 +247,9 @@ func TestFetchHiddenRedirects(t *testing.T) {
 	})
 	w := plugin(t, "http:http://*")
 	w.HTTP = network(server)
-	for _, host := range hiddenHosts {
-		for _, to = range []string{"http://" + host + "/", "//" + host + "/x"} {
-			if host == "" {
+	for _, h := range hiddenHosts {
+		for _, to = range []string{"http://" + h + "/", "//" + h + "/x"} {
+			if h == "" {
 				continue // it is the host itself
 			}
 			if _, err := w.Fetch(t.Context(), effects.Request{URL: "http://start.test/"}); err == nil {
@@ -647,7 +647,7 @@ func TestURLReferences(t *testing.T) {
 	if _, err := load(t, effects.RefOptions{}, "https://a.test/"); !strings.Contains(message(err), "unknown fragment reference") {
 		t.Errorf("Load without a network: got %v", err)
 	}
-	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
+	inHook(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
 		w := plugin(t, "http:http://a.test", "fs.read:notes/*")
 		w.HTTP, w.Workspace = network(server), effects.NewFiles(memory(t, map[string]string{"notes/a.md": "A"}), effects.FileOptions{})
 		for ref, want := range map[string]string{

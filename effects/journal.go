@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
@@ -67,7 +67,7 @@ type entryError struct {
 }
 
 // causes are the errors that callers test for, by their names in journals.
-var causes = map[string]error{"not-exist": fs.ErrNotExist, "no-reference": starhost.ErrNoReference}
+var causes = map[string]error{"not-exist": fs.ErrNotExist, "no-reference": host.ErrNoReference}
 
 // withResult returns e with a request, and its reply or error.
 func (e entry) withResult(request, reply any, err error) entry {
@@ -236,7 +236,7 @@ func (list blobs) texts() []string {
 type Journal struct {
 	mu    sync.Mutex
 	lines bytes.Buffer
-	first starhost.Entry
+	first host.Entry
 	err   error
 }
 
@@ -248,8 +248,8 @@ func NewJournal(h Header) *Journal {
 	return j
 }
 
-// Record adds an effect or an input. It is a starhost.Options.Record.
-func (j *Journal) Record(e starhost.Entry) {
+// Record adds an effect or an input. It is a host.Options.Record.
+func (j *Journal) Record(e host.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.first.Turn == 0 {
@@ -268,7 +268,7 @@ type clockLine struct {
 }
 
 // Clock returns a clock that reads another clock and records each time. It is a
-// starhost.Options.Clock.
+// host.Options.Clock.
 func (j *Journal) Clock(clock func() time.Time) func() time.Time {
 	return func() time.Time {
 		now := clock().UTC().Round(0) // as a replay reads it: without the monotonic clock

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // ticking returns a clock that advances by a second with each reading.
@@ -30,8 +31,8 @@ func ticking() func() time.Time {
 func TestRecordReplay(t *testing.T) {
 	server := serve(t, echo)
 	dir := folder(t, map[string]string{"notes.md": "notes", "pixel.gif": pixelGIF})
-	turn := func(o starhost.Options, w *effects.World, refs effects.RefOptions) (inHook, inLoader []string) {
-		use := func(ctx context.Context, turn *starhost.Turn) {
+	turn := func(o host.Options, w *effects.World, refs effects.RefOptions) (inHook, inLoader []string) {
+		use := func(ctx context.Context, turn *host.Turn) {
 			s, err := w.Secret(ctx, "TOKEN")
 			if err != nil {
 				t.Error(err)
@@ -44,12 +45,12 @@ func TestRecordReplay(t *testing.T) {
 			inHook = append(inHook, message(err), fmt.Sprint(isNotExist(err)))
 		}
 		play(t, o, refs, []string{"notes.md", "file:pixel.gif", "file:notes.md", "run:x", "run:y"},
-			func(ctx context.Context, turn *starhost.Turn) {
+			func(ctx context.Context, turn *host.Turn) {
 				inHook = results(ctx, w, turn, sessional[:1], readers, writers, sessional, readers)
 				use(ctx, turn)
 			},
-			func(ctx context.Context, turn *starhost.Turn) {
-				if starhost.LaneOf(ctx).Path() == "6" {
+			func(ctx context.Context, turn *host.Turn) {
+				if host.LaneOf(ctx).Path() == "6" {
 					inLoader = append(inLoader, results(ctx, w, turn, readers)...)
 				}
 			})
@@ -59,7 +60,7 @@ func TestRecordReplay(t *testing.T) {
 	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1, Seed: 7, Plugins: map[string]string{"p": "00"}, Input: json.RawMessage(`{"p":"hi"}`)})
 	wide := grants(t, "http:GET,POST http://a.test", "fs.read:**", "fs.write:**", "exec:echo **", "env:*", "secret:*", "store", "tool:*", "fragment:*", "event:*")
 	w := everything(t, server)
-	hook, loaded := turn(starhost.Options{
+	hook, loaded := turn(host.Options{
 		Record: j.Record, Clock: j.Clock(ticking()),
 	}, w, effects.RefOptions{Dir: dir, World: &effects.World{}})
 	text, err := j.Bytes()
@@ -79,7 +80,7 @@ func TestRecordReplay(t *testing.T) {
 	}
 	empty := &effects.World{Plugin: "p", Declared: wide, Granted: wide, Answers: replay}
 	again := effects.NewJournal(replay.Header)
-	hook2, loaded2 := turn(starhost.Options{
+	hook2, loaded2 := turn(host.Options{
 		Record: again.Record, Clock: again.Clock(replay.Clock),
 	}, empty, effects.RefOptions{Dir: t.TempDir(), World: &effects.World{Answers: replay}})
 	if diff := cmp.Diff(hook, hook2); diff != "" {
@@ -114,12 +115,12 @@ func TestJournalLines(t *testing.T) {
 {"lane":"4","plugin":"p","state.get":{"key":"k"},"reply":{"value":{"n":1},"found":true}}
 {"lane":"4","plugin":"p","fragments.get":{"ref":"book:x"},"reply":{}}
 `
-	for _, o := range []starhost.Options{{Workers: 1}, lastFirst(4)} {
+	for _, o := range []host.Options{{Workers: 1}, lastFirst(4)} {
 		j := effects.NewJournal(effects.Header{Session: "s", Turn: 1})
 		o.Record, o.Clock = j.Record, j.Clock(ticking())
 		w := everything(t, "")
 		play(t, o, effects.RefOptions{FS: memory(t, map[string]string{"a.md": "A"}), World: &effects.World{}}, []string{"a.md", "run:x", "run:y"},
-			func(ctx context.Context, turn *starhost.Turn) {
+			func(ctx context.Context, turn *host.Turn) {
 				if err := w.StateSet(ctx, turn.Session(), "k", value); err != nil {
 					t.Error(err)
 				}
@@ -135,7 +136,7 @@ func TestJournalLines(t *testing.T) {
 					t.Error("ReadFile: got no error")
 				}
 			},
-			func(ctx context.Context, turn *starhost.Turn) {
+			func(ctx context.Context, turn *host.Turn) {
 				if _, _, err := w.StateGet(ctx, turn.Session(), "k"); err != nil {
 					t.Error(err)
 				}
@@ -151,8 +152,8 @@ func TestJournalLines(t *testing.T) {
 }
 
 // lastFirst returns options that start the loaders in reverse order.
-func lastFirst(workers int) starhost.Options {
-	o := starhost.Options{Workers: workers}
+func lastFirst(workers int) host.Options {
+	o := host.Options{Workers: workers}
 	o.LoadersLastFirst = true
 	return o
 }
@@ -169,13 +170,13 @@ func replaying(
 	}
 	w := plugin(t, "env:*", "tool:*")
 	w.Answers = r
-	wrap := func(f func(context.Context, *effects.World) error) func(context.Context, *starhost.Turn) {
-		return func(ctx context.Context, turn *starhost.Turn) {
+	wrap := func(f func(context.Context, *effects.World) error) func(context.Context, *host.Turn) {
+		return func(ctx context.Context, turn *host.Turn) {
 			if f == nil {
 				return
 			}
 			if err := f(ctx, w); err != nil {
-				said = append(said, starhost.LaneOf(ctx).Path()+" "+err.Error())
+				said = append(said, host.LaneOf(ctx).Path()+" "+err.Error())
 			}
 		}
 	}
@@ -201,7 +202,7 @@ func TestReplayDiverges(t *testing.T) {
 	inLane := func(bad string) func(context.Context, *effects.World) error {
 		return func(ctx context.Context, w *effects.World) error {
 			name := "A"
-			if strings.Contains(bad, starhost.LaneOf(ctx).Path()) {
+			if strings.Contains(bad, host.LaneOf(ctx).Path()) {
 				name = "B"
 			}
 			return env(name)(ctx, w)
@@ -301,7 +302,7 @@ func TestReplayNestedDivergence(t *testing.T) {
 	w := plugin(t, "env:*", "tool:*")
 	w.Answers = r
 	var inner, outer error
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	err = h.Add(starhost.Plugin{
 		Name: "p",
 		Tools: []starhost.Tool{{Name: "inner", Description: "Inner.", Call: func(
@@ -313,7 +314,7 @@ func TestReplayNestedDivergence(t *testing.T) {
 		Hooks: []starhost.Hook{{Event: "turn_start", Call: func(
 			ctx context.Context, _ *starhost.Event,
 		) (starhost.Decision, error) {
-			turn := starhost.TurnOf(ctx)
+			turn := host.TurnOf(ctx)
 			if _, err := w.CallTool(ctx, turn, "inner", nil); err != nil {
 				t.Error(err)
 			}
@@ -324,7 +325,7 @@ func TestReplayNestedDivergence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.NewSession(starhost.SessionConfig{}).Prompt(t.Context(), starhost.Request{}); err != nil {
+	if _, err := h.NewSession(host.SessionConfig{}).Prompt(t.Context(), host.Request{}); err != nil {
 		t.Fatal(err)
 	}
 	var d *effects.DivergenceError
@@ -362,19 +363,19 @@ func TestReadJournalErrors(t *testing.T) {
 
 func TestJournalBounds(t *testing.T) {
 	j := effects.NewJournal(effects.Header{})
-	big := starhost.Entry{Session: "s", Turn: 1, Line: json.RawMessage(strings.Repeat("x", effects.MaxJournal/2))}
+	big := host.Entry{Session: "s", Turn: 1, Line: json.RawMessage(strings.Repeat("x", effects.MaxJournal/2))}
 	j.Record(big)
 	if _, err := j.Bytes(); err != nil {
 		t.Errorf("Bytes: %v", err)
 	}
 	j.Record(big)
-	j.Record(starhost.Entry{Session: "s", Turn: 2})
+	j.Record(host.Entry{Session: "s", Turn: 2})
 	if _, err := j.Bytes(); message(err) != "journal: got more than 67108864 bytes, want at most that" || code(err) != "E0506" {
 		t.Errorf("Bytes: got %v", err)
 	}
 	j = effects.NewJournal(effects.Header{})
-	j.Record(starhost.Entry{Session: "s", Turn: 1})
-	j.Record(starhost.Entry{Session: "s", Turn: 2})
+	j.Record(host.Entry{Session: "s", Turn: 1})
+	j.Record(host.Entry{Session: "s", Turn: 2})
 	want := "journal: got an effect of turn 2 of session s, want one turn alone: 1 of s"
 	if _, err := j.Bytes(); message(err) != want || code(err) != "E0515" {
 		t.Errorf("Bytes: got %v, want %s", err, want)
@@ -403,7 +404,7 @@ func TestReplayDryRun(t *testing.T) {
 	w := everything(t, "")
 	w.DryRun = &effects.DryRun{}
 	var recorded, replayed []string
-	inHook(t, starhost.Options{Record: j.Record}, func(ctx context.Context, turn *starhost.Turn) {
+	inHook(t, host.Options{Record: j.Record}, func(ctx context.Context, turn *host.Turn) {
 		recorded = results(ctx, w, turn, writers)
 	})
 	b, err := j.Bytes()
@@ -416,7 +417,7 @@ func TestReplayDryRun(t *testing.T) {
 	}
 	again := *w
 	again.Answers, again.DryRun = r, &effects.DryRun{}
-	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
+	inHook(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
 		replayed = results(ctx, &again, turn, writers)
 	})
 	if diff := cmp.Diff(recorded, replayed); diff != "" {
@@ -445,7 +446,7 @@ func TestAnswers(t *testing.T) {
 	}
 	w := plugin(t, "http:GET,POST,PUT pager.internal", "exec:kubectl **", "env:*", "secret:*")
 	w.Answers, w.Env, w.Secrets = a, lookup(map[string]string{"TEAM": "real", "OTHER": "real"}), secrets(map[string]string{"TOKEN": "s3cret-value"})
-	inHook(t, starhost.Options{}, func(ctx context.Context, _ *starhost.Turn) {
+	inHook(t, host.Options{}, func(ctx context.Context, _ *host.Turn) {
 		token, err := w.Secret(ctx, "TOKEN")
 		if err != nil {
 			t.Error(err)
@@ -530,13 +531,13 @@ func TestAnswerLine(t *testing.T) {
 	w := everything(t, server)
 	acts := []act{readers[5], writers[1], writers[2]}
 	var file strings.Builder
-	record := func(e starhost.Entry) {
+	record := func(e host.Entry) {
 		if line, _ := effects.AnswerLine(e.Line); line != "" {
 			file.WriteString(line + "\n")
 		}
 	}
 	var recorded, answered []string
-	inHook(t, starhost.Options{Record: record}, func(ctx context.Context, turn *starhost.Turn) {
+	inHook(t, host.Options{Record: record}, func(ctx context.Context, turn *host.Turn) {
 		recorded = results(ctx, w, turn, acts)
 		results(ctx, w, turn, readers[:5], sessional)
 	})
@@ -545,7 +546,7 @@ func TestAnswerLine(t *testing.T) {
 		t.Fatalf("got %v from\n%s", err, file.String())
 	}
 	w.Answers, w.HTTP, w.Exec = a, nil, nil
-	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
+	inHook(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
 		answered = results(ctx, w, turn, acts)
 	})
 	for i := range recorded {

@@ -10,87 +10,88 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // namedActs are the effects that take a name, each with a name that the caller chooses.
 var namedActs = []struct {
 	name string
-	do   func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error
+	do   func(ctx context.Context, w *effects.World, t *host.Turn, name string) error
 }{
-	{"fs.read", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"fs.read", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.ReadFile(ctx, name)
 		return err
 	}},
-	{"fs.read_bytes", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"fs.read_bytes", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.ReadFileBytes(ctx, name)
 		return err
 	}},
-	{"fs.exists", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"fs.exists", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.FileExists(ctx, name)
 		return err
 	}},
-	{"fs.stat", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"fs.stat", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.StatFile(ctx, name)
 		return err
 	}},
-	{"fs.glob", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"fs.glob", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.GlobFiles(ctx, name)
 		return err
 	}},
-	{"fs.write", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"fs.write", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		return w.WriteFile(ctx, name, "x")
 	}},
-	{"env", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"env", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, _, err := w.GetEnv(ctx, name)
 		return err
 	}},
-	{"secret", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"secret", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.Secret(ctx, name)
 		return err
 	}},
-	{"tools.call", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
+	{"tools.call", func(ctx context.Context, w *effects.World, t *host.Turn, name string) error {
 		_, err := w.CallTool(ctx, t, name, nil)
 		return err
 	}},
-	{"fire", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
+	{"fire", func(ctx context.Context, w *effects.World, t *host.Turn, name string) error {
 		_, err := w.FireEvent(ctx, t, &starhost.Event{Name: name}, json.RawMessage("{}"))
 		return err
 	}},
-	{"fragments.get", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
+	{"fragments.get", func(ctx context.Context, w *effects.World, t *host.Turn, name string) error {
 		_, err := w.LoadFragment(ctx, "book:"+name)
 		return err
 	}},
-	{"fragments.get of a prefix", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
+	{"fragments.get of a prefix", func(ctx context.Context, w *effects.World, t *host.Turn, name string) error {
 		_, err := w.LoadFragment(ctx, name+":x")
 		return err
 	}},
-	{"state.get", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
+	{"state.get", func(ctx context.Context, w *effects.World, t *host.Turn, name string) error {
 		_, _, err := w.StateGet(ctx, t.Session(), name)
 		return err
 	}},
-	{"state.set", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
+	{"state.set", func(ctx context.Context, w *effects.World, t *host.Turn, name string) error {
 		return w.StateSet(ctx, t.Session(), name, json.RawMessage(`1`))
 	}},
-	{"state.delete", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
+	{"state.delete", func(ctx context.Context, w *effects.World, t *host.Turn, name string) error {
 		_, err := w.StateDelete(ctx, t.Session(), name)
 		return err
 	}},
-	{"store.get", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"store.get", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, _, err := w.StoreGet(ctx, name)
 		return err
 	}},
-	{"store.set", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"store.set", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		return w.StoreSet(ctx, name, json.RawMessage(`1`))
 	}},
-	{"store.delete", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"store.delete", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.StoreDelete(ctx, name)
 		return err
 	}},
-	{"store.add", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"store.add", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.StoreAdd(ctx, name, 1)
 		return err
 	}},
-	{"store.swap", func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"store.swap", func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.StoreSwap(ctx, name, nil, json.RawMessage(`1`))
 		return err
 	}},
@@ -118,31 +119,31 @@ var namedActs = []struct {
 	{"exec of standard input", runLong(func(name string) effects.Command {
 		return effects.Command{Argv: []string{"echo"}, Stdin: effects.Plain(name)}
 	})},
-	{"a model's base URL", func(_ context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	{"a model's base URL", func(_ context.Context, w *effects.World, _ *host.Turn, name string) error {
 		return w.CheckEndpoint("https://"+name, "")
 	}},
-	{"a permission", func(_ context.Context, _ *effects.World, _ *starhost.Turn, name string) error {
+	{"a permission", func(_ context.Context, _ *effects.World, _ *host.Turn, name string) error {
 		_, err := effects.ParsePermission("fs.read:" + name)
 		return err
 	}},
-	{"the kind of a permission", func(_ context.Context, _ *effects.World, _ *starhost.Turn, name string) error {
+	{"the kind of a permission", func(_ context.Context, _ *effects.World, _ *host.Turn, name string) error {
 		_, err := effects.ParsePermission(name)
 		return err
 	}},
 }
 
 // A longAct does an effect with a name.
-type longAct = func(context.Context, *effects.World, *starhost.Turn, string) error
+type longAct = func(context.Context, *effects.World, *host.Turn, string) error
 
 func fetchLong(request func(name string) effects.Request) longAct {
-	return func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	return func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.Fetch(ctx, request(name))
 		return err
 	}
 }
 
 func runLong(command func(name string) effects.Command) longAct {
-	return func(ctx context.Context, w *effects.World, _ *starhost.Turn, name string) error {
+	return func(ctx context.Context, w *effects.World, _ *host.Turn, name string) error {
 		_, err := w.Run(ctx, command(name))
 		return err
 	}
@@ -176,9 +177,9 @@ func TestLongNames(t *testing.T) {
 		if !granted {
 			w.Granted = nil
 		}
-		var records []starhost.Entry
-		o := starhost.Options{Record: func(e starhost.Entry) { records = append(records, e) }}
-		inHook(t, o, func(ctx context.Context, turn *starhost.Turn) {
+		var records []host.Entry
+		o := host.Options{Record: func(e host.Entry) { records = append(records, e) }}
+		inHook(t, o, func(ctx context.Context, turn *host.Turn) {
 			for _, a := range namedActs {
 				for label, name := range names {
 					label = fmt.Sprintf("%s, %s, granted: %v", a.name, label, granted)

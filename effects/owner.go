@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // An Owner is whom the values of a plugin belong to, in sessions and in the store.
@@ -33,7 +33,7 @@ func (w *World) owner() string {
 }
 
 // state returns the plugin's values in a session.
-func (w *World) state(s *starhost.Session) *State {
+func (w *World) state(s *host.Session) *State {
 	state := StateOf(s, w.owner())
 	if w.Owner != nil {
 		state.SetLayer(w.Owner().Layer)

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // TestOwner checks that values of a session belong to the owner of a plugin, and not to its name.
 func TestOwner(t *testing.T) {
-	s := starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{})
+	s := host.New(host.Options{}).NewSession(host.SessionConfig{})
 	owned := func(by string) *effects.World {
 		return &effects.World{Plugin: "p", Owner: func() *effects.Owner { return &effects.Owner{Name: by} }}
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/afero"
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // A countingFS counts the calls of a file system and the entries of folders that it reads. A call
@@ -127,8 +127,8 @@ func TestEffectsPayBeforeTheyWork(t *testing.T) {
 	w, fs := deepWorld(t)
 	records := 0
 	names := map[string]string{"http of a URL": "https://a.test/", "http of a host": "a.test", "fragments.get of a prefix": "book"}
-	o := starhost.Options{Record: func(starhost.Entry) { records++ }}
-	inHook(t, o, func(ctx context.Context, turn *starhost.Turn) {
+	o := host.Options{Record: func(host.Entry) { records++ }}
+	inHook(t, o, func(ctx context.Context, turn *host.Turn) {
 		for _, act := range namedActs {
 			if strings.HasPrefix(act.name, "a ") || strings.HasPrefix(act.name, "the ") {
 				continue // no effects
@@ -149,7 +149,7 @@ func TestPermissionsArePaidFor(t *testing.T) {
 	acts := map[string]string{
 		"fs.read": "fs.exists", "env": "env", "secret": "secret", "tool": "tools.call", "fragment": "fragments.get of a prefix",
 	}
-	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
+	inHook(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
 		for _, act := range namedActs {
 			for kind, name := range acts {
 				if name != act.name {
@@ -177,10 +177,10 @@ func TestPermissionsArePaidFor(t *testing.T) {
 func TestReplayChargesTheWalk(t *testing.T) {
 	w, _ := deepWorld(t)
 	var lines []string
-	o := starhost.Options{Record: func(e starhost.Entry) { lines = append(lines, string(e.Line)) }}
+	o := host.Options{Record: func(e host.Entry) { lines = append(lines, string(e.Line)) }}
 	spend := func() int {
 		p := &payer{limit: 1 << 40}
-		inHook(t, o, func(ctx context.Context, _ *starhost.Turn) {
+		inHook(t, o, func(ctx context.Context, _ *host.Turn) {
 			if _, err := w.GlobFiles(effects.WithPay(ctx, p.pay), "large/*0.md"); err != nil {
 				t.Error(err)
 			}

@@ -6,64 +6,64 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // guesses are the effects by which a plugin can write a text and read it back.
 var guesses = []struct {
 	name string
-	do   func(ctx context.Context, w *effects.World, t *starhost.Turn, guess string) (got string, err error)
+	do   func(ctx context.Context, w *effects.World, t *host.Turn, guess string) (got string, err error)
 }{
-	{"a file", func(ctx context.Context, w *effects.World, _ *starhost.Turn, guess string) (string, error) {
+	{"a file", func(ctx context.Context, w *effects.World, _ *host.Turn, guess string) (string, error) {
 		if err := w.WriteFile(ctx, "guess", guess); err != nil {
 			return "", err
 		}
 		return w.ReadFile(ctx, "guess")
 	}},
-	{"a file's bytes", func(ctx context.Context, w *effects.World, _ *starhost.Turn, _ string) (string, error) {
+	{"a file's bytes", func(ctx context.Context, w *effects.World, _ *host.Turn, _ string) (string, error) {
 		b, err := w.ReadFileBytes(ctx, "guess")
 		return string(b), err
 	}},
-	{"a file's name", func(ctx context.Context, w *effects.World, _ *starhost.Turn, guess string) (string, error) {
+	{"a file's name", func(ctx context.Context, w *effects.World, _ *host.Turn, guess string) (string, error) {
 		if err := w.WriteFile(ctx, "names/"+guess, ""); err != nil {
 			return "", err
 		}
 		names, err := w.GlobFiles(ctx, "names/*")
 		return strings.TrimPrefix(strings.Join(names, " "), "names/"), err
 	}},
-	{"the name in an error", func(ctx context.Context, w *effects.World, _ *starhost.Turn, guess string) (string, error) {
+	{"the name in an error", func(ctx context.Context, w *effects.World, _ *host.Turn, guess string) (string, error) {
 		_, err := w.ReadFile(ctx, "gone/"+guess)
 		_, rest, _ := strings.Cut(message(err), `"gone/`)
 		name, _, _ := strings.Cut(rest, `"`)
 		return name, nil
 	}},
-	{"state", func(ctx context.Context, w *effects.World, t *starhost.Turn, guess string) (string, error) {
+	{"state", func(ctx context.Context, w *effects.World, t *host.Turn, guess string) (string, error) {
 		if err := w.StateSet(ctx, t.Session(), "k", asJSON(guess)); err != nil {
 			return "", err
 		}
 		v, _, err := w.StateGet(ctx, t.Session(), "k")
 		return string(v[1 : len(v)-1]), err
 	}},
-	{"a key of state", func(ctx context.Context, w *effects.World, t *starhost.Turn, guess string) (string, error) {
+	{"a key of state", func(ctx context.Context, w *effects.World, t *host.Turn, guess string) (string, error) {
 		if err := w.StateSet(ctx, t.Session(), "x"+guess, asJSON("")); err != nil {
 			return "", err
 		}
 		keys, err := w.StateKeys(ctx, t.Session())
 		return strings.TrimPrefix(keys[len(keys)-1], "x"), err
 	}},
-	{"the store", func(ctx context.Context, w *effects.World, _ *starhost.Turn, guess string) (string, error) {
+	{"the store", func(ctx context.Context, w *effects.World, _ *host.Turn, guess string) (string, error) {
 		if err := w.StoreSet(ctx, "k", asJSON(guess)); err != nil {
 			return "", err
 		}
 		v, _, err := w.StoreGet(ctx, "k")
 		return string(v[1 : len(v)-1]), err
 	}},
-	{"a server", func(ctx context.Context, w *effects.World, _ *starhost.Turn, guess string) (string, error) {
+	{"a server", func(ctx context.Context, w *effects.World, _ *host.Turn, guess string) (string, error) {
 		r, err := w.Fetch(ctx, effects.Request{Method: "POST", URL: "http://a.test/", Body: guess})
 		return r.Body[strings.LastIndexByte(r.Body, ' ')+1:], err
 	}},
-	{"a program", func(ctx context.Context, w *effects.World, _ *starhost.Turn, guess string) (string, error) {
+	{"a program", func(ctx context.Context, w *effects.World, _ *host.Turn, guess string) (string, error) {
 		out, err := w.Run(ctx, effects.Command{Argv: []string{"echo", "-n", guess}})
 		return out.Stdout, err
 	}},
@@ -90,8 +90,8 @@ func TestRedactionTestsNoGuesses(t *testing.T) {
 		w.Secrets = secrets(map[string]string{"TOKEN": value})
 		w.Secrets.Watch("TOKEN")
 		var lines []string
-		o := starhost.Options{Record: func(e starhost.Entry) { lines = append(lines, string(e.Line)) }}
-		inHook(t, o, func(ctx context.Context, turn *starhost.Turn) {
+		o := host.Options{Record: func(e host.Entry) { lines = append(lines, string(e.Line)) }}
+		inHook(t, o, func(ctx context.Context, turn *host.Turn) {
 			for _, guess := range guesses {
 				got, err := guess.do(ctx, w, turn, value)
 				if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/afero"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // maxFolder is the most bytes of all files of a folder that is one reference.
@@ -117,7 +118,7 @@ func (r *references) effect(prefix string, may func(ctx context.Context, ref str
 
 // refuseHandler refuses a reference from a handler, because the user did not type it.
 func refuseHandler(ctx context.Context, ref string) error {
-	if lane := starhost.LaneOf(ctx); lane != nil && lane.Depth() > 0 {
+	if lane := host.LaneOf(ctx); lane != nil && lane.Depth() > 0 {
 		return errorf("E0509", "reference %q: got it from a handler, want it typed by the user", ref)
 	}
 	return nil
@@ -225,14 +226,14 @@ func (r *references) loadFile(ctx context.Context, name string) (starhost.Contex
 // it returns ErrNoReference, and the host adds suggestions.
 func (r *references) loadBare(ctx context.Context, name string) (starhost.Context, error) {
 	c, err := r.loadNamed(ctx, name)
-	if !errors.Is(err, starhost.ErrNoReference) {
+	if !errors.Is(err, host.ErrNoReference) {
 		return c, err
 	}
 	if name == "" || strings.Contains(name, "\x00") || refuseHandler(ctx, name) != nil {
-		return starhost.Context{}, starhost.ErrNoReference
+		return starhost.Context{}, host.ErrNoReference
 	}
 	if _, err := r.FS.Stat(r.filePath(name)); isMissing(err) {
-		return starhost.Context{}, starhost.ErrNoReference
+		return starhost.Context{}, host.ErrNoReference
 	}
 	return r.load(ctx, name)
 }

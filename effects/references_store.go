@@ -6,6 +6,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -47,7 +48,7 @@ func (r *references) loadNamed(ctx context.Context, name string) (starhost.Conte
 		err error
 	)
 	if r.Store == nil {
-		return starhost.Context{}, starhost.ErrNoReference
+		return starhost.Context{}, host.ErrNoReference
 	}
 	if isID(name) {
 		id, ok, err = r.findID(ctx, name)
@@ -60,7 +61,7 @@ func (r *references) loadNamed(ctx context.Context, name string) (starhost.Conte
 	case err != nil:
 		return starhost.Context{}, err
 	case !ok:
-		return starhost.Context{}, starhost.ErrNoReference
+		return starhost.Context{}, host.ErrNoReference
 	}
 	return r.loadContent(ctx, id)
 }

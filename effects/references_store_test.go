@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // keeping returns a store of texts, the first one with the alias style, and eleven contents
@@ -96,7 +96,7 @@ func TestStoredReferencesOfHandlers(t *testing.T) {
 	id := fragments.Sum("Be brief.").String()
 	s := keeping(t, "Be brief.")
 	refs := effects.RefOptions{Store: s, FS: memory(t, map[string]string{"notes.md": "file"})}
-	play(t, starhost.Options{Fragments: s}, refs, nil, func(ctx context.Context, turn *starhost.Turn) {
+	play(t, host.Options{Fragments: s}, refs, nil, func(ctx context.Context, turn *host.Turn) {
 		granted, without := plugin(t, "fragment:sha256"), plugin(t, "fragment:book", "fs.read:**")
 		for _, tt := range []struct{ ref, want, refused string }{
 			{"sha256:" + id[:8], "Be brief.", `plugin p has no permission fragment:sha256: `},
@@ -123,13 +123,13 @@ func TestStoredReferencesOfHandlers(t *testing.T) {
 // A replayed turn gets the contents of its journal, even if the store has changed.
 func TestStoredReferencesReplay(t *testing.T) {
 	refs := []string{"sha256:" + fragments.Sum("Be brief.").String()[:8], "style"}
-	run := func(o starhost.Options, s fragments.Store, w *effects.World) string {
-		h := starhost.New(o)
+	run := func(o host.Options, s fragments.Store, w *effects.World) string {
+		h := host.New(o)
 		if err := h.Add(effects.HostPlugin(effects.RefOptions{Store: s, World: w})); err != nil {
 			t.Fatal(err)
 		}
-		p, err := h.NewSession(starhost.SessionConfig{ID: "s"}).Prompt(
-			t.Context(), starhost.Request{Text: "hi", Fragments: refs},
+		p, err := h.NewSession(host.SessionConfig{ID: "s"}).Prompt(
+			t.Context(), host.Request{Text: "hi", Fragments: refs},
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestStoredReferencesReplay(t *testing.T) {
 		return p.Rendering()
 	}
 	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1})
-	want := run(starhost.Options{Record: j.Record}, keeping(t, "Be brief."), &effects.World{})
+	want := run(host.Options{Record: j.Record}, keeping(t, "Be brief."), &effects.World{})
 	lines, err := j.Bytes()
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestStoredReferencesReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := run(starhost.Options{}, new(fragments.MemoryStore), &effects.World{Answers: replay}); got != want {
+	if got := run(host.Options{}, new(fragments.MemoryStore), &effects.World{Answers: replay}); got != want {
 		t.Errorf("replay: got %q, want %q", got, want)
 	}
 }

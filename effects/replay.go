@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // A Replay runs a turn again from its journal. As a World's Answers it does no effect, but
 // returns the reply that the journal has for it, in each lane in order. Its Clock and Answer
-// are for starhost.Options: they replace the clock, the model and the person who approves. A
+// are for host.Options: they replace the clock, the model and the person who approves. A
 // Replay is for one turn. It is safe for concurrent use.
 type Replay struct {
 	// Header is the journal's first line.
@@ -182,8 +183,8 @@ func (p *Replay) isPastDivergence(path string) bool {
 }
 
 // Answer returns the replies of the model and of the person who approves. It is a
-// starhost.Options.Answer.
-func (p *Replay) Answer(in starhost.Input) (json.RawMessage, error) {
+// host.Options.Answer.
+func (p *Replay) Answer(in host.Input) (json.RawMessage, error) {
 	e, _, err := p.answer(in.Lane, starhost.HostPlugin, effectCall{kind: in.Kind, request: in.Request})
 	if err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func (p *Replay) Answer(in starhost.Input) (json.RawMessage, error) {
 }
 
 // Clock returns the times of the journal in turn, and then always the last one. It is a
-// starhost.Options.Clock.
+// host.Options.Clock.
 func (p *Replay) Clock() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

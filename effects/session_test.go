@@ -15,33 +15,34 @@ import (
 	"github.com/spf13/afero"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"pgregory.net/rapid"
 )
 
 // inTurn runs f in a hook of a plugin in the first turn of a session.
-func inTurn(t testing.TB, c starhost.SessionConfig, plugin string, f func(*starhost.Turn, *starhost.Lane)) {
+func inTurn(t testing.TB, c host.SessionConfig, plugin string, f func(*host.Turn, *host.Lane)) {
 	t.Helper()
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	hook := starhost.Hook{Event: "turn_start", Call: func(
 		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
-		turn := starhost.TurnOf(ctx)
-		f(turn, starhost.LaneOf(ctx))
+		turn := host.TurnOf(ctx)
+		f(turn, host.LaneOf(ctx))
 		return starhost.Decision{}, nil
 	}}
 	if err := h.Add(starhost.Plugin{Name: plugin, Hooks: []starhost.Hook{hook}}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := h.NewSession(c).Prompt(context.Background(), starhost.Request{Text: "hi"})
+	p, err := h.NewSession(c).Prompt(context.Background(), host.Request{Text: "hi"})
 	if err != nil || len(p.Errors) > 0 {
 		t.Fatal(err, p.Errors)
 	}
 }
 
 // draws returns the draws of a handler.
-func draws(t *testing.T, c starhost.SessionConfig, plugin string) []string {
+func draws(t *testing.T, c host.SessionConfig, plugin string) []string {
 	var got []string
-	inTurn(t, c, plugin, func(turn *starhost.Turn, l *starhost.Lane) {
+	inTurn(t, c, plugin, func(turn *host.Turn, l *host.Lane) {
 		for range 3 {
 			n, err := effects.RandomInt(turn, l, 1_000_000)
 			if err != nil {
@@ -56,7 +57,7 @@ func draws(t *testing.T, c starhost.SessionConfig, plugin string) []string {
 // The drawn numbers must not change between versions, because the bytes of sessions depend on
 // them.
 func TestDraw(t *testing.T) {
-	base := starhost.SessionConfig{ID: "s", Seed: 1}
+	base := host.SessionConfig{ID: "s", Seed: 1}
 	want := []string{
 		"830140", "911bdc03-e3f9-4afd-a087-87652001a364",
 		"15915", "e2d6d033-e09e-4b92-9c5d-294cccfe5186",
@@ -70,8 +71,8 @@ func TestDraw(t *testing.T) {
 		t.Errorf("drawn again (-first +second):\n%s", diff)
 	}
 	for name, other := range map[string][]string{
-		"seed":    draws(t, starhost.SessionConfig{ID: "s", Seed: 2}, "p"),
-		"session": draws(t, starhost.SessionConfig{ID: "s2", Seed: 1}, "p"),
+		"seed":    draws(t, host.SessionConfig{ID: "s", Seed: 2}, "p"),
+		"session": draws(t, host.SessionConfig{ID: "s2", Seed: 1}, "p"),
 		"plugin":  draws(t, base, "q"),
 	} {
 		for i := range got {
@@ -83,7 +84,7 @@ func TestDraw(t *testing.T) {
 }
 
 func TestRandomInt(t *testing.T) {
-	inTurn(t, starhost.SessionConfig{}, "p", func(turn *starhost.Turn, l *starhost.Lane) {
+	inTurn(t, host.SessionConfig{}, "p", func(turn *host.Turn, l *host.Lane) {
 		for _, n := range []int64{0, -1} {
 			if _, err := effects.RandomInt(turn, l, n); message(err) != fmt.Sprintf("random: got n = %d, want 1 or more", n) || code(err) != "E0508" {
 				t.Errorf("RandomInt(%d): got %v", n, err)
@@ -114,7 +115,7 @@ func TestRandomInt(t *testing.T) {
 }
 
 func TestState(t *testing.T) {
-	s := starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{})
+	s := host.New(host.Options{}).NewSession(host.SessionConfig{})
 	p := effects.StateOf(s, "p")
 	if _, ok := p.Get("a"); ok || len(p.Keys()) != 0 || p.Delete("a") {
 		t.Error("a new state: got something, want nothing")
@@ -141,7 +142,7 @@ func TestState(t *testing.T) {
 }
 
 func TestStateLimit(t *testing.T) {
-	s := starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{})
+	s := host.New(host.Options{}).NewSession(host.SessionConfig{})
 	p := effects.StateOf(s, "p")
 	most := json.RawMessage(`"` + strings.Repeat("x", effects.MaxState-3) + `"`) // with a key of 1
 	for range 2 {
@@ -165,7 +166,7 @@ func TestStateLimit(t *testing.T) {
 // The limit counts the current values, not the history of changes.
 func TestStateSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := effects.StateOf(starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{}), "p")
+		p := effects.StateOf(host.New(host.Options{}).NewSession(host.SessionConfig{}), "p")
 		model, size := map[string]int{}, 0
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			key := rapid.SampledFrom([]string{"a", "bb", "ccc"}).Draw(t, "key")
@@ -189,7 +190,7 @@ func TestStateSize(t *testing.T) {
 }
 
 func TestStateConcurrent(t *testing.T) {
-	s := starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{})
+	s := host.New(host.Options{}).NewSession(host.SessionConfig{})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -211,11 +212,11 @@ func TestStateConcurrent(t *testing.T) {
 // and attachment.
 func load(t *testing.T, o effects.RefOptions, refs ...string) ([]string, error) {
 	t.Helper()
-	h := starhost.New(starhost.Options{Fragments: o.Store})
+	h := host.New(host.Options{Fragments: o.Store})
 	if err := h.Add(effects.HostPlugin(o)); err != nil {
 		t.Fatal(err)
 	}
-	turn, err := h.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{})
+	turn, err := h.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +328,7 @@ func TestReferenceErrors(t *testing.T) {
 func TestReferencesOfHandlers(t *testing.T) {
 	o := effects.RefOptions{FS: memory(t, refTree), Stdin: strings.NewReader("piped"), World: &effects.World{HTTP: network("")}}
 	refused := 0
-	play(t, starhost.Options{}, o, []string{"run:x", "top.md"}, nil, func(ctx context.Context, turn *starhost.Turn) {
+	play(t, host.Options{}, o, []string{"run:x", "top.md"}, nil, func(ctx context.Context, turn *host.Turn) {
 		for _, ref := range []string{"top.md", "file:top.md", "-", "https://a.test/", "http://127.0.0.1/"} {
 			_, err := turn.Load(ctx, []string{ref})
 			want := fmt.Sprintf("reference %q: got it from a handler, want it typed by the user", ref)

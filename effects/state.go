@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -45,7 +45,7 @@ type states struct {
 	list map[string]*State
 }
 
-func statesOf(s *starhost.Session) *states {
+func statesOf(s *host.Session) *states {
 	return s.Value(statesKey{}, func() any { return newStates(s.RestoredState()) }).(*states)
 }
 
@@ -63,7 +63,7 @@ func newStates(saved SavedStates) *states {
 }
 
 // StateOf returns the state of a plugin in a session.
-func StateOf(s *starhost.Session, plugin string) *State {
+func StateOf(s *host.Session, plugin string) *State {
 	all := statesOf(s)
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -77,9 +77,9 @@ func StateOf(s *starhost.Session, plugin string) *State {
 type SavedStates map[string]map[string]json.RawMessage
 
 // SaveStates returns the values of a session's plugins. A plugin without values is not in it.
-func SaveStates(s *starhost.Session) SavedStates { return statesOf(s).SaveState() }
+func SaveStates(s *host.Session) SavedStates { return statesOf(s).SaveState() }
 
-// SaveState returns the values of all plugins. [starhost.Session.Store] calls it.
+// SaveState returns the values of all plugins. [host.Session.Store] calls it.
 func (all *states) SaveState() map[string]map[string]json.RawMessage {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -95,7 +95,7 @@ func (all *states) SaveState() map[string]map[string]json.RawMessage {
 }
 
 // RestoreStates adds saved values of another session to a session.
-func RestoreStates(s *starhost.Session, saved SavedStates) error {
+func RestoreStates(s *host.Session, saved SavedStates) error {
 	for plugin, values := range saved {
 		for key, value := range values {
 			if err := StateOf(s, plugin).Set(key, value); err != nil {

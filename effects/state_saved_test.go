@@ -7,16 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // A session with restored states has the same values, and saving either session gives the same
 // bytes.
 func TestStatesSaved(t *testing.T) {
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	rapid.Check(t, func(t *rapid.T) {
-		first, second := h.NewSession(starhost.SessionConfig{}), h.NewSession(starhost.SessionConfig{})
+		first, second := h.NewSession(host.SessionConfig{}), h.NewSession(host.SessionConfig{})
 		for range rapid.IntRange(0, 8).Draw(t, "sets") {
 			state := effects.StateOf(first, rapid.SampledFrom([]string{"p", "q"}).Draw(t, "plugin"))
 			key := rapid.String().Draw(t, "key")
@@ -39,7 +39,7 @@ func TestStatesSaved(t *testing.T) {
 }
 
 func TestStatesSavedTooBig(t *testing.T) {
-	s := starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{})
+	s := host.New(host.Options{}).NewSession(host.SessionConfig{})
 	err := effects.RestoreStates(s, effects.SavedStates{"p": {"k": make(json.RawMessage, effects.MaxState)}})
 	if code(err) != "E0506" {
 		t.Errorf("RestoreStates: got %v, want E0506", err)

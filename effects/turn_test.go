@@ -12,13 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"pgregory.net/rapid"
 )
 
 // A script is a model that gives replies one after another, then fails.
 type script []starhost.Reply
 
-func (s *script) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+func (s *script) Complete(context.Context, *host.Prompt) (starhost.Reply, error) {
 	if len(*s) == 0 {
 		return starhost.Reply{}, errors.New("overloaded: try <again>")
 	}
@@ -49,7 +50,7 @@ func guarded(t testing.TB, answers *effects.Replay, notes *[]string) starhost.Pl
 		return starhost.Result{ForLLM: "paged"}, nil
 	}
 	relay := func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		r, err := w.CallTool(ctx, turn, "page", c.Arguments)
 		return starhost.Result{ForLLM: "relayed: " + r.Result.ForLLM}, err
 	}
@@ -57,7 +58,7 @@ func guarded(t testing.TB, answers *effects.Replay, notes *[]string) starhost.Pl
 		return starhost.Hook{Event: event, Call: func(
 			ctx context.Context, e *starhost.Event,
 		) (starhost.Decision, error) {
-			turn := starhost.TurnOf(ctx)
+			turn := host.TurnOf(ctx)
 			n, err := w.Random(ctx, turn, 1000)
 			*notes = append(*notes, fmt.Sprintf("%s: %q %q %v %v %d ms, drew %d %v",
 				e.Name, e.Response, e.Result.ForLLM, e.ToolCalls, e.Usage, e.DurationMS, n, err))
@@ -76,14 +77,14 @@ func guarded(t testing.TB, answers *effects.Replay, notes *[]string) starhost.Pl
 }
 
 // playTurn runs a whole turn and returns all of its results, and the next prompt.
-func playTurn(t testing.TB, o starhost.Options, m starhost.Model, answers *effects.Replay, text string) string {
+func playTurn(t testing.TB, o host.Options, m host.Model, answers *effects.Replay, text string) string {
 	var notes []string
-	h := starhost.New(o)
+	h := host.New(o)
 	if err := h.Add(guarded(t, answers, &notes)); err != nil {
 		t.Fatal(err)
 	}
-	s := h.NewSession(starhost.SessionConfig{ID: "s", Seed: 3})
-	r, err := s.Turn(t.Context(), starhost.Request{Text: text, Model: "acme/small"}, m)
+	s := h.NewSession(host.SessionConfig{ID: "s", Seed: 3})
+	r, err := s.Turn(t.Context(), host.Request{Text: text, Model: "acme/small"}, m)
 	result := fmt.Sprintf("%q %v %v %d %v\n%s\n", r.Text, r.Completed, r.Usage, r.Rounds, err, strings.Join(notes, "\n"))
 	for _, p := range r.Prompts {
 		result += p.Rendering()
@@ -93,47 +94,47 @@ func playTurn(t testing.TB, o starhost.Options, m starhost.Model, answers *effec
 
 // approvals gives one answer to each question: "yes", "no", "late", or an error for any other
 // text.
-func approvals(answers ...string) func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+func approvals(answers ...string) func(context.Context, host.ApprovalRequest) (host.Answer, error) {
 	next := make(chan string, len(answers)) // a late answer may come during the next question
 	for _, a := range answers {
 		next <- a
 	}
 	close(next)
-	return func(ctx context.Context, _ starhost.ApprovalRequest) (starhost.Answer, error) {
+	return func(ctx context.Context, _ host.ApprovalRequest) (host.Answer, error) {
 		answer, ok := <-next
 		switch {
 		case !ok:
-			return starhost.Answer{}, errors.New("no terminal")
+			return host.Answer{}, errors.New("no terminal")
 		case answer == "late":
 			<-ctx.Done()
 		}
-		return starhost.Answer{Yes: answer == "yes"}, nil
+		return host.Answer{Yes: answer == "yes"}, nil
 	}
 }
 
 // noModel fails a test whose turn asks the model.
 type noModel struct{ t testing.TB }
 
-func (m noModel) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+func (m noModel) Complete(context.Context, *host.Prompt) (starhost.Reply, error) {
 	m.t.Error("the model was asked")
 	return starhost.Reply{}, nil
 }
 
 // nobody fails a test whose turn asks a person.
-func nobody(t testing.TB) func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-	return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+func nobody(t testing.TB) func(context.Context, host.ApprovalRequest) (host.Answer, error) {
+	return func(context.Context, host.ApprovalRequest) (host.Answer, error) {
 		t.Error("a person was asked")
-		return starhost.Answer{Yes: true}, nil
+		return host.Answer{Yes: true}, nil
 	}
 }
 
 // recordTurn returns the results of a turn, and its journal.
 func recordTurn(
-	t testing.TB, m starhost.Model, approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error),
+	t testing.TB, m host.Model, approver func(context.Context, host.ApprovalRequest) (host.Answer, error),
 	timeout time.Duration,
 ) (text, journal string) {
 	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1, Seed: 3})
-	text = playTurn(t, starhost.Options{
+	text = playTurn(t, host.Options{
 		Record: j.Record, Clock: j.Clock(ticking()), Approver: approver, ApprovalTimeout: timeout,
 	}, m, nil, "hi")
 	b, err := j.Bytes()
@@ -159,7 +160,7 @@ func TestReplayTurn(t *testing.T) {
 	tests := []struct {
 		name     string
 		model    script
-		approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
+		approver func(context.Context, host.ApprovalRequest) (host.Answer, error)
 	}{
 		{"an answer", script{{Content: "done"}}, nil},
 		{"approved, refused, late, and an error", script{calls("page", "page"), calls("page", "page"), {Content: "done"}}, approvals("yes", "no", "late")},
@@ -173,7 +174,7 @@ func TestReplayTurn(t *testing.T) {
 			text, journal := recordTurn(t, &tt.model, tt.approver, 50*time.Millisecond)
 			r := readJournal(t, journal)
 			again := effects.NewJournal(r.Header)
-			got := playTurn(t, starhost.Options{
+			got := playTurn(t, host.Options{
 				Record: again.Record, Clock: again.Clock(r.Clock), Answer: r.Answer, Approver: nobody(t),
 			}, noModel{t}, r, "hi")
 			if diff := cmp.Diff(text, got); diff != "" {
@@ -240,7 +241,7 @@ func TestReplayTurnDiverges(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := readJournal(t, tt.journal)
 			got := playTurn(
-				t, starhost.Options{Clock: r.Clock, Answer: r.Answer, Approver: nobody(t)}, noModel{t}, r, tt.text,
+				t, host.Options{Clock: r.Clock, Answer: r.Answer, Approver: nobody(t)}, noModel{t}, r, tt.text,
 			)
 			if got == text {
 				t.Error("the turn is the same")
@@ -263,7 +264,7 @@ func TestReplayTurnProperty(t *testing.T) {
 		person := approvals(rapid.SliceOfN(rapid.SampledFrom([]string{"yes", "no"}), 0, 6).Draw(rt, "answers")...)
 		text, journal := recordTurn(t, &m, person, time.Hour)
 		r := readJournal(t, journal)
-		got := playTurn(t, starhost.Options{Clock: r.Clock, Answer: r.Answer}, noModel{t}, r, "hi")
+		got := playTurn(t, host.Options{Clock: r.Clock, Answer: r.Answer}, noModel{t}, r, "hi")
 		if diff := cmp.Diff(text, got); diff != "" || r.End() != nil {
 			rt.Errorf("turn (-recorded +replayed), %v:\n%s", r.End(), diff)
 		}

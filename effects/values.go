@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"strconv"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -39,7 +39,7 @@ type optionalValue[T any] struct {
 
 // StateGet returns the plugin's value of a key in a session; ok is false if there is none.
 func (w *World) StateGet(
-	ctx context.Context, s *starhost.Session, key string,
+	ctx context.Context, s *host.Session, key string,
 ) (value json.RawMessage, ok bool, err error) {
 	if err := checkLength("state: key", key, maxStateKey); err != nil {
 		return nil, false, err
@@ -56,7 +56,7 @@ func (w *World) StateGet(
 }
 
 // StateSet sets a value, which must be valid JSON, with [State.Set].
-func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, value json.RawMessage) error {
+func (w *World) StateSet(ctx context.Context, s *host.Session, key string, value json.RawMessage) error {
 	if err := checkLength("state: key", key, maxStateKey); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, v
 }
 
 // StateDelete deletes a key and reports whether it was there.
-func (w *World) StateDelete(ctx context.Context, s *starhost.Session, key string) (bool, error) {
+func (w *World) StateDelete(ctx context.Context, s *host.Session, key string) (bool, error) {
 	if err := checkLength("state: key", key, maxStateKey); err != nil {
 		return false, err
 	}
@@ -86,7 +86,7 @@ func (w *World) StateDelete(ctx context.Context, s *starhost.Session, key string
 }
 
 // StateKeys returns the keys of the plugin's values in a session, sorted.
-func (w *World) StateKeys(ctx context.Context, s *starhost.Session) ([]string, error) {
+func (w *World) StateKeys(ctx context.Context, s *host.Session) ([]string, error) {
 	keys, err := do(ctx, w, effectCall{kind: "state.keys", request: struct{}{}}, func(context.Context) (blobs, error) {
 		return blobsOf(w.state(s).Keys()), nil
 	})

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -15,7 +16,7 @@ import (
 //
 //	{"name":"app.deploy","args":["service"],"actions":["context","deny"]}
 //
-// with "modify" and "guard" if needed: see [starhost.Options.AppEvents].
+// with "modify" and "guard" if needed: see [host.Options.AppEvents].
 type appEvents struct {
 	specs []starhost.EventSpec
 	lines []int // the number of each event's line in the section, from 1
@@ -34,7 +35,7 @@ func readEvents(text []byte) (d appEvents, err error) {
 			return d, inSection(eventsFile, number, fmt.Errorf("%s: line %d: %s", eventsFile, number, jsontext.Explain(err)))
 		}
 		d.specs, d.lines = append(d.specs, spec), append(d.lines, number)
-		if err := (&starhost.Options{AppEvents: d.specs}).Check(); err != nil {
+		if err := (&host.Options{AppEvents: d.specs}).Check(); err != nil {
 			return d, inSection(eventsFile, number, fmt.Errorf("%s: line %d: %w", eventsFile, number, err))
 		}
 	}
@@ -63,7 +64,7 @@ func readEvent(line []byte) (starhost.EventSpec, error) {
 }
 
 // unused returns the lines of events that no step fired and no plugin has a hook on.
-func (d *appEvents) unused(h *starhost.Host, fired map[string]bool) []int {
+func (d *appEvents) unused(h *host.Host, fired map[string]bool) []int {
 	if len(d.specs) == 0 {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -57,7 +58,7 @@ type Options struct {
 	// Hooks returns the function for the step hook, which sends an agent's event to a host's
 	// plugins and returns the answer. Each case gets its own. Nil means that the program has no
 	// adapters of agents.
-	Hooks func(*starhost.Host) func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
+	Hooks func(*host.Host) func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
 	// Trusted reports whether the user trusts the files of a folder. Record runs real effects for
 	// cases in other folders only if the grants of Config allow them, and without secrets, because
 	// a case and its plugins could otherwise run any program. Nil trusts all folders.

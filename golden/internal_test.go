@@ -17,6 +17,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -327,14 +328,14 @@ register_tool(look)
 func TestAnswersBy(t *testing.T) {
 	p := &play{answers: []bool{true, false}}
 	var got []string
-	observe := func(e starhost.Event, o starhost.Outcome) error {
+	observe := func(e starhost.Event, o host.Outcome) error {
 		if o.Answer != nil {
 			got = append(got, fmt.Sprint(e.Tool, " ", o.Decision.Action, " by ", o.Answer.By))
 		}
 		return nil
 	}
-	host := starhost.New(starhost.Options{Approver: p.Approve, Observe: observe})
-	err := host.Add(starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{
+	h := host.New(host.Options{Approver: p.Approve, Observe: observe})
+	err := h.Add(starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{
 		Name: "drop", Description: "Drops.", Approval: starhost.ApprovalAsk,
 		Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "dropped"}, nil
@@ -343,7 +344,7 @@ func TestAnswersBy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn, err := host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{Text: "hi"})
+	turn, err := h.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{Text: "hi"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
@@ -29,8 +30,8 @@ const platform = "test"
 // A play is one run of a case: a session, and the output of its steps.
 type play struct {
 	ctx     context.Context
-	session *starhost.Session
-	turn    *starhost.Turn // the current turn, or nil
+	session *host.Session
+	turn    *host.Turn // the current turn, or nil
 
 	betweenTurns bool // fire uses no turn: see startSession.BetweenTurns
 
@@ -44,7 +45,7 @@ type play struct {
 	limit      int      // bytes of out
 	fullReport bool     // prompts have a report with sizes and hashes
 	sent       []string // the texts that the previous prompt sent, by message
-	logs       []starhost.LogLine
+	logs       []host.LogLine
 	out        strings.Builder
 
 	unanswered error // about the first effect without a line in effects.jsonl, or nil
@@ -54,7 +55,7 @@ type play struct {
 	lacking  string // the first question behind all answers of the step, or ""
 	asked    string // the step's questions with their answers, as lines
 	// approver answers the questions of steps without answers. It may be nil.
-	approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
+	approver func(context.Context, host.ApprovalRequest) (host.Answer, error)
 
 	// hook sends an agent's event through its adapter. It is nil without adapters.
 	hook func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
@@ -119,7 +120,7 @@ func (p *play) flushLogs() string {
 func (p *play) printFailure(heading string, err error) error {
 	p.endTurn()
 	p.recordUnanswered(err)
-	var abort *starhost.AbortError
+	var abort *host.AbortError
 	if errors.As(err, &abort) {
 		return p.print(heading, decisionText(starhost.Decision{
 			Action: starhost.ActionAbort, Reason: abort.Reason, Plugin: abort.Plugin, Pos: abort.Pos,
@@ -132,14 +133,14 @@ func (p *play) printFailure(heading string, err error) error {
 }
 
 // currentTurn returns the current turn, or begins one with an empty message.
-func (p *play) currentTurn() (*starhost.Turn, error) {
+func (p *play) currentTurn() (*host.Turn, error) {
 	if p.turn != nil {
 		return p.turn, nil
 	}
-	return p.beginTurn(starhost.Request{})
+	return p.beginTurn(host.Request{})
 }
 
-func (p *play) beginTurn(r starhost.Request) (t *starhost.Turn, err error) {
+func (p *play) beginTurn(r host.Request) (t *host.Turn, err error) {
 	p.endTurn()
 	p.turn, err = p.session.Begin(p.ctx, r)
 	return p.turn, err
@@ -157,7 +158,7 @@ func (p *play) recordUnanswered(failures ...error) {
 }
 
 // recordNow records whether a handler of a turn read the time.
-func (p *play) recordNow(t *starhost.Turn) {
+func (p *play) recordNow(t *host.Turn) {
 	_, asked := t.FirstNow()
 	p.usedNow = p.usedNow || asked
 }
@@ -173,16 +174,16 @@ func (p *play) endTurn() {
 
 // Prompt begins a turn and builds its prompt. If a handler aborted the turn, the prompt is
 // empty.
-func (p *play) Prompt(_ context.Context, r starhost.Request, full bool) (*starhost.Prompt, error) {
+func (p *play) Prompt(_ context.Context, r host.Request, full bool) (*host.Prompt, error) {
 	p.prompts++
 	heading := fmt.Sprintf("prompt %d", p.prompts)
 	t, err := p.beginTurn(r)
 	if err != nil {
-		return &starhost.Prompt{}, p.printFailure(heading, err)
+		return &host.Prompt{}, p.printFailure(heading, err)
 	}
 	prompt, err := t.Prompt(p.ctx)
 	if err != nil {
-		return &starhost.Prompt{}, p.printFailure(heading, err)
+		return &host.Prompt{}, p.printFailure(heading, err)
 	}
 	before := p.sent
 	p.sent = promptBlocks(prompt)
@@ -190,7 +191,7 @@ func (p *play) Prompt(_ context.Context, r starhost.Request, full bool) (*starho
 }
 
 // reportText returns the report of a prompt: one line, or all of it.
-func (p *play) reportText(prompt *starhost.Prompt, full bool) string {
+func (p *play) reportText(prompt *host.Prompt, full bool) string {
 	if full || p.fullReport {
 		return report.Text(prompt)
 	}
@@ -207,11 +208,11 @@ var fullReportLine = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // CallTool calls a tool as the model would.
-func (p *play) CallTool(_ context.Context, call starhost.ToolCall, answers []bool) (starhost.ToolReply, error) {
+func (p *play) CallTool(_ context.Context, call starhost.ToolCall, answers []bool) (host.ToolReply, error) {
 	heading := "call_tool " + call.Name
 	t, err := p.currentTurn()
 	if err != nil {
-		return starhost.ToolReply{}, p.printFailure(heading, err)
+		return host.ToolReply{}, p.printFailure(heading, err)
 	}
 	before := len(t.Hooks())
 	p.begin(answers)
@@ -223,14 +224,14 @@ func (p *play) CallTool(_ context.Context, call starhost.ToolCall, answers []boo
 }
 
 // hooksText returns the line of a report that lists the actions of handlers.
-func hooksText(traces []starhost.HookTrace) string {
+func hooksText(traces []host.HookTrace) string {
 	var b strings.Builder
 	report.WriteLine(&b, "hooks", report.HookLines(traces)...)
 	return b.String()
 }
 
 // Fire fires one event.
-func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error) {
+func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMessage) (host.Outcome, error) {
 	heading := "fire " + event
 	addName(&p.firedEvents, event)
 	e, err := starhost.NewEvent(event, args, p.known...)
@@ -241,7 +242,7 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 		err = unknownAgent(e.Agent)
 	}
 	if err != nil {
-		return starhost.Outcome{}, p.printFailure(heading, err)
+		return host.Outcome{}, p.printFailure(heading, err)
 	}
 	if e.Tool != "" {
 		heading += " " + texttable.OneLine(e.Tool)
@@ -254,10 +255,10 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 }
 
 // fireEvent fires an event in the current turn, or between two turns.
-func (p *play) fireEvent(e *starhost.Event) (out starhost.Outcome, err error) {
+func (p *play) fireEvent(e *starhost.Event) (out host.Outcome, err error) {
 	if p.betweenTurns {
 		p.endTurn()
-		err = p.session.Aside(p.ctx, func(t *starhost.Turn) (err error) {
+		err = p.session.Aside(p.ctx, func(t *host.Turn) (err error) {
 			out, err = t.Fire(p.ctx, e)
 			p.recordNow(t)
 			p.recordUnanswered(t.Errors()...)

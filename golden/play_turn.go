@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 )
@@ -24,7 +25,7 @@ type scriptedModel struct {
 }
 
 // Complete prints the request and returns the next reply.
-func (m *scriptedModel) Complete(_ context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+func (m *scriptedModel) Complete(_ context.Context, p *host.Prompt) (starhost.Reply, error) {
 	m.requests++
 	m.hooks += len(p.Hooks)
 	before := m.sent
@@ -43,8 +44,8 @@ func (m *scriptedModel) Complete(_ context.Context, p *starhost.Prompt) (starhos
 // Turn runs a whole turn with a scripted model. If a handler aborted the turn, the result is
 // empty.
 func (p *play) Turn(
-	_ context.Context, r starhost.Request, replies []starhost.Reply, answers []bool, full bool,
-) (*starhost.TurnResult, error) {
+	_ context.Context, r host.Request, replies []starhost.Reply, answers []bool, full bool,
+) (*host.TurnResult, error) {
 	p.endTurn()
 	p.turns++
 	p.begin(answers)
@@ -58,7 +59,7 @@ func (p *play) Turn(
 	case m.err != nil:
 		return nil, p.printFailure(m.heading, m.err)
 	case err != nil:
-		return &starhost.TurnResult{}, p.printFailure(m.heading, err)
+		return &host.TurnResult{}, p.printFailure(m.heading, err)
 	case m.requests < len(replies):
 		return nil, p.printFailure(m.heading, fmt.Errorf("model_replies has %d, want %d: the turn is over", len(replies), m.requests))
 	}
@@ -69,11 +70,11 @@ func (p *play) Turn(
 }
 
 // Command runs a command in the current turn. It prints the questions with their answers.
-func (p *play) Command(_ context.Context, line string, answers []bool) (starhost.CommandReply, error) {
+func (p *play) Command(_ context.Context, line string, answers []bool) (host.CommandReply, error) {
 	heading := "command " + texttable.OneLine(line)
 	t, err := p.currentTurn()
 	if err != nil {
-		return starhost.CommandReply{}, p.printFailure(heading, err)
+		return host.CommandReply{}, p.printFailure(heading, err)
 	}
 	before := len(t.Hooks())
 	p.begin(answers)
@@ -108,10 +109,10 @@ func (p *play) checkAnswers(step string) error {
 
 // Approve answers a question of a step, or about a tool that it calls. Without answers there is no
 // user, unless the play has an approver.
-func (p *play) Approve(ctx context.Context, r starhost.ApprovalRequest) (got starhost.Answer, err error) {
+func (p *play) Approve(ctx context.Context, r host.ApprovalRequest) (got host.Answer, err error) {
 	switch {
 	case len(p.answers) > 0:
-		got, p.answers = starhost.Answer{Yes: p.answers[0], By: "answers"}, p.answers[1:]
+		got, p.answers = host.Answer{Yes: p.answers[0], By: "answers"}, p.answers[1:]
 		p.answered++
 	case p.answered == 0 && p.approver != nil:
 		got, err = p.approver(ctx, r)

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
@@ -58,7 +58,7 @@ func (r *recording) allowEffects(ctx context.Context, o *loader.Options, lookup 
 // grantDeclared grants each plugin in the config what it declares. It reads that from a load
 // without real effects, because [loader.Load] never gives such effects to a declaration.
 func grantDeclared(ctx context.Context, o loader.Options) error {
-	o.Host = starhost.Options{}
+	o.Host = host.Options{}
 	set, err := loader.Load(ctx, o)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func grantDeclared(ctx context.Context, o loader.Options) error {
 }
 
 // add adds an effect, unless cases need no line for its kind.
-func (r *recording) add(e starhost.Entry) {
+func (r *recording) add(e host.Entry) {
 	line, summary := effects.AnswerLine(e.Line)
 	if line == "" {
 		return

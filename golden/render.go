@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
@@ -40,7 +41,7 @@ func isContainer(text string) bool {
 
 // promptBlocks splits the request of a prompt, without tools: first the system text, which may
 // be "", then each message.
-func promptBlocks(p *starhost.Prompt) []string {
+func promptBlocks(p *host.Prompt) []string {
 	list := []string{""}
 	if p.System != "" {
 		list[0] = "[system]\n" + withNewline(p.System)
@@ -88,7 +89,7 @@ func withNewline(text string) string {
 }
 
 // replyText shows the reply of a tool.
-func replyText(asked starhost.ToolCall, r *starhost.ToolReply) string {
+func replyText(asked starhost.ToolCall, r *host.ToolReply) string {
 	if r.Denied != nil {
 		return decisionText(*r.Denied)
 	}
@@ -129,7 +130,7 @@ func withLabel(label, quoted string) string {
 
 // FireText returns the output of a step fire with an outcome, and the lines that its handlers
 // logged. tool is the event's tool or "".
-func FireText(event, tool string, o *starhost.Outcome, logs []starhost.LogLine) string {
+func FireText(event, tool string, o *host.Outcome, logs []host.LogLine) string {
 	text := "== fire " + event
 	if tool != "" {
 		text += " " + texttable.OneLine(tool)
@@ -143,7 +144,7 @@ func FireText(event, tool string, o *starhost.Outcome, logs []starhost.LogLine) 
 
 // outcomeText shows the joint decision of an event's handlers and, if several of them decided,
 // each single decision.
-func outcomeText(o *starhost.Outcome) string {
+func outcomeText(o *host.Outcome) string {
 	var decided []starhost.Decision
 	for _, d := range o.Decisions {
 		if d.Action != starhost.ActionNone {
@@ -280,7 +281,7 @@ func attachmentOffers(list []fragments.Attachment) string {
 }
 
 // logText shows a line that a handler logged.
-func logText(l starhost.LogLine) string {
+func logText(l host.LogLine) string {
 	text := fmt.Sprintf("log %s %s: %s", l.Level, l.Plugin, texttable.OneLine(l.Text))
 	if len(l.Fields) > 0 {
 		text += " " + string(l.Fields)

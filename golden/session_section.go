@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -60,9 +60,9 @@ func (c *testCase) startSession() (s startSession, err error) {
 const maxTurn = 1_000_000
 
 // begin returns the session with its values, and stores the values of ctx.store.
-func (s *startSession) begin(st *stage, h *starhost.Host) (*starhost.Session, error) {
-	config := starhost.SessionConfig{ID: s.ID, Platform: s.Platform, Workspace: s.Workspace}
-	session := h.Resume(config, starhost.SavedSession{Turns: s.Turn, Started: s.Turn > 0 || s.BetweenTurns})
+func (s *startSession) begin(st *stage, h *host.Host) (*host.Session, error) {
+	config := host.SessionConfig{ID: s.ID, Platform: s.Platform, Workspace: s.Workspace}
+	session := h.Resume(config, host.SavedSession{Turns: s.Turn, Started: s.Turn > 0 || s.BetweenTurns})
 	err := effects.RestoreStates(session, s.State)
 	for _, plugin := range sortedKeys(s.Store) {
 		for _, key := range sortedKeys(s.Store[plugin]) {

@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -57,7 +58,7 @@ type loadedHost struct {
 	set     *loader.Set
 	answers *effects.Answers // a single case has them; empty if cases share the host
 	events  appEvents        // the same
-	logs    []starhost.LogLine
+	logs    []host.LogLine
 	err     error
 }
 
@@ -152,9 +153,9 @@ func (r *refusal) Unwrap() error { return r.error }
 // effects, events, wants and keys of rows, in this order.
 func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	var list []part
-	var host *starhost.Host
+	var loaded *host.Host
 	if h.set != nil { // else the plugins do not load, and read no further files
-		host = h.set.Host
+		loaded = h.set.Host
 		for _, name := range c.unreadFiles() {
 			list = append(list, part{section: pluginsDir + "/" + name})
 		}
@@ -176,7 +177,7 @@ func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	for _, u := range h.answers.Unused() {
 		list = append(list, part{section: effectsFile, line: u.Line})
 	}
-	for _, line := range st.events.unused(host, st.firedEvents) {
+	for _, line := range st.events.unused(loaded, st.firedEvents) {
 		list = append(list, part{section: eventsFile, line: line})
 	}
 	list = append(list, c.unusedWants()...)
@@ -244,9 +245,9 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 		Coverage:      st.cond.coverage,
 		GrantDeclared: len(config.Grants) == 0,
 		AllowMissing:  true, // [loader.Set.Err] reports them, after the plugin's own error
-		Host: starhost.Options{
+		Host: host.Options{
 			Clock:     func() time.Time { st.clockReads++; return st.now },
-			Log:       func(l starhost.LogLine) { st.logs = append(st.logs, l) },
+			Log:       func(l host.LogLine) { st.logs = append(st.logs, l) },
 			Workers:   st.cond.workers,
 			Fragments: &st.fragments,
 			Approver:  st.Approve,

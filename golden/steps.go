@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // Steps play the steps of cases one after another in an existing session, for the prompt of a
@@ -12,7 +12,7 @@ import (
 type Steps struct{ play }
 
 // NewSteps returns steps in a session. Call [Steps.SetContext] before each step.
-func NewSteps(s *starhost.Session) *Steps {
+func NewSteps(s *host.Session) *Steps {
 	return &Steps{play{session: s, limit: maxCase, fullReport: true}}
 }
 
@@ -25,13 +25,13 @@ func (s *Steps) SetHook(hook func(ctx context.Context, agent, event string) (out
 }
 
 // SetApprover sets the function that answers the questions of steps without answers: see
-// [starhost.Options].
-func (s *Steps) SetApprover(ask func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)) {
+// [host.Options].
+func (s *Steps) SetApprover(ask func(context.Context, host.ApprovalRequest) (host.Answer, error)) {
 	s.approver = ask
 }
 
 // CurrentTurn returns the current turn, or begins one with an empty message.
-func (s *Steps) CurrentTurn() (*starhost.Turn, error) { return s.currentTurn() }
+func (s *Steps) CurrentTurn() (*host.Turn, error) { return s.currentTurn() }
 
 // Now returns the time of handlers: the time that a step set, else that of clock. Steps may have
 // advanced either.

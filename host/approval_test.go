@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // observer writes down what Options.Observe receives: the event, what it is about, the answer, who
 // gave it, and the effects.
-func observer(seen *[]string, fail func(e starhost.Event) error) func(starhost.Event, starhost.Outcome) error {
-	return func(e starhost.Event, o starhost.Outcome) error {
+func observer(seen *[]string, fail func(e starhost.Event) error) func(starhost.Event, host.Outcome) error {
+	return func(e starhost.Event, o host.Outcome) error {
 		text := strings.TrimSpace(fmt.Sprintf("%s %s%s %s", e.Name, e.Tool, e.Command, o.Decision.Action))
 		if a := o.Answer; a != nil {
 			text += " by " + a.By + ":"
@@ -49,34 +50,34 @@ func observer(seen *[]string, fail func(e starhost.Event) error) func(starhost.E
 // TestApprovalTrace checks that each way to answer a question about a call has one trace, which
 // says who answered.
 func TestApprovalTrace(t *testing.T) {
-	type approverFunc = func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
+	type approverFunc = func(context.Context, host.ApprovalRequest) (host.Answer, error)
 	approver := func(yes bool, by string, err error) approverFunc {
-		return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-			return starhost.Answer{Yes: yes, By: by}, err
+		return func(context.Context, host.ApprovalRequest) (host.Answer, error) {
+			return host.Answer{Yes: yes, By: by}, err
 		}
 	}
-	late := func(ctx context.Context, _ starhost.ApprovalRequest) (starhost.Answer, error) {
+	late := func(ctx context.Context, _ host.ApprovalRequest) (host.Answer, error) {
 		<-ctx.Done()
-		return starhost.Answer{Yes: true, By: "person"}, nil
+		return host.Answer{Yes: true, By: "person"}, nil
 	}
 	allow := pluginWith(2, hook("approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}))
 	asks := ` tools says "tool echo asks for approval" p1 says "sure?" p.star:1:1`
 	tests := []struct {
 		name    string
-		options starhost.Options
+		options host.Options
 		plugins []starhost.Plugin
 		want    string
 	}{
-		{"a person", starhost.Options{Approver: approver(true, "person", nil)}, nil, "approve by person:" + asks},
-		{"a person's no", starhost.Options{Approver: approver(false, "person", nil)}, nil, "deny by person:" + asks},
-		{"a program", starhost.Options{Approver: approver(true, "", nil)}, nil, "approve by program:" + asks},
-		{"its own word", starhost.Options{Approver: approver(true, "desk", nil)}, nil, "approve by desk:" + asks},
-		{"never", starhost.Options{Approver: approver(false, "never", nil)}, nil, "deny by never:" + asks},
-		{"nobody", starhost.Options{}, nil, "deny by nobody:" + asks},
-		{"a failure", starhost.Options{Approver: approver(true, "person", errors.New("no terminal"))}, nil, "deny by nobody:" + asks},
-		{"no answer in time", starhost.Options{ApprovalTimeout: time.Millisecond, Approver: late}, nil, "deny by nobody:" + asks},
-		{"a hook", starhost.Options{}, []starhost.Plugin{allow}, "approve by plugin:" + asks},
-		{"a journal", starhost.Options{Answer: func(starhost.Input) (json.RawMessage, error) {
+		{"a person", host.Options{Approver: approver(true, "person", nil)}, nil, "approve by person:" + asks},
+		{"a person's no", host.Options{Approver: approver(false, "person", nil)}, nil, "deny by person:" + asks},
+		{"a program", host.Options{Approver: approver(true, "", nil)}, nil, "approve by program:" + asks},
+		{"its own word", host.Options{Approver: approver(true, "desk", nil)}, nil, "approve by desk:" + asks},
+		{"never", host.Options{Approver: approver(false, "never", nil)}, nil, "deny by never:" + asks},
+		{"nobody", host.Options{}, nil, "deny by nobody:" + asks},
+		{"a failure", host.Options{Approver: approver(true, "person", errors.New("no terminal"))}, nil, "deny by nobody:" + asks},
+		{"no answer in time", host.Options{ApprovalTimeout: time.Millisecond, Approver: late}, nil, "deny by nobody:" + asks},
+		{"a hook", host.Options{}, []starhost.Plugin{allow}, "approve by plugin:" + asks},
+		{"a journal", host.Options{Answer: func(host.Input) (json.RawMessage, error) {
 			return json.RawMessage(`{"approved":true}`), nil
 		}}, nil, "approve by journal:" + asks},
 	}
@@ -88,7 +89,7 @@ func TestApprovalTrace(t *testing.T) {
 			tool.Tools[0].Approval = starhost.ApprovalAsk
 			plugins := []starhost.Plugin{tool, pluginWith(1, hook(pre, askFor))}
 			h := newHost(t, tt.options, append(plugins, tt.plugins...)...)
-			call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`)
+			call(t, begin(t, h, host.Request{}), "echo", `{"text":"a"}`)
 			diff(t, "traces", []string{`approval echo ` + tt.want + ` {"text":"a"}`}, seen)
 		})
 	}
@@ -117,9 +118,9 @@ func TestApprovalTraceStored(t *testing.T) {
 // TestApprovalUnrecorded checks that an approval without a record does not count.
 func TestApprovalUnrecorded(t *testing.T) {
 	var seen []string
-	o := starhost.Options{
-		Approver: func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-			return starhost.Answer{Yes: true}, nil
+	o := host.Options{
+		Approver: func(context.Context, host.ApprovalRequest) (host.Answer, error) {
+			return host.Answer{Yes: true}, nil
 		},
 		Observe: observer(&seen, func(e starhost.Event) error {
 			if e.Name == "approval" {
@@ -130,7 +131,7 @@ func TestApprovalUnrecorded(t *testing.T) {
 	}
 	tool := echo()
 	tool.Tools[0].Approval = starhost.ApprovalAsk
-	got := call(t, begin(t, newHost(t, o, tool), starhost.Request{}), "echo", `{"text":"a"}`)
+	got := call(t, begin(t, newHost(t, o, tool), host.Request{}), "echo", `{"text":"a"}`)
 	diff(t, "result", "denied by host: the approval was not recorded: the disk is full", got.Result.ForLLM)
 }
 
@@ -140,35 +141,35 @@ func TestRunTrace(t *testing.T) {
 	many := 0
 	effect := func(ctx context.Context, n, bytes int) {
 		for range n {
-			starhost.LaneOf(ctx).Record(json.RawMessage(`"` + strings.Repeat("x", bytes-2) + `"`))
+			host.LaneOf(ctx).Record(json.RawMessage(`"` + strings.Repeat("x", bytes-2) + `"`))
 		}
 	}
 	p := starhost.Plugin{Name: "ops"}
-	tool := func(name string, call func(context.Context, *starhost.Turn)) {
+	tool := func(name string, call func(context.Context, *host.Turn)) {
 		p.Tools = append(p.Tools, starhost.Tool{Name: name, Description: "d", Call: func(
 			ctx context.Context, _ starhost.ToolCall,
 		) (starhost.Result, error) {
-			turn := starhost.TurnOf(ctx)
+			turn := host.TurnOf(ctx)
 			call(ctx, turn)
 			return starhost.Result{ForLLM: "ok"}, nil
 		}})
 	}
-	tool("quiet", func(context.Context, *starhost.Turn) {})
-	tool("writes", func(ctx context.Context, _ *starhost.Turn) { effect(ctx, 2, 10) })
-	tool("many", func(ctx context.Context, _ *starhost.Turn) { effect(ctx, many, 100_000) })
-	tool("calls", func(ctx context.Context, turn *starhost.Turn) {
+	tool("quiet", func(context.Context, *host.Turn) {})
+	tool("writes", func(ctx context.Context, _ *host.Turn) { effect(ctx, 2, 10) })
+	tool("many", func(ctx context.Context, _ *host.Turn) { effect(ctx, many, 100_000) })
+	tool("calls", func(ctx context.Context, turn *host.Turn) {
 		effect(ctx, 1, 10)
 		_, _ = turn.CallTool(ctx, starhost.ToolCall{Name: "writes"})
 	})
 	p.Commands = append(p.Commands, starhost.Command{Name: "do", Call: func(
 		ctx context.Context, _ starhost.CommandCall,
 	) (starhost.Result, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		_, err := turn.CallTool(ctx, starhost.ToolCall{Name: "writes"})
 		return starhost.Result{ForUser: "done"}, err
 	}})
 	load := func(ctx context.Context, arg string) (starhost.Context, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		switch arg {
 		case "quiet":
 			return starhost.Context{}, nil
@@ -193,12 +194,12 @@ func TestRunTrace(t *testing.T) {
 		return starhost.Template{Fragments: []string{"note:of a template"}}, err
 	}}}
 	var seen []string
-	h := newHost(t, starhost.Options{Observe: observer(&seen, nil)}, p)
-	for _, r := range []starhost.Request{
+	h := newHost(t, host.Options{Observe: observer(&seen, nil)}, p)
+	for _, r := range []host.Request{
 		{Text: "a", Template: "brief:one", Fragments: []string{"note:two", "note:quiet", "note:inner", "note:many"}},
 		{Text: "b", Template: "brief:quiet", Fragments: []string{"note:fails"}},
 	} {
-		_, _ = h.NewSession(starhost.SessionConfig{}).Prompt(t.Context(), r) // the second one fails
+		_, _ = h.NewSession(host.SessionConfig{}).Prompt(t.Context(), r) // the second one fails
 	}
 	diff(t, "traces of loaders", []string{
 		`template_run ops 1 effects ref "brief:one"`, `load_run ops 1 effects ref "note:of a template"`,
@@ -206,13 +207,13 @@ func TestRunTrace(t *testing.T) {
 		`load_run ops 1 effects ref "note:of a template"`, `load_run ops 1 effects ref "note:fails"`,
 	}, seen)
 	seen = nil
-	turn := begin(t, h, starhost.Request{})
+	turn := begin(t, h, host.Request{})
 	many = 30
 	for _, name := range []string{"quiet", "writes", "calls", "many"} {
 		call(t, turn, name, "{}")
 	}
 	turn.End(t.Context())
-	if _, err := h.NewSession(starhost.SessionConfig{}).Command(t.Context(), "/do"); err != nil {
+	if _, err := h.NewSession(host.SessionConfig{}).Command(t.Context(), "/do"); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "traces", []string{

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // TestReset checks that the first turn after a reset gets what the first turn of a session gets.
@@ -23,16 +24,16 @@ func TestReset(t *testing.T) {
 			return starhost.Decision{}
 		})
 	}
-	h := newHost(t, starhost.Options{Prompt: starhost.PromptOptions{Render: fragments.XML}},
+	h := newHost(t, host.Options{Prompt: host.PromptOptions{Render: fragments.XML}},
 		plugin("p", hook("session_start", starhost.TextContext("welcome")), hook("turn_start", system), hook("pre_llm_call", starhost.TextContext("always")),
 			note("session_start"), note("session_reset"), note("turn_start")))
-	s := h.NewSession(starhost.SessionConfig{})
-	first := ask(t, s, starhost.Request{Text: "hi", System: "Be brief."})
-	ask(t, s, starhost.Request{Text: "more"})
+	s := h.NewSession(host.SessionConfig{})
+	first := ask(t, s, host.Request{Text: "hi", System: "Be brief."})
+	ask(t, s, host.Request{Text: "more"})
 	if err := s.Reset(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	again := ask(t, s, starhost.Request{Text: "hi"})
+	again := ask(t, s, host.Request{Text: "hi"})
 	diff(t, "prompt after the reset", first.Rendering(), again.Rendering())
 	if again.CacheBreak == nil || again.CacheBreak.Cause != "history changed" {
 		t.Errorf("cache break: got %+v, want one because of the history", again.CacheBreak)
@@ -45,37 +46,37 @@ func TestReset(t *testing.T) {
 func TestClose(t *testing.T) {
 	ctx := context.Background()
 	ends := 0
-	h := newHost(t, starhost.Options{}, echo(), deliver(),
+	h := newHost(t, host.Options{}, echo(), deliver(),
 		plugin("p", hookFunc("session_end", func(*starhost.Event) starhost.Decision {
 			ends++
 			return starhost.Decision{}
 		})))
 	for began := range 2 {
-		s := h.NewSession(starhost.SessionConfig{})
+		s := h.NewSession(host.SessionConfig{})
 		if began == 1 {
-			ask(t, s, starhost.Request{})
+			ask(t, s, host.Request{})
 		}
 		if err := s.Close(ctx); err != nil {
 			t.Fatal(err)
 		}
 		diff(t, "session_end", began, ends)
-		_, begin := s.Begin(ctx, starhost.Request{})
+		_, begin := s.Begin(ctx, host.Request{})
 		_, command := s.Command(ctx, "/deliver")
 		for what, err := range map[string]error{"Begin": begin, "Command": command, "Reset": s.Reset(ctx)} {
-			if !errors.Is(err, starhost.ErrClosed) {
+			if !errors.Is(err, host.ErrClosed) {
 				t.Errorf("%s: got %v, want ErrClosed", what, err)
 			}
 		}
 	}
-	s := h.NewSession(starhost.SessionConfig{})
-	turn := beginIn(t, s, starhost.Request{})
+	s := h.NewSession(host.SessionConfig{})
+	turn := beginIn(t, s, host.Request{})
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := s.Close(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("Close beside a turn: got %v, want it to wait", err)
 	}
 	turn.End(ctx)
-	ask(t, s, starhost.Request{}) // the session is still open
+	ask(t, s, host.Request{}) // the session is still open
 }
 
 // TestAppEvents checks that a program can fire declared events and file events.
@@ -124,8 +125,8 @@ func TestFireBetweenTurns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHost(t, starhost.Options{AppEvents: []starhost.EventSpec{app}}, append(tt.plugins, plugin("watch", sayingHook("session_start", "hello")))...)
-			fire := func(f func(context.Context, *starhost.Event) (starhost.Outcome, error)) string {
+			h := newHost(t, host.Options{AppEvents: []starhost.EventSpec{app}}, append(tt.plugins, plugin("watch", sayingHook("session_start", "hello")))...)
+			fire := func(f func(context.Context, *starhost.Event) (host.Outcome, error)) string {
 				e := *tt.event
 				out, err := f(context.Background(), &e)
 				if err != nil {
@@ -137,12 +138,12 @@ func TestFireBetweenTurns(t *testing.T) {
 				}
 				return strings.TrimSpace(string(out.Decision.Action)+" "+out.Decision.Reason) + ": " + text
 			}
-			s := h.NewSession(starhost.SessionConfig{})
-			turn := begin(t, h, starhost.Request{})
+			s := h.NewSession(host.SessionConfig{})
+			turn := begin(t, h, host.Request{})
 			diff(t, "what came of it", []string{tt.want, tt.want, tt.want}, []string{fire(s.Fire), fire(h.Fire), fire(turn.Fire)})
 		})
 	}
-	h := starhost.New(starhost.Options{AppEvents: []starhost.EventSpec{app}})
+	h := host.New(host.Options{AppEvents: []starhost.EventSpec{app}})
 	e, err := starhost.NewEvent("app.deploy", map[string]json.RawMessage{"count": json.RawMessage("[1]")}, h.Events()...)
 	if err != nil || value(e, "count") != "[1]" || value(e, "service") != "null" {
 		t.Errorf("NewEvent: got %+v, %v", e, err)
@@ -158,7 +159,7 @@ func TestErrorEvent(t *testing.T) {
 	})
 	calls := starhost.Hook{Event: "error",
 		Call: func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
-			turn := starhost.TurnOf(ctx)
+			turn := host.TurnOf(ctx)
 			_, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"})
 			return starhost.Deny("no decision here"), err
 		}}
@@ -171,9 +172,9 @@ func TestErrorEvent(t *testing.T) {
 	p.FragmentLoaders = []starhost.FragmentLoader{loader("ref", func(arg string) (starhost.Context, error) {
 		return starhost.Context{}, errors.New("no " + arg)
 	})}
-	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Plugin+" "+l.Text) }},
+	h := newHost(t, host.Options{Log: func(l host.LogLine) { logs = append(logs, l.Plugin+" "+l.Text) }},
 		p, plugin("q", listen, calls), plugin("r", failingHook("error", "")))
-	turn := begin(t, h, starhost.Request{Fragments: []string{"ref:a", "ref:b"}})
+	turn := begin(t, h, host.Request{Fragments: []string{"ref:a", "ref:b"}})
 	diff(t, "failures of a hook", []string{"p turn_start: division by zero ()"}, heard)
 	diff(t, "logged", []string{
 		"p hook turn_start: division by zero",
@@ -197,38 +198,38 @@ func TestErrorEvent(t *testing.T) {
 // A turn ends on the plugins that it began with. The session's next turn has the new ones and the
 // history.
 func TestLive(t *testing.T) {
-	host := func(name string) *starhost.Host {
-		return newHost(t, starhost.Options{}, toolOf(name, starhost.Tool{}),
+	h := func(name string) *host.Host {
+		return newHost(t, host.Options{}, toolOf(name, starhost.Tool{}),
 			plugin("hooks", hook("pre_llm_call", starhost.TextContext("context of "+name))))
 	}
-	first, second := host("first"), host("second")
-	live := starhost.NewLiveHost(first)
-	s := live.NewSession(starhost.SessionConfig{})
-	turn := beginIn(t, s, starhost.Request{Text: "a"})
+	first, second := h("first"), h("second")
+	live := host.NewLiveHost(first)
+	s := live.NewSession(host.SessionConfig{})
+	turn := beginIn(t, s, host.Request{Text: "a"})
 	if old := live.Swap(second); old != first || live.Host() != second {
 		t.Error("Swap: got another host than the one before it")
 	}
 	diff(t, "the turn under way", "context of first\na", prompt(t, turn).Text.String())
 	diff(t, "its tools", "from first", call(t, turn, "page", "{}").Result.ForLLM)
 	turn.End(context.Background())
-	turn = beginIn(t, s, starhost.Request{Text: "b"})
+	turn = beginIn(t, s, host.Request{Text: "b"})
 	diff(t, "the next turn", []string{"user: context of first\na", "user: context of second\nb"}, roles(prompt(t, turn).Messages))
 	diff(t, "its tools", "from second", call(t, turn, "page", "{}").Result.ForLLM)
-	diff(t, "ids", []string{"session-1", "session-2"}, []string{s.ID(), live.NewSession(starhost.SessionConfig{}).ID()})
+	diff(t, "ids", []string{"session-1", "session-2"}, []string{s.ID(), live.NewSession(host.SessionConfig{}).ID()})
 }
 
 // Hosts change while sessions run turns.
 func TestLiveConcurrently(t *testing.T) {
-	live := starhost.NewLiveHost(newHost(t, starhost.Options{}, toolOf("p0", starhost.Tool{})))
+	live := host.NewLiveHost(newHost(t, host.Options{}, toolOf("p0", starhost.Tool{})))
 	var wg sync.WaitGroup
 	for i := range 4 {
-		next := newHost(t, starhost.Options{}, toolOf(fmt.Sprintf("p%d", i), starhost.Tool{}))
-		s := live.NewSession(starhost.SessionConfig{})
+		next := newHost(t, host.Options{}, toolOf(fmt.Sprintf("p%d", i), starhost.Tool{}))
+		s := live.NewSession(host.SessionConfig{})
 		wg.Go(func() { live.Swap(next) })
 		wg.Go(func() {
 			for range 5 {
 				replies := scriptedModel{replyWith("c1 page"), {Content: "done"}}
-				if got, err := s.Turn(context.Background(), starhost.Request{}, &replies); err != nil || got.Text != "done" {
+				if got, err := s.Turn(context.Background(), host.Request{}, &replies); err != nil || got.Text != "done" {
 					t.Errorf("Turn: got %+v, %v", got, err)
 				}
 			}
@@ -239,15 +240,15 @@ func TestLiveConcurrently(t *testing.T) {
 
 // Between two turns, a program calls tools and loads references as in a turn.
 func TestAside(t *testing.T) {
-	h := newHost(t, starhost.Options{}, echo(), plugin("p", hookFunc("pre_tool_call", func(e *starhost.Event) starhost.Decision {
+	h := newHost(t, host.Options{}, echo(), plugin("p", hookFunc("pre_tool_call", func(e *starhost.Event) starhost.Decision {
 		if strings.Contains(string(e.Arguments), "secret") {
 			return starhost.Deny("secret")
 		}
 		return starhost.Decision{}
 	})))
-	s := h.NewSession(starhost.SessionConfig{})
+	s := h.NewSession(host.SessionConfig{})
 	var offered, answers []string
-	err := s.Aside(t.Context(), func(turn *starhost.Turn) error {
+	err := s.Aside(t.Context(), func(turn *host.Turn) error {
 		for _, tool := range turn.Tools().Items() {
 			offered = append(offered, tool.Name)
 		}
@@ -266,7 +267,7 @@ func TestAside(t *testing.T) {
 	}
 	diff(t, "tools", []string{"echo"}, offered)
 	diff(t, "answers", []string{`{"text":"hello"}`, "denied by p: secret"}, answers)
-	if turns := ask(t, s, starhost.Request{Text: "hi"}); len(turns.Messages) != 1 {
+	if turns := ask(t, s, host.Request{Text: "hi"}); len(turns.Messages) != 1 {
 		t.Errorf("got %d messages, want the one of the first turn", len(turns.Messages))
 	}
 }

@@ -1,10 +1,11 @@
-package starhost
+package host
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"github.com/starhost/starhost"
 	"slices"
 	"strings"
 )
@@ -72,7 +73,7 @@ func (t *Turn) startTurn(ctx context.Context) error {
 		return nil
 	}
 	e := t.newEvent("turn_start")
-	before := NewList(t.session.history)
+	before := starhost.NewList(t.session.history)
 	e.History = before
 	out, err := t.fireEvent(ctx, e)
 	if err != nil {
@@ -91,7 +92,7 @@ func (t *Turn) openSession(ctx context.Context) error {
 	if err := t.askAvailable(ctx); err != nil {
 		return err
 	}
-	t.tools = NewList(t.catalog())
+	t.tools = starhost.NewList(t.catalog())
 	t.offeredTools = t.tools
 	if s.started {
 		return nil
@@ -101,7 +102,7 @@ func (t *Turn) openSession(ctx context.Context) error {
 		return nil
 	}
 	e := t.newEvent("session_start")
-	e.Messages = NewList(typedMessages(s.history, nil))
+	e.Messages = starhost.NewList(typedMessages(s.history, nil))
 	out, err := t.fireEvent(ctx, e)
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func (t *Turn) End(ctx context.Context) {
 	if t.begun && t.hasHooks("turn_end") {
 		e := t.newEvent("turn_end")
 		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.requestedCalls
-		e.Messages = NewList(typedMessages(s.history, nil))
+		e.Messages = starhost.NewList(typedMessages(s.history, nil))
 		if !t.start.IsZero() { // a plugin of a later set may be the first with a hook
 			e.DurationMS = int(t.host.opts.Clock().Sub(t.start).Milliseconds())
 		}
@@ -221,7 +222,7 @@ func (s *Session) Aside(ctx context.Context, use func(*Turn) error) error {
 }
 
 // Fire runs the handlers of one event between two turns. See [Turn.Fire].
-func (s *Session) Fire(ctx context.Context, e *Event) (Outcome, error) {
+func (s *Session) Fire(ctx context.Context, e *starhost.Event) (Outcome, error) {
 	var out Outcome
 	err := s.Aside(ctx, func(t *Turn) (err error) {
 		out, err = t.Fire(ctx, e)
@@ -232,7 +233,7 @@ func (s *Session) Fire(ctx context.Context, e *Event) (Outcome, error) {
 
 // Fire runs the handlers of an event that belongs to no session, in a new session without other
 // events. See [Turn.Fire].
-func (h *Host) Fire(ctx context.Context, e *Event) (Outcome, error) {
+func (h *Host) Fire(ctx context.Context, e *starhost.Event) (Outcome, error) {
 	s := newSession(h.live, SessionConfig{ID: "host"})
 	s.started = true
 	return s.Fire(ctx, e)
@@ -240,7 +241,7 @@ func (h *Host) Fire(ctx context.Context, e *Event) (Outcome, error) {
 
 // Refire runs the handlers of a recorded event again, without other events. It asks no tool whether
 // it is available, because the record says nothing about that. See [Turn.Fire].
-func (s *Session) Refire(ctx context.Context, e *Event) (out Outcome, err error) {
+func (s *Session) Refire(ctx context.Context, e *starhost.Event) (out Outcome, err error) {
 	t, err := s.newTurn(ctx)
 	if err != nil {
 		return out, err
@@ -248,7 +249,7 @@ func (s *Session) Refire(ctx context.Context, e *Event) (out Outcome, err error)
 	defer t.End(ctx)
 	s.asides++
 	t.aside = fmt.Sprintf("s%d.", s.asides)
-	t.tools = NewList(t.catalog())
+	t.tools = starhost.NewList(t.catalog())
 	t.offeredTools = t.tools
 	return t.Fire(ctx, e)
 }

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // benchHost has the plugins of an operations team: ten plugins, each with a hook and a loader of
 // five fragments of 4 KiB. 40 of the 50 fragments differ.
-func benchHost(b *testing.B, o starhost.Options) (*starhost.Host, []string) {
+func benchHost(b *testing.B, o host.Options) (*host.Host, []string) {
 	var refs []string
 	var plugins []starhost.Plugin
 	for i := range 10 {
@@ -37,11 +38,11 @@ func benchHost(b *testing.B, o starhost.Options) (*starhost.Host, []string) {
 // BenchmarkPrompt builds the first prompt of a session from 50 fragments of 4 KiB, ten loaders and
 // ten hooks.
 func BenchmarkPrompt(b *testing.B) {
-	h, refs := benchHost(b, starhost.Options{})
+	h, refs := benchHost(b, host.Options{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := h.NewSession(starhost.SessionConfig{}).Prompt(context.Background(),
-			starhost.Request{Text: "Why is checkout slow?", Fragments: refs}); err != nil {
+		if _, err := h.NewSession(host.SessionConfig{}).Prompt(context.Background(),
+			host.Request{Text: "Why is checkout slow?", Fragments: refs}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -50,16 +51,16 @@ func BenchmarkPrompt(b *testing.B) {
 // BenchmarkPromptLater builds a later prompt of a session with 100 messages of 4 KiB. The hooks
 // offer contents that the session already contains.
 func BenchmarkPromptLater(b *testing.B) {
-	h, _ := benchHost(b, starhost.Options{})
+	h, _ := benchHost(b, host.Options{})
 	var history []starhost.Message
 	for i := range 100 {
 		history = append(history, starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2],
 			Content: fragments.NewText(strings.Repeat("0123456789abcde\n", 256))})
 	}
-	s := h.NewSession(starhost.SessionConfig{})
+	s := h.NewSession(host.SessionConfig{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Prompt(context.Background(), starhost.Request{Text: "And now?", History: history}); err != nil {
+		if _, err := s.Prompt(context.Background(), host.Request{Text: "And now?", History: history}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -72,10 +73,10 @@ func BenchmarkPromptTools(b *testing.B) {
 		tools[i] = echo().Tools[0]
 		tools[i].Name, tools[i].Description = fmt.Sprintf("tool%02d", i), strings.Repeat("what it does ", 10)
 	}
-	s := newHost(b, starhost.Options{}, starhost.Plugin{Name: "p", Tools: tools}).NewSession(starhost.SessionConfig{})
+	s := newHost(b, host.Options{}, starhost.Plugin{Name: "p", Tools: tools}).NewSession(host.SessionConfig{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Prompt(context.Background(), starhost.Request{Text: "Why?", History: []starhost.Message{}}); err != nil {
+		if _, err := s.Prompt(context.Background(), host.Request{Text: "Why?", History: []starhost.Message{}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -84,19 +85,19 @@ func BenchmarkPromptTools(b *testing.B) {
 // BenchmarkCallTool runs a tool through a guard that lets it pass and through an observer:
 // validation, three events, no approval.
 func BenchmarkCallTool(b *testing.B) {
-	h := newHost(b, starhost.Options{}, echo(),
+	h := newHost(b, host.Options{}, echo(),
 		plugin("p", hook(pre, starhost.Decision{}), hook(post, starhost.Decision{})))
 	call := starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(`{"text":"hello","n":3}`)}
-	inTurns(b, h, func(turn *starhost.Turn) error {
+	inTurns(b, h, func(turn *host.Turn) error {
 		_, err := turn.CallTool(context.Background(), call)
 		return err
 	})
 }
 
 // inTurns repeats work. It starts a new turn every thousand times, because a turn's trace grows.
-func inTurns(b *testing.B, h *starhost.Host, work func(*starhost.Turn) error) {
-	s := h.NewSession(starhost.SessionConfig{})
-	var turn *starhost.Turn
+func inTurns(b *testing.B, h *host.Host, work func(*host.Turn) error) {
+	s := h.NewSession(host.SessionConfig{})
+	var turn *host.Turn
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
@@ -104,7 +105,7 @@ func inTurns(b *testing.B, h *starhost.Host, work func(*starhost.Turn) error) {
 			if turn != nil {
 				turn.End(context.Background())
 			}
-			turn = beginIn(b, s, starhost.Request{})
+			turn = beginIn(b, s, host.Request{})
 		}
 		n++
 		if err := work(turn); err != nil {

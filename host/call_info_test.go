@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // describeShell takes calls with a command for shell calls.
@@ -56,7 +57,7 @@ func TestKind(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHost(t, starhost.Options{Describe: tt.describe}, plugin("guard", tt.hooks...))
+			h := newHost(t, host.Options{Describe: tt.describe}, plugin("guard", tt.hooks...))
 			e := &starhost.Event{Name: "pre_tool_call", Tool: "x", Foreign: true, Arguments: json.RawMessage(tt.args)}
 			out, err := h.Fire(t.Context(), e)
 			if err != nil {
@@ -88,7 +89,7 @@ func TestModifyCommand(t *testing.T) {
 		change := hookFunc("pre_tool_call", func(*starhost.Event) starhost.Decision {
 			return starhost.Decision{Action: starhost.ActionModify, Changes: tt.changes}
 		})
-		h := newHost(t, starhost.Options{Describe: tt.describe}, plugin("guard", change))
+		h := newHost(t, host.Options{Describe: tt.describe}, plugin("guard", change))
 		e := &starhost.Event{Name: "pre_tool_call", Tool: "x", Foreign: true, Arguments: json.RawMessage(tt.args)}
 		out, err := h.Fire(t.Context(), e)
 		if err != nil {
@@ -103,7 +104,7 @@ func TestModifyCommand(t *testing.T) {
 // TestKindElsewhere checks that only events about tools take kinds.
 func TestKindElsewhere(t *testing.T) {
 	call := func(context.Context, *starhost.Event) (d starhost.Decision, err error) { return d, nil }
-	err := starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{
+	err := host.New(host.Options{}).Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{
 		{Event: "turn_start", Kind: []string{"shell"}, Call: call},
 	}})
 	if err == nil || !strings.Contains(err.Error(), "hook turn_start: kind: the event is not about a tool") {

@@ -1,9 +1,10 @@
-package starhost
+package host
 
 import (
 	"maps"
 	"slices"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
@@ -14,18 +15,18 @@ const maxDescription = 64 << 10
 
 // chooseTools returns the tools that a modify of pre_llm_call wants on offer, by name: names as
 // []string, or []Tool with new descriptions.
-func (t *Turn) chooseTools(plugin string, offered *Tools, value any) (*Tools, error) {
-	wanted, ok := value.([]Tool)
+func (t *Turn) chooseTools(plugin string, offered *starhost.Tools, value any) (*starhost.Tools, error) {
+	wanted, ok := value.([]starhost.Tool)
 	if names, isNames := value.([]string); isNames {
 		for _, name := range names {
-			wanted = append(wanted, Tool{Name: name})
+			wanted = append(wanted, starhost.Tool{Name: name})
 		}
 		ok = true
 	}
 	if !ok {
 		return nil, errtext.Errorf("modify: tools: got %T, want a list", value)
 	}
-	chosen := map[string]Tool{}
+	chosen := map[string]starhost.Tool{}
 	for i := range wanted {
 		if _, isChosen := chosen[wanted[i].Name]; isChosen && wanted[i].Description == "" {
 			continue // an entry with a description counts
@@ -36,21 +37,21 @@ func (t *Turn) chooseTools(plugin string, offered *Tools, value any) (*Tools, er
 		}
 		chosen[tool.Name] = tool
 	}
-	list := make([]Tool, 0, len(chosen))
+	list := make([]starhost.Tool, 0, len(chosen))
 	for _, name := range slices.Sorted(maps.Keys(chosen)) {
 		list = append(list, chosen[name])
 	}
-	return NewList(list), nil
+	return starhost.NewList(list), nil
 }
 
 // chooseTool returns a tool that is on offer, or that a plugin may add: its own tool even if it is
 // unavailable, and tools that the grant override:NAME allows. Filters and roles limit these tools,
 // too, and a tool that an earlier handler took away stays away. Only the same tools can get another
 // description.
-func (t *Turn) chooseTool(plugin string, offered *Tools, wanted *Tool) (Tool, error) {
-	var tool Tool
+func (t *Turn) chooseTool(plugin string, offered *starhost.Tools, wanted *starhost.Tool) (starhost.Tool, error) {
+	var tool starhost.Tool
 	registered := t.registry.tools[wanted.Name]
-	i := slices.IndexFunc(offered.Items(), func(o Tool) bool { return o.Name == wanted.Name })
+	i := slices.IndexFunc(offered.Items(), func(o starhost.Tool) bool { return o.Name == wanted.Name })
 	isAddition := i < 0
 	switch {
 	case !isAddition:
@@ -83,13 +84,13 @@ func (t *Turn) mayOverride(plugin, tool string) bool {
 }
 
 // missingTools returns the names that only the first list has.
-func missingTools(before, after *Tools) []string {
+func missingTools(before, after *starhost.Tools) []string {
 	left := toolNames(after)
 	return slices.DeleteFunc(toolNames(before), func(name string) bool { return slices.Contains(left, name) })
 }
 
 // admits reports whether the filters and the roles let this request offer a tool.
-func (t *Turn) admits(tool *Tool) bool {
+func (t *Turn) admits(tool *starhost.Tool) bool {
 	refuses := func(f ToolFilter) bool { return !f.admits(tool.Name) }
 	has := func(role string) bool { return slices.Contains(t.session.config.Roles, role) }
 	return !slices.ContainsFunc(t.filters, refuses) &&
@@ -97,7 +98,7 @@ func (t *Turn) admits(tool *Tool) bool {
 }
 
 // pluginOf returns the plugin of a name, or nil.
-func (t *Turn) pluginOf(name string) *Plugin {
+func (t *Turn) pluginOf(name string) *starhost.Plugin {
 	for _, p := range t.registry.plugins {
 		if p.Name == name {
 			return p
@@ -106,7 +107,7 @@ func (t *Turn) pluginOf(name string) *Plugin {
 	return nil
 }
 
-func toolNames(tools *Tools) []string {
+func toolNames(tools *starhost.Tools) []string {
 	names := make([]string, tools.Len())
 	for i := range names {
 		names[i] = tools.At(i).Name

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // named returns a plugin with tools of these names, the ones with a minus in front unavailable.
@@ -73,9 +74,9 @@ func TestChooseTools(t *testing.T) {
 			}
 			policy := plugin("policy", hook("pre_llm_call", starhost.Modify("tools", []string{"mine", "theirs", "agents"})))
 			policy.Hooks[0].Priority = 1
-			o := starhost.Options{Tools: starhost.ToolFilter{Deny: []string{"denied*"}}}
+			o := host.Options{Tools: host.ToolFilter{Deny: []string{"denied*"}}}
 			h := newHost(t, o, p1, named("p2", "theirs", "-secret", "denied_too"), policy)
-			turn := begin(t, h, starhost.Request{Text: "x", Tools: []starhost.Tool{{Name: "agents", Description: "Does it."}}})
+			turn := begin(t, h, host.Request{Text: "x", Tools: []starhost.Tool{{Name: "agents", Description: "Does it."}}})
 			p := prompt(t, turn)
 			got := offered(p.Tools)
 			for _, err := range p.Errors {
@@ -116,7 +117,7 @@ func TestChosenToolsLastOneRequest(t *testing.T) {
 		}
 		return starhost.Modify("tools", []starhost.Tool{{Name: "mine", Description: "New."}, {Name: "hidden"}}), nil
 	}}}
-	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{Text: "x"})
+	turn := begin(t, newHost(t, host.Options{}, p), host.Request{Text: "x"})
 	first := prompt(t, turn)
 	if !strings.Contains(first.Rendering(), "New.") {
 		t.Errorf("the rendering has no new description: %s", first.Rendering())
@@ -137,10 +138,10 @@ func TestChosenToolsLastOneRequest(t *testing.T) {
 func TestLastRequestHasNoTools(t *testing.T) {
 	p := named("p1", "mine")
 	p.Hooks = []starhost.Hook{hook("pre_llm_call", starhost.Modify("tools", []string{"mine"}))}
-	h := newHost(t, starhost.Options{MaxRounds: 1}, p)
+	h := newHost(t, host.Options{MaxRounds: 1}, p)
 	again := starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c", Name: "mine"}}}
 	replies := scriptedModel{again, again}
-	got, err := h.NewSession(starhost.SessionConfig{}).Turn(t.Context(), starhost.Request{}, &replies)
+	got, err := h.NewSession(host.SessionConfig{}).Turn(t.Context(), host.Request{}, &replies)
 	last := got.Prompts[len(got.Prompts)-1]
 	if err != nil || len(last.Tools) > 0 || got.Rounds != 2 {
 		t.Errorf("got %d rounds, the last with %s, %v", got.Rounds, offered(last.Tools), err)
@@ -152,7 +153,7 @@ func TestLastRequestHasNoTools(t *testing.T) {
 func TestPreSendTakesTools(t *testing.T) {
 	p := named("p1", "mine", "other")
 	p.Hooks = []starhost.Hook{hook("pre_send", starhost.Modify("tools", []string{"mine"}))}
-	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{Tools: []starhost.Tool{{Name: "theirs"}}})
+	turn := begin(t, newHost(t, host.Options{}, p), host.Request{Tools: []starhost.Tool{{Name: "theirs"}}})
 	got := prompt(t, turn)
 	diff(t, "tools", "mine", offered(got.Tools))
 	if strings.Contains(got.Rendering(), "theirs") {

@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
@@ -14,11 +15,11 @@ import (
 // A CommandReply is the outcome of a command.
 type CommandReply struct {
 	// Call is the command with its final arguments.
-	Call CommandCall
+	Call starhost.CommandCall
 	// Result is the result for the user: ForUser, or ForLLM if that is empty.
-	Result Result
+	Result starhost.Result
 	// Denied is the decision that stopped the command, or nil.
-	Denied *Decision
+	Denied *starhost.Decision
 	// Err is the failure of the command's handler, or nil.
 	Err error
 	// Steps and Bytes are the usage of the command's handler.
@@ -58,8 +59,8 @@ func (t *Turn) Command(ctx context.Context, line string, args ...string) (Comman
 		call.Args, call.Line = e.Args, shellwords.Join(e.Args)
 	}
 	reply := CommandReply{Call: call}
-	if d := out.Decision; d.Action == ActionDeny {
-		reply.Denied, reply.Result = &d, Result{ForLLM: fmt.Sprintf("denied by %s: %s", d.Plugin, d.Reason), IsError: true}
+	if d := out.Decision; d.Action == starhost.ActionDeny {
+		reply.Denied, reply.Result = &d, starhost.Result{ForLLM: fmt.Sprintf("denied by %s: %s", d.Plugin, d.Reason), IsError: true}
 		return reply, nil
 	}
 	if err := t.runCommand(ctx, c, e, &reply); err != nil {
@@ -73,9 +74,9 @@ func (t *Turn) Command(ctx context.Context, line string, args ...string) (Comman
 }
 
 // parseCommand finds the line's command and splits its arguments.
-func (t *Turn) parseCommand(line string) (*Command, CommandCall, error) {
+func (t *Turn) parseCommand(line string) (*starhost.Command, starhost.CommandCall, error) {
 	name, rest := splitName(line)
-	call := CommandCall{Name: name, Line: rest}
+	call := starhost.CommandCall{Name: name, Line: rest}
 	c := t.registry.commands[name]
 	if c == nil {
 		return nil, call, errtext.Errorf("unknown command %q%s", "/"+name, near.DidYouMean("/"+name, t.commandNames("")))
@@ -111,10 +112,10 @@ func (t *Turn) commandNames(prefix string) []string {
 }
 
 // runCommand runs the command's handler. An error ends the command.
-func (t *Turn) runCommand(ctx context.Context, c *Command, pre *Event, reply *CommandReply) error {
-	run := t.startRun(ctx, pre, EventCommandRun)
+func (t *Turn) runCommand(ctx context.Context, c *starhost.Command, pre *starhost.Event, reply *CommandReply) error {
+	run := t.startRun(ctx, pre, starhost.EventCommandRun)
 	lane := t.newLane(ctx, c.Plugin.Name, false)
-	result, err := protect(func() (Result, error) { return c.Call(lane.context(ctx), reply.Call) })
+	result, err := protect(func() (starhost.Result, error) { return c.Call(lane.context(ctx), reply.Call) })
 	t.deliverRecords(lane)
 	t.finishRun(run, lane, c.Pos, err)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
@@ -122,13 +123,13 @@ func (t *Turn) runCommand(ctx context.Context, c *Command, pre *Event, reply *Co
 		return err
 	}
 	if err == nil {
-		err = t.checkContext(&Context{Attachments: result.Attachments})
+		err = t.checkContext(&starhost.Context{Attachments: result.Attachments})
 	}
 	if err != nil {
 		failure := &HandlerError{Plugin: c.Plugin.Name, What: "command " + c.Name, Pos: c.Pos, Err: err}
 		reply.Err = failure
 		t.reportFailure(ctx, failure)
-		result = Result{ForLLM: "command " + c.Name + " failed: " + failure.Error(), IsError: true}
+		result = starhost.Result{ForLLM: "command " + c.Name + " failed: " + failure.Error(), IsError: true}
 	}
 	reply.Result = attributeResult(result, "/"+c.Name, c.Plugin.Name, c.Pos)
 	return nil

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // deliver returns a plugin with a command that reports its call.
@@ -59,7 +60,7 @@ func TestCommand(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newHost(t, starhost.Options{}, append(tt.plugins, deliver())...).NewSession(starhost.SessionConfig{})
+			s := newHost(t, host.Options{}, append(tt.plugins, deliver())...).NewSession(host.SessionConfig{})
 			reply, err := s.Command(context.Background(), tt.line)
 			got := reply.Result.ForLLM
 			if err != nil {
@@ -72,7 +73,7 @@ func TestCommand(t *testing.T) {
 			if failed := strings.HasPrefix(tt.want, "command "); failed != (reply.Err != nil) || failed && !reply.Result.IsError {
 				t.Errorf("failure: got %v, is_error %v", reply.Err, reply.Result.IsError)
 			}
-			if p := ask(t, s, starhost.Request{Text: "hi"}); len(p.Messages) != 1 {
+			if p := ask(t, s, host.Request{Text: "hi"}); len(p.Messages) != 1 {
 				t.Errorf("messages of the next prompt: got %v, want the user's alone", roles(p.Messages))
 			}
 		})
@@ -95,17 +96,17 @@ func TestCommandIsNoTurn(t *testing.T) {
 		p.Hooks = append(p.Hooks, starhost.Hook{Event: event,
 			Call: func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
 				fired = append(fired, event)
-				lanes = append(lanes, starhost.LaneOf(ctx).Path())
+				lanes = append(lanes, host.LaneOf(ctx).Path())
 				return starhost.TextContext(map[bool]string{true: "welcome"}[event == "session_start"]), nil
 			}})
 	}
-	s := newHost(t, starhost.Options{}, p).NewSession(starhost.SessionConfig{})
+	s := newHost(t, host.Options{}, p).NewSession(host.SessionConfig{})
 	for range 2 {
 		if _, err := s.Command(context.Background(), "/send x"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	turn := beginIn(t, s, starhost.Request{Text: "hi"})
+	turn := beginIn(t, s, host.Request{Text: "hi"})
 	diff(t, "number of the first turn", 1, turn.Number())
 	diff(t, "text", "welcome\nhi", prompt(t, turn).Text.String())
 	turn.End(context.Background())
@@ -115,7 +116,7 @@ func TestCommandIsNoTurn(t *testing.T) {
 
 // A turn can run a command, too.
 func TestCommandInATurn(t *testing.T) {
-	turn := begin(t, newHost(t, starhost.Options{}, deliver()), starhost.Request{Text: "hi"})
+	turn := begin(t, newHost(t, host.Options{}, deliver()), host.Request{Text: "hi"})
 	reply, err := turn.Command(context.Background(), "/dl x")
 	if err != nil || reply.Result.ForLLM != "deliver x (x)" {
 		t.Errorf("Command: got %+v, %v", reply, err)
@@ -140,9 +141,9 @@ func TestComplete(t *testing.T) {
 	}
 	other := deliver()
 	other.Name, other.Commands = "other", []starhost.Command{{Name: "other", Call: other.Commands[0].Call}}
-	h := newHost(t, starhost.Options{}, deliver(), other)
+	h := newHost(t, host.Options{}, deliver(), other)
 	for _, tt := range tests {
-		got, err := h.NewSession(starhost.SessionConfig{}).Complete(context.Background(), tt.line)
+		got, err := h.NewSession(host.SessionConfig{}).Complete(context.Background(), tt.line)
 		diff(t, "completions of "+tt.line, tt.want, got)
 		if (err != nil) != (tt.fail != "") || err != nil && err.Error() != tt.fail {
 			t.Errorf("Complete(%q): got error %v, want %q", tt.line, err, tt.fail)

@@ -1,28 +1,29 @@
-package starhost
+package host
 
 import (
 	"cmp"
 	"encoding/json"
 	"slices"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
 // typedMessages returns messages as plugins see them before merging: with the users' own words, and
 // without the fragments that merging added.
-func typedMessages(lists ...[]Message) []Message {
+func typedMessages(lists ...[]starhost.Message) []starhost.Message {
 	n := 1
 	for _, messages := range lists {
 		n += len(messages)
 	}
-	typed := make([]Message, 0, n)
+	typed := make([]starhost.Message, 0, n)
 	for _, messages := range lists {
 		for i := range messages {
 			switch m := &messages[i]; m.Merged {
-			case FragmentsOnly:
-			case FragmentsBefore:
-				typed = append(typed, Message{Role: m.Role, Content: fragments.NewText(m.OwnWords)})
+			case starhost.FragmentsOnly:
+			case starhost.FragmentsBefore:
+				typed = append(typed, starhost.Message{Role: m.Role, Content: fragments.NewText(m.OwnWords)})
 			default:
 				typed = append(typed, *m)
 			}
@@ -33,11 +34,11 @@ func typedMessages(lists ...[]Message) []Message {
 
 // checkHistory returns an error for a history that no provider accepts: each call of a tool needs
 // one answer behind it.
-func checkHistory(list []Message) error {
+func checkHistory(list []starhost.Message) error {
 	waiting := map[string]int{} // calls without an answer, by id
 	for i := range list {
 		m := &list[i]
-		if m.Role == RoleTool {
+		if m.Role == starhost.RoleTool {
 			if waiting[m.CallID]--; waiting[m.CallID] < 0 {
 				return errtext.Errorf("modify: history: [%d]: got the answer to call %q, which no message before it makes", i, m.CallID)
 			}
@@ -63,7 +64,7 @@ func checkHistory(list []Message) error {
 // contentsOf returns the contents that starhost need not send again, because messages already
 // contain them: contents from merging, and attachments of messages from other sources. It counts
 // their uses back from the current one, with one use for each message of the user.
-func contentsOf(messages []Message, use int) map[fragments.Hash]int {
+func contentsOf(messages []starhost.Message, use int) map[fragments.Hash]int {
 	all := map[fragments.Hash]int{}
 	add := func(id fragments.Hash) {
 		if _, newer := all[id]; !newer {
@@ -75,7 +76,7 @@ func contentsOf(messages []Message, use int) map[fragments.Hash]int {
 		for _, id := range contentIDs(m) {
 			add(id)
 		}
-		if m.Role == RoleUser && m.Merged != FragmentsOnly {
+		if m.Role == starhost.RoleUser && m.Merged != starhost.FragmentsOnly {
 			use--
 		}
 	}
@@ -84,7 +85,7 @@ func contentsOf(messages []Message, use int) map[fragments.Hash]int {
 
 // contentIDs returns the contents of a message that need not be sent again. The caller must not
 // change the list.
-func contentIDs(m *Message) []fragments.Hash {
+func contentIDs(m *starhost.Message) []fragments.Hash {
 	if m.Contents != nil {
 		return m.Contents
 	}
@@ -96,7 +97,7 @@ func contentIDs(m *Message) []fragments.Hash {
 }
 
 // shownText returns the text of a result for the user.
-func shownText(r *Result) string {
+func shownText(r *starhost.Result) string {
 	if r.Silent {
 		return ""
 	}

@@ -1,16 +1,17 @@
-package starhost
+package host
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // appActions are the actions that a declared event may allow.
-var appActions = []Action{ActionContext, ActionModify, ActionDeny, ActionAsk, ActionAbort, ActionValue}
+var appActions = []starhost.Action{starhost.ActionContext, starhost.ActionModify, starhost.ActionDeny, starhost.ActionAsk, starhost.ActionAbort, starhost.ActionValue}
 
 // maxValue is the most bytes of JSON that a handler of a declared event may return.
 const maxValue = 64 << 10
@@ -27,8 +28,8 @@ func checkValue(v json.RawMessage) error {
 }
 
 // checkDeclared returns why a program cannot declare the event, or nil.
-func checkDeclared(s *EventSpec) error {
-	switch rest, ok := strings.CutPrefix(s.Name, AppPrefix); {
+func checkDeclared(s *starhost.EventSpec) error {
+	switch rest, ok := strings.CutPrefix(s.Name, starhost.AppPrefix); {
 	case !ok || !appName.MatchString(rest):
 		return errtext.Errorf("event %q: want app. and a lower-case letter, then a-z 0-9 _ . -", s.Name)
 	case s.Tool || s.Command:
@@ -45,17 +46,17 @@ func checkDeclared(s *EventSpec) error {
 		}
 	}
 	for _, arg := range s.Modify {
-		if !slices.Contains(s.Args, arg) || !slices.Contains(s.Actions, ActionModify) {
+		if !slices.Contains(s.Args, arg) || !slices.Contains(s.Actions, starhost.ActionModify) {
 			return errtext.Errorf("event %s: modify %q: want an argument of an event that may be modified", s.Name, arg)
 		}
 	}
-	if slices.Contains(s.Actions, ActionValue) && slices.Contains(s.Actions, ActionContext) {
+	if slices.Contains(s.Actions, starhost.ActionValue) && slices.Contains(s.Actions, starhost.ActionContext) {
 		return errtext.Errorf("event %s: a string would be both context and a value, so the event may accept only one", s.Name)
 	}
-	if s.Plugin != "" && !strings.HasPrefix(s.Name, AppPrefix+s.Plugin+".") {
+	if s.Plugin != "" && !strings.HasPrefix(s.Name, starhost.AppPrefix+s.Plugin+".") {
 		return errtext.Errorf("event %q: plugin %s declares only events app.%s.NAME", s.Name, s.Plugin, s.Plugin)
 	}
-	if s.Guard && !slices.Contains(s.Actions, ActionDeny) {
+	if s.Guard && !slices.Contains(s.Actions, starhost.ActionDeny) {
 		return errtext.Errorf("event %s: a guard's failure denies, so the event must accept a deny", s.Name)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -17,8 +18,8 @@ var endpointAPIs = []string{"openai", "responses", "anthropic"}
 const anyModel = "*"
 
 // builtInEndpoint returns an endpoint that exists if no plugin registers its name, or nil.
-func builtInEndpoint(name string) *Endpoint {
-	e := &Endpoint{Name: name, API: name, Models: []string{anyModel}}
+func builtInEndpoint(name string) *starhost.Endpoint {
+	e := &starhost.Endpoint{Name: name, API: name, Models: []string{anyModel}}
 	switch name {
 	case "openai":
 		e.BaseURL, e.APIKey = "https://api.openai.com/v1", "OPENAI_API_KEY"
@@ -31,8 +32,8 @@ func builtInEndpoint(name string) *Endpoint {
 }
 
 // completeEndpoint sets the fields of an endpoint that follow from others.
-func completeEndpoint(e *Endpoint) {
-	if builtIn := builtInEndpoint(e.Name); builtIn != nil && e.PluginName() == HostPlugin {
+func completeEndpoint(e *starhost.Endpoint) {
+	if builtIn := builtInEndpoint(e.Name); builtIn != nil && e.PluginName() == starhost.HostPlugin {
 		e.BaseURL, e.API = cmp.Or(e.BaseURL, builtIn.BaseURL), cmp.Or(e.API, builtIn.API)
 		e.APIKey = cmp.Or(e.APIKey, builtIn.APIKey)
 	}
@@ -43,12 +44,12 @@ func completeEndpoint(e *Endpoint) {
 }
 
 // offers reports whether an endpoint has a model.
-func offers(e *Endpoint, model string) bool {
+func offers(e *starhost.Endpoint, model string) bool {
 	return model != "" && (slices.Contains(e.Models, model) || slices.Contains(e.Models, anyModel))
 }
 
 // checkEndpoint returns why an endpoint is not valid, or nil.
-func checkEndpoint(e *Endpoint) error {
+func checkEndpoint(e *starhost.Endpoint) error {
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
 		if !toolName.MatchString(name) {
 			return errtext.Errorf("name %q: want 1 to 64 of A-Z a-z 0-9 _ -", name)

@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/codes"
 )
 
@@ -23,7 +24,7 @@ const maxHeld = 32 << 20
 
 // hold charges what a call leaves with the host to the event. The error says that there is no room.
 // The host then forgets the call's logs and effects, and takes no decision of it.
-func (t *Turn) hold(l *Lane, d *Decision) error {
+func (t *Turn) hold(l *Lane, d *starhost.Decision) error {
 	if l.ReadOnly { // loaders run beside each other, and have limits of their own
 		return nil
 	}
@@ -46,7 +47,7 @@ func (t *Turn) hold(l *Lane, d *Decision) error {
 }
 
 // heldBytes returns the bytes of the texts and values of a decision.
-func heldBytes(d *Decision) int {
+func heldBytes(d *starhost.Decision) int {
 	n := len(d.Reason) + len(d.Value)
 	if d.Result != nil {
 		n += len(d.Result.ForLLM) + len(d.Result.ForUser)
@@ -60,7 +61,7 @@ func heldBytes(d *Decision) int {
 			n += len(v)
 		case json.RawMessage:
 			n += len(v)
-		case Result:
+		case starhost.Result:
 			n += len(v.ForLLM) + len(v.ForUser)
 		}
 	}

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // spendingHook returns a hook that spends steps, as far as its lane lets it, and counts its calls.
 func spendingHook(event string, steps uint64, calls *int) starhost.Hook {
 	call := func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
 		*calls++
-		lane := starhost.LaneOf(ctx)
+		lane := host.LaneOf(ctx)
 		if most := lane.MaxSteps; most > 0 && steps > most {
 			lane.AddUsage(most, 0)
 			return starhost.Decision{}, errors.New("steps limit exceeded")
@@ -37,7 +38,7 @@ func times(n int, h starhost.Hook) []starhost.Hook {
 }
 
 // firePre fires a call of the tool x and returns the combined decision.
-func firePre(t *testing.T, turn *starhost.Turn) string {
+func firePre(t *testing.T, turn *host.Turn) string {
 	t.Helper()
 	out, err := turn.Fire(t.Context(), &starhost.Event{Name: pre, Tool: "x"})
 	if err != nil {
@@ -50,13 +51,13 @@ func firePre(t *testing.T, turn *starhost.Turn) string {
 // the budget deny, and the log says so once.
 func TestEventSteps(t *testing.T) {
 	var logs []string
-	log := func(l starhost.LogLine) { logs = append(logs, l.Plugin+" "+l.Text) }
+	log := func(l host.LogLine) { logs = append(logs, l.Plugin+" "+l.Text) }
 	calls, others := 0, 0
 	many := plugin("many", times(1000, spendingHook(pre, 900, &calls))...)
 	many.EventSteps = 10_000
 	other := plugin("other", times(5, spendingHook(pre, 900, &others))...)
 	other.EventSteps = 10_000
-	turn := begin(t, newHost(t, starhost.Options{Log: log}, many, other), starhost.Request{})
+	turn := begin(t, newHost(t, host.Options{Log: log}, many, other), host.Request{})
 	const over = "the handlers of many used 10000 steps in this event, limit 10000; [limits] event raises it"
 	for range 2 { // each event has its own budget
 		calls, others, logs = 0, 0, nil
@@ -74,7 +75,7 @@ func TestEventStepsOfLaterGuards(t *testing.T) {
 	skips.OnError = starhost.FailSkip
 	p := plugin("p", append(times(3, skips), spendingHook(pre, 1, &calls))...)
 	p.EventSteps = 1000
-	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
+	turn := begin(t, newHost(t, host.Options{}, p), host.Request{})
 	diff(t, "decision", "deny the guard of p failed: the handlers of p used 1000 steps in this event, limit 1000; [limits] event raises it", firePre(t, turn))
 	diff(t, "calls", 2, calls)
 }
@@ -84,7 +85,7 @@ func TestEventStepsOfErrors(t *testing.T) {
 	calls, heard := 0, 0
 	p := plugin("p", append(times(100, failingHook(pre, "")), spendingHook("error", 300, &heard), spendingHook(pre, 1, &calls))...)
 	p.EventSteps = 1000
-	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
+	turn := begin(t, newHost(t, host.Options{}, p), host.Request{})
 	firePre(t, turn)
 	diff(t, "calls of the handler of error, and of the last guard", [2]int{4, 0}, [2]int{heard, calls})
 }
@@ -100,7 +101,7 @@ func TestEventTimeout(t *testing.T) {
 			return starhost.Decision{}
 		})))
 	}
-	turn := begin(t, newHost(t, starhost.Options{EventTimeout: 50 * time.Millisecond}, plugins...), starhost.Request{})
+	turn := begin(t, newHost(t, host.Options{EventTimeout: 50 * time.Millisecond}, plugins...), host.Request{})
 	for range 2 {
 		calls = 0
 		got := firePre(t, turn)
@@ -122,9 +123,9 @@ func TestEventTimeoutOfOneHandler(t *testing.T) {
 		<-ctx.Done()
 		return starhost.Decision{}, ctx.Err()
 	}
-	h := newHost(t, starhost.Options{EventTimeout: 20 * time.Millisecond},
+	h := newHost(t, host.Options{EventTimeout: 20 * time.Millisecond},
 		plugin("p", starhost.Hook{Event: pre, Call: wait}), plugin("q", hook(pre, starhost.Decision{})))
-	turn := begin(t, h, starhost.Request{})
+	turn := begin(t, h, host.Request{})
 	for range 2 {
 		diff(t, "decision", "deny the guard of p failed: no result within 20ms, the time of one event", firePre(t, turn))
 	}
@@ -144,7 +145,7 @@ func TestEventStepsOfAvailable(t *testing.T) {
 			Name: fmt.Sprintf("t%d", i), Description: "None.",
 			Available: func(ctx context.Context) (bool, error) {
 				asked++
-				starhost.LaneOf(ctx).AddUsage(500, 0)
+				host.LaneOf(ctx).AddUsage(500, 0)
 				return true, nil
 			},
 			Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
@@ -153,7 +154,7 @@ func TestEventStepsOfAvailable(t *testing.T) {
 		})
 	}
 	p.EventSteps = 1000
-	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
+	turn := begin(t, newHost(t, host.Options{}, p), host.Request{})
 	diff(t, "tools asked, on offer, and errors", [3]int{2, 2, 1}, [3]int{asked, turn.Tools().Len(), len(turn.Errors())})
 }
 
@@ -174,7 +175,7 @@ func TestEventStepsOfValidation(t *testing.T) {
 	caller := plugin("caller", starhost.Hook{Event: "post_tool_call", Call: func(
 		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		for range 100 {
 			reply, err := turn.CallTool(ctx, starhost.ToolCall{Name: "x", Arguments: slowArguments})
 			switch {
@@ -189,7 +190,7 @@ func TestEventStepsOfValidation(t *testing.T) {
 		return starhost.Decision{}, nil
 	}})
 	caller.Tools, caller.EventSteps = []starhost.Tool{tool}, 1_000_000
-	turn := begin(t, newHost(t, starhost.Options{}, caller), starhost.Request{})
+	turn := begin(t, newHost(t, host.Options{}, caller), host.Request{})
 	if _, err := turn.Prompt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestEventStepsOfValidation(t *testing.T) {
 		return starhost.Modify("arguments", json.RawMessage(strings.Replace(string(slowArguments), "a", "b", changes))), nil
 	}})
 	changer.Tools, changer.EventSteps = []starhost.Tool{tool}, 100_000
-	turn = begin(t, newHost(t, starhost.Options{}, changer), starhost.Request{})
+	turn = begin(t, newHost(t, host.Options{}, changer), host.Request{})
 	if _, err := turn.Prompt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -222,40 +223,40 @@ func TestEventStepsOfValidation(t *testing.T) {
 // bound: a guard beyond it denies. The next event has the whole bound again.
 func TestEventMemory(t *testing.T) {
 	big := strings.Repeat("x", 1<<20)
-	hook := func(do func(lane *starhost.Lane) starhost.Decision) starhost.Hook {
+	hook := func(do func(lane *host.Lane) starhost.Decision) starhost.Hook {
 		return starhost.Hook{Event: pre, Call: func(
 			ctx context.Context, _ *starhost.Event,
 		) (starhost.Decision, error) {
-			return do(starhost.LaneOf(ctx)), nil
+			return do(host.LaneOf(ctx)), nil
 		}}
 	}
 	for _, tt := range []struct {
 		name     string
 		observed bool // only an observed event holds logs and effects
-		do       func(lane *starhost.Lane) starhost.Decision
+		do       func(lane *host.Lane) starhost.Decision
 	}{
-		{"logs", true, func(lane *starhost.Lane) (d starhost.Decision) {
-			lane.Logs = append(lane.Logs, starhost.LogLine{Text: big})
+		{"logs", true, func(lane *host.Lane) (d starhost.Decision) {
+			lane.Logs = append(lane.Logs, host.LogLine{Text: big})
 			return d
 		}},
-		{"fields of logs", true, func(lane *starhost.Lane) (d starhost.Decision) {
-			lane.Logs = append(lane.Logs, starhost.LogLine{Fields: json.RawMessage(big)})
+		{"fields of logs", true, func(lane *host.Lane) (d starhost.Decision) {
+			lane.Logs = append(lane.Logs, host.LogLine{Fields: json.RawMessage(big)})
 			return d
 		}},
-		{"effects", true, func(lane *starhost.Lane) (d starhost.Decision) {
+		{"effects", true, func(lane *host.Lane) (d starhost.Decision) {
 			lane.Record(json.RawMessage(`"` + big + `"`))
 			return d
 		}},
-		{"reasons", false, func(*starhost.Lane) starhost.Decision { return starhost.Ask(big) }},
-		{"changes", false, func(*starhost.Lane) starhost.Decision {
+		{"reasons", false, func(*host.Lane) starhost.Decision { return starhost.Ask(big) }},
+		{"changes", false, func(*host.Lane) starhost.Decision {
 			return starhost.Modify("arguments", json.RawMessage(`{"a":"`+big+`"}`))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var o starhost.Options
+			var o host.Options
 			held := 0
 			if tt.observed {
-				o.Observe = func(_ starhost.Event, out starhost.Outcome) error {
+				o.Observe = func(_ starhost.Event, out host.Outcome) error {
 					held = 0
 					for _, h := range out.Hooks {
 						for _, line := range h.Logs {
@@ -268,7 +269,7 @@ func TestEventMemory(t *testing.T) {
 					return nil
 				}
 			}
-			turn := begin(t, newHost(t, o, plugin("p", times(40, hook(tt.do))...)), starhost.Request{})
+			turn := begin(t, newHost(t, o, plugin("p", times(40, hook(tt.do))...)), host.Request{})
 			for range 2 { // each event has the whole bound
 				if got := firePre(t, turn); !strings.HasPrefix(got, "deny ") || !strings.Contains(got, "take more than 32 MiB") {
 					t.Errorf("got %.200q, want a denial", got)

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -14,12 +14,13 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // scriptedModel is a model that gives its replies in order.
 type scriptedModel []starhost.Reply
 
-func (s *scriptedModel) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+func (s *scriptedModel) Complete(context.Context, *host.Prompt) (starhost.Reply, error) {
 	if len(*s) == 0 {
 		return starhost.Reply{}, errors.New("no more replies")
 	}
@@ -66,15 +67,15 @@ func TestEventArguments(t *testing.T) {
 			return starhost.Result{ForLLM: "sent " + c.Line}, nil
 		}}}
 	describe := func(*starhost.Event) *starhost.CallInfo { return &starhost.CallInfo{Kinds: []string{"other"}} }
-	h := newHost(t, starhost.Options{Clock: tickingClock(), AppEvents: []starhost.EventSpec{app}, Describe: describe}, p, plugin("watch", watch...))
+	h := newHost(t, host.Options{Clock: tickingClock(), AppEvents: []starhost.EventSpec{app}, Describe: describe}, p, plugin("watch", watch...))
 
 	ctx, cancel := context.WithCancel(context.Background())
-	session := h.NewSession(starhost.SessionConfig{Model: "m", Roles: []string{"dev"}, Workspace: "/w"})
+	session := h.NewSession(host.SessionConfig{Model: "m", Roles: []string{"dev"}, Workspace: "/w"})
 	replies := scriptedModel{
 		{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"x"}`)}}, Usage: starhost.Usage{Input: 7}},
 		{Content: "done"},
 	}
-	if _, err := session.Turn(ctx, starhost.Request{Text: "hi", System: "be brief"}, &replies); err != nil {
+	if _, err := session.Turn(ctx, host.Request{Text: "hi", System: "be brief"}, &replies); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := session.Command(ctx, "/deliver now"); err != nil {
@@ -93,11 +94,11 @@ func TestEventArguments(t *testing.T) {
 	if err := session.Reset(ctx); err != nil {
 		t.Fatal(err)
 	}
-	ending := h.NewSession(starhost.SessionConfig{})
-	cut := beginIn(t, ending, starhost.Request{})
+	ending := h.NewSession(host.SessionConfig{})
+	cut := beginIn(t, ending, host.Request{})
 	cancel()
 	cut.End(ctx)
-	for _, s := range []*starhost.Session{session, ending} {
+	for _, s := range []*host.Session{session, ending} {
 		if err := s.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -206,9 +207,9 @@ func TestFire(t *testing.T) {
 			return starhost.Modify("model", e.Model+e.UserMessage+string(e.Options))
 		}),
 	}
-	h := newHost(t, starhost.Options{}, own)
-	turn := begin(t, h, starhost.Request{Text: "hi", Model: "m"})
-	fire := func(name string, e starhost.Event) starhost.Outcome {
+	h := newHost(t, host.Options{}, own)
+	turn := begin(t, h, host.Request{Text: "hi", Model: "m"})
+	fire := func(name string, e starhost.Event) host.Outcome {
 		t.Helper()
 		e.Name = name
 		out, err := turn.Fire(context.Background(), &e)
@@ -228,7 +229,7 @@ func TestFire(t *testing.T) {
 		t.Error("Fire of an unknown event: got no error")
 	}
 
-	turn = begin(t, newHost(t, starhost.Options{}, pluginWith(1, hook(pre, abort))), starhost.Request{})
+	turn = begin(t, newHost(t, host.Options{}, pluginWith(1, hook(pre, abort))), host.Request{})
 	diff(t, "an abort is an outcome", starhost.ActionAbort, fire(pre, starhost.Event{Tool: "gone"}).Decision.Action)
 }
 
@@ -259,8 +260,8 @@ func TestModify(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			turn := begin(t, newHost(t, starhost.Options{}, echo(), pluginWith(1, hook(tt.event, tt.decision))),
-				starhost.Request{Text: "hi"})
+			turn := begin(t, newHost(t, host.Options{}, echo(), pluginWith(1, hook(tt.event, tt.decision))),
+				host.Request{Text: "hi"})
 			p := prompt(t, turn)
 			got := ""
 			for _, err := range p.Errors {
@@ -275,13 +276,13 @@ func TestModify(t *testing.T) {
 }
 
 func TestPreLLMCallChanges(t *testing.T) {
-	h := newHost(t, starhost.Options{}, echo(),
+	h := newHost(t, host.Options{}, echo(),
 		pluginWith(1, hook("pre_llm_call", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"model": "big", "options": json.RawMessage(`{"t":0}`), "tools": []string{}}})),
 		pluginWith(2, hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
 			return starhost.TextContext(e.Model + " " + string(e.Options))
 		})))
-	s := h.NewSession(starhost.SessionConfig{Model: "small"})
-	turn := beginIn(t, s, starhost.Request{})
+	s := h.NewSession(host.SessionConfig{Model: "small"})
+	turn := beginIn(t, s, host.Request{})
 	p := prompt(t, turn)
 	diff(t, "prompt", []string{"big", `{"t":0}`, `big {"t":0}`}, []string{p.Model, string(p.Options), p.Text.String()})
 	diff(t, "tools", 0, len(p.Tools))
@@ -293,8 +294,8 @@ func TestOutcome(t *testing.T) {
 		Fragments:   []fragments.Fragment{{Content: "four"}},
 		Attachments: []fragments.Attachment{{Content: "12"}},
 	}}
-	turn := begin(t, newHost(t, starhost.Options{}, pluginWith(1, hook("pre_llm_call", d)),
-		pluginWith(2, hook("pre_llm_call", starhost.Modify("model", "x")))), starhost.Request{})
+	turn := begin(t, newHost(t, host.Options{}, pluginWith(1, hook("pre_llm_call", d)),
+		pluginWith(2, hook("pre_llm_call", starhost.Modify("model", "x")))), host.Request{})
 	var got []string
 	for _, tr := range prompt(t, turn).Hooks {
 		got = append(got, string(tr.Action)+" "+tr.Detail)
@@ -304,8 +305,8 @@ func TestOutcome(t *testing.T) {
 
 // TestTextContext checks that a text becomes a fragment.
 func TestTextContext(t *testing.T) {
-	fire := func(d starhost.Decision) starhost.Outcome {
-		turn := begin(t, newHost(t, starhost.Options{}, pluginWith(1, hook("pre_llm_call", d))), starhost.Request{})
+	fire := func(d starhost.Decision) host.Outcome {
+		turn := begin(t, newHost(t, host.Options{}, pluginWith(1, hook("pre_llm_call", d))), host.Request{})
 		out, err := turn.Fire(t.Context(), &starhost.Event{Name: "pre_llm_call"})
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // A program embeds the host: a Go plugin with a tool, a hook and a fragment loader, and the prompt
@@ -28,12 +29,12 @@ func ExampleHost() {
 			}}},
 	}
 
-	host := starhost.New(starhost.Options{})
-	if err := host.Add(oncall); err != nil {
+	h := host.New(host.Options{})
+	if err := h.Add(oncall); err != nil {
 		log.Fatal(err)
 	}
-	session := host.NewSession(starhost.SessionConfig{})
-	prompt, err := session.Prompt(context.Background(), starhost.Request{Text: "Why is checkout slow?", Fragments: []string{"runbook:checkout"}})
+	session := h.NewSession(host.SessionConfig{})
+	prompt, err := session.Prompt(context.Background(), host.Request{Text: "Why is checkout slow?", Fragments: []string{"runbook:checkout"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,13 +63,13 @@ func ExampleTurn() {
 		Description: "Restart a service.", Call: func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "restarted"}, nil
 		}}}}
-	host := starhost.New(starhost.Options{})
-	if err := host.Add(guard, ops); err != nil {
+	h := host.New(host.Options{})
+	if err := h.Add(guard, ops); err != nil {
 		log.Fatal(err)
 	}
 
 	ctx := context.Background()
-	turn, err := host.NewSession(starhost.SessionConfig{}).Begin(ctx, starhost.Request{Text: "Restart checkout."})
+	turn, err := h.NewSession(host.SessionConfig{}).Begin(ctx, host.Request{Text: "Restart checkout."})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -96,14 +97,14 @@ func ExampleTurn() {
 
 // If two plugins register a name, the error has both places.
 func ExampleHost_Add() {
-	host := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	page := starhost.Tool{Name: "page", Description: "Page a team.", Pos: starhost.Pos{File: "oncall/plugin.star", Line: 9, Col: 1},
 		Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{}, nil
 		}}
-	fmt.Println(host.Add(starhost.Plugin{Name: "oncall", Tools: []starhost.Tool{page}}))
+	fmt.Println(h.Add(starhost.Plugin{Name: "oncall", Tools: []starhost.Tool{page}}))
 	page.Pos = starhost.Pos{File: "pager.star", Line: 2, Col: 1}
-	fmt.Println(host.Add(starhost.Plugin{Name: "pager", Tools: []starhost.Tool{page}}))
+	fmt.Println(h.Add(starhost.Plugin{Name: "pager", Tools: []starhost.Tool{page}}))
 	// Output:
 	// <nil>
 	// pager.star:2:1: tool "page" is already registered at oncall/plugin.star:9:1
@@ -115,15 +116,15 @@ func ExampleSession_Turn() {
 		Call: func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "812 ms"}, nil
 		}}}}
-	host := starhost.New(starhost.Options{})
-	if err := host.Add(ops); err != nil {
+	h := host.New(host.Options{})
+	if err := h.Add(ops); err != nil {
 		log.Fatal(err)
 	}
 	model := &scriptedModel{ // stands for an endpoint
 		{ToolCalls: []starhost.ToolCall{{ID: "call-1", Name: "p99"}}},
 		{Content: "Checkout's p99 is 812 ms."},
 	}
-	result, err := host.NewSession(starhost.SessionConfig{}).Turn(context.Background(), starhost.Request{Text: "How slow is checkout?"}, model)
+	result, err := h.NewSession(host.SessionConfig{}).Turn(context.Background(), host.Request{Text: "How slow is checkout?"}, model)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 )
@@ -18,7 +19,7 @@ import (
 // their decisions; modifications are in e. It fills in fields of the session, the turn and the tool
 // that are empty in e. An abort is an outcome and not an error. The error is ErrDepth if too many
 // handlers wait for each other.
-func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
+func (t *Turn) Fire(ctx context.Context, e *starhost.Event) (out Outcome, err error) {
 	c, err := t.registry.hooksOf(e.Name)
 	if err != nil {
 		return out, err
@@ -29,7 +30,7 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
 	t.fillEvent(e)
 	t.withdrawn = nil
 	f := eventRun{turn: t, eventHooks: c}
-	if err = f.run(ctx, e, &out); err != nil && out.Decision.Action == ActionAbort {
+	if err = f.run(ctx, e, &out); err != nil && out.Decision.Action == starhost.ActionAbort {
 		if _, aborted := errors.AsType[*AbortError](err); aborted {
 			err = nil
 		}
@@ -38,7 +39,7 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
 }
 
 // fillEvent sets empty fields of the session, the turn and the tool.
-func (t *Turn) fillEvent(e *Event) {
+func (t *Turn) fillEvent(e *starhost.Event) {
 	c := &t.session.config
 	fillEmpty(&e.SessionID, c.ID)
 	fillEmpty(&e.Model, t.request.Model)
@@ -66,7 +67,7 @@ func (t *Turn) fillEvent(e *Event) {
 
 // toolOf returns the plugin's tool of an event, or nil. An agent's tool is never a plugin's tool,
 // even if a plugin registered the same name.
-func (t *Turn) toolOf(e *Event) *Tool {
+func (t *Turn) toolOf(e *starhost.Event) *starhost.Tool {
 	if e.Foreign {
 		return nil
 	}
@@ -83,7 +84,7 @@ func fillEmpty(text *string, known string) {
 // fireEvent runs all handlers of e in order. It applies modifications to e at once, so that each
 // handler sees the previous ones. The error is an *AbortError or the error of ctx. It traces and
 // logs all other failures; a failed guard denies.
-func (t *Turn) fireEvent(ctx context.Context, e *Event) (out Outcome, err error) {
+func (t *Turn) fireEvent(ctx context.Context, e *starhost.Event) (out Outcome, err error) {
 	c, err := t.registry.hooksOf(e.Name)
 	if err != nil {
 		return out, err
@@ -94,7 +95,7 @@ func (t *Turn) fireEvent(ctx context.Context, e *Event) (out Outcome, err error)
 }
 
 // run runs the handlers of e and fills an empty outcome.
-func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
+func (f *eventRun) run(ctx context.Context, e *starhost.Event, out *Outcome) error {
 	around := f.turn.swapReading(clockReading{})
 	defer f.turn.swapReading(around)
 	seen := f.turn.startObserving(ctx, e)
@@ -114,7 +115,7 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 	if d := out.ending(); d != nil && f.turn.ending == nil {
 		f.turn.ending = d
 	}
-	if d := &out.Decision; d.Action == ActionAbort {
+	if d := &out.Decision; d.Action == starhost.ActionAbort {
 		f.turn.completed = false
 		return &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos, Lost: out.Lost}
 	}
@@ -122,20 +123,20 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 }
 
 // refuse decides about a closed event in place of its handlers.
-func (f *eventRun) refuse(e *Event, out *Outcome) {
-	d := Decision{Action: f.Refusal(), Reason: f.closed.Error()}
-	if d.Action == ActionNone {
+func (f *eventRun) refuse(e *starhost.Event, out *Outcome) {
+	d := starhost.Decision{Action: f.Refusal(), Reason: f.closed.Error()}
+	if d.Action == starhost.ActionNone {
 		d = withheld(d.Reason)
-		_ = modify(e, f.EventSpec, HostPlugin, Pos{}, d.Changes) // a result can be replaced
+		_ = modify(e, f.EventSpec, starhost.HostPlugin, starhost.Pos{}, d.Changes) // a result can be replaced
 	}
-	d.Plugin = HostPlugin
-	f.decisions, out.Lost = []Decision{d}, f.closed
+	d.Plugin = starhost.HostPlugin
+	f.decisions, out.Lost = []starhost.Decision{d}, f.closed
 }
 
 // callHooks calls all handlers of e. If a handler changed the arguments, it calls the handlers
 // before it again. It calls them even if the tool's schema refuses the arguments, because an agent
 // checks arguments by other rules.
-func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
+func (f *eventRun) callHooks(ctx context.Context, e *starhost.Event) error {
 	hooks, given := f.hooksMatching(e.Subject(), e.ToolAlias), e.Arguments
 	if len(hooks) == 0 {
 		return nil
@@ -176,7 +177,7 @@ func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 
 // argumentProblems returns the problems of the arguments of the event's tool call, which a plugin
 // changed. It charges the work to the plugin.
-func (t *Turn) argumentProblems(ctx context.Context, e *Event, plugin string) []string {
+func (t *Turn) argumentProblems(ctx context.Context, e *starhost.Event, plugin string) []string {
 	tool := t.toolOf(e)
 	if tool == nil {
 		return nil
@@ -199,31 +200,31 @@ type eventRun struct {
 	turn      *Turn
 	hookCount int // number of its handlers
 	deadline  time.Time
-	decisions []Decision // see [Outcome.Decisions]
-	problems  []string   // see Outcome.problems
+	decisions []starhost.Decision // see [Outcome.Decisions]
+	problems  []string            // see Outcome.problems
 }
 
 // callHook runs one handler and applies its decision to e. A failure becomes the decision of the
 // hook's fail mode. If again is true, the handler has run before with other arguments, and only its
 // refusal counts. The error is the error of ctx, or the *AbortError of a call that the handler
 // made.
-func (f *eventRun) callHook(ctx context.Context, h *Hook, e *Event, again bool) error {
+func (f *eventRun) callHook(ctx context.Context, h *starhost.Hook, e *starhost.Event, again bool) error {
 	t := f.turn
 	lane := t.newLane(ctx, h.Plugin.Name, false)
-	var d Decision
+	var d starhost.Decision
 	err := t.limitCall(lane, h.Plugin.EventSteps, f.deadline)
 	if err == nil {
 		err = t.addSteps(lane, callHandler(lane.context(ctx), h, t, e, &d))
 	}
-	if err == nil && d.Action != ActionNone {
+	if err == nil && d.Action != starhost.ActionNone {
 		err = t.checkDecision(f.EventSpec, h, e, &d)
 	}
 	if held := t.hold(lane, &d); err == nil {
 		err = held
 	}
-	var decided *Decision
+	var decided *starhost.Decision
 	var full *HookTrace
-	if err != nil || d.Action != ActionNone || again {
+	if err != nil || d.Action != starhost.ActionNone || again {
 		decided, full = f.applyDecision(h, lane, e, &d, err, again)
 	}
 	t.deliverRecords(lane)
@@ -242,7 +243,7 @@ func (f *eventRun) callHook(ctx context.Context, h *Hook, e *Event, again bool) 
 }
 
 // callHandler runs a hook's handler and returns a panic as an error.
-func callHandler(ctx context.Context, h *Hook, t *Turn, e *Event, d *Decision) (err error) {
+func callHandler(ctx context.Context, h *starhost.Hook, t *Turn, e *starhost.Event, d *starhost.Decision) (err error) {
 	defer recoverPanic(&err)
 	*d, err = h.Call(ctx, e)
 	return err
@@ -251,15 +252,15 @@ func callHandler(ctx context.Context, h *Hook, t *Turn, e *Event, d *Decision) (
 // applyDecision adds a handler's decision to the outcome. It returns the stored decision, and a
 // full trace if a note cannot describe the call.
 func (f *eventRun) applyDecision(
-	h *Hook, lane *Lane, e *Event, d *Decision, err error, again bool,
-) (decided *Decision, full *HookTrace) {
+	h *starhost.Hook, lane *Lane, e *starhost.Event, d *starhost.Decision, err error, again bool,
+) (decided *starhost.Decision, full *HookTrace) {
 	if err != nil {
 		*d = onFailure(f.EventSpec, h, err)
-		if d.Action == ActionModify && !h.Plugin.Warn {
+		if d.Action == starhost.ActionModify && !h.Plugin.Warn {
 			_ = modify(e, f.EventSpec, h.Plugin.Name, h.Pos, d.Changes) // a result can be replaced
 		}
 	}
-	if d.Pos == (Pos{}) {
+	if d.Pos == (starhost.Pos{}) {
 		d.Pos = h.Pos
 	}
 	if h.Plugin.Warn && d.Decides() && (!again || d.Refuses()) {
@@ -268,14 +269,14 @@ func (f *eventRun) applyDecision(
 		text = strings.TrimSuffix(text, ": ")
 		lane.Logs = append(lane.Logs, LogLine{Plugin: h.Plugin.Name, Level: "warn", Text: text, Pos: d.Pos})
 	}
-	if d.Action != ActionNone && (!again || d.Refuses()) {
+	if d.Action != starhost.ActionNone && (!again || d.Refuses()) {
 		decided = f.addDecision(d, h)
 	}
 	if err != nil || again {
 		tr := traceOf(h, lane.Steps, lane.Bytes)
 		tr.Action, tr.Detail, tr.Changes, tr.Again = d.Action, d.Detail(), d.Changes, again
 		if err != nil {
-			tr.Action, tr.Detail = ActionError, err.Error()
+			tr.Action, tr.Detail = starhost.ActionError, err.Error()
 		}
 		full = &tr
 	}
@@ -283,9 +284,9 @@ func (f *eventRun) applyDecision(
 }
 
 // addDecision adds a decision to the outcome and returns the stored decision.
-func (f *eventRun) addDecision(d *Decision, h *Hook) *Decision {
+func (f *eventRun) addDecision(d *starhost.Decision, h *starhost.Hook) *starhost.Decision {
 	if f.decisions == nil {
-		f.decisions = make([]Decision, 0, f.hookCount)
+		f.decisions = make([]starhost.Decision, 0, f.hookCount)
 	}
 	f.decisions = append(f.decisions, *d)
 	own := &f.decisions[len(f.decisions)-1]
@@ -294,12 +295,12 @@ func (f *eventRun) addDecision(d *Decision, h *Hook) *Decision {
 }
 
 // trustedActions are the decisions that a plugin of an untrusted project cannot make about others.
-var trustedActions = []Action{ActionApprove, ActionModify, ActionEnd}
+var trustedActions = []starhost.Action{starhost.ActionApprove, starhost.ActionModify, starhost.ActionEnd}
 
 // checkDecision checks a decision against the event's rules and applies its changes. It clears
 // fields that do not belong to the action. A refusal in a form that the event lacks, such as a deny
 // of a prompt, becomes the refusal that the event has.
-func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
+func (t *Turn) checkDecision(spec *starhost.EventSpec, h *starhost.Hook, e *starhost.Event, d *starhost.Decision) error {
 	if d.Refuses() && !slices.Contains(spec.Actions, d.Action) && spec.CanRefuse() {
 		t.host.opts.Log(LogLine{Plugin: h.Plugin.Name, Level: "warn", Pos: d.Pos, Text: errtext.Format(
 			"%s: %s is no decision here, want %s: it counts as %s", spec.Name, d.Action, actionNames(spec.Actions), spec.Refusal())})
@@ -312,27 +313,27 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 		return errtext.Errorf("%s: %s may only deny, ask and add context: its project is not trusted (starhost trust, or name the plugin's path)",
 			d.Action, h.Plugin.Name)
 	}
-	if d.Action != ActionContext {
-		d.Context = Context{}
+	if d.Action != starhost.ActionContext {
+		d.Context = starhost.Context{}
 	}
-	if d.Action != ActionModify {
+	if d.Action != starhost.ActionModify {
 		d.Changes = nil
 	}
-	if d.Action != ActionValue {
+	if d.Action != starhost.ActionValue {
 		d.Value = nil
 	}
-	if d.Action != ActionRespond {
+	if d.Action != starhost.ActionRespond {
 		d.Result = nil
 	}
 	switch d.Action {
-	case ActionContext:
+	case starhost.ActionContext:
 		d.Context = attribute(d.Context, e.Name, h.Plugin.Name, h.Pos.String())
 		return t.checkContext(&d.Context)
-	case ActionValue:
+	case starhost.ActionValue:
 		return checkValue(d.Value)
-	case ActionModify:
+	case starhost.ActionModify:
 		return t.applyChanges(spec, h, e, d.Changes)
-	case ActionRespond:
+	case starhost.ActionRespond:
 		if !t.ownsTool(h, e) && !matchAny(h.Plugin.RespondsTo, e.Tool) {
 			return codes.Errorf(codes.Permission, "respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.Plugin.Name, "respond:"+e.Tool)
 		}
@@ -347,12 +348,12 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 
 // applyChanges applies the changes of a modify to the event, if they are valid. A plugin that only
 // warns does not change the event.
-func (t *Turn) applyChanges(spec *EventSpec, h *Hook, e *Event, changes map[string]any) error {
+func (t *Turn) applyChanges(spec *starhost.EventSpec, h *starhost.Hook, e *starhost.Event, changes map[string]any) error {
 	if h.Plugin.Warn {
 		scratch := *e
 		e = &scratch
 	}
-	if list, ok := changes["history"].(*Messages); ok {
+	if list, ok := changes["history"].(*starhost.Messages); ok {
 		if t.session.config.Guarded {
 			return errors.New("modify: history: the agent has the messages of this session")
 		}
@@ -381,7 +382,7 @@ func (t *Turn) applyChanges(spec *EventSpec, h *Hook, e *Event, changes map[stri
 }
 
 // modify applies all changes of a handler or none.
-func modify(e *Event, spec *EventSpec, plugin string, pos Pos, changes map[string]any) error {
+func modify(e *starhost.Event, spec *starhost.EventSpec, plugin string, pos starhost.Pos, changes map[string]any) error {
 	if err := e.Modify(spec, changes); err != nil {
 		return err
 	}
@@ -392,13 +393,13 @@ func modify(e *Event, spec *EventSpec, plugin string, pos Pos, changes map[strin
 // ownsTool reports whether the event's tool belongs to the hook's plugin. A call through an agent
 // proves it only by a name, which another server can have too, so it gives a restricted plugin no
 // rights.
-func (t *Turn) ownsTool(h *Hook, e *Event) bool {
+func (t *Turn) ownsTool(h *starhost.Hook, e *starhost.Event) bool {
 	tool := t.toolOf(e)
 	return tool != nil && tool.Plugin == h.Plugin && !(h.Plugin.Restricted && e.Agent != "")
 }
 
 // onFailure returns the decision that a handler's failure stands for.
-func onFailure(spec *EventSpec, h *Hook, err error) Decision {
+func onFailure(spec *starhost.EventSpec, h *starhost.Hook, err error) starhost.Decision {
 	mode := h.OnError
 	if mode == "" {
 		mode = failMode(spec, h)
@@ -406,28 +407,28 @@ func onFailure(spec *EventSpec, h *Hook, err error) Decision {
 	switch mode {
 	case failWithhold:
 		return withheld(errtext.Format("the hook of %s failed: %v%s", h.Plugin.Name, err, advice(err)))
-	case FailDeny:
-		return Deny(errtext.Format("the guard of %s failed: %v%s", h.Plugin.Name, err, advice(err)))
-	case FailAbort:
-		return Decision{Action: ActionAbort, Reason: errtext.Format("the hook of %s failed: %v%s", h.Plugin.Name, err, advice(err))}
+	case starhost.FailDeny:
+		return starhost.Deny(errtext.Format("the guard of %s failed: %v%s", h.Plugin.Name, err, advice(err)))
+	case starhost.FailAbort:
+		return starhost.Decision{Action: starhost.ActionAbort, Reason: errtext.Format("the hook of %s failed: %v%s", h.Plugin.Name, err, advice(err))}
 	}
-	return Decision{}
+	return starhost.Decision{}
 }
 
 // failWithhold replaces the event's result. No plugin chooses it.
-const failWithhold FailMode = "withhold"
+const failWithhold starhost.FailMode = "withhold"
 
 // failMode returns the fail mode of a hook without OnError.
-func failMode(spec *EventSpec, h *Hook) FailMode {
+func failMode(spec *starhost.EventSpec, h *starhost.Hook) starhost.FailMode {
 	switch refusal := spec.Refusal(); {
 	case spec.Guard:
-		return FailDeny
+		return starhost.FailDeny
 	case !spec.FailsClosed(decisionsOf(h.Plugin)):
-		return FailSkip
-	case refusal == ActionNone:
+		return starhost.FailSkip
+	case refusal == starhost.ActionNone:
 		return failWithhold
 	default:
-		return FailMode(refusal)
+		return starhost.FailMode(refusal)
 	}
 }
 

@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
@@ -54,11 +55,11 @@ func (e *UnknownRefError) Error() string {
 // A reference stands for context that a prompt needs.
 type reference struct {
 	text   string
-	system bool            // the context becomes system text
-	by     *TemplateLoader // loader of the template that names it; nil if the user typed it
+	system bool                     // the context becomes system text
+	by     *starhost.TemplateLoader // loader of the template that names it; nil if the user typed it
 }
 
-func refsOf(list []string, by *TemplateLoader, system bool) []reference {
+func refsOf(list []string, by *starhost.TemplateLoader, system bool) []reference {
 	refs := make([]reference, len(list))
 	for i, text := range list {
 		refs[i] = reference{text, system, by}
@@ -67,7 +68,7 @@ func refsOf(list []string, by *TemplateLoader, system bool) []reference {
 }
 
 // resolveRequested resolves the references of the template and the request in the first round.
-func (t *Turn) resolveRequested(ctx context.Context) ([]Context, error) {
+func (t *Turn) resolveRequested(ctx context.Context) ([]starhost.Context, error) {
 	if t.round != 1 {
 		return nil, nil
 	}
@@ -84,7 +85,7 @@ func (t *Turn) resolveRequested(ctx context.Context) ([]Context, error) {
 
 // Load resolves references at the same time and returns their contexts in order. The error is the
 // *RefError of the first failed one, ErrDepth, or the error of ctx.
-func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
+func (t *Turn) Load(ctx context.Context, refs []string) ([]starhost.Context, error) {
 	return t.resolveReferences(ctx, refsOf(refs, nil, false))
 }
 
@@ -92,12 +93,12 @@ func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
 type loadJob struct {
 	loader  foundLoader
 	lane    *Lane
-	context Context
+	context starhost.Context
 	took    time.Duration
 	err     error
 }
 
-func (t *Turn) resolveReferences(ctx context.Context, refs []reference) ([]Context, error) {
+func (t *Turn) resolveReferences(ctx context.Context, refs []reference) ([]starhost.Context, error) {
 	if err := checkDepth(ctx); err != nil {
 		return nil, err
 	}
@@ -144,13 +145,13 @@ func (t *Turn) runLoaders(ctx context.Context, refs []reference, jobs []loadJob)
 }
 
 // recordLoads records the loaders' calls in the order of the references.
-func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob) ([]Context, error) {
-	out := make([]Context, len(jobs))
+func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob) ([]starhost.Context, error) {
+	out := make([]starhost.Context, len(jobs))
 	var first error
 	for i := range jobs {
 		j := &jobs[i]
 		if j.lane != nil {
-			t.finishLoad(ctx, EventLoadRun, refs[i].text, j.lane, j.loader.Pos, j.took, j.err)
+			t.finishLoad(ctx, starhost.EventLoadRun, refs[i].text, j.lane, j.loader.Pos, j.took, j.err)
 			t.addNote(j.lane).trace = loadTrace(j.loader.FragmentLoader, j.lane, j.context, j.err)
 		}
 		if failure, ok := errors.AsType[*HandlerError](j.err); ok && !readsOnly(ctx) {
@@ -165,25 +166,25 @@ func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob
 }
 
 // loadTrace returns the trace of a loader's call.
-func loadTrace(l *FragmentLoader, lane *Lane, got Context, err error) *HookTrace {
+func loadTrace(l *starhost.FragmentLoader, lane *Lane, got starhost.Context, err error) *HookTrace {
 	tr := &HookTrace{Event: eventLoad, Plugin: l.Plugin.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:
-		tr.Action, tr.Detail = ActionError, err.Error()
+		tr.Action, tr.Detail = starhost.ActionError, err.Error()
 	case !got.IsEmpty():
-		tr.Action, tr.Detail = ActionContext, strconv.FormatInt(got.Bytes(), 10)+" B"
+		tr.Action, tr.Detail = starhost.ActionContext, strconv.FormatInt(got.Bytes(), 10)+" B"
 	}
 	return tr
 }
 
 // runLoader runs one loader.
-func (t *Turn) runLoader(ctx context.Context, l foundLoader, lane *Lane, ref string) (Context, error) {
+func (t *Turn) runLoader(ctx context.Context, l foundLoader, lane *Lane, ref string) (starhost.Context, error) {
 	if err := ctx.Err(); err != nil {
-		return Context{}, err
+		return starhost.Context{}, err
 	}
-	got, err := protect(func() (Context, error) { return l.Load(lane.context(ctx), l.arg) })
+	got, err := protect(func() (starhost.Context, error) { return l.Load(lane.context(ctx), l.arg) })
 	if errors.Is(err, ErrNoReference) {
-		return Context{}, t.unknownFragment(ctx, ref)
+		return starhost.Context{}, t.unknownFragment(ctx, ref)
 	}
 	if err == nil {
 		got = l.attribute(got, ref)
@@ -194,21 +195,21 @@ func (t *Turn) runLoader(ctx context.Context, l foundLoader, lane *Lane, ref str
 		if l.Prefix == "" { // a path or an alias
 			what = "fragment"
 		}
-		return Context{}, &HandlerError{Plugin: l.Plugin.Name, What: what, Pos: l.Pos, Err: err}
+		return starhost.Context{}, &HandlerError{Plugin: l.Plugin.Name, What: what, Pos: l.Pos, Err: err}
 	}
 	return got, nil
 }
 
 // A foundLoader is the loader of a reference, with the argument of its call.
 type foundLoader struct {
-	*FragmentLoader
+	*starhost.FragmentLoader
 	arg    string
 	relays bool // Load returns contexts of other plugins, which name their plugin
 }
 
 // attribute returns a loader's context with its origin. It leaves the origins of other plugins if
 // the loader relays their context.
-func (l foundLoader) attribute(got Context, ref string) Context {
+func (l foundLoader) attribute(got starhost.Context, ref string) starhost.Context {
 	if l.relays {
 		return attributeMissing(got, ref, l.Plugin.Name, l.Pos)
 	}
@@ -247,14 +248,14 @@ func (t *Turn) findLoaderByPrefix(ref string) (foundLoader, error) {
 
 // findLoaderForTemplate returns the loader of a reference that a template names: the plugin's own
 // loader, or one that resolves it with the plugin's rights.
-func (t *Turn) findLoaderForTemplate(l *TemplateLoader, ref string) (foundLoader, error) {
+func (t *Turn) findLoaderForTemplate(l *starhost.TemplateLoader, ref string) (foundLoader, error) {
 	loader, err := t.findLoaderByPrefix(ref)
 	switch {
 	case err == nil && loader.Plugin == l.Plugin:
 		return loader, nil
 	case l.Plugin.Resolve != nil:
 		prefix, _, _ := strings.Cut(ref, ":")
-		relay := &FragmentLoader{Prefix: prefix, Load: l.Plugin.Resolve, Pos: l.Pos, Plugin: l.Plugin}
+		relay := &starhost.FragmentLoader{Prefix: prefix, Load: l.Plugin.Resolve, Pos: l.Pos, Plugin: l.Plugin}
 		return foundLoader{FragmentLoader: relay, arg: ref, relays: true}, nil
 	case err != nil:
 		return foundLoader{}, err

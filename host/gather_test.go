@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 func TestReferences(t *testing.T) {
 	say := func(prefix string) starhost.FragmentLoader {
 		return loader(prefix, func(arg string) (starhost.Context, error) {
 			if prefix == "" && !strings.HasPrefix(arg, "./") {
-				return starhost.Context{}, starhost.ErrNoReference
+				return starhost.Context{}, host.ErrNoReference
 			}
 			return texts(fmt.Sprintf("%s(%s)", prefix, arg)), nil
 		})
@@ -25,7 +26,7 @@ func TestReferences(t *testing.T) {
 		loader("oops", func(string) (starhost.Context, error) {
 			panic("nil")
 		}), loader("big", func(string) (starhost.Context, error) { return texts(strings.Repeat("x", 300<<10)), nil })}}
-	host := starhost.Plugin{Name: starhost.HostPlugin, FragmentLoaders: []starhost.FragmentLoader{say(""), say("-"), say("file")}}
+	reserved := starhost.Plugin{Name: starhost.HostPlugin, FragmentLoaders: []starhost.FragmentLoader{say(""), say("-"), say("file")}}
 	tests := []struct {
 		name, ref string
 		bare      bool // without the host's own references
@@ -47,13 +48,13 @@ func TestReferences(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHost(t, starhost.Options{}, own)
+			h := newHost(t, host.Options{}, own)
 			if !tt.bare {
-				if err := h.Add(host); err != nil {
+				if err := h.Add(reserved); err != nil {
 					t.Fatal(err)
 				}
 			}
-			turn := begin(t, h, starhost.Request{Fragments: []string{"runbook:first", tt.ref}})
+			turn := begin(t, h, host.Request{Fragments: []string{"runbook:first", tt.ref}})
 			p, err := turn.Prompt(context.Background())
 			if tt.err == "" {
 				if err != nil {
@@ -65,7 +66,7 @@ func TestReferences(t *testing.T) {
 				}
 				return
 			}
-			var ref *starhost.RefError
+			var ref *host.RefError
 			if !errors.As(err, &ref) || ref.Ref != tt.ref || err.Error() != tt.err {
 				t.Errorf("Prompt:\n got %v\nwant a *RefError of %q: %s", err, tt.ref, tt.err)
 			}
@@ -74,9 +75,9 @@ func TestReferences(t *testing.T) {
 }
 
 func TestUnknownRefError(t *testing.T) {
-	turn := begin(t, newHost(t, starhost.Options{}), starhost.Request{})
+	turn := begin(t, newHost(t, host.Options{}), host.Request{})
 	_, err := turn.Load(context.Background(), []string{"x:y"})
-	var unknown *starhost.UnknownRefError
+	var unknown *host.UnknownRefError
 	if !errors.As(err, &unknown) || unknown.Ref != "x:y" {
 		t.Errorf("Load: got %v, want an *UnknownRefError", err)
 	}
@@ -88,8 +89,8 @@ func TestLoaderOwnsItsContext(t *testing.T) {
 	given := texts("one", "two")
 	given.Attachments = []fragments.Attachment{{Content: "png", Type: "image/png"}}
 	l := loader("xx", func(string) (starhost.Context, error) { return given, nil })
-	h := newHost(t, starhost.Options{}, starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{l}})
-	p := ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Text: "hi", Fragments: []string{"xx:1"}})
+	h := newHost(t, host.Options{}, starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{l}})
+	p := ask(t, h.NewSession(host.SessionConfig{}), host.Request{Text: "hi", Fragments: []string{"xx:1"}})
 	if row := p.Fragments[0]; row.Plugin != "p" || row.Source != "xx:1" {
 		t.Errorf("row: got plugin %q, source %q, want p and xx:1", row.Plugin, row.Source)
 	}
@@ -105,7 +106,7 @@ func TestFirstFailureIsTold(t *testing.T) {
 		loader("slow", func(string) (starhost.Context, error) { <-second; return starhost.Context{}, errors.New("slow") }),
 		loader("fast", func(string) (starhost.Context, error) { close(second); return starhost.Context{}, errors.New("fast") }),
 	}}
-	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{Fragments: []string{"slow:", "fast:"}})
+	turn := begin(t, newHost(t, host.Options{}, p), host.Request{Fragments: []string{"slow:", "fast:"}})
 	if _, err := turn.Prompt(context.Background()); err == nil || err.Error() != "slow" {
 		t.Errorf("Prompt: got %v, want slow", err)
 	}
@@ -123,11 +124,11 @@ func TestNestedLoaders(t *testing.T) {
 	logging := func(prefix string, then load) starhost.FragmentLoader {
 		return starhost.FragmentLoader{Prefix: prefix,
 			Load: func(ctx context.Context, arg string) (starhost.Context, error) {
-				turn := starhost.TurnOf(ctx)
+				turn := host.TurnOf(ctx)
 				turn.Now()
-				lane := starhost.LaneOf(ctx)
+				lane := host.LaneOf(ctx)
 				lane.Logs = append(lane.Logs,
-					starhost.LogLine{Plugin: "p", Level: "info", Text: prefix + " " + arg + " " + lane.Path()})
+					host.LogLine{Plugin: "p", Level: "info", Text: prefix + " " + arg + " " + lane.Path()})
 				return then(ctx, arg)
 			}}
 	}
@@ -135,20 +136,20 @@ func TestNestedLoaders(t *testing.T) {
 		return texts(arg), nil
 	}
 	outer := func(ctx context.Context, arg string) (starhost.Context, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		got, err := turn.Load(ctx, []string{"in:" + arg + "1", "in:" + arg + "2"})
 		if err != nil {
 			return starhost.Context{}, err
 		}
-		if _, err := turn.CallTool(ctx, starhost.ToolCall{Name: "echo"}); !errors.Is(err, starhost.ErrReadOnly) {
+		if _, err := turn.CallTool(ctx, starhost.ToolCall{Name: "echo"}); !errors.Is(err, host.ErrReadOnly) {
 			return starhost.Context{}, fmt.Errorf("CallTool in a loader: got %v", err)
 		}
 		return starhost.Context{Fragments: append(got[0].Fragments, got[1].Fragments...)}, nil
 	}
 	var logged []string
-	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logged = append(logged, l.Text) }}, echo(),
+	h := newHost(t, host.Options{Log: func(l host.LogLine) { logged = append(logged, l.Text) }}, echo(),
 		starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{logging("in", inner), logging("out", outer)}})
-	turn := begin(t, h, starhost.Request{Fragments: []string{"out:a", "out:b"}})
+	turn := begin(t, h, host.Request{Fragments: []string{"out:a", "out:b"}})
 	diff(t, "text", "a1\na2\nb1\nb2", prompt(t, turn).Text.String())
 	diff(t, "log", []string{"out a 1", "in a1 1/1", "in a2 1/2", "out b 2", "in b1 2/1", "in b2 2/2"}, logged)
 	var traced []string
@@ -182,8 +183,8 @@ func TestWorkersBoundLoaders(t *testing.T) {
 		for i := range 40 {
 			refs = append(refs, fmt.Sprintf("xx:%d", i))
 		}
-		diff(t, "kept", 40, len(prompt(t, begin(t, newHost(t, starhost.Options{Workers: workers}, p),
-			starhost.Request{Fragments: refs})).Fragments))
+		diff(t, "kept", 40, len(prompt(t, begin(t, newHost(t, host.Options{Workers: workers}, p),
+			host.Request{Fragments: refs})).Fragments))
 	}
 }
 
@@ -191,7 +192,7 @@ func TestCancelledLoaders(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := 0
 	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx", func(string) (starhost.Context, error) { ran++; cancel(); return starhost.Context{}, nil })}}
-	turn := begin(t, newHost(t, starhost.Options{Workers: 1}, p), starhost.Request{Fragments: []string{"xx:1", "xx:2", "xx:3"}})
+	turn := begin(t, newHost(t, host.Options{Workers: 1}, p), host.Request{Fragments: []string{"xx:1", "xx:2", "xx:3"}})
 	if _, err := turn.Prompt(ctx); !errors.Is(err, context.Canceled) || ran != 1 {
 		t.Errorf("Prompt: got %v after %d loaders, want context.Canceled after 1", err, ran)
 	}
@@ -205,7 +206,7 @@ func TestSystemReferences(t *testing.T) {
 			c.Attachments = []fragments.Attachment{image}
 			return c, nil
 		})}}
-	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p), starhost.Request{Text: "hi", System: "\nBe brief.\n", Fragments: []string{"xx:a"}, SystemFragments: []string{"xx:b"}}))
+	got := prompt(t, begin(t, newHost(t, host.Options{}, p), host.Request{Text: "hi", System: "\nBe brief.\n", Fragments: []string{"xx:a"}, SystemFragments: []string{"xx:b"}}))
 	diff(t, "system", "b\n\nBe brief.", got.System)
 	diff(t, "text", " a\n\nhi", got.Text.String())
 	diff(t, "attachments", 1, len(got.Attachments))

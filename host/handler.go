@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
 )
@@ -119,7 +120,7 @@ func askInput[A any](
 	ctx context.Context, t *Turn, kind string, request func() any, ask func() (A, error),
 ) (answer A, err error) {
 	o := &t.host.opts
-	lane := t.newLane(ctx, HostPlugin, false)
+	lane := t.newLane(ctx, starhost.HostPlugin, false)
 	if o.Answer == nil && o.Record == nil {
 		return ask()
 	}
@@ -173,7 +174,7 @@ func endingError(ctx context.Context, err error) error {
 
 // checkContext refuses context with too many parts, with a fragment over its limit or with text
 // that is not UTF-8. It sets the ids of the fragments.
-func (t *Turn) checkContext(c *Context) error {
+func (t *Turn) checkContext(c *starhost.Context) error {
 	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
 		return errtext.Errorf("%d fragments and attachments, limit %d", n, maxParts)
 	}

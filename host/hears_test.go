@@ -1,9 +1,10 @@
-package starhost_test
+package host_test
 
 import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 func TestHostHears(t *testing.T) {
@@ -11,7 +12,7 @@ func TestHostHears(t *testing.T) {
 	pure.Pure, pure.Match = true, []string{"restart_*", "page"}
 	asks := hook("pre_tool_call", starhost.Decision{})
 	asks.Match = []string{"page"}
-	h := newHost(t, starhost.Options{}, plugin("p", pure, asks, hook("turn_end", starhost.Decision{})))
+	h := newHost(t, host.Options{}, plugin("p", pure, asks, hook("turn_end", starhost.Decision{})))
 	tests := []struct {
 		event, subject      string
 		hears, needsSession bool

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -11,15 +11,16 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // at returns a place in a plugin's source.
 func at(file string, line int) starhost.Pos { return starhost.Pos{File: file, Line: line, Col: 1} }
 
 // newHost returns a host with plugins.
-func newHost(t testing.TB, o starhost.Options, plugins ...starhost.Plugin) *starhost.Host {
+func newHost(t testing.TB, o host.Options, plugins ...starhost.Plugin) *host.Host {
 	t.Helper()
-	h := starhost.New(o)
+	h := host.New(o)
 	if err := h.Add(plugins...); err != nil {
 		t.Fatal(err)
 	}
@@ -27,13 +28,13 @@ func newHost(t testing.TB, o starhost.Options, plugins ...starhost.Plugin) *star
 }
 
 // begin starts a turn of a new session.
-func begin(t testing.TB, h *starhost.Host, r starhost.Request) *starhost.Turn {
+func begin(t testing.TB, h *host.Host, r host.Request) *host.Turn {
 	t.Helper()
-	return beginIn(t, h.NewSession(starhost.SessionConfig{}), r)
+	return beginIn(t, h.NewSession(host.SessionConfig{}), r)
 }
 
 // beginIn starts a turn and ends it with the test at the latest.
-func beginIn(t testing.TB, s *starhost.Session, r starhost.Request) *starhost.Turn {
+func beginIn(t testing.TB, s *host.Session, r host.Request) *host.Turn {
 	t.Helper()
 	turn, err := s.Begin(context.Background(), r)
 	if err != nil {
@@ -44,7 +45,7 @@ func beginIn(t testing.TB, s *starhost.Session, r starhost.Request) *starhost.Tu
 }
 
 // prompt builds a turn's next prompt.
-func prompt(t testing.TB, turn *starhost.Turn) *starhost.Prompt {
+func prompt(t testing.TB, turn *host.Turn) *host.Prompt {
 	t.Helper()
 	p, err := turn.Prompt(context.Background())
 	if err != nil {
@@ -54,7 +55,7 @@ func prompt(t testing.TB, turn *starhost.Turn) *starhost.Prompt {
 }
 
 // ask runs a whole turn of one round, and returns its prompt.
-func ask(t testing.TB, s *starhost.Session, r starhost.Request) *starhost.Prompt {
+func ask(t testing.TB, s *host.Session, r host.Request) *host.Prompt {
 	t.Helper()
 	turn := beginIn(t, s, r)
 	p := prompt(t, turn)
@@ -64,7 +65,7 @@ func ask(t testing.TB, s *starhost.Session, r starhost.Request) *starhost.Prompt
 }
 
 // call runs a tool.
-func call(t testing.TB, turn *starhost.Turn, name, args string) starhost.ToolReply {
+func call(t testing.TB, turn *host.Turn, name, args string) host.ToolReply {
 	t.Helper()
 	reply, err := turn.CallTool(context.Background(),
 		starhost.ToolCall{ID: "c1", Name: name, Arguments: json.RawMessage(args)})
@@ -155,7 +156,7 @@ func texts(list ...string) starhost.Context {
 }
 
 // statuses returns the report's rows in short: "content status".
-func statuses(p *starhost.Prompt) []string {
+func statuses(p *host.Prompt) []string {
 	var list []string
 	for _, r := range p.Fragments {
 		list = append(list, fmt.Sprintf("%s %s", r.Content, r.Status))

@@ -1,15 +1,16 @@
-package starhost
+package host
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 )
 
 // changeHistory makes the history that a handler of turn_start returned the session's. Contents
 // that are no longer in it count as not sent, so that a later prompt may send them again.
-func (s *Session) changeHistory(next []Message) {
+func (s *Session) changeHistory(next []starhost.Message) {
 	texts := map[fragments.Hash]string{} // by id, of the parts that merging added
 	for i := range s.history {
 		for _, part := range s.history[i].Content.Parts() {
@@ -20,7 +21,7 @@ func (s *Session) changeHistory(next []Message) {
 	list := slices.Clone(next)
 	for i := range list {
 		m := &list[i]
-		if m.Merged == NotMerged && m.Contents == nil {
+		if m.Merged == starhost.NotMerged && m.Contents == nil {
 			for j := range m.Attachments {
 				present[s.idOf(&m.Attachments[j])] = true
 			}
@@ -50,7 +51,7 @@ func (s *Session) changeHistory(next []Message) {
 
 // hasContent reports whether a message contains a content: an attachment, or a text.
 func hasContent(
-	m *Message, id fragments.Hash, texts map[fragments.Hash]string, idOf func(*fragments.Attachment) fragments.Hash,
+	m *starhost.Message, id fragments.Hash, texts map[fragments.Hash]string, idOf func(*fragments.Attachment) fragments.Hash,
 ) bool {
 	text, isText := texts[id]
 	return isText && text != "" && strings.Contains(m.Content.String(), text) ||

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // A handler of turn_start shortens the stored history for good. A content that left it is sent
@@ -21,16 +22,16 @@ func TestChangeHistory(t *testing.T) {
 	offer := func(e *starhost.Event) starhost.Decision {
 		return contextOf(fragments.Fragment{Content: "often"}, fragments.Fragment{Content: "about " + e.UserMessage})
 	}
-	h := newHost(t, starhost.Options{}, plugin("engine", start),
+	h := newHost(t, host.Options{}, plugin("engine", start),
 		plugin("p", sayingHook("session_start", "welcome"), hookFunc("pre_llm_call", offer)))
-	s := h.NewSession(starhost.SessionConfig{ID: "s"})
-	ask(t, s, starhost.Request{Text: "a"})
-	ask(t, s, starhost.Request{Text: "b"})
-	p := ask(t, s, starhost.Request{Text: "c"})
+	s := h.NewSession(host.SessionConfig{ID: "s"})
+	ask(t, s, host.Request{Text: "a"})
+	ask(t, s, host.Request{Text: "b"})
+	p := ask(t, s, host.Request{Text: "c"})
 	contains(t, "statuses", strings.Join(statuses(p), " "), "in_session")
 
 	change = func(list []starhost.Message) []starhost.Message { return list[1:] }
-	p = ask(t, s, starhost.Request{Text: "d"})
+	p = ask(t, s, host.Request{Text: "d"})
 	text := p.Text.String()
 	for _, want := range []string{"welcome", "often", "about d"} {
 		contains(t, "the prompt after its loss", text, want)
@@ -39,7 +40,7 @@ func TestChangeHistory(t *testing.T) {
 		t.Errorf("got %d messages, statuses %q, want 6 and none in_session", len(p.Messages), statuses(p))
 	}
 	change = nil
-	if p = ask(t, s, starhost.Request{Text: "e"}); len(p.Messages) != 8 {
+	if p = ask(t, s, host.Request{Text: "e"}); len(p.Messages) != 8 {
 		t.Errorf("the next turn: got %d messages, want 8", len(p.Messages))
 	}
 	if saved := saveAndLoad(t, s); len(saved.Messages) != 9 {
@@ -57,13 +58,13 @@ func TestChangeHistory(t *testing.T) {
 		summary.Content = fragments.NewText("In short: about b.")
 		return append([]starhost.Message{summary}, list[2:]...)
 	}
-	s = h.NewSession(starhost.SessionConfig{ID: "t"})
+	s = h.NewSession(host.SessionConfig{ID: "t"})
 	change, old := nil, change
 	for _, words := range []string{"b", "c", "d"} {
-		ask(t, s, starhost.Request{Text: words})
+		ask(t, s, host.Request{Text: words})
 	}
 	change = old
-	p = ask(t, s, starhost.Request{Text: "b"})
+	p = ask(t, s, host.Request{Text: "b"})
 	for _, r := range p.Fragments {
 		want := map[string]fragments.Status{"often": fragments.Kept, "welcome": fragments.Kept, "about b": fragments.InSession}[r.Content]
 		if r.Status != want {
@@ -91,9 +92,9 @@ func TestChangeHistoryRefuses(t *testing.T) {
 		{"an agent's", nil, true, "the agent has the messages"},
 	}
 	for _, tt := range tests {
-		h := newHost(t, starhost.Options{}, plugin("p", hook("turn_start", starhost.Modify("history", starhost.NewList(tt.list)))))
-		s := h.NewSession(starhost.SessionConfig{Guarded: tt.guarded})
-		p := ask(t, s, starhost.Request{Text: "hi"})
+		h := newHost(t, host.Options{}, plugin("p", hook("turn_start", starhost.Modify("history", starhost.NewList(tt.list)))))
+		s := h.NewSession(host.SessionConfig{Guarded: tt.guarded})
+		p := ask(t, s, host.Request{Text: "hi"})
 		if len(p.Messages) != 1 || len(p.Errors) != 1 || !strings.Contains(p.Errors[0].Error(), tt.want) {
 			t.Errorf("%s: got %d messages, %v, want %s", tt.name, len(p.Messages), p.Errors, tt.want)
 		}

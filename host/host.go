@@ -1,22 +1,20 @@
-// Package starhost hosts plugins that decide what a language model reads and may do.
+// Package host runs plugins that decide what a language model reads and may do.
 //
-// A [Plugin] is a set of registrations: tools, hooks, fragment and template loaders, commands,
-// skills and endpoints. A [Host] contains plugins and checks them against each other. A [Session]
-// is a conversation, a [Turn] one user message up to the final answer, and a round one request to
-// the model within a turn.
+// A [Host] contains plugins and checks them against each other. A [Session] is a conversation, a
+// [Turn] one user message up to the final answer, and a round one request to the model within a
+// turn.
 //
 // [Session.Turn] is the agent loop. Programs with their own loop call its parts: [Turn.Prompt]
 // gathers context from references and hooks, merges it by content and returns a [Prompt] with a
 // report that explains each of its bytes; [Turn.Reply] takes the model's answer; [Turn.CallTool]
-// runs a tool through the guards.
+// runs a tool through the guards. A handler gets its turn from its context: see [TurnOf].
 //
 // The central promise is that a session is append-only: each prompt is the previous one with bytes
 // added at its end, because a provider's prompt cache rewards only that. A prompt that breaks the
 // promise says so: see [CacheBreak].
 //
-// A registration is a plain struct with a Go func. This package does not know whether a .star file,
-// a server or a Go program wrote it, and it does not evaluate Starlark.
-package starhost
+// This package does not evaluate Starlark: a registration is a plain struct with a Go func.
+package host
 
 import (
 	"cmp"
@@ -27,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
 )
@@ -41,7 +40,7 @@ type Options struct {
 	// AppEvents are the events that the program declares and fires by [Host.Fire], [Session.Fire]
 	// or [Turn.Fire]. Their names start with "app."; they may allow context, modify, deny, ask and
 	// abort.
-	AppEvents []EventSpec
+	AppEvents []starhost.EventSpec
 	// Approver decides about calls that a person must approve, and answers [Turn.Confirm]. Nil
 	// denies them, and so does an error. An error that wraps [errors.ErrUnsupported] says, as nil
 	// does, that nobody can answer.
@@ -72,9 +71,9 @@ type Options struct {
 	// them. Several sessions may call it at once.
 	Log func(LogLine)
 	// Describe describes the tool call of an event, for hooks that match kinds or read
-	// [Event.CallInfo]. Without it, hooks see calls of all kinds. Several sessions may call it at
+	// [starhost.Event.CallInfo]. Without it, hooks see calls of all kinds. Several sessions may call it at
 	// once.
-	Describe func(*Event) *CallInfo
+	Describe func(*starhost.Event) *starhost.CallInfo
 	// Observe receives each event that handlers answered, before the caller gets the outcome: the
 	// event as the first handler saw it, and the outcome with [Outcome.Hooks]. It gets copies, so
 	// that it cannot change the answer, except by an error: the host then denies the event or
@@ -88,7 +87,7 @@ type Options struct {
 	// "template_run"; the latter two have the reference as the argument ref), and each call that
 	// [Host.ReportRun] reports ("call_ran"). An error about an answer denies the call; one about a
 	// run is logged.
-	Observe func(e Event, o Outcome) error
+	Observe func(e starhost.Event, o Outcome) error
 	// ObserveAll also passes events to Observe that no handler heard, and runs without effects.
 	ObserveAll bool
 	// Record receives the effects of handlers and each [Input], in the order of the handlers'
@@ -128,7 +127,7 @@ func (o *Options) Check() error {
 		if err := checkDeclared(s); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(o.AppEvents[:i], func(e EventSpec) bool { return e.Name == s.Name }) {
+		if slices.ContainsFunc(o.AppEvents[:i], func(e starhost.EventSpec) bool { return e.Name == s.Name }) {
 			return errtext.Errorf("event %q is declared twice", s.Name)
 		}
 	}
@@ -185,10 +184,10 @@ const defaultMaxResult = 256 << 10
 // An ApprovalRequest is a question to a person.
 type ApprovalRequest struct {
 	SessionID string
-	Call      ToolCall
-	Plugin    string     // the tool's plugin
-	Reasons   []string   // why approval is needed; for a command, its question
-	Asks      []Decision // the decisions of hooks that ask, with their places
+	Call      starhost.ToolCall
+	Plugin    string              // the tool's plugin
+	Reasons   []string            // why approval is needed; for a command, its question
+	Asks      []starhost.Decision // the decisions of hooks that ask, with their places
 }
 
 // A Host contains plugins. It is safe for concurrent use. A turn has the plugins that were in the
@@ -239,13 +238,13 @@ func New(o Options) *Host {
 // Add adds all registrations of all the plugins, or nothing. A bad name, a bad schema or a name
 // that another plugin has is an error with the place, or both places: a *RegistrationError or a
 // *ConflictError. A bad name of a plugin and bad options are other errors: see [Options.Check].
-func (h *Host) Add(plugins ...Plugin) error {
+func (h *Host) Add(plugins ...starhost.Plugin) error {
 	if h.optionsErr != nil || len(plugins) == 0 {
 		return h.optionsErr
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	list := make([]*Plugin, len(plugins))
+	list := make([]*starhost.Plugin, len(plugins))
 	for i := range plugins {
 		list[i] = clonePlugin(&plugins[i])
 	}
@@ -261,13 +260,13 @@ func (h *Host) Add(plugins ...Plugin) error {
 // AddEach adds plugins one after another, as [Host.Add] of each does, and omits those that it
 // cannot add. It returns an error or nil for each. The host copies its registry once and not for
 // each plugin, because 1,000 calls of Add take 90 times as long.
-func (h *Host) AddEach(plugins []*Plugin) []error {
+func (h *Host) AddEach(plugins []*starhost.Plugin) []error {
 	errs := make([]error, len(plugins))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old := h.registry.Load()
 	next := old.clone()
-	good := make([]*Plugin, 0, len(plugins))
+	good := make([]*starhost.Plugin, 0, len(plugins))
 	for i, p := range plugins {
 		p = clonePlugin(p)
 		if errs[i] = cmp.Or(h.optionsErr, next.add(p)); errs[i] == nil {

@@ -1,12 +1,15 @@
-package starhost
+package host
 
 import (
+	"github.com/starhost/starhost"
 	"maps"
 	"slices"
 )
 
 // Events returns the host's own events, then the program's declared events.
-func (h *Host) Events() []EventSpec { return slices.Concat(Events(), h.opts.AppEvents) }
+func (h *Host) Events() []starhost.EventSpec {
+	return slices.Concat(starhost.Events(), h.opts.AppEvents)
+}
 
 // A HookInfo describes a registered hook.
 type HookInfo struct {
@@ -15,7 +18,7 @@ type HookInfo struct {
 	Match, Kind   []string
 	// RespondsTo are globs of other plugins' and agents' tools whose calls the hook may answer.
 	RespondsTo []string
-	Pos        Pos
+	Pos        starhost.Pos
 }
 
 // Hooks returns all hooks in the order in which they run: by event in the order of [Host.Events],
@@ -50,8 +53,8 @@ func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
 }
 
 // Tools returns all tools that pass the host's filter, by name.
-func (h *Host) Tools() []Tool {
-	return slices.Clone(h.registry.Load().toolsWhere(func(t *Tool) bool { return h.opts.Tools.admits(t.Name) }))
+func (h *Host) Tools() []starhost.Tool {
+	return slices.Clone(h.registry.Load().toolsWhere(func(t *starhost.Tool) bool { return h.opts.Tools.admits(t.Name) }))
 }
 
 // HasTool reports whether a plugin has a tool of the name, and whether the plugin is restricted.
@@ -64,7 +67,7 @@ func (h *Host) HasTool(name string) (found, restricted bool) {
 // A LoaderInfo describes a registered fragment or template loader.
 type LoaderInfo struct {
 	Prefix, Plugin, Description string
-	Pos                         Pos
+	Pos                         starhost.Pos
 }
 
 // FragmentLoaders returns all fragment loaders by prefix.
@@ -90,9 +93,9 @@ func (h *Host) TemplateLoaders() []LoaderInfo {
 }
 
 // Commands returns all commands by name.
-func (h *Host) Commands() []Command {
+func (h *Host) Commands() []starhost.Command {
 	r := h.registry.Load()
-	var list []Command
+	var list []starhost.Command
 	for _, name := range slices.Sorted(maps.Keys(r.commands)) {
 		if c := r.commands[name]; c.Name == name { // not an alias
 			list = append(list, *c)
@@ -104,7 +107,7 @@ func (h *Host) Commands() []Command {
 // A SkillInfo describes a registered skill.
 type SkillInfo struct {
 	Name, Plugin, Description string
-	Pos                       Pos
+	Pos                       starhost.Pos
 }
 
 // Reference returns the reference that loads the skill.
@@ -123,11 +126,11 @@ func (h *Host) Skills() []SkillInfo {
 
 // Endpoints returns all endpoints by name. The built-in ones, openai and anthropic, belong to no
 // plugin; a registration of one of their names replaces it.
-func (h *Host) Endpoints() []Endpoint {
+func (h *Host) Endpoints() []starhost.Endpoint {
 	r := h.registry.Load()
-	all := map[string]*Endpoint{"anthropic": builtInEndpoint("anthropic"), "openai": builtInEndpoint("openai")}
+	all := map[string]*starhost.Endpoint{"anthropic": builtInEndpoint("anthropic"), "openai": builtInEndpoint("openai")}
 	maps.Copy(all, r.endpoints)
-	var list []Endpoint
+	var list []starhost.Endpoint
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if e := all[name]; e.Name == name { // not an alias
 			list = append(list, *e)
@@ -138,10 +141,10 @@ func (h *Host) Endpoints() []Endpoint {
 
 // Endpoint returns the user's choice: NAME/MODEL, NAME for its default model, or MODEL alone if
 // only one endpoint lists it. The error says why an endpoint cannot be used.
-func (h *Host) Endpoint(choice string) (e Endpoint, model string, err error) {
+func (h *Host) Endpoint(choice string) (e starhost.Endpoint, model string, err error) {
 	found, model, err := h.registry.Load().choose(choice)
 	if err != nil {
-		return Endpoint{}, "", err
+		return starhost.Endpoint{}, "", err
 	}
 	return *found, model, nil
 }

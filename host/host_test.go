@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 func TestAddRefuses(t *testing.T) {
@@ -96,7 +97,7 @@ func TestAddRefuses(t *testing.T) {
 				Tools:           []starhost.Tool{{Name: "page", Description: "d", Call: noTool, Pos: at("old.star", 3)}},
 				FragmentLoaders: []starhost.FragmentLoader{{Prefix: "runbook", Load: loader("", nil).Load, Pos: at("old.star", 4)}},
 			}
-			h := newHost(t, starhost.Options{}, old)
+			h := newHost(t, host.Options{}, old)
 			good := starhost.Plugin{Name: "good", Tools: []starhost.Tool{{Name: "good", Description: "d", Call: noTool}}, Hooks: []starhost.Hook{hook("turn_start", starhost.Decision{})}}
 			err := h.Add(good, tt.plugin)
 			if err == nil {
@@ -111,15 +112,15 @@ func TestAddRefuses(t *testing.T) {
 }
 
 func TestAddErrorTypes(t *testing.T) {
-	h := newHost(t, starhost.Options{}, echo())
+	h := newHost(t, host.Options{}, echo())
 	again := echo()
 	again.Name, again.Tools[0].Pos = "other", at("other.star", 1)
-	var conflict *starhost.ConflictError
+	var conflict *host.ConflictError
 	if err := h.Add(again); !errors.As(err, &conflict) {
 		t.Fatalf("Add: got %v, want a *ConflictError", err)
 	}
-	diff(t, "conflict", starhost.ConflictError{What: `tool "echo"`, Pos: at("other.star", 1), Old: at("tools.star", 3)}, *conflict)
-	var bad *starhost.RegistrationError
+	diff(t, "conflict", host.ConflictError{What: `tool "echo"`, Pos: at("other.star", 1), Old: at("tools.star", 3)}, *conflict)
+	var bad *host.RegistrationError
 	if err := h.Add(plugin("bad", starhost.Hook{Event: "nope"})); !errors.As(err, &bad) {
 		t.Errorf("Add: got %v, want a *RegistrationError", err)
 	}
@@ -133,12 +134,12 @@ func TestHookOrder(t *testing.T) {
 		h.Priority, h.Pos = priority, starhost.Pos{File: name}
 		return h
 	}
-	h := newHost(t, starhost.Options{}, plugin("zeta", named("zeta 0", 0), named("zeta -5", -5)), plugin("alpha", named("alpha 1", 1), named("alpha 0 first", 0), named("alpha 0 second", 0)))
+	h := newHost(t, host.Options{}, plugin("zeta", named("zeta 0", 0), named("zeta -5", -5)), plugin("alpha", named("alpha 1", 1), named("alpha 0 first", 0), named("alpha 0 second", 0)))
 	if err := h.Add(plugin("beta", named("beta 0", 0)),
 		plugin("mid", hook("pre_send", starhost.Decision{}), hook("session_start", starhost.Decision{}))); err != nil {
 		t.Fatal(err)
 	}
-	begin(t, h, starhost.Request{})
+	begin(t, h, host.Request{})
 	want := []string{"zeta -5", "alpha 0 first", "alpha 0 second", "beta 0", "zeta 0", "alpha 1"}
 	diff(t, "order in which hooks ran", want, ran)
 	var listed []string
@@ -158,19 +159,19 @@ func TestToolFilter(t *testing.T) {
 	p := starhost.Plugin{Name: "p", Tools: []starhost.Tool{tool("b_two"), tool("a_one"), tool("b_one")}}
 	tests := []struct {
 		name   string
-		filter starhost.ToolFilter
+		filter host.ToolFilter
 		only   []string
 		want   []string
 	}{
-		{"all, by name", starhost.ToolFilter{}, nil, []string{"a_one", "b_one", "b_two", "client"}},
-		{"allow", starhost.ToolFilter{Allow: []string{"b_*"}}, nil, []string{"b_one", "b_two", "client"}},
-		{"deny wins", starhost.ToolFilter{Allow: []string{"b_*"}, Deny: []string{"*_two"}}, nil, []string{"b_one", "client"}},
-		{"the request's choice", starhost.ToolFilter{Deny: []string{"*_two"}}, []string{"b_*"}, []string{"b_one", "client"}},
+		{"all, by name", host.ToolFilter{}, nil, []string{"a_one", "b_one", "b_two", "client"}},
+		{"allow", host.ToolFilter{Allow: []string{"b_*"}}, nil, []string{"b_one", "b_two", "client"}},
+		{"deny wins", host.ToolFilter{Allow: []string{"b_*"}, Deny: []string{"*_two"}}, nil, []string{"b_one", "client"}},
+		{"the request's choice", host.ToolFilter{Deny: []string{"*_two"}}, []string{"b_*"}, []string{"b_one", "client"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHost(t, starhost.Options{Tools: tt.filter}, p)
-			turn := begin(t, h, starhost.Request{OnlyTools: tt.only, Tools: []starhost.Tool{{Name: "client", Call: tool("").Call}}})
+			h := newHost(t, host.Options{Tools: tt.filter}, p)
+			turn := begin(t, h, host.Request{OnlyTools: tt.only, Tools: []starhost.Tool{{Name: "client", Call: tool("").Call}}})
 			var got []string
 			for _, tool := range prompt(t, turn).Tools {
 				got = append(got, tool.Name)
@@ -183,7 +184,7 @@ func TestToolFilter(t *testing.T) {
 }
 
 func TestRequestToolDoesNotReplaceTheHosts(t *testing.T) {
-	turn := begin(t, newHost(t, starhost.Options{}, echo()), starhost.Request{Tools: []starhost.Tool{{Name: "echo"}}})
+	turn := begin(t, newHost(t, host.Options{}, echo()), host.Request{Tools: []starhost.Tool{{Name: "echo"}}})
 	p := prompt(t, turn)
 	if len(p.Tools) != 1 || p.Tools[0].PluginName() != "tools" {
 		t.Errorf("tools: got %v, want the host's echo alone", p.Tools)
@@ -207,10 +208,10 @@ func TestParameterTypes(t *testing.T) {
 }
 
 func TestFragmentLoaders(t *testing.T) {
-	h := newHost(t, starhost.Options{},
+	h := newHost(t, host.Options{},
 		starhost.Plugin{Name: "zz", FragmentLoaders: []starhost.FragmentLoader{{Prefix: "wiki", Description: "A page.", Load: loader("", nil).Load, Pos: at("zz.star", 2)}}},
 		starhost.Plugin{Name: starhost.HostPlugin, FragmentLoaders: []starhost.FragmentLoader{{Prefix: "-", Load: loader("", nil).Load}, {Prefix: "", Load: loader("", nil).Load}, {Prefix: "file", Load: loader("", nil).Load}}})
-	diff(t, "loaders", []starhost.LoaderInfo{
+	diff(t, "loaders", []host.LoaderInfo{
 		{Prefix: "", Plugin: "host"}, {Prefix: "-", Plugin: "host"}, {Prefix: "file", Plugin: "host"},
 		{Prefix: "wiki", Plugin: "zz", Description: "A page.", Pos: at("zz.star", 2)},
 	}, h.FragmentLoaders())

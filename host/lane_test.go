@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // TestAs checks that work as a plugin has a lane of the turn, that its logs and records arrive, and
@@ -14,17 +14,17 @@ import (
 func TestAs(t *testing.T) {
 	var logs []string
 	var recorded []string
-	h := newHost(t, starhost.Options{
-		Log:    func(l starhost.LogLine) { logs = append(logs, l.Plugin+": "+l.Text) },
-		Record: func(e starhost.Entry) { recorded = append(recorded, string(e.Line)) },
+	h := newHost(t, host.Options{
+		Log:    func(l host.LogLine) { logs = append(logs, l.Plugin+": "+l.Text) },
+		Record: func(e host.Entry) { recorded = append(recorded, string(e.Line)) },
 	})
-	turn := begin(t, h, starhost.Request{})
+	turn := begin(t, h, host.Request{})
 	var lanes []string
 	for range 2 {
 		err := turn.As(context.Background(), "p", func(ctx context.Context) error {
-			lane := starhost.LaneOf(ctx)
+			lane := host.LaneOf(ctx)
 			lanes = append(lanes, lane.Plugin+" "+lane.Path())
-			lane.Logs = append(lane.Logs, starhost.LogLine{Plugin: "p", Text: "done"})
+			lane.Logs = append(lane.Logs, host.LogLine{Plugin: "p", Text: "done"})
 			lane.Record(json.RawMessage(`{}`))
 			return nil
 		})
@@ -35,7 +35,7 @@ func TestAs(t *testing.T) {
 	diff(t, "lanes", []string{"p 1", "p 2"}, lanes)
 	diff(t, "logs", []string{"p: done", "p: done"}, logs)
 	diff(t, "recorded", []string{"{}", "{}"}, recorded)
-	var panicked *starhost.PanicError
+	var panicked *host.PanicError
 	if err := turn.As(context.Background(), "p", func(context.Context) error { panic("x") }); !errors.As(err, &panicked) {
 		t.Errorf("got %v, want a *PanicError", err)
 	}

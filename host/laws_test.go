@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // The tests draw from few contents, so that contents repeat.
@@ -41,10 +42,10 @@ func drawContext(t *rapid.T, label string) starhost.Context {
 // change.
 func TestLawAppendOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		opts := starhost.PromptOptions{
+		opts := host.PromptOptions{
 			Render: rapid.SampledFrom([]fragments.Rendering{fragments.Plain, fragments.XML,
 				fragments.Markdown}).Draw(t, "render"),
-			Dedup:  rapid.SampledFrom([]starhost.Dedup{starhost.DedupSession, starhost.DedupPrompt}).Draw(t, "dedup"),
+			Dedup:  rapid.SampledFrom([]host.Dedup{host.DedupSession, host.DedupPrompt}).Draw(t, "dedup"),
 			Budget: fragments.Budget{MaxBytes: rapid.SampledFrom([]int64{0, 5, 20}).Draw(t, "max_bytes"), MaxAttachments: rapid.IntRange(0, 2).Draw(t, "max_attachments")},
 		}
 		system := starhost.Context{Fragments: []fragments.Fragment{{Content: someText.Draw(t, "system"), Target: fragments.System, Priority: -9}}}
@@ -63,20 +64,20 @@ func TestLawAppendOnly(t *testing.T) {
 		p.FragmentLoaders = []starhost.FragmentLoader{loader("ref", func(arg string) (starhost.Context, error) {
 			return texts(arg), nil
 		})}
-		h := starhost.New(starhost.Options{Prompt: opts})
+		h := host.New(host.Options{Prompt: opts})
 		if err := h.Add(p); err != nil {
 			t.Fatal(err)
 		}
-		runSession(t, h.NewSession(starhost.SessionConfig{}))
+		runSession(t, h.NewSession(host.SessionConfig{}))
 	})
 }
 
 // runSession runs random turns and checks each prompt against the previous one.
-func runSession(t *rapid.T, s *starhost.Session) {
+func runSession(t *rapid.T, s *host.Session) {
 	ctx := context.Background()
 	last := ""
 	for range rapid.IntRange(1, 4).Draw(t, "turns") {
-		r := starhost.Request{Text: someText.Draw(t, "words"),
+		r := host.Request{Text: someText.Draw(t, "words"),
 			Fragments: rapid.SliceOfN(rapid.SampledFrom([]string{"ref:a", "ref:b", "none:x"}), 0, 2).Draw(t,
 				"references")}
 		turn, err := s.Begin(ctx, r)
@@ -101,7 +102,7 @@ func runSession(t *rapid.T, s *starhost.Session) {
 }
 
 // replyRandomly stores a random reply and runs some of its calls.
-func replyRandomly(ctx context.Context, t *rapid.T, turn *starhost.Turn) {
+func replyRandomly(ctx context.Context, t *rapid.T, turn *host.Turn) {
 	reply := starhost.Reply{Content: someText.Draw(t, "reply")}
 	for range rapid.IntRange(0, 2).Draw(t, "calls") {
 		reply.ToolCalls = append(reply.ToolCalls,
@@ -121,7 +122,7 @@ func replyRandomly(ctx context.Context, t *rapid.T, turn *starhost.Turn) {
 }
 
 // checkOffsets checks that the rows of sent fragments have the right offsets, one behind the other.
-func checkOffsets(t *rapid.T, p *starhost.Prompt) {
+func checkOffsets(t *rapid.T, p *host.Prompt) {
 	end := map[fragments.Target]int{}
 	for _, r := range p.Fragments {
 		if r.Status != fragments.Kept || r.Offset < 0 {
@@ -142,7 +143,7 @@ func checkOffsets(t *rapid.T, p *starhost.Prompt) {
 func TestLawOffsetsAfterPreSend(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, replacement := rapid.SampledFrom([]string{"a", "b", "\n", "code", "longer"}).Draw(t, "old"), someText.Draw(t, "new")
-		h := starhost.New(starhost.Options{Prompt: starhost.PromptOptions{Render: rapid.SampledFrom([]fragments.Rendering{fragments.Plain, fragments.XML}).Draw(t, "render")}})
+		h := host.New(host.Options{Prompt: host.PromptOptions{Render: rapid.SampledFrom([]fragments.Rendering{fragments.Plain, fragments.XML}).Draw(t, "render")}})
 		c := drawContext(t, "context")
 		for i := range c.Fragments {
 			c.Fragments[i].Target = rapid.SampledFrom([]fragments.Target{fragments.Prompt, fragments.System}).Draw(t, "target")
@@ -158,8 +159,8 @@ func TestLawOffsetsAfterPreSend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := h.NewSession(starhost.SessionConfig{}).Prompt(context.Background(),
-			starhost.Request{Text: someText.Draw(t, "words")})
+		p, err := h.NewSession(host.SessionConfig{}).Prompt(context.Background(),
+			host.Request{Text: someText.Draw(t, "words")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +173,7 @@ func TestLawLoaderOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 5
 		contexts := make([]starhost.Context, n)
-		var r starhost.Request
+		var r host.Request
 		for i := range contexts {
 			contexts[i] = drawContext(t, "loader")
 			r.Fragments = append(r.Fragments, fmt.Sprintf("ref:%d", i))
@@ -187,13 +188,13 @@ func TestLawLoaderOrder(t *testing.T) {
 
 // loadInOrder builds a prompt whose loaders end in the given order. It returns everything that a
 // program can see of it.
-func loadInOrder(t *rapid.T, contexts []starhost.Context, r starhost.Request, order []int) []string {
+func loadInOrder(t *rapid.T, contexts []starhost.Context, r host.Request, order []int) []string {
 	ended := make([]chan struct{}, len(order))
 	for i := range ended {
 		ended[i] = make(chan struct{})
 	}
 	var seen []string
-	h := starhost.New(starhost.Options{Workers: len(order), Log: func(l starhost.LogLine) {
+	h := host.New(host.Options{Workers: len(order), Log: func(l host.LogLine) {
 		seen = append(seen, l.Text)
 	}})
 	err := h.Add(starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{{Prefix: "ref",
@@ -203,14 +204,14 @@ func loadInOrder(t *rapid.T, contexts []starhost.Context, r starhost.Request, or
 				<-ended[order[at-1]]
 			}
 			defer close(ended[i])
-			lane := starhost.LaneOf(ctx)
-			lane.Logs = append(lane.Logs, starhost.LogLine{Text: arg + " in lane " + lane.Path()})
+			lane := host.LaneOf(ctx)
+			lane.Logs = append(lane.Logs, host.LogLine{Text: arg + " in lane " + lane.Path()})
 			return contexts[i], nil
 		}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := h.NewSession(starhost.SessionConfig{}).Prompt(context.Background(), r)
+	p, err := h.NewSession(host.SessionConfig{}).Prompt(context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,14 +283,14 @@ func callUnder(t *rapid.T, plugins []starhost.Plugin) (seen, ran string) {
 		ran = a.Text
 		return starhost.Result{ForLLM: "ran"}, err
 	}
-	yes := func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-		return starhost.Answer{Yes: true}, nil
+	yes := func(context.Context, host.ApprovalRequest) (host.Answer, error) {
+		return host.Answer{Yes: true}, nil
 	}
-	h := starhost.New(starhost.Options{Approver: yes})
+	h := host.New(host.Options{Approver: yes})
 	if err := h.Add(append([]starhost.Plugin{p}, plugins...)...); err != nil {
 		t.Fatal(err)
 	}
-	turn, err := h.NewSession(starhost.SessionConfig{}).Begin(context.Background(), starhost.Request{})
+	turn, err := h.NewSession(host.SessionConfig{}).Begin(context.Background(), host.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,11 +309,11 @@ func FuzzSchema(f *testing.F) {
 	f.Fuzz(func(t *testing.T, schema, arguments string) {
 		p := echo()
 		p.Tools[0].Parameters = json.RawMessage(schema)
-		h := starhost.New(starhost.Options{})
+		h := host.New(host.Options{})
 		if h.Add(p) != nil {
 			return
 		}
-		turn, err := h.NewSession(starhost.SessionConfig{}).Begin(context.Background(), starhost.Request{})
+		turn, err := h.NewSession(host.SessionConfig{}).Begin(context.Background(), host.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}

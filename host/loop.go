@@ -1,10 +1,11 @@
-package starhost
+package host
 
 import (
 	"cmp"
 	"context"
 	"slices"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
 )
@@ -12,7 +13,7 @@ import (
 // A Model answers prompts. It must not change a prompt. It may stream an answer to other readers on
 // its own. With an error, the Content of the reply is the text that arrived before it.
 type Model interface {
-	Complete(ctx context.Context, p *Prompt) (Reply, error)
+	Complete(ctx context.Context, p *Prompt) (starhost.Reply, error)
 }
 
 // A TurnResult describes a turn so far.
@@ -24,16 +25,16 @@ type TurnResult struct {
 	Completed bool
 	// Pending are calls of [Request.Tools], which the caller runs. The caller passes each result to
 	// [Turn.Answer] and then calls [Turn.Run].
-	Pending []ToolCall
+	Pending []starhost.ToolCall
 	// Paused is the question for which the turn waits, or nil: see [Options.PauseTurns].
 	Paused *ApprovalRequest
 	// Calls are the calls that Run ran, in order; those of a resumed turn, since it was resumed.
 	Calls []ToolReply
 	// Usage is the sum over all requests, and Rounds their number.
-	Usage  Usage
+	Usage  starhost.Usage
 	Rounds int
 	// Ends is the first decision that ends the session after this turn, or nil.
-	Ends *Decision
+	Ends *starhost.Decision
 	// Prompts are the requests that Run sent, in order. A program with its own loop has those of
 	// [Turn.Prompt], which the turn does not hold.
 	Prompts []*Prompt
@@ -96,14 +97,14 @@ func (t *Turn) Result() *TurnResult {
 	if t.completed {
 		r.Text = t.response
 	} else {
-		r.Pending = slices.DeleteFunc(t.unanswered(), func(c ToolCall) bool { return !t.isExternal(c) })
+		r.Pending = slices.DeleteFunc(t.unanswered(), func(c starhost.ToolCall) bool { return !t.isExternal(c) })
 	}
 	return r
 }
 
 // isExternal reports whether the caller runs the call's tool.
-func (t *Turn) isExternal(c ToolCall) bool {
-	return slices.ContainsFunc(t.offeredTools.Items(), func(tool Tool) bool {
+func (t *Turn) isExternal(c starhost.ToolCall) bool {
+	return slices.ContainsFunc(t.offeredTools.Items(), func(tool starhost.Tool) bool {
 		return tool.Name == c.Name && tool.Validator == nil
 	})
 }
@@ -135,7 +136,7 @@ func (t *Turn) askModel(ctx context.Context, m Model) error {
 	start := t.host.opts.Clock()
 	asked := func() any { return modelRequest{p.Model, p.Options, p.Sum()} }
 	written, err := askInput(ctx, t, InputModel, asked, func() (modelReply, error) {
-		r, err := protect(func() (Reply, error) { return m.Complete(ctx, p) })
+		r, err := protect(func() (starhost.Reply, error) { return m.Complete(ctx, p) })
 		return newModelReply(r), err
 	})
 	switch {
@@ -158,14 +159,14 @@ func (t *Turn) askModel(ctx context.Context, m Model) error {
 // their arguments may be missing, and no handler sees the text, because it is no answer.
 func (t *Turn) storeCut(text string) {
 	if text != "" {
-		t.messages = append(t.messages, Message{Role: RoleAssistant, Content: fragments.NewText(text), Cut: true})
+		t.messages = append(t.messages, starhost.Message{Role: starhost.RoleAssistant, Content: fragments.NewText(text), Cut: true})
 	}
 }
 
 // Reply fires post_llm_call and stores the model's answer to the last prompt. Its tool calls need
 // [Turn.CallTool] or [Turn.Answer]; without tool calls it is the final answer. The error is an
 // *AbortError or the error of ctx; then nothing is stored.
-func (t *Turn) Reply(ctx context.Context, r Reply) error {
+func (t *Turn) Reply(ctx context.Context, r starhost.Reply) error {
 	e := t.newEvent("post_llm_call")
 	e.Response, e.ToolCalls, e.Usage, e.DurationMS = r.Content, slices.Clone(r.ToolCalls), r.Usage, r.DurationMS
 	e.Model = cmp.Or(t.model, e.Model)
@@ -173,7 +174,7 @@ func (t *Turn) Reply(ctx context.Context, r Reply) error {
 	if _, err := t.fireEvent(ctx, e); err != nil {
 		return err
 	}
-	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: fragments.NewText(e.Response),
+	t.messages = append(t.messages, starhost.Message{Role: starhost.RoleAssistant, Content: fragments.NewText(e.Response),
 		ToolCalls: r.ToolCalls, Native: r.Native})
 	t.requestedCalls = append(t.requestedCalls, r.ToolCalls...)
 	if len(r.ToolCalls) == 0 {
@@ -184,9 +185,9 @@ func (t *Turn) Reply(ctx context.Context, r Reply) error {
 
 // Answer stores the result of a call that the caller ran. It returns an error if no call of that id
 // waits for an answer.
-func (t *Turn) Answer(callID string, r Result) error {
+func (t *Turn) Answer(callID string, r starhost.Result) error {
 	calls := t.unanswered()
-	i := slices.IndexFunc(calls, func(c ToolCall) bool { return c.ID == callID })
+	i := slices.IndexFunc(calls, func(c starhost.ToolCall) bool { return c.ID == callID })
 	if i < 0 {
 		return errtext.Errorf("no call %q waits for an answer", callID)
 	}
@@ -198,11 +199,11 @@ func (t *Turn) Answer(callID string, r Result) error {
 // Follow replaces the turn's replies and tool answers by the messages of an agent with its own
 // loop. The contents that the turn's prompts added stay in front of them. Before the first prompt,
 // it adds messages of a turn that began elsewhere, which stand behind the user's message.
-func (t *Turn) Follow(messages []Message) {
+func (t *Turn) Follow(messages []starhost.Message) {
 	if t.round == 0 {
 		t.followed = messages
 		return
 	}
-	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.Merged == NotMerged })
+	own := slices.DeleteFunc(t.messages, func(m starhost.Message) bool { return m.Merged == starhost.NotMerged })
 	t.messages = append(own, messages...)
 }

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // replyWith returns a reply that asks for tools, each "id name" or "id name {arguments}".
@@ -28,9 +29,9 @@ func replyWith(calls ...string) starhost.Reply {
 }
 
 // modelFunc is a model that is a func.
-type modelFunc func(context.Context, *starhost.Prompt) (starhost.Reply, error)
+type modelFunc func(context.Context, *host.Prompt) (starhost.Reply, error)
 
-func (f modelFunc) Complete(ctx context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+func (f modelFunc) Complete(ctx context.Context, p *host.Prompt) (starhost.Reply, error) {
 	return f(ctx, p)
 }
 
@@ -51,46 +52,46 @@ func TestTurn(t *testing.T) {
 		name     string
 		plugins  []starhost.Plugin
 		replies  scriptedModel
-		want     starhost.TurnResult // only Text, Completed, Usage and Rounds
-		messages []string            // the history after the turn
+		want     host.TurnResult // only Text, Completed, Usage and Rounds
+		messages []string        // the history after the turn
 	}{
 		{"an answer", nil, scriptedModel{said},
-			starhost.TurnResult{Text: "done", Completed: true, Usage: said.Usage, Rounds: 1},
+			host.TurnResult{Text: "done", Completed: true, Usage: said.Usage, Rounds: 1},
 			[]string{"user: hi", "assistant: done"}},
 		{"a tool call", nil, scriptedModel{calling, said},
-			starhost.TurnResult{Text: "done", Completed: true, Usage: starhost.Usage{Input: 17, Output: 3, Cached: 5}, Rounds: 2},
+			host.TurnResult{Text: "done", Completed: true, Usage: starhost.Usage{Input: 17, Output: 3, Cached: 5}, Rounds: 2},
 			[]string{"user: hi", "assistant: calling", `tool: {"text":"x"}`, "assistant: done"}},
 		{"calls run in order, whatever becomes of them", []starhost.Plugin{pluginWith(1, refusingHook("secret", deny))},
 			scriptedModel{replyWith(`c1 echo {"text":"a"}`, `c2 ehco`, `c3 echo {"text":"secret"}`, `c4 echo {}`), said},
-			starhost.TurnResult{Text: "done", Completed: true, Usage: said.Usage, Rounds: 2},
+			host.TurnResult{Text: "done", Completed: true, Usage: said.Usage, Rounds: 2},
 			[]string{"user: hi", "assistant: calling", `tool: {"text":"a"}`, `tool: unknown tool "ehco" (did you mean echo?)`, "tool: denied by p1: no", "tool: echo: the arguments are not valid:\n\"text\": missing", "assistant: done"}},
 		{"a handled result is the answer", []starhost.Plugin{finalTool(starhost.Result{ForLLM: "sent"})}, scriptedModel{replyWith(`c1 page`, `c2 echo {"text":"x"}`)},
-			starhost.TurnResult{Text: "sent", Completed: true, Rounds: 1},
+			host.TurnResult{Text: "sent", Completed: true, Rounds: 1},
 			[]string{"user: hi", "assistant: calling", "tool: sent", `tool: {"text":"x"}`}},
 		{"a handled result with a text for the user", []starhost.Plugin{finalTool(starhost.Result{ForLLM: "sent", ForUser: "It is sent."})}, scriptedModel{replyWith(`c1 page`)},
-			starhost.TurnResult{Text: "It is sent.", Completed: true, Rounds: 1},
+			host.TurnResult{Text: "It is sent.", Completed: true, Rounds: 1},
 			[]string{"user: hi", "assistant: calling", "tool: sent"}},
 		{"a silent handled result", []starhost.Plugin{finalTool(starhost.Result{ForLLM: "sent", Silent: true})}, scriptedModel{replyWith(`c1 page`)},
-			starhost.TurnResult{Completed: true, Rounds: 1},
+			host.TurnResult{Completed: true, Rounds: 1},
 			[]string{"user: hi", "assistant: calling", "tool: sent"}},
 		{"post_llm_call changes replies", []starhost.Plugin{pluginWith(1, hookFunc("post_llm_call", func(e *starhost.Event) starhost.Decision { return starhost.Modify("response", e.Response+"!") })), pluginWith(2, failingHook("post_llm_call", ""))},
 			scriptedModel{calling, said},
-			starhost.TurnResult{Text: "done!", Completed: true, Usage: starhost.Usage{Input: 17, Output: 3, Cached: 5}, Rounds: 2},
+			host.TurnResult{Text: "done!", Completed: true, Usage: starhost.Usage{Input: 17, Output: 3, Cached: 5}, Rounds: 2},
 			[]string{"user: hi", "assistant: calling!", `tool: {"text":"x"}`, "assistant: done!"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newHost(t, starhost.Options{}, append(tt.plugins, echo())...).NewSession(starhost.SessionConfig{})
-			got, err := s.Turn(context.Background(), starhost.Request{Text: "hi"}, &tt.replies)
+			s := newHost(t, host.Options{}, append(tt.plugins, echo())...).NewSession(host.SessionConfig{})
+			got, err := s.Turn(context.Background(), host.Request{Text: "hi"}, &tt.replies)
 			if err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "result", tt.want, starhost.TurnResult{Text: got.Text, Completed: got.Completed, Usage: got.Usage,
+			diff(t, "result", tt.want, host.TurnResult{Text: got.Text, Completed: got.Completed, Usage: got.Usage,
 				Rounds: got.Rounds})
 			if len(tt.replies) > 0 || len(got.Pending) > 0 {
 				t.Errorf("got %d replies left and %d calls pending, want none", len(tt.replies), len(got.Pending))
 			}
-			next := ask(t, s, starhost.Request{Text: "next"})
+			next := ask(t, s, host.Request{Text: "next"})
 			diff(t, "messages", append(tt.messages, "user: next"), roles(next.Messages))
 		})
 	}
@@ -99,12 +100,12 @@ func TestTurn(t *testing.T) {
 // A model that always asks for tools gets one last request without tools, and its answer counts.
 func TestMaxRounds(t *testing.T) {
 	var offered []int
-	model := modelFunc(func(_ context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+	model := modelFunc(func(_ context.Context, p *host.Prompt) (starhost.Reply, error) {
 		offered = append(offered, len(p.Tools))
 		return replyWith(fmt.Sprintf(`c%d echo {"text":"x"}`, len(offered))), nil
 	})
-	s := newHost(t, starhost.Options{MaxRounds: 3}, echo()).NewSession(starhost.SessionConfig{})
-	got, err := s.Turn(context.Background(), starhost.Request{Text: "hi"}, model)
+	s := newHost(t, host.Options{MaxRounds: 3}, echo()).NewSession(host.SessionConfig{})
+	got, err := s.Turn(context.Background(), host.Request{Text: "hi"}, model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +120,8 @@ func TestMaxRounds(t *testing.T) {
 		t.Errorf("cache break: got %+v, want one because of the tools", b)
 	}
 	offered = nil
-	s = newHost(t, starhost.Options{}, echo()).NewSession(starhost.SessionConfig{})
-	if _, err := s.Turn(context.Background(), starhost.Request{}, model); err != nil || len(offered) != 26 {
+	s = newHost(t, host.Options{}, echo()).NewSession(host.SessionConfig{})
+	if _, err := s.Turn(context.Background(), host.Request{}, model); err != nil || len(offered) != 26 {
 		t.Errorf("by default: got %d requests, %v, want 26", len(offered), err)
 	}
 }
@@ -128,9 +129,9 @@ func TestMaxRounds(t *testing.T) {
 // A turn waits for the answers of tools that the caller runs.
 func TestPendingCalls(t *testing.T) {
 	replies := scriptedModel{replyWith(`c1 shell`, `c2 echo {"text":"x"}`, `c3 shell`), {Content: "done"}}
-	s := newHost(t, starhost.Options{}, echo()).NewSession(starhost.SessionConfig{})
+	s := newHost(t, host.Options{}, echo()).NewSession(host.SessionConfig{})
 	ctx := context.Background()
-	got, err := s.Turn(ctx, starhost.Request{Text: "hi", Tools: []starhost.Tool{{Name: "shell"}}}, &replies)
+	got, err := s.Turn(ctx, host.Request{Text: "hi", Tools: []starhost.Tool{{Name: "shell"}}}, &replies)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestPendingCalls(t *testing.T) {
 	}
 	waiting, stop := context.WithTimeout(ctx, time.Millisecond)
 	defer stop()
-	if _, err := s.Begin(waiting, starhost.Request{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.Begin(waiting, host.Request{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Begin beside it: got %v, want it to wait", err)
 	}
 	image := fragments.Attachment{Content: "png", Name: "x.png"}
@@ -165,7 +166,7 @@ func TestPendingCalls(t *testing.T) {
 	}
 	turn.End(ctx)
 	answers := map[string]string{}
-	for _, m := range ask(t, s, starhost.Request{}).Messages {
+	for _, m := range ask(t, s, host.Request{}).Messages {
 		if m.Role == starhost.RoleTool {
 			answers[m.CallID] = fmt.Sprint(m.Content, " ", m.IsError, " ", len(m.Attachments))
 		}
@@ -189,27 +190,27 @@ func TestCutTurns(t *testing.T) {
 	tests := []struct {
 		name     string
 		plugins  []starhost.Plugin
-		model    func(cancel func()) starhost.Model
+		model    func(cancel func()) host.Model
 		want     string
 		is       error
 		messages []string
 	}{
-		{"the model fails", nil, func(func()) starhost.Model {
-			return modelFunc(func(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+		{"the model fails", nil, func(func()) host.Model {
+			return modelFunc(func(context.Context, *host.Prompt) (starhost.Reply, error) {
 				return starhost.Reply{}, down
 			})
 		}, "model m: 503", down, []string{"user: hi"}},
-		{"the model panics", nil, func(func()) starhost.Model {
-			return modelFunc(func(context.Context, *starhost.Prompt) (starhost.Reply, error) { panic("oh") })
+		{"the model panics", nil, func(func()) host.Model {
+			return modelFunc(func(context.Context, *host.Prompt) (starhost.Reply, error) { panic("oh") })
 		}, "model m: panic: oh", nil, []string{"user: hi"}},
-		{"cancelled while the model answers", nil, func(cancel func()) starhost.Model {
-			return modelFunc(func(ctx context.Context, _ *starhost.Prompt) (starhost.Reply, error) {
+		{"cancelled while the model answers", nil, func(cancel func()) host.Model {
+			return modelFunc(func(ctx context.Context, _ *host.Prompt) (starhost.Reply, error) {
 				cancel()
 				return starhost.Reply{Content: "late"}, nil
 			})
 		}, "context canceled", context.Canceled, []string{"user: hi", "assistant: late"}},
-		{"the model breaks off", nil, func(func()) starhost.Model {
-			return modelFunc(func(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+		{"the model breaks off", nil, func(func()) host.Model {
+			return modelFunc(func(context.Context, *host.Prompt) (starhost.Reply, error) {
 				half := replyWith("c1 page")
 				half.Content = "half"
 				return half, down
@@ -218,18 +219,18 @@ func TestCutTurns(t *testing.T) {
 		{"cancelled in a tool", []starhost.Plugin{toolOf("p",
 			starhost.Tool{
 				Call: func(ctx context.Context, _ starhost.ToolCall) (starhost.Result, error) {
-					turn := starhost.TurnOf(ctx)
+					turn := host.TurnOf(ctx)
 					turn.Session().Value("cancel", nil).(func())()
 					return starhost.Result{ForLLM: "late"}, nil
-				}})}, func(func()) starhost.Model { return &scriptedModel{replyWith(`c1 page`, `c2 page`)} },
+				}})}, func(func()) host.Model { return &scriptedModel{replyWith(`c1 page`, `c2 page`)} },
 			"context canceled", context.Canceled, []string{"user: hi", "assistant: calling", "tool: not run: the turn ended", "tool: not run: the turn ended"}},
-		{"post_llm_call aborts", []starhost.Plugin{aborting("post_llm_call")}, func(func()) starhost.Model { return &scriptedModel{{Content: "no"}} },
+		{"post_llm_call aborts", []starhost.Plugin{aborting("post_llm_call")}, func(func()) host.Model { return &scriptedModel{{Content: "no"}} },
 			"p.star:1:1: turn aborted by p1: stop", nil, []string{"user: hi"}},
-		{"a guard aborts", []starhost.Plugin{aborting(pre)}, func(func()) starhost.Model { return &scriptedModel{replyWith(`c1 echo {"text":"x"}`)} },
+		{"a guard aborts", []starhost.Plugin{aborting(pre)}, func(func()) host.Model { return &scriptedModel{replyWith(`c1 echo {"text":"x"}`)} },
 			"p.star:1:1: turn aborted by p1: stop", nil, []string{"user: hi", "assistant: calling", "tool: not run: the turn ended"}},
-		{"a guard aborts after a handled result", []starhost.Plugin{finalTool(starhost.Result{}), pluginWith(1, refusingHook("x", abort))}, func(func()) starhost.Model { return &scriptedModel{replyWith(`c1 page`, `c2 echo {"text":"x"}`)} },
+		{"a guard aborts after a handled result", []starhost.Plugin{finalTool(starhost.Result{}), pluginWith(1, refusingHook("x", abort))}, func(func()) host.Model { return &scriptedModel{replyWith(`c1 page`, `c2 echo {"text":"x"}`)} },
 			"p.star:1:1: turn aborted by p1: stop", nil, []string{"user: hi", "assistant: calling", "tool: ", "tool: not run: the turn ended"}},
-		{"pre_llm_call aborts", []starhost.Plugin{aborting("pre_llm_call")}, func(func()) starhost.Model { return &scriptedModel{} },
+		{"pre_llm_call aborts", []starhost.Plugin{aborting("pre_llm_call")}, func(func()) host.Model { return &scriptedModel{} },
 			"p.star:1:1: turn aborted by p1: stop", nil, nil},
 	}
 	for _, tt := range tests {
@@ -239,19 +240,19 @@ func TestCutTurns(t *testing.T) {
 				ended = append(ended, fmt.Sprint(e.UserMessage, " ", e.Completed))
 				return starhost.Decision{}
 			}))
-			s := newHost(t, starhost.Options{},
-				append(tt.plugins, echo(), watch)...).NewSession(starhost.SessionConfig{Model: "m"})
+			s := newHost(t, host.Options{},
+				append(tt.plugins, echo(), watch)...).NewSession(host.SessionConfig{Model: "m"})
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			s.Value("cancel", func() any { return func() { cancel() } })
-			got, err := s.Turn(ctx, starhost.Request{Text: "hi"}, tt.model(cancel))
+			got, err := s.Turn(ctx, host.Request{Text: "hi"}, tt.model(cancel))
 			if err == nil || err.Error() != tt.want || tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("Turn: got %v, want %s", err, tt.want)
 			}
 			if got == nil || got.Completed || got.Text != "" {
 				t.Errorf("result: got %+v, want one without an answer", got)
 			}
-			next := ask(t, s, starhost.Request{Text: "next"})
+			next := ask(t, s, host.Request{Text: "next"})
 			diff(t, "messages", append(tt.messages, "user: next"), roles(next.Messages))
 			diff(t, "turn_end", []string{"hi false", "next true"}, ended)
 		})
@@ -262,7 +263,7 @@ func TestCutTurns(t *testing.T) {
 func TestTurnDuration(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var got []int
-	h := newHost(t, starhost.Options{Clock: func() time.Time { return now }}, plugin("watch",
+	h := newHost(t, host.Options{Clock: func() time.Time { return now }}, plugin("watch",
 		hookFunc("turn_start", func(*starhost.Event) starhost.Decision {
 			now = now.Add(1500 * time.Millisecond)
 			return starhost.Decision{}
@@ -271,25 +272,25 @@ func TestTurnDuration(t *testing.T) {
 			got = append(got, e.DurationMS)
 			return starhost.Decision{}
 		})))
-	s := h.NewSession(starhost.SessionConfig{})
-	ask(t, s, starhost.Request{Text: "a"})
-	ask(t, s, starhost.Request{Text: "b"})
+	s := h.NewSession(host.SessionConfig{})
+	ask(t, s, host.Request{Text: "a"})
+	ask(t, s, host.Request{Text: "b"})
 	diff(t, "durations", []int{1500, 1500}, got)
 }
 
 // A turn is interrupted only if its context ended it.
 func TestInterrupted(t *testing.T) {
 	var got []string
-	h := newHost(t, starhost.Options{}, plugin("watch", hookFunc("session_end", func(e *starhost.Event) starhost.Decision {
+	h := newHost(t, host.Options{}, plugin("watch", hookFunc("session_end", func(e *starhost.Event) starhost.Decision {
 		got = append(got, fmt.Sprint(e.Completed, e.Interrupted, e.Turns))
 		return starhost.Decision{}
 	})))
 	for _, cut := range []bool{true, false} {
-		s := h.NewSession(starhost.SessionConfig{})
-		ask(t, s, starhost.Request{})
+		s := h.NewSession(host.SessionConfig{})
+		ask(t, s, host.Request{})
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		turn := beginIn(t, s, starhost.Request{})
+		turn := beginIn(t, s, host.Request{})
 		if cut {
 			cancel()
 		}
@@ -313,11 +314,11 @@ func TestApprovalTimeout(t *testing.T) {
 		"does not":     func(context.Context) error { <-release; return nil },
 		"says its own": func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("asking: %w", ctx.Err()) },
 	} {
-		h := newHost(t, starhost.Options{ApprovalTimeout: time.Millisecond,
-			Approver: func(ctx context.Context, _ starhost.ApprovalRequest) (starhost.Answer, error) {
-				return starhost.Answer{Yes: true}, wait(ctx)
+		h := newHost(t, host.Options{ApprovalTimeout: time.Millisecond,
+			Approver: func(ctx context.Context, _ host.ApprovalRequest) (host.Answer, error) {
+				return host.Answer{Yes: true}, wait(ctx)
 			}}, mustAsk)
-		got := call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"x"}`)
+		got := call(t, begin(t, h, host.Request{}), "echo", `{"text":"x"}`)
 		diff(t, name, "denied by host: no approval within 1ms: tool echo asks for approval", got.Result.ForLLM)
 	}
 }
@@ -327,7 +328,7 @@ func TestDepth(t *testing.T) {
 	depth := 0
 	deep := toolOf("deep", starhost.Tool{
 		Call: func(ctx context.Context, _ starhost.ToolCall) (starhost.Result, error) {
-			turn := starhost.TurnOf(ctx)
+			turn := host.TurnOf(ctx)
 			depth++
 			r, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"})
 			return r.Result, err
@@ -335,7 +336,7 @@ func TestDepth(t *testing.T) {
 	loads := 0
 	deep.FragmentLoaders = []starhost.FragmentLoader{{Prefix: "again",
 		Load: func(ctx context.Context, arg string) (starhost.Context, error) {
-			turn := starhost.TurnOf(ctx)
+			turn := host.TurnOf(ctx)
 			loads++
 			got, err := turn.Load(ctx, []string{"again:" + arg})
 			if err != nil {
@@ -343,10 +344,10 @@ func TestDepth(t *testing.T) {
 			}
 			return got[0], nil
 		}}}
-	turn := begin(t, newHost(t, starhost.Options{}, deep), starhost.Request{Fragments: []string{"again:x"}})
+	turn := begin(t, newHost(t, host.Options{}, deep), host.Request{Fragments: []string{"again:x"}})
 	contains(t, "result", call(t, turn, "page", "{}").Result.ForLLM, "handlers call each other more than 8 deep")
 	diff(t, "calls", 9, depth)
-	if _, err := turn.Prompt(context.Background()); !errors.Is(err, starhost.ErrDepth) {
+	if _, err := turn.Prompt(context.Background()); !errors.Is(err, host.ErrDepth) {
 		t.Errorf("Prompt: got %v, want ErrDepth", err)
 	}
 	diff(t, "loads", 9, loads)
@@ -354,13 +355,13 @@ func TestDepth(t *testing.T) {
 
 // A turn has one budget: the contents of the first round count in the second.
 func TestBudgetOfATurn(t *testing.T) {
-	opts := starhost.Options{Prompt: starhost.PromptOptions{Budget: fragments.Budget{MaxBytes: 10}}}
-	s := newHost(t, opts, plugin("p", sayingHook("pre_llm_call", "aaaaaa", "bbbbbb", "cccccc"))).NewSession(starhost.SessionConfig{})
-	turn := beginIn(t, s, starhost.Request{})
+	opts := host.Options{Prompt: host.PromptOptions{Budget: fragments.Budget{MaxBytes: 10}}}
+	s := newHost(t, opts, plugin("p", sayingHook("pre_llm_call", "aaaaaa", "bbbbbb", "cccccc"))).NewSession(host.SessionConfig{})
+	turn := beginIn(t, s, host.Request{})
 	diff(t, "first round", []string{"aaaaaa kept"}, statuses(prompt(t, turn)))
 	second := prompt(t, turn)
 	diff(t, "second round", []string{"bbbbbb dropped"}, statuses(second))
 	diff(t, "reason", "all fragments are 12 bytes, limit 10 (max_bytes)", second.Fragments[0].Reason)
 	turn.End(context.Background())
-	diff(t, "next turn", []string{"cccccc kept"}, statuses(ask(t, s, starhost.Request{})))
+	diff(t, "next turn", []string{"cccccc kept"}, statuses(ask(t, s, host.Request{})))
 }

@@ -1,7 +1,8 @@
-package starhost
+package host
 
 import (
 	"fmt"
+	"github.com/starhost/starhost"
 	"slices"
 )
 
@@ -14,7 +15,7 @@ type Guard struct {
 	// Name is the plugin's; "" for a path that leads to no plugin. In a session, it is a required
 	// plugin's, and "" stands for any guard.
 	Name string `json:"name,omitempty"`
-	// From is [Plugin.From] of a session's guard; if that is any guard, the name of one of them.
+	// From is [starhost.Plugin.From] of a session's guard; if that is any guard, the name of one of them.
 	From string `json:"from,omitempty"`
 	// Events are the events that it may have hooks on, sorted. They are nil if nobody knows them.
 	Events []string `json:"events,omitempty"`
@@ -30,7 +31,7 @@ var promptEvents = []string{"turn_start", "pre_llm_call", "pre_send"}
 
 // closes reports whether the host refuses an event because the guard is lost: an event of guards,
 // and each event that the guard itself could refuse.
-func (g *Guard) closes(spec *EventSpec) bool {
+func (g *Guard) closes(spec *starhost.EventSpec) bool {
 	own := []string{spec.Name}
 	if slices.Contains(promptEvents, spec.Name) {
 		own = promptEvents
@@ -40,13 +41,13 @@ func (g *Guard) closes(spec *EventSpec) bool {
 }
 
 // withheld returns the decision that withholds a result.
-func withheld(why string) Decision {
+func withheld(why string) starhost.Decision {
 	text := "[starhost withholds this result: " + why + "]"
-	return Decision{Action: ActionModify, Changes: map[string]any{"result": Result{ForLLM: text, IsError: true}}}
+	return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"result": starhost.Result{ForLLM: text, IsError: true}}}
 }
 
 // closedBy returns the error of the first guard that closes an event, and counts the others.
-func closedBy(spec *EventSpec, lost []Guard) (why error) {
+func closedBy(spec *starhost.EventSpec, lost []Guard) (why error) {
 	more := -1
 	for i := range lost {
 		if !lost[i].closes(spec) {

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // TestRefusalForms checks that each refusal refuses on each event that can be refused, also in a
@@ -15,7 +16,7 @@ func TestRefusalForms(t *testing.T) {
 	for _, spec := range starhost.Events() {
 		for _, action := range []starhost.Action{starhost.ActionDeny, starhost.ActionAsk, starhost.ActionAbort} {
 			d := starhost.Decision{Action: action, Reason: "no"}
-			h := newHost(t, starhost.Options{}, pluginWith(1, hook(spec.Name, d)))
+			h := newHost(t, host.Options{}, pluginWith(1, hook(spec.Name, d)))
 			out, err := h.Fire(t.Context(), &starhost.Event{Name: spec.Name})
 			if err != nil {
 				t.Fatal(err)
@@ -42,21 +43,21 @@ func TestRefusalForms(t *testing.T) {
 func TestLose(t *testing.T) {
 	tests := []struct {
 		name   string
-		guard  starhost.Guard
+		guard  host.Guard
 		closed []string
 	}{
-		{"a guard without known events", starhost.Guard{}, nil},
-		{"a guard of prompts", starhost.Guard{Events: []string{"pre_llm_call"}},
+		{"a guard without known events", host.Guard{}, nil},
+		{"a guard of prompts", host.Guard{Events: []string{"pre_llm_call"}},
 			[]string{"turn_start", "pre_llm_call", "pre_send"}},
-		{"a guard of replies", starhost.Guard{Events: []string{"post_llm_call", "turn_end"}},
+		{"a guard of replies", host.Guard{Events: []string{"post_llm_call", "turn_end"}},
 			[]string{"post_llm_call"}},
-		{"an open guard", starhost.Guard{Events: []string{"turn_start"}, Open: true}, []string{"open"}},
+		{"an open guard", host.Guard{Events: []string{"turn_start"}, Open: true}, []string{"open"}},
 	}
 	for _, tt := range tests {
 		tt.guard.Err = errors.New("g.star:1:1: broken")
 		for _, spec := range starhost.Events() {
 			heard := false
-			h := newHost(t, starhost.Options{}, pluginWith(1, starhost.Hook{
+			h := newHost(t, host.Options{}, pluginWith(1, starhost.Hook{
 				Event: spec.Name,
 				Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 					heard = true

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"os"

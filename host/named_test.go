@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // A prompt contains each content that the user names in its request, also if pre_send drops the
@@ -29,26 +30,26 @@ func TestNamedContentsAreSent(t *testing.T) {
 		}
 		return out
 	}
-	names := func(doc string) starhost.Request { return starhost.Request{Fragments: []string{"doc:" + doc}} }
+	names := func(doc string) host.Request { return host.Request{Fragments: []string{"doc:" + doc}} }
 	tests := []struct {
 		name   string
 		engine func([]starhost.Message) []starhost.Message
-		turns  []starhost.Request
+		turns  []host.Request
 		want   string // in the last prompt; "" for no such content
 	}{
-		{"named again", last(1), []starhost.Request{names("a"), names("a")}, "text of a"},
-		{"named again and again", last(1), []starhost.Request{names("a"), names("a"), names("a"), names("a")}, "text of a"},
-		{"the last three messages", last(3), []starhost.Request{names("a"), {}, names("a")}, "text of a"},
-		{"with a summary", summary, []starhost.Request{names("a"), names("a")}, "text of a"},
-		{"an attachment", last(1), []starhost.Request{{Attachments: drawing}, {Attachments: drawing}}, "a.png"},
-		{"another one", last(1), []starhost.Request{names("a"), names("b")}, "text of b"},
-		{"not named any more", last(1), []starhost.Request{names("a"), {}}, ""},
-		{"a handler removes it", redacts, []starhost.Request{names("a"), names("a")}, "***"},
+		{"named again", last(1), []host.Request{names("a"), names("a")}, "text of a"},
+		{"named again and again", last(1), []host.Request{names("a"), names("a"), names("a"), names("a")}, "text of a"},
+		{"the last three messages", last(3), []host.Request{names("a"), {}, names("a")}, "text of a"},
+		{"with a summary", summary, []host.Request{names("a"), names("a")}, "text of a"},
+		{"an attachment", last(1), []host.Request{{Attachments: drawing}, {Attachments: drawing}}, "a.png"},
+		{"another one", last(1), []host.Request{names("a"), names("b")}, "text of b"},
+		{"not named any more", last(1), []host.Request{names("a"), {}}, ""},
+		{"a handler removes it", redacts, []host.Request{names("a"), names("a")}, "***"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newHost(t, starhost.Options{}, contextEngine(tt.engine), loader).NewSession(starhost.SessionConfig{})
-			var p *starhost.Prompt
+			s := newHost(t, host.Options{}, contextEngine(tt.engine), loader).NewSession(host.SessionConfig{})
+			var p *host.Prompt
 			for i, r := range tt.turns {
 				r.Text = fmt.Sprint("turn ", i)
 				p = ask(t, s, r)
@@ -74,10 +75,10 @@ func TestNamedContentsAreSent(t *testing.T) {
 // A turn that waits for calls of its program is stored, and goes on in another process.
 func TestSaveWaitingForProgram(t *testing.T) {
 	tools := []starhost.Tool{{Name: "mine", Description: "d"}}
-	host := func() *starhost.Host { return newHost(t, starhost.Options{}, echo()) }
-	s := host().NewSession(starhost.SessionConfig{ID: "s"})
+	h := func() *host.Host { return newHost(t, host.Options{}, echo()) }
+	s := h().NewSession(host.SessionConfig{ID: "s"})
 	m := scriptedModel{replyWith(`c1 echo {"text":"x"}`, `c2 mine {"n":1}`), {Content: "done"}}
-	result, err := s.Turn(t.Context(), starhost.Request{Text: "hi", Tools: tools}, &m)
+	result, err := s.Turn(t.Context(), host.Request{Text: "hi", Tools: tools}, &m)
 	if err != nil || len(result.Pending) != 1 {
 		t.Fatal(result, err)
 	}
@@ -86,17 +87,17 @@ func TestSaveWaitingForProgram(t *testing.T) {
 	if err := saved.Answer("", true, pauseStart); err == nil {
 		t.Error("an answer to no question: got no error")
 	}
-	other := host().Resume(starhost.SessionConfig{ID: "s"}, saved)
-	if _, err := other.Begin(t.Context(), starhost.Request{Text: "and?"}); err == nil {
+	other := h().Resume(host.SessionConfig{ID: "s"}, saved)
+	if _, err := other.Begin(t.Context(), host.Request{Text: "and?"}); err == nil {
 		t.Error("a second turn beside the one that waits: got no error")
 	}
-	resumed, err := host().Resume(starhost.SessionConfig{ID: "s"}, saved).ResumeTurn(t.Context())
+	resumed, err := h().Resume(host.SessionConfig{ID: "s"}, saved).ResumeTurn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "pending", result.Pending, resumed.Result().Pending)
-	ends := make([]*starhost.TurnResult, 2)
-	for i, turn := range []*starhost.Turn{result.Turn, resumed} {
+	ends := make([]*host.TurnResult, 2)
+	for i, turn := range []*host.Turn{result.Turn, resumed} {
 		if err := turn.Answer("c2", starhost.Result{ForLLM: "mine"}); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,7 @@ func TestSaveWaitingForProgram(t *testing.T) {
 		}
 		turn.End(t.Context())
 	}
-	last := func(r *starhost.TurnResult) string { return r.Prompts[len(r.Prompts)-1].Rendering() }
+	last := func(r *host.TurnResult) string { return r.Prompts[len(r.Prompts)-1].Rendering() }
 	diff(t, "the last request", last(ends[0]), last(ends[1]))
 	if saved = saveAndLoad(t, s); saved.Paused != nil || saved.Status() != "" {
 		t.Errorf("after the turn: got the status %q", saved.Status())
@@ -115,7 +116,7 @@ func TestSaveWaitingForProgram(t *testing.T) {
 
 // A turn of a program with its own loop holds no earlier prompts.
 func TestTurnHoldsNoPrompts(t *testing.T) {
-	turn := begin(t, newHost(t, starhost.Options{}, echo()), starhost.Request{Model: "m"})
+	turn := begin(t, newHost(t, host.Options{}, echo()), host.Request{Model: "m"})
 	var freed int
 	for range 3 {
 		p, err := turn.Prompt(t.Context())

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // recording returns a hook that records an effect and then decides.
@@ -15,14 +16,14 @@ func recording(event, effect string, d starhost.Decision, err error) starhost.Ho
 	return starhost.Hook{Event: event, Call: func(
 		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
-		starhost.LaneOf(ctx).Record(json.RawMessage(`"` + effect + `"`))
+		host.LaneOf(ctx).Record(json.RawMessage(`"` + effect + `"`))
 		return d, err
 	}}
 }
 
 // observing returns options that describe each event that Observe receives.
-func observing(seen *[]string) starhost.Options {
-	return starhost.Options{Observe: func(e starhost.Event, o starhost.Outcome) error {
+func observing(seen *[]string) host.Options {
+	return host.Options{Observe: func(e starhost.Event, o host.Outcome) error {
 		*seen = append(*seen, fmt.Sprintf("%d %s %s %s: %s", o.Turn, e.Name, e.Tool, e.Arguments, o.Decision))
 		for _, h := range o.Hooks {
 			text := fmt.Sprintf("  %s %s %s", h.Event, h.Plugin, h.Effects)
@@ -49,7 +50,7 @@ func TestObserve(t *testing.T) {
 	change := starhost.Modify("arguments", json.RawMessage(`{"n":2}`))
 	p := plugin("p", recording(pre, "a", starhost.Ask("sure?"), nil), recording(pre, "b", change, nil),
 		recording(pre, "c", starhost.Decision{}, errors.New("broken")), recording("error", "d", starhost.Decision{}, nil))
-	turn := begin(t, newHost(t, observing(&seen), p), starhost.Request{})
+	turn := begin(t, newHost(t, observing(&seen), p), host.Request{})
 	out, err := turn.Fire(t.Context(), &starhost.Event{Name: pre, Tool: "x", Arguments: json.RawMessage(`{"n":1}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -72,13 +73,13 @@ func TestObserveNested(t *testing.T) {
 	outer := starhost.Hook{Event: pre, Call: func(
 		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
-		t := starhost.TurnOf(ctx)
-		starhost.LaneOf(ctx).Record(json.RawMessage(`"outer"`))
+		t := host.TurnOf(ctx)
+		host.LaneOf(ctx).Record(json.RawMessage(`"outer"`))
 		_, err := t.Fire(ctx, &starhost.Event{Name: "post_tool_call", Tool: "y"})
 		return starhost.Decision{}, err
 	}}
 	p := plugin("p", outer, recording("post_tool_call", "inner", starhost.Decision{}, nil))
-	turn := begin(t, newHost(t, observing(&seen), p), starhost.Request{})
+	turn := begin(t, newHost(t, observing(&seen), p), host.Request{})
 	firePre(t, turn)
 	diff(t, "observed", []string{`1 pre_tool_call x {}: no decision`, `  pre_tool_call p ["inner" "outer"]`}, seen)
 }
@@ -90,7 +91,7 @@ func TestObserveAll(t *testing.T) {
 		o := observing(&seen)
 		o.ObserveAll = all
 		h := newHost(t, o)
-		turn := begin(t, h, starhost.Request{})
+		turn := begin(t, h, host.Request{})
 		firePre(t, turn)
 		hears, _ := h.Hears(pre, "x")
 		want := []string(nil)
@@ -121,8 +122,8 @@ func TestObserveFails(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var logs []string
-		o := starhost.Options{
-			Observe: func(e starhost.Event, _ starhost.Outcome) error {
+		o := host.Options{
+			Observe: func(e starhost.Event, _ host.Outcome) error {
 				if e.Name != tt.event {
 					return nil
 				}
@@ -131,9 +132,9 @@ func TestObserveFails(t *testing.T) {
 				}
 				return full
 			},
-			Log: func(l starhost.LogLine) { logs = append(logs, l.Text) },
+			Log: func(l host.LogLine) { logs = append(logs, l.Text) },
 		}
-		s := newHost(t, o, plugin("p", recording(tt.event, "x", tt.decided, nil))).NewSession(starhost.SessionConfig{})
+		s := newHost(t, o, plugin("p", recording(tt.event, "x", tt.decided, nil))).NewSession(host.SessionConfig{})
 		out, err := s.Fire(t.Context(), &starhost.Event{Name: tt.event, Tool: "x"})
 		if err != nil {
 			t.Fatal(err)

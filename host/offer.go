@@ -1,14 +1,15 @@
-package starhost
+package host
 
 import (
 	"cmp"
 	"context"
+	"github.com/starhost/starhost"
 	"slices"
 	"time"
 )
 
 // catalog returns the tools that the request may offer, by name.
-func (t *Turn) catalog() []Tool {
+func (t *Turn) catalog() []starhost.Tool {
 	tools := t.registry.toolsWhere(t.mayOffer)
 	if len(t.request.Tools) == 0 {
 		return tools
@@ -17,12 +18,12 @@ func (t *Turn) catalog() []Tool {
 		theirs.Plugin, theirs.Validator, theirs.Replaced = nil, nil, nil
 		tools = append(tools, theirs)
 	}
-	slices.SortStableFunc(tools, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(tools, func(a, b Tool) bool { return a.Name == b.Name })
+	slices.SortStableFunc(tools, func(a, b starhost.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(tools, func(a, b starhost.Tool) bool { return a.Name == b.Name })
 }
 
 // mayOffer reports whether this session and this request may use a tool.
-func (t *Turn) mayOffer(tool *Tool) bool {
+func (t *Turn) mayOffer(tool *starhost.Tool) bool {
 	return !t.session.unavailable[tool.Name] && t.admits(tool)
 }
 
@@ -53,7 +54,7 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 }
 
 // available asks one tool. An error ends the turn.
-func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (ok bool, err error) {
+func (t *Turn) available(ctx context.Context, tool *starhost.Tool, deadline time.Time) (ok bool, err error) {
 	lane := t.newLane(ctx, tool.Plugin.Name, false)
 	if err = t.limitCall(lane, tool.Plugin.EventSteps, deadline); err == nil {
 		ok, err = protect(func() (bool, error) { return tool.Available(lane.context(ctx)) })
@@ -62,7 +63,7 @@ func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (o
 	trace := &HookTrace{Event: eventAvailable, Plugin: tool.Plugin.Name, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:
-		trace.Action, trace.Detail = ActionError, err.Error()
+		trace.Action, trace.Detail = starhost.ActionError, err.Error()
 	case !ok:
 		trace.Detail = "tool " + tool.Name + " is not available"
 	}

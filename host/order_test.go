@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // drawDecision draws a decision for an event. The event may refuse it.
@@ -62,9 +63,9 @@ func drawPlugins(t *rapid.T) []starhost.Plugin {
 func TestLawOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plugins := drawPlugins(t)
-		r := starhost.Request{Text: "hi", Fragments: rapid.SliceOfN(rapid.SampledFrom([]string{"p0:a", "p1:b", "p2:c", "p0:fail", "p1:fail"}), 0, 4).Draw(t, "references")}
-		want := play(t, starhost.Options{Workers: 1}, plugins, r)
-		lastFirst := starhost.Options{Workers: 4}
+		r := host.Request{Text: "hi", Fragments: rapid.SliceOfN(rapid.SampledFrom([]string{"p0:a", "p1:b", "p2:c", "p0:fail", "p1:fail"}), 0, 4).Draw(t, "references")}
+		want := play(t, host.Options{Workers: 1}, plugins, r)
+		lastFirst := host.Options{Workers: 4}
 		lastFirst.LoadersLastFirst = true
 		got := play(t, lastFirst, rapid.Permutation(plugins).Draw(t, "order of Add"), r)
 		if want != got {
@@ -74,24 +75,24 @@ func TestLawOrder(t *testing.T) {
 }
 
 // play runs a session with all kinds of events, and returns everything that a program can see.
-func play(t *rapid.T, o starhost.Options, plugins []starhost.Plugin, r starhost.Request) string {
+func play(t *rapid.T, o host.Options, plugins []starhost.Plugin, r host.Request) string {
 	var seen strings.Builder
 	say := func(list ...any) { fmt.Fprintln(&seen, list...) }
 	o.Clock = tickingClock()
-	o.Log = func(l starhost.LogLine) { say("log", l.Plugin, l.Level, l.Text) }
-	o.Approver = func(_ context.Context, r starhost.ApprovalRequest) (starhost.Answer, error) {
+	o.Log = func(l host.LogLine) { say("log", l.Plugin, l.Level, l.Text) }
+	o.Approver = func(_ context.Context, r host.ApprovalRequest) (host.Answer, error) {
 		say("approve?", r.Reasons)
-		return starhost.Answer{Yes: true}, nil
+		return host.Answer{Yes: true}, nil
 	}
-	h := starhost.New(o)
+	h := host.New(o)
 	for _, p := range plugins {
 		if err := h.Add(p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ctx, s := context.Background(), h.NewSession(starhost.SessionConfig{Model: "m"})
+	ctx, s := context.Background(), h.NewSession(host.SessionConfig{Model: "m"})
 	replies := scriptedModel{replyWith(`c1 echo {"text":"a"}`, `c2 page`), {Content: "done"}}
-	model := modelFunc(func(ctx context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+	model := modelFunc(func(ctx context.Context, p *host.Prompt) (starhost.Reply, error) {
 		say(p.Rendering(), p.Model, string(p.Options), p.CacheBreak)
 		for _, row := range p.Fragments {
 			say(printRow(row))

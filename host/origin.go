@@ -1,9 +1,10 @@
-package starhost
+package host
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 )
 
@@ -12,11 +13,11 @@ const maxParts = 10_000
 
 // attribute returns a copy of a context with its origin: the source if a part has none, and always the
 // plugin and the place of the registration. Nothing in the copy is pinned.
-func attribute(c Context, source, plugin, at string) Context {
+func attribute(c starhost.Context, source, plugin, at string) starhost.Context {
 	if c.IsEmpty() {
 		return c
 	}
-	out := Context{Fragments: slices.Clone(c.Fragments), Attachments: slices.Clone(c.Attachments)}
+	out := starhost.Context{Fragments: slices.Clone(c.Fragments), Attachments: slices.Clone(c.Attachments)}
 	for i := range out.Fragments {
 		f := &out.Fragments[i]
 		f.Source, f.Plugin, f.Pos, f.Pinned = cmp.Or(f.Source, source), plugin, at, false
@@ -30,7 +31,7 @@ func attribute(c Context, source, plugin, at string) Context {
 
 // attributeMissing is attribute for the parts that do not name a plugin. It leaves the others as
 // they are.
-func attributeMissing(c Context, source, plugin string, pos Pos) Context {
+func attributeMissing(c starhost.Context, source, plugin string, pos starhost.Pos) starhost.Context {
 	out := attribute(c, source, plugin, pos.String())
 	for i, f := range c.Fragments {
 		if f.Plugin != "" {
@@ -46,14 +47,14 @@ func attributeMissing(c Context, source, plugin string, pos Pos) Context {
 }
 
 // attributeResult returns a result with the origin of the attachments that do not name a plugin.
-func attributeResult(r Result, source, plugin string, pos Pos) Result {
-	r.Attachments = attributeMissing(Context{Attachments: r.Attachments}, source, plugin, pos).Attachments
+func attributeResult(r starhost.Result, source, plugin string, pos starhost.Pos) starhost.Result {
+	r.Attachments = attributeMissing(starhost.Context{Attachments: r.Attachments}, source, plugin, pos).Attachments
 	return r
 }
 
 // setTarget marks all parts of a context as system text, if system is true, and as pinned, if the user typed the
 // reference.
-func setTarget(c *Context, system, typed bool) {
+func setTarget(c *starhost.Context, system, typed bool) {
 	for i := range c.Fragments {
 		c.Fragments[i].Pinned = typed
 		if system {
@@ -66,7 +67,7 @@ func setTarget(c *Context, system, typed bool) {
 }
 
 // fragmentLists returns a list of fragments for each offer.
-func fragmentLists(offers []Context) [][]fragments.Fragment {
+func fragmentLists(offers []starhost.Context) [][]fragments.Fragment {
 	lists := make([][]fragments.Fragment, len(offers))
 	for i, o := range offers {
 		lists[i] = o.Fragments

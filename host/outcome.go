@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"encoding/json"
@@ -8,18 +8,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
 // actionNames lists actions for a message: "deny, ask or abort".
-func actionNames(actions []Action) string {
+func actionNames(actions []starhost.Action) string {
 	names := make([]string, len(actions))
 	for i, a := range actions {
 		names[i] = string(a)
 		switch a {
-		case ActionContext:
+		case starhost.ActionContext:
 			names[i] = "context (a string, fragments, attachments)"
-		case ActionValue:
+		case starhost.ActionValue:
 			names[i] = "a JSON value"
 		}
 	}
@@ -27,15 +28,15 @@ func actionNames(actions []Action) string {
 }
 
 // soften turns a decision into one without effect, which says what the plugin would do.
-func soften(d *Decision) {
-	*d = Decision{Action: "would " + d.Action, Reason: d.Detail(), Pos: d.Pos}
+func soften(d *starhost.Decision) {
+	*d = starhost.Decision{Action: "would " + d.Action, Reason: d.Detail(), Pos: d.Pos}
 }
 
 // An AbortError says which handler ended the turn, and why.
 type AbortError struct {
 	Reason string
 	Plugin string
-	Pos    Pos
+	Pos    starhost.Pos
 	Lost   error // see [Outcome.Lost]
 }
 
@@ -46,8 +47,8 @@ func (e *AbortError) Error() string {
 // A HandlerError says which plugin's handler failed, and why.
 type HandlerError struct {
 	Plugin string
-	What   string // "hook pre_llm_call", "tool page", "loader runbook"
-	Pos    Pos    // place of the registration
+	What   string       // "hook pre_llm_call", "tool page", "loader runbook"
+	Pos    starhost.Pos // place of the registration
 	Err    error
 }
 
@@ -81,25 +82,25 @@ type LogLine struct {
 	Level  string // "debug", "info", "warn" or "error"
 	Text   string
 	Fields json.RawMessage // a JSON object, nil for none
-	Pos    Pos             // place of the call
+	Pos    starhost.Pos    // place of the call
 }
 
 // A HookTrace says how one handler answered one event.
 type HookTrace struct {
 	Event    string
 	Plugin   string
-	Pos      Pos
+	Pos      starhost.Pos
 	Priority int
-	Action   Action // the decision; ActionError if the handler failed
-	Detail   string // the reason, the size or the error
-	Again    bool   // the host called the handler again with the final arguments: only a refusal counts
+	Action   starhost.Action // the decision; ActionError if the handler failed
+	Detail   string          // the reason, the size or the error
+	Again    bool            // the host called the handler again with the final arguments: only a refusal counts
 	Steps    uint64
 	Bytes    uint64         // allocated by guarded operations
 	Changes  map[string]any // by a modify
 	// Decision is the decision, nil for none. Effects are the journal's lines of the effects of the
 	// call, and of the handlers that it called, and Logs are the lines that all of these logged.
 	// All are only for [Options.Observe].
-	Decision *Decision
+	Decision *starhost.Decision
 	Effects  []json.RawMessage
 	Logs     []LogLine
 }
@@ -112,7 +113,7 @@ type Answer struct {
 	By string
 	// Asks say why an approval is needed. Pos is zero for a tool that always asks, and for the
 	// question of a command.
-	Asks []Decision
+	Asks []starhost.Decision
 	// Asked and Answered are the times of the question and of the answer, which is zero while the
 	// turn waits. The stored answer to the question of a turn that waited is older than the record.
 	Asked, Answered time.Time
@@ -134,10 +135,10 @@ type Outcome struct {
 	// Decisions has an entry for each handler that decided something, in the order of their calls,
 	// and then the refusals of handlers that the host called again. The caller must not change it,
 	// because the turn's trace shares it.
-	Decisions []Decision
+	Decisions []starhost.Decision
 	// Decision is the decision of the event: the winner among abort, deny, ask, approve, respond
 	// and modify. Its Changes are the final values of all changed arguments.
-	Decision Decision
+	Decision starhost.Decision
 	// Ask is true if any handler asks for an approval, even if another handler responds.
 	Ask bool
 	// Lost is why the host refused the event and called no handler: a guard is not loaded. Nil
@@ -163,18 +164,18 @@ func (o *Outcome) Combine() {
 	if len(o.Decisions) == 0 {
 		return
 	}
-	rank := [...]Action{ActionAbort, ActionDeny, ActionAsk, ActionApprove, ActionRespond}
+	rank := [...]starhost.Action{starhost.ActionAbort, starhost.ActionDeny, starhost.ActionAsk, starhost.ActionApprove, starhost.ActionRespond}
 	best, last := len(rank), -1
 	var changes map[string]any
 	for i := range o.Decisions {
 		d := &o.Decisions[i]
-		if d.Action == ActionContext {
+		if d.Action == starhost.ActionContext {
 			continue // context stands beside all other decisions
 		}
 		if r := slices.Index(rank[:], d.Action); r >= 0 && r < best {
 			best, o.Decision = r, *d
 		}
-		o.Ask = o.Ask || d.Action == ActionAsk
+		o.Ask = o.Ask || d.Action == starhost.ActionAsk
 		if len(d.Changes) > 0 {
 			if last = i; changes == nil {
 				changes = map[string]any{}
@@ -192,9 +193,9 @@ func (o *Outcome) Combine() {
 }
 
 // ending returns the first decision that ends the session, or nil.
-func (o *Outcome) ending() *Decision {
+func (o *Outcome) ending() *starhost.Decision {
 	for i := range o.Decisions {
-		if o.Decisions[i].Action == ActionEnd {
+		if o.Decisions[i].Action == starhost.ActionEnd {
 			return &o.Decisions[i]
 		}
 	}
@@ -202,10 +203,10 @@ func (o *Outcome) ending() *Decision {
 }
 
 // Context returns the context of all decisions, in order.
-func (o *Outcome) Context() []Context { return o.appendContext(nil) }
+func (o *Outcome) Context() []starhost.Context { return o.appendContext(nil) }
 
 // appendContext appends the context of all decisions to list.
-func (o *Outcome) appendContext(list []Context) []Context {
+func (o *Outcome) appendContext(list []starhost.Context) []starhost.Context {
 	for i := range o.Decisions {
 		if c := o.Decisions[i].Context; !c.IsEmpty() {
 			list = append(list, c)
@@ -215,9 +216,9 @@ func (o *Outcome) appendContext(list []Context) []Context {
 }
 
 // firstRespond returns the first respond decision, or nil.
-func (o *Outcome) firstRespond() *Decision {
+func (o *Outcome) firstRespond() *starhost.Decision {
 	for i := range o.Decisions {
-		if o.Decisions[i].Action == ActionRespond {
+		if o.Decisions[i].Action == starhost.ActionRespond {
 			return &o.Decisions[i]
 		}
 	}

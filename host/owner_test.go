@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // TestRank checks that a plugin of a later rank takes neither the place nor the time of a guard,
@@ -20,7 +21,7 @@ func TestRank(t *testing.T) {
 		}}
 	}
 	masked := starhost.Modify("result", "masked")
-	h := newHost(t, starhost.Options{EventTimeout: 20 * time.Millisecond},
+	h := newHost(t, host.Options{EventTimeout: 20 * time.Millisecond},
 		calls("project", 1, -1000, starhost.Decision{}, true), calls("user", 0, 5, masked, false), calls("managed", -1, 9, masked, false))
 	e := &starhost.Event{Name: "post_tool_call", Result: starhost.Result{ForLLM: "secret"}}
 	if _, err := h.Fire(t.Context(), e); err != nil {
@@ -32,7 +33,7 @@ func TestRank(t *testing.T) {
 	if strings.Contains(e.Result.ForLLM, "secret") {
 		t.Errorf("result: got %q", e.Result.ForLLM)
 	}
-	h = newHost(t, starhost.Options{EventTimeout: 20 * time.Millisecond},
+	h = newHost(t, host.Options{EventTimeout: 20 * time.Millisecond},
 		calls("project", 1, -1000, starhost.Decision{}, true),
 		calls("user", 0, 5, starhost.Decision{Action: starhost.ActionAbort, Reason: "no"}, false))
 	out, err := h.Fire(t.Context(), &starhost.Event{Name: "turn_start"})
@@ -86,7 +87,7 @@ func TestFailsClosed(t *testing.T) {
 		{"pre_tool_call", "", nil, "deny", ""},
 	}
 	for _, tt := range tests {
-		for what, options := range map[string]starhost.Options{"fails": {}, "late": {EventTimeout: time.Nanosecond}} {
+		for what, options := range map[string]host.Options{"fails": {}, "late": {EventTimeout: time.Nanosecond}} {
 			p := starhost.Plugin{Name: "first", Decides: tt.decides, Hooks: []starhost.Hook{{
 				Event: tt.event, OnError: starhost.FailMode(tt.onError),
 				Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
@@ -113,8 +114,8 @@ func TestFailsClosed(t *testing.T) {
 			}
 		}
 	}
-	lost := newHost(t, starhost.Options{})
-	lost.Lose(starhost.Guard{Events: []string{"post_tool_call"}, Err: errors.New("mask.star:1:1: broken")})
+	lost := newHost(t, host.Options{})
+	lost.Lose(host.Guard{Events: []string{"post_tool_call"}, Err: errors.New("mask.star:1:1: broken")})
 	e := &starhost.Event{Name: "post_tool_call", Result: starhost.Result{ForLLM: "secret"}}
 	out, err := lost.Fire(t.Context(), e)
 	const want = "[starhost withholds this result: mask.star:1:1: broken]"
@@ -135,9 +136,9 @@ func TestSessionGuards(t *testing.T) {
 		return starhost.Result{ForLLM: "ran"}, nil
 	}}
 	tools := starhost.Plugin{Name: "tools", Tools: []starhost.Tool{ran}}
-	call := func(s *starhost.Session) string {
+	call := func(s *host.Session) string {
 		t.Helper()
-		turn, err := s.Begin(t.Context(), starhost.Request{})
+		turn, err := s.Begin(t.Context(), host.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,9 +149,9 @@ func TestSessionGuards(t *testing.T) {
 		}
 		return reply.Result.ForLLM
 	}
-	with, without := newHost(t, starhost.Options{}, guard, tools), newHost(t, starhost.Options{}, tools)
-	live := starhost.NewLiveHost(with)
-	s := live.NewSession(starhost.SessionConfig{ID: "s"})
+	with, without := newHost(t, host.Options{}, guard, tools), newHost(t, host.Options{}, tools)
+	live := host.NewLiveHost(with)
+	s := live.NewSession(host.SessionConfig{ID: "s"})
 	if got := call(s); got != "ran" {
 		t.Fatalf("with the guard: got %s", got)
 	}
@@ -163,10 +164,10 @@ func TestSessionGuards(t *testing.T) {
 	if got := call(s); got != want {
 		t.Errorf("after a reload: got %s", got)
 	}
-	if got := call(without.Resume(starhost.SessionConfig{ID: "s"}, saved)); got != want {
+	if got := call(without.Resume(host.SessionConfig{ID: "s"}, saved)); got != want {
 		t.Errorf("in another process: got %s", got)
 	}
-	if got := call(live.NewSession(starhost.SessionConfig{ID: "other"})); got != "ran" {
+	if got := call(live.NewSession(host.SessionConfig{ID: "other"})); got != "ran" {
 		t.Errorf("another session: got %s", got)
 	}
 	live.Swap(with)

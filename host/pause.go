@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
 )
@@ -22,7 +23,7 @@ var errPaused = errors.New("the turn waits for an approval")
 // model, because a handler cannot wait.
 func (t *Turn) canPause(ctx context.Context, r *ApprovalRequest) bool {
 	return t.host.opts.PauseTurns && t.begun && LaneOf(ctx) == nil &&
-		slices.ContainsFunc(t.unanswered(), func(c ToolCall) bool { return c.ID == r.Call.ID })
+		slices.ContainsFunc(t.unanswered(), func(c starhost.ToolCall) bool { return c.ID == r.Call.ID })
 }
 
 // waitFor makes the turn wait for the answer to a question.
@@ -35,7 +36,7 @@ func (t *Turn) waitFor(r *ApprovalRequest) {
 }
 
 // digestOf returns the digest of a question.
-func (t *Turn) digestOf(nonce string, c *ToolCall) string {
+func (t *Turn) digestOf(nonce string, c *starhost.ToolCall) string {
 	h := sha256.New()
 	revision := t.registry.revision()
 	for _, part := range []string{nonce, t.session.ID(), string(revision[:]), c.ID, c.Name, string(c.Arguments)} {
@@ -73,7 +74,7 @@ func (t *Turn) storedApproval(r *ApprovalRequest) (got approval, ok bool) {
 		return got, true
 	}
 	text := "the answer of " + q.Answer.Given.Format(time.RFC3339) + " does not count: " + problem
-	t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "warn", Text: r.Call.Name + ": " + text})
+	t.host.opts.Log(LogLine{Plugin: starhost.HostPlugin, Level: "warn", Text: r.Call.Name + ": " + text})
 	r.Reasons = append(slices.Clone(r.Reasons), text)
 	return got, false
 }
@@ -116,8 +117,8 @@ func (s *Session) checkPaused(clock func() time.Time) error {
 }
 
 // history returns the messages of the turn.
-func (p *pausedTurn) history() []Message {
-	list := make([]Message, len(p.Messages))
+func (p *pausedTurn) history() []starhost.Message {
+	list := make([]starhost.Message, len(p.Messages))
 	for i := range p.Messages {
 		list[i] = p.Messages[i].message()
 	}
@@ -125,14 +126,14 @@ func (p *pausedTurn) history() []Message {
 }
 
 // unanswered returns the calls of the last reply that have no answer yet.
-func (t *Turn) unanswered() []ToolCall {
+func (t *Turn) unanswered() []starhost.ToolCall {
 	answered := map[string]int{} // by id, because a model may use an id twice
 	for _, m := range slices.Backward(t.messages) {
 		switch m.Role {
-		case RoleTool:
+		case starhost.RoleTool:
 			answered[m.CallID]++
-		case RoleAssistant:
-			return slices.DeleteFunc(slices.Clone(m.ToolCalls), func(c ToolCall) bool {
+		case starhost.RoleAssistant:
+			return slices.DeleteFunc(slices.Clone(m.ToolCalls), func(c starhost.ToolCall) bool {
 				answered[c.ID]--
 				return answered[c.ID] >= 0
 			})
@@ -144,7 +145,7 @@ func (t *Turn) unanswered() []ToolCall {
 // answerRest answers the calls that did not run.
 func (t *Turn) answerRest() {
 	for _, c := range t.unanswered() {
-		t.messages = append(t.messages, Message{Role: RoleTool, Content: fragments.NewText("not run: the turn ended"),
+		t.messages = append(t.messages, starhost.Message{Role: starhost.RoleTool, Content: fragments.NewText("not run: the turn ended"),
 			CallID: c.ID, ToolName: c.Name, IsError: true})
 	}
 }

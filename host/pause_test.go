@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // A pauseRig is a program whose tool "deploy" needs an approval.
 type pauseRig struct {
-	options starhost.Options
+	options host.Options
 	guard   func(*starhost.Event) starhost.Decision // for pre_tool_call; or nil
 	version string                                  // the plugin has it
 	ran     []string                                // the arguments of the calls
@@ -24,7 +25,7 @@ type pauseRig struct {
 }
 
 // host returns a new host, as another process makes one.
-func (r *pauseRig) host(t testing.TB) *starhost.Host {
+func (r *pauseRig) host(t testing.TB) *host.Host {
 	t.Helper()
 	deploy := starhost.Tool{Approval: starhost.ApprovalAsk, Parameters: json.RawMessage(`{"type":"object"}`)}
 	deploy.Call = func(_ context.Context, c starhost.ToolCall) (starhost.Result, error) {
@@ -35,7 +36,7 @@ func (r *pauseRig) host(t testing.TB) *starhost.Host {
 	p.Version = r.version
 	var nested starhost.Tool
 	nested.Call = func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		reply, err := turn.CallTool(ctx, starhost.ToolCall{ID: c.ID, Name: "deploy"})
 		return reply.Result, err
 	}
@@ -48,7 +49,7 @@ func (r *pauseRig) host(t testing.TB) *starhost.Host {
 	}), sayingHook("pre_llm_call", "context"))
 	o := r.options
 	o.PauseTurns, o.Clock = true, func() time.Time { return r.now }
-	o.Log = func(l starhost.LogLine) { r.log = append(r.log, l.Text) }
+	o.Log = func(l host.LogLine) { r.log = append(r.log, l.Text) }
 	return newHost(t, o, p, echo())
 }
 
@@ -68,16 +69,16 @@ func pauseReplies() scriptedModel {
 
 // pausedSession runs a turn up to its question, and returns the session as another process reads
 // it.
-func (r *pauseRig) pausedSession(t testing.TB) starhost.SavedSession {
+func (r *pauseRig) pausedSession(t testing.TB) host.SavedSession {
 	t.Helper()
 	r.now = pauseStart
-	s := r.host(t).NewSession(starhost.SessionConfig{ID: "s"})
+	s := r.host(t).NewSession(host.SessionConfig{ID: "s"})
 	m := pauseReplies()
-	result, err := s.Turn(t.Context(), starhost.Request{Text: "hi", System: "brief", Model: "m"}, &m)
+	result, err := s.Turn(t.Context(), host.Request{Text: "hi", System: "brief", Model: "m"}, &m)
 	if err != nil || result.Completed || result.Paused == nil || len(r.ran) > 0 {
 		t.Fatalf("got %+v, %v, want a paused turn", result, err)
 	}
-	want := starhost.ApprovalRequest{
+	want := host.ApprovalRequest{
 		SessionID: "s", Call: starhost.ToolCall{ID: "c2", Name: "deploy", Arguments: json.RawMessage(`{"to":"prod"}`)},
 		Plugin: "deploy", Reasons: []string{"tool deploy asks for approval"},
 	}
@@ -86,7 +87,7 @@ func (r *pauseRig) pausedSession(t testing.TB) starhost.SavedSession {
 }
 
 // saveAndLoad returns a session as another process reads it.
-func saveAndLoad(t testing.TB, s *starhost.Session) (saved starhost.SavedSession) {
+func saveAndLoad(t testing.TB, s *host.Session) (saved host.SavedSession) {
 	t.Helper()
 	first, err := s.Save(t.Context())
 	if err != nil {
@@ -103,9 +104,9 @@ func saveAndLoad(t testing.TB, s *starhost.Session) (saved starhost.SavedSession
 }
 
 // resume goes on with the turn in a new host.
-func (r *pauseRig) resume(t testing.TB, saved starhost.SavedSession) (*starhost.TurnResult, *starhost.Session) {
+func (r *pauseRig) resume(t testing.TB, saved host.SavedSession) (*host.TurnResult, *host.Session) {
 	t.Helper()
-	s := r.host(t).Resume(starhost.SessionConfig{ID: "s"}, saved)
+	s := r.host(t).Resume(host.SessionConfig{ID: "s"}, saved)
 	turn, err := s.ResumeTurn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -134,12 +135,12 @@ func TestPause(t *testing.T) {
 		}
 		result, s := rig.resume(t, saved)
 		other := pauseRig{now: pauseStart}
-		other.options.Approver = func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-			return starhost.Answer{Yes: yes}, nil
+		other.options.Approver = func(context.Context, host.ApprovalRequest) (host.Answer, error) {
+			return host.Answer{Yes: yes}, nil
 		}
-		live := other.host(t).NewSession(starhost.SessionConfig{ID: "s"})
+		live := other.host(t).NewSession(host.SessionConfig{ID: "s"})
 		m := pauseReplies()
-		want, err := live.Turn(t.Context(), starhost.Request{Text: "hi", System: "brief", Model: "m"}, &m)
+		want, err := live.Turn(t.Context(), host.Request{Text: "hi", System: "brief", Model: "m"}, &m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,16 +159,16 @@ func TestPause(t *testing.T) {
 func TestPauseRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(*pauseRig, *starhost.SavedSession)
+		change func(*pauseRig, *host.SavedSession)
 		want   string
 	}{
-		{"forged", func(_ *pauseRig, s *starhost.SavedSession) { s.Paused.Answer.Digest = strings.Repeat("0", 64) }, "it answers another question"},
-		{"a changed question", func(_ *pauseRig, s *starhost.SavedSession) { s.Paused.Digest, s.Paused.Answer.Digest = "x", "x" }, "have changed"},
-		{"replayed", func(_ *pauseRig, s *starhost.SavedSession) { s.Paused.Answer.Used = pauseStart.Add(-time.Hour) }, "it was used before"},
-		{"expired", func(r *pauseRig, _ *starhost.SavedSession) { r.now = r.now.Add(25 * time.Hour) }, "more than 24h0m0s have passed"},
-		{"from before", func(_ *pauseRig, s *starhost.SavedSession) { s.Paused.Answer.Given = pauseStart.Add(-time.Second) }, "have passed"},
-		{"another set", func(r *pauseRig, _ *starhost.SavedSession) { r.version = "2" }, "the plugins have changed"},
-		{"other arguments", func(r *pauseRig, _ *starhost.SavedSession) {
+		{"forged", func(_ *pauseRig, s *host.SavedSession) { s.Paused.Answer.Digest = strings.Repeat("0", 64) }, "it answers another question"},
+		{"a changed question", func(_ *pauseRig, s *host.SavedSession) { s.Paused.Digest, s.Paused.Answer.Digest = "x", "x" }, "have changed"},
+		{"replayed", func(_ *pauseRig, s *host.SavedSession) { s.Paused.Answer.Used = pauseStart.Add(-time.Hour) }, "it was used before"},
+		{"expired", func(r *pauseRig, _ *host.SavedSession) { r.now = r.now.Add(25 * time.Hour) }, "more than 24h0m0s have passed"},
+		{"from before", func(_ *pauseRig, s *host.SavedSession) { s.Paused.Answer.Given = pauseStart.Add(-time.Second) }, "have passed"},
+		{"another set", func(r *pauseRig, _ *host.SavedSession) { r.version = "2" }, "the plugins have changed"},
+		{"other arguments", func(r *pauseRig, _ *host.SavedSession) {
 			r.guard = func(e *starhost.Event) starhost.Decision {
 				if e.Tool != "deploy" {
 					return starhost.Decision{}
@@ -175,7 +176,7 @@ func TestPauseRefuses(t *testing.T) {
 				return starhost.Modify("arguments", json.RawMessage(`{"to":"all"}`))
 			}
 		}, "the call, the session or the plugins have changed"},
-		{"no answer", func(_ *pauseRig, s *starhost.SavedSession) { s.Paused.Answer = nil }, ""},
+		{"no answer", func(_ *pauseRig, s *host.SavedSession) { s.Paused.Answer = nil }, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -233,7 +234,7 @@ func TestPauseAnswer(t *testing.T) {
 		t.Error(err, saved.Status())
 	}
 	check(saved.Answer(digest, true, rig.now), "has an answer")
-	check(new(starhost.SavedSession).Answer(digest, true, rig.now), "no turn waits")
+	check(new(host.SavedSession).Answer(digest, true, rig.now), "no turn waits")
 }
 
 // The guards see the call again, and a denial wins over the answer.
@@ -259,13 +260,13 @@ func TestPauseGuards(t *testing.T) {
 func TestPauseBegin(t *testing.T) {
 	var rig pauseRig
 	saved := rig.pausedSession(t)
-	s := rig.host(t).Resume(starhost.SessionConfig{ID: "s"}, saved)
-	_, err := s.Prompt(t.Context(), starhost.Request{Text: "more"})
+	s := rig.host(t).Resume(host.SessionConfig{ID: "s"}, saved)
+	_, err := s.Prompt(t.Context(), host.Request{Text: "more"})
 	if err == nil || !strings.Contains(err.Error(), `session "s": a turn waits for the approval of deploy`) {
 		t.Errorf("got %v", err)
 	}
 	rig.now = rig.now.Add(25 * time.Hour)
-	p, err := s.Prompt(t.Context(), starhost.Request{Text: "more"})
+	p, err := s.Prompt(t.Context(), host.Request{Text: "more"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,13 +286,13 @@ func TestPauseBegin(t *testing.T) {
 func TestPauseNested(t *testing.T) {
 	rig := pauseRig{now: pauseStart}
 	m := scriptedModel{replyWith("c1 nested"), {Content: "done"}}
-	result, err := rig.host(t).NewSession(starhost.SessionConfig{}).Turn(t.Context(), starhost.Request{}, &m)
+	result, err := rig.host(t).NewSession(host.SessionConfig{}).Turn(t.Context(), host.Request{}, &m)
 	if err != nil || !result.Completed || !strings.Contains(result.Calls[0].Result.ForLLM, "nobody can give it") {
 		t.Errorf("got %+v, %v, want a denial", result, err)
 	}
-	plain := newHost(t, starhost.Options{}, namedTool("deploy", starhost.Tool{Approval: starhost.ApprovalAsk}))
+	plain := newHost(t, host.Options{}, namedTool("deploy", starhost.Tool{Approval: starhost.ApprovalAsk}))
 	m = scriptedModel{replyWith("c1 deploy"), {Content: "done"}}
-	result, err = plain.NewSession(starhost.SessionConfig{}).Turn(t.Context(), starhost.Request{}, &m)
+	result, err = plain.NewSession(host.SessionConfig{}).Turn(t.Context(), host.Request{}, &m)
 	if err != nil || result.Paused != nil || !result.Completed {
 		t.Errorf("without PauseTurns: got %+v, %v", result, err)
 	}
@@ -302,15 +303,15 @@ func TestPauseHere(t *testing.T) {
 	var rig pauseRig
 	asked := 0
 	rig.now = pauseStart
-	rig.options.Approver = func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+	rig.options.Approver = func(context.Context, host.ApprovalRequest) (host.Answer, error) {
 		if asked++; asked == 1 {
-			return starhost.Answer{}, fmt.Errorf("later: %w", errors.ErrUnsupported)
+			return host.Answer{}, fmt.Errorf("later: %w", errors.ErrUnsupported)
 		}
-		return starhost.Answer{Yes: true}, nil
+		return host.Answer{Yes: true}, nil
 	}
-	s := rig.host(t).NewSession(starhost.SessionConfig{})
+	s := rig.host(t).NewSession(host.SessionConfig{})
 	m := pauseReplies()
-	result, err := s.Turn(t.Context(), starhost.Request{Text: "hi"}, &m)
+	result, err := s.Turn(t.Context(), host.Request{Text: "hi"}, &m)
 	if err != nil || result.Paused == nil {
 		t.Fatal(result, err)
 	}

@@ -1,17 +1,18 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // A tool reports its progress to the program that waits for it, also through another tool. Without
 // such a program the report does nothing.
 func TestProgress(t *testing.T) {
 	outer := tool("outer", func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		starhost.Progress{Done: 1, Total: 2, Message: "half"}.Report(ctx)
 		reply, err := turn.CallTool(ctx, starhost.ToolCall{ID: "2", Name: "inner"})
 		return reply.Result, err
@@ -20,10 +21,10 @@ func TestProgress(t *testing.T) {
 		starhost.Progress{Done: 2, Total: 2}.Report(ctx)
 		return starhost.Result{}, nil
 	})
-	h := newHost(t, starhost.Options{}, starhost.Plugin{Name: "p", Tools: []starhost.Tool{outer, inner}})
+	h := newHost(t, host.Options{}, starhost.Plugin{Name: "p", Tools: []starhost.Tool{outer, inner}})
 	var told []starhost.Progress
 	call := func(ctx context.Context) error {
-		return h.NewSession(starhost.SessionConfig{}).Aside(ctx, func(turn *starhost.Turn) error {
+		return h.NewSession(host.SessionConfig{}).Aside(ctx, func(turn *host.Turn) error {
 			_, err := turn.CallTool(ctx, starhost.ToolCall{ID: "1", Name: "outer"})
 			return err
 		})

@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"crypto/sha256"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
 )
@@ -17,11 +18,11 @@ type Prompt struct {
 	// System is the system text. Messages is the conversation with the new user message, or the
 	// answers of tools, at its end. Both are as sent.
 	System   string
-	Messages []Message
+	Messages []starhost.Message
 	// Text is the user message that this prompt added; empty if it added none.
 	Text fragments.Text
 	// Tools are the tools on offer, by name. The caller must not change them.
-	Tools []Tool
+	Tools []starhost.Tool
 	// Model and Options (a JSON object) are the request's values after all hooks.
 	Model   string
 	Options json.RawMessage
@@ -152,12 +153,12 @@ func lastChange(out Outcome) *HookInfo {
 
 // lastUserText returns the text of the last user message, or an empty text if the prompt added
 // none.
-func lastUserText(messages []Message, added fragments.Text) fragments.Text {
+func lastUserText(messages []starhost.Message, added fragments.Text) fragments.Text {
 	if added.Len() == 0 {
 		return added
 	}
 	for _, m := range slices.Backward(messages) {
-		if m.Role == RoleUser {
+		if m.Role == starhost.RoleUser {
 			return m.Content
 		}
 	}
@@ -193,9 +194,9 @@ func changerOf(out Outcome, target fragments.Target, content string) string {
 		if system, ok := d.Changes["system"].(string); ok && target == fragments.System && !strings.Contains(system, content) {
 			return fmt.Sprintf("%s (%s)", d.Plugin, d.Pos)
 		}
-		list, ok := d.Changes["messages"].(*Messages)
+		list, ok := d.Changes["messages"].(*starhost.Messages)
 		if ok && target == fragments.Prompt &&
-			!slices.ContainsFunc(list.Items(), func(m Message) bool {
+			!slices.ContainsFunc(list.Items(), func(m starhost.Message) bool {
 				return strings.Contains(m.Content.String(), content)
 			}) {
 			return fmt.Sprintf("%s (%s)", d.Plugin, d.Pos)

@@ -2,7 +2,7 @@
 
 // The race detector allocates.
 
-package starhost_test
+package host_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // The allocations of a prompt do not grow with repeated contents, because nothing joins its text
@@ -32,13 +33,13 @@ func promptBytes(t *testing.T, size int) uint64 {
 	}
 	given := texts(list...)
 	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx", func(string) (starhost.Context, error) { return given, nil })}}
-	h := newHost(t, starhost.Options{}, p)
+	h := newHost(t, host.Options{}, p)
 	var out bytes.Buffer
 	least := uint64(math.MaxUint64) // other goroutines may allocate meanwhile
 	for range 5 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		p := ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Text: "hi", Fragments: []string{"xx:1"}})
+		p := ask(t, h.NewSession(host.SessionConfig{}), host.Request{Text: "hi", Fragments: []string{"xx:1"}})
 		out.Reset()
 		if n, err := p.Text.WriteTo(&out); err != nil || n < int64(10*size) {
 			t.Fatalf("WriteTo: got %d B (%v), want ten times %d", n, err, size)

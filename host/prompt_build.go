@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 )
 
@@ -26,10 +27,10 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	pre := t.newEvent("pre_llm_call")
 	pre.Tools = t.tools
 	if t.hasHooks(pre.Name) {
-		pre.Messages = NewList(t.typedConversation())
+		pre.Messages = starhost.NewList(t.typedConversation())
 	}
 	if t.withoutTools {
-		pre.Tools = NewList[Tool](nil)
+		pre.Tools = starhost.NewList[starhost.Tool](nil)
 	}
 	t.withdrawn = nil
 	out, err := t.fireEvent(ctx, pre)
@@ -55,7 +56,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 }
 
 // build merges offers into the conversation and fires pre_send.
-func (t *Turn) build(ctx context.Context, pre *Event, offers []Context) (*Prompt, error) {
+func (t *Turn) build(ctx context.Context, pre *starhost.Event, offers []starhost.Context) (*Prompt, error) {
 	t.offeredTools = pre.Tools
 	m, err := t.mergeOffers(offers)
 	if err != nil {
@@ -74,7 +75,7 @@ func (t *Turn) build(ctx context.Context, pre *Event, offers []Context) (*Prompt
 
 // A promptMark is what a prompt changes in its turn and session.
 type promptMark struct {
-	messages, followed []Message
+	messages, followed []starhost.Message
 	spent              fragments.Spent
 	sent               map[fragments.Hash]int
 	documents          int
@@ -123,7 +124,7 @@ func (t *Turn) storeFragments(ctx context.Context, rows []*fragments.Row) {
 		return
 	}
 	if err := store.Put(ctx, kept...); err != nil {
-		t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "warn", Text: "fragments were not stored: " + err.Error()})
+		t.host.opts.Log(LogLine{Plugin: starhost.HostPlugin, Level: "warn", Text: "fragments were not stored: " + err.Error()})
 	}
 }
 
@@ -145,16 +146,16 @@ func (t *Turn) storeAttachments(ctx context.Context, rows []*fragments.Attachmen
 		return
 	}
 	if err := store.PutAttachments(ctx, kept...); err != nil {
-		t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "warn", Text: "attachments were not stored: " + err.Error()})
+		t.host.opts.Log(LogLine{Plugin: starhost.HostPlugin, Level: "warn", Text: "attachments were not stored: " + err.Error()})
 	}
 }
 
 // typedConversation returns the conversation as plugins see it before merging: with the users' own
 // words, including the new ones.
-func (t *Turn) typedConversation() []Message {
+func (t *Turn) typedConversation() []starhost.Message {
 	all := typedMessages(t.session.history, t.messages)
 	if t.round == 1 {
-		all = append(all, Message{Role: RoleUser, Content: fragments.NewText(t.words)})
+		all = append(all, starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(t.words)})
 		all = append(all, t.followed...)
 	}
 	return all
@@ -169,7 +170,7 @@ type mergeResult struct {
 }
 
 // mergeOffers merges the context that was offered for this prompt.
-func (t *Turn) mergeOffers(offers []Context) (*mergeResult, error) {
+func (t *Turn) mergeOffers(offers []starhost.Context) (*mergeResult, error) {
 	set := fragments.Merge(fragmentLists(offers)...)
 	var attachments [][]fragments.Attachment
 	if t.round == 1 {
@@ -219,7 +220,7 @@ func (t *Turn) inSession(h fragments.Hash) bool {
 // appendMessage renders the merged context and adds it to the turn: in the first round in front of
 // the user's words, later as a separate message.
 func (t *Turn) appendMessage(m *mergeResult) {
-	msg := Message{Role: RoleUser, Merged: FragmentsOnly, Contents: make([]fragments.Hash, 0, len(m.set.Rows()))}
+	msg := starhost.Message{Role: starhost.RoleUser, Merged: starhost.FragmentsOnly, Contents: make([]fragments.Hash, 0, len(m.set.Rows()))}
 	if len(t.session.sentContents) == 0 {
 		t.session.sentContents = make(map[fragments.Hash]int, len(m.set.Rows()))
 	}
@@ -242,7 +243,7 @@ func (t *Turn) appendMessage(m *mergeResult) {
 		}
 	}
 	if t.round == 1 {
-		msg.OwnWords, msg.Merged = t.words, FragmentsBefore
+		msg.OwnWords, msg.Merged = t.words, starhost.FragmentsBefore
 		tail = append(tail, t.words)
 		t.session.unsentContext = nil
 	}
@@ -256,7 +257,7 @@ func (t *Turn) appendMessage(m *mergeResult) {
 }
 
 // addContent records that a message contains a content.
-func (t *Turn) addContent(m *Message, id fragments.Hash) {
+func (t *Turn) addContent(m *starhost.Message, id fragments.Hash) {
 	s := t.session
 	if s.sentContents == nil {
 		s.sentContents = map[fragments.Hash]int{}
@@ -268,10 +269,10 @@ func (t *Turn) addContent(m *Message, id fragments.Hash) {
 // previous prompt.
 func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error {
 	e := t.newEvent("pre_send")
-	e.System, e.Messages, e.Tools = p.System, NewList(p.Messages), t.offeredTools
+	e.System, e.Messages, e.Tools = p.System, starhost.NewList(p.Messages), t.offeredTools
 	e.Model, e.Options = p.Model, p.Options
 	if t.hasHooks(e.Name) {
-		e.Fragments = NewList(copyRows(p.Fragments))
+		e.Fragments = starhost.NewList(copyRows(p.Fragments))
 	}
 	out, err := t.fireEvent(ctx, e)
 	if err != nil {

@@ -1,9 +1,10 @@
-package starhost
+package host
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
 )
@@ -11,7 +12,7 @@ import (
 // checkSent compares the complete request with p, which pre_send handlers made of it. A content of
 // a dropped message leaves the session, so that a later prompt sends it again, and the report does
 // not say in_session for a content that p does not contain.
-func (t *Turn) checkSent(p *Prompt, complete []Message, out Outcome) {
+func (t *Turn) checkSent(p *Prompt, complete []starhost.Message, out Outcome) {
 	s, sent := t.session, t.newSentContents(p.Messages, complete)
 	var lost []fragments.Hash
 	for i := range complete {
@@ -55,7 +56,7 @@ func (s *Session) noteDropped(use int) {
 
 // sentContents are the contents of a request that pre_send changed.
 type sentContents struct {
-	messages    []Message
+	messages    []starhost.Message
 	parts       map[string]bool // messages and their parts
 	attachments map[fragments.Hash]bool
 	derived     map[fragments.Hash]bool // texts that a message had before a handler replaced its text
@@ -64,7 +65,7 @@ type sentContents struct {
 	idOf        func(*fragments.Attachment) fragments.Hash
 }
 
-func (t *Turn) newSentContents(sent, complete []Message) *sentContents {
+func (t *Turn) newSentContents(sent, complete []starhost.Message) *sentContents {
 	c := &sentContents{
 		messages: sent, parts: map[string]bool{}, attachments: map[fragments.Hash]bool{},
 		derived: map[fragments.Hash]bool{}, found: map[fragments.Hash]bool{},
@@ -88,7 +89,7 @@ func (t *Turn) newSentContents(sent, complete []Message) *sentContents {
 
 // has reports whether the request contains a content of the message m, possibly in a form that a
 // handler changed: a redacted text need not be sent again.
-func (c *sentContents) has(m *Message, id fragments.Hash) bool {
+func (c *sentContents) has(m *starhost.Message, id fragments.Hash) bool {
 	found := c.found[id] || c.attachments[id]
 	if !found && !c.isAttachment(m, id) {
 		found = c.derived[id] || c.sameCount || c.parts[m.Content.String()] ||
@@ -100,7 +101,7 @@ func (c *sentContents) has(m *Message, id fragments.Hash) bool {
 	return found
 }
 
-func (c *sentContents) isAttachment(m *Message, id fragments.Hash) bool {
+func (c *sentContents) isAttachment(m *starhost.Message, id fragments.Hash) bool {
 	for i := range m.Attachments {
 		if c.idOf(&m.Attachments[i]) == id {
 			return true
@@ -111,7 +112,7 @@ func (c *sentContents) isAttachment(m *Message, id fragments.Hash) bool {
 
 // hasText reports whether a message of the request contains the text.
 func (c *sentContents) hasText(text string) bool {
-	return c.parts[text] || slices.ContainsFunc(c.messages, func(m Message) bool {
+	return c.parts[text] || slices.ContainsFunc(c.messages, func(m starhost.Message) bool {
 		return strings.Contains(m.Content.String(), text)
 	})
 }

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // contextEngine returns a plugin that sends the messages that change returns.
@@ -53,13 +54,13 @@ func TestDroppedMessagesAreNotInSession(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHost(t, starhost.Options{}, contextEngine(tt.engine),
+			h := newHost(t, host.Options{}, contextEngine(tt.engine),
 				pluginWith(2, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision { return contextOf(fact) })))
-			s, drawn := h.NewSession(starhost.SessionConfig{}), h.NewSession(starhost.SessionConfig{})
+			s, drawn := h.NewSession(host.SessionConfig{}), h.NewSession(host.SessionConfig{})
 			var got []string
 			for turn := range tt.want {
-				p := ask(t, s, starhost.Request{Text: fmt.Sprint("turn ", turn)})
-				agrees(t, ask(t, drawn, starhost.Request{Text: fmt.Sprint("turn ", turn), Attachments: []fragments.Attachment{drawing}}))
+				p := ask(t, s, host.Request{Text: fmt.Sprint("turn ", turn)})
+				agrees(t, ask(t, drawn, host.Request{Text: fmt.Sprint("turn ", turn), Attachments: []fragments.Attachment{drawing}}))
 				row := p.Fragments[0]
 				got = append(got, strings.TrimSpace(fmt.Sprint(row.Status, " ", row.Reason)))
 				agrees(t, p)
@@ -70,7 +71,7 @@ func TestDroppedMessagesAreNotInSession(t *testing.T) {
 }
 
 // agrees checks that the messages of a prompt contain what its report claims.
-func agrees(t *testing.T, p *starhost.Prompt) {
+func agrees(t *testing.T, p *host.Prompt) {
 	t.Helper()
 	var all strings.Builder
 	attached := map[fragments.Hash]bool{}
@@ -96,12 +97,12 @@ func agrees(t *testing.T, p *starhost.Prompt) {
 // The same holds for callers that give the history with each request.
 func TestDroppedMessagesOfAGivenHistory(t *testing.T) {
 	fact := contextOf(fragments.Fragment{Content: "the fact"})
-	h := newHost(t, starhost.Options{}, contextEngine(last(1)), pluginWith(2, hook("pre_llm_call", fact)))
-	s := h.NewSession(starhost.SessionConfig{})
+	h := newHost(t, host.Options{}, contextEngine(last(1)), pluginWith(2, hook("pre_llm_call", fact)))
+	s := h.NewSession(host.SessionConfig{})
 	history := []starhost.Message{}
 	var got []fragments.Status
 	for range 4 {
-		p := ask(t, s, starhost.Request{Text: "hi", History: history})
+		p := ask(t, s, host.Request{Text: "hi", History: history})
 		history = append(history, p.Messages...)
 		got = append(got, p.Fragments[0].Status)
 		agrees(t, p)

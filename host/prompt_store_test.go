@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // The store gets the sent contents as they were offered, including those that a hook changed later,
@@ -22,10 +23,10 @@ func TestPromptsFillTheStore(t *testing.T) {
 			fragments.Fragment{Content: "for " + e.UserMessage}, fragments.Fragment{Content: strings.Repeat("large ",
 				50)})
 	})
-	h := newHost(t, starhost.Options{Fragments: s, Prompt: starhost.PromptOptions{Budget: fragments.Budget{MaxBytes: 100}}}, plugin("p", blot, own))
-	session := h.NewSession(starhost.SessionConfig{})
-	ask(t, session, starhost.Request{Text: "one"})
-	if p := ask(t, session, starhost.Request{Text: "two"}); !strings.Contains(p.System, "***") {
+	h := newHost(t, host.Options{Fragments: s, Prompt: host.PromptOptions{Budget: fragments.Budget{MaxBytes: 100}}}, plugin("p", blot, own))
+	session := h.NewSession(host.SessionConfig{})
+	ask(t, session, host.Request{Text: "one"})
+	if p := ask(t, session, host.Request{Text: "two"}); !strings.Contains(p.System, "***") {
 		t.Fatalf("system text: got %q, want it changed", p.System)
 	}
 	var got []string
@@ -46,9 +47,9 @@ type fullStore struct{ fragments.MemoryStore }
 func (*fullStore) Put(context.Context, ...fragments.Content) error { return errors.New("full") }
 
 func TestPromptGoesOnWithoutTheStore(t *testing.T) {
-	var logged []starhost.LogLine
-	o := starhost.Options{Fragments: new(fullStore), Log: func(l starhost.LogLine) { logged = append(logged, l) }}
+	var logged []host.LogLine
+	o := host.Options{Fragments: new(fullStore), Log: func(l host.LogLine) { logged = append(logged, l) }}
 	h := newHost(t, o, plugin("p", sayingHook("turn_start", "context")))
-	diff(t, "text", "context\nhi", ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Text: "hi"}).Text.String())
-	diff(t, "log", []starhost.LogLine{{Plugin: "host", Level: "warn", Text: "fragments were not stored: full"}}, logged)
+	diff(t, "text", "context\nhi", ask(t, h.NewSession(host.SessionConfig{}), host.Request{Text: "hi"}).Text.String())
+	diff(t, "log", []host.LogLine{{Plugin: "host", Level: "warn", Text: "fragments were not stored: full"}}, logged)
 }

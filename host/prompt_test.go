@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // TestGatheringOrder checks the order of contexts: references, session_start, turn_start,
@@ -23,7 +24,7 @@ func TestGatheringOrder(t *testing.T) {
 	p.FragmentLoaders = []starhost.FragmentLoader{loader("xx", func(arg string) (starhost.Context, error) {
 		return texts(arg), nil
 	})}
-	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p, plugin("a", sayingHook("pre_llm_call", "before 4"))), starhost.Request{Text: "?", Fragments: []string{"xx:1", "xx:1", "xx:"}}))
+	got := prompt(t, begin(t, newHost(t, host.Options{}, p, plugin("a", sayingHook("pre_llm_call", "before 4"))), host.Request{Text: "?", Fragments: []string{"xx:1", "xx:1", "xx:"}}))
 	diff(t, "text", "first\n1\n\n2\n3\nbefore 4\n4\nlast\n?", got.Text.String())
 	diff(t, "system", "sys", got.System)
 	diff(t, "given", 10, got.Given)
@@ -36,7 +37,7 @@ func TestProvenance(t *testing.T) {
 		func(string) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "same", Source: "a.md", Plugin: "forged", Pinned: true}}}, nil
 		})}}
-	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p, pluginWith(7, sayingHook("turn_start", "same"))), starhost.Request{Fragments: []string{"xx:"}}))
+	got := prompt(t, begin(t, newHost(t, host.Options{}, p, pluginWith(7, sayingHook("turn_start", "same"))), host.Request{Fragments: []string{"xx:"}}))
 	diff(t, "provenance", []fragments.Origin{{Source: "a.md", Plugin: "one"}, {Source: "turn_start", Plugin: "p7"}}, got.Fragments[0].Provenance())
 	diff(t, "place of the registration", "Go", got.Fragments[0].Pos)
 }
@@ -44,29 +45,29 @@ func TestProvenance(t *testing.T) {
 func TestSessionDedup(t *testing.T) {
 	static := plugin("p", hook("pre_llm_call", starhost.TextContext("fact")))
 	tests := []struct {
-		dedup starhost.Dedup
+		dedup host.Dedup
 		want  [][]string // statuses in three prompts: two rounds of a turn, then the next turn
 	}{
 		{"", [][]string{{"fact kept"}, {"fact in_session"}, {"fact in_session"}}},
-		{starhost.DedupSession, [][]string{{"fact kept"}, {"fact in_session"}, {"fact in_session"}}},
-		{starhost.DedupPrompt, [][]string{{"fact kept"}, {"fact in_session"}, {"fact kept"}}},
+		{host.DedupSession, [][]string{{"fact kept"}, {"fact in_session"}, {"fact in_session"}}},
+		{host.DedupPrompt, [][]string{{"fact kept"}, {"fact in_session"}, {"fact kept"}}},
 	}
 	for _, tt := range tests {
-		h := newHost(t, starhost.Options{Prompt: starhost.PromptOptions{Dedup: tt.dedup}}, static)
-		s := h.NewSession(starhost.SessionConfig{})
-		turn := beginIn(t, s, starhost.Request{Text: "a"})
+		h := newHost(t, host.Options{Prompt: host.PromptOptions{Dedup: tt.dedup}}, static)
+		s := h.NewSession(host.SessionConfig{})
+		turn := beginIn(t, s, host.Request{Text: "a"})
 		got := [][]string{statuses(prompt(t, turn)), statuses(prompt(t, turn))}
 		turn.End(context.Background())
-		got = append(got, statuses(ask(t, s, starhost.Request{Text: "b"})))
+		got = append(got, statuses(ask(t, s, host.Request{Text: "b"})))
 		diff(t, fmt.Sprintf("dedup %q", tt.dedup), tt.want, got)
 	}
 }
 
 // A later round's context becomes one user message behind the tool results.
 func TestLaterRounds(t *testing.T) {
-	h := newHost(t, starhost.Options{Prompt: starhost.PromptOptions{Render: fragments.XML}}, echo(),
+	h := newHost(t, host.Options{Prompt: host.PromptOptions{Render: fragments.XML}}, echo(),
 		pluginWith(1, sayingHook("pre_llm_call", "one", "two", "two")), pluginWith(2, sayingHook("pre_llm_call", "", "three")))
-	turn := begin(t, h, starhost.Request{Text: "hi"})
+	turn := begin(t, h, host.Request{Text: "hi"})
 	prompt(t, turn)
 	turn.Reply(context.Background(), starhost.Reply{Content: "calling", ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo"}, {ID: "c2", Name: "echo"}}})
 	call(t, turn, "echo", `{"text":"x"}`)
@@ -92,7 +93,7 @@ func TestLaterRounds(t *testing.T) {
 // Plugins see the user's own words, and pre_send the final request.
 func TestOwnWords(t *testing.T) {
 	var before, sent [][]string
-	h := newHost(t, starhost.Options{}, plugin("p",
+	h := newHost(t, host.Options{}, plugin("p",
 		hookFunc("turn_start", func(e *starhost.Event) starhost.Decision {
 			return starhost.Modify("user_message", strings.ToUpper(e.UserMessage))
 		}),
@@ -106,13 +107,13 @@ func TestOwnWords(t *testing.T) {
 			sent = append(sent, roles(e.Messages.Items()))
 			return starhost.Decision{}
 		})))
-	s := h.NewSession(starhost.SessionConfig{})
-	turn := beginIn(t, s, starhost.Request{Text: "hi"})
+	s := h.NewSession(host.SessionConfig{})
+	turn := beginIn(t, s, host.Request{Text: "hi"})
 	prompt(t, turn)
 	turn.Reply(context.Background(), starhost.Reply{Content: "well"})
 	prompt(t, turn)
 	turn.End(context.Background())
-	ask(t, s, starhost.Request{Text: "so"})
+	ask(t, s, host.Request{Text: "so"})
 	diff(t, "pre_llm_call", [][]string{
 		{"user: HI", "message HI"},
 		{"user: HI", "assistant: well", "message HI"},
@@ -176,13 +177,13 @@ func TestSystemText(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var now turn
-			h := newHost(t, starhost.Options{},
+			h := newHost(t, host.Options{},
 				pluginWith(1, hookFunc("turn_start", func(*starhost.Event) starhost.Decision { return contextOf(now.offers...) })),
 				pluginWith(2, hookFunc("turn_start", func(*starhost.Event) starhost.Decision { return contextOf(now.others...) })))
-			s := h.NewSession(starhost.SessionConfig{})
+			s := h.NewSession(host.SessionConfig{})
 			for i, step := range tt.turns {
 				now = step
-				p := ask(t, s, starhost.Request{Text: "hi", System: step.own})
+				p := ask(t, s, host.Request{Text: "hi", System: step.own})
 				diff(t, fmt.Sprintf("system of turn %d", i+1), step.want, p.System)
 				broken := ""
 				if b := p.CacheBreak; b != nil {
@@ -196,7 +197,7 @@ func TestSystemText(t *testing.T) {
 }
 
 // offsetsHold fails the test if an offset of the report is wrong.
-func offsetsHold(t testing.TB, p *starhost.Prompt) {
+func offsetsHold(t testing.TB, p *host.Prompt) {
 	t.Helper()
 	for _, r := range p.Fragments {
 		if r.Status != fragments.Kept || r.Offset < 0 {
@@ -222,14 +223,14 @@ func TestPreSend(t *testing.T) {
 			"messages": starhost.NewList(list), "system": strings.ReplaceAll(e.System, "secret", "x"),
 		}}
 	}
-	h := newHost(t, starhost.Options{},
+	h := newHost(t, host.Options{},
 		pluginWith(1, hook("turn_start", contextOf(
 			fragments.Fragment{Content: "the secret", Source: "a"}, fragments.Fragment{Content: "plain", Source: "b"},
 			fragments.Fragment{Content: "my secret", Source: "c",
 				Target: fragments.System}, fragments.Fragment{Content: "rules", Source: "d", Target: fragments.System}))),
 		pluginWith(2, hookFunc("pre_send", redact)))
-	s := h.NewSession(starhost.SessionConfig{})
-	p := ask(t, s, starhost.Request{Text: "tell secret"})
+	s := h.NewSession(host.SessionConfig{})
+	p := ask(t, s, host.Request{Text: "tell secret"})
 	diff(t, "text", "the ******* \nplain\ntell ******* ", p.Text.String())
 	diff(t, "system", "my x\n\nrules", p.System)
 	var rows []string
@@ -241,17 +242,17 @@ func TestPreSend(t *testing.T) {
 		"the secret changed changed by p2 (p.star:2:1) at -1", "plain kept  at 13",
 	}, rows)
 	offsetsHold(t, p)
-	p = ask(t, s, starhost.Request{Text: "again"})
+	p = ask(t, s, host.Request{Text: "again"})
 	if p.CacheBreak != nil {
 		t.Errorf("the same change to each request breaks no cache: got %+v", p.CacheBreak)
 	}
 	// The history stores the original.
-	contains(t, "own words", prompt(t, beginIn(t, s, starhost.Request{})).Messages[0].Content.String(), "tell *******")
+	contains(t, "own words", prompt(t, beginIn(t, s, host.Request{})).Messages[0].Content.String(), "tell *******")
 }
 
 func TestCacheBreaks(t *testing.T) {
 	type step struct {
-		request starhost.Request
+		request host.Request
 		send    starhost.Decision // decision of pre_send
 		want    string            // "cause plugin pos", or ""
 	}
@@ -267,19 +268,19 @@ func TestCacheBreaks(t *testing.T) {
 		{"pre_send changes the request", []step{{}, {send: message("cut"), want: "pre_send changed the request p1 p.star:1:1"}, {want: "pre_send had changed the previous request p1 p.star:1:1"}, {}}},
 		{"pre_send changes the system text", []step{{}, {send: starhost.Modify("system", "new"), want: "pre_send changed the request p1 p.star:1:1"}}},
 		{"a change to the same is no break", []step{{}, {send: starhost.Modify("system", "")}, {}}},
-		{"a tool appears", []step{{}, {request: starhost.Request{Tools: []starhost.Tool{tool}}, want: "tools changed  "}}},
-		{"a tool disappears", []step{{request: starhost.Request{Tools: []starhost.Tool{tool}}}, {want: "tools changed  "}, {}}},
-		{"the system text changes", []step{{request: starhost.Request{System: "a"}}, {request: starhost.Request{System: "b"}, want: "system text changed  "}}},
-		{"tools come before the system text", []step{{request: starhost.Request{System: "a"}}, {request: starhost.Request{System: "b", Tools: []starhost.Tool{tool}}, want: "tools changed  "}}},
-		{"history is trimmed", []step{{}, {}, {request: starhost.Request{History: []starhost.Message{}}, want: "history changed  "}}},
-		{"history is replaced while pre_send changes", []step{{}, {request: starhost.Request{History: []starhost.Message{}, System: "x"}, send: starhost.Modify("system", "y"), want: "system text changed  "}}},
+		{"a tool appears", []step{{}, {request: host.Request{Tools: []starhost.Tool{tool}}, want: "tools changed  "}}},
+		{"a tool disappears", []step{{request: host.Request{Tools: []starhost.Tool{tool}}}, {want: "tools changed  "}, {}}},
+		{"the system text changes", []step{{request: host.Request{System: "a"}}, {request: host.Request{System: "b"}, want: "system text changed  "}}},
+		{"tools come before the system text", []step{{request: host.Request{System: "a"}}, {request: host.Request{System: "b", Tools: []starhost.Tool{tool}}, want: "tools changed  "}}},
+		{"history is trimmed", []step{{}, {}, {request: host.Request{History: []starhost.Message{}}, want: "history changed  "}}},
+		{"history is replaced while pre_send changes", []step{{}, {request: host.Request{History: []starhost.Message{}, System: "x"}, send: starhost.Modify("system", "y"), want: "system text changed  "}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var now step
-			h := newHost(t, starhost.Options{}, echo(),
+			h := newHost(t, host.Options{}, echo(),
 				pluginWith(1, hookFunc("pre_send", func(*starhost.Event) starhost.Decision { return now.send })))
-			s := h.NewSession(starhost.SessionConfig{})
+			s := h.NewSession(host.SessionConfig{})
 			last := ""
 			for i, step := range tt.steps {
 				now = step
@@ -305,7 +306,7 @@ func TestRequestTools(t *testing.T) {
 		return starhost.Tool{Name: name, Description: description, Parameters: json.RawMessage(parameters)}
 	}
 	tools := []starhost.Tool{tool("a", "one", "{}"), tool("b", "two", `{"x":1}`)}
-	s := newHost(t, starhost.Options{}).NewSession(starhost.SessionConfig{})
+	s := newHost(t, host.Options{}).NewSession(host.SessionConfig{})
 	for _, change := range []func(){
 		func() {}, func() {}, func() {
 			tools[1].Parameters[5] = '2'
@@ -313,9 +314,9 @@ func TestRequestTools(t *testing.T) {
 		func() { tools = tools[1:] }, func() { tools = append(tools, tool("d", "three", "{}")) }, func() { slices.Reverse(tools) },
 	} {
 		change()
-		want := ask(t, newHost(t, starhost.Options{}).NewSession(starhost.SessionConfig{}),
-			starhost.Request{Tools: tools}).Rendering()
-		got := ask(t, s, starhost.Request{Tools: tools, History: []starhost.Message{}}).Rendering()
+		want := ask(t, newHost(t, host.Options{}).NewSession(host.SessionConfig{}),
+			host.Request{Tools: tools}).Rendering()
+		got := ask(t, s, host.Request{Tools: tools, History: []starhost.Message{}}).Rendering()
 		diff(t, "rendering", want, got)
 	}
 }
@@ -334,9 +335,9 @@ func TestAttachments(t *testing.T) {
 	huge := fragments.Attachment{Content: strings.Repeat("x", 9<<20), Name: "huge.bin"}
 	wide := fragments.Attachment{Content: "w", Name: "wide.png", Width: 10_000, Height: 10_000}
 	link := fragments.Attachment{URL: "https://example.com/a.png"}
-	h := newHost(t, starhost.Options{}, pluginWith(1, hook("pre_llm_call", starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Attachments: []fragments.Attachment{png, huge, wide, link}}})))
-	s := h.NewSession(starhost.SessionConfig{})
-	turn := beginIn(t, s, starhost.Request{Text: "look", Attachments: []fragments.Attachment{png}})
+	h := newHost(t, host.Options{}, pluginWith(1, hook("pre_llm_call", starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Attachments: []fragments.Attachment{png, huge, wide, link}}})))
+	s := h.NewSession(host.SessionConfig{})
+	turn := beginIn(t, s, host.Request{Text: "look", Attachments: []fragments.Attachment{png}})
 	p := prompt(t, turn)
 	var got []string
 	for _, a := range p.Attachments {
@@ -361,11 +362,11 @@ func TestAttachments(t *testing.T) {
 // An attachment alone makes a message of a later round.
 func TestAttachmentsOfLaterRounds(t *testing.T) {
 	n := 0
-	h := newHost(t, starhost.Options{}, pluginWith(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision {
+	h := newHost(t, host.Options{}, pluginWith(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision {
 		n++
 		return starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Attachments: []fragments.Attachment{{Content: fmt.Sprint(n)}}}}
 	})))
-	turn := begin(t, h, starhost.Request{Text: "look"})
+	turn := begin(t, h, host.Request{Text: "look"})
 	prompt(t, turn)
 	p := prompt(t, turn)
 	if len(p.Messages) != 2 || len(p.Messages[1].Attachments) != 1 || p.Messages[1].Content.String() != "" {
@@ -382,7 +383,7 @@ func TestToolAttachments(t *testing.T) {
 	p.Tools[0].Call = func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 		return starhost.Result{ForLLM: "shot", Attachments: []fragments.Attachment{png, huge}}, nil
 	}
-	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{Text: "look"})
+	turn := begin(t, newHost(t, host.Options{}, p), host.Request{Text: "look"})
 	prompt(t, turn)
 	turn.Reply(context.Background(), starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo"}, {ID: "c1", Name: "echo"}}})
 	first, again, asIs := call(t, turn, "echo", `{"text":""}`), call(t, turn, "echo", `{"text":""}`), call(t, turn, "echo", `{"text":""}`)
@@ -401,41 +402,41 @@ func TestToolAttachments(t *testing.T) {
 
 func TestBudgets(t *testing.T) {
 	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx", func(arg string) (starhost.Context, error) { return texts(arg), nil })}}
-	o := starhost.Options{Prompt: starhost.PromptOptions{Budget: fragments.Budget{MaxBytes: 10}}}
+	o := host.Options{Prompt: host.PromptOptions{Budget: fragments.Budget{MaxBytes: 10}}}
 	h := newHost(t, o, p, pluginWith(1, hook("turn_start",
 		contextOf(fragments.Fragment{Content: "important"}, fragments.Fragment{Content: "less", Priority: 5}))))
-	got := ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Fragments: []string{"xx:a"}})
+	got := ask(t, h.NewSession(host.SessionConfig{}), host.Request{Fragments: []string{"xx:a"}})
 	diff(t, "statuses", []string{"a kept", "important kept", "less dropped"}, statuses(got))
 	diff(t, "reason", "all fragments are 14 bytes, limit 10 (max_bytes)", got.Fragments[2].Reason)
 
-	s := h.NewSession(starhost.SessionConfig{})
-	turn := beginIn(t, s, starhost.Request{Text: "hi", Fragments: []string{"xx:0123456789a"}})
+	s := h.NewSession(host.SessionConfig{})
+	turn := beginIn(t, s, host.Request{Text: "hi", Fragments: []string{"xx:0123456789a"}})
 	_, err := turn.Prompt(context.Background())
 	var over *fragments.OverflowError
 	if !errors.As(err, &over) || over.Limit != "max_bytes" || over.Need != 11 {
 		t.Fatalf("Prompt: got %v, want an *OverflowError", err)
 	}
 	turn.End(context.Background())
-	diff(t, "the failed turn left nothing", []string{"user: important\nhi"}, roles(ask(t, s, starhost.Request{Text: "hi"}).Messages))
+	diff(t, "the failed turn left nothing", []string{"user: important\nhi"}, roles(ask(t, s, host.Request{Text: "hi"}).Messages))
 }
 
 // The context of session_start survives a failed first turn.
 func TestOpeningSurvivesAFailedTurn(t *testing.T) {
-	o := starhost.Options{Prompt: starhost.PromptOptions{Dedup: starhost.DedupPrompt}} // otherwise the session would count it as sent
-	s := newHost(t, o, pluginWith(1, sayingHook("session_start", "welcome"))).NewSession(starhost.SessionConfig{})
-	turn := beginIn(t, s, starhost.Request{Fragments: []string{"typo:x"}})
+	o := host.Options{Prompt: host.PromptOptions{Dedup: host.DedupPrompt}} // otherwise the session would count it as sent
+	s := newHost(t, o, pluginWith(1, sayingHook("session_start", "welcome"))).NewSession(host.SessionConfig{})
+	turn := beginIn(t, s, host.Request{Fragments: []string{"typo:x"}})
 	if _, err := turn.Prompt(context.Background()); err == nil {
 		t.Fatal("Prompt: got no error for an unknown reference")
 	}
 	turn.End(context.Background())
-	diff(t, "second turn", "welcome\nhi", ask(t, s, starhost.Request{Text: "hi"}).Text.String())
-	diff(t, "third turn", "hi", ask(t, s, starhost.Request{Text: "hi"}).Text.String())
+	diff(t, "second turn", "welcome\nhi", ask(t, s, host.Request{Text: "hi"}).Text.String())
+	diff(t, "third turn", "hi", ask(t, s, host.Request{Text: "hi"}).Text.String())
 }
 
 func TestHistory(t *testing.T) {
 	p := plugin("p", hook("turn_start", starhost.TextContext("fact")))
-	s := newHost(t, starhost.Options{}, p).NewSession(starhost.SessionConfig{})
-	first := ask(t, s, starhost.Request{Text: "a"})
+	s := newHost(t, host.Options{}, p).NewSession(host.SessionConfig{})
+	first := ask(t, s, host.Request{Text: "a"})
 	kept := append(slices.Clone(first.Messages),
 		starhost.Message{Role: starhost.RoleAssistant, Content: fragments.NewText("well")})
 	png := fragments.Attachment{Content: "png"}
@@ -452,7 +453,7 @@ func TestHistory(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := ask(t, s, starhost.Request{Text: "b", History: tt.history, Attachments: []fragments.Attachment{png}})
+			p := ask(t, s, host.Request{Text: "b", History: tt.history, Attachments: []fragments.Attachment{png}})
 			diff(t, "messages", tt.want, roles(p.Messages))
 			diff(t, "text", tt.text, p.Text.String())
 			sent := len(p.Messages[len(p.Messages)-1].Attachments)
@@ -466,19 +467,19 @@ func TestHistory(t *testing.T) {
 func TestAborts(t *testing.T) {
 	for _, event := range []string{"turn_start", "pre_llm_call", "pre_send"} {
 		stop := true
-		s := newHost(t, starhost.Options{}, pluginWith(1, hookFunc(event, func(*starhost.Event) starhost.Decision {
+		s := newHost(t, host.Options{}, pluginWith(1, hookFunc(event, func(*starhost.Event) starhost.Decision {
 			if stop {
 				return abort
 			}
 			return starhost.Decision{}
-		}))).NewSession(starhost.SessionConfig{})
-		_, err := s.Prompt(context.Background(), starhost.Request{Text: "a"})
-		var aborted *starhost.AbortError
+		}))).NewSession(host.SessionConfig{})
+		_, err := s.Prompt(context.Background(), host.Request{Text: "a"})
+		var aborted *host.AbortError
 		if !errors.As(err, &aborted) || err.Error() != "p.star:1:1: turn aborted by p1: stop" {
 			t.Errorf("%s: got %v, want an *AbortError", event, err)
 		}
 		stop = false
-		p, err := s.Prompt(context.Background(), starhost.Request{Text: "b"})
+		p, err := s.Prompt(context.Background(), host.Request{Text: "b"})
 		if err != nil || p.Messages[len(p.Messages)-1].Content.String() != "b" {
 			t.Errorf("%s: the next turn: got %v, %v", event, p, err)
 		}
@@ -486,9 +487,9 @@ func TestAborts(t *testing.T) {
 }
 
 func TestFailuresAreReported(t *testing.T) {
-	h := newHost(t, starhost.Options{}, echo(), pluginWith(1, failingHook("session_start", "")),
+	h := newHost(t, host.Options{}, echo(), pluginWith(1, failingHook("session_start", "")),
 		pluginWith(2, failingHook("pre_llm_call", "")), pluginWith(3, failingHook(post, "")))
-	turn := begin(t, h, starhost.Request{})
+	turn := begin(t, h, host.Request{})
 	p := prompt(t, turn)
 	diff(t, "errors of the first prompt", 2, len(p.Errors))
 	diff(t, "hooks of the first prompt", 2, len(p.Hooks))
@@ -496,7 +497,7 @@ func TestFailuresAreReported(t *testing.T) {
 	p = prompt(t, turn)
 	diff(t, "errors since", 2, len(p.Errors))
 	diff(t, "all errors", 4, len(turn.Errors()))
-	var failure *starhost.HandlerError
+	var failure *host.HandlerError
 	if !errors.As(p.Errors[0], &failure) || failure.Plugin != "p3" || failure.What != "hook post_tool_call" || failure.Pos != at("p.star", 3) {
 		t.Errorf("error: got %+v", p.Errors[0])
 	}
@@ -505,8 +506,8 @@ func TestFailuresAreReported(t *testing.T) {
 func TestRendering(t *testing.T) {
 	p := echo()
 	p.Tools[0].Parameters = json.RawMessage(`{"type":"object"}`)
-	h := newHost(t, starhost.Options{}, p)
-	turn := begin(t, h, starhost.Request{Text: "hi", System: "S"})
+	h := newHost(t, host.Options{}, p)
+	turn := begin(t, h, host.Request{Text: "hi", System: "S"})
 	first := prompt(t, turn)
 	turn.Reply(context.Background(), starhost.Reply{Content: "x", ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo", Arguments: json.RawMessage(`[]`)}}})
 	call(t, turn, "echo", `[]`)
@@ -545,7 +546,7 @@ func TestRenderingOfTools(t *testing.T) {
 				return tool
 			}
 			mine, theirs := named("mine"), named("theirs")
-			h := newHost(t, starhost.Options{}, starhost.Plugin{Name: "p", Tools: []starhost.Tool{mine}})
+			h := newHost(t, host.Options{}, starhost.Plugin{Name: "p", Tools: []starhost.Tool{mine}})
 			want := ""
 			for _, tool := range []starhost.Tool{mine, theirs} {
 				head, err := json.Marshal([]string{tool.Name, tool.Description})
@@ -554,9 +555,9 @@ func TestRenderingOfTools(t *testing.T) {
 				}
 				want += string(head) + string(tool.Parameters) + "\n"
 			}
-			s := h.NewSession(starhost.SessionConfig{})
+			s := h.NewSession(host.SessionConfig{})
 			for range 2 {
-				p, err := s.Prompt(t.Context(), starhost.Request{Text: "?", Tools: []starhost.Tool{theirs}})
+				p, err := s.Prompt(t.Context(), host.Request{Text: "?", Tools: []starhost.Tool{theirs}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 )
 
@@ -26,7 +27,7 @@ const (
 )
 
 // An Input is a question of the turn to the model or to a person. It has its own lane, of the
-// plugin [HostPlugin].
+// plugin [starhost.HostPlugin].
 type Input struct {
 	// Lane is the input's own lane: see [Lane.Path].
 	Lane string
@@ -47,7 +48,7 @@ func (in *Input) line(answer any, err error) json.RawMessage {
 		member, value = "error", map[string]string{"message": err.Error()}
 	}
 	var b bytes.Buffer
-	b.WriteString(`{"lane":` + strconv.Quote(in.Lane) + `,"plugin":"` + HostPlugin + `","` + in.Kind + `":`)
+	b.WriteString(`{"lane":` + strconv.Quote(in.Lane) + `,"plugin":"` + starhost.HostPlugin + `","` + in.Kind + `":`)
 	b.Write(in.Request)
 	b.WriteString(`,"` + member + `":`)
 	b.Write(encodeCompact(value))
@@ -73,12 +74,12 @@ type modelRequest struct {
 	Prompt  fragments.Hash  `json:"prompt"` // [Prompt.Sum]
 }
 
-// A modelReply is a [Reply] in the form of the journal.
+// A modelReply is a [starhost.Reply] in the form of the journal.
 type modelReply struct {
-	Content   string      `json:"content"`
-	ToolCalls []modelCall `json:"tool_calls,omitempty"`
-	Usage     Usage       `json:"usage"`
-	Stop      string      `json:"stop,omitempty"`
+	Content   string         `json:"content"`
+	ToolCalls []modelCall    `json:"tool_calls,omitempty"`
+	Usage     starhost.Usage `json:"usage"`
+	Stop      string         `json:"stop,omitempty"`
 	// Native is JSON as a string, so that the journal preserves its bytes.
 	Native string `json:"native,omitempty"`
 }
@@ -91,7 +92,7 @@ type modelCall struct {
 
 // newModelReply returns a reply in the form of the journal. It replaces bytes that are not UTF-8 by
 // U+FFFD, because JSON cannot contain them.
-func newModelReply(r Reply) modelReply {
+func newModelReply(r starhost.Reply) modelReply {
 	w := modelReply{
 		Content: validText(r.Content), Usage: r.Usage, Stop: validText(r.Stop), Native: validText(string(r.Native)),
 	}
@@ -101,13 +102,13 @@ func newModelReply(r Reply) modelReply {
 	return w
 }
 
-func (w *modelReply) reply() Reply {
-	r := Reply{Content: w.Content, Usage: w.Usage, Stop: w.Stop}
+func (w *modelReply) reply() starhost.Reply {
+	r := starhost.Reply{Content: w.Content, Usage: w.Usage, Stop: w.Stop}
 	if json.Valid([]byte(w.Native)) {
 		r.Native = json.RawMessage(w.Native)
 	}
 	for _, c := range w.ToolCalls {
-		r.ToolCalls = append(r.ToolCalls, ToolCall{c.ID, c.Name, json.RawMessage(c.Arguments)})
+		r.ToolCalls = append(r.ToolCalls, starhost.ToolCall{ID: c.ID, Name: c.Name, Arguments: json.RawMessage(c.Arguments)})
 	}
 	return r
 }

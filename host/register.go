@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
@@ -15,7 +16,7 @@ import (
 )
 
 // withPlugins returns an unsorted copy with more plugins.
-func (r *registry) withPlugins(plugins []*Plugin) (*registry, error) {
+func (r *registry) withPlugins(plugins []*starhost.Plugin) (*registry, error) {
 	next := r.clone()
 	for _, p := range plugins {
 		if err := next.add(p); err != nil {
@@ -26,7 +27,7 @@ func (r *registry) withPlugins(plugins []*Plugin) (*registry, error) {
 }
 
 // add adds a plugin and completes its registrations.
-func (r *registry) add(p *Plugin) error {
+func (r *registry) add(p *starhost.Plugin) error {
 	if !pluginName.MatchString(p.Name) {
 		return errtext.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
 	}
@@ -49,7 +50,7 @@ func (r *registry) add(p *Plugin) error {
 }
 
 // addAll adds registrations of one kind, up to the first one with an error.
-func addAll[T any](p *Plugin, list []T, add func(*Plugin, *T) error) error {
+func addAll[T any](p *starhost.Plugin, list []T, add func(*starhost.Plugin, *T) error) error {
 	for i := range list {
 		if err := add(p, &list[i]); err != nil {
 			return err
@@ -59,7 +60,7 @@ func addAll[T any](p *Plugin, list []T, add func(*Plugin, *T) error) error {
 }
 
 // clonePlugin returns a copy whose registrations a host may complete.
-func clonePlugin(p *Plugin) *Plugin {
+func clonePlugin(p *starhost.Plugin) *starhost.Plugin {
 	c := *p
 	c.Tools, c.Hooks = slices.Clone(p.Tools), slices.Clone(p.Hooks)
 	c.FragmentLoaders, c.TemplateLoaders = slices.Clone(p.FragmentLoaders), slices.Clone(p.TemplateLoaders)
@@ -68,7 +69,7 @@ func clonePlugin(p *Plugin) *Plugin {
 }
 
 // checkGrants returns an error for the first malformed glob of a plugin's grants.
-func checkGrants(p *Plugin, kind string, globs []string) error {
+func checkGrants(p *starhost.Plugin, kind string, globs []string) error {
 	for _, glob := range globs {
 		if _, err := path.Match(glob, ""); err != nil {
 			return errtext.Errorf("plugin %q: %s:%s: %w", p.Name, kind, glob, err)
@@ -79,8 +80,8 @@ func checkGrants(p *Plugin, kind string, globs []string) error {
 
 // A ConflictError says that two registrations have one name.
 type ConflictError struct {
-	What     string // `tool "page"`
-	Pos, Old Pos    // places of the second registration and the first
+	What     string       // `tool "page"`
+	Pos, Old starhost.Pos // places of the second registration and the first
 }
 
 func (e *ConflictError) Error() string {
@@ -89,7 +90,7 @@ func (e *ConflictError) Error() string {
 
 // A RegistrationError says why a registration is not valid.
 type RegistrationError struct {
-	Pos Pos
+	Pos starhost.Pos
 	Msg string
 
 	code string
@@ -101,15 +102,15 @@ func (e *RegistrationError) Error() string { return e.Pos.String() + ": " + e.Ms
 func (e *RegistrationError) Code() string { return cmp.Or(e.code, "E0705") }
 
 // newRegistrationError returns a RegistrationError with a formatted message.
-func newRegistrationError(pos Pos, format string, args ...any) *RegistrationError {
+func newRegistrationError(pos starhost.Pos, format string, args ...any) *RegistrationError {
 	return &RegistrationError{Pos: pos, Msg: errtext.Format(format, args...)}
 }
 
-func (r *registry) addTool(p *Plugin, t *Tool) error {
+func (r *registry) addTool(p *starhost.Plugin, t *starhost.Tool) error {
 	if err := checkTool(p, t); err != nil {
 		return err
 	}
-	t.Approval = cmp.Or(t.Approval, ApprovalAuto)
+	t.Approval = cmp.Or(t.Approval, starhost.ApprovalAuto)
 	if len(t.Parameters) == 0 {
 		t.Parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}
@@ -128,7 +129,7 @@ func (r *registry) addTool(p *Plugin, t *Tool) error {
 
 // checkTool returns why a tool is not valid, or nil. It does not check the schema, nor whether the
 // name is free.
-func checkTool(p *Plugin, t *Tool) error {
+func checkTool(p *starhost.Plugin, t *starhost.Tool) error {
 	fail := func(format string, args ...any) error {
 		return newRegistrationError(t.Pos, "tool %q"+format, append([]any{t.Name}, args...)...)
 	}
@@ -139,7 +140,7 @@ func checkTool(p *Plugin, t *Tool) error {
 		return fail(" has no description: a model cannot know when to call it")
 	case t.Call == nil:
 		return fail(" has no Call")
-	case t.Approval != "" && t.Approval != ApprovalAuto && t.Approval != ApprovalAsk:
+	case t.Approval != "" && t.Approval != starhost.ApprovalAuto && t.Approval != starhost.ApprovalAsk:
 		return fail(": approval: got %q, want auto or ask", t.Approval)
 	case t.Toolset != "" && !toolName.MatchString(t.Toolset):
 		return fail(": toolset: got %q, want 1 to 64 of A-Z a-z 0-9 _ -", t.Toolset)
@@ -159,9 +160,9 @@ func checkTool(p *Plugin, t *Tool) error {
 
 // placeTool adds a tool by its name. If one of two tools overrides the other, it wins, whichever
 // comes first.
-func (r *registry) placeTool(t *Tool) error {
+func (r *registry) placeTool(t *starhost.Tool) error {
 	old := r.tools[t.Name]
-	conflict := func(with *Tool) error {
+	conflict := func(with *starhost.Tool) error {
 		return &ConflictError{What: errtext.Format("tool %q", t.Name), Pos: t.Pos, Old: with.Pos}
 	}
 	switch {
@@ -180,7 +181,7 @@ func (r *registry) placeTool(t *Tool) error {
 	return nil
 }
 
-func (r *registry) addHook(p *Plugin, h *Hook) error {
+func (r *registry) addHook(p *starhost.Plugin, h *starhost.Hook) error {
 	c, err := r.hooksOf(h.Event)
 	if err != nil {
 		return newRegistrationError(h.Pos, "%v", err)
@@ -207,13 +208,13 @@ func (r *registry) addHook(p *Plugin, h *Hook) error {
 
 // decisionsOf returns what a plugin can decide. A restricted one changes nothing: a result that it
 // would change is withheld, because it may be one that nobody should read.
-func decisionsOf(p *Plugin) (list []string) {
+func decisionsOf(p *starhost.Plugin) (list []string) {
 	if !p.Restricted {
 		return p.Decides
 	}
 	for _, d := range p.Decides {
 		switch d {
-		case string(ActionAbort):
+		case string(starhost.ActionAbort):
 			list = append(list, d)
 		case "modify result", "modify *":
 			list = append(list, "modify result")
@@ -225,22 +226,22 @@ func decisionsOf(p *Plugin) (list []string) {
 // unknownKind describes the first kind that no call can have, "" for none.
 func unknownKind(kinds []string) string {
 	for _, k := range kinds {
-		if !slices.Contains(CallKinds, k) {
-			return errtext.Format("kind: got %q%s, want %s", k, near.DidYouMean(k, CallKinds), errtext.Or(CallKinds))
+		if !slices.Contains(starhost.CallKinds, k) {
+			return errtext.Format("kind: got %q%s, want %s", k, near.DidYouMean(k, starhost.CallKinds), errtext.Or(starhost.CallKinds))
 		}
 	}
 	return ""
 }
 
-func checkFailMode(spec *EventSpec, m FailMode) error {
+func checkFailMode(spec *starhost.EventSpec, m starhost.FailMode) error {
 	switch {
-	case m == "", m == FailSkip,
-		m == FailDeny && slices.Contains(spec.Actions, ActionDeny),
-		m == FailAbort && slices.Contains(spec.Actions, ActionAbort):
+	case m == "", m == starhost.FailSkip,
+		m == starhost.FailDeny && slices.Contains(spec.Actions, starhost.ActionDeny),
+		m == starhost.FailAbort && slices.Contains(spec.Actions, starhost.ActionAbort):
 		return nil
 	}
 	want := []string{"skip"}
-	for _, a := range []Action{ActionDeny, ActionAbort} {
+	for _, a := range []starhost.Action{starhost.ActionDeny, starhost.ActionAbort} {
 		if slices.Contains(spec.Actions, a) {
 			want = append(want, string(a))
 		}
@@ -252,12 +253,12 @@ func checkFailMode(spec *EventSpec, m FailMode) error {
 	return errtext.Errorf("hook %s: on_error: got %q, want %s%s", spec.Name, m, errtext.Or(want), why)
 }
 
-func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {
-	special := p.Name == HostPlugin && (l.Prefix == "" || l.Prefix == "-")
+func (r *registry) addLoader(p *starhost.Plugin, l *starhost.FragmentLoader) error {
+	special := p.Name == starhost.HostPlugin && (l.Prefix == "" || l.Prefix == "-")
 	if !special && !prefixName.MatchString(l.Prefix) {
 		return newRegistrationError(l.Pos, "fragment loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
 	}
-	if p.Name != HostPlugin && slices.Contains(ReservedPrefixes, l.Prefix) {
+	if p.Name != starhost.HostPlugin && slices.Contains(starhost.ReservedPrefixes, l.Prefix) {
 		return newRegistrationError(l.Pos, "fragment loader prefix %q is the host's own", l.Prefix)
 	}
 	if l.Load == nil {
@@ -271,7 +272,7 @@ func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {
 	return nil
 }
 
-func (r *registry) addTemplateLoader(p *Plugin, l *TemplateLoader) error {
+func (r *registry) addTemplateLoader(p *starhost.Plugin, l *starhost.TemplateLoader) error {
 	switch old := r.templates[l.Prefix]; {
 	case !prefixName.MatchString(l.Prefix):
 		return newRegistrationError(l.Pos, "template loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
@@ -285,7 +286,7 @@ func (r *registry) addTemplateLoader(p *Plugin, l *TemplateLoader) error {
 	return nil
 }
 
-func (r *registry) addCommand(p *Plugin, c *Command) error {
+func (r *registry) addCommand(p *starhost.Plugin, c *starhost.Command) error {
 	if c.Call == nil {
 		return newRegistrationError(c.Pos, "command %q has no Call", c.Name)
 	}
@@ -304,7 +305,7 @@ func (r *registry) addCommand(p *Plugin, c *Command) error {
 	return nil
 }
 
-func (r *registry) addSkill(p *Plugin, s *Skill) error {
+func (r *registry) addSkill(p *starhost.Plugin, s *starhost.Skill) error {
 	key := p.Name + ":" + s.Name
 	switch old := r.skills[key]; {
 	case !toolName.MatchString(s.Name):
@@ -319,7 +320,7 @@ func (r *registry) addSkill(p *Plugin, s *Skill) error {
 	return nil
 }
 
-func (r *registry) addEndpoint(p *Plugin, e *Endpoint) error {
+func (r *registry) addEndpoint(p *starhost.Plugin, e *starhost.Endpoint) error {
 	e.Plugin = p
 	completeEndpoint(e)
 	if err := checkEndpoint(e); err != nil {

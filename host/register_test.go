@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // tool returns a plugin with one tool whose result names the plugin.
@@ -93,7 +94,7 @@ func TestAddRefusesMore(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			old := templates("old", starhost.Template{})
 			old.Endpoints = []starhost.Endpoint{{Name: "old", BaseURL: "http://x", Models: []string{"m"}, Pos: at("old.star", 9)}}
-			h := newHost(t, starhost.Options{}, deliver(), old)
+			h := newHost(t, host.Options{}, deliver(), old)
 			count := func() int {
 				return len(h.Commands()) + len(h.TemplateLoaders()) + len(h.Skills()) + len(h.Endpoints())
 			}
@@ -111,23 +112,23 @@ func TestAddRefusesMore(t *testing.T) {
 }
 
 func TestOptionsCheck(t *testing.T) {
-	event := func(change func(*starhost.EventSpec)) starhost.Options {
+	event := func(change func(*starhost.EventSpec)) host.Options {
 		e := starhost.EventSpec{Name: "app.deploy", Args: []string{"service"}}
 		change(&e)
-		return starhost.Options{AppEvents: []starhost.EventSpec{e}}
+		return host.Options{AppEvents: []starhost.EventSpec{e}}
 	}
 	ok := starhost.EventSpec{Name: "app.a.b-c", Args: []string{"x"}, Actions: []starhost.Action{starhost.ActionDeny, starhost.ActionModify}, Modify: []string{"x"}, Guard: true}
 	tests := []struct {
 		name    string
-		options starhost.Options
+		options host.Options
 		want    string
 	}{
-		{"none", starhost.Options{}, ""},
-		{"a declared event", starhost.Options{AppEvents: []starhost.EventSpec{ok}}, ""},
-		{"allow", starhost.Options{Tools: starhost.ToolFilter{Allow: []string{"*", "a["}}}, `tools: allow: "a[": syntax error in pattern`},
-		{"deny", starhost.Options{Tools: starhost.ToolFilter{Deny: []string{"["}}}, `tools: deny: "[": syntax error in pattern`},
+		{"none", host.Options{}, ""},
+		{"a declared event", host.Options{AppEvents: []starhost.EventSpec{ok}}, ""},
+		{"allow", host.Options{Tools: host.ToolFilter{Allow: []string{"*", "a["}}}, `tools: allow: "a[": syntax error in pattern`},
+		{"deny", host.Options{Tools: host.ToolFilter{Deny: []string{"["}}}, `tools: deny: "[": syntax error in pattern`},
 		{"an event of the host", event(func(e *starhost.EventSpec) { e.Name = "deploy" }), `event "deploy": want app. and a lower-case letter, then a-z 0-9 _ . -`},
-		{"twice", starhost.Options{AppEvents: []starhost.EventSpec{ok, ok}}, `event "app.a.b-c" is declared twice`},
+		{"twice", host.Options{AppEvents: []starhost.EventSpec{ok, ok}}, `event "app.a.b-c" is declared twice`},
 		{"about a tool", event(func(e *starhost.EventSpec) { e.Tool = true }), `event "app.deploy": only the host's own events are about a tool or a command`},
 		{"an argument", event(func(e *starhost.EventSpec) { e.Args = []string{"Service"} }), `event app.deploy: argument "Service": want a lower-case letter, then a-z 0-9 _, each once`},
 		{"an argument twice", event(func(e *starhost.EventSpec) { e.Args = []string{"a", "a"} }), `event app.deploy: argument "a": want a lower-case letter, then a-z 0-9 _, each once`},
@@ -142,7 +143,7 @@ func TestOptionsCheck(t *testing.T) {
 				got = err.Error()
 			}
 			diff(t, "Check", tt.want, got)
-			if err := starhost.New(tt.options).Add(echo()); (err != nil) != (tt.want != "") {
+			if err := host.New(tt.options).Add(echo()); (err != nil) != (tt.want != "") {
 				t.Errorf("Add: got %v, want what Check says", err)
 			}
 		})
@@ -169,14 +170,14 @@ func TestOverride(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := starhost.New(starhost.Options{})
+			h := host.New(host.Options{})
 			for _, p := range tt.plugins {
 				if err := h.Add(p); err != nil {
 					diff(t, "Add", tt.want, err.Error())
 					return
 				}
 			}
-			turn := begin(t, h, starhost.Request{})
+			turn := begin(t, h, host.Request{})
 			diff(t, "result", tt.want, call(t, turn, "page", "{}").Result.ForLLM)
 			diff(t, "trace", tt.trace, pluginTraces(turn))
 			if old := h.Tools()[0].Replaced; (old != nil) != (len(tt.plugins) > 1) || old != nil && old.PluginName() != "plain" {
@@ -187,13 +188,13 @@ func TestOverride(t *testing.T) {
 }
 
 func TestRoles(t *testing.T) {
-	h := newHost(t, starhost.Options{}, toolOf("p", starhost.Tool{Roles: []string{"sre", "lead"}}))
+	h := newHost(t, host.Options{}, toolOf("p", starhost.Tool{Roles: []string{"sre", "lead"}}))
 	tests := []struct {
 		roles []string
 		want  int
 	}{{nil, 0}, {[]string{"dev"}, 0}, {[]string{"dev", "lead"}, 1}}
 	for _, tt := range tests {
-		turn := beginIn(t, h.NewSession(starhost.SessionConfig{Roles: tt.roles}), starhost.Request{})
+		turn := beginIn(t, h.NewSession(host.SessionConfig{Roles: tt.roles}), host.Request{})
 		diff(t, fmt.Sprint("tools for ", tt.roles), tt.want, len(prompt(t, turn).Tools))
 		diff(t, "a call is refused", tt.want == 0, call(t, turn, "page", "{}").Result.IsError)
 	}
@@ -218,22 +219,22 @@ func TestAvailable(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			asked := 0
 			var logs []string
-			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Text) }},
+			h := newHost(t, host.Options{Log: func(l host.LogLine) { logs = append(logs, l.Text) }},
 				toolOf("p", starhost.Tool{
 					Available: func(context.Context) (bool, error) { asked++; return tt.answer() },
 				}))
-			s := h.NewSession(starhost.SessionConfig{})
-			turn := beginIn(t, s, starhost.Request{})
+			s := h.NewSession(host.SessionConfig{})
+			turn := beginIn(t, s, host.Request{})
 			diff(t, "trace", tt.trace, pluginTraces(turn))
 			diff(t, "logs", tt.logs, logs)
 			diff(t, "tools", tt.want, len(prompt(t, turn).Tools))
 			turn.End(context.Background())
-			ask(t, s, starhost.Request{})
+			ask(t, s, host.Request{})
 			diff(t, "asked in one session", 1, asked)
 			if err := h.Add(plugin("late")); err != nil {
 				t.Fatal(err)
 			}
-			ask(t, s, starhost.Request{})
+			ask(t, s, host.Request{})
 			diff(t, "asked after the plugins changed", 2, asked)
 		})
 	}
@@ -243,17 +244,17 @@ func TestAvailable(t *testing.T) {
 func TestAvailableCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	asked := 0
-	h := newHost(t, starhost.Options{}, toolOf("p",
+	h := newHost(t, host.Options{}, toolOf("p",
 		starhost.Tool{Available: func(context.Context) (bool, error) {
 			asked++
 			cancel()
 			return true, nil
 		}}))
-	s := h.NewSession(starhost.SessionConfig{})
-	if _, err := s.Begin(ctx, starhost.Request{}); !errors.Is(err, context.Canceled) {
+	s := h.NewSession(host.SessionConfig{})
+	if _, err := s.Begin(ctx, host.Request{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Begin: got %v, want context.Canceled", err)
 	}
-	diff(t, "tools", 1, len(prompt(t, beginIn(t, s, starhost.Request{})).Tools))
+	diff(t, "tools", 1, len(prompt(t, beginIn(t, s, host.Request{})).Tools))
 	diff(t, "asked", 2, asked)
 }
 
@@ -262,22 +263,22 @@ func TestToolTimeout(t *testing.T) {
 		<-ctx.Done()
 		return starhost.Result{}, ctx.Err()
 	}
-	turn := begin(t, newHost(t, starhost.Options{},
-		toolOf("p", starhost.Tool{Timeout: time.Millisecond, Call: waits})), starhost.Request{})
+	turn := begin(t, newHost(t, host.Options{},
+		toolOf("p", starhost.Tool{Timeout: time.Millisecond, Call: waits})), host.Request{})
 	got := call(t, turn, "page", "{}").Result
 	diff(t, "result", starhost.Result{ForLLM: "tool page failed: no result within 1ms, its timeout", IsError: true}, got)
 
-	h := newHost(t, starhost.Options{}, toolOf("p", starhost.Tool{Timeout: time.Hour}))
-	diff(t, "in time", "from p", call(t, begin(t, h, starhost.Request{}), "page", "{}").Result.ForLLM)
+	h := newHost(t, host.Options{}, toolOf("p", starhost.Tool{Timeout: time.Hour}))
+	diff(t, "in time", "from p", call(t, begin(t, h, host.Request{}), "page", "{}").Result.ForLLM)
 
 	ctx, cancel := context.WithCancel(context.Background())
-	h = newHost(t, starhost.Options{}, toolOf("p",
+	h = newHost(t, host.Options{}, toolOf("p",
 		starhost.Tool{Timeout: time.Hour,
 			Call: func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
 				cancel()
 				return waits(ctx, c)
 			}}))
-	turn = begin(t, h, starhost.Request{})
+	turn = begin(t, h, host.Request{})
 	if _, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("CallTool of a cancelled turn: got %v, want context.Canceled", err)
 	}
@@ -304,7 +305,7 @@ func TestSkills(t *testing.T) {
 	}}
 	quiet, wordy := skill("quiet", "# Quiet"), skill("wordy", "# Wordy")
 	quiet.Description, wordy.Description = "", "Two\n  lines. "+strings.Repeat("é", 100)
-	h := newHost(t, starhost.Options{}, p, starhost.Plugin{Name: "q", Skills: []starhost.Skill{wordy, quiet}}, starhost.Plugin{Name: "r", Skills: []starhost.Skill{skill("alone", "# Alone")}})
+	h := newHost(t, host.Options{}, p, starhost.Plugin{Name: "q", Skills: []starhost.Skill{wordy, quiet}}, starhost.Plugin{Name: "r", Skills: []starhost.Skill{skill("alone", "# Alone")}})
 	others := func(but string) string {
 		text := "Other skills of p:\n"
 		for _, name := range []string{"alone", "gone", "long", "many", "review"} {
@@ -327,7 +328,7 @@ func TestSkills(t *testing.T) {
 		{"skill:", `error: unknown skill ""`},
 	}
 	for _, tt := range tests {
-		p, err := h.NewSession(starhost.SessionConfig{}).Prompt(context.Background(), starhost.Request{Fragments: []string{tt.ref}})
+		p, err := h.NewSession(host.SessionConfig{}).Prompt(context.Background(), host.Request{Fragments: []string{tt.ref}})
 		if err != nil {
 			diff(t, tt.ref, tt.want, "error: "+err.Error())
 			continue
@@ -337,7 +338,7 @@ func TestSkills(t *testing.T) {
 			t.Errorf("%s: got source %q, plugin %q", tt.ref, f.Source, f.Plugin)
 		}
 	}
-	if ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Text: "hi"}).Text.String() != "hi" {
+	if ask(t, h.NewSession(host.SessionConfig{}), host.Request{Text: "hi"}).Text.String() != "hi" {
 		t.Error("a skill is in a prompt that does not name it")
 	}
 	var listed []string
@@ -351,7 +352,7 @@ func TestSkills(t *testing.T) {
 func TestEndpoint(t *testing.T) {
 	acme := starhost.Endpoint{Name: "acme", Aliases: []string{"a"}, BaseURL: "https://acme.test/v1", Models: []string{"small", "meta/big", "both"}, APIKey: "ACME_KEY"}
 	local := starhost.Endpoint{Name: "local", BaseURL: "http://127.0.0.1:8080", API: "anthropic", Models: []string{"tiny", "both"}, DefaultModel: "both", Unavailable: "http:127.0.0.1:8080 is not granted"}
-	h := newHost(t, starhost.Options{}, starhost.Plugin{Name: "p", Endpoints: []starhost.Endpoint{local, acme}})
+	h := newHost(t, host.Options{}, starhost.Plugin{Name: "p", Endpoints: []starhost.Endpoint{local, acme}})
 	tests := []struct{ choice, want string }{
 		{"acme/small", "acme openai small"},
 		{"acme", "acme openai small"},
@@ -416,7 +417,7 @@ func TestAddTwice(t *testing.T) {
 		Endpoints: []starhost.Endpoint{{Name: "e", BaseURL: "https://api.example.com", Models: []string{"m"}}},
 	}
 	for range 2 {
-		h := starhost.New(starhost.Options{})
+		h := host.New(host.Options{})
 		if err := h.Add(p); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"cmp"
@@ -6,43 +6,44 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
 // A registry contains all registrations of a host. It does not change once the host uses it.
 type registry struct {
-	plugins      []*Plugin
-	names        map[string]bool // names of plugins
-	events       []EventSpec     // declared by the program
-	hooksByEvent []eventHooks    // the host's own events, then the declared ones
-	tools        map[string]*Tool
-	catalog      []Tool                // the tools sorted by name
+	plugins      []*starhost.Plugin
+	names        map[string]bool      // names of plugins
+	events       []starhost.EventSpec // declared by the program
+	hooksByEvent []eventHooks         // the host's own events, then the declared ones
+	tools        map[string]*starhost.Tool
+	catalog      []starhost.Tool       // the tools sorted by name
 	pieces       map[string]*toolPiece // of the tools
-	loaders      map[string]*FragmentLoader
-	templates    map[string]*TemplateLoader
-	commands     map[string]*Command  // by name and alias
-	skills       map[string]*Skill    // by plugin:name
-	endpoints    map[string]*Endpoint // by name and alias
+	loaders      map[string]*starhost.FragmentLoader
+	templates    map[string]*starhost.TemplateLoader
+	commands     map[string]*starhost.Command  // by name and alias
+	skills       map[string]*starhost.Skill    // by plugin:name
+	endpoints    map[string]*starhost.Endpoint // by name and alias
 	lost         []Guard
 	guards       []Guard // the guards that a session remembers, without lost
 }
 
 // An eventHooks is an event with its hooks.
 type eventHooks struct {
-	*EventSpec
-	hooks    []*Hook // in the order in which they run
-	hasMatch bool    // at least one hook has a Match
-	closed   error   // why the host refuses the event itself; nil if it does not
+	*starhost.EventSpec
+	hooks    []*starhost.Hook // in the order in which they run
+	hasMatch bool             // at least one hook has a Match
+	closed   error            // why the host refuses the event itself; nil if it does not
 }
 
 // hooksMatching returns the hooks for a tool or command, in the order in which they run. alias is
 // another name of it, or "".
-func (c *eventHooks) hooksMatching(subject, alias string) []*Hook {
+func (c *eventHooks) hooksMatching(subject, alias string) []*starhost.Hook {
 	if !c.hasMatch {
 		return c.hooks
 	}
-	var matched []*Hook
+	var matched []*starhost.Hook
 	for _, h := range c.hooks {
 		if len(h.Match) == 0 || matchAny(h.Match, subject) || alias != "" && matchAny(h.Match, alias) {
 			matched = append(matched, h)
@@ -51,10 +52,10 @@ func (c *eventHooks) hooksMatching(subject, alias string) []*Hook {
 	return matched
 }
 
-func newRegistry(declared []EventSpec) *registry {
+func newRegistry(declared []starhost.EventSpec) *registry {
 	return &registry{
-		names: map[string]bool{}, events: declared, hooksByEvent: newEventHooks(declared), tools: map[string]*Tool{}, loaders: map[string]*FragmentLoader{},
-		templates: map[string]*TemplateLoader{}, commands: map[string]*Command{}, skills: map[string]*Skill{}, endpoints: map[string]*Endpoint{},
+		names: map[string]bool{}, events: declared, hooksByEvent: newEventHooks(declared), tools: map[string]*starhost.Tool{}, loaders: map[string]*starhost.FragmentLoader{},
+		templates: map[string]*starhost.TemplateLoader{}, commands: map[string]*starhost.Command{}, skills: map[string]*starhost.Skill{}, endpoints: map[string]*starhost.Endpoint{},
 	}
 }
 
@@ -92,13 +93,13 @@ func (r *registry) withLost(guards []Guard) *registry {
 // sort brings the hooks into the order in which they run, and the tools into the order of their
 // names.
 func (r *registry) sort() {
-	r.catalog, r.pieces = make([]Tool, 0, len(r.tools)), make(map[string]*toolPiece, len(r.tools))
+	r.catalog, r.pieces = make([]starhost.Tool, 0, len(r.tools)), make(map[string]*toolPiece, len(r.tools))
 	for _, name := range slices.Sorted(maps.Keys(r.tools)) {
 		r.catalog = append(r.catalog, *r.tools[name])
 		r.pieces[name] = newToolPiece(r.tools[name])
 	}
 	for i := range r.hooksByEvent {
-		slices.SortStableFunc(r.hooksByEvent[i].hooks, func(a, b *Hook) int {
+		slices.SortStableFunc(r.hooksByEvent[i].hooks, func(a, b *starhost.Hook) int {
 			// Hooks that are equal in both stay in the order of their registration.
 			order := cmp.Or(cmp.Compare(a.Plugin.Rank, b.Plugin.Rank), cmp.Compare(a.Priority, b.Priority))
 			return cmp.Or(order, strings.Compare(a.Plugin.Name, b.Plugin.Name))
@@ -123,7 +124,7 @@ func (r *registry) findGuards() (list []Guard) {
 	}
 	for i := range r.hooksByEvent {
 		c := &r.hooksByEvent[i]
-		enforced := slices.IndexFunc(c.hooks, func(h *Hook) bool { return !h.Plugin.Warn })
+		enforced := slices.IndexFunc(c.hooks, func(h *starhost.Hook) bool { return !h.Plugin.Warn })
 		if c.Guard && enforced >= 0 {
 			return append(list, Guard{From: c.hooks[enforced].Plugin.Name})
 		}
@@ -132,10 +133,10 @@ func (r *registry) findGuards() (list []Guard) {
 }
 
 // newEventHooks returns all events without hooks.
-func newEventHooks(declared []EventSpec) []eventHooks {
-	own := Events()
+func newEventHooks(declared []starhost.EventSpec) []eventHooks {
+	own := starhost.Events()
 	all := make([]eventHooks, 0, len(own)+len(declared))
-	for _, list := range [][]EventSpec{own, declared} {
+	for _, list := range [][]starhost.EventSpec{own, declared} {
 		for i := range list {
 			all = append(all, eventHooks{EventSpec: &list[i]})
 		}
@@ -143,7 +144,7 @@ func newEventHooks(declared []EventSpec) []eventHooks {
 	return all
 }
 
-// hooksOf returns an event with its hooks, or the error of [LookupEvent]. If two events have one
+// hooksOf returns an event with its hooks, or the error of [starhost.LookupEvent]. If two events have one
 // name, it returns the host's. It is no map, because a walk through few events is faster.
 func (r *registry) hooksOf(event string) (*eventHooks, error) {
 	for i := range r.hooksByEvent {
@@ -151,14 +152,14 @@ func (r *registry) hooksOf(event string) (*eventHooks, error) {
 			return c, nil
 		}
 	}
-	_, err := LookupEvent(event, r.events...)
+	_, err := starhost.LookupEvent(event, r.events...)
 	return nil, err
 }
 
 // toolsWhere returns the tools that may returns true for, by name. The caller must not change them,
 // because they can share memory with the registry.
-func (r *registry) toolsWhere(may func(*Tool) bool) []Tool {
-	var tools []Tool
+func (r *registry) toolsWhere(may func(*starhost.Tool) bool) []starhost.Tool {
+	var tools []starhost.Tool
 	for i := range r.catalog {
 		switch {
 		case !may(&r.catalog[i]):
@@ -172,7 +173,7 @@ func (r *registry) toolsWhere(may func(*Tool) bool) []Tool {
 }
 
 // choose returns the endpoint and the model of the user's choice.
-func (r *registry) choose(choice string) (*Endpoint, string, error) {
+func (r *registry) choose(choice string) (*starhost.Endpoint, string, error) {
 	name, model, _ := strings.Cut(choice, "/")
 	found := r.endpoints[name]
 	if found == nil {
@@ -199,8 +200,8 @@ func (r *registry) choose(choice string) (*Endpoint, string, error) {
 }
 
 // endpointOf returns the only endpoint that lists a model.
-func (r *registry) endpointOf(model string) (*Endpoint, error) {
-	var with []*Endpoint
+func (r *registry) endpointOf(model string) (*starhost.Endpoint, error) {
+	var with []*starhost.Endpoint
 	names := []string{"openai", "anthropic"}
 	for _, name := range slices.Sorted(maps.Keys(r.endpoints)) {
 		e := r.endpoints[name]

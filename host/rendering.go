@@ -1,17 +1,18 @@
-package starhost
+package host
 
 import (
 	"bytes"
 	"encoding/json"
 	"sync"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 )
 
 // appendPieces appends a message's part of a transcript to dst: strings for everything that a
 // provider sees of the message. They share memory with the contents. idOf returns an attachment's
 // id.
-func appendPieces(dst []string, m *Message, idOf func(*fragments.Attachment) fragments.Hash) []string {
+func appendPieces(dst []string, m *starhost.Message, idOf func(*fragments.Attachment) fragments.Hash) []string {
 	dst = append(dst, "\n<|", m.Role, "|>\n")
 	dst = append(dst, m.Content.Parts()...)
 	for i := range m.Attachments {
@@ -21,7 +22,7 @@ func appendPieces(dst []string, m *Message, idOf func(*fragments.Attachment) fra
 		c := &m.ToolCalls[i]
 		dst = append(dst, "\n<|call ", c.ID, " ", c.Name, " ", string(c.Arguments), "|>")
 	}
-	if m.Role == RoleTool {
+	if m.Role == starhost.RoleTool {
 		dst = append(dst, "\n<|answers ", m.CallID, "|>")
 	}
 	if m.IsError {
@@ -39,13 +40,13 @@ type toolPiece struct {
 	parameters        []byte
 }
 
-func newToolPiece(t *Tool) *toolPiece {
+func newToolPiece(t *starhost.Tool) *toolPiece {
 	return &toolPiece{name: t.Name, description: t.Description, parameters: t.Parameters}
 }
 
 // pieceOf returns the piece of a prompt's tool: that of the registered tool, which all sessions
 // share, or that of the same tool in the same place of the session's previous prompt.
-func (t *Turn) pieceOf(tool *Tool, i int) *toolPiece {
+func (t *Turn) pieceOf(tool *starhost.Tool, i int) *toolPiece {
 	if p := t.registry.pieces[tool.Name]; p.matches(tool) {
 		return p
 	}
@@ -58,7 +59,7 @@ func (t *Turn) pieceOf(tool *Tool, i int) *toolPiece {
 }
 
 // matches reports whether p is the piece of a tool like t.
-func (p *toolPiece) matches(t *Tool) bool {
+func (p *toolPiece) matches(t *starhost.Tool) bool {
 	return p != nil && p.name == t.Name && p.description == t.Description && bytes.Equal(p.parameters, t.Parameters)
 }
 

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // TestRestricted checks that hooks of a restricted plugin may only refuse and add context. Other
@@ -45,7 +46,7 @@ func TestRestricted(t *testing.T) {
 			p := echo()
 			p.Name, p.Restricted, p.Hooks = "p1", true, []starhost.Hook{hook(tt.event, tt.decision)}
 			var logs []string
-			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Text) }}, p)
+			h := newHost(t, host.Options{Log: func(l host.LogLine) { logs = append(logs, l.Text) }}, p)
 			e := &starhost.Event{Name: tt.event, Tool: tt.tool, Foreign: tt.foreign, Agent: tt.agent,
 				Arguments: json.RawMessage(`{"text":"id"}`), UserMessage: "hi"}
 			out, err := h.Fire(t.Context(), e)
@@ -85,7 +86,7 @@ func TestRestrictedWithholds(t *testing.T) {
 			p := echo()
 			p.Name, p.Restricted, p.Decides = "p1", true, tt.decides
 			p.Hooks = []starhost.Hook{hook(tt.event, tt.decision)}
-			h := newHost(t, starhost.Options{Log: func(starhost.LogLine) {}}, p)
+			h := newHost(t, host.Options{Log: func(host.LogLine) {}}, p)
 			e := &starhost.Event{Name: tt.event, Tool: "Bash", Foreign: true, UserMessage: "hi",
 				Arguments: json.RawMessage(`{}`), Result: starhost.Result{ForLLM: "secret"}}
 			out, err := h.Fire(t.Context(), e)

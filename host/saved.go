@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
 )
@@ -58,7 +59,7 @@ type SavedSession struct {
 	Paused *pausedTurn `json:"paused,omitempty"`
 }
 
-// A savedContext is a [Context] that JSON restores exactly.
+// A savedContext is a [starhost.Context] that JSON restores exactly.
 type savedContext struct {
 	Fragments   []fragments.Fragment `json:"fragments,omitempty"`
 	Attachments []savedAttachment    `json:"attachments,omitempty"`
@@ -135,7 +136,7 @@ func (s *SavedSession) Contents() []fragments.Hash {
 	return slices.Compact(ids)
 }
 
-func saveContext(c Context) savedContext {
+func saveContext(c starhost.Context) savedContext {
 	saved := savedContext{}
 	saved.Fragments = append(saved.Fragments, c.Fragments...)
 	for _, a := range c.Attachments {
@@ -146,8 +147,8 @@ func saveContext(c Context) savedContext {
 
 func compareHashes(a, b fragments.Hash) int { return bytes.Compare(a[:], b[:]) }
 
-func (c savedContext) context() Context {
-	out := Context{Fragments: c.Fragments}
+func (c savedContext) context() starhost.Context {
+	out := starhost.Context{Fragments: c.Fragments}
 	for _, a := range c.Attachments {
 		out.Attachments = append(out.Attachments, a.attachment())
 	}

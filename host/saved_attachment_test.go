@@ -1,12 +1,12 @@
-package starhost_test
+package host_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // A stored session has an attachment's own id, and keys in one spelling. Sessions of earlier
@@ -14,8 +14,8 @@ import (
 func TestSavedAttachment(t *testing.T) {
 	picture := fragments.Attachment{Content: "\x89PNG", Type: "image/png", Name: "a.png"}
 	link := fragments.Attachment{URL: "https://x.test/a.png", Type: "image/png"}
-	s := newHost(t, starhost.Options{}).NewSession(starhost.SessionConfig{})
-	r := starhost.Request{Text: "hi", Attachments: []fragments.Attachment{picture, link}}
+	s := newHost(t, host.Options{}).NewSession(host.SessionConfig{})
+	r := host.Request{Text: "hi", Attachments: []fragments.Attachment{picture, link}}
 	m := scriptedModel{{Content: "a picture"}}
 	if _, err := s.Turn(t.Context(), r, &m); err != nil {
 		t.Fatal(err)
@@ -49,13 +49,13 @@ func TestSavedAttachment(t *testing.T) {
 	names := strings.NewReplacer(`"url"`, `"URL"`, `"type"`, `"Type"`, `"bytes"`, `"Bytes"`, `"pinned"`, `"Pinned"`)
 	older := names.Replace(string(text))
 	for _, form := range []string{string(text), older} {
-		var saved starhost.SavedSession
+		var saved host.SavedSession
 		if err := json.Unmarshal([]byte(form), &saved); err != nil {
 			t.Fatal(err)
 		}
 		list := saved.Messages[0].Attachments
 		diff(t, "ids", []fragments.Hash{picture.ID(), link.ID()}, []fragments.Hash{list[0].ID(), list[1].ID()})
-		again := newHost(t, starhost.Options{}).Resume(starhost.SessionConfig{}, saved)
+		again := newHost(t, host.Options{}).Resume(host.SessionConfig{}, saved)
 		live, err := again.Save(t.Context())
 		if err != nil {
 			t.Fatal(err)

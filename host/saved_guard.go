@@ -1,9 +1,10 @@
-package starhost
+package host
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -41,7 +42,7 @@ func (r *registry) hasGuard(g *Guard) bool {
 		return len(r.lost) > 0 || slices.ContainsFunc(r.guards, func(o Guard) bool { return o.Name == "" })
 	}
 	return slices.ContainsFunc(r.lost, func(o Guard) bool { return o.Name == g.Name }) ||
-		slices.ContainsFunc(r.plugins, func(p *Plugin) bool { return p.Name == g.Name && p.From == g.From && !p.Warn })
+		slices.ContainsFunc(r.plugins, func(p *starhost.Plugin) bool { return p.Name == g.Name && p.From == g.From && !p.Warn })
 }
 
 // Remember returns what a session remembers: the guards that it had, which stay as they were, and

@@ -1,13 +1,14 @@
-package starhost
+package host
 
 import (
 	"encoding/json"
 	"unicode/utf8"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 )
 
-// A savedMessage is a [Message] that JSON restores exactly.
+// A savedMessage is a [starhost.Message] that JSON restores exactly.
 type savedMessage struct {
 	Role        string            `json:"role"`
 	Content     []exactText       `json:"content"` // parts; their boundaries say which contents they are
@@ -20,9 +21,9 @@ type savedMessage struct {
 	Cut         bool              `json:"cut,omitempty"`
 	// Merged says how merging changed the message. Words are the user's own words, nil if they are
 	// the last part of the content.
-	Merged   MergeForm        `json:"merged,omitempty"`
-	Words    *exactText       `json:"words,omitempty"`
-	Contents []fragments.Hash `json:"contents,omitempty"`
+	Merged   starhost.MergeForm `json:"merged,omitempty"`
+	Words    *exactText         `json:"words,omitempty"`
+	Contents []fragments.Hash   `json:"contents,omitempty"`
 }
 
 // A savedAttachment is an attachment with its content as Bytes, because the content may be no text.
@@ -34,7 +35,7 @@ type savedAttachment struct {
 // ID returns the id of the attachment with its bytes.
 func (s *savedAttachment) ID() fragments.Hash { return s.attachment().ID() }
 
-// A savedCall is a [ToolCall] whose arguments may be invalid JSON.
+// A savedCall is a [starhost.ToolCall] whose arguments may be invalid JSON.
 type savedCall struct {
 	ID        exactText `json:"id"`
 	Name      exactText `json:"name"`
@@ -68,7 +69,7 @@ func (t *exactText) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(t))
 }
 
-func saveMessage(m *Message) savedMessage {
+func saveMessage(m *starhost.Message) savedMessage {
 	saved := savedMessage{
 		Role: m.Role, CallID: exactText(m.CallID), ToolName: exactText(m.ToolName), IsError: m.IsError,
 		Merged: m.Merged, Contents: m.Contents, Native: exactText(m.Native), Cut: m.Cut,
@@ -77,7 +78,7 @@ func saveMessage(m *Message) savedMessage {
 	for _, part := range parts {
 		saved.Content = append(saved.Content, exactText(part))
 	}
-	if words := exactText(m.OwnWords); m.Merged == FragmentsBefore && parts[len(parts)-1] != m.OwnWords {
+	if words := exactText(m.OwnWords); m.Merged == starhost.FragmentsBefore && parts[len(parts)-1] != m.OwnWords {
 		saved.Words = &words
 	}
 	for i := range m.Attachments {
@@ -89,23 +90,23 @@ func saveMessage(m *Message) savedMessage {
 	return saved
 }
 
-func saveCall(c *ToolCall) savedCall {
+func saveCall(c *starhost.ToolCall) savedCall {
 	return savedCall{exactText(c.ID), exactText(c.Name), exactText(c.Arguments)}
 }
 
-func (c *savedCall) call() ToolCall {
-	return ToolCall{string(c.ID), string(c.Name), json.RawMessage(c.Arguments)}
+func (c *savedCall) call() starhost.ToolCall {
+	return starhost.ToolCall{ID: string(c.ID), Name: string(c.Name), Arguments: json.RawMessage(c.Arguments)}
 }
 
-func (s *savedMessage) message() Message {
-	m := Message{
+func (s *savedMessage) message() starhost.Message {
+	m := starhost.Message{
 		Role: s.Role, CallID: string(s.CallID), ToolName: string(s.ToolName), IsError: s.IsError,
 		Merged: s.Merged, Contents: s.Contents, Cut: s.Cut,
 	}
 	if s.Native != "" {
 		m.Native = json.RawMessage(s.Native)
 	}
-	if m.Merged != NotMerged && m.Contents == nil {
+	if m.Merged != starhost.NotMerged && m.Contents == nil {
 		m.Contents = []fragments.Hash{}
 	}
 	parts := make([]string, len(s.Content))
@@ -116,7 +117,7 @@ func (s *savedMessage) message() Message {
 	switch {
 	case s.Words != nil:
 		m.OwnWords = string(*s.Words)
-	case m.Merged == FragmentsBefore && len(parts) > 0:
+	case m.Merged == starhost.FragmentsBefore && len(parts) > 0:
 		m.OwnWords = parts[len(parts)-1]
 	}
 	for i := range s.Attachments {

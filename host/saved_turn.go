@@ -1,10 +1,11 @@
-package starhost
+package host
 
 import (
 	"encoding/json"
 	"slices"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 )
 
@@ -40,11 +41,11 @@ type pausedTurn struct {
 	System    string          `json:"system,omitempty"`
 	Model     string          `json:"model,omitempty"`
 	Options   json.RawMessage `json:"options,omitempty"`
-	Tools     []Tool          `json:"tools,omitempty"`   // the request brought them
+	Tools     []starhost.Tool `json:"tools,omitempty"`   // the request brought them
 	Allowed   [][]string      `json:"allowed,omitempty"` // globs of the request and its template
 	Offered   []string        `json:"offered"`           // names of the tools that the last prompt offered
 	Requested []savedCall     `json:"requested"`
-	Usage     Usage           `json:"usage"`
+	Usage     starhost.Usage  `json:"usage"`
 	Start     time.Time       `json:"start"`
 }
 

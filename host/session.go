@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
 )
@@ -54,11 +55,11 @@ type Session struct {
 	words            string                 // the user's words of the last turn, cut to maxWords
 	interrupted      bool                   // the last turn ended because of its context
 	completed        bool                   // the last turn had its final answer
-	startContext     []Context              // context that session_start offered
-	history          []Message              // as sent, oldest first
+	startContext     []starhost.Context     // context that session_start offered
+	history          []starhost.Message     // as sent, oldest first
 	sentContents     map[fragments.Hash]int // by content, the use that sent it last; 0 or less: before the session
 	droppedAge       int                    // the fewest uses after which pre_send dropped a message; 0 means never
-	unsentContext    []Context              // startContext until a prompt contains it
+	unsentContext    []starhost.Context     // startContext until a prompt contains it
 	lastNoteCount    int                    // length of the last turn's trace
 	system           systemText
 	documents        int                       // number of rendered documents

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 var endSession = starhost.Decision{Action: "end_session", Reason: "enough"}
@@ -26,13 +27,13 @@ func TestEndSession(t *testing.T) {
 					return starhost.Decision{}, nil
 				}})
 			}
-			log := func(l starhost.LogLine) { logs = append(logs, l.Plugin+" "+l.Level+" "+l.Text) }
-			h := newHost(t, starhost.Options{Log: log}, echo(), pluginWith(1, hook(event, endSession)), seen)
-			s := h.NewSession(starhost.SessionConfig{})
+			log := func(l host.LogLine) { logs = append(logs, l.Plugin+" "+l.Level+" "+l.Text) }
+			h := newHost(t, host.Options{Log: log}, echo(), pluginWith(1, hook(event, endSession)), seen)
+			s := h.NewSession(host.SessionConfig{})
 			replies := scriptedModel{
 				{ToolCalls: []starhost.ToolCall{{ID: "c", Name: "echo", Arguments: []byte(`{"text":"x"}`)}}}, {Content: "done"},
 			}
-			got, err := s.Turn(t.Context(), starhost.Request{Text: "hi"}, &replies)
+			got, err := s.Turn(t.Context(), host.Request{Text: "hi"}, &replies)
 			if err != nil || got.Text != "done" || !got.Completed {
 				t.Fatalf("got %+v, %v", got, err)
 			}
@@ -42,7 +43,7 @@ func TestEndSession(t *testing.T) {
 			if err := s.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if _, err := s.Begin(t.Context(), starhost.Request{}); !errors.Is(err, starhost.ErrClosed) {
+			if _, err := s.Begin(t.Context(), host.Request{}); !errors.Is(err, host.ErrClosed) {
 				t.Errorf("the next turn: got %v, want ErrClosed", err)
 			}
 			diff(t, "events", []string{"turn_end", "session_end"}, events)
@@ -55,17 +56,17 @@ func TestEndSession(t *testing.T) {
 // closed session would let everything pass.
 func TestEndSessionOfAgents(t *testing.T) {
 	var logs []string
-	log := func(l starhost.LogLine) { logs = append(logs, l.Level+" "+l.Text) }
-	h := newHost(t, starhost.Options{Log: log}, echo(), plugin("p1", hook("turn_start", endSession), hook("turn_end", endSession)))
-	guarded := h.NewSession(starhost.SessionConfig{Guarded: true})
-	beginIn(t, guarded, starhost.Request{}).End(t.Context())
-	own := h.NewSession(starhost.SessionConfig{})
-	beginIn(t, own, starhost.Request{}).Leave(t.Context())
+	log := func(l host.LogLine) { logs = append(logs, l.Level+" "+l.Text) }
+	h := newHost(t, host.Options{Log: log}, echo(), plugin("p1", hook("turn_start", endSession), hook("turn_end", endSession)))
+	guarded := h.NewSession(host.SessionConfig{Guarded: true})
+	beginIn(t, guarded, host.Request{}).End(t.Context())
+	own := h.NewSession(host.SessionConfig{})
+	beginIn(t, own, host.Request{}).Leave(t.Context())
 	if _, err := own.Fire(t.Context(), &starhost.Event{Name: "turn_end"}); err != nil {
 		t.Error(err)
 	}
-	for _, s := range []*starhost.Session{guarded, own} {
-		if _, err := s.Begin(t.Context(), starhost.Request{}); err != nil {
+	for _, s := range []*host.Session{guarded, own} {
+		if _, err := s.Begin(t.Context(), host.Request{}); err != nil {
 			t.Errorf("the next turn: %v", err)
 		}
 	}

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // TestSessionEventsKnowTheirSession checks the arguments of events at the ends of sessions and
@@ -24,10 +25,10 @@ func TestSessionEventsKnowTheirSession(t *testing.T) {
 		}
 		hooks = append(hooks, starhost.Hook{Event: event, Call: call})
 	}
-	s := newHost(t, starhost.Options{}, plugin("p", hooks...)).NewSession(starhost.SessionConfig{
+	s := newHost(t, host.Options{}, plugin("p", hooks...)).NewSession(host.SessionConfig{
 		Model: "m", Platform: "cli", Workspace: "/w",
 	})
-	turn, err := s.Begin(t.Context(), starhost.Request{
+	turn, err := s.Begin(t.Context(), host.Request{
 		Text: "hi", History: []starhost.Message{{Role: starhost.RoleUser}, {Role: starhost.RoleAssistant}},
 	})
 	if err != nil {

@@ -1,10 +1,11 @@
-package starhost
+package host
 
 import (
 	"context"
 	"slices"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -52,7 +53,7 @@ func (s *Session) ResumeTurn(ctx context.Context) (*Turn, error) {
 		t.End(ctx)
 		return nil, err
 	}
-	t.offeredTools = NewList(t.toolsOf(p.Offered))
+	t.offeredTools = starhost.NewList(t.toolsOf(p.Offered))
 	return t, nil
 }
 
@@ -81,10 +82,10 @@ func (s *Session) useAnswer(ctx context.Context) error {
 }
 
 // toolsOf returns the tools that an earlier prompt offered and that still exist.
-func (t *Turn) toolsOf(names []string) []Tool {
-	var list []Tool
+func (t *Turn) toolsOf(names []string) []starhost.Tool {
+	var list []starhost.Tool
 	for _, name := range names {
-		i := slices.IndexFunc(t.tools.Items(), func(tool Tool) bool { return tool.Name == name })
+		i := slices.IndexFunc(t.tools.Items(), func(tool starhost.Tool) bool { return tool.Name == name })
 		added := t.registry.tools[name] // a handler of pre_llm_call can have added it
 		switch {
 		case i >= 0:

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -12,10 +12,11 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // reload saves a session and resumes it as another process would.
-func reload(t *rapid.T, h *starhost.Host, s *starhost.Session) *starhost.Session {
+func reload(t *rapid.T, h *host.Host, s *host.Session) *host.Session {
 	saved, err := s.Save(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -24,14 +25,14 @@ func reload(t *rapid.T, h *starhost.Host, s *starhost.Session) *starhost.Session
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back starhost.SavedSession
+	var back host.SavedSession
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(saved, back, cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("a saved session as JSON (-saved +loaded):\n%s", diff)
 	}
-	return h.Resume(starhost.SessionConfig{ID: s.ID()}, back)
+	return h.Resume(host.SessionConfig{ID: s.ID()}, back)
 }
 
 // TestSavedWords checks that a saved session has the user's words only if a hook behind the prompt
@@ -39,7 +40,7 @@ func reload(t *rapid.T, h *starhost.Host, s *starhost.Session) *starhost.Session
 func TestSavedWords(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		var got string
-		h := starhost.New(starhost.Options{})
+		h := host.New(host.Options{})
 		hook := starhost.Hook{Event: "pre_tool_call", ReadsWords: reads}
 		hook.Call = func(_ context.Context, e *starhost.Event) (starhost.Decision, error) {
 			got = e.UserMessage
@@ -48,8 +49,8 @@ func TestSavedWords(t *testing.T) {
 		if err := h.Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{hook}}); err != nil {
 			t.Fatal(err)
 		}
-		s := h.NewSession(starhost.SessionConfig{})
-		if _, err := s.Prompt(t.Context(), starhost.Request{Text: strings.Repeat("é", 20_000)}); err != nil {
+		s := h.NewSession(host.SessionConfig{})
+		if _, err := s.Prompt(t.Context(), host.Request{Text: strings.Repeat("é", 20_000)}); err != nil {
 			t.Fatal(err)
 		}
 		saved, err := s.Save(t.Context())
@@ -63,7 +64,7 @@ func TestSavedWords(t *testing.T) {
 		if saved.Words != want {
 			t.Errorf("reads %v: got %d bytes, want %d", reads, len(saved.Words), len(want))
 		}
-		_, err = h.Resume(starhost.SessionConfig{}, saved).Fire(t.Context(), &starhost.Event{Name: "pre_tool_call", Tool: "x"})
+		_, err = h.Resume(host.SessionConfig{}, saved).Fire(t.Context(), &starhost.Event{Name: "pre_tool_call", Tool: "x"})
 		if err != nil || got != want {
 			t.Errorf("reads %v: the hook got %d bytes, %v, want %d", reads, len(got), err, len(want))
 		}
@@ -113,11 +114,11 @@ func run(t *rapid.T, offers map[string][]starhost.Context, steps []string, reloa
 		h := hookFunc(event, offer)
 		p.Hooks = append(p.Hooks, h)
 	}
-	h := starhost.New(starhost.Options{Prompt: starhost.PromptOptions{Render: fragments.XML}})
+	h := host.New(host.Options{Prompt: host.PromptOptions{Render: fragments.XML}})
 	if err := h.Add(p); err != nil {
 		t.Fatal(err)
 	}
-	s := h.NewSession(starhost.SessionConfig{ID: "s"})
+	s := h.NewSession(host.SessionConfig{ID: "s"})
 	for _, step := range steps {
 		said = append(said, do(t, ctx, s, step)...)
 		if reloads {
@@ -131,7 +132,7 @@ func run(t *rapid.T, offers map[string][]starhost.Context, steps []string, reloa
 }
 
 // do runs one step and returns the sent text.
-func do(t *rapid.T, ctx context.Context, s *starhost.Session, step string) []string {
+func do(t *rapid.T, ctx context.Context, s *host.Session, step string) []string {
 	switch step {
 	case "fire":
 		if _, err := s.Fire(ctx, &starhost.Event{Name: "pre_tool_call", Tool: "x"}); err != nil {
@@ -144,7 +145,7 @@ func do(t *rapid.T, ctx context.Context, s *starhost.Session, step string) []str
 		}
 		return nil
 	}
-	turn, err := s.Begin(ctx, starhost.Request{Text: "words"})
+	turn, err := s.Begin(ctx, host.Request{Text: "words"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,12 +164,12 @@ func do(t *rapid.T, ctx context.Context, s *starhost.Session, step string) []str
 // Leave fires no event for the turn's end, and the session goes on.
 func TestTurnLeave(t *testing.T) {
 	var ends []bool
-	h := newHost(t, starhost.Options{}, plugin("p", hookFunc("turn_end", func(e *starhost.Event) starhost.Decision {
+	h := newHost(t, host.Options{}, plugin("p", hookFunc("turn_end", func(e *starhost.Event) starhost.Decision {
 		ends = append(ends, e.Completed)
 		return starhost.Decision{}
 	})))
-	s := h.NewSession(starhost.SessionConfig{})
-	turn := beginIn(t, s, starhost.Request{Text: "a"})
+	s := h.NewSession(host.SessionConfig{})
+	turn := beginIn(t, s, host.Request{Text: "a"})
 	turn.Leave(t.Context())
 	if len(ends) > 0 {
 		t.Errorf("turn_end was fired: %v", ends)
@@ -182,11 +183,11 @@ func TestTurnLeave(t *testing.T) {
 // TestTurnFollowFirst checks that messages before the first prompt stand behind the user's message.
 func TestTurnFollowFirst(t *testing.T) {
 	var seen []string
-	h := newHost(t, starhost.Options{}, plugin("p", sayingHook("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
+	h := newHost(t, host.Options{}, plugin("p", sayingHook("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
 		seen = roles(e.Messages.Items())
 		return starhost.Decision{}
 	})))
-	turn := begin(t, h, starhost.Request{Text: "words", History: []starhost.Message{{Role: starhost.RoleUser, Content: fragments.NewText("before")}}})
+	turn := begin(t, h, host.Request{Text: "words", History: []starhost.Message{{Role: starhost.RoleUser, Content: fragments.NewText("before")}}})
 	turn.Follow([]starhost.Message{{Role: starhost.RoleAssistant, Content: fragments.NewText("behind")}})
 	p := prompt(t, turn)
 	diff(t, "messages", []string{"user: before", "user: words", "assistant: behind"}, seen)
@@ -197,7 +198,7 @@ func TestTurnFollowFirst(t *testing.T) {
 // Plugins see the messages of the agent's own loop, and the contents of prompts stay.
 func TestTurnFollow(t *testing.T) {
 	var seen [][]string
-	h := newHost(t, starhost.Options{}, plugin("p", sayingHook("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
+	h := newHost(t, host.Options{}, plugin("p", sayingHook("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
 		var list []string
 		for _, m := range e.Messages.Items() {
 			list = append(list, m.Role+": "+m.Content.String())
@@ -205,7 +206,7 @@ func TestTurnFollow(t *testing.T) {
 		seen = append(seen, list)
 		return starhost.TextContext([]string{"", "later"}[len(seen)-1])
 	})))
-	turn := begin(t, h, starhost.Request{Text: "words", History: []starhost.Message{{Role: starhost.RoleUser, Content: fragments.NewText("before")}}})
+	turn := begin(t, h, host.Request{Text: "words", History: []starhost.Message{{Role: starhost.RoleUser, Content: fragments.NewText("before")}}})
 	prompt(t, turn)
 	turn.Follow([]starhost.Message{{Role: starhost.RoleAssistant, Content: fragments.NewText("call")}})
 	turn.Follow([]starhost.Message{{Role: starhost.RoleAssistant, Content: fragments.NewText("call")}, {Role: starhost.RoleTool, Content: fragments.NewText("answer")}})

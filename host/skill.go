@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 )
 
@@ -14,17 +15,17 @@ import (
 const skillPrefix = "skill"
 
 // skillLoader returns a loader of one skill.
-func (r *registry) skillLoader(s *Skill) *FragmentLoader {
-	load := func(ctx context.Context, _ string) (Context, error) {
+func (r *registry) skillLoader(s *starhost.Skill) *starhost.FragmentLoader {
+	load := func(ctx context.Context, _ string) (starhost.Context, error) {
 		text, err := s.Load(ctx)
-		return Context{Fragments: []fragments.Fragment{{Content: r.relatedLines(s) + text, Title: s.Name}}}, err
+		return starhost.Context{Fragments: []fragments.Fragment{{Content: r.relatedLines(s) + text, Title: s.Name}}}, err
 	}
-	return &FragmentLoader{Prefix: skillPrefix, Load: load, Pos: s.Pos, Plugin: s.Plugin}
+	return &starhost.FragmentLoader{Prefix: skillPrefix, Load: load, Pos: s.Pos, Plugin: s.Plugin}
 }
 
 // relatedLines returns the lines in front of a skill's text that list the plugin's other skills and
 // the skill's files.
-func (r *registry) relatedLines(s *Skill) string {
+func (r *registry) relatedLines(s *starhost.Skill) string {
 	var others []string
 	for _, key := range slices.Sorted(maps.Keys(r.skills)) {
 		if o := r.skills[key]; o.Plugin == s.Plugin && o != s {
@@ -39,7 +40,7 @@ func (r *registry) relatedLines(s *Skill) string {
 }
 
 // skillLine returns the skill's line in a list.
-func skillLine(s *Skill) string {
+func skillLine(s *starhost.Skill) string {
 	about := strings.Join(strings.Fields(s.Description), " ")
 	if len(about) > maxSkillLine {
 		about = strings.ToValidUTF8(about[:maxSkillLine], "") + "…"

@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"cmp"
@@ -9,41 +9,42 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // LoadTemplate returns the template of a reference. The error is a *RefError or the error of ctx.
-func (t *Turn) LoadTemplate(ctx context.Context, ref string) (Template, error) {
+func (t *Turn) LoadTemplate(ctx context.Context, ref string) (starhost.Template, error) {
 	tm, _, err := t.loadTemplate(ctx, ref)
 	return tm, err
 }
 
-func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *TemplateLoader, error) {
+func (t *Turn) loadTemplate(ctx context.Context, ref string) (starhost.Template, *starhost.TemplateLoader, error) {
 	prefix, arg, _ := strings.Cut(ref, ":")
 	l := t.registry.templates[prefix]
 	if l == nil {
-		return Template{}, nil, &RefError{Ref: ref, Err: newUnknownRefError("template", ref, slices.Sorted(maps.Keys(t.registry.templates)))}
+		return starhost.Template{}, nil, &RefError{Ref: ref, Err: newUnknownRefError("template", ref, slices.Sorted(maps.Keys(t.registry.templates)))}
 	}
 	lane, start := t.newLane(ctx, l.Plugin.Name, true), time.Now()
-	tm, err := protect(func() (Template, error) { return l.Load(lane.context(ctx), arg) })
+	tm, err := protect(func() (starhost.Template, error) { return l.Load(lane.context(ctx), arg) })
 	if err == nil {
 		err = checkTemplate(&tm)
 	}
 	trace := &HookTrace{Event: eventTemplate, Plugin: l.Plugin.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes,
 		Detail: ref}
 	if err != nil {
-		trace.Action, trace.Detail = ActionError, err.Error()
+		trace.Action, trace.Detail = starhost.ActionError, err.Error()
 	}
-	t.finishLoad(ctx, EventTemplateRun, ref, lane, l.Pos, time.Since(start), err)
+	t.finishLoad(ctx, starhost.EventTemplateRun, ref, lane, l.Pos, time.Since(start), err)
 	t.addNote(lane).trace = trace
 	if err := endingError(ctx, err); err != nil {
-		return Template{}, nil, err
+		return starhost.Template{}, nil, err
 	}
 	if err != nil {
 		failure := &HandlerError{Plugin: l.Plugin.Name, What: "template loader " + l.Prefix, Pos: l.Pos, Err: err}
 		t.fireError(ctx, failure)
-		return Template{}, nil, &RefError{Ref: ref, Err: failure}
+		return starhost.Template{}, nil, &RefError{Ref: ref, Err: failure}
 	}
 	return tm, l, nil
 }
@@ -70,12 +71,12 @@ func (t *Turn) useTemplate(ctx context.Context) error {
 	r.Options = mergeObjects(tm.Options, r.Options)
 	t.filters = append(t.filters, ToolFilter{Allow: tm.Tools})
 	t.refs = append(refsOf(tm.Fragments, l, false), refsOf(tm.SystemFragments, l, true)...)
-	t.offers = []Context{attribute(Context{Attachments: tm.Attachments}, r.Template, l.Plugin.Name, l.Pos.String())}
+	t.offers = []starhost.Context{attribute(starhost.Context{Attachments: tm.Attachments}, r.Template, l.Plugin.Name, l.Pos.String())}
 	return nil
 }
 
 // checkTemplate returns why a template is not valid, or nil.
-func checkTemplate(tm *Template) error {
+func checkTemplate(tm *starhost.Template) error {
 	if err := checkGlobs("template: tools", tm.Tools); err != nil {
 		return err
 	}

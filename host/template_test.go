@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 func TestTemplateFill(t *testing.T) {
@@ -103,18 +104,18 @@ func TestTemplateInATurn(t *testing.T) {
 		seen = append(seen, e.UserMessage)
 		return starhost.Decision{}
 	}))
-	h := newHost(t, starhost.Options{}, p, echo(), other, watch)
+	h := newHost(t, host.Options{}, p, echo(), other, watch)
 
 	tests := []struct {
 		name    string
-		request starhost.Request
+		request host.Request
 		system  string
 		model   string
 		options string
 		tools   []string
 	}{
-		{"the template alone", starhost.Request{}, "own b\n\nBe brief.", "big", `{"t":0,"n":1}`, []string{"echo"}},
-		{"the request wins", starhost.Request{System: "Mine.", Model: "small", Options: json.RawMessage(`{"n":2}`), OnlyTools: []string{"p*"}}, "own b\n\nMine.", "small", `{"n":2,"t":0}`, nil},
+		{"the template alone", host.Request{}, "own b\n\nBe brief.", "big", `{"t":0,"n":1}`, []string{"echo"}},
+		{"the request wins", host.Request{System: "Mine.", Model: "small", Options: json.RawMessage(`{"n":2}`), OnlyTools: []string{"p*"}}, "own b\n\nMine.", "small", `{"n":2,"t":0}`, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,18 +142,18 @@ func TestTemplateInATurn(t *testing.T) {
 			}
 		})
 	}
-	if tr := begin(t, h, starhost.Request{Template: "review", Params: map[string]string{"what": ""}}).Hooks()[0]; tr.Event != "template" || tr.Plugin != "tmpl" || tr.Detail != "review" {
+	if tr := begin(t, h, host.Request{Template: "review", Params: map[string]string{"what": ""}}).Hooks()[0]; tr.Event != "template" || tr.Plugin != "tmpl" || tr.Detail != "review" {
 		t.Errorf("trace: got %+v, want the template loader's call", tr)
 	}
-	diff(t, "template loaders", []starhost.LoaderInfo{{Prefix: "review", Plugin: "tmpl", Description: "By kind.", Pos: at("tmpl.star", 5)}}, h.TemplateLoaders())
+	diff(t, "template loaders", []host.LoaderInfo{{Prefix: "review", Plugin: "tmpl", Description: "By kind.", Pos: at("tmpl.star", 5)}}, h.TemplateLoaders())
 }
 
 // A template's references have the rights of its plugin and not of the user who named the template.
 func TestTemplateReferences(t *testing.T) {
 	secret := starhost.Plugin{Name: "secret", FragmentLoaders: []starhost.FragmentLoader{loader("vault", func(arg string) (starhost.Context, error) { return texts("vault " + arg), nil })}}
 	via := func(ctx context.Context, ref string) (starhost.Context, error) {
-		turn := starhost.TurnOf(ctx)
-		if lane := starhost.LaneOf(ctx); lane.Plugin != "tmpl" || !lane.ReadOnly {
+		turn := host.TurnOf(ctx)
+		if lane := host.LaneOf(ctx); lane.Plugin != "tmpl" || !lane.ReadOnly {
 			return starhost.Context{}, errors.New("not in a lane of the plugin that only reads")
 		}
 		if !strings.HasPrefix(ref, "vault:") {
@@ -182,10 +183,10 @@ func TestTemplateReferences(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := templates("tmpl", starhost.Template{Fragments: []string{tt.ref}})
 			p.Resolve = tt.resolve
-			turn := begin(t, newHost(t, starhost.Options{}, p, secret), starhost.Request{Template: "review:x"})
+			turn := begin(t, newHost(t, host.Options{}, p, secret), host.Request{Template: "review:x"})
 			got, err := turn.Prompt(context.Background())
 			if err != nil {
-				var ref *starhost.RefError
+				var ref *host.RefError
 				if !errors.As(err, &ref) || ref.Ref != tt.ref {
 					t.Errorf("error: got %#v, want a *RefError of %s", err, tt.ref)
 				}
@@ -202,17 +203,17 @@ func TestTemplateErrors(t *testing.T) {
 	tests := []struct {
 		name     string
 		template starhost.Template
-		request  starhost.Request
+		request  host.Request
 		want     string
 	}{
-		{"unknown", starhost.Template{}, starhost.Request{Template: "reviw:x"}, `unknown template "reviw:x" (did you mean review:x?)`},
-		{"unknown, not near", starhost.Template{}, starhost.Request{Template: "zz"}, `unknown template "zz": no template loader has its prefix; prefixes: review:`},
-		{"failing", starhost.Template{}, starhost.Request{Template: "review:fail"}, "no such kind"},
-		{"parameters without a template", starhost.Template{}, starhost.Request{Params: map[string]string{"b": "", "a": ""}}, "got parameters a, b, but no template"},
-		{"missing parameters", starhost.Template{Prompt: "$x"}, starhost.Request{Template: "review:x"}, `template "review:x": missing parameters: x`},
-		{"bad tools", starhost.Template{Tools: []string{"["}}, starhost.Request{Template: "review:x"}, `template: tools: "[": syntax error in pattern`},
-		{"bad options", starhost.Template{Options: json.RawMessage("[]")}, starhost.Request{Template: "review:x"}, "template: options: got [], want an object"},
-		{"too much", starhost.Template{Fragments: make([]string, 10_001)}, starhost.Request{Template: "review:x"}, "template: 10001 fragments and attachments, limit 10000"},
+		{"unknown", starhost.Template{}, host.Request{Template: "reviw:x"}, `unknown template "reviw:x" (did you mean review:x?)`},
+		{"unknown, not near", starhost.Template{}, host.Request{Template: "zz"}, `unknown template "zz": no template loader has its prefix; prefixes: review:`},
+		{"failing", starhost.Template{}, host.Request{Template: "review:fail"}, "no such kind"},
+		{"parameters without a template", starhost.Template{}, host.Request{Params: map[string]string{"b": "", "a": ""}}, "got parameters a, b, but no template"},
+		{"missing parameters", starhost.Template{Prompt: "$x"}, host.Request{Template: "review:x"}, `template "review:x": missing parameters: x`},
+		{"bad tools", starhost.Template{Tools: []string{"["}}, host.Request{Template: "review:x"}, `template: tools: "[": syntax error in pattern`},
+		{"bad options", starhost.Template{Options: json.RawMessage("[]")}, host.Request{Template: "review:x"}, "template: options: got [], want an object"},
+		{"too much", starhost.Template{Fragments: make([]string, 10_001)}, host.Request{Template: "review:x"}, "template: 10001 fragments and attachments, limit 10000"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -224,17 +225,17 @@ func TestTemplateErrors(t *testing.T) {
 				fired = append(fired, "turn_end")
 				return starhost.Decision{}
 			}))
-			s := newHost(t, starhost.Options{}, templates("tmpl", tt.template), watch).NewSession(starhost.SessionConfig{})
+			s := newHost(t, host.Options{}, templates("tmpl", tt.template), watch).NewSession(host.SessionConfig{})
 			_, err := s.Begin(context.Background(), tt.request)
 			if err == nil {
 				t.Fatal("Begin: got no error")
 			}
 			diff(t, "error", tt.want, err.Error())
-			failed := errors.As(err, new(*starhost.HandlerError))
+			failed := errors.As(err, new(*host.HandlerError))
 			if want := slices.Repeat([]string{"tmpl template loader review"}, map[bool]int{true: 1}[failed]); !slices.Equal(want, fired) {
 				t.Errorf("events: got %v, want %v: the turn had not begun", fired, want)
 			}
-			ask(t, s, starhost.Request{}) // the session goes on
+			ask(t, s, host.Request{}) // the session goes on
 		})
 	}
 }

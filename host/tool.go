@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
@@ -18,11 +19,11 @@ import (
 // A ToolReply is the outcome of a tool call.
 type ToolReply struct {
 	// Call is the call with its final arguments.
-	Call ToolCall
+	Call starhost.ToolCall
 	// Result is the result for the model.
-	Result Result
+	Result starhost.Result
 	// Denied is the decision that stopped the call, or nil.
-	Denied *Decision
+	Denied *starhost.Decision
 	// Err is the failure of the tool's handler, or nil.
 	Err error
 	// Paused says that the call has no result, because it waits for an approval: see
@@ -40,7 +41,7 @@ type ToolReply struct {
 // becomes a message of the turn. A handler may call tools as well, with its own context, and its
 // lane contains the call's lane. The error is an *AbortError, the error of ctx, ErrReadOnly or
 // ErrDepth.
-func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
+func (t *Turn) CallTool(ctx context.Context, call starhost.ToolCall) (ToolReply, error) {
 	if readsOnly(ctx) {
 		return ToolReply{Call: call}, ErrReadOnly
 	}
@@ -62,7 +63,7 @@ func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 }
 
 // cutResult cuts a result that is too long for the model.
-func (t *Turn) cutResult(r *Result) {
+func (t *Turn) cutResult(r *starhost.Result) {
 	most := t.host.opts.MaxResult
 	if len(r.ForLLM) <= most {
 		return
@@ -79,14 +80,14 @@ var ErrReadOnly = errors.New("a fragment loader only reads: it cannot call tools
 // earlier message, are omitted; the result's text notes each.
 func (t *Turn) appendAnswer(reply *ToolReply) {
 	call, r := reply.Call, &reply.Result
-	if !slices.ContainsFunc(t.unanswered(), func(c ToolCall) bool { return c.ID == call.ID }) {
+	if !slices.ContainsFunc(t.unanswered(), func(c starhost.ToolCall) bool { return c.ID == call.ID }) {
 		return
 	}
 	var set fragments.Set
 	set.Attach(r.Attachments)
 	set.InSession(t.inSession)
 	_ = set.Fit(t.remainingBudget()) // only fragments can exceed the budget
-	m := Message{Role: RoleTool, CallID: call.ID, ToolName: call.Name, IsError: r.IsError}
+	m := starhost.Message{Role: starhost.RoleTool, CallID: call.ID, ToolName: call.Name, IsError: r.IsError}
 	for _, row := range set.Attachments() {
 		switch row.Status {
 		case fragments.Kept:
@@ -106,7 +107,7 @@ func (t *Turn) appendAnswer(reply *ToolReply) {
 	}
 }
 
-func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
+func (t *Turn) callTool(ctx context.Context, call starhost.ToolCall) (ToolReply, error) {
 	tool, problem := t.lookupTool(call.Name)
 	if problem != "" {
 		return failedReply(call, problem), nil
@@ -125,7 +126,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	switch {
 	case err != nil:
 		return reply, err
-	case out.Decision.Action == ActionDeny:
+	case out.Decision.Action == starhost.ActionDeny:
 		return deniedReply(reply.Call, out.Decision), nil
 	case out.problems != nil:
 		return failedReply(reply.Call, "a hook changed the arguments: "+problemText(call.Name, out.problems)), nil
@@ -147,7 +148,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 // validate returns the problems of a call's arguments, and drops the nulls that stand for arguments
 // that are left out. If a handler makes the call, the host charges the work to the handler's
 // plugin. The error says that its budget is spent.
-func (t *Turn) validate(ctx context.Context, tool *Tool, call *ToolCall) (problems []string, err error) {
+func (t *Turn) validate(ctx context.Context, tool *starhost.Tool, call *starhost.ToolCall) (problems []string, err error) {
 	lane := LaneOf(ctx)
 	if lane != nil && lane.MaxSteps > 0 && lane.Steps >= lane.MaxSteps {
 		return nil, errtext.Errorf("the handlers of %s used %d steps in this event, which [limits] event raises", lane.Plugin, lane.Steps)
@@ -161,7 +162,7 @@ func (t *Turn) validate(ctx context.Context, tool *Tool, call *ToolCall) (proble
 }
 
 // lookupTool returns an offered tool that the host can run.
-func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
+func (t *Turn) lookupTool(name string) (tool *starhost.Tool, problem string) {
 	for i := range t.offeredTools.Len() {
 		if tool := t.offeredTools.At(i); tool.Name == name {
 			if tool.Validator == nil {
@@ -174,7 +175,7 @@ func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 }
 
 // traceOverride adds a trace that names the overridden tool.
-func (t *Turn) traceOverride(tool *Tool) {
+func (t *Turn) traceOverride(tool *starhost.Tool) {
 	if old := tool.Replaced; old != nil {
 		detail := fmt.Sprintf("tool %s, not that of %s (%s)", tool.Name, old.PluginName(), old.Pos)
 		t.notes = append(t.notes, traceNote{trace: &HookTrace{Event: eventOverride, Plugin: tool.PluginName(),
@@ -183,10 +184,10 @@ func (t *Turn) traceOverride(tool *Tool) {
 }
 
 // runTool runs the tool's handler. An error ends the turn.
-func (t *Turn) runTool(ctx context.Context, tool *Tool, pre *Event, reply *ToolReply) error {
+func (t *Turn) runTool(ctx context.Context, tool *starhost.Tool, pre *starhost.Event, reply *ToolReply) error {
 	around := t.swapReading(clockReading{})
 	defer t.swapReading(around)
-	run := t.startRun(ctx, pre, EventToolRun)
+	run := t.startRun(ctx, pre, starhost.EventToolRun)
 	lane := t.newLane(ctx, tool.PluginName(), false)
 	clock := t.host.opts.Clock
 	start := clock()
@@ -199,27 +200,27 @@ func (t *Turn) runTool(ctx context.Context, tool *Tool, pre *Event, reply *ToolR
 		return err
 	}
 	if err == nil {
-		err = t.checkContext(&Context{Attachments: result.Attachments})
+		err = t.checkContext(&starhost.Context{Attachments: result.Attachments})
 	}
 	if err != nil {
 		herr := &HandlerError{Plugin: tool.PluginName(), What: "tool " + tool.Name, Pos: tool.Pos, Err: err}
 		reply.Err = herr
 		t.reportFailure(ctx, herr)
-		result = Result{ForLLM: "tool " + tool.Name + " failed: " + herr.Error(), IsError: true}
+		result = starhost.Result{ForLLM: "tool " + tool.Name + " failed: " + herr.Error(), IsError: true}
 	}
 	reply.Result = attributeResult(result, tool.Name, tool.PluginName(), tool.Pos)
 	return nil
 }
 
 // callWithTimeout calls the tool. If the tool takes longer than its timeout, the error says so.
-func callWithTimeout(ctx context.Context, tool *Tool, t *Turn, call ToolCall) (Result, error) {
+func callWithTimeout(ctx context.Context, tool *starhost.Tool, t *Turn, call starhost.ToolCall) (starhost.Result, error) {
 	if tool.Timeout == 0 {
-		return protect(func() (Result, error) { return tool.Call(ctx, call) })
+		return protect(func() (starhost.Result, error) { return tool.Call(ctx, call) })
 	}
 	late := codes.Errorf(codes.Time, "no result within %v, its timeout", tool.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout, late)
 	defer cancel()
-	result, err := protect(func() (Result, error) { return tool.Call(ctx, call) })
+	result, err := protect(func() (starhost.Result, error) { return tool.Call(ctx, call) })
 	if err != nil && context.Cause(ctx) == late {
 		err = late
 	}
@@ -227,7 +228,7 @@ func callWithTimeout(ctx context.Context, tool *Tool, t *Turn, call ToolCall) (R
 }
 
 // postTool fires post_tool_call with the result.
-func (t *Turn) postTool(ctx context.Context, pre *Event, reply *ToolReply) error {
+func (t *Turn) postTool(ctx context.Context, pre *starhost.Event, reply *ToolReply) error {
 	if !t.hasHooks("post_tool_call") {
 		return nil
 	}
@@ -241,15 +242,15 @@ func (t *Turn) postTool(ctx context.Context, pre *Event, reply *ToolReply) error
 
 // approve gets the approvals that a call needs. It returns the decision that denies the call, or
 // nil.
-func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome) (*Decision, error) {
+func (t *Turn) approve(ctx context.Context, tool *starhost.Tool, pre *starhost.Event, out Outcome) (*starhost.Decision, error) {
 	var reasons []string
-	var asks []Decision
-	if tool.Approval == ApprovalAsk {
+	var asks []starhost.Decision
+	if tool.Approval == starhost.ApprovalAsk {
 		reasons = append(reasons, fmt.Sprintf("tool %s asks for approval", tool.Name))
 	}
 	for _, d := range out.Decisions {
 		// A handler that is called again repeats its reason.
-		if d.Action == ActionAsk && !slices.Contains(reasons, d.Reason) {
+		if d.Action == starhost.ActionAsk && !slices.Contains(reasons, d.Reason) {
 			reasons, asks = append(reasons, d.Reason), append(asks, d)
 		}
 	}
@@ -263,14 +264,14 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 		return nil, err
 	}
 	switch verdict.Decision.Action { // a deny wins over an ask, an ask over an approve
-	case ActionDeny:
+	case starhost.ActionDeny:
 		return &verdict.Decision, nil
 	}
 	r := ApprovalRequest{
-		Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}, Plugin: tool.PluginName(), Reasons: reasons, Asks: asks,
+		Call: starhost.ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}, Plugin: tool.PluginName(), Reasons: reasons, Asks: asks,
 	}
 	var got approval
-	if verdict.Decision.Action == ActionApprove {
+	if verdict.Decision.Action == starhost.ActionApprove {
 		got = approval{Approved: true, by: "plugin", asked: time.Now(), given: time.Now()}
 		t.observeApproval(ctx, &r, &got, verdict.Decision)
 	} else if got, err = t.askPerson(ctx, &r); err != nil {
@@ -279,7 +280,7 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 	if got.Approved {
 		return nil, nil
 	}
-	return &Decision{Action: ActionDeny, Reason: got.Reason, Plugin: HostPlugin}, nil
+	return &starhost.Decision{Action: starhost.ActionDeny, Reason: got.Reason, Plugin: starhost.HostPlugin}, nil
 }
 
 // askPerson gets the answer of a resumed turn, or asks the program's Approver. It denies the call
@@ -319,12 +320,12 @@ func (t *Turn) requestApproval(
 	if got.asked.IsZero() {
 		got.asked, got.given = start, time.Now()
 	}
-	d := Decision{Action: ActionDeny, Reason: got.Reason}
+	d := starhost.Decision{Action: starhost.ActionDeny, Reason: got.Reason}
 	switch {
 	case err == errPaused:
-		d.Action, got.by, got.given = ActionAsk, "later", time.Time{}
+		d.Action, got.by, got.given = starhost.ActionAsk, "later", time.Time{}
 	case got.Approved:
-		d.Action = ActionApprove
+		d.Action = starhost.ActionApprove
 	}
 	got.by = cmp.Or(got.by, "journal")
 	if err == nil || err == errPaused {
@@ -387,13 +388,13 @@ func (h *Host) askApprover(ctx context.Context, r ApprovalRequest) (Answer, erro
 }
 
 // failedReply returns the reply to a call that could not run, with a text for the model.
-func failedReply(call ToolCall, problem string) ToolReply {
-	return ToolReply{Call: call, Result: Result{ForLLM: problem, IsError: true}}
+func failedReply(call starhost.ToolCall, problem string) ToolReply {
+	return ToolReply{Call: call, Result: starhost.Result{ForLLM: problem, IsError: true}}
 }
 
 // deniedReply returns the reply to a denied call.
-func deniedReply(call ToolCall, d Decision) ToolReply {
-	return ToolReply{Call: call, Denied: &d, Result: Result{ForLLM: fmt.Sprintf("denied by %s: %s", d.Plugin, d.Reason), IsError: true}}
+func deniedReply(call starhost.ToolCall, d starhost.Decision) ToolReply {
+	return ToolReply{Call: call, Denied: &d, Result: starhost.Result{ForLLM: fmt.Sprintf("denied by %s: %s", d.Plugin, d.Reason), IsError: true}}
 }
 
 // problemText lists the problems of a call's arguments.

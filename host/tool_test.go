@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 const pre, approval, post = "pre_tool_call", "approve_tool_call", "post_tool_call"
@@ -80,18 +81,18 @@ func TestCombining(t *testing.T) {
 	alsoGranted.RespondsTo = []string{"echo"}
 	mustAsk := echo()
 	mustAsk.Tools[0].Approval = starhost.ApprovalAsk
-	yes := func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-		return starhost.Answer{Yes: true}, nil
+	yes := func(context.Context, host.ApprovalRequest) (host.Answer, error) {
+		return host.Answer{Yes: true}, nil
 	}
-	no := func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-		return starhost.Answer{}, nil
+	no := func(context.Context, host.ApprovalRequest) (host.Answer, error) {
+		return host.Answer{}, nil
 	}
 
 	tests := []struct {
 		name     string
 		tools    starhost.Plugin
 		plugins  []starhost.Plugin
-		approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
+		approver func(context.Context, host.ApprovalRequest) (host.Answer, error)
 		want     string // the model's result; "abort: …" for an aborted turn
 	}{
 		{"no hooks", echo(), nil, nil, `{"text":"hi"}`},
@@ -149,10 +150,10 @@ func TestCombining(t *testing.T) {
 		{"ask beats approve", mustAsk, []starhost.Plugin{pluginWith(1, hook(approval, approve)), pluginWith(2, hook(approval, askFor))}, no, "denied by host: not approved: tool echo asks for approval"},
 		{"a failing approve handler denies", mustAsk, []starhost.Plugin{pluginWith(1, failingHook(approval, ""))}, yes, "denied by p1: the guard of p1 failed: division by zero"},
 		{"approval hooks are not asked without need", echo(), []starhost.Plugin{pluginWith(1, hook(approval, deny))}, nil, `{"text":"hi"}`},
-		{"the approver fails", mustAsk, nil, func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-			return starhost.Answer{Yes: true}, errors.New("no terminal")
+		{"the approver fails", mustAsk, nil, func(context.Context, host.ApprovalRequest) (host.Answer, error) {
+			return host.Answer{Yes: true}, errors.New("no terminal")
 		}, "denied by host: no approval: no terminal"},
-		{"the approver panics", mustAsk, nil, func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) { panic("oh") }, "denied by host: no approval: panic: oh"},
+		{"the approver panics", mustAsk, nil, func(context.Context, host.ApprovalRequest) (host.Answer, error) { panic("oh") }, "denied by host: no approval: panic: oh"},
 		{"post_tool_call changes a result", echo(), []starhost.Plugin{pluginWith(1, hook(post, starhost.Modify("result", "clean")))}, nil, "clean"},
 		{"post_tool_call changes a response", own, []starhost.Plugin{pluginWith(1, hook(post, starhost.Modify("result", starhost.Result{ForLLM: "clean"})))}, nil, "clean"},
 		{"a failing guard denies", echo(), []starhost.Plugin{pluginWith(1, failingHook(pre, ""))}, nil, "denied by p1: the guard of p1 failed: division by zero"},
@@ -173,13 +174,13 @@ func TestCombining(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHost(t, starhost.Options{Approver: tt.approver},
+			h := newHost(t, host.Options{Approver: tt.approver},
 				append([]starhost.Plugin{tt.tools}, tt.plugins...)...)
-			turn := begin(t, h, starhost.Request{})
+			turn := begin(t, h, host.Request{})
 			reply, err := turn.CallTool(context.Background(),
 				starhost.ToolCall{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"hi"}`)})
 			got := reply.Result.ForLLM
-			var aborted *starhost.AbortError
+			var aborted *host.AbortError
 			if errors.As(err, &aborted) {
 				got = "abort: " + err.Error()
 			} else if err != nil {
@@ -233,7 +234,7 @@ func TestForeignTool(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			plugins = nil
-			h := newHost(t, starhost.Options{}, guard, tt.owner)
+			h := newHost(t, host.Options{}, guard, tt.owner)
 			e := &starhost.Event{Name: pre, Tool: "Bash", Foreign: tt.foreign, Arguments: json.RawMessage(`{"command":"id"}`)}
 			out, err := h.Fire(t.Context(), e)
 			if err != nil {
@@ -258,12 +259,12 @@ func onceAllowed() starhost.Hook {
 
 func TestTraceOfACall(t *testing.T) {
 	var logged []string
-	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) {
+	h := newHost(t, host.Options{Log: func(l host.LogLine) {
 		logged = append(logged, l.Plugin+" "+l.Level+": "+l.Text)
 	}}, echo(),
 		pluginWith(1, refusingHook("prod", deny)), pluginWith(2, hook(pre, args(`{"text":"prod"}`))),
 		pluginWith(3, failingHook(pre, starhost.FailSkip)))
-	turn := begin(t, h, starhost.Request{})
+	turn := begin(t, h, host.Request{})
 	call(t, turn, "echo", `{"text":"hi"}`)
 	var got []string
 	for _, tr := range turn.Hooks() {
@@ -290,7 +291,7 @@ func TestInvalidArguments(t *testing.T) {
 		fired = true
 		return starhost.Decision{}
 	})
-	got := call(t, begin(t, newHost(t, starhost.Options{}, p, plugin("watch", watch)), starhost.Request{}), "echo", `{"a":"x"}`)
+	got := call(t, begin(t, newHost(t, host.Options{}, p, plugin("watch", watch)), host.Request{}), "echo", `{"a":"x"}`)
 	want := "echo: the arguments are not valid:\n\"a\": type: got \"x\", want \"integer\"\n\"b\": missing"
 	diff(t, "result", want, got.Result.ForLLM)
 	if !got.Result.IsError || fired {
@@ -300,12 +301,12 @@ func TestInvalidArguments(t *testing.T) {
 
 func TestUnknownTool(t *testing.T) {
 	fired := false
-	h := newHost(t, starhost.Options{}, echo(),
+	h := newHost(t, host.Options{}, echo(),
 		plugin("watch", hookFunc(pre, func(*starhost.Event) starhost.Decision {
 			fired = true
 			return starhost.Decision{}
 		})))
-	got := call(t, begin(t, h, starhost.Request{}), "ehco", "{}").Result
+	got := call(t, begin(t, h, host.Request{}), "ehco", "{}").Result
 	diff(t, "result", starhost.Result{ForLLM: `unknown tool "ehco" (did you mean echo?)`, IsError: true}, got)
 	if fired {
 		t.Error("a hook fired for a tool that is not on offer")
@@ -333,14 +334,14 @@ func TestFailingTools(t *testing.T) {
 				return tt.call()
 			}
 			var seen starhost.Event
-			turn := begin(t, newHost(t, starhost.Options{}, p,
+			turn := begin(t, newHost(t, host.Options{}, p,
 				plugin("watch", hookFunc(post, func(e *starhost.Event) starhost.Decision {
 					seen = *e
 					return starhost.Decision{}
-				}))), starhost.Request{})
+				}))), host.Request{})
 			got := call(t, turn, "echo", `{"text":""}`)
 			diff(t, "result", starhost.Result{ForLLM: tt.want, IsError: true}, got.Result)
-			var failure *starhost.HandlerError
+			var failure *host.HandlerError
 			if !errors.As(got.Err, &failure) || failure.What != "tool echo" || failure.Plugin != "tools" {
 				t.Errorf("error: got %#v, want a *HandlerError of the tool", got.Err)
 			}
@@ -349,9 +350,9 @@ func TestFailingTools(t *testing.T) {
 			}
 		})
 	}
-	var p *starhost.PanicError
-	turn := begin(t, newHost(t, starhost.Options{},
-		pluginWith(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision { panic("oh") }))), starhost.Request{})
+	var p *host.PanicError
+	turn := begin(t, newHost(t, host.Options{},
+		pluginWith(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision { panic("oh") }))), host.Request{})
 	if errs := prompt(t, turn).Errors; len(errs) != 1 || !errors.As(errs[0], &p) ||
 		!strings.Contains(string(p.Stack), "tool_test.go") {
 		t.Errorf("errors: got %v, want a *PanicError with the stack", errs)
@@ -366,10 +367,10 @@ func TestPostToolCallPipeline(t *testing.T) {
 		return starhost.Decision{}
 	}
 	image := fragments.Attachment{Content: "png", Type: "image/png"}
-	h := newHost(t, starhost.Options{}, echo(),
+	h := newHost(t, host.Options{}, echo(),
 		pluginWith(1, hookFunc(post, watch)), pluginWith(2, hook(post, starhost.Modify("result", starhost.Result{ForLLM: "bad", IsError: true, Attachments: []fragments.Attachment{image}}))), pluginWith(3, hookFunc(post, watch)),
 		pluginWith(4, hook(post, starhost.Modify("result", "text alone"))), pluginWith(5, hookFunc(post, watch)))
-	got := call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`).Result
+	got := call(t, begin(t, h, host.Request{}), "echo", `{"text":"a"}`).Result
 	diff(t, "what handlers saw", []string{`{"text":"a"} false`, "bad true", "text alone true"}, saw)
 	image.Plugin, image.Source, image.Pos = "p2", "post_tool_call", "p.star:2:1"
 	diff(t, "result", starhost.Result{ForLLM: "text alone", IsError: true, Attachments: []fragments.Attachment{image}}, got)
@@ -381,25 +382,25 @@ func TestNestedCalls(t *testing.T) {
 	p := echo()
 	p.Tools = append(p.Tools, starhost.Tool{Name: "outer", Description: "Calls echo.",
 		Call: func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
-			turn := starhost.TurnOf(ctx)
-			lanes = append(lanes, starhost.LaneOf(ctx).Path())
+			turn := host.TurnOf(ctx)
+			lanes = append(lanes, host.LaneOf(ctx).Path())
 			r, err := turn.CallTool(ctx, starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(`{"text":"inner"}`)})
 			return r.Result, err
 		}})
 	inner := p.Tools[0].Call
 	p.Tools[0].Call = func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
-		lanes = append(lanes, starhost.LaneOf(ctx).Path())
+		lanes = append(lanes, host.LaneOf(ctx).Path())
 		return inner(ctx, c)
 	}
-	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
+	turn := begin(t, newHost(t, host.Options{}, p), host.Request{})
 	prompt(t, turn)
 	turn.Reply(context.Background(), starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "outer"}}})
 	diff(t, "result", `{"text":"inner"}`, call(t, turn, "outer", "").Result.ForLLM)
 	diff(t, "lanes", []string{"1", "1/1"}, lanes)
 	diff(t, "messages", []string{"user: ", "assistant: ", `tool: {"text":"inner"}`}, roles(prompt(t, turn).Messages))
 
-	turn = begin(t, newHost(t, starhost.Options{}, p, pluginWith(1, starhost.Hook{Event: pre, Match: []string{"echo"}, Call: hook(pre, abort).Call})), starhost.Request{})
-	var aborted *starhost.AbortError
+	turn = begin(t, newHost(t, host.Options{}, p, pluginWith(1, starhost.Hook{Event: pre, Match: []string{"echo"}, Call: hook(pre, abort).Call})), host.Request{})
+	var aborted *host.AbortError
 	if _, err := turn.CallTool(context.Background(), starhost.ToolCall{Name: "outer"}); !errors.As(err, &aborted) ||
 		aborted.Plugin != "p1" {
 		t.Errorf("outer: got %v, want the abort of p1", err)
@@ -446,20 +447,20 @@ func TestCancelledCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			approver := func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+			approver := func(context.Context, host.ApprovalRequest) (host.Answer, error) {
 				cancel()
-				return starhost.Answer{Yes: true}, nil
+				return host.Answer{Yes: true}, nil
 			}
 			p := tt.wrap(cancel)
 			name, args := "echo", `{"text":""}`
 			if len(p.Tools) > 0 {
 				name, args = "other", "{}"
 			}
-			turn := begin(t, newHost(t, starhost.Options{Approver: approver}, echo(), p,
+			turn := begin(t, newHost(t, host.Options{Approver: approver}, echo(), p,
 				plugin("late", hookFunc(post, func(*starhost.Event) starhost.Decision {
 					t.Error("a hook ran after the turn was cancelled")
 					return starhost.Decision{}
-				}))), starhost.Request{})
+				}))), host.Request{})
 			if _, err := turn.CallTool(ctx, starhost.ToolCall{Name: name,
 				Arguments: json.RawMessage(args)}); !errors.Is(err, context.Canceled) {
 				t.Errorf("CallTool: got %v, want context.Canceled", err)
@@ -469,21 +470,21 @@ func TestCancelledCalls(t *testing.T) {
 }
 
 func TestApprovalRequest(t *testing.T) {
-	var got starhost.ApprovalRequest
+	var got host.ApprovalRequest
 	p := echo()
 	p.Tools[0].Approval = starhost.ApprovalAsk
-	approver := func(_ context.Context, r starhost.ApprovalRequest) (starhost.Answer, error) {
+	approver := func(_ context.Context, r host.ApprovalRequest) (host.Answer, error) {
 		got = r
-		return starhost.Answer{Yes: true}, nil
+		return host.Answer{Yes: true}, nil
 	}
-	h := newHost(t, starhost.Options{Approver: approver},
+	h := newHost(t, host.Options{Approver: approver},
 		p, pluginWith(1, hook(pre, askFor)), pluginWith(2, hook(pre, args(`{"text":"final"}`))))
-	call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`)
+	call(t, begin(t, h, host.Request{}), "echo", `{"text":"a"}`)
 	if len(got.Asks) != 1 || got.Asks[0].Plugin != "p1" || got.Asks[0].Reason != "sure?" {
 		t.Errorf("Asks: got %v, want the one of p1", got.Asks)
 	}
 	got.Asks = nil
-	diff(t, "request", starhost.ApprovalRequest{
+	diff(t, "request", host.ApprovalRequest{
 		SessionID: "session-1", Plugin: "tools", Reasons: []string{"tool echo asks for approval", "sure?"}, // once, although p1 was called twice
 		Call: starhost.ToolCall{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"final"}`)},
 	}, got)
@@ -502,7 +503,7 @@ func TestLawOffer(t *testing.T) {
 					return starhost.Result{}, nil
 				}})
 		}
-		h := starhost.New(starhost.Options{Tools: starhost.ToolFilter{Deny: denied}})
+		h := host.New(host.Options{Tools: host.ToolFilter{Deny: denied}})
 		if err := h.Add(p); err != nil {
 			t.Fatal(err)
 		}
@@ -550,14 +551,14 @@ func TestMaxResult(t *testing.T) {
 		{Name: "nests", Description: "N.", Call: func(
 			ctx context.Context, _ starhost.ToolCall,
 		) (starhost.Result, error) {
-			turn := starhost.TurnOf(ctx)
+			turn := host.TurnOf(ctx)
 			reply, err := turn.CallTool(ctx, starhost.ToolCall{Name: "long"})
 			return starhost.Result{ForLLM: strconv.Itoa(len(reply.Result.ForLLM))}, err
 		}},
 	}
 	for most, limit := range map[int]int{0: 256 << 10, 1001: 1001} {
 		seen = 0
-		turn := begin(t, newHost(t, starhost.Options{MaxResult: most}, p), starhost.Request{})
+		turn := begin(t, newHost(t, host.Options{MaxResult: most}, p), host.Request{})
 		if _, err := turn.Prompt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -583,8 +584,8 @@ func TestMaxResult(t *testing.T) {
 // A result of a tool that the caller runs has the same limit.
 func TestMaxResultOfCaller(t *testing.T) {
 	replies := scriptedModel{replyWith(`c1 shell`), {Content: "done"}}
-	s := newHost(t, starhost.Options{MaxResult: 1000}).NewSession(starhost.SessionConfig{})
-	got, err := s.Turn(t.Context(), starhost.Request{Text: "hi", Tools: []starhost.Tool{{Name: "shell"}}}, &replies)
+	s := newHost(t, host.Options{MaxResult: 1000}).NewSession(host.SessionConfig{})
+	got, err := s.Turn(t.Context(), host.Request{Text: "hi", Tools: []starhost.Tool{{Name: "shell"}}}, &replies)
 	if err == nil {
 		err = got.Turn.Answer("c1", starhost.Result{ForLLM: strings.Repeat("x", 5000)})
 	}
@@ -616,7 +617,7 @@ func TestAttachmentTypes(t *testing.T) {
 			a := fragments.Attachment{Content: "x", Type: tt.typ, Name: "x"}
 			return starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Attachments: []fragments.Attachment{a}}}, nil
 		}})
-		turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
+		turn := begin(t, newHost(t, host.Options{}, p), host.Request{})
 		if _, err := turn.Prompt(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,8 @@
-package starhost
+package host
 
 import (
 	"encoding/json"
+	"github.com/starhost/starhost"
 	"maps"
 	"slices"
 	"time"
@@ -11,17 +12,17 @@ import (
 const (
 	eventLoad      = "load"      // a fragment loader
 	eventTemplate  = "template"  // a template loader
-	eventAvailable = "available" // [Tool.Available]
+	eventAvailable = "available" // [starhost.Tool.Available]
 	eventOverride  = "override"  // a tool that overrides another
 )
 
 // A traceNote stores what a HookTrace needs. It is small, because most handlers decide nothing and
 // most programs never read the traces.
 type traceNote struct {
-	hook         *Hook
+	hook         *starhost.Hook
 	steps, bytes uint64
-	decision     *Decision  // nil if the handler decided nothing
-	trace        *HookTrace // replaces all other fields if the call is no hook, or failed
+	decision     *starhost.Decision // nil if the handler decided nothing
+	trace        *HookTrace         // replaces all other fields if the call is no hook, or failed
 }
 
 // hookTrace returns the trace of a note.
@@ -37,7 +38,7 @@ func (n *traceNote) hookTrace() HookTrace {
 }
 
 // traceOf returns the trace of a call without a decision.
-func traceOf(h *Hook, steps, bytes uint64) HookTrace {
+func traceOf(h *starhost.Hook, steps, bytes uint64) HookTrace {
 	return HookTrace{Event: h.Event, Plugin: h.Plugin.Name, Pos: h.Pos, Priority: h.Priority, Steps: steps, Bytes: bytes}
 }
 
@@ -52,7 +53,7 @@ func appendTraces(list []HookTrace, notes []traceNote) []HookTrace {
 
 // An observation collects the calls of an event's handlers for [Options.Observe].
 type observation struct {
-	given   Event // the event as the first handler sees it
+	given   starhost.Event // the event as the first handler sees it
 	start   time.Time
 	calls   []HookTrace
 	effects []json.RawMessage // the running call's so far, with nested calls

@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // TestTraceReaders checks that the trace does not depend on when a program reads it, and that later
@@ -19,7 +20,7 @@ func TestTraceReaders(t *testing.T) {
 		{}, starhost.TextContext("hello"), starhost.Modify("model", "m2"), {Action: starhost.ActionDeny}, {Action: starhost.ActionAbort, Reason: "enough"},
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		h := starhost.New(starhost.Options{})
+		h := host.New(host.Options{})
 		var said int
 		for i := range rapid.IntRange(1, 4).Draw(t, "hooks") {
 			hook := starhost.Hook{Event: "pre_llm_call", Pos: at("p.star", i+1),
@@ -34,18 +35,18 @@ func TestTraceReaders(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s := h.NewSession(starhost.SessionConfig{})
-		var reports [][]starhost.HookTrace
+		s := h.NewSession(host.SessionConfig{})
+		var reports [][]host.HookTrace
 		var asTheyWere []string
-		keep := func(r []starhost.HookTrace) {
+		keep := func(r []host.HookTrace) {
 			reports, asTheyWere = append(reports, r), append(asTheyWere, fmt.Sprint(r))
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "turns") {
-			turn, err := s.Begin(context.Background(), starhost.Request{Text: "hi"})
+			turn, err := s.Begin(context.Background(), host.Request{Text: "hi"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			var read []starhost.HookTrace
+			var read []host.HookTrace
 			for range rapid.IntRange(1, 4).Draw(t, "prompts") {
 				before := len(turn.Hooks())
 				if p, err := turn.Prompt(context.Background()); err == nil {
@@ -64,7 +65,7 @@ func TestTraceReaders(t *testing.T) {
 				t.Fatalf("report %d was\n%s\nand is\n%s", i, asTheyWere[i], got)
 			}
 		}
-		if !slices.ContainsFunc(reports, func(r []starhost.HookTrace) bool { return len(r) > 0 }) {
+		if !slices.ContainsFunc(reports, func(r []host.HookTrace) bool { return len(r) > 0 }) {
 			t.Fatal("got nothing traced")
 		}
 	})

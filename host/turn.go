@@ -1,4 +1,4 @@
-package starhost
+package host
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 )
 
@@ -16,7 +17,7 @@ type Request struct {
 	// System is the system text. Empty means the text of the session's earlier requests.
 	System string
 	// Template is a reference to a template, as the user typed it. Params are the values of its
-	// parameters. See [Template].
+	// parameters. See [starhost.Template].
 	Template string
 	Params   map[string]string
 	// Fragments and SystemFragments are references, as the user typed them.
@@ -25,7 +26,7 @@ type Request struct {
 	Attachments []fragments.Attachment
 	// Tools are on offer beside the host's tools, which win over tools of the same name. The caller
 	// runs them itself.
-	Tools []Tool
+	Tools []starhost.Tool
 	// OnlyTools limits the tools on offer by globs; none means all.
 	OnlyTools []string
 	// Model and Options (a JSON object) are for the model. Hooks may change them.
@@ -34,7 +35,7 @@ type Request struct {
 	// History replaces the session's history, for callers that store the messages themselves.
 	// starhost recognises the contents that merging added to messages of earlier prompts. Nil
 	// leaves the session's history.
-	History []Message
+	History []starhost.Message
 }
 
 // A Turn is one user message up to the final answer. Only one goroutine at a time may call its
@@ -47,23 +48,23 @@ type Turn struct {
 	request      Request
 	number       int
 	round        int
-	words        string          // the user's own words, as history stores them
-	refs         []reference     // references of the template
-	filters      []ToolFilter    // limits of the host, the request and the template
-	offers       []Context       // context of the template and of turn_start
-	messages     []Message       // this turn's part of the history
-	followed     []Message       // messages behind the user's, until the first prompt
-	budgetSpent  fragments.Spent // use of the budget by its prompts
-	tools        *Tools          // tools that the request may offer
-	offeredTools *Tools          // tools that the last prompt offered
-	withoutTools bool            // the next prompt offers no tools
-	withdrawn    []string        // tools that handlers of the running pre_llm_call took away
-	prompts      []*Prompt       // those that Run built, at most MaxRounds
-	model        string          // the last prompt's
+	words        string             // the user's own words, as history stores them
+	refs         []reference        // references of the template
+	filters      []ToolFilter       // limits of the host, the request and the template
+	offers       []starhost.Context // context of the template and of turn_start
+	messages     []starhost.Message // this turn's part of the history
+	followed     []starhost.Message // messages behind the user's, until the first prompt
+	budgetSpent  fragments.Spent    // use of the budget by its prompts
+	tools        *starhost.Tools    // tools that the request may offer
+	offeredTools *starhost.Tools    // tools that the last prompt offered
+	withoutTools bool               // the next prompt offers no tools
+	withdrawn    []string           // tools that handlers of the running pre_llm_call took away
+	prompts      []*Prompt          // those that Run built, at most MaxRounds
+	model        string             // the last prompt's
 
-	requestedCalls []ToolCall  // calls of the model
-	replies        []ToolReply // replies to the calls that Run ran
-	usage          Usage
+	requestedCalls []starhost.ToolCall // calls of the model
+	replies        []ToolReply         // replies to the calls that Run ran
+	usage          starhost.Usage
 	completed      bool   // there is a final answer
 	response       string // the final answer
 
@@ -83,14 +84,14 @@ type Turn struct {
 	now          clockReading
 	firstNow     clockReading
 	ended        bool
-	ending       *Decision   // ends the session after the turn; nil if none does
-	question     *pausedTurn // the turn waits for its answer; or nil
-	resumed      *pausedTurn // the question for which the turn waited, until its call; or nil
+	ending       *starhost.Decision // ends the session after the turn; nil if none does
+	question     *pausedTurn        // the turn waits for its answer; or nil
+	resumed      *pausedTurn        // the question for which the turn waited, until its call; or nil
 }
 
 // newEvent returns an event with the arguments that every event of the turn has.
-func (t *Turn) newEvent(name string) *Event {
-	return &Event{
+func (t *Turn) newEvent(name string) *starhost.Event {
+	return &starhost.Event{
 		Name: name, SessionID: t.session.config.ID, UserMessage: t.lastWords(),
 		IsFirstTurn: t.number == t.session.turnsBeforeReset+1,
 		Model:       cmp.Or(t.request.Model, t.session.config.Model), Platform: t.session.config.Platform,
@@ -101,7 +102,7 @@ func (t *Turn) newEvent(name string) *Event {
 }
 
 // Tools returns the tools that the turn may offer to the model, by name.
-func (t *Turn) Tools() *Tools { return t.tools }
+func (t *Turn) Tools() *starhost.Tools { return t.tools }
 
 // Request returns the turn's request after its template.
 func (t *Turn) Request() Request { return t.request }
@@ -134,9 +135,9 @@ func (t *Turn) Hooks() []HookTrace {
 	return t.traces
 }
 
-// Conversation returns the messages so far, as plugins see them: see [Messages].
-func (t *Turn) Conversation() *Messages {
-	return NewList(typedMessages(t.session.history, t.messages))
+// Conversation returns the messages so far, as plugins see them: see [starhost.Messages].
+func (t *Turn) Conversation() *starhost.Messages {
+	return starhost.NewList(typedMessages(t.session.history, t.messages))
 }
 
 // A clockReading is a time of Options.Clock. The zero value says that no handler has read the

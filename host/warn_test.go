@@ -1,4 +1,4 @@
-package starhost_test
+package host_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // warningPlugin returns a plugin that only warns.
@@ -64,10 +65,10 @@ func TestWarnMode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var logs []string
-			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) {
+			h := newHost(t, host.Options{Log: func(l host.LogLine) {
 				logs = append(logs, l.Plugin+" "+l.Level+" "+l.Text)
 			}}, tt.plugins...)
-			turn := begin(t, h, starhost.Request{Text: "x"})
+			turn := begin(t, h, host.Request{Text: "x"})
 			prompt(t, turn)
 			diff(t, "result", tt.want, call(t, turn, "echo", `{"text":"x"}`).Result.ForLLM)
 			diff(t, "logs", tt.logs, logs)
@@ -77,7 +78,7 @@ func TestWarnMode(t *testing.T) {
 }
 
 // pluginTraces returns the traces of the turn with their plugins.
-func pluginTraces(turn *starhost.Turn) []string {
+func pluginTraces(turn *host.Turn) []string {
 	var list []string
 	for _, h := range turn.Hooks() {
 		list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s %s", h.Plugin, h.Action, h.Detail)))
@@ -87,8 +88,8 @@ func pluginTraces(turn *starhost.Turn) []string {
 
 // Fire reports a would-be denial among the decisions, but not as the event's decision.
 func TestWarnModeWhenFired(t *testing.T) {
-	h := newHost(t, starhost.Options{}, warningPlugin(pluginWith(1, hook(pre, deny))))
-	out, err := begin(t, h, starhost.Request{Text: "x"}).Fire(context.Background(), &starhost.Event{Name: pre, Tool: "echo"})
+	h := newHost(t, host.Options{}, warningPlugin(pluginWith(1, hook(pre, deny))))
+	out, err := begin(t, h, host.Request{Text: "x"}).Fire(context.Background(), &starhost.Event{Name: pre, Tool: "echo"})
 	if err != nil {
 		t.Fatal(err)
 	}

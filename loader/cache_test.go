@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -65,7 +65,7 @@ func everything(t *testing.T, dir string, o loader.Options) string {
 	}
 	var b strings.Builder
 	o.Config, o.Dir, o.Args = config, dir, []string{"plugins"}
-	o.Host = starhost.Options{Log: func(l starhost.LogLine) { fmt.Fprintln(&b, "log", l.Plugin, l.Text, l.Pos) }}
+	o.Host = host.Options{Log: func(l host.LogLine) { fmt.Fprintln(&b, "log", l.Plugin, l.Text, l.Pos) }}
 	set, err := loader.Load(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -42,7 +43,7 @@ type evaluation struct {
 
 	registered *starhost.Plugin // filled by the evaluation
 	inside     Inside
-	logs       []starhost.LogLine
+	logs       []host.LogLine
 	idle       []Warning // about registrations without effect
 	err        error
 }
@@ -260,8 +261,8 @@ func (e *evaluation) revision() string {
 
 // refusalError turns the host's refusal into an error of the plugin.
 func (e *evaluation) refusalError(err error) error {
-	var conflict *starhost.ConflictError
-	var invalid *starhost.RegistrationError
+	var conflict *host.ConflictError
+	var invalid *host.RegistrationError
 	switch {
 	case errors.As(err, &conflict):
 		return e.fail(starlark.Pos(conflict.Pos), "E0704", "%s is already registered at %s", conflict.What, conflict.Old)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -62,7 +63,7 @@ func TestProgramsEvents(t *testing.T) {
 	write(t, dir+"/other.star", `plugin(events = {"app.other.asked": []})`)
 	events := make([]starhost.EventSpec, 1, 4)
 	events[0] = starhost.EventSpec{Name: "app.deploys.planned"}
-	o := loader.Options{Dir: dir, Args: []string{dir}, Host: starhost.Options{AppEvents: events}}
+	o := loader.Options{Dir: dir, Args: []string{dir}, Host: host.Options{AppEvents: events}}
 	set, err := loader.Load(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -17,8 +17,8 @@ func ExampleLoad() {
 		log.Fatal(err)
 	}
 	defer set.Close()
-	session := set.Host.NewSession(starhost.SessionConfig{Platform: "my-agent"})
-	prompt, err := session.Prompt(ctx, starhost.Request{Text: "May I restart checkout?", Fragments: []string{"policy:change"}})
+	session := set.Host.NewSession(host.SessionConfig{Platform: "my-agent"})
+	prompt, err := session.Prompt(ctx, host.Request{Text: "May I restart checkout?", Fragments: []string{"policy:change"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/host"
 )
 
 // lostGuards returns the guards that are not loaded: paths, then plugins, in their order, then
@@ -24,11 +25,11 @@ import (
 //
 // With open, events pass without them, except without a managed plugin and one that the managed
 // config requires: no flag of a user lifts those.
-func (s *Set) lostGuards(open bool) []starhost.Guard {
-	var lost []starhost.Guard
+func (s *Set) lostGuards(open bool) []host.Guard {
+	var lost []host.Guard
 	for _, e := range s.Problems {
 		if e.hidesPlugin {
-			lost = append(lost, starhost.Guard{Err: e, Open: open && !e.managed})
+			lost = append(lost, host.Guard{Err: e, Open: open && !e.managed})
 		}
 	}
 	for i := range s.Plugins {
@@ -40,22 +41,22 @@ func (s *Set) lostGuards(open bool) []starhost.Guard {
 		}
 	}
 	for _, name := range s.Config.Plugins.Required {
-		found := slices.ContainsFunc(lost, func(g starhost.Guard) bool { return g.Name == name })
+		found := slices.ContainsFunc(lost, func(g host.Guard) bool { return g.Name == name })
 		if !found && s.isMissing(name) {
 			open := open && !s.Config.managed.requires(name)
-			lost = append(lost, starhost.Guard{Name: name, Err: s.missingError(name), Open: open})
+			lost = append(lost, host.Guard{Name: name, Err: s.missingError(name), Open: open})
 		}
 	}
 	return lost
 }
 
 // lostGuard describes a plugin that is not loaded. ok is false if it is no guard.
-func (e *evaluation) lostGuard() (g starhost.Guard, ok bool) {
+func (e *evaluation) lostGuard() (g host.Guard, ok bool) {
 	hooks := e.hooks()
 	if e.probed {
 		hooks = builtins.Hooks{Events: hookEvents(e.registered), Decides: e.registered.Decides}
 	}
-	g = starhost.Guard{Name: e.source.Name, Err: e.plugin.Err, Events: hooks.Events}
+	g = host.Guard{Name: e.source.Name, Err: e.plugin.Err, Events: hooks.Events}
 	if g.Err == nil {
 		g.Err = errorAt(Place{File: e.source.Display}, "E0609", "%s", e.unavailable)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -46,7 +46,7 @@ func TestReload(t *testing.T) {
 // says returns the first fragment of a prompt.
 func says(t *testing.T, set *loader.Set) string {
 	t.Helper()
-	prompt, err := set.Host.NewSession(starhost.SessionConfig{}).Prompt(t.Context(), starhost.Request{Text: "?"})
+	prompt, err := set.Host.NewSession(host.SessionConfig{}).Prompt(t.Context(), host.Request{Text: "?"})
 	if err != nil {
 		t.Error(err)
 		return ""

@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -79,7 +80,7 @@ type Options struct {
 	// no handler of them: no file reads a variable while it loads, so their registrations are those
 	// of a machine that has the variables. A warning names each such plugin.
 	AllowUnset bool
-	// FailOpen lets events pass without guards that are not loaded: see [starhost.Guard.Open].
+	// FailOpen lets events pass without guards that are not loaded: see [host.Guard.Open].
 	FailOpen bool
 	// RequiredInArgs makes [plugins] required bind only the plugins at Args, for a caller that
 	// enforces no decisions: someone who names one plugin of a project leaves out the others. The
@@ -88,7 +89,7 @@ type Options struct {
 	RequiredInArgs bool
 	// Host configures the host. Load sets its Prompt and Tools from the config, and gives it a
 	// store of fragments in memory if it has none.
-	Host starhost.Options
+	Host host.Options
 }
 
 // Load finds, evaluates and registers plugins in path order, but each after the plugins that it
@@ -143,7 +144,7 @@ func newLoadRun(o Options) (*loadRun, error) {
 		o.LookupEnv = func(string) (string, bool) { return "", false }
 	}
 	if o.Host.Log == nil {
-		o.Host.Log = func(starhost.LogLine) {}
+		o.Host.Log = func(host.LogLine) {}
 	}
 	l := &loadRun{
 		Options: o, config: o.Config, libraries: map[*Config]map[string]*Source{}, configOfSource: map[*Source]*Config{},
@@ -442,8 +443,8 @@ func (l *loadRun) inputs() (in Inputs) {
 // newHost makes the host and registers its own references.
 func (l *loadRun) newHost() error {
 	p := &l.config.Prompt
-	l.Host.Prompt = starhost.PromptOptions{
-		Dedup:  starhost.Dedup(p.Dedup),
+	l.Host.Prompt = host.PromptOptions{
+		Dedup:  host.Dedup(p.Dedup),
 		Render: fragments.Rendering(p.Render),
 		Budget: fragments.Budget{
 			MaxBytes: p.MaxBytes, MaxFragment: p.MaxFragment, MaxPlugin: p.MaxPlugin,
@@ -458,21 +459,21 @@ func (l *loadRun) newHost() error {
 		l.Host.MaxRounds = l.config.Model.Rounds
 	}
 	l.Host.MaxResult = int(l.config.Tools.MaxResult)
-	l.Host.Tools = starhost.ToolFilter{Allow: l.config.Tools.Allow, Deny: l.config.Tools.Deny}
+	l.Host.Tools = host.ToolFilter{Allow: l.config.Tools.Allow, Deny: l.config.Tools.Deny}
 	if l.Host.Fragments == nil {
 		l.Host.Fragments = new(fragments.MemoryStore)
 	}
 	if l.Host.EventTimeout <= 0 {
 		l.Host.EventTimeout = l.config.Limits.EventTimeout()
 	}
-	l.set.Host = starhost.New(l.Host)
+	l.set.Host = host.New(l.Host)
 	refs := effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin, Store: l.Host.Fragments, World: l.hostWorld}
-	host := effects.HostPlugin(refs)
+	h := effects.HostPlugin(refs)
 	var err error
-	if host.Endpoints, err = l.config.endpoints(); err != nil {
+	if h.Endpoints, err = l.config.endpoints(); err != nil {
 		return err
 	}
-	return l.set.Host.Add(host)
+	return l.set.Host.Add(h)
 }
 
 // aboutTokens estimates how many tokens a model makes of a text: a quarter of its bytes. Reports

@@ -15,6 +15,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -46,7 +47,7 @@ func loads(t *testing.T, archive string, args ...string) *loadTest {
 	}
 	lookup := func(name string) (string, bool) { return "", name == "HOME" }
 	l.options = loader.Options{Config: c, Dir: l.dir, AllowMissing: true, LookupEnv: lookup}
-	l.options.Host.Log = func(line starhost.LogLine) {
+	l.options.Host.Log = func(line host.LogLine) {
 		l.logs = append(l.logs, fmt.Sprintf("%s: %s: %s: %s", line.Pos, line.Plugin, line.Level, line.Text))
 	}
 	for i := 0; i < len(args); i++ {
@@ -310,8 +311,8 @@ func TestGrants(t *testing.T) {
 // fragment loads a reference and returns its text or the error.
 func (l *loadTest) fragment(t *testing.T, ref string) string {
 	t.Helper()
-	session := l.set.Host.NewSession(starhost.SessionConfig{})
-	prompt, err := session.Prompt(t.Context(), starhost.Request{Text: "?", Fragments: []string{ref}})
+	session := l.set.Host.NewSession(host.SessionConfig{})
+	prompt, err := session.Prompt(t.Context(), host.Request{Text: "?", Fragments: []string{ref}})
 	var located *starlark.Error
 	if errors.As(err, &located) {
 		return located.Msg
@@ -546,7 +547,7 @@ func TestWarnMode(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			l := loads(t, test.config+files, "p")
-			turn, err := l.set.Host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{Text: "?"})
+			turn, err := l.set.Host.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{Text: "?"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -570,7 +571,7 @@ func TestWarnMode(t *testing.T) {
 func TestMaxResult(t *testing.T) {
 	l := loads(t, "-- config.toml --\ntools.max_result = \"1KiB\"\n-- p/a.star --\n"+
 		"register_tool(lambda: \"x\" * 5000, name = \"page\", description = \"Pages.\")\n", "p")
-	turn, err := l.set.Host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{Text: "?"})
+	turn, err := l.set.Host.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{Text: "?"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -649,7 +650,7 @@ func TestInputs(t *testing.T) {
 
 func TestEvalInside(t *testing.T) {
 	l := loads(t, "-- a.star --\nplugin(config = {\"n\": 2})\ndef double(x): return x * config.n\n", "a.star")
-	turn, err := l.set.Host.NewSession(starhost.SessionConfig{ID: "s"}).Begin(t.Context(), starhost.Request{})
+	turn, err := l.set.Host.NewSession(host.SessionConfig{ID: "s"}).Begin(t.Context(), host.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

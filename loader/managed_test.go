@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -131,7 +131,7 @@ func TestManagedPlugins(t *testing.T) {
 				if p.Name != "guard" || p.Status != loader.StatusLoaded || p.Mode != "enforce" || !p.Managed || len(p.Granted) > 0 {
 					t.Errorf("got %s %s, mode %s, granted %v, error %v", p.Name, p.Status, p.Mode, p.Granted, p.Err)
 				}
-				turn, err := set.Host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{Text: "x"})
+				turn, err := set.Host.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{Text: "x"})
 				if err != nil {
 					t.Fatal(err)
 				}

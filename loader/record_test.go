@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
 // gossip is a model whose answer contains a secret.
 type gossip string
 
-func (g gossip) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+func (g gossip) Complete(context.Context, *host.Prompt) (starhost.Reply, error) {
 	return starhost.Reply{Content: "The token is " + string(g) + "."}, nil
 }
 
@@ -29,7 +30,7 @@ func TestRecordHasNoSecret(t *testing.T) {
 		return secret, name == "TOKEN"
 	}
 	var lines []string
-	o.Host.Record = func(e starhost.Entry) { lines = append(lines, string(e.Line)) }
+	o.Host.Record = func(e host.Entry) { lines = append(lines, string(e.Line)) }
 	c, _, err := loader.ParseConfig("config.toml", dir, []byte("redact.patterns = [\"cust-[0-9]+\"]"))
 	if err != nil {
 		t.Fatal(err)
@@ -43,8 +44,8 @@ func TestRecordHasNoSecret(t *testing.T) {
 		t.Fatal(set.Err())
 	}
 	defer set.Close()
-	session := set.Host.NewSession(starhost.SessionConfig{})
-	if _, err := session.Turn(t.Context(), starhost.Request{Text: "?"}, gossip(secret+" cust-7 pin-4711")); err != nil {
+	session := set.Host.NewSession(host.SessionConfig{})
+	if _, err := session.Turn(t.Context(), host.Request{Text: "?"}, gossip(secret+" cust-7 pin-4711")); err != nil {
 		t.Fatal(err)
 	}
 	if len(lines) != 1 || !strings.Contains(lines[0], `"content":"The token is <secret TOKEN> <masked> <secret PIN>."`) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 	"pgregory.net/rapid"
@@ -64,7 +65,7 @@ func registered(p *starhost.Plugin) string {
 func loaded(ctx context.Context, o loader.Options, cache *starlark.Cache) (string, error) {
 	var b strings.Builder
 	o.Cache = cache
-	o.Host.Log = func(l starhost.LogLine) { fmt.Fprintln(&b, "log", l.Plugin, l.Level, l.Text, string(l.Fields), l.Pos) }
+	o.Host.Log = func(l host.LogLine) { fmt.Fprintln(&b, "log", l.Plugin, l.Level, l.Text, string(l.Fields), l.Pos) }
 	set, err := loader.Load(ctx, o)
 	if err != nil {
 		return "", err
@@ -80,7 +81,7 @@ func loaded(ctx context.Context, o loader.Options, cache *starlark.Cache) (strin
 		}
 	}
 	fmt.Fprintln(&b, set.Warnings, set.Problems, set.Missing())
-	turn, err := set.Host.NewSession(starhost.SessionConfig{}).Begin(ctx, starhost.Request{Text: "x"})
+	turn, err := set.Host.NewSession(host.SessionConfig{}).Begin(ctx, host.Request{Text: "x"})
 	if err != nil {
 		return b.String() + err.Error(), nil
 	}
@@ -320,7 +321,7 @@ func TestCachedLater(t *testing.T) {
 	if _, err := cacheFolder(folder).loaded(t.Context(), loader.Options{Dir: dir, Args: []string{"p"}}); err != nil {
 		t.Fatal(err)
 	}
-	turn, err := set.Host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{Text: "x"})
+	turn, err := set.Host.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{Text: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/starlark"
 )
@@ -81,7 +82,7 @@ func (i *Inside) Recorder() *builtins.Recorder { return i.record }
 // Eval evaluates an expression as a handler of the plugin, with the names of its file and ctx. It
 // returns the repr of the value.
 func (i *Inside) Eval(
-	ctx context.Context, t *starhost.Turn, expr string,
+	ctx context.Context, t *host.Turn, expr string,
 ) (text string, usage starlark.Usage, err error) {
 	err = t.As(ctx, i.of.source.Name, func(ctx context.Context) (err error) {
 		ctx, names := i.record.Inside(ctx, t)
@@ -93,7 +94,7 @@ func (i *Inside) Eval(
 
 // A Set is a host with its plugins.
 type Set struct {
-	Host *starhost.Host
+	Host *host.Host
 	// Plugins are all plugins that Load found, in path order.
 	Plugins []Plugin
 	// Problems are the errors of paths that should be plugins and are none.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -73,7 +73,7 @@ func TestDefaultFragments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, ref := range []string{"note:a", "sha256:" + fragments.Sum("Be brief.").String()[:8]} {
-		p, err := set.Host.NewSession(starhost.SessionConfig{}).Prompt(t.Context(), starhost.Request{Text: "hi", Fragments: []string{ref}})
+		p, err := set.Host.NewSession(host.SessionConfig{}).Prompt(t.Context(), host.Request{Text: "hi", Fragments: []string{ref}})
 		if err != nil || !strings.Contains(p.Text.String(), "Be brief.") {
 			t.Errorf("%s: got %v, %v", ref, p, err)
 		}

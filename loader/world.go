@@ -11,6 +11,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // openWorld fills in the effects that all plugins share.
@@ -25,7 +26,7 @@ func (l *loadRun) openWorld() error {
 	l.set.secrets = w.Secrets
 	l.set.world = effects.World{Secrets: w.Secrets, Answers: w.Answers, DryRun: w.DryRun}
 	if record := l.Host.Record; record != nil {
-		l.Host.Record = func(e starhost.Entry) { // also redacts the text of models
+		l.Host.Record = func(e host.Entry) { // also redacts the text of models
 			e.Line = w.RedactJSON(e.Line)
 			record(e)
 		}

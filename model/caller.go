@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
-// A Caller is a [starhost.Model] that calls the endpoint of each prompt's model, which is a choice
+// A Caller is a [host.Model] that calls the endpoint of each prompt's model, which is a choice
 // as NAME/MODEL. If a model does not answer, the Caller asks its fallbacks.
 type Caller struct {
-	// Endpoint returns the endpoint and the model of a choice: see [starhost.Host.Endpoint].
+	// Endpoint returns the endpoint and the model of a choice: see [host.Host.Endpoint].
 	Endpoint func(choice string) (starhost.Endpoint, string, error)
 	// Secret returns the value of a secret.
 	Secret func(name string) (string, error)
@@ -36,7 +37,7 @@ func (c *choice) name() string { return c.endpoint.Name + "/" + c.model }
 
 // Complete asks the prompt's model, and then its fallbacks in order while none has begun its
 // answer.
-func (c *Caller) Complete(ctx context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+func (c *Caller) Complete(ctx context.Context, p *host.Prompt) (starhost.Reply, error) {
 	choices, err := c.choices(p.Model)
 	if err != nil {
 		return starhost.Reply{}, err
@@ -77,7 +78,7 @@ func (c *Caller) choices(wanted string) ([]choice, error) {
 }
 
 // checkContext warns about a prompt that is probably too long for the model.
-func (c *Caller) checkContext(to *choice, p *starhost.Prompt) {
+func (c *Caller) checkContext(to *choice, p *host.Prompt) {
 	size := len(p.System)
 	for i := range p.Messages {
 		size += p.Messages[i].Content.Len()
@@ -94,7 +95,7 @@ func (c *Caller) checkContext(to *choice, p *starhost.Prompt) {
 const bytesPerToken = 4
 
 // ask asks one model. It sets begun once a piece of the answer reached the caller.
-func (c *Caller) ask(ctx context.Context, to *choice, p *starhost.Prompt, begun *bool) (starhost.Reply, error) {
+func (c *Caller) ask(ctx context.Context, to *choice, p *host.Prompt, begun *bool) (starhost.Reply, error) {
 	e := &to.endpoint
 	i := slices.IndexFunc(c.Dialects, func(d Dialect) bool { return d.API == e.API })
 	if i < 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // Options describe an endpoint for a [Client].
@@ -36,7 +37,7 @@ type Options struct {
 	Retry func(err error, pause time.Duration)
 }
 
-// A Client is a [starhost.Model] that calls one endpoint. It sends the prompt's Model as the name
+// A Client is a [host.Model] that calls one endpoint. It sends the prompt's Model as the name
 // of the model.
 type Client struct {
 	o       Options
@@ -78,7 +79,7 @@ func NewHTTP() *http.Client {
 // Complete asks the model. It tries again after 429, 500, 502, 503, 529 and a refused connection,
 // at most 4 times and never after the first piece of the answer. With an error, the reply contains
 // the text that arrived before it.
-func (c *Client) Complete(ctx context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+func (c *Client) Complete(ctx context.Context, p *host.Prompt) (starhost.Reply, error) {
 	key, err := c.key()
 	if err != nil {
 		return starhost.Reply{}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/model"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
@@ -47,7 +48,7 @@ func fuzzDecoder(f *testing.F, d model.Dialect) {
 			Role: starhost.RoleAssistant, Content: fragments.NewText(reply.Content),
 			ToolCalls: reply.ToolCalls, Native: reply.Native,
 		}
-		p := &starhost.Prompt{Model: "m", Messages: []starhost.Message{{Role: "user", Content: fragments.NewText("hi")}, message}}
+		p := &host.Prompt{Model: "m", Messages: []starhost.Message{{Role: "user", Content: fragments.NewText("hi")}, message}}
 		if body, err := d.Body(p, "acme/m", true); err != nil || !json.Valid(body) {
 			t.Errorf("next request: %v %s", err, body)
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // The kinds of a [Piece].
@@ -44,7 +45,7 @@ type Dialect struct {
 	SetKey func(set func(name, value string), key string)
 	// Body returns the body of a request. from is the name of the endpoint and the model, as in
 	// [Native].
-	Body func(p *starhost.Prompt, from string, stream bool) ([]byte, error)
+	Body func(p *host.Prompt, from string, stream bool) ([]byte, error)
 	// Decode returns a decoder of one answer that passes its pieces to emit.
 	Decode func(from string, emit func(Piece)) Decoder
 	// Relax returns the body of a request without the part that an endpoint refused with this

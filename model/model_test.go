@@ -22,6 +22,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/model"
 	"github.com/starhost/starhost/model/anthropic"
@@ -53,7 +54,7 @@ func (r *run) everything() string {
 }
 
 // ask sends a prompt to a server that the handler plays. change changes the client's options.
-func ask(t *testing.T, d model.Dialect, p *starhost.Prompt, change func(*model.Options), handler http.HandlerFunc) run {
+func ask(t *testing.T, d model.Dialect, p *host.Prompt, change func(*model.Options), handler http.HandlerFunc) run {
 	t.Helper()
 	var (
 		r      run
@@ -101,8 +102,8 @@ func ask(t *testing.T, d model.Dialect, p *starhost.Prompt, change func(*model.O
 	return r
 }
 
-func prompt() *starhost.Prompt {
-	return &starhost.Prompt{
+func prompt() *host.Prompt {
+	return &host.Prompt{
 		Model: "m", System: "Be brief.",
 		Messages: []starhost.Message{{Role: starhost.RoleUser, Content: fragments.NewText("What time is it?")}},
 	}

@@ -3,7 +3,7 @@ package report
 import (
 	"fmt"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // A Section is a part of a prompt. Providers read the sections of a prompt in order: the tools,
@@ -25,8 +25,8 @@ type Block struct {
 // A Comparison says whether a provider's cache of an earlier prompt still serves.
 type Comparison struct {
 	Text        string
-	Before, Now string               // the texts of the first block that changed
-	Break       *starhost.CacheBreak // nil if the cache serves
+	Before, Now string           // the texts of the first block that changed
+	Break       *host.CacheBreak // nil if the cache serves
 }
 
 // Compare compares the sections of a prompt with those of an earlier prompt, which the text calls
@@ -52,7 +52,7 @@ func Compare(name string, before, now []Section) Comparison {
 
 // describeBreak describes the first block that changed: the one at a byte of a section.
 func describeBreak(name string, was, is *Section, at, same int) Comparison {
-	c := Comparison{Before: was.Text, Now: is.Text, Break: &starhost.CacheBreak{Offset: int64(same + at)}}
+	c := Comparison{Before: was.Text, Now: is.Text, Break: &host.CacheBreak{Offset: int64(same + at)}}
 	c.Break.Cause = is.Name + " changed"
 	if block := is.blockAt(at); block != nil {
 		c.Break.Cause = fmt.Sprintf("fragment %s changed", block.Source)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 func TestCompare(t *testing.T) {
@@ -23,15 +23,15 @@ func TestCompare(t *testing.T) {
 		{"longer", sections("t\n", "be brief", "first\nsecond and more"), Comparison{Text: "begins with all of old, 9 B more"}},
 		{"system text", sections("t\n", "be quick", "first"), Comparison{
 			Text:   "a prompt cache of old breaks at byte 3 of the system text: system text changed",
-			Before: "be brief", Now: "be quick", Break: &starhost.CacheBreak{Offset: 5, Cause: "system text changed"},
+			Before: "be brief", Now: "be quick", Break: &host.CacheBreak{Offset: 5, Cause: "system text changed"},
 		}},
 		{"fragment", sections("t\n", "be brief", "first\nother", Block{Offset: 6, Content: "other", Source: "c.md (q)", Plugin: "q"}), Comparison{
 			Text:   "a prompt cache of old breaks at byte 6 of the prompt: fragment c.md (q) changed",
-			Before: "second", Now: "other", Break: &starhost.CacheBreak{Offset: 16, Cause: "fragment c.md (q) changed", Plugin: "q"},
+			Before: "second", Now: "other", Break: &host.CacheBreak{Offset: 16, Cause: "fragment c.md (q) changed", Plugin: "q"},
 		}},
 		{"shorter", sections("t\n", "be brief", "first\n"), Comparison{
 			Text:   "a prompt cache of old breaks at byte 6 of the prompt: prompt changed",
-			Before: "first\nsecond", Now: "first\n", Break: &starhost.CacheBreak{Offset: 16, Cause: "prompt changed"},
+			Before: "first\nsecond", Now: "first\n", Break: &host.CacheBreak{Offset: 16, Cause: "prompt changed"},
 		}},
 	}
 	for _, tt := range tests {

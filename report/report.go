@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 )
@@ -23,7 +24,7 @@ const labelWidth = 13
 // Text describes a prompt: a labelled line for each topic, and a row for each fragment and
 // attachment with its status. Topics without content have no line. The command eval prints the
 // text, and the wanted output of golden cases contains it.
-func Text(p *starhost.Prompt) string {
+func Text(p *host.Prompt) string {
 	var b strings.Builder
 	if len(p.Fragments) > 0 {
 		WriteLine(&b, "fragments", fragmentCounts(p))
@@ -80,7 +81,7 @@ func attachments(n int) string {
 // Line describes a prompt in one line, without sizes and hashes, which change with every word: the
 // sources of its fragments and attachments, what is not sent and why, and the tools, the model and
 // the options. A list of more than 12 names is cut.
-func Line(p *starhost.Prompt) string {
+func Line(p *host.Prompt) string {
 	var parts []string
 	sent, others := map[bool][]string{}, []string(nil) // by whether it is an attachment
 	add := func(isAttachment bool, name string, s fragments.Status, reason string) {
@@ -141,7 +142,7 @@ func tokens(n int) string {
 
 // Tokens estimates how many tokens a prompt's system text and new user message have: a quarter of
 // their bytes.
-func Tokens(p *starhost.Prompt) int { return p.Bytes() / 4 }
+func Tokens(p *host.Prompt) int { return p.Bytes() / 4 }
 
 // WriteLine writes a labelled line, further texts below the first, each on one line. Without a
 // text it writes nothing.
@@ -155,7 +156,7 @@ func WriteLine(w io.Writer, label string, texts ...string) {
 }
 
 // fragmentCounts counts the fragments by status: "4 given, 3 kept, 1 repeated (46 B saved)".
-func fragmentCounts(p *starhost.Prompt) string {
+func fragmentCounts(p *host.Prompt) string {
 	count := map[fragments.Status]int{}
 	for _, r := range p.Fragments {
 		count[r.Status]++
@@ -315,7 +316,7 @@ func verdict(s fragments.Status, reason string) string {
 
 // HookLines lists the handlers of each event with their actions, a line for each event in the
 // order of the first calls: "pre_llm_call: oncall (context 46 B), policy".
-func HookLines(traces []starhost.HookTrace) []string {
+func HookLines(traces []host.HookTrace) []string {
 	var lines []string
 	at := map[string]int{}
 	for _, t := range traces {
@@ -341,7 +342,7 @@ func toolNames(tools []starhost.Tool) []string {
 	return names
 }
 
-func cacheBreak(c *starhost.CacheBreak) string {
+func cacheBreak(c *host.CacheBreak) string {
 	text := fmt.Sprintf("at byte %d: %s", c.Offset, c.Cause)
 	if c.Plugin != "" {
 		text += fmt.Sprintf(" by %s (%s)", c.Plugin, c.Pos)

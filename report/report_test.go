@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 func TestText(t *testing.T) {
@@ -23,7 +24,7 @@ func TestText(t *testing.T) {
 	kept.Place = 1
 	image := fragments.Attachment{Content: "png", Name: "dash.png", Type: "image/png", Width: 1280, Height: 720}
 	link := fragments.Attachment{URL: "https://x.test/a.pdf", Type: "application/pdf"}
-	p := &starhost.Prompt{
+	p := &host.Prompt{
 		System: "Be brief.", Text: fragments.NewText("first\nhi"), Given: 6, SavedBytes: 12, Model: "acme/small", Options: json.RawMessage(`{"n":1}`),
 		Fragments: []*fragments.Row{
 			kept,
@@ -35,13 +36,13 @@ func TestText(t *testing.T) {
 			{Attachment: image, ID: image.ID(), Status: fragments.Kept, Again: []fragments.Origin{{Plugin: "one"}}},
 			{Attachment: link, ID: link.ID(), Status: fragments.Dropped, Reason: "more than 1 attachments (max_attachments)"},
 		},
-		Hooks: []starhost.HookTrace{
+		Hooks: []host.HookTrace{
 			{Event: "turn_start", Plugin: "one"},
 			{Event: "pre_llm_call", Plugin: "one", Action: starhost.ActionContext, Detail: "4 B"},
 			{Event: "turn_start", Plugin: "two", Action: starhost.ActionAbort, Detail: "no"},
 		},
 		Tools:      []starhost.Tool{{Name: "a"}, {Name: "b"}},
-		CacheBreak: &starhost.CacheBreak{Offset: 7, Cause: "system fragment \"x\" changed", Plugin: "one", Pos: "one.star:1:1"},
+		CacheBreak: &host.CacheBreak{Offset: 7, Cause: "system fragment \"x\" changed", Plugin: "one", Pos: "one.star:1:1"},
 	}
 	want := `fragments    6 given, 1 kept, 2 repeated, 1 in_session, 1 changed, 1 dropped (12 B saved)
   1  a7937b64b8ca  a.md          5 B  one, two
@@ -62,7 +63,7 @@ prompt       17 B, about 4 tokens, and 1 attachment of 3 B
 	if diff := cmp.Diff(want, Text(p)); diff != "" {
 		t.Errorf("Text (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff("prompt       0 B, about 0 tokens\n", Text(&starhost.Prompt{Options: json.RawMessage("{}")})); diff != "" {
+	if diff := cmp.Diff("prompt       0 B, about 0 tokens\n", Text(&host.Prompt{Options: json.RawMessage("{}")})); diff != "" {
 		t.Errorf("Text of nothing (-want +got):\n%s", diff)
 	}
 }
@@ -77,7 +78,7 @@ func TestTextOfAlike(t *testing.T) {
 		{Content: " a\nb", Source: "d.md", Plugin: "one"},
 	})
 	set.Render(fragments.Plain, 0)
-	p := &starhost.Prompt{Options: json.RawMessage("{}"), Fragments: set.Rows(), Given: 5}
+	p := &host.Prompt{Options: json.RawMessage("{}"), Fragments: set.Rows(), Given: 5}
 	want := `fragments    5 given, 3 kept, 2 repeated
   1  7e18f737311b  a.md     3 B  one, two  also from c.md, b.md; not used: title "B", priority 5
   2  58055bdcc737  crlf.md  6 B  one       nearly the same as 1: line ends or blanks at the end differ
@@ -94,20 +95,20 @@ func TestLine(t *testing.T) {
 		return &fragments.Row{Fragment: &fragments.Fragment{Source: source}, Status: status, Reason: reason}
 	}
 	link := fragments.Attachment{URL: "https://x.test/a.pdf"}
-	many := &starhost.Prompt{Options: json.RawMessage(`{}`)}
+	many := &host.Prompt{Options: json.RawMessage(`{}`)}
 	for range 14 {
 		many.Tools = append(many.Tools, starhost.Tool{Name: "t"})
 	}
 	for _, tt := range []struct {
-		p    *starhost.Prompt
+		p    *host.Prompt
 		want string
 	}{
-		{&starhost.Prompt{Options: json.RawMessage(`{}`)}, "no fragments"},
-		{&starhost.Prompt{
+		{&host.Prompt{Options: json.RawMessage(`{}`)}, "no fragments"},
+		{&host.Prompt{
 			Fragments:   []*fragments.Row{row("a.md", fragments.Kept, ""), row("b\n", fragments.Dropped, "too much"), row("c", fragments.InSession, "")},
 			Attachments: []*fragments.AttachmentRow{{Attachment: link, Status: fragments.Kept}},
 			Tools:       []starhost.Tool{{Name: "t"}}, Given: 5, Model: "m", Options: json.RawMessage(`{"n":1}`),
-			CacheBreak: &starhost.CacheBreak{Offset: 7, Cause: "tools changed"},
+			CacheBreak: &host.CacheBreak{Offset: 7, Cause: "tools changed"},
 		}, `fragments: a.md; attachments: https://x.test/a.pdf; not sent: "b\n" dropped: too much, c in_session; tools: t; 2 repeated; model: m; options: {"n":1}; cache break: tools changed`},
 		{many, "tools: t, t, t, t, t, t, t, t, t, t, t, t and 2 more"},
 	} {

@@ -20,9 +20,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
@@ -91,7 +91,7 @@ func (d *desk) hash(t *testing.T) {
 }
 
 // host loads the plugins that ship, and copies.
-func (d *desk) host(t *testing.T, o starhost.Options) *starhost.Host {
+func (d *desk) host(t *testing.T, o host.Options) *host.Host {
 	t.Helper()
 	workspace, err := effects.OpenFiles(d.dir, effects.FileOptions{})
 	if err != nil {
@@ -122,10 +122,10 @@ func (d *desk) host(t *testing.T, o starhost.Options) *starhost.Host {
 }
 
 // ask builds the first prompt of a session.
-func ask(t *testing.T, host *starhost.Host, refs ...string) *starhost.Prompt {
+func ask(t *testing.T, h *host.Host, refs ...string) *host.Prompt {
 	t.Helper()
-	session := host.NewSession(starhost.SessionConfig{ID: "s"})
-	p, err := session.Prompt(t.Context(), starhost.Request{Text: "What now?", Model: "acme/small", Fragments: refs})
+	session := h.NewSession(host.SessionConfig{ID: "s"})
+	p, err := session.Prompt(t.Context(), host.Request{Text: "What now?", Model: "acme/small", Fragments: refs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func ask(t *testing.T, host *starhost.Host, refs ...string) *starhost.Prompt {
 }
 
 // offered returns the rows that come from references, by their sources.
-func offered(p *starhost.Prompt) map[string]*fragments.Row {
+func offered(p *host.Prompt) map[string]*fragments.Row {
 	rows := map[string]*fragments.Row{}
 	for _, r := range p.Fragments {
 		if strings.HasPrefix(r.Source, "runbooks/") {
@@ -145,8 +145,8 @@ func offered(p *starhost.Prompt) map[string]*fragments.Row {
 
 func TestRealRunbooks(t *testing.T) {
 	d := newDesk(t)
-	host := d.host(t, starhost.Options{})
-	once := ask(t, host, "runbook:*")
+	h := d.host(t, host.Options{})
+	once := ask(t, h, "runbook:*")
 	ids, end := map[string]string{}, 0
 	for _, r := range once.Fragments {
 		if r.Target == fragments.System {
@@ -166,7 +166,7 @@ func TestRealRunbooks(t *testing.T) {
 		t.Errorf("ids (-want +got):\n%s", diff)
 	}
 
-	twice := ask(t, host, "runbook:*", "copy:")
+	twice := ask(t, h, "runbook:*", "copy:")
 	if twice.Rendering() != once.Rendering() {
 		t.Error("a second plugin with the same files changed the prompt")
 	}
@@ -183,11 +183,11 @@ func TestRealRunbooks(t *testing.T) {
 
 func TestRealRequestBodies(t *testing.T) {
 	d := newDesk(t)
-	p := ask(t, d.host(t, starhost.Options{}), "runbook:*", "evidence:INC-42")
+	p := ask(t, d.host(t, host.Options{}), "runbook:*", "evidence:INC-42")
 	data := base64.StdEncoding.EncodeToString(d.picture)
 	tests := []struct {
 		name string
-		body func(*starhost.Prompt) ([]byte, error)
+		body func(*host.Prompt) ([]byte, error)
 		want any // the messages
 	}{
 		{"openai", openai.Body, []any{
@@ -231,9 +231,9 @@ func TestRealRunbooksAreDeterministic(t *testing.T) {
 	d := newDesk(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	refs := []string{"copy:node/", "runbook:etcd/", "evidence:INC-42", "runbook:*", "copy:", "copy:etcd/", "runbook:node/", "policy:change"}
-	var hosts []*starhost.Host
+	var hosts []*host.Host
 	for i := range 6 {
-		o := starhost.Options{Workers: []int{1, 2, 8}[i%3]}
+		o := host.Options{Workers: []int{1, 2, 8}[i%3]}
 		if i >= 3 {
 			o.LoadersLastFirst = true
 		}
@@ -251,14 +251,14 @@ func TestRealRunbooksAreDeterministic(t *testing.T) {
 
 // visible returns all visible parts of a prompt: the request in each form, and the report as
 // text and as JSON.
-func visible(t *testing.T, p *starhost.Prompt) string {
+func visible(t *testing.T, p *host.Prompt) string {
 	t.Helper()
 	rows, err := json.Marshal([]any{p.Fragments, p.Attachments, p.Tools, p.Hooks, p.Given, p.SavedBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("%s\n%s\n%s\n%s\n", p.Sum(), p.Rendering(), report.Text(p), rows)
-	for _, body := range []func(*starhost.Prompt) ([]byte, error){openai.Body, anthropic.Body} {
+	for _, body := range []func(*host.Prompt) ([]byte, error){openai.Body, anthropic.Body} {
 		b, err := body(p)
 		if err != nil {
 			t.Fatal(err)

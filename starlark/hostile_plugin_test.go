@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -75,8 +76,8 @@ func declaredPermissions(path string) ([]string, error) {
 
 // useAll begins a turn, calls each tool, command and loader of p, and fires the event of each hook.
 // It returns the first failure.
-func useAll(ctx context.Context, h *starhost.Host, p *starhost.Plugin) error {
-	turn, err := h.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"}).Begin(ctx, starhost.Request{Text: "hi"})
+func useAll(ctx context.Context, h *host.Host, p *starhost.Plugin) error {
+	turn, err := h.NewSession(host.SessionConfig{ID: "s1", Model: "m1"}).Begin(ctx, host.Request{Text: "hi"})
 	if err != nil {
 		return err
 	}

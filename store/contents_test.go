@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/store"
 )
 
@@ -20,16 +20,16 @@ func TestAttachments(t *testing.T) {
 		now := time.Unix(1_000_000_000, 0)
 		db := open(t, store.Options{URL: url, Keep: 100 * time.Hour, Clock: func() time.Time { return now }})
 		s := db.Fragments()
-		host := func() *starhost.Host {
-			h := starhost.New(starhost.Options{Fragments: s})
+		h := func() *host.Host {
+			h := host.New(host.Options{Fragments: s})
 			if err := h.Add(effects.HostPlugin(effects.RefOptions{Store: s, World: &effects.World{}})); err != nil {
 				t.Fatal(err)
 			}
 			return h
 		}
-		prompt := func(r starhost.Request) *starhost.Prompt {
+		prompt := func(r host.Request) *host.Prompt {
 			t.Helper()
-			p, err := host().NewSession(starhost.SessionConfig{}).Prompt(t.Context(), r)
+			p, err := h().NewSession(host.SessionConfig{}).Prompt(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,8 +38,8 @@ func TestAttachments(t *testing.T) {
 		picture := fragments.Attachment{Content: "\x89PNG\x00\xff", Type: "image/png"}
 		csv := fragments.Attachment{Content: "a,b", Type: "text/csv"}
 		link := fragments.Attachment{URL: "https://example.com/a.pdf", Type: "application/pdf"}
-		prompt(starhost.Request{Text: "hi", Attachments: []fragments.Attachment{picture, csv, link}})
-		p := prompt(starhost.Request{Text: "again", Fragments: []string{"sha256:" + picture.ID().String()[:8]}})
+		prompt(host.Request{Text: "hi", Attachments: []fragments.Attachment{picture, csv, link}})
+		p := prompt(host.Request{Text: "again", Fragments: []string{"sha256:" + picture.ID().String()[:8]}})
 		if got := p.Attachments; len(got) != 1 || got[0].Content != picture.Content || got[0].Type != picture.Type {
 			t.Errorf("got %+v, want the picture", p.Attachments)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/store"
 )
 
@@ -26,17 +27,17 @@ func Example() {
 	defer db.Close()
 
 	ctx := context.Background()
-	host := starhost.New(starhost.Options{Fragments: db.Fragments()})
+	h := host.New(host.Options{Fragments: db.Fragments()})
 	notes := starhost.Plugin{Name: "notes", FragmentLoaders: []starhost.FragmentLoader{{
 		Prefix: "note",
 		Load: func(_ context.Context, name string) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "A note about " + name + "."}}}, nil
 		},
 	}}}
-	if err := host.Add(notes); err != nil {
+	if err := h.Add(notes); err != nil {
 		log.Fatal(err)
 	}
-	_, err = host.NewSession(starhost.SessionConfig{}).Prompt(ctx, starhost.Request{Text: "Why?", Fragments: []string{"note:pods"}})
+	_, err = h.NewSession(host.SessionConfig{}).Prompt(ctx, host.Request{Text: "Why?", Fragments: []string{"note:pods"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/store"
 )
@@ -84,7 +84,7 @@ func runTask(task, url string) error {
 
 // runTurns takes turns of the session "a".
 func runTurns(ctx context.Context, db *store.DB, task string) error {
-	h := starhost.New(starhost.Options{Sessions: db, Prompt: starhost.PromptOptions{Render: fragments.XML}})
+	h := host.New(host.Options{Sessions: db, Prompt: host.PromptOptions{Render: fragments.XML}})
 	if err := h.Add(counter()); err != nil {
 		return err
 	}

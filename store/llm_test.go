@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/store"
 )
 
@@ -256,12 +256,12 @@ func TestLLMProcesses(t *testing.T) {
 func TestLLMAttachments(t *testing.T) {
 	file := newLogs(t)
 	l := openLLM(t, file)
-	host := starhost.New(starhost.Options{Fragments: l})
+	h := host.New(host.Options{Fragments: l})
 	picture := fragments.Attachment{Content: "\x89PNG\x00", Type: "image/png"}
 	link := fragments.Attachment{URL: "https://example.com/a.pdf", Type: "application/pdf"}
 	for range 2 {
-		session := host.NewSession(starhost.SessionConfig{})
-		_, err := session.Prompt(t.Context(), starhost.Request{Text: "hi", Attachments: []fragments.Attachment{picture, link}})
+		session := h.NewSession(host.SessionConfig{})
+		_, err := session.Prompt(t.Context(), host.Request{Text: "hi", Attachments: []fragments.Attachment{picture, link}})
 		if err != nil {
 			t.Fatal(err)
 		}

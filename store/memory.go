@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // maxMemory is the most bytes of the sessions of a Memory.
 const maxMemory = 256 << 20
 
 // A Memory stores sessions in the memory of the process, for tests. The zero value is empty. It
-// implements starhost.SessionStore.
+// implements host.SessionStore.
 type Memory struct {
 	mu       sync.Mutex
 	sessions map[string]memorySession
@@ -26,19 +26,19 @@ type memorySession struct {
 	sum     [sha256.Size]byte
 }
 
-// LoadSession implements starhost.SessionStore.
-func (m *Memory) LoadSession(_ context.Context, id string) (starhost.SavedSession, error) {
+// LoadSession implements host.SessionStore.
+func (m *Memory) LoadSession(_ context.Context, id string) (host.SavedSession, error) {
 	m.mu.Lock()
 	s, ok := m.sessions[id]
 	m.mu.Unlock()
 	if !ok {
-		return starhost.SavedSession{}, nil
+		return host.SavedSession{}, nil
 	}
 	return decodeSession(id, s.version, s.data, s.sum[:])
 }
 
-// StoreSession implements starhost.SessionStore.
-func (m *Memory) StoreSession(_ context.Context, s starhost.SavedSession) error {
+// StoreSession implements host.SessionStore.
+func (m *Memory) StoreSession(_ context.Context, s host.SavedSession) error {
 	data, err := encodeSession(s)
 	if err != nil {
 		return err

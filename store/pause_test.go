@@ -15,13 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/store"
 )
 
 // A deployModel asks for one deployment, then reads the answer out.
 type deployModel struct{}
 
-func (deployModel) Complete(_ context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+func (deployModel) Complete(_ context.Context, p *host.Prompt) (starhost.Reply, error) {
 	if last := p.Messages[len(p.Messages)-1]; last.Role == starhost.RoleTool {
 		return starhost.Reply{Content: "It says: " + last.Content.String()}, nil
 	}
@@ -32,7 +33,7 @@ func (deployModel) Complete(_ context.Context, p *starhost.Prompt) (starhost.Rep
 // runPaused is an embedding program in one of two processes. With "pause" it begins a turn, which
 // waits for an approval. Else it goes on with the turn, in a version of the plugin.
 func runPaused(ctx context.Context, db *store.DB, version string) error {
-	h := starhost.New(starhost.Options{Sessions: db, PauseTurns: true})
+	h := host.New(host.Options{Sessions: db, PauseTurns: true})
 	tool := starhost.Tool{Name: "deploy", Description: "Deploys.", Approval: starhost.ApprovalAsk}
 	tool.Parameters = json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`)
 	tool.Call = func(context.Context, starhost.ToolCall) (starhost.Result, error) {
@@ -46,17 +47,17 @@ func runPaused(ctx context.Context, db *store.DB, version string) error {
 	if err := h.Add(starhost.Plugin{Name: "p", Version: strings.TrimSpace(version), Tools: []starhost.Tool{tool}}); err != nil {
 		return err
 	}
-	s, err := h.Continue(ctx, starhost.SessionConfig{ID: "a"})
+	s, err := h.Continue(ctx, host.SessionConfig{ID: "a"})
 	if err != nil {
 		return err
 	}
-	var result *starhost.TurnResult
+	var result *host.TurnResult
 	if isBegin {
-		result, err = s.Turn(ctx, starhost.Request{Text: "Deploy it."}, deployModel{})
+		result, err = s.Turn(ctx, host.Request{Text: "Deploy it."}, deployModel{})
 	} else {
 		result, err = resume(ctx, s)
 	}
-	if errors.Is(err, starhost.ErrBusy) {
+	if errors.Is(err, host.ErrBusy) {
 		fmt.Println("busy")
 		return nil
 	}
@@ -72,7 +73,7 @@ func runPaused(ctx context.Context, db *store.DB, version string) error {
 }
 
 // resume goes on with a turn. The result is nil if none waits.
-func resume(ctx context.Context, s *starhost.Session) (*starhost.TurnResult, error) {
+func resume(ctx context.Context, s *host.Session) (*host.TurnResult, error) {
 	turn, err := s.ResumeTurn(ctx)
 	if err != nil || turn == nil {
 		return nil, err
@@ -92,7 +93,7 @@ func runs(t *testing.T, task, url string) string {
 }
 
 // answer answers the question of the session "a", as starhost sessions answer does.
-func answer(t *testing.T, db *store.DB, digest string, yes bool, now time.Time) (starhost.SavedSession, error) {
+func answer(t *testing.T, db *store.DB, digest string, yes bool, now time.Time) (host.SavedSession, error) {
 	t.Helper()
 	s, err := db.LoadSession(t.Context(), "a")
 	if err != nil {
@@ -125,7 +126,7 @@ func TestPausedTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.StoreSession(t.Context(), stale); !errors.Is(err, starhost.ErrBusy) {
+		if err := db.StoreSession(t.Context(), stale); !errors.Is(err, host.ErrBusy) {
 			t.Errorf("the same answer again: got %v, want ErrBusy", err)
 		}
 		outs := make([]string, 4)
@@ -152,7 +153,7 @@ func TestPausedTurn(t *testing.T) {
 func TestPausedTurnRefused(t *testing.T) {
 	url := "sqlite:" + filepath.Join(t.TempDir(), "a.db")
 	db := open(t, store.Options{URL: url})
-	store := func(s starhost.SavedSession) {
+	store := func(s host.SavedSession) {
 		t.Helper()
 		if err := db.StoreSession(t.Context(), s); err != nil {
 			t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // MaxSession is the most bytes of a stored session, in JSON.
@@ -22,15 +22,15 @@ type Session struct {
 	ID, Agent string
 	Version   int64 // how often it was stored
 	Turns     int
-	Status    string    // [starhost.SavedSession.Status]
+	Status    string    // [host.SavedSession.Status]
 	Size      int64     // bytes
 	Created   time.Time // when it was first stored
 	Stored    time.Time // when it was last stored
 }
 
 // encodeSession returns a session as JSON. It refuses a session that is too large.
-func encodeSession(s starhost.SavedSession) ([]byte, error) {
-	if err := (starhost.SessionConfig{ID: s.ID}).CheckID(); err != nil {
+func encodeSession(s host.SavedSession) ([]byte, error) {
+	if err := (host.SessionConfig{ID: s.ID}).CheckID(); err != nil {
 		return nil, err
 	}
 	s.Version++
@@ -48,7 +48,7 @@ func encodeSession(s starhost.SavedSession) ([]byte, error) {
 }
 
 // decodeSession returns a session, after it checked the sum.
-func decodeSession(id string, version int64, data, sum []byte) (s starhost.SavedSession, err error) {
+func decodeSession(id string, version int64, data, sum []byte) (s host.SavedSession, err error) {
 	want := sha256.Sum256(data)
 	if bytes.Equal(sum, want[:]) {
 		err = json.Unmarshal(data, &s)
@@ -56,7 +56,7 @@ func decodeSession(id string, version int64, data, sum []byte) (s starhost.Saved
 		err = errors.New("its sum is wrong")
 	}
 	if err != nil || s.ID != id || s.Version != version {
-		return starhost.SavedSession{}, &schemaError{fmt.Sprintf(
+		return host.SavedSession{}, &schemaError{fmt.Sprintf(
 			"session %q is damaged, and stays as it is (starhost sessions rm removes it)", id)}
 	}
 	return s, nil
@@ -64,11 +64,11 @@ func decodeSession(id string, version int64, data, sum []byte) (s starhost.Saved
 
 // busyError says that the store has another version of a session than the caller.
 func busyError(id string, version int64) error {
-	return fmt.Errorf("session %q: %w: another process has stored it after version %d", id, starhost.ErrBusy, version)
+	return fmt.Errorf("session %q: %w: another process has stored it after version %d", id, host.ErrBusy, version)
 }
 
-// LoadSession implements starhost.SessionStore.
-func (d *DB) LoadSession(ctx context.Context, id string) (s starhost.SavedSession, err error) {
+// LoadSession implements host.SessionStore.
+func (d *DB) LoadSession(ctx context.Context, id string) (s host.SavedSession, err error) {
 	err = d.read(ctx, func(ctx context.Context, db *sql.DB) error {
 		var version int64
 		var data, sum []byte
@@ -86,8 +86,8 @@ func (d *DB) LoadSession(ctx context.Context, id string) (s starhost.SavedSessio
 	return s, err
 }
 
-// StoreSession implements starhost.SessionStore.
-func (d *DB) StoreSession(ctx context.Context, s starhost.SavedSession) error {
+// StoreSession implements host.SessionStore.
+func (d *DB) StoreSession(ctx context.Context, s host.SavedSession) error {
 	data, err := encodeSession(s)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (d *DB) StoreSession(ctx context.Context, s starhost.SavedSession) error {
 
 // putSession inserts or updates the row of a session, and returns the number of changed rows.
 func (d *DB) putSession(
-	ctx context.Context, tx *sql.Tx, s *starhost.SavedSession, data, sum []byte,
+	ctx context.Context, tx *sql.Tx, s *host.SavedSession, data, sum []byte,
 ) (changed int64, err error) {
 	statement := `UPDATE starhost_session SET version = $1, agent = $2, turns = $3, status = $4, stored = $5, sum = $6, data = $7
 WHERE id = $8 AND version = $9`
@@ -132,7 +132,7 @@ VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING`
 }
 
 // putReferences replaces the contents that a session refers to.
-func putReferences(ctx context.Context, tx *sql.Tx, s *starhost.SavedSession) error {
+func putReferences(ctx context.Context, tx *sql.Tx, s *host.SavedSession) error {
 	id := []byte(s.ID)
 	rows, err := texts(ctx, tx, `SELECT content FROM starhost_session_content WHERE session = $1`, id)
 	if err != nil {

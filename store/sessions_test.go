@@ -17,14 +17,15 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/store"
 )
 
 // newHost returns a host with a plugin that counts the turns in its state, and that offers the
 // context "repeated" and the number of the turn.
-func newHost(t testing.TB, sessions starhost.SessionStore) *starhost.Host {
+func newHost(t testing.TB, sessions host.SessionStore) *host.Host {
 	t.Helper()
-	h := starhost.New(starhost.Options{Sessions: sessions, Prompt: starhost.PromptOptions{Render: fragments.XML}})
+	h := host.New(host.Options{Sessions: sessions, Prompt: host.PromptOptions{Render: fragments.XML}})
 	if err := h.Add(counter()); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func newHost(t testing.TB, sessions starhost.SessionStore) *starhost.Host {
 // counter returns the plugin of newHost.
 func counter() starhost.Plugin {
 	call := func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		n := 0
 		state := effects.StateOf(t.Session(), "counter")
 		if old, ok := state.Get("n"); ok {
@@ -50,12 +51,12 @@ func counter() starhost.Plugin {
 }
 
 // takeTurn continues a session, runs a turn and stores the session. It returns the request.
-func takeTurn(ctx context.Context, h *starhost.Host, id, words string) (string, error) {
-	s, err := h.Continue(ctx, starhost.SessionConfig{ID: id})
+func takeTurn(ctx context.Context, h *host.Host, id, words string) (string, error) {
+	s, err := h.Continue(ctx, host.SessionConfig{ID: id})
 	if err != nil {
 		return "", err
 	}
-	t, err := s.Begin(ctx, starhost.Request{Text: words})
+	t, err := s.Begin(ctx, host.Request{Text: words})
 	if err != nil {
 		return "", err
 	}
@@ -71,14 +72,14 @@ func takeTurn(ctx context.Context, h *starhost.Host, id, words string) (string, 
 }
 
 // takeTurns takes n turns, each again while other processes are first.
-func takeTurns(ctx context.Context, h *starhost.Host, id, name string, n int) error {
+func takeTurns(ctx context.Context, h *host.Host, id, name string, n int) error {
 	for i := range n {
 		for {
 			_, err := takeTurn(ctx, h, id, fmt.Sprintf("%s/%d", name, i))
 			if err == nil {
 				break
 			}
-			if !errors.Is(err, starhost.ErrBusy) {
+			if !errors.Is(err, host.ErrBusy) {
 				return err
 			}
 		}
@@ -92,9 +93,9 @@ func TestSessions(t *testing.T) {
 		if got, err := s.LoadSession(ctx, "a"); got.Version != 0 || err != nil {
 			t.Errorf("LoadSession of nothing: got version %d, %v", got.Version, err)
 		}
-		live := newHost(t, nil).NewSession(starhost.SessionConfig{ID: "a é"})
+		live := newHost(t, nil).NewSession(host.SessionConfig{ID: "a é"})
 		for i := range 3 {
-			if _, err := live.Prompt(ctx, starhost.Request{Text: fmt.Sprint("words \xff", i)}); err != nil {
+			if _, err := live.Prompt(ctx, host.Request{Text: fmt.Sprint("words \xff", i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -109,7 +110,7 @@ func TestSessions(t *testing.T) {
 			}
 			for _, stale := range []int64{0, int64(i), int64(i) + 2} {
 				saved.Version = stale
-				if err := s.StoreSession(ctx, saved); !errors.Is(err, starhost.ErrBusy) {
+				if err := s.StoreSession(ctx, saved); !errors.Is(err, host.ErrBusy) {
 					t.Errorf("version %d over %d: got %v, want ErrBusy", stale, i+1, err)
 				}
 			}
@@ -124,7 +125,7 @@ func TestSessions(t *testing.T) {
 
 func TestSessionsRefuse(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b backend) {
-		tests := map[string]starhost.SavedSession{
+		tests := map[string]host.SavedSession{
 			"got no id": {}, "begin with -": {ID: "-F"}, "control characters": {ID: "a\x1b[2J"},
 			"got an id of 201 bytes, want at most 200": {ID: strings.Repeat("x", 201)},
 			"bytes, want at most 33554432":             {ID: "a", System: strings.Repeat("x", store.MaxSession)},
@@ -144,13 +145,13 @@ func TestSessionsRefuse(t *testing.T) {
 func TestSessionBytes(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b backend) {
 		stored, other := newHost(t, b.sessions), newHost(t, new(store.Memory))
-		live, err := other.Continue(t.Context(), starhost.SessionConfig{ID: "a"})
+		live, err := other.Continue(t.Context(), host.SessionConfig{ID: "a"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 4 {
 			words := fmt.Sprint("words ", i)
-			turn, err := live.Begin(t.Context(), starhost.Request{Text: words})
+			turn, err := live.Begin(t.Context(), host.Request{Text: words})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +172,7 @@ func TestSessionBytes(t *testing.T) {
 }
 
 // checkTurns checks that a session has all turns of some names, each once and in order.
-func checkTurns(t *testing.T, s starhost.SavedSession, names, each int) {
+func checkTurns(t *testing.T, s host.SavedSession, names, each int) {
 	t.Helper()
 	next := map[string]int{}
 	for _, m := range s.Messages {
@@ -307,8 +308,8 @@ func TestDamagedSession(t *testing.T) {
 					t.Errorf("got %v, want %s", err, want)
 				}
 			}
-			err := db.StoreSession(t.Context(), starhost.SavedSession{ID: id})
-			if !errors.Is(err, starhost.ErrBusy) {
+			err := db.StoreSession(t.Context(), host.SavedSession{ID: id})
+			if !errors.Is(err, host.ErrBusy) {
 				t.Errorf("StoreSession: got %v, want ErrBusy", err)
 			}
 			if ok, err := db.RemoveSession(t.Context(), id); !ok || err != nil {
@@ -326,7 +327,7 @@ func TestSessionsKeepContents(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, url string) {
 		now := time.Unix(1_700_000_000, 0)
 		db := open(t, store.Options{URL: url, Keep: time.Hour, Clock: func() time.Time { return now }})
-		h := starhost.New(starhost.Options{Sessions: db, Fragments: db.Fragments()})
+		h := host.New(host.Options{Sessions: db, Fragments: db.Fragments()})
 		if err := h.Add(counter()); err != nil {
 			t.Fatal(err)
 		}

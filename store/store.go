@@ -44,7 +44,7 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// A DB is a database. It implements effects.KV and starhost.SessionStore, and Fragments returns it
+// A DB is a database. It implements effects.KV and host.SessionStore, and Fragments returns it
 // as a fragments.Store. Its methods are safe for concurrent use, also by several processes. They
 // return an error after at most 5 seconds if the database is locked or away, and 15 if a server
 // stops answering.

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/store"
 )
 
@@ -21,7 +21,7 @@ import (
 type backend struct {
 	values   effects.KV
 	contents fragments.Store
-	sessions starhost.SessionStore
+	sessions host.SessionStore
 	max      int // bytes of a plugin's values
 }
 

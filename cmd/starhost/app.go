@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -53,7 +53,7 @@ type app struct {
 	exact         bool                     // out is for a program
 	code          int                      // the exit code of a negative result, or of the first problem reported
 	warnings      []loader.Warning         // in the order of their report
-	logs          []starhost.LogLine
+	logs          []host.LogLine
 	problems      []problem
 	undone        bool         // effects did not run without --allow-effects
 	nobodyAsked   *atomic.Bool // an approval was wanted, and nobody is at a terminal
@@ -85,7 +85,7 @@ func (a *app) addError(err error) {
 			a.addError(e)
 		}
 	} else if err != nil {
-		if aborted, ok := errors.AsType[*starhost.AbortError](err); ok && aborted.Lost != nil && len(a.problems) > 0 {
+		if aborted, ok := errors.AsType[*host.AbortError](err); ok && aborted.Lost != nil && len(a.problems) > 0 {
 			return // loading has reported the guard
 		}
 		p := describe(err)
@@ -188,7 +188,7 @@ func (a *app) readText(name string) (string, error) {
 
 // addLog adds a line that a handler logged. Loaders log at the same time, but the host calls
 // addLog for one line after another.
-func (a *app) addLog(line starhost.LogLine) { a.logs = append(a.logs, line) }
+func (a *app) addLog(line host.LogLine) { a.logs = append(a.logs, line) }
 
 // writeLogs writes the lines that handlers logged, except lines that the report of errors
 // repeats, and except debug lines without -v.
@@ -205,7 +205,7 @@ func (a *app) writeLogs() {
 	}
 }
 
-func (a *app) writeLog(line starhost.LogLine) {
+func (a *app) writeLog(line host.LogLine) {
 	if a.logFormat == "json" {
 		_ = encodeJSON(a.stderr, struct {
 			Level   string          `json:"level"`

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 )
@@ -31,8 +32,8 @@ func addApprove(cmd *cobra.Command, way *string, more ...string) {
 	cmd.Flags().StringVar(way, "approve", "ask", usage)
 }
 
-// An approver answers requests for approval: see [starhost.Options].
-type approver func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error)
+// An approver answers requests for approval: see [host.Options].
+type approver func(context.Context, host.ApprovalRequest) (host.Answer, error)
 
 // newApprover returns the approver of a value of --approve. A program without a terminal asks
 // nobody, and hints at auto. more are ways beside approveWays, in which nobody is asked.
@@ -44,21 +45,21 @@ func (a *app) newApprover(way string, more ...string) (approver, error) {
 	in, ok := a.stdin.(*os.File)
 	switch {
 	case way == "auto":
-		return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-			return starhost.Answer{Yes: true, By: "auto"}, nil
+		return func(context.Context, host.ApprovalRequest) (host.Answer, error) {
+			return host.Answer{Yes: true, By: "auto"}, nil
 		}, nil
 	case way == "never":
-		return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
-			return starhost.Answer{By: "never"}, nil
+		return func(context.Context, host.ApprovalRequest) (host.Answer, error) {
+			return host.Answer{By: "never"}, nil
 		}, nil
 	case way != "ask":
 		return nil, nil
 	case !ok || !term.IsTerminal(int(in.Fd())):
 		asked := new(atomic.Bool) // answers come from goroutines
 		a.nobodyAsked = asked
-		return func(context.Context, starhost.ApprovalRequest) (starhost.Answer, error) {
+		return func(context.Context, host.ApprovalRequest) (host.Answer, error) {
 			asked.Store(true)
-			return starhost.Answer{}, errors.ErrUnsupported
+			return host.Answer{}, errors.ErrUnsupported
 		}, nil
 	}
 	lines := bufio.NewReaderSize(in, maxAnswer)
@@ -72,10 +73,10 @@ func (a *app) newApprover(way string, more ...string) (approver, error) {
 // says so.
 func newQuestion(show io.Writer, read func(prompt string) (string, error), mayKeep bool) approver {
 	always := map[string]bool{}
-	return func(_ context.Context, r starhost.ApprovalRequest) (starhost.Answer, error) {
+	return func(_ context.Context, r host.ApprovalRequest) (host.Answer, error) {
 		key := string(mustJSON([]any{r.Plugin, r.Call.Name, string(r.Call.Arguments), r.Reasons}))
 		if always[key] {
-			return starhost.Answer{Yes: true, By: "always"}, nil
+			return host.Answer{Yes: true, By: "always"}, nil
 		}
 		fmt.Fprintln(show, texttable.EscapeLine(strings.TrimSpace(r.Plugin+" "+r.Call.Name+" "+string(r.Call.Arguments))))
 		for _, reason := range r.Reasons {
@@ -96,7 +97,7 @@ func newQuestion(show io.Writer, read func(prompt string) (string, error), mayKe
 			answer = "no" // ctrl-C, ctrl-D and the end of the input
 		}
 		always[key] = mayKeep && (answer == "a" || answer == "always")
-		return starhost.Answer{Yes: always[key] || answer == "y" || answer == "yes", By: "person"}, nil
+		return host.Answer{Yes: always[key] || answer == "y" || answer == "yes", By: "person"}, nil
 	}
 }
 

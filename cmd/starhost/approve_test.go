@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 func TestAskUser(t *testing.T) {
@@ -17,7 +18,7 @@ func TestAskUser(t *testing.T) {
 		var out strings.Builder
 		lines := bufio.NewReaderSize(strings.NewReader(input), maxAnswer)
 		ask := newQuestion(&out, func(prompt string) (string, error) { return readAnswer(lines, &out, prompt) }, false)
-		got, _ := ask(t.Context(), starhost.ApprovalRequest{
+		got, _ := ask(t.Context(), host.ApprovalRequest{
 			Plugin: "incident", Reasons: []string{"Close \u001b[2J?\nNo"},
 			Call: starhost.ToolCall{Name: "close", Arguments: json.RawMessage(`{"id":7}`)},
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -80,8 +81,8 @@ type bencher struct {
 	*app
 	flags      *benchFlags
 	set        *loader.Set
-	request    starhost.Request
-	turn       *starhost.Turn             // nil between turns
+	request    host.Request
+	turn       *host.Turn                 // nil between turns
 	arguments  map[string]json.RawMessage // event arguments by name, from --args and --arg
 	benchmarks []*benchmark
 	dropLogs   bool // set while handlers run again and again
@@ -98,7 +99,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
 	case f.count < 1:
 		return usagef("--count: got %d, want 1 or more", f.count)
 	}
-	b := &bencher{app: a, flags: f, request: starhost.Request{Text: f.prompt}}
+	b := &bencher{app: a, flags: f, request: host.Request{Text: f.prompt}}
 	var err error
 	if b.set, err = a.loadWith(ctx, &f.loadFlags, paths, b.configureHost); err != nil {
 		return err
@@ -138,7 +139,7 @@ func (b *bencher) configureHost(o *loader.Options) {
 	o.World.DryRun = new(effects.DryRun)
 	o.World.HTTP = nil
 	log := o.Host.Log
-	o.Host.Log = func(l starhost.LogLine) {
+	o.Host.Log = func(l host.LogLine) {
 		if !b.dropLogs {
 			log(l)
 		}
@@ -258,7 +259,7 @@ func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) 
 		if _, err := b.turn.Fire(ctx, e); err != nil {
 			return err
 		}
-		i := slices.IndexFunc(b.turn.Hooks()[seen:], func(t starhost.HookTrace) bool {
+		i := slices.IndexFunc(b.turn.Hooks()[seen:], func(t host.HookTrace) bool {
 			return t.Event == h.Event && t.Plugin == plugin && t.Pos == h.Pos
 		})
 		if i < 0 {
@@ -345,7 +346,7 @@ func (b *bencher) addLoaders(ctx context.Context) error {
 		prefixes[prefix] = true
 		seen := len(b.turn.Hooks())
 		got, err := b.turn.Load(ctx, []string{ref})
-		if _, unknown := errors.AsType[*starhost.UnknownRefError](err); unknown {
+		if _, unknown := errors.AsType[*host.UnknownRefError](err); unknown {
 			return err
 		}
 		if err != nil {
@@ -399,21 +400,21 @@ func (b *bencher) addPrompt(ctx context.Context) error {
 }
 
 // addUsage adds the steps and bytes of handlers.
-func (m *benchmark) addUsage(traces []starhost.HookTrace) {
+func (m *benchmark) addUsage(traces []host.HookTrace) {
 	for _, t := range traces {
 		m.usage.Steps += t.Steps
 		m.usage.Bytes += t.Bytes
 	}
 }
 
-func (b *bencher) newSession() *starhost.Session {
-	return b.set.Host.NewSession(starhost.SessionConfig{ID: "bench", Platform: "cli", Model: b.set.Config.Model.Default})
+func (b *bencher) newSession() *host.Session {
+	return b.set.Host.NewSession(host.SessionConfig{ID: "bench", Platform: "cli", Model: b.set.Config.Model.Default})
 }
 
 // beginTurn begins a turn in a new session, so that session state stays small.
 func (b *bencher) beginTurn(ctx context.Context) (err error) {
 	b.endTurn(ctx)
-	b.turn, err = b.newSession().Begin(ctx, starhost.Request{Text: b.request.Text})
+	b.turn, err = b.newSession().Begin(ctx, host.Request{Text: b.request.Text})
 	return err
 }
 

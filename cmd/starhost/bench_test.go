@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -40,10 +41,10 @@ func TestGoName(t *testing.T) {
 // TestMeasure checks that a sample has at least one operation and ordered numbers, and that a
 // turn has a limited number of operations.
 func TestMeasure(t *testing.T) {
-	set := &loader.Set{Host: starhost.New(starhost.Options{}), Config: &loader.Config{}}
+	set := &loader.Set{Host: host.New(host.Options{}), Config: &loader.Config{}}
 	b := &bencher{app: &app{}, flags: &benchFlags{time: 1}, set: set}
 	defer b.endTurn(t.Context())
-	turns := map[*starhost.Turn]int{}
+	turns := map[*host.Turn]int{}
 	count := func(context.Context) error { turns[b.turn]++; return nil }
 	s, err := b.measure(t.Context(), &benchmark{op: count, inTurn: true})
 	if err != nil || s.n < 1 || s.p50 > s.p99 {

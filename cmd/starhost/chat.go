@@ -19,6 +19,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
@@ -70,7 +71,7 @@ the same call always in this session, and any other answer denies it.`,
 // A chat is one run of the command.
 type chat struct {
 	*conversation
-	next       starhost.Request // parts of the next message
+	next       host.Request // parts of the next message
 	read       func(prompt string) (string, error)
 	terminal   *terminal // nil for input that is piped
 	input      *os.File  // the terminal's keys, for an editor
@@ -225,7 +226,7 @@ func (c *chat) send(ctx context.Context, text string) error {
 	if result != nil {
 		c.count(result)
 		// The session keeps the system text, and the template's part of it.
-		c.next = starhost.Request{OnlyTools: c.next.OnlyTools, Model: c.next.Model}
+		c.next = host.Request{OnlyTools: c.next.OnlyTools, Model: c.next.Model}
 	}
 	if err != nil && c.lastText != "" && ctx.Err() != nil {
 		c.line("cut: the session has the answer so far")
@@ -235,7 +236,7 @@ func (c *chat) send(ctx context.Context, text string) error {
 }
 
 // count adds a turn to the numbers that !session shows.
-func (c *chat) count(r *starhost.TurnResult) {
+func (c *chat) count(r *host.TurnResult) {
 	c.turns++
 	c.usage = starhost.Usage{
 		Input: c.usage.Input + r.Usage.Input, Output: c.usage.Output + r.Usage.Output,
@@ -362,7 +363,7 @@ func (c *chat) edit(ctx context.Context) (string, error) {
 
 // showTools shows the tools on offer.
 func (c *chat) showTools(ctx context.Context) error {
-	return c.session.Aside(ctx, func(t *starhost.Turn) error {
+	return c.session.Aside(ctx, func(t *host.Turn) error {
 		matches := func(name string) func(string) bool {
 			return func(glob string) bool {
 				ok, err := path.Match(glob, name)

@@ -15,13 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // TestQuestion checks what a user sees of a call that needs approval, and the answers. "Always" is
 // for the same tool, arguments and reasons.
 func TestQuestion(t *testing.T) {
 	ask := starhost.Decision{Plugin: "policy", Reason: "production\x1b[2J", Pos: starhost.Pos{File: "policy.star", Line: 3, Col: 5}}
-	request := starhost.ApprovalRequest{
+	request := host.ApprovalRequest{
 		Call:   starhost.ToolCall{Name: "restart", Arguments: json.RawMessage(`{"service":"db"}`)},
 		Plugin: "ops", Reasons: []string{"tool restart asks for approval", ask.Reason}, Asks: []starhost.Decision{ask},
 	}
@@ -41,7 +42,7 @@ func TestQuestion(t *testing.T) {
 		return answer, nil
 	}, true)
 	var got []bool
-	for _, r := range []starhost.ApprovalRequest{
+	for _, r := range []host.ApprovalRequest{
 		request, request, request, request, request, request, other, foreign, renamed, other,
 	} {
 		answer, err := approve(t.Context(), r)
@@ -102,7 +103,7 @@ register_command("page", lambda args: "x", description = "Pages.", complete = la
 		t.Fatal(err)
 	}
 	defer set.Close()
-	c := &chat{conversation: &conversation{app: a, set: set, session: set.Host.NewSession(starhost.SessionConfig{})}}
+	c := &chat{conversation: &conversation{app: a, set: set, session: set.Host.NewSession(host.SessionConfig{})}}
 	tests := map[string][]string{
 		"/pa": {"/page"}, "/page che": {"checkout"}, "!fr": {"!fragment"}, "!fragment no": {"note:"}, "hello": nil, "": nil, "!fragment a b": nil,
 	}

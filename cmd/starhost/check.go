@@ -13,9 +13,9 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/cmd/starhost/lsp"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -134,7 +134,7 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 		Config: config, Dir: c.dir, Args: paths, RequiredInArgs: true, Sources: c.sources,
 		Grants: c.flags.grant, Set: c.flags.set,
 		LookupEnv: c.lookupEnv, Cache: c.programCache(), AllowMissing: true, AllowUnset: true,
-		Host: starhost.Options{Clock: clock, Log: c.addLog},
+		Host: host.Options{Clock: clock, Log: c.addLog},
 	})
 	c.saveCache()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
@@ -55,7 +56,7 @@ func (c *checkRun) checkWords() error {
 		}
 	}
 	hooks := c.set.Host.Hooks()
-	changes := func(h starhost.HookInfo) bool { return h.Event == "pre_send" || h.Event == "post_tool_call" }
+	changes := func(h host.HookInfo) bool { return h.Event == "pre_send" || h.Event == "post_tool_call" }
 	if c.job != nil || !slices.ContainsFunc(hooks, changes) {
 		return nil
 	}
@@ -78,7 +79,7 @@ func (c *checkRun) checkWords() error {
 // checkMatch warns of a hook that matches no tool: neither a plugin's nor an agent's. It does not
 // warn if the config names MCP servers, because their tools are not loaded here. Without a config,
 // tools may come from other plugins, so only a name that is nearly right is a finding.
-func (c *checkRun) checkMatch(h starhost.HookInfo, tools []string) {
+func (c *checkRun) checkMatch(h host.HookInfo, tools []string) {
 	if len(h.Match) == 0 || len(c.fileConfig.MCP) > 0 {
 		return
 	}
@@ -109,7 +110,7 @@ func (c *checkRun) checkMatch(h starhost.HookInfo, tools []string) {
 
 // checkCase notices a match that fits the tools of some agents, and those of others only in another
 // case of letters: a guard for bash does not hear Bash.
-func (c *checkRun) checkCase(h starhost.HookInfo, glob string, tools []string) {
+func (c *checkRun) checkCase(h host.HookInfo, glob string, tools []string) {
 	if slices.Contains(tools, glob) {
 		return
 	}

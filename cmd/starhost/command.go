@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/loader"
@@ -65,7 +66,7 @@ func (a *app) runCommand(ctx context.Context, f *loadFlags, id sessionID, approv
 	if err != nil {
 		return err
 	}
-	var reply starhost.CommandReply
+	var reply host.CommandReply
 	var records *decision.Log
 	set, err := a.loadWith(ctx, f, nil, func(o *loader.Options) {
 		o.RequiredInArgs, o.Host.Approver = true, ask
@@ -82,7 +83,7 @@ func (a *app) runCommand(ctx context.Context, f *loadFlags, id sessionID, approv
 }
 
 // printCommandPretty prints what the user sees of a command's result.
-func (a *app) printCommandPretty(r *starhost.CommandReply) error {
+func (a *app) printCommandPretty(r *host.CommandReply) error {
 	if text := userText(&r.Result); text != "" {
 		fmt.Fprintln(&a.out, strings.TrimSuffix(text, "\n"))
 	}
@@ -92,7 +93,7 @@ func (a *app) printCommandPretty(r *starhost.CommandReply) error {
 // command runs the command in a new session, or in the stored session of an id.
 func (a *app) command(
 	ctx context.Context, set *loader.Set, id sessionID, args []string,
-) (reply starhost.CommandReply, err error) {
+) (reply host.CommandReply, err error) {
 	if err := checkCommandName(set.Host, args[0]); err != nil {
 		return reply, err
 	}
@@ -113,12 +114,12 @@ func (a *app) command(
 
 // commandSession returns the config of that session. Each call has other random values, because a
 // user runs a command for its effect and not for its output.
-func commandSession(set *loader.Set) starhost.SessionConfig {
-	return starhost.SessionConfig{Platform: "cli", Model: set.Config.Model.Default, Seed: rand.Uint64()}
+func commandSession(set *loader.Set) host.SessionConfig {
+	return host.SessionConfig{Platform: "cli", Model: set.Config.Model.Default, Seed: rand.Uint64()}
 }
 
 // checkCommandName returns an error if no plugin registers the name.
-func checkCommandName(h *starhost.Host, name string) error {
+func checkCommandName(h *host.Host, name string) error {
 	name = strings.TrimPrefix(name, "/")
 	names := commandNames(h)
 	switch {
@@ -131,7 +132,7 @@ func checkCommandName(h *starhost.Host, name string) error {
 }
 
 // commandNames returns the names of all commands, each followed by its aliases.
-func commandNames(h *starhost.Host) []string {
+func commandNames(h *host.Host) []string {
 	var names []string
 	for _, c := range h.Commands() {
 		names = append(append(names, c.Name), c.Aliases...)
@@ -164,7 +165,7 @@ type commandReplyJSON struct {
 	Errors      []errorJSON      `json:"errors"`
 }
 
-func (a *app) printCommandJSON(r *starhost.CommandReply) error {
+func (a *app) printCommandJSON(r *host.CommandReply) error {
 	out := commandReplyJSON{
 		Schema: "starhost.command/1", OK: len(a.problems) == 0, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
 		Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -33,12 +34,12 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 	})
 	complete("template", func(paths []string) []string {
 		return loaded(paths, func(set *loader.Set) []string {
-			return list(set.Host.TemplateLoaders(), func(l *starhost.LoaderInfo) string { return l.Prefix + ":" })
+			return list(set.Host.TemplateLoaders(), func(l *host.LoaderInfo) string { return l.Prefix + ":" })
 		})
 	})
 	complete("fragment", func(paths []string) []string {
 		return loaded(paths, func(set *loader.Set) []string {
-			return list(ownLoaders(set), func(l *starhost.LoaderInfo) string { return l.Prefix + ":" })
+			return list(ownLoaders(set), func(l *host.LoaderInfo) string { return l.Prefix + ":" })
 		})
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/model"
@@ -21,24 +22,24 @@ import (
 type conversation struct {
 	*app
 	set     *loader.Set
-	session *starhost.Session
+	session *host.Session
 	id      sessionID // "" if the session is not stored
 	caller  *model.Caller
 	out     io.Writer // text of models; nil shows none
 	waits   bool      // a hook may change answers, so nobody may see them before
 	streams bool      // shows text as it arrives
 
-	turn     *starhost.Turn // the running turn
-	shown    int            // how many of its calls were shown
-	lastText string         // text of the last reply
-	written  string         // the last bytes of out in this turn
-	broken   error          // out is closed
+	turn     *host.Turn // the running turn
+	shown    int        // how many of its calls were shown
+	lastText string     // text of the last reply
+	written  string     // the last bytes of out in this turn
+	broken   error      // out is closed
 	cancel   context.CancelFunc
 }
 
 // newConversation returns a conversation in the session of an id, or in one that is not stored.
 func (a *app) newConversation(
-	ctx context.Context, set *loader.Set, id sessionID, config starhost.SessionConfig, streams bool,
+	ctx context.Context, set *loader.Set, id sessionID, config host.SessionConfig, streams bool,
 ) (*conversation, error) {
 	session, err := id.open(ctx, set, config)
 	if err != nil {
@@ -53,7 +54,7 @@ func (a *app) newConversation(
 	case isTerminal(a.stdout):
 		c.out = screen{a.stdout}
 	}
-	changesText := func(h starhost.HookInfo) bool { return h.Event == "post_llm_call" }
+	changesText := func(h host.HookInfo) bool { return h.Event == "post_llm_call" }
 	c.waits = slices.ContainsFunc(set.Host.Hooks(), changesText)
 	c.streams = streams && c.out != nil && !c.waits
 	c.caller = &model.Caller{
@@ -80,7 +81,7 @@ func (c *conversation) close(ctx context.Context) {
 
 // ask runs one turn and shows its answer. With an error, the result is nil if the turn did not
 // begin.
-func (c *conversation) ask(ctx context.Context, r starhost.Request) (*starhost.TurnResult, error) {
+func (c *conversation) ask(ctx context.Context, r host.Request) (*host.TurnResult, error) {
 	t, err := c.session.Begin(ctx, r)
 	if err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (c *conversation) ask(ctx context.Context, r starhost.Request) (*starhost.T
 }
 
 // finish runs a turn up to its end, or until it waits for an approval.
-func (c *conversation) finish(ctx context.Context, t *starhost.Turn) (*starhost.TurnResult, error) {
+func (c *conversation) finish(ctx context.Context, t *host.Turn) (*host.TurnResult, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.cancel = cancel
@@ -128,7 +129,7 @@ func (c *conversation) finish(ctx context.Context, t *starhost.Turn) (*starhost.
 }
 
 // Complete asks the model of a prompt.
-func (c *conversation) Complete(ctx context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+func (c *conversation) Complete(ctx context.Context, p *host.Prompt) (starhost.Reply, error) {
 	c.showCalls()
 	if p.Model == "" {
 		return starhost.Reply{}, checkModel(c.set, "", false)

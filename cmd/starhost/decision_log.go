@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
@@ -62,7 +63,7 @@ func redactPatterns(c *loader.Config) (patterns []*regexp.Regexp) {
 
 // observe makes a host pass its events to a log, if there is one.
 func observe(
-	l *decision.Log, c *loader.Config, o *starhost.Options, pass func(starhost.Event, starhost.Outcome) error,
+	l *decision.Log, c *loader.Config, o *host.Options, pass func(starhost.Event, host.Outcome) error,
 ) {
 	if l != nil {
 		o.Observe, o.ObserveAll = pass, c.Log.All
@@ -161,7 +162,7 @@ func (h *hookLog) failureText() string {
 }
 
 // observe collects an event of plugins.
-func (h *hookLog) observe(e starhost.Event, o starhost.Outcome) error {
+func (h *hookLog) observe(e starhost.Event, o host.Outcome) error {
 	h.records = append(h.records, h.log.Record(e, o))
 	return nil
 }

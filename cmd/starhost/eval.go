@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -142,11 +142,11 @@ func (f *requestFlags) addFire(cmd *cobra.Command, usage, of string) {
 type evaluation struct {
 	flags      *evalFlags
 	set        *loader.Set
-	config     starhost.SessionConfig
-	request    starhost.Request
+	config     host.SessionConfig
+	request    host.Request
 	arguments  map[string]json.RawMessage // for the tool or the event
-	turn       *starhost.Turn
-	prompt     *starhost.Prompt
+	turn       *host.Turn
+	prompt     *host.Prompt
 	call       *callResult
 	fire       *fireResult
 	expr       *exprResult
@@ -385,11 +385,11 @@ func (a *app) runStored(ctx context.Context, f *evalFlags, e *evaluation) error 
 			return err
 		}
 		err = a.runTurn(ctx, f, e, session)
-		var aborted *starhost.AbortError
+		var aborted *host.AbortError
 		if err == nil || errors.As(err, &aborted) {
 			err = errors.Join(err, f.session.store(ctx, session))
 		}
-		if !errors.Is(err, starhost.ErrBusy) || f.allowEffects || !waitForTurn(ctx, start) {
+		if !errors.Is(err, host.ErrBusy) || f.allowEffects || !waitForTurn(ctx, start) {
 			var failures []error
 			if e.turn != nil {
 				failures = slices.Clone(e.turn.Errors())
@@ -402,7 +402,7 @@ func (a *app) runStored(ctx context.Context, f *evalFlags, e *evaluation) error 
 }
 
 // runTurn begins a turn, runs the prompt, call, event or expression in it, and ends it.
-func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session *starhost.Session) (err error) {
+func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session *host.Session) (err error) {
 	if e.turn, err = session.Begin(ctx, e.request); err != nil {
 		return err
 	}
@@ -446,7 +446,7 @@ func (a *app) printEvalPretty(e *evaluation) error {
 
 // promptPrinter returns the writer of a format that shows only the prompt, or only the output
 // of the call or expression.
-func promptPrinter(write func(*bytes.Buffer, *starhost.Prompt) error) func(*app, *evaluation) error {
+func promptPrinter(write func(*bytes.Buffer, *host.Prompt) error) func(*app, *evaluation) error {
 	return func(a *app, e *evaluation) error {
 		switch {
 		case e.set == nil:
@@ -464,7 +464,7 @@ func promptPrinter(write func(*bytes.Buffer, *starhost.Prompt) error) func(*app,
 }
 
 // writeText writes the system text, a blank line, and the new user message.
-func writeText(b *bytes.Buffer, p *starhost.Prompt) error {
+func writeText(b *bytes.Buffer, p *host.Prompt) error {
 	start := b.Len()
 	b.WriteString(p.System)
 	if p.System != "" {
@@ -478,8 +478,8 @@ func writeText(b *bytes.Buffer, p *starhost.Prompt) error {
 }
 
 // bodyWriter returns a function that writes a request body, indented.
-func bodyWriter(make func(*starhost.Prompt) ([]byte, error)) func(*bytes.Buffer, *starhost.Prompt) error {
-	return func(b *bytes.Buffer, p *starhost.Prompt) error {
+func bodyWriter(make func(*host.Prompt) ([]byte, error)) func(*bytes.Buffer, *host.Prompt) error {
+	return func(b *bytes.Buffer, p *host.Prompt) error {
 		data, err := make(p)
 		if err != nil {
 			return &usageError{msg: err.Error(), help: bodyHelp(p)}
@@ -491,7 +491,7 @@ func bodyWriter(make func(*starhost.Prompt) ([]byte, error)) func(*bytes.Buffer,
 }
 
 // bodyHelp returns advice for a prompt that a request body cannot express.
-func bodyHelp(p *starhost.Prompt) string {
+func bodyHelp(p *host.Prompt) string {
 	if p.Model == "" {
 		return "--model names one, or [model] default in the config, or options.model of -i"
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/report"
 )
 
@@ -20,7 +20,7 @@ type comparison struct {
 
 // comparePrompt compares a prompt with the report of an earlier -F json. A prompt that begins
 // with the whole earlier prompt breaks no cache.
-func (a *app) comparePrompt(file string, p *starhost.Prompt) (*comparison, error) {
+func (a *app) comparePrompt(file string, p *host.Prompt) (*comparison, error) {
 	text, err := a.readText(file)
 	if err != nil {
 		return nil, err

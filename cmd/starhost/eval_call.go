@@ -10,6 +10,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 )
@@ -17,8 +18,8 @@ import (
 // A callResult is the result of --call.
 type callResult struct {
 	arguments json.RawMessage // before hooks change them
-	reply     starhost.ToolReply
-	hooks     []starhost.HookTrace
+	reply     host.ToolReply
+	hooks     []host.HookTrace
 
 	printed bool
 }
@@ -79,7 +80,7 @@ func (a *app) mountForCall(ctx context.Context, f *evalFlags, e *evaluation) (en
 }
 
 // toolTypes returns the JSON Schema types of a tool's parameters.
-func toolTypes(h *starhost.Host, name string) (map[string]string, error) {
+func toolTypes(h *host.Host, name string) (map[string]string, error) {
 	var names []string
 	for _, t := range h.Tools() {
 		if t.Name == name {
@@ -113,8 +114,8 @@ func (a *app) callTool(ctx context.Context, f *evalFlags, e *evaluation) (*callR
 // A fireResult is the result of --fire.
 type fireResult struct {
 	event   string
-	outcome starhost.Outcome
-	hooks   []starhost.HookTrace
+	outcome host.Outcome
+	hooks   []host.HookTrace
 }
 
 // fireEvent fires the event that the flags name.
@@ -129,7 +130,7 @@ func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fire
 }
 
 // newEvent returns the event of --fire, whose name eventTypes has found.
-func newEvent(h *starhost.Host, name string, arguments map[string]json.RawMessage) (*starhost.Event, error) {
+func newEvent(h *host.Host, name string, arguments map[string]json.RawMessage) (*starhost.Event, error) {
 	event, err := starhost.NewEvent(name, arguments, h.Events()...)
 	if err != nil {
 		return nil, usagef("--fire: %v", err)
@@ -141,7 +142,7 @@ func newEvent(h *starhost.Host, name string, arguments map[string]json.RawMessag
 }
 
 // eventTypes returns the JSON Schema types of an event's arguments.
-func eventTypes(h *starhost.Host, name string) (map[string]string, error) {
+func eventTypes(h *host.Host, name string) (map[string]string, error) {
 	spec, err := starhost.LookupEvent(name, h.Events()...)
 	if err != nil {
 		return nil, usagef("--fire: %v", agents.UnknownEvent(name, err))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
@@ -51,7 +52,7 @@ func (a *app) printCallStep(e *evaluation) {
 }
 
 // outcome returns the decision of a handler. The list of errors has the reason of a failure.
-func outcome(t *starhost.HookTrace) string {
+func outcome(t *host.HookTrace) string {
 	if t.Action == starhost.ActionError {
 		return "failed"
 	}
@@ -73,7 +74,7 @@ func (a *app) printStep(name, place string, steps, bytes uint64) {
 }
 
 // printOffers prints the fragments and attachments that a registration was the first to offer.
-func (a *app) printOffers(p *starhost.Prompt, t starhost.HookTrace) {
+func (a *app) printOffers(p *host.Prompt, t host.HookTrace) {
 	for _, r := range p.Fragments {
 		if r.Plugin == t.Plugin && r.Pos == t.Pos.String() {
 			a.printOffer(r.Status, r.Reason, fmt.Sprintf("fragment %s %s in the %s", r.ID.Short(), r.Source, r.Target), r.Content)
@@ -179,7 +180,7 @@ func mergedPrompt(e *evaluation) (system, messages string) {
 }
 
 // attachmentNotes returns the notes about attachments that were dropped.
-func attachmentNotes(p *starhost.Prompt) string {
+func attachmentNotes(p *host.Prompt) string {
 	var set fragments.Set
 	for _, r := range p.Attachments {
 		set.Attach([]fragments.Attachment{r.Attachment})

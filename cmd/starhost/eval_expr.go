@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -38,7 +38,7 @@ func (a *app) evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*e
 	}
 	value, usage, err := p.Inside.Eval(ctx, e.turn, expr)
 	if err != nil {
-		return nil, &starhost.HandlerError{Plugin: p.Name, What: "expression", Err: err}
+		return nil, &host.HandlerError{Plugin: p.Name, What: "expression", Err: err}
 	}
 	return &exprResult{p.Name, strings.TrimSpace(expr), e.set.Redact(value), usage}, nil
 }

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -32,7 +32,7 @@ func (r *recorder) configureHost(o *loader.Options) {
 	}
 	r.clock = clock
 	o.Host.Clock = func() time.Time { return r.clock() }
-	o.Host.Record = func(e starhost.Entry) { r.journal.Record(e) }
+	o.Host.Record = func(e host.Entry) { r.journal.Record(e) }
 }
 
 // startJournal creates the journal with its first line.
@@ -84,7 +84,7 @@ func (e *replayError) Error() string { return e.msg }
 func (e *replayError) Code() string  { return e.code }
 
 // journalHeader returns the first line of a journal of this turn.
-func (e *evaluation) journalHeader(f *evalFlags, session *starhost.Session) effects.Header {
+func (e *evaluation) journalHeader(f *evalFlags, session *host.Session) effects.Header {
 	return effects.Header{
 		Starhost: version(), Sandbox: dependency("go.starlark.net"),
 		Session: session.ID(), Turn: 1, Seed: f.seed,

@@ -6,6 +6,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
 )
@@ -282,7 +283,7 @@ func (s *statsJSON) addTurn(e *evaluation) {
 }
 
 // tracesJSON splits traces into those of hooks and those of loaders.
-func (a *app) tracesJSON(traces []starhost.HookTrace) (hooks, loads []traceJSON) {
+func (a *app) tracesJSON(traces []host.HookTrace) (hooks, loads []traceJSON) {
 	hooks, loads = []traceJSON{}, []traceJSON{}
 	for i := range traces {
 		trace := a.newTraceJSON(&traces[i])
@@ -327,7 +328,7 @@ func (a *app) newPluginJSON(p *loader.Plugin) pluginJSON {
 	return out
 }
 
-func newPromptJSON(p *starhost.Prompt) *promptJSON {
+func newPromptJSON(p *host.Prompt) *promptJSON {
 	out := &promptJSON{
 		SHA256: p.Sum(), System: p.System, Text: p.Text.String(), Bytes: p.Bytes(),
 		Tokens: tokensJSON{report.Tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix,
@@ -375,7 +376,7 @@ func (a *app) newToolJSON(t *starhost.Tool) toolJSON {
 	return toolJSON{t.Name, t.PluginName(), t.Description, parameters, a.fromHere(t.Pos).String()}
 }
 
-func (a *app) newTraceJSON(t *starhost.HookTrace) traceJSON {
+func (a *app) newTraceJSON(t *host.HookTrace) traceJSON {
 	pos := a.fromHere(t.Pos).String()
 	return traceJSON{t.Event, t.Plugin, pos, t.Priority, actionName(t.Action), t.Detail, t.Steps, t.Bytes}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // A question is everything that eval is asked. The same plugins, the question and the effects
@@ -20,7 +21,7 @@ type question struct {
 	Now         string           `json:"now,omitempty"` // --now
 }
 
-// A requestJSON is a starhost.Request with names for JSON.
+// A requestJSON is a host.Request with names for JSON.
 type requestJSON struct {
 	Text            string                 `json:"text"`
 	System          string                 `json:"system,omitempty"`
@@ -36,7 +37,7 @@ type requestJSON struct {
 	History         []starhost.Message     `json:"history,omitempty"`
 }
 
-// A sessionJSON is a starhost.SessionConfig with names for JSON.
+// A sessionJSON is a host.SessionConfig with names for JSON.
 type sessionJSON struct {
 	ID       string   `json:"id,omitempty"`
 	Platform string   `json:"platform"`
@@ -90,7 +91,7 @@ func (e *evaluation) newQuestion(f *evalFlags) question {
 
 // apply sets the flags and the request to those of the question.
 func (q *question) apply(f *evalFlags, e *evaluation) {
-	e.request, e.config = starhost.Request(q.Request), starhost.SessionConfig(q.Session)
+	e.request, e.config = host.Request(q.Request), host.SessionConfig(q.Session)
 	for _, a := range q.Attachments {
 		e.request.Attachments = append(e.request.Attachments, fragments.Attachment{
 			Name: a.Name, Type: a.Type, URL: a.URL, Source: a.Source, Width: a.Width, Height: a.Height,

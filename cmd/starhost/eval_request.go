@@ -10,6 +10,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // requestFlags are the flags for the user's request.
@@ -61,7 +62,7 @@ func (f *requestFlags) countStdin() int {
 }
 
 // readRequest returns the request of the flags, and the config of its session.
-func (a *app) readRequest(f *requestFlags) (r starhost.Request, c starhost.SessionConfig, err error) {
+func (a *app) readRequest(f *requestFlags) (r host.Request, c host.SessionConfig, err error) {
 	c.Platform = "cli"
 	if f.input != "" {
 		if err := a.readRequestJSON(f, &r, &c); err != nil {
@@ -149,7 +150,7 @@ func (f *requestFlags) addsToPrompt() bool {
 }
 
 // readRequestJSON reads the request of --input.
-func (a *app) readRequestJSON(f *requestFlags, r *starhost.Request, c *starhost.SessionConfig) error {
+func (a *app) readRequestJSON(f *requestFlags, r *host.Request, c *host.SessionConfig) error {
 	text, err := a.readText(f.input)
 	if err != nil {
 		return err
@@ -176,7 +177,7 @@ func (a *app) readRequestJSON(f *requestFlags, r *starhost.Request, c *starhost.
 
 // distributeMessages sorts the messages into system text, history and the new message. The new
 // message is the last one, unless a flag gives the prompt.
-func (in *requestInput) distributeMessages(f *requestFlags, r *starhost.Request) error {
+func (in *requestInput) distributeMessages(f *requestFlags, r *host.Request) error {
 	var system []string
 	r.History = []starhost.Message{}
 	for i, m := range in.Messages {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
@@ -273,7 +274,7 @@ func (a *app) resolveFragment(ctx context.Context, f *loadFlags, ref string) (c 
 	defer set.Close()
 	session := set.Host.NewSession(commandSession(set))
 	var got []starhost.Context
-	err = session.Aside(ctx, func(t *starhost.Turn) (err error) {
+	err = session.Aside(ctx, func(t *host.Turn) (err error) {
 		got, err = t.Load(ctx, []string{ref})
 		return err
 	})
@@ -315,7 +316,7 @@ func (a *app) fragmentsLoadersCommand() *cobra.Command {
 		Short: "List the prefixes of references",
 		Example: `  starhost fragments loaders
   starhost fragments loaders plugins -F json`,
-		RunE: runSubcommand(a, "fragments loaders", func(ctx context.Context, paths []string) ([]starhost.LoaderInfo, error) {
+		RunE: runSubcommand(a, "fragments loaders", func(ctx context.Context, paths []string) ([]host.LoaderInfo, error) {
 			set, err := a.load(ctx, &f, paths)
 			if err != nil {
 				return nil, err

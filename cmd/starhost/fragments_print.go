@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/store"
 )
 
@@ -102,7 +102,7 @@ func (a *app) printAliasJSON(n namedFragment) error {
 	}{"starhost.alias/1", true, n.alias, n.id.String()})
 }
 
-func (a *app) printLoadersPretty(loaders []starhost.LoaderInfo) error {
+func (a *app) printLoadersPretty(loaders []host.LoaderInfo) error {
 	var rows [][]string
 	for _, l := range loaders {
 		rows = append(rows, []string{prefixText(l.Prefix), l.Plugin, firstLine(l.Description)})
@@ -122,7 +122,7 @@ func prefixText(prefix string) string {
 	return prefix + ":"
 }
 
-func (a *app) printLoadersJSON(loaders []starhost.LoaderInfo) error {
+func (a *app) printLoadersJSON(loaders []host.LoaderInfo) error {
 	return a.printJSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`

@@ -20,6 +20,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
@@ -353,13 +354,13 @@ func (r *hookRun) askPlugins(
 		}
 	}
 	fail := func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) }
-	record := func(e starhost.Event, out starhost.Outcome) error {
+	record := func(e starhost.Event, out host.Outcome) error {
 		if r.openRecords() == nil {
 			return nil
 		}
 		return r.records.observe(e, out)
 	}
-	set, host, _ := r.loadHook(ctx, f, paths, record, func(o *loader.Options) {
+	set, h, _ := r.loadHook(ctx, f, paths, record, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
 		if o.Folder = eventFolder(pin, e); o.Folder != "" {
 			o.World.Exec = &effects.Exec{Dir: o.Folder}
@@ -367,11 +368,11 @@ func (r *hookRun) askPlugins(
 		log := r.records.open(func() *decision.Log { return r.newLog(o.Config, r.agent.Name, r.records.fail) })
 		observe(log, o.Config, &o.Host, r.records.observe)
 	})
-	if host == nil && len(pin.Guards) > 0 { // the host refuses in place of the guards
-		host = starhost.New(starhost.Options{Observe: record})
+	if h == nil && len(pin.Guards) > 0 { // the host refuses in place of the guards
+		h = host.New(host.Options{Observe: record})
 	}
 	if nonce, ok := e.Canary(); ok {
-		return r.answerCanary(e, nonce, set, host)
+		return r.answerCanary(e, nonce, set, h)
 	}
 	log := r.openRecords()
 	useSet(log, set)
@@ -382,7 +383,7 @@ func (r *hookRun) askPlugins(
 		o.Notice = "starhost: " + r.problems[0].where()
 	}
 	var err error
-	if answer, store, err = e.Answer(ctx, host, o); err != nil {
+	if answer, store, err = e.Answer(ctx, h, o); err != nil {
 		r.addError(err)
 		if answer, err = e.Block("starhost: " + err.Error()); err != nil {
 			r.addError(err)
@@ -470,9 +471,9 @@ func cacheClock(clock func() time.Time) func() time.Time {
 // guards could, with observe as its observer, and there is no set. The error means that there are
 // no plugins, and so no guards.
 func (a *app) loadHook(
-	ctx context.Context, f *hookFlags, paths []string, observe func(starhost.Event, starhost.Outcome) error,
+	ctx context.Context, f *hookFlags, paths []string, observe func(starhost.Event, host.Outcome) error,
 	change func(*loader.Options),
-) (*loader.Set, *starhost.Host, error) {
+) (*loader.Set, *host.Host, error) {
 	var set *loader.Set
 	err := f.lineError
 	if err == nil {
@@ -539,23 +540,23 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 	}
 	o.Log = func(text string) { write(func() { fmt.Fprintf(a.stderr, "hook: %s\n", text) }) }
 	o.Canary = func(nonce string) string { return canaryReason(nonce, hook.AgentOf("picoclaw"), set) }
-	record := func(e starhost.Event, out starhost.Outcome) error {
+	record := func(e starhost.Event, out host.Outcome) error {
 		log := a.openHookLog(&opened, agent, fail)
 		if log == nil {
 			return nil
 		}
 		return log.Observe(e, out)
 	}
-	o.Load = func(ctx context.Context) (*starhost.Host, error) {
+	o.Load = func(ctx context.Context) (*host.Host, error) {
 		own := *a // with its own reports
 		var records *decision.Log
-		var host *starhost.Host
-		set, host, broken = own.loadHook(ctx, f, paths, record, func(o *loader.Options) {
+		var h *host.Host
+		set, h, broken = own.loadHook(ctx, f, paths, record, func(o *loader.Options) {
 			records = opened.open(func() *decision.Log { return own.newLog(o.Config, agent, fail) })
 			if records != nil {
 				observe(records, o.Config, &o.Host, records.Observe)
 			}
-			o.Host.Log = func(line starhost.LogLine) {
+			o.Host.Log = func(line host.LogLine) {
 				if own.verbose || !own.quiet && slices.Contains([]string{"warn", "error"}, line.Level) {
 					write(func() { own.writeLog(line) })
 				}
@@ -563,7 +564,7 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 		})
 		useSet(records, set)
 		write(own.report) // plugins that failed are reported, and the others work
-		return host, broken
+		return h, broken
 	}
 	err := hook.Serve(ctx, a.stdin, a.stdout, o)
 	mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -17,7 +18,7 @@ import (
 // answerCanary denies the canary of hook doctor. It touches no session and no log, and asks no
 // plugin. If guards are not loaded, the answer is the same as for every other call.
 func (r *hookRun) answerCanary(
-	e *hook.Event, nonce string, set *loader.Set, host *starhost.Host,
+	e *hook.Event, nonce string, set *loader.Set, h *host.Host,
 ) (hook.Answer, func()) {
 	closeSet := func() {
 		if set != nil {
@@ -26,9 +27,9 @@ func (r *hookRun) answerCanary(
 	}
 	reason := ""
 	switch {
-	case host != nil && host.Refuses("pre_tool_call") != nil:
-		reason = "starhost: " + host.Refuses("pre_tool_call").Error()
-	case host == nil || slices.ContainsFunc(host.LostGuards(), func(g starhost.Guard) bool { return g.Open }):
+	case h != nil && h.Refuses("pre_tool_call") != nil:
+		reason = "starhost: " + h.Refuses("pre_tool_call").Error()
+	case h == nil || slices.ContainsFunc(h.LostGuards(), func(g host.Guard) bool { return g.Open }):
 		return hook.Answer{}, closeSet
 	default:
 		reason = canaryReason(nonce, r.agent, set)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -16,16 +16,16 @@ import (
 // caseHooks returns the function for the step hook of golden cases. It answers as starhost hook
 // does, but sessions are in memory.
 func caseHooks(
-	h *starhost.Host,
+	h *host.Host,
 ) func(ctx context.Context, agent, event string) (out, stderr string, code int, err error) {
-	c := hookCase{host: h, sessions: map[string]*starhost.Session{}}
+	c := hookCase{host: h, sessions: map[string]*host.Session{}}
 	return c.answer
 }
 
 // A hookCase answers the agents' events of one case.
 type hookCase struct {
-	host     *starhost.Host
-	sessions map[string]*starhost.Session // by agent and id
+	host     *host.Host
+	sessions map[string]*host.Session // by agent and id
 }
 
 func (c *hookCase) answer(ctx context.Context, name, event string) (out, stderr string, code int, err error) {
@@ -47,14 +47,14 @@ func (c *hookCase) answer(ctx context.Context, name, event string) (out, stderr 
 		return a.Out, a.Err, a.Code, err
 	}
 	answer, _, err := e.Answer(ctx, c.host, hook.Options{Resume: c.session})
-	if errors.Is(err, starhost.ErrClosed) { // the agent resumes a session that ended
+	if errors.Is(err, host.ErrClosed) { // the agent resumes a session that ended
 		answer, _, err = e.Answer(ctx, c.host, hook.Options{Resume: c.resume})
 	}
 	return answer.Out, answer.Err, answer.Code, err
 }
 
 // session returns the session of an event.
-func (c *hookCase) session(config starhost.SessionConfig, saved starhost.SavedSession) *starhost.Session {
+func (c *hookCase) session(config host.SessionConfig, saved host.SavedSession) *host.Session {
 	key := config.Platform + "\x00" + config.ID
 	if c.sessions[key] == nil {
 		c.sessions[key] = c.host.Resume(config, saved)
@@ -63,7 +63,7 @@ func (c *hookCase) session(config starhost.SessionConfig, saved starhost.SavedSe
 }
 
 // resume replaces the event's session, which ended, by one with its plugins' states.
-func (c *hookCase) resume(config starhost.SessionConfig, saved starhost.SavedSession) *starhost.Session {
+func (c *hookCase) resume(config host.SessionConfig, saved host.SavedSession) *host.Session {
 	ended := c.session(config, saved)
 	delete(c.sessions, config.Platform+"\x00"+config.ID)
 	s := c.session(config, saved)
@@ -78,7 +78,7 @@ const caseDeadline = 10 * time.Minute
 func (c *hookCase) answerLine(ctx context.Context, line string) (out, stderr string, code int, err error) {
 	var b, log strings.Builder
 	err = hook.Serve(ctx, strings.NewReader(line+"\n"), &b, hook.ServeOptions{
-		Load:     func(context.Context) (*starhost.Host, error) { return c.host, nil },
+		Load:     func(context.Context) (*host.Host, error) { return c.host, nil },
 		Deadline: caseDeadline, Log: func(text string) { log.WriteString(text + "\n") },
 	})
 	return b.String(), log.String(), 0, err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -306,8 +307,8 @@ func modelRows(a *app, endpoints []starhost.Endpoint) [][]string {
 }
 
 // ownLoaders returns the loaders of plugins, without the host's own.
-func ownLoaders(set *loader.Set) []starhost.LoaderInfo {
-	isOwn := func(l starhost.LoaderInfo) bool { return l.Plugin != starhost.HostPlugin }
+func ownLoaders(set *loader.Set) []host.LoaderInfo {
+	isOwn := func(l host.LoaderInfo) bool { return l.Plugin != starhost.HostPlugin }
 	return filter(set.Host.FragmentLoaders(), isOwn)
 }
 
@@ -334,7 +335,7 @@ func (a *app) printListJSON(l listing) error {
 		out.Tools = list(set.Host.Tools(), a.newToolJSON)
 	}
 	if l.lists("hooks") {
-		out.Hooks = list(set.Host.Hooks(), func(h *starhost.HookInfo) hookInfoJSON {
+		out.Hooks = list(set.Host.Hooks(), func(h *host.HookInfo) hookInfoJSON {
 			pos := a.fromHere(h.Pos).String()
 			return hookInfoJSON{h.Event, h.Plugin, h.Priority, append([]string{}, h.Match...), h.Kind, pos}
 		})
@@ -352,7 +353,7 @@ func (a *app) printListJSON(l listing) error {
 		})
 	}
 	if l.lists("skills") {
-		out.Skills = list(set.Host.Skills(), func(s *starhost.SkillInfo) skillJSON {
+		out.Skills = list(set.Host.Skills(), func(s *host.SkillInfo) skillJSON {
 			return skillJSON{s.Name, s.Reference(), s.Plugin, s.Description, a.fromHere(s.Pos).String()}
 		})
 	}
@@ -362,7 +363,7 @@ func (a *app) printListJSON(l listing) error {
 	return a.printJSON(out)
 }
 
-func (a *app) newLoaderJSON(l *starhost.LoaderInfo) loaderJSON {
+func (a *app) newLoaderJSON(l *host.LoaderInfo) loaderJSON {
 	return loaderJSON{l.Prefix, l.Plugin, l.Description, a.fromHere(l.Pos).String()}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 )
@@ -145,7 +146,7 @@ func (a *app) loadWith(
 	}
 	options := loader.Options{
 		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: a.lookupEnv,
-		World: world, Cache: a.programCache(), AllowMissing: true, Host: starhost.Options{Clock: clock, Log: a.addLog},
+		World: world, Cache: a.programCache(), AllowMissing: true, Host: host.Options{Clock: clock, Log: a.addLog},
 	}
 	if options.Host.Fragments, err = a.readContents(config); err != nil {
 		return nil, err

@@ -21,8 +21,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
@@ -66,7 +66,7 @@ repeats it. ID is the id, or its first or last letters.`,
 	flags.StringVar(&f.tool, "tool", "", "only calls of tools that match `GLOB`, or of a kind as kind:shell")
 	flags.Var((*commaList)(&f.actions), "action", "only records with one of the `ACTIONS` as decision or answer: deny,ask")
 	flags.Var((*commaList)(&f.approvals), "approval", "only answers to questions about calls by `WHO`: "+
-		strings.Join(starhost.Answerers(), ", ")+", a word of a program, or any")
+		strings.Join(host.Answerers(), ", ")+", a word of a program, or any")
 	flags.BoolVar(&f.follow, "follow", false, "go on with records as programs write them")
 	cmd.AddCommand(a.logShowCommand(), a.logCollectCommand())
 	return cmd
@@ -201,7 +201,7 @@ func (f *logFlags) check(format string) (since time.Time, err error) {
 		}
 	}
 	for _, who := range f.approvals {
-		if like := near.Name(who, starhost.Answerers()); like != "" && !slices.Contains(starhost.Answerers(), who) {
+		if like := near.Name(who, host.Answerers()); like != "" && !slices.Contains(host.Answerers(), who) {
 			return since, usagef("--approval: got %q (did you mean %s?)", who, like)
 		}
 	}

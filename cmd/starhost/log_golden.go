@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -99,8 +100,8 @@ func (m *caseMaker) check() error {
 
 // want returns the output of the case: the decisions of the case's plugin.
 func (m *caseMaker) want() (string, error) {
-	var out starhost.Outcome
-	var logs []starhost.LogLine
+	var out host.Outcome
+	var logs []host.LogLine
 	found := false
 	for i := range m.Handlers {
 		h := &m.Handlers[i]
@@ -119,16 +120,16 @@ func (m *caseMaker) want() (string, error) {
 			out.Decisions = append(out.Decisions, d)
 		}
 		for _, line := range h.Logs {
-			own := starhost.LogLine{Plugin: line.Plugin, Level: line.Level, Text: line.Text, Fields: line.Fields}
+			own := host.LogLine{Plugin: line.Plugin, Level: line.Level, Text: line.Text, Fields: line.Fields}
 			logs = append(logs, own)
 		}
 		if h.Error != "" {
 			text := "hook " + cmp.Or(h.Event, m.Event) + ": " + h.Error
-			logs = append(logs, starhost.LogLine{Plugin: h.Plugin, Level: "error", Text: text})
+			logs = append(logs, host.LogLine{Plugin: h.Plugin, Level: "error", Text: text})
 		}
 		if h.Action == "end_session" {
 			text := "end_session: " + h.Reason + ": no effect, because the host does not own this session"
-			logs = append(logs, starhost.LogLine{Plugin: h.Plugin, Level: "warn", Text: text})
+			logs = append(logs, host.LogLine{Plugin: h.Plugin, Level: "warn", Text: text})
 		}
 	}
 	if !found {
@@ -136,7 +137,7 @@ func (m *caseMaker) want() (string, error) {
 	}
 	out.Combine()
 	if out.Decision.Action == starhost.ActionAbort { // the step shows it alone
-		out = starhost.Outcome{Decision: out.Decision, Decisions: []starhost.Decision{out.Decision}}
+		out = host.Outcome{Decision: out.Decision, Decisions: []starhost.Decision{out.Decision}}
 	}
 	return golden.FireText(m.Event, m.Tool, &out, logs), nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -261,7 +262,7 @@ func TestGoldenOfEffects(t *testing.T) {
 			}
 			defer set.Close()
 			useSet(log, set)
-			session := set.Host.NewSession(starhost.SessionConfig{
+			session := set.Host.NewSession(host.SessionConfig{
 				ID: "s1", Platform: "cli", Roles: []string{"admin"}, Workspace: "/home/ada", Model: "m1", Guarded: true,
 			})
 			events := worldEvents()
@@ -326,7 +327,7 @@ register_hook("turn_end", lambda: None)
 		if strings.Contains(e.Name, "tool") {
 			e.Tool, e.Foreign, e.Agent = cmp.Or(e.Tool, "Bash"), true, "claude-code"
 		}
-		if _, err := set.Host.NewSession(starhost.SessionConfig{}).Fire(t.Context(), &e); err != nil {
+		if _, err := set.Host.NewSession(host.SessionConfig{}).Fire(t.Context(), &e); err != nil {
 			t.Fatal(err)
 		}
 		set.Close()

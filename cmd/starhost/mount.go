@@ -16,6 +16,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/serve/mcp"
@@ -98,7 +99,7 @@ func (m *mounts) addTools(ctx context.Context, set *loader.Set, wanted func(name
 }
 
 // registerTools adds the tools of the server to a host.
-func (m *mountedServer) registerTools(h *starhost.Host, all *mounts) error {
+func (m *mountedServer) registerTools(h *host.Host, all *mounts) error {
 	p := m.Plugin()
 	for i := range p.Tools {
 		if all.dryRun != nil {
@@ -114,10 +115,10 @@ func (m *mountedServer) registerTools(h *starhost.Host, all *mounts) error {
 
 // registerTools adds the tools of another program to a host. It leaves out tools whose names are
 // taken, so that the program cannot replace a plugin's tool or prevent serving.
-func registerTools(h *starhost.Host, p starhost.Plugin, program string, warn func(string)) error {
+func registerTools(h *host.Host, p starhost.Plugin, program string, warn func(string)) error {
 	for {
 		err := h.Add(p)
-		var taken *starhost.ConflictError
+		var taken *host.ConflictError
 		if !errors.As(err, &taken) {
 			return err
 		}
@@ -153,9 +154,9 @@ func serverToken(set *loader.Set, c *loader.MCPConfig) (string, error) {
 }
 
 // isThisMachine reports whether the host of a URL is this machine.
-func isThisMachine(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+func isThisMachine(h string) bool {
+	ip := net.ParseIP(h)
+	return h == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // closeUnused closes the servers that the set in use does not name.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -21,8 +22,8 @@ func (a *app) fromHere(p starhost.Pos) starhost.Pos {
 func (a *app) moveHere(p *problem, err error) {
 	e, isScript := errors.AsType[*starlark.Error](err)
 	isScript = isScript && p.detail != "" // an interrupted script has no place
-	_, failed := errors.AsType[*starhost.HandlerError](err)
-	_, aborted := errors.AsType[*starhost.AbortError](err)
+	_, failed := errors.AsType[*host.HandlerError](err)
+	_, aborted := errors.AsType[*host.AbortError](err)
 	if a.loaded == nil || !isScript && !failed && !aborted {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -121,7 +122,7 @@ func (e *panicError) Error() string {
 // describe turns an error of any kind into a problem.
 func describe(err error) problem {
 	p := problem{message: err.Error()}
-	var handler *starhost.HandlerError
+	var handler *host.HandlerError
 	if errors.As(err, &handler) {
 		p.plugin, p.pos = handler.Plugin, handler.Pos
 		p.message = handler.What + ": " + handler.Error()
@@ -155,14 +156,14 @@ func describe(err error) problem {
 // isBug reports whether an error is one of the types that stand for a bug of starhost.
 func isBug(err error) bool {
 	var own *panicError
-	var handler *starhost.PanicError
+	var handler *host.PanicError
 	var script *starlark.InternalError
 	return errors.As(err, &own) || errors.As(err, &handler) || errors.As(err, &script)
 }
 
 func asPanic(err error, p *problem) bool {
 	var own *panicError
-	var handler *starhost.PanicError
+	var handler *host.PanicError
 	if errors.As(err, &own) {
 		p.stack = own.stack
 	} else if !errors.As(err, &handler) {
@@ -237,7 +238,7 @@ func asLoader(err error, p *problem) bool {
 }
 
 func asAbort(err error, p *problem) bool {
-	var e *starhost.AbortError
+	var e *host.AbortError
 	if !errors.As(err, &e) {
 		return false
 	}
@@ -247,7 +248,7 @@ func asAbort(err error, p *problem) bool {
 }
 
 func asReference(err error, p *problem) bool {
-	var e *starhost.UnknownRefError
+	var e *host.UnknownRefError
 	if !errors.As(err, &e) {
 		return false
 	}

@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -71,7 +71,7 @@ type console struct {
 	out          io.Writer
 	set          *loader.Set
 	plugin       *loader.Plugin // its names and ctx are available; nil for none
-	session      *starhost.Session
+	session      *host.Session
 	steps        *golden.Steps
 	names        []string // names of the steps
 	repl         *starlark.REPL
@@ -135,7 +135,7 @@ func (c *console) configureHost(f *replFlags, o *loader.Options) {
 	if !f.allowEffects {
 		o.World.DryRun = &c.dryRun
 	}
-	o.Host.Approver = func(ctx context.Context, r starhost.ApprovalRequest) (starhost.Answer, error) {
+	o.Host.Approver = func(ctx context.Context, r host.ApprovalRequest) (host.Answer, error) {
 		return c.steps.Approve(ctx, r)
 	}
 	clock := o.Host.Clock
@@ -175,7 +175,7 @@ func (c *console) openSession(ctx context.Context, f *replFlags) (err error) {
 		Limits: starlark.Limits{Steps: limits.Steps, Memory: limits.Memory, Timeout: limits.Timeout, Settings: limits.Raised},
 		Print:  func(_ context.Context, _ starlark.Pos, text string) { c.write(c.steps.TakeOutput() + text + "\n") },
 	})
-	config := starhost.SessionConfig{Platform: "cli", Seed: f.seed, Model: model}
+	config := host.SessionConfig{Platform: "cli", Seed: f.seed, Model: model}
 	if c.session, err = f.session.open(ctx, c.set, config); err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 )
@@ -98,7 +98,7 @@ func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error 
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxHeap))
 	}
-	load := func() (*starhost.Host, error) { return set.Host, nil }
+	load := func() (*host.Host, error) { return set.Host, nil }
 	report, err := r.Run(ctx, load, records.All())
 	if err != nil {
 		return logError(err)
@@ -122,7 +122,7 @@ func (a *app) loadReplay(ctx context.Context, f *replayFlags, r *decision.Replay
 		o.World.HTTP, o.World.Exec, o.World.Store = nil, nil, nil
 		o.World.Secrets = effects.NewSecrets(effects.SecretOptions{Patterns: redactPatterns(o.Config)})
 		o.Host.Clock, o.Host.Answer = r.Now, r.Answer
-		o.Host.Log = func(starhost.LogLine) {} // plugins logged it when the event happened
+		o.Host.Log = func(host.LogLine) {} // plugins logged it when the event happened
 	})
 }
 

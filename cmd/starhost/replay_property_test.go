@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -144,9 +145,9 @@ func TestReplayProperty(t *testing.T) {
 		}
 		defer set.Close()
 		useSet(log, set)
-		var sessions []*starhost.Session
+		var sessions []*host.Session
 		for i := range 1 + r.IntN(3) {
-			sessions = append(sessions, set.Host.NewSession(starhost.SessionConfig{ID: fmt.Sprint("s", i)}))
+			sessions = append(sessions, set.Host.NewSession(host.SessionConfig{ID: fmt.Sprint("s", i)}))
 		}
 		for range events {
 			e := &starhost.Event{Name: "pre_tool_call", Tool: r.pick("Bash", "x"), Foreign: true, Arguments: r.arguments()}

@@ -22,6 +22,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -67,7 +68,7 @@ func (e *exchange) record(t *testing.T, dir string, f *loadFlags, logs ...*decis
 	set, err := a.loadWith(t.Context(), f, e.paths, func(o *loader.Options) {
 		o.RequiredInArgs = true
 		o.World.Store = new(effects.MemoryKV)
-		o.Host.Observe = func(e starhost.Event, out starhost.Outcome) (err error) {
+		o.Host.Observe = func(e starhost.Event, out host.Outcome) (err error) {
 			for _, log := range logs {
 				err = errors.Join(err, log.Observe(e, out))
 			}
@@ -90,7 +91,7 @@ func (e *exchange) record(t *testing.T, dir string, f *loadFlags, logs ...*decis
 	}
 	if e.agent.Lines {
 		o := hook.ServeOptions{Deadline: time.Minute, Log: func(string) {}}
-		o.Load = func(context.Context) (*starhost.Host, error) { return set.Host, nil }
+		o.Load = func(context.Context) (*host.Host, error) { return set.Host, nil }
 		_ = hook.Serve(t.Context(), strings.NewReader(strings.Join(e.lines, "\n")+"\n"), io.Discard, o)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
@@ -68,7 +69,7 @@ not answer.`,
 
 // A runResult is the result of run.
 type runResult struct {
-	turn   *starhost.TurnResult // nil if the turn did not begin
+	turn   *host.TurnResult // nil if the turn did not begin
 	model  string
 	text   string
 	loaded []errorJSON   // errors of plugins that failed
@@ -262,7 +263,7 @@ func (a *app) printRunJSON(r *runResult) error {
 	return a.printJSON(out)
 }
 
-func newRunCallJSON(r *starhost.ToolReply) runCallJSON {
+func newRunCallJSON(r *host.ToolReply) runCallJSON {
 	out := runCallJSON{r.Call.Name, rawOrText(r.Call.Arguments), "allow", r.Result.ForLLM, r.Result.IsError}
 	if r.Denied != nil {
 		out.Decision = "deny"
@@ -285,7 +286,7 @@ func rawOrText(raw json.RawMessage) any {
 func (a *app) printRunText(*runResult) error { return nil }
 
 // callLine describes a tool call in one line for people.
-func callLine(r *starhost.ToolReply) string {
+func callLine(r *host.ToolReply) string {
 	arguments := cutArguments(string(r.Call.Arguments))
 	line := "tool: " + r.Call.Name + " " + arguments
 	switch {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/shellwords"
 )
 
@@ -45,10 +45,10 @@ func asWaiting(err error, p *problem) bool {
 
 // resume goes on with the turn that waits for an approval, and shows its answer. The result is nil
 // if none waits.
-func (c *conversation) resume(ctx context.Context) (*starhost.TurnResult, error) {
+func (c *conversation) resume(ctx context.Context) (*host.TurnResult, error) {
 	t, err := c.session.ResumeTurn(ctx)
 	switch {
-	case errors.Is(err, starhost.ErrBusy):
+	case errors.Is(err, host.ErrBusy):
 		return nil, &storeFailure{"E0713", err}
 	case err != nil, t == nil:
 		return nil, err
@@ -57,7 +57,7 @@ func (c *conversation) resume(ctx context.Context) (*starhost.TurnResult, error)
 }
 
 // answer runs the turn of a request, or goes on with the turn that waits, if resumes is set.
-func (c *conversation) answer(ctx context.Context, r starhost.Request, resumes bool) (*starhost.TurnResult, error) {
+func (c *conversation) answer(ctx context.Context, r host.Request, resumes bool) (*host.TurnResult, error) {
 	if !resumes {
 		return c.ask(ctx, r)
 	}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/mcp"
@@ -140,7 +140,7 @@ type server struct {
 	*app
 	flags      *serveFlags
 	paths      []string
-	live       *starhost.LiveHost
+	live       *host.LiveHost
 	mcp        *mcp.Server    // nil without --mcp
 	decide     *decide.Server // nil without a server that answers questions
 	proxy      *proxy.Server  // nil without --proxy
@@ -154,11 +154,11 @@ type server struct {
 
 	toolRequests chan struct{} // has a token if other programs have other tools
 
-	reloading sync.Mutex     // guards the fields below
-	set       *loader.Set    // in use
-	plugins   *starhost.Host // those in set, without the tools of other programs
-	fresh     *starhost.Host // as plugins, in the set that was loaded last
-	records   *decision.Log  // nil if it is not enabled
+	reloading sync.Mutex    // guards the fields below
+	set       *loader.Set   // in use
+	plugins   *host.Host    // those in set, without the tools of other programs
+	fresh     *host.Host    // as plugins, in the set that was loaded last
+	records   *decision.Log // nil if it is not enabled
 	mounts    mounts
 }
 
@@ -203,7 +203,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	}
 	a.report()
 	a.code = exitOK // plugins that failed are reported, and the others are served
-	v.live, v.plugins = starhost.NewLiveHost(v.set.Host), v.fresh
+	v.live, v.plugins = host.NewLiveHost(v.set.Host), v.fresh
 	v.takeGuards()
 	if err := v.openServers(ctx, token); err != nil {
 		return err
@@ -262,7 +262,7 @@ func (v *server) load(ctx context.Context, a *app) (set *loader.Set, records *de
 }
 
 // withTools returns a set with the plugins of a host, and the tools that other programs offer now.
-func (v *server) withTools(ctx context.Context, set *loader.Set, plugins *starhost.Host) (*loader.Set, error) {
+func (v *server) withTools(ctx context.Context, set *loader.Set, plugins *host.Host) (*loader.Set, error) {
 	next := *set
 	next.Host = plugins.Losing()
 	if err := v.mounts.addTools(ctx, &next, func(string) bool { return true }); err != nil {
@@ -412,7 +412,7 @@ func (v *server) countLogFailure(c *loader.Config) func(error) {
 }
 
 // logLine prints a line that a handler logged.
-func (v *server) logLine(line starhost.LogLine) {
+func (v *server) logLine(line host.LogLine) {
 	if !v.quiet && (line.Level != "debug" || v.verbose) {
 		v.writeLog(line)
 	}

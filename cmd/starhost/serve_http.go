@@ -20,6 +20,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/front"
@@ -32,7 +33,7 @@ import (
 
 // A guardState is the plugins that decide.
 type guardState struct {
-	host    *starhost.Host
+	host    *host.Host
 	records *decision.Log // nil if it is not enabled
 	secret  func(name string) (string, error)
 }
@@ -68,12 +69,12 @@ func (v *server) upstreamStates() map[string]bool {
 }
 
 // observe counts and traces the decisions of a host.
-func (v *server) observe(o *starhost.Options) {
+func (v *server) observe(o *host.Options) {
 	next := o.Observe
 	if v.metrics == nil && v.traces == nil {
 		return
 	}
-	o.Observe = func(e starhost.Event, out starhost.Outcome) (err error) {
+	o.Observe = func(e starhost.Event, out host.Outcome) (err error) {
 		if next != nil {
 			err = next(e, out)
 		}
@@ -91,7 +92,7 @@ func (v *server) observe(o *starhost.Options) {
 }
 
 // guardingHost returns the plugins that decide.
-func (v *server) guardingHost() *starhost.Host { return v.guards.Load().host }
+func (v *server) guardingHost() *host.Host { return v.guards.Load().host }
 
 // undecided records an event that plugins did not decide.
 func (v *server) undecided(e *starhost.Event, answered, reason string) {
@@ -102,7 +103,7 @@ func (v *server) undecided(e *starhost.Event, answered, reason string) {
 // openServers makes the servers that the flags ask for.
 func (v *server) openServers(ctx context.Context, token string) (err error) {
 	if v.flags.mcp != "" {
-		session := starhost.SessionConfig{Model: v.set.Config.Model.Default}
+		session := host.SessionConfig{Model: v.set.Config.Model.Default}
 		if v.flags.mcp == stdioAddress { // the client starts the server in its own folder
 			session.Workspace = v.path(".")
 		}
@@ -213,7 +214,7 @@ type firedJSON struct {
 	*fireJSON
 }
 
-func (v *server) outcome(event string, out starhost.Outcome) any {
+func (v *server) outcome(event string, out host.Outcome) any {
 	return firedJSON{decide.FireSchema, v.newFireJSON(&fireResult{event: event, outcome: out})}
 }
 

@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
@@ -188,7 +189,7 @@ command = ["`+filepath.Join(dir, "starhost")+`", "serve", "--no-config", "other.
 func TestServeMountsWithToken(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	const token = "0123456789abcdef"
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	if err := h.Add(starhost.Plugin{Name: "other", Tools: []starhost.Tool{{
 		Name: "one", Description: "A tool.",
 		Call: func(context.Context, starhost.ToolCall) (starhost.Result, error) {
@@ -197,7 +198,7 @@ func TestServeMountsWithToken(t *testing.T) {
 	}}}); err != nil {
 		t.Fatal(err)
 	}
-	tools := mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{})
+	tools := mcp.NewServer(host.NewLiveHost(h), mcp.Options{})
 	o, protocol := tools.Front(token)
 	other := httptest.NewServer(o.Handler(protocol))
 	t.Cleanup(other.Close)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -20,7 +20,7 @@ func (s *sessionID) String() string { return string(*s) }
 
 func (s *sessionID) Set(text string) error {
 	*s = sessionID(text)
-	return starhost.SessionConfig{ID: text}.CheckID()
+	return host.SessionConfig{ID: text}.CheckID()
 }
 
 // addSession adds the flag --session to a command.
@@ -37,8 +37,8 @@ func (s sessionID) useStore(a *app, o *loader.Options) {
 
 // open continues the stored session. Without an id it begins one that is not stored.
 func (s sessionID) open(
-	ctx context.Context, set *loader.Set, c starhost.SessionConfig,
-) (*starhost.Session, error) {
+	ctx context.Context, set *loader.Set, c host.SessionConfig,
+) (*host.Session, error) {
 	switch {
 	case s == "":
 		return set.Host.NewSession(c), nil
@@ -47,19 +47,19 @@ func (s sessionID) open(
 	}
 	c.ID = string(s)
 	session, err := set.Host.Continue(ctx, c)
-	if errors.Is(err, starhost.ErrClosed) {
+	if errors.Is(err, host.ErrClosed) {
 		return nil, usagef("--session: session %q has ended (starhost sessions rm removes it)", c.ID)
 	}
 	return session, asStoreFailure(err)
 }
 
 // store stores the session, if there is an id. It stores what an interrupted run did, too.
-func (s sessionID) store(ctx context.Context, session *starhost.Session) error {
+func (s sessionID) store(ctx context.Context, session *host.Session) error {
 	if s == "" {
 		return nil
 	}
 	err := session.Store(context.WithoutCancel(ctx))
-	if errors.Is(err, starhost.ErrBusy) {
+	if errors.Is(err, host.ErrBusy) {
 		return &storeFailure{"E0713", err}
 	}
 	return asStoreFailure(err)

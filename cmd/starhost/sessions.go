@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
@@ -40,7 +40,7 @@ messages of its sessions, so that starhost stores only what plugins need.`,
 type storedSession struct {
 	store.Session
 	file  string // the name of the file without its end, "" for the store
-	saved starhost.SavedSession
+	saved host.SavedSession
 	err   error // the file cannot be read
 }
 
@@ -112,7 +112,7 @@ func (p *sessionPlace) hookSessions(limit int) ([]storedSession, error) {
 // find returns the session of an id. A session of hook has the first digits of its file's name as
 // another id.
 func (p *sessionPlace) find(ctx context.Context, id string) (s storedSession, err error) {
-	if p.db != nil && (starhost.SessionConfig{ID: id}).CheckID() == nil {
+	if p.db != nil && (host.SessionConfig{ID: id}).CheckID() == nil {
 		s.saved, err = p.db.LoadSession(ctx, id)
 		if err != nil || s.saved.Version > 0 {
 			s.Session = store.Session{

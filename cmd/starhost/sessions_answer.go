@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // An answeredSession is the result of sessions answer.
@@ -63,7 +63,7 @@ func (a *app) answerSession(ctx context.Context, id, word, question string) (s a
 		return s, &storeFailure{"E0719", err}
 	}
 	err = p.db.StoreSession(ctx, s.saved)
-	if errors.Is(err, starhost.ErrBusy) {
+	if errors.Is(err, host.ErrBusy) {
 		return s, &storeFailure{"E0713", err}
 	}
 	return s, asStoreFailure(err)

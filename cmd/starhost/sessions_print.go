@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
 )
@@ -65,7 +65,7 @@ func (a *app) printSessionsJSON(l sessionList) error {
 }
 
 // storedMessages returns the messages of a session, with texts that are UTF-8.
-func storedMessages(s *starhost.SavedSession) []messageJSON {
+func storedMessages(s *host.SavedSession) []messageJSON {
 	messages := []messageJSON{}
 	for i := range s.Messages {
 		m := &s.Messages[i]
@@ -180,7 +180,7 @@ type questionJSON struct {
 }
 
 // newQuestionJSON returns the question of a session, nil if no turn waits.
-func newQuestionJSON(s *starhost.SavedSession) *questionJSON {
+func newQuestionJSON(s *host.SavedSession) *questionJSON {
 	p := s.Paused
 	if p == nil || p.Digest == "" { // it waits for its own program
 		return nil
@@ -246,9 +246,9 @@ func (a *app) printSessionJSON(s storedSession) error {
 
 func (a *app) printExport(s exportedSession) error {
 	return a.printJSON(struct {
-		Schema  string                `json:"schema"`
-		OK      bool                  `json:"ok"`
-		Session starhost.SavedSession `json:"session"`
+		Schema  string            `json:"schema"`
+		OK      bool              `json:"ok"`
+		Session host.SavedSession `json:"session"`
 	}{"starhost.session_export/1", true, s.saved})
 }
 

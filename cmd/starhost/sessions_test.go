@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/store"
 )
 
 // askingModel asks for a deployment.
 type askingModel struct{}
 
-func (askingModel) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+func (askingModel) Complete(context.Context, *host.Prompt) (starhost.Reply, error) {
 	call := starhost.ToolCall{ID: "c1", Name: "deploy", Arguments: json.RawMessage(`{"to":"\u001b[2J"}`)}
 	return starhost.Reply{ToolCalls: []starhost.ToolCall{call}}, nil
 }
@@ -30,7 +31,7 @@ func storeWaiting(t *testing.T, home, id string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	h := starhost.New(starhost.Options{Sessions: db, PauseTurns: true})
+	h := host.New(host.Options{Sessions: db, PauseTurns: true})
 	tool := starhost.Tool{Name: "deploy", Description: "Deploys.", Approval: starhost.ApprovalAsk}
 	tool.Parameters = json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`)
 	tool.Call = func(context.Context, starhost.ToolCall) (starhost.Result, error) {
@@ -39,11 +40,11 @@ func storeWaiting(t *testing.T, home, id string) {
 	if err := h.Add(starhost.Plugin{Name: "p", Tools: []starhost.Tool{tool}}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := h.Continue(t.Context(), starhost.SessionConfig{ID: id})
+	s, err := h.Continue(t.Context(), host.SessionConfig{ID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Turn(t.Context(), starhost.Request{Text: "Deploy it."}, askingModel{}); err != nil {
+	if _, err := s.Turn(t.Context(), host.Request{Text: "Deploy it."}, askingModel{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Store(t.Context()); err != nil {

@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/mcp"
@@ -27,7 +28,7 @@ type faulty struct {
 	t     *testing.T
 	dir   string
 	files map[string]string // as written last
-	live  *starhost.LiveHost
+	live  *host.LiveHost
 	model *scriptedEndpoint // at modelURL
 	url   string
 }
@@ -80,8 +81,8 @@ var ways = []way{
 	{"serve --proxy, an agent's tool", proxyWay(agentsCall, `"tool_calls"`)},
 	{"run", modelWay("run", "-p", "Hi")},
 	{"chat", modelWay("chat")},
-	{"embedding, a plugin's tool", embedWay(func(ctx context.Context, s *starhost.Session) (string, error) {
-		turn, err := s.Begin(ctx, starhost.Request{Text: "Hi"})
+	{"embedding, a plugin's tool", embedWay(func(ctx context.Context, s *host.Session) (string, error) {
+		turn, err := s.Begin(ctx, host.Request{Text: "Hi"})
 		if err != nil {
 			return "", err
 		}
@@ -89,7 +90,7 @@ var ways = []way{
 		reply, err := turn.CallTool(ctx, starhost.ToolCall{Name: "touch"})
 		return reply.Result.ForLLM, err
 	})},
-	{"embedding, an agent's tool", embedWay(func(ctx context.Context, s *starhost.Session) (string, error) {
+	{"embedding, an agent's tool", embedWay(func(ctx context.Context, s *host.Session) (string, error) {
 		out, err := s.Fire(ctx, &starhost.Event{Name: "pre_tool_call", Tool: "Bash", Foreign: true})
 		if err == nil && out.Decision.Action == "" {
 			return ran, nil
@@ -160,7 +161,7 @@ func (f *faulty) use(guard, config string) {
 	}
 	f.t.Cleanup(func() { set.Close() })
 	if f.live == nil {
-		f.live = starhost.NewLiveHost(set.Host)
+		f.live = host.NewLiveHost(set.Host)
 	}
 	f.live.Swap(set.Host)
 }
@@ -198,7 +199,7 @@ func decideWay(path, body string) func(*faulty) func() (bool, string) {
 	return func(f *faulty) func() (bool, string) {
 		server := decide.NewServer(decide.Options{
 			Host: f.live.Host, Warn: func(string) {}, Deadline: testDeadline,
-			Outcome: func(_ string, out starhost.Outcome) any {
+			Outcome: func(_ string, out host.Outcome) any {
 				return map[string]string{"action": string(out.Decision.Action)}
 			},
 		})
@@ -297,9 +298,9 @@ func modelWay(command string, args ...string) func(*faulty) func() (bool, string
 	}
 }
 
-func embedWay(use func(context.Context, *starhost.Session) (string, error)) func(*faulty) func() (bool, string) {
+func embedWay(use func(context.Context, *host.Session) (string, error)) func(*faulty) func() (bool, string) {
 	return func(f *faulty) func() (bool, string) {
-		s := f.live.NewSession(starhost.SessionConfig{})
+		s := f.live.NewSession(host.SessionConfig{})
 		return func() (bool, string) {
 			seen, err := use(f.t.Context(), s)
 			if err != nil {

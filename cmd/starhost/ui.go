@@ -18,6 +18,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/hook"
@@ -293,7 +294,7 @@ func (v *inspected) decide(ctx context.Context, agent, event string) (any, error
 		Agent: agent, Starhost: version(), Include: []string{decision.IncludePrompt, decision.IncludeResults, decision.IncludeWrites},
 	})
 	set, round, err := v.load(ctx, func(o *loader.Options) {
-		observe(records, o.Config, &o.Host, func(e starhost.Event, out starhost.Outcome) error {
+		observe(records, o.Config, &o.Host, func(e starhost.Event, out host.Outcome) error {
 			answer.Records = append(answer.Records, records.Record(e, out))
 			for i := range out.Hooks {
 				ran = append(ran, out.Hooks[i].Pos)

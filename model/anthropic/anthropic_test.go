@@ -9,6 +9,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/model/anthropic"
 )
 
@@ -20,22 +21,22 @@ func TestBody(t *testing.T) {
 	png := fragments.Attachment{Content: "PNG", Type: "image/png", Name: "dash.png"}
 	tests := []struct {
 		name   string
-		prompt starhost.Prompt
+		prompt host.Prompt
 		want   string
 	}{
 		{
 			"text alone",
-			starhost.Prompt{Messages: []starhost.Message{user("a < b & c")}},
+			host.Prompt{Messages: []starhost.Message{user("a < b & c")}},
 			`{"max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"a < b & c"}]}],"model":"claude-sonnet-4-5"}`,
 		},
 		{
 			"system text, model and options",
-			starhost.Prompt{System: "Be brief.", Model: "acme/small", Options: json.RawMessage(`{"temperature":0,"max_tokens":9}`), Messages: []starhost.Message{user("hi")}},
+			host.Prompt{System: "Be brief.", Model: "acme/small", Options: json.RawMessage(`{"temperature":0,"max_tokens":9}`), Messages: []starhost.Message{user("hi")}},
 			`{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"model":"acme/small","system":"Be brief.","temperature":0}`,
 		},
 		{
 			"what a message can carry",
-			starhost.Prompt{Messages: []starhost.Message{user("look",
+			host.Prompt{Messages: []starhost.Message{user("look",
 				png,
 				fragments.Attachment{URL: "https://x.test/a.png", Type: "image/png"},
 				fragments.Attachment{Content: "PDF", Type: "application/pdf", Name: "a.pdf"},
@@ -50,7 +51,7 @@ func TestBody(t *testing.T) {
 		},
 		{
 			"answers of tools and what the user says next are one message",
-			starhost.Prompt{Messages: []starhost.Message{
+			host.Prompt{Messages: []starhost.Message{
 				user("go"),
 				{Role: starhost.RoleAssistant, Content: fragments.NewText("well"), ToolCalls: []starhost.ToolCall{{ID: "1", Name: "shot", Arguments: json.RawMessage(`{"of":"x"}`)}, {ID: "2", Name: "date"}}},
 				{Role: starhost.RoleTool, CallID: "1", Content: fragments.NewText("done"), Attachments: []fragments.Attachment{png}},
@@ -66,12 +67,12 @@ func TestBody(t *testing.T) {
 		},
 		{
 			"a message that says nothing is left out",
-			starhost.Prompt{Messages: []starhost.Message{user("a"), {Role: starhost.RoleAssistant}, user("b")}},
+			host.Prompt{Messages: []starhost.Message{user("a"), {Role: starhost.RoleAssistant}, user("b")}},
 			`{"max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}],"model":"claude-sonnet-4-5"}`,
 		},
 		{
 			"tools",
-			starhost.Prompt{
+			host.Prompt{
 				Messages: []starhost.Message{user("hi")},
 				Tools:    []starhost.Tool{{Name: "a", Description: "A.", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "b", Description: "B."}},
 			},
@@ -97,20 +98,20 @@ func TestBody(t *testing.T) {
 }
 
 func TestBodyErrors(t *testing.T) {
-	attached := func(a fragments.Attachment) starhost.Prompt {
-		return starhost.Prompt{Messages: []starhost.Message{user("look", a)}}
+	attached := func(a fragments.Attachment) host.Prompt {
+		return host.Prompt{Messages: []starhost.Message{user("look", a)}}
 	}
 	tests := []struct {
 		name   string
-		prompt starhost.Prompt
+		prompt host.Prompt
 		want   string
 	}{
 		{"a type without a block", attached(fragments.Attachment{Content: "x", Type: "audio/wav", Name: "x.wav"}), `attachment x.wav: got type "audio/wav", want`},
 		{"text that is no UTF-8", attached(fragments.Attachment{Content: "\xff", Type: "text/plain", Name: "x.log"}), `attachment x.log: got type "text/plain", want`},
 		{"text by URL", attached(fragments.Attachment{URL: "https://x.test/a", Type: "text/plain"}), `attachment https://x.test/a: got type "text/plain", want`},
-		{"an empty prompt", starhost.Prompt{Messages: []starhost.Message{user("")}}, `the prompt is empty`},
-		{"an option of the prompt's own", starhost.Prompt{Messages: []starhost.Message{user("a")}, Options: json.RawMessage(`{"system":""}`)}, `options: "system" is what the prompt itself sets`},
-		{"options that are no object", starhost.Prompt{Messages: []starhost.Message{user("a")}, Options: json.RawMessage(`[]`)}, `want a JSON object`},
+		{"an empty prompt", host.Prompt{Messages: []starhost.Message{user("")}}, `the prompt is empty`},
+		{"an option of the prompt's own", host.Prompt{Messages: []starhost.Message{user("a")}, Options: json.RawMessage(`{"system":""}`)}, `options: "system" is what the prompt itself sets`},
+		{"options that are no object", host.Prompt{Messages: []starhost.Message{user("a")}, Options: json.RawMessage(`[]`)}, `want a JSON object`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestBodyErrors(t *testing.T) {
 
 // TestBodyWithoutModel checks that the code names no model, because vendors retire them.
 func TestBodyWithoutModel(t *testing.T) {
-	if body, err := anthropic.Body(&starhost.Prompt{}); err == nil || !strings.Contains(err.Error(), "got no model") {
+	if body, err := anthropic.Body(&host.Prompt{}); err == nil || !strings.Contains(err.Error(), "got no model") {
 		t.Errorf("got %s, %v", body, err)
 	}
 }

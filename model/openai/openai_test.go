@@ -9,6 +9,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/model/openai"
 )
 
@@ -20,22 +21,22 @@ func TestBody(t *testing.T) {
 	png := fragments.Attachment{Content: "PNG", Type: "image/png", Name: "dash.png"}
 	tests := []struct {
 		name   string
-		prompt starhost.Prompt
+		prompt host.Prompt
 		want   string
 	}{
 		{
 			"text alone",
-			starhost.Prompt{Model: "small", Messages: []starhost.Message{user("a < b & c")}},
+			host.Prompt{Model: "small", Messages: []starhost.Message{user("a < b & c")}},
 			`{"messages":[{"role":"user","content":"a < b & c"}],"model":"small"}`,
 		},
 		{
 			"system text, model and options",
-			starhost.Prompt{System: "Be brief.", Model: "acme/small", Options: json.RawMessage(`{"temperature":0,"max_tokens":9}`), Messages: []starhost.Message{user("hi")}},
+			host.Prompt{System: "Be brief.", Model: "acme/small", Options: json.RawMessage(`{"temperature":0,"max_tokens":9}`), Messages: []starhost.Message{user("hi")}},
 			`{"max_tokens":9,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}],"model":"acme/small","temperature":0}`,
 		},
 		{
 			"what a message can carry",
-			starhost.Prompt{Model: "small", Messages: []starhost.Message{user("look",
+			host.Prompt{Model: "small", Messages: []starhost.Message{user("look",
 				png,
 				fragments.Attachment{URL: "https://x.test/a.png", Type: "image/png"},
 				fragments.Attachment{Content: "PDF", Type: "application/pdf"},
@@ -52,7 +53,7 @@ func TestBody(t *testing.T) {
 		},
 		{
 			"what tools attach follows their answers",
-			starhost.Prompt{Model: "small", Messages: []starhost.Message{
+			host.Prompt{Model: "small", Messages: []starhost.Message{
 				user("go"),
 				{Role: starhost.RoleAssistant, ToolCalls: []starhost.ToolCall{{ID: "1", Name: "shot", Arguments: json.RawMessage(`{"of":"x"}`)}, {ID: "2", Name: "date"}}},
 				{Role: starhost.RoleTool, CallID: "1", Content: fragments.NewText("done"), Attachments: []fragments.Attachment{png}},
@@ -67,7 +68,7 @@ func TestBody(t *testing.T) {
 		},
 		{
 			"tools",
-			starhost.Prompt{
+			host.Prompt{
 				Model:    "small",
 				Messages: []starhost.Message{user("hi")},
 				Tools:    []starhost.Tool{{Name: "a", Description: "A.", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "b", Description: "B."}},
@@ -91,20 +92,20 @@ func TestBody(t *testing.T) {
 }
 
 func TestBodyErrors(t *testing.T) {
-	attached := func(a fragments.Attachment) starhost.Prompt {
-		return starhost.Prompt{Model: "small", Messages: []starhost.Message{user("look", a)}}
+	attached := func(a fragments.Attachment) host.Prompt {
+		return host.Prompt{Model: "small", Messages: []starhost.Message{user("look", a)}}
 	}
 	tests := []struct {
 		name   string
-		prompt starhost.Prompt
+		prompt host.Prompt
 		want   string
 	}{
 		{"a type without a part", attached(fragments.Attachment{Content: "x", Type: "application/zip", Name: "x.zip"}), `attachment x.zip: got type "application/zip", want`},
 		{"text that is no UTF-8", attached(fragments.Attachment{Content: "\xff", Type: "text/plain", Name: "x.log"}), `attachment x.log: got type "text/plain", want`},
 		{"a URL of no known type", attached(fragments.Attachment{URL: "https://x.test/a"}), `attachment https://x.test/a: got type "", want an image`},
-		{"an option of the prompt's own", starhost.Prompt{Model: "small", Options: json.RawMessage(`{"messages":[]}`)}, `options: "messages" is what the prompt itself sets`},
-		{"no model", starhost.Prompt{}, "got no model, want one: the interface has no default"},
-		{"options that are no object", starhost.Prompt{Model: "small", Options: json.RawMessage(`[]`)}, `want a JSON object`},
+		{"an option of the prompt's own", host.Prompt{Model: "small", Options: json.RawMessage(`{"messages":[]}`)}, `options: "messages" is what the prompt itself sets`},
+		{"no model", host.Prompt{}, "got no model, want one: the interface has no default"},
+		{"options that are no object", host.Prompt{Model: "small", Options: json.RawMessage(`[]`)}, `want a JSON object`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +120,7 @@ func TestBodyErrors(t *testing.T) {
 func TestToolError(t *testing.T) {
 	failed := starhost.Message{Role: starhost.RoleTool, CallID: "1", Content: fragments.NewText("no such team"), IsError: true}
 	silent := starhost.Message{Role: starhost.RoleTool, CallID: "2", IsError: true}
-	body, err := openai.Body(&starhost.Prompt{Model: "m", Messages: []starhost.Message{failed, silent}})
+	body, err := openai.Body(&host.Prompt{Model: "m", Messages: []starhost.Message{failed, silent}})
 	for _, want := range []string{`"content":"Error: no such team"`, `"content":"Error"`} {
 		if err != nil || !strings.Contains(string(body), want) {
 			t.Errorf("got %s, %v; want %s", body, err, want)

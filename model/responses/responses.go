@@ -14,6 +14,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/model"
 )
@@ -53,12 +54,12 @@ const encrypted = "reasoning.encrypted_content"
 // Body returns the body of a Responses request for p, as compact JSON with sorted keys, including
 // the prompt's options. It returns an error for a prompt without a model, for an attachment of a
 // type that a message cannot contain, and for an option that the prompt itself sets.
-func Body(p *starhost.Prompt) ([]byte, error) {
+func Body(p *host.Prompt) ([]byte, error) {
 	return requestBody(p, "", false)
 }
 
 // requestBody is Body for the model that from names, with its earlier answers as it wrote them.
-func requestBody(p *starhost.Prompt, from string, stream bool) ([]byte, error) {
+func requestBody(p *host.Prompt, from string, stream bool) ([]byte, error) {
 	if p.Model == "" {
 		return nil, errors.New("got no model, want one: the interface has no default")
 	}

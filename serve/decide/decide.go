@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -33,7 +34,7 @@ const (
 // Options say how a server answers. Host, Outcome and Warn are required.
 type Options struct {
 	// Host returns the plugins in use.
-	Host func() *starhost.Host
+	Host func() *host.Host
 	// Deadline is the longest time from the arrival of a question to its answer. 0 means
 	// [hook.Deadline].
 	Deadline time.Duration
@@ -42,7 +43,7 @@ type Options struct {
 	// IsOpen lets events with an unknown name pass, of agents whose names are all known.
 	IsOpen bool
 	// Outcome returns the answer to a program that fired an event; it has a JSON form.
-	Outcome func(event string, out starhost.Outcome) any
+	Outcome func(event string, out host.Outcome) any
 	// Undecided receives each event that plugins did not decide, before its answer: "deny", or
 	// "none" for an event that guards cannot refuse. Nil drops them.
 	Undecided func(e *starhost.Event, answered, reason string)

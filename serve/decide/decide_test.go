@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/front"
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testbed.Alone(m)) }
 type handlers = map[string]func(context.Context, *starhost.Event) (starhost.Decision, error)
 
 // newHost returns a host with one plugin of hooks.
-func newHost(t *testing.T, hooks handlers) *starhost.Host {
+func newHost(t *testing.T, hooks handlers) *host.Host {
 	t.Helper()
 	p := starhost.Plugin{Name: "guards"}
 	for event, call := range hooks {
@@ -42,7 +43,7 @@ func newHost(t *testing.T, hooks handlers) *starhost.Host {
 			return call(ctx, e)
 		}})
 	}
-	h := starhost.New(starhost.Options{MaxWaiting: 1000})
+	h := host.New(host.Options{MaxWaiting: 1000})
 	if err := h.Add(p); err != nil {
 		t.Fatal(err)
 	}
@@ -61,10 +62,10 @@ func denyRM(_ context.Context, e *starhost.Event) (starhost.Decision, error) {
 }
 
 // options returns options for a host. Warnings fail the test.
-func options(t *testing.T, h *starhost.Host) decide.Options {
+func options(t *testing.T, h *host.Host) decide.Options {
 	return decide.Options{
-		Host: func() *starhost.Host { return h },
-		Outcome: func(event string, out starhost.Outcome) any {
+		Host: func() *host.Host { return h },
+		Outcome: func(event string, out host.Outcome) any {
 			return map[string]any{"event": event, "action": out.Decision.Action, "reason": out.Decision.Reason}
 		},
 		Warn: func(text string) { t.Errorf("warning: %s", text) },
@@ -155,11 +156,11 @@ func TestFire(t *testing.T) {
 // if it guards them, but never the end of a turn.
 func TestMissingGuard(t *testing.T) {
 	var undecided []string
-	h := starhost.New(starhost.Options{Observe: func(e starhost.Event, out starhost.Outcome) error {
+	h := host.New(host.Options{Observe: func(e starhost.Event, out host.Outcome) error {
 		undecided = append(undecided, fmt.Sprintf("%s %q: %s: %s", e.Name, e.Tool, out.Decision.Action, out.Lost))
 		return nil
 	}})
-	h.Lose(starhost.Guard{Err: errors.New("g.star is broken")})
+	h.Lose(host.Guard{Err: errors.New("g.star is broken")})
 	o := options(t, h)
 	hooks := decide.NewServer(o).Hooks()
 	want := func(path, body, want string) {
@@ -176,7 +177,7 @@ func TestMissingGuard(t *testing.T) {
 	want("/v1/fire/pre_tool_call", `{"input":{"tool":"sh"}}`, `200 {"action":"deny","event":"pre_tool_call","reason":"starhost: g.star is broken"}`)
 	want("/v1/fire/pre_file_save", `{}`, `200 {"action":"deny","event":"pre_file_save","reason":"starhost: g.star is broken"}`)
 	want("/v1/fire/turn_start", `{}`, `200 {"action":"","event":"turn_start","reason":""}`)
-	h.Lose(starhost.Guard{Err: errors.New("p.star is broken"), Events: []string{"pre_llm_call"}})
+	h.Lose(host.Guard{Err: errors.New("p.star is broken"), Events: []string{"pre_llm_call"}})
 	want("/hooks/claude-code", prompt, `200 {"decision":"block","reason":"starhost: p.star is broken"}`)
 	want("/v1/fire/turn_start", `{}`, `200 {"action":"abort","event":"turn_start","reason":"starhost: p.star is broken"}`)
 	want("/v1/fire/turn_end", `{}`, `200 {"action":"","event":"turn_end","reason":""}`)
@@ -243,7 +244,7 @@ func TestLate(t *testing.T) {
 // TestRefuse checks that an agent gets a refusal that it understands for a request that the front
 // refuses, because it takes an error for a permission.
 func TestRefuse(t *testing.T) {
-	s := decide.NewServer(options(t, starhost.New(starhost.Options{})))
+	s := decide.NewServer(options(t, host.New(host.Options{})))
 	h := front.Options{Token: "0123456789abcdef", NeedsToken: true, MaxBody: 100, MaxRequests: 1, Refuse: s.Refuse}.Handler(s.Hooks())
 	if got, want := ask(t, h, "/hooks/qwen", "{}"), fmt.Sprintf(denied, "starhost: Authorization: want the bearer token"); got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -374,10 +375,10 @@ func FuzzHooks(f *testing.F) {
 	for _, seed := range []string{call("s", "rm"), `{"hook_event_name":"Stop"}`, `{"hook_event_name":1}`, "{", ""} {
 		f.Add(seed)
 	}
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	o := decide.Options{
-		Host: func() *starhost.Host { return h }, Warn: func(string) {},
-		Outcome: func(string, starhost.Outcome) any { return nil },
+		Host: func() *host.Host { return h }, Warn: func(string) {},
+		Outcome: func(string, host.Outcome) any { return nil },
 	}
 	hooks := decide.NewServer(o).Hooks()
 	f.Fuzz(func(t *testing.T, body string) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -28,7 +29,7 @@ type fireQuestion struct {
 
 // answerFire fires an event for a program.
 func (s *Server) answerFire(w http.ResponseWriter, r *http.Request) {
-	host := s.Host()
+	h := s.Host()
 	name := r.PathValue("event")
 	body, err := io.ReadAll(r.Body)
 	var q fireQuestion
@@ -37,11 +38,11 @@ func (s *Server) answerFire(w http.ResponseWriter, r *http.Request) {
 	}
 	var spec *starhost.EventSpec
 	if err == nil {
-		spec, err = starhost.LookupEvent(name, host.Events()...)
+		spec, err = starhost.LookupEvent(name, h.Events()...)
 	}
 	var e *starhost.Event
 	if err == nil {
-		e, err = starhost.NewEvent(name, q.Input, host.Events()...)
+		e, err = starhost.NewEvent(name, q.Input, h.Events()...)
 	}
 	if err != nil {
 		s.writeFireError(w, http.StatusBadRequest, err)
@@ -51,8 +52,8 @@ func (s *Server) answerFire(w http.ResponseWriter, r *http.Request) {
 		e.SessionID = q.Session
 	}
 	given := *e // the handlers of a late event still change e
-	out, err := inTime(r.Context(), s, func(ctx context.Context, give func(starhost.Outcome)) {
-		out, store, err := hook.Fire(ctx, host, e, s.options())
+	out, err := inTime(r.Context(), s, func(ctx context.Context, give func(host.Outcome)) {
+		out, store, err := hook.Fire(ctx, h, e, s.options())
 		if err != nil {
 			s.Warn(name + ": " + err.Error())
 			out.Lost = err
@@ -85,12 +86,12 @@ func readFire(body []byte) (q fireQuestion, err error) {
 }
 
 // refusalOf returns the outcome for an event without one: guards deny, and a prompt does not go on.
-func refusalOf(spec *starhost.EventSpec, why error) starhost.Outcome {
+func refusalOf(spec *starhost.EventSpec, why error) host.Outcome {
 	d := starhost.Decision{Action: starhost.ActionDeny, Reason: "starhost: " + why.Error()}
 	if !spec.Guard {
 		d.Action = starhost.ActionAbort
 	}
-	return starhost.Outcome{Decision: d}
+	return host.Outcome{Decision: d}
 }
 
 // refuseFire answers an event that plugins did not decide.
@@ -101,7 +102,7 @@ func (s *Server) refuseFire(w http.ResponseWriter, spec *starhost.EventSpec, e *
 }
 
 // writeOutcome answers with what an event came to.
-func (s *Server) writeOutcome(w http.ResponseWriter, event string, out starhost.Outcome) {
+func (s *Server) writeOutcome(w http.ResponseWriter, event string, out host.Outcome) {
 	s.writeObject(w, http.StatusOK, s.Outcome(event, out))
 }
 

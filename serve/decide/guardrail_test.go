@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/front"
 )
 
 // gatewayHost returns a host that refuses passwords in requests, masks emails and denies rm.
-func gatewayHost(t *testing.T) *starhost.Host {
+func gatewayHost(t *testing.T) *host.Host {
 	return newHost(t, handlers{
 		"turn_start": func(_ context.Context, e *starhost.Event) (starhost.Decision, error) {
 			switch {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // A Verdict says what becomes of a call that no person can be asked about.
@@ -21,7 +22,7 @@ type Verdict struct {
 
 // AskGuards asks the guards about a call, and the approvals if a person must agree. If no approval
 // decides, it denies the call.
-func AskGuards(ctx context.Context, t *starhost.Turn, pre *starhost.Event) (Verdict, error) {
+func AskGuards(ctx context.Context, t *host.Turn, pre *starhost.Event) (Verdict, error) {
 	v, err := askGuards(ctx, t, pre)
 	switch {
 	case err != nil:

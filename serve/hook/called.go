@@ -3,7 +3,7 @@ package hook
 import (
 	"strings"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // A calledTool is the plugins' view of a tool that an agent names.
@@ -22,7 +22,7 @@ type calledTool struct {
 // Names of the form mcp_SERVER_TOOL do not say where the server's name ends: mcp_starhost_x_page
 // may be the tool x_page of starhost or the tool page of the server starhost_x. Agents write them
 // as identifiers.
-func (a *Agent) findTool(tool string, h *starhost.Host) calledTool {
+func (a *Agent) findTool(tool string, h *host.Host) calledTool {
 	rest, served := strings.CutPrefix(tool, a.ToolPrefix)
 	if a.ToolPrefix == "" || !served {
 		return calledTool{name: tool, foreign: true}
@@ -46,7 +46,7 @@ func (a *Agent) findTool(tool string, h *starhost.Host) calledTool {
 
 // heard reports whether a hook of an event would run for the event's tool, and whether it needs the
 // session.
-func (e *Event) heard(h *starhost.Host, event string) (hears, needsSession bool) {
+func (e *Event) heard(h *host.Host, event string) (hears, needsSession bool) {
 	hears, needsSession = h.Hears(event, e.called.name)
 	if e.called.alias != "" {
 		also, needs := h.Hears(event, e.called.alias)

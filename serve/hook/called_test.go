@@ -9,6 +9,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -43,7 +44,7 @@ func TestServedToolNames(t *testing.T) {
 				return starhost.Decision{}
 			})
 			guard.Match = []string{tt.match}
-			h := starhost.New(starhost.Options{})
+			h := host.New(host.Options{})
 			run := func(context.Context, starhost.ToolCall) (starhost.Result, error) {
 				return starhost.Result{}, nil
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/host"
 )
 
 // callers stands for the programs that fire plugin events themselves. Their sessions share no state
@@ -18,10 +19,10 @@ var callers = &Agent{Agent: &agents.Agent{Name: "fire", Title: "the caller"}}
 // has sent the outcome. An error means that the event has no outcome, so that a guard did not allow
 // it.
 func Fire(
-	ctx context.Context, h *starhost.Host, e *starhost.Event, o Options,
-) (out starhost.Outcome, store func(), err error) {
+	ctx context.Context, h *host.Host, e *starhost.Event, o Options,
+) (out host.Outcome, store func(), err error) {
 	e.Foreign = e.Tool != "" && e.Plugin == ""
-	run := func(ctx context.Context, s *starhost.Session, _ *Event) (*verdict, error) {
+	run := func(ctx context.Context, s *host.Session, _ *Event) (*verdict, error) {
 		out, err = s.Fire(ctx, e)
 		return &verdict{}, err
 	}

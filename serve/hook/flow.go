@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // A flow says how starhost handles one kind of event.
@@ -21,7 +22,7 @@ type flow struct {
 	// everyEvent is true if the session must see the event even if no plugin has a hook for it.
 	// startedOnly limits that to sessions that had a prompt before.
 	everyEvent, startedOnly bool
-	run                     func(context.Context, *starhost.Session, *Event) (*verdict, error)
+	run                     func(context.Context, *host.Session, *Event) (*verdict, error)
 }
 
 var flows = map[kind]flow{
@@ -38,7 +39,7 @@ var flows = map[kind]flow{
 }
 
 // isNeeded reports whether the event changes the session or reaches a plugin.
-func (f flow) isNeeded(e *Event, h *starhost.Host) bool {
+func (f flow) isNeeded(e *Event, h *host.Host) bool {
 	if f.everyEvent || e.kind == kindTool && e.needsApproval(h) {
 		return true
 	}
@@ -50,7 +51,7 @@ func (f flow) isNeeded(e *Event, h *starhost.Host) bool {
 
 // needsSession reports whether the event needs the stored state of its session: a prompt does, and
 // a tool call does if one of its handlers names ctx.
-func (f flow) needsSession(e *Event, h *starhost.Host) bool {
+func (f flow) needsSession(e *Event, h *host.Host) bool {
 	return f.everyEvent || slices.ContainsFunc(f.events, func(event string) bool {
 		_, needs := e.heard(h, event)
 		return needs
@@ -58,16 +59,16 @@ func (f flow) needsSession(e *Event, h *starhost.Host) bool {
 }
 
 // needsApproval reports whether the tool is a plugin's tool that a person must approve.
-func (e *Event) needsApproval(h *starhost.Host) bool {
+func (e *Event) needsApproval(h *host.Host) bool {
 	return !e.called.foreign && slices.ContainsFunc(h.Tools(), func(t starhost.Tool) bool {
 		return t.Name == e.called.name && t.Approval == starhost.ApprovalAsk
 	})
 }
 
 // askPrompt begins a turn and gathers context for the user's words.
-func askPrompt(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
+func askPrompt(ctx context.Context, s *host.Session, e *Event) (*verdict, error) {
 	v := &verdict{words: e.prompt, hasWords: true}
-	t, err := s.Begin(ctx, starhost.Request{Text: e.prompt, Model: e.model, History: e.history})
+	t, err := s.Begin(ctx, host.Request{Text: e.prompt, Model: e.model, History: e.history})
 	if err == nil {
 		defer t.Leave(ctx)
 		err = v.gatherContext(ctx, t, e)
@@ -76,7 +77,7 @@ func askPrompt(ctx context.Context, s *starhost.Session, e *Event) (*verdict, er
 }
 
 // gatherContext builds the turn's prompt and splits it into the user's words and the context.
-func (v *verdict) gatherContext(ctx context.Context, t *starhost.Turn, e *Event) error {
+func (v *verdict) gatherContext(ctx context.Context, t *host.Turn, e *Event) error {
 	p, err := t.Prompt(ctx)
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func beforeLines(text string, lines int) string {
 
 // newSystemText returns the plugins' system text. For an agent that retains context, it omits the
 // texts that an earlier prompt sent.
-func (e *Event) newSystemText(p *starhost.Prompt) string {
+func (e *Event) newSystemText(p *host.Prompt) string {
 	if !e.agent.retainsContext {
 		return p.System
 	}
@@ -141,7 +142,7 @@ func joinTexts(sep string, texts ...string) string {
 // takeAbort turns a plugin's abort into a verdict that blocks. It returns any other error
 // unchanged.
 func (v *verdict) takeAbort(err error) error {
-	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
+	if aborted, ok := errors.AsType[*host.AbortError](err); ok {
 		v.block, v.reason = true, abortReason(aborted)
 		v.stop = aborted.Lost == nil
 		return nil
@@ -150,7 +151,7 @@ func (v *verdict) takeAbort(err error) error {
 }
 
 // abortReason returns why a turn ended, and names starhost if no plugin ended it.
-func abortReason(aborted *starhost.AbortError) string {
+func abortReason(aborted *host.AbortError) string {
 	if aborted.Lost != nil {
 		return "starhost: " + aborted.Reason
 	}
@@ -192,8 +193,8 @@ func (e *Event) undecidedEvent(name string) *starhost.Event {
 }
 
 // askTool asks the guards and, if a person must agree, the approvals.
-func askTool(ctx context.Context, s *starhost.Session, e *Event) (v *verdict, err error) {
-	err = s.Aside(ctx, func(t *starhost.Turn) error {
+func askTool(ctx context.Context, s *host.Session, e *Event) (v *verdict, err error) {
+	err = s.Aside(ctx, func(t *host.Turn) error {
 		v, err = askGuards(ctx, t, e.hostEvent("pre_tool_call"))
 		return err
 	})
@@ -201,7 +202,7 @@ func askTool(ctx context.Context, s *starhost.Session, e *Event) (v *verdict, er
 }
 
 // askGuards fires pre_tool_call for a call and, if a person must agree, approve_tool_call.
-func askGuards(ctx context.Context, t *starhost.Turn, pre *starhost.Event) (*verdict, error) {
+func askGuards(ctx context.Context, t *host.Turn, pre *starhost.Event) (*verdict, error) {
 	given := pre.Arguments
 	out, err := t.Fire(ctx, pre)
 	if err != nil {
@@ -235,7 +236,7 @@ func askGuards(ctx context.Context, t *starhost.Turn, pre *starhost.Event) (*ver
 }
 
 // verdictOf turns the decision of one plugin event into a verdict.
-func verdictOf(out starhost.Outcome) *verdict {
+func verdictOf(out host.Outcome) *verdict {
 	d := out.Decision
 	v := &verdict{reason: d.Reason}
 	switch d.Action {
@@ -257,7 +258,7 @@ func verdictOf(out starhost.Outcome) *verdict {
 
 // approvalReasons returns the reasons why a person must approve a call: the tool's own setting and
 // the guards that ask.
-func approvalReasons(t *starhost.Turn, pre *starhost.Event, out starhost.Outcome) (reasons []string) {
+func approvalReasons(t *host.Turn, pre *starhost.Event, out host.Outcome) (reasons []string) {
 	for _, own := range t.Tools().Items() {
 		mayBeOwn := !pre.Foreign || pre.ToolAlias != ""
 		if mayBeOwn && own.Name == pre.Tool && own.Approval == starhost.ApprovalAsk {
@@ -286,7 +287,7 @@ func (v *verdict) takeApproval(by *verdict, reason string) {
 // takeResponse turns a plugin's answer to a call into a verdict that blocks the call, because the
 // agent must not run it too. If a person must agree first, the call is refused: agents ask only
 // about calls that they run.
-func (v *verdict) takeResponse(out starhost.Outcome) {
+func (v *verdict) takeResponse(out host.Outcome) {
 	i := slices.IndexFunc(out.Decisions, func(d starhost.Decision) bool { return d.Action == starhost.ActionRespond })
 	if i < 0 {
 		return
@@ -301,7 +302,7 @@ func (v *verdict) takeResponse(out starhost.Outcome) {
 }
 
 // askApproval fires approve_tool_call.
-func askApproval(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
+func askApproval(ctx context.Context, s *host.Session, e *Event) (*verdict, error) {
 	out, err := s.Fire(ctx, e.hostEvent("approve_tool_call"))
 	if err != nil {
 		return nil, err
@@ -310,7 +311,7 @@ func askApproval(ctx context.Context, s *starhost.Session, e *Event) (*verdict, 
 }
 
 // fireResult fires post_tool_call.
-func fireResult(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
+func fireResult(ctx context.Context, s *host.Session, e *Event) (*verdict, error) {
 	post := e.hostEvent("post_tool_call")
 	post.Result = starhost.Result{ForLLM: e.result, IsError: e.isError}
 	post.IsError, post.DurationMS = e.isError, e.duration
@@ -325,7 +326,7 @@ func fireResult(ctx context.Context, s *starhost.Session, e *Event) (*verdict, e
 }
 
 // fireReply fires post_llm_call and turn_end.
-func fireReply(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
+func fireReply(ctx context.Context, s *host.Session, e *Event) (*verdict, error) {
 	reply := &starhost.Event{Name: "post_llm_call", SessionID: e.session, Response: e.response, Model: e.model}
 	if _, err := s.Fire(ctx, reply); err != nil {
 		return nil, err
@@ -338,7 +339,7 @@ func fireReply(ctx context.Context, s *starhost.Session, e *Event) (*verdict, er
 }
 
 // fireTurnEnd fires turn_end.
-func fireTurnEnd(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
+func fireTurnEnd(ctx context.Context, s *host.Session, e *Event) (*verdict, error) {
 	_, err := s.Fire(ctx, &starhost.Event{
 		Name: "turn_end", SessionID: e.session, UserMessage: e.prompt, Response: e.response, Completed: true,
 	})
@@ -346,12 +347,12 @@ func fireTurnEnd(ctx context.Context, s *starhost.Session, e *Event) (*verdict, 
 }
 
 // resetSession fires session_reset and drops the session's conversation.
-func resetSession(ctx context.Context, s *starhost.Session, _ *Event) (*verdict, error) {
+func resetSession(ctx context.Context, s *host.Session, _ *Event) (*verdict, error) {
 	return &verdict{}, s.Reset(ctx)
 }
 
 // endSession fires session_end.
-func endSession(ctx context.Context, s *starhost.Session, _ *Event) (*verdict, error) {
+func endSession(ctx context.Context, s *host.Session, _ *Event) (*verdict, error) {
 	return &verdict{}, s.Close(ctx)
 }
 
@@ -362,7 +363,7 @@ const maxBranchContext = 10_000
 // repeatContext gathers what session_start offered and the system text that plugins added, for a
 // subagent, which does not see the session's conversation. It fires no event, because no user sent
 // a message.
-func repeatContext(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
+func repeatContext(ctx context.Context, s *host.Session, e *Event) (*verdict, error) {
 	saved, err := s.Save(ctx)
 	if err != nil {
 		return nil, err
@@ -396,7 +397,7 @@ func repeatContext(ctx context.Context, s *starhost.Session, e *Event) (*verdict
 }
 
 // doNothing fires no event: [savedState.applyEvent] does all that a compaction needs.
-func doNothing(context.Context, *starhost.Session, *Event) (*verdict, error) { return &verdict{}, nil }
+func doNothing(context.Context, *host.Session, *Event) (*verdict, error) { return &verdict{}, nil }
 
 // endSentence returns a text with one full stop at its end.
 func endSentence(reason string) string { return strings.TrimRight(reason, ".") + "." }

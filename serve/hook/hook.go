@@ -28,6 +28,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/host"
 )
 
 // An Agent describes one agent program: how starhost reads its events and writes its answers.
@@ -366,16 +367,16 @@ func (v *verdict) addUnsupported(format string, args ...any) {
 }
 
 // Refusing returns a host without plugins that refuses what guards could, for a program whose
-// plugins cannot be loaded. observe receives the refusals: see [starhost.Options].
-func Refusing(err error, open bool, observe func(starhost.Event, starhost.Outcome) error) *starhost.Host {
-	h := starhost.New(starhost.Options{Observe: observe})
-	h.Lose(starhost.Guard{Err: err, Open: open})
+// plugins cannot be loaded. observe receives the refusals: see [host.Options].
+func Refusing(err error, open bool, observe func(starhost.Event, host.Outcome) error) *host.Host {
+	h := host.New(host.Options{Observe: observe})
+	h.Lose(host.Guard{Err: err, Open: open})
 	return h
 }
 
 // lossNotice returns the message to the user about an event that passes while guards are not
 // loaded, "" for none.
-func lossNotice(h *starhost.Host, k kind) string {
+func lossNotice(h *host.Host, k kind) string {
 	if h == nil {
 		return ""
 	}
@@ -496,8 +497,8 @@ type Options struct {
 	// States stores the state of sessions between two processes. Nil stores nothing.
 	States *States
 	// Resume returns the event's session, for a caller that keeps sessions in memory instead of
-	// States: a new session begins with the saved state. Nil means [starhost.Host.Resume].
-	Resume func(starhost.SessionConfig, starhost.SavedSession) *starhost.Session
+	// States: a new session begins with the saved state. Nil means [host.Host.Resume].
+	Resume func(host.SessionConfig, host.SavedSession) *host.Session
 	// Pin is what [States.Pin] returned for the event; nil if the caller has not called it. Root is
 	// the folder whose config the host has, for a session without a pin. FailOpen lets events pass
 	// without the guards that the session had.
@@ -513,7 +514,7 @@ type Options struct {
 // Answer asks the host's plugins about an event. A nil host has no plugins. The caller writes the
 // answer first and then calls store, which stores the session's state. A failure of store goes to
 // Options.Report and never changes the answer.
-func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answer, store func(), err error) {
+func (e *Event) Answer(ctx context.Context, h *host.Host, o Options) (a Answer, store func(), err error) {
 	flow := flows[e.kind]
 	v, storeState := &verdict{}, func() {}
 	p := o.pinOf(e)

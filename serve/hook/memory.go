@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // These limits bound a [Memory].
@@ -43,7 +43,7 @@ type memorySession struct {
 	slot  chan struct{} // contains a token while an event has the session
 	users int           // events that have the session or wait for it
 	text  []byte        // nil for a session without a state
-	had   []starhost.Guard
+	had   []host.Guard
 	ran   string // see [Pin.Ran]
 	calls []byte // lines of judged calls
 	used  time.Time
@@ -97,7 +97,7 @@ func (m *Memory) session(name string) *list.Element {
 // which values of trusted plugins are not stored.
 func (m *Memory) Use(
 	ctx context.Context, name string,
-	use func(saved *starhost.SavedSession, restore func(*starhost.Session) error) (*starhost.Session, error),
+	use func(saved *host.SavedSession, restore func(*host.Session) error) (*host.Session, error),
 ) error {
 	unlock, err := m.lock(ctx, name)
 	if err != nil {
@@ -125,7 +125,7 @@ func (m *Memory) Use(
 }
 
 // guards returns the guards that a session had, and [Pin.Ran].
-func (m *Memory) guards(name string) (had []starhost.Guard, ran string) {
+func (m *Memory) guards(name string) (had []host.Guard, ran string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e := m.sessions[name]; e != nil {
@@ -172,7 +172,7 @@ func (m *Memory) calls(name string) []byte {
 }
 
 // setGuards sets the guards that a session had.
-func (m *Memory) setGuards(name string, had []starhost.Guard) {
+func (m *Memory) setGuards(name string, had []host.Guard) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.session(name).Value.(*memorySession).had = had

@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/hook"
 )
 
 // turnsHost returns a host that says of each prompt whether it is the first of its session, from
 // the state that starhost stores between events.
-func turnsHost(t testing.TB) *starhost.Host {
+func turnsHost(t testing.TB) *host.Host {
 	t.Helper()
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	err := h.Add(starhost.Plugin{Name: "turns", Hooks: []starhost.Hook{{
 		Event: "turn_start", Call: func(_ context.Context, e *starhost.Event) (starhost.Decision, error) {
 			return starhost.Decision{Action: starhost.ActionAbort, Reason: fmt.Sprint("first ", e.IsFirstTurn)}, nil
@@ -88,7 +89,7 @@ func TestMemoryFull(t *testing.T) {
 // the context of the event.
 func TestMemoryBusy(t *testing.T) {
 	inside, release := make(chan bool), make(chan bool)
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	err := h.Add(starhost.Plugin{Name: "slow", Hooks: []starhost.Hook{{
 		Event: "pre_tool_call", Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
 			inside <- true

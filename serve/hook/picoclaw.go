@@ -15,6 +15,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/host"
 )
 
 // picoclaw is Sipeed's agent. It starts one process, keeps it running, and sends it JSON-RPC 2.0
@@ -47,7 +48,7 @@ type ServeOptions struct {
 	// Load returns the host, nil for no plugins. It runs while Serve already answers hook.hello;
 	// requests to plugins wait for it. An error explains why there are no plugins; then everything
 	// passes. A program whose plugins cannot be loaded returns [Refusing] in their place.
-	Load func(context.Context) (*starhost.Host, error)
+	Load func(context.Context) (*host.Host, error)
 	// Deadline is the longest time from the arrival of a request to its answer. 0 means [Deadline].
 	// PicoClaw waits for 5 s.
 	Deadline time.Duration
@@ -140,7 +141,7 @@ type picoConn struct {
 	ServeOptions
 	cancel    context.CancelCauseFunc
 	hostReady chan struct{} // closed after Load; the next two fields are then set
-	host      *starhost.Host
+	host      *host.Host
 	loadErr   error
 
 	in      *bufio.Reader // only the reading goroutine uses it
@@ -382,7 +383,7 @@ func (p *picoConn) mayChange(event string) bool {
 		return event != ""
 	}
 	return p.host != nil && (p.host.Refuses(event) != nil ||
-		slices.ContainsFunc(p.host.Hooks(), func(h starhost.HookInfo) bool { return h.Event == event }))
+		slices.ContainsFunc(p.host.Hooks(), func(h host.HookInfo) bool { return h.Event == event }))
 }
 
 // recordUndecided records the event of a request that plugins did not decide.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // A picoSession is one conversation. One goroutine at a time answers its requests.
@@ -20,10 +21,10 @@ type picoSession struct {
 	lastUse   uint64      // the number of the newest request; guarded by picoConn.mu
 	verdicts  verdicts    // about the last calls; has its own lock
 
-	session  *starhost.Session // nil before the first request that reaches plugins
-	system   string            // the agent's system text, without the plugins' text
-	offer    picoOffer         // the agent's tools
-	turn     *starhost.Turn    // nil between turns
+	session  *host.Session // nil before the first request that reaches plugins
+	system   string        // the agent's system text, without the plugins' text
+	offer    picoOffer     // the agent's tools
+	turn     *host.Turn    // nil between turns
 	turnText picoTurnText
 }
 
@@ -103,7 +104,7 @@ func (s *picoSession) endTurn(ctx context.Context) {
 }
 
 // inTurn calls use with the open turn, or with a turn beside the conversation if none is open.
-func (s *picoSession) inTurn(ctx context.Context, p *picoConn, name string, use func(*starhost.Turn) error) error {
+func (s *picoSession) inTurn(ctx context.Context, p *picoConn, name string, use func(*host.Turn) error) error {
 	s.openSession(p, name)
 	if s.turn != nil {
 		return use(s.turn)
@@ -113,7 +114,7 @@ func (s *picoSession) inTurn(ctx context.Context, p *picoConn, name string, use 
 
 func (s *picoSession) openSession(p *picoConn, name string) {
 	if s.session == nil {
-		s.session = p.host.NewSession(starhost.SessionConfig{ID: name, Platform: "picoclaw", Guarded: true})
+		s.session = p.host.NewSession(host.SessionConfig{ID: name, Platform: "picoclaw", Guarded: true})
 	}
 }
 
@@ -230,7 +231,7 @@ func beforeLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 
 // abortAnswer returns the answer that ends the turn if a plugin aborted it, else the error.
 func abortAnswer(err error) (picoAnswer, error) {
-	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
+	if aborted, ok := errors.AsType[*host.AbortError](err); ok {
 		return refusalAnswers["hook.before_llm"](abortReason(aborted)), nil
 	}
 	return nil, err
@@ -252,7 +253,7 @@ func (s *picoSession) enterTurn(ctx context.Context, id string, q *picoRequest) 
 	for i := range tools {
 		said.tools = append(said.tools, tools[i].Name)
 	}
-	s.turn, err = s.session.Begin(ctx, starhost.Request{
+	s.turn, err = s.session.Begin(ctx, host.Request{
 		Text: q.words, System: q.system, Model: q.model, Options: q.options, Tools: tools,
 		History: q.chat[:q.before:q.before],
 	})
@@ -260,7 +261,7 @@ func (s *picoSession) enterTurn(ctx context.Context, id string, q *picoRequest) 
 }
 
 // addPrompt adds a prompt's context and attachments to the text of the turn.
-func (t *picoTurnText) addPrompt(p *starhost.Prompt, q *picoRequest, first bool) {
+func (t *picoTurnText) addPrompt(p *host.Prompt, q *picoRequest, first bool) {
 	switch {
 	case first:
 		t.text = p.Text.String()
@@ -285,7 +286,7 @@ func mediaURL(a *fragments.Attachment) string {
 
 // rewriteRequest returns the answer that changes a request as plugins decided. The answer contains
 // the whole request, because PicoClaw replaces its own with it.
-func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *starhost.Prompt) picoAnswer {
+func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *host.Prompt) picoAnswer {
 	edits := p.editMessage(s, q, prompt)
 	q.mayPass = s.turnText.endsWithWords && s.turn.UserWords() == q.words
 	if prompt.Model != q.model {
@@ -308,7 +309,7 @@ func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *starho
 
 // editMessage returns the edits that add the turn's context and attachments to the user's last
 // message.
-func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *starhost.Prompt) []edit {
+func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *host.Prompt) []edit {
 	system, ok := strings.CutSuffix(prompt.System, s.system)
 	if !ok {
 		p.Log("hook.before_llm: a plugin changed the system text, which stays as it is")
@@ -412,14 +413,14 @@ func (s *picoSession) hearReply(ctx context.Context, p *picoConn, r *request, re
 	e := &starhost.Event{
 		Name: "post_llm_call", Response: reply.Content, ToolCalls: reply.ToolCalls, Usage: reply.Usage, Model: r.param("model"),
 	}
-	var out starhost.Outcome
-	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) (err error) {
+	var out host.Outcome
+	err := s.inTurn(ctx, p, r.session, func(t *host.Turn) (err error) {
 		out, err = t.Fire(ctx, e)
 		return err
 	})
 	if d := out.Decision; err == nil && d.Action == starhost.ActionAbort {
 		s.endTurn(ctx)
-		return "", &starhost.AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
+		return "", &host.AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
 	}
 	return e.Response, err
 }

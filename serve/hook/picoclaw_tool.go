@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // toolCallEvent returns the plugin event with a name for a request's tool call. PicoClaw omits the
@@ -31,7 +32,7 @@ func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (p
 	}
 	pre := toolCallEvent(p, r, "pre_tool_call")
 	var v *verdict
-	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) (err error) {
+	err := s.inTurn(ctx, p, r.session, func(t *host.Turn) (err error) {
 		v, err = askGuards(ctx, t, pre)
 		return err
 	})
@@ -150,7 +151,7 @@ func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 	}
 	given := picoResult(&post.Result)
 	post.IsError, post.DurationMS = post.Result.IsError, int(r.IntegerAt(r.Member(r.params, "duration"))/1e6) // nanoseconds
-	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) error {
+	err := s.inTurn(ctx, p, r.session, func(t *host.Turn) error {
 		_, err := t.Fire(ctx, post)
 		return err
 	})
@@ -180,7 +181,7 @@ var approveAnswer = textAnswer(`{"approved":true}`)
 func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
 	ask := toolCallEvent(p, r, "approve_tool_call")
 	v := r.verdicts.find(r)
-	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) (err error) {
+	err := s.inTurn(ctx, p, r.session, func(t *host.Turn) (err error) {
 		if v == nil {
 			pre := *ask
 			pre.Name = "pre_tool_call"

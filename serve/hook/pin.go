@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -31,7 +31,7 @@ type Pin struct {
 	// Folder is the absolute folder that the session worked in then, "" if the agent sent none.
 	Folder string `json:"folder,omitempty"`
 	// Guards are the guards that the session had.
-	Guards []starhost.Guard `json:"guards"`
+	Guards []host.Guard `json:"guards"`
 	// Ran says which call ran otherwise than starhost judged it, "" for none.
 	Ran string `json:"ran,omitempty"`
 
@@ -114,7 +114,7 @@ func (st *States) readPin(dir *os.Root, p *Pin) error {
 }
 
 // remember stores that the session has the guards of a host, if that is new.
-func (st *States) remember(p *Pin, h *starhost.Host, root, folder string) error {
+func (st *States) remember(p *Pin, h *host.Host, root, folder string) error {
 	guards := h.Remember(p.Guards)
 	isNew := len(guards) != len(p.Guards)
 	switch {
@@ -208,7 +208,7 @@ func (o *Options) pinOf(e *Event) *Pin {
 // guarded returns the host for an event: it has lost the guards that the session had and that are
 // gone. The caller calls remember after it has sent the answer. unknown says why nobody knows the
 // guards.
-func (o *Options) guarded(h *starhost.Host, e *Event, p *Pin) (own *starhost.Host, remember func(), unknown error) {
+func (o *Options) guarded(h *host.Host, e *Event, p *Pin) (own *host.Host, remember func(), unknown error) {
 	remember = func() {}
 	if h == nil || p == nil {
 		return h, remember, nil
@@ -218,7 +218,7 @@ func (o *Options) guarded(h *starhost.Host, e *Event, p *Pin) (own *starhost.Hos
 	}
 	lost := h.Missing(p.Guards)
 	if p.Ran != "" {
-		lost = append(lost, starhost.Guard{Err: &errRan{p.Ran}})
+		lost = append(lost, host.Guard{Err: &errRan{p.Ran}})
 	}
 	if len(lost) == 0 && len(h.Remember(p.Guards)) != len(p.Guards) { // a guard that nobody remembers could go unseen
 		return h, remember, o.States.remember(p, h, o.Root, e.workspace)

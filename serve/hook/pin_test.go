@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -19,8 +20,8 @@ import (
 func TestPins(t *testing.T) {
 	pass := func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} }
 	allow := hookOn("pre_tool_call", pass)
-	host := func(plugins ...starhost.Plugin) *starhost.Host {
-		h := starhost.New(starhost.Options{})
+	h := func(plugins ...starhost.Plugin) *host.Host {
+		h := host.New(host.Options{})
 		if err := h.Add(plugins...); err != nil {
 			t.Fatal(err)
 		}
@@ -32,28 +33,28 @@ func TestPins(t *testing.T) {
 	prompts := guard
 	prompts.Hooks = []starhost.Hook{allow, hookOn("turn_start", pass)}
 	other := starhost.Plugin{Name: "other", Hooks: []starhost.Hook{allow}}
-	lost := host()
-	lost.Lose(starhost.Guard{Name: "guard", Err: os.ErrNotExist})
+	lost := h()
+	lost.Lose(host.Guard{Name: "guard", Err: os.ErrNotExist})
 	const gone = "this session had the required guard guard (/p/guard.star), which is not loaded now"
 	tests := []struct {
 		name       string
-		had, has   *starhost.Host
+		had, has   *host.Host
 		call, turn string // why the call and the prompt are refused; "" for not
 	}{
-		{"the guard", host(guard), host(guard), "", ""},
-		{"no guard at all", host(), host(), "", ""},
-		{"a guard that comes", host(), host(guard), "", ""},
-		{"a required guard that goes", host(guard), host(), gone, ""},
-		{"another one of its name", host(guard), host(elsewhere), gone, ""},
-		{"one that only warns", host(guard), host(warns), gone, ""},
-		{"one that is not required any more", host(guard), host(optional), "", ""},
-		{"another guard", host(guard), host(other), gone, ""},
-		{"a guard of prompts", host(prompts), host(other), gone, gone},
-		{"the only guard", host(optional), host(), "this session had a guard (guard) and has none now", ""},
-		{"one of two", host(optional, other), host(other), "", ""},
-		{"one that only warned", host(warns), host(), "", ""},
-		{"one that never loaded", lost, host(), "this session had a guard (guard) and has none now", ""},
-		{"one that does not load any more", host(guard), lost, "file does not exist", ""},
+		{"the guard", h(guard), h(guard), "", ""},
+		{"no guard at all", h(), h(), "", ""},
+		{"a guard that comes", h(), h(guard), "", ""},
+		{"a required guard that goes", h(guard), h(), gone, ""},
+		{"another one of its name", h(guard), h(elsewhere), gone, ""},
+		{"one that only warns", h(guard), h(warns), gone, ""},
+		{"one that is not required any more", h(guard), h(optional), "", ""},
+		{"another guard", h(guard), h(other), gone, ""},
+		{"a guard of prompts", h(prompts), h(other), gone, gone},
+		{"the only guard", h(optional), h(), "this session had a guard (guard) and has none now", ""},
+		{"one of two", h(optional, other), h(other), "", ""},
+		{"one that only warned", h(warns), h(), "", ""},
+		{"one that never loaded", lost, h(), "this session had a guard (guard) and has none now", ""},
+		{"one that does not load any more", h(guard), lost, "file does not exist", ""},
 	}
 	for _, tt := range tests {
 		for _, inMemory := range []bool{false, true} {
@@ -102,7 +103,7 @@ func TestPinFiles(t *testing.T) {
 	allow := hookOn("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} })
 	guarded, o := hostOf(t, allow), hook.Options{States: states, Root: "/p"}
 	long := strings.Repeat("x", 2<<20)
-	blocks := func(h *starhost.Host, session string) bool {
+	blocks := func(h *host.Host, session string) bool {
 		t.Helper()
 		answer, err := event(t, h, o, toolOf(session, "Bash"))
 		if err != nil {

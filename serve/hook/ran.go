@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -111,11 +111,11 @@ func compareRan(judged []judgedCall, ran *judgedCall, isSure bool) (what, differ
 }
 
 // isGuarded reports whether a host has guards.
-func isGuarded(h *starhost.Host) bool { return len(h.Remember(nil)) > 0 }
+func isGuarded(h *host.Host) bool { return len(h.Remember(nil)) > 0 }
 
 // checkRan compares a call that ran with what starhost judged. A difference is recorded. It returns
 // a message to the user about one that ends the session's calls, "" for none.
-func (o *Options) checkRan(h *starhost.Host, e *Event, p *Pin) (notice string) {
+func (o *Options) checkRan(h *host.Host, e *Event, p *Pin) (notice string) {
 	if len(e.args) == 0 || string(e.args) == "null" || !isGuarded(h) {
 		return "" // the agent reports no arguments, or nothing judges them
 	}

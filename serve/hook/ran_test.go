@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -20,7 +21,7 @@ import (
 type ranStage struct {
 	t       *testing.T
 	agent   *hook.Agent
-	host    *starhost.Host
+	host    *host.Host
 	o       hook.Options
 	mu      sync.Mutex
 	records []string // the reasons of the records of calls that ran
@@ -29,7 +30,7 @@ type ranStage struct {
 
 func newRanStage(t *testing.T, agent string, inMemory bool) *ranStage {
 	s := &ranStage{t: t, agent: hook.AgentOf(agent)}
-	s.host = starhost.New(starhost.Options{Observe: func(e starhost.Event, out starhost.Outcome) error {
+	s.host = host.New(host.Options{Observe: func(e starhost.Event, out host.Outcome) error {
 		if e.Name == "call_ran" {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -19,12 +19,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/hook"
 )
 
-func hostOf(t testing.TB, hooks ...starhost.Hook) *starhost.Host {
+func hostOf(t testing.TB, hooks ...starhost.Hook) *host.Host {
 	t.Helper()
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	if err := h.Add(starhost.Plugin{Name: "p", Hooks: hooks}); err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +39,10 @@ func hookOn(event string, decide func(context.Context, *starhost.Event) starhost
 	return starhost.Hook{Event: event, Call: call}
 }
 
-func serve(t testing.TB, h *starhost.Host, in io.Reader, out io.Writer) error {
+func serve(t testing.TB, h *host.Host, in io.Reader, out io.Writer) error {
 	t.Helper()
 	return hook.Serve(t.Context(), in, out, hook.ServeOptions{
-		Load: func(context.Context) (*starhost.Host, error) { return h, nil },
+		Load: func(context.Context) (*host.Host, error) { return h, nil },
 		Log:  func(string) {},
 	})
 }
@@ -108,7 +109,7 @@ func TestRefusedSession(t *testing.T) {
 		fmt.Fprintf(&in, `{"id":%d,"method":"hook.%s","params":{"meta":{"SessionKey":"s%[1]d"},"tool":"x","tool":"y","messages":[]}}`+"\n", i+1, method)
 	}
 	err := hook.Serve(t.Context(), &in, io.Discard, hook.ServeOptions{
-		Load: func(context.Context) (*starhost.Host, error) { return hostOf(t), nil },
+		Load: func(context.Context) (*host.Host, error) { return hostOf(t), nil },
 		Log:  func(string) {},
 		Undecided: func(e *starhost.Event, answered, reason string) {
 			got = append(got, e.SessionID+" "+e.Name+" "+answered+" "+reason)
@@ -254,7 +255,7 @@ func TestServeHelloFirst(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		done <- hook.Serve(t.Context(), in, out, hook.ServeOptions{
-			Load: func(context.Context) (*starhost.Host, error) {
+			Load: func(context.Context) (*host.Host, error) {
 				<-loaded
 				return hostOf(t), nil
 			},

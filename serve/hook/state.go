@@ -18,8 +18,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 )
 
 // maxState is the most bytes that each part of a session's stored state takes: the host's, and the
@@ -62,21 +62,21 @@ const stateVersion = 1
 
 // A savedState is the content of a session's file.
 type savedState struct {
-	Version int                   `json:"starhost_session"`
-	Session starhost.SavedSession `json:"session"`
-	Plugins effects.SavedStates   `json:"plugins,omitempty"`
-	Layers  map[string]string     `json:"layers,omitempty"` // by plugin: see [effects.Owner.Layer]
-	Ended   bool                  `json:"ended,omitempty"`  // session_end fired after the last prompt
+	Version int                 `json:"starhost_session"`
+	Session host.SavedSession   `json:"session"`
+	Plugins effects.SavedStates `json:"plugins,omitempty"`
+	Layers  map[string]string   `json:"layers,omitempty"` // by plugin: see [effects.Owner.Layer]
+	Ended   bool                `json:"ended,omitempty"`  // session_end fired after the last prompt
 }
 
 // inSession runs a flow in the event's session. store writes the session's new state; it is never
 // nil.
 func (o *Options) inSession(
-	ctx context.Context, h *starhost.Host, e *Event, f flow,
+	ctx context.Context, h *host.Host, e *Event, f flow,
 ) (v *verdict, store func(), err error) {
 	store = func() {}
-	config := starhost.SessionConfig{ID: e.session, Platform: e.agent.Name, Guarded: true}
-	blank := starhost.SavedSession{Started: e.kind != kindPrompt}
+	config := host.SessionConfig{ID: e.session, Platform: e.agent.Name, Guarded: true}
+	blank := host.SavedSession{Started: e.kind != kindPrompt}
 	if o.Resume != nil {
 		v, err = f.run(ctx, o.Resume(config, blank), e)
 		return v, store, err
@@ -136,7 +136,7 @@ func (o *Options) inSession(
 // differently with the real one, withoutState refuses a tool call or approval that no plugin
 // refuses.
 func (o *Options) withoutState(
-	ctx context.Context, s *starhost.Session, e *Event, f flow, why error,
+	ctx context.Context, s *host.Session, e *Event, f flow, why error,
 ) (v *verdict, store func(), err error) {
 	if f.startedOnly {
 		return &verdict{}, func() {}, nil
@@ -282,7 +282,7 @@ func (f *stateFile) read() (state savedState, err error) {
 // store writes the new state of the session. If the agent cleared the session, store removes the
 // file. lost and err are those of takeStates.
 func (f *stateFile) store(
-	ctx context.Context, s *starhost.Session, e *Event, state *savedState,
+	ctx context.Context, s *host.Session, e *Event, state *savedState,
 ) (lost, err error) {
 	if e.clear {
 		return nil, f.remove()
@@ -302,7 +302,7 @@ func (f *stateFile) store(
 }
 
 // restore gives a session its plugins' values.
-func (st *savedState) restore(s *starhost.Session) error {
+func (st *savedState) restore(s *host.Session) error {
 	for plugin := range st.Plugins {
 		effects.StateOf(s, plugin).SetLayer(st.Layers[plugin])
 	}
@@ -314,7 +314,7 @@ func (st *savedState) restore(s *starhost.Session) error {
 // nobody trusts, and no context of session_start, makes a guard of the user lose its values. lost
 // says what is not stored, and err which values of trusted plugins are not: a guard that loses its
 // values would decide differently later.
-func (st *savedState) takeStates(s *starhost.Session) (text []byte, lost, err error) {
+func (st *savedState) takeStates(s *host.Session) (text []byte, lost, err error) {
 	before := st.Plugins
 	st.Plugins, st.Layers = effects.SaveStates(s), map[string]string{}
 	for plugin := range st.Plugins {

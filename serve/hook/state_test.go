@@ -17,11 +17,12 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/hook"
 )
 
 // event answers one event of Claude Code as a new process would.
-func event(t testing.TB, h *starhost.Host, o hook.Options, text string) (hook.Answer, error) {
+func event(t testing.TB, h *host.Host, o hook.Options, text string) (hook.Answer, error) {
 	t.Helper()
 	e, err := hook.AgentOf("claude-code").Read([]byte(text))
 	if err != nil {
@@ -95,7 +96,7 @@ func TestStatesPrivate(t *testing.T) {
 
 // answerWithReports answers an event, and returns the failures that Options.Report received.
 func answerWithReports(
-	t testing.TB, h *starhost.Host, o hook.Options, text string,
+	t testing.TB, h *host.Host, o hook.Options, text string,
 ) (answer hook.Answer, reports string) {
 	t.Helper()
 	o.Report = func(err error) { reports += err.Error() + "\n" }
@@ -212,7 +213,7 @@ func countingGuard() starhost.Hook {
 	return starhost.Hook{Event: "pre_tool_call", Call: func(
 		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		state := effects.StateOf(turn.Session(), "counter")
 		n := 1
 		if raw, ok := state.Get("n"); ok {
@@ -229,7 +230,7 @@ func TestStatesAtOnce(t *testing.T) {
 	count := starhost.Hook{Event: "pre_tool_call", Call: func(
 		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		state := effects.StateOf(turn.Session(), "p")
 		n := 0
 		if raw, ok := state.Get("n"); ok {
@@ -372,7 +373,7 @@ func TestStatesFull(t *testing.T) {
 	fill := starhost.Hook{Event: "pre_tool_call", Call: func(
 		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		return starhost.Decision{}, effects.StateOf(turn.Session(), "filler").Set("k", json.RawMessage(`"`+strings.Repeat("<", size)+`"`))
 	}}
 	for i, want := range []struct {
@@ -397,7 +398,7 @@ func TestStatesOwned(t *testing.T) {
 		return starhost.Hook{Event: event, Call: func(
 			ctx context.Context, _ *starhost.Event,
 		) (starhost.Decision, error) {
-			turn := starhost.TurnOf(ctx)
+			turn := host.TurnOf(ctx)
 			for i := range plugins {
 				state := effects.StateOf(turn.Session(), fmt.Sprint("filler", i))
 				state.SetLayer(layer)
@@ -419,7 +420,7 @@ func TestStatesOwned(t *testing.T) {
 	twice := starhost.Hook{Event: "pre_tool_call", Call: func(
 		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
-		turn := starhost.TurnOf(ctx)
+		turn := host.TurnOf(ctx)
 		state := effects.StateOf(turn.Session(), "guard")
 		calls, _ := state.Get("calls")
 		if len(calls) >= 2+2*20_000 {

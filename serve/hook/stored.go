@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // A StoredState describes the file of a session.
@@ -22,7 +22,7 @@ type StoredState struct {
 	Stored time.Time // when the last event stored it
 	Size   int64     // bytes
 	// Session has the values of ctx.state, too. Files of older versions have neither ID nor Agent.
-	Session starhost.SavedSession
+	Session host.SavedSession
 	// Err says why the file cannot be read; then Session is empty.
 	Err error
 }
@@ -78,14 +78,14 @@ func (st *States) entries() (*os.Root, []fs.DirEntry, error) {
 }
 
 // decodeFile returns the session of a file.
-func (st *States) decodeFile(dir *os.Root, name string) (starhost.SavedSession, error) {
+func (st *States) decodeFile(dir *os.Root, name string) (host.SavedSession, error) {
 	text, err := st.readFile(dir, name+stateEnd)
 	if err != nil {
-		return starhost.SavedSession{}, err
+		return host.SavedSession{}, err
 	}
 	var state savedState
 	if err := json.Unmarshal(text, &state); err != nil || state.Version != stateVersion {
-		return starhost.SavedSession{}, st.wrongVersion(name + stateEnd)
+		return host.SavedSession{}, st.wrongVersion(name + stateEnd)
 	}
 	state.Session.State = state.Plugins
 	return state.Session, nil

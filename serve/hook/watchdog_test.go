@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -29,7 +30,7 @@ type connection struct {
 	got  map[int]string // answers that arrived while the test waited for another one
 }
 
-func connect(t *testing.T, deadline time.Duration, load func(context.Context) (*starhost.Host, error)) *connection {
+func connect(t *testing.T, deadline time.Duration, load func(context.Context) (*host.Host, error)) *connection {
 	in, requests := io.Pipe()
 	replies, out := io.Pipe()
 	c := &connection{t: t, in: requests, out: bufio.NewScanner(replies), done: make(chan error, 1), got: map[int]string{}}
@@ -84,7 +85,7 @@ func TestServeStuck(t *testing.T) {
 		}
 		return starhost.Decision{}
 	}))
-	c := connect(t, deadline, func(context.Context) (*starhost.Host, error) { return h, nil })
+	c := connect(t, deadline, func(context.Context) (*host.Host, error) { return h, nil })
 	late := "the plugins gave no answer within 60ms"
 	want := func(got, want string) {
 		t.Helper()
@@ -129,7 +130,7 @@ func TestServeStuck(t *testing.T) {
 func TestServeStuckLoad(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	release := make(chan struct{})
-	c := connect(t, 50*time.Millisecond, func(context.Context) (*starhost.Host, error) {
+	c := connect(t, 50*time.Millisecond, func(context.Context) (*host.Host, error) {
 		<-release
 		return hostOf(t), nil
 	})
@@ -151,12 +152,12 @@ func TestServePanics(t *testing.T) {
 		`{"jsonrpc":"2.0","id":2,"method":"hook.hello"}` + "\n"
 	var once sync.Once
 	for what, o := range map[string]hook.ServeOptions{
-		"load": {Log: func(string) {}, Load: func(context.Context) (*starhost.Host, error) { panic("boom") }},
+		"load": {Log: func(string) {}, Load: func(context.Context) (*host.Host, error) { panic("boom") }},
 		"answer": {
 			Log: func(string) { once.Do(func() { panic("boom") }) },
-			Load: func(context.Context) (*starhost.Host, error) {
+			Load: func(context.Context) (*host.Host, error) {
 				h := hostOf(t)
-				h.Lose(starhost.Guard{Err: errors.New("lost"), Open: true})
+				h.Lose(host.Guard{Err: errors.New("lost"), Open: true})
 				return h, nil
 			},
 		},
@@ -193,7 +194,7 @@ func TestServeApprovals(t *testing.T) {
 		}
 		return starhost.Decision{}
 	}))
-	c := connect(t, 5*time.Second, func(context.Context) (*starhost.Host, error) { return h, nil })
+	c := connect(t, 5*time.Second, func(context.Context) (*host.Host, error) { return h, nil })
 	call := func(do string) string { return fmt.Sprintf(`"tool":"exec","arguments":{"do":%q}`, do) }
 	steps := []struct {
 		method, session, do, want string

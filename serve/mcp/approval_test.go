@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // TestApprovalQuestion checks that the question shows all arguments on lines that nothing can
@@ -13,7 +14,7 @@ import (
 func TestApprovalQuestion(t *testing.T) {
 	ask := func(arguments, reason string) (string, error) {
 		call := starhost.ToolCall{Name: "run", Arguments: json.RawMessage(arguments)}
-		return approvalQuestion(&starhost.ApprovalRequest{Call: call, Plugin: "p", Reasons: []string{reason}})
+		return approvalQuestion(&host.ApprovalRequest{Call: call, Plugin: "p", Reasons: []string{reason}})
 	}
 	long := `{"command":"` + strings.Repeat(" ", 5000) + `; rm -rf /"}`
 	if got, err := ask(long, "why"); err != nil || !strings.Contains(got, "; rm -rf /") {

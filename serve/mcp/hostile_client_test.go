@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/mcp"
 )
@@ -49,7 +50,7 @@ func within(t *testing.T, what string, done <-chan error) error {
 // since the last one.
 func TestListToolsCancelled(t *testing.T) {
 	started, release := make(chan bool, 1), make(chan bool)
-	live := starhost.NewLiveHost(newHost(t, starhost.Options{}, waitTool(started, release)))
+	live := host.NewLiveHost(newHost(t, host.Options{}, waitTool(started, release)))
 	server := mcp.NewServer(live, mcp.Options{})
 	c := connect(t, server, nil)
 	open := func(n int) {
@@ -66,7 +67,7 @@ func TestListToolsCancelled(t *testing.T) {
 		called <- err
 	}()
 	<-started
-	live.Swap(newHost(t, starhost.Options{}, waitTool(started, release)))
+	live.Swap(newHost(t, host.Options{}, waitTool(started, release)))
 	go func() {
 		_, err := c.ListTools(t.Context(), nil)
 		listed <- err
@@ -124,13 +125,13 @@ func TestStdioReadsNoMore(t *testing.T) {
 			ended <- err
 			return result, err
 		}
-		h := newHost(t, starhost.Options{}, p)
+		h := newHost(t, host.Options{}, p)
 		in, requests := io.Pipe()
 		out := stuckWriter{make(chan struct{}, 1), make(chan struct{})}
 		ctx, stop := context.WithCancel(t.Context())
 		served := make(chan error, 1)
 		go func() {
-			served <- mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}).ServeStdio(ctx, in, out)
+			served <- mcp.NewServer(host.NewLiveHost(h), mcp.Options{}).ServeStdio(ctx, in, out)
 		}()
 		fmt.Fprintln(requests, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
 		fmt.Fprintln(requests, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -149,12 +150,12 @@ func asking(t *testing.T, ended chan<- error) *mcp.Server {
 	ask := starhost.Plugin{Name: "p", Tools: []starhost.Tool{
 		{Name: "drop", Description: "Drops.", Approval: starhost.ApprovalAsk, Call: text(func(starhost.ToolCall) string { return "dropped" })},
 	}}
-	approve := func(ctx context.Context, r starhost.ApprovalRequest) (starhost.Answer, error) {
+	approve := func(ctx context.Context, r host.ApprovalRequest) (host.Answer, error) {
 		ok, err := mcp.Approve(ctx, r)
 		ended <- err
 		return ok, err
 	}
-	return mcp.NewServer(starhost.NewLiveHost(newHost(t, starhost.Options{Approver: approve}, ask)), mcp.Options{})
+	return mcp.NewServer(host.NewLiveHost(newHost(t, host.Options{Approver: approve}, ask)), mcp.Options{})
 }
 
 // TestApproveGone checks that a question ends when the client closes its side of stdio, or hangs up
@@ -224,7 +225,7 @@ func TestApproveGone(t *testing.T) {
 // TestSubscriptions checks the bounds of subscriptions: the length of a URI, and their number for
 // one session. When a session ends, others get its share.
 func TestSubscriptions(t *testing.T) {
-	server := mcp.NewServer(starhost.NewLiveHost(newHost(t, starhost.Options{}, weather())), mcp.Options{})
+	server := mcp.NewServer(host.NewLiveHost(newHost(t, host.Options{}, weather())), mcp.Options{})
 	c := connect(t, server, nil)
 	subscribe := func(c *sdk.ClientSession, uri string) error {
 		return c.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri})
@@ -256,7 +257,7 @@ func TestSubscriptions(t *testing.T) {
 			t.Fatalf("%d subscriptions outlive their session", mcp.CountSubscriptions(server))
 		}
 	}
-	server = mcp.NewServer(starhost.NewLiveHost(newHost(t, starhost.Options{}, weather())), mcp.Options{})
+	server = mcp.NewServer(host.NewLiveHost(newHost(t, host.Options{}, weather())), mcp.Options{})
 	mcp.AddSubscriptions(server, mcp.MaxSubscribed-1)
 	c = connect(t, server, nil)
 	if err := subscribe(c, "starhost://city/last"); err != nil {

@@ -20,12 +20,13 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
 // listen serves a host over HTTP until the test ends, and returns its address.
-func listen(t *testing.T, h *starhost.Host, token string) string {
+func listen(t *testing.T, h *host.Host, token string) string {
 	t.Helper()
 	l, err := front.Options{Token: token}.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
@@ -33,7 +34,7 @@ func listen(t *testing.T, h *starhost.Host, token string) string {
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
-	server := mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{})
+	server := mcp.NewServer(host.NewLiveHost(h), mcp.Options{})
 	go func() { served <- serveHTTP(ctx, l, server, token) }()
 	t.Cleanup(func() {
 		stop()
@@ -64,7 +65,7 @@ func dialAs(ctx context.Context, address string, o *sdk.ClientOptions, version s
 }
 
 func TestHTTP(t *testing.T) {
-	address := listen(t, newHost(t, starhost.Options{}, weather()), "")
+	address := listen(t, newHost(t, host.Options{}, weather()), "")
 	for version, end := range map[string]string{withSessions: "}", stateless: `,"resultType":"complete"}`} {
 		c, err := dialAs(t.Context(), address, nil, version)
 		if err != nil {
@@ -94,7 +95,7 @@ func TestShutdown(t *testing.T) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
 	go func() {
-		live := starhost.NewLiveHost(newHost(t, starhost.Options{}, slow))
+		live := host.NewLiveHost(newHost(t, host.Options{}, slow))
 		served <- serveHTTP(ctx, l, mcp.NewServer(live, mcp.Options{}), "")
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
@@ -121,8 +122,8 @@ const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 // token. It must refuse every web page, whatever its host name.
 func TestHTTPRefuses(t *testing.T) {
 	const token = "0123456789abcdef"
-	open := listen(t, newHost(t, starhost.Options{}, weather()), "")
-	closed := listen(t, newHost(t, starhost.Options{}, weather()), token)
+	open := listen(t, newHost(t, host.Options{}, weather()), "")
+	closed := listen(t, newHost(t, host.Options{}, weather()), token)
 	_, port, _ := net.SplitHostPort(open)
 	tests := []struct {
 		name, server, method, path string
@@ -186,7 +187,7 @@ func TestHTTPRefuses(t *testing.T) {
 // TestManyBodies sends bodies that never end. The server must bound their sum, refuse a further
 // client with a reason, and answer it after the others have gone.
 func TestManyBodies(t *testing.T) {
-	address := listen(t, newHost(t, starhost.Options{}, weather()), "")
+	address := listen(t, newHost(t, host.Options{}, weather()), "")
 	statuses := make(chan int, 20)
 	var conns []net.Conn
 	for range 20 {
@@ -226,7 +227,7 @@ func TestManyClients(t *testing.T) {
 	if os.Getenv("STARHOST_LONG") != "" {
 		clients, most = 200, time.Minute
 	}
-	address := listen(t, newHost(t, starhost.Options{}, weather()), "")
+	address := listen(t, newHost(t, host.Options{}, weather()), "")
 	ctx, cancel := context.WithTimeout(t.Context(), most)
 	defer cancel()
 	var calls atomic.Int64

@@ -19,6 +19,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // MountOptions select an MCP server to mount. Exactly one of Command and URL must be set.
@@ -432,7 +433,7 @@ func (m *Mount) convertTool(t *sdk.Tool) (starhost.Tool, error) {
 		tool.Alias = own
 		tool.Description = truncate(tool.Description+"\n(The server's name of this tool is "+truncate(name, maxModelName)+".)", maxDescription)
 	}
-	return tool, starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "check", Tools: []starhost.Tool{tool}})
+	return tool, host.New(host.Options{}).Add(starhost.Plugin{Name: "check", Tools: []starhost.Tool{tool}})
 }
 
 // maxModelName is the most bytes of a tool's name that the endpoints of models accept.

@@ -19,6 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
@@ -172,7 +173,7 @@ func TestMountHostile(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.how, func(t *testing.T) {
-			h := newHost(t, starhost.Options{}, mountBehaving(t, tt.how).Plugin())
+			h := newHost(t, host.Options{}, mountBehaving(t, tt.how).Plugin())
 			for range 2 {
 				if r := ask(t, h, "other_one", ``); !strings.HasPrefix(r.ForLLM, tt.want) {
 					t.Errorf("got %q, want %q", shorten(r.ForLLM), tt.want)
@@ -187,7 +188,7 @@ func TestMountNeverAnswers(t *testing.T) {
 	for _, how := range []string{"never answers", "says all the time that it changed"} {
 		t.Run(how, func(t *testing.T) {
 			m := mountBehaving(t, how)
-			h := newHost(t, starhost.Options{}, m.Plugin())
+			h := newHost(t, host.Options{}, m.Plugin())
 			answers := make(chan starhost.Result)
 			go func() { answers <- ask(t, h, "other_one", ``) }()
 			go m.Close()
@@ -211,13 +212,13 @@ func TestMountReadsNoMore(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			m := mountBehaving(t, "reads no more")
-			h := newHost(t, starhost.Options{}, m.Plugin())
+			h := newHost(t, host.Options{}, m.Plugin())
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			time.AfterFunc(100*time.Millisecond, func() { end(m, cancel) })
 			ended := make(chan error, 1)
 			go func() {
-				ended <- h.NewSession(starhost.SessionConfig{}).Aside(ctx, func(turn *starhost.Turn) error {
+				ended <- h.NewSession(host.SessionConfig{}).Aside(ctx, func(turn *host.Turn) error {
 					_, err := turn.CallTool(ctx, call)
 					return err
 				})
@@ -279,10 +280,10 @@ func self(t *testing.T, mounted string, approval starhost.Approval) *testMount {
 }
 
 // ask calls a tool of a host in a new session.
-func ask(t *testing.T, h *starhost.Host, name, arguments string) starhost.Result {
+func ask(t *testing.T, h *host.Host, name, arguments string) starhost.Result {
 	t.Helper()
-	var reply starhost.ToolReply
-	err := h.NewSession(starhost.SessionConfig{}).Aside(t.Context(), func(turn *starhost.Turn) (err error) {
+	var reply host.ToolReply
+	err := h.NewSession(host.SessionConfig{}).Aside(t.Context(), func(turn *host.Turn) (err error) {
 		call := starhost.ToolCall{ID: "1", Name: name, Arguments: json.RawMessage(arguments)}
 		reply, err = turn.CallTool(t.Context(), call)
 		return err
@@ -307,7 +308,7 @@ func TestMountAlias(t *testing.T) {
 	for match, isDenied := range map[string]bool{
 		"other_bad name": true, "other_bad_name": true, "other_bad*": true, "bad name": false, "other_bad.name": false,
 	} {
-		got := ask(t, newHost(t, starhost.Options{}, m.Plugin(), guard(match)), "other_bad_name", `{}`)
+		got := ask(t, newHost(t, host.Options{}, m.Plugin(), guard(match)), "other_bad_name", `{}`)
 		if got.IsError != isDenied {
 			t.Errorf("a guard of %q: got %q", match, got.ForLLM)
 		}
@@ -322,7 +323,7 @@ func TestMountAlias(t *testing.T) {
 func TestMount(t *testing.T) {
 	t.Setenv("SECRET_OF_HOST", "hunter2")
 	m := mountProgram(t, starhost.ApprovalAuto)
-	h := newHost(t, starhost.Options{}, m.Plugin())
+	h := newHost(t, host.Options{}, m.Plugin())
 	var names []string
 	for _, tool := range h.Tools() {
 		names = append(names, tool.Name)
@@ -358,7 +359,7 @@ func TestMount(t *testing.T) {
 
 // TestMountAsks checks that a mounted tool needs approval unless the operator decides otherwise.
 func TestMountAsks(t *testing.T) {
-	h := newHost(t, starhost.Options{}, mountProgram(t, "").Plugin())
+	h := newHost(t, host.Options{}, mountProgram(t, "").Plugin())
 	diff(t, "answer", "denied by host: approval is needed and nobody can give it: tool other_echo asks for approval", ask(t, h, "other_echo", `{"text":"hi"}`).ForLLM)
 }
 
@@ -366,7 +367,7 @@ func TestMountAsks(t *testing.T) {
 // restarts the server.
 func TestMountRestarts(t *testing.T) {
 	mcp.ShortenTimes(t)
-	h := newHost(t, starhost.Options{}, mountProgram(t, starhost.ApprovalAuto).Plugin())
+	h := newHost(t, host.Options{}, mountProgram(t, starhost.ApprovalAuto).Plugin())
 	if r := ask(t, h, "other_die", ``); !r.IsError {
 		t.Errorf("got %+v, want an error", r)
 	}
@@ -386,10 +387,10 @@ func TestMountRestarts(t *testing.T) {
 // TestMountChanges checks that a mount reports changed tools.
 func TestMountChanges(t *testing.T) {
 	m := mountProgram(t, starhost.ApprovalAuto)
-	h := newHost(t, starhost.Options{}, m.Plugin())
+	h := newHost(t, host.Options{}, m.Plugin())
 	ask(t, h, "other_more", ``)
 	<-m.changed
-	h = newHost(t, starhost.Options{}, m.Plugin())
+	h = newHost(t, host.Options{}, m.Plugin())
 	diff(t, "answer", "denied by host: approval is needed and nobody can give it: tool other_added asks for approval", ask(t, h, "other_added", `{}`).ForLLM)
 	diff(t, "an old tool", `{"text":"hi"}`, ask(t, h, "other_echo", `{"text":"hi"}`).ForLLM)
 }
@@ -530,7 +531,7 @@ func TestMountTimeout(t *testing.T) {
 		Command: []string{file}, Env: map[string]string{"MOUNTED": "never answers"}, Approval: starhost.ApprovalAuto,
 		Timeout: 100 * time.Millisecond,
 	})
-	r := ask(t, newHost(t, starhost.Options{}, m.Plugin()), "other_one", ``)
+	r := ask(t, newHost(t, host.Options{}, m.Plugin()), "other_one", ``)
 	if !r.IsError || !strings.Contains(r.ForLLM, "within 100ms") {
 		t.Errorf("got %+v, want an error about 100ms", r)
 	}
@@ -575,9 +576,9 @@ func TestMountFails(t *testing.T) {
 
 // TestMountURL mounts another host by its URL.
 func TestMountURL(t *testing.T) {
-	address := listen(t, newHost(t, starhost.Options{}, weather()), "")
+	address := listen(t, newHost(t, host.Options{}, weather()), "")
 	m := mount(t, mcp.MountOptions{URL: "http://" + address + mcp.Path, Approval: starhost.ApprovalAuto})
-	h := newHost(t, starhost.Options{}, m.Plugin())
+	h := newHost(t, host.Options{}, m.Plugin())
 	diff(t, "answer", "sun", ask(t, h, "other_forecast", `{"city":"Rome"}`).ForLLM)
 	diff(t, "attachments", 2, len(ask(t, h, "other_radar", `{}`).Attachments))
 }
@@ -608,7 +609,7 @@ func TestMountStateless(t *testing.T) {
 	overHTTP := mount(t, mcp.MountOptions{URL: web.URL, Approval: starhost.ApprovalAuto})
 	for name, m := range map[string]*testMount{"stdio": self(t, "stateless", starhost.ApprovalAuto), "http": overHTTP} {
 		t.Run(name, func(t *testing.T) {
-			h := newHost(t, starhost.Options{}, m.Plugin())
+			h := newHost(t, host.Options{}, m.Plugin())
 			got := ask(t, h, "other_more", `{}`)
 			if got.IsError {
 				t.Fatalf("got %q, warned %q", got.ForLLM, m.warned)
@@ -631,7 +632,7 @@ func TestMountStateless(t *testing.T) {
 // redirect does not.
 func TestMountToken(t *testing.T) {
 	const token = "0123456789abcdef"
-	address := listen(t, newHost(t, starhost.Options{}, weather()), token)
+	address := listen(t, newHost(t, host.Options{}, weather()), token)
 	elsewhere := make(chan string, 100)
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		elsewhere <- r.Header.Get("Authorization")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
@@ -30,7 +31,7 @@ const (
 const templateSuffix = "_template"
 
 // prompts describes the commands and templates of a host.
-func prompts(h *starhost.Host) []*sdk.Prompt {
+func prompts(h *host.Host) []*sdk.Prompt {
 	var list []*sdk.Prompt
 	for _, c := range h.Commands() {
 		list = append(list, &sdk.Prompt{
@@ -56,7 +57,7 @@ func promptKey(p *sdk.Prompt) string { return p.Name }
 func (s *Server) addPrompt(p *sdk.Prompt) { s.sdk.AddPrompt(p, s.getPrompt) }
 
 // templateName returns the name of a template's prompt.
-func templateName(h *starhost.Host, prefix string) string {
+func templateName(h *host.Host, prefix string) string {
 	if isCommand(h, prefix) {
 		return prefix + templateSuffix
 	}
@@ -64,7 +65,7 @@ func templateName(h *starhost.Host, prefix string) string {
 }
 
 // isCommand reports whether a prompt is a command.
-func isCommand(h *starhost.Host, name string) bool {
+func isCommand(h *host.Host, name string) bool {
 	return slices.ContainsFunc(h.Commands(), func(c starhost.Command) bool { return c.Name == name })
 }
 
@@ -132,7 +133,7 @@ func (s *Server) fillTemplate(
 	config := s.options.Session
 	config.ID = ""
 	session := s.live.NewSession(config)
-	p, err := session.Prompt(ctx, starhost.Request{
+	p, err := session.Prompt(ctx, host.Request{
 		Template: prefix + ":" + args[templateArg], Params: params, Text: args[inputArg],
 	})
 	if err := errors.Join(err, session.Close(context.WithoutCancel(ctx))); err != nil {

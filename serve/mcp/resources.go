@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -50,19 +51,19 @@ func refOf(uri string) (string, error) {
 // loaders returns the loaders that clients may use, sorted by prefix: the plugins' loaders, stored
 // fragments, and skills. The host's loaders of files and URLs are missing, because only a person
 // may name a path or a URL.
-func loaders(h *starhost.Host) []starhost.LoaderInfo {
-	list := slices.DeleteFunc(h.FragmentLoaders(), func(l starhost.LoaderInfo) bool {
+func loaders(h *host.Host) []host.LoaderInfo {
+	list := slices.DeleteFunc(h.FragmentLoaders(), func(l host.LoaderInfo) bool {
 		return l.Plugin == starhost.HostPlugin && l.Prefix != "sha256"
 	})
 	if len(h.Skills()) > 0 {
-		list = append(list, starhost.LoaderInfo{Prefix: "skill", Plugin: starhost.HostPlugin, Description: "A skill, by PLUGIN:NAME."})
+		list = append(list, host.LoaderInfo{Prefix: "skill", Plugin: starhost.HostPlugin, Description: "A skill, by PLUGIN:NAME."})
 	}
-	slices.SortFunc(list, func(a, b starhost.LoaderInfo) int { return strings.Compare(a.Prefix, b.Prefix) })
+	slices.SortFunc(list, func(a, b host.LoaderInfo) int { return strings.Compare(a.Prefix, b.Prefix) })
 	return list
 }
 
 // resourceTemplates describes the fragment loaders of a host.
-func resourceTemplates(h *starhost.Host) []*sdk.ResourceTemplate {
+func resourceTemplates(h *host.Host) []*sdk.ResourceTemplate {
 	var list []*sdk.ResourceTemplate
 	for _, l := range loaders(h) {
 		list = append(list, &sdk.ResourceTemplate{
@@ -78,7 +79,7 @@ func templateKey(t *sdk.ResourceTemplate) string { return t.URITemplate }
 func (s *Server) addTemplate(t *sdk.ResourceTemplate) { s.sdk.AddResourceTemplate(t, nil) }
 
 // resources describes the skills of a host.
-func resources(h *starhost.Host) []*sdk.Resource {
+func resources(h *host.Host) []*sdk.Resource {
 	var list []*sdk.Resource
 	for _, k := range h.Skills() {
 		list = append(list, &sdk.Resource{
@@ -151,8 +152,8 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
 	var got starhost.Context
-	err = s.findSession(r.Session).Aside(ctx, func(t *starhost.Turn) (err error) {
-		got, err = load(ctx, ref)
+	err = s.findSession(r.Session).Aside(ctx, func(t *host.Turn) (err error) {
+		got, err = load(ctx, t, ref)
 		return err
 	})
 	if err != nil {
@@ -162,8 +163,7 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 }
 
 // load loads one reference.
-func load(ctx context.Context, ref string) (starhost.Context, error) {
-	t := starhost.TurnOf(ctx)
+func load(ctx context.Context, t *host.Turn, ref string) (starhost.Context, error) {
 	got, err := t.Load(ctx, []string{ref})
 	if err != nil {
 		return starhost.Context{}, err
@@ -172,7 +172,7 @@ func load(ctx context.Context, ref string) (starhost.Context, error) {
 }
 
 // checkRef returns an error for a reference that clients may not load.
-func checkRef(h *starhost.Host, ref string) error {
+func checkRef(h *host.Host, ref string) error {
 	prefix, arg, named := strings.Cut(ref, ":")
 	var prefixes []string
 	for _, l := range loaders(h) {
@@ -215,7 +215,7 @@ func resourceContents(uri string, c starhost.Context) []*sdk.ResourceContents {
 
 // LoaderTool returns a plugin with the tool load_fragment, for clients that do not use resources.
 // It returns false if the host has no loaders for clients. Hooks guard the tool like any other.
-func LoaderTool(h *starhost.Host) (starhost.Plugin, bool) {
+func LoaderTool(h *host.Host) (starhost.Plugin, bool) {
 	all := loaders(h)
 	if len(all) == 0 {
 		return starhost.Plugin{}, false
@@ -229,7 +229,7 @@ func LoaderTool(h *starhost.Host) (starhost.Plugin, bool) {
 		Name: "load_fragment", Description: doc.String(),
 		Parameters: []byte(`{"type":"object","properties":{"ref":{"type":"string","description":"The reference, as PREFIX:ARGUMENT."}},"required":["ref"],"additionalProperties":false}`),
 		Call: func(ctx context.Context, call starhost.ToolCall) (starhost.Result, error) {
-			t := starhost.TurnOf(ctx)
+			t := host.TurnOf(ctx)
 			return loadFragment(ctx, t, h, call)
 		},
 	}}}, true
@@ -237,7 +237,7 @@ func LoaderTool(h *starhost.Host) (starhost.Plugin, bool) {
 
 // loadFragment implements the tool load_fragment.
 func loadFragment(
-	ctx context.Context, t *starhost.Turn, h *starhost.Host, call starhost.ToolCall,
+	ctx context.Context, t *host.Turn, h *host.Host, call starhost.ToolCall,
 ) (starhost.Result, error) {
 	var args struct{ Ref string }
 	if err := json.Unmarshal(call.Arguments, &args); err != nil { // the host has checked the arguments
@@ -246,8 +246,8 @@ func loadFragment(
 	if err := checkRef(h, args.Ref); err != nil {
 		return starhost.Result{ForLLM: err.Error(), IsError: true}, nil
 	}
-	got, err := load(ctx, args.Ref)
-	var unresolved *starhost.RefError
+	got, err := load(ctx, t, args.Ref)
+	var unresolved *host.RefError
 	if errors.As(err, &unresolved) {
 		return starhost.Result{ForLLM: err.Error(), IsError: true}, nil
 	}

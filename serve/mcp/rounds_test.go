@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/mcp"
 )
@@ -33,15 +34,15 @@ func drops(dropped *[]string) starhost.Plugin {
 		{Name: "outer", Description: "Calls drop.", Call: func(
 			ctx context.Context, _ starhost.ToolCall,
 		) (starhost.Result, error) {
-			t := starhost.TurnOf(ctx)
+			t := host.TurnOf(ctx)
 			reply, err := t.CallTool(ctx, starhost.ToolCall{ID: "inner", Name: "drop", Arguments: json.RawMessage(`{}`)})
 			return reply.Result, err
 		}},
 	}, Commands: []starhost.Command{{Name: "clear", Call: func(
 		ctx context.Context, _ starhost.CommandCall,
 	) (starhost.Result, error) {
-		t := starhost.TurnOf(ctx)
-		if ok, err := t.Confirm(ctx, starhost.ApprovalRequest{Reasons: []string{"Clear all?"}}); err != nil || !ok {
+		t := host.TurnOf(ctx)
+		if ok, err := t.Confirm(ctx, host.ApprovalRequest{Reasons: []string{"Clear all?"}}); err != nil || !ok {
 			return starhost.Result{ForUser: "not cleared"}, err
 		}
 		return starhost.Result{ForUser: "cleared"}, nil
@@ -76,13 +77,13 @@ func answer(t *testing.T, c *sdk.ClientSession, tool, arguments, state, action s
 // with the answer, and a state is good for one answer about one call.
 func TestRounds(t *testing.T) {
 	var dropped []string
-	h := newHost(t, starhost.Options{Approver: mcp.Approve}, drops(&dropped))
+	h := newHost(t, host.Options{Approver: mcp.Approve}, drops(&dropped))
 	overHTTP, err := dialAs(t.Context(), listen(t, h, ""), manual(), stateless)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer overHTTP.Close()
-	overStdio := connectAs(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}), manual(), stateless)
+	overStdio := connectAs(t, mcp.NewServer(host.NewLiveHost(h), mcp.Options{}), manual(), stateless)
 	for name, c := range map[string]*sdk.ClientSession{"http": overHTTP, "stdio": overStdio} {
 		t.Run(name, func(t *testing.T) {
 			for action, want := range map[string]string{
@@ -109,7 +110,7 @@ func TestRounds(t *testing.T) {
 			}
 		})
 	}
-	other := connectAs(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}), manual(), stateless)
+	other := connectAs(t, mcp.NewServer(host.NewLiveHost(h), mcp.Options{}), manual(), stateless)
 	foreign := askFirst(t, other, "drop", `{}`).RequestState
 	state := askFirst(t, overStdio, "drop", `{}`).RequestState
 	sealed, _ := base64.RawURLEncoding.DecodeString(state)
@@ -145,7 +146,7 @@ func TestRounds(t *testing.T) {
 // TestRoundsByClient checks that the SDK's own client asks its person and repeats the call.
 func TestRoundsByClient(t *testing.T) {
 	var dropped []string
-	h := newHost(t, starhost.Options{Approver: mcp.Approve}, drops(&dropped))
+	h := newHost(t, host.Options{Approver: mcp.Approve}, drops(&dropped))
 	asked := ""
 	options := &sdk.ClientOptions{ElicitationHandler: func(
 		_ context.Context, r *sdk.ElicitRequest,
@@ -153,7 +154,7 @@ func TestRoundsByClient(t *testing.T) {
 		asked = r.Params.Message
 		return &sdk.ElicitResult{Action: "accept"}, nil
 	}}
-	c := connectAs(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}), options, stateless)
+	c := connectAs(t, mcp.NewServer(host.NewLiveHost(h), mcp.Options{}), options, stateless)
 	diff(t, "answer", `{"content":[{"type":"text","text":"dropped"}],"resultType":"complete"}`, call(t, c, "drop", `{}`))
 	diff(t, "question", "Run drop of plugin p with {}?\ntool drop asks for approval", asked)
 	const denied = `{"content":[{"type":"text","text":"denied by host: no approval: `
@@ -163,7 +164,7 @@ func TestRoundsByClient(t *testing.T) {
 	if err != nil || !strings.Contains(asJSON(t, cleared), "not cleared") {
 		t.Errorf("a command, which cannot ask: got %s, %v", asJSON(t, cleared), err)
 	}
-	mute := connectAs(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}), nil, stateless)
+	mute := connectAs(t, mcp.NewServer(host.NewLiveHost(h), mcp.Options{}), nil, stateless)
 	diff(t, "nobody", denied+`client does not support elicitation"}],"isError":true,"resultType":"complete"}`, call(t, mute, "drop", `{}`))
 }
 
@@ -171,8 +172,8 @@ func TestRoundsByClient(t *testing.T) {
 func TestRoundsExpire(t *testing.T) {
 	mcp.SetApprovalTimeout(t, 200*time.Millisecond)
 	var dropped []string
-	h := newHost(t, starhost.Options{Approver: mcp.Approve}, drops(&dropped))
-	c := connectAs(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}), manual(), stateless)
+	h := newHost(t, host.Options{Approver: mcp.Approve}, drops(&dropped))
+	c := connectAs(t, mcp.NewServer(host.NewLiveHost(h), mcp.Options{}), manual(), stateless)
 	state := askFirst(t, c, "drop", `{}`).RequestState
 	time.Sleep(250 * time.Millisecond)
 	_, err := answer(t, c, "drop", `{}`, state, "accept")
@@ -196,7 +197,7 @@ func TestRoundsEnd(t *testing.T) {
 		ends <- "session_end"
 		return starhost.Decision{}, nil
 	}}}}
-	live := starhost.NewLiveHost(newHost(t, starhost.Options{}, weather(), counts))
+	live := host.NewLiveHost(newHost(t, host.Options{}, weather(), counts))
 	server := mcp.NewServer(live, mcp.Options{})
 	l, err := front.Options{}.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
@@ -214,7 +215,7 @@ func TestRoundsEnd(t *testing.T) {
 	}
 	call(t, c, "forecast", `{"city":"Rome"}`)
 	diff(t, "the request's session", "session_end", <-ends)
-	live.Swap(newHost(t, starhost.Options{}, counts))
+	live.Swap(newHost(t, host.Options{}, counts))
 	server.Refresh(t.Context())
 	<-changes
 	began := time.Now()

@@ -23,8 +23,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 )
 
 // Options say how a [Server] works. The zero value works.
@@ -33,7 +33,7 @@ type Options struct {
 	Version string
 	// Session configures the sessions of clients. starhost ignores its ID: a session over HTTP has
 	// the client's id, any other session has an id of the host.
-	Session starhost.SessionConfig
+	Session host.SessionConfig
 	// Fragments is the hosts' store. A client's list of resources contains the named fragments and
 	// the fragments that the client's prompts contained. Nil lists none.
 	Fragments fragments.Store
@@ -49,7 +49,7 @@ const (
 
 // A Server answers MCP clients with the tools and texts of a host.
 type Server struct {
-	live    *starhost.LiveHost
+	live    *host.LiveHost
 	options Options
 	sdk     *sdk.Server
 
@@ -71,7 +71,7 @@ type Server struct {
 }
 
 // NewServer returns a server for the hosts of live. Call [Server.Refresh] after each Swap.
-func NewServer(live *starhost.LiveHost, o Options) *Server {
+func NewServer(live *host.LiveHost, o Options) *Server {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
@@ -215,9 +215,9 @@ func waitFor(ctx context.Context, group *sync.WaitGroup) {
 
 // A session is the host's session of an MCP client.
 type session struct {
-	*starhost.Session
+	*host.Session
 	mu            sync.Mutex
-	toolsHost     *starhost.Host            // the host that tools comes from
+	toolsHost     *host.Host                // the host that tools comes from
 	tools         map[string]bool           // the names of the tools for this session
 	callCount     int                       // gives calls their ids
 	subscribed    map[string]bool           // the URIs of the client's subscriptions; guarded by Server.mu

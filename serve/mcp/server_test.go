@@ -19,6 +19,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/mcp"
 )
@@ -120,9 +121,9 @@ func text(
 	}
 }
 
-func newHost(t *testing.T, o starhost.Options, plugins ...starhost.Plugin) *starhost.Host {
+func newHost(t *testing.T, o host.Options, plugins ...starhost.Plugin) *host.Host {
 	t.Helper()
-	h := starhost.New(o)
+	h := host.New(o)
 	if err := h.Add(plugins...); err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func connectAs(t *testing.T, s *mcp.Server, o *sdk.ClientOptions, version string
 // serve serves plugins to a client.
 func serve(t *testing.T, plugins ...starhost.Plugin) *sdk.ClientSession {
 	t.Helper()
-	return connect(t, mcp.NewServer(starhost.NewLiveHost(newHost(t, starhost.Options{}, plugins...)), mcp.Options{}),
+	return connect(t, mcp.NewServer(host.NewLiveHost(newHost(t, host.Options{}, plugins...)), mcp.Options{}),
 		nil)
 }
 
@@ -270,9 +271,9 @@ func checkInvalid(t *testing.T, err error, want string) {
 
 // TestUnknown checks the errors for a tool and a prompt that a session does not have.
 func TestUnknown(t *testing.T) {
-	h := newHost(t, starhost.Options{}, weather())
+	h := newHost(t, host.Options{}, weather())
 	for _, version := range []string{withSessions, stateless} {
-		c := connectAs(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}), nil, version)
+		c := connectAs(t, mcp.NewServer(host.NewLiveHost(h), mcp.Options{}), nil, version)
 		_, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "forcast"})
 		checkInvalid(t, err, `unknown tool "forcast" (did you mean forecast?)`)
 		_, err = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "for_pilots"})
@@ -284,7 +285,7 @@ func TestUnknown(t *testing.T) {
 
 // TestSchemaUnchanged checks that a client gets the plugin's schema byte for byte.
 func TestSchemaUnchanged(t *testing.T) {
-	h := newHost(t, starhost.Options{}, weather())
+	h := newHost(t, host.Options{}, weather())
 	lines := exchange(t, h, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 	if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, `"inputSchema":`+schema) }) {
 		t.Errorf("got\n%s\nwant %s in it", strings.Join(lines, "\n"), schema)
@@ -392,7 +393,7 @@ func TestComplete(t *testing.T) {
 
 // TestReload checks that starhost notifies clients of exactly the lists that a reload changed.
 func TestReload(t *testing.T) {
-	live := starhost.NewLiveHost(newHost(t, starhost.Options{}, weather()))
+	live := host.NewLiveHost(newHost(t, host.Options{}, weather()))
 	s := mcp.NewServer(live, mcp.Options{})
 	changes := make(chan string, 10)
 	c := connect(t, s, &sdk.ClientOptions{
@@ -403,12 +404,12 @@ func TestReload(t *testing.T) {
 	if _, err := c.ListTools(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	live.Swap(newHost(t, starhost.Options{}, weather()))
+	live.Swap(newHost(t, host.Options{}, weather()))
 	s.Refresh(t.Context()) // no change
 	changed := weather()
 	changed.Tools[0].Description = "Tells tomorrow's weather."
 	changed.Tools = slices.Delete(changed.Tools, 1, 2)
-	live.Swap(newHost(t, starhost.Options{}, changed))
+	live.Swap(newHost(t, host.Options{}, changed))
 	s.Refresh(t.Context())
 	diff(t, "changed", "tools", <-changes)
 	list, err := c.ListTools(t.Context(), nil)
@@ -463,7 +464,7 @@ func TestProgress(t *testing.T) {
 		starhost.Progress{Done: 4, Total: 4}.Report(ctx)
 		return starhost.Result{ForLLM: "done"}, nil
 	}}}}
-	server := mcp.NewServer(starhost.NewLiveHost(newHost(t, starhost.Options{}, slow)), mcp.Options{})
+	server := mcp.NewServer(host.NewLiveHost(newHost(t, host.Options{}, slow)), mcp.Options{})
 	c := connect(t, server, &sdk.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 			heard <- r.Params
@@ -502,7 +503,7 @@ func TestProgress(t *testing.T) {
 func TestApprove(t *testing.T) {
 	ask := starhost.Plugin{Name: "p", Tools: []starhost.Tool{{Name: "drop", Description: "Drops.", Approval: starhost.ApprovalAsk, Call: text(func(starhost.ToolCall) string { return "dropped" })}}}
 	var seen string
-	h := newHost(t, starhost.Options{Approver: mcp.Approve, Observe: func(e starhost.Event, o starhost.Outcome) error {
+	h := newHost(t, host.Options{Approver: mcp.Approve, Observe: func(e starhost.Event, o host.Outcome) error {
 		seen = fmt.Sprintf("%s %s: %s by %s", e.Name, e.Tool, o.Decision.Action, o.Answer.By)
 		return nil
 	}}, ask)
@@ -528,13 +529,13 @@ func TestApprove(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := connect(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}), tt.options)
+			c := connect(t, mcp.NewServer(host.NewLiveHost(h), mcp.Options{}), tt.options)
 			diff(t, "answer", tt.want, call(t, c, "drop", `{}`))
 			diff(t, "observed", "approval drop: "+tt.seen, seen)
 		})
 	}
 	diff(t, "question", "Run drop of plugin p with {}?\ntool drop asks for approval", asked)
-	if got, err := mcp.Approve(t.Context(), starhost.ApprovalRequest{}); got.Yes || err == nil {
+	if got, err := mcp.Approve(t.Context(), host.ApprovalRequest{}); got.Yes || err == nil {
 		t.Errorf("without a client: got %v, %v, want an error", got, err)
 	}
 }
@@ -563,14 +564,14 @@ func TestSession(t *testing.T) {
 
 // exchange sends lines after the handshake and returns the lines of the answers, without the answer
 // to the handshake.
-func exchange(t *testing.T, h *starhost.Host, lines ...string) []string {
+func exchange(t *testing.T, h *host.Host, lines ...string) []string {
 	t.Helper()
 	all := append([]string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 	}, lines...)
 	var out strings.Builder
-	s := mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{})
+	s := mcp.NewServer(host.NewLiveHost(h), mcp.Options{})
 	if err := s.ServeStdio(t.Context(), strings.NewReader(strings.Join(all, "\n")), &out); err != nil {
 		t.Fatal(err)
 	}
@@ -587,7 +588,7 @@ func TestStdio(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		return starhost.Result{ForLLM: "awake"}, nil
 	}}}}
-	h := newHost(t, starhost.Options{}, slow)
+	h := newHost(t, host.Options{}, slow)
 	nap := func(id int) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"nap"}}`, id)
 	}
@@ -617,7 +618,7 @@ func FuzzStdio(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":8,"method":"resources/read","params":{"uri":"starhost://city/%00"}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":8,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"report"},"argument":{"name":"args"}}}`))
 	f.Fuzz(func(t *testing.T, input []byte) {
-		h := newHost(t, starhost.Options{}, weather())
+		h := newHost(t, host.Options{}, weather())
 		lines := exchange(t, h, strings.ToValidUTF8(string(input), "?"), `{"jsonrpc":"2.0","id":"last","method":"ping"}`)
 		n := 0
 		for _, line := range lines {

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
 // TestSessionFlood fills a server with sessions. A client that uses its session must not lose it to
 // clients that only open sessions, and a new client must find a place.
 func TestSessionFlood(t *testing.T) {
-	address := listen(t, newHost(t, starhost.Options{}, weather()), "")
+	address := listen(t, newHost(t, host.Options{}, weather()), "")
 	post := func(session, body string) (status int, id string) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/mcp", strings.NewReader(body))
 		if err != nil {

@@ -6,9 +6,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
@@ -30,8 +30,8 @@ func TestStored(t *testing.T) {
 	}
 	rules := put("Be kind.", "rules", "manners")
 	secret := put("No prompt contains this.")
-	h := newHost(t, starhost.Options{Fragments: store}, weather(), effects.HostPlugin(effects.RefOptions{Store: store}))
-	s := mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{Fragments: store})
+	h := newHost(t, host.Options{Fragments: store}, weather(), effects.HostPlugin(effects.RefOptions{Store: store}))
+	s := mcp.NewServer(host.NewLiveHost(h), mcp.Options{Fragments: store})
 	asks, other := connect(t, s, nil), connect(t, s, nil)
 	if _, err := asks.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "ask", Arguments: map[string]string{"place": "Rome"}}); err != nil {
 		t.Fatal(err)
@@ -74,8 +74,8 @@ func TestStoredBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := newHost(t, starhost.Options{Fragments: store})
-	c := connect(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{Fragments: store}), nil)
+	h := newHost(t, host.Options{Fragments: store})
+	c := connect(t, mcp.NewServer(host.NewLiveHost(h), mcp.Options{Fragments: store}), nil)
 	list, err := c.ListResources(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

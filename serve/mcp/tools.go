@@ -14,13 +14,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
 // tools describes the tools of a host.
-func tools(h *starhost.Host) []*sdk.Tool {
+func tools(h *host.Host) []*sdk.Tool {
 	var list []*sdk.Tool
 	for _, t := range h.Tools() {
 		list = append(list, &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
@@ -55,7 +56,7 @@ func (s *Server) filterTools(
 
 // offeredTools returns the names of the session's tools. It asks the session only once for each
 // host, because asking waits for the session's running call, or until ctx ends.
-func (s *session) offeredTools(ctx context.Context, h *starhost.Host) (map[string]bool, error) {
+func (s *session) offeredTools(ctx context.Context, h *host.Host) (map[string]bool, error) {
 	s.mu.Lock()
 	stored, current := s.tools, s.toolsHost == h
 	s.mu.Unlock()
@@ -63,7 +64,7 @@ func (s *session) offeredTools(ctx context.Context, h *starhost.Host) (map[strin
 		return stored, nil
 	}
 	names := map[string]bool{}
-	err := s.Aside(ctx, func(t *starhost.Turn) error {
+	err := s.Aside(ctx, func(t *host.Turn) error {
 		for _, tool := range t.Tools().Items() {
 			names[tool.Name] = true
 		}
@@ -106,8 +107,8 @@ func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.Cal
 	ctx = s.withClient(ctx, ours, r, round)
 	ctx, stop := showProgress(ctx, r)
 	defer stop()
-	var reply starhost.ToolReply
-	err = ours.Aside(ctx, func(t *starhost.Turn) (err error) {
+	var reply host.ToolReply
+	err = ours.Aside(ctx, func(t *host.Turn) (err error) {
 		reply, err = t.CallTool(ctx, call)
 		return err
 	})
@@ -161,15 +162,15 @@ var approvalTimeout = 5 * time.Minute
 var errGone = errors.New("the client has gone")
 
 // Approve asks the person in front of the MCP client that made a call. It is an
-// [starhost.Options.Approver]. If the client cannot ask, has gone, or no client made the call,
+// [host.Options.Approver]. If the client cannot ask, has gone, or no client made the call,
 // Approve returns an error. It waits for five minutes at most, because the session waits too.
-func Approve(ctx context.Context, r starhost.ApprovalRequest) (got starhost.Answer, err error) {
+func Approve(ctx context.Context, r host.ApprovalRequest) (got host.Answer, err error) {
 	got.By = "mcp"
 	got.Yes, err = approve(ctx, r)
 	return got, err
 }
 
-func approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
+func approve(ctx context.Context, r host.ApprovalRequest) (bool, error) {
 	client, _ := ctx.Value(clientKey{}).(*client)
 	if client == nil {
 		return false, errors.New("nobody can be asked")
@@ -206,7 +207,7 @@ const maxApproval = 64 << 10
 
 // approvalQuestion returns the question about a call, with all of its arguments: a person can only
 // approve what the question shows. Arguments over maxApproval are an error.
-func approvalQuestion(r *starhost.ApprovalRequest) (string, error) {
+func approvalQuestion(r *host.ApprovalRequest) (string, error) {
 	text := fmt.Sprintf("Run %s of plugin %s with %s?\n%s", r.Call.Name, r.Plugin,
 		texttable.EscapeLine(string(r.Call.Arguments)), texttable.Hang(strings.Join(r.Reasons, "\n")))
 	if len(text) > maxApproval {

@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // maxSeries is the most series of one counter or histogram.
@@ -121,9 +122,9 @@ func addTo(list map[string]*histogram, event string, bounds []float64, v float64
 	h.add(v)
 }
 
-// Observe counts an event: see [starhost.Options.Observe]. Answers of persons and runs of tools are
+// Observe counts an event: see [host.Options.Observe]. Answers of persons and runs of tools are
 // no events.
-func (r *Registry) Observe(e starhost.Event, o starhost.Outcome) {
+func (r *Registry) Observe(e starhost.Event, o host.Outcome) {
 	if e.IsTrace() {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/metrics"
 )
 
@@ -26,8 +27,8 @@ func scrape(r *metrics.Registry) string {
 }
 
 // outcome returns an outcome with one call.
-func outcome(plugin string, a starhost.Action, steps uint64, d time.Duration) starhost.Outcome {
-	return starhost.Outcome{Duration: d, Hooks: []starhost.HookTrace{{Event: "pre_tool_call", Plugin: plugin, Action: a, Steps: steps}}}
+func outcome(plugin string, a starhost.Action, steps uint64, d time.Duration) host.Outcome {
+	return host.Outcome{Duration: d, Hooks: []host.HookTrace{{Event: "pre_tool_call", Plugin: plugin, Action: a, Steps: steps}}}
 }
 
 // TestRegistry checks the text of a registry: counters, buckets that include their bound and the

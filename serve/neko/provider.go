@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // invokePath is the path at which a provider answers calls.
@@ -26,7 +27,7 @@ const clearTimeout = 2 * time.Second
 
 // ProviderOptions control a [Provider]. Host, Server and Callback are required.
 type ProviderOptions struct {
-	Host *starhost.LiveHost
+	Host *host.LiveHost
 	// Server is the base URL of N.E.K.O on this machine: http://127.0.0.1:48911.
 	Server string
 	// Callback is the base URL at which N.E.K.O reaches the provider's Handler.
@@ -41,7 +42,7 @@ type ProviderOptions struct {
 type Provider struct {
 	ProviderOptions
 	client  *http.Client
-	session *starhost.Session
+	session *host.Session
 
 	sent   map[string]string // the last registration of each tool, by name
 	mu     sync.Mutex
@@ -56,7 +57,7 @@ func NewProvider(o ProviderOptions) (*Provider, error) {
 	o.Every, o.Server = cmp.Or(o.Every, 3*time.Second), strings.TrimSuffix(o.Server, "/")
 	return &Provider{
 		ProviderOptions: o, client: newClient(), sent: map[string]string{},
-		session: o.Host.NewSession(starhost.SessionConfig{ID: pluginName, Platform: pluginName}),
+		session: o.Host.NewSession(host.SessionConfig{ID: pluginName, Platform: pluginName}),
 	}, nil
 }
 
@@ -92,8 +93,8 @@ func (p *Provider) invoke(w http.ResponseWriter, r *http.Request) {
 		fail(fmt.Errorf("unknown tool %q", q.Name))
 		return
 	}
-	var reply starhost.ToolReply
-	err := p.session.Aside(r.Context(), func(t *starhost.Turn) (err error) {
+	var reply host.ToolReply
+	err := p.session.Aside(r.Context(), func(t *host.Turn) (err error) {
 		reply, err = t.CallTool(r.Context(), starhost.ToolCall{ID: q.ID, Name: q.Name, Arguments: q.Arguments})
 		return err
 	})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/neko"
 )
 
@@ -84,7 +85,7 @@ func (m *mainServer) wait(t *testing.T, names ...string) {
 }
 
 // toolHost returns a host with tools that echo their arguments.
-func toolHost(t *testing.T, names ...string) *starhost.Host {
+func toolHost(t *testing.T, names ...string) *host.Host {
 	t.Helper()
 	p := starhost.Plugin{Name: "p"}
 	for _, name := range names {
@@ -106,7 +107,7 @@ func toolHost(t *testing.T, names ...string) *starhost.Host {
 		}
 		return starhost.Decision{}, nil
 	}}}
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	if err := h.Add(p); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestProvider(t *testing.T) {
 	m := &mainServer{tools: map[string]map[string]any{}, asked: make(chan bool, 1)}
 	server := httptest.NewServer(m)
 	defer server.Close()
-	live := starhost.NewLiveHost(toolHost(t, "one", "two", "refused"))
+	live := host.NewLiveHost(toolHost(t, "one", "two", "refused"))
 	warned := make(chan string, 10)
 	p, err := neko.NewProvider(neko.ProviderOptions{
 		Host: live, Server: server.URL + "/", Callback: "http://127.0.0.1:9", Every: time.Millisecond,
@@ -190,7 +191,7 @@ func TestBothDirections(t *testing.T) {
 	}))
 	defer plugin.Close()
 	p, err := neko.NewProvider(neko.ProviderOptions{
-		Host: starhost.NewLiveHost(toolHost(t, "echo")), Server: server.URL, Callback: plugin.URL, Every: time.Millisecond,
+		Host: host.NewLiveHost(toolHost(t, "echo")), Server: server.URL, Callback: plugin.URL, Every: time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // RegistryOptions control a [Registry]. Roles and Apply are required.
@@ -172,7 +173,7 @@ func (r *Registry) register(w http.ResponseWriter, req *http.Request) {
 		err = fmt.Errorf("%d tools are registered, limit %d", len(tools), maxTools)
 	}
 	if err == nil {
-		err = starhost.New(starhost.Options{}).Add(r.pluginOf([]*definition{d})) // its schema
+		err = host.New(host.Options{}).Add(r.pluginOf([]*definition{d})) // its schema
 	}
 	if err == nil {
 		next := slices.Clone(tools)

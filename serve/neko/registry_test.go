@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/neko"
 )
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testbed.Alone(m)) }
 type registered struct {
 	*neko.Registry
 	handler http.Handler
-	live    *starhost.LiveHost
+	live    *host.LiveHost
 	fail    error // Apply returns it
 
 	mu       sync.Mutex
@@ -35,14 +36,14 @@ type registered struct {
 
 func newRegistry(t *testing.T, roles ...string) *registered {
 	t.Helper()
-	r := &registered{live: starhost.NewLiveHost(starhost.New(starhost.Options{}))}
+	r := &registered{live: host.NewLiveHost(host.New(host.Options{}))}
 	r.Registry = neko.NewRegistry(neko.RegistryOptions{
 		Roles: roles,
 		Apply: func(context.Context) error {
 			if r.fail != nil {
 				return r.fail
 			}
-			h := starhost.New(starhost.Options{})
+			h := host.New(host.Options{})
 			if err := h.Add(r.Plugin()); err != nil {
 				return err
 			}
@@ -86,9 +87,9 @@ func (r *registered) want(t *testing.T, path, body, want string) {
 // call calls a tool and returns its result.
 func (r *registered) call(t *testing.T, name, arguments string) starhost.Result {
 	t.Helper()
-	s := r.live.NewSession(starhost.SessionConfig{})
-	var reply starhost.ToolReply
-	err := s.Aside(t.Context(), func(turn *starhost.Turn) (err error) {
+	s := r.live.NewSession(host.SessionConfig{})
+	var reply host.ToolReply
+	err := s.Aside(t.Context(), func(turn *host.Turn) (err error) {
 		call := starhost.ToolCall{ID: "call_abc123", Name: name, Arguments: json.RawMessage(arguments)}
 		reply, err = turn.CallTool(t.Context(), call)
 		return err
@@ -222,9 +223,9 @@ func TestInvalid(t *testing.T) {
 	r.want(t, "register", `{"name":"a.b",`+rest, invalid("name", `"got \"a.b\", want letters, digits, _ and -"`))
 	r.want(t, "register", `{"name":"x"}`, invalid("callback_url", `"want a URL"`))
 	r.want(t, "register", `{"name":"x","callback_url":"ftp://127.0.0.1/"}`, invalid("callback_url", `"got the scheme \"ftp\", want http or https"`))
-	for _, host := range []string{"example.com", "10.0.0.1", "localhost.example.com", "0.0.0.0"} {
-		r.want(t, "register", `{"name":"x","callback_url":"http://`+host+`/"}`,
-			invalid("callback_url", `"got the host \"`+host+`\", want a loopback address"`))
+	for _, h := range []string{"example.com", "10.0.0.1", "localhost.example.com", "0.0.0.0"} {
+		r.want(t, "register", `{"name":"x","callback_url":"http://`+h+`/"}`,
+			invalid("callback_url", `"got the host \"`+h+`\", want a loopback address"`))
 	}
 	r.want(t, "register", `{"name":"x","timeout_seconds":301,`+rest, invalid("timeout_seconds", `"got 301, want more than 0 and at most 300"`))
 	r.want(t, "register", `{"name":"x","timeout_seconds":0,`+rest, invalid("timeout_seconds", `"got 0, want more than 0 and at most 300"`))

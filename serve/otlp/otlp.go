@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // These limits bound an exporter.
@@ -83,9 +84,9 @@ func New(getenv func(string) string, warn func(string)) (*Exporter, error) {
 	return x, nil
 }
 
-// Observe queues a span for an event: see [starhost.Options.Observe]. The events of a session are
+// Observe queues a span for an event: see [host.Options.Observe]. The events of a session are
 // one trace, whose id is a hash of the session's name.
-func (x *Exporter) Observe(e starhost.Event, o starhost.Outcome) {
+func (x *Exporter) Observe(e starhost.Event, o host.Outcome) {
 	end := time.Now()
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // it never fails

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/otlp"
 )
@@ -25,9 +26,9 @@ func env(pairs map[string]string) func(string) string {
 }
 
 // outcome is the outcome of an event that a plugin denies.
-var outcome = starhost.Outcome{
+var outcome = host.Outcome{
 	Decision: starhost.Decision{Action: starhost.ActionDeny, Plugin: "guard", Reason: "secret"}, Duration: time.Millisecond,
-	Hooks: []starhost.HookTrace{{Event: "pre_tool_call", Plugin: "guard", Action: starhost.ActionDeny, Detail: "secret", Steps: 7}},
+	Hooks: []host.HookTrace{{Event: "pre_tool_call", Plugin: "guard", Action: starhost.ActionDeny, Detail: "secret", Steps: 7}},
 }
 
 // TestExporter checks the request for one event: OTLP's JSON form, the headers, one trace for a
@@ -94,7 +95,7 @@ func TestExporterFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5000 {
-		x.Observe(starhost.Event{Name: "turn_end"}, starhost.Outcome{})
+		x.Observe(starhost.Event{Name: "turn_end"}, host.Outcome{})
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
@@ -120,7 +121,7 @@ func TestExporterRedirect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.Observe(starhost.Event{Name: "turn_end"}, starhost.Outcome{})
+	x.Observe(starhost.Event{Name: "turn_end"}, host.Outcome{})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	x.Run(ctx)

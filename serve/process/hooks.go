@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -23,7 +24,7 @@ type method struct {
 	source string // PicoClaw's name of the moment
 	// onError is the decision of a failure; the zero value means the event's rule.
 	onError starhost.FailMode
-	params  func(*starhost.Turn, *starhost.Event, meta) any
+	params  func(*host.Turn, *starhost.Event, meta) any
 	decide  func(*Process, *starhost.Event, *answer) (starhost.Decision, error)
 }
 
@@ -76,7 +77,7 @@ func (p *Process) Plugin(w *effects.World) starhost.Plugin {
 // newHook returns the hook of a method.
 func (p *Process) newHook(w *effects.World, name string, m method) starhost.Hook {
 	call := func(ctx context.Context, e *starhost.Event) (d starhost.Decision, err error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		params, err := json.Marshal(m.params(t, e, newMeta(t, e, m.source)))
 		if err != nil {
 			return d, err
@@ -102,7 +103,7 @@ func (p *Process) newHook(w *effects.World, name string, m method) starhost.Hook
 // newObserver returns the hook that tells the program of an event.
 func (p *Process) newObserver(w *effects.World, kind string) starhost.Hook {
 	call := func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
-		t := starhost.TurnOf(ctx)
+		t := host.TurnOf(ctx)
 		m := newMeta(t, e, "")
 		params, err := json.Marshal(runtimeEvent{
 			Kind: kind, Source: map[string]string{"component": "agent", "name": m.AgentID},
@@ -121,17 +122,17 @@ func (p *Process) newObserver(w *effects.World, kind string) starhost.Hook {
 	return starhost.Hook{Event: observed[kind], Call: call, Pos: p.o.Pos}
 }
 
-func callParams(_ *starhost.Turn, e *starhost.Event, m meta) any {
+func callParams(_ *host.Turn, e *starhost.Event, m meta) any {
 	return &toolParams{Meta: m, Tool: e.Tool, Arguments: e.Arguments, Channel: e.Platform, ChatID: e.SessionID}
 }
 
-func resultParams(t *starhost.Turn, e *starhost.Event, m meta) any {
+func resultParams(t *host.Turn, e *starhost.Event, m meta) any {
 	params := callParams(t, e, m).(*toolParams)
 	params.Result, params.Duration = newResult(&e.Result), int64(e.DurationMS)*1e6
 	return params
 }
 
-func llmParams(_ *starhost.Turn, e *starhost.Event, m meta) any {
+func llmParams(_ *host.Turn, e *starhost.Event, m meta) any {
 	return &requestParams{
 		Meta: &m, Model: e.Model, Messages: newMessages(e), Tools: newToolDefs(e.Tools.Items()), Options: e.Options,
 		Channel: e.Platform, ChatID: e.SessionID,
@@ -150,7 +151,7 @@ func newMessages(e *starhost.Event) []chatMessage {
 	return list
 }
 
-func replyParams(_ *starhost.Turn, e *starhost.Event, m meta) any {
+func replyParams(_ *host.Turn, e *starhost.Event, m meta) any {
 	r := &response{
 		Role: starhost.RoleAssistant, Content: e.Response, ToolCalls: newToolCalls(e.ToolCalls), FinishReason: "stop",
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/process"
 )
@@ -107,10 +108,10 @@ func all(mode string) process.Options {
 }
 
 // newHost returns a host with a tool page and the plugin of a process.
-func newHost(t *testing.T, p *process.Process, o starhost.Options, change ...func(*starhost.Plugin)) *starhost.Host {
+func newHost(t *testing.T, p *process.Process, o host.Options, change ...func(*starhost.Plugin)) *host.Host {
 	t.Helper()
 	t.Cleanup(p.Close)
-	h := starhost.New(o)
+	h := host.New(o)
 	tool := starhost.Tool{
 		Name: "page", Description: "Pages somebody.", Parameters: json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}}}`),
 		Call: func(_ context.Context, c starhost.ToolCall) (starhost.Result, error) {
@@ -130,9 +131,9 @@ func newHost(t *testing.T, p *process.Process, o starhost.Options, change ...fun
 }
 
 // pagingModel calls page once and then answers. It stores the prompts.
-type pagingModel struct{ prompts []*starhost.Prompt }
+type pagingModel struct{ prompts []*host.Prompt }
 
-func (m *pagingModel) Complete(_ context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+func (m *pagingModel) Complete(_ context.Context, p *host.Prompt) (starhost.Reply, error) {
 	m.prompts = append(m.prompts, p)
 	if len(m.prompts) == 1 {
 		return starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c", Name: "page", Arguments: json.RawMessage(`{"who":"Ada"}`)}}}, nil
@@ -141,11 +142,11 @@ func (m *pagingModel) Complete(_ context.Context, p *starhost.Prompt) (starhost.
 }
 
 // runTurn runs a turn in which the model calls page.
-func runTurn(t *testing.T, h *starhost.Host) (*starhost.TurnResult, *pagingModel, error) {
+func runTurn(t *testing.T, h *host.Host) (*host.TurnResult, *pagingModel, error) {
 	t.Helper()
 	m := new(pagingModel)
-	s := h.NewSession(starhost.SessionConfig{ID: "s", Platform: "cli", Model: "m"})
-	r, err := s.Turn(t.Context(), starhost.Request{Text: "Page Ada."}, m)
+	s := h.NewSession(host.SessionConfig{ID: "s", Platform: "cli", Model: "m"})
+	r, err := s.Turn(t.Context(), host.Request{Text: "Page Ada."}, m)
 	return r, m, err
 }
 
@@ -174,7 +175,7 @@ func TestDecisions(t *testing.T) {
 			if tt.mode != "pass" && tt.mode != "modify" {
 				o.Intercept, o.Observe = []string{"before_tool", "after_tool"}, nil
 			}
-			r, _, err := runTurn(t, newHost(t, process.New(o), starhost.Options{}))
+			r, _, err := runTurn(t, newHost(t, process.New(o), host.Options{}))
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("got %v, want %s", err, tt.err)
@@ -191,7 +192,7 @@ func TestDecisions(t *testing.T) {
 // TestRespond checks that a process with the right answers a call of another plugin.
 func TestRespond(t *testing.T) {
 	grant := func(p *starhost.Plugin) { p.RespondsTo = []string{"pa*"} }
-	h := newHost(t, process.New(all("respond")), starhost.Options{}, grant)
+	h := newHost(t, process.New(all("respond")), host.Options{}, grant)
 	r, _, err := runTurn(t, h)
 	if err != nil || r.Calls[0].Result.ForLLM != "from the hook" {
 		t.Errorf("got %+v, %v", r.Calls, err)
@@ -205,7 +206,7 @@ func TestApprove(t *testing.T) {
 		if mode == "deny" {
 			o.Intercept, want = []string{"approve_tool"}, "the hook process does not approve it"
 		}
-		h := newHost(t, process.New(o), starhost.Options{})
+		h := newHost(t, process.New(o), host.Options{})
 		ask := func(context.Context, *starhost.Event) (starhost.Decision, error) {
 			return starhost.Decision{Action: starhost.ActionAsk, Reason: "careful"}, nil
 		}
@@ -226,7 +227,7 @@ func TestRequests(t *testing.T) {
 	o := all("modify")
 	o.Env["SEEN"] = t.TempDir() + "/seen"
 	p := process.New(o)
-	r, m, err := runTurn(t, newHost(t, p, starhost.Options{}))
+	r, m, err := runTurn(t, newHost(t, p, host.Options{}))
 	if err != nil || r.Text != "Done." {
 		t.Fatalf("got %q, %v", r.Text, err)
 	}
@@ -272,7 +273,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("SECRET_TOKEN", "hush")
 	o := all("env")
 	o.Intercept = []string{"before_tool"}
-	r, _, err := runTurn(t, newHost(t, process.New(o), starhost.Options{}))
+	r, _, err := runTurn(t, newHost(t, process.New(o), host.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +287,7 @@ func TestEnvironment(t *testing.T) {
 func TestSlow(t *testing.T) {
 	o := all("slow")
 	o.Intercept, o.Observe, o.Timeout = []string{"before_tool"}, nil, 300*time.Millisecond
-	h := newHost(t, process.New(o), starhost.Options{})
+	h := newHost(t, process.New(o), host.Options{})
 	for range 2 {
 		r, _, err := runTurn(t, h)
 		// On a slow machine, the start of the program may take all of the time.
@@ -300,7 +301,7 @@ func TestSlow(t *testing.T) {
 func TestRestart(t *testing.T) {
 	o := all("die")
 	o.Intercept, o.Observe = []string{"before_tool"}, nil
-	h := newHost(t, process.New(o), starhost.Options{})
+	h := newHost(t, process.New(o), host.Options{})
 	r, _, err := runTurn(t, h)
 	const ended = `hook.before_tool: it ended: exit status 3: segmentation ` + "\x1bfault"
 	if err != nil || !strings.Contains(r.Calls[0].Result.ForLLM, ended) {
@@ -312,7 +313,7 @@ func TestRestart(t *testing.T) {
 	}
 	defer process.SetTimes(0, time.Second)()
 	o.Env["SEEN"] = t.TempDir() + "/seen"
-	h = newHost(t, process.New(o), starhost.Options{})
+	h = newHost(t, process.New(o), host.Options{})
 	for range 3 {
 		if r, _, err = runTurn(t, h); err != nil || !strings.Contains(r.Calls[0].Result.ForLLM, ended) {
 			t.Errorf("got %+v, %v", r.Calls, err)
@@ -327,7 +328,7 @@ func TestRestart(t *testing.T) {
 func TestManyCalls(t *testing.T) {
 	o := all("modify")
 	o.Env["SEEN"] = t.TempDir() + "/seen"
-	h := newHost(t, process.New(o), starhost.Options{})
+	h := newHost(t, process.New(o), host.Options{})
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -347,7 +348,7 @@ func TestNotFound(t *testing.T) {
 	o := all("pass")
 	for command, want := range map[string]string{"no-such-program": "no program", "./x": "want a program's name or an absolute path"} {
 		o.Command, o.Intercept, o.Observe = []string{command}, []string{"before_tool"}, nil
-		r, _, err := runTurn(t, newHost(t, process.New(o), starhost.Options{}))
+		r, _, err := runTurn(t, newHost(t, process.New(o), host.Options{}))
 		if err != nil || !strings.Contains(r.Calls[0].Result.ForLLM, want) {
 			t.Errorf("%s: got %+v, %v", command, r.Calls, err)
 		}
@@ -359,7 +360,7 @@ func TestGuardsOfMessages(t *testing.T) {
 	for _, method := range []string{"before_llm", "after_llm"} {
 		o := all("die")
 		o.Intercept, o.Observe = []string{method}, nil
-		_, _, err := runTurn(t, newHost(t, process.New(o), starhost.Options{}))
+		_, _, err := runTurn(t, newHost(t, process.New(o), host.Options{}))
 		if err == nil || !strings.Contains(err.Error(), "turn aborted by process-t: the hook of process-t failed") {
 			t.Errorf("%s: got %v", method, err)
 		}
@@ -374,7 +375,7 @@ func TestDryRun(t *testing.T) {
 	defer p.Close()
 	dry := new(effects.DryRun)
 	plugin := p.Plugin(&effects.World{Plugin: "process-t", DryRun: dry, Secrets: effects.NewSecrets(effects.SecretOptions{})})
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	if err := h.Add(plugin); err != nil {
 		t.Fatal(err)
 	}

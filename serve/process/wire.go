@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // A meta names the turn of a request. PicoClaw spells its members so.
@@ -20,7 +21,7 @@ type meta struct {
 }
 
 // newMeta returns the meta of an event. source names the moment in PicoClaw's words.
-func newMeta(t *starhost.Turn, e *starhost.Event, source string) meta {
+func newMeta(t *host.Turn, e *starhost.Event, source string) meta {
 	return meta{
 		AgentID: "starhost", TurnID: fmt.Sprintf("%s-turn-%d", e.SessionID, t.Number()), SessionKey: e.SessionID,
 		Iteration: e.Round, TracePath: "runTurn", Source: source,

@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/proxy"
 )
 
@@ -54,7 +55,7 @@ const (
 )
 
 // silent returns a host whose handlers take part in all events and return nothing.
-func silent(t testing.TB) *starhost.Host {
+func silent(t testing.TB) *host.Host {
 	none := func(*starhost.Event) starhost.Decision { return starhost.Decision{} }
 	hooks := handlers{}
 	for _, e := range starhost.Events() {
@@ -72,13 +73,13 @@ func TestBytes(t *testing.T) {
 		t.Errorf("got %d bodies, want 61", len(bodies))
 	}
 	none := func(*starhost.Event) starhost.Decision { return starhost.Decision{} }
-	hosts := map[string]*starhost.Host{
+	hosts := map[string]*host.Host{
 		"no hooks": newHost(t, nil), "hooks of all events": silent(t),
 		"a guard": newHost(t, handlers{"pre_tool_call": none}), "an end": newHost(t, handlers{"turn_end": none}),
 	}
-	for name, host := range hosts {
+	for name, h := range hosts {
 		u := newUpstream(t, replies(jsonType, ""))
-		s := serve(t, host, proxy.Options{Upstream: u.URL}, "")
+		s := serve(t, h, proxy.Options{Upstream: u.URL}, "")
 		for _, kind := range []string{"whole", "stream", "crlf", "error"} {
 			for _, b := range bodies {
 				checkBytes(t, u, s, fmt.Sprint(name, " ", kind, " ", b.name), b, kind)

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -23,7 +24,7 @@ type exchangeKey struct{}
 type exchange struct {
 	*Server
 	*dialect // nil for a path that the proxy does not read
-	host     *starhost.Host
+	host     *host.Host
 	needs    needs
 	path     string // the escaped path
 	upstream *upstream
@@ -105,12 +106,12 @@ type needs struct {
 }
 
 // needsOf returns what the plugins of a host must see.
-func (s *Server) needsOf(h *starhost.Host) needs {
+func (s *Server) needsOf(h *host.Host) needs {
 	hooks := h.Hooks()
 	hears := func(events ...string) bool {
 		return slices.ContainsFunc(events, func(event string) bool {
 			hears, _ := h.Hears(event, "") // all events, if the decision log wants them
-			isEvent := func(k starhost.HookInfo) bool { return k.Event == event }
+			isEvent := func(k host.HookInfo) bool { return k.Event == event }
 			return hears || slices.ContainsFunc(hooks, isEvent)
 		})
 	}
@@ -118,7 +119,7 @@ func (s *Server) needsOf(h *starhost.Host) needs {
 		prompt: hears("session_start", "turn_start", "pre_llm_call", "pre_send"),
 		calls:  hears("pre_tool_call", "approve_tool_call"), text: hears("post_llm_call"), end: hears("turn_end"),
 	}
-	n.answer = slices.ContainsFunc(hooks, func(k starhost.HookInfo) bool {
+	n.answer = slices.ContainsFunc(hooks, func(k host.HookInfo) bool {
 		return k.Event == "pre_tool_call" && len(k.RespondsTo) > 0
 	})
 	n.guards = n.prompt || n.calls || n.text

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/proxy"
 )
 
@@ -244,7 +245,7 @@ func TestRedirect(t *testing.T) {
 	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
 	})
-	for want, h := range map[int]*starhost.Host{502: newHost(t, guard("*", starhost.Deny("no"))), 307: newHost(t, nil)} {
+	for want, h := range map[int]*host.Host{502: newHost(t, guard("*", starhost.Deny("no"))), 307: newHost(t, nil)} {
 		s := serve(t, h, proxy.Options{Upstream: u.URL}, "")
 		r, _ := http.NewRequestWithContext(t.Context(), "POST", s.url+chatPath, strings.NewReader(request(chatPath, false)))
 		a, err := testClient.Transport.RoundTrip(r)

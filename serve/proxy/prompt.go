@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -20,8 +21,8 @@ import (
 func (x *exchange) askPrompt(ctx context.Context) error {
 	q := x.request
 	x.turns = q.turnsBefore()
-	return x.inSession(ctx, func(s *starhost.Session) error {
-		r := starhost.Request{
+	return x.inSession(ctx, func(s *host.Session) error {
+		r := host.Request{
 			System: q.join(q.system), Model: q.doc.StringAt(q.doc.Member(0, "model")), Options: q.options(),
 			OnlyTools: []string{"!"}, // the name of no tool
 		}
@@ -108,7 +109,7 @@ func (q *request) options() json.RawMessage {
 }
 
 // applyPrompt changes the request as plugins decided.
-func (x *exchange) applyPrompt(q *request, t *starhost.Turn, p *starhost.Prompt, r *starhost.Request) error {
+func (x *exchange) applyPrompt(q *request, t *host.Turn, p *host.Prompt, r *host.Request) error {
 	if p.Model != r.Model {
 		q.edits.SetMember(0, "model", string(encode(p.Model)))
 	}
@@ -144,8 +145,8 @@ func (x *exchange) applyPrompt(q *request, t *starhost.Turn, p *starhost.Prompt,
 }
 
 // changedBySend reports whether a handler of pre_send changed an argument.
-func changedBySend(p *starhost.Prompt, name string) bool {
-	return slices.ContainsFunc(p.Hooks, func(h starhost.HookTrace) bool {
+func changedBySend(p *host.Prompt, name string) bool {
+	return slices.ContainsFunc(p.Hooks, func(h host.HookTrace) bool {
 		_, ok := h.Changes[name]
 		return ok && h.Event == "pre_send"
 	})

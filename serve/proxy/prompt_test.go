@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/proxy"
 )
 
@@ -22,7 +23,7 @@ func says(text string) func(*starhost.Event) starhost.Decision {
 }
 
 // sent returns the body that the upstream gets for a request.
-func sent(t *testing.T, h *starhost.Host, o proxy.Options, path, body string) (string, *served) {
+func sent(t *testing.T, h *host.Host, o proxy.Options, path, body string) (string, *served) {
 	t.Helper()
 	u := newUpstream(t, replies(jsonType, reply(t, path, "whole")))
 	o.Upstream = u.URL
@@ -231,7 +232,7 @@ func TestSessions(t *testing.T) {
 			return starhost.TextContext("welcome"), nil
 		}},
 		{Event: "turn_start", Call: func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
-			t := starhost.TurnOf(ctx)
+			t := host.TurnOf(ctx)
 			state, n := effects.StateOf(t.Session(), "counter"), 0
 			if old, ok := state.Get("n"); ok {
 				_ = json.Unmarshal(old, &n)
@@ -242,7 +243,7 @@ func TestSessions(t *testing.T) {
 			return starhost.TextContext(fmt.Sprint("n=", n+1)), nil
 		}},
 	}}
-	h := starhost.New(starhost.Options{})
+	h := host.New(host.Options{})
 	if err := h.Add(p); err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +327,7 @@ func TestUnreadable(t *testing.T) {
 		{"an encoded path", "/v1/%6Dessages", plain, "", 403, 200},
 	}
 	for _, tt := range tests {
-		for want, h := range map[int]*starhost.Host{tt.status: guarded, -tt.unguarded: newHost(t, nil)} {
+		for want, h := range map[int]*host.Host{tt.status: guarded, -tt.unguarded: newHost(t, nil)} {
 			u := newUpstream(t, replies(jsonType, "{}"))
 			s := serve(t, h, proxy.Options{Upstream: u.URL}, "")
 			status, _, body := s.ask(t, "POST", tt.path, tt.body, "Content-Encoding", tt.encoding)
@@ -384,13 +385,13 @@ func TestUnreadable(t *testing.T) {
 func TestMissingGuard(t *testing.T) {
 	u := newUpstream(t, replies(jsonType, "{}"))
 	h := newHost(t, nil)
-	h.Lose(starhost.Guard{Err: fmt.Errorf("g.star is broken")})
-	plugins := func() *starhost.Host { return h }
+	h.Lose(host.Guard{Err: fmt.Errorf("g.star is broken")})
+	plugins := func() *host.Host { return h }
 	s := serve(t, h, proxy.Options{Upstream: u.URL, Host: plugins}, "")
 	if status, _, body := s.ask(t, "POST", chatPath, `{"messages":[]}`); status != 200 {
 		t.Errorf("got %d %s", status, body)
 	}
-	h.Lose(starhost.Guard{Err: fmt.Errorf("p.star is broken"), Events: []string{"turn_start"}})
+	h.Lose(host.Guard{Err: fmt.Errorf("p.star is broken"), Events: []string{"turn_start"}})
 	if status, _, body := s.ask(t, "POST", chatPath, `{"messages":[]}`); status != 403 || !strings.Contains(body, "starhost: p.star is broken") {
 		t.Errorf("got %d %s", status, body)
 	}

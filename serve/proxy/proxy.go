@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -41,7 +42,7 @@ const (
 // Options say how a proxy works. Host and Warn are required.
 type Options struct {
 	// Host returns the plugins in use.
-	Host func() *starhost.Host
+	Host func() *host.Host
 	// Upstream is the URL to which requests go, without /v1, or the name of an endpoint. With ""
 	// requests of Messages go to the endpoint "anthropic", and all others to "openai".
 	Upstream string
@@ -177,7 +178,7 @@ func refusalOf(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
-	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
+	if aborted, ok := errors.AsType[*host.AbortError](err); ok {
 		reason := "denied by " + aborted.Plugin + ": " + aborted.Reason
 		if aborted.Lost != nil {
 			reason = "starhost: " + aborted.Reason
@@ -261,6 +262,6 @@ func (s *Server) failUpstream(w http.ResponseWriter, r *http.Request, err error)
 const statusGone = 499
 
 func isAbort(err error) bool {
-	_, ok := errors.AsType[*starhost.AbortError](err)
+	_, ok := errors.AsType[*host.AbortError](err)
 	return ok
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/proxy"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testbed.Alone(m)) }
 type handlers = map[string]func(*starhost.Event) starhost.Decision
 
 // newHost returns a host with one plugin.
-func newHost(t testing.TB, hooks handlers, tools ...starhost.Tool) *starhost.Host {
+func newHost(t testing.TB, hooks handlers, tools ...starhost.Tool) *host.Host {
 	t.Helper()
 	p := starhost.Plugin{Name: "guards", Tools: tools, RespondsTo: []string{"*"}}
 	for event, call := range hooks {
@@ -39,7 +40,7 @@ func newHost(t testing.TB, hooks handlers, tools ...starhost.Tool) *starhost.Hos
 			return call(e), nil
 		}})
 	}
-	h := starhost.New(starhost.Options{MaxWaiting: 1000})
+	h := host.New(host.Options{MaxWaiting: 1000})
 	if err := h.Add(p); err != nil {
 		t.Fatal(err)
 	}
@@ -153,11 +154,11 @@ func (l *lines) String() string {
 }
 
 // serve starts a proxy for a host until the test ends.
-func serve(t testing.TB, h *starhost.Host, o proxy.Options, token string) *served {
+func serve(t testing.TB, h *host.Host, o proxy.Options, token string) *served {
 	t.Helper()
 	s := &served{log: &lines{}}
 	if o.Host == nil {
-		o.Host = func() *starhost.Host { return h }
+		o.Host = func() *host.Host { return h }
 	}
 	if o.Warn == nil {
 		o.Warn = func(text string) { s.log.add("warning: " + text) }

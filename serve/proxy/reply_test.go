@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/model"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
@@ -517,8 +518,8 @@ func TestAbort(t *testing.T) {
 // TestLostGuard checks that no call passes while a guard is not loaded.
 func TestLostGuard(t *testing.T) {
 	h := newHost(t, nil)
-	h.Lose(starhost.Guard{Err: fmt.Errorf("g.star is broken")})
-	plugins := func() *starhost.Host { return h }
+	h.Lose(host.Guard{Err: fmt.Errorf("g.star is broken")})
+	plugins := func() *host.Host { return h }
 	for path := range decoders {
 		u := newUpstream(t, replies(streamType, reply(t, path, "stream")))
 		s := serve(t, nil, proxy.Options{Upstream: u.URL, Host: plugins}, "")
@@ -532,7 +533,7 @@ func TestLostGuard(t *testing.T) {
 func TestGoneGuard(t *testing.T) {
 	h := newHost(t, guard("other", starhost.Deny("no")))
 	u := newUpstream(t, replies(streamType, reply(t, chatPath, "stream")))
-	s := serve(t, nil, proxy.Options{Upstream: u.URL, Host: func() *starhost.Host { return h }}, "")
+	s := serve(t, nil, proxy.Options{Upstream: u.URL, Host: func() *host.Host { return h }}, "")
 	for _, isGone := range []bool{false, true} {
 		if isGone {
 			h = newHost(t, nil)

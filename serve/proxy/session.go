@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // idBytes is the length of a hash. Its 30 digits are fewer than those of a word that the decision
@@ -34,13 +35,13 @@ func sessionID(h http.Header, q *request) string {
 // inSession calls use with the session of the request. Between two requests, a session has only the
 // context of session_start, the number of events beside turns, its guards and its plugins' values:
 // the client has everything else. A request that only counts tokens leaves the session as it was.
-func (x *exchange) inSession(ctx context.Context, use func(*starhost.Session) error) error {
+func (x *exchange) inSession(ctx context.Context, use func(*host.Session) error) error {
 	var used error
 	err := x.memory.Use(ctx, x.session, func(
-		saved *starhost.SavedSession, restore func(*starhost.Session) error,
-	) (*starhost.Session, error) {
+		saved *host.SavedSession, restore func(*host.Session) error,
+	) (*host.Session, error) {
 		saved.Turns, saved.Offer = x.turns, len(saved.Welcome) > 0
-		s := x.host.Resume(starhost.SessionConfig{ID: x.session, Platform: "proxy", Guarded: true}, *saved)
+		s := x.host.Resume(host.SessionConfig{ID: x.session, Platform: "proxy", Guarded: true}, *saved)
 		if err := restore(s); err != nil {
 			return nil, err
 		}
@@ -48,7 +49,7 @@ func (x *exchange) inSession(ctx context.Context, use func(*starhost.Session) er
 			return nil, nil
 		}
 		after, err := s.Save(context.WithoutCancel(ctx))
-		*saved = starhost.SavedSession{
+		*saved = host.SavedSession{
 			Started: after.Started, Asides: after.Asides, Welcome: after.Welcome, Guards: after.Guards,
 		}
 		return s, err

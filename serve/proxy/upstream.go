@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -57,7 +58,7 @@ type upstream struct {
 }
 
 // findUpstream returns the address for an escaped path.
-func (s *Server) findUpstream(h *starhost.Host, path string) (*upstream, error) {
+func (s *Server) findUpstream(h *host.Host, path string) (*upstream, error) {
 	if s.base != nil {
 		u, err := joinPath(s.base, path)
 		return &upstream{url: u}, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -148,8 +149,8 @@ func (x *exchange) decide(ctx context.Context, w *whole, canAsk bool) (again boo
 	if len(w.calls) == 0 && !x.needs.text && !x.needs.end {
 		return false, nil
 	}
-	err = x.inSession(ctx, func(s *starhost.Session) error {
-		return s.Aside(ctx, func(t *starhost.Turn) error {
+	err = x.inSession(ctx, func(s *host.Session) error {
+		return s.Aside(ctx, func(t *host.Turn) error {
 			if err := x.hearReply(ctx, t, w); err != nil {
 				return err
 			}
@@ -170,7 +171,7 @@ func (x *exchange) decide(ctx context.Context, w *whole, canAsk bool) (again boo
 }
 
 // hearReply fires post_llm_call.
-func (x *exchange) hearReply(ctx context.Context, t *starhost.Turn, w *whole) error {
+func (x *exchange) hearReply(ctx context.Context, t *host.Turn, w *whole) error {
 	if !x.needs.text {
 		return nil
 	}
@@ -188,7 +189,7 @@ func (x *exchange) hearReply(ctx context.Context, t *starhost.Turn, w *whole) er
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case d.Action == starhost.ActionAbort:
-		return &starhost.AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
+		return &host.AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
 	}
 	if e.Response != w.answer {
 		w.setText(e.Response)
@@ -220,7 +221,7 @@ func (q *request) userWords() string {
 }
 
 // decideCall asks the guards about a call of the client's tool, and runs a call of a plugin's tool.
-func (x *exchange) decideCall(ctx context.Context, t *starhost.Turn, w *whole, c *call, canAsk bool) error {
+func (x *exchange) decideCall(ctx context.Context, t *host.Turn, w *whole, c *call, canAsk bool) error {
 	e := &starhost.Event{
 		Name: "pre_tool_call", SessionID: x.session, Tool: c.Name, Foreign: !c.own, Agent: x.agent, CallID: c.ID,
 		Arguments: c.Arguments, UserMessage: x.words,
@@ -271,7 +272,7 @@ func (x *exchange) decideCall(ctx context.Context, t *starhost.Turn, w *whole, c
 }
 
 // endTurn fires turn_end if the client has no more calls to run.
-func (x *exchange) endTurn(ctx context.Context, t *starhost.Turn, w *whole) error {
+func (x *exchange) endTurn(ctx context.Context, t *host.Turn, w *whole) error {
 	if !x.needs.end || w.callsLeft(noNode) {
 		return nil
 	}
