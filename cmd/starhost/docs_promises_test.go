@@ -78,7 +78,7 @@ func anchors(text string) []string {
 var foreignFlags = []string{
 	"force", "hard", "json", "merge", "repo", "short", // git and gh
 	"install-extension", "interceptor", "ta", "transport", "unix-socket", // code, docker-mcp and curl
-	"bare", "disable", "safe-mode", "setting-sources", // Claude Code and Codex
+	"bare", "disable", "safe-mode", "session-id", "setting-sources", // Claude Code, Codex and Droid
 }
 
 // TestDocsFlags checks that each flag in a page is one of a command.
