@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -30,17 +31,17 @@ func (r *rig) load(folder string, sources map[string]string) (*loader.Set, error
 
 // fireEvent makes work that fires an event at a host. The trace of a turn grows with each
 // event, so a new turn begins after a hundred events, which is more than real turns have.
-func fireEvent(h *starhost.Host, e *starhost.Event) func() error {
-	session := h.NewSession(starhost.SessionConfig{ID: "bench"})
+func fireEvent(h *host.Host, e *starhost.Event) func() error {
+	session := h.NewSession(host.SessionConfig{ID: "bench"})
 	ctx := context.Background()
-	var turn *starhost.Turn
+	var turn *host.Turn
 	n := 0
 	return func() (err error) {
 		if n%100 == 0 {
 			if turn != nil {
 				turn.End(ctx)
 			}
-			if turn, err = session.Begin(ctx, starhost.Request{}); err != nil {
+			if turn, err = session.Begin(ctx, host.Request{}); err != nil {
 				return err
 			}
 		}

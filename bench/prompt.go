@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 )
 
 // Loaders of these sources give 5 fragments each. The first loader makes the text of each
@@ -130,8 +130,8 @@ func (r *rig) prompts(folder, source string, size int) (func() error, error) {
 		for i := range refs {
 			refs[i] = "ref" + strconv.Itoa(i) + ":" + strconv.Itoa(n)
 		}
-		session := set.Host.NewSession(starhost.SessionConfig{ID: "bench"})
-		p, err := session.Prompt(context.Background(), starhost.Request{Text: question, Fragments: refs})
+		session := set.Host.NewSession(host.SessionConfig{ID: "bench"})
+		p, err := session.Prompt(context.Background(), host.Request{Text: question, Fragments: refs})
 		if err != nil {
 			return err
 		}

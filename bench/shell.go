@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starhost/starhost/shell"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/starhost/starhost/shell"
 )
 
 // sixCommands is a line as an agent writes it.
