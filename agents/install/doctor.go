@@ -1,239 +1,209 @@
-package main
+package install
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
-	"github.com/starhost/starhost/serve/settings"
 )
 
-func (a *app) hookDoctorCommand() *cobra.Command {
-	var try, strict bool
-	var file string
-	cmd := &cobra.Command{
-		Use:   "doctor [AGENT...]",
-		Short: "Check that guards work in the agents of this machine",
-		Long: `Check that guards work in the agents of this machine, or in the named ones: whether the settings of
-the user, of all users and of the current project run starhost, whether its program and plugins are
-there, whether something switches hooks off, and when the agent last asked according to the decision
-log of the last 7 days. It says of each guard that it holds, that it holds unless something lifts it,
-that it can be lifted, or that it is off, and lists what it found beside starhost: other hooks,
-plugins, an old version of the agent. The exit code is 1 if any guard could be off, with --strict
-also if one does not hold.
-
-doctor sends a canary: a call of a tool that no agent has, which hook denies after all guards
-loaded. It gives no text of a settings file to a shell. It runs a line only if that is this program
-with its own flags, from a file of the user, of the administrator or of a trusted project.
---try runs other programs and untrusted projects' lines, too.`,
-		Example: `  starhost hook doctor
-  starhost hook doctor claude-code -F json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.chooseFormat("hook doctor"); err != nil {
-				return err
-			}
-			d := &doctor{app: a, try: try, strict: strict, file: file}
-			return d.run(cmd.Context(), args)
-		},
-		ValidArgsFunction: completeAgent,
-	}
-	cmd.Flags().BoolVar(&try, "try", false, "run lines that are not this program's own, too")
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 unless all guards hold")
-	cmd.Flags().StringVar(&file, "settings", "", "check this `FILE` instead of the agent's usual ones")
-	return cmd
+// A Doctor checks whether guards work in the agents of a machine.
+type Doctor struct {
+	Machine
+	// Parse parses the flags of a command line of hook, as hook itself does.
+	Parse func(argv []string) (*Flags, error)
+	// Own is the path of this program. Doctor runs no other, unless Try is set.
+	Own string
+	Try bool
+	// File is a settings file that it checks instead of the agent's usual ones, or "".
+	File string
+	// Project is the folder of the current project. Trust is its state, and ProjectProblem says what
+	// its config lacks because nobody trusts it, or is "".
+	Project        string
+	Trust          loader.TrustState
+	ProjectProblem string
+	// Log is the folder of the decision log, "" for none. Now is the time by which its records are
+	// recent.
+	Log string
+	Now time.Time
 }
 
-// A doctor is one run of hook doctor.
-type doctor struct {
-	*app
-	try     bool
-	strict  bool
-	file    string // --settings
-	own     string // the path of this program
-	project string // the folder of the current project
-	trust   loader.TrustState
+// A Diagnosis is what a doctor says of one agent.
+type Diagnosis struct {
+	Name     string   `json:"name"`
+	Title    string   `json:"title"`
+	Program  string   `json:"program"` // the path of the agent's program, ""
+	Lines    []Line   `json:"lines"`
+	Problems []string `json:"problems"`
+	Grade    string   `json:"grade"` // holds, holds unless, can be lifted, or off
+	By       string   `json:"by"`    // the agent's lifts that remain
+	Found    []string `json:"found"` // other hooks and plugins, and whatever else could lift the guard
+	Unseen   string   `json:"unseen"`
+	Missing  string   `json:"missing"` // the agent's behaviour without starhost
+	// LastAsked is the agent's newest event in the decision log, nil if the last days have none.
+	LastAsked *Asked   `json:"last_asked"`
+	Unlisted  []string `json:"unlisted_tools"` // tools in the log that no row of the agent's table names
+
+	agent *hook.Agent
 }
 
-// A diagnosis is the result for one agent.
-type diagnosis struct {
-	agent    *hook.Agent
-	program  string // the path of the agent's program, ""
-	lines    []hookLine
-	problems []string
-	asked    *decision.Record // the last event in the log; nil if there is none
-	unlisted []string         // tools in the log that no row of the agent's table names
-	found    []string         // other hooks and plugins, and whatever else could lift the guard
+// An Asked is an event in the decision log.
+type Asked struct {
+	Time     time.Time `json:"time"`
+	Event    string    `json:"event"`
+	Answered string    `json:"answered"`
 }
 
-// A hookLine is a command line of starhost in an agent's settings.
-type hookLine struct {
-	scope, path string
-	settings.Command
-	state    string // denied, not tried, or failed
-	why      string // for not tried and failed
-	guards   []string
-	notes    []string // hooks that do less in the agent than elsewhere
-	revision string
+// A Line is a command line of starhost in an agent's settings.
+type Line struct {
+	Scope    string   `json:"scope"` // user, project, managed or given
+	Path     string   `json:"path"`
+	Line     int      `json:"line"`
+	Command  string   `json:"command"` // its first bytes
+	Canary   string   `json:"canary"`  // denied, not tried, or failed
+	Why      string   `json:"why"`     // for not tried and failed
+	Guards   []string `json:"guards"`
+	Notes    []string `json:"notes"` // hooks that do less in the agent than elsewhere
+	Revision string   `json:"revision"`
+
+	command commandLine
 }
 
-func (d *doctor) run(ctx context.Context, names []string) error {
-	var err error
-	if d.own, err = os.Executable(); err != nil {
-		return err
-	}
-	if d.project, err = loader.Workspace(d.dir); err != nil {
-		return err
-	}
-	chosen := hook.Agents
-	if len(names) > 0 {
-		chosen = nil
-	}
-	for _, name := range names {
-		agent := hook.AgentOf(name)
-		if agent == nil {
-			return unknownAgent("hook doctor", name)
+// newLine returns a line of a file that nobody tried yet.
+func newLine(scope, path string, c *commandLine) Line {
+	return Line{Scope: scope, Path: path, Line: c.Line, Command: limitText(c.Text), Guards: []string{}, Notes: []string{}, command: *c}
+}
+
+// Examine checks agents. With absent, it reports those without settings and program, too.
+func (d *Doctor) Examine(ctx context.Context, agents []*hook.Agent, absent bool) []Diagnosis {
+	used := d.readUsage()
+	var result []Diagnosis
+	for _, agent := range agents {
+		x := Diagnosis{
+			Name: agent.Name, Title: agent.Title, Missing: strings.ReplaceAll(agent.Missing, "`", ""), Unseen: unseen, agent: agent,
+			Lines: []Line{}, Problems: []string{}, Found: []string{}, Unlisted: []string{},
 		}
-		chosen = append(chosen, agent)
-	}
-	projectProblem, used := d.checkTrust(), d.readUsage()
-	var result []diagnosis
-	for _, agent := range chosen {
-		x := diagnosis{agent: agent}
 		if agent.Files.Program != "" {
-			x.program, _ = exec.LookPath(agent.Files.Program)
+			x.Program, _ = exec.LookPath(agent.Files.Program)
 		}
 		present := d.diagnose(ctx, &x)
-		if !present && x.program == "" && len(names) == 0 {
+		if !present && x.Program == "" && !absent {
 			continue
 		}
-		if len(x.lines) > 0 && projectProblem != "" {
-			x.problems = append(x.problems, projectProblem)
+		if len(x.Lines) > 0 && d.ProjectProblem != "" {
+			x.addProblem("%s", d.ProjectProblem)
 		}
 		if u := used[agent.Name]; u != nil {
-			x.asked, x.unlisted = u.last, u.unlisted(agent.Matches)
+			if u.last != nil {
+				x.LastAsked = &Asked{u.last.Time, u.last.Event, u.last.Answered}
+			}
+			x.Unlisted = append(x.Unlisted, u.unlisted(agent.Matches)...)
 			if u.ran > 0 {
 				x.addFound("%d calls ran that guards did not judge so, the last at %s: %s (starhost log)", u.ran,
 					u.lastRan.Time.Format(time.RFC3339), limitText(u.lastRan.Decision.Reason))
 			}
 		}
+		x.Grade, x.By = x.grade()
 		result = append(result, x)
-		if grade, _ := x.grade(); grade == gradeOff || d.strict && grade != gradeHolds {
-			d.code = exitNegative
-		}
 	}
-	if len(result) == 0 {
-		d.code = exitNegative
-	}
-	return d.printResult(result)
+	return result
 }
 
-// checkTrust returns what the current project's config lacks because nobody trusts it.
-func (d *doctor) checkTrust() string {
-	o := loader.TrustOptions{Dir: d.project, Getenv: d.getenv, Managed: d.managed}
-	plan, err := o.Plan()
-	if err != nil {
-		return "" // no config, or one that loading reports
-	}
-	d.trust = plan.State
-	if plan.State == loader.Trusted || plan.State == loader.TrustedPath || len(plan.Settings) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s is %s, so %d of its settings do not count: starhost trust", plan.Config, trustWords[plan.State], len(plan.Settings))
+// addProblem adds a reason why the guard could be off.
+func (x *Diagnosis) addProblem(format string, args ...any) {
+	x.Problems = append(x.Problems, fmt.Sprintf(format, args...))
 }
 
 // places returns the settings files of an agent, with their scopes.
-func (d *doctor) places(agent *hook.Agent) (files []*settings.File, scopes []string) {
-	for i, s := range []scope{{managed: true}, {user: true}, {project: true}} {
+func (d *Doctor) places(agent *hook.Agent) (files []*File, scopes []string) {
+	for i, s := range []Scope{{Managed: true}, {User: true}, {Project: true}} {
 		name := []string{"managed", "user", "project"}[i]
-		if d.file != "" {
-			if !s.user {
+		if d.File != "" {
+			if !s.User {
 				continue
 			}
-			s.file = d.file
+			s.File = d.File
 			if !d.isUsers(agent) {
 				name = "given"
 			}
 		}
-		if f, err := d.mainFile("hook doctor", agent, &s); err == nil {
-			f.Format = settings.FormatOf(f.Name)
+		if f, err := d.SettingsFile(agent, &s); err == nil {
+			f.format = formatOf(f.Name)
 			files, scopes = append(files, f), append(scopes, name)
 		}
 	}
 	return files, scopes
 }
 
-// isInstalled reports whether settings run starhost for an agent.
-func (d *doctor) isInstalled(agent *hook.Agent) bool {
+// IsInstalled reports whether the user's, the project's or the machine's settings run starhost for
+// an agent.
+func (m *Machine) IsInstalled(agent *hook.Agent) bool {
+	d := Doctor{Machine: *m}
 	files, _ := d.places(agent)
-	return slices.ContainsFunc(files, func(f *settings.File) bool {
+	return slices.ContainsFunc(files, func(f *File) bool {
 		text, _, err := f.Read()
 		if err != nil {
 			return false // hook doctor reports it
 		}
 		commands, _ := f.Commands(text)
-		return slices.ContainsFunc(commands, func(c settings.Command) bool { return ownerOf(agent)(c.Argv) })
+		return slices.ContainsFunc(commands, func(c commandLine) bool { return ownerOf(agent)(c.Argv) })
 	})
 }
 
 // isUsers reports whether the file of --settings is in the folder of the user's settings. Any other
 // file could be an untrusted project's.
-func (d *doctor) isUsers(agent *hook.Agent) bool {
-	file, err := filepath.Abs(d.path(d.file))
+func (d *Doctor) isUsers(agent *hook.Agent) bool {
+	file, err := filepath.Abs(loader.NewPath(d.Dir, d.File).Real)
 	if err != nil || agent.Files.Folder == "~/.config" {
 		return false
 	}
-	rel, err := filepath.Rel(filepath.FromSlash(agent.Files.UserFolder(d.getenv)), file)
+	rel, err := filepath.Rel(filepath.FromSlash(agent.Files.UserFolder(d.Getenv)), file)
 	return err == nil && filepath.IsLocal(rel)
 }
 
 // diagnose checks an agent. It reports whether the agent has a settings file.
-func (d *doctor) diagnose(ctx context.Context, x *diagnosis) (present bool) {
-	problem := func(format string, args ...any) { x.problems = append(x.problems, fmt.Sprintf(format, args...)) }
+func (d *Doctor) diagnose(ctx context.Context, x *Diagnosis) (present bool) {
 	own := ownerOf(x.agent)
 	files, scopes := d.places(x.agent)
 	for i, f := range files {
 		text, exists, err := f.Read()
 		present = present || exists
-		var commands []settings.Command
+		var commands []commandLine
 		if err == nil {
 			commands, err = f.Commands(text)
 		}
 		if err != nil {
-			problem("%s", d.settingsError(f, err))
+			x.addProblem("%s", d.fileError(f, err))
 			continue
 		}
 		for _, c := range commands {
 			if !own(c.Argv) && !mentions(c.Text, x.agent) {
 				continue
 			}
-			same := func(l hookLine) bool { return l.path == f.Path() && l.Text == c.Text }
-			if slices.ContainsFunc(x.lines, same) {
+			same := func(l Line) bool { return l.Path == f.Path() && l.command.Text == c.Text }
+			if slices.ContainsFunc(x.Lines, same) {
 				continue // the same line for another event
 			}
-			line := hookLine{scope: scopes[i], path: f.Path(), Command: c}
+			line := newLine(scopes[i], f.Path(), &c)
 			why := d.tryLine(ctx, x.agent, &line)
 			for _, text := range why {
-				problem("%s:%d: %s", d.abbreviateHome(f.Path()), c.Line, text)
+				x.addProblem("%s:%d: %s", d.inHome(f.Path()), c.Line, text)
 			}
-			x.lines = append(x.lines, line)
+			x.Lines = append(x.Lines, line)
 			if own(c.Argv) {
 				d.checkComplete(x, f, &line)
 			}
 		}
 	}
-	if len(x.lines) == 0 {
-		problem("not configured: starhost hook install %s", x.agent.Name)
+	if len(x.Lines) == 0 {
+		x.addProblem("not configured: starhost hook install %s", x.agent.Name)
 		return present
 	}
 	places := d.allPlaces(x.agent, files, scopes)
@@ -245,7 +215,7 @@ func (d *doctor) diagnose(ctx context.Context, x *diagnosis) (present bool) {
 
 // checkShared reports lines of starhost for another agent that reads the same folders. starhost
 // refuses each event of the one that arrives at a line for the other.
-func (d *doctor) checkShared(x *diagnosis) {
+func (d *Doctor) checkShared(x *Diagnosis) {
 	other := hook.AgentOf(x.agent.Files.SharedWith)
 	if other == nil {
 		return
@@ -257,10 +227,10 @@ func (d *doctor) checkShared(x *diagnosis) {
 			continue // the diagnosis of the other agent reports it
 		}
 		commands, _ := f.Commands(text)
-		if i := slices.IndexFunc(commands, func(c settings.Command) bool { return ownerOf(other)(c.Argv) }); i >= 0 {
-			x.problems = append(x.problems, fmt.Sprintf(
+		if i := slices.IndexFunc(commands, func(c commandLine) bool { return ownerOf(other)(c.Argv) }); i >= 0 {
+			x.addProblem(
 				"%s:%d: %s runs this line of %s, too, and starhost refuses the events of each at the line of the other: starhost hook uninstall %s",
-				d.abbreviateHome(f.Path()), commands[i].Line, x.agent.Title, other.Title, other.Name))
+				d.inHome(f.Path()), commands[i].Line, x.agent.Title, other.Title, other.Name)
 		}
 	}
 }
@@ -272,22 +242,22 @@ func mentions(text string, agent *hook.Agent) bool {
 
 // checkComplete reports settings that install would change: an event without starhost is a guard
 // that is off.
-func (d *doctor) checkComplete(x *diagnosis, main *settings.File, line *hookLine) {
-	f, _, err := parseHookLine(line.Argv)
+func (d *Doctor) checkComplete(x *Diagnosis, main *File, line *Line) {
+	f, err := d.Parse(line.command.Argv)
 	if err != nil {
 		return // tryLine reports it
 	}
-	want := hookSettings(f, x.agent, "", nil, nil)
-	want.Command, want.Project, want.Managed = line.Argv, f.inProject, line.scope == "managed"
+	want := f.Settings(x.agent, "", nil)
+	want.Command, want.Project, want.Managed = line.command.Argv, f.Project, line.Scope == "managed"
 	for _, p := range x.agent.Pieces(want) {
 		file := pieceFile(main, &p)
 		c, err := file.Install([]byte(p.Text), ownerOf(x.agent))
 		switch {
-		case errors.Is(err, settings.ErrByHand):
-			x.problems = append(x.problems, fmt.Sprintf("%s: %v", d.abbreviateHome(file.Path()), err))
+		case errors.Is(err, errByHand):
+			x.addProblem("%s: %v", d.inHome(file.Path()), err)
 		case err == nil && c.IsNeeded():
-			x.problems = append(x.problems, fmt.Sprintf("%s: events or fields of starhost are missing: run starhost hook install %s again",
-				d.abbreviateHome(file.Path()), x.agent.Name))
+			x.addProblem("%s: events or fields of starhost are missing: run starhost hook install %s again",
+				d.inHome(file.Path()), x.agent.Name)
 		}
 	}
 }
@@ -304,15 +274,15 @@ func offText(scope string) string {
 }
 
 // checkOff reports settings that switch hooks off.
-func (d *doctor) checkOff(x *diagnosis, places []settingsPlace, first int) {
+func (d *Doctor) checkOff(x *Diagnosis, places []settingsPlace, first int) {
 	isManaged := x.isManaged()
 	on := x.agent.Files.ManagedOn
 	holds := isManaged && (on == "" || slices.ContainsFunc(places, func(p settingsPlace) bool {
-		return p.scope == "managed" && hasSetting(values(p.File), on, "")
+		return p.scope == "managed" && hasSetting(valuesOf(p.File), on, "")
 	}))
 	for i, p := range places {
 		text, exists, err := p.Read()
-		if err == nil && (!exists || p.Format == settings.Whole) || err != nil && i < first {
+		if err == nil && (!exists || p.format == formWhole) || err != nil && i < first {
 			continue // diagnose reports the error
 		}
 		var values map[string]any
@@ -320,26 +290,26 @@ func (d *doctor) checkOff(x *diagnosis, places []settingsPlace, first int) {
 			values, err = p.Values(text)
 		}
 		if err != nil {
-			x.problems = append(x.problems, d.settingsError(p.File, err).Error())
+			x.Problems = append(x.Problems, d.fileError(p.File, err).Error())
 			continue
 		}
-		path := d.abbreviateHome(p.Path())
+		path := d.inHome(p.Path())
 		for setting := range strings.FieldsSeq(x.agent.Files.Off) {
 			if only, name, ok := strings.Cut(setting, ":"); ok {
 				if setting = name; only != p.scope {
 					continue
 				}
 			}
-			for i := range x.lines {
+			for i := range x.Lines {
 				isOverridden := holds && (on == "" || !strings.HasSuffix(setting, "=LINE")) // a list adds to others
-				if hasSetting(values, setting, x.lines[i].Text) && (p.scope == "managed" || !isOverridden) {
-					x.problems = append(x.problems, fmt.Sprintf("%s: %s (%s)", path, offText(p.scope), setting))
+				if hasSetting(values, setting, x.Lines[i].command.Text) && (p.scope == "managed" || !isOverridden) {
+					x.addProblem("%s: %s (%s)", path, offText(p.scope), setting)
 					break
 				}
 			}
 		}
 		if only := x.agent.Files.ManagedOnly; only != "" && p.scope == "managed" && !isManaged && hasSetting(values, only, "") {
-			x.problems = append(x.problems, fmt.Sprintf("%s: only managed hooks run (%s): starhost hook install %s --managed", path, only, x.agent.Name))
+			x.addProblem("%s: only managed hooks run (%s): starhost hook install %s --managed", path, only, x.agent.Name)
 		}
 	}
 }
@@ -357,28 +327,4 @@ func hasSetting(values map[string]any, setting, line string) bool {
 		return want == "LINE" && slices.Contains(items, any(line))
 	}
 	return v != nil && fmt.Sprint(v) == want
-}
-
-// parseHookLine parses the flags of a command line of hook, as hook itself does.
-func parseHookLine(argv []string) (f *hookFlags, paths []string, err error) {
-	if len(argv) < 3 {
-		return nil, nil, usagef("got no agent")
-	}
-	parsed := &app{}
-	root := parsed.emptyCommand()
-	cmd := parsed.hookCommand()
-	root.AddCommand(cmd)
-	if err := cmd.ParseFlags(argv[2:]); err != nil {
-		return nil, nil, flagError(cmd, err)
-	}
-	f = &hookFlags{}
-	if deadline := cmd.Flags().Lookup("deadline"); deadline != nil {
-		f.deadline = *deadline.Value.(*timeSpan)
-	}
-	f.failOpen = cmd.Flags().Lookup("fail-open").Value.String() == "true"
-	f.inProject = cmd.Flags().Lookup("project").Value.String() == "true"
-	if cmd.Flags().Changed("output") {
-		return nil, nil, usagef("--output: the agent gets no answer")
-	}
-	return f, cmd.Flags().Args(), nil
 }

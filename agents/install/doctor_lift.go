@@ -1,6 +1,7 @@
-package main
+package install
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,68 +16,67 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/serve/hook"
-	"github.com/starhost/starhost/serve/settings"
 )
 
-// The grades that are no agent's own.
+// The grades that a caller compares with.
 const (
-	gradeHolds = "holds"
-	gradeOff   = "off"
+	GradeHolds = "holds"
+	GradeOff   = "off"
 )
 
 // unseen is what doctor cannot see of any agent.
 const unseen = "the agent's flags, variables of other shells, and settings that an organisation sends"
 
 // isManaged reports whether the settings of all users have a line.
-func (x *diagnosis) isManaged() bool {
-	return slices.ContainsFunc(x.lines, func(l hookLine) bool { return l.scope == "managed" })
+func (x *Diagnosis) isManaged() bool {
+	return slices.ContainsFunc(x.Lines, func(l Line) bool { return l.Scope == "managed" })
 }
 
 // grade returns how the agent's guard holds, and what could lift it.
-func (x *diagnosis) grade() (grade, by string) {
-	if len(x.problems) > 0 {
-		return gradeOff, "or could be"
+func (x *Diagnosis) grade() (grade, by string) {
+	if len(x.Problems) > 0 {
+		return GradeOff, "or could be"
 	}
 	return x.agent.Grade(x.isManaged())
 }
 
 // addFound adds something that runs beside starhost, or could lift its guard.
-func (x *diagnosis) addFound(format string, args ...any) {
-	x.found = append(x.found, fmt.Sprintf(format, args...))
+func (x *Diagnosis) addFound(format string, args ...any) {
+	x.Found = append(x.Found, fmt.Sprintf(format, args...))
 }
 
 // A settingsPlace is a settings file that doctor reads, with its scope.
 type settingsPlace struct {
 	scope string
-	*settings.File
+	*File
 }
 
 // allPlaces returns the agent's settings files, and those that can switch its hooks off.
-func (d *doctor) allPlaces(agent *hook.Agent, files []*settings.File, scopes []string) (places []settingsPlace) {
+func (d *Doctor) allPlaces(agent *hook.Agent, files []*File, scopes []string) (places []settingsPlace) {
 	for i, f := range files {
 		places = append(places, settingsPlace{scopes[i], f})
 	}
 	for _, name := range agent.Files.OffIn {
 		scope, name, _ := strings.Cut(name, ":")
-		folder := d.project
+		folder := d.Project
 		switch scope {
 		case "user":
-			folder = agent.Files.UserFolder(d.getenv)
+			folder = agent.Files.UserFolder(d.Getenv)
 		case "managed":
-			folder = filepath.Dir(filepath.Join(managedRoot, agent.Files.Managed(runtime.GOOS)))
+			folder = filepath.Dir(filepath.Join(d.Root, agent.Files.Managed(runtime.GOOS)))
 		}
 		path := filepath.Join(folder, filepath.FromSlash(name))
-		f := &settings.File{Root: filepath.Dir(path), Name: filepath.Base(path), Format: settings.FormatOf(path)}
+		f := &File{Root: filepath.Dir(path), Name: filepath.Base(path), format: formatOf(path)}
 		places = append(places, settingsPlace{scope, f})
 	}
 	return places
 }
 
-// values returns the values of a settings file, nil if it does not exist or has a mistake, which
+// valuesOf returns the values of a settings file, nil if it does not exist or has a mistake, which
 // other checks report.
-func values(f *settings.File) map[string]any {
+func valuesOf(f *File) map[string]any {
 	text, exists, err := f.Read()
-	if err != nil || !exists || f.Format == settings.Whole {
+	if err != nil || !exists || f.format == formWhole {
 		return nil
 	}
 	all, err := f.Values(text)
@@ -87,9 +87,9 @@ func values(f *settings.File) map[string]any {
 }
 
 // findLifts lists what runs beside starhost, and what lifts its guard in this agent.
-func (d *doctor) findLifts(x *diagnosis, places []settingsPlace) {
+func (d *Doctor) findLifts(x *Diagnosis, places []settingsPlace) {
 	only := slices.ContainsFunc(places, func(p settingsPlace) bool {
-		return p.scope == "managed" && x.agent.Files.ManagedOnly != "" && hasSetting(values(p.File), x.agent.Files.ManagedOnly, "")
+		return p.scope == "managed" && x.agent.Files.ManagedOnly != "" && hasSetting(valuesOf(p.File), x.agent.Files.ManagedOnly, "")
 	})
 	var seen []string
 	for _, p := range places {
@@ -112,51 +112,51 @@ func (d *doctor) findLifts(x *diagnosis, places []settingsPlace) {
 }
 
 // placeOf returns a place for people.
-func (d *doctor) placeOf(f *settings.File, line int) string {
+func (d *Doctor) placeOf(f *File, line int) string {
 	if line == 0 {
-		return d.abbreviateHome(f.Path())
+		return d.inHome(f.Path())
 	}
-	return fmt.Sprintf("%s:%d", d.abbreviateHome(f.Path()), line)
+	return fmt.Sprintf("%s:%d", d.inHome(f.Path()), line)
 }
 
 // liftFinders look at what only one agent has.
-var liftFinders = map[string]func(*doctor, *diagnosis, []settingsPlace){
-	"claude-code": (*doctor).findClaudeLifts,
-	"codex":       (*doctor).findCodexLifts,
-	"gptme":       (*doctor).findGptmeLifts,
-	"hermes":      (*doctor).findHermesLifts,
-	"opencode":    (*doctor).findOpencodeLifts,
+var liftFinders = map[string]func(*Doctor, *Diagnosis, []settingsPlace){
+	"claude-code": (*Doctor).findClaudeLifts,
+	"codex":       (*Doctor).findCodexLifts,
+	"gptme":       (*Doctor).findGptmeLifts,
+	"hermes":      (*Doctor).findHermesLifts,
+	"opencode":    (*Doctor).findOpencodeLifts,
 }
 
-func (d *doctor) findClaudeLifts(x *diagnosis, places []settingsPlace) {
+func (d *Doctor) findClaudeLifts(x *Diagnosis, places []settingsPlace) {
 	for _, p := range places {
-		enabled, _ := values(p.File)["enabledPlugins"].(map[string]any)
+		enabled, _ := valuesOf(p.File)["enabledPlugins"].(map[string]any)
 		maps.DeleteFunc(enabled, func(_ string, on any) bool { return on != true })
 		if len(enabled) > 0 {
-			x.addFound("%s: plugins, whose hooks and code run beside starhost: %s", d.abbreviateHome(p.Path()),
+			x.addFound("%s: plugins, whose hooks and code run beside starhost: %s", d.inHome(p.Path()),
 				limitText(strings.Join(slices.Sorted(maps.Keys(enabled)), ", ")))
 		}
 	}
-	remote := &settings.File{Root: x.agent.Files.UserFolder(d.getenv), Name: "remote-settings.json"}
+	remote := &File{Root: x.agent.Files.UserFolder(d.Getenv), Name: "remote-settings.json"}
 	switch {
-	case len(values(remote)) == 0:
+	case len(valuesOf(remote)) == 0:
 	case x.isManaged():
-		x.problems = append(x.problems, d.abbreviateHome(remote.Path())+" replaces the managed file, and with it starhost's line")
+		x.Problems = append(x.Problems, d.inHome(remote.Path())+" replaces the managed file, and with it starhost's line")
 	default:
-		x.addFound("%s has settings of an organisation", d.abbreviateHome(remote.Path()))
+		x.addFound("%s has settings of an organisation", d.inHome(remote.Path()))
 	}
 }
 
 // findCodexLifts looks for hooks that Codex does not run: those of the user and of projects run
 // only after a person trusts them.
-func (d *doctor) findCodexLifts(x *diagnosis, places []settingsPlace) {
-	config := &settings.File{Root: x.agent.Files.UserFolder(d.getenv), Name: "config.toml", Format: settings.TOML}
-	all := values(config)
+func (d *Doctor) findCodexLifts(x *Diagnosis, places []settingsPlace) {
+	config := &File{Root: x.agent.Files.UserFolder(d.Getenv), Name: "config.toml", format: formTOML}
+	all := valuesOf(config)
 	hooks, _ := all["hooks"].(map[string]any)
 	state, _ := hooks["state"].(map[string]any)
 	for _, p := range places {
 		text, _, err := p.Read()
-		if err != nil || p.scope == "managed" || p.Format != settings.JSON {
+		if err != nil || p.scope == "managed" || p.format != formJSON {
 			continue
 		}
 		commands, _ := p.Commands(text)
@@ -165,7 +165,7 @@ func (d *doctor) findCodexLifts(x *diagnosis, places []settingsPlace) {
 				continue
 			}
 			if why := codexDistrust(state, p.File, text, &c); why != "" {
-				x.problems = append(x.problems, fmt.Sprintf("%s: Codex does not run it: %s", d.placeOf(p.File, c.Line), why))
+				x.addProblem("%s: Codex does not run it: %s", d.placeOf(p.File, c.Line), why)
 			}
 		}
 	}
@@ -173,14 +173,14 @@ func (d *doctor) findCodexLifts(x *diagnosis, places []settingsPlace) {
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		profile, _ := profiles[name].(map[string]any)
 		if !x.isManaged() && hasSetting(profile, "features.hooks=false", "") {
-			x.addFound("%s: the profile %s switches hooks off", d.abbreviateHome(config.Path()), strconv.Quote(limitText(name)))
+			x.addFound("%s: the profile %s switches hooks off", d.inHome(config.Path()), strconv.Quote(limitText(name)))
 		}
 	}
 }
 
 // codexDistrust says why Codex does not run a hook, by the states in the user's config.toml. Codex
 // knows a hook by the place of its line, and trusts it with its hash.
-func codexDistrust(states map[string]any, f *settings.File, text []byte, c *settings.Command) string {
+func codexDistrust(states map[string]any, f *File, text []byte, c *commandLine) string {
 	event := strings.ToLower(regexp.MustCompile(`\B[A-Z]`).ReplaceAllString(c.Event, "_$0"))
 	paths := []string{f.Path()}
 	if real, err := filepath.EvalSymlinks(f.Path()); err == nil {
@@ -206,7 +206,7 @@ func codexDistrust(states map[string]any, f *settings.File, text []byte, c *sett
 
 // codexHash returns the hash of a hook as Codex 0.169 computes it: of the sorted JSON of the event,
 // the matcher and the hook with its defaults.
-func codexHash(f *settings.File, text []byte, event string, c *settings.Command) string {
+func codexHash(f *File, text []byte, event string, c *commandLine) string {
 	all, err := f.Values(text)
 	if err != nil {
 		return ""
@@ -232,24 +232,30 @@ func codexHash(f *settings.File, text []byte, event string, c *settings.Command)
 	if matcher, ok := group["matcher"]; ok && event != "user_prompt_submit" && event != "stop" {
 		whole["matcher"] = matcher
 	}
-	sum := sha256.Sum256(mustJSON(whole))
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(whole); err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // findGptmeLifts looks for a project that enables other plugins alone.
-func (d *doctor) findGptmeLifts(x *diagnosis, _ []settingsPlace) {
-	config := &settings.File{Root: d.project, Name: "gptme.toml", Format: settings.TOML}
-	plugins, _ := values(config)["plugins"].(map[string]any)
+func (d *Doctor) findGptmeLifts(x *Diagnosis, _ []settingsPlace) {
+	config := &File{Root: d.Project, Name: "gptme.toml", format: formTOML}
+	plugins, _ := valuesOf(config)["plugins"].(map[string]any)
 	enabled, ok := plugins["enabled"].([]any)
 	if ok && !slices.Contains(enabled, any("starhost")) {
-		x.problems = append(x.problems, d.abbreviateHome(config.Path())+": the project enables other plugins, and not starhost ([plugins] enabled)")
+		x.Problems = append(x.Problems, d.inHome(config.Path())+": the project enables other plugins, and not starhost ([plugins] enabled)")
 	}
 }
 
 // findHermesLifts looks for lines that nobody allowed. Hermes asks for each at a terminal, and
 // skips it elsewhere.
-func (d *doctor) findHermesLifts(x *diagnosis, _ []settingsPlace) {
-	name := filepath.Join(x.agent.Files.UserFolder(d.getenv), "shell-hooks-allowlist.json")
+func (d *Doctor) findHermesLifts(x *Diagnosis, _ []settingsPlace) {
+	name := filepath.Join(x.agent.Files.UserFolder(d.Getenv), "shell-hooks-allowlist.json")
 	text, err := os.ReadFile(name)
 	var all struct {
 		Approvals []struct{ Event, Command string }
@@ -257,30 +263,30 @@ func (d *doctor) findHermesLifts(x *diagnosis, _ []settingsPlace) {
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}
-	config := &settings.File{Root: x.agent.Files.UserFolder(d.getenv), Name: "config.yaml", Format: settings.YAML}
-	if values(config)["hooks_auto_accept"] == true {
+	config := &File{Root: x.agent.Files.UserFolder(d.Getenv), Name: "config.yaml", format: formYAML}
+	if valuesOf(config)["hooks_auto_accept"] == true {
 		return
 	}
-	for _, l := range x.lines {
+	for _, l := range x.Lines {
 		allowed := slices.ContainsFunc(all.Approvals, func(a struct{ Event, Command string }) bool {
-			return a.Command == l.Text && x.agent.AsksAt(a.Event)
+			return a.Command == l.command.Text && x.agent.AsksAt(a.Event)
 		})
 		if err != nil || !allowed {
-			x.problems = append(x.problems, fmt.Sprintf("%s:%d: nobody allowed Hermes this line, so it skips it without a terminal (%s)",
-				d.abbreviateHome(l.path), l.Line, d.abbreviateHome(name)))
+			x.addProblem("%s:%d: nobody allowed Hermes this line, so it skips it without a terminal (%s)",
+				d.inHome(l.Path), l.Line, d.inHome(name))
 		}
 	}
 }
 
 // findOpencodeLifts looks for other plugins.
-func (d *doctor) findOpencodeLifts(x *diagnosis, places []settingsPlace) {
+func (d *Doctor) findOpencodeLifts(x *Diagnosis, places []settingsPlace) {
 	for _, p := range places {
 		for _, folder := range []string{"plugin", "plugins"} {
 			folder = filepath.Join(filepath.Dir(filepath.Dir(p.Path())), folder)
 			entries, _ := os.ReadDir(folder) // no folder has no plugins
 			for _, e := range entries {
 				if ext := filepath.Ext(e.Name()); (ext == ".js" || ext == ".ts") && e.Name() != "starhost.js" {
-					x.addFound("another plugin: %s", d.abbreviateHome(filepath.Join(folder, e.Name())))
+					x.addFound("another plugin: %s", d.inHome(filepath.Join(folder, e.Name())))
 				}
 			}
 		}
@@ -294,10 +300,10 @@ var lacks = map[string]struct{ version, what string }{
 
 // checkVersion reports a program that is older than the one that the agent's row describes: npm
 // installs an old version without a word if Node is old.
-func (d *doctor) checkVersion(x *diagnosis) {
-	version := programVersion(x.program)
+func (d *Doctor) checkVersion(x *Diagnosis) {
+	version := programVersion(x.Program)
 	if l, ok := lacks[x.agent.Name]; ok && isOlder(version, l.version) {
-		x.problems = append(x.problems, fmt.Sprintf("%s has version %s, before %s: %s", x.agent.Title, version, l.version, l.what))
+		x.addProblem("%s has version %s, before %s: %s", x.agent.Title, version, l.version, l.what)
 		return
 	}
 	if seen, run := strings.CutSuffix(x.agent.Seen, ", run"); run && isOlder(version, seen) {

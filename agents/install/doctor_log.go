@@ -1,11 +1,10 @@
-package main
+package install
 
 import (
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/starhost/starhost/decision"
 )
@@ -28,12 +27,11 @@ type usage struct {
 
 // readUsage reads the newest part of the decision log. Doctor shows what it finds, but does not
 // depend on the log: a guard works without it.
-func (d *doctor) readUsage() map[string]*usage {
-	dir, _, err := d.openLog()
-	if err != nil {
-		return nil // loading the config reports it for each line of the settings
+func (d *Doctor) readUsage() map[string]*usage {
+	if d.Log == "" {
+		return nil
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "decisions-*.jsonl"))
+	files, err := filepath.Glob(filepath.Join(d.Log, "decisions-*.jsonl"))
 	if err != nil {
 		return nil
 	}
@@ -54,12 +52,12 @@ func (d *doctor) readUsage() map[string]*usage {
 }
 
 // addUsage adds the records of one file. It reports whether the file has records of the last days.
-func (d *doctor) addUsage(all map[string]*usage, file string) (recent bool) {
+func (d *Doctor) addUsage(all map[string]*usage, file string) (recent bool) {
 	r, err := decision.NewReader(file)
 	if err != nil {
 		return true
 	}
-	r.Since = time.Now().AddDate(0, 0, -usageDays)
+	r.Since = d.Now.AddDate(0, 0, -usageDays)
 	for record, err := range r.All() {
 		if err != nil {
 			break

@@ -1,4 +1,4 @@
-package main
+package install
 
 import (
 	"cmp"
@@ -13,38 +13,53 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// tryLine sends a canary through a line if it may run it. It returns the problems.
-func (d *doctor) tryLine(ctx context.Context, agent *hook.Agent, l *hookLine) (problems []string) {
-	l.state = "not tried"
-	notTried := func(format string, args ...any) []string {
-		l.why = fmt.Sprintf(format, args...)
-		return []string{"not tried: " + l.why}
+// TryNew sends canaries through a new line from several folders, and returns what they show. A line
+// of the project, and one that names no plugins, guard other plugins in other folders: of these it
+// says only which hooks do less in this agent than elsewhere.
+func (d *Doctor) TryNew(ctx context.Context, agent *hook.Agent, line *hook.Settings, named bool) []string {
+	l := newLine("user", "", &commandLine{Argv: line.Command})
+	var problems []string
+	if named && !line.Project {
+		problems = d.tryFolders(ctx, agent, &l, line.Command[0])
+	} else {
+		d.sendCanary(ctx, agent, &l, d.Own, d.Project)
 	}
-	if l.Argv == nil {
+	return append(problems, l.Notes...)
+}
+
+// tryLine sends a canary through a line if it may run it. It returns the problems.
+func (d *Doctor) tryLine(ctx context.Context, agent *hook.Agent, l *Line) (problems []string) {
+	l.Canary = "not tried"
+	notTried := func(format string, args ...any) []string {
+		l.Why = fmt.Sprintf(format, args...)
+		return []string{"not tried: " + l.Why}
+	}
+	if l.command.Argv == nil {
 		return notTried("a shell runs it")
 	}
-	program, err := findProgram(l.Argv[0])
+	program, err := findProgram(l.command.Argv[0])
 	if err != nil {
-		l.state, l.why = "failed", err.Error()
-		return []string{l.why}
+		l.Canary, l.Why = "failed", err.Error()
+		return []string{l.Why}
 	}
-	if !ownerOf(agent)(l.Argv) || !isSameFile(program, d.own) {
-		if !d.try {
-			return notTried("%s is not this starhost (--try runs it)", l.Argv[0])
+	if !ownerOf(agent)(l.command.Argv) || !isSameFile(program, d.Own) {
+		if !d.Try {
+			return notTried("%s is not this starhost (--try runs it)", l.command.Argv[0])
 		}
-	} else if _, _, err := parseHookLine(l.Argv); err != nil {
-		l.state, l.why = "failed", err.Error()
-		return []string{l.why}
+	} else if _, err := d.Parse(l.command.Argv); err != nil {
+		l.Canary, l.Why = "failed", err.Error()
+		return []string{l.Why}
 	}
-	if l.scope == "given" && !d.try {
+	if l.Scope == "given" && !d.Try {
 		return notTried("the file is not the user's (--try runs the line)")
 	}
-	trusted := d.trust == loader.Trusted || d.trust == loader.TrustedPath
-	if l.scope == "project" && !trusted && !d.try {
+	trusted := d.Trust == loader.Trusted || d.Trust == loader.TrustedPath
+	if l.Scope == "project" && !trusted && !d.Try {
 		return notTried("the project is not trusted (starhost trust, or --try)")
 	}
 	return d.tryFolders(ctx, agent, l, program)
@@ -53,10 +68,10 @@ func (d *doctor) tryLine(ctx context.Context, agent *hook.Agent, l *hookLine) (p
 // tryFolders sends a canary through a line from the current project. If the line names plugins, it
 // guards all folders, so tryFolders sends one from an empty folder and from the home folder, too,
 // and compares the answers.
-func (d *doctor) tryFolders(ctx context.Context, agent *hook.Agent, l *hookLine, program string) (problems []string) {
-	problems = d.sendCanary(ctx, agent, l, program, d.project)
-	f, paths, err := parseHookLine(l.Argv)
-	if l.state != "denied" || err != nil || f.inProject || len(paths) == 0 {
+func (d *Doctor) tryFolders(ctx context.Context, agent *hook.Agent, l *Line, program string) (problems []string) {
+	problems = d.sendCanary(ctx, agent, l, program, d.Project)
+	f, err := d.Parse(l.command.Argv)
+	if l.Canary != "denied" || err != nil || f.Project || len(f.Paths) == 0 {
 		return problems
 	}
 	empty, err := os.MkdirTemp("", "starhost-")
@@ -64,19 +79,19 @@ func (d *doctor) tryFolders(ctx context.Context, agent *hook.Agent, l *hookLine,
 		return append(problems, "not tried in an empty folder: "+err.Error())
 	}
 	defer os.Remove(empty)
-	for _, at := range []struct{ name, folder string }{{"an empty folder", empty}, {"the home folder", d.getenv("HOME")}} {
+	for _, at := range []struct{ name, folder string }{{"an empty folder", empty}, {"the home folder", d.Getenv("HOME")}} {
 		if at.folder == "" {
 			continue
 		}
-		there := hookLine{scope: l.scope, path: l.path, Command: l.Command}
+		there := newLine(l.Scope, l.Path, &l.command)
 		d.sendCanary(ctx, agent, &there, program, at.folder)
 		switch {
-		case there.state != "denied":
-			problems = append(problems, fmt.Sprintf("in %s: %s", at.name, there.why))
-		case there.revision != l.revision:
+		case there.Canary != "denied":
+			problems = append(problems, fmt.Sprintf("in %s: %s", at.name, there.Why))
+		case there.Revision != l.Revision:
 			problems = append(problems, fmt.Sprintf(
 				"in %s the plugins have other settings, permissions or limits than in %s: want a %s in the plugins' folder or repository",
-				at.name, d.abbreviateHome(d.project), loader.ConfigName))
+				at.name, d.inHome(d.Project), loader.ConfigName))
 		}
 	}
 	return problems
@@ -97,7 +112,7 @@ func findProgram(name string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("%s does not exist", name)
 	case err != nil:
-		return "", wrapFileError(name, err)
+		return "", errtext.File(name, err)
 	case info.IsDir() || filepath.Separator == '/' && info.Mode()&0o111 == 0:
 		return "", fmt.Errorf("%s is not executable", name)
 	}
@@ -111,25 +126,25 @@ const (
 )
 
 // sendCanary runs a line with a canary event in a folder, and reads the answer.
-func (d *doctor) sendCanary(
-	ctx context.Context, agent *hook.Agent, l *hookLine, program, folder string,
+func (d *Doctor) sendCanary(
+	ctx context.Context, agent *hook.Agent, l *Line, program, folder string,
 ) (problems []string) {
 	limit := hook.Deadline
-	if f, _, err := parseHookLine(l.Argv); err == nil && f.deadline > 0 {
-		limit = time.Duration(f.deadline)
+	if f, err := d.Parse(l.command.Argv); err == nil && f.Deadline > 0 {
+		limit = f.Deadline
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit+canaryTime)
 	defer cancel()
 	nonce := rand.Text()
 	var out, stderr limitedBuffer
-	cmd := exec.CommandContext(ctx, program, l.Argv[1:]...)
+	cmd := exec.CommandContext(ctx, program, l.command.Argv[1:]...)
 	cmd.Dir, cmd.Stdin = folder, strings.NewReader(agent.Canary(nonce, folder))
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &stderr, time.Second
 	err := cmd.Run()
-	l.state = "failed"
+	l.Canary = "failed"
 	fail := func(format string, args ...any) []string {
-		l.why = fmt.Sprintf(format, args...)
-		return []string{l.why}
+		l.Why = fmt.Sprintf(format, args...)
+		return []string{l.Why}
 	}
 	exit, isExit := errors.AsType[*exec.ExitError](err)
 	switch {
@@ -150,20 +165,20 @@ func (d *doctor) sendCanary(
 		}
 		return fail("the canary was not denied: %s", text)
 	}
-	l.state = "denied"
+	l.Canary = "denied"
 	parts := strings.Split(strings.TrimPrefix(reason, hook.CanaryTool+" "+nonce+": "), "; ")
 	for _, part := range parts {
 		if rest, ok := strings.CutPrefix(part, "set "); ok {
-			l.revision = rest
-		} else if rest, ok := strings.CutPrefix(part, notePrefix); ok {
-			l.notes = append(l.notes, rest)
+			l.Revision = rest
+		} else if rest, ok := strings.CutPrefix(part, hook.CanaryNote); ok {
+			l.Notes = append(l.Notes, rest)
 		} else if rest, ok := strings.CutPrefix(part, "guards "); ok {
-			l.guards = strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ' ' })
+			l.Guards = strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ' ' })
 		} else {
 			problems = append(problems, part)
 		}
 	}
-	if len(l.guards) == 0 {
+	if len(l.Guards) == 0 {
 		problems = append(problems, "no guard is loaded")
 	}
 	return problems

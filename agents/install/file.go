@@ -1,4 +1,4 @@
-package settings
+package install
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ type File struct {
 	Root string // a folder that exists, or that Write makes
 	Name string // below Root, with slashes
 	Mode fs.FileMode
-	Format
+	format
 }
 
 // Path returns the file's path.
@@ -53,7 +53,7 @@ func (f *File) read(root *os.Root) (text []byte, exists bool, err error) {
 	defer file.Close()
 	text, err = io.ReadAll(io.LimitReader(file, maxBytes+1))
 	if err == nil && len(text) > maxBytes {
-		err = &Error{Message: fmt.Sprintf("got more than %d bytes", maxBytes)}
+		err = &mistake{Message: fmt.Sprintf("got more than %d bytes", maxBytes)}
 	}
 	return text, true, err
 }
@@ -73,11 +73,11 @@ func (f *File) check(root *os.Root) (fs.FileInfo, error) {
 			return nil, err
 		case info.Mode()&fs.ModeSymlink != 0:
 			target, _ := root.Readlink(at)
-			return nil, &Error{Message: fmt.Sprintf("%s is a link to %s, want a real file or folder", filepath.Join(f.Root, at), target)}
+			return nil, &mistake{Message: fmt.Sprintf("%s is a link to %s, want a real file or folder", filepath.Join(f.Root, at), target)}
 		case i < len(parts)-1 && !info.IsDir():
-			return nil, &Error{Message: filepath.Join(f.Root, at) + " is no folder"}
+			return nil, &mistake{Message: filepath.Join(f.Root, at) + " is no folder"}
 		case i == len(parts)-1 && !info.Mode().IsRegular():
-			return nil, &Error{Message: "it is no regular file"}
+			return nil, &mistake{Message: "it is no regular file"}
 		case i == len(parts)-1:
 			return info, nil
 		}
@@ -109,8 +109,8 @@ func (f *File) backups() (names []string, err error) {
 	return names, err
 }
 
-// A Change is a planned change of a file.
-type Change struct {
+// A change is a planned change of a file.
+type change struct {
 	File    *File
 	Backup  string // the path of the backup that Apply writes, "" for none
 	Text    []byte // nil removes the file
@@ -121,13 +121,13 @@ type Change struct {
 }
 
 // IsNeeded reports whether the change changes anything.
-func (c *Change) IsNeeded() bool {
+func (c *change) IsNeeded() bool {
 	return c.existed != (c.Text != nil) || !bytes.Equal(c.old, c.Text)
 }
 
 // Install plans to merge settings into the file.
-func (f *File) Install(want []byte, own Owner) (*Change, error) {
-	c := &Change{File: f}
+func (f *File) Install(want []byte, own owner) (*change, error) {
+	c := &change{File: f}
 	root, err := os.OpenRoot(f.Root)
 	if errors.Is(err, fs.ErrNotExist) {
 		c.Text, err = f.Merge(nil, want, own)
@@ -171,17 +171,17 @@ func (f *File) Install(want []byte, own Owner) (*Change, error) {
 func (f *File) checkWritable(root *os.Root) error {
 	info, err := root.Lstat(filepath.FromSlash(f.Name))
 	if err == nil && info.Mode()&0o200 == 0 {
-		err = &Error{Message: "the file is read-only"}
+		err = &mistake{Message: "the file is read-only"}
 	}
 	return err
 }
 
 // Uninstall plans to restore the original bytes if the file is as install left it, and otherwise to
 // remove the owner's entries. It also removes the backups: without the entries, the file has all that
-// they had. void is the text of the file that has no other settings: of [Whole] with the entries,
+// they had. void is the text of the file that has no other settings: of [formWhole] with the entries,
 // otherwise without.
-func (f *File) Uninstall(void []byte, own Owner) (*Change, error) {
-	c := &Change{File: f}
+func (f *File) Uninstall(void []byte, own owner) (*change, error) {
+	c := &change{File: f}
 	root, err := os.OpenRoot(f.Root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
@@ -200,7 +200,7 @@ func (f *File) Uninstall(void []byte, own Owner) (*Change, error) {
 	if c.stale, err = f.backups(); err != nil {
 		return nil, err
 	}
-	if f.Format == Whole {
+	if f.format == formWhole {
 		c.Text = c.old
 		if isOurProgram(c.old, void, own) {
 			c.Text = nil
@@ -209,14 +209,14 @@ func (f *File) Uninstall(void []byte, own Owner) (*Change, error) {
 		return nil, err
 	}
 	if ok {
-		if f.Format != Whole {
+		if f.format != formWhole {
 			left, err := f.Remove(original, own)
 			ok = err == nil && bytes.Equal(left, original)
 		}
 		if ok {
 			c.Text = append([]byte{}, original...)
 		}
-	} else if c.IsNeeded() && f.Format != Whole && f.isVoid(c.Text, void) && len(c.stale) == 0 {
+	} else if c.IsNeeded() && f.format != formWhole && f.isVoid(c.Text, void) && len(c.stale) == 0 {
 		c.Text = nil // install made the file
 	}
 	if c.IsNeeded() {
@@ -227,7 +227,7 @@ func (f *File) Uninstall(void []byte, own Owner) (*Change, error) {
 
 // isVoid reports whether a text has no more settings than void.
 func (f *File) isVoid(text, void []byte) bool {
-	if f.Format == JSON {
+	if f.format == formJSON {
 		_, a, errA := parseJSON(text, nil)
 		_, b, errB := parseJSON(void, nil)
 		return errA == nil && errB == nil && isSame(*a, *b)
@@ -237,7 +237,7 @@ func (f *File) isVoid(text, void []byte) bool {
 
 // Apply changes the file: it writes the backup, then a new file that it renames. A file that
 // somebody else changed meanwhile stays as it is.
-func (c *Change) Apply() error {
+func (c *change) Apply() error {
 	f := c.File
 	folder := f.Mode | f.Mode&0o444>>2 | 0o100 // readers of the file may search its folder
 	if err := os.MkdirAll(f.Root, folder); err != nil {
@@ -253,7 +253,7 @@ func (c *Change) Apply() error {
 	case err != nil:
 		return err
 	case exists != c.existed || !bytes.Equal(now, c.old):
-		return &Error{Message: "the file changed meanwhile: run the command again"}
+		return &mistake{Message: "the file changed meanwhile: run the command again"}
 	case c.Text == nil:
 		return errors.Join(root.Remove(filepath.FromSlash(f.Name)), c.removeStale(root))
 	}
@@ -276,7 +276,7 @@ func (c *Change) Apply() error {
 }
 
 // removeStale removes the backups that nothing needs any more.
-func (c *Change) removeStale(root *os.Root) error {
+func (c *change) removeStale(root *os.Root) error {
 	for _, name := range c.stale {
 		if err := root.Remove(filepath.FromSlash(name)); err != nil {
 			return err

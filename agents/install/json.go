@@ -1,4 +1,4 @@
-package settings
+package install
 
 import (
 	"bytes"
@@ -19,11 +19,11 @@ const hooksName = "hooks"
 type jsonEditor struct {
 	src           []byte
 	unit, newline string // one level of indentation, and the end of a line
-	own           Owner
+	own           owner
 }
 
 // parseJSON parses a settings file, which must be an object.
-func parseJSON(src []byte, own Owner) (*jsonEditor, *hujson.Value, error) {
+func parseJSON(src []byte, own owner) (*jsonEditor, *hujson.Value, error) {
 	if at := deepOffset(src); at >= 0 {
 		return nil, nil, errorAt(src, at, "got more than %d values in each other", maxNesting)
 	}
@@ -52,9 +52,9 @@ func jsonError(err error) error {
 	if m := regexp.MustCompile(`^line (\d+), column (\d+): (.*)`).FindStringSubmatch(message); m != nil {
 		line, _ := strconv.Atoi(m[1])
 		column, _ := strconv.Atoi(m[2])
-		return &Error{line, column, m[3]}
+		return &mistake{line, column, m[3]}
 	}
-	return &Error{Message: message}
+	return &mistake{Message: message}
 }
 
 // deepOffset returns the offset at which values lie too deep in each other, or -1. The parser calls
@@ -90,7 +90,7 @@ func deepOffset(src []byte) int {
 	return -1
 }
 
-func mergeJSON(src, want []byte, own Owner) ([]byte, error) {
+func mergeJSON(src, want []byte, own owner) ([]byte, error) {
 	e, have, err := parseJSON(src, own)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (e *jsonEditor) mergeList(h, w *hujson.Array, depth int) {
 	}
 }
 
-func removeJSON(src []byte, own Owner) ([]byte, error) {
+func removeJSON(src []byte, own owner) ([]byte, error) {
 	e, root, err := parseJSON(src, own)
 	if err != nil {
 		return nil, err

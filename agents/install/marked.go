@@ -1,4 +1,4 @@
-package settings
+package install
 
 import (
 	"bytes"
@@ -38,13 +38,13 @@ func cutMarked(text []byte) (rest []byte, found bool, err error) {
 		case mark == endMark && at > 0:
 			at = 0
 		case mark == beginMark || mark == endMark:
-			return nil, true, &Error{Line: n, Message: fmt.Sprintf("got %q, which has no pair", mark)}
+			return nil, true, &mistake{Line: n, Message: fmt.Sprintf("got %q, which has no pair", mark)}
 		case at == 0:
 			rest = append(rest, line...)
 		}
 	}
 	if at > 0 {
-		return nil, true, &Error{Line: at, Message: fmt.Sprintf("got %q without %q", beginMark, endMark)}
+		return nil, true, &mistake{Line: at, Message: fmt.Sprintf("got %q without %q", beginMark, endMark)}
 	}
 	return rest, found, nil
 }
@@ -59,13 +59,13 @@ func mark(lines []string, indent, newline string) []byte {
 }
 
 // removeMarked removes marked lines, unless the marks lie in a text.
-func removeMarked(f Format, text []byte, own Owner) ([]byte, error) {
+func removeMarked(f format, text []byte, own owner) ([]byte, error) {
 	values, err := f.decode(text)
 	if err != nil {
 		return nil, err
 	}
 	if containsMark(values) {
-		return nil, fmt.Errorf("%w: it has the marks of starhost in a text", ErrByHand)
+		return nil, fmt.Errorf("%w: it has the marks of starhost in a text", errByHand)
 	}
 	rest, found, err := cutMarked(text)
 	if err != nil {
@@ -73,11 +73,11 @@ func removeMarked(f Format, text []byte, own Owner) ([]byte, error) {
 	}
 	if found {
 		if values, err = f.decode(rest); err != nil {
-			return nil, fmt.Errorf("%w: other settings depend on the marked lines: %w", ErrByHand, err)
+			return nil, fmt.Errorf("%w: other settings depend on the marked lines: %w", errByHand, err)
 		}
 	}
 	if hasOwn(values, own) {
-		return nil, fmt.Errorf("%w: it has lines of starhost without marks", ErrByHand)
+		return nil, fmt.Errorf("%w: it has lines of starhost without marks", errByHand)
 	}
 	if !found {
 		return text, nil
@@ -86,23 +86,23 @@ func removeMarked(f Format, text []byte, own Owner) ([]byte, error) {
 }
 
 // decode decodes a file.
-func (f Format) decode(text []byte) (map[string]any, error) {
+func (f format) decode(text []byte) (map[string]any, error) {
 	values := map[string]any{}
-	if f == TOML {
+	if f == formTOML {
 		n := 0
 		for line := range bytes.Lines(text) {
 			if n++; bytes.Count(line, []byte(".")) > maxDots {
-				return nil, &Error{Line: n, Message: fmt.Sprintf("got more than %d dots", maxDots)}
+				return nil, &mistake{Line: n, Message: fmt.Sprintf("got more than %d dots", maxDots)}
 			}
 		}
 		err := toml.Unmarshal(text, &values)
 		if place, ok := errors.AsType[toml.ParseError](err); ok {
-			return nil, &Error{place.Position.Line, place.Position.Col, place.Message}
+			return nil, &mistake{place.Position.Line, place.Position.Col, place.Message}
 		}
 		return values, err
 	}
 	if bytes.Count(text, []byte("\r")) != bytes.Count(text, []byte("\r\n")) {
-		return nil, fmt.Errorf("%w: it has lines that end with a lone \\r", ErrByHand)
+		return nil, fmt.Errorf("%w: it has lines that end with a lone \\r", errByHand)
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
@@ -120,7 +120,7 @@ func (f Format) decode(text []byte) (map[string]any, error) {
 	}
 	var more any
 	if d.Decode(&more) == nil {
-		return nil, fmt.Errorf("%w: it has several documents", ErrByHand)
+		return nil, fmt.Errorf("%w: it has several documents", errByHand)
 	}
 	return values, nil
 }
@@ -131,7 +131,7 @@ func checkKeys(n *yaml.Node) error {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode {
 			if keys[c.Value] {
-				return &Error{c.Line, c.Column, fmt.Sprintf("got the key %.60q twice", c.Value)}
+				return &mistake{c.Line, c.Column, fmt.Sprintf("got the key %.60q twice", c.Value)}
 			}
 			keys[c.Value] = true
 		}
@@ -149,9 +149,9 @@ func yamlError(err error) error {
 	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(message); m != nil {
 		var line int
 		fmt.Sscan(m[1], &line)
-		return &Error{Line: line, Message: m[2]}
+		return &mistake{Line: line, Message: m[2]}
 	}
-	return &Error{Message: message}
+	return &mistake{Message: message}
 }
 
 // containsMark reports whether a text contains a mark.
@@ -165,7 +165,7 @@ func containsMark(v any) bool {
 }
 
 // hasOwn reports whether the hooks have a command line of the owner.
-func hasOwn(values map[string]any, own Owner) bool {
+func hasOwn(values map[string]any, own owner) bool {
 	found := false
 	walk(values[hooksName], func(v any) {
 		if s, ok := v.(string); ok && own != nil {
@@ -222,40 +222,40 @@ func merged(have, want any) any {
 }
 
 // checked returns the new text if it means the old values and those of want.
-func (f Format) checked(text []byte, have, want map[string]any) ([]byte, error) {
+func (f format) checked(text []byte, have, want map[string]any) ([]byte, error) {
 	got, err := f.decode(text)
 	if err != nil || !reflect.DeepEqual(got, merged(have, want)) {
-		return nil, ErrByHand
+		return nil, errByHand
 	}
 	return text, nil
 }
 
 // mergeYAML adds a marked block at the end, or marked lines inside the hooks that the file has.
-func mergeYAML(text, want []byte, own Owner) ([]byte, error) {
-	rest, err := removeMarked(YAML, text, nil)
+func mergeYAML(text, want []byte, own owner) ([]byte, error) {
+	rest, err := removeMarked(formYAML, text, nil)
 	if err != nil {
 		return nil, err
 	}
-	have, err := YAML.decode(rest)
+	have, err := formYAML.decode(rest)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := YAML.decode(want)
+	wanted, err := formYAML.decode(want)
 	if err != nil {
 		return nil, err
 	}
 	if hasOwn(have, own) {
-		return nil, fmt.Errorf("%w: it has lines of starhost without marks", ErrByHand)
+		return nil, fmt.Errorf("%w: it has lines of starhost without marks", errByHand)
 	}
 	newline := newlineOf(text)
 	if _, ok := have[hooksName]; !ok {
-		return YAML.checked(appendBlock(rest, want, newline), have, wanted)
+		return formYAML.checked(appendBlock(rest, want, newline), have, wanted)
 	}
 	out, err := spliceYAML(rest, want, newline)
 	if err != nil {
 		return nil, err
 	}
-	return YAML.checked(out, have, wanted)
+	return formYAML.checked(out, have, wanted)
 }
 
 // spliceYAML adds marked lines to the hooks of a file, which must be a plain block: an entry behind
@@ -272,7 +272,7 @@ func spliceYAML(text, want []byte, newline string) ([]byte, error) {
 	_, hooks := yamlMember(root, hooksName)
 	_, added := yamlMember(wantRoot, hooksName)
 	if !isBlock(hooks, yaml.MappingNode) {
-		return nil, ErrByHand
+		return nil, errByHand
 	}
 	items, events := map[int][]byte{}, map[int][]byte{} // by the line that they follow
 	lines := slices.Collect(bytes.Lines(text))
@@ -292,7 +292,7 @@ func spliceYAML(text, want []byte, newline string) ([]byte, error) {
 			continue
 		}
 		if !isBlock(old, yaml.SequenceNode) {
-			return nil, ErrByHand
+			return nil, errByHand
 		}
 		block := outdent(wantLines[list.Line-1:end], list.Column-1)
 		last := lastLine(lines, old.Content[len(old.Content)-1].Line, old.Column)
@@ -337,7 +337,7 @@ func yamlRoot(text []byte) (*yaml.Node, error) {
 		return nil, yamlError(err)
 	}
 	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
-		return nil, ErrByHand
+		return nil, errByHand
 	}
 	return document.Content[0], nil
 }
@@ -378,15 +378,15 @@ func endLine(text []byte, newline string) []byte {
 // mergeTOML adds marked lines: those of no table in front of the file, those of a table behind its
 // header, or with the header at the end.
 func mergeTOML(text, want []byte) ([]byte, error) {
-	rest, err := removeMarked(TOML, text, nil)
+	rest, err := removeMarked(formTOML, text, nil)
 	if err != nil {
 		return nil, err
 	}
-	have, err := TOML.decode(rest)
+	have, err := formTOML.decode(rest)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := TOML.decode(want)
+	wanted, err := formTOML.decode(want)
 	if err != nil {
 		return nil, err
 	}
@@ -395,7 +395,7 @@ func mergeTOML(text, want []byte) ([]byte, error) {
 	}
 	newline, out := newlineOf(text), rest
 	for _, section := range tomlSections(string(want)) {
-		values, err := TOML.decode([]byte(section))
+		values, err := formTOML.decode([]byte(section))
 		if err != nil {
 			return nil, err
 		}
@@ -406,7 +406,7 @@ func mergeTOML(text, want []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return TOML.checked(out, have, withoutHad(have, wanted))
+	return formTOML.checked(out, have, withoutHad(have, wanted))
 }
 
 // tomlSections splits a text in TOML at the headers of its tables.
@@ -434,7 +434,7 @@ func addSection(text []byte, section string, have map[string]any, newline string
 	case !exists:
 		return appendBlock(text, []byte(section), newline), nil
 	case !ok || !isTable:
-		return nil, ErrByHand
+		return nil, errByHand
 	}
 	var out []byte
 	inserted := false

@@ -1,4 +1,4 @@
-package settings
+package install
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Command is a command line that a settings file has.
-type Command struct {
+// A commandLine is a command line that a settings file has.
+type commandLine struct {
 	Line int
 	// Text is the line as the file has it.
 	Text string
@@ -25,13 +25,13 @@ type Command struct {
 }
 
 // Commands returns the command lines among the hooks of a file.
-func (f Format) Commands(file []byte) ([]Command, error) {
+func (f format) Commands(file []byte) ([]commandLine, error) {
 	text, _, err := f.open(file)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return nil, err
 	}
 	switch f {
-	case JSON:
+	case formJSON:
 		e, root, err := parseJSON(text, nil)
 		if err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (f Format) Commands(file []byte) ([]Command, error) {
 			return nil, nil
 		}
 		return e.eventCommands(hooks), nil
-	case YAML:
+	case formYAML:
 		if _, err := f.decode(text); err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (f Format) Commands(file []byte) ([]Command, error) {
 			return nil, err
 		}
 		_, hooks := yamlMember(root, hooksName)
-		var list []Command
+		var list []commandLine
 		for i := 1; hooks != nil && i < len(hooks.Content); i += 2 {
 			for _, c := range yamlCommands(hooks.Content[i], nil) {
 				c.Event = hooks.Content[i-1].Value
@@ -58,7 +58,7 @@ func (f Format) Commands(file []byte) ([]Command, error) {
 			}
 		}
 		return list, nil
-	case TOML:
+	case formTOML:
 		values, err := f.decode(text)
 		if err != nil {
 			return nil, err
@@ -69,14 +69,14 @@ func (f Format) Commands(file []byte) ([]Command, error) {
 }
 
 // tomlCommands returns the command lines among the hooks of a file in TOML, without their lines.
-func tomlCommands(values map[string]any) (list []Command) {
+func tomlCommands(values map[string]any) (list []commandLine) {
 	hooks, _ := values[hooksName].(map[string]any)
 	for _, event := range slices.Sorted(maps.Keys(hooks)) {
 		walk(hooks[event], func(v any) {
 			table, _ := v.(map[string]any)
 			if text, ok := table["command"].(string); ok {
 				argv, _ := Split(text)
-				list = append(list, Command{Text: text, Argv: argv, Event: event})
+				list = append(list, commandLine{Text: text, Argv: argv, Event: event})
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func tomlCommands(values map[string]any) (list []Command) {
 }
 
 // eventCommands returns the command lines of all events.
-func (e *jsonEditor) eventCommands(hooks *hujson.Value) (list []Command) {
+func (e *jsonEditor) eventCommands(hooks *hujson.Value) (list []commandLine) {
 	events, ok := hooks.Value.(*hujson.Object)
 	if !ok {
 		return e.commands(hooks, nil)
@@ -106,7 +106,7 @@ func (e *jsonEditor) eventCommands(hooks *hujson.Value) (list []Command) {
 }
 
 // commands appends the command lines in a value.
-func (e *jsonEditor) commands(v *hujson.Value, list []Command) []Command {
+func (e *jsonEditor) commands(v *hujson.Value, list []commandLine) []commandLine {
 	if argv, ok := commandOf(*v); ok {
 		text := strings.Join(argv, " ")
 		for _, name := range []string{"command", "bash"} {
@@ -117,7 +117,7 @@ func (e *jsonEditor) commands(v *hujson.Value, list []Command) []Command {
 				break
 			}
 		}
-		return append(list, Command{Line: lineAt(e.src, v.StartOffset), Text: text, Argv: argv})
+		return append(list, commandLine{Line: lineAt(e.src, v.StartOffset), Text: text, Argv: argv})
 	}
 	switch c := v.Value.(type) {
 	case *hujson.Object:
@@ -133,14 +133,14 @@ func (e *jsonEditor) commands(v *hujson.Value, list []Command) []Command {
 }
 
 // yamlCommands appends the command lines in a node. Aliases lead to nodes that it visits anyway.
-func yamlCommands(n *yaml.Node, list []Command) []Command {
+func yamlCommands(n *yaml.Node, list []commandLine) []commandLine {
 	if n == nil {
 		return list
 	}
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == "command" && c.Kind == yaml.ScalarNode {
 			argv, _ := Split(c.Value)
-			list = append(list, Command{Line: c.Line, Text: c.Value, Argv: argv})
+			list = append(list, commandLine{Line: c.Line, Text: c.Value, Argv: argv})
 		}
 		list = yamlCommands(c, list)
 	}
@@ -148,31 +148,31 @@ func yamlCommands(n *yaml.Node, list []Command) []Command {
 }
 
 // programCommands returns the command line of a script or of a bridge.
-func programCommands(text []byte) []Command {
+func programCommands(text []byte) []commandLine {
 	n := 0
 	for line := range bytes.Lines(text) {
 		n++
 		line = bytes.TrimSpace(line)
 		if run, ok := bytes.CutPrefix(line, []byte("exec ")); ok {
 			argv, _ := Split(string(run))
-			return []Command{{Line: n, Text: string(run), Argv: argv}}
+			return []commandLine{{Line: n, Text: string(run), Argv: argv}}
 		}
 		var argv []string
 		if _, list, ok := bytes.Cut(line, []byte("COMMAND = ")); ok && json.Unmarshal(list, &argv) == nil {
-			return []Command{{Line: n, Text: strings.Join(argv, " "), Argv: argv}}
+			return []commandLine{{Line: n, Text: strings.Join(argv, " "), Argv: argv}}
 		}
 	}
 	return nil
 }
 
 // Values decodes a file as JSON, YAML or TOML.
-func (f Format) Values(file []byte) (map[string]any, error) {
+func (f format) Values(file []byte) (map[string]any, error) {
 	text, _, err := f.open(file)
 	values := map[string]any{}
 	switch {
 	case err != nil || len(bytes.TrimSpace(text)) == 0:
 		return values, err
-	case f != JSON:
+	case f != formJSON:
 		return f.decode(text)
 	}
 	_, root, err := parseJSON(text, nil)

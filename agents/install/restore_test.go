@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package install
 
 import (
 	"bytes"
@@ -14,18 +14,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/serve/hook"
-	"github.com/starhost/starhost/serve/settings"
 )
 
 // othersIn returns settings of others in a format, with another hook at an event and comments.
-func othersIn(f settings.Format, event string) string {
+func othersIn(f format, event string) string {
 	switch f {
-	case settings.JSON:
+	case formJSON:
 		return "// mine\n{\n    \"model\": \"opus\", /* the best */\n    \"hooks\": {\n        \"" + event +
 			"\": [\n            {\"command\": \"audit.sh\"}, // keep this\n        ],\n    },\n}\n"
-	case settings.YAML:
+	case formYAML:
 		return "# mine\nmodel: x\nhooks:\n  " + event + ":\n    - command: audit.sh # keep this\n"
-	case settings.TOML:
+	case formTOML:
 		return "# mine\nmodel = \"x\" # the best\n\n[other]\nkey = 1\n"
 	}
 	return ""
@@ -64,29 +63,31 @@ func TestInstallRestores(t *testing.T) {
 		{"no line end", func(s string) string { return strings.TrimRight(s, "\n") }},
 	}
 	for _, agent := range hook.Agents {
-		for _, whose := range []scope{{user: true}, {project: true}, {managed: true}} {
-			flag := map[scope]string{{user: true}: "--user", {project: true}: "--project", {managed: true}: "--managed"}[whose]
+		for _, whose := range []Scope{{User: true}, {Project: true}, {Managed: true}} {
+			flag := map[Scope]string{{User: true}: "--user", {Project: true}: "--project", {Managed: true}: "--managed"}[whose]
 			for _, v := range variants {
 				t.Run(fmt.Sprint(agent.Name, flag, " ", v.name), func(t *testing.T) {
 					dir := t.TempDir()
-					writeFiles(t, dir, map[string]string{"repo/.git/x": "", "repo/guard.star": "", "home/x": ""})
+					for _, folder := range []string{"repo/.git", "home"} {
+						if err := os.MkdirAll(filepath.Join(dir, folder), 0o777); err != nil {
+							t.Fatal(err)
+						}
+					}
 					t.Setenv("HOME", filepath.Join(dir, "home"))
 					for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", agent.Files.Env} {
 						if name != "" {
 							t.Setenv(name, "")
 						}
 					}
-					old := managedRoot
-					managedRoot = filepath.Join(dir, "root")
-					t.Cleanup(func() { managedRoot = old })
 					t.Chdir(filepath.Join(dir, "repo"))
-					a := &app{dir: ".", getenv: os.Getenv}
-					main, err := a.mainFile("", agent, &whose)
+					m := &Machine{Dir: ".", Root: filepath.Join(dir, "root"), Getenv: os.Getenv}
+					main, err := m.SettingsFile(agent, &whose)
 					if err != nil {
 						t.Skip(err) // the agent has no such file
 					}
-					line := hookSettings(&hookFlags{}, agent, "/bin/starhost", nil, []string{"guard.star"})
-					line.Project, line.Managed = whose.project, whose.managed
+					flags := Flags{Paths: []string{"guard.star"}}
+					line := flags.Settings(agent, "/bin/starhost", nil)
+					line.Project, line.Managed = whose.Project, whose.Managed
 					event := agent.Events[0].Name
 					for _, e := range agent.Events {
 						if agent.AsksAt(e.Name) {
@@ -95,7 +96,7 @@ func TestInstallRestores(t *testing.T) {
 					}
 					for _, p := range agent.Pieces(line) {
 						file := pieceFile(main, &p)
-						text := othersIn(file.Format, event)
+						text := othersIn(file.format, event)
 						if v.change == nil || text == "" {
 							continue
 						}
@@ -108,7 +109,7 @@ func TestInstallRestores(t *testing.T) {
 					}
 					before := treeOf(t, dir)
 					for range 2 {
-						if err := a.writePieces(&installResult{}, agent, main, &line); err != nil {
+						if _, err := m.Install(agent, main, &line); err != nil {
 							t.Fatal(err)
 						}
 						if cmp.Equal(before, treeOf(t, dir)) {
@@ -118,11 +119,11 @@ func TestInstallRestores(t *testing.T) {
 					for _, p := range agent.Pieces(line) {
 						file := pieceFile(main, &p)
 						text, _, err := file.Read()
-						if err != nil || file.Format == settings.JSON && bytes.Count(text, []byte("/bin/starhost")) == 0 {
+						if err != nil || file.format == formJSON && bytes.Count(text, []byte("/bin/starhost")) == 0 {
 							t.Errorf("%s: got %s, %v", file.Path(), text, err)
 						}
 					}
-					if err := a.removePieces(&installResult{}, agent, main, &line); err != nil {
+					if _, err := m.Uninstall(agent, main, &line); err != nil {
 						t.Fatal(err)
 					}
 					if diff := cmp.Diff(before, treeOf(t, dir)); diff != "" {

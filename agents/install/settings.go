@@ -1,10 +1,15 @@
-// Package settings adds command lines to the settings files of other programs, and removes them
-// again.
+// Package install makes agents run starhost: it adds command lines to their settings files, removes
+// them again, and checks whether guards work.
 //
 // Its central idea is that every byte that is not ours stays: JSON with comments changes by
-// splicing its syntax tree, YAML and TOML by marked blocks of lines. The caller says by an [Owner]
-// which command lines are its own. The package knows no agent, and runs nothing.
-package settings
+// splicing its syntax tree, YAML and TOML by marked blocks of lines. An [owner] says which command
+// lines are ours. A [Machine] says where the files are, [Machine.Install] and [Machine.Uninstall]
+// change them, and a [Doctor] sends a canary through what they have.
+//
+// The files in the order of reading: install.go, file.go, settings.go (the formats) with json.go,
+// splice.go and marked.go, read.go (the lines that a file has), and doctor.go with its parts.
+// The package reads no flags and prints nothing.
+package install
 
 import (
 	"bytes"
@@ -22,57 +27,57 @@ const (
 	maxNesting     = 200
 )
 
-// An Owner reports whether a command line is the caller's own.
-type Owner func(argv []string) bool
+// An owner reports whether a command line is starhost's own.
+type owner func(argv []string) bool
 
-// A Format is a way to write settings.
-type Format int
+// A format is a way to write settings.
+type format int
 
-// The formats. Whole is a file that belongs to one program alone, such as a script.
+// The formats. formWhole is a file that belongs to one program alone, such as a script.
 const (
-	JSON Format = iota
-	YAML
-	TOML
-	Whole
+	formJSON format = iota
+	formYAML
+	formTOML
+	formWhole
 )
 
-// FormatOf returns the format of a file by the end of its name.
-func FormatOf(name string) Format {
+// formatOf returns the format of a file by the end of its name.
+func formatOf(name string) format {
 	switch filepath.Ext(name) {
 	case ".json":
-		return JSON
+		return formJSON
 	case ".yaml", ".yml":
-		return YAML
+		return formYAML
 	case ".toml":
-		return TOML
+		return formTOML
 	}
-	return Whole
+	return formWhole
 }
 
-// An Error is a mistake at a line of a settings file.
-type Error struct {
+// A mistake is an error at a line of a settings file.
+type mistake struct {
 	Line    int // 0 for the whole file
 	Column  int // in bytes from 1; 0 for the whole line
 	Message string
 }
 
-func (e *Error) Error() string {
+func (e *mistake) Error() string {
 	if e.Line == 0 {
 		return e.Message
 	}
 	return fmt.Sprintf("line %d: %s", e.Line, e.Message)
 }
 
-// ErrByHand says that starhost has no safe way to change the file, so that a person must add or
+// errByHand says that starhost has no safe way to change the file, so that a person must add or
 // remove the lines.
-var ErrByHand = errors.New("a person must change this file")
+var errByHand = errors.New("a person must change this file")
 
 // Merge returns the file with the settings in want. Entries of the owner that want lacks go. If the
 // file has all of want, the result is the file.
-func (f Format) Merge(file, want []byte, own Owner) ([]byte, error) {
-	if f == Whole {
+func (f format) Merge(file, want []byte, own owner) ([]byte, error) {
+	if f == formWhole {
 		if len(file) > 0 && !isOurProgram(file, want, own) {
-			return nil, fmt.Errorf("%w: it is not starhost's", ErrByHand)
+			return nil, fmt.Errorf("%w: it is not starhost's", errByHand)
 		}
 		return want, nil
 	}
@@ -80,13 +85,13 @@ func (f Format) Merge(file, want []byte, own Owner) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(bytes.TrimSpace(text)) == 0 && f == JSON {
+	if len(bytes.TrimSpace(text)) == 0 && f == formJSON {
 		return append(bom, want...), nil
 	}
 	switch f {
-	case JSON:
+	case formJSON:
 		text, err = mergeJSON(text, want, own)
-	case YAML:
+	case formYAML:
 		text, err = mergeYAML(text, want, own)
 	default:
 		text, err = mergeTOML(text, want)
@@ -94,8 +99,8 @@ func (f Format) Merge(file, want []byte, own Owner) ([]byte, error) {
 	return append(bom, text...), err
 }
 
-// Remove returns the file without the entries of the owner. It is not for [Whole].
-func (f Format) Remove(file []byte, own Owner) ([]byte, error) {
+// Remove returns the file without the entries of the owner. It is not for [formWhole].
+func (f format) Remove(file []byte, own owner) ([]byte, error) {
 	text, bom, err := f.open(file)
 	if err != nil {
 		return nil, err
@@ -103,7 +108,7 @@ func (f Format) Remove(file []byte, own Owner) ([]byte, error) {
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:
 		return file, nil
-	case f == JSON:
+	case f == formJSON:
 		text, err = removeJSON(text, own)
 	default:
 		text, err = removeMarked(f, text, own)
@@ -112,13 +117,13 @@ func (f Format) Remove(file []byte, own Owner) ([]byte, error) {
 }
 
 // open checks a file's bytes, and splits off the byte order mark.
-func (f Format) open(file []byte) (text, bom []byte, err error) {
+func (f format) open(file []byte) (text, bom []byte, err error) {
 	most := maxBytes
-	if f == YAML || f == TOML {
+	if f == formYAML || f == formTOML {
 		most = maxMarkedBytes
 	}
 	if len(file) > most {
-		return nil, nil, &Error{Message: fmt.Sprintf("got %d bytes, want at most %d", len(file), most)}
+		return nil, nil, &mistake{Message: fmt.Sprintf("got %d bytes, want at most %d", len(file), most)}
 	}
 	if !utf8.Valid(file) {
 		at := 0
@@ -138,9 +143,9 @@ func (f Format) open(file []byte) (text, bom []byte, err error) {
 }
 
 // errorAt returns an error at an offset.
-func errorAt(text []byte, offset int, format string, args ...any) *Error {
+func errorAt(text []byte, offset int, format string, args ...any) *mistake {
 	before := text[:min(offset, len(text))]
-	return &Error{lineAt(text, offset), len(before) - bytes.LastIndexByte(before, '\n'), fmt.Sprintf(format, args...)}
+	return &mistake{lineAt(text, offset), len(before) - bytes.LastIndexByte(before, '\n'), fmt.Sprintf(format, args...)}
 }
 
 // lineAt returns the line of an offset.
@@ -158,7 +163,7 @@ func newlineOf(text []byte) string {
 
 // isOurProgram reports whether a file is want with perhaps another command line of the owner: a
 // script that runs it, or a program with the line as a JSON list.
-func isOurProgram(file, want []byte, own Owner) bool {
+func isOurProgram(file, want []byte, own owner) bool {
 	if bytes.Equal(file, want) {
 		return true
 	}

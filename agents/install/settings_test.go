@@ -1,4 +1,4 @@
-package settings
+package install
 
 import (
 	"bytes"
@@ -151,18 +151,18 @@ func TestJSONMergeAndRemove(t *testing.T) {
 		w := &jsonWriter{t: t, newline: rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "newline")}
 		text := []byte(w.settings())
 		before := values(t, text)
-		with, err := JSON.Merge(text, []byte(wantJSON), ownTest)
+		with, err := formJSON.Merge(text, []byte(wantJSON), ownTest)
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, text)
 		}
 		if got, want := values(t, with), merged(before, values(t, []byte(wantJSON))); !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %v\nwant %v\nfrom %s\nto %s", got, want, text, with)
 		}
-		again, err := JSON.Merge(with, []byte(wantJSON), ownTest)
+		again, err := formJSON.Merge(with, []byte(wantJSON), ownTest)
 		if err != nil || !bytes.Equal(again, with) {
 			t.Fatalf("a second merge changed the file: %v\n%s\n%s", err, with, again)
 		}
-		without, err := JSON.Remove(with, ownTest)
+		without, err := formJSON.Remove(with, ownTest)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,11 +192,11 @@ func TestJSONRemoveUndoesMerge(t *testing.T) {
 			text = bytes.ReplaceAll(text, []byte("-1.50e3"), []byte("[7]"))
 			return append(bytes.ReplaceAll(text, []byte("audit.sh"), []byte("audit.sh 2")), "// mine\n"...)
 		}
-		with, err := JSON.Merge(text, want, ownTest)
+		with, err := formJSON.Merge(text, want, ownTest)
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, text)
 		}
-		without, err := JSON.Remove(change(with), ownTest)
+		without, err := formJSON.Remove(change(with), ownTest)
 		if diff := cmp.Diff(string(change(text)), string(without)); err != nil || diff != "" {
 			t.Fatalf("%v, (-want +got):\n%s\nmerged:\n%s", err, diff, with)
 		}
@@ -206,7 +206,7 @@ func TestJSONRemoveUndoesMerge(t *testing.T) {
 // TestJSONOtherLine replaces the line of an earlier install, and keeps the entries beside it.
 func TestJSONOtherLine(t *testing.T) {
 	text := `{"version":1,"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"command":"/x/starhost hook agent old"},{"command":"audit"}]}],"Gone":[{"command":"starhost hook agent"}]}}`
-	got, err := JSON.Merge([]byte(text), []byte(wantJSON), ownTest)
+	got, err := formJSON.Merge([]byte(text), []byte(wantJSON), ownTest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestFileRestores(t *testing.T) {
 		case "empty":
 			text = rapid.SampledFrom([]string{"", " \n", "{}", "{}\n", "{\"hooks\":{}}", "{\"version\":1}"}).Draw(t, "text")
 		}
-		f.Format = FormatOf(f.Name)
+		f.format = formatOf(f.Name)
 		if err := os.RemoveAll(filepath.Join(folder, "a")); err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestFileRestores(t *testing.T) {
 			t.Fatal(err)
 		}
 		install(t, f, want)
-		if err := checkTwice(f, want); errors.Is(err, ErrByHand) {
+		if err := checkTwice(f, want); errors.Is(err, errByHand) {
 			if got := read(t, f.Path()); got != text {
 				t.Fatalf("got %q, want the file as it was, %q", got, text)
 			}
@@ -251,7 +251,7 @@ func TestFileRestores(t *testing.T) {
 			install(t, f, strings.ReplaceAll(strings.ReplaceAll(want, "hook agent", "hook agent more"), "agent/plugins", "agent/more"))
 		}
 		void, err := f.Remove([]byte(want), ownTest)
-		if err != nil && !errors.Is(err, ErrByHand) {
+		if err != nil && !errors.Is(err, errByHand) {
 			t.Fatal(err)
 		}
 		c, err := f.Uninstall(void, ownTest)
@@ -273,7 +273,7 @@ func TestFileRestores(t *testing.T) {
 // TestFileBackups checks that uninstall leaves no backup behind, also after an edit and two installs,
 // and touches no other file.
 func TestFileBackups(t *testing.T) {
-	f := &File{Root: t.TempDir(), Name: "a/settings.json", Mode: 0o600, Format: JSON}
+	f := &File{Root: t.TempDir(), Name: "a/settings.json", Mode: 0o600, format: formJSON}
 	const mine = `{"model": "opus", "hooks": {"Stop": [{"command": "audit.sh"}]}}` + "\n"
 	write(t, f.Path(), mine)
 	others := []string{"settings.json.bak", "settings.json.starhost-zz.bak", "x.json.starhost-0123456789ab.bak"}
@@ -281,7 +281,7 @@ func TestFileBackups(t *testing.T) {
 		write(t, filepath.Join(f.Root, "a", name), "")
 	}
 	want := strings.Replace(wantJSON, ",\n  \"version\": 1", "", 1)
-	apply := func(c *Change, err error) {
+	apply := func(c *change, err error) {
 		t.Helper()
 		if err == nil {
 			err = c.Apply()
@@ -311,7 +311,7 @@ func install(t *rapid.T, f *File, want string) {
 	if err == nil {
 		err = c.Apply()
 	}
-	if err != nil && !errors.Is(err, ErrByHand) {
+	if err != nil && !errors.Is(err, errByHand) {
 		t.Fatalf("%v:\n%s", err, read(t, f.Path()))
 	}
 }
@@ -386,42 +386,42 @@ func TestHostileText(t *testing.T) {
 		aliases += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.Repeat(fmt.Sprintf("*%c,", c-1), 9))
 	}
 	tests := []struct {
-		format     Format
+		format     format
 		text, want string
 	}{
-		{JSON, "{\n\"a\": 1\n", "line 3: "},
-		{JSON, "[]", "line 1: got a list, want an object"},
-		{JSON, "{\n\"a\": \"\xff\"}", "line 2: got bytes that are not UTF-8"},
-		{JSON, "{\"a\":\n" + strings.Repeat("[", 1<<20), "line 2: got more than 200 values in each other"},
-		{JSON, strings.Repeat(" ", 5<<20), "got 5242880 bytes, want at most 4194304"},
-		{JSON, "{\"hooks\": {},\n\"hooks\": {}}", "line 2: hooks: got two members of this name, want one"},
-		{JSON, "{\"hooks\": []}", "line 1: hooks: got a list, want an object"},
-		{JSON, "{\"hooks\":\n{\"PreToolUse\": {}}}", "line 2: hooks.PreToolUse: got an object, want a list"},
-		{JSON, "{\n\"version\": 2}", "line 2: version: got 2, want 1"},
-		{JSON, "{\"a\": /* ", "line 1: "},
-		{JSON, "{} {}", "line 1: "},
-		{JSON, "{\"a\": 1}\x00", "line 1: "},
-		{YAML, "a: [", "line 1: "},
-		{YAML, "a: 1\na: 2\n", "line 2: got the key \"a\" twice"},
-		{YAML, "- a\n", "line 1: cannot unmarshal"},
-		{YAML, "a: 1\n---\nb: 2\n", "several documents"},
-		{YAML, "a: 1\n...\n", ErrByHand.Error()},
-		{YAML, "  a: 1\n", ErrByHand.Error()},
-		{YAML, "a: |\n  # >>> starhost hook\n", "in a text"},
-		{YAML, "# <<< starhost hook\n", "line 1: got \"# <<< starhost hook\", which has no pair"},
-		{YAML, "# >>> starhost hook\nx: 1\n", "line 1: got \"# >>> starhost hook\" without"},
-		{YAML, "hooks:\n  x:\n  - command: starhost hook agent\n", "without marks"},
-		{YAML, aliases, "excessive aliasing"},
-		{TOML, "a = \n", "line 1: "},
-		{TOML, "a = 1\na = 2\n", "line 2: "},
-		{TOML, strings.Repeat("a.", 60000) + "b = 1\n", "line 1: got more than 500 dots"},
-		{YAML, strings.Repeat("a: 1\n", 26000), "line 2: got the key \"a\" twice"},
-		{YAML, "a: " + strings.Repeat("[", 130000), "exceeded max depth"},
-		{YAML, strings.Repeat("#", 1<<20), "got 1048576 bytes, want at most 131072"},
-		{TOML, "plugins = 1\n", ErrByHand.Error()},
+		{formJSON, "{\n\"a\": 1\n", "line 3: "},
+		{formJSON, "[]", "line 1: got a list, want an object"},
+		{formJSON, "{\n\"a\": \"\xff\"}", "line 2: got bytes that are not UTF-8"},
+		{formJSON, "{\"a\":\n" + strings.Repeat("[", 1<<20), "line 2: got more than 200 values in each other"},
+		{formJSON, strings.Repeat(" ", 5<<20), "got 5242880 bytes, want at most 4194304"},
+		{formJSON, "{\"hooks\": {},\n\"hooks\": {}}", "line 2: hooks: got two members of this name, want one"},
+		{formJSON, "{\"hooks\": []}", "line 1: hooks: got a list, want an object"},
+		{formJSON, "{\"hooks\":\n{\"PreToolUse\": {}}}", "line 2: hooks.PreToolUse: got an object, want a list"},
+		{formJSON, "{\n\"version\": 2}", "line 2: version: got 2, want 1"},
+		{formJSON, "{\"a\": /* ", "line 1: "},
+		{formJSON, "{} {}", "line 1: "},
+		{formJSON, "{\"a\": 1}\x00", "line 1: "},
+		{formYAML, "a: [", "line 1: "},
+		{formYAML, "a: 1\na: 2\n", "line 2: got the key \"a\" twice"},
+		{formYAML, "- a\n", "line 1: cannot unmarshal"},
+		{formYAML, "a: 1\n---\nb: 2\n", "several documents"},
+		{formYAML, "a: 1\n...\n", errByHand.Error()},
+		{formYAML, "  a: 1\n", errByHand.Error()},
+		{formYAML, "a: |\n  # >>> starhost hook\n", "in a text"},
+		{formYAML, "# <<< starhost hook\n", "line 1: got \"# <<< starhost hook\", which has no pair"},
+		{formYAML, "# >>> starhost hook\nx: 1\n", "line 1: got \"# >>> starhost hook\" without"},
+		{formYAML, "hooks:\n  x:\n  - command: starhost hook agent\n", "without marks"},
+		{formYAML, aliases, "excessive aliasing"},
+		{formTOML, "a = \n", "line 1: "},
+		{formTOML, "a = 1\na = 2\n", "line 2: "},
+		{formTOML, strings.Repeat("a.", 60000) + "b = 1\n", "line 1: got more than 500 dots"},
+		{formYAML, strings.Repeat("a: 1\n", 26000), "line 2: got the key \"a\" twice"},
+		{formYAML, "a: " + strings.Repeat("[", 130000), "exceeded max depth"},
+		{formYAML, strings.Repeat("#", 1<<20), "got 1048576 bytes, want at most 131072"},
+		{formTOML, "plugins = 1\n", errByHand.Error()},
 	}
 	for _, tt := range tests {
-		want := map[Format]string{JSON: wantJSON, YAML: wantYAML, TOML: wantTOML}[tt.format]
+		want := map[format]string{formJSON: wantJSON, formYAML: wantYAML, formTOML: wantTOML}[tt.format]
 		got, err := tt.format.Merge([]byte(tt.text), []byte(want), ownTest)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%.60q: got %v, %q, want %s", tt.text, err, got, tt.want)
@@ -434,7 +434,7 @@ func FuzzMerge(f *testing.F) {
 	f.Add(1, []byte("hooks:\n  pre_tool_call:\n    - command: x\n"))
 	f.Add(2, []byte("[plugins]\nx = 1\n"))
 	f.Fuzz(func(t *testing.T, format int, text []byte) {
-		kind := Format((format%3 + 3) % 3)
+		kind := format((format%3 + 3) % 3)
 		want := []string{wantJSON, wantYAML, wantTOML}[kind]
 		with, err := kind.Merge(text, []byte(want), ownTest)
 		if err != nil {
@@ -444,7 +444,7 @@ func FuzzMerge(f *testing.F) {
 		if err != nil || !bytes.Equal(again, with) {
 			t.Fatalf("a second merge: %v\n%q\n%q\n%q", err, text, with, again)
 		}
-		if _, err := kind.Remove(with, ownTest); err != nil && !errors.Is(err, ErrByHand) {
+		if _, err := kind.Remove(with, ownTest); err != nil && !errors.Is(err, errByHand) {
 			t.Fatalf("remove: %v\n%q\n%q", err, text, with)
 		}
 	})

@@ -60,13 +60,12 @@ func (c *checkRun) checkWords() error {
 	if c.job != nil || !slices.ContainsFunc(hooks, changes) {
 		return nil
 	}
-	project, err := loader.Workspace(c.dir)
-	if err != nil {
+	if _, err := loader.Workspace(c.dir); err != nil {
 		return err
 	}
-	d := &doctor{app: c.app, project: project}
+	m := c.machine()
 	for _, agent := range hook.Agents {
-		if !slices.Contains(c.flags.agents, agent.Name) && !d.isInstalled(agent) {
+		if !slices.Contains(c.flags.agents, agent.Name) && !m.IsInstalled(agent) {
 			continue
 		}
 		for i, text := range keptWords(agent, c.set) {

@@ -134,12 +134,8 @@ func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []str
 	return a.answerHook(ctx, f, agent, paths)
 }
 
-// answerMargin is the time between the deadline of an answer and the agent's timeout.
-const answerMargin = time.Second
-
 // printHookConfig prints the settings that make the agent run this command with the same flags
-// and plugins. The deadline is the agent's timeout less answerMargin, or --deadline decides the
-// timeout.
+// and plugins.
 func (a *app) printHookConfig(cmd *cobra.Command, f *hookFlags, agent *hook.Agent, paths []string) error {
 	argv, err := a.flagArguments(cmd, "print-config", "output")
 	if err != nil {
@@ -153,24 +149,12 @@ func (a *app) printHookConfig(cmd *cobra.Command, f *hookFlags, agent *hook.Agen
 		}
 		full = append(full, p)
 	}
-	text, where := agent.Config(hookSettings(f, agent, "starhost", argv, full))
+	text, where := agent.Config(f.settings(full).Settings(agent, "starhost", argv))
 	a.out.WriteString(text)
 	if !a.quiet {
 		fmt.Fprintf(a.stderr, "this belongs into %s\n", where)
 	}
 	return nil
-}
-
-// hookSettings returns the settings for a command line with these flags and plugins.
-func hookSettings(f *hookFlags, agent *hook.Agent, program string, flags, paths []string) hook.Settings {
-	timeout := agent.Timeout
-	if f.deadline > 0 {
-		timeout = (time.Duration(f.deadline) + answerMargin + time.Second - 1).Truncate(time.Second)
-	} else {
-		flags = append(flags, "--deadline", (timeout - answerMargin).String())
-	}
-	argv := slices.Concat([]string{program, "hook", agent.Name}, flags, paths)
-	return hook.Settings{Command: argv, Timeout: timeout, FailOpen: f.failOpen}
 }
 
 // answerHook answers the event on standard input before the deadline. Plugins run in another

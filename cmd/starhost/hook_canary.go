@@ -39,9 +39,6 @@ func (r *hookRun) answerCanary(
 	return answer, closeSet
 }
 
-// notePrefix begins the part of a canary's reason that is no problem.
-const notePrefix = "note "
-
 // canaryReason returns the reason for the denial of a canary. It names the set's revision, the
 // guards, the hooks that do less in the agent than elsewhere, and the guards that do nothing in it,
 // each behind a semicolon.
@@ -79,7 +76,7 @@ func canaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 		}
 	}
 	for _, note := range slices.Compact(slices.Sorted(maps.Values(kept))) { // once a plugin
-		parts = append(parts, notePrefix+note)
+		parts = append(parts, hook.CanaryNote+note)
 	}
 	return strings.ReplaceAll(strings.Join(append(parts, idle...), "; "), "\n", " ")
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -82,32 +82,8 @@ func (e *usageError) Error() string {
 
 func usagef(format string, args ...any) error { return &usageError{msg: fmt.Sprintf(format, args...)} }
 
-// A fileError is a failure of a file or stream that the command line names.
-type fileError struct {
-	name string
-	err  error
-}
-
-func (e *fileError) Error() string { return e.name + ": " + e.err.Error() }
-func (e *fileError) Unwrap() error { return e.err }
-
-// wrapFileError returns err as a fileError, without the path that the system adds. It returns
-// nil for nil.
-func wrapFileError(name string, err error) error {
-	var path *fs.PathError
-	var link *os.LinkError // from os.Rename
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		err = errors.New("no such file or folder")
-	case errors.As(err, &path):
-		err = path.Err
-	case errors.As(err, &link):
-		err = link.Err
-	}
-	return &fileError{name, err}
-}
+// wrapFileError returns err as an error of a file or stream that the command line names.
+func wrapFileError(name string, err error) error { return errtext.File(name, err) }
 
 // A panicError is a bug of starhost.
 type panicError struct {
@@ -194,7 +170,7 @@ func asUsage(err error, p *problem) bool {
 }
 
 func asFile(err error, p *problem) bool {
-	var e *fileError
+	var e *errtext.FileError
 	var path *fs.PathError
 	if !errors.As(err, &e) && !errors.As(err, &path) {
 		return false

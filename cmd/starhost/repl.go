@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -237,7 +238,7 @@ func (c *console) loop(ctx context.Context) error {
 		case err == nil:
 			err = c.evaluate(ctx, in)
 		}
-		if broken, ok := err.(*fileError); ok {
+		if broken, ok := err.(*errtext.FileError); ok {
 			return broken
 		}
 		code := c.code
@@ -293,7 +294,7 @@ func explainName(inside *loader.Inside, name string) (string, error) {
 var exitWords = []string{"exit", "exit()", "quit", "quit()"}
 
 // evaluate runs an input until ctrl-C, and prints its output and value. It omits the value of a
-// golden step, because the step has printed it. A fileError means that output is closed.
+// golden step, because the step has printed it. A FileError means that output is closed.
 func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
 	ctx, done := c.interrupts.within(ctx)
 	defer done()

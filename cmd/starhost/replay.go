@@ -16,6 +16,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 )
@@ -137,7 +138,7 @@ func (a *app) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader,
 	if names == nil {
 		dir := a.logDir(config)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return nil, &fileError{filepath.ToSlash(dir), errors.New("there is no decision log yet: hook, run, chat and serve write one, and --log FILE names another")}
+			return nil, &errtext.FileError{Name: filepath.ToSlash(dir), Err: errors.New("there is no decision log yet: hook, run, chat and serve write one, and --log FILE names another")}
 		}
 		names = []string{dir}
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents/install"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
@@ -439,12 +440,9 @@ func (a *app) printHTTPConfig(f *serveFlags) error {
 	if _, port, err := net.SplitHostPort(f.hooks); err != nil || port == "0" {
 		return usagef("--print-config: got --hooks %s, want HOST:PORT with the port that the agent uses", f.hooks)
 	}
-	timeout := agent.Timeout
-	if f.deadline > 0 {
-		timeout = (time.Duration(f.deadline) + answerMargin + time.Second - 1).Truncate(time.Second)
-	}
+	flags := install.Flags{Deadline: time.Duration(f.deadline)}
 	text, where := agent.Config(hook.Settings{
-		Timeout: timeout, URL: decide.HooksURL(f.hooks, agent.Name), TokenEnv: tokenEnv,
+		Timeout: flags.Timeout(agent), URL: decide.HooksURL(f.hooks, agent.Name), TokenEnv: tokenEnv,
 	})
 	a.out.WriteString(text)
 	if !a.quiet {

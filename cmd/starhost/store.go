@@ -33,7 +33,7 @@ type fragmentStore interface {
 
 // closeWait is how long the end of the program waits for databases, because an agent waits for the
 // end of hook, and a file on a lost network drive never answers. With hookGrace it is less than
-// answerMargin.
+// the second between the deadline of an answer and the agent's timeout.
 const closeWait = 500 * time.Millisecond
 
 // close closes all databases. Their writes are committed, so an error or a database that does not

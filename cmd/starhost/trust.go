@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
@@ -245,8 +245,5 @@ func (a *app) printTrustJSON(r *trustResult) error {
 
 // abbreviateHome returns a folder with ~ for the user's home folder.
 func (a *app) abbreviateHome(folder string) string {
-	if rel, err := filepath.Rel(a.getenv("HOME"), folder); err == nil && filepath.IsLocal(rel) {
-		return "~/" + filepath.ToSlash(rel)
-	}
-	return folder
+	return errtext.InHome(a.getenv("HOME"), folder)
 }

@@ -12,6 +12,9 @@ import (
 // that hook doctor sees whether the guards work.
 const CanaryTool = "starhost_canary"
 
+// CanaryNote begins the part of the reason of a canary's denial that is no problem.
+const CanaryNote = "note "
+
 // canaryEvent returns the agent's event before a tool call, with the places of the folder and of
 // the call's arguments.
 func (a *Agent) canaryEvent() string {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost/agents/install"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+func (a *app) hookDoctorCommand() *cobra.Command {
+	var try, strict bool
+	var file string
+	cmd := &cobra.Command{
+		Use:   "doctor [AGENT...]",
+		Short: "Check that guards work in the agents of this machine",
+		Long: `Check that guards work in the agents of this machine, or in the named ones: whether the settings of
+the user, of all users and of the current project run starhost, whether its program and plugins are
+there, whether something switches hooks off, and when the agent last asked according to the decision
+log of the last 7 days. It says of each guard that it holds, that it holds unless something lifts it,
+that it can be lifted, or that it is off, and lists what it found beside starhost: other hooks,
+plugins, an old version of the agent. The exit code is 1 if any guard could be off, with --strict
+also if one does not hold.
+
+doctor sends a canary: a call of a tool that no agent has, which hook denies after all guards
+loaded. It gives no text of a settings file to a shell. It runs a line only if that is this program
+with its own flags, from a file of the user, of the administrator or of a trusted project.
+--try runs other programs and untrusted projects' lines, too.`,
+		Example: `  starhost hook doctor
+  starhost hook doctor claude-code -F json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.chooseFormat("hook doctor"); err != nil {
+				return err
+			}
+			d, err := a.newDoctor()
+			if err != nil {
+				return err
+			}
+			d.Try, d.File = try, file
+			return a.runDoctor(cmd.Context(), d, strict, args)
+		},
+		ValidArgsFunction: completeAgent,
+	}
+	cmd.Flags().BoolVar(&try, "try", false, "run lines that are not this program's own, too")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 unless all guards hold")
+	cmd.Flags().StringVar(&file, "settings", "", "check this `FILE` instead of the agent's usual ones")
+	return cmd
+}
+
+// newDoctor returns a doctor of this machine, which knows the current project and not yet its trust
+// and log.
+func (a *app) newDoctor() (*install.Doctor, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	project, err := loader.Workspace(a.dir)
+	if err != nil {
+		return nil, err
+	}
+	return &install.Doctor{Machine: *a.machine(), Parse: parseHookLine, Own: own, Project: project, Now: time.Now()}, nil
+}
+
+// runDoctor runs hook doctor for the agents with some names, or for all.
+func (a *app) runDoctor(ctx context.Context, d *install.Doctor, strict bool, names []string) error {
+	chosen := hook.Agents
+	if len(names) > 0 {
+		chosen = nil
+	}
+	for _, name := range names {
+		agent := hook.AgentOf(name)
+		if agent == nil {
+			return unknownAgent("hook doctor", name)
+		}
+		chosen = append(chosen, agent)
+	}
+	a.addTrust(d)
+	if dir, _, err := a.openLog(); err == nil { // loading the config reports the error for each line of the settings
+		d.Log = dir
+	}
+	result := d.Examine(ctx, chosen, len(names) > 0)
+	for i := range result {
+		if grade := result[i].Grade; grade == install.GradeOff || strict && grade != install.GradeHolds {
+			a.code = exitNegative
+		}
+	}
+	if len(result) == 0 {
+		a.code = exitNegative
+	}
+	return a.printResult(result)
+}
+
+// addTrust tells a doctor what the current project's config lacks because nobody trusts it.
+func (a *app) addTrust(d *install.Doctor) {
+	o := loader.TrustOptions{Dir: d.Project, Getenv: a.getenv, Managed: a.managed}
+	plan, err := o.Plan()
+	if err != nil {
+		return // no config, or one that loading reports
+	}
+	d.Trust = plan.State
+	if plan.State == loader.Trusted || plan.State == loader.TrustedPath || len(plan.Settings) == 0 {
+		return
+	}
+	d.ProjectProblem = fmt.Sprintf("%s is %s, so %d of its settings do not count: starhost trust", plan.Config, trustWords[plan.State], len(plan.Settings))
+}
+
+func (a *app) printDoctorPretty(result []install.Diagnosis) error {
+	install.WriteDiagnoses(&a.out, result, a.getenv("HOME"))
+	return nil
+}
+
+func (a *app) printDoctorJSON(result []install.Diagnosis) error {
+	return a.printJSON(struct {
+		Schema string              `json:"schema"`
+		OK     bool                `json:"ok"`
+		Agents []install.Diagnosis `json:"agents"`
+		Errors []errorJSON         `json:"errors"`
+	}{"starhost.hook-doctor/1", a.code == 0 && len(a.problems) == 0, append([]install.Diagnosis{}, result...), a.errorsJSON()})
+}
+
+// parseHookLine parses the flags of a command line of hook, as hook itself does.
+func parseHookLine(argv []string) (*install.Flags, error) {
+	if len(argv) < 3 {
+		return nil, usagef("got no agent")
+	}
+	parsed := &app{}
+	root := parsed.emptyCommand()
+	cmd := parsed.hookCommand()
+	root.AddCommand(cmd)
+	if err := cmd.ParseFlags(argv[2:]); err != nil {
+		return nil, flagError(cmd, err)
+	}
+	f := &install.Flags{Paths: cmd.Flags().Args()}
+	if deadline := cmd.Flags().Lookup("deadline"); deadline != nil {
+		f.Deadline = time.Duration(*deadline.Value.(*timeSpan))
+	}
+	f.FailOpen = cmd.Flags().Lookup("fail-open").Value.String() == "true"
+	f.Project = cmd.Flags().Lookup("project").Value.String() == "true"
+	if cmd.Flags().Changed("output") {
+		return nil, usagef("--output: the agent gets no answer")
+	}
+	return f, nil
+}

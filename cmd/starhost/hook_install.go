@@ -1,0 +1,262 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost/agents/install"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// managesHooks reports whether args are a command that changes or checks settings. Such a command
+// answers a person and no agent.
+func managesHooks(args []string) bool {
+	i := slices.Index(args, "hook")
+	if i < 0 {
+		return false
+	}
+	rest := args[i+1:]
+	first := slices.IndexFunc(rest, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	return first >= 0 && slices.Contains([]string{"install", "uninstall", "doctor", "reset"}, rest[first])
+}
+
+// addScope adds the flags that say whose settings a command changes.
+func addScope(cmd *cobra.Command, s *install.Scope) {
+	flags := cmd.Flags()
+	flags.BoolVar(&s.User, "user", false, "the user's settings (the default)")
+	flags.BoolVar(&s.Project, "project", false, "the settings of the project around the current folder")
+	flags.BoolVar(&s.Managed, "managed", false, "the settings of all users of this machine")
+	flags.StringVar(&s.File, "settings", "", "this `FILE` instead of the agent's usual one")
+}
+
+// scopeFlags are the flags of addScope, which do not belong into the line that install writes.
+var scopeFlags = []string{"user", "project", "managed", "settings", "output", "format"}
+
+func (a *app) hookInstallCommand() *cobra.Command {
+	var f hookFlags
+	var s install.Scope
+	cmd := &cobra.Command{
+		Use:   "install AGENT [PATH...]",
+		Short: "Write what --print-config prints into the agent's settings",
+		Long: `Write what --print-config prints into the agent's settings, with the same plugins and flags.
+Everything else in the file stays as it is, and a backup lies beside it. If the settings have these
+lines already, nothing changes.
+
+With --managed, install also writes the settings with which the agent runs no other hooks, where the
+agent has them. Elsewhere it says in a sentence what can lift the guard.
+
+With --project the line names the project's root from the repository's, so that it works in each
+copy of the repository: starhost must be in PATH, and the plugins lie in the project.
+
+The exit code is 1 if a person must add the lines, which are printed then.`,
+		Example: `  starhost hook install claude-code plugins/oncall.star
+  starhost hook install codex --project plugins/oncall.star`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.chooseFormat("hook install"); err != nil {
+				return err
+			}
+			return a.installHook(cmd, &f, &s, args)
+		},
+		ValidArgsFunction: completeAgent,
+	}
+	f.add(cmd)
+	addScope(cmd, &s)
+	return cmd
+}
+
+func (a *app) hookUninstallCommand() *cobra.Command {
+	var s install.Scope
+	cmd := &cobra.Command{
+		Use:   "uninstall AGENT",
+		Short: "Remove starhost from the agent's settings",
+		Long: `Remove starhost from the agent's settings. If the file is as install left it, it gets its
+original bytes back. Otherwise only the entries of starhost go.`,
+		Example: `  starhost hook uninstall claude-code
+  starhost hook uninstall codex --project`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := a.chooseFormat("hook uninstall"); err != nil {
+				return err
+			}
+			return a.uninstallHook(&s, args)
+		},
+		ValidArgsFunction: completeAgent,
+	}
+	addScope(cmd, &s)
+	return cmd
+}
+
+func completeAgent(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return agentNames(), cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// agentArgument returns the agent that the first argument names.
+func agentArgument(command string, args []string) (*hook.Agent, error) {
+	if len(args) == 0 {
+		return nil, usagef("%s: got no agent, want one of %s", command, strings.Join(agentNames(), ", "))
+	}
+	agent := hook.AgentOf(args[0])
+	if agent == nil {
+		return nil, unknownAgent(command, args[0])
+	}
+	return agent, nil
+}
+
+// machine returns where the agents have their settings.
+func (a *app) machine() *install.Machine {
+	return &install.Machine{Dir: a.dir, Root: managedRoot, Getenv: a.getenv}
+}
+
+// misuseOf returns an error of package install, which knows no command, for a command.
+func misuseOf(command string, err error) error {
+	if m, ok := errors.AsType[install.Misuse](err); ok {
+		return usagef("%s: %v", command, m)
+	}
+	return err
+}
+
+// installHook runs hook install.
+func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *install.Scope, args []string) error {
+	agent, err := agentArgument("hook install", args)
+	if err != nil {
+		return err
+	}
+	m := a.machine()
+	main, err := m.SettingsFile(agent, s)
+	if err != nil {
+		return misuseOf("hook install", err)
+	}
+	line, err := a.installedLine(cmd, f, s, agent, main, args[1:])
+	if err != nil {
+		return misuseOf("hook install", err)
+	}
+	r, err := m.Install(agent, main, &line)
+	if err != nil {
+		return err
+	}
+	if r.IsByHand() {
+		a.code = exitNegative
+		return a.printResult(r)
+	}
+	if len(args) == 1 {
+		a.warnWithoutPlugins(agent)
+	}
+	if err := a.tryInstalled(cmd.Context(), agent, &line, len(args) > 1); err != nil {
+		return err
+	}
+	return a.printResult(r)
+}
+
+// tryInstalled sends canaries through a new line, and warns of what they show.
+func (a *app) tryInstalled(ctx context.Context, agent *hook.Agent, line *hook.Settings, named bool) error {
+	d, err := a.newDoctor()
+	if err != nil {
+		return err
+	}
+	for _, text := range d.TryNew(ctx, agent, line, named) {
+		a.warnings = append(a.warnings, loader.Warning{Msg: text})
+	}
+	return nil
+}
+
+// warnWithoutPlugins warns if the current folder has no plugins: the settings name none, so that no
+// guard is active there.
+func (a *app) warnWithoutPlugins(agent *hook.Agent) {
+	config, _, err := loader.LoadConfig(loader.ConfigOptions{
+		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
+	})
+	if err != nil { // hook doctor shows the mistake
+		return
+	}
+	_, err = config.Paths(cmp.Or(a.dir, "."), nil)
+	if errors.Is(err, loader.ErrNoPlugins) && len(config.ManagedPaths())+len(config.Processes) == 0 {
+		a.warnings = append(a.warnings, loader.Warning{Msg: fmt.Sprintf(
+			"this folder has no plugins, so no guard is active here: starhost new guard writes one into the folder guard; "+
+				"starhost hook install %s guard makes it guard all folders", agent.Name)})
+	}
+}
+
+// installedLine returns the settings that install writes.
+func (a *app) installedLine(
+	cmd *cobra.Command, f *hookFlags, s *install.Scope, agent *hook.Agent, main *install.File, paths []string,
+) (hook.Settings, error) {
+	except := scopeFlags
+	if s.Project {
+		if flag := cmd.Flags().Lookup("config"); flag != nil && flag.Changed {
+			return hook.Settings{}, usagef("hook install: --project with --config, which names a file of this machine")
+		}
+		except = append(slices.Clip(except), "directory")
+	}
+	flags, err := a.flagArguments(cmd, except...)
+	if err != nil {
+		return hook.Settings{}, err
+	}
+	program := "starhost"
+	if s.Project {
+		flags = append(flags, "--project", "--project-root", rootFromRepository(main.Root, a.getenv("HOME")))
+	} else if program, err = install.OwnProgram(); err != nil {
+		return hook.Settings{}, err
+	}
+	full, err := a.machine().Plugins(main, s.Project, paths)
+	if err != nil {
+		return hook.Settings{}, err
+	}
+	line := f.settings(full).Settings(agent, program, flags)
+	line.Project, line.Managed = s.Project, s.Managed
+	return line, nil
+}
+
+// settings returns the flags that the agent's settings depend on.
+func (f *hookFlags) settings(paths []string) *install.Flags {
+	return &install.Flags{Deadline: time.Duration(f.deadline), FailOpen: f.failOpen, Project: f.inProject, Paths: paths}
+}
+
+// uninstallHook runs hook uninstall.
+func (a *app) uninstallHook(s *install.Scope, args []string) error {
+	agent, err := agentArgument("hook uninstall", args)
+	if err != nil {
+		return err
+	}
+	if len(args) > 1 {
+		return usagef("hook uninstall: got argument %q, want only the agent", args[1])
+	}
+	m := a.machine()
+	main, err := m.SettingsFile(agent, s)
+	if err != nil {
+		return misuseOf("hook uninstall", err)
+	}
+	line := new(install.Flags).Settings(agent, "starhost", nil)
+	line.Project, line.Managed = s.Project, s.Managed
+	r, err := m.Uninstall(agent, main, &line)
+	if err != nil {
+		return err
+	}
+	if r.IsByHand() {
+		a.code = exitNegative
+	}
+	return a.printResult(r)
+}
+
+func (a *app) printInstallPretty(r *install.Result) error {
+	r.WriteText(&a.out, a.getenv("HOME"))
+	return nil
+}
+
+func (a *app) printInstallJSON(r *install.Result) error {
+	return a.printJSON(struct {
+		Schema string `json:"schema"`
+		OK     bool   `json:"ok"`
+		*install.Result
+		Errors []errorJSON `json:"errors"`
+	}{"starhost.hook-install/1", len(a.problems) == 0 && a.code == 0, r, a.errorsJSON()})
+}
