@@ -433,8 +433,8 @@ func FuzzMerge(f *testing.F) {
 	f.Add(0, []byte(`{"hooks": {"PreToolUse": [/**/],}, "x": 1}`))
 	f.Add(1, []byte("hooks:\n  pre_tool_call:\n    - command: x\n"))
 	f.Add(2, []byte("[plugins]\nx = 1\n"))
-	f.Fuzz(func(t *testing.T, format int, text []byte) {
-		kind := format((format%3 + 3) % 3)
+	f.Fuzz(func(t *testing.T, n int, text []byte) {
+		kind := format((n%3 + 3) % 3)
 		want := []string{wantJSON, wantYAML, wantTOML}[kind]
 		with, err := kind.Merge(text, []byte(want), ownTest)
 		if err != nil {
