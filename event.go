@@ -209,46 +209,62 @@ func (a *AppArg) SharedView(newView func() any) any {
 type Event struct {
 	Name string
 
+	// All events of a session set these. UserMessage and IsFirstTurn are about the running turn, and
+	// between two turns about the one before.
 	SessionID   string
 	UserMessage string
 	IsFirstTurn bool
 	Model       string
 	Platform    string
-	Messages    *Messages
-	History     *Messages // the messages of earlier turns, as sent
-	Tools       *Tools
 	Options     json.RawMessage
-	Round       int // number in the turn, from 1
-	System      string
-	Fragments   *List[fragments.Row]
-	Tool        string
-	ToolAlias   string   // the agent's name of the tool if Tool is another, "" else; hooks match both
-	Foreign     bool     // Tool is an agent's tool, even if a plugin's tool has the same name
-	Agent       string   // the agent that calls the tool, "" for none
-	ToolKinds   []string // the kinds that a plugin's tool was registered with
+	Round       int      // number in the turn, from 1
 	Workspace   string   // the absolute folder that the agent works in, "" if starhost does not know it
 	Roles       []string // the roles of the session
-	Arguments   json.RawMessage
-	CallID      string
-	Plugin      string // the tool's plugin; in an error event, the failed handler's plugin
-	Reason      string
-	Result      Result // result of the tool or command
-	IsError     bool
-	DurationMS  int
+
+	// A prompt: session_start, turn_start, pre_llm_call and pre_send.
+	Messages  *Messages
+	History   *Messages // the messages of earlier turns, as sent
+	Tools     *Tools
+	System    string
+	Fragments *List[fragments.Row]
+
+	// A tool's call: pre_tool_call, approve_tool_call and post_tool_call. Reason is the question of
+	// approve_tool_call. Result, IsError and DurationMS are post_tool_call's, and Result is
+	// post_command's, too.
+	Tool       string
+	ToolAlias  string   // the agent's name of the tool if Tool is another, "" else; hooks match both
+	Foreign    bool     // Tool is an agent's tool, even if a plugin's tool has the same name
+	Agent      string   // the agent that calls the tool, "" for none
+	ToolKinds  []string // the kinds that a plugin's tool was registered with
+	Arguments  json.RawMessage
+	CallID     string
+	Plugin     string // the tool's plugin; in an error event, the failed handler's plugin
+	Reason     string
+	Result     Result
+	IsError    bool
+	DurationMS int // also the model's, in post_llm_call and turn_end
+
+	// A reply or the end: post_llm_call, turn_end and session_end.
 	Response    string     // the model's answer
 	ToolCalls   []ToolCall // the calls of the reply; at turn_end, of the whole turn
 	Usage       Usage
 	Completed   bool // the turn has its final answer; at session_end, the last turn has
 	Interrupted bool // the context of the session's last turn ended it
 	Turns       int  // number of the session's turns
-	Command     string
-	Args        []string // the command's arguments
-	Path        string   // the file's path
-	Content     string   // the file's content
-	Created     bool     // the file is new
-	Handler     string   // the failed handler: an event's name, or as in "tool page"
-	Message     string   // the failure's text
-	Traceback   string   // the failure's traceback, or ""
+
+	// A command: pre_command and post_command.
+	Command string
+	Args    []string // the command's arguments
+
+	// A file: pre_file_save and post_file_save.
+	Path    string
+	Content string
+	Created bool // the file is new
+
+	// The event error.
+	Handler   string // the failed handler: an event's name, or as in "tool page"
+	Message   string // the failure's text
+	Traceback string // the failure's traceback, or ""
 
 	// App are the arguments of an event that the program declares.
 	App []AppArg

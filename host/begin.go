@@ -1,3 +1,5 @@
+// A turn begins and ends here: its events, its clock, its place in the session.
+
 package host
 
 import (

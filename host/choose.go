@@ -1,3 +1,5 @@
+// What a handler of pre_llm_call may do with the tools on offer.
+
 package host
 
 import (

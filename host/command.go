@@ -1,3 +1,5 @@
+// Slash commands: parsing, the events around them, the call, completion.
+
 package host
 
 import (

@@ -1,3 +1,6 @@
+// What the messages of a session mean for the next prompt: words as typed, contents that were
+// sent.
+
 package host
 
 import (

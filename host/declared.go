@@ -1,3 +1,5 @@
+// Which events a program may declare, and which values their handlers may return.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// Which endpoints of models are valid, and the two that are built in.
+
 package host
 
 import (

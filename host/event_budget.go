@@ -1,3 +1,5 @@
+// The time, steps and memory that all handlers of one event share.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// An event: its handlers run in order, their decisions are checked and combined.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// References become context: the loaders of a prompt run at once.
+
 package host
 
 import (

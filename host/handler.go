@@ -1,3 +1,6 @@
+// What every call of a handler needs: its lane, its records, its panics, the limits of its
+// context.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// A handler of turn_start replaces the history.
+
 package host
 
 import (

@@ -14,6 +14,11 @@
 // promise says so: see [CacheBreak].
 //
 // This package does not evaluate Starlark: a registration is a plain struct with a Go func.
+//
+// Read host.go, register.go and registry.go for what a host contains; session.go, begin.go and
+// turn.go for a conversation; loop.go, gather.go, prompt_build.go and tool.go for a turn's way;
+// fire.go, lane.go and event_budget.go for the call of a handler; observe.go, trace.go and record.go
+// for its record; saved.go and pause.go for sessions that outlive a process.
 package host
 
 import (

@@ -1,3 +1,5 @@
+// What a host contains, as lists for people and adapters.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// One call of a handler: its place in the turn, its usage, its log, its context.
+
 package host
 
 import (

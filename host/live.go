@@ -1,3 +1,5 @@
+// A host that is replaced while sessions run, after its plugins changed.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// The agent loop: ask the model, run its calls, up to the final answer.
+
 package host
 
 import (

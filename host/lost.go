@@ -1,3 +1,5 @@
+// Guards that are not loaded, and the events that the host refuses because of it.
+
 package host
 
 import (

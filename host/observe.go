@@ -1,3 +1,5 @@
+// What the host passes to Options.Observe: events, runs, answers to questions.
+
 package host
 
 import (

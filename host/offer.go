@@ -1,3 +1,5 @@
+// Which tools a turn may offer.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// Where a part of a context comes from, and how many parts one handler may offer.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// What the handlers of one event decided together, and the errors and traces of their calls.
+
 package host
 
 import (

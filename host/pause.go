@@ -1,3 +1,5 @@
+// A turn waits for an approval, possibly in another process.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// A prompt and its report: what was merged, and what breaks the provider's cache.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// A prompt is built: gather, pre_llm_call, merge, render, pre_send.
+
 package host
 
 import (

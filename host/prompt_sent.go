@@ -1,3 +1,5 @@
+// What pre_send left of a prompt, and so what the session has sent.
+
 package host
 
 import (

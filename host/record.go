@@ -1,3 +1,5 @@
+// Inputs from outside, such as a model's reply, for journals and replay.
+
 package host
 
 import (

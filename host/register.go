@@ -1,3 +1,5 @@
+// A plugin's registrations are checked, completed and added.
+
 package host
 
 import (

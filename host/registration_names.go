@@ -1,3 +1,5 @@
+// The names that registrations may have, and globs on them.
+
 package host
 
 import (

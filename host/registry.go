@@ -1,3 +1,5 @@
+// All registrations of a host. A registry does not change once a host uses it.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// The parts of a prompt's transcript, which is compared with the previous prompt's.
+
 package host
 
 import (

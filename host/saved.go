@@ -1,3 +1,5 @@
+// A session as JSON, so that another process can go on with it.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// A session remembers its guards: one that is gone is lost.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// Messages as JSON, exact to the byte.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// A waiting turn as JSON.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// A session: one turn at a time, and what outlives a turn.
+
 package host
 
 import (

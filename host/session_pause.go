@@ -1,3 +1,5 @@
+// A stored turn is resumed with its answer.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// A session is saved and restored.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// A session continues from Options.Sessions.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// Skills as fragments, with the lines that list what is beside them.
+
 package host
 
 import (

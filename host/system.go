@@ -1,3 +1,5 @@
+// The system text of a session, which only grows.
+
 package host
 
 import (

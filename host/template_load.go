@@ -1,3 +1,5 @@
+// A template is loaded, checked and becomes the start of a request.
+
 package host
 
 import (

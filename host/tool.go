@@ -1,3 +1,5 @@
+// A tool's call: schema, guards, approval, the handler, post_tool_call.
+
 package host
 
 import (

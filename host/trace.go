@@ -1,3 +1,5 @@
+// What a turn notes about each handler's call, and what an observed event collects.
+
 package host
 
 import (

@@ -1,3 +1,5 @@
+// A turn: one user message up to the final answer, and what its handlers may ask of it.
+
 package host
 
 import (
