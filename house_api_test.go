@@ -13,8 +13,8 @@ import (
 const (
 	maxRootNames = 72 // by the root
 	// maxAllNames is for all packages of the library. An embedder reads the list of a package that
-	// it imports.
-	maxAllNames = 582
+	// it imports. 29 of them came out of the command, with editor/.
+	maxAllNames = 611
 )
 
 // TestHouseDocs checks that each exported name of the library has a doc comment.

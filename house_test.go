@@ -65,6 +65,9 @@ var floors = []floor{
 	{"serve/front", nil, false, nil, "all servers pass their requests through it, so it knows none of them, nor plugins"},
 	{"serve/ui", []string{"", "host", "decision"}, false, nil, "it shows what commands print, which cmd runs for it, and the log"},
 	{"agents/install", []string{"", "agents", "host", "decision", "loader", "serve/hook"}, false, []string{"database/sql", "net/http"}, "it writes what the adapters' settings say, and knows no command: flags and printing end at cmd"},
+	{"editor/lint", []string{"builtins", "builtins/call", "starlark", ""}, false, []string{buildtools + "/warn"}, "it reads syntax trees, and loads and runs nothing"},
+	{"editor/lsp", []string{"", "agents", "builtins", "builtins/call", "effects", "starlark"}, false, nil, "it is a leaf: its options give it the tables of docs and the analysis of check"},
+	{"editor/format", []string{"golden", "starlark"}, false, []string{buildtools + "/warn"}, "it knows texts, and writes no file"},
 	{"e2e", nil, false, nil, "it runs the program as others do"},
 	{"scripts", nil, false, nil, "it embeds plugins, and nothing else"},
 	{"cmd", []string{"*"}, false, []string{buildtools + "/warn"}, "it only wires: Starlark's own types end at builtins; and it starts quickly, without the tables of protocol buffers"},
@@ -112,8 +115,8 @@ func (f floor) allows(folder, imported string) string {
 			return ""
 		}
 		return "is Starlark's own package"
-	case strings.HasPrefix(imported, buildtools+"/") && f.folder != "cmd":
-		return "is for the command only"
+	case strings.HasPrefix(imported, buildtools+"/") && f.folder != "cmd" && !strings.HasPrefix(folder, "editor/"):
+		return "is for the command and for editors only"
 	case strings.Contains(host, ".") && slices.Contains(standardOnly, f.folder):
 		return "is no package of the standard library"
 	}
@@ -214,6 +217,9 @@ func TestHouseImportsRefuses(t *testing.T) {
 		{"cmd/starhost", module + "/loader", true},
 		{"cmd/starhost", upstream + "/starlark", false},
 		{"cmd/starhost", buildtools + "/build", true},
+		{"editor/lint", buildtools + "/build", true},
+		{"editor/lint", buildtools + "/warn", false},
+		{"editor/lsp", module + "/editor/lint", false},
 		{"cmd/starhost", buildtools + "/warn", false},
 		{"loader", buildtools + "/build", false},
 	}

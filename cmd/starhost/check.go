@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/builtins"
-	"github.com/starhost/starhost/cmd/starhost/lsp"
+	"github.com/starhost/starhost/editor/format"
+	"github.com/starhost/starhost/editor/lsp"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -289,7 +290,7 @@ func (c *checkRun) checkFile(s *loader.Source, name string, predeclared map[stri
 		return
 	}
 	shown := s.File(name)
-	c.texts[shown] = lineEnds.Replace(strings.TrimPrefix(string(src), "\ufeff"))
+	c.texts[shown] = format.LineEnds(string(src))
 	if _, err := c.box.Parse(shown, src); err != nil {
 		c.addErrors(err, s.Name)
 		return

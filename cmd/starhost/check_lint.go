@@ -9,7 +9,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
-	"github.com/starhost/starhost/cmd/starhost/lint"
+	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )

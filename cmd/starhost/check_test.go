@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/starhost/starhost/cmd/starhost/lint"
+	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/loader"
 )
 

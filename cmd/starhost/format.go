@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/model/responses"
 )
 
-// A format is one value of --format for one command.
-type format struct {
+// An outputFormat is one value of --format for one command.
+type outputFormat struct {
 	command string                // as the user types it
 	name    string                // the value of --format
 	write   func(*app, any) error // adds the command's result to app.out; nil if the command prints while it runs
@@ -24,8 +24,8 @@ type format struct {
 // first. Help, completion and the check of the flag read this table, so a new format
 // is one more row. The table is a function because writers report errors, and reports
 // of errors suggest formats.
-func formats() []format {
-	return []format{
+func formats() []outputFormat {
+	return []outputFormat{
 		{"bench", "pretty", writer((*app).printBenchPretty)},
 		{"bench", "json", writer((*app).printBenchJSON)},
 		{"bench", "gobench", writer((*app).printBenchGo)},

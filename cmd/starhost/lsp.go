@@ -16,7 +16,8 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
-	"github.com/starhost/starhost/cmd/starhost/lsp"
+	"github.com/starhost/starhost/editor/format"
+	"github.com/starhost/starhost/editor/lsp"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -61,7 +62,7 @@ func (a *app) lsp(ctx context.Context) error {
 		},
 		Root:    pluginRoot,
 		Check:   func(ctx context.Context, job lsp.Job) lsp.Analysis { return a.analyse(ctx, job, cache()) },
-		Format:  func(name, text string) (string, error) { return formatText(filepath.Base(name), text) },
+		Format:  func(name, text string) (string, error) { return format.Text(filepath.Base(name), text) },
 		RunCase: a.runCase,
 	})
 	if errors.Is(err, lsp.ErrExit) { // as the protocol wants

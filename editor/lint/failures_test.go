@@ -10,7 +10,7 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 
 	"github.com/starhost/starhost/builtins"
-	"github.com/starhost/starhost/cmd/starhost/lint"
+	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/starlark"
 )
 

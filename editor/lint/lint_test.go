@@ -11,7 +11,7 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/starhost/starhost/cmd/starhost/lint"
+	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -150,7 +150,7 @@ func TestWarnings(t *testing.T) {
 // FuzzFile checks that any file that Starlark's parser accepts is linted without a panic, and
 // that each warning has a place in the file.
 func FuzzFile(f *testing.F) {
-	files, _ := filepath.Glob("../../../scripts/*/*.star")
+	files, _ := filepath.Glob("../../scripts/*/*.star")
 	for _, file := range files {
 		src, err := os.ReadFile(file)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/starhost/starhost/cmd/starhost/lint"
+	"github.com/starhost/starhost/editor/lint"
 )
 
 // words is a small vocabulary.
