@@ -12,8 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestDocsMan compares the pages in man with those that starhost man prints. With -update it writes
-// them. If groff is installed, it must understand them.
+// TestDocsMan compares the pages in man with the texts of the commands. With -update it writes them. If groff is installed, it must understand them.
 func TestDocsMan(t *testing.T) {
 	const dir = "../../man/"
 	root := (&app{}).rootCommand(nil)

@@ -80,9 +80,6 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		return root
 	}
 	add(false)
-	man := a.manCommand(root)
-	man.GroupID = commandGroups[len(commandGroups)-1]
-	root.AddCommand(man)
 	root.InitDefaultCompletionCmd()
 	a.finishCompletion(root)
 	return root

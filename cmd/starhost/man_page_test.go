@@ -7,31 +7,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manCommand prints manual pages. It is no row of the table of commands, because it describes all
-// of them.
-func (a *app) manCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:   "man [COMMAND]",
-		Short: "Print the manual page of starhost, or of a command",
-		Long: `Print a manual page in the format of man(1). A package of starhost for a system
-writes each of them to a file: starhost.1, starhost-eval.1, starhost-config-show.1.`,
-		Example: `  starhost man eval > starhost-eval.1
-  starhost man config show`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			switch {
-			case err != nil, cmd == root && len(rest) > 0:
-				return a.refuseArguments(root, args)
-			case len(rest) > 0:
-				return usagef("man: got %q, which is no part of a command's name", rest[0])
-			}
-			a.out.WriteString(manPage(cmd))
-			a.exact = true
-			return nil
-		},
-	}
-}
-
 // manName returns the name of a command's page: "starhost-config-show".
 func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
