@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 // capital letters.
 type hostileAgent struct {
 	name, names, tool, args string
+	command                 string      // the argument with a command; "" is "command"
 	before, after           string      // around a form
 	title, prompt           string      // the members in front of a prompt, and the name of its text
 	deny, block             string      // in the output that refuses a call or a prompt; "" if an exit code does
@@ -95,7 +97,12 @@ var hostileAgents = []hostileAgent{
 		name: "kiro", names: `"cwd":"/w","hook_event_name":"preToolUse"`, tool: "tool_name", args: "tool_input",
 		unknown: [][2]string{{"preToolUse", "PreToolUse"}},
 	},
-	{ // windsurf's events name their tool themselves, so the forms do not fit it
+	{ // the name of an event says the tool, so the forms of tools do not fit
+		name: "windsurf", names: `"trajectory_id":"s","agent_action_name":"pre_run_command"`, args: "tool_info", command: "command_line",
+		title: `"trajectory_id":"s","agent_action_name":"pre_user_prompt","tool_info":{"cwd":"/w"`, prompt: "user_prompt",
+		unknown: [][2]string{{"pre_run_command", "pre_run"}, {"pre_run_command", "Pre_Run_Command"}},
+	},
+	{
 		name: "cline", names: `"x":1`, tool: "toolName", args: "parameters",
 		before: `{"hookName":"PreToolUse","taskId":"s","preToolUse":`, after: "}",
 		title: `"hookName":"UserPromptSubmit","taskId":"s","userPromptSubmit":{"attachments":[]`, prompt: "prompt",
@@ -130,7 +137,8 @@ var hostileAgents = []hostileAgent{
 
 // call returns the agent's event of a call in a form.
 func (a *hostileAgent) call(form string) string {
-	names := strings.NewReplacer("NAME", a.names, "TOOL", a.tool, "ARGS", a.args, "UPPER", strings.ToUpper(a.args))
+	names := strings.NewReplacer("NAME", a.names, "TOOL", cmp.Or(a.tool, "other"), "ARGS", a.args, "UPPER", strings.ToUpper(a.args),
+		`ommand"`, cmp.Or(a.command, "command")[1:]+`"`)
 	return a.before + names.Replace(form) + a.after
 }
 
@@ -140,7 +148,7 @@ func (a *hostileAgent) promptEvent(text string) string {
 	switch a.name {
 	case "hermes":
 		return strings.Replace(event, ",,", ",", 1) + "}"
-	case "cline":
+	case "cline", "windsurf":
 		return event + "}"
 	case "picoclaw":
 		event = strings.Replace(event, ",,", ",", 1)
@@ -155,7 +163,7 @@ type hostileOutcome int
 const (
 	refused    hostileOutcome = iota // the agent gets its refusal, and standard error or the answer a reason
 	passed                           // a correct answer: no guard objects, and the exit code is 0
-	noRequest                        // as refused, but PicoClaw cannot expect an answer
+	noRequest                        // as refused, but PicoClaw may get any answer: it sends nothing of the kind
 	promptHeld                       // the agent gets its refusal of a prompt
 )
 
@@ -289,7 +297,7 @@ var hostilePrompts = []struct{ what, text string }{
 // hostileGuard denies calls and prompts with rm, also if it cannot read them.
 const hostileGuard = `
 def guard(arguments):
-    if "rm" in arguments.get("command", ""):
+    if "rm" in arguments.get("command_line", arguments.get("command", "")):
         return deny("no rm")
     return None
 
@@ -338,6 +346,9 @@ func TestLawHookHostile(t *testing.T) {
 		}
 		for j, f := range hostileForms() {
 			if isOthers(j) && j > 1 { // each agent gets the plain calls
+				continue
+			}
+			if a.tool == "" && strings.Contains(f.what, "tool") && !strings.Contains(f.what, "twice") {
 				continue
 			}
 			event := a.call(f.form)
@@ -405,11 +416,11 @@ func (a *hostileAgent) send(
 	var stdin io.Reader = strings.NewReader(text)
 	out, stderr, code, took := hookIn(t, dir, deadline, stdin, append([]string{a.name}, args...)...)
 	row := hook.AgentOf(a.name)
-	if row.Lines && want == noRequest {
-		want = passed
-	}
+	isEither := row.Lines && want == noRequest
 	refusal, wantCode := a.deny, row.BlockCode
 	switch {
+	case isEither:
+		wantCode = 0
 	case want == promptHeld:
 		refusal = a.block
 		if a.name == "hermes" {
@@ -425,7 +436,7 @@ func (a *hostileAgent) send(
 		isRefused = code == hook.ExitBlock
 	}
 	switch {
-	case code != wantCode, want == passed && isRefused, want != passed && !strings.Contains(out, refusal):
+	case code != wantCode, want == passed && isRefused, want != passed && !isEither && !strings.Contains(out, refusal):
 		t.Errorf("%s: %s: got code %d after %v, %.400q, %.400q; want code %d", a.name, what, code, took, out, stderr, wantCode)
 	case want != passed && !row.Lines && code == 2 && stderr == "":
 		t.Errorf("%s: %s: got no reason on standard error", a.name, what)
