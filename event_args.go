@@ -38,7 +38,7 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 			return nil, errtext.Errorf("%s: argument \"call\": starhost makes it from agent, tool, arguments and workspace", name)
 		}
 		if decodeArg(p, args[arg]) != nil {
-			return nil, errtext.Errorf("%s: argument %q: got %s, want %s", name, arg, jsontext.Clip(string(args[arg])), wantedType(p))
+			return nil, errtext.Errorf("%s: argument %q: got %s, want %s", name, arg, errtext.Clip(string(args[arg])), wantedType(p))
 		}
 	}
 	_, given := args["plugin"]

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -39,7 +38,7 @@ func (s *EventSpec) Complete(e *Event) error {
 			return errtext.Errorf("%s: unknown argument %q%s", s.Name, a.Name, near.DidYouMean(a.Name, s.Args))
 		case len(a.Value) == 0:
 		case !json.Valid(a.Value):
-			return errtext.Errorf("%s: argument %q: got %s, want JSON", s.Name, a.Name, jsontext.Clip(string(a.Value)))
+			return errtext.Errorf("%s: argument %q: got %s, want JSON", s.Name, a.Name, errtext.Clip(string(a.Value)))
 		default:
 			e.App[i].Value = a.Value
 		}

@@ -39,6 +39,7 @@ var standardOnly = []string{"agents", "fragments", "internal", "internal/starnam
 var floors = []floor{
 	{"internal", nil, false, []string{"database/sql", "net/http"}, "all floors import it: it imports the standard library only"},
 	{"internal/codes", []string{"internal/errtext"}, false, nil, "it makes errors with a text of errtext"},
+	{"internal/jsontext", []string{"internal/errtext"}, false, nil, "its errors show the start of a text as errtext cuts it"},
 	{"internal/starnames", nil, true, []string{"database/sql", "net/http"}, "it reads syntax trees for starlark and builtins, and imports nothing else"},
 	{"agents", nil, false, []string{module + "/internal/", "net/"}, "it is data: it imports the standard library only"},
 	{"fragments", nil, false, []string{"database/sql"}, "it is the lowest package of the product: it imports the standard library only"},

@@ -150,10 +150,7 @@ func identifierLen(s string) int {
 // clipLine returns the start of a text's first line for a message.
 func clipLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
-	if len(line) > 20 {
-		return strings.ToValidUTF8(line[:20], "") + "…"
-	}
-	return line
+	return errtext.CutTo(line, 20, "…")
 }
 
 // joinLines joins two texts by a newline. It returns one of them if the other is empty.

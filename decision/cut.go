@@ -30,7 +30,7 @@ func (l *Log) encode(r *Record) ([]byte, error) {
 		out := *r
 		out.fillLists()
 		out.fit(limit)
-		raw := encode(&out)
+		raw := jsontext.EncodeOrNull(&out)
 		if raw[0] != '{' {
 			return nil, errors.New("a value of the record is not JSON")
 		}
@@ -74,7 +74,7 @@ type partVisitor interface {
 // visit passes the parts of a record on, the most telling first.
 func (r *Record) visit(v partVisitor) {
 	const fields = 600 // the names of all fields, and the short values
-	v.size(fields + len(encode(r.Set)))
+	v.size(fields + len(jsontext.EncodeOrNull(r.Set)))
 	for _, f := range []struct {
 		at   string
 		text *string
@@ -248,7 +248,7 @@ func (c *cutter) lose(at string) {
 
 func (c *cutter) text(at string, text *string) bool {
 	if len(*text) >= c.longest {
-		*text = cutText(*text, 2*cutLength)
+		*text = errtext.CutTo(*text, 2*cutLength, cutMark)
 		c.lose(at)
 	}
 	c.left -= 2 + len(*text)
@@ -269,7 +269,7 @@ func (c *cutter) raw(at string, value *json.RawMessage) bool {
 	case isEffect, isLine:
 		return false
 	default:
-		short, places = encode(digestOfJSON(*value)), []string{at}
+		short, places = jsontext.EncodeOrNull(digestOfJSON(*value)), []string{at}
 	}
 	*value = short
 	for _, place := range places {
@@ -288,7 +288,7 @@ func (c *cutter) shorten(at string, value json.RawMessage) (short json.RawMessag
 			return nil
 		}
 		places = append(places, string(at))
-		return encode(cutText(startOf(q, 2*cutLength), 2*cutLength))
+		return jsontext.EncodeOrNull(errtext.CutTo(startOf(q, 2*cutLength), 2*cutLength, cutMark))
 	}
 	short, err = w.rewrite(at, value)
 	if err == nil && len(short) > c.left {
@@ -313,14 +313,6 @@ func startOf(q jsontext.Quoted, bytes int) string {
 	q.Text = q.Text[:errtext.RuneStart(q.Text, end)] + `"`
 	text, _ := q.Decode() // it is the start of a valid string
 	return text
-}
-
-// cutText returns at most the first bytes of a text, with a mark if that is not all.
-func cutText(text string, bytes int) string {
-	if len(text) <= bytes {
-		return text
-	}
-	return text[:errtext.RuneStart(text, bytes)] + cutMark
 }
 
 // fit makes a record fit into a number of bytes. It cuts the longest texts; then values without

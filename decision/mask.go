@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -65,7 +66,7 @@ func (m *mask) apply(record []byte, cut []string) []byte {
 		}
 		isMasked = clean != text
 		if isCut[string(at)] {
-			clean = cutText(strings.TrimSuffix(clean, cutMark), cutLength)
+			clean = errtext.CutTo(strings.TrimSuffix(clean, cutMark), cutLength, cutMark)
 		}
 		return clean, isMasked
 	}
@@ -156,7 +157,7 @@ func (r *masking) walk(
 			return func(raw string) json.RawMessage { return json.RawMessage(raw) }
 		}
 		if string(at) == "/masked" { // behind all parts that can be masked
-			return func(string) json.RawMessage { return encode(append([]string{}, r.places...)) }
+			return func(string) json.RawMessage { return jsontext.EncodeOrNull(append([]string{}, r.places...)) }
 		}
 		if r.globs == nil || w.Text[w.At] == '"' || !isFree(string(at)) || !r.globs.Match(at) {
 			return nil
@@ -164,7 +165,7 @@ func (r *masking) walk(
 		r.addPlace(string(at))
 		return func(raw string) json.RawMessage {
 			r.addValuesIn(raw)
-			return encode(masked)
+			return jsontext.EncodeOrNull(masked)
 		}
 	}
 	w.text = func(at []byte, q jsontext.Quoted) json.RawMessage {
@@ -179,7 +180,7 @@ func (r *masking) walk(
 		if clean == text {
 			return nil
 		}
-		return encode(clean)
+		return jsontext.EncodeOrNull(clean)
 	}
 	w.name = func(at []byte, name string) string {
 		if !isFree(string(at) + "/" + name) {
@@ -327,7 +328,7 @@ func isKeyWord(text string) bool {
 func newReplacer(values []string) *strings.Replacer {
 	var forms []string
 	for _, v := range values {
-		quoted := string(encode(v))
+		quoted := string(jsontext.EncodeOrNull(v))
 		forms = append(forms, v, quoted[1:len(quoted)-1], url.QueryEscape(v), url.PathEscape(v))
 	}
 	if forms == nil {

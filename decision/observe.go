@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -221,16 +222,16 @@ func (b *recordBuilder) argument(at string, field any) json.RawMessage {
 	case *json.RawMessage:
 		return validJSON(*v)
 	}
-	return encode(field)
+	return jsontext.EncodeOrNull(field)
 }
 
 // text returns a text as JSON, cut if it is longer than a record can be.
 func (b *recordBuilder) text(at, text string) json.RawMessage {
 	if len(text) > MaxRecord {
-		text = cutText(text, 2*cutLength)
+		text = errtext.CutTo(text, 2*cutLength, cutMark)
 		b.Cut = append(b.Cut, at)
 	}
-	return encode(text)
+	return jsontext.EncodeOrNull(text)
 }
 
 // messages returns messages as JSON, which does not contain their attachments.
@@ -257,14 +258,14 @@ func encodeList[T any](b *recordBuilder, at string, items []T) json.RawMessage {
 		if i > 0 {
 			add([]byte(","))
 		}
-		add(encode(&items[i]))
+		add(jsontext.EncodeOrNull(&items[i]))
 	}
 	add([]byte("]"))
 	if size <= 2*MaxRecord {
 		return out
 	}
 	b.Cut = append(b.Cut, at)
-	return encode(Digest{size + 1, hex.EncodeToString(sum.Sum(nil))})
+	return jsontext.EncodeOrNull(Digest{size + 1, hex.EncodeToString(sum.Sum(nil))})
 }
 
 // withoutContents returns arguments with digests in place of the texts of files. It omits the texts
@@ -284,7 +285,7 @@ func (b *recordBuilder) withoutContents(at string, arguments json.RawMessage) js
 			return nil
 		}
 		omitted = append(omitted, string(at))
-		return encode(digestOf(text))
+		return jsontext.EncodeOrNull(digestOf(text))
 	}
 	clean, err := w.rewrite(at, arguments)
 	switch {
@@ -296,7 +297,7 @@ func (b *recordBuilder) withoutContents(at string, arguments json.RawMessage) js
 	default:
 		b.Omitted = append(b.Omitted, at)
 	}
-	return encode(digestOfJSON(arguments))
+	return jsontext.EncodeOrNull(digestOfJSON(arguments))
 }
 
 // digestOf returns the digest of a text.
@@ -340,16 +341,16 @@ func (b *recordBuilder) change(at, name string, value any) json.RawMessage {
 		}
 	case starhost.Result:
 		if b.omits(argumentParts[name]) {
-			return encode(b.result(at, &v))
+			return jsontext.EncodeOrNull(b.result(at, &v))
 		}
-		return encode(resultOf(&v))
+		return jsontext.EncodeOrNull(resultOf(&v))
 	default:
-		raw = encode(value)
+		raw = jsontext.EncodeOrNull(value)
 	}
 	switch {
 	case b.omits(argumentParts[name]):
 		b.Omitted = append(b.Omitted, at)
-		return encode(digestOfJSON(raw))
+		return jsontext.EncodeOrNull(digestOfJSON(raw))
 	case name == "arguments":
 		return b.withoutContents(at, raw)
 	}
@@ -495,7 +496,7 @@ func withoutReply(line json.RawMessage) (short json.RawMessage, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	return slices.Concat(rest, []byte(`"digest":`), encode(digestOf(string(e.Reply))), []byte("}")), true
+	return slices.Concat(rest, []byte(`"digest":`), jsontext.EncodeOrNull(digestOf(string(e.Reply))), []byte("}")), true
 }
 
 // changesParts reports whether an answer of a hook process has new parts of the event.
@@ -512,15 +513,4 @@ func validJSON(raw json.RawMessage) json.RawMessage {
 		return null
 	}
 	return raw
-}
-
-// encode returns a value as JSON without the escapes for HTML.
-func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
-		return null // v contains a json.RawMessage that is not JSON
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

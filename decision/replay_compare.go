@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // The outcomes of replayed events.
@@ -142,7 +143,7 @@ func sameResult(was, is *Result) bool {
 		digest := digestOf(is.ForLLM + "\x00" + is.ForUser)
 		hidden.ForLLM, hidden.ForUser, hidden.Digest = "", "", &digest
 	}
-	return sameJSON(encode(was), encode(hidden))
+	return sameJSON(jsontext.EncodeOrNull(was), jsontext.EncodeOrNull(hidden))
 }
 
 // compareResults compares the results and the values of two decisions.

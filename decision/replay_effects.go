@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -71,7 +72,7 @@ func (r *Replay) Resolve(plugin, kind string, request json.RawMessage) (effects.
 	case e == nil && r.o.ReadFiles && kind != "fs.write" && strings.HasPrefix(kind, "fs."):
 		return effects.RecordedEffect{}, false, nil
 	case e == nil:
-		return r.refuse(fmt.Sprintf("%s: the record has no reply to %s of %s", kind, jsontext.Clip(string(request)), plugin))
+		return r.refuse(fmt.Sprintf("%s: the record has no reply to %s of %s", kind, errtext.Clip(string(request)), plugin))
 	case !e.hasReply() && kind == "process":
 		return r.refuse(fmt.Sprintf("%s: [log] include omits the answer of %s", kind, plugin))
 	case !e.hasReply():
@@ -99,7 +100,7 @@ func (r *Replay) callTool(request json.RawMessage) (effects.RecordedEffect, bool
 			return effects.RecordedEffect{}, false, nil
 		}
 	}
-	return r.refuse(fmt.Sprintf("tools.call: a replay does not have the tool %s", jsontext.Clip(call.Name)))
+	return r.refuse(fmt.Sprintf("tools.call: a replay does not have the tool %s", errtext.Clip(call.Name)))
 }
 
 // find returns the recorded effect that answers a request: the plugin's next one, else its last

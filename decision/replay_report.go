@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A ReplayReport is the result of a [Replay].
@@ -183,7 +185,7 @@ func newGroups() groups { return groups{byKey: map[ReplayGroup]*ReplayGroup{}} }
 
 // add adds an event that differs, or that the replay cannot tell.
 func (g *groups) add(id string, c *comparison) {
-	key := ReplayGroup{Outcome: c.outcome, Plugin: c.plugin, Pos: c.pos, Reason: shorten(c.reason)}
+	key := ReplayGroup{Outcome: c.outcome, Plugin: c.plugin, Pos: c.pos, Reason: errtext.CutTo(c.reason, maxReason, "…")}
 	if g.byKey[key] == nil && len(g.byKey) >= maxGroups {
 		key.Reason = ""
 		g.merged++
@@ -197,14 +199,6 @@ func (g *groups) add(id string, c *comparison) {
 		g.byKey[key] = group
 	}
 	group.Count++
-}
-
-// shorten cuts a reason to maxReason bytes.
-func shorten(reason string) string {
-	if len(reason) <= maxReason {
-		return reason
-	}
-	return strings.ToValidUTF8(reason[:maxReason], "") + "…"
 }
 
 // sorted returns the groups: differences first, the most frequent ones first.

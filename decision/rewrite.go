@@ -129,7 +129,7 @@ func (w *rewriter) member(length int) error {
 	quoted := q.Text
 	if w.name != nil {
 		if other := w.name(w.at, name); other != name {
-			name, quoted = other, string(encode(other))
+			name, quoted = other, string(jsontext.EncodeOrNull(other))
 		}
 	}
 	w.out = append(append(w.out, quoted...), ':')

@@ -134,9 +134,9 @@ func (e *UnansweredError) Code() string { return "E0517" }
 func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	request := marshal(c.request)
+	request := jsontext.EncodeOrNull(c.request)
 	for i, e := range a.list {
-		if e.Kind == c.kind && covers(decodeJSON(e.Request), decodeJSON(request), true) {
+		if e.Kind == c.kind && covers(decodeText(e.Request), decodeText(request), true) {
 			i = a.next(i)
 			a.used[i] = true
 			return a.list[i], true, nil
@@ -157,8 +157,8 @@ func (a *Answers) nearest(kind string, request json.RawMessage) (differs string)
 			continue
 		}
 		var other []string
-		want, _ := decodeJSON(e.Request).(map[string]any)
-		got, _ := decodeJSON(request).(map[string]any)
+		want, _ := decodeText(e.Request).(map[string]any)
+		got, _ := decodeText(request).(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			if !reflect.DeepEqual(want[name], got[name]) {
 				other = append(other, name)
@@ -202,7 +202,7 @@ func shortRequest(request json.RawMessage) json.RawMessage {
 			}
 		}
 		delete(members, longest)
-		request = marshal(members)
+		request = jsontext.EncodeOrNull(members)
 	}
 	return request
 }
@@ -260,7 +260,7 @@ func (e *entry) dropVolatile() (dropped []string) {
 		}
 	}
 	if dropped != nil {
-		e.Reply = marshal(reply)
+		e.Reply = jsontext.EncodeOrNull(reply)
 	}
 	return dropped
 }
@@ -283,9 +283,9 @@ func (e *entry) summary() string {
 	result := fmt.Sprintf("exit %d, %d B of output", reply.Code, len(reply.Stdout))
 	switch {
 	case e.Err != nil:
-		result = "error: " + jsontext.Clip(e.Err.Message)
+		result = "error: " + errtext.Clip(e.Err.Message)
 	case e.Kind != "exec":
 		result = fmt.Sprintf("%d, %d B", reply.Status, len(reply.Body))
 	}
-	return fmt.Sprintf("%s %s: %s", e.Kind, jsontext.Clip(what), result)
+	return fmt.Sprintf("%s %s: %s", e.Kind, errtext.Clip(what), result)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/procgroup"
 )
 
@@ -81,7 +82,7 @@ type outputJSON struct {
 
 // MarshalJSON writes an output that is not UTF-8 as {"base64": ...}.
 func (o Output) MarshalJSON() ([]byte, error) {
-	return marshal(outputJSON{o.Code, blob(o.Stdout), blob(o.Stderr)}), nil
+	return jsontext.EncodeOrNull(outputJSON{o.Code, blob(o.Stdout), blob(o.Stderr)}), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

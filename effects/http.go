@@ -21,6 +21,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // Bounds of effects that wait for others.
@@ -98,7 +99,7 @@ type responseJSON struct {
 
 // MarshalJSON writes a body that is not UTF-8 as {"base64": ...}.
 func (r Response) MarshalJSON() ([]byte, error) {
-	return marshal(responseJSON{r.Status, r.Headers, blob(r.Body)}), nil
+	return jsontext.EncodeOrNull(responseJSON{r.Status, r.Headers, blob(r.Body)}), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

@@ -71,9 +71,9 @@ var causes = map[string]error{"not-exist": fs.ErrNotExist, "no-reference": host.
 
 // withResult returns e with a request, and its reply or error.
 func (e entry) withResult(request, reply any, err error) entry {
-	e.Request = marshal(request)
+	e.Request = jsontext.EncodeOrNull(request)
 	if err == nil {
-		e.Reply = marshal(reply)
+		e.Reply = jsontext.EncodeOrNull(reply)
 		return e
 	}
 	e.Err = &entryError{Message: err.Error()}
@@ -92,7 +92,7 @@ func (e entry) withResult(request, reply any, err error) entry {
 func (e entry) line() []byte {
 	var b []byte
 	member := func(name string, value any) {
-		b = append(append(append(append(b, ','), marshal(name)...), ':'), marshal(value)...)
+		b = append(append(append(append(b, ','), jsontext.EncodeOrNull(name)...), ':'), jsontext.EncodeOrNull(value)...)
 	}
 	if e.Lane != "" || e.Plugin != "" {
 		member("lane", e.Lane)
@@ -169,20 +169,9 @@ func decodeReply[T any](e entry) (reply T, err error) {
 		return reply, nil
 	}
 	if err := json.Unmarshal(e.Reply, &reply); err != nil {
-		return reply, errorf("E0515", "reply to %s: got %s: %s", e.Kind, jsontext.Clip(string(e.Reply)), jsontext.Explain(err))
+		return reply, errorf("E0515", "reply to %s: got %s: %s", e.Kind, errtext.Clip(string(e.Reply)), jsontext.Explain(err))
 	}
 	return reply, nil
-}
-
-// marshal writes a value of this package as JSON, without the escapes that only HTML needs.
-func marshal(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return json.RawMessage("null") // v contains a json.RawMessage that is not JSON
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // A blob is a string of any bytes. In JSON it is a string if it is UTF-8, else {"base64": ...}.
@@ -192,9 +181,9 @@ func (b blob) redact(remove redaction) blob { return blob(remove(string(b))) }
 
 func (b blob) MarshalJSON() ([]byte, error) {
 	if utf8.ValidString(string(b)) {
-		return marshal(string(b)), nil
+		return jsontext.EncodeOrNull(string(b)), nil
 	}
-	return marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(b))}), nil
+	return jsontext.EncodeOrNull(map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(b))}), nil
 }
 
 func (b *blob) UnmarshalJSON(data []byte) error {
@@ -244,7 +233,7 @@ type Journal struct {
 func NewJournal(h Header) *Journal {
 	h.Version = journalVersion
 	j := &Journal{}
-	j.add(marshal(h))
+	j.add(jsontext.EncodeOrNull(h))
 	return j
 }
 
@@ -274,7 +263,7 @@ func (j *Journal) Clock(clock func() time.Time) func() time.Time {
 		now := clock().UTC().Round(0) // as a replay reads it: without the monotonic clock
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		j.add(marshal(clockLine{&now}))
+		j.add(jsontext.EncodeOrNull(clockLine{&now}))
 		return now
 	}
 }

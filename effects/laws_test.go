@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // The URL that is requested is the one that permissions were compared with: an accepted URL is
@@ -75,7 +77,7 @@ func FuzzBlob(f *testing.F) {
 	f.Add(`{"base64":""}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var back blob
-		if err := json.Unmarshal(marshal(blob(text)), &back); err != nil || string(back) != text {
+		if err := json.Unmarshal(jsontext.EncodeOrNull(blob(text)), &back); err != nil || string(back) != text {
 			t.Errorf("%q: got %q, %v", text, back, err)
 		}
 	})

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // minRedacted is the fewest bytes of a secret that is removed from texts. Shorter values occur
@@ -78,7 +80,7 @@ func forms(value string) []string {
 	quoted, _ := json.Marshal(value) // with the escapes that HTML needs
 	all := []string{
 		value,
-		trimQuotes(string(quoted)), trimQuotes(string(marshal(value))),
+		trimQuotes(string(quoted)), trimQuotes(string(jsontext.EncodeOrNull(value))),
 		trimQuotes(strconv.Quote(value)), trimQuotes(strconv.QuoteToASCII(value)),
 		url.QueryEscape(value), lowerEscapes(url.QueryEscape(value)),
 		url.PathEscape(value), lowerEscapes(url.PathEscape(value)),
@@ -211,7 +213,7 @@ func (s *Secrets) redactString(quoted []byte) []byte {
 	if clean == text {
 		return quoted
 	}
-	return marshal(clean)
+	return jsontext.EncodeOrNull(clean)
 }
 
 // Redact removes the values of secrets from a text of a plugin: a result or an error. See

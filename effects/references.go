@@ -17,6 +17,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // maxFolder is the most bytes of all files of a folder that is one reference.
@@ -158,7 +159,7 @@ func (c contextReply) MarshalJSON() ([]byte, error) {
 	for _, a := range c.Attachments {
 		parts = append(parts, contextPart{a.Source, blob(a.Content), a.Name, a.Type, a.Width, a.Height})
 	}
-	return marshal(parts), nil
+	return jsontext.EncodeOrNull(parts), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

@@ -1,13 +1,13 @@
 package effects
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // CheckInput returns an error with the code E0516 if input, the request that a caller is
@@ -26,12 +26,11 @@ func difference(want, got []byte) string {
 	return memberDifference("", decodeText(want), decodeText(got))
 }
 
-// decodeText returns a JSON text as a Go value. Numbers keep their spelling, so that 1 and
-// 1.0 differ.
-func decodeText(text []byte) (v any) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if dec.Decode(&v) != nil {
+// decodeText returns a JSON text as a Go value that can be compared, nil for a text that is not
+// JSON. Numbers keep their spelling, so that 1 and 1.0 differ.
+func decodeText(text []byte) any {
+	v, err := jsontext.DecodeValue(string(text))
+	if err != nil {
 		return nil
 	}
 	return v
@@ -69,7 +68,7 @@ func abbreviate(v any) string {
 	if v == nil {
 		return "nothing"
 	}
-	text := string(marshal(v))
+	text := string(jsontext.EncodeOrNull(v))
 	if len(text) > maxShown {
 		return strconv.Quote(text[:maxShown]) + "..."
 	}

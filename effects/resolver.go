@@ -1,6 +1,10 @@
 package effects
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/starhost/starhost/internal/jsontext"
+)
 
 // A RecordedEffect is one line of a journal: an effect of a plugin with its reply.
 type RecordedEffect struct {
@@ -36,6 +40,6 @@ func NewReply(reply json.RawMessage) RecordedEffect {
 type Resolver func(plugin, kind string, request json.RawMessage) (reply RecordedEffect, ok bool, err error)
 
 func (r Resolver) answer(_, plugin string, c effectCall) (entry, bool, error) {
-	e, ok, err := r(plugin, c.kind, marshal(c.request))
+	e, ok, err := r(plugin, c.kind, jsontext.EncodeOrNull(c.request))
 	return e.entry, ok, err
 }

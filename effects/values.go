@@ -262,7 +262,7 @@ func orNull(value json.RawMessage) json.RawMessage {
 // equalJSON reports whether two values without spaces are equal. Another order of the members
 // changes no length.
 func equalJSON(a, b json.RawMessage) bool {
-	return bytes.Equal(a, b) || len(a) == len(b) && reflect.DeepEqual(decodeJSON(a), decodeJSON(b))
+	return bytes.Equal(a, b) || len(a) == len(b) && reflect.DeepEqual(decodeText(a), decodeText(b))
 }
 
 // isNull reports whether a value is null.

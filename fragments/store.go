@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A Content is a text with its id, so that a Store does not hash it again. The code that makes
@@ -46,13 +48,10 @@ type Store interface {
 func CheckAlias(name string) error {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 	if name == "" || len(name) > 64 || strings.Trim(name, letters+"-.") != "" || strings.Trim(name[:1], letters) != "" {
-		return fmt.Errorf("alias: got %q, want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first", clipName(name))
+		return fmt.Errorf("alias: got %q, want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first", errtext.CutTo(name, 64, ""))
 	}
 	return nil
 }
-
-// clipName returns at most the first 64 bytes of a name, for messages.
-func clipName(name string) string { return name[:min(len(name), 64)] }
 
 // A MemoryStore is a Store in the process's memory. A change that would be over a limit is an
 // error that names the limit, and changes nothing. The zero value is an empty store. Set the

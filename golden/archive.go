@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/timetext"
 )
@@ -171,7 +171,7 @@ func checkSection(name string) error {
 			return fmt.Errorf("section %q: want a path inside %s/, with a slash between names and no dots alone", name, dir)
 		}
 		if row := name[len(dir)+1:]; dir == wantSection && !isRowName(row) {
-			return fmt.Errorf("section %q: want %s/ROW, where ROW is %s", jsontext.Clip(name), wantSection, rowNameRule)
+			return fmt.Errorf("section %q: want %s/ROW, where ROW is %s", errtext.Clip(name), wantSection, rowNameRule)
 		}
 		return nil
 	case slices.Contains(files, name):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -207,7 +208,7 @@ func (c *testCase) findPlugins(cache *pluginCache, temp string) error {
 
 // unreadFiles returns the files of the case's own plugins that nothing has read.
 func (c *testCase) unreadFiles() []string {
-	return slices.DeleteFunc(sortedKeys(c.filesIn(pluginsDir)), func(name string) bool {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.filesIn(pluginsDir))), func(name string) bool {
 		return slices.ContainsFunc(c.ownSources, func(s *loader.Source) bool {
 			file, inside := strings.CutPrefix(pluginsDir+"/"+name, s.Path+"/")
 			return s.Path == pluginsDir+"/"+name || inside && s.WasRead(file)
@@ -217,7 +218,7 @@ func (c *testCase) unreadFiles() []string {
 
 // unpack writes files to a new folder.
 func unpack(dir string, files map[string][]byte) error {
-	for _, name := range sortedKeys(files) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return pathless(err)

@@ -3,6 +3,7 @@ package golden
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/starhost/starhost/fragments"
@@ -22,7 +23,7 @@ func (c *fragmentStore) reset(ctx context.Context, texts map[string][]byte) erro
 	if len(texts) > 0 { // which few cases have
 		c.unusedAliases = make(map[string]fragments.Hash, len(texts))
 	}
-	for _, alias := range sortedKeys(texts) {
+	for _, alias := range slices.Sorted(maps.Keys(texts)) {
 		text := string(texts[alias])
 		id := fragments.Sum(text)
 		if err := c.Put(ctx, fragments.Content{ID: id, Text: text}); err != nil {

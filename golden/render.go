@@ -3,13 +3,15 @@ package golden
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
 )
@@ -185,11 +187,11 @@ func decisionText(d starhost.Decision) string {
 	case starhost.ActionApprove:
 		text = fmt.Sprintf("approve %s\n", place)
 	case starhost.ActionValue:
-		text = fmt.Sprintf("value: %s %s\n", jsontext.Clip(string(d.Value)), place)
+		text = fmt.Sprintf("value: %s %s\n", errtext.Clip(string(d.Value)), place)
 	default:
 		text = fmt.Sprintf("%s: %s %s\n", d.Action, texttable.OneLine(d.Reason), place)
 	}
-	for _, name := range sortedKeys(d.Changes) {
+	for _, name := range slices.Sorted(maps.Keys(d.Changes)) {
 		text += withLabel("modify "+name+" "+place, changeText(d.Changes[name]))
 	}
 	return text

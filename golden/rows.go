@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
@@ -94,13 +95,13 @@ func readRow(line []byte) (r *row, problem string) {
 	case err != nil:
 		return nil, err.Error()
 	case !doc.HasKind(0, jsontext.Object):
-		return nil, fmt.Sprintf("got %s, want a JSON object", jsontext.Clip(doc.TextAt(0)))
+		return nil, fmt.Sprintf("got %s, want a JSON object", errtext.Clip(doc.TextAt(0)))
 	}
-	r = &row{text: jsontext.Clip(doc.TextAt(0)), values: map[string]json.RawMessage{}}
+	r = &row{text: errtext.Clip(doc.TextAt(0)), values: map[string]json.RawMessage{}}
 	for key, value := range doc.Members(0) {
 		name := doc.StringAt(key)
 		if _, twice := r.values[name]; twice {
-			return nil, fmt.Sprintf("the key %s is there twice", jsontext.Clip(doc.TextAt(key)))
+			return nil, fmt.Sprintf("the key %s is there twice", errtext.Clip(doc.TextAt(key)))
 		}
 		r.keys, r.values[name] = append(r.keys, name), doc.CopyAt(value)
 	}
@@ -109,7 +110,7 @@ func readRow(line []byte) (r *row, problem string) {
 		return nil, `want "name" as the first key, with a text`
 	}
 	if r.name = doc.StringAt(value); !isRowName(r.name) {
-		return nil, fmt.Sprintf("name: got %s, want %s", jsontext.Clip(doc.TextAt(value)), rowNameRule)
+		return nil, fmt.Sprintf("name: got %s, want %s", errtext.Clip(doc.TextAt(value)), rowNameRule)
 	}
 	return r, ""
 }
@@ -118,12 +119,12 @@ func readRow(line []byte) (r *row, problem string) {
 func (r *row) compareKeys(first *row) string {
 	for _, key := range r.keys {
 		if _, ok := first.values[key]; !ok {
-			return fmt.Sprintf("got the key %q%s, which line %d does not have", jsontext.Clip(key), near.DidYouMean(key, first.keys), first.line)
+			return fmt.Sprintf("got the key %q%s, which line %d does not have", errtext.Clip(key), near.DidYouMean(key, first.keys), first.line)
 		}
 	}
 	for _, key := range first.keys {
 		if _, ok := r.values[key]; !ok {
-			return fmt.Sprintf("no key %q, which line %d has: want null if it has no value", jsontext.Clip(key), first.line)
+			return fmt.Sprintf("no key %q, which line %d has: want null if it has no value", errtext.Clip(key), first.line)
 		}
 	}
 	return ""
@@ -136,7 +137,7 @@ func (p *play) Row(key string) (json.RawMessage, error) {
 	}
 	raw, ok := p.row.values[key]
 	if !ok {
-		return nil, fmt.Errorf("no key %q%s in line %d of %s", jsontext.Clip(key), near.DidYouMean(key, p.row.keys), p.row.line, rowsFile)
+		return nil, fmt.Errorf("no key %q%s in line %d of %s", errtext.Clip(key), near.DidYouMean(key, p.row.keys), p.row.line, rowsFile)
 	}
 	addName(&p.usedKeys, key)
 	return raw, nil
@@ -172,7 +173,7 @@ func (c *testCase) unusedWants() (list []part) {
 	if c.row != nil && c.has(wantSection) {
 		list = append(list, part{section: wantSection})
 	}
-	for _, name := range sortedKeys(c.filesIn(wantSection)) {
+	for _, name := range slices.Sorted(maps.Keys(c.filesIn(wantSection))) {
 		if !slices.ContainsFunc(c.rows, func(r *row) bool { return r.name == name }) {
 			list = append(list, part{section: wantSection + "/" + name})
 		}
@@ -214,9 +215,9 @@ func (c *testCase) checkRowNames() error {
 		}
 		switch {
 		case len(c.rows) == 0:
-			return &UsageError{fmt.Errorf("%s has no row %q: it has no section %s", c.id, jsontext.Clip(name), rowsFile)}
+			return &UsageError{fmt.Errorf("%s has no row %q: it has no section %s", c.id, errtext.Clip(name), rowsFile)}
 		case names != nil:
-			return &UsageError{fmt.Errorf("%s has no row %q%s", c.id, jsontext.Clip(name), near.DidYouMean(name, names))}
+			return &UsageError{fmt.Errorf("%s has no row %q%s", c.id, errtext.Clip(name), near.DidYouMean(name, names))}
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
@@ -64,8 +66,8 @@ func (s *startSession) begin(st *stage, h *host.Host) (*host.Session, error) {
 	config := host.SessionConfig{ID: s.ID, Platform: s.Platform, Workspace: s.Workspace}
 	session := h.Resume(config, host.SavedSession{Turns: s.Turn, Started: s.Turn > 0 || s.BetweenTurns})
 	err := effects.RestoreStates(session, s.State)
-	for _, plugin := range sortedKeys(s.Store) {
-		for _, key := range sortedKeys(s.Store[plugin]) {
+	for _, plugin := range slices.Sorted(maps.Keys(s.Store)) {
+		for _, key := range slices.Sorted(maps.Keys(s.Store[plugin])) {
 			err = errors.Join(err, st.store.Set(st.ctx, plugin, key, s.Store[plugin][key]))
 		}
 	}

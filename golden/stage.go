@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -160,13 +161,13 @@ func (st *stage) unused(c *testCase, h *loadedHost) []part {
 			list = append(list, part{section: pluginsDir + "/" + name})
 		}
 	}
-	for _, name := range sortedKeys(st.fragments.unusedAliases) {
+	for _, name := range slices.Sorted(maps.Keys(st.fragments.unusedAliases)) {
 		list = append(list, part{section: fragmentsDir + "/" + name})
 	}
 	for _, name := range st.workspace.unusedFiles {
 		list = append(list, part{section: workspaceDir + "/" + name})
 	}
-	for _, name := range sortedKeys(st.env) {
+	for _, name := range slices.Sorted(maps.Keys(st.env)) {
 		if !st.usedVariables[name] {
 			list = append(list, part{section: envSection, variable: name})
 		}

@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,7 +21,7 @@ type workspace struct {
 
 // reset replaces all files.
 func (w *workspace) reset(files map[string][]byte) error {
-	w.Fs, w.unusedFiles = afero.NewMemMapFs(), sortedKeys(files)
+	w.Fs, w.unusedFiles = afero.NewMemMapFs(), slices.Sorted(maps.Keys(files))
 	for _, name := range w.unusedFiles {
 		if err := afero.WriteFile(w.Fs, name, files[name], 0o644); err != nil {
 			return err

@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
 	"slices"
-	"strings"
 )
 
 // newTurn waits for the session and returns a turn that is not counted yet.
@@ -70,7 +70,7 @@ func (t *Turn) startTurn(ctx context.Context) error {
 		return err
 	}
 	t.begun = true
-	defer func() { t.session.words = cutWords(t.words) }()
+	defer func() { t.session.words = errtext.CutTo(t.words, maxWords, "…") }()
 	if !t.hasHooks("turn_start") {
 		return nil
 	}
@@ -197,14 +197,6 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 
 // maxWords is the most bytes of the user's words that a session stores for events between turns.
 const maxWords = 16 << 10
-
-// cutWords returns the first maxWords bytes of a text, with a mark if it is longer.
-func cutWords(text string) string {
-	if len(text) <= maxWords {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxWords], "") + "…"
-}
 
 // Aside calls use with a turn between two turns, which has no message and no events. Its
 // handlers see the user's words of the turn before, up to 16 KiB. It is for programs whose agent

@@ -9,7 +9,6 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // appActions are the actions that a declared event may allow.
@@ -24,7 +23,7 @@ func checkValue(v json.RawMessage) error {
 	case len(v) > maxValue:
 		return errtext.Errorf("value: got %d bytes of JSON, want at most %d", len(v), maxValue)
 	case !json.Valid(v):
-		return errtext.Errorf("value: got %s, want JSON", jsontext.Clip(string(v)))
+		return errtext.Errorf("value: got %s, want JSON", errtext.Clip(string(v)))
 	}
 	return nil
 }

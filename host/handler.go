@@ -16,6 +16,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // newLane returns the lane for the next call of a plugin's handler. It nests the lane in the lane
@@ -127,7 +128,7 @@ func askInput[A any](
 	if o.Answer == nil && o.Record == nil {
 		return ask()
 	}
-	in := Input{Lane: lane.Path(), Kind: kind, Request: encodeCompact(request())}
+	in := Input{Lane: lane.Path(), Kind: kind, Request: jsontext.EncodeOrNull(request())}
 	if o.Answer == nil {
 		answer, err = ask()
 	} else if raw, failed := o.Answer(in); failed != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // startObserving begins the observation of an event. It returns nil if nothing observes the event,
@@ -111,7 +112,7 @@ func (t *Turn) finishLoad(
 	var run *observation
 	if t.host.opts.Observe != nil && lane.Plugin != starhost.HostPlugin {
 		e := t.newEvent(name)
-		e.App = []starhost.AppArg{{Name: "ref", Value: encodeCompact(ref)}}
+		e.App = []starhost.AppArg{{Name: "ref", Value: jsontext.EncodeOrNull(ref)}}
 		if run = t.startRun(ctx, e, name); run != nil {
 			run.start = run.start.Add(-took)
 		}

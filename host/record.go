@@ -11,6 +11,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // An Entry records an effect of a handler or an [Input]: something from outside of the plugins that
@@ -53,20 +54,9 @@ func (in *Input) line(answer any, err error) json.RawMessage {
 	b.WriteString(`{"lane":` + strconv.Quote(in.Lane) + `,"plugin":"` + starhost.HostPlugin + `","` + in.Kind + `":`)
 	b.Write(in.Request)
 	b.WriteString(`,"` + member + `":`)
-	b.Write(encodeCompact(value))
+	b.Write(jsontext.EncodeOrNull(value))
 	b.WriteByte('}')
 	return b.Bytes()
-}
-
-// encodeCompact returns v as JSON without the escapes for HTML.
-func encodeCompact(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
-		return json.RawMessage("null") // invalid options or arguments
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // A modelRequest identifies the request to the model.

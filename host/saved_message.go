@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // A savedMessage is a [starhost.Message] that JSON restores exactly.
@@ -57,7 +58,7 @@ func (t exactText) MarshalJSON() ([]byte, error) {
 	if !utf8.ValidString(string(t)) {
 		return json.Marshal(base64Text{[]byte(t)})
 	}
-	return encodeCompact(string(t)), nil
+	return jsontext.EncodeOrNull(string(t)), nil
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].

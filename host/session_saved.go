@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // Save returns the session's state after the running turn. If the turn waits for calls that the
@@ -87,7 +88,7 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 	s := h.NewSession(c)
 	s.turns, s.turnsBeforeReset, s.asides, s.started = saved.Turns, saved.Base, saved.Asides, saved.Started
 	s.completed, s.interrupted, s.documents = saved.Completed, saved.Interrupted, saved.Documents
-	s.words = cutWords(saved.Words)
+	s.words = errtext.CutTo(saved.Words, maxWords, "…")
 	for _, w := range saved.Welcome {
 		s.startContext = append(s.startContext, w.context())
 	}

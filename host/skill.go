@@ -11,6 +11,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // skillPrefix is the prefix of references to skills.
@@ -44,9 +45,7 @@ func (r *registry) relatedLines(s *starhost.Skill) string {
 // skillLine returns the skill's line in a list.
 func skillLine(s *starhost.Skill) string {
 	about := strings.Join(strings.Fields(s.Description), " ")
-	if len(about) > maxSkillLine {
-		about = strings.ToValidUTF8(about[:maxSkillLine], "") + "…"
-	}
+	about = errtext.CutTo(about, maxSkillLine, "…")
 	return strings.TrimSuffix(skillPrefix+":"+s.Plugin.Name+":"+s.Name+": "+about, ": ")
 }
 

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // ConfigName is the name of a project's config file.
@@ -312,11 +313,7 @@ func (c *Config) ignoreFile(l *layer, err error) {
 		first = errorAt(Place{File: l.shown}, "", "%v", err)
 	}
 	c.unreadAt = first.Place
-	msg := first.Msg
-	if len(msg) > maxQuoted {
-		msg = strings.ToValidUTF8(msg[:maxQuoted], "") + "..."
-	}
-	c.warn(first.Place, "%s: this config is ignored, because the project %s", msg, l.why)
+	c.warn(first.Place, "%s: this config is ignored, because the project %s", errtext.CutTo(first.Msg, maxQuoted, "..."), l.why)
 }
 
 // ParseConfig parses the text of a user's config over the built-in layer. file is its name for

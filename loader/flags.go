@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
@@ -95,7 +96,7 @@ func parseFlagValue(text string) (any, error) {
 	trimmed := strings.TrimSpace(text)
 	if wrong != nil && err != nil && trimmed != "" && strings.ContainsRune("[{\"'", rune(trimmed[0])) {
 		return nil, fmt.Errorf("got %s, which is neither JSON (%s) nor TOML, want one of them; a text that begins so stands in quotes: %s",
-			jsontext.Clip(text), jsontext.Explain(wrong), shellwords.Quote(jsontext.Clip(string(mustQuote(text)))))
+			errtext.Clip(text), jsontext.Explain(wrong), shellwords.Quote(errtext.Clip(string(mustQuote(text)))))
 	}
 	return nil, nil
 }

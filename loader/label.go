@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -272,7 +273,7 @@ func (e *evaluation) noLibrary(label, name string, named bool) error {
 		return errorAt(Place{}, "E0611", "library %s comes from another config: %s", name, want)
 	}
 	return errorAt(Place{}, "E0611", "no library is named %s%s: [libraries] of the config names them",
-		name, near.DidYouMean(name, sortedKeys(e.libraries)))
+		name, near.DidYouMean(name, slices.Sorted(maps.Keys(e.libraries))))
 }
 
 // explainLoad returns the error of a label that leads to no file. It says what to write instead if

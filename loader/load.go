@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -433,7 +434,7 @@ func (l *loadRun) inputs() (in Inputs) {
 		}
 	}
 	for _, c := range l.allConfigs() {
-		for _, name := range sortedKeys(c.Libraries) {
+		for _, name := range slices.Sorted(maps.Keys(c.Libraries)) {
 			add(&in.Folders, c.Libraries[name].Real)
 		}
 	}

@@ -156,7 +156,7 @@ func (c *Config) takeOver(name string) {
 	alone := c.managed.alone
 	plugin, grants := toml.Key{"plugin", name}.String()+".", toml.Key{"grants", name}.String()
 	disabled := toml.Key{"plugins", "disabled", name}.String()
-	for _, key := range sortedKeys(c.places) {
+	for _, key := range slices.Sorted(maps.Keys(c.places)) {
 		if key != grants && key != disabled && !strings.HasPrefix(key, plugin) {
 			continue
 		}

@@ -186,7 +186,7 @@ func (c *Config) applyPending(names func() map[string]*Source, byName bool) (pro
 	refuse := func(g layerSetting, name string) {
 		switch s := found[name]; {
 		case s == nil && !byName:
-			governed := slices.DeleteFunc(sortedKeys(found), func(name string) bool { return !own(g, name) })
+			governed := slices.DeleteFunc(slices.Sorted(maps.Keys(found)), func(name string) bool { return !own(g, name) })
 			c.warn(g.place, "%s: no plugin is named %s%s", toml.Key(g.key), name, near.DidYouMean(name, governed))
 		case s == nil:
 		case s.isNamed() && s.isWithin(c.project):
@@ -245,11 +245,11 @@ func (c *Config) isUsed(s *Source, project PluginsConfig) bool {
 func (c *Config) checkNames(found map[string]*Source) {
 	checkAt := func(at Place, name string, key toml.Key) {
 		if _, ok := found[name]; !ok {
-			c.warn(at, "%s: no plugin is named %s%s", key, name, near.DidYouMean(name, sortedKeys(found)))
+			c.warn(at, "%s: no plugin is named %s%s", key, name, near.DidYouMean(name, slices.Sorted(maps.Keys(found))))
 		}
 	}
 	check := func(name string, key ...string) { checkAt(c.Place(key...), name, key[:2]) }
-	for _, name := range sortedKeys(c.ignoredGrants) {
+	for _, name := range slices.Sorted(maps.Keys(c.ignoredGrants)) {
 		if name != starhost.HostPlugin {
 			checkAt(c.ignoredGrants[name].place, name, toml.Key{"grants", name})
 		}

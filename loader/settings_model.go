@@ -3,6 +3,7 @@ package loader
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -102,7 +103,7 @@ func (c *Config) endpoint(name string) *starhost.Endpoint {
 // endpoints returns the endpoints of the config by name. An endpoint without models offers any.
 func (c *Config) endpoints() ([]starhost.Endpoint, error) {
 	var list []starhost.Endpoint
-	for _, name := range sortedKeys(c.Model.Endpoints) {
+	for _, name := range slices.Sorted(maps.Keys(c.Model.Endpoints)) {
 		e := *c.Model.Endpoints[name]
 		at := c.Place("model", name)
 		e.Name, e.Pos = name, starhost.Pos{File: filepath.ToSlash(at.File), Line: at.Line, Col: 1}

@@ -2,7 +2,6 @@ package loader
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -72,14 +72,14 @@ func (c *Config) Settings() []Setting {
 // tables return the names of the plugins, libraries, grants, secrets, servers and models in a
 // config.
 var tables = map[string]func(*Config) []string{
-	"libraries": func(c *Config) []string { return sortedKeys(c.Libraries) },
-	"plugin":    func(c *Config) []string { return sortedKeys(c.Plugin) },
-	"grants":    func(c *Config) []string { return sortedKeys(c.Grants) },
-	"secrets":   func(c *Config) []string { return sortedKeys(c.Secrets) },
-	"kinds":     func(c *Config) []string { return sortedKeys(c.Kinds) },
-	"mcp":       func(c *Config) []string { return sortedKeys(c.MCP) },
-	"process":   func(c *Config) []string { return sortedKeys(c.Processes) },
-	"model":     func(c *Config) []string { return append([]string{""}, sortedKeys(c.Model.Endpoints)...) },
+	"libraries": func(c *Config) []string { return slices.Sorted(maps.Keys(c.Libraries)) },
+	"plugin":    func(c *Config) []string { return slices.Sorted(maps.Keys(c.Plugin)) },
+	"grants":    func(c *Config) []string { return slices.Sorted(maps.Keys(c.Grants)) },
+	"secrets":   func(c *Config) []string { return slices.Sorted(maps.Keys(c.Secrets)) },
+	"kinds":     func(c *Config) []string { return slices.Sorted(maps.Keys(c.Kinds)) },
+	"mcp":       func(c *Config) []string { return slices.Sorted(maps.Keys(c.MCP)) },
+	"process":   func(c *Config) []string { return slices.Sorted(maps.Keys(c.Processes)) },
+	"model":     func(c *Config) []string { return append([]string{""}, slices.Sorted(maps.Keys(c.Model.Endpoints))...) },
 }
 
 // names returns the names for the first "*" of the keys in a table; "" stands for keys without "*".
@@ -121,14 +121,14 @@ func (c *Config) expand(key []string, name string) [][]string {
 		return [][]string{key}
 	}
 	var keys [][]string
-	for _, last := range sortedKeys(c.PluginOf(name).Values) {
+	for _, last := range slices.Sorted(maps.Keys(c.PluginOf(name).Values)) {
 		keys = append(keys, []string{key[0], name, last})
 	}
 	return keys
 }
 
 func (c *Config) showProjectGrants(rows []Setting) []Setting {
-	for _, name := range sortedKeys(c.projectGrants) {
+	for _, name := range slices.Sorted(maps.Keys(c.projectGrants)) {
 		g := c.projectGrants[name]
 		key := toml.Key{"grants", name}.String()
 		rows = append(rows, projectSetting(key, g.permissions, g.place))
@@ -149,13 +149,6 @@ func (c *Config) showProjectLimits(rows []Setting, limits []*setting) []Setting 
 		}
 	}
 	return rows
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	if len(m) == 0 {
-		return nil // the usual case, without an allocation
-	}
-	return slices.Sorted(maps.Keys(m))
 }
 
 // settingValue converts a value of a Config to the types of [Setting].
@@ -193,14 +186,11 @@ func inTOML(v any) string {
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case map[string]any:
-		for _, key := range sortedKeys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			parts = append(parts, toml.Key{key}.String()+" = "+inTOML(v[key]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // JSON strings, whole numbers and booleans are TOML, too
-	return strings.TrimSuffix(b.String(), "\n")
+	text, _ := jsontext.Encode(v) // JSON strings, whole numbers and booleans are TOML, too
+	return string(text)
 }

@@ -211,7 +211,7 @@ func changes(old, now *TrustedProject) []Change {
 	oldFiles, nowFiles := old.all(), now.all()
 	both := maps.Clone(oldFiles)
 	maps.Copy(both, nowFiles)
-	for _, name := range sortedKeys(both) {
+	for _, name := range slices.Sorted(maps.Keys(both)) {
 		before, was := oldFiles[name]
 		after, is := nowFiles[name]
 		add("-", name, was && !is)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -174,17 +175,17 @@ type configCommand struct {
 
 // commands returns the commands of a project's config, sorted by key.
 func (c *Config) commands() (all []configCommand) {
-	for _, name := range sortedKeys(c.projectGrants) {
+	for _, name := range slices.Sorted(maps.Keys(c.projectGrants)) {
 		for _, text := range c.projectGrants[name].permissions {
 			if rest, ok := strings.CutPrefix(text, "exec:"); ok {
 				all = append(all, configCommand{"grants." + name, strings.Fields(rest)})
 			}
 		}
 	}
-	for _, name := range sortedKeys(c.MCP) {
+	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
 		all = append(all, configCommand{"mcp." + name + ".command", c.MCP[name].Command})
 	}
-	for _, name := range sortedKeys(c.Secrets) {
+	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
 		all = append(all, configCommand{"secrets." + name + ".command", c.Secrets[name].Command})
 	}
 	return all

@@ -16,6 +16,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // The kinds of a [Piece].
@@ -81,7 +82,7 @@ func (n *Native) Encode() json.RawMessage {
 	if slices.ContainsFunc(n.Items, func(item json.RawMessage) bool { return !json.Valid(item) }) {
 		return nil
 	}
-	return encodeJSON(n)
+	return jsontext.EncodeOrNull(n)
 }
 
 // ItemsFor returns the items of an assistant message that the given dialect and model wrote, nil

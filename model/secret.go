@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // minHidden is the fewest bytes of a key that starhost removes from answers. Local servers have
@@ -33,7 +34,7 @@ func newScrubber(key, name string, emit func(Piece)) *scrubber {
 		return s
 	}
 	s.forms = []string{key}
-	if quoted := string(encodeJSON(key)); quoted[1:len(quoted)-1] != key {
+	if quoted := string(jsontext.EncodeOrNull(key)); quoted[1:len(quoted)-1] != key {
 		s.forms = append(s.forms, quoted[1:len(quoted)-1])
 	}
 	var pairs []string

@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -249,7 +249,7 @@ func remarks(r *fragments.Row, near map[nearKey]int) (list []string) {
 	}
 	for _, f := range r.Unlike {
 		if f.Title != r.Title {
-			add(&unused, "title "+strconv.Quote(jsontext.Clip(f.Title)))
+			add(&unused, "title "+strconv.Quote(errtext.Clip(f.Title)))
 		}
 		if f.Priority != r.Priority {
 			add(&unused, fmt.Sprintf("priority %d", f.Priority))

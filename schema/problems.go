@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -100,7 +101,7 @@ const decoderDepth = 10_000
 // problems returns the problems of values that the whole schema refuses.
 func (s *compiledSchema) problems(values map[string]any, broken error) []string {
 	problems := missingIn(s.root, values, "")
-	for _, name := range sortedKeys(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if len(problems) > maxProblems {
 			break
 		}
@@ -195,12 +196,12 @@ func (d *descent) value(s *jsonschema.Schema, value any, put func(any)) {
 
 func (d *descent) object(s *jsonschema.Schema, object map[string]any, put func(any)) {
 	d.problems = append(d.problems, missingIn(s, object, d.at+".")...)
-	for _, name := range sortedKeys(object) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if len(d.problems) > maxProblems {
 			return
 		}
 		if s.Properties[name] == nil && isClosed(s) {
-			hint := near.DidYouMean(name, sortedKeys(s.Properties))
+			hint := near.DidYouMean(name, slices.Sorted(maps.Keys(s.Properties)))
 			d.problems = append(d.problems, errtext.Format("%q: unknown property%s", d.at+"."+name, hint))
 			continue
 		}

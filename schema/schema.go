@@ -99,7 +99,7 @@ func compileText(raw json.RawMessage) (*compiledSchema, error) {
 	if root.Type != "object" {
 		return nil, errtext.Errorf("type: got %q, want \"object\"", root.Type)
 	}
-	s := &compiledSchema{root: root, names: sortedKeys(root.Properties), closed: isClosed(root)}
+	s := &compiledSchema{root: root, names: slices.Sorted(maps.Keys(root.Properties)), closed: isClosed(root)}
 	s.single = sync.OnceValues(func() (*jsonschema.Resolved, error) { return compileSingle(raw) })
 	s.loose = sync.OnceValues(func() (*jsonschema.Resolved, error) { return compileLoose(raw) })
 	for _, r := range root.Required {
@@ -175,7 +175,7 @@ func subschemas(s *jsonschema.Schema) iter.Seq2[string, *jsonschema.Schema] {
 		for _, m := range []map[string]*jsonschema.Schema{
 			s.Properties, s.PatternProperties, s.Defs, s.Definitions, s.DependentSchemas,
 		} {
-			for _, name := range sortedKeys(m) {
+			for _, name := range slices.Sorted(maps.Keys(m)) {
 				if !yield(name, m[name]) {
 					return
 				}
@@ -237,5 +237,3 @@ func validateSafely(r *jsonschema.Resolved, values map[string]any) (err error) {
 	}()
 	return r.Validate(values)
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

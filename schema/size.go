@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -112,7 +114,7 @@ func (m *measure) count(part any) (int, error) {
 			}
 		}
 	case map[string]any:
-		for _, key := range sortedKeys(part) {
+		for _, key := range slices.Sorted(maps.Keys(part)) {
 			if err := add(m.member(key, part[key])); err != nil {
 				return 0, err
 			}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // wholeNumber matches a whole number outside of its bounds, which the library writes as "7/1".
@@ -22,7 +21,7 @@ var goValue = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 // Go's ways to write values, clipped. s and value are those that the error is about, if the caller
 // knows them.
 func problemOf(err error, s *jsonschema.Schema, value any) string {
-	return jsontext.Clip(reword(err.Error(), s, value))
+	return errtext.Clip(reword(err.Error(), s, value))
 }
 
 // reword is problemOf for a message.

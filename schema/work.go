@@ -2,7 +2,9 @@ package schema
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp/syntax"
+	"slices"
 	"sort"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -95,7 +97,7 @@ func (p *workPlan) node(part any) (*workNode, error) {
 	p.pathWork += visitWork
 	p.compile += compileWork
 	object, _ := part.(map[string]any)
-	for _, keyword := range sortedKeys(object) {
+	for _, keyword := range slices.Sorted(maps.Keys(object)) {
 		if err := p.keyword(n, keyword, object[keyword]); err != nil {
 			return nil, err
 		}
@@ -179,7 +181,7 @@ func (p *workPlan) properties(n *workNode, value any) (err error) {
 	n.members = make(map[string]*workNode, len(object))
 	n.fixed += len(object) * memberWork
 	p.pathWork += len(object) * memberWork
-	for _, name := range sortedKeys(object) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if n.members[name], err = p.node(object[name]); err != nil {
 			return err
 		}
@@ -189,7 +191,7 @@ func (p *workPlan) properties(n *workNode, value any) (err error) {
 
 func (p *workPlan) patternProperties(n *workNode, value any) error {
 	object, _ := value.(map[string]any)
-	for _, expr := range sortedKeys(object) {
+	for _, expr := range slices.Sorted(maps.Keys(object)) {
 		threads, err := p.pattern(expr)
 		if err != nil {
 			return err
@@ -223,7 +225,7 @@ func (p *workPlan) appendNodes(dst []*workNode, value any) ([]*workNode, error) 
 // appendMembers appends the nodes of the schemas in an object.
 func (p *workPlan) appendMembers(dst []*workNode, value any) ([]*workNode, error) {
 	object, _ := value.(map[string]any)
-	for _, name := range sortedKeys(object) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if _, isList := object[name].([]any); isList { // a list of required properties
 			continue
 		}

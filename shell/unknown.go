@@ -1,6 +1,8 @@
 package shell
 
-import "strings"
+import (
+	"github.com/starhost/starhost/internal/errtext"
+)
 
 // An unknown is a reason why an answer of [Script.Runs] can be "maybe".
 type unknown struct {
@@ -22,12 +24,7 @@ type source struct {
 
 // unknown returns a reason about a source.
 func (s source) unknown(reason, program string) unknown {
-	const most = 200
-	text := s.text
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return unknown{text, s.offset, reason, program}
+	return unknown{errtext.Clip(s.text), s.offset, reason, program}
 }
 
 // kindReasons say why a program of a kind may run any other. The program's name stands in front.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -387,10 +388,7 @@ func clipBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+	return s[:errtext.RuneStart(s, n)]
 }
 
 // clip returns the first n bytes of s. If s is longer, its length follows.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // MaxSession is the most bytes of a stored session, in JSON.
@@ -34,17 +35,15 @@ func encodeSession(s host.SavedSession) ([]byte, error) {
 		return nil, err
 	}
 	s.Version++
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&s); err != nil {
+	text, err := jsontext.Encode(&s)
+	if err != nil {
 		return nil, fmt.Errorf("session %q: %w", s.ID, err)
 	}
-	if b.Len() > MaxSession {
+	if text = append(text, '\n'); len(text) > MaxSession {
 		return nil, fmt.Errorf("session %q: got %d bytes, want at most %d (store.MaxSession): messages, ctx.state and attachments count",
-			s.ID, b.Len(), MaxSession)
+			s.ID, len(text), MaxSession)
 	}
-	return b.Bytes(), nil
+	return text, nil
 }
 
 // decodeSession returns a session, after it checked the sum.

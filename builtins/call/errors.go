@@ -38,15 +38,7 @@ const maxMessage = 16 << 10
 
 // Errorf returns an error with a code of the table of codes.
 func Errorf(code, format string, args ...any) *Error {
-	return &Error{code: code, msg: shortenMessage(fmt.Sprintf(format, args...))}
-}
-
-// shortenMessage cuts a message that is too long to print.
-func shortenMessage(msg string) string {
-	if len(msg) <= maxMessage {
-		return msg
-	}
-	return msg[:errtext.RuneStart(msg, maxMessage)] + "…"
+	return &Error{code: code, msg: errtext.CutTo(fmt.Sprintf(format, args...), maxMessage, "…")}
 }
 
 // At sets the place of e and returns e.
@@ -72,7 +64,7 @@ func (c Call) BindArgs(args starlark.Tuple, kwargs []starlark.Tuple, pairs ...an
 	if unknown := unknownArg(c.Name, kwargs, pairs); unknown != nil {
 		return unknown
 	}
-	return &Error{code: "E0201", msg: shortenMessage(err.Error())}
+	return &Error{code: "E0201", msg: errtext.CutTo(err.Error(), maxMessage, "…")}
 }
 
 // unknownArg returns the error for the first keyword argument that pairs does not name, or nil.

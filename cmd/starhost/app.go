@@ -11,13 +11,14 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -221,8 +222,8 @@ func (a *app) writeLog(line host.LogLine) {
 		fields = " " + string(line.Fields)
 	}
 	text := line.Text
-	if len(text) > maxLogged && !a.verbose {
-		text = fmt.Sprintf("%s... (%d B, -v shows all)", strings.ToValidUTF8(text[:maxLogged], ""), len(text))
+	if !a.verbose {
+		text = errtext.CutTo(text, maxLogged, fmt.Sprintf("... (%d B, -v shows all)", len(text)))
 	}
 	text = fmt.Sprintf("%s: %s: %s%s (%s)", line.Level, line.Plugin, text, fields, a.fromHere(line.Pos))
 	fmt.Fprintln(a.stderr, texttable.Hang(text))
@@ -234,13 +235,10 @@ const maxLogged = 2000
 // encodeJSON writes v as JSON on one line, without the escapes that only HTML needs, but with
 // escapes for the characters that terminals obey.
 func encodeJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
+	text, err := jsontext.Encode(v)
+	if err == nil {
+		_, err = io.WriteString(w, texttable.Escape(string(text))+"\n")
 	}
-	_, err := io.WriteString(w, texttable.Escape(b.String()))
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
@@ -281,7 +282,7 @@ func (c *chat) runBang(ctx context.Context, line string) error {
 	case wantsArgument && rest == "":
 		return usagef("%s: got nothing, want a reference", name)
 	case !wantsArgument && rest != "" && slices.Contains(bangs, name):
-		return usagef("%s: got %q, want nothing behind it", name, cutText(rest))
+		return usagef("%s: got %q, want nothing behind it", name, errtext.Clip(rest))
 	}
 	switch name {
 	case "!fragment":
@@ -307,7 +308,7 @@ func (c *chat) runBang(ctx context.Context, line string) error {
 	case "!tools":
 		return c.showTools(ctx)
 	default:
-		return usagef("unknown line %q%s, want %s", cutText(name), near.DidYouMean(name, bangs), strings.Join(bangs, ", "))
+		return usagef("unknown line %q%s, want %s", errtext.Clip(name), near.DidYouMean(name, bangs), strings.Join(bangs, ", "))
 	}
 	return nil
 }

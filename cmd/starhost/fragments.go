@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
@@ -202,7 +203,7 @@ func findAlias(ctx context.Context, s fragments.Store, name string) (id fragment
 }
 
 // quoteCut quotes the first bytes of a text for a message.
-func quoteCut(text string) string { return fmt.Sprintf("%q", text[:min(len(text), 100)]) }
+func quoteCut(text string) string { return fmt.Sprintf("%q", errtext.CutTo(text, 100, "")) }
 
 func (a *app) fragmentsSetCommand() *cobra.Command {
 	var f loadFlags

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/store"
 )
 
@@ -16,14 +16,7 @@ const maxCell = 60
 // cutCell returns the first line of a text, cut to the width of a cell.
 func cutCell(text string) string {
 	line := strings.ToValidUTF8(firstLine(text), "\uFFFD")
-	if len(line) <= maxCell {
-		return line
-	}
-	end := maxCell
-	for !utf8.RuneStart(line[end]) {
-		end--
-	}
-	return line[:end] + "…"
+	return errtext.CutTo(line, maxCell, "…")
 }
 
 func (a *app) printFragmentsPretty(l fragmentList) error {

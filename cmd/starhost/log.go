@@ -23,7 +23,7 @@ import (
 
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/timetext"
@@ -352,7 +352,7 @@ func logLine(r *decision.Record, width int) string {
 		answer += " (" + d.Pos + ")"
 	}
 	text, answer = texttable.EscapeLine(text), texttable.EscapeLine(answer)
-	what := texttable.EscapeLine(r.Asked(jsontext.MaxClip))
+	what := texttable.EscapeLine(r.Asked(errtext.MaxClip))
 	if letters := []rune(what); width > 0 && what != "" {
 		room := max(20, width-utf8.RuneCountInString(text+answer)-4)
 		if len(letters) > room {

@@ -20,6 +20,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -473,10 +474,7 @@ func (m *caseMaker) writeConfig() {
 
 // plainValue decodes JSON with whole numbers as integers.
 func plainValue(raw json.RawMessage) any {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	_ = dec.Decode(&v) // a record's JSON is valid
+	v, _ := jsontext.DecodeValue(string(raw)) // a record's JSON is valid
 	return withIntegers(v)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
@@ -293,9 +294,9 @@ func callLine(r *host.ToolReply) string {
 	case r.Denied != nil:
 		line = "denied: " + r.Call.Name + " " + arguments + ": " + r.Denied.Plugin + ": " + r.Denied.Reason
 	case r.Result.IsError:
-		line = "failed: " + r.Call.Name + " " + arguments + ": " + cutText(r.Result.ForLLM)
+		line = "failed: " + r.Call.Name + " " + arguments + ": " + errtext.Clip(r.Result.ForLLM)
 	case r.Result.ForUser != "" && !r.Result.Silent:
-		line += ": " + cutText(r.Result.ForUser)
+		line += ": " + errtext.Clip(r.Result.ForUser)
 	}
 	return texttable.EscapeLine(line)
 }
@@ -303,18 +304,8 @@ func callLine(r *host.ToolReply) string {
 // cutArguments returns the arguments of a call for one line.
 func cutArguments(text string) string {
 	text = strings.TrimSpace(text)
-	if len(text) <= maxShownArguments {
-		return text
-	}
-	return fmt.Sprintf("%s… (%d B)", strings.ToValidUTF8(text[:maxShownArguments], ""), len(text))
+	return errtext.CutTo(text, maxShownArguments, fmt.Sprintf("… (%d B)", len(text)))
 }
 
-// maxShownArguments is the most bytes of arguments, and of a result, in a line about a tool call.
+// maxShownArguments is the most bytes of arguments in a line about a tool call.
 const maxShownArguments = 200
-
-func cutText(text string) string {
-	if len(text) <= maxShownArguments {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxShownArguments], "") + "…"
-}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/golden"
-	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -162,7 +162,7 @@ const shortfallCode = "E0724"
 // noCases reports that there is no case, or none that --run selects.
 func noCases(run string) error {
 	if run != "" {
-		return &shortfallError{msg: "no case whose name matches --run " + jsontext.Clip(run)}
+		return &shortfallError{msg: "no case whose name matches --run " + errtext.Clip(run)}
 	}
 	return &shortfallError{msg: "no case", help: "a case is golden/NAME_CASE.txtar beside NAME.star: starhost docs golden"}
 }

@@ -24,13 +24,21 @@ func Word(s string) string {
 }
 
 // Cut returns s, or its start and "…" if s is longer than [MaxText].
-func Cut(s string) string { return cutTo(s, MaxText) }
+func Cut(s string) string { return CutTo(s, MaxText, "…") }
 
-func cutTo(s string, most int) string {
+// MaxClip is the most bytes of a text that [Clip] returns.
+const MaxClip = 200
+
+// Clip returns s, or its start and "…" if s is longer than [MaxClip].
+func Clip(s string) string { return CutTo(s, MaxClip, "…") }
+
+// CutTo returns s, or its first bytes and the mark if s has more than most bytes. The bytes are
+// whole characters: CutTo omits what is no UTF-8.
+func CutTo(s string, most int, mark string) string {
 	if len(s) <= most {
 		return s
 	}
-	return s[:RuneStart(s, most)] + "…"
+	return strings.ToValidUTF8(s[:most], "") + mark
 }
 
 // RuneStart returns the start of the character of s that contains byte i. In text that is not

@@ -59,13 +59,13 @@ func boundArgument(verb byte, arg any) any {
 		if verb == 'q' {
 			return cutQuoted(arg)
 		}
-		return cutTo(arg, maxPart)
+		return CutTo(arg, maxPart, "…")
 	case error:
 		if verb == 'w' {
 			return arg
 		}
 		if text := arg.Error(); len(text) > maxPart {
-			return cutTo(text, maxPart)
+			return CutTo(text, maxPart, "…")
 		}
 	}
 	return arg

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // Edits change values of a document. All bytes around the changed values stay as they are.
@@ -159,7 +161,7 @@ func (d *Document) Ambiguity() error {
 	}
 	for i := range d.Len() {
 		if name, twice := d.Duplicate(i); twice {
-			return fmt.Errorf("%q stands twice in one object", Clip(name))
+			return fmt.Errorf("%q stands twice in one object", errtext.Clip(name))
 		}
 	}
 	return nil

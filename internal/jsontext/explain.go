@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // Explain returns the message of an error of encoding/json without the names of Go types.
@@ -25,7 +27,7 @@ func Explain(err error) string {
 		return "a number is out of range"
 	}
 	if number != "" && KindName(mismatch.Type.Kind()) == "a number" {
-		text = "the number " + Clip(number) + " is out of range"
+		text = "the number " + errtext.Clip(number) + " is out of range"
 	}
 	if field := strings.TrimPrefix(mismatch.Field, "."); field != "" {
 		return field + ": " + text

@@ -1,23 +1,32 @@
 // Package jsontext reads JSON text that others wrote: with offsets and repeated names, or part by
-// part. It also clips and escapes text for messages.
+// part. It also encodes values and escapes text.
 package jsontext
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
-// MaxClip is the most bytes of a text that [Clip] returns.
-const MaxClip = 200
+// Encode returns the JSON of a value on one line, without the escapes that only HTML needs.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
 
-// Clip returns text for a message: at most [MaxClip] bytes of it, with "…" for the rest.
-func Clip(text string) string {
-	if len(text) <= MaxClip {
-		return text
+// EncodeOrNull is [Encode] for a value that may contain a json.RawMessage that is not JSON: then it
+// returns null.
+func EncodeOrNull(v any) json.RawMessage {
+	raw, err := Encode(v)
+	if err != nil {
+		return json.RawMessage("null")
 	}
-	return strings.ToValidUTF8(text[:MaxClip], "") + "…"
+	return raw
 }
 
 // DecodeObject decodes one JSON object; empty text is an empty object.
@@ -31,7 +40,7 @@ func DecodeObject(raw json.RawMessage) (map[string]any, error) {
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("got %s, want an object", Clip(string(raw)))
+		return nil, fmt.Errorf("got %s, want an object", errtext.Clip(string(raw)))
 	}
 	return object, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/model"
 )
 
@@ -292,7 +293,7 @@ func (b *part) arguments() json.RawMessage {
 // item returns the block as the endpoint would have sent it whole.
 func (b *part) item() json.RawMessage {
 	for name, text := range b.texts {
-		b.fields[name], _ = model.EncodeBody(text.String()) // no error: it is a string
+		b.fields[name], _ = jsontext.Encode(text.String()) // no error: it is a string
 	}
 	if b.input.Len() > 0 {
 		b.fields["input"] = b.arguments()
@@ -300,10 +301,10 @@ func (b *part) item() json.RawMessage {
 	if len(b.added) > 0 {
 		var before []json.RawMessage
 		_ = json.Unmarshal(b.fields["citations"], &before) // null stands for none
-		b.fields["citations"], _ = model.EncodeBody(append(before, b.added...))
+		b.fields["citations"], _ = jsontext.Encode(append(before, b.added...))
 		b.added = nil
 	}
-	item, _ := model.EncodeBody(b.fields) // an error: a cut argument
+	item, _ := jsontext.Encode(b.fields) // an error: a cut argument
 	return item
 }
 
@@ -414,7 +415,7 @@ func compact(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "{}"
 	}
-	data, err := model.EncodeBody(raw)
+	data, err := jsontext.Encode(raw)
 	if err != nil {
 		return string(raw)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/model"
 )
 
@@ -32,7 +33,7 @@ func relax(body []byte, message string) []byte {
 		return nil
 	}
 	delete(set, "stream_options")
-	relaxed, _ := model.EncodeBody(set) // no error: it was JSON
+	relaxed, _ := jsontext.Encode(set) // no error: it was JSON
 	return relaxed
 }
 
@@ -362,7 +363,7 @@ func (a *answer) native() json.RawMessage {
 	if calls != nil {
 		fields["tool_calls"] = calls
 	}
-	item, err := model.EncodeBody(fields)
+	item, err := jsontext.Encode(fields)
 	if extras == 0 || err != nil {
 		return nil
 	}
@@ -393,7 +394,7 @@ func nativeMessage(m *starhost.Message, from string) json.RawMessage {
 	if argumentText(fields["content"]) == m.Content.String() {
 		return items[0]
 	}
-	fields["content"], _ = model.EncodeBody(m.Content.String()) // no error: it is a string
-	changed, _ := model.EncodeBody(fields)                      // no error: it was JSON
+	fields["content"], _ = jsontext.Encode(m.Content.String()) // no error: it is a string
+	changed, _ := jsontext.Encode(fields)                      // no error: it was JSON
 	return changed
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/model"
 )
@@ -101,7 +102,7 @@ func requestBody(p *host.Prompt, from string, stream bool) ([]byte, error) {
 	if err := model.MergeOptions(body, p.Options, "messages", "model", "tools", "stream"); err != nil {
 		return nil, err
 	}
-	return model.EncodeBody(body)
+	return jsontext.Encode(body)
 }
 
 func toolsOf(list []starhost.Tool) []tool {

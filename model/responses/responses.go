@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/model"
 )
@@ -81,7 +82,7 @@ func requestBody(p *host.Prompt, from string, stream bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return model.EncodeBody(body)
+	return jsontext.Encode(body)
 }
 
 // relax does not ask for encrypted reasoning, which models without reasoning refuse.
@@ -95,7 +96,7 @@ func relax(body []byte, message string) []byte {
 		return nil
 	}
 	delete(set, "include")
-	relaxed, _ := model.EncodeBody(set) // no error: it was JSON
+	relaxed, _ := jsontext.Encode(set) // no error: it was JSON
 	return relaxed
 }
 

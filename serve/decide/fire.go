@@ -11,7 +11,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -79,7 +79,7 @@ func readFire(body []byte) (q fireQuestion, err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if name != "input" && name != "session" {
-			return q, fmt.Errorf(`the body: unknown member %q, want "input" and "session"`, jsontext.Clip(name))
+			return q, fmt.Errorf(`the body: unknown member %q, want "input" and "session"`, errtext.Clip(name))
 		}
 	}
 	return q, nil

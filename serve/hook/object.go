@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -76,13 +77,11 @@ func (o object) withValue(key string, value any) object {
 // characters that terminals obey. It panics if the value has no JSON form, so it is only for values
 // that always have one.
 func mustJSON(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	raw, err := jsontext.Encode(v)
+	if err != nil {
 		panic(err)
 	}
-	return json.RawMessage(texttable.Escape(strings.TrimSuffix(b.String(), "\n")))
+	return json.RawMessage(texttable.Escape(string(raw)))
 }
 
 // jsonAnswer returns an answer with one JSON object on standard output. An empty object gives an
@@ -149,16 +148,9 @@ func (o object) isTextFile() bool {
 func quoteCommand(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, arg := range argv {
-		quoted[i] = arg
-		if arg == "" || strings.ContainsFunc(arg, needsQuotes) {
-			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
+		quoted[i] = shellwords.Quote(arg)
 	}
 	return strings.Join(quoted, " ")
-}
-
-func needsQuotes(r rune) bool {
-	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+", r)
 }
 
 // formatSettings encodes a value as indented JSON for a settings file.

@@ -3,15 +3,14 @@ package hook
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // toolCallEvent returns the plugin event with a name for a request's tool call. PicoClaw omits the
@@ -112,10 +111,7 @@ func (r *request) arguments() string {
 // callName returns a hash that identifies a call with these arguments: PicoClaw's id of the call if
 // it sends one, its turn, the tool and the arguments. The order of the arguments does not matter.
 func (r *request) callName(args string) string {
-	var v any
-	d := json.NewDecoder(strings.NewReader(args))
-	d.UseNumber()
-	if d.Decode(&v) == nil {
+	if v, err := jsontext.DecodeValue(args); err == nil {
 		args = string(mustJSON(v))
 	}
 	sum := sha256.Sum256(mustJSON([]string{r.param("call_id"), r.param("tool_call_id"), r.turn, r.param("tool"), args}))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // Other hooks of an agent run beside starhost on the same call, and may give it other arguments
@@ -45,10 +46,7 @@ func (e *Event) newJudgedCall(v *verdict, refused bool) judgedCall {
 		args = e.args
 	}
 	c := judgedCall{ID: e.callID, Tool: e.tool, Args: map[string]string{}, Refused: refused}
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.UseNumber()
-	var value any
-	_ = d.Decode(&value) // nil for arguments that nothing reads
+	value, _ := jsontext.DecodeValue(string(args)) // nil for arguments that nothing reads
 	members, ok := value.(map[string]any)
 	isLong := func(name string) bool { return len(name) > maxArgs }
 	if !ok || len(members) > maxArgs || slices.ContainsFunc(slices.Collect(maps.Keys(members)), isLong) {

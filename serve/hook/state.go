@@ -20,6 +20,7 @@ import (
 
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // maxState is the most bytes that each part of a session's stored state takes: the host's, and the
@@ -322,7 +323,7 @@ func (st *savedState) takeStates(s *host.Session) (text []byte, lost, err error)
 			st.Layers[plugin] = layer
 		}
 	}
-	if text, err = encodeState(st); err != nil || len(text) <= maxState {
+	if text, err = jsontext.Encode(st); err != nil || len(text) <= maxState {
 		return text, nil, err
 	}
 	lost, err = st.fitSession()
@@ -331,7 +332,7 @@ func (st *savedState) takeStates(s *host.Session) (text []byte, lost, err error)
 	}
 	ours := errors.Join(st.fitLayer("managed", before), st.fitLayer("", before))
 	lost = errors.Join(lost, st.fitLayer("project", before))
-	text, err = encodeState(st)
+	text, err = jsontext.Encode(st)
 	return text, lost, errors.Join(err, ours)
 }
 
@@ -344,7 +345,7 @@ func (st *savedState) fitSession() (lost, err error) {
 		func() { st.Session.Words, st.Session.System = "", "" },
 	}
 	for i := 0; ; i++ {
-		text, err := encodeState(st.Session)
+		text, err := jsontext.Encode(st.Session)
 		switch {
 		case err != nil:
 			return nil, err
@@ -366,7 +367,7 @@ func (st *savedState) fitLayer(layer string, before effects.SavedStates) error {
 	all := 0
 	for plugin, values := range st.Plugins {
 		if st.Layers[plugin] == layer {
-			text, err := encodeState(values)
+			text, err := jsontext.Encode(values)
 			if err != nil {
 				return err
 			}
@@ -385,7 +386,7 @@ func (st *savedState) fitLayer(layer string, before effects.SavedStates) error {
 		if reflect.DeepEqual(st.Plugins[plugin], before[plugin]) {
 			continue // another one has grown
 		}
-		old, err := encodeState(before[plugin])
+		old, err := jsontext.Encode(before[plugin])
 		if err != nil {
 			return err
 		}
@@ -401,16 +402,6 @@ func (st *savedState) fitLayer(layer string, before effects.SavedStates) error {
 	}
 	return fmt.Errorf("the state of this session has %d bytes, limit %d: the new ctx.state of %s is not stored",
 		all, maxState, strings.Join(lost, ", "))
-}
-
-// encodeState encodes a part of a state without the escapes that only HTML needs, because they take
-// six bytes for each "<" that a plugin stores.
-func encodeState(st any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(st)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // remove removes the session's file.

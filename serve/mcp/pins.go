@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 )
 
@@ -57,7 +58,7 @@ func readPins(file string) (map[string]fragments.Hash, error) {
 	return pins, nil
 }
 
-// writePins renames a finished file, so that no other process reads a part of it.
+// writePins stores pins in a file of the user alone.
 func writePins(file string, pins map[string]fragments.Hash) error {
 	data, err := json.Marshal(pins)
 	if err != nil {
@@ -66,16 +67,5 @@ func writePins(file string, pins map[string]fragments.Hash) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".pins-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return effects.ReplaceFile(file, data, 0o600)
 }

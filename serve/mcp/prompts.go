@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -105,7 +106,7 @@ func (s *Server) checkPrompt(name string) error {
 func (s *Server) runCommand(
 	ctx context.Context, ours *session, name string, args map[string]string,
 ) (*sdk.GetPromptResult, error) {
-	for _, arg := range sortedKeys(args) {
+	for _, arg := range slices.Sorted(maps.Keys(args)) {
 		if arg != commandArg {
 			return nil, fmt.Errorf("prompt %s: got argument %q, want %s", name, errtext.Cut(arg), commandArg)
 		}

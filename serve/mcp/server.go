@@ -18,6 +18,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -277,7 +279,7 @@ func (s *Server) Refresh(ctx context.Context) {
 	l.templates = updateList(l.templates, resourceTemplates(h), templateKey, s.addTemplate, removeTemplates)
 	l.resources = updateList(l.resources, resources(h), resourceKey, s.addResource, s.sdk.RemoveResources)
 	l.prompts = updateList(l.prompts, prompts(h), promptKey, s.addPrompt, s.sdk.RemovePrompts)
-	uris := sortedKeys(s.subscribed)
+	uris := slices.Sorted(maps.Keys(s.subscribed))
 	s.mu.Unlock()
 	for _, uri := range uris {
 		_ = s.sdk.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // the client may have gone
@@ -298,7 +300,7 @@ func updateList[T any](
 			add(item)
 		}
 	}
-	for _, name := range sortedKeys(old) {
+	for _, name := range slices.Sorted(maps.Keys(old)) {
 		if _, stays := now[name]; !stays {
 			remove(name)
 		}

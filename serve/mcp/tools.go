@@ -92,7 +92,7 @@ func (s *Server) checkTool(ctx context.Context, r *sdk.CallToolRequest) error {
 	if err != nil || offered[r.Params.Name] {
 		return err
 	}
-	return invalidParams(fmt.Sprintf("unknown tool %q%s", errtext.Cut(r.Params.Name), near.DidYouMean(r.Params.Name, sortedKeys(offered))))
+	return invalidParams(fmt.Sprintf("unknown tool %q%s", errtext.Cut(r.Params.Name), near.DidYouMean(r.Params.Name, slices.Sorted(maps.Keys(offered)))))
 }
 
 // callTool runs a tool with its guards. A failure is a result for the model, except for a cancelled
@@ -232,8 +232,6 @@ func showProgress(ctx context.Context, r *sdk.CallToolRequest) (_ context.Contex
 	go p.sendSignsOfLife()
 	return starhost.WithProgress(ctx, p.report), p.stop
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // descriptionOr returns a description, or the other text if it is empty.
 func descriptionOr(text, without string) string { return cmp.Or(strings.TrimSpace(text), without) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -36,7 +37,7 @@ const (
 
 // errOrder is the error for events that no reader could put together.
 func errOrder(e *event) error {
-	return unreadable("an event %q out of order", jsontext.Clip(e.kind))
+	return unreadable("an event %q out of order", errtext.Clip(e.kind))
 }
 
 // A messagesReply is a reply of Messages.

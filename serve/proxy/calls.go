@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -164,10 +165,10 @@ func checkArguments(c *starhost.ToolCall) error {
 	case c.Name == "":
 		return refuse(0, "starhost: the call has no name")
 	case err != nil || !d.HasKind(0, jsontext.Object):
-		return refuse(0, "starhost: the arguments of %q are no JSON object", jsontext.Clip(c.Name))
+		return refuse(0, "starhost: the arguments of %q are no JSON object", errtext.Clip(c.Name))
 	}
 	if err := d.Ambiguity(); err != nil {
-		return refuse(0, "starhost: the arguments of %q: %v", jsontext.Clip(c.Name), err)
+		return refuse(0, "starhost: the arguments of %q: %v", errtext.Clip(c.Name), err)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -210,11 +209,9 @@ func (d *dialect) errorBody(why *refusal) []byte { return encode(d.newError(why)
 // encode returns the JSON of a value that always has one, with escapes for the characters that
 // terminals obey.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	raw, err := jsontext.Encode(v)
+	if err != nil {
 		panic(err)
 	}
-	return []byte(texttable.Escape(string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))))
+	return []byte(texttable.Escape(string(raw)))
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // exchangeKey is the context key of the *exchange of a request.
@@ -90,7 +90,7 @@ func (s *Server) newExchange(r *http.Request) (*exchange, error) {
 		path.Clean(r.URL.Path) == r.URL.Path
 	if x.dialect == nil && x.needs.guards && !isList && !s.PassUnknown {
 		return nil, refuse(http.StatusForbidden,
-			"starhost: plugins cannot check %s %s, so it does not pass: --pass-unknown lets it", jsontext.Clip(r.Method), jsontext.Clip(x.path))
+			"starhost: plugins cannot check %s %s, so it does not pass: --pass-unknown lets it", errtext.Clip(r.Method), errtext.Clip(x.path))
 	}
 	return x, nil
 }
@@ -272,7 +272,7 @@ func (x *exchange) readEncoded(body io.Reader, h http.Header, most int64) (strin
 		}
 		body = &unpacker{body, x}
 	default:
-		return "", refuse(0, "Content-Encoding: got %q, want gzip, zstd or none", jsontext.Clip(encoding))
+		return "", refuse(0, "Content-Encoding: got %q, want gzip, zstd or none", errtext.Clip(encoding))
 	}
 	var b bytes.Buffer
 	n, err := b.ReadFrom(io.LimitReader(body, most+1))

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -68,7 +69,7 @@ func checkName(name string) error {
 	}
 	isOther := func(want string) bool { return name != want && strings.EqualFold(name, want) }
 	if i := slices.IndexFunc(replyNames, isOther); i >= 0 {
-		return unreadable("got the name %q, want %q", jsontext.Clip(name), replyNames[i])
+		return unreadable("got the name %q, want %q", errtext.Clip(name), replyNames[i])
 	}
 	if name == "__proto__" { // in JavaScript it changes the members of the object
 		return unreadable("got the name %q", name)

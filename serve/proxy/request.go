@@ -6,6 +6,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -81,7 +82,7 @@ func (q *request) checkNames() error {
 			name := q.doc.StringAt(key)
 			for _, want := range readNames {
 				if name != want && strings.EqualFold(name, want) {
-					return refuse(400, "starhost: the body: got the name %q, want %q", jsontext.Clip(name), want)
+					return refuse(400, "starhost: the body: got the name %q, want %q", errtext.Clip(name), want)
 				}
 			}
 		}

@@ -42,7 +42,7 @@ func (c *conversation) askAgain(ctx context.Context, w *whole) (*http.Response, 
 		text, _ := io.ReadAll(io.LimitReader(a.Body, 2<<10)) // it is only for the message
 		a.Body.Close()
 		return nil, refuse(http.StatusBadGateway, "starhost: the upstream refuses the results of tools: %s: %s",
-			a.Status, jsontext.Clip(string(text)))
+			a.Status, errtext.Clip(string(text)))
 	}
 	return a, nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -90,7 +91,7 @@ func (e *event) parse(isStrict bool) error {
 	}
 	if e.name != "" && e.kind != e.name { // some clients read the one, some the other
 		return unreadable("got the event %q of the type %q",
-			jsontext.Clip(e.name), jsontext.Clip(e.kind))
+			errtext.Clip(e.name), errtext.Clip(e.kind))
 	}
 	return checkReply(&e.doc)
 }
@@ -171,7 +172,7 @@ func (w *streamWriter) stopPings() {
 func (c *conversation) stream(a *http.Response) error {
 	if encoding := strings.Join(a.Header.Values("Content-Encoding"), ", "); encoding != "" && encoding != "identity" {
 		a.Body.Close()
-		return unreadable("Content-Encoding: got %q, want none", jsontext.Clip(encoding))
+		return unreadable("Content-Encoding: got %q, want none", errtext.Clip(encoding))
 	}
 	ctx := a.Request.Context()
 	from, to := io.Pipe()
@@ -408,7 +409,7 @@ func (p *passage) finish(ctx context.Context) (next io.ReadCloser, err error) {
 	}
 	if encoding := a.Header.Values("Content-Encoding"); !isStream(a) || len(encoding) > 0 {
 		a.Body.Close()
-		return nil, refuse(http.StatusBadGateway, "starhost: got %q from the endpoint, want a stream", jsontext.Clip(a.Header.Get("Content-Type")))
+		return nil, refuse(http.StatusBadGateway, "starhost: got %q from the endpoint, want a stream", errtext.Clip(a.Header.Get("Content-Type")))
 	}
 	return a.Body, nil
 }

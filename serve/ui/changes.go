@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // heartbeat is the time between two lines for a page without changes, so that a lost page ends.
@@ -13,7 +15,7 @@ const heartbeat = 15 * time.Second
 // Reload tells all pages that the plugins changed, and shows their first mistake, "" for none.
 func (s *Server) Reload(problem string) {
 	s.mu.Lock()
-	s.problem = limitText(problem, maxProblem)
+	s.problem = errtext.CutTo(problem, maxProblem, "…")
 	s.mu.Unlock()
 	s.notify("plugins")
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // runTimeout is the time for one command.
@@ -157,6 +159,6 @@ func writeOutput(w http.ResponseWriter, o Output) {
 		out, _ = json.Marshal(string(o.Out))
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
-		"code": o.Code, "output": out, "diagnostics": limitText(string(o.Diagnostics), 64<<10),
+		"code": o.Code, "output": out, "diagnostics": errtext.CutTo(string(o.Diagnostics), 64<<10, "…"),
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -104,7 +105,7 @@ func (x *index) add(r *decision.Record) {
 	x.addCosts(r)
 	d := &r.Decision
 	x.rows = append(x.rows, x.own(row{
-		ID: limitText(r.ID, maxReason), Time: r.Time, Session: r.Session, Agent: r.Agent, Event: r.Event, Tool: r.Tool,
+		ID: errtext.CutTo(r.ID, maxReason, "…"), Time: r.Time, Session: r.Session, Agent: r.Agent, Event: r.Event, Tool: r.Tool,
 		Kind: r.Kind, Action: d.Action, Answered: r.Answered, Plugin: d.Plugin, Reason: d.Reason, Pos: d.Pos,
 		Asked: texttable.EscapeLine(r.Asked(maxAsked)),
 	}))
@@ -134,7 +135,7 @@ func (x *index) dropHalf() {
 
 // intern returns one copy of equal texts.
 func (x *index) intern(text string) string {
-	if text = limitText(text, maxReason); text == "" {
+	if text = errtext.CutTo(text, maxReason, "…"); text == "" {
 		return ""
 	}
 	if known, ok := x.interned[text]; ok {

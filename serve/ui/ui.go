@@ -19,9 +19,9 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // Bounds of the server.
@@ -96,7 +96,7 @@ var page embed.FS
 func NewServer(o Options) *Server {
 	s := &Server{
 		Options: o, secret: rand.Text(), commands: newCommands(), log: newIndex(), runs: make(chan struct{}, maxRuns),
-		waiting: map[chan string]bool{}, problem: limitText(o.Problem, maxProblem),
+		waiting: map[chan string]bool{}, problem: errtext.CutTo(o.Problem, maxProblem, "…"),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", answerFile)
@@ -219,16 +219,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 }
 
 func writeError(w http.ResponseWriter, status int, text string) {
-	writeJSON(w, status, map[string]string{"error": limitText(text, 2000)})
-}
-
-// limitText returns at most n bytes of a text.
-func limitText(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
+	writeJSON(w, status, map[string]string{"error": errtext.CutTo(text, 2000, "…")})
 }
