@@ -27,25 +27,27 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 		}
 		return set, w.watchInputs(a.evalInputs(f, set))
 	}
-	round = a.newRound()
-	live, err := loader.NewLive(ctx, load)
-	if live.Set() == nil && len(w.files)+len(w.folders) == 0 {
-		return err // there is nothing to watch
-	}
-	for {
-		if err == nil {
+	var live *loader.Live
+	return a.rounds(ctx, w, func(next *app) (err error) {
+		round = next
+		if live == nil {
+			live, err = loader.NewLive(ctx, load)
+		} else {
+			err = live.Reload(ctx)
+		}
+		switch {
+		case live.Set() == nil && len(w.files)+len(w.folders) == 0:
+			return err // there is nothing to watch
+		case err == nil:
 			e.set = live.Set()
 			round.addError(round.runQuestion(ctx, f, e))
 			round.addError(round.printEvaluation(f, e))
-		} else if len(round.problems) == 0 {
+		case len(round.problems) == 0:
 			round.addError(err)
 		}
 		round.end()
-		if round, err = a.nextRound(ctx, w); round == nil {
-			return err
-		}
-		err = live.Reload(ctx)
-	}
+		return nil
+	})
 }
 
 // evalInputs returns the files that a result depends on: the inputs of loading, and the files

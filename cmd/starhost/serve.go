@@ -317,19 +317,12 @@ func (v *server) reloadOnRequest(ctx context.Context, hangup <-chan os.Signal) {
 // reloadOnChange reloads whenever a file changes.
 func (v *server) reloadOnChange(ctx context.Context, w *watcher) {
 	defer w.Close()
-	for {
-		file, err := w.wait(ctx)
-		if err == nil {
-			v.printNote("changed: " + v.relative(file))
-			err = w.watchInputs(v.reload(ctx))
-		}
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			v.printWarning("files are not watched any more: " + err.Error())
-			return
-		}
+	err := w.loop(ctx, func(file string) error {
+		v.printNote("changed: " + v.relative(file))
+		return w.watchInputs(v.reload(ctx))
+	})
+	if err != nil {
+		v.printWarning("files are not watched any more: " + err.Error())
 	}
 }
 

@@ -20,8 +20,7 @@ func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) er
 	defer w.Close()
 	output := a.output
 	a.output = "" // each round writes the file itself
-	round := a.newRound()
-	for {
+	return a.rounds(ctx, w, func(round *app) error {
 		round.output = output
 		if err := w.watchInputs(a.testInputs(o.Paths)); err != nil {
 			return err
@@ -30,10 +29,8 @@ func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) er
 		if ctx.Err() == nil {
 			round.end()
 		}
-		if round, err = a.nextRound(ctx, w); round == nil {
-			return err
-		}
-	}
+		return nil
+	})
 }
 
 // testInputs returns the files that the results depend on: the config, and the plugins and

@@ -191,23 +191,19 @@ func (v *inspected) follow(ctx context.Context) {
 
 // watch loads the plugins again after each change, and tells the page.
 func (v *inspected) watch(ctx context.Context) {
-	for {
-		file, err := v.watcher.wait(ctx)
-		if err == nil {
-			if !v.beside {
-				v.printNote("changed: " + v.relative(file))
-			}
-			problem, err := v.reload(ctx)
-			if err != nil {
-				problem = err.Error()
-			}
-			v.server.Reload(problem)
-			continue
+	err := v.watcher.loop(ctx, func(file string) error {
+		if !v.beside {
+			v.printNote("changed: " + v.relative(file))
 		}
-		if ctx.Err() == nil {
-			v.printNote("files are not watched any more: " + err.Error())
+		problem, err := v.reload(ctx)
+		if err != nil {
+			problem = err.Error()
 		}
-		return
+		v.server.Reload(problem)
+		return nil
+	})
+	if err != nil {
+		v.printNote("files are not watched any more: " + err.Error())
 	}
 }
 

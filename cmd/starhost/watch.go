@@ -91,7 +91,7 @@ func (w *watcher) wait(ctx context.Context) (string, error) {
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case err := <-w.Errors:
-			return "", err
+			return "", wrapFileError("--watch", err)
 		case event := <-w.Events:
 			if w.isWatched(event) {
 				return event.Name, w.waitQuiet(ctx)
@@ -115,7 +115,7 @@ func (w *watcher) waitQuiet(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case err := <-w.Errors:
-			return err
+			return wrapFileError("--watch", err)
 		case <-w.Events:
 			quiet.Reset(quietTime)
 		case <-quiet.C:
@@ -124,20 +124,38 @@ func (w *watcher) waitQuiet(ctx context.Context) error {
 	}
 }
 
-// nextRound waits for a change, and returns the app of the next round. It returns nil if ctx
-// ends or watching fails.
-func (a *app) nextRound(ctx context.Context, w *watcher) (*app, error) {
-	changed, err := w.wait(ctx)
-	switch {
-	case ctx.Err() != nil:
-		a.code = exitInterrupted
-		return nil, nil
-	case err != nil:
-		return nil, wrapFileError("--watch", err)
+// loop calls changed after each change, until ctx ends or there is an error. The end of ctx is no
+// error.
+func (w *watcher) loop(ctx context.Context, changed func(file string) error) error {
+	for {
+		file, err := w.wait(ctx)
+		if err == nil {
+			err = changed(file)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
 	}
-	round := a.newRound()
-	round.printNote("changed: " + a.relative(changed))
-	return round, nil
+}
+
+// rounds calls run at once and after each change, with an app for its results, until ctx ends or
+// there is an error.
+func (a *app) rounds(ctx context.Context, w *watcher, run func(round *app) error) error {
+	err := run(a.newRound())
+	if err == nil {
+		err = w.loop(ctx, func(file string) error {
+			round := a.newRound()
+			round.printNote("changed: " + a.relative(file))
+			return run(round)
+		})
+	}
+	if err == nil {
+		a.code = exitInterrupted
+	}
+	return err
 }
 
 // newRound returns a copy of the app without results.
