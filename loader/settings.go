@@ -21,9 +21,22 @@ import (
 
 // A setting is a key that a config file may have.
 type setting struct {
-	key   []string // "*" stands for any name
+	key   []string // the parts of its name; "*" stands for any name
+	about Key      // without what [Keys] adds
 	right projectRight
 	access
+}
+
+// row returns a setting: its name, in which capitals stand for any name, who may set it, how to reach
+// it, its built-in value as TOML or "", an example, and its description.
+func row(name string, right projectRight, field access, builtIn, example, doc string) *setting {
+	key := strings.Split(name, ".")
+	for i, part := range key {
+		if part == strings.ToUpper(part) {
+			key[i] = "*"
+		}
+	}
+	return &setting{key, Key{Name: name, Default: builtIn, Example: example, Doc: doc}, right, field}
 }
 
 // An access reaches a setting in a config.
@@ -51,46 +64,112 @@ const (
 // coreSettings returns the keys about plugins, prompts and tools.
 func coreSettings() []*setting {
 	return []*setting{
-		{splitKey("plugins.paths"), always, access{setPaths, getPaths}},
-		{splitKey("plugins.enabled"), onlyOwnPlugins, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled })},
-		{splitKey("plugins.disabled"), onlyOwnPlugins, union(func(c *Config) *[]string { return &c.Plugins.Disabled })},
-		{splitKey("plugins.required"), always, union(func(c *Config) *[]string { return &c.Plugins.Required })},
-		{splitKey("libraries.*"), ownFolder, access{setLibrary, func(c *Config, key []string) any { return c.Libraries[key[1]].Shown }}},
-		{splitKey("plugin.*.mode"), onlyOwnPlugins, value(parseWord(modeEnforce, modeWarn), func(c *Config, name string) *string { return &c.PluginOf(name).Mode })},
-		{splitKey("plugin.*.limits.steps"), onlyOwnPlugins, limit(parseSteps, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Steps })},
-		{splitKey("plugin.*.limits.memory"), onlyOwnPlugins, inBytes(limit(parseMemory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory }))},
-		{splitKey("plugin.*.limits.timeout"), onlyOwnPlugins, limit(parseDuration, func(c *Config, name string) *time.Duration { return &c.PluginOf(name).Limits.Timeout })},
-		{splitKey("plugin.*.*"), ownPlugins, access{setPluginValue, func(c *Config, key []string) any { return c.PluginOf(key[1]).Values[key[2]].V }}},
-		{splitKey("grants.*"), ifTrusted, access{setGrants, func(c *Config, key []string) any { return c.Grants[key[1]] }}},
-		{splitKey("secrets.*.file"), ifTrusted, access{setSecretFile, func(c *Config, key []string) any { return ensureEntry(c.Secrets, key[1]).File.Shown }}},
-		{splitKey("secrets.*.command"), ifTrusted, inFolder(
+		row("plugins.paths", always, access{setPaths, getPaths},
+			`[]`, `plugins.paths = ["plugins", "../ops/plugins"]`,
+			"The paths of plugins: .star files, plugin folders, and folders that contain these, relative to the config file. Without any path starhost uses ./plugins, else ./*.star. A project adds to the user's paths; if you do not trust it, it adds only paths in its folder."),
+		row("plugins.enabled", onlyOwnPlugins, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled }),
+			`[]`, `plugins.enabled = ["oncall", "policy"]`,
+			"The plugins to use; an empty list means all that starhost finds. starhost always uses a plugin that a PATH argument names. In a project's file, the list chooses among the project's plugins and leaves all others on."),
+		row("plugins.disabled", onlyOwnPlugins, union(func(c *Config) *[]string { return &c.Plugins.Disabled }),
+			`[]`, `plugins.disabled = ["incident"]`,
+			"The plugins not to use. It wins over everything else. The files of all layers add to the list."),
+		row("plugins.required", always, union(func(c *Config) *[]string { return &c.Plugins.Required }),
+			`[]`, `plugins.required = ["policy"]`,
+			"The plugins that must run. If one is missing, each command that enforces decisions refuses to work. The files of all layers add to the list. "+
+				"`check`, `eval`, `list`, `test`, `bench` and `repl` work without a listed plugin if their PATHs leave it out."),
+		row("libraries.NAME", ownFolder, access{setLibrary, func(c *Config, key []string) any { return c.Libraries[key[1]].Shown }},
+			"", `libraries.lib = "lib"`,
+			`The folder behind load("@NAME//FILE", ...), relative to the config file.`),
+		row("plugin.NAME.mode", onlyOwnPlugins, value(parseWord(modeEnforce, modeWarn), func(c *Config, name string) *string { return &c.PluginOf(name).Mode }),
+			`"enforce"`, `plugin.policy.mode = "warn"`,
+			"warn: starhost does not enforce the plugin's decisions (deny, ask, approve, respond, modify, abort). It logs them as \"would deny\" and so on, so that you can try out a policy."),
+		row("plugin.NAME.limits.steps", onlyOwnPlugins, limit(parseSteps, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Steps }),
+			"", `plugin.oncall.limits.steps = 200_000`,
+			"As limits.steps, for one plugin. The lower of the two applies."),
+		row("plugin.NAME.limits.memory", onlyOwnPlugins, inBytes(limit(parseMemory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory })),
+			"", `plugin.oncall.limits.memory = "16MiB"`,
+			"As limits.memory, for one plugin. The lower of the two applies."),
+		row("plugin.NAME.limits.timeout", onlyOwnPlugins, limit(parseDuration, func(c *Config, name string) *time.Duration { return &c.PluginOf(name).Limits.Timeout }),
+			"", `plugin.oncall.limits.timeout = "500ms"`,
+			"As limits.timeout, for one plugin. The lower of the two applies."),
+		row("plugin.NAME.KEY", ownPlugins, access{setPluginValue, func(c *Config, key []string) any { return c.PluginOf(key[1]).Values[key[2]].V }},
+			"", `plugin.oncall.team = "checkout"`,
+			"A setting that the plugin reads as config.KEY. The plugin declares it in plugin(config = {...}), with a default of the right type. Tables merge."),
+		row("grants.NAME", ifTrusted, access{setGrants, func(c *Config, key []string) any { return c.Grants[key[1]] }},
+			"", `grants.oncall = ["fs.read:runbooks/**", "env:CLUSTER"]`,
+			"The permissions that the plugin gets if it declares them. By default a plugin gets none. "+
+				"grants.host is not for a plugin: with http:HOST there, a reference that a user types may lead to an address that is not public."),
+		row("secrets.NAME.file", ifTrusted, access{setSecretFile, func(c *Config, key []string) any { return ensureEntry(c.Secrets, key[1]).File.Shown }},
+			"", `secrets.PAGER_TOKEN.file = "/run/secrets/pager"`,
+			"The file that contains the secret. If no key configures a secret, starhost reads the environment variable NAME, or the file that the variable NAME_FILE names."),
+		row("secrets.NAME.command", ifTrusted, inFolder(
 			list(func(c *Config, name string) *[]string { return &ensureEntry(c.Secrets, name).Command }),
 			func(c *Config, name string) *string { return &c.Secrets[name].Dir },
-		)},
-		{splitKey("limits.steps"), ownLimits, hostLimit(parseSteps, func(c *LimitsConfig) *uint64 { return &c.Steps })},
-		{splitKey("limits.memory"), ownLimits, inBytes(hostLimit(parseMemory, func(c *LimitsConfig) *uint64 { return &c.Memory }))},
-		{splitKey("limits.timeout"), ownLimits, hostLimit(parseDuration, func(c *LimitsConfig) *time.Duration { return &c.Timeout })},
-		{splitKey("limits.event"), ownLimits, eventLimit(hostLimit(parseSteps, func(c *LimitsConfig) *uint64 { return &c.Event }))},
-		{splitKey("limits.source"), ownLimits, inBytes(hostLimit(parseSize, func(c *LimitsConfig) *int64 { return &c.Source }))},
-		{splitKey("limits.output"), ownLimits, inBytes(hostLimit(parseSize, func(c *LimitsConfig) *int64 { return &c.Output }))},
-		{splitKey("limits.rounds"), ifTrusted, value(parseCount[int](1), func(c *Config, _ string) *int { return &c.Model.Rounds })},
-		{splitKey("limits.answer"), ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Model.Answer }))},
-		{splitKey("prompt.dedup"), always, value(parseWord("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup })},
-		{splitKey("prompt.render"), always, value(parseWord("plain", "xml", "markdown"), func(c *Config, _ string) *string { return &c.Prompt.Render })},
-		{splitKey("prompt.max_bytes"), always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes }))},
-		{splitKey("prompt.max_fragment"), always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxFragment }))},
-		{splitKey("prompt.max_plugin"), always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxPlugin }))},
-		{splitKey("prompt.max_attachments"), always, value(parseCount[int](1), func(c *Config, _ string) *int { return &c.Prompt.MaxAttachments })},
-		{splitKey("prompt.max_attachment"), always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxAttachment }))},
-		{splitKey("prompt.max_pixels"), always, value(parseCount[int64](1), func(c *Config, _ string) *int64 { return &c.Prompt.MaxPixels })},
-		{splitKey("prompt.max_tokens"), always, value(parseCount[int](0), func(c *Config, _ string) *int { return &c.Prompt.MaxTokens })},
-		{splitKey("tools.allow"), ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Allow })},
-		{splitKey("tools.deny"), ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
-		{splitKey("tools.max_result"), ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Tools.MaxResult }))},
+		),
+			"", `secrets.PAGER_TOKEN.command = ["pass", "show", "pager"]`,
+			"The program that prints the secret, with its arguments. It runs in the folder of the config."),
+		row("limits.steps", ownLimits, hostLimit(parseSteps, func(c *LimitsConfig) *uint64 { return &c.Steps }),
+			`1_000_000`, `limits.steps = 500_000`,
+			"The most interpreter steps of a load, and of each call of a handler."),
+		row("limits.memory", ownLimits, inBytes(hostLimit(parseMemory, func(c *LimitsConfig) *uint64 { return &c.Memory })),
+			`"64MiB"`, `limits.memory = "32MiB"`,
+			"The most bytes that a load, or a call of a handler, may allocate."),
+		row("limits.timeout", ownLimits, hostLimit(parseDuration, func(c *LimitsConfig) *time.Duration { return &c.Timeout }),
+			`"2s"`, `limits.timeout = "1s"`,
+			"The most time of a load, and of each call of a handler, without effects."),
+		row("limits.event", ownLimits, eventLimit(hostLimit(parseSteps, func(c *LimitsConfig) *uint64 { return &c.Event })),
+			"", `limits.event = 5_000_000`,
+			"The most interpreter steps of all hooks of one plugin within one event. The default is ten times the plugin's limits.steps. An event takes at most ten times limits.timeout, with effects."),
+		row("limits.source", ownLimits, inBytes(hostLimit(parseSize, func(c *LimitsConfig) *int64 { return &c.Source })),
+			`"256KiB"`, `limits.source = "1MiB"`,
+			"The most bytes of one .star file."),
+		row("limits.output", ownLimits, inBytes(hostLimit(parseSize, func(c *LimitsConfig) *int64 { return &c.Output })),
+			`"1MiB"`, `limits.output = "64KiB"`,
+			"The most bytes that a load, or a call of a handler, may print."),
+		row("limits.rounds", ifTrusted, value(parseCount[int](1), func(c *Config, _ string) *int { return &c.Model.Rounds }),
+			`25`, `limits.rounds = 10`,
+			"The most requests with tools in a turn. After these, starhost makes one more request without tools, so that there is an answer."),
+		row("limits.answer", ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Model.Answer })),
+			`"4MiB"`, `limits.answer = "1MiB"`,
+			"The most bytes of one answer of a model: text, reasoning, and the arguments of tool calls."),
+		row("prompt.dedup", always, value(parseWord("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup }),
+			`"session"`, `prompt.dedup = "prompt"`,
+			"session: starhost sends a fragment once in a session. prompt: starhost sends a fragment once in each prompt."),
+		row("prompt.render", always, value(parseWord("plain", "xml", "markdown"), func(c *Config, _ string) *string { return &c.Prompt.Render }),
+			`"plain"`, `prompt.render = "markdown"`,
+			"The format of fragments in the prompt."),
+		row("prompt.max_bytes", always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes })),
+			`"1MiB"`, `prompt.max_bytes = "512KiB"`,
+			"The most text of all fragments of a turn. If there is more, starhost drops the fragments with the highest priority number first."),
+		row("prompt.max_fragment", always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxFragment })),
+			`"256KiB"`, `prompt.max_fragment = "64KiB"`,
+			"The most text of one fragment."),
+		row("prompt.max_plugin", always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxPlugin })),
+			`"512KiB"`, `prompt.max_plugin = "128KiB"`,
+			"The most text of one plugin's fragments."),
+		row("prompt.max_attachments", always, value(parseCount[int](1), func(c *Config, _ string) *int { return &c.Prompt.MaxAttachments }),
+			`20`, `prompt.max_attachments = 5`,
+			"The most attachments."),
+		row("prompt.max_attachment", always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxAttachment })),
+			`"8MiB"`, `prompt.max_attachment = "4MiB"`,
+			"The most data of one attachment."),
+		row("prompt.max_pixels", always, value(parseCount[int64](1), func(c *Config, _ string) *int64 { return &c.Prompt.MaxPixels }),
+			`40_000_000`, `prompt.max_pixels = 20_000_000`,
+			"The most pixels of an image: its width times its height."),
+		row("prompt.max_tokens", always, value(parseCount[int](0), func(c *Config, _ string) *int { return &c.Prompt.MaxTokens }),
+			`0`, `prompt.max_tokens = 100_000`,
+			"The most tokens of the text of all fragments, by an estimate; 0 means no bound."),
+		row("tools.allow", ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Allow }),
+			`["*"]`, `tools.allow = ["memory_*", "who_is_on_call"]`,
+			"Globs on the names of the tools that starhost offers."),
+		row("tools.deny", ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Deny }),
+			`[]`, `tools.deny = ["delete_*"]`,
+			"Globs on the names of the tools that starhost does not offer. They win over tools.allow."),
+		row("tools.max_result", ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Tools.MaxResult })),
+			`"256KiB"`, `tools.max_result = "1MiB"`,
+			"The most bytes of a tool's result that the model gets, also of a failure's message. starhost cuts a longer result and says so in its last line."),
 	}
 }
-
-func splitKey(key string) []string { return strings.Split(key, ".") }
 
 // value accesses a field of the table that the second part of the key names.
 func value[T any](parse func(any) (T, error), field func(*Config, string) *T) access {

@@ -34,64 +34,38 @@ type LogConfig struct {
 // that they are the user's.
 func logSettings() []*setting {
 	return []*setting{
-		{splitKey("log.enabled"), userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.Enabled })},
-		{splitKey("log.path"), userOnly, access{setLogPath, func(c *Config, _ []string) any { return c.Log.Path.Shown }}},
-		{splitKey("log.keep"), userOnly, inDays(value(parseSpan, func(c *Config, _ string) *time.Duration { return &c.Log.Keep }))},
-		{splitKey("log.max"), userOnly, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Log.Max }))},
-		{splitKey("log.mask"), userOnly, value(parseMasks, func(c *Config, _ string) *[]string { return &c.Log.Mask })},
-		{splitKey("log.include"), userOnly, value(parseWords(logParts), func(c *Config, _ string) *[]string { return &c.Log.Include })},
-		{splitKey("log.required"), userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.Required })},
-		{splitKey("log.fsync"), userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.Fsync })},
-		{splitKey("log.all"), userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.All })},
-		{splitKey("redact.patterns"), userOnly, value(parsePatterns, func(c *Config, _ string) *[]string { return &c.Log.Redact })},
-	}
-}
-
-// logKeyDocs returns the parts of [Keys] about the decision log.
-func logKeyDocs() []Key {
-	return []Key{
-		{
-			Name: "log.enabled", Default: `true`, Example: `log.enabled = false`,
-			Doc: "Whether hook, serve, run and chat record decisions: see docs/replay.md.",
-		},
-		{
-			Name: "log.path", Default: `""`, Example: `log.path = "/var/log/starhost"`,
-			Doc: "The folder of the log's files, one for each day (UTC). A relative path starts at the config file. Without it, the folder is starhost/log in XDG_STATE_HOME.",
-		},
-		{
-			Name: "log.keep", Default: `"30d"`, Example: `log.keep = "7d"`,
-			Doc: "How long the files stay. The first record of a day and starhost log gc delete older ones.",
-		},
-		{
-			Name: "log.max", Default: `"1GiB"`, Example: `log.max = "100MiB"`,
-			Doc: "The most bytes of all files; the oldest go first. A day's file that has reached it takes no more records.",
-		},
-		{
-			Name: "log.mask", Default: `["default"]`, Example: `log.mask = ["/input/arguments/*customer*"]`,
-			Doc: "Globs on JSON pointers into a record. The log leaves the values at these places out, wherever else they occur in the record. * does not cross a slash and ** does; letter case does not matter. " +
-				"\"default\" stands for values that look like keys, and values behind names such as Authorization, token and password; it belongs to every list but the empty one. " +
-				"log.mask = [] records such values, for a test whose replay needs them. The values of [secrets] and of redact.patterns never reach the log.",
-		},
-		{
-			Name: "log.include", Default: `[]`, Example: `log.include = ["prompt", "writes"]`,
-			Doc: "The parts of events that a record contains only if you list them here. prompt: the user's words, the conversation and the texts of context. results: results of tools. writes: contents of files that a call writes. A record has only the sizes and SHA-256 sums of the other parts, which a replay compares.",
-		},
-		{
-			Name: "log.required", Default: `false`, Example: `log.required = true`,
-			Doc: "Refuse each event whose record starhost cannot write. By default the decision stands, and standard error says why the record is missing.",
-		},
-		{
-			Name: "log.fsync", Default: `false`, Example: `log.fsync = true`,
-			Doc: "Flush each record to the disk before the answer.",
-		},
-		{
-			Name: "log.all", Default: `false`, Example: `log.all = true`,
-			Doc: "Record events that no handler heard, too.",
-		},
-		{
-			Name: "redact.patterns", Default: `[]`, Example: `redact.patterns = ["cust-[0-9]+"]`,
-			Doc: "Regular expressions (RE2). starhost replaces each text that matches one by <masked>: in all fields of the log's records, and in what plugins return, log and report as errors. So no prompt and no journal gets such a text from a plugin. The user's words, the model's replies and the results of an agent's own tools stay as they are: a plugin with modify can change these.",
-		},
+		row("log.enabled", userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.Enabled }),
+			`true`, `log.enabled = false`,
+			"Whether hook, serve, run and chat record decisions: see docs/replay.md."),
+		row("log.path", userOnly, access{setLogPath, func(c *Config, _ []string) any { return c.Log.Path.Shown }},
+			`""`, `log.path = "/var/log/starhost"`,
+			"The folder of the log's files, one for each day (UTC). A relative path starts at the config file. Without it, the folder is starhost/log in XDG_STATE_HOME."),
+		row("log.keep", userOnly, inDays(value(parseSpan, func(c *Config, _ string) *time.Duration { return &c.Log.Keep })),
+			`"30d"`, `log.keep = "7d"`,
+			"How long the files stay. The first record of a day and starhost log gc delete older ones."),
+		row("log.max", userOnly, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Log.Max })),
+			`"1GiB"`, `log.max = "100MiB"`,
+			"The most bytes of all files; the oldest go first. A day's file that has reached it takes no more records."),
+		row("log.mask", userOnly, value(parseMasks, func(c *Config, _ string) *[]string { return &c.Log.Mask }),
+			`["default"]`, `log.mask = ["/input/arguments/*customer*"]`,
+			"Globs on JSON pointers into a record. The log leaves the values at these places out, wherever else they occur in the record. * does not cross a slash and ** does; letter case does not matter. "+
+				"\"default\" stands for values that look like keys, and values behind names such as Authorization, token and password; it belongs to every list but the empty one. "+
+				"log.mask = [] records such values, for a test whose replay needs them. The values of [secrets] and of redact.patterns never reach the log."),
+		row("log.include", userOnly, value(parseWords(logParts), func(c *Config, _ string) *[]string { return &c.Log.Include }),
+			`[]`, `log.include = ["prompt", "writes"]`,
+			"The parts of events that a record contains only if you list them here. prompt: the user's words, the conversation and the texts of context. results: results of tools. writes: contents of files that a call writes. A record has only the sizes and SHA-256 sums of the other parts, which a replay compares."),
+		row("log.required", userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.Required }),
+			`false`, `log.required = true`,
+			"Refuse each event whose record starhost cannot write. By default the decision stands, and standard error says why the record is missing."),
+		row("log.fsync", userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.Fsync }),
+			`false`, `log.fsync = true`,
+			"Flush each record to the disk before the answer."),
+		row("log.all", userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.All }),
+			`false`, `log.all = true`,
+			"Record events that no handler heard, too."),
+		row("redact.patterns", userOnly, value(parsePatterns, func(c *Config, _ string) *[]string { return &c.Log.Redact }),
+			`[]`, `redact.patterns = ["cust-[0-9]+"]`,
+			"Regular expressions (RE2). starhost replaces each text that matches one by <masked>: in all fields of the log's records, and in what plugins return, log and report as errors. So no prompt and no journal gets such a text from a plugin. The user's words, the model's replies and the results of an agent's own tools stay as they are: a plugin with modify can change these."),
 	}
 }
 

@@ -11,8 +11,12 @@ type ServeConfig struct {
 // serveSettings returns the keys about servers and about trust.
 func serveSettings() []*setting {
 	return []*setting{
-		{splitKey("serve.tools.roles"), ifTrusted, list(func(c *Config, _ string) *[]string { return &c.Serve.ToolRoles })},
-		{splitKey("trust.pin"), always, value(parsePins, func(c *Config, _ string) *[]string { return &c.Pins })},
+		row("serve.tools.roles", ifTrusted, list(func(c *Config, _ string) *[]string { return &c.Serve.ToolRoles }),
+			`["default"]`, `serve.tools.roles = ["default", "night"]`,
+			"The roles for which programs can register tools at serve --tools. Only a session with the role gets a tool that is registered for one role."),
+		row("trust.pin", always, value(parsePins, func(c *Config, _ string) *[]string { return &c.Pins }),
+			`[]`, `trust.pin = ["srv/**", "package.json"]`,
+			"Globs on files of the project that trust pins beside the config, the plugins, the libraries, and the files and folders that commands name. Programs such as sh, node, npm and make run files that no argument names: without pin, starhost trust says that it does not pin them."),
 	}
 }
 
