@@ -14,7 +14,7 @@ COPY --from=build /starhost /starhost
 # For sessions, the decision log and tests. Mount a volume here if they are to outlive the container.
 COPY --from=build --chown=65534:65534 /empty /tmp
 USER 65534:65534
-ENV XDG_STATE_HOME=/tmp XDG_DATA_HOME=/tmp STARHOST_CACHE=off
+ENV XDG_STATE_HOME=/tmp XDG_DATA_HOME=/tmp
 WORKDIR /
 ENTRYPOINT ["/starhost"]
 CMD ["list"]

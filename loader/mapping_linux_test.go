@@ -36,42 +36,28 @@ func TestWriteThroughMapping(t *testing.T) {
 	write(t, files[1], "load(\"lib.star\", \"word\")\n"+strings.NewReplacer("NAME", "two", "OUT", "word").Replace(tool))
 	write(t, files[2], `word = "before"`)
 
-	folder := cacheFolder(filepath.Join(t.TempDir(), "cache"))
-	memory := new(starlark.Cache)
-	caches := map[string]func() (string, error){
-		"on disk": func() (string, error) {
-			return folder.loaded(t.Context(), loader.Options{Args: []string{dir}})
-		},
-		"in memory": func() (string, error) {
-			return loaded(t.Context(), loader.Options{Args: []string{dir}}, memory)
-		},
-	}
-	outcome := func(cache string) string {
-		text, err := caches[cache]()
+	cache := new(starlark.Cache)
+	outcome := func() string {
+		text, err := loaded(t.Context(), loader.Options{Args: []string{dir}}, cache)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return text
 	}
-	for cache := range caches {
-		outcome(cache) // fills the cache
-		text := ""
-		read := filesRead(t, files, func() { text = outcome(cache) })
-		if strings.Count(text, "before") != 2 {
-			t.Fatalf("cache %s: got %s, want \"before\" from both tools", cache, text)
-		}
-		if len(read) != len(files) {
-			t.Errorf("cache %s: loading read %q, want all of %q", cache, read, files)
-		}
+	outcome() // fills the cache
+	text := ""
+	read := filesRead(t, files, func() { text = outcome() })
+	if strings.Count(text, "before") != 2 {
+		t.Fatalf("got %s, want \"before\" from both tools", text)
+	}
+	if len(read) != len(files) {
+		t.Errorf("loading read %q, want all of %q", read, files)
 	}
 	for _, file := range []string{files[0], files[2]} {
 		replaceByMapping(t, file, "before", "after!")
 	}
-	for cache := range caches {
-		text := outcome(cache)
-		if strings.Count(text, "after!") != 2 || strings.Contains(text, "before") {
-			t.Errorf("cache %s: got %s, want \"after!\" from both tools", cache, text)
-		}
+	if text := outcome(); strings.Count(text, "after!") != 2 || strings.Contains(text, "before") {
+		t.Errorf("got %s, want \"after!\" from both tools", text)
 	}
 }
 

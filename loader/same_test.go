@@ -95,19 +95,6 @@ func loaded(ctx context.Context, o loader.Options, cache *starlark.Cache) (strin
 	return b.String(), nil
 }
 
-// A cacheFolder is the folder of a cache that one process after another uses.
-type cacheFolder string
-
-// loaded calls loaded as a new process would: with a cache that it reads from the folder.
-func (p cacheFolder) loaded(ctx context.Context, o loader.Options) (string, error) {
-	c, err := starlark.OpenCache(string(p))
-	if err != nil {
-		return "", err
-	}
-	text, err := loaded(ctx, o, c)
-	return text, errors.Join(err, c.Save())
-}
-
 // TestCachedSame loads plugins of all kinds without a cache, with an empty cache and with one
 // that has all their programs: they register and say the same.
 func TestCachedSame(t *testing.T) {
@@ -146,12 +133,12 @@ func TestCachedSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cache := cacheFolder(filepath.Join(t.TempDir(), "cache"))
+			cache := new(starlark.Cache)
 			for _, when := range []string{"empty cache", "full cache", "full cache, 8 at a time"} {
 				if strings.HasSuffix(when, "time") {
 					o.Workers = 8
 				}
-				got, err := cache.loaded(t.Context(), o)
+				got, err := loaded(t.Context(), o, cache)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -200,7 +187,7 @@ func TestCachedEdits(t *testing.T) {
 		write("plugins/looking/lib/own.star", "own = 1\n")
 		write("plugins/looking/data/a.txt", "a")
 		write("shared/far.star", "far = 1\n")
-		cache := cacheFolder(filepath.Join(dir, "cache"))
+		cache := new(starlark.Cache)
 		text := rapid.SampledFrom([]string{"1", "2", "'x'", "1 // 0", "= ="})
 		set, limit, settings := []string(nil), "", ""
 		steps := map[string]func(){
@@ -241,7 +228,7 @@ func TestCachedEdits(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, when := range []string{"first", "second"} {
-				got, err := cache.loaded(context.Background(), o)
+				got, err := loaded(context.Background(), o, cache)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -259,7 +246,7 @@ func TestCachedSecret(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "says.star"), []byte("plugin(permissions = [\"secret:TOKEN\"])\nprint(\"is hunter2-hunter2 here\")\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cache := cacheFolder(filepath.Join(t.TempDir(), "cache"))
+	cache := new(starlark.Cache)
 	config, _, err := loader.ParseConfig("starhost.toml", dir, []byte("[grants]\nsays = [\"secret:TOKEN\"]\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +263,7 @@ func TestCachedSecret(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			env := func(name string) (string, bool) { return "hunter2-hunter2", tt.set && name == "TOKEN" }
-			got, err := cache.loaded(t.Context(), loader.Options{Config: config, Dir: dir, Args: []string{"says.star"}, LookupEnv: env})
+			got, err := loaded(t.Context(), loader.Options{Config: config, Dir: dir, Args: []string{"says.star"}, LookupEnv: env}, cache)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -287,10 +274,10 @@ func TestCachedSecret(t *testing.T) {
 	}
 }
 
-// TestCachedLater loads a plugin with a cache, then changes its files and lets another process
-// rewrite the cache: the handlers stay those of the first load.
+// TestCachedLater loads a plugin with a cache, then changes its files and loads it again with the same
+// cache: the first set's handlers do not change.
 func TestCachedLater(t *testing.T) {
-	dir, folder := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	dir, cache := t.TempDir(), new(starlark.Cache)
 	write := func(result string) {
 		for name, text := range map[string]string{
 			"p/plugin.star": "load(\"lib.star\", \"result\")\nregister_tool(lambda: result, name = \"tell\", description = \"Tells.\")\n# " + result + "\n",
@@ -303,22 +290,14 @@ func TestCachedLater(t *testing.T) {
 		}
 	}
 	write("\"one\"")
-	o := loader.Options{Dir: dir, Args: []string{"p"}}
-	if _, err := cacheFolder(folder).loaded(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	cache, err := starlark.OpenCache(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Cache = cache
+	o := loader.Options{Dir: dir, Args: []string{"p"}, Cache: cache}
 	set, err := loader.Load(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer set.Close()
 	write("\"two\"")
-	if _, err := cacheFolder(folder).loaded(t.Context(), loader.Options{Dir: dir, Args: []string{"p"}}); err != nil {
+	if _, err := loaded(t.Context(), o, cache); err != nil {
 		t.Fatal(err)
 	}
 	turn, err := set.Host.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{Text: "x"})

@@ -1,35 +1,32 @@
 package starlark
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"strings"
 	"sync"
 
-	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
 
-// A Cache stores compiled programs and notes of syntax trees, by the names and texts of files, so
-// that starhost parses and compiles a file once. It stores no errors and changes no result. The
-// zero value is ready and works in memory; [OpenCache] adds a file on disk. It is safe for
-// concurrent use.
+// A Cache stores compiled programs and notes of syntax trees in memory, by the names and texts of
+// files, so that a process that loads plugins again parses and compiles a file once. It stores no
+// errors and changes no result. The zero value is ready. It is safe for concurrent use.
 type Cache struct {
-	mu       sync.Mutex
-	items    map[cacheKey][]byte           // encoded notes and programs that this process used
-	programs map[cacheKey]*compiledProgram // the same programs, ready to run
-	size     int                           // bytes of all items and of the programs' sources
-	unsaved  bool                          // whether Save has something to write
-
-	dir       string      // folder of the file; "" in memory
-	fileItems storedItems // items that the file in dir had at the start
+	mu    sync.Mutex
+	items map[cacheKey]cacheItem
+	size  int // bytes of all notes and of the programs' sources
 }
 
-// maxCached is the most bytes of a Cache in memory. Above it, the Cache drops everything.
-// Programs count as their sources, and take up to five times as much memory.
+// A cacheItem is a note or a program.
+type cacheItem struct {
+	note    []byte
+	program *compiledProgram
+}
+
+// maxCached is the most bytes of a Cache. Above it, the Cache drops everything. Programs count as
+// their sources, and take up to five times as much memory.
 const maxCached = 16 << 20
 
-// A cacheKey is the SHA-256 of everything that an item depends on, except the build.
+// A cacheKey is the SHA-256 of everything that an item depends on.
 type cacheKey [sha256.Size]byte
 
 // fileKey returns a digest of everything that the syntax of a file depends on.
@@ -53,27 +50,22 @@ func (key cacheKey) itemKey(kind, name string) cacheKey {
 	return sha256.Sum256(append(append(append(key[:], kind...), 0), name...))
 }
 
-// add stores a note or a program. size is in bytes. The caller locks c.mu.
-func (c *Cache) add(key cacheKey, item []byte, p *compiledProgram, size int) {
-	if c.size += size; c.items == nil || c.size > maxCached {
-		c.items, c.programs, c.size = map[cacheKey][]byte{}, map[cacheKey]*compiledProgram{}, size
-	}
-	if p != nil {
-		c.programs[key] = p
-	} else {
-		c.items[key] = item
-	}
+// find returns the item with a key.
+func (c *Cache) find(key cacheKey) (item cacheItem, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	item, ok = c.items[key]
+	return item, ok
 }
 
-// item returns an encoded item. The caller locks c.mu.
-func (c *Cache) item(key cacheKey) (item []byte, ok bool) {
-	if item, ok = c.items[key]; ok {
-		return item, true
+// add stores an item. size is in bytes.
+func (c *Cache) add(key cacheKey, item cacheItem, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.size += size; c.items == nil || c.size > maxCached {
+		c.items, c.size = map[cacheKey]cacheItem{}, size
 	}
-	if item, ok = c.fileItems.find(key); ok {
-		c.add(key, item, nil, len(item))
-	}
-	return item, ok
+	c.items[key] = item
 }
 
 // Note returns the result of find for the syntax tree of the file. The cache stores one result for
@@ -81,11 +73,8 @@ func (c *Cache) item(key cacheKey) (item []byte, ok bool) {
 // needs a different kind. The cache does not store errors. No caller may change the result.
 func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error) {
 	key := f.key.itemKey("note", kind)
-	f.cache.mu.Lock()
-	note, ok := f.cache.item(key)
-	f.cache.mu.Unlock()
-	if ok {
-		return note, nil
+	if item, ok := f.cache.find(key); ok {
+		return item.note, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,63 +82,24 @@ func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	if note, err = find(tree); err != nil {
+	note, err := find(tree)
+	if err != nil {
 		return nil, err
 	}
-	f.cache.mu.Lock()
-	defer f.cache.mu.Unlock()
-	f.cache.add(key, note, nil, len(note))
-	f.cache.unsaved = true
+	f.cache.add(key, cacheItem{note: note}, len(note))
 	return note, nil
 }
 
 // program returns the program with a key from the cache, or else the result of compile. size is the
 // length of the source in bytes.
 func (c *Cache) program(key cacheKey, size int, compile func() (*compiledProgram, error)) (*compiledProgram, error) {
-	c.mu.Lock()
-	p := c.programs[key]
-	var item []byte
-	if p == nil {
-		item, _ = c.item(key)
+	if item, ok := c.find(key); ok {
+		return item.program, nil
 	}
-	c.mu.Unlock()
-	if p != nil {
-		return p, nil
-	}
-	p, isNew := decodeProgram(item), false
-	if p == nil {
-		var err error
-		if p, err = compile(); err != nil {
-			return nil, err
-		}
-		isNew = p.sites == nil // programs with probes stay in memory
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.add(key, nil, p, size)
-	c.unsaved = c.unsaved || isNew
-	return p, nil
-}
-
-// encode returns the names that the program uses, separated by NUL, then a newline and the code.
-func (p *compiledProgram) encode() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteString(strings.Join(p.uses, "\x00") + "\n")
-	err := p.Write(&b)
-	return b.Bytes(), err
-}
-
-// decodeProgram is the inverse of encode. It returns nil for other bytes.
-func decodeProgram(item []byte) (p *compiledProgram) {
-	defer func() {
-		if recover() != nil { // the decoder panics on code that no compiler wrote
-			p = nil
-		}
-	}()
-	uses, code, _ := bytes.Cut(item, []byte("\n"))
-	program, err := starlark.CompiledProgram(bytes.NewReader(code))
+	p, err := compile()
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return &compiledProgram{Program: program, uses: strings.Split(string(uses), "\x00")}
+	c.add(key, cacheItem{program: p}, size)
+	return p, nil
 }

@@ -35,7 +35,7 @@ type app struct {
 	managed string // the path of the managed config; see managedConfig
 
 	dir, config, output, format, logFormat string
-	noConfig, noCache, quiet, verbose      bool
+	noConfig, quiet, verbose               bool
 	colour                                 string // auto, always or never
 
 	write         func(*app, any) error    // adds a result to out in the chosen format

@@ -137,7 +137,6 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 		LookupEnv: c.lookupEnv, Cache: c.programCache(), AllowMissing: true, AllowUnset: true,
 		Host: host.Options{Clock: clock, Log: c.addLog},
 	})
-	c.saveCache()
 	if err != nil {
 		return err
 	}

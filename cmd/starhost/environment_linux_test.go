@@ -19,7 +19,7 @@ func TestEnvironmentIsHidden(t *testing.T) {
 	defer self.Close()
 	cmd := exec.Command("/proc/self/fd/3", "hook", "picoclaw", "none.star")
 	cmd.Args[0], cmd.ExtraFiles, cmd.Dir = "starhost", []*os.File{self}, "/"
-	cmd.Env = []string{"HOME=/nonexistent", "STARHOST_CACHE=" + noCacheValue}
+	cmd.Env = []string{"HOME=/nonexistent"}
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}

@@ -49,7 +49,6 @@ func (a *app) printGlobalHelp(root *cobra.Command) {
 // variables lists the variables that the program reads, except those of the system's folders.
 var variables = []struct{ name, doc string }{
 	{"NO_COLOR", "any value: no colours on terminals"},
-	{"STARHOST_CACHE", "the folder of compiled plugins, or off"},
 	{colourVariable, "colours: auto (on terminals), always or never; always wins over NO_COLOR"},
 	{"STARHOST_CONFIG", "the config file, as --config"},
 	{logVariable, "logs: quiet (as -q), info or debug (as -v)"},

@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
 )
 
 // loadFlags are the flags of all commands that load plugins.
@@ -119,6 +120,14 @@ func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.S
 	return a.loadWith(ctx, f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
 }
 
+// programCache returns the cache of compiled plugins that all rounds of this process share.
+func (a *app) programCache() *starlark.Cache {
+	if a.cache == nil {
+		a.cache = new(starlark.Cache)
+	}
+	return a.cache
+}
+
 // loadWith is load with changed options. Unless change sets RequiredInArgs, a required plugin that
 // the paths leave out is an error.
 func (a *app) loadWith(
@@ -153,7 +162,6 @@ func (a *app) loadWith(
 	}
 	change(&options)
 	set, err := loader.Load(ctx, options)
-	a.saveCache()
 	if err != nil {
 		return nil, err
 	}

@@ -251,7 +251,7 @@ func TestGoldenOfEffects(t *testing.T) {
 			a := &app{
 				stdout: io.Discard, stderr: io.Discard,
 				getenv: os.Getenv, lookupEnv: os.LookupEnv,
-				dir: dir, noCache: true, config: "starhost.toml",
+				dir: dir, config: "starhost.toml",
 			}
 			set, err := a.loadWith(t.Context(), &loadFlags{grant: permissions}, []string{"world.star"}, func(o *loader.Options) {
 				o.World.Store = new(effects.MemoryKV)
@@ -315,7 +315,7 @@ register_hook("turn_end", lambda: None)
 		a := &app{
 			stdout: io.Discard, stderr: io.Discard,
 			getenv: os.Getenv, lookupEnv: os.LookupEnv,
-			dir: dir, noCache: true,
+			dir: dir,
 		}
 		observed := func(o *loader.Options) { o.Host.Observe = log.Observe }
 		set, err := a.loadWith(t.Context(), &loadFlags{}, []string{"p.star"}, observed)

@@ -76,8 +76,7 @@ func (a *app) lsp(ctx context.Context) error {
 // compiles a text that no other analysis uses.
 const maxSharedAnalyses = 50
 
-// editorCache returns a function that returns the cache for the next analysis. It is in memory,
-// because no other run has the texts between two words.
+// editorCache returns a function that returns the cache for the next analysis.
 func (a *app) editorCache() func() *starlark.Cache {
 	uses, cache := 0, new(starlark.Cache)
 	return func() *starlark.Cache {
@@ -93,7 +92,7 @@ func (a *app) nested(out io.Writer, cache *starlark.Cache) *app {
 	return &app{
 		stdin: bytes.NewReader(nil), stdout: out, stderr: out, getenv: a.getenv, lookupEnv: a.lookupEnv,
 		managed: a.managed,
-		config:  a.config, noConfig: a.noConfig, noCache: a.noCache, cache: cache, stores: new(databases),
+		config:  a.config, noConfig: a.noConfig, cache: cache, stores: new(databases),
 	}
 }
 

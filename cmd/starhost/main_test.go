@@ -28,13 +28,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/cli")
 
-// TestMain turns off the cache of compiled plugins, except where a test sets its folder. The test's
-// program is starhost if it gets a command, as from the canary of an installation, which runs the
-// program that it is part of: all tests would run otherwise, and again their canary.
+// TestMain makes the test's program starhost if it gets a command, as from the canary of an
+// installation, which runs the program that it is part of: all tests would run otherwise, and again
+// their canary.
 func TestMain(m *testing.M) {
-	if _, set := os.LookupEnv("STARHOST_CACHE"); !set {
-		os.Setenv("STARHOST_CACHE", noCacheValue)
-	}
 	managedConfig = os.Getenv("TEST_MANAGED_CONFIG") // in tests only: the machine's own has no effect
 	managedRoot = os.Getenv("TEST_MANAGED_ROOT")
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
@@ -55,47 +52,10 @@ func TestMain(m *testing.M) {
 //	endpoint FILE FILE  starts a scripted model at $ENDPOINT: see scriptedEndpoint
 //	envsubst FROM TO    copies a file, with $ENDPOINT replaced
 //
-// The condition [root] holds if the user can read every file. The scripts run at the same time
-// and share one cache of compiled plugins.
+// The condition [root] holds if the user can read every file. The scripts run at the same time.
 func TestCLI(t *testing.T) {
-	p := cliParams(filepath.Join(t.TempDir(), "cache"))
-	p.Dir = "../../golden/cli"
-	testscript.Run(t, p)
-}
-
-// TestCLIWithoutCache runs the scripts that load plugins without a cache. Their output must be
-// the same.
-func TestCLIWithoutCache(t *testing.T) { testscript.Run(t, loadingScripts(t, noCacheValue)) }
-
-// TestCLICached runs these scripts twice with one cache on disk, which is empty at first.
-func TestCLICached(t *testing.T) {
-	p := loadingScripts(t, filepath.Join(t.TempDir(), "cache"))
-	for _, when := range []string{"empty", "filled"} {
-		t.Run(when, func(t *testing.T) { testscript.Run(t, p) })
-	}
-}
-
-// loadingScripts returns the scripts of commands that load plugins, in the short form every fourth
-// of them: TestCLI runs all with a cache that is empty at first.
-func loadingScripts(t *testing.T, cache string) testscript.Params {
-	t.Helper()
-	p := cliParams(cache)
-	for _, command := range []string{"eval", "list", "check", "test"} {
-		files, err := filepath.Glob("../../golden/cli/" + command + "_*.txtar")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("scripts of %s: got %d, %v", command, len(files), err)
-		}
-		for i, file := range files {
-			if i%4 == 0 || os.Getenv("STARHOST_LONG") != "" {
-				p.Files = append(p.Files, file)
-			}
-		}
-	}
-	return p
-}
-
-func cliParams(cache string) testscript.Params {
-	return testscript.Params{
+	testscript.Run(t, testscript.Params{
+		Dir:           "../../golden/cli",
 		UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exit": cmdExit, "write": cmdWrite, "sparse": cmdSparse, "image": cmdImage,
@@ -110,11 +70,10 @@ func cliParams(cache string) testscript.Params {
 		Setup: func(env *testscript.Env) error {
 			env.Values[inputKey{}] = new(scriptInput)
 			env.Setenv("HOME", env.WorkDir+"/home")
-			env.Setenv("STARHOST_CACHE", cache)
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process of a race build waits a second
 			return nil
 		},
-	}
+	})
 }
 
 func cmdExit(ts *testscript.TestScript, neg bool, args []string) {

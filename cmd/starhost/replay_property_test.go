@@ -133,7 +133,7 @@ func TestReplayProperty(t *testing.T) {
 		log := decision.New(decision.Options{
 			Dir: filepath.Join(dir, "log"), Mask: []string{"/input/arguments/env/*"}, Report: func(err error) { t.Error(err) },
 		})
-		a := &app{stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, dir: dir, noCache: true, noConfig: true}
+		a := &app{stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, dir: dir, noConfig: true}
 		set, err := a.loadWith(t.Context(), &flags, paths, func(o *loader.Options) {
 			o.World.Store, o.Host.Observe = new(effects.MemoryKV), log.Observe
 		})

@@ -63,7 +63,7 @@ func exchangesOf(file *txtar.File) (list []exchange) {
 func (e *exchange) record(t *testing.T, dir string, f *loadFlags, logs ...*decision.Log) {
 	t.Helper()
 	a := &app{
-		stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, lookupEnv: os.LookupEnv, dir: dir, noCache: true,
+		stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, lookupEnv: os.LookupEnv, dir: dir,
 	}
 	set, err := a.loadWith(t.Context(), f, e.paths, func(o *loader.Options) {
 		o.RequiredInArgs = true

@@ -105,7 +105,6 @@ func (a *app) emptyCommand() *cobra.Command {
 	f.StringVarP(&a.dir, "directory", "C", "", "act as if started in this `DIR`")
 	f.StringVarP(&a.config, "config", "c", "", "read this config `FILE` instead of the user's and the project's")
 	f.BoolVar(&a.noConfig, "no-config", false, "read no config file")
-	f.BoolVar(&a.noCache, "no-cache", false, "neither use nor store compiled plugins")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "show no warnings and logs")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "show debug logs")
 	f.StringVarP(&a.output, "output", "o", "", "write the result to `FILE`")

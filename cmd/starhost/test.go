@@ -135,7 +135,6 @@ func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) erro
 	var s golden.Summary
 	if err == nil {
 		s, err = golden.Test(ctx, o)
-		a.saveCache()
 		err = testError(err)
 	}
 	a.addError(err)
