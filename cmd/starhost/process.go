@@ -35,17 +35,24 @@ func processContext(getenv func(string) string) context.Context {
 			cancel(signalError{cause})
 		}()
 	})
-	s.prepareRun = sync.OnceFunc(func() {
-		tuneGC(getenv)
-		limitMemory(getenv, memlimit.FromCgroup)
-		s.catchSignals()
-	})
-	s.saveMemory = sync.OnceFunc(func() { saveMemory(getenv) })
+	var once sync.Once
+	prepare := func(setLimit func()) func() {
+		return func() {
+			once.Do(func() {
+				tuneGC(getenv)
+				setLimit()
+				s.catchSignals()
+			})
+		}
+	}
+	s.prepareRun = prepare(func() { limitMemory(getenv, memlimit.FromCgroup) })
+	s.prepareHook = prepare(func() { saveMemory(getenv) })
 	return context.WithValue(ctx, processKey{}, &s)
 }
 
-// A processSetup has the functions behind catchSignals and prepareRun. Tests replace them.
-type processSetup struct{ catchSignals, prepareRun, saveMemory func() }
+// A processSetup has the functions behind catchSignals, prepareRun and prepareHook. Tests replace
+// them. Only the first prepareRun or prepareHook of a process has an effect.
+type processSetup struct{ catchSignals, prepareRun, prepareHook func() }
 
 // processKey is the key of the processSetup in the context of a program.
 type processKey struct{}
@@ -72,18 +79,17 @@ func prepareRun(ctx context.Context) {
 const hookMemory = 128 << 20
 
 // saveMemory makes the garbage collector run more often from hookMemory on. A GOMEMLIMIT of the
-// user stays, and a lower limit of a container.
+// user stays. It does not ask for the limit of the container, which takes 3 to 5 % of the process.
 func saveMemory(getenv func(string) string) {
 	if getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), hookMemory))
+		debug.SetMemoryLimit(hookMemory)
 	}
 }
 
-// prepareHook is prepareRun for a process that answers an agent's events.
+// prepareHook takes the place of prepareRun in a process that answers an agent's events.
 func prepareHook(ctx context.Context) {
-	prepareRun(ctx)
-	if s, ok := ctx.Value(processKey{}).(*processSetup); ok && s.saveMemory != nil {
-		s.saveMemory()
+	if s, ok := ctx.Value(processKey{}).(*processSetup); ok {
+		s.prepareHook()
 	}
 }
 
