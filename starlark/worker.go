@@ -5,7 +5,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
-	"unsafe"
 
 	"go.starlark.net/starlark"
 )
@@ -13,9 +12,8 @@ import (
 // A worker is an interpreter thread with the state of a run. Workers are pooled: startRun takes one
 // from the pool, and endRun puts it back unless a panic broke it.
 type worker struct {
-	thread starlark.Thread // must be first: see workerOf
-	name   [8]byte         // bytes of thread.Name; never changes
-	call   call            // the active call of a method; zero between runs
+	thread starlark.Thread
+	call   call // the active call of a method; zero between runs
 	run
 }
 
@@ -48,18 +46,13 @@ type run struct {
 	profileStack  []Frame // stack of the last sample
 }
 
-// threadName is the name of the threads of workers.
-const threadName = "starhost"
+// workerLocal is the name of the threads of workers, and of the thread local that holds the worker.
+const workerLocal = "starhost"
 
-// workerOf recovers the worker that embeds th, or returns nil if th is another thread. newWorker
-// stores the bytes of th.Name in worker.name, so comparing addresses identifies our threads. Every
-// charge calls it; a thread local would cost four times as much.
+// workerOf returns the worker of th, or nil if th is another thread. Every charge calls it.
 func workerOf(th *starlark.Thread) *worker {
-	name := uintptr(unsafe.Pointer(unsafe.StringData(th.Name)))
-	if name != uintptr(unsafe.Pointer(th))+unsafe.Offsetof(worker{}.name) {
-		return nil
-	}
-	return (*worker)(unsafe.Pointer(th))
+	w, _ := th.Local(workerLocal).(*worker)
+	return w
 }
 
 var workerPool = sync.Pool{New: func() any { return newWorker() }}
@@ -67,8 +60,8 @@ var workerPool = sync.Pool{New: func() any { return newWorker() }}
 // newWorker makes a worker. No other function does.
 func newWorker() *worker {
 	w := new(worker)
-	copy(w.name[:], threadName)
-	w.thread.Name = unsafe.String(&w.name[0], len(w.name))
+	w.thread.Name = workerLocal
+	w.thread.SetLocal(workerLocal, w)
 	w.thread.Print = func(_ *starlark.Thread, text string) { w.printText(text) }
 	w.thread.Load = func(_ *starlark.Thread, label string) (starlark.StringDict, error) { return w.loadFile(label) }
 	w.thread.OnMaxSteps = func(*starlark.Thread) { w.tick() }
