@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -105,8 +106,10 @@ func (d *Doctor) findLifts(x *Diagnosis, places []settingsPlace) {
 			}
 		}
 	}
-	if find := liftFinders[x.agent.Name]; find != nil {
-		find(d, x, places)
+	for i := range liftFinders {
+		if f := &liftFinders[i]; f.agent == x.agent.Name {
+			f.find(d, x, places)
+		}
 	}
 	d.checkVersion(x)
 }
@@ -119,13 +122,16 @@ func (d *Doctor) placeOf(f *File, line int) string {
 	return fmt.Sprintf("%s:%d", d.inHome(f.Path()), line)
 }
 
-// liftFinders look at what only one agent has.
-var liftFinders = map[string]func(*Doctor, *Diagnosis, []settingsPlace){
-	"claude-code": (*Doctor).findClaudeLifts,
-	"codex":       (*Doctor).findCodexLifts,
-	"gptme":       (*Doctor).findGptmeLifts,
-	"hermes":      (*Doctor).findHermesLifts,
-	"opencode":    (*Doctor).findOpencodeLifts,
+// liftFinders look at what only one agent has. It is no map, because a map costs each start.
+var liftFinders = []struct {
+	agent string
+	find  func(*Doctor, *Diagnosis, []settingsPlace)
+}{
+	{"claude-code", (*Doctor).findClaudeLifts},
+	{"codex", (*Doctor).findCodexLifts},
+	{"gptme", (*Doctor).findGptmeLifts},
+	{"hermes", (*Doctor).findHermesLifts},
+	{"opencode", (*Doctor).findOpencodeLifts},
 }
 
 func (d *Doctor) findClaudeLifts(x *Diagnosis, places []settingsPlace) {
@@ -294,15 +300,18 @@ func (d *Doctor) findOpencodeLifts(x *Diagnosis, places []settingsPlace) {
 }
 
 // lacks says what versions of an agent's program before one do not have.
-var lacks = map[string]struct{ version, what string }{
-	"claude-code": {"2.1.295", "a call runs if starhost is missing or late (onFailure)"},
+var lacks = []struct{ agent, version, what string }{
+	{"claude-code", "2.1.295", "a call runs if starhost is missing or late (onFailure)"},
 }
 
 // checkVersion reports a program that is older than the one that the agent's row describes: npm
 // installs an old version without a word if Node is old.
 func (d *Doctor) checkVersion(x *Diagnosis) {
 	version := programVersion(x.Program)
-	if l, ok := lacks[x.agent.Name]; ok && isOlder(version, l.version) {
+	for _, l := range lacks {
+		if l.agent != x.agent.Name || !isOlder(version, l.version) {
+			continue
+		}
 		x.addProblem("%s has version %s, before %s: %s", x.agent.Title, version, l.version, l.what)
 		return
 	}
@@ -333,9 +342,10 @@ func programVersion(program string) string {
 	return ""
 }
 
-var versionForm = regexp.MustCompile(`^\d+(\.\d+)+`)
+// versionForm matches the numbers that a version begins with.
+var versionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+(\.\d+)+`) })
 
-func isVersion(text string) bool { return versionForm.MatchString(text) && len(text) < 40 }
+func isVersion(text string) bool { return versionForm().MatchString(text) && len(text) < 40 }
 
 // isOlder compares the numbers of two versions. Nothing is older than a text that is no version.
 func isOlder(version, than string) bool {
@@ -346,7 +356,7 @@ func isOlder(version, than string) bool {
 }
 
 func versionNumbers(version string) (numbers []int) {
-	for part := range strings.SplitSeq(versionForm.FindString(version), ".") {
+	for part := range strings.SplitSeq(versionForm().FindString(version), ".") {
 		n, _ := strconv.Atoi(part) // a number too large for an int is no version
 		numbers = append(numbers, n)
 	}
