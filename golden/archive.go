@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -437,11 +436,3 @@ func hasCRLF(text []byte) bool {
 
 // withoutCR returns a text with line breaks of one byte.
 func withoutCR(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
-
-// sortedKeys returns the keys of a map in the order of their bytes.
-func sortedKeys[V any](m map[string]V) []string {
-	if len(m) == 0 {
-		return nil // the usual case
-	}
-	return slices.Sorted(maps.Keys(m))
-}

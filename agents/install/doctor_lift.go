@@ -1,7 +1,6 @@
 package install
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -238,13 +238,10 @@ func codexHash(f *File, text []byte, event string, c *commandLine) string {
 	if matcher, ok := group["matcher"]; ok && event != "user_prompt_submit" && event != "stop" {
 		whole["matcher"] = matcher
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(whole); err != nil {
+	if text, err = jsontext.Encode(whole); err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 

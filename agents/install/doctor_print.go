@@ -58,9 +58,4 @@ func WriteDiagnoses(w io.Writer, all []Diagnosis, home string) {
 }
 
 // limitText returns at most 200 bytes of a text.
-func limitText(text string) string {
-	if len(text) > 200 {
-		return strings.ToValidUTF8(text[:200], "") + "..."
-	}
-	return text
-}
+func limitText(text string) string { return errtext.CutTo(text, 200, "...") }

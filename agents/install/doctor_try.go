@@ -189,9 +189,7 @@ func canaryFailure(code int, out, stderr string) string {
 	for _, text := range []string{stderr, out} {
 		for line := range strings.Lines(text) {
 			if line = strings.TrimSpace(line); line != "" {
-				if len(line) > 200 {
-					line = strings.ToValidUTF8(line[:200], "") + "..."
-				}
+				line = limitText(line)
 				return line
 			}
 		}

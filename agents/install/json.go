@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // hooksName is the member in which all agents list their hooks. Entries elsewhere are not ours.
@@ -329,9 +331,5 @@ func kindName(v hujson.Value) string {
 
 // shorten returns at most 60 bytes of a value.
 func shorten(text []byte) string {
-	text = bytes.TrimSpace(text)
-	if len(text) > 60 {
-		return strings.ToValidUTF8(string(text[:60]), "") + "..."
-	}
-	return string(text)
+	return errtext.CutTo(string(bytes.TrimSpace(text)), 60, "...")
 }

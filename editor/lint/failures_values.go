@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/bazelbuild/buildtools/build"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // This file finds the values in the text of a line that make it fail: a format that does not fit
@@ -109,10 +111,7 @@ func (s *survey) judgeOperator(x *build.BinaryExpr) {
 
 // quote quotes at most 40 bytes of a text.
 func quote(text string) string {
-	if len(text) > 40 {
-		text = strings.ToValidUTF8(text[:40], "") + "..."
-	}
-	return strconv.Quote(text)
+	return strconv.Quote(errtext.CutTo(text, 40, "..."))
 }
 
 // percentProblem returns why format % x fails whatever the variables in it are, or "".

@@ -5,6 +5,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -89,7 +90,7 @@ func fixReturn(d *document, g diagnostic) (string, []textEdit) {
 func (s *server) format(d *document, _ docParams) (any, error) {
 	out, err := s.options.Format(d.path, d.text)
 	if err != nil {
-		return nil, failf("%s", clip(err.Error(), maxText))
+		return nil, failf("%s", errtext.CutTo(err.Error(), maxText, "…"))
 	}
 	edits := []textEdit{}
 	for _, e := range udiff.Lines(d.text, out) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/starnames"
 )
 
@@ -53,7 +54,7 @@ func (s *server) analyse() {
 		defer cancel()
 		found, err := s.check(ctx, job)
 		if ctx.Err() != nil && s.ctx.Err() == nil {
-			err = fmt.Errorf("the analysis of %s took over %v", clip(filepath.Base(job.Path), 100), maxAnalysis)
+			err = fmt.Errorf("the analysis of %s took over %v", errtext.CutTo(filepath.Base(job.Path), 100, "…"), maxAnalysis)
 		}
 		s.handBack(func() { s.analysed(key, docs, texts, found, err) })
 	}()
@@ -150,7 +151,7 @@ func newDiagnostic(src *source, f Finding) diagnostic {
 	if f.Help != "" {
 		g.Message += "\n" + f.Help
 	}
-	g.Message = clip(g.Message, maxText)
+	g.Message = errtext.CutTo(g.Message, maxText, "…")
 	return g
 }
 
@@ -211,7 +212,7 @@ func (s *server) caseDone(d *document, report string, ok bool) {
 		}
 		line := max(at.first-1, 0)
 		where := span{position{line, 0}, position{line, len(d.line(line))}}
-		d.caseNote = &diagnostic{Range: where, Severity: severityError, Source: "starhost test", Message: clip(report, maxText)}
+		d.caseNote = &diagnostic{Range: where, Severity: severityError, Source: "starhost test", Message: errtext.CutTo(report, maxText, "…")}
 	}
 	s.publish(d)
 	_ = s.notify("window/showMessage", messageParams{kind, text})

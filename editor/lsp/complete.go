@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/starnames"
 )
@@ -64,7 +65,7 @@ func (f *finder) insert(rank string, m member, text string) {
 	}
 	f.seen[m.name] = true
 	f.items = append(f.items, completionItem{
-		Label: m.name, Kind: m.kind, Detail: clip(m.detail, 200), Data: m.path, SortText: rank + m.name,
+		Label: m.name, Kind: m.kind, Detail: errtext.CutTo(m.detail, 200, "…"), Data: m.path, SortText: rank + m.name,
 		TextEdit: &textEdit{NewText: text},
 	})
 }

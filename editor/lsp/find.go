@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/starnames"
 )
 
@@ -282,7 +283,7 @@ func registeredName(c starnames.Call) string {
 			name = a.Ident
 		}
 		if name != "" && (a.Name == "name" || a.Name == "" && i == 0) {
-			return " " + clip(name, 60)
+			return " " + errtext.CutTo(name, 60, "…")
 		}
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/starnames"
 )
 
@@ -36,16 +37,16 @@ func (s *server) renamed(d *document, p docParams) (*starnames.Variable, span, e
 		return nil, span{}, failf("rename: want the name of a variable of this file")
 	}
 	if v.Global && !strings.HasPrefix(v.Name, "_") && !d.isCase {
-		return nil, span{}, failf("rename: other files may load %s: only local names and names that begin with _ can be renamed", clip(v.Name, 60))
+		return nil, span{}, failf("rename: other files may load %s: only local names and names that begin with _ can be renamed", errtext.CutTo(v.Name, 60, "…"))
 	}
 	if v.Kind == starnames.Loaded && t.isUnaliased(v) {
-		return nil, span{}, failf("rename: %s is a name of another file: write local = %q in load", clip(v.Name, 60), clip(v.Name, 60))
+		return nil, span{}, failf("rename: %s is a name of another file: write local = %q in load", errtext.CutTo(v.Name, 60, "…"), errtext.CutTo(v.Name, 60, "…"))
 	}
 	if v.Kind == starnames.Parameter {
 		fn := t.Functions[v.Func]
 		events, registers := t.handles(fn.Name)
 		if len(events)+len(registers) > 0 || t.lambdaEvent(v.Func) != "" {
-			return nil, span{}, failf("rename: %s is the parameter of a handler: starhost passes arguments by these names", clip(v.Name, 60))
+			return nil, span{}, failf("rename: %s is the parameter of a handler: starhost passes arguments by these names", errtext.CutTo(v.Name, 60, "…"))
 		}
 	}
 	return v, script.span(from, to), nil
@@ -66,7 +67,7 @@ func (s *server) rename(d *document, p docParams) (any, error) {
 	t := d.outline()
 	name := p.NewName
 	if !isWordStart(name) || wordLength(name) != len(name) || len(name) > 200 {
-		return nil, failf("rename: got %q, want a name of letters, digits and _", clip(name, 60))
+		return nil, failf("rename: got %q, want a name of letters, digits and _", errtext.CutTo(name, 60, "…"))
 	}
 	if slices.Contains(keywords, name) {
 		return nil, failf("rename: %s is a word of the language", name)
@@ -87,14 +88,14 @@ func (s *server) rename(d *document, p docParams) (any, error) {
 // conflict returns an error if the new name means something else at a place of the variable, or
 // if a place of the new name would mean the variable.
 func (s *server) conflict(d *document, t *tree, v *starnames.Variable, name string) error {
-	taken := func() error { return failf("rename: %s is already a name here", clip(name, 60)) }
+	taken := func() error { return failf("rename: %s is already a name here", errtext.CutTo(name, 60, "…")) }
 	for _, use := range v.Uses {
 		if t.lookup(name, t.parsed.offsetOf(use)) != nil {
 			return taken()
 		}
 	}
 	if _, isHosts := s.words.entries[name]; isHosts || len(s.words.below[name]) > 0 {
-		return failf("rename: %s is a builtin, which the new name would hide", clip(name, 60))
+		return failf("rename: %s is a builtin, which the new name would hide", errtext.CutTo(name, 60, "…"))
 	}
 	for i := range t.Variables {
 		other := &t.Variables[i]

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // Options connect the server with the program.
@@ -183,7 +184,7 @@ func (s *server) receive(m incoming) (done bool, err error) {
 	case errors.Is(m.err, io.EOF):
 		return true, nil
 	case errors.As(m.err, &skipped):
-		return false, s.send(failure{"2.0", json.RawMessage("null"), &responseError{codeParse, clip(skipped.msg, maxText)}})
+		return false, s.send(failure{"2.0", json.RawMessage("null"), &responseError{codeParse, errtext.CutTo(skipped.msg, maxText, "…")}})
 	case m.err != nil:
 		return true, m.err
 	case m.Method == "exit" && !s.closing:
@@ -200,7 +201,7 @@ func (s *server) receive(m incoming) (done bool, err error) {
 	if err != nil {
 		var e *responseError
 		if !errors.As(err, &e) {
-			e = &responseError{codeInternal, clip(err.Error(), maxText)}
+			e = &responseError{codeInternal, errtext.CutTo(err.Error(), maxText, "…")}
 		}
 		return false, s.send(failure{"2.0", m.ID, e})
 	}
@@ -213,7 +214,7 @@ func (s *server) logError(method string, err error) error {
 	if err == nil || errors.As(err, &e) && e.Code == codeMethodNotFound {
 		return nil
 	}
-	return s.notify("window/logMessage", messageParams{messageWarning, clip(method+": "+err.Error(), maxText)})
+	return s.notify("window/logMessage", messageParams{messageWarning, errtext.CutTo(method+": "+err.Error(), maxText, "…")})
 }
 
 func (s *server) send(v any) error { return writeMessage(s.out, v) }
@@ -227,8 +228,8 @@ func (s *server) notify(method string, params any) error {
 func (s *server) call(m *message) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			_ = s.notify("window/logMessage", messageParams{messageError_, clip(fmt.Sprintf("%s: %v\n%s", m.Method, p, debug.Stack()), maxText)})
-			err = &responseError{codeInternal, clip(fmt.Sprintf("internal error: %v; this is a bug of starhost", p), maxText)}
+			_ = s.notify("window/logMessage", messageParams{messageError_, errtext.CutTo(fmt.Sprintf("%s: %v\n%s", m.Method, p, debug.Stack()), maxText, "…")})
+			err = &responseError{codeInternal, errtext.CutTo(fmt.Sprintf("internal error: %v; this is a bug of starhost", p), maxText, "…")}
 		}
 	}()
 	switch {
@@ -281,13 +282,13 @@ func (s *server) manage(m *message) (any, error) {
 	case "initialized", "$/cancelRequest", "$/setTrace":
 		return nil, nil
 	}
-	return nil, &responseError{codeMethodNotFound, "unknown method " + clip(m.Method, 100)}
+	return nil, &responseError{codeMethodNotFound, "unknown method " + errtext.CutTo(m.Method, 100, "…")}
 }
 
 // decode parses the parameters of a message.
 func decode(raw json.RawMessage, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
-		return &responseError{codeInvalidParams, clip(err.Error(), maxText)}
+		return &responseError{codeInvalidParams, errtext.CutTo(err.Error(), maxText, "…")}
 	}
 	return nil
 }
@@ -378,7 +379,7 @@ func (s *server) setText(d *document, text string, version int) error {
 	}
 	if problem != "" {
 		delete(s.docs, d.uri)
-		return failf("%s: %s: the server ignores the document until that changes", clip(filepath.Base(d.path), 100), problem)
+		return failf("%s: %s: the server ignores the document until that changes", errtext.CutTo(filepath.Base(d.path), 100, "…"), problem)
 	}
 	d.setText(text, version, s.utf8)
 	s.schedule(d.uri)

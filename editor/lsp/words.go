@@ -8,6 +8,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/starnames"
 	"github.com/starhost/starhost/starlark"
 )
@@ -281,7 +282,7 @@ func (v *scopeView) configMembers() []member {
 	}
 	var list []member
 	for _, s := range v.tree.settings {
-		list = append(list, member{name: s.name, detail: "default " + clip(s.value, 80), kind: kindField})
+		list = append(list, member{name: s.name, detail: "default " + errtext.CutTo(s.value, 80, "…"), kind: kindField})
 	}
 	return list
 }
@@ -302,14 +303,6 @@ func (v *scopeView) entryMember(path, name string) member {
 		}
 	}
 	return m
-}
-
-// clip shortens a text to n bytes.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
 // elementOf returns the type of the elements of a list, or of a class that is one; "" for others.

@@ -58,3 +58,17 @@ func TestWord(t *testing.T) {
 		}
 	}
 }
+
+func TestCutTo(t *testing.T) {
+	for _, tt := range []struct {
+		s, mark, want string
+		most          int
+	}{
+		{"short", "…", "short", 5}, {"longer", "...", "longe...", 5}, {"aéé", "…", "aé…", 4}, {"aéé", "", "a", 2}, {"a\xffbcd", "…", "ab…", 3},
+		{"a\xffb", "…", "a\xffb", 3}, {"é", "…", "…", 1}, {"", "…", "", 0},
+	} {
+		if got := CutTo(tt.s, tt.most, tt.mark); got != tt.want {
+			t.Errorf("CutTo(%q, %d, %q): got %q, want %q", tt.s, tt.most, tt.mark, got, tt.want)
+		}
+	}
+}
