@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -209,13 +210,13 @@ func (table agentTable) all() string {
 			rows = append(rows, append([]string{a.Title}, row...))
 		}
 	}
-	return markdownTable(rows)
+	return markdown.Table(rows)
 }
 
 // of returns the row of an agent, a line for each column that has something, or its rows.
 func (table agentTable) of(a *hook.Agent) string {
 	if table.rows != nil {
-		return markdownTable(append([][]string{table.columns}, table.rows(a)...))
+		return markdown.Table(append([][]string{table.columns}, table.rows(a)...))
 	}
 	rows := [][]string{{"", a.Title}}
 	for i, cell := range table.row(a) {
@@ -223,12 +224,12 @@ func (table agentTable) of(a *hook.Agent) string {
 			rows = append(rows, []string{table.columns[i], cell})
 		}
 	}
-	return markdownTable(rows)
+	return markdown.Table(rows)
 }
 
 // toolRow returns the names of an agent's tools, by the kind of their calls.
 func toolRow(a *hook.Agent) []string {
-	row := []string{codeSpans(a.Name)}
+	row := []string{markdown.Code(a.Name)}
 	for _, kind := range agents.Kinds[:slices.Index(agents.Kinds, "mcp")] {
 		var names []string
 		for _, tool := range a.Tools {
@@ -238,7 +239,7 @@ func toolRow(a *hook.Agent) []string {
 				}
 			}
 		}
-		row = append(row, codeSpans(names...))
+		row = append(row, markdown.Code(names...))
 	}
 	server := ""
 	switch {
@@ -247,7 +248,7 @@ func toolRow(a *hook.Agent) []string {
 	case a.MCPPrefix != "":
 		server = a.MCPPrefix + "TOOL"
 	}
-	return append(row, codeSpans(server))
+	return append(row, markdown.Code(server))
 }
 
 // codeRow returns what an agent takes, and its exit codes.
@@ -271,11 +272,11 @@ func fileRow(a *hook.Agent) []string {
 	f := a.Files
 	user := "by hand"
 	if f.User != "" {
-		user = codeSpans(f.Folder + "/" + f.User)
+		user = markdown.Code(f.Folder + "/" + f.User)
 	}
 	row := []string{user}
 	for _, text := range []string{f.Env, f.Project, f.Linux, f.MacOS, f.Windows} {
-		row = append(row, codeSpans(text))
+		row = append(row, markdown.Code(text))
 	}
 	return row
 }

@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -102,7 +101,7 @@ func modulesBody(r reference) string {
 			for _, e := range t.Entries {
 				members = append(members, strings.TrimPrefix(e.Name, t.Name+"."))
 			}
-			rows = append(rows, []string{"[" + t.Name + "](modules/" + t.Name + ".md)", tableCell(firstLine(t.Doc)), codeSpans(members...)})
+			rows = append(rows, []string{"[" + t.Name + "](modules/" + t.Name + ".md)", markdown.Cell(firstLine(t.Doc)), markdown.Code(members...)})
 		}
 	}
 	return contentsTable(rows)
@@ -124,10 +123,10 @@ func moduleBody(r reference, name string) string {
 // topicBody returns the chapter of a topic. level is the sign of its heading.
 func topicBody(level string, t call.Topic) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s %s\n\n%s\n", level, t.Name, wrapProse(escapeMarkdown(t.Doc)))
+	fmt.Fprintf(&b, "\n%s %s\n\n%s\n", level, t.Name, markdown.Wrap(markdown.Escape(t.Doc)))
 	rows := [][]string{{"name", "what it does"}}
 	for _, e := range t.Entries {
-		rows = append(rows, []string{"`" + e.Name + "`", tableCell(firstLine(e.Doc))})
+		rows = append(rows, []string{"`" + e.Name + "`", markdown.Cell(firstLine(e.Doc))})
 	}
 	b.WriteString(contentsTable(rows))
 	for _, e := range t.Entries {
@@ -138,14 +137,14 @@ func topicBody(level string, t call.Topic) string {
 
 // entryBody returns the description and the example of a builtin.
 func entryBody(e call.Entry) string {
-	return wrapProse(escapeMarkdown(strings.TrimSpace(e.Doc))) + "\n" + codeBlock(e.Example)
+	return markdown.Wrap(markdown.Escape(strings.TrimSpace(e.Doc))) + "\n" + codeBlock(e.Example)
 }
 
 // entryHeading returns the heading of a builtin: its signature, or its name above a long
 // signature.
 func entryHeading(level string, e call.Entry) string {
 	heading := level + " `" + signature(e) + "`\n"
-	if utf8.RuneCountInString(heading) > maxColumns {
+	if utf8.RuneCountInString(heading) > markdown.Columns {
 		heading = level + " `" + e.Name + "`\n\n```text\n" + signature(e) + "\n```\n"
 	}
 	return heading
@@ -155,7 +154,7 @@ func eventsBody(r reference) string {
 	var b strings.Builder
 	rows := [][]string{{"event", "fires when", "may return"}}
 	for _, e := range r.events {
-		rows = append(rows, []string{"`" + e.Name + "`", tableCell(e.Fires), codeSpans(allowedReturns(e)...)})
+		rows = append(rows, []string{"`" + e.Name + "`", markdown.Cell(e.Fires), markdown.Code(allowedReturns(e)...)})
 	}
 	b.WriteString(contentsTable(rows))
 	for _, e := range r.events {
@@ -167,16 +166,16 @@ func eventsBody(r reference) string {
 func eventSection(e starhost.EventSpec) string {
 	rows := [][]string{{"argument", "type", "what it is"}}
 	for _, arg := range argsOf(e) {
-		rows = append(rows, []string{codeSpans(arg.Name), codeSpans(arg.Type), tableCell(arg.Doc)})
+		rows = append(rows, []string{markdown.Code(arg.Name), markdown.Code(arg.Type), markdown.Cell(arg.Doc)})
 	}
 	match := matchDoc(e)
 	if match != "" {
 		match = " `match` takes " + match + "."
 	}
-	returns := cmp.Or(codeSpans(allowedReturns(e)...), "nothing")
+	returns := cmp.Or(markdown.Code(allowedReturns(e)...), "nothing")
 	text := fmt.Sprintf("Fires when: %s. Handlers may return %s. A failure of a handler %s.%s",
-		escapeMarkdown(e.Fires), returns, failureDoc(e), match)
-	return fmt.Sprintf("\n## %s\n\n%s\n\n%s", e.Name, wrapProse(text), markdownTable(rows))
+		markdown.Escape(e.Fires), returns, failureDoc(e), match)
+	return fmt.Sprintf("\n## %s\n\n%s\n\n%s", e.Name, markdown.Wrap(text), markdown.Table(rows))
 }
 
 func permissionsBody(r reference) string {
@@ -185,9 +184,9 @@ func permissionsBody(r reference) string {
 	}
 	rows := [][]string{{"permission", "what it allows", "example"}}
 	for _, k := range r.permissions {
-		rows = append(rows, []string{codeSpans(permissionForm(k)), tableCell(k.Doc), codeSpans(k.Example)})
+		rows = append(rows, []string{markdown.Code(permissionForm(k)), markdown.Cell(k.Doc), markdown.Code(k.Example)})
 	}
-	return "\n" + markdownTable(rows)
+	return "\n" + markdown.Table(rows)
 }
 
 // configBody returns the keys of the config by the tasks of users, or the keys of a part.
@@ -202,7 +201,7 @@ func configBody(r reference) string {
 	for i, first := range r.keys {
 		sameTask := func(k loader.Key) bool { return k.Task == first.Task }
 		if !slices.ContainsFunc(r.keys[:i], sameTask) {
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n%s", first.Task.Title, wrapProse(first.Task.Doc), keysBody(filter(r.keys, sameTask)))
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n%s", first.Task.Title, markdown.Wrap(first.Task.Doc), keysBody(filter(r.keys, sameTask)))
 		}
 	}
 	return b.String()
@@ -212,10 +211,10 @@ func configBody(r reference) string {
 func keysBody(keys []loader.Key) string {
 	rows := [][]string{{"key", "value", "default", "a project's file", "what it does"}}
 	for _, k := range keys {
-		row := []string{codeSpans(k.Name), tableCell(k.Wants), codeSpans(k.Default), k.Project, tableCell(k.Doc)}
+		row := []string{markdown.Code(k.Name), markdown.Cell(k.Wants), markdown.Code(k.Default), k.Project, markdown.Cell(k.Doc)}
 		rows = append(rows, row)
 	}
-	return "\n" + markdownTable(rows) + "\n```toml\n" + exampleConfig(keys) + "```\n"
+	return "\n" + markdown.Table(rows) + "\n```toml\n" + exampleConfig(keys) + "```\n"
 }
 
 // exampleConfig returns a config that sets each key to its example.
@@ -240,7 +239,7 @@ func exampleConfig(keys []loader.Key) string {
 func errorsBody(r reference) string {
 	rows := [][]string{{"code", "what happened", "exit code"}}
 	for _, c := range r.codes {
-		rows = append(rows, []string{c.Code, tableCell(c.Title), fmt.Sprint(exitOf(c.Code))})
+		rows = append(rows, []string{c.Code, markdown.Cell(c.Title), fmt.Sprint(exitOf(c.Code))})
 	}
 	var b strings.Builder
 	b.WriteString(contentsTable(rows))
@@ -251,8 +250,8 @@ func errorsBody(r reference) string {
 }
 
 func codeSection(c starlark.Code) string {
-	prose := wrapProse(escapeMarkdown(strings.TrimSpace(c.Text)))
-	text := fmt.Sprintf("\n## %s: %s\n\n%s\n", c.Code, escapeMarkdown(c.Title), prose)
+	prose := markdown.Wrap(markdown.Escape(strings.TrimSpace(c.Text)))
+	text := fmt.Sprintf("\n## %s: %s\n\n%s\n", c.Code, markdown.Escape(c.Title), prose)
 	if c.Bad != "" {
 		text += "\nFails:\n" + codeBlock(c.Bad) + "\nWorks:\n" + codeBlock(c.Good)
 	}
@@ -264,19 +263,7 @@ func contentsTable(rows [][]string) string {
 	if len(rows) <= 2 {
 		return ""
 	}
-	return "\n" + markdownTable(rows)
-}
-
-// markdownTable returns rows as a table. The first row is the header.
-func markdownTable(rows [][]string) string {
-	var b strings.Builder
-	for i, row := range rows {
-		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
-		if i == 0 {
-			b.WriteString("|" + strings.Repeat("---|", len(row)) + "\n")
-		}
-	}
-	return b.String()
+	return "\n" + markdown.Table(rows)
 }
 
 // A language is the language of the examples that begin with a prefix.
@@ -301,84 +288,3 @@ func codeBlock(example string) string {
 	fence := strings.Repeat("`", 3+strings.Count(example, "```"))
 	return "\n" + fence + name + "\n" + example + "\n" + fence + "\n"
 }
-
-// maxColumns is the most columns of prose in a page.
-const maxColumns = 96
-
-// wrapProse breaks the paragraphs and list items of a Markdown text that have lines longer
-// than maxColumns.
-func wrapProse(text string) string {
-	var out []string
-	var block []string
-	flush := func() {
-		if slices.ContainsFunc(block, func(line string) bool { return utf8.RuneCountInString(line) > maxColumns }) {
-			block = wrapBlock(block)
-		}
-		out, block = append(out, block...), nil
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		trimmed := strings.TrimSpace(line)
-		if trimmed == "" || strings.HasPrefix(trimmed, "- ") {
-			flush()
-		}
-		block = append(block, line)
-	}
-	flush()
-	return strings.Join(out, "\n")
-}
-
-// wrapBlock breaks the lines of a paragraph or item anew. It indents the lines of an item
-// after the first.
-func wrapBlock(block []string) []string {
-	indent := block[0][:len(block[0])-len(strings.TrimLeft(block[0], " "))]
-	next := indent
-	if strings.HasPrefix(block[0], indent+"- ") {
-		next += "  "
-	}
-	lines := []string{indent}
-	width := len(indent)
-	for i, word := range strings.Fields(strings.Join(block, " ")) {
-		columns := utf8.RuneCountInString(word)
-		last := &lines[len(lines)-1]
-		switch {
-		case i == 0:
-			*last += word
-			width += columns
-		case width+1+columns > maxColumns && !startsList().MatchString(word):
-			lines = append(lines, next+word)
-			width = len(next) + columns
-		default:
-			*last += " " + word
-			width += 1 + columns
-		}
-	}
-	return lines
-}
-
-// startsList matches a word that begins a list, a heading or a quote if a line begins with
-// it.
-var startsList = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-+*#>]|\d+[.)])`) })
-
-// codeSpans returns texts as code, separated by commas, without empty texts.
-func codeSpans(texts ...string) string {
-	var spans []string
-	for _, text := range texts {
-		if text != "" {
-			spans = append(spans, "`"+strings.ReplaceAll(text, "|", `\|`)+"`")
-		}
-	}
-	return strings.Join(spans, ", ")
-}
-
-// tableCell returns a text as one cell of a table.
-func tableCell(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(escapeMarkdown(text), "|", `\|`), "\n", " ")
-}
-
-// markupPattern matches characters that Markdown interprets.
-var markupPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("[*`<\\\\]" + `|\b_|_\b|(?m:^[#+>-])`)
-})
-
-// escapeMarkdown returns a text that Markdown shows as it is.
-func escapeMarkdown(text string) string { return markupPattern().ReplaceAllString(text, `\$0`) }

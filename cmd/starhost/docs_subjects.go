@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -104,8 +105,8 @@ func subjectsBody(r reference) string {
 	for _, s := range r.subjects {
 		page, _, _ := strings.Cut(strings.TrimSuffix(s.page, ".md"), ".md#")
 		rows = append(rows, []string{
-			tableCell(strings.Join(s.Words(), ", ")), tableCell(s.text), "[" + page + "](" + s.page + ")", codeSpans(s.See()...),
+			markdown.Cell(strings.Join(s.Words(), ", ")), markdown.Cell(s.text), "[" + page + "](" + s.page + ")", markdown.Code(s.See()...),
 		})
 	}
-	return "\n" + markdownTable(rows)
+	return "\n" + markdown.Table(rows)
 }

@@ -286,17 +286,3 @@ func TestStubs(t *testing.T) {
 		}
 	}
 }
-
-func TestPlain(t *testing.T) {
-	tests := map[string]string{
-		`"**" any folders`:        `"\*\*" any folders`,
-		`snake_case and _private`: `snake_case and \_private`,
-		"<a> `b` \\d \\*":         "\\<a> \\`b\\` \\\\d \\\\\\*",
-		"one\n# two\n- three":     "one\n\\# two\n\\- three",
-	}
-	for text, want := range tests {
-		if got := escapeMarkdown(text); got != want {
-			t.Errorf("plain(%q): got %q, want %q", text, got, want)
-		}
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/markdown"
 )
 
 // A testChapter describes some flags of test, and other ways to run golden cases.
@@ -105,17 +106,17 @@ func chapters(r reference, running bool) string {
 // caseTopicBody returns a chapter about golden cases. Entries without an example share a table.
 func caseTopicBody(t call.Topic) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, wrapProse(escapeMarkdown(t.Doc)))
+	fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, markdown.Wrap(markdown.Escape(t.Doc)))
 	var rows [][]string
 	flush := func() {
 		if len(rows) > 0 {
-			b.WriteString("\n" + markdownTable(append([][]string{{"name", "what it is"}}, rows...)))
+			b.WriteString("\n" + markdown.Table(append([][]string{{"name", "what it is"}}, rows...)))
 		}
 		rows = nil
 	}
 	for _, e := range t.Entries {
 		if e.Example == "" {
-			rows = append(rows, []string{codeSpans(e.Name), tableCell(e.Doc)})
+			rows = append(rows, []string{markdown.Code(e.Name), markdown.Cell(e.Doc)})
 			continue
 		}
 		flush()

@@ -21,6 +21,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
@@ -53,7 +54,7 @@ func (a *app) hookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook AGENT [PATH...]",
 		Short: "Let plugins take part in an agent such as claude-code, codex or cursor",
-		Long: wrapProse("AGENT is one of "+strings.Join(agentNames(), ", ")+".") + `
+		Long: markdown.Wrap("AGENT is one of "+strings.Join(agentNames(), ", ")+".") + `
 
 Speak an agent's own hook protocol on standard input and output, so that plugins add
 context to its prompts and guard its tools. The agent runs this command: --print-config

@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/editor/format"
 	"github.com/starhost/starhost/editor/lsp"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -116,7 +117,7 @@ func entryHelp(e call.Entry) string {
 func eventHelp(e starhost.EventSpec) string { return strings.TrimPrefix(eventSection(e), "\n") }
 
 func permissionHelp(k effects.PermissionKind) string {
-	return "```text\n" + permissionForm(k) + "\n```\n\n" + wrapProse(escapeMarkdown(k.Doc)) + "\n" +
+	return "```text\n" + permissionForm(k) + "\n```\n\n" + markdown.Wrap(markdown.Escape(k.Doc)) + "\n" +
 		codeBlock("plugin(permissions = ["+strconv.Quote(k.Example)+"])")
 }
 
