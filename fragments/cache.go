@@ -7,13 +7,14 @@ import (
 )
 
 // A HashCache hashes each text once, because SHA-256 of long texts is the largest part of a
-// prompt's time. It contains at most a given number of bytes, and becomes empty when it is
-// full. It is safe for concurrent use.
+// prompt's time. It contains at most a given number of bytes. It has two halves: when the young one
+// is full, it becomes the old one, whose texts go unless they are asked for again. It is safe for
+// concurrent use.
 type HashCache struct {
-	max     int
-	mu      sync.RWMutex
-	digests map[string]*Digest // by text
-	bytes   int
+	max        int
+	mu         sync.Mutex
+	young, old map[string]*Digest // by text
+	bytes      int                // of young
 }
 
 // A Digest is a text and its hash. It is immutable.
@@ -34,36 +35,47 @@ func (c *HashCache) Identify(f *Fragment) bool {
 	if f.Digest.matches(f.Content) {
 		return true
 	}
-	c.mu.RLock()
-	d := c.digests[f.Content]
-	c.mu.RUnlock()
+	d := c.find(f.Content)
 	if d == nil {
 		if !utf8.ValidString(f.Content) {
 			return false
 		}
-		d = c.add(f.Content)
+		// The text may be a slice of a larger text, which must not stay in memory.
+		d = c.add(&Digest{strings.Clone(f.Content), Sum(f.Content)})
 	}
 	f.Content, f.Digest = d.text, d
 	return true
 }
 
-// add returns the digest of a text and stores it. It copies the text, which may be a slice of a
-// larger text that the cache must not keep in memory.
-func (c *HashCache) add(text string) *Digest {
-	d := &Digest{strings.Clone(text), Sum(text)}
-	size := len(text) + digestBytes
+// find returns the digest of a text, or nil.
+func (c *HashCache) find(text string) *Digest {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if size > c.max {
+	d, isYoung := c.young[text]
+	if !isYoung {
+		d = c.old[text]
+	}
+	c.mu.Unlock()
+	if isYoung || d == nil {
 		return d
 	}
-	if other := c.digests[text]; other != nil { // another goroutine added it meanwhile
+	return c.add(d)
+}
+
+// add stores a digest, and returns the one that another goroutine stored meanwhile, if any.
+func (c *HashCache) add(d *Digest) *Digest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other := c.young[d.text]; other != nil {
 		return other
 	}
-	if c.bytes += size; c.digests == nil || c.bytes > c.max {
-		c.digests, c.bytes = map[string]*Digest{}, size
+	size := len(d.text) + digestBytes
+	if size > c.max/2 {
+		return d
 	}
-	c.digests[d.text] = d
+	if c.bytes += size; c.young == nil || c.bytes > c.max/2 {
+		c.old, c.young, c.bytes = c.young, map[string]*Digest{}, size
+	}
+	c.young[d.text] = d
 	return d
 }
 

@@ -16,28 +16,44 @@ func TestCacheBound(t *testing.T) {
 	for i := range 1000 {
 		f := Fragment{Content: strings.Repeat(string(rune('a'+i%26)), i%300)}
 		c.Identify(&f)
-		size := 0
-		for text, d := range c.digests {
-			size += len(text) + digestBytes
-			if d.text != text || d.id != Sum(text) {
-				t.Fatalf("after %d: got the digest of %q for %q", i, d.text, text)
+		for half, digests := range map[string]map[string]*Digest{"young": c.young, "old": c.old} {
+			size := 0
+			for text, d := range digests {
+				size += len(text) + digestBytes
+				if d.text != text || d.id != Sum(text) {
+					t.Fatalf("after %d: got the digest of %q for %q", i, d.text, text)
+				}
+			}
+			if size > c.max/2 || half == "young" && size != c.bytes {
+				t.Fatalf("after %d: got %d bytes in the %s half, counted as %d, want at most %d", i, size, half, c.bytes, c.max/2)
 			}
 		}
-		if size != c.bytes || size > c.max {
-			t.Fatalf("after %d: got %d bytes, counted as %d, want at most %d", i, size, c.bytes, c.max)
-		}
-		if c.digests[f.Content] != f.Digest {
+		if c.young[f.Content] != f.Digest {
 			t.Fatalf("after %d: the last text is not in the cache", i)
 		}
 	}
 }
 
-// A text that is larger than the cache gets a digest and no entry.
+// A text that every prompt has stays in a cache that other texts fill again and again.
+func TestCacheKeepsUsed(t *testing.T) {
+	c := NewHashCache(10_000)
+	used := Fragment{Content: "in every prompt"}
+	c.Identify(&used)
+	for i := range 1000 {
+		other, again := Fragment{Content: strings.Repeat("x", i)}, Fragment{Content: used.Content}
+		c.Identify(&other)
+		if c.Identify(&again); again.Digest != used.Digest {
+			t.Fatalf("after %d: the text was hashed again", i)
+		}
+	}
+}
+
+// A text that is larger than half of the cache gets a digest and no entry.
 func TestCacheTooLarge(t *testing.T) {
 	c := NewHashCache(1000)
-	f := Fragment{Content: strings.Repeat("x", 1000)}
-	if !c.Identify(&f) || f.Digest.id != Sum(f.Content) || len(c.digests) != 0 {
-		t.Errorf("got %v and %d entries, want a digest and none", f.Digest, len(c.digests))
+	f := Fragment{Content: strings.Repeat("x", 500)}
+	if !c.Identify(&f) || f.Digest.id != Sum(f.Content) || len(c.young)+len(c.old) != 0 {
+		t.Errorf("got %v and %d entries, want a digest and none", f.Digest, len(c.young)+len(c.old))
 	}
 }
 

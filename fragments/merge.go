@@ -2,8 +2,6 @@ package fragments
 
 import (
 	"cmp"
-	"encoding/binary"
-	"math/bits"
 	"slices"
 )
 
@@ -104,9 +102,9 @@ func Merge(lists ...[]Fragment) *Set {
 		n += len(list)
 	}
 	m := merger{
-		set:   &Set{rows: make([]*Row, 0, n), offers: n},
-		rows:  make([]Row, 0, n),
-		table: newTable(n),
+		set:  &Set{rows: make([]*Row, 0, n), offers: n},
+		rows: make(map[rowKey]*Row, n),
+		room: make([]Row, n),
 	}
 	if !inOrder(lists) {
 		m.offerSorted(lists, n)
@@ -144,10 +142,15 @@ func inOrder(lists [][]Fragment) bool {
 
 // A merger fills a set. It allocates all rows together, because prompts have hundreds of them.
 type merger struct {
-	set   *Set
-	rows  []Row
-	table table
-	heads map[string]Digest // digests of contents that came without one, by their first bytes
+	set  *Set
+	rows map[rowKey]*Row
+	room []Row
+}
+
+// A rowKey identifies a row: a content is sent once to each target.
+type rowKey struct {
+	id     Hash
+	target Target
 }
 
 // offerSorted offers the n fragments of all lists in the order of a set.
@@ -165,14 +168,14 @@ func (m *merger) offerSorted(lists [][]Fragment, n int) {
 }
 
 func (m *merger) offer(f *Fragment) {
-	id := m.id(f)
-	slot := m.table.slot(m.rows, id, f.Target)
-	if *slot == 0 {
-		m.add(f, id)
-		*slot = int32(len(m.rows))
+	key := rowKey{f.id(), f.Target}
+	row := m.rows[key]
+	if row == nil {
+		row = &m.room[len(m.set.rows)]
+		*row = Row{Fragment: f, Pinned: f.Pinned, ID: key.id, Status: Kept, Offset: -1}
+		m.rows[key], m.set.rows = row, append(m.set.rows, row)
 		return
 	}
-	row := &m.rows[*slot-1]
 	m.set.repeatedBytes += int64(len(f.Content))
 	row.Pinned = row.Pinned || f.Pinned
 	row.Again = m.set.origins.add(row, row.origin(), row.Again, f.origin())
@@ -184,54 +187,12 @@ func (m *merger) offer(f *Fragment) {
 // maxUnlike is the most later offers that a row retains.
 const maxUnlike = 8
 
-// A table finds rows by id and target. A slot contains the number of a row, from 1, or 0. The
-// first bytes of an id determine its slot, because hashes are evenly distributed; at least half
-// of the slots are free.
-type table []int32
-
-// newTable returns a table for at most n rows.
-func newTable(n int) table {
-	return make(table, 1<<bits.Len(uint(2*n)))
-}
-
-// slot returns the slot of a row in rows, or the free slot where it belongs.
-func (t table) slot(rows []Row, id Hash, target Target) *int32 {
-	for i := binary.LittleEndian.Uint64(id[:]); ; i++ {
-		slot := &t[i&uint64(len(t)-1)]
-		if *slot == 0 || rows[*slot-1].ID == id && rows[*slot-1].Target == target {
-			return slot
-		}
-	}
-}
-
-// headBytes is the length of the prefix that is compared before a content without a digest is
-// hashed. Comparing whole contents would wait for memory outside of the processor's cache,
-// which takes longer than hashing a content twice now and then.
-const headBytes = 64
-
-// id returns the hash of f's content. If f has a digest, it reads no byte of the content.
-func (m *merger) id(f *Fragment) Hash {
+// id returns the hash of f's content, from its digest if it has one.
+func (f *Fragment) id() Hash {
 	if f.Digest.matches(f.Content) {
 		return f.Digest.id
 	}
-	head := f.Content[:min(len(f.Content), headBytes)]
-	d, ok := m.heads[head]
-	if ok && d.text == f.Content {
-		return d.id
-	}
-	id := Sum(f.Content)
-	if !ok {
-		if m.heads == nil {
-			m.heads = make(map[string]Digest, cap(m.rows))
-		}
-		m.heads[head] = Digest{f.Content, id}
-	}
-	return id
-}
-
-func (m *merger) add(f *Fragment, id Hash) {
-	m.rows = append(m.rows, Row{Fragment: f, Pinned: f.Pinned, ID: id, Status: Kept, Offset: -1})
-	m.set.rows = append(m.set.rows, &m.rows[len(m.rows)-1])
+	return Sum(f.Content)
 }
 
 // Attach adds the attachments of the lists, each id once, in the order given and after the
@@ -266,23 +227,17 @@ func (s *Set) attach(a Attachment, id Hash) {
 	row.Again = s.origins.add(row, row.origin(), row.Again, a.origin())
 }
 
-// An originIndex adds origins to the rows' lists of later origins. It allocates the first ones
-// of many rows together. It indexes the origins of rows with more than a few, so that many
-// offers of one content take linear time.
-type originIndex struct {
-	spare []Origin
-	seen  map[rowOrigin]struct{}
-}
+// An originIndex adds origins to the rows' lists of later origins. It indexes the origins of rows
+// with more than a few, so that many offers of one content take linear time.
+type originIndex struct{ seen map[rowOrigin]struct{} }
 
 type rowOrigin struct {
 	row    any // *Row or *AttachmentRow
 	origin Origin
 }
 
-const (
-	fewOrigins   = 8  // up to so many, the list is searched
-	originsAhead = 16 // so many are allocated together
-)
+// fewOrigins is the length up to which a list is searched.
+const fewOrigins = 8
 
 // add returns list, which contains the later origins of a row, with origin added if it is new
 // and has a name. own is the row's first origin.
@@ -290,8 +245,6 @@ func (o *originIndex) add(row any, own Origin, list []Origin, origin Origin) []O
 	switch {
 	case origin == (Origin{}), origin == own:
 		return list
-	case len(list) == 0:
-		return o.addFirst(origin)
 	case len(list) < fewOrigins:
 		if slices.Contains(list, origin) {
 			return list
@@ -312,16 +265,6 @@ func (o *originIndex) add(row any, own Origin, list []Origin, origin Origin) []O
 	}
 	o.seen[key] = struct{}{}
 	return append(list, origin)
-}
-
-// addFirst returns a list of one origin.
-func (o *originIndex) addFirst(origin Origin) []Origin {
-	n := len(o.spare)
-	if n == cap(o.spare) {
-		o.spare, n = make([]Origin, 0, originsAhead), 0
-	}
-	o.spare = append(o.spare, origin)
-	return o.spare[n : n+1 : n+1]
 }
 
 // Offers returns the number of fragments that were offered, including repeats.
