@@ -12,7 +12,7 @@ type Rendering string
 
 const (
 	Plain    Rendering = "plain"    // only the contents
-	XML      Rendering = "xml"      // numbered documents; ParseXML reads them
+	XML      Rendering = "xml"      // numbered documents
 	Markdown Rendering = "markdown" // fenced blocks
 )
 
