@@ -160,7 +160,7 @@ func (v *inspected) open(ctx context.Context, o ui.Options) (err error) {
 }
 
 // pageGarbage is the growth of the heap, in percent, at which the garbage collector runs. Reading
-// 200,000 records takes 160 MiB at the most then, and 317 with 400 %.
+// a long log takes half of the memory then that it takes with 400 %.
 const pageGarbage = 50
 
 // pageFront is the front of the page. It has no token, so that only this machine reaches it.

@@ -21,15 +21,12 @@ import (
 
 // Bounds of the index of the decision log.
 const (
-	maxRows   = 200_000 // the newest records
-	maxBytes  = 96 << 20
-	rowBytes  = 256 // for a row without its texts
-	textBytes = 64  // for an entry in the map of texts
-	maxShown  = 200 // records of one answer
-	maxGroups = 20  // groups of each count of one answer
-	maxReason = 200 // bytes of a reason
-	maxAsked  = 100 // bytes of what was asked
-	buckets   = 48  // bars in the chart
+	maxRows   = 40_000 // the newest records, of at most 3 KB each
+	maxShown  = 200    // records of one answer
+	maxGroups = 20     // groups of each count of one answer
+	maxReason = 200    // bytes of a text
+	maxAsked  = 100    // bytes of what was asked
+	buckets   = 48     // bars in the chart
 )
 
 // A row is what lists and filters show of a record.
@@ -51,17 +48,15 @@ type row struct {
 
 // An index has the newest records of the decision log in memory, in the order of the files.
 type index struct {
-	mu       sync.Mutex
-	rows     []row
-	isWhole  bool              // all records at the start are in it
-	problem  string            // why it reads no more
-	older    int               // records that were dropped
-	bytes    int               // about, of rows and their texts
-	interned map[string]string // one copy of each text that many records have
-	costs    map[costKey]*cost // sums over all records
+	mu      sync.Mutex
+	rows    []row
+	isWhole bool              // all records at the start are in it
+	problem string            // why it reads no more
+	older   int               // records that were dropped
+	costs   map[costKey]*cost // sums over all records
 }
 
-func newIndex() *index { return &index{interned: map[string]string{}, costs: map[costKey]*cost{}} }
+func newIndex() *index { return &index{costs: map[costKey]*cost{}} }
 
 // read adds the records of a folder, and those that programs write, until ctx ends. It calls
 // changed after each batch.
@@ -99,52 +94,29 @@ func (x *index) read(ctx context.Context, dir string, changed func()) error {
 func (x *index) add(r *decision.Record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if len(x.rows) >= maxRows || x.bytes >= maxBytes {
-		x.dropHalf()
+	if len(x.rows) >= maxRows { // answers may still read the old array
+		kept := x.rows[len(x.rows)/2:]
+		x.older += len(x.rows) - len(kept)
+		x.rows = append(make([]row, 0, maxRows), kept...)
 	}
 	x.addCosts(r)
 	d := &r.Decision
-	x.rows = append(x.rows, x.own(row{
-		ID: errtext.CutTo(r.ID, maxReason, "…"), Time: r.Time, Session: r.Session, Agent: r.Agent, Event: r.Event, Tool: r.Tool,
+	x.rows = append(x.rows, row{
+		ID: r.ID, Time: r.Time, Session: r.Session, Agent: r.Agent, Event: r.Event, Tool: r.Tool,
 		Kind: r.Kind, Action: d.Action, Answered: r.Answered, Plugin: d.Plugin, Reason: d.Reason, Pos: d.Pos,
 		Asked: texttable.EscapeLine(r.Asked(maxAsked)),
-	}))
+	}.own())
 }
 
-// own returns a row with the index's copies of its texts.
-func (x *index) own(r row) row {
-	r.ID, r.Asked = strings.Clone(r.ID), strings.Clone(r.Asked) // most records have their own
-	x.bytes += rowBytes + len(r.ID) + len(r.Asked)
+// own returns a row with copies of its texts, so that it keeps no record in memory.
+func (r row) own() row {
+	r.Asked = strings.Clone(r.Asked)
 	for _, text := range []*string{
-		&r.Session, &r.Agent, &r.Event, &r.Tool, &r.Kind, &r.Action, &r.Answered, &r.Plugin, &r.Reason, &r.Pos,
+		&r.ID, &r.Session, &r.Agent, &r.Event, &r.Tool, &r.Kind, &r.Action, &r.Answered, &r.Plugin, &r.Reason, &r.Pos,
 	} {
-		*text = x.intern(*text)
+		*text = strings.Clone(errtext.CutTo(*text, maxReason, "…"))
 	}
 	return r
-}
-
-// dropHalf drops the oldest half of the rows, and the texts that no other row has.
-func (x *index) dropHalf() {
-	kept := x.rows[len(x.rows)/2:]
-	x.older += len(x.rows) - len(kept)
-	x.rows, x.bytes, x.interned = make([]row, 0, len(kept)), 0, map[string]string{}
-	for _, r := range kept {
-		x.rows = append(x.rows, x.own(r))
-	}
-}
-
-// intern returns one copy of equal texts.
-func (x *index) intern(text string) string {
-	if text = errtext.CutTo(text, maxReason, "…"); text == "" {
-		return ""
-	}
-	if known, ok := x.interned[text]; ok {
-		return known
-	}
-	text = strings.Clone(text)
-	x.interned[text] = text
-	x.bytes += textBytes + len(text)
-	return text
 }
 
 // A filter chooses rows.
