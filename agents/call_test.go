@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/host"

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
-	"go.starlark.net/starlark"
 )
 
 // benchHooks are hooks of pre_llm_call: an empty one, and the standard hook of comparisons

@@ -11,13 +11,14 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/timetext"
-	"go.starlark.net/starlark"
-	"go.starlark.net/starlarkstruct"
 )
 
 // A CaseDriver runs the steps of a golden case. An error fails the step.

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // assertEq implements

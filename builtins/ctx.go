@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
-	"go.starlark.net/starlark"
 )
 
 // A ctxValue is `ctx`, or a group of its members such as `ctx.state`. Each call of a handler

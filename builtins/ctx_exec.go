@@ -4,9 +4,10 @@ import (
 	"context"
 	"time"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
-	"go.starlark.net/starlark"
 )
 
 // ctxExec implements

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"io/fs"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
-	"go.starlark.net/starlark"
 )
 
 // onPath calls work with the path or pattern that the call's argument named want contains.

@@ -7,9 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
-	"go.starlark.net/starlark"
 )
 
 // Parameters of ctx.http, for requests without and with a body.

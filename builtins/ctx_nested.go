@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"slices"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
-	"go.starlark.net/starlark"
 )
 
 // toolsCall implements

@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // A keyedStore stores a plugin's values by key: ctx.state for the session, ctx.store across

@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // A decision is the value of deny(...), ask(...), approve(), respond(...), modify(...) and

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"strings"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/internal/jsontext"
-	"go.starlark.net/starlark"
 )
 
 // DescribeCalls returns the function for [host.Options.Describe], which reads the tables of

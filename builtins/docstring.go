@@ -6,9 +6,10 @@ import (
 	"strings"
 	"sync"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
-	"go.starlark.net/starlark"
 )
 
 // toolDescription returns a tool's description from its docstring: the first paragraph on one

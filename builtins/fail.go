@@ -3,8 +3,9 @@ package builtins
 import (
 	"strings"
 
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // A failError is the error that fail(...) raises.

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/errtext"
-	"go.starlark.net/starlark"
 )
 
 // filesModule returns the members of the module files, which reads the plugin's folder.

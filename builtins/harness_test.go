@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.starlark.net/syntax"
+
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/starlark"
-	"go.starlark.net/syntax"
 )
 
 // A huntValue is a value of the hunt. Its size grows with n.

@@ -3,8 +3,9 @@ package builtins
 import (
 	"context"
 
-	"github.com/starhost/starhost/host"
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/host"
 )
 
 // Inside returns the surroundings of a handler of the plugin, so that a program can evaluate an

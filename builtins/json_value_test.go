@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // A freeRuntime charges nothing.

@@ -6,9 +6,10 @@ import (
 	"net/url"
 	"strings"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
-	"go.starlark.net/starlark"
 )
 
 // Limits of requires_env.

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/errtext"
-	"go.starlark.net/starlark"
 )
 
 // Bounds of the permissions of a plugin, because effects compare them all.

@@ -8,10 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/internal/jsontext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // eventValue converts an argument of an event.

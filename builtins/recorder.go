@@ -4,13 +4,14 @@ import (
 	"context"
 	"slices"
 
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
-	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 )
 
 // A Recorder fills a starhost.Plugin with the registrations of a plugin's file. Each evaluation

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/builtins/call"
@@ -16,7 +18,6 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
-	"go.starlark.net/starlark"
 )
 
 // declarePlugin implements

@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/host"
-	"go.starlark.net/starlark"
 )
 
 // commandArgs are the arguments that a command's handler may name besides ctx.

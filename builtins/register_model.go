@@ -3,10 +3,11 @@ package builtins
 import (
 	"errors"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
-	"go.starlark.net/starlark"
 )
 
 // registerModel implements

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"go.starlark.net/starlark"
+	"go.yaml.in/yaml/v3"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
-	"go.starlark.net/starlark"
-	"go.yaml.in/yaml/v3"
 )
 
 // maxFrontMatter is the most bytes of a skill's front matter.

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
-	"go.starlark.net/starlark"
 )
 
 // A toolSchema is a tool's JSON Schema.

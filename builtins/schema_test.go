@@ -2,14 +2,15 @@ package builtins_test
 
 import (
 	"fmt"
-	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/schema"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/schema"
 )
 
 func TestDerivedSchema(t *testing.T) {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/errtext"
-	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 )
 
 // A secretValue is the value of ctx.secret(...), and of texts and secrets joined by +. It is

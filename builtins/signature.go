@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
-	"go.starlark.net/starlark"
 )
 
 // ctxName is the parameter that receives the context, at any position.

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"slices"
 
+	"go.starlark.net/syntax"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/starnames"
-	"go.starlark.net/syntax"
 )
 
 // A Text is a file that [Check] and [ReadManifest] read without running it. Note returns the

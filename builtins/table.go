@@ -4,10 +4,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starhost/starhost/builtins/call"
-	"github.com/starhost/starhost/builtins/modules"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/builtins/modules"
 )
 
 // Topics returns the table of all names that a plugin's file can use. An entry without a Value

@@ -3,8 +3,9 @@ package builtins
 import (
 	"math"
 
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // A compositeValue is a value of the host that contains other values or long texts. The

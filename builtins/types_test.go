@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
-	"go.starlark.net/starlark"
 )
 
 // TestTypes checks that every name has a type that fits its signature, unless Python has the

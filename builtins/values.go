@@ -8,14 +8,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
-	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 )
 
 // A field describes one attribute of values of the Go type T.

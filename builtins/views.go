@@ -7,11 +7,12 @@ import (
 	"slices"
 	"sync"
 
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
-	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 )
 
 // argumentValue converts an argument of an event, to which [starhost.Event.Arg] points. The

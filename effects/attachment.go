@@ -15,10 +15,11 @@ import (
 
 	"github.com/gabriel-vasile/mimetype"
 	"github.com/spf13/afero"
-	"github.com/starhost/starhost/fragments"
 	_ "golang.org/x/image/bmp"
 	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
+
+	"github.com/starhost/starhost/fragments"
 )
 
 // maxAttachment is the most bytes of an attachment that is read. It is above every limit of

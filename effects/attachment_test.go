@@ -11,10 +11,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost/effects"
-	"github.com/starhost/starhost/fragments"
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
+
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
 )
 
 // pixelGIF is a picture of one pixel.

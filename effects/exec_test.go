@@ -16,9 +16,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/testbed"
-	"pgregory.net/rapid"
 )
 
 // programs returns a world whose plugin may run a shell.

@@ -11,8 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
-	"github.com/starhost/starhost/effects"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/effects"
 )
 
 // folder makes a folder with files, by path.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/shellwords"

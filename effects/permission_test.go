@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/errtext"
-	"pgregory.net/rapid"
 )
 
 // message returns an error's text, "" for none.

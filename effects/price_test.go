@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/afero"
+
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
 )

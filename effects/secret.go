@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
+
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )

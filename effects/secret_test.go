@@ -15,8 +15,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost/effects"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/effects"
 )
 
 const hidden = `p4ss"w/örd+1`

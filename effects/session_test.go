@@ -13,10 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
+	"pgregory.net/rapid"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
-	"pgregory.net/rapid"
 )
 
 // inTurn runs f in a hook of a plugin in the first turn of a session.

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
-	"pgregory.net/rapid"
 )
 
 // A script is a model that gives replies one after another, then fails.

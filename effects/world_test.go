@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost/effects"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/effects"
 )
 
 func grants(t interface{ Fatal(...any) }, texts ...string) effects.Grants {

@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost/fragments"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/fragments"
 )
 
 // Merging fragments with digests gives the same rows, ids, provenance and text as merging them

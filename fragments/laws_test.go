@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost/fragments"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/fragments"
 )
 
 // These are the laws of merging, rendering and budgets. Each is a property test, and a

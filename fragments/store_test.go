@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost/fragments"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/fragments"
 )
 
 // stored returns a text as a Content.

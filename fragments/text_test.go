@@ -6,8 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/starhost/starhost/fragments"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/fragments"
 )
 
 // A text of parts equals the joined parts in every method.

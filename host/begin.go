@@ -7,9 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/errtext"
-	"slices"
 )
 
 // newTurn waits for the session and returns a turn that is not counted yet.

@@ -3,9 +3,10 @@
 package host
 
 import (
-	"github.com/starhost/starhost"
 	"maps"
 	"slices"
+
+	"github.com/starhost/starhost"
 )
 
 // Events returns the host's own events, then the program's declared events.

@@ -4,8 +4,9 @@ package host
 
 import (
 	"fmt"
-	"github.com/starhost/starhost"
 	"slices"
+
+	"github.com/starhost/starhost"
 )
 
 // A Guard is a plugin that can refuse calls. Without it, calls would run that it would refuse.

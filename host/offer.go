@@ -5,9 +5,10 @@ package host
 import (
 	"cmp"
 	"context"
-	"github.com/starhost/starhost"
 	"slices"
 	"time"
+
+	"github.com/starhost/starhost"
 )
 
 // catalog returns the tools that the request may offer, by name.

@@ -4,10 +4,11 @@ package host
 
 import (
 	"encoding/json"
-	"github.com/starhost/starhost"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/starhost/starhost"
 )
 
 // The events of traces about calls of other handlers than hooks.

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/afero"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"

@@ -13,11 +13,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
-	"pgregory.net/rapid"
 )
 
 // writeFile writes a file and makes its folder.

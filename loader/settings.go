@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/timetext"

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
+
 	"github.com/starhost/starhost/internal/jsontext"
 )
 

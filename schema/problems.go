@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )

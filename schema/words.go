@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/starhost/starhost/internal/errtext"
 )
 

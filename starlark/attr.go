@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/starhost/starhost/internal/near"
 )
 
 // readAttribute evaluates x.f, unless the script calls x.f at once.

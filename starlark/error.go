@@ -9,11 +9,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/texttable"
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // A Pos is a position in source text. Unset parts are zero.

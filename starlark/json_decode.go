@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starhost/starhost/internal/jsontext"
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // decodeJSON implements json.decode(text, default=...).

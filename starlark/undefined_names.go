@@ -4,11 +4,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/starnames"
 )
 

@@ -3,12 +3,13 @@ package starlark
 import (
 	"errors"
 	"fmt"
-	"github.com/starhost/starhost/internal/jsontext"
 	"math"
 	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // A function is a row of the table of functions: the code and the price of a function of the

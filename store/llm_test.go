@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/store"

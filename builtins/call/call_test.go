@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 func TestBind(t *testing.T) {

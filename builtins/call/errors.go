@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // An Error reports that a plugin broke the rules of a builtin. The evaluator adds the place of

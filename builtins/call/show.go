@@ -3,9 +3,10 @@ package call
 import (
 	"fmt"
 
-	"github.com/starhost/starhost/internal/errtext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // maxShownBits is the size from which Show describes an int, because writing its digits takes

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // base64Module returns the members of the module base64 (RFC 4648).

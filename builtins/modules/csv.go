@@ -9,9 +9,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
-	"go.starlark.net/starlark"
 )
 
 // csvModule returns the members of the module csv (RFC 4180).

@@ -7,8 +7,9 @@ import (
 	"crypto/sha512"
 	"encoding/hex"
 
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // hashModule returns the members of the module hash: digests as hex.

@@ -4,9 +4,10 @@ import (
 	gomath "math"
 	"strings"
 
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/lib/math"
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // lastDigit warns that processors disagree, because some compute these functions by their own

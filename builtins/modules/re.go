@@ -7,8 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // reModule returns the members of the module re.

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
-	"go.starlark.net/starlark"
 )
 
 // A reMatch is the Starlark value for one match. It is immutable.

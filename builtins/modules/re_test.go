@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 	starsyntax "go.starlark.net/syntax"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 func TestRE(t *testing.T) {

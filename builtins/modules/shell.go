@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/starhost/starhost/builtins/call"
-	"github.com/starhost/starhost/shell"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/shell"
 )
 
 // Prices of the module shell. A node is a part of a command line, such as a word.

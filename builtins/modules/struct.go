@@ -3,9 +3,10 @@ package modules
 import (
 	"math/bits"
 
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // structModule returns the entry of the function struct.

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
-	"go.starlark.net/starlark"
 )
 
 // Limits of the module text.

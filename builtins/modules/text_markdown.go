@@ -5,10 +5,11 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/starhost/starhost/builtins/call"
-	"github.com/starhost/starhost/internal/errtext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // textMarkdownTable implements

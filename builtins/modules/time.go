@@ -7,10 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
-	"go.starlark.net/starlark"
 )
 
 // timeModule returns the members of the module time. They behave as upstream's, but do not

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // A timeValue is the Starlark value of an instant in a zone. It behaves as upstream's, but does

@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/starhost/starhost/internal/jsontext"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/BurntSushi/toml"
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
-	"go.starlark.net/starlark"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // tomlMaxDepth is the most levels of tables and arrays, and the most parts of a key.

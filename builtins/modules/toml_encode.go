@@ -4,9 +4,10 @@ import (
 	"iter"
 	"strconv"
 
+	"go.starlark.net/starlark"
+
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
-	"go.starlark.net/starlark"
 )
 
 // tomlEncode implements

@@ -3,7 +3,6 @@ package modules
 import (
 	"errors"
 	"fmt"
-	"github.com/starhost/starhost/internal/jsontext"
 	"io"
 	"math"
 	"math/big"
@@ -12,12 +11,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/starhost/starhost/builtins/call"
-	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // yamlMaxDepth is the deepest nesting of lists and mappings, with aliases replaced.

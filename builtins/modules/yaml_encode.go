@@ -9,10 +9,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/starhost/starhost/builtins/call"
-	"github.com/starhost/starhost/internal/errtext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // yamlKeyLen is the longest key in bytes that the writer puts on one line with its value,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/loader"

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starhost/starhost/internal/shellwords"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/internal/shellwords"
 )
 
 func TestSplit(t *testing.T) {

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starhost/starhost/internal/jsontext"
 	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // decoded returns a value of a document as encoding/json decodes it.

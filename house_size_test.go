@@ -1,0 +1,111 @@
+package starhost_test
+
+import (
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+)
+
+// sizes are the most code lines of a folder with those inside that the table does not name. Size is
+// a budget: who raises a number says why in the commit.
+var sizes = map[string]int{
+	".":                1090,
+	"agents":           1850,
+	"agents/install":   2640,
+	"bench":            2080,
+	"builtins":         8260,
+	"builtins/modules": 4420,
+	"cmd/starhost":     15830,
+	"decision":         3410,
+	"editor/format":    80,
+	"editor/lint":      1950,
+	"editor/lsp":       2850,
+	"effects":          5390,
+	"fragments":        1040,
+	"golden":           3320,
+	"host":             5620,
+	"internal":         2130,
+	"loader":           6150,
+	"model":            2390,
+	"report":           370,
+	"schema":           1100,
+	"scripts":          10,
+	"serve/decide":     550,
+	"serve/front":      560,
+	"serve/hook":       4890,
+	"serve/mcp":        2250,
+	"serve/metrics":    230,
+	"serve/neko":       800,
+	"serve/otlp":       240,
+	"serve/process":    790,
+	"serve/proxy":      3590,
+	"serve/ui":         960,
+	"shell":            3820,
+	"starlark":         7370,
+	"store":            1490,
+}
+
+// maxSize is the most code lines of all folders together.
+const maxSize = 99_400
+
+// TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
+// comment.
+func TestHouseSize(t *testing.T) {
+	got, all := map[string]int{}, 0
+	for _, s := range goSources(t) {
+		if s.test {
+			continue
+		}
+		folder := s.folder
+		for folder != "." && sizes[folder] == 0 {
+			up := "."
+			if i := strings.LastIndexByte(folder, '/'); i >= 0 {
+				up = folder[:i]
+			}
+			folder = up
+		}
+		n := codeLines(t, s.name)
+		got[folder] += n
+		all += n
+	}
+	var table strings.Builder
+	over := all > maxSize
+	for _, folder := range sortedNames(got) {
+		fmt.Fprintf(&table, "\n\t%q: %d,", folder, got[folder])
+		over = over || got[folder] > sizes[folder]
+	}
+	if over {
+		t.Errorf("%d code lines, want at most %d, and at most those of the table sizes; now:%s", all, maxSize, table.String())
+	}
+}
+
+// codeLines counts the lines of a file that have a token.
+func codeLines(t *testing.T, name string) int {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	file := set.AddFile(name, -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, text, nil, 0)
+	n, last := 0, 0
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return n
+		}
+		if tok == token.SEMICOLON && lit == "\n" {
+			continue // no token of the file
+		}
+		first := file.Line(pos)
+		for line := max(first, last+1); line <= first+strings.Count(lit, "\n"); line++ {
+			n++
+			last = line
+		}
+	}
+}
