@@ -55,14 +55,6 @@ func ReadAnswers(name string, lines []byte) (*Answers, error) {
 	return a, nil
 }
 
-// effectMembers have the members of requests and replies of the effects that a case must answer.
-var effectMembers = map[string]struct{ request, reply []string }{
-	"exec":         {[]string{"argv", "stdin", "env"}, []string{"code", "stdout", "stderr"}},
-	"http.get":     {[]string{"url", "headers", "auth", "body"}, []string{"status", "headers", "body"}},
-	"http.post":    {[]string{"url", "headers", "auth", "body"}, []string{"status", "headers", "body"}},
-	"http.request": {[]string{"method", "url", "headers", "auth", "body"}, []string{"status", "headers", "body"}},
-}
-
 // checkMembers refuses members that have no meaning in the line of an answer: a misspelt one would
 // answer nothing, or with an empty value.
 func (e *entry) checkMembers(line []byte) error {
@@ -70,14 +62,16 @@ func (e *entry) checkMembers(line []byte) error {
 	if err := checkMembers("the line", line, known); err != nil {
 		return err
 	}
-	members, ok := effectMembers[e.Kind]
-	if !ok {
-		return nil
+	for _, k := range effectKinds {
+		if !slices.Contains(strings.Fields(k.names), e.Kind) {
+			continue
+		}
+		if err := checkMembers(e.Kind, e.Request, strings.Fields(k.request)); err != nil || k.reply == "" {
+			return err
+		}
+		return checkMembers("the reply to "+e.Kind, e.Reply, strings.Fields(k.reply))
 	}
-	if err := checkMembers(e.Kind, e.Request, members.request); err != nil {
-		return err
-	}
-	return checkMembers("the reply to "+e.Kind, e.Reply, members.reply)
+	return nil
 }
 
 // checkMembers refuses unknown members of an object. Whoever reads the text refuses other values.
@@ -88,7 +82,7 @@ func checkMembers(what string, text []byte, known []string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(known, name) {
-			return errtext.Errorf("%s has no member %s, want %s%s", what, errtext.Quote(name), strings.Join(known, ", "), near.DidYouMean(name, known))
+			return errtext.Errorf("%s has no member %s, want %s%s", what, errtext.Quote(name), cmp.Or(strings.Join(known, ", "), "none"), near.DidYouMean(name, known))
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,12 +14,35 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// kinds are the names of all effects, as journals write them.
-var kinds = []string{
-	"env", "exec", "fire", "fragments.get", "fs.exists", "fs.glob", "fs.read", "fs.read_bytes", "fs.stat", "fs.write",
-	"http.get", "http.post", "http.request", "now", "process", "random", "reference", "secret",
-	"state.delete", "state.get", "state.keys", "state.set",
-	"store.add", "store.delete", "store.get", "store.keys", "store.set", "store.swap", "tools.call", "uuid",
+// effectKinds are all effects, as journals write them, by the members of their requests and of the
+// replies that are objects of starhost's own.
+var effectKinds = []struct{ names, request, reply string }{
+	{"env secret", "name", ""},
+	{"exec", "argv stdin env", "code stdout stderr"},
+	{"fire tools.call", "name arguments", ""},
+	{"fragments.get reference", "ref", ""},
+	{"fs.exists fs.read fs.read_bytes", "path", ""},
+	{"fs.glob", "pattern", ""},
+	{"fs.stat", "path", "name size is_dir"},
+	{"fs.write", "path bytes sha256", ""},
+	{"http.get http.post", "url headers auth body", "status headers body"},
+	{"http.request", "method url headers auth body", "status headers body"},
+	{"now state.keys uuid", "", ""},
+	{"process", "method sha256", ""},
+	{"random", "n", ""},
+	{"state.delete store.delete store.keys", "key", ""},
+	{"state.get store.get", "key", "value found"},
+	{"state.set store.set", "key value", ""},
+	{"store.add", "key n", ""},
+	{"store.swap", "key old new", ""},
+}
+
+// kinds returns the names of all effects.
+func kinds() (names []string) {
+	for _, k := range effectKinds {
+		names = append(names, strings.Fields(k.names)...)
+	}
+	return slices.Sorted(slices.Values(names))
 }
 
 // inputs are the names of the entries that journals have beside effects.
@@ -26,7 +50,7 @@ var inputs = []string{host.InputApproval, host.InputModel}
 
 // An effectCall is one effect that a plugin asks for.
 type effectCall struct {
-	kind    string // one of kinds
+	kind    string // one of effectKinds
 	request any    // a struct with the whole request, for the journal
 	subject string // a path or a URL, for people
 

@@ -135,7 +135,7 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 		Lane: common.Lane, Plugin: common.Plugin, Reply: common.Reply, Err: common.Error, WouldRun: common.WouldRun,
 		Steps: int(common.Steps),
 	}
-	for _, kind := range slices.Concat(kinds, inputs) {
+	for _, kind := range slices.Concat(kinds(), inputs) {
 		request, ok := members[kind]
 		switch {
 		case ok && e.Kind != "":
@@ -145,7 +145,7 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 		}
 	}
 	if e.Kind == "" {
-		return errtext.Errorf("got no effect, want one of %s", strings.Join(kinds, ", "))
+		return errtext.Errorf("got no effect, want one of %s", strings.Join(kinds(), ", "))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -93,9 +94,34 @@ func TestRecordReplay(t *testing.T) {
 	if err := replay.End(); err != nil {
 		t.Errorf("End: %v", err)
 	}
+	checkMembersOf(t, string(text))
 	copied, err := again.Bytes()
 	if diff := cmp.Diff(string(text), string(copied)); diff != "" || err != nil {
 		t.Errorf("journal of the replay (-want +got), %v:\n%s", err, diff)
+	}
+}
+
+// checkMembersOf checks that a journal with all effects has no member that a golden case's line may
+// not have.
+func checkMembersOf(t *testing.T, journal string) {
+	t.Helper()
+	_, err := effects.ReadAnswers("", []byte("{}"))
+	_, list, _ := strings.Cut(message(err), "want one of ")
+	missing := strings.Split(list, ", ")
+	for line := range strings.Lines(journal) {
+		if strings.HasPrefix(line, `{"journal"`) || strings.HasPrefix(line, `{"clock"`) {
+			continue
+		}
+		a, err := effects.ReadAnswers("effects.jsonl", []byte(line))
+		if err != nil {
+			t.Errorf("a recorded line is no answer: %v\n%s", err, line)
+			continue
+		}
+		kind, _, _ := strings.Cut(a.Unused()[0].Effect, " ")
+		missing = slices.DeleteFunc(missing, func(k string) bool { return k == kind })
+	}
+	if diff := cmp.Diff([]string{"http.request", "process"}, missing); diff != "" { // the turn has a GET, a POST, and no program
+		t.Errorf("effects that the journal lacks (-want +got):\n%s", diff)
 	}
 }
 
@@ -513,6 +539,12 @@ func TestAnswersMembers(t *testing.T) {
 		{`{"http.post":{},"reply":{"code":200}}`, `the reply to http.post has no member "code", want status, headers, body (did you mean body?)`},
 		{`{"exec":{"args":["a"]},"reply":{}}`, `exec has no member "args", want argv, stdin, env (did you mean argv?)`},
 		{`{"exec":{"argv":["a"]},"reply":{"Stdout":"x"}}`, `the reply to exec has no member "Stdout", want code, stdout, stderr (did you mean stdout?)`},
+		{`{"env":{"nmae":"A"},"reply":"x"}`, `env has no member "nmae", want name (did you mean name?)`},
+		{`{"fs.read":{"pth":"a.md"},"reply":"x"}`, `fs.read has no member "pth", want path (did you mean path?)`},
+		{`{"fs.stat":{"path":"a.md"},"reply":{"isdir":true}}`, `the reply to fs.stat has no member "isdir", want name, size, is_dir (did you mean is_dir?)`},
+		{`{"store.get":{"key":"k"},"reply":{"val":1,"found":true}}`, `the reply to store.get has no member "val", want value, found (did you mean value?)`},
+		{`{"uuid":{"n":1},"reply":"x"}`, `uuid has no member "n", want none`},
+		{`{"fs.read_bytes":{"path":"a"},"reply":{"base64":"AA=="}}`, ""},
 		{`{"env":{"name":"A"},"reply":"x","note":1}`, `the line has no member "note", want env, reply, error, lane, plugin, would_run, steps`},
 		{`{"lane":"1","plugin":"p","exec":{"argv":["a"],"stdin":"","env":{}},"would_run":true,"reply":{"code":1,"stdout":{"base64":""},"stderr":""}}`, ""},
 	} {

@@ -40,7 +40,11 @@ func (a *app) listCommand() *cobra.Command {
 					return err
 				}
 			}
-			set, err := a.loadOrLastGood(cmd.Context(), &f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
+			load := a.loadOrLastGood
+			if kind == "models" { // starhost and the config have models, too
+				load = a.loadAny
+			}
+			set, err := load(cmd.Context(), &f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
 			if err != nil {
 				a.addError(err)
 				set = nil

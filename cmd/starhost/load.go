@@ -182,6 +182,21 @@ func (a *app) loadWith(
 	return set, nil
 }
 
+// loadAny is loadWith for a command that needs no plugins.
+func (a *app) loadAny(
+	ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options),
+) (*loader.Set, error) {
+	set, err := a.loadWith(ctx, f, paths, change)
+	if !errors.Is(err, loader.ErrNoPlugins) {
+		return set, err
+	}
+	a.warnings = nil // the second load repeats them
+	return a.loadWith(ctx, f, paths, func(o *loader.Options) {
+		change(o)
+		o.Sources = []*loader.Source{}
+	})
+}
+
 // isReported reports whether err is about a required plugin whose own error says why it is not
 // loaded, so that a second error says nothing new.
 func isReported(set *loader.Set, err error) bool {

@@ -176,21 +176,13 @@ func (a *app) loadForModel(
 ) (*loader.Set, error) {
 	var failed error
 	var records *decision.Log
-	configure := func(o *loader.Options) {
+	set, err := a.loadAny(ctx, f, paths, func(o *loader.Options) {
 		choose(o)
 		records = a.recordEvents(o)
 		if failed = session.resolve(ctx, a, o.Config); failed == nil {
 			session.used.useStore(a, o)
 		}
-	}
-	set, err := a.loadWith(ctx, f, paths, configure)
-	if errors.Is(err, loader.ErrNoPlugins) {
-		a.warnings = nil // the second load repeats them
-		set, err = a.loadWith(ctx, f, paths, func(o *loader.Options) {
-			configure(o)
-			o.Sources = []*loader.Source{}
-		})
-	}
+	})
 	if err == nil && failed != nil {
 		set.Close()
 		return nil, failed
