@@ -668,3 +668,31 @@ func TestEvalInside(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingErrorsHavePlaces checks that an error about a setting has the place of that setting as
+// a value, for an editor, and not in its text alone.
+func TestSettingErrorsHavePlaces(t *testing.T) {
+	l := loads(t, "-- config.toml --\n[plugin.a]\nteam = \"x\"\nlines = \"many\"\n-- a.star --\nplugin(config = {\"team\": \"\", \"lines\": 3})\n", "a.star")
+	var own *loader.Error
+	if !errors.As(l.set.Plugins[0].Err, &own) || own.Place.File != "config.toml" || own.Place.Line != 3 || strings.HasPrefix(own.Msg, "config.toml") {
+		t.Errorf("got %#v", l.set.Plugins[0].Err)
+	}
+}
+
+// TestGuardsKnowCalls checks that the guards of a loaded set know what an agent's calls do, also of
+// the tools that the config describes.
+func TestGuardsKnowCalls(t *testing.T) {
+	l := loads(t, "-- config.toml --\nkinds.go = { kind = \"shell\", command = \"line\" }\n"+
+		"-- a.star --\nregister_hook(\"pre_tool_call\", lambda call: deny(call.command) if call.command else None)\n", "a.star")
+	for tool, argument := range map[string]string{"Bash": "command", "go": "line", "Other": ""} {
+		turn, err := l.set.Host.NewSession(host.SessionConfig{}).Begin(t.Context(), host.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &starhost.Event{Name: "pre_tool_call", Tool: tool, Arguments: []byte(`{"` + argument + `":"rm -rf x"}`)}
+		out, err := turn.Fire(t.Context(), e)
+		if err != nil || (out.Decision.Reason == "rm -rf x") != (argument != "") {
+			t.Errorf("%s: got %+v, %v", tool, out, err)
+		}
+	}
+}

@@ -517,3 +517,46 @@ func TestProjectTables(t *testing.T) {
 		}
 	}
 }
+
+// TestManagedAlone checks that nothing of another layer stays beside a value that the managed
+// config sets, also an empty one, and that its own grants are reported as granted alone.
+func TestManagedAlone(t *testing.T) {
+	_, o := managedTree(t, `-- etc/config.toml --
+plugins.paths = ["guards"]
+plugin.guard.level = 2
+plugin.guard.mode = "warn"
+grants.guard = ["env:A"]
+log.path = ""
+process.review.command = ["managed"]
+`+managedGuard+`-- home/.config/starhost/config.toml --
+log.path = "audit"
+plugin.guard.level = 3
+grants.guard = ["env:B"]
+process.review = { command = ["mine"], env = ["TOKEN"], timeout = "2s" }
+`)
+	c, _, err := loader.LoadConfig(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Log.Path != (loader.Path{}) {
+		t.Errorf("log.path: got %v, want none", c.Log.Path)
+	}
+	set, err := loader.Load(t.Context(), loader.Options{Config: c, Dir: o.Dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	shown := shownSettings(set.Config)
+	for _, key := range []string{"plugin.guard.", "grants.guard", "process."} {
+		for line := range strings.Lines(shown) {
+			if strings.HasPrefix(line, key) && strings.Contains(line, "~/.config") {
+				t.Errorf("the user's setting stays: %s", line)
+			}
+		}
+	}
+	for _, want := range []string{"plugin.guard.level = 2", "plugin.guard.mode = \"warn\"", `grants.guard = ["env:A"]`, "process.review.command"} {
+		if !strings.Contains(shown, "\n"+want) {
+			t.Errorf("settings lack %s:\n%s", want, shown)
+		}
+	}
+}

@@ -33,3 +33,27 @@ func TestReplace(t *testing.T) {
 		t.Error("a file outside of the folder was replaced")
 	}
 }
+
+// TestDiscoverEdited checks which plugin an editor's file is, on the disk or not.
+func TestDiscoverEdited(t *testing.T) {
+	dir := tree(t, "-- p/a.star --\n-- p/b/plugin.star --\n")
+	for file, want := range map[string]string{
+		"p/a.star":        "a of a b",
+		"p/b/plugin.star": "b of a b",
+		"p/new.star":      "new of a b new",
+		"p/c/plugin.star": "c of a b c",
+		"p/new.txt":       "p/new.txt: got a file of another kind, want a .star file",
+		"p/b":             "b of a b",
+	} {
+		all, own, problem := loader.DiscoverEdited([]loader.Path{loader.NewPath(dir, "p")}, loader.NewPath(dir, file))
+		var got string
+		if problem != nil {
+			got = problem.Error()
+		} else {
+			got = own.Name + " of " + names(all)
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", file, got, want)
+		}
+	}
+}

@@ -79,3 +79,50 @@ func TestDefaultFragments(t *testing.T) {
 		}
 	}
 }
+
+// TestPathFromHere checks the paths for messages of the files of plugins, libraries and projects.
+func TestPathFromHere(t *testing.T) {
+	dir := tree(t, "-- .git/x --\n-- starhost.toml --\nlibraries.lib = \"shared\"\n-- shared/t.star --\n"+
+		"-- p/a/plugin.star --\n-- p/b.star --\nload(\"//top.star\", \"x\")\nx()\n-- top.star --\nx = 1\n")
+	c, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir, Getenv: env()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := loader.Load(t.Context(), loader.Options{Dir: dir, Config: c, Args: []string{"p"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	for file, want := range map[string]string{
+		"a/data/x.md": "p/a/data/x.md", "b.star": "p/b.star", "//top.star": "top.star", "@lib//t.star": "shared/t.star",
+		"//other.star": "//other.star", "@no//t.star": "@no//t.star", "no//t.star": "no//t.star", "c.star": "c.star",
+	} {
+		if got := set.PathFromHere(file); got != want {
+			t.Errorf("%s: got %s, want %s", file, got, want)
+		}
+	}
+}
+
+// TestPluginsOfOtherProjects checks that each plugin at a path has the config of its own project,
+// which lowers limits and turns none off.
+func TestPluginsOfOtherProjects(t *testing.T) {
+	dir := tree(t, "-- here/a.star --\n-- team/.git/x --\n-- team/starhost.toml --\nplugins.disabled = [\"c\"]\n[plugin.b]\nlimits.steps = 1234\n"+
+		"-- team/p/b.star --\n-- team/p/c.star --\n")
+	here := filepath.Join(dir, "here")
+	c, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: here, Getenv: env()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := loader.Load(t.Context(), loader.Options{Dir: here, Config: c, Args: []string{"a.star", "../team/p"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	var got []string
+	for _, p := range set.Plugins {
+		got = append(got, fmt.Sprint(p.Name, " ", p.Status))
+	}
+	if diff := cmp.Diff("a loaded, b loaded, c loaded", strings.Join(got, ", ")); diff != "" {
+		t.Errorf("plugins (-want +got):\n%s", diff)
+	}
+}

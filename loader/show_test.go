@@ -185,3 +185,12 @@ func TestSettingsAreAConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingsOfPrograms checks that the settings that a program made are shown, without a place.
+func TestSettingsOfPrograms(t *testing.T) {
+	c := parse(t, "")
+	c.Plugin["a"] = &loader.PluginConfig{Mode: "warn"}
+	if got := shownSettings(c); !strings.Contains(got, "\nplugin.a.mode = \"warn\"\n") || strings.Contains(got, "plugin.a.limits") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -537,5 +538,44 @@ func TestTrustIsBounded(t *testing.T) {
 	}
 	if _, err := p.Plan(); err == nil || err.Error() != "plugins/oncall: got more than 67108864 bytes to trust" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestUncountedGrants checks that a lacking permission names the grants that do not count, how to
+// make them count, and no others.
+func TestUncountedGrants(t *testing.T) {
+	p := newTrustTest(t)
+	write(t, p.path("repo/plugins/oncall/plugin.star"), "plugin(config = {\"team\": \"\"}, permissions = [\"fs.read:notes/**\"])\n"+
+		"register_fragment_loader(\"own\", lambda ctx, arg: ctx.fs.read(arg))\n")
+	note := func() string {
+		t.Helper()
+		set, _ := p.load()
+		_, err := set.Host.NewSession(host.SessionConfig{}).Prompt(t.Context(), host.Request{Text: "?", Fragments: []string{"own:notes/a.md"}})
+		return fmt.Sprint(err)
+	}
+	const changed = "or starhost trust --path while you edit it"
+	if got := note(); !strings.Contains(got, "starhost.toml:8 grants it, which does not count: this project is not trusted") || strings.Contains(got, changed) {
+		t.Errorf("before: got %s", got)
+	}
+	p.trust(false)
+	if got := note(); strings.Contains(got, "does not count") {
+		t.Errorf("trusted: got %s", got)
+	}
+	write(t, p.path("repo/token.sh"), "echo other")
+	if got := note(); !strings.Contains(got, "this project changed since it was trusted") || !strings.Contains(got, changed) {
+		t.Errorf("changed: got %s", got)
+	}
+}
+
+// TestTrustedGrantOfNobody checks that a trusted project's grant for no plugin is reported once.
+func TestTrustedGrantOfNobody(t *testing.T) {
+	p := newTrustTest(t)
+	write(t, p.path("repo/starhost.toml"), "[plugins]\npaths = [\"plugins\"]\n[grants]\noncal = [\"store\"]\nmine = [\"store\"]\n")
+	p.trust(false)
+	set, _ := p.load()
+	want := "starhost.toml:4: grants.oncal: no plugin is named oncal (did you mean oncall?)\n"
+	got := strings.ReplaceAll(parseTexts(set.Warnings), "~/.config/starhost/config.toml", "config.toml")
+	if !strings.Contains(got, want) || strings.Count(got, "oncal:") != 1 || strings.Contains(got, "grants.mine") {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
