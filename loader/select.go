@@ -61,7 +61,7 @@ func (c *Config) ignoredGrantsOf(s *Source) map[string]effects.Grants {
 			ignored[at.String()+" grants it, which does not count: "+why] = grants
 		}
 	}
-	counts, project := c.GrantsOf(s), c.projectGrants[s.Name]
+	project := c.projectGrants[s.Name]
 	if project, ok := c.ignoredGrants[s.Name]; ok {
 		help := trustCommand(project.place.File)
 		if strings.HasPrefix(c.untrusted, changedText) {
@@ -72,10 +72,8 @@ func (c *Config) ignoredGrantsOf(s *Source) map[string]effects.Grants {
 	if c.unread != "" && s.isWithin(filepath.Dir(c.unread)) {
 		ignored[c.unreadAt.String()+" has a mistake, so nothing of that file counts: the project is not trusted"] = nil
 	}
-	if own := c.Grants[s.Name]; s.Project && !s.Managed {
-		add(own, c.Place("grants", s.Name), "the plugin is the project's, and your config grants only to plugins that it or an argument names")
-	} else if s.Managed && len(counts) == 0 {
-		add(own, c.Place("grants", s.Name), "only the managed config grants to its plugins")
+	if s.Project && !s.Managed {
+		add(c.Grants[s.Name], c.Place("grants", s.Name), "the plugin is the project's, and your config grants only to plugins that it or an argument names")
 	}
 	if at, ok := c.managedPlace("grants", s.Name); ok {
 		add(project.permissions, project.place, at.String()+" sets grants."+s.Name)

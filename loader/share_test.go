@@ -82,19 +82,19 @@ func TestDefaultFragments(t *testing.T) {
 
 // TestPathFromHere checks the paths for messages of the files of plugins, libraries and projects.
 func TestPathFromHere(t *testing.T) {
-	dir := tree(t, "-- .git/x --\n-- starhost.toml --\nlibraries.lib = \"shared\"\n-- shared/t.star --\n"+
-		"-- p/a/plugin.star --\n-- p/b.star --\nload(\"//top.star\", \"x\")\nx()\n-- top.star --\nx = 1\n")
+	dir := tree(t, "-- .git/x --\n-- starhost.toml --\nlibraries.lib = \"shared\"\nplugins.disabled = [\"0off\"]\n-- plugins/0off.star --\n-- shared/t.star --\n"+
+		"-- plugins/a/plugin.star --\n-- plugins/b.star --\nload(\"//top.star\", \"x\")\nx()\n-- top.star --\nx = 1\n")
 	c, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir, Getenv: env()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := loader.Load(t.Context(), loader.Options{Dir: dir, Config: c, Args: []string{"p"}})
+	set, err := loader.Load(t.Context(), loader.Options{Dir: dir, Config: c})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer set.Close()
 	for file, want := range map[string]string{
-		"a/data/x.md": "p/a/data/x.md", "b.star": "p/b.star", "//top.star": "top.star", "@lib//t.star": "shared/t.star",
+		"a/data/x.md": "plugins/a/data/x.md", "b.star": "plugins/b.star", "//top.star": "top.star", "@lib//t.star": "shared/t.star",
 		"//other.star": "//other.star", "@no//t.star": "@no//t.star", "no//t.star": "no//t.star", "c.star": "c.star",
 	} {
 		if got := set.PathFromHere(file); got != want {
