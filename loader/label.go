@@ -165,8 +165,8 @@ func (s *Set) projectFile(name string) (shown string, ok bool) {
 		if inside := s.Plugins[i].Inside; inside != nil {
 			e = inside.of
 		}
-		if e == nil || e.root == nil {
-			continue
+		if e == nil {
+			continue // the config disables the plugin
 		}
 		file, fromRoot := strings.CutPrefix(name, rootPrefix)
 		if _, loaded := e.libraryFiles[name]; loaded && fromRoot {

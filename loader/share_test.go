@@ -82,7 +82,7 @@ func TestDefaultFragments(t *testing.T) {
 
 // TestPathFromHere checks the paths for messages of the files of plugins, libraries and projects.
 func TestPathFromHere(t *testing.T) {
-	dir := tree(t, "-- .git/x --\n-- starhost.toml --\nlibraries.lib = \"shared\"\nplugins.disabled = [\"0off\"]\n-- plugins/0off.star --\n-- shared/t.star --\n"+
+	dir := tree(t, "-- .git/x --\n-- starhost.toml --\nlibraries.lib = \"shared\"\nplugins.disabled = [\"aside\"]\n-- plugins/aside.star --\n-- shared/t.star --\n"+
 		"-- plugins/a/plugin.star --\n-- plugins/b.star --\nload(\"//top.star\", \"x\")\nx()\n-- top.star --\nx = 1\n")
 	c, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir, Getenv: env()})
 	if err != nil {

@@ -390,6 +390,42 @@ func TestStatesFull(t *testing.T) {
 	}
 }
 
+// TestStatesFullByOther checks that a state that did not grow is stored, also if it is the largest.
+func TestStatesFullByOther(t *testing.T) {
+	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
+	plugin, size, had := "", 0, 0
+	fill := starhost.Hook{Event: "pre_tool_call", Call: func(
+		ctx context.Context, _ *starhost.Event,
+	) (starhost.Decision, error) {
+		state := effects.StateOf(host.TurnOf(ctx).Session(), plugin)
+		old, _ := state.Get("k")
+		had = max(0, len(old)-len(`""`))
+		return starhost.Decision{}, state.Set("k", json.RawMessage(`"`+strings.Repeat("x", size)+`"`))
+	}}
+	for i, want := range []struct {
+		plugin    string
+		had, size int
+		report    string
+	}{
+		{"large", 0, 700_000, ""},
+		{"other", 0, 300_000, ""},
+		{"other", 300_000, 400_000, "the new ctx.state of other is not stored"},
+		{"other", 300_000, 300_000, ""},
+		{"large", 700_000, 700_000, ""},
+		{"third", 0, 400_000, "the new ctx.state of third is not stored"},
+		{"third", 0, 10, ""},
+	} {
+		plugin, size = want.plugin, want.size
+		_, reports := answerWithReports(t, hostOf(t, fill, countingGuard()), o, toolOf("s", "Bash"))
+		if !strings.Contains(reports, want.report) || want.report == "" && reports != "" {
+			t.Errorf("event %d: got reports %q, want %q", i+1, reports, want.report)
+		}
+		if had != want.had {
+			t.Errorf("event %d: %s had %d bytes, want %d", i+1, plugin, had, want.had)
+		}
+	}
+}
+
 // TestStatesOwned checks that neither plugins of a project that nobody trusts nor the context of
 // session_start make a guard lose its values, and that a call is refused if the values of a trusted
 // plugin are not stored.

@@ -71,6 +71,13 @@ func (endlessReader) Read(b []byte) (int, error) {
 	return copy(b, strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/x"}`+"\n", 100)), nil
 }
 
+// ShortenFloods makes floods end soon until the test ends.
+func ShortenFloods(t *testing.T) {
+	oldMost, oldTime := maxUnasked, unaskedTime
+	maxUnasked, unaskedTime = 10, 5*time.Millisecond
+	t.Cleanup(func() { maxUnasked, unaskedTime = oldMost, oldTime })
+}
+
 // CountUnasked returns the number of notifications that a mount, or a server, reads from a flood in
 // a time.
 func CountUnasked(t *testing.T, d time.Duration, isServer bool) (n int) {

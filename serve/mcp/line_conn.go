@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -43,8 +44,8 @@ type lineConn struct {
 	closeAnswered sync.Once           // closes allAnswered
 	inputEnded    bool
 
-	unasked      int // the lines without an answer since unaskedSince; only Read uses them
-	unaskedSince time.Time
+	unasked flood        // the lines that are neither an answer nor, from a client, a request
+	asked   atomic.Int64 // requests to the other side without an answer
 
 	grace         time.Duration // for the answers after the end of the input
 	inputEnd      chan struct{} // closed when the last line has been read
@@ -136,8 +137,8 @@ func (l *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				return nil, got.err
 			}
 			m := l.decodeLine(got)
-			if !l.throttle(ctx, m) {
-				return nil, ctx.Err()
+			if err := l.throttle(ctx, m); err != nil {
+				return nil, err
 			}
 			if m != nil {
 				return m, nil
@@ -146,33 +147,21 @@ func (l *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// maxUnasked is the most lines in a second that starhost reads without a pause of those that are
-// neither an answer nor, from a client, a request.
-const maxUnasked = 1000
-
-// throttle waits for the end of the second if the other side sends very many such lines, because
-// each takes time to decode, and the SDK queues notifications without a bound. It returns false if
-// the connection or ctx ends first.
-func (l *lineConn) throttle(ctx context.Context, m jsonrpc.Message) bool {
-	_, isAnswer := m.(*jsonrpc.Response)
-	call, isRequest := m.(*jsonrpc.Request)
-	if isAnswer || l.answersErrors && isRequest && call.IsCall() {
-		return true
+// throttle waits if the other side sends very many lines that are neither an answer to a request
+// nor, from a client, a request. It fails if ctx ends first, or if these lines do not end.
+func (l *lineConn) throttle(ctx context.Context, m jsonrpc.Message) error {
+	switch m := m.(type) {
+	case *jsonrpc.Response:
+		if l.asked.Load() > 0 { // only Read lowers it
+			l.asked.Add(-1)
+			return nil
+		}
+	case *jsonrpc.Request:
+		if l.answersErrors && m.IsCall() {
+			return nil
+		}
 	}
-	if now := time.Now(); now.Sub(l.unaskedSince) > time.Second {
-		l.unasked, l.unaskedSince = 0, now
-	}
-	if l.unasked++; l.unasked <= maxUnasked {
-		return true
-	}
-	select {
-	case <-time.After(time.Until(l.unaskedSince.Add(time.Second))):
-		return true
-	case <-l.closed:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return l.unasked.take(ctx, l.closed)
 }
 
 // decodeLine returns the message of a line, nil for a line without a message. A server answers such
@@ -251,6 +240,9 @@ func (l *lineConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
+	}
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+		l.asked.Add(1)
 	}
 	err = l.send(ctx, data)
 	if r, ok := m.(*jsonrpc.Response); ok {

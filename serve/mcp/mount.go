@@ -228,17 +228,18 @@ func (m *Mount) transport() sdk.Transport {
 	return &sdk.StreamableClientTransport{
 		Endpoint: m.options.URL, MaxEventSize: maxMessage,
 		HTTPClient: &http.Client{
-			Transport:     boundedTransport{transport, m.options.Token},
+			Transport:     boundedTransport{transport, m.options.Token, new(flood)},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
 }
 
-// A boundedTransport adds the token to requests and bounds answers. The SDK bounds streams of
-// events itself.
+// A boundedTransport adds the token to requests and bounds answers. The SDK bounds the events of a
+// stream itself, but not their number.
 type boundedTransport struct {
 	http.RoundTripper
-	token string
+	token   string
+	unasked *flood // the events of all streams
 }
 
 func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -250,14 +251,16 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return resp, err
 	}
-	body := io.Reader(resp.Body)
-	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		body = io.LimitReader(body, maxMessage)
+	body := &rawBody{lines: bufio.NewReader(resp.Body)}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		body.take = func() error { return t.unasked.take(r.Context(), nil) }
+	} else {
+		body.lines = bufio.NewReader(io.LimitReader(resp.Body, maxMessage))
 	}
 	resp.Body = struct {
 		io.Reader
 		io.Closer
-	}{&rawBody{lines: bufio.NewReader(body)}, resp.Body}
+	}{body, resp.Body}
 	return resp, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -81,6 +82,24 @@ type rawBody struct {
 	lines *bufio.Reader
 	rest  []byte // the last line's part that the caller has not read
 	err   error
+	take  func() error // counts an event of a stream; nil for a message
+	read  int          // lines
+}
+
+// eventLines is the most lines of an event in a stream. An answer takes no more than those of two
+// events, the first of which gives the stream a name.
+const eventLines = 4
+
+// count counts a line of a stream. After the last line that starhost reads, it adds one that is no
+// part of any event: the SDK ends the connection and has the line in its error.
+func (b *rawBody) count() {
+	b.read++
+	if b.take == nil || b.read <= 2*eventLines || b.read%eventLines != 0 {
+		return
+	}
+	if err := b.take(); err != nil {
+		b.rest, b.err = append(b.rest, "\n"+err.Error()+"\n\n"...), io.EOF
+	}
 }
 
 // Read implements [io.Reader].
@@ -107,6 +126,7 @@ func (b *rawBody) Read(to []byte) (int, error) {
 			prefix = nil
 		}
 		b.rest = slices.Concat(prefix, keepInMessage(text))
+		b.count()
 	}
 	n := copy(to, b.rest)
 	b.rest = b.rest[n:]

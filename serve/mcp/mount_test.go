@@ -150,6 +150,14 @@ func runHostileServer(how string) {
 				for id := range 100 {
 					answer(id, `{"content":[{"type":"text","text":"lie"}]}`)
 				}
+			case "notifications without an end", "answers without an end", "requests without an end", "lines without an end":
+				line := map[string]string{
+					"notifications": `{"jsonrpc":"2.0","method":"notifications/x"}`, "answers": `{"jsonrpc":"2.0","id":9999,"result":{}}`,
+					"requests": `{"jsonrpc":"2.0","id":"x","method":"ping"}`, "lines": "x",
+				}[strings.Fields(how)[0]]
+				for range 1_000_000 {
+					say("%s", line)
+				}
 			case "no content":
 				answer(m.ID, `{"content":null}`)
 			case "odd content":
@@ -544,6 +552,112 @@ func TestUnasked(t *testing.T) {
 		if n := mcp.CountUnasked(t, 300*time.Millisecond, isServer); n > 1000 {
 			t.Errorf("server %v: got %d messages in 0.3 s, want 1000", isServer, n)
 		}
+	}
+}
+
+const endless = "got more than 10 messages that nobody asked for in each of 10 seconds, want fewer"
+
+// TestMountEndless checks that a mount ends the connection to a program that does not stop to send
+// what nobody asked for, and says so.
+func TestMountEndless(t *testing.T) {
+	mcp.ShortenFloods(t)
+	mcp.ShortenTimes(t)
+	for _, what := range []string{"notifications", "answers", "requests", "lines"} {
+		t.Run(what, func(t *testing.T) {
+			m := mountBehaving(t, what+" without an end")
+			r := ask(t, newHost(t, host.Options{}, m.Plugin()), "other_one", ``)
+			if !r.IsError {
+				t.Errorf("got %+v, want an error", r)
+			}
+			m.waitFor(t, endless)
+		})
+	}
+}
+
+// TestMountEndlessURL is TestMountEndless over HTTP, in the stream of a call and in that of a session.
+func TestMountEndlessURL(t *testing.T) {
+	mcp.ShortenFloods(t)
+	for _, where := range []string{"call", "session", "after the answer"} {
+		for _, event := range []string{
+			"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n", "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n",
+			": comment\n\n", "\n", "event: other\ndata: x\n\n", "data: {\"jsonrpc\":\"2.0\",\"id\":9999,\"result\":{}}\n\n",
+		} {
+			t.Run(where+" "+event, func(t *testing.T) {
+				ended := make(chan bool, 1)
+				s := httptest.NewServer(endlessServer(where, event, ended))
+				t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+				m := mount(t, mcp.MountOptions{URL: s.URL, Approval: starhost.ApprovalAuto})
+				r := ask(t, newHost(t, host.Options{}, m.Plugin()), "other_one", `{}`)
+				if r.IsError != (where == "call") && where != "session" {
+					t.Errorf("got %+v", r)
+				}
+				if where != "after the answer" { // whose rest counts for nobody
+					m.waitFor(t, endless)
+				}
+				<-ended
+			})
+		}
+	}
+}
+
+// endlessServer returns a server that repeats an event without an end: in the answer of a call, in
+// the stream of a session, or after an answer. It says when its reader has gone.
+func endlessServer(where, event string, ended chan<- bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		flood := func() {
+			for text := []byte(strings.Repeat(event, 100)); ; {
+				if _, err := w.Write(text); err != nil {
+					select {
+					case ended <- true:
+					default:
+					}
+					return
+				}
+			}
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m) // a GET has no body
+		result := map[string]string{
+			"initialize": `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"endless","version":"1"}}`,
+			"tools/list": `{"tools":[{"name":"one","inputSchema":{"type":"object"}}]}`,
+			"tools/call": `{"content":[{"type":"text","text":"x"}]}`,
+		}[m.Method]
+		switch {
+		case r.Method == http.MethodGet && where == "session", m.Method == "tools/call" && where == "call":
+			w.Header().Set("Content-Type", "text/event-stream")
+			flood()
+		case r.Method == http.MethodGet:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case result == "":
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			w.Header().Set("Mcp-Session-Id", "1")
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, result)
+			if m.Method == "tools/call" && where == "after the answer" {
+				flood()
+			}
+		}
+	})
+}
+
+// waitFor waits for a warning.
+func (m *testMount) waitFor(t *testing.T, want string) {
+	t.Helper()
+	for {
+		m.mu.Lock()
+		got := strings.Join(m.warned, "\n")
+		m.mu.Unlock()
+		if strings.Contains(got, want) {
+			return
+		}
+		if t.Context().Err() != nil {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
