@@ -36,7 +36,7 @@ var sizes = map[string]int{
 	"serve/decide":     550,
 	"serve/front":      560,
 	"serve/hook":       4890,
-	"serve/mcp":        2250,
+	"serve/mcp":        2320,
 	"serve/metrics":    230,
 	"serve/neko":       800,
 	"serve/otlp":       240,
@@ -49,7 +49,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_400
+const maxSize = 99_460
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
