@@ -136,6 +136,15 @@ func (l *Log) Undecided(e starhost.Event, answered, reason string) *Record {
 	return r
 }
 
+// DeliverUndecided records an event that plugins did not decide, as Undecided and Deliver do. A nil
+// log, and a nil event, record nothing.
+func (l *Log) DeliverUndecided(e *starhost.Event, answered, reason string) error {
+	if l == nil || e == nil {
+		return nil
+	}
+	return l.Deliver(l.Undecided(*e, answered, reason))
+}
+
 // isUndecided reports whether plugins did not decide about the event.
 func (r *Record) isUndecided() bool { return len(r.Handlers) == 0 && len(r.Errors) > 0 }
 

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
@@ -124,16 +122,16 @@ func recordedPlugin(p *loader.Plugin, config *loader.PluginConfig) decision.Plug
 	return r
 }
 
-// A hookLog collects the records of an agent's event, because they contain the agent's answer. One
-// goroutine asks the plugins and writes the records; if it is late, another one refuses the event
-// and writes a record in their place.
+// A hookLog is the decision log of an agent's events. It collects the records of one event, because
+// they have the agent's answer. One goroutine asks the plugins and records; if it is late, another
+// one records the refusal.
 type hookLog struct {
+	find    func() *decision.Log // opens the log; nil if it is not enabled
 	records []*decision.Record
-	decided atomic.Bool // a goroutine has begun to write
 
 	mu       sync.Mutex
 	isOpen   bool
-	log      *decision.Log // nil if it is not enabled
+	log      *decision.Log
 	failures strings.Builder
 }
 
@@ -163,40 +161,29 @@ func (h *hookLog) failureText() string {
 
 // observe collects an event of plugins.
 func (h *hookLog) observe(e starhost.Event, o host.Outcome) error {
-	h.records = append(h.records, h.log.Record(e, o))
+	if log := h.find(); log != nil {
+		h.records = append(h.records, log.Record(e, o))
+	}
 	return nil
 }
 
-// write writes the records with the answer, or the record of an event that plugins did not decide.
-// The error is for a log that is required.
-func (h *hookLog) write(l *decision.Log, e *hook.Event, answer hook.Answer) (err error) {
-	if l == nil {
+// record writes the records with an answer: see [hook.Desk]. The error is for a log that is required.
+func (h *hookLog) record(e *starhost.Event, a hook.Answer) (err error) {
+	log := h.find()
+	switch {
+	case log == nil:
 		return nil
-	}
-	if answer.Refused != "" {
-		return deliverUndecided(l, e.PluginEvent(), answer.Action, answer.Refused)
+	case a.Refused != "":
+		return log.DeliverUndecided(e, a.Action, a.Refused)
 	}
 	for _, r := range h.records {
-		r.Answered = answer.Action
+		r.Answered = a.Action
 		if r.Decision.Action == string(starhost.ActionModify) && len(r.Handlers) > 0 {
-			r.Errors = append(r.Errors, answer.Dropped...)
+			r.Errors = append(r.Errors, a.Dropped...)
 		}
-		err = cmp.Or(err, l.Deliver(r))
+		err = cmp.Or(err, log.Deliver(r))
 	}
 	return err
-}
-
-// deliverUndecided records an event that plugins did not decide. e may be nil.
-func deliverUndecided(l *decision.Log, e *starhost.Event, answered, reason string) error {
-	if l == nil || e == nil {
-		return nil
-	}
-	return l.Deliver(l.Undecided(*e, answered, reason))
-}
-
-// openRecords returns the log of a run, or nil if it is not enabled.
-func (r *hookRun) openRecords() *decision.Log {
-	return r.openHookLog(&r.records, r.agent.Name, r.records.fail)
 }
 
 // openHookLog returns the decision log of an agent's events, or nil if it is not enabled. If
@@ -211,21 +198,4 @@ func (a *app) openHookLog(h *hookLog, agent string, report func(error)) *decisio
 		}
 		return a.newLog(config, agent, report)
 	})
-}
-
-// logWait is how long the refusal of an event waits for its record. A write takes less than a
-// millisecond, but a broken disk can take forever.
-const logWait = 50 * time.Millisecond
-
-// waitBriefly runs f, and returns when it has ended or the time is over.
-func waitBriefly(most time.Duration, f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	select {
-	case <-done:
-	case <-time.After(most):
-	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,44 +161,44 @@ func (a *app) printHookConfig(cmd *cobra.Command, f *hookFlags, agent *hook.Agen
 // goroutine; if it does not end in time, the process ends without it.
 func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, paths []string) error {
 	deadline := a.startTime.Add(a.deadline)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r := a.startHook(ctx, f, agent, paths)
-	var d hookDecision
-	select {
-	case d = <-r.decisions:
-	case <-time.After(time.Until(deadline)):
-		d = r.cutShort(hook.Late(a.deadline))
-	case <-ctx.Done():
-		d = r.cutShort("starhost was stopped: " + context.Cause(ctx).Error())
+	r := &hookRun{app: *a, agent: agent, flags: f, paths: paths}
+	r.app.stderr = &r.diagnostics
+	desk := hook.Desk{
+		Deadline: a.deadline, FailClosed: f.failClosed || f.lineError != nil && !f.failOpen, IsOpen: f.isOpen,
+		Mistake: f.lineError, Load: r.load, Warn: func(text string) { fmt.Fprintf(&r.failures, "hook: %s\n", text) },
 	}
-	a.code = d.answer.Code
+	r.log.find = func() *decision.Log { return r.openHookLog(&r.log, agent.Name, r.log.fail) }
+	desk.Record = r.log.record
+	reply := desk.Answer(ctx, agent, a.startTime, func() ([]byte, error) {
+		text, err := r.readText("-")
+		return []byte(text), err
+	})
+	answer := reply.Answer
+	a.code = answer.Code
 	wrote := make(chan error, 1)
-	go func(file string) { wrote <- a.writeAnswer(file, d.answer.Out) }(a.output)
+	go func(file string) { wrote <- a.writeAnswer(file, answer.Out) }(a.output)
 	a.output = "" // end must not write it again
 	rest := time.NewTimer(max(time.Until(deadline), 0) + hookGrace)
 	defer rest.Stop()
 	select {
 	case err := <-wrote:
-		if err != nil && d.answer.Binding {
-			a.code, d.diagnostics = hook.ExitBlock, d.diagnostics+"starhost: the agent did not get the answer: "+err.Error()+"\n"
+		if err != nil && answer.Binding {
+			a.code, answer.Err = hook.ExitBlock, "starhost: the agent did not get the answer: "+err.Error()+"\n"+answer.Err
 		}
 	case <-rest.C:
-		if d.answer.Binding {
+		if answer.Binding {
 			a.code = hook.ExitBlock
 		}
 		return nil
 	}
-	cancelAfter := time.AfterFunc(time.Until(deadline), cancel)
-	defer cancelAfter.Stop()
 	stored := true
 	select {
-	case <-r.done:
+	case <-reply.Done:
 	case <-rest.C:
 		stored = false
 	}
 	go func() {
-		io.WriteString(a.stderr, d.diagnostics+d.answer.Err+r.records.failureText())
+		io.WriteString(a.stderr, answer.Err+r.log.failureText())
 		if stored {
 			io.WriteString(a.stderr, r.failures.String())
 		}
@@ -217,118 +216,22 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 // PicoClaw wait for at least 5 s.
 const hookGrace = 200 * time.Millisecond
 
-// A hookDecision is the answer of plugins or of the watchdog.
-type hookDecision struct {
-	event       *hook.Event
-	answer      hook.Answer
-	diagnostics string // for standard error, before the answer's own text
-}
-
-// A hookRun is the part of hook that plugins can delay. Until done is closed, the goroutine
-// that runs it owns all fields except the channels and the fields that mu guards.
+// A hookRun is the part of hook that plugins can delay. Until the desk's reply is done, the
+// goroutine that asks them owns all fields but log.
 type hookRun struct {
-	app       // a copy with its own streams
-	agent     *hook.Agent
-	failOpen  bool // --fail-open
-	decisions chan hookDecision
-	records   hookLog
-	done      chan struct{}   // closed when the session's state is stored
-	failures  strings.Builder // errors after the decision, for standard error
-
-	mu      sync.Mutex
-	event   *hook.Event // nil until it is read
-	payload []byte
+	app         // a copy with its own streams
+	agent       *hook.Agent
+	flags       *hookFlags
+	paths       []string
+	log         hookLog
+	diagnostics strings.Builder // what report writes
+	failures    strings.Builder // what does not change the answer, for standard error
 }
 
-// startHook asks the plugins about the event on standard input.
-func (a *app) startHook(ctx context.Context, f *hookFlags, agent *hook.Agent, paths []string) *hookRun {
-	r := &hookRun{app: *a, agent: agent, failOpen: f.failOpen}
-	r.decisions, r.done = make(chan hookDecision, 1), make(chan struct{})
-	diagnostics := new(strings.Builder)
-	r.app.stderr = diagnostics
-	go func() {
-		defer close(r.done)
-		defer func() {
-			if p := recover(); p != nil {
-				r.refuseEvent(fmt.Sprintf("starhost failed: panic: %v", p))
-			}
-		}()
-		r.run(ctx, f, paths, diagnostics)
-	}()
-	return r
-}
-
-// refuseEvent refuses the event in place of the plugins.
-func (r *hookRun) refuseEvent(reason string) {
-	d := r.refuse(reason)
-	if !r.records.decided.Swap(true) {
-		_ = r.records.write(r.openRecords(), d.event, d.answer) // the event is refused
-	}
-	r.decide(d)
-}
-
-// cutShort returns the watchdog's refusal, after its record. If the records of the plugins are
-// being written, their decision arrives in a moment.
-func (r *hookRun) cutShort(reason string) hookDecision {
-	if r.records.decided.Swap(true) {
-		select {
-		case d := <-r.decisions:
-			return d
-		case <-time.After(logWait):
-			return r.refuse(reason)
-		}
-	}
-	d := r.refuse(reason)
-	waitBriefly(logWait, func() { _ = r.records.write(r.openRecords(), d.event, d.answer) })
-	return d
-}
-
-// decide sends a decision. Only the first one counts.
-func (r *hookRun) decide(d hookDecision) {
-	select {
-	case r.decisions <- d:
-	default:
-	}
-}
-
-// run reads the event, loads the plugins, asks them and stores the session's state.
-func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnostics *strings.Builder) {
-	payload, err := r.readText("-")
-	r.mu.Lock()
-	r.payload = []byte(payload)
-	r.mu.Unlock()
-	var e *hook.Event
-	if err == nil {
-		e, err = r.agent.Read(r.payload)
-	}
-	if err == nil {
-		err = e.Check(f.failClosed || f.lineError != nil && !f.failOpen, f.isOpen)
-	}
-	if err != nil {
-		r.refuseEvent(cmp.Or(f.lineError, err).Error()) // the line's mistake may be why the event looks wrong
-		return
-	}
-	r.mu.Lock()
-	r.event = e
-	r.mu.Unlock()
-	if !e.ReachesPlugins() {
-		if !e.IsDocumented() {
-			fmt.Fprintf(&r.failures, "hook: %v: no guard was asked; --fail-closed refuses it\n", e.CheckForm())
-		}
-		r.decide(hookDecision{})
-		return
-	}
+// load loads the plugins for an event.
+func (r *hookRun) load(ctx context.Context, e *hook.Event) hook.Plugins {
 	prepareHook(ctx)
-	answer, store := r.askPlugins(ctx, f, e, paths)
-	r.decide(r.conclude(e, answer, diagnostics))
-	store()
-}
-
-// askPlugins returns the plugins' answer to an event. The caller calls store after it has sent
-// the answer.
-func (r *hookRun) askPlugins(
-	ctx context.Context, f *hookFlags, e *hook.Event, paths []string,
-) (answer hook.Answer, store func()) {
+	f, paths := r.flags, r.paths
 	states := &hook.States{Dir: hook.StateDir(r.getenv)}
 	pin := r.findRoot(f, e, states, paths)
 	if f.inProject && f.lineError == nil {
@@ -338,96 +241,48 @@ func (r *hookRun) askPlugins(
 			r.dir = root
 		}
 	}
-	fail := func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) }
-	record := func(e starhost.Event, out host.Outcome) error {
-		if r.openRecords() == nil {
-			return nil
-		}
-		return r.records.observe(e, out)
-	}
-	set, h, _ := r.loadHook(ctx, f, paths, record, func(o *loader.Options) {
+	set, h, _ := r.loadHook(ctx, f, paths, r.log.observe, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
 		if o.Folder = eventFolder(pin, e); o.Folder != "" {
 			o.World.Exec = &effects.Exec{Dir: o.Folder}
 		}
-		log := r.records.open(func() *decision.Log { return r.newLog(o.Config, r.agent.Name, r.records.fail) })
-		observe(log, o.Config, &o.Host, r.records.observe)
+		observe(r.log.open(func() *decision.Log { return r.newLog(o.Config, r.agent.Name, r.log.fail) }), o.Config, &o.Host, r.log.observe)
 	})
 	if h == nil && len(pin.Guards) > 0 { // the host refuses in place of the guards
-		h = host.New(host.Options{Observe: record})
+		h = host.New(host.Options{Observe: r.log.observe})
 	}
-	if nonce, ok := e.Canary(); ok {
-		return r.answerCanary(e, nonce, set, h)
+	p := hook.Plugins{
+		Host: h, Finish: r.finish, Canary: func(nonce string) string { return canaryReason(nonce, r.agent, set) },
+		Options: hook.Options{
+			States: states, Pin: pin, Root: r.sessionRoot(f, set, paths), FailOpen: f.failOpen,
+			Report: func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) },
+		},
 	}
-	log := r.openRecords()
-	useSet(log, set)
-	o := hook.Options{
-		States: states, Pin: pin, Root: r.sessionRoot(f, set, paths), FailOpen: f.failOpen, Report: fail,
+	if set != nil {
+		p.Close = func() { set.Close() }
+	}
+	if _, ok := e.Canary(); !ok { // which no log has
+		useSet(r.log.find(), set)
 	}
 	if len(r.problems) > 0 {
-		o.Notice = "starhost: " + r.problems[0].where()
+		p.Options.Notice = "starhost: " + r.problems[0].where()
 	}
-	var err error
-	if answer, store, err = e.Answer(ctx, h, o); err != nil {
-		r.addError(err)
-		if answer, err = e.Block("starhost: " + err.Error()); err != nil {
-			r.addError(err)
-		}
-	}
-	if !r.records.decided.Swap(true) {
-		if err := r.records.write(log, e, answer); err != nil {
-			if refusal, err := e.Block("starhost: the decision was not recorded: " + err.Error()); err == nil {
-				answer = refusal
-			}
-		}
-	}
-	storeState := store
-	return answer, func() {
-		storeState()
-		if set != nil {
-			set.Close()
-		}
-	}
+	return p
 }
 
-// conclude returns the decision for an answer. Agents show standard error to the model, so a
-// block writes only its reason there. If plugins failed and there is no answer, the exit code
-// says so.
-func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, diagnostics *strings.Builder) hookDecision {
+// finish adds what went wrong to an answer. Agents show standard error to the model, so a block
+// writes only its reason there. If plugins failed and there is no answer, the exit code says so.
+func (r *hookRun) finish(e *hook.Event, answer *hook.Answer, err error) {
+	r.addError(err)
 	if answer.Blocks && answer.Err != "" && !r.verbose {
 		r.warnings, r.logs, r.problems = nil, nil, nil
 	}
 	failed := len(r.problems) > 0
 	r.report()
 	if failed && answer.Out == "" && answer.Code == 0 {
-		answer.Code = e.FailureCode(r.failOpen)
+		answer.Code = e.FailureCode(r.flags.failOpen)
 	}
-	return hookDecision{e, answer, diagnostics.String()}
-}
-
-// refuse returns the agent's refusal of the event, with a reason. The goroutine that writes the
-// answer may call it while another one runs plugins.
-func (r *hookRun) refuse(reason string) hookDecision {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.event
-	var answer hook.Answer
-	var err error
-	if e != nil {
-		answer, err = e.Block("starhost: " + reason)
-	} else {
-		e, answer, err = r.agent.Refuse(r.payload, "starhost: "+reason)
-	}
-	switch {
-	case !e.IsRefusable() && !answer.Binding:
-		answer.Code = e.FailureCode(false)
-	case err != nil:
-		answer.Code = hook.ExitBlock
-	}
-	if answer.Err == "" {
-		answer.Err = "starhost: " + reason + "\n"
-	}
-	return hookDecision{event: e, answer: answer}
+	answer.Err = r.diagnostics.String() + answer.Err
 }
 
 // writeAnswer writes the answer to standard output or a file.
@@ -514,31 +369,24 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 		}
 	}
 	var set *loader.Set
-	var broken error   // the error of loading, which is already reported
-	var opened hookLog // for the records
-	fail := func(err error) { write(func() { fmt.Fprintf(a.stderr, "hook: %v\n", err) }) }
-	o := hook.ServeOptions{Deadline: a.deadline}
-	o.Undecided = func(e *starhost.Event, answered, reason string) {
-		waitBriefly(logWait, func() { // the event is refused, also if the log cannot be written
-			_ = deliverUndecided(a.openHookLog(&opened, agent, fail), e, answered, reason)
-		})
-	}
-	o.Log = func(text string) { write(func() { fmt.Fprintf(a.stderr, "hook: %s\n", text) }) }
-	o.Canary = func(nonce string) string { return canaryReason(nonce, hook.AgentOf("picoclaw"), set) }
-	record := func(e starhost.Event, out host.Outcome) error {
-		log := a.openHookLog(&opened, agent, fail)
-		if log == nil {
-			return nil
+	var broken error // the error of loading, which is already reported
+	var log hookLog
+	desk := hook.Desk{Deadline: a.deadline, Warn: func(text string) { write(func() { fmt.Fprintf(a.stderr, "hook: %s\n", text) }) }}
+	fail := func(err error) { desk.Warn(err.Error()) }
+	log.find = func() *decision.Log { return a.openHookLog(&log, agent, fail) }
+	desk.Record = log.record
+	record := func(e starhost.Event, out host.Outcome) error { // at once, as several events are under way
+		if log := log.find(); log != nil {
+			return log.Observe(e, out)
 		}
-		return log.Observe(e, out)
+		return nil
 	}
-	o.Load = func(ctx context.Context) (*host.Host, error) {
+	desk.Load = func(ctx context.Context, _ *hook.Event) hook.Plugins {
 		own := *a // with its own reports
 		var records *decision.Log
 		var h *host.Host
 		set, h, broken = own.loadHook(ctx, f, paths, record, func(o *loader.Options) {
-			records = opened.open(func() *decision.Log { return own.newLog(o.Config, agent, fail) })
-			if records != nil {
+			if records = log.open(func() *decision.Log { return own.newLog(o.Config, agent, fail) }); records != nil {
 				observe(records, o.Config, &o.Host, records.Observe)
 			}
 			o.Host.Log = func(line host.LogLine) {
@@ -549,9 +397,9 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 		})
 		useSet(records, set)
 		write(own.report) // plugins that failed are reported, and the others work
-		return h, broken
+		return hook.Plugins{Host: h, Canary: func(nonce string) string { return canaryReason(nonce, hook.AgentOf(agent), set) }}
 	}
-	err := hook.Serve(ctx, a.stdin, a.stdout, o)
+	err := desk.Serve(ctx, a.stdin, a.stdout)
 	mu.Lock()
 	ended = true
 	mu.Unlock()
@@ -561,8 +409,8 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 	if set != nil {
 		err = errors.Join(err, set.Close())
 	}
-	if err != nil && err == broken {
-		a.code, err = exitNegative, nil
+	if err == nil && broken != nil {
+		a.code = exitNegative
 	}
 	return err
 }

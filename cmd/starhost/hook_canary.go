@@ -10,34 +10,9 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 )
-
-// answerCanary denies the canary of hook doctor. It touches no session and no log, and asks no
-// plugin. If guards are not loaded, the answer is the same as for every other call.
-func (r *hookRun) answerCanary(
-	e *hook.Event, nonce string, set *loader.Set, h *host.Host,
-) (hook.Answer, func()) {
-	closeSet := func() {
-		if set != nil {
-			set.Close()
-		}
-	}
-	reason := ""
-	switch {
-	case h != nil && h.Refuses("pre_tool_call") != nil:
-		reason = "starhost: " + h.Refuses("pre_tool_call").Error()
-	case h == nil || slices.ContainsFunc(h.LostGuards(), func(g host.Guard) bool { return g.Open }):
-		return hook.Answer{}, closeSet
-	default:
-		reason = canaryReason(nonce, r.agent, set)
-	}
-	answer, err := e.Block(reason)
-	r.addError(err)
-	return answer, closeSet
-}
 
 // canaryReason returns the reason for the denial of a canary. It names the set's revision, the
 // guards, the hooks that do less in the agent than elsewhere, and the guards that do nothing in it,

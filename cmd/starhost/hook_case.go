@@ -77,9 +77,10 @@ const caseDeadline = 10 * time.Minute
 // answerLine answers one line of an agent that keeps its process running.
 func (c *hookCase) answerLine(ctx context.Context, line string) (out, stderr string, code int, err error) {
 	var b, log strings.Builder
-	err = hook.Serve(ctx, strings.NewReader(line+"\n"), &b, hook.ServeOptions{
-		Load:     func(context.Context) (*host.Host, error) { return c.host, nil },
-		Deadline: caseDeadline, Log: func(text string) { log.WriteString(text + "\n") },
-	})
+	desk := hook.Desk{
+		Load:     func(context.Context, *hook.Event) hook.Plugins { return hook.Plugins{Host: c.host} },
+		Deadline: caseDeadline, Warn: func(text string) { log.WriteString(text + "\n") },
+	}
+	err = desk.Serve(ctx, strings.NewReader(line+"\n"), &b)
 	return b.String(), log.String(), 0, err
 }

@@ -90,9 +90,9 @@ func (e *exchange) record(t *testing.T, dir string, f *loadFlags, logs ...*decis
 		log.Use(used, nil)
 	}
 	if e.agent.Lines {
-		o := hook.ServeOptions{Deadline: time.Minute, Log: func(string) {}}
-		o.Load = func(context.Context) (*host.Host, error) { return set.Host, nil }
-		_ = hook.Serve(t.Context(), strings.NewReader(strings.Join(e.lines, "\n")+"\n"), io.Discard, o)
+		d := hook.Desk{Deadline: time.Minute, Warn: func(string) {}}
+		d.Load = func(context.Context, *hook.Event) hook.Plugins { return hook.Plugins{Host: set.Host} }
+		_ = d.Serve(t.Context(), strings.NewReader(strings.Join(e.lines, "\n")+"\n"), io.Discard)
 		return
 	}
 	for _, line := range e.lines {

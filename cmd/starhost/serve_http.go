@@ -98,7 +98,7 @@ func (v *server) guardingHost() *host.Host { return v.guards.Load().host }
 // undecided records an event that plugins did not decide.
 func (v *server) undecided(e *starhost.Event, answered, reason string) {
 	records := v.guards.Load().records
-	waitBriefly(logWait, func() { _ = deliverUndecided(records, e, answered, reason) }) // e is refused
+	hook.WaitBriefly(hook.LogWait, func() { _ = records.DeliverUndecided(e, answered, reason) }) // e is refused
 }
 
 // openServers makes the servers that the flags ask for.

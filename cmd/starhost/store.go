@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/store"
 )
 
@@ -39,7 +40,7 @@ const closeWait = 500 * time.Millisecond
 // close closes all databases. Their writes are committed, so an error or a database that does not
 // answer loses nothing.
 func (d *databases) close() {
-	waitBriefly(closeWait, func() {
+	hook.WaitBriefly(closeWait, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, db := range d.byURL {

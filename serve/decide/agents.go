@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -33,42 +34,21 @@ func (s *Server) answerAgent(w http.ResponseWriter, r *http.Request) {
 			hooksPath, name, strings.Join(httpAgents(), ", ")), http.StatusNotFound)
 		return
 	}
-	payload, err := io.ReadAll(r.Body)
+	reply := s.desk.Answer(context.WithoutCancel(r.Context()), agent, time.Now(), func() ([]byte, error) { return io.ReadAll(r.Body) })
+	s.writeAnswer(w, agent, reply.Answer)
+}
+
+// load returns the plugins in use, for one event.
+func (s *Server) load(_ context.Context, e *hook.Event) hook.Plugins {
+	release, err := s.take()
 	if err != nil {
-		s.refuseAgent(w, agent, nil, err.Error())
-		return
+		return hook.Plugins{Host: hook.Refusing(err, false, nil)}
 	}
-	e, err := agent.Read(payload)
-	if err == nil {
-		err = e.Check(s.FailClosed, s.IsOpen)
-	}
-	if err != nil {
-		s.refuseAgent(w, agent, payload, err.Error())
-		return
-	}
-	if !e.ReachesPlugins() {
-		return
-	}
-	answer, err := inTime(r.Context(), s, func(ctx context.Context, give func(hook.Answer)) {
-		answer, store, err := e.Answer(ctx, s.Host(), s.options())
+	return hook.Plugins{Host: s.Host(), Options: s.options(), Close: release, Finish: func(e *hook.Event, _ *hook.Answer, err error) {
 		if err != nil {
-			s.Warn(agent.Name + ": " + err.Error())
-			if answer, err = e.Block("starhost: " + err.Error()); err != nil {
-				panic(err) // the agent has no form for a refusal
-			}
+			s.Warn(e.AgentName() + ": " + err.Error())
 		}
-		give(answer)
-		store()
-	})
-	if err != nil {
-		if answer, err = e.Block("starhost: " + err.Error()); err != nil {
-			s.Warn(agent.Name + ": " + err.Error())
-		}
-	}
-	if answer.Refused != "" {
-		s.undecided(e.PluginEvent(), answer.Action, answer.Refused)
-	}
-	s.writeAnswer(w, agent, answer)
+	}}
 }
 
 // httpAgents returns the names of the agents with HTTP hooks.

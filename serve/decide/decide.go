@@ -54,6 +54,7 @@ type Options struct {
 // A Server answers questions. It is safe for concurrent use.
 type Server struct {
 	Options
+	desk    *hook.Desk
 	memory  *hook.Memory
 	running chan struct{} // a token for each question that plugins answer
 }
@@ -65,6 +66,15 @@ func NewServer(o Options) *Server {
 	}
 	s := &Server{Options: o, running: make(chan struct{}, maxRunning)}
 	s.memory = hook.NewMemory(s.report)
+	s.desk = &hook.Desk{
+		Load: s.load, Deadline: o.Deadline, FailClosed: o.FailClosed, IsOpen: o.IsOpen, Warn: o.Warn,
+		Record: func(e *starhost.Event, a hook.Answer) error {
+			if a.Refused != "" { // the host's observer has recorded the others
+				s.undecided(e, a.Action, a.Refused)
+			}
+			return nil
+		},
+	}
 	return s
 }
 
@@ -86,40 +96,27 @@ func (s *Server) options() hook.Options {
 	return hook.Options{States: &hook.States{Memory: s.memory}, Report: s.report}
 }
 
-// inTime runs ask with a context that ends at the deadline. It does not wait longer for an ask that
-// does not end. If ask gave no answer in time, the error says why. ask passes its answer to give
-// and may go on, to store the state of a session.
+// inTime runs ask within the deadline: see [hook.InTime].
 func inTime[T any](ctx context.Context, s *Server, ask func(ctx context.Context, give func(T))) (answer T, err error) {
+	release, err := s.take()
+	if err != nil {
+		return answer, err
+	}
+	answer, _, err = hook.InTime(context.WithoutCancel(ctx), time.Now().Add(s.Deadline), s.Deadline,
+		func(ctx context.Context, give func(T)) {
+			defer release()
+			ask(ctx, give)
+		})
+	return answer, err
+}
+
+// take reserves a place for a question that plugins answer, until release.
+func (s *Server) take() (release func(), err error) {
 	select {
 	case s.running <- struct{}{}:
+		return func() { <-s.running }, nil
 	default:
-		return answer, fmt.Errorf("%d questions are open, limit %d", len(s.running), maxRunning)
-	}
-	late := fmt.Errorf("%s", hook.Late(s.Deadline))
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.Deadline, late)
-	answers, failed := make(chan T, 1), make(chan error, 1)
-	go func() {
-		defer func() { <-s.running }()
-		defer cancel()
-		defer func() {
-			if p := recover(); p != nil {
-				failed <- fmt.Errorf("starhost failed: panic: %v", p)
-			}
-		}()
-		ask(ctx, func(answer T) { answers <- answer })
-	}()
-	select {
-	case answer = <-answers:
-		return answer, nil
-	case err = <-failed:
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	select {
-	case answer = <-answers: // it came at the last moment
-		return answer, nil
-	default:
-		return answer, err
+		return nil, fmt.Errorf("%d questions are open, limit %d", len(s.running), maxRunning)
 	}
 }
 

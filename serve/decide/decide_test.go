@@ -408,11 +408,15 @@ func TestHooksOpen(t *testing.T) {
 		{true, `{"session_id":"s","hook_event_name":"pretooluse","tool_name":"Bash","tool_input":{}}`, "did you mean PreToolUse?"},
 	} {
 		o := options(t, h)
-		o.IsOpen = tt.isOpen
+		warned := ""
+		o.IsOpen, o.Warn = tt.isOpen, func(text string) { warned += text }
 		w := httptest.NewRecorder()
 		decide.NewServer(o).Hooks().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/hooks/claude-code", strings.NewReader(tt.body)))
 		if got := w.Body.String(); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%v %s: got %q, want %q", tt.isOpen, tt.body, got, tt.want)
+		}
+		if passes := tt.want == ""; passes != strings.Contains(warned, "no guard was asked") {
+			t.Errorf("%v %s: the operator reads %q", tt.isOpen, tt.body, warned)
 		}
 	}
 }

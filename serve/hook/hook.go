@@ -244,6 +244,9 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 // Name returns the event's name in the agent's spelling, "" if the event has none.
 func (e *Event) Name() string { return e.name }
 
+// AgentName returns the name of the agent whose event it is.
+func (e *Event) AgentName() string { return e.agent.Name }
+
 // IsDocumented reports whether the agent's documentation lists the event's name.
 func (e *Event) IsDocumented() bool {
 	_, ok := e.agent.kindOf(e.name)

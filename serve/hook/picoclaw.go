@@ -43,40 +43,22 @@ const (
 	maxSessions = 1024
 )
 
-// ServeOptions control [Serve]. Load and Log are required.
-type ServeOptions struct {
-	// Load returns the host, nil for no plugins. It runs while Serve already answers hook.hello;
-	// requests to plugins wait for it. An error explains why there are no plugins; then everything
-	// passes. A program whose plugins cannot be loaded returns [Refusing] in their place.
-	Load func(context.Context) (*host.Host, error)
-	// Deadline is the longest time from the arrival of a request to its answer. 0 means [Deadline].
-	// PicoClaw waits for 5 s.
-	Deadline time.Duration
-	// Log receives a line for standard error: a decision that PicoClaw did not get.
-	Log func(string)
-	// Canary returns the reason for the denial of a call of [CanaryTool] with a nonce.
-	Canary func(nonce string) string
-	// Undecided receives each event that plugins did not decide, before its answer: "deny", or
-	// "none" for an event that guards cannot refuse. It may run while Load does. Nil drops them.
-	Undecided func(e *starhost.Event, answered, reason string)
-}
-
 // ErrStuck means that a handler did not stop, so the program must end without it.
 var ErrStuck = errors.New("a handler of a plugin did not stop")
 
-// Serve answers PicoClaw until in or ctx ends, and then ends all sessions. It answers the requests
-// of one conversation in their order.
+// Serve answers PicoClaw, which waits for 5 s, until in or ctx ends, and then ends all sessions. It
+// answers the requests of one conversation in their order.
 //
 // If plugins give no answer before the deadline, Serve refuses the requests that guards can refuse
 // and lets the others pass. If a handler cannot be stopped, Serve refuses the later requests of its
 // conversation until the handler ends; other conversations go on.
 //
-// The error comes from in or out, is ErrStuck, or comes from Load.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
+// The error comes from in or out, or is ErrStuck.
+func (d *Desk) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := &picoConn{
-		ServeOptions: o, in: bufio.NewReaderSize(in, readAhead), readErr: make(chan error, 1), out: out, cancel: cancel,
+		Desk: *d, in: bufio.NewReaderSize(in, readAhead), readErr: make(chan error, 1), out: out, cancel: cancel,
 		hostReady:    make(chan struct{}),
 		openRequests: make(chan struct{}, maxOpenRequests), runningRequests: make(chan struct{}, maxRunningRequests),
 		sessions: map[string]*picoSession{},
@@ -106,7 +88,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 		p.awaitAnswers()
 		return cmp.Or(err, ErrStuck)
 	}
-	return cmp.Or(err, p.loadErr)
+	return err
 }
 
 // awaitAnswers waits until the watchdog has answered all requests, because a busy machine can delay
@@ -127,10 +109,10 @@ func (p *picoConn) load(ctx context.Context) {
 	defer close(p.hostReady)
 	defer func() {
 		if value := recover(); value != nil {
-			p.host = Refusing(panicError(value), false, nil)
+			p.Plugins = Plugins{Host: Refusing(panicError(value), false, nil)}
 		}
 	}()
-	p.host, p.loadErr = p.Load(ctx)
+	p.Plugins = p.Load(ctx, nil)
 }
 
 // panicError returns the reason for refusing a request after a panic of starhost itself.
@@ -138,11 +120,10 @@ func panicError(value any) error { return fmt.Errorf("starhost failed: panic: %v
 
 // A picoConn is one connection to PicoClaw.
 type picoConn struct {
-	ServeOptions
+	Desk
 	cancel    context.CancelCauseFunc
-	hostReady chan struct{} // closed after Load; the next two fields are then set
-	host      *host.Host
-	loadErr   error
+	hostReady chan struct{} // closed after Load; Plugins are then set
+	Plugins
 
 	in      *bufio.Reader // only the reading goroutine uses it
 	readErr chan error    // receives the reader's error, nil at the end of in
@@ -170,7 +151,7 @@ func (p *picoConn) readLines(ctx context.Context) {
 	for {
 		line, tooLong, err := readLine(p.in)
 		if tooLong {
-			p.Log(fmt.Sprintf("a message of over %d bytes was not read", maxRequest))
+			p.Warn(fmt.Sprintf("a message of over %d bytes was not read", maxRequest))
 			p.refuseLine(line)
 		} else if line != "" && !p.handleLine(ctx, line, time.Now()) {
 			return
@@ -329,10 +310,10 @@ var picoMethods = map[string]picoMethod{
 
 // askPlugins answers a request after all waiting.
 func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, method picoMethod) {
-	if notice := lossNotice(p.host, picoKinds[r.method]); notice != "" {
-		p.Log(r.method + ": " + notice)
+	if notice := lossNotice(p.Host, picoKinds[r.method]); notice != "" {
+		p.Warn(r.method + ": " + notice)
 	}
-	if p.host == nil {
+	if p.Host == nil {
 		p.reply(r, r.answerWithoutPlugins(nil), nil)
 		return
 	}
@@ -355,7 +336,7 @@ func (p *picoConn) refuseUnanswered(r *request, err error) {
 		why = Late(p.Deadline)
 	}
 	if p.replyUndecided(r, errors.New(why)) {
-		p.Log(r.method + ": " + why)
+		p.Warn(r.method + ": " + why)
 	}
 }
 
@@ -382,21 +363,21 @@ func (p *picoConn) mayChange(event string) bool {
 	default:
 		return event != ""
 	}
-	return p.host != nil && (p.host.Refuses(event) != nil ||
-		slices.ContainsFunc(p.host.Hooks(), func(h host.HookInfo) bool { return h.Event == event }))
+	return p.Host != nil && (p.Host.Refuses(event) != nil ||
+		slices.ContainsFunc(p.Host.Hooks(), func(h host.HookInfo) bool { return h.Event == event }))
 }
 
 // recordUndecided records the event of a request that plugins did not decide.
 func (p *picoConn) recordUndecided(method string, e *Event, why string, refused bool) {
 	event := picoEvents[method]
-	if event == "" || p.Undecided == nil {
+	if event == "" || p.Record == nil {
 		return
 	}
-	answered := "none"
+	a := Answer{Action: "none", Refused: why}
 	if refused {
-		answered = string(starhost.ActionDeny)
+		a.Action = string(starhost.ActionDeny)
 	}
-	p.Undecided(e.undecidedEvent(event), answered, why)
+	WaitBriefly(LogWait, func() { _ = p.Record(e.undecidedEvent(event), a) }) // the event is refused, also without a record
 }
 
 // event returns what the request says about its event.

@@ -69,7 +69,7 @@ func (p *picoConn) send(r *request, a picoAnswer, v *verdict) {
 	line := r.composeMessage("result", a)
 	if size := len(line); size >= maxReply {
 		defer func() { // the log can block, so the answer goes first
-			p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, size, maxReply-1))
+			p.Warn(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, size, maxReply-1))
 		}()
 		a = passAnswer
 		if !r.mayPass {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -57,7 +56,7 @@ func TestServeFlood(t *testing.T) {
 		<-release // it ignores its context
 		return starhost.Decision{}
 	}))
-	c := connect(t, time.Hour, func(context.Context) (*host.Host, error) { return h, nil })
+	c := connect(t, time.Hour, asks(h))
 	for range 256 {
 		c.send("before_tool", "s", `"tool":"x"`)
 	}
@@ -108,11 +107,8 @@ func TestServeLongAnswers(t *testing.T) {
 		var out bytes.Buffer
 		line := fmt.Sprintf(`{"id":1,"method":"hook.%s","params":{"meta":{"SessionKey":"s","TurnID":"t"},%s}}`, tt.method, tt.params)
 		var log []string
-		err := hook.Serve(t.Context(), strings.NewReader(line), &out, hook.ServeOptions{
-			Load: func(context.Context) (*host.Host, error) { return hostOf(t, tt.hook), nil },
-			Log:  func(text string) { log = append(log, text) },
-		})
-		if err != nil {
+		d := hook.Desk{Load: asks(hostOf(t, tt.hook)), Warn: func(text string) { log = append(log, text) }}
+		if err := d.Serve(t.Context(), strings.NewReader(line), &out); err != nil {
 			t.Fatal(err)
 		}
 		got := answers(t, out.String())[1]

@@ -114,7 +114,7 @@ func (s *picoSession) inTurn(ctx context.Context, p *picoConn, name string, use 
 
 func (s *picoSession) openSession(p *picoConn, name string) {
 	if s.session == nil {
-		s.session = p.host.NewSession(host.SessionConfig{ID: name, Platform: "picoclaw", Guarded: true})
+		s.session = p.Host.NewSession(host.SessionConfig{ID: name, Platform: "picoclaw", Guarded: true})
 	}
 }
 
@@ -312,7 +312,7 @@ func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *host.P
 func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *host.Prompt) []edit {
 	system, ok := strings.CutSuffix(prompt.System, s.system)
 	if !ok {
-		p.Log("hook.before_llm: a plugin changed the system text, which stays as it is")
+		p.Warn("hook.before_llm: a plugin changed the system text, which stays as it is")
 		system = ""
 	}
 	text := joinTexts("\n\n", strings.TrimSpace(system), s.turnText.text)
@@ -320,7 +320,7 @@ func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *host.Prom
 		return nil
 	}
 	if q.last == noNode {
-		p.Log("hook.before_llm: there is no message of the user, so context is left out")
+		p.Warn("hook.before_llm: there is no message of the user, so context is left out")
 		return nil
 	}
 	edits := []edit{q.setMember(q.last, "content", mustJSON(text))}
@@ -392,7 +392,7 @@ func afterLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (pic
 	case text == reply.Content:
 		return passAnswer, nil
 	case len(reply.ToolCalls) > 0:
-		p.Log(r.method + ": a plugin changed a reply that asks for tools, which stays as it is")
+		p.Warn(r.method + ": a plugin changed a reply that asks for tools, which stays as it is")
 		return passAnswer, nil
 	}
 	return r.modifyAnswer("response", []edit{r.setMember(response, "content", mustJSON(text))}), nil

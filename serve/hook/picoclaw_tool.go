@@ -17,16 +17,19 @@ import (
 // arguments of a call without any.
 func toolCallEvent(p *picoConn, r *request, name string) *starhost.Event {
 	e := &Event{agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.CopyAt(r.Member(r.params, "arguments"))}
-	e.called = picoclaw.findTool(e.tool, p.host)
+	e.called = picoclaw.findTool(e.tool, p.Host)
 	return e.hostEvent(name)
 }
 
 // beforeTool asks the guards and, if a person must agree, the approvals. If no approval decides, it
 // denies the call, because PicoClaw cannot ask a person.
 func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
-	if r.param("tool") == CanaryTool && p.Canary != nil && len(p.host.LostGuards()) == 0 {
+	if r.param("tool") == CanaryTool && p.Canary != nil {
 		if nonce, ok := canaryNonce(r.CopyAt(r.Member(r.params, "arguments"))); ok {
-			return refusalAnswers[r.method](p.Canary(nonce)), nil, nil
+			if reason := p.denyCanary(nonce); reason != "" {
+				return refusalAnswers[r.method](reason), nil, nil
+			}
+			return passAnswer, nil, nil
 		}
 	}
 	pre := toolCallEvent(p, r, "pre_tool_call")

@@ -41,10 +41,13 @@ func hookOn(event string, decide func(context.Context, *starhost.Event) starhost
 
 func serve(t testing.TB, h *host.Host, in io.Reader, out io.Writer) error {
 	t.Helper()
-	return hook.Serve(t.Context(), in, out, hook.ServeOptions{
-		Load: func(context.Context) (*host.Host, error) { return h, nil },
-		Log:  func(string) {},
-	})
+	d := hook.Desk{Load: asks(h), Warn: func(string) {}}
+	return d.Serve(t.Context(), in, out)
+}
+
+// asks returns a Load for the plugins of a host.
+func asks(h *host.Host) func(context.Context, *hook.Event) hook.Plugins {
+	return func(context.Context, *hook.Event) hook.Plugins { return hook.Plugins{Host: h} }
 }
 
 // answers returns the answers by id. It fails if an id has no answer or two.
@@ -108,14 +111,14 @@ func TestRefusedSession(t *testing.T) {
 	for i, method := range []string{"before_tool", "approve_tool", "before_llm"} {
 		fmt.Fprintf(&in, `{"id":%d,"method":"hook.%s","params":{"meta":{"SessionKey":"s%[1]d"},"tool":"x","tool":"y","messages":[]}}`+"\n", i+1, method)
 	}
-	err := hook.Serve(t.Context(), &in, io.Discard, hook.ServeOptions{
-		Load: func(context.Context) (*host.Host, error) { return hostOf(t), nil },
-		Log:  func(string) {},
-		Undecided: func(e *starhost.Event, answered, reason string) {
-			got = append(got, e.SessionID+" "+e.Name+" "+answered+" "+reason)
+	d := hook.Desk{
+		Load: asks(hostOf(t)), Warn: func(string) {},
+		Record: func(e *starhost.Event, a hook.Answer) error {
+			got = append(got, e.SessionID+" "+e.Name+" "+a.Action+" "+a.Refused)
+			return nil
 		},
-	})
-	if err != nil {
+	}
+	if err := d.Serve(t.Context(), &in, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	const why = `starhost cannot read the request: "tool" stands twice in one object`
@@ -254,13 +257,11 @@ func TestServeHelloFirst(t *testing.T) {
 	replies, out := io.Pipe()
 	done := make(chan error)
 	go func() {
-		done <- hook.Serve(t.Context(), in, out, hook.ServeOptions{
-			Load: func(context.Context) (*host.Host, error) {
-				<-loaded
-				return hostOf(t), nil
-			},
-			Log: func(string) {},
-		})
+		d := hook.Desk{Warn: func(string) {}, Load: func(context.Context, *hook.Event) hook.Plugins {
+			<-loaded
+			return hook.Plugins{Host: hostOf(t)}
+		}}
+		done <- d.Serve(t.Context(), in, out)
 	}()
 	io.WriteString(requests, `{"id":1,"method":"hook.before_tool","params":{"tool":"x"}}`+"\n"+`{"id":2,"method":"hook.hello"}`+"\n")
 	lines := bufio.NewScanner(replies)

@@ -30,13 +30,13 @@ type connection struct {
 	got  map[int]string // answers that arrived while the test waited for another one
 }
 
-func connect(t *testing.T, deadline time.Duration, load func(context.Context) (*host.Host, error)) *connection {
+func connect(t *testing.T, deadline time.Duration, load func(context.Context, *hook.Event) hook.Plugins) *connection {
 	in, requests := io.Pipe()
 	replies, out := io.Pipe()
 	c := &connection{t: t, in: requests, out: bufio.NewScanner(replies), done: make(chan error, 1), got: map[int]string{}}
 	go func() {
-		o := hook.ServeOptions{Load: load, Log: func(string) {}, Deadline: deadline}
-		c.done <- hook.Serve(context.Background(), in, out, o)
+		d := hook.Desk{Load: load, Warn: func(string) {}, Deadline: deadline}
+		c.done <- d.Serve(context.Background(), in, out)
 		out.Close()
 	}()
 	return c
@@ -85,7 +85,7 @@ func TestServeStuck(t *testing.T) {
 		}
 		return starhost.Decision{}
 	}))
-	c := connect(t, deadline, func(context.Context) (*host.Host, error) { return h, nil })
+	c := connect(t, deadline, asks(h))
 	late := "the plugins gave no answer within 60ms"
 	want := func(got, want string) {
 		t.Helper()
@@ -130,9 +130,9 @@ func TestServeStuck(t *testing.T) {
 func TestServeStuckLoad(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	release := make(chan struct{})
-	c := connect(t, 50*time.Millisecond, func(context.Context) (*host.Host, error) {
+	c := connect(t, 50*time.Millisecond, func(context.Context, *hook.Event) hook.Plugins {
 		<-release
-		return hostOf(t), nil
+		return hook.Plugins{Host: hostOf(t)}
 	})
 	if got := c.ask("before_tool", "s", `"tool":"x"`); !strings.Contains(got, "deny_tool") {
 		t.Errorf("got %s, want deny_tool", got)
@@ -151,19 +151,19 @@ func TestServePanics(t *testing.T) {
 	in := `{"jsonrpc":"2.0","id":1,"method":"hook.before_tool","params":{"tool":"x"}}` + "\n" +
 		`{"jsonrpc":"2.0","id":2,"method":"hook.hello"}` + "\n"
 	var once sync.Once
-	for what, o := range map[string]hook.ServeOptions{
-		"load": {Log: func(string) {}, Load: func(context.Context) (*host.Host, error) { panic("boom") }},
+	for what, o := range map[string]hook.Desk{
+		"load": {Warn: func(string) {}, Load: func(context.Context, *hook.Event) hook.Plugins { panic("boom") }},
 		"answer": {
-			Log: func(string) { once.Do(func() { panic("boom") }) },
-			Load: func(context.Context) (*host.Host, error) {
+			Warn: func(string) { once.Do(func() { panic("boom") }) },
+			Load: func(context.Context, *hook.Event) hook.Plugins {
 				h := hostOf(t)
 				h.Lose(host.Guard{Err: errors.New("lost"), Open: true})
-				return h, nil
+				return hook.Plugins{Host: h}
 			},
 		},
 	} {
 		var out bytes.Buffer
-		if err := hook.Serve(t.Context(), strings.NewReader(in), &out, o); err != nil {
+		if err := o.Serve(t.Context(), strings.NewReader(in), &out); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		got := answers(t, out.String())
@@ -194,7 +194,7 @@ func TestServeApprovals(t *testing.T) {
 		}
 		return starhost.Decision{}
 	}))
-	c := connect(t, 5*time.Second, func(context.Context) (*host.Host, error) { return h, nil })
+	c := connect(t, 5*time.Second, asks(h))
 	call := func(do string) string { return fmt.Sprintf(`"tool":"exec","arguments":{"do":%q}`, do) }
 	steps := []struct {
 		method, session, do, want string
