@@ -49,7 +49,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_460
+const maxSize = 99_470
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

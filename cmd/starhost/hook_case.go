@@ -32,12 +32,8 @@ func (c *hookCase) answer(ctx context.Context, name, event string) (out, stderr 
 	agent := hook.AgentOf(name)
 	switch {
 	case agent == nil:
-		var names []string
-		for _, a := range hook.Agents {
-			names = append(names, a.Name)
-		}
-		hint := near.DidYouMean(name, names)
-		return "", "", 0, fmt.Errorf("no adapter for the agent %q%s, want one of %s", name, hint, strings.Join(names, ", "))
+		names := agentNames()
+		return "", "", 0, fmt.Errorf("no adapter for the agent %q%s, want one of %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 	case agent.Lines:
 		return c.answerLine(ctx, event)
 	}

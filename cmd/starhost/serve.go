@@ -64,7 +64,7 @@ any number over HTTP at ADDR; the protocol is at /mcp. Clients get the tools, th
 loaders as resources and as the tool load_fragment, commands and templates as prompts.
 Hooks guard each call. The effects of plugins run, as far as they are granted.
 
---hooks answers agents that send their hooks over HTTP (` + strings.Join(httpAgentNames(), ", ") + `) at /hooks/AGENT, as
+--hooks answers agents that send their hooks over HTTP (` + strings.Join(decide.AgentNames(), ", ") + `) at /hooks/AGENT, as
 starhost hook does, and programs that fire events at /v1/fire/EVENT. Sessions are in memory.
 If a guard does not load, it refuses all calls of tools and all approvals. --print-config
 prints what to paste into an agent's settings.

@@ -415,21 +415,12 @@ func (s *httpServer) url(a net.Addr) string {
 // tokenEnv is the environment variable with the token in the settings that serve prints.
 const tokenEnv = "STARHOST_TOKEN"
 
-func httpAgentNames() (names []string) {
-	for _, agent := range hook.Agents {
-		if agent.HTTP {
-			names = append(names, agent.Name)
-		}
-	}
-	return names
-}
-
 // printHTTPConfig prints the settings that make an agent send its events to --hooks.
 func (a *app) printHTTPConfig(f *serveFlags) error {
 	agent := hook.AgentOf(f.printConfig)
 	switch {
 	case agent == nil || !agent.HTTP:
-		names := httpAgentNames()
+		names := decide.AgentNames()
 		return usagef("--print-config: got %q%s, want an agent with HTTP hooks: %s (others: starhost hook AGENT --print-config)",
 			f.printConfig, near.DidYouMean(f.printConfig, names), strings.Join(names, ", "))
 	case f.hooks == "":

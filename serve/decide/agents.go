@@ -31,7 +31,7 @@ func (s *Server) answerAgent(w http.ResponseWriter, r *http.Request) {
 	agent := hook.AgentOf(name)
 	if agent == nil || !agent.HTTP {
 		http.Error(w, fmt.Sprintf("%s%s: want one of %s: other agents run the program: starhost hook AGENT",
-			hooksPath, name, strings.Join(httpAgents(), ", ")), http.StatusNotFound)
+			hooksPath, name, strings.Join(AgentNames(), ", ")), http.StatusNotFound)
 		return
 	}
 	reply := s.desk.Answer(context.WithoutCancel(r.Context()), agent, time.Now(), func() ([]byte, error) { return io.ReadAll(r.Body) })
@@ -51,8 +51,8 @@ func (s *Server) load(_ context.Context, e *hook.Event) hook.Plugins {
 	}}
 }
 
-// httpAgents returns the names of the agents with HTTP hooks.
-func httpAgents() (names []string) {
+// AgentNames returns the names of the agents with HTTP hooks.
+func AgentNames() (names []string) {
 	for _, a := range hook.Agents {
 		if a.HTTP {
 			names = append(names, a.Name)
