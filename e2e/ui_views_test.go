@@ -131,7 +131,8 @@ func (i *inspector) explainStart() {
 	}
 	i.write("ops/golden/fails.txtar", "-- case.star --\nassert_eq(prompt(text = \"Why?\").text, \"Why?\")\n")
 	i.write("ops/plugin.star", viewsPlugins["ops/plugin.star"]+"\n")
-	i.wait("Claude Code\tguarded")
+	i.wait("Claude Code\tcan be lifted")
+	i.wait("disableAllHooks") // one of what can lift it
 	i.wait("0 passed, 1 did not")
 	i.wait("No stored session waits.")
 	if err := os.RemoveAll(filepath.Join(i.dir, "ops", "golden")); err != nil {
@@ -297,8 +298,9 @@ func (i *inspector) approveCalls() {
 	i.wait("A call waits for an approval")
 	i.wait("tool restart asks for approval")
 	i.screenshot("explain-approve-waiting")
+	i.wait("a turn stores them when it ends")
 	i.press("Approve the call")
-	i.wait("answered")
+	i.wait("The call has its answer")
 	if out, err := i.command("sessions", "show", "waiting").CombinedOutput(); err != nil || !strings.Contains(string(out), "answered") {
 		i.t.Errorf("sessions show: got %s, %v; want the answer", out, err)
 	}

@@ -26,7 +26,8 @@ async function showSession(main, id) {
   s.schema ? [facts({ agent: s.agent, turns: s.turns, "stored versions": s.version, "merged fragments": s.contents, status: s.status, file: s.file }),
     s.question ? approval(main, id, s.question) : "",
     s.system ? [el("h3", {}, "System text"), json(s.system)] : "",
-    el("h3", {}, "Messages"), messages.length ? el("ol", { class: "blocks" }, messages.map(message)) : el("p", {}, "The session has no messages: the agent stores them itself."),
+    el("h3", {}, "Messages"), messages.length ? el("ol", { class: "blocks" }, messages.map(message)) : el("p", {},
+      s.agent === "cli" ? "The session has no messages yet: a turn stores them when it ends." : "The session has no messages: the agent stores them itself."),
     el("h3", {}, "State"), state.length ? table("Values of ctx.state", ["plugin", "key", "value"], state) : el("p", {}, "No plugin stored a value with ctx.state.")]
     : "");
 }
@@ -53,7 +54,7 @@ function approval(main, id, q) {
     }) }, words);
     return button;
   };
-  return [el("h3", {}, "A call waits for an approval"), facts({ call: q.tool, reason: q.reasons.join("; "), asked: time(q.asked), answer: q.answer }),
+  return [el("h3", {}, q.answer ? "The call has its answer" : "A call waits for an approval"), facts({ call: q.tool, reason: q.reasons.join("; "), asked: time(q.asked), answer: q.answer }),
     json(pretty(q.arguments)), q.answer ? "" : el("p", { class: "buttons" }, answer("Approve the call", "yes"), answer("Refuse the call", "no")), result,
     el("p", { class: "facts" }, "The program that goes on with the turn uses the answer once. It asks the guards again.")];
 }

@@ -65,20 +65,15 @@ async function waiting() {
     : el("p", {}, "No stored session waits.")];
 }
 
-// grades are what hook doctor knows of an agent, the best first, each with its test.
-const grades = [
-  ["guarded", "approve", (a) => a.lines.length && !a.problems.length],
-  ["guarded in part", "ask", (a) => a.lines.some((l) => l.canary === "denied")],
-  ["not guarded", "deny", (a) => !a.lines.length],
-  ["may be off", "deny", () => true],
-];
+// grades are those of hook doctor, with the class of an action.
+const grades = { "holds": "approve", "holds unless": "approve", "can be lifted": "ask", "off": "deny" };
 
 async function agents() {
   const answer = await post("doctor");
   const list = answer.output.agents || [];
-  return [problems(answer), list.length ? table("Agents of this machine, as hook doctor finds them", ["agent", "guards", "last asked", "problems"], list.map((a) => {
-    const [words, kind] = grades.find(([, , fits]) => fits(a));
-    return [a.title, el("span", { class: `action ${kind}` }, words), a.last_asked ? time(a.last_asked.time) : "",
-      el("ul", { class: "list" }, a.problems.map((text) => el("li", {}, text)))];
+  return [problems(answer), list.length ? table("Agents of this machine, as hook doctor finds them", ["agent", "grade", "last asked", "why"], list.map((a) => {
+    const why = a.problems.length ? a.problems : [a.by, ...a.found].filter(Boolean);
+    return [a.title, el("span", { class: `action ${grades[a.grade]}` }, a.grade), a.last_asked ? time(a.last_asked.time) : "",
+      el("ul", { class: "list" }, why.map((text) => el("li", {}, text)))];
   })) : notice("info", "No agent of this machine has settings. starhost hook install AGENT puts the guards into one.")];
 }
