@@ -208,6 +208,9 @@ func (f *File) Uninstall(void []byte, own owner) (*change, error) {
 	} else if c.Text, err = f.Remove(c.old, own); err != nil {
 		return nil, err
 	}
+	if !ok && f.format == formJSON { // somebody else changed the file, too
+		c.unset(root, void)
+	}
 	if ok {
 		if f.format != formWhole {
 			left, err := f.Remove(original, own)
@@ -223,6 +226,22 @@ func (f *File) Uninstall(void []byte, own owner) (*change, error) {
 		err = f.checkWritable(root)
 	}
 	return c, err
+}
+
+// unset removes the values of void that a backup lacks: install set them.
+func (c *change) unset(root *os.Root, void []byte) {
+	for _, name := range c.stale {
+		backup := &File{Root: c.File.Root, Name: name}
+		base, _, err := backup.read(root)
+		base, _, errBase := formJSON.open(base)
+		text, bom, errText := formJSON.open(c.Text)
+		if errors.Join(err, errBase, errText) != nil {
+			continue
+		}
+		if text, err = unsetJSON(text, void, base); err == nil {
+			c.Text = append(bom, text...)
+		}
+	}
 }
 
 // isVoid reports whether a text has no more settings than void.

@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"regexp"
 	"slices"
@@ -195,6 +196,40 @@ func removeJSON(src []byte, own owner) ([]byte, error) {
 	}
 	e.removeMembers(o, drop)
 	return root.Pack(), nil
+}
+
+// unsetJSON removes the values of set that base lacks.
+func unsetJSON(src, set, base []byte) ([]byte, error) {
+	_, b, errBase := parseJSON(base, nil)
+	_, s, errSet := parseJSON(set, nil)
+	e, root, err := parseJSON(src, nil)
+	if err := errors.Join(errBase, errSet, err); err != nil {
+		return nil, err
+	}
+	e.unset(root, s, b)
+	return root.Pack(), nil
+}
+
+func (e *jsonEditor) unset(v, set, base *hujson.Value) {
+	o, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return
+	}
+	drop := make([]bool, len(o.Members))
+	for i := range o.Members {
+		m := &o.Members[i]
+		was, ok := find(set, memberName(m))
+		if !ok {
+			continue
+		}
+		before, had := find(base, memberName(m))
+		if !had {
+			before = &hujson.Value{Value: new(hujson.Object)}
+		}
+		e.unset(&m.Value, was, before)
+		drop[i] = !had && (isEmpty(m.Value) || isSame(m.Value, *was))
+	}
+	e.removeMembers(o, drop)
 }
 
 // prune removes our entries inside a value, and values that are empty then. It reports whether it

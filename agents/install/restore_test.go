@@ -49,18 +49,26 @@ func treeOf(t *testing.T, dir string) map[string]string {
 }
 
 // TestInstallRestores installs and uninstalls starhost in each agent and each scope, beside
-// settings of others. Then every file has its bytes of before.
+// settings of others. Then every file has its bytes of before, and those that somebody added.
 func TestInstallRestores(t *testing.T) {
 	variants := []struct {
 		name   string
 		change func(string) string
+		json   string // the text of a JSON file in place of change
+		edit   bool   // somebody adds to the files between install and uninstall
 	}{
-		{"no file", nil},
-		{"an empty object", func(string) string { return "" }},
-		{"other hooks and comments", func(s string) string { return s }},
-		{"CRLF", func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }},
-		{"a byte order mark", func(s string) string { return "\ufeff" + s }},
-		{"no line end", func(s string) string { return strings.TrimRight(s, "\n") }},
+		{name: "no file"},
+		{name: "an empty file", change: func(string) string { return "" }},
+		{name: "white space in an empty object", json: "{ }\n"},
+		{name: "a line in an empty object", json: "{\r\n}"},
+		{name: "a comment in an empty object", json: "\ufeff{ // mine\n\t}"},
+		{name: "white space in an empty object, and an edit", json: "{ }\n", edit: true},
+		{name: "a line in an empty object, and an edit", json: "{\r\n}\r\n", edit: true},
+		{name: "other hooks and comments", change: func(s string) string { return s }},
+		{name: "other hooks and comments, and an edit", change: func(s string) string { return s }, edit: true},
+		{name: "CRLF", change: func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }},
+		{name: "a byte order mark", change: func(s string) string { return "\ufeff" + s }},
+		{name: "no line end", change: func(s string) string { return strings.TrimRight(s, "\n") }},
 	}
 	for _, agent := range hook.Agents {
 		for _, whose := range []Scope{{User: true}, {Project: true}, {Managed: true}} {
@@ -97,13 +105,18 @@ func TestInstallRestores(t *testing.T) {
 					for _, p := range agent.Pieces(line) {
 						file := pieceFile(main, &p)
 						text := othersIn(file.format, event)
-						if v.change == nil || text == "" {
+						switch {
+						case v.json != "" && file.format == formJSON:
+							text = v.json
+						case v.change == nil || text == "":
 							continue
+						default:
+							text = v.change(text)
 						}
 						if err := os.MkdirAll(filepath.Dir(file.Path()), 0o755); err != nil {
 							t.Fatal(err)
 						}
-						if err := os.WriteFile(file.Path(), []byte(v.change(text)), 0o644); err != nil {
+						if err := os.WriteFile(file.Path(), []byte(text), 0o644); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -121,6 +134,17 @@ func TestInstallRestores(t *testing.T) {
 						text, _, err := file.Read()
 						if err != nil || file.format == formJSON && bytes.Count(text, []byte("/bin/starhost")) == 0 {
 							t.Errorf("%s: got %s, %v", file.Path(), text, err)
+						}
+					}
+					if v.edit && formatOf(main.Name) == formJSON && before[main.Path()] != "" {
+						const more = "// more\n"
+						before[main.Path()] += more
+						text, _, err := main.Read()
+						if err == nil {
+							err = os.WriteFile(main.Path(), append(text, more...), 0o644)
+						}
+						if err != nil {
+							t.Fatal(err)
 						}
 					}
 					if _, err := m.Uninstall(agent, main, &line); err != nil {

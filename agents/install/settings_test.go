@@ -185,9 +185,6 @@ func TestJSONRemoveUndoesMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &jsonWriter{t: t, newline: rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "newline")}
 		text := []byte(w.settings())
-		if len(values(t, text)) == 0 {
-			t.Skip("white space in an empty object is not kept")
-		}
 		change := func(text []byte) []byte {
 			text = bytes.ReplaceAll(text, []byte("-1.50e3"), []byte("[7]"))
 			return append(bytes.ReplaceAll(text, []byte("audit.sh"), []byte("audit.sh 2")), "// mine\n"...)

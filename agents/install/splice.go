@@ -69,9 +69,10 @@ func (e *jsonEditor) join(before, after hujson.Extra, end *hujson.Extra, depth i
 	return newBefore, newAfter
 }
 
-// open returns the bytes in front of the first value of a list, which has end between its brackets.
+// open returns the bytes in front of the first value of a list, which has end between its brackets:
+// end and a new line, so that moveComments can give end back.
 func (e *jsonEditor) open(end *hujson.Extra, depth int) (before hujson.Extra) {
-	before = slices.Concat(bytes.TrimRight(*end, space), []byte(e.newline+e.indent(depth)))
+	before = slices.Concat(*end, []byte(e.newline+e.indent(depth)))
 	*end = hujson.Extra(e.newline + e.indent(depth-1))
 	return before
 }
@@ -104,14 +105,18 @@ func without[T any](items []T, drop []bool) []T {
 }
 
 // moveComments moves the comments around values that go to the next value, or to the end of the
-// list. The list ends with a comma if it did before.
+// list, and gives back what stood in the list before its first value. The list ends with a comma if it did before.
 func (e *jsonEditor) moveComments(drop []bool, end *hujson.Extra, at func(i int) (before, after *hujson.Extra)) {
 	var saved []byte
 	last := -1 // the last value that stays
 	for i, dropped := range drop {
 		before, after := at(i)
 		if dropped {
-			saved = e.saveComments(saved, *before, *after)
+			lead := *before
+			if line := bytes.LastIndexByte(lead, '\n'); i == 0 && line >= 0 && len(bytes.TrimSpace(lead[line:])) == 0 {
+				saved, lead = bytes.TrimSuffix(slices.Clone(lead[:line]), []byte("\r")), nil // as open found it
+			}
+			saved = e.saveComments(saved, lead, *after)
 			continue
 		}
 		*before = e.appendExtra(saved, *before)
@@ -121,11 +126,12 @@ func (e *jsonEditor) moveComments(drop []bool, end *hujson.Extra, at func(i int)
 		return
 	}
 	_, removed := at(len(drop) - 1)
+	if last < 0 && len(bytes.TrimSpace(*end)) == 0 {
+		*end = e.endLine(saved, nil)
+		return
+	}
 	*end = e.appendExtra(saved, *end)
 	if last < 0 {
-		if len(bytes.TrimSpace(*end)) == 0 {
-			*end = nil
-		}
 		return
 	}
 	switch _, after := at(last); {
