@@ -14,7 +14,7 @@ import (
 var sizes = map[string]int{
 	".":                1090,
 	"agents":           1850,
-	"agents/install":   2640,
+	"agents/install":   2690,
 	"bench":            2080,
 	"builtins":         8260,
 	"builtins/modules": 4420,
@@ -49,7 +49,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_470
+const maxSize = 99_530
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
