@@ -18,16 +18,16 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8260,
 	"builtins/modules": 4420,
-	"cmd/starhost":     15680,
+	"cmd/starhost":     15070,
 	"decision":         3410,
 	"editor/format":    80,
 	"editor/lint":      1950,
 	"editor/lsp":       2850,
-	"effects":          5410,
+	"effects":          5340,
 	"fragments":        1040,
 	"golden":           3320,
 	"host":             5620,
-	"internal":         2130,
+	"internal":         2910,
 	"loader":           6150,
 	"model":            2390,
 	"report":           370,
@@ -49,7 +49,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_530
+const maxSize = 99_660
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/afero"
+
+	"github.com/starhost/starhost/internal/disk"
 )
 
 // DefaultMaxRead is the most bytes of a file that a read returns by default.
@@ -37,7 +39,7 @@ type FileOptions struct {
 // files are opened. A Files is safe for concurrent use.
 type Files struct {
 	fs      afero.Fs
-	writer  writeFS
+	writer  disk.FS
 	links   fs.ReadLinkFS // nil: there are no links
 	close   func() error
 	maxRead int64

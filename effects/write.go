@@ -12,19 +12,12 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
+
+	"github.com/starhost/starhost/internal/disk"
 )
 
 // MaxWrite is the most bytes of a file that a plugin writes.
 const MaxWrite = DefaultMaxRead
-
-// A writeFS is the part of a file system that writes. An afero.Fs implements it.
-type writeFS interface {
-	MkdirAll(name string, mode fs.FileMode) error
-	OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error)
-	Chmod(name string, mode fs.FileMode) error
-	Rename(from, to string) error
-	Remove(name string) error
-}
 
 // A rootWriter writes into a folder that no link leads out of.
 type rootWriter struct{ *os.Root }
@@ -164,7 +157,7 @@ func (f *Files) write(name, content string) error {
 		return err
 	}
 	if info, err := f.fs.Stat(name); err == nil {
-		return replace(f.writer, name, []byte(content), info.Mode().Perm(), true)
+		return disk.ReplaceIn(f.writer, name, []byte(content), info.Mode().Perm(), true)
 	}
-	return replace(f.writer, name, []byte(content), 0o644, false)
+	return disk.ReplaceIn(f.writer, name, []byte(content), 0o644, false)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -267,7 +268,7 @@ func (c *testCase) rewrite(text []byte) error {
 	if err := c.checkWritable(); err != nil {
 		return err
 	}
-	err := pathless(effects.ReplaceFile(c.file.Real, text, 0o666))
+	err := pathless(disk.Replace(c.file.Real, text, 0o666))
 	if err == nil {
 		c.src = text
 	}

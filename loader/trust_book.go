@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/disk"
 )
 
 // A trustBook is the list of trusted projects and the file that it is stored in.
@@ -87,7 +87,7 @@ func (b *trustBook) change(edit func(*trustBook) error) error {
 		err = os.MkdirAll(filepath.Dir(b.file), 0o700)
 	}
 	if err == nil {
-		err = effects.ReplaceFile(b.file, append(text, '\n'), 0o600)
+		err = disk.Replace(b.file, append(text, '\n'), 0o600)
 	}
 	if err != nil {
 		return errorAt(Place{File: b.shown}, "E0607", "%s", reason(err))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,10 +14,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -38,27 +38,26 @@ type app struct {
 	noConfig, quiet, verbose               bool
 	colour                                 string // auto, always or never
 
-	write         func(*app, any) error    // adds a result to out in the chosen format
-	cache         *starlark.Cache          // compiled plugins; see programCache
-	startTime     time.Time                // when the program, or an event of hook, arrived
-	deadline      time.Duration            // for an answer of hook, counted from startTime
-	stores        *databases               // the opened and unopened databases of the run
-	processes     *processes               // the hook processes of the run
-	keepPicture   func(id, content string) // keeps an attachment for the page; nil elsewhere
-	inside        bool                     // other work of this process goes on beside the command
-	lastGood      *goodSet                 // plugins for the page if those on the disk do not load; or nil
-	loaded        *loader.Set              // the last set that loadWith loaded; or nil
-	hook          *hookFlags               // nil for other commands; the failures of hook have their own exit codes
-	out           bytes.Buffer             // the command's result
-	colouredLines []colouredLine           // lines of out, in their order
-	exact         bool                     // out is for a program
-	code          int                      // the exit code of a negative result, or of the first problem reported
-	warnings      []loader.Warning         // in the order of their report
-	logs          []host.LogLine
-	problems      []problem
-	undone        bool         // effects did not run without --allow-effects
-	nobodyAsked   *atomic.Bool // an approval was wanted, and nobody is at a terminal
-	grantless     bool         // the command runs no effect, so that ignored grants change nothing
+	write       func(*app, any) error    // adds a result to out in the chosen format
+	cache       *starlark.Cache          // compiled plugins; see programCache
+	startTime   time.Time                // when the program, or an event of hook, arrived
+	deadline    time.Duration            // for an answer of hook, counted from startTime
+	stores      *databases               // the opened and unopened databases of the run
+	processes   *processes               // the hook processes of the run
+	keepPicture func(id, content string) // keeps an attachment for the page; nil elsewhere
+	inside      bool                     // other work of this process goes on beside the command
+	lastGood    *goodSet                 // plugins for the page if those on the disk do not load; or nil
+	loaded      *loader.Set              // the last set that loadWith loaded; or nil
+	hook        *hookFlags               // nil for other commands; the failures of hook have their own exit codes
+	out         page.Page                // the command's result
+	exact       bool                     // out is for a program
+	code        int                      // the exit code of a negative result, or of the first problem reported
+	warnings    []loader.Warning         // in the order of their report
+	logs        []host.LogLine
+	problems    []problem
+	undone      bool         // effects did not run without --allow-effects
+	nobodyAsked *atomic.Bool // an approval was wanted, and nobody is at a terminal
+	grantless   bool         // the command runs no effect, so that ignored grants change nothing
 }
 
 // execute runs the command that args ask for, and returns its name. It returns a panic as an
@@ -120,7 +119,7 @@ func (a *app) report() {
 	}
 	for i := range a.problems {
 		p := &a.problems[i]
-		writeColoured(a.stderr, red, p.text(), a.wantsColour(a.stderr))
+		page.WriteColoured(a.stderr, page.Red, p.text(), a.wantsColour(a.stderr))
 		if p.stack != nil && a.verbose {
 			a.stderr.Write(p.stack)
 		}
@@ -158,30 +157,26 @@ func (a *app) writeResult() error {
 	if a.out.Len() == 0 && len(a.problems) > 0 {
 		return nil // the command failed: leave the file as it was
 	}
-	return wrapFileError(a.output, effects.ReplaceFile(a.path(a.output), a.resultBytes(), 0o666))
+	return wrapFileError(a.output, disk.Replace(a.path(a.output), a.resultBytes(), 0o666))
 }
 
 // path returns the path of a file that an argument names, as the system needs it.
 func (a *app) path(name string) string { return loader.NewPath(a.dir, name).Real }
-
-// maxInput is the limit in bytes for a file or stream that an argument names, such as a prompt,
-// arguments or a request.
-const maxInput = 16 << 20
 
 // readText returns the text of the file that an argument names. The name "-" stands for
 // standard input.
 func (a *app) readText(name string) (string, error) {
 	in := a.stdin
 	if name != "-" {
-		f, err := openFile(a.path(name))
+		f, err := disk.Open(a.path(name))
 		if err != nil {
 			return "", wrapFileError(name, err)
 		}
 		defer f.Close()
 		in = f
 	}
-	data, err := readInput(in)
-	if errors.Is(err, errInputSize) {
+	data, err := disk.ReadAll(in)
+	if errors.Is(err, disk.ErrSize) {
 		return "", usagef("%s: %v", name, err)
 	}
 	return string(data), wrapFileError(name, err)
@@ -208,7 +203,7 @@ func (a *app) writeLogs() {
 
 func (a *app) writeLog(line host.LogLine) {
 	if a.logFormat == "json" {
-		_ = encodeJSON(a.stderr, struct {
+		_ = jsontext.Write(a.stderr, struct {
 			Level   string          `json:"level"`
 			Plugin  string          `json:"plugin"`
 			Message string          `json:"msg"`
@@ -232,27 +227,6 @@ func (a *app) writeLog(line host.LogLine) {
 // maxLogged is the limit in bytes for a log line on standard error without -v.
 const maxLogged = 2000
 
-// encodeJSON writes v as JSON on one line, without the escapes that only HTML needs, but with
-// escapes for the characters that terminals obey.
-func encodeJSON(w io.Writer, v any) error {
-	text, err := jsontext.Encode(v)
-	if err == nil {
-		_, err = io.WriteString(w, texttable.Escape(string(text))+"\n")
-	}
-	return err
-}
-
-// printJSON adds v to the result as indented JSON.
-func (a *app) printJSON(v any) error { return encodeJSON(jsonIndenter{&a.out}, v) }
-
-// A jsonIndenter indents the JSON values that encoders write to it, each in one call, and
-// appends them to a buffer. json.Encoder's own indentation takes three times the memory.
-type jsonIndenter struct{ to *bytes.Buffer }
-
-func (w jsonIndenter) Write(value []byte) (int, error) {
-	return len(value), json.Indent(w.to, value, "", "  ")
-}
-
 // failureJSON is the JSON result of a command that could not begin.
 type failureJSON struct {
 	Schema string      `json:"schema"`
@@ -262,7 +236,7 @@ type failureJSON struct {
 
 // printFailure prints the problems of a command that could not begin.
 func (a *app) printFailure(command string) error {
-	return a.printJSON(failureJSON{Schema: "starhost." + cmp.Or(command, "starhost") + "/1", Errors: a.errorsJSON()})
+	return a.out.JSON(failureJSON{Schema: "starhost." + cmp.Or(command, "starhost") + "/1", Errors: a.errorsJSON()})
 }
 
 // asksJSON reports whether a command line asks for JSON, even if its flags are wrong.

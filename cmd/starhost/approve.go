@@ -16,6 +16,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 )
@@ -74,7 +75,7 @@ func (a *app) newApprover(way string, more ...string) (approver, error) {
 func newQuestion(show io.Writer, read func(prompt string) (string, error), mayKeep bool) approver {
 	always := map[string]bool{}
 	return func(_ context.Context, r host.ApprovalRequest) (host.Answer, error) {
-		key := string(mustJSON([]any{r.Plugin, r.Call.Name, string(r.Call.Arguments), r.Reasons}))
+		key := string(jsontext.Must([]any{r.Plugin, r.Call.Name, string(r.Call.Arguments), r.Reasons}))
 		if always[key] {
 			return host.Answer{Yes: true, By: "always"}, nil
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -301,13 +302,13 @@ func (b *bencher) events(name string) []*starhost.Event {
 	all := []*starhost.Event{spec.New()}
 	switch {
 	case spec.Tool:
-		all = list(b.set.Host.Tools(), func(t *starhost.Tool) *starhost.Event {
+		all = jsontext.List(b.set.Host.Tools(), func(t *starhost.Tool) *starhost.Event {
 			e := spec.New()
 			e.Tool, e.Arguments = t.Name, sampleArguments(t)
 			return e
 		})
 	case spec.Command:
-		all = list(b.set.Host.Commands(), func(c *starhost.Command) *starhost.Event {
+		all = jsontext.List(b.set.Host.Commands(), func(c *starhost.Command) *starhost.Event {
 			e := spec.New()
 			e.Command = c.Name
 			return e
@@ -333,7 +334,7 @@ func sampleArguments(t *starhost.Tool) json.RawMessage {
 			args[name] = v
 		}
 	}
-	return mustJSON(args)
+	return jsontext.Must(args)
 }
 
 // addLoaders adds a benchmark of the loader of each reference, and one that merges all loaded

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // name names the operation, with a separator between its parts.
@@ -42,7 +43,7 @@ func (a *app) printBenchPretty(b *bencher) error {
 			})
 		}
 	}
-	a.printTable(rows)
+	a.out.Table(rows)
 	return nil
 }
 
@@ -81,9 +82,9 @@ type (
 )
 
 func (a *app) printBenchJSON(b *bencher) error {
-	return a.printJSON(benchJSON{
+	return a.out.JSON(benchJSON{
 		Schema: "starhost.bench/1", OK: len(a.problems) == 0,
-		Benchmarks: list(b.benchmarks, func(m **benchmark) benchmarkJSON { return (*m).json() }),
+		Benchmarks: jsontext.List(b.benchmarks, func(m **benchmark) benchmarkJSON { return (*m).json() }),
 		Warnings:   a.warningsJSON(), Errors: a.errorsJSON(),
 	})
 }
@@ -92,7 +93,7 @@ func (m *benchmark) json() benchmarkJSON {
 	return benchmarkJSON{
 		Kind: m.kind, Plugin: m.plugin, Subject: m.subject, Pos: m.place(),
 		Steps: m.usage.Steps, AllocBytes: m.usage.Bytes,
-		Samples: list(m.samples, func(s *sample) sampleJSON {
+		Samples: jsontext.List(m.samples, func(s *sample) sampleJSON {
 			return sampleJSON{s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds()}
 		}),
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -20,6 +19,8 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/console"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
@@ -74,9 +75,9 @@ type chat struct {
 	*conversation
 	next       host.Request // parts of the next message
 	read       func(prompt string) (string, error)
-	terminal   *terminal // nil for input that is piped
-	input      *os.File  // the terminal's keys, for an editor
-	interrupts interrupts
+	terminal   *console.Terminal // nil for input that is piped
+	input      *os.File          // the terminal's keys, for an editor
+	interrupts console.Interrupts
 	usage      starhost.Usage
 	turns      int
 }
@@ -86,15 +87,15 @@ func (a *app) chat(ctx context.Context, f *chatFlags, paths []string) error {
 	if err := a.chooseFormat("chat"); err != nil {
 		return err
 	}
-	c := &chat{interrupts: make(interrupts, 1)}
+	c := &chat{interrupts: make(console.Interrupts, 1)}
 	in := a.stdin
 	a.stdin = nil // chat reads it: no reference may
-	c.terminal = a.openTerminal(in, "chat")
-	c.read = newBoundedReader(in)
+	c.terminal = a.terminal(in, "chat")
+	c.read = console.BoundedLines(in, disk.MaxInput)
 	if c.terminal != nil {
-		defer c.terminal.close()
+		defer c.terminal.Close()
 		c.input = in.(*os.File) // openTerminal takes no other stream
-		c.read = newTerminalReader(c.terminal)
+		c.read = console.OneByOne(c.terminal)
 	}
 	ask, err := c.newApprover(a, f.approve)
 	if err != nil {
@@ -132,48 +133,15 @@ func (a *app) chat(ctx context.Context, f *chatFlags, paths []string) error {
 	signal.Notify(c.interrupts, os.Interrupt)
 	defer signal.Stop(c.interrupts)
 	if c.terminal != nil {
-		c.terminal.complete = func(text string) (int, []string) { return c.complete(ctx, text) }
+		c.terminal.Complete = func(text string) (int, []string) { return c.complete(ctx, text) }
 		fmt.Fprintln(a.stderr, texttable.EscapeLine("plugins "+pluginLine(set.Plugins)+"; model "+config.Model+"; exit or ctrl-D ends"))
 	}
 	return c.loop(ctx)
 }
 
-// newTerminalReader returns a reader of lines of a terminal. One line is read at a time: a question
-// that nobody answered in time must end before the next line.
-func newTerminalReader(t *terminal) func(string) (string, error) {
-	turn := make(chan struct{}, 1)
-	return func(prompt string) (string, error) {
-		turn <- struct{}{}
-		defer func() { <-turn }()
-		return t.ask(prompt)
-	}
-}
-
-// newBoundedReader returns a reader of lines that come from a pipe or a file, at most maxInput
-// bytes each.
-func newBoundedReader(in io.Reader) func(string) (string, error) {
-	lines := bufio.NewReader(in)
-	return func(string) (string, error) {
-		var line []byte
-		for {
-			part, err := lines.ReadSlice('\n')
-			if line = append(line, part...); len(line) > maxInput {
-				return "", usagef("standard input: got a line of more than %d bytes, want less", maxInput)
-			}
-			switch {
-			case err == bufio.ErrBufferFull:
-			case err == io.EOF && len(line) > 0:
-				return string(line), nil // the next call returns the end
-			default:
-				return strings.TrimSuffix(string(line), "\n"), err
-			}
-		}
-	}
-}
-
 // loop reads lines until the input ends. It reports the errors of a line and continues.
 func (c *chat) loop(ctx context.Context) error {
-	ctx, stop := withoutInterrupt(ctx)
+	ctx, stop := console.WithoutInterrupt(ctx)
 	defer stop()
 	if c.terminal != nil {
 		c.addError(c.resumeWaiting(ctx))
@@ -181,15 +149,15 @@ func (c *chat) loop(ctx context.Context) error {
 		c.code = exitOK
 	}
 	for {
-		line, err := readWithin(ctx, func() (string, error) { return c.read("> ") })
+		line, err := console.ReadWithin(ctx, func() (string, error) { return c.read("> ") })
 		switch {
 		case err == io.EOF:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err == errInterrupted:
+		case err == console.ErrInterrupted:
 			continue
-		case err == nil && (slices.Contains(exitWords, strings.TrimSpace(line)) || strings.TrimSpace(line) == "/exit"):
+		case err == nil && (slices.Contains(console.ExitWords, strings.TrimSpace(line)) || strings.TrimSpace(line) == "/exit"):
 			return nil
 		case err != nil:
 			return err
@@ -206,7 +174,7 @@ func (c *chat) loop(ctx context.Context) error {
 
 // runLine runs a line until ctrl-C.
 func (c *chat) runLine(ctx context.Context, line string) error {
-	ctx, done := c.interrupts.within(ctx)
+	ctx, done := c.interrupts.Within(ctx)
 	defer done()
 	switch {
 	case strings.HasPrefix(line, "!"):
@@ -248,7 +216,7 @@ func (c *chat) count(r *host.TurnResult) {
 // resumeWaiting goes on with a turn that waits for an approval, if there is one, because the user
 // can give it here.
 func (c *chat) resumeWaiting(ctx context.Context) error {
-	ctx, done := c.interrupts.within(ctx)
+	ctx, done := c.interrupts.Within(ctx)
 	defer done()
 	result, err := c.resume(ctx)
 	if result != nil {
@@ -317,9 +285,9 @@ func (c *chat) runBang(ctx context.Context, line string) error {
 func (c *chat) multi(ctx context.Context) error {
 	var text strings.Builder
 	for {
-		line, err := readWithin(ctx, func() (string, error) { return c.read("... ") })
+		line, err := console.ReadWithin(ctx, func() (string, error) { return c.read("... ") })
 		switch {
-		case err == errInterrupted:
+		case err == console.ErrInterrupted:
 			return nil
 		case err == io.EOF:
 			return usagef("!multi: got the end of the input, want !end")
@@ -328,8 +296,8 @@ func (c *chat) multi(ctx context.Context) error {
 		case strings.TrimSpace(line) == "!end":
 			return c.send(ctx, strings.TrimSuffix(text.String(), "\n"))
 		}
-		if text.WriteString(line + "\n"); text.Len() > maxInput {
-			return usagef("!multi: got more than %d bytes, want less", maxInput)
+		if text.WriteString(line + "\n"); text.Len() > disk.MaxInput {
+			return usagef("!multi: got more than %d bytes, want less", disk.MaxInput)
 		}
 	}
 }
@@ -373,7 +341,7 @@ func (c *chat) showTools(ctx context.Context) error {
 		}
 		for _, tool := range t.Tools().Items() {
 			if len(c.next.OnlyTools) == 0 || slices.ContainsFunc(c.next.OnlyTools, matches(tool.Name)) {
-				c.line(texttable.EscapeLine(tool.Name + "  " + firstLine(tool.Description)))
+				c.line(texttable.EscapeLine(tool.Name + "  " + texttable.FirstLine(tool.Description)))
 			}
 		}
 		return nil

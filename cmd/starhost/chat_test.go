@@ -65,31 +65,6 @@ run it? [y/n/a]
 	}
 }
 
-// TestBoundedReader checks the limit of a line.
-func TestBoundedReader(t *testing.T) {
-	read := newBoundedReader(io.MultiReader(strings.NewReader("a\nb\r\n\n"), strings.NewReader("last")))
-	for _, want := range []string{"a", "b\r", "", "last"} {
-		if line, err := read(""); line != want || err != nil {
-			t.Errorf("got %q, %v, want %q", line, err, want)
-		}
-	}
-	if _, err := read(""); err != io.EOF {
-		t.Errorf("got %v, want the end", err)
-	}
-	if _, err := newBoundedReader(&endlessLine{})(""); err == nil || !strings.Contains(err.Error(), "a line of more than 16777216 bytes") {
-		t.Errorf("got %v, want the limit", err)
-	}
-}
-
-type endlessLine struct{}
-
-func (*endlessLine) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'x'
-	}
-	return len(p), nil
-}
-
 // TestChatComplete checks the completion of a line.
 func TestChatComplete(t *testing.T) {
 	dir := t.TempDir()

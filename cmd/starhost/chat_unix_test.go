@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/starhost/starhost/internal/console"
 )
 
 // TestChatCut checks that ctrl-C cuts an answer, and that the session goes on with its text.
@@ -36,7 +38,7 @@ func TestChatCut(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"config.toml": "[store]\nurl = \"none\"\n[model.m]\nbase_url = \"" + server.URL + "\"\n"})
 	out := &when{word: "Half", do: func() {
-		cancel(signalError{os.Interrupt}) // as processContext does
+		cancel(console.SignalError{Signal: os.Interrupt}) // as processContext does
 		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
 			t.Error(err)
 		}

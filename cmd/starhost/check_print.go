@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/starhost/starhost/internal/ci"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // findingJSON is the JSON form of a finding.
@@ -21,12 +24,12 @@ func newFindingJSON(f *finding) findingJSON {
 }
 
 func (a *app) printCheckJSON(c *checkRun) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
 		Findings []findingJSON `json:"findings"`
 		Errors   []errorJSON   `json:"errors"`
-	}{"starhost.check/1", a.code == exitOK && len(a.problems) == 0, list(c.findings, newFindingJSON), a.errorsJSON()})
+	}{"starhost.check/1", a.code == exitOK && len(a.problems) == 0, jsontext.List(c.findings, newFindingJSON), a.errorsJSON()})
 }
 
 // printCheckGitHub prints each finding as a command of GitHub's workflows.
@@ -48,7 +51,7 @@ func (a *app) printCheckPretty(c *checkRun) error {
 			plugins = 1
 		}
 		errs, warnings := c.countFindings()
-		fmt.Fprintf(&a.out, "%s: %s, %s\n", plural(plugins, "plugin"), plural(errs, "error"), plural(warnings, "warning"))
+		fmt.Fprintf(&a.out, "%s: %s, %s\n", texttable.Count(plugins, "plugin"), texttable.Count(errs, "error"), texttable.Count(warnings, "warning"))
 	}
 	return nil
 }
@@ -64,35 +67,13 @@ func (a *app) printFinding(f *finding) {
 		}
 		text = string(f.severity) + ": " + text
 	}
-	a.printRed(text)
+	a.out.Red(text)
 }
 
 // printWorkflowCommand prints a finding as a command of GitHub's workflows. GitHub shows it
 // beside the line.
 func (a *app) printWorkflowCommand(f *finding) {
-	place := ""
-	if f.path != "" {
-		place = "file=" + workflowProperty.Replace(f.path) + ","
-	}
-	if f.pos.Line > 0 {
-		place += fmt.Sprintf("line=%d,", f.pos.Line)
-	}
-	if f.pos.Col > 0 {
-		place += fmt.Sprintf("col=%d,", f.pos.Col)
-	}
-	fmt.Fprintf(&a.out, "::%s %stitle=%s::%s\n", f.severity, place, f.code, workflowText.Replace(f.message))
-}
-
-// Escapes for the text of one of GitHub's workflow commands, and for its properties.
-var (
-	workflowText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	workflowProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-)
-
-// plural returns a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	ci.Command{
+		Level: string(f.severity), File: f.path, Line: fmt.Sprint(f.pos.Line), Col: f.pos.Col, Title: f.code, Text: f.message,
+	}.Write(&a.out)
 }

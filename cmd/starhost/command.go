@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/loader"
@@ -169,14 +170,14 @@ func (a *app) printCommandJSON(r *host.CommandReply) error {
 	out := commandReplyJSON{
 		Schema: "starhost.command/1", OK: len(a.problems) == 0, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
 		Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,
-		Attachments: list(r.Result.Attachments, newAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
+		Attachments: jsontext.List(r.Result.Attachments, newAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	}
 	if d := r.Denied; d != nil {
 		denied := a.newDecisionJSON(d)
 		out.Denied = &denied
 	}
-	return a.printJSON(out)
+	return a.out.JSON(out)
 }
 
 // completeCommand returns the names of commands, or the values that the command completes its
@@ -191,6 +192,6 @@ func (a *app) completeCommand(ctx context.Context, f *loadFlags, args []string, 
 		if err != nil { // the command cannot complete
 			return nil
 		}
-		return list(words, func(w *string) string { return strings.TrimPrefix(*w, before) })
+		return jsontext.List(words, func(w *string) string { return strings.TrimPrefix(*w, before) })
 	})
 }

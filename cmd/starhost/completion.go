@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -25,21 +26,21 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 		return a.registeredNames(cmd.Context(), &f.loadFlags, paths, names)
 	}
 	complete("fire", func([]string) []string {
-		return list(starhost.Events(), func(e *starhost.EventSpec) string { return e.Name })
+		return jsontext.List(starhost.Events(), func(e *starhost.EventSpec) string { return e.Name })
 	})
 	complete("call", func(paths []string) []string {
 		return loaded(paths, func(set *loader.Set) []string {
-			return list(set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
+			return jsontext.List(set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
 		})
 	})
 	complete("template", func(paths []string) []string {
 		return loaded(paths, func(set *loader.Set) []string {
-			return list(set.Host.TemplateLoaders(), func(l *host.LoaderInfo) string { return l.Prefix + ":" })
+			return jsontext.List(set.Host.TemplateLoaders(), func(l *host.LoaderInfo) string { return l.Prefix + ":" })
 		})
 	})
 	complete("fragment", func(paths []string) []string {
 		return loaded(paths, func(set *loader.Set) []string {
-			return list(ownLoaders(set), func(l *host.LoaderInfo) string { return l.Prefix + ":" })
+			return jsontext.List(ownLoaders(set), func(l *host.LoaderInfo) string { return l.Prefix + ":" })
 		})
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -99,13 +100,13 @@ func (a *app) showConfig(origin bool) error {
 }
 
 func (a *app) printConfigJSON(r settingsReport) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
 		Settings []settingJSON `json:"settings"`
 		Warnings []warningJSON `json:"warnings"`
 		Errors   []errorJSON   `json:"errors"`
-	}{"starhost.config/1", len(a.problems) == 0, list(r.settings, newSettingJSON), a.warningsJSON(), a.errorsJSON()})
+	}{"starhost.config/1", len(a.problems) == 0, jsontext.List(r.settings, newSettingJSON), a.warningsJSON(), a.errorsJSON()})
 }
 
 // printConfigPretty prints the settings as TOML.

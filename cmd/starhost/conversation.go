@@ -10,6 +10,8 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/console"
+	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/model"
@@ -51,8 +53,8 @@ func (a *app) newConversation(
 		c.out = nil
 	case a.output != "":
 		c.out = &a.out
-	case isTerminal(a.stdout):
-		c.out = screen{a.stdout}
+	case console.IsTerminal(a.stdout):
+		c.out = page.Screen{Writer: a.stdout}
 	}
 	changesText := func(h host.HookInfo) bool { return h.Event == "post_llm_call" }
 	c.waits = slices.ContainsFunc(set.Host.Hooks(), changesText)
@@ -205,7 +207,7 @@ func (c *conversation) warnLine(text string) {
 
 // line writes a line to standard error, below the text so far if both are one terminal.
 func (c *conversation) line(text string) {
-	if isTerminal(c.stdout) {
+	if console.IsTerminal(c.stdout) {
 		c.endText()
 	}
 	fmt.Fprintln(c.stderr, c.set.Redact(text))

@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
@@ -117,7 +118,7 @@ func recordedPlugin(p *loader.Plugin, config *loader.PluginConfig) decision.Plug
 	}
 	r.Config = map[string]json.RawMessage{}
 	for key, value := range config.Values {
-		r.Config[key] = mustJSON(value.V)
+		r.Config[key] = jsontext.Must(value.V)
 	}
 	return r
 }

@@ -293,11 +293,3 @@ func failureDoc(e starhost.EventSpec) string {
 func printableExample(example string) string {
 	return strings.ReplaceAll(strings.Trim(example, "\n"), "\x00", "␀")
 }
-
-// printSection adds text to the result, after an empty line if the result has text.
-func (a *app) printSection(text string) {
-	if a.out.Len() > 0 {
-		a.out.WriteString("\n")
-	}
-	a.out.WriteString(text)
-}

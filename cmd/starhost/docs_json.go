@@ -132,7 +132,7 @@ func (a *app) printDocsJSON(r reference) error {
 	for _, s := range r.subjects {
 		out.Topics = append(out.Topics, subjectJSON{s.Words(), s.text, s.page, append([]string{}, s.See()...)})
 	}
-	return a.printJSON(out)
+	return a.out.JSON(out)
 }
 
 // A param is a parameter of a builtin.

@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/markdown"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -72,7 +73,7 @@ func (a *app) printDocsMarkdown(r reference) error {
 			body = p.text(r)
 		}
 		if body != "" {
-			a.printSection(body)
+			a.out.Section(body)
 		}
 	}
 	return nil
@@ -101,7 +102,7 @@ func modulesBody(r reference) string {
 			for _, e := range t.Entries {
 				members = append(members, strings.TrimPrefix(e.Name, t.Name+"."))
 			}
-			rows = append(rows, []string{"[" + t.Name + "](modules/" + t.Name + ".md)", markdown.Cell(firstLine(t.Doc)), markdown.Code(members...)})
+			rows = append(rows, []string{"[" + t.Name + "](modules/" + t.Name + ".md)", markdown.Cell(texttable.FirstLine(t.Doc)), markdown.Code(members...)})
 		}
 	}
 	return contentsTable(rows)
@@ -126,7 +127,7 @@ func topicBody(level string, t call.Topic) string {
 	fmt.Fprintf(&b, "\n%s %s\n\n%s\n", level, t.Name, markdown.Wrap(markdown.Escape(t.Doc)))
 	rows := [][]string{{"name", "what it does"}}
 	for _, e := range t.Entries {
-		rows = append(rows, []string{"`" + e.Name + "`", markdown.Cell(firstLine(e.Doc))})
+		rows = append(rows, []string{"`" + e.Name + "`", markdown.Cell(texttable.FirstLine(e.Doc))})
 	}
 	b.WriteString(contentsTable(rows))
 	for _, e := range t.Entries {

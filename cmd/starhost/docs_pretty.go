@@ -8,6 +8,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -20,29 +21,29 @@ func (a *app) printDocsPretty(r reference) error {
 	}
 	if r.name != casesName {
 		for _, t := range r.topics {
-			a.printSection("")
+			a.out.Section("")
 			a.printEntries(t.Entries, r.name)
 		}
 	}
 	a.printCases(r)
 	for _, e := range r.events {
-		a.printSection("")
+		a.out.Section("")
 		a.printEvent(e)
 	}
 	for _, k := range r.permissions {
-		a.printSection("")
+		a.out.Section("")
 		a.printPermission(k)
 	}
 	for _, k := range r.keys {
-		a.printSection("")
+		a.out.Section("")
 		a.printKey(k)
 	}
 	for _, c := range r.codes {
-		a.printSection("")
+		a.out.Section("")
 		a.printCode(c)
 	}
 	for _, s := range r.subjects {
-		a.printSection("")
+		a.out.Section("")
 		a.printSubject(s)
 	}
 	return nil
@@ -52,7 +53,7 @@ func (a *app) printDocsPretty(r reference) error {
 func (a *app) printContents(r reference) {
 	var names, cases, events, permissions, keys, codes, words [][]string
 	for _, e := range r.entries() {
-		names = append(names, []string{"  " + e.Name, firstLine(e.Doc)})
+		names = append(names, []string{"  " + e.Name, texttable.FirstLine(e.Doc)})
 	}
 	for _, t := range r.cases {
 		cases = append(cases, summaryRows(t.Entries)...)
@@ -76,8 +77,8 @@ func (a *app) printContents(r reference) {
 		title string
 		rows  [][]string
 	}{{"Builtins", names}, {"Golden cases", cases}, {"Events", events}, {"Permissions", permissions}, {"Config", keys}, {"Errors", codes}, {"Topics", words}} {
-		a.printSection(part.title + "\n")
-		a.printTable(part.rows)
+		a.out.Section(part.title + "\n")
+		a.out.Table(part.rows)
 	}
 }
 
@@ -93,7 +94,7 @@ func firstSentence(text string) string {
 func (a *app) printEntries(entries []call.Entry, name string) {
 	for i, e := range entries {
 		if e.Name != name {
-			fmt.Fprintf(&a.out, "%s\n    %s\n", signature(e), firstLine(e.Doc))
+			fmt.Fprintf(&a.out, "%s\n    %s\n", signature(e), texttable.FirstLine(e.Doc))
 			continue
 		}
 		fmt.Fprintf(&a.out, "%s\n\n%s\n", signature(e), strings.TrimSpace(e.Doc))

@@ -37,11 +37,11 @@ func (a *app) printDocsStubs(r reference) error {
 	}
 	for _, t := range r.topics {
 		if stubs := stubsOf("", t.Entries); stubs != "" {
-			a.printSection(fmt.Sprintf("# %s: %s\n\n%s\n", t.Name, t.Doc, strings.TrimRight(stubs, "\n")))
+			a.out.Section(fmt.Sprintf("# %s: %s\n\n%s\n", t.Name, t.Doc, strings.TrimRight(stubs, "\n")))
 		}
 	}
 	if r.name == "" {
-		a.printSection(eventsHead)
+		a.out.Section(eventsHead)
 	}
 	for _, e := range r.events {
 		a.printEventStub(e)
@@ -139,5 +139,5 @@ func (a *app) printEventStub(e starhost.EventSpec) {
 		args[i] = arg.Name + ": " + arg.Type
 	}
 	returns := strings.Join(append(allowedReturns(e), "None"), ", ")
-	a.printSection(fmt.Sprintf("# %s: %s\n#   takes   %s\n#   returns %s\n", e.Name, e.Fires, strings.Join(args, ", "), returns))
+	a.out.Section(fmt.Sprintf("# %s: %s\n#   takes   %s\n#   returns %s\n", e.Name, e.Fires, strings.Join(args, ", "), returns))
 }

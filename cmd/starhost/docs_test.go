@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -205,7 +206,7 @@ func tryEffect(t *testing.T, example string, flags ...string) string {
 	case strings.HasPrefix(example, "starhost "):
 		plugin, args = "", words(t, strings.TrimPrefix(example, "starhost "))
 	case strings.Contains(example, "ctx.") && !strings.Contains(example, "register_"):
-		plugin = "plugin(permissions = " + string(mustJSON(permitted)) + ")\n"
+		plugin = "plugin(permissions = " + string(jsontext.Must(permitted)) + ")\n"
 		args = []string{"eval", "-e", example}
 		for _, p := range permitted {
 			args = append(args, "--grant", p)

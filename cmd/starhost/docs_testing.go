@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/markdown"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // A testChapter describes some flags of test, and other ways to run golden cases.
@@ -131,16 +132,16 @@ func caseTopicBody(t call.Topic) string {
 func (a *app) printCases(r reference) {
 	for _, t := range r.cases {
 		if r.name != casesName && !strings.EqualFold(t.Name, r.name) {
-			a.printSection("")
+			a.out.Section("")
 			a.printCaseEntries(t.Entries, r.name)
 			continue
 		}
-		a.printSection(t.Name + "\n\n" + t.Doc + "\n\n")
-		a.printTable(summaryRows(t.Entries))
+		a.out.Section(t.Name + "\n\n" + t.Doc + "\n\n")
+		a.out.Table(summaryRows(t.Entries))
 	}
 	if r.name == casesName {
-		a.printSection("Steps\n\n")
-		a.printTable(summaryRows(r.topics[0].Entries))
+		a.out.Section("Steps\n\n")
+		a.out.Table(summaryRows(r.topics[0].Entries))
 	}
 }
 
@@ -158,14 +159,14 @@ func (a *app) printCaseEntries(entries []call.Entry, name string) {
 	if len(members) > 0 && len(members) < len(entries) {
 		a.out.WriteString("\n")
 	}
-	a.printTable(summaryRows(members))
+	a.out.Table(summaryRows(members))
 }
 
 // summaryRows returns a row of a table for each entry: its name and its first line.
 func summaryRows(entries []call.Entry) [][]string {
 	rows := make([][]string, len(entries))
 	for i, e := range entries {
-		rows[i] = []string{"  " + e.Name, firstLine(e.Doc)}
+		rows[i] = []string{"  " + e.Name, texttable.FirstLine(e.Doc)}
 	}
 	return rows
 }

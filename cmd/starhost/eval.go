@@ -430,7 +430,7 @@ func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session 
 	return err
 }
 
-func (a *app) printEvalJSON(e *evaluation) error { return a.printJSON(a.evalJSON(e)) }
+func (a *app) printEvalJSON(e *evaluation) error { return a.out.JSON(a.evalJSON(e)) }
 
 // printEvalPretty prints the list of registrations, or the report of a turn.
 func (a *app) printEvalPretty(e *evaluation) error {
@@ -457,7 +457,7 @@ func promptPrinter(write func(*bytes.Buffer, *host.Prompt) error) func(*app, *ev
 		case e.expr != nil:
 			fmt.Fprintln(&a.out, e.expr.value)
 		case e.prompt != nil:
-			return write(&a.out, e.prompt)
+			return write(&a.out.Buffer, e.prompt)
 		}
 		return nil
 	}

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/difftext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/report"
 )
 
@@ -34,7 +34,7 @@ func (a *app) comparePrompt(file string, p *host.Prompt) (*comparison, error) {
 	if err := json.Unmarshal([]byte(text), &old); err != nil || old.Schema != "starhost.eval/1" || old.Prompt == nil {
 		return nil, usagef("--against %s: got no report of a prompt, want what starhost eval -F json wrote", file)
 	}
-	now := sections(list(p.Tools, a.newToolJSON), p.System, p.Text.String(), list(p.Fragments, a.newFragmentJSON))
+	now := sections(jsontext.List(p.Tools, a.newToolJSON), p.System, p.Text.String(), jsontext.List(p.Fragments, a.newFragmentJSON))
 	was := sections(old.Tools, old.Prompt.System, old.Prompt.Text, old.Fragments)
 	c := report.Compare(file, was, now)
 	if c.Break == nil {
@@ -42,14 +42,14 @@ func (a *app) comparePrompt(file string, p *host.Prompt) (*comparison, error) {
 	}
 	a.code = exitNegative
 	b := breakJSON(*c.Break)
-	return &comparison{text: c.Text, diff: diff(file, "now", c.Before, c.Now), cacheBreak: &b}, nil
+	return &comparison{text: c.Text, diff: difftext.Unified(file, "now", c.Before, c.Now), cacheBreak: &b}, nil
 }
 
 // sections returns the parts of a prompt in the order in which providers read them.
 func sections(tools []toolJSON, system, text string, rows []fragmentJSON) []report.Section {
 	var b strings.Builder
 	for _, t := range tools {
-		b.Write(append(mustJSON([]any{t.Name, t.Description, t.Parameters}), '\n'))
+		b.Write(append(jsontext.Must([]any{t.Name, t.Description, t.Parameters}), '\n'))
 	}
 	list := []report.Section{{Name: "tools", Text: b.String()}, {Name: "system text", Text: system}, {Name: "prompt", Text: text}}
 	for _, r := range rows {
@@ -78,17 +78,4 @@ func originText(r *fragmentJSON) string {
 		return o.Source
 	}
 	return o.Source + " (" + o.Plugin + ")"
-}
-
-// diff returns the unified difference of two texts. It completes their last lines.
-func diff(from, to, old, text string) string {
-	return udiff.Unified(from, to, endLine(old), endLine(text))
-}
-
-// endLine returns text with a final line break, unless text is empty.
-func endLine(text string) string {
-	if text == "" || strings.HasSuffix(text, "\n") {
-		return text
-	}
-	return text + "\n"
 }

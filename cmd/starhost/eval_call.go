@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"path"
@@ -11,6 +10,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 )
@@ -49,8 +49,8 @@ func (a *app) checkTools(f *evalFlags, e *evaluation) error {
 	if len(f.tools) == 0 {
 		return nil
 	}
-	names := list(e.set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
-	names = append(names, list(e.request.Tools, func(t *starhost.Tool) string { return t.Name })...)
+	names := jsontext.List(e.set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
+	names = append(names, jsontext.List(e.request.Tools, func(t *starhost.Tool) string { return t.Name })...)
 	for _, glob := range f.tools {
 		if _, err := path.Match(glob, ""); err != nil {
 			return usagef("--tool: got %q, want a glob: %v", glob, err)
@@ -101,7 +101,7 @@ func toolTypes(h *host.Host, name string) (map[string]string, error) {
 // callTool calls the tool that the flags name.
 func (a *app) callTool(ctx context.Context, f *evalFlags, e *evaluation) (*callResult, error) {
 	seen := len(e.turn.Hooks())
-	c := &callResult{arguments: mustJSON(e.arguments)}
+	c := &callResult{arguments: jsontext.Must(e.arguments)}
 	var err error
 	c.reply, err = e.turn.CallTool(ctx, starhost.ToolCall{ID: callID, Name: f.call, Arguments: c.arguments})
 	c.hooks = e.turn.Hooks()[seen:]
@@ -169,13 +169,4 @@ func eventTypes(h *host.Host, name string) (map[string]string, error) {
 		types["agent"] = "string"
 	}
 	return types, nil
-}
-
-// mustJSON returns v as compact JSON. It panics for a value that JSON cannot express.
-func mustJSON(v any) []byte {
-	var b bytes.Buffer
-	if err := encodeJSON(&b, v); err != nil {
-		panic(err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

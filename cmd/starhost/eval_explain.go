@@ -9,6 +9,8 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/difftext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
@@ -99,7 +101,7 @@ func (a *app) printOffer(status fragments.Status, reason, what, content string) 
 		return
 	}
 	fmt.Fprintf(&a.out, "@@ %s @@\n", what)
-	for line := range strings.Lines(endLine(content)) {
+	for line := range strings.Lines(difftext.EndLine(content)) {
 		a.out.WriteString("+" + line)
 	}
 }
@@ -107,7 +109,7 @@ func (a *app) printOffer(status fragments.Status, reason, what, content string) 
 // printChange prints the difference between a value and its last version.
 func (a *app) printChange(before map[string]string, name string, value any) {
 	text := valueText(value)
-	a.out.WriteString(diff(name, name, before[name], text))
+	a.out.WriteString(difftext.Unified(name, name, before[name], text))
 	before[name] = text
 }
 
@@ -121,11 +123,11 @@ func valueText(value any) string {
 	case []string:
 		return strings.Join(v, "\n")
 	case []starhost.Tool:
-		return strings.Join(list(v, toolChange), "\n")
+		return strings.Join(jsontext.List(v, toolChange), "\n")
 	case starhost.Result:
 		return v.ForLLM
 	}
-	return string(mustJSON(value))
+	return string(jsontext.Must(value))
 }
 
 // toolChange returns the name of a tool, and its new description if it has one.
@@ -139,7 +141,7 @@ func toolChange(t *starhost.Tool) string {
 func messagesText(messages []starhost.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
-		fmt.Fprintf(&b, "[%s]\n%s", m.Role, endLine(m.Content.String()))
+		fmt.Fprintf(&b, "[%s]\n%s", m.Role, difftext.EndLine(m.Content.String()))
 	}
 	return b.String()
 }
@@ -150,7 +152,7 @@ func initialValues(e *evaluation) map[string]string {
 		"user_message": e.turn.Request().Text,
 		"model":        e.turn.Request().Model,
 		"options":      string(e.turn.Request().Options),
-		"tools":        valueText(list(e.set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })),
+		"tools":        valueText(jsontext.List(e.set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })),
 	}
 	if e.call != nil {
 		values["arguments"] = string(e.call.arguments)

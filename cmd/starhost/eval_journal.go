@@ -14,6 +14,8 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -46,7 +48,7 @@ func (a *app) openJournal(name string) (*effects.Replay, error) {
 	if info, err := os.Stat(a.path(name)); err == nil && info.IsDir() {
 		return nil, usagef("--replay: %s is a folder, want a journal that --record wrote", name)
 	}
-	file, err := openFile(a.path(name))
+	file, err := disk.Open(a.path(name))
 	if err != nil {
 		return nil, wrapFileError(name, err)
 	}
@@ -89,7 +91,7 @@ func (e *evaluation) journalHeader(f *evalFlags, session *host.Session) effects.
 		Starhost: version(), Sandbox: dependency("go.starlark.net"),
 		Session: session.ID(), Turn: 1, Seed: f.seed,
 		Config: configDigest(e.set.Config, &f.loadFlags), Plugins: pluginDigests(e.set),
-		Input: json.RawMessage(e.set.Redact(string(mustJSON(e.newQuestion(f))))),
+		Input: json.RawMessage(e.set.Redact(string(jsontext.Must(e.newQuestion(f))))),
 	}
 }
 
@@ -119,7 +121,7 @@ func pluginDigests(set *loader.Set) map[string]string {
 
 // checkQuestion returns an error if the journal recorded another question.
 func (e *evaluation) checkQuestion(f *evalFlags) error {
-	return e.replay.CheckInput(mustJSON(e.newQuestion(f)))
+	return e.replay.CheckInput(jsontext.Must(e.newQuestion(f)))
 }
 
 // divergence returns the error of a replay that differs from its journal, or nil. It prefers a
@@ -177,5 +179,5 @@ func (a *app) writeJournal(name string, j *effects.Journal) error {
 		return err
 	}
 	const ownerOnly = 0o600 // because a journal has everything that the turn read
-	return wrapFileError(name, effects.ReplaceFile(a.path(name), data, ownerOnly))
+	return wrapFileError(name, disk.Replace(a.path(name), data, ownerOnly))
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // turnPlugin is a plugin whose turn needs the network, the environment, a secret, a program,
@@ -202,7 +204,7 @@ register_fragment_loader("note", lambda ctx, arg: ctx.fs.read("none"))
 	}
 	code := regexp.MustCompile(`"code":"E\d+"`)
 	for _, forged := range []string{"E9999", "E0111", "E0709", "E0707", "", "x\x1b"} {
-		text := code.ReplaceAllString(string(journal), `"code":`+string(mustJSON(forged)))
+		text := code.ReplaceAllString(string(journal), `"code":`+string(jsontext.Must(forged)))
 		if text == string(journal) {
 			t.Fatalf("the journal has no code: %s", text)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
 )
@@ -221,14 +222,14 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 	out := evalJSON{
 		Schema: "starhost.eval/1", OK: len(a.problems) == 0,
 		Plugins: []pluginJSON{}, Fragments: []fragmentJSON{}, Attachments: []attachmentJSON{}, Tools: []toolJSON{},
-		Hooks: []traceJSON{}, Loads: []traceJSON{}, WouldRun: list(e.dryRun.Effects(), newEffectJSON),
+		Hooks: []traceJSON{}, Loads: []traceJSON{}, WouldRun: jsontext.List(e.dryRun.Effects(), newEffectJSON),
 		Call: e.call.json(), Fire: a.newFireJSON(e.fire), Expr: e.expr.json(),
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	}
 	if e.set == nil {
 		return out
 	}
-	out.Plugins = list(e.set.Plugins, a.newPluginJSON)
+	out.Plugins = jsontext.List(e.set.Plugins, a.newPluginJSON)
 	tools := e.set.Host.Tools()
 	for _, p := range e.set.Plugins {
 		out.Stats.Steps += p.Steps
@@ -245,24 +246,15 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 	if p := e.prompt; p != nil {
 		tools = p.Tools
 		out.Prompt = newPromptJSON(p)
-		out.Fragments = list(p.Fragments, a.newFragmentJSON)
-		out.Attachments = list(p.Attachments, newAttachmentRowJSON)
+		out.Fragments = jsontext.List(p.Fragments, a.newFragmentJSON)
+		out.Attachments = jsontext.List(p.Attachments, newAttachmentRowJSON)
 		out.Stats.FragmentsGiven, out.Stats.FragmentsKept = p.Given, countSent(p.Fragments)
 		out.Stats.SavedBytes = p.SavedBytes
 		if e.against != nil && out.Prompt.CacheBreak == nil {
 			out.Prompt.CacheBreak = e.against.cacheBreak
 		}
 	}
-	out.Tools = list(tools, a.newToolJSON)
-	return out
-}
-
-// list returns the results of convert as a list that is never null.
-func list[T, J any](items []T, convert func(*T) J) []J {
-	out := make([]J, len(items))
-	for i := range items {
-		out[i] = convert(&items[i])
-	}
+	out.Tools = jsontext.List(tools, a.newToolJSON)
 	return out
 }
 
@@ -315,15 +307,15 @@ func (a *app) newPluginJSON(p *loader.Plugin) pluginJSON {
 		out.Error = &e
 	}
 	if r := p.Registered; r != nil {
-		out.Tools = list(r.Tools, func(t *starhost.Tool) string { return t.Name })
-		out.Hooks = list(r.Hooks, func(h *starhost.Hook) hookJSON {
+		out.Tools = jsontext.List(r.Tools, func(t *starhost.Tool) string { return t.Name })
+		out.Hooks = jsontext.List(r.Hooks, func(h *starhost.Hook) hookJSON {
 			return hookJSON{h.Event, h.Priority, a.fromHere(h.Pos).String()}
 		})
-		out.Loaders = list(r.FragmentLoaders, func(l *starhost.FragmentLoader) string { return l.Prefix })
-		out.Templates = list(r.TemplateLoaders, func(l *starhost.TemplateLoader) string { return l.Prefix })
-		out.Commands = list(r.Commands, func(c *starhost.Command) string { return c.Name })
-		out.Skills = list(r.Skills, func(s *starhost.Skill) string { return s.Name })
-		out.Models = list(r.Endpoints, func(m *starhost.Endpoint) string { return m.Name })
+		out.Loaders = jsontext.List(r.FragmentLoaders, func(l *starhost.FragmentLoader) string { return l.Prefix })
+		out.Templates = jsontext.List(r.TemplateLoaders, func(l *starhost.TemplateLoader) string { return l.Prefix })
+		out.Commands = jsontext.List(r.Commands, func(c *starhost.Command) string { return c.Name })
+		out.Skills = jsontext.List(r.Skills, func(s *starhost.Skill) string { return s.Name })
+		out.Models = jsontext.List(r.Endpoints, func(m *starhost.Endpoint) string { return m.Name })
 	}
 	return out
 }
@@ -348,7 +340,7 @@ func (a *app) newFragmentJSON(r **fragments.Row) fragmentJSON {
 	return fragmentJSON{
 		ID: f.ID, Content: f.Content, Bytes: len(f.Content), Target: f.Target.String(), Priority: f.Priority,
 		Status: f.Status, Place: f.Place, Offset: f.Offset, Reason: f.Reason,
-		Provenance: list(f.Provenance(), newOriginJSON), Pos: at,
+		Provenance: jsontext.List(f.Provenance(), newOriginJSON), Pos: at,
 	}
 }
 
@@ -357,7 +349,7 @@ func newOriginJSON(o *fragments.Origin) originJSON { return originJSON{o.Source,
 func newAttachmentRowJSON(r **fragments.AttachmentRow) attachmentJSON {
 	out := newAttachmentJSON(&(*r).Attachment)
 	out.Status, out.Reason = (*r).Status, (*r).Reason
-	out.Provenance = list((*r).Provenance(), newOriginJSON)
+	out.Provenance = jsontext.List((*r).Provenance(), newOriginJSON)
 	return out
 }
 
@@ -388,7 +380,7 @@ func (c *callResult) json() *callJSON {
 	r := &c.reply
 	out := &callJSON{
 		Tool: r.Call.Name, Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,
-		Attachments: list(r.Result.Attachments, newAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
+		Attachments: jsontext.List(r.Result.Attachments, newAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
 	}
 	if r.Err != nil {
 		problem := describe(r.Err)
@@ -409,7 +401,7 @@ func (a *app) newFireJSON(f *fireResult) *fireJSON {
 	d := f.outcome.Decision
 	out := &fireJSON{
 		Event:     f.event,
-		Decisions: list(f.outcome.Decisions, a.newDecisionJSON),
+		Decisions: jsontext.List(f.outcome.Decisions, a.newDecisionJSON),
 		Decision:  combinedJSON{Action: actionName(d.Action), Reason: d.Reason, Changes: changesJSON(d.Changes)},
 		Context:   []contextJSON{},
 	}
@@ -437,7 +429,7 @@ func changesJSON(changes map[string]any) map[string]any {
 		case starhost.Result:
 			out[name] = v.ForLLM
 		case []starhost.Tool:
-			out[name] = list(v, toolChange)
+			out[name] = jsontext.List(v, toolChange)
 		default:
 			out[name] = v
 		}
@@ -446,13 +438,13 @@ func changesJSON(changes map[string]any) map[string]any {
 }
 
 func (a *app) warningsJSON() []warningJSON {
-	return list(a.relevantWarnings(), func(w *loader.Warning) warningJSON {
+	return jsontext.List(a.relevantWarnings(), func(w *loader.Warning) warningJSON {
 		return warningJSON{w.Msg, newPosJSON(starhost.Pos(w.Place))}
 	})
 }
 
 func (a *app) errorsJSON() []errorJSON {
-	return list(a.problems, (*problem).json)
+	return jsontext.List(a.problems, (*problem).json)
 }
 
 // json returns the JSON form of a problem, an item of errors[].

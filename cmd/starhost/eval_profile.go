@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"runtime/pprof"
 
-	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -26,8 +26,8 @@ func (p *profiler) finish(a *app, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := wrapFileError(name, effects.ReplaceFile(a.path(name), plugins, 0o666)); err != nil {
+	if err := wrapFileError(name, disk.Replace(a.path(name), plugins, 0o666)); err != nil {
 		return err
 	}
-	return wrapFileError(name+".host", effects.ReplaceFile(a.path(name+".host"), p.host.Bytes(), 0o666))
+	return wrapFileError(name+".host", disk.Replace(a.path(name+".host"), p.host.Bytes(), 0o666))
 }

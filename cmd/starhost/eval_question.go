@@ -6,6 +6,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // A question is everything that eval is asked. The same plugins, the question and the effects
@@ -82,9 +83,9 @@ func (e *evaluation) newQuestion(f *evalFlags) question {
 	}
 	switch {
 	case f.callGiven:
-		q.Call = &callQuestion{f.call, mustJSON(e.arguments)}
+		q.Call = &callQuestion{f.call, jsontext.Must(e.arguments)}
 	case f.fireGiven:
-		q.Fire = &fireQuestion{f.fire, mustJSON(e.arguments)}
+		q.Fire = &fireQuestion{f.fire, jsontext.Must(e.arguments)}
 	}
 	return q
 }

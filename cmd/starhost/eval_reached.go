@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -64,7 +65,7 @@ func (a *app) printReached(r *reach) {
 		return
 	}
 	files := r.files(a)
-	a.printLine("reached", list(files, func(f *reachedFile) string {
+	a.printLine("reached", jsontext.List(files, func(f *reachedFile) string {
 		return texttable.EscapeLine(f.Path) + ": " + lineRanges(f.Lines)
 	})...)
 }

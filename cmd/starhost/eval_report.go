@@ -8,6 +8,8 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
 )
@@ -26,7 +28,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 		a.out.WriteString(report.Text(e.prompt))
 	}
 	a.undone = f.replay == "" && len(e.dryRun.Effects()) > 0
-	a.printLine("would run", list(e.dryRun.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
+	a.printLine("would run", jsontext.List(e.dryRun.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
 	a.printReached(e.reach)
 	if e.against != nil {
 		a.printLine("against", e.against.text)
@@ -75,11 +77,11 @@ func (a *app) printCall(e *evaluation) {
 	a.printLine("hooks", report.HookLines(e.call.hooks)...)
 	start := a.out.Len()
 	a.printLine("result", a.verdict(e.call))
-	a.colourLines(start, func(int, string) colour {
+	a.out.Colour(start, func(int, string) page.Colour {
 		if r.Denied != nil || r.Result.IsError {
-			return red
+			return page.Red
 		}
-		return green
+		return page.Green
 	})
 	if r.Result.ForUser != "" {
 		a.printLine("for user", strings.Split(r.Result.ForUser, "\n")...)
@@ -124,15 +126,15 @@ func (a *app) printFire(e *evaluation) {
 	}
 	start := a.out.Len()
 	a.printLine("handlers", handlers...)
-	a.colourLines(start, func(n int, _ string) colour {
+	a.out.Colour(start, func(n int, _ string) page.Colour {
 		if n >= len(out.Decisions) { // a reason has several lines
-			return plain
+			return page.Plain
 		}
 		return colourOf(out.Decisions[n].Action)
 	})
 	start = a.out.Len()
 	a.printLine("decision", decisionText(out.Decision))
-	a.colourLines(start, func(int, string) colour { return colourOf(out.Decision.Action) })
+	a.out.Colour(start, func(int, string) page.Colour { return colourOf(out.Decision.Action) })
 	for _, c := range out.Context() {
 		for _, f := range c.Fragments {
 			a.printLine("context", fmt.Sprintf("%s  %s  %d B", f.Plugin, f.Source, len(f.Content)))
@@ -158,7 +160,7 @@ func decisionText(d starhost.Decision) string {
 		text += fmt.Sprintf(" %d B", len(d.Value))
 	}
 	if len(d.Changes) > 0 {
-		text += " " + string(mustJSON(changesJSON(d.Changes)))
+		text += " " + string(jsontext.Must(changesJSON(d.Changes)))
 	}
 	return text
 }

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
 )
 
 // watchEval runs eval, and again whenever a file changes that the result depends on, until ctx
 // ends. If plugins cannot be loaded, it prints only the errors.
 func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error {
-	w, err := newWatcher()
+	w, err := watch.New()
 	if err != nil {
 		return err
 	}
@@ -25,7 +26,8 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 		if err != nil {
 			return nil, err
 		}
-		return set, w.watchInputs(a.evalInputs(f, set))
+		in := a.evalInputs(f, set)
+		return set, w.Inputs(in.Files, in.Folders)
 	}
 	var live *loader.Live
 	return a.rounds(ctx, w, func(next *app) (err error) {
@@ -36,7 +38,7 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 			err = live.Reload(ctx)
 		}
 		switch {
-		case live.Set() == nil && len(w.files)+len(w.folders) == 0:
+		case live.Set() == nil && w.IsIdle():
 			return err // there is nothing to watch
 		case err == nil:
 			e.set = live.Set()

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/editor/format"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -123,7 +124,7 @@ type formattedFiles struct {
 }
 
 func (a *app) printFmtJSON(r formattedFiles) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema string          `json:"schema"`
 		OK     bool            `json:"ok"`
 		Files  []formattedJSON `json:"files"`
@@ -225,7 +226,7 @@ func starFilesAt(p loader.Path) ([]loader.Path, error) {
 
 // formatFile formats a file, and writes it if inPlace is set.
 func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
-	before, err := readFile(p.Real)
+	before, err := disk.Read(p.Real)
 	if err != nil {
 		return formattedJSON{}, wrapFileError(p.Shown, err)
 	}
@@ -235,7 +236,7 @@ func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 	}
 	out := newFormattedJSON(p.Shown, string(before), after)
 	if out.Changed && inPlace {
-		err = wrapFileError(p.Shown, rewriteFile(p.Real, []byte(after)))
+		err = wrapFileError(p.Shown, disk.Rewrite(p.Real, []byte(after)))
 	}
 	return out, err
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/disk"
 )
 
 // TestReplaceFile checks that a file's mode and a link remain. If writing fails, the file must
@@ -23,7 +23,7 @@ func TestReplaceFile(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o640), os.Symlink("a.star", link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := effects.ReplaceFile(link, []byte("new"), 0o666); err != nil {
+	if err := disk.Replace(link, []byte("new"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(link)

@@ -181,7 +181,7 @@ func findStored(ctx context.Context, s fragments.Store, name string) (id fragmen
 			return id, &storeFailure{"E0519", fmt.Errorf("%s: got the beginning of several ids, want more of one of them", name)}
 		}
 	} else if isID {
-		return id, usagef("sha256: got %s, want %d to 64 of 0-9 a-f", quoteCut(digits), minDigits)
+		return id, usagef("sha256: got %s, want %d to 64 of 0-9 a-f", errtext.Brief(digits), minDigits)
 	}
 	if isID {
 		return id, &storeFailure{"E0519", fmt.Errorf("%s: the store has no such content", name)}
@@ -197,13 +197,10 @@ func findAlias(ctx context.Context, s fragments.Store, name string) (id fragment
 	}
 	if !ok {
 		names, _ := s.Aliases(ctx) // an error only means that there is no hint
-		err = &storeFailure{"E0519", fmt.Errorf("the store has no alias %s%s", quoteCut(name), near.DidYouMean(name, names))}
+		err = &storeFailure{"E0519", fmt.Errorf("the store has no alias %s%s", errtext.Brief(name), near.DidYouMean(name, names))}
 	}
 	return id, err
 }
-
-// quoteCut quotes the first bytes of a text for a message.
-func quoteCut(text string) string { return fmt.Sprintf("%q", errtext.CutTo(text, 100, "")) }
 
 func (a *app) fragmentsSetCommand() *cobra.Command {
 	var f loadFlags
@@ -284,7 +281,7 @@ func (a *app) resolveFragment(ctx context.Context, f *loadFlags, ref string) (c 
 	}
 	list, files := got[0].Fragments, len(got[0].Attachments)
 	if len(list) != 1 || files > 0 {
-		return c, usagef("fragments set: %s: got %d texts and %d attachments, want one text", quoteCut(ref), len(list), files)
+		return c, usagef("fragments set: %s: got %d texts and %d attachments, want one text", errtext.Brief(ref), len(list), files)
 	}
 	return fragments.Content{ID: fragments.Sum(list[0].Content), Text: list[0].Content, Source: ref}, nil
 }
@@ -353,7 +350,7 @@ func (a *app) fragmentsCollectCommand() *cobra.Command {
 			age := config.Store.Keep
 			if keep != "" {
 				if age, err = timetext.ParseSpan(keep); err != nil {
-					return collection{}, usagef("--keep: got %s, want %v", quoteCut(keep), err)
+					return collection{}, usagef("--keep: got %s, want %v", errtext.Brief(keep), err)
 				}
 			}
 			removed, err := db.Collect(ctx, time.Now().Add(-age), dry)

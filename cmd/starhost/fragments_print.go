@@ -6,28 +6,21 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/console"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/store"
 )
-
-// maxCell is the most bytes of a cell of a table.
-const maxCell = 60
-
-// cutCell returns the first line of a text, cut to the width of a cell.
-func cutCell(text string) string {
-	line := strings.ToValidUTF8(firstLine(text), "\uFFFD")
-	return errtext.CutTo(line, maxCell, "…")
-}
 
 func (a *app) printFragmentsPretty(l fragmentList) error {
 	var rows [][]string
 	for _, item := range l.items {
 		rows = append(rows, []string{
 			item.ID.Short(), item.Stored.Format(time.DateOnly), fmt.Sprintf("%d B", item.Size),
-			cutCell(strings.Join(item.Aliases, ", ")), cutCell(item.Source), cutCell(item.Begin),
+			texttable.Cell(strings.Join(item.Aliases, ", ")), texttable.Cell(item.Source), texttable.Cell(item.Begin),
 		})
 	}
-	a.printTable(rows)
+	a.out.Table(rows)
 	if l.more {
 		a.out.WriteString("There are more: see --limit and --query.\n")
 	}
@@ -52,24 +45,24 @@ func newItemJSON(item *store.Item) itemJSON {
 }
 
 func (a *app) printFragmentsJSON(l fragmentList) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema    string     `json:"schema"`
 		OK        bool       `json:"ok"`
 		Fragments []itemJSON `json:"fragments"`
 		More      bool       `json:"more"`
-	}{"starhost.fragments/1", true, list(l.items, newItemJSON), l.more})
+	}{"starhost.fragments/1", true, jsontext.List(l.items, newItemJSON), l.more})
 }
 
 func (a *app) printFragmentText(f shownFragment) error {
 	a.out.WriteString(f.text)
-	if !strings.HasSuffix(f.text, "\n") && isTerminal(a.stdout) {
+	if !strings.HasSuffix(f.text, "\n") && console.IsTerminal(a.stdout) {
 		a.out.WriteString("\n")
 	}
 	return nil
 }
 
 func (a *app) printFragmentJSON(f shownFragment) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema string `json:"schema"`
 		OK     bool   `json:"ok"`
 		ID     string `json:"id"`
@@ -87,7 +80,7 @@ func (a *app) printAliasPretty(n namedFragment) error {
 }
 
 func (a *app) printAliasJSON(n namedFragment) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema string `json:"schema"`
 		OK     bool   `json:"ok"`
 		Alias  string `json:"alias"`
@@ -98,9 +91,9 @@ func (a *app) printAliasJSON(n namedFragment) error {
 func (a *app) printLoadersPretty(loaders []host.LoaderInfo) error {
 	var rows [][]string
 	for _, l := range loaders {
-		rows = append(rows, []string{prefixText(l.Prefix), l.Plugin, firstLine(l.Description)})
+		rows = append(rows, []string{prefixText(l.Prefix), l.Plugin, texttable.FirstLine(l.Description)})
 	}
-	a.printTable(rows)
+	a.out.Table(rows)
 	return nil
 }
 
@@ -116,13 +109,13 @@ func prefixText(prefix string) string {
 }
 
 func (a *app) printLoadersJSON(loaders []host.LoaderInfo) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
 		Loaders  []loaderJSON  `json:"loaders"`
 		Warnings []warningJSON `json:"warnings"`
 		Errors   []errorJSON   `json:"errors"`
-	}{"starhost.loaders/1", len(a.problems) == 0, list(loaders, a.newLoaderJSON), a.warningsJSON(), a.errorsJSON()})
+	}{"starhost.loaders/1", len(a.problems) == 0, jsontext.List(loaders, a.newLoaderJSON), a.warningsJSON(), a.errorsJSON()})
 }
 
 func (a *app) printCollectionPretty(c collection) error {
@@ -135,7 +128,7 @@ func (a *app) printCollectionPretty(c collection) error {
 }
 
 func (a *app) printCollectionJSON(c collection) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema  string     `json:"schema"`
 		OK      bool       `json:"ok"`
 		DryRun  bool       `json:"dry_run"`
@@ -160,7 +153,7 @@ func (a *app) printStatsPretty(r storeReport) error {
 	if r.Contents > 0 {
 		rows = append(rows, []string{"stored", r.Oldest.Format(time.DateOnly) + " to " + r.Newest.Format(time.DateOnly)})
 	}
-	a.printTable(rows)
+	a.out.Table(rows)
 	return nil
 }
 
@@ -171,7 +164,7 @@ func (a *app) printStatsJSON(r storeReport) error {
 		}
 		return t.Format(time.RFC3339)
 	}
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema  string     `json:"schema"`
 		OK      bool       `json:"ok"`
 		Store   string     `json:"store"`

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // TestGuardsPage gives the commands of each table in docs/guards.md to the guard above the table.
@@ -58,9 +60,9 @@ func TestRedactionRecipe(t *testing.T) {
 	lenient, _, _ := strings.Cut(code, "register_hook(\"turn_start\"")
 	writeFiles(t, dir, map[string]string{"recipe.star": code, "lenient.star": lenient})
 	prompt := func(words string) string {
-		return string(mustJSON(map[string]any{"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": dir, "prompt": words}))
+		return string(jsontext.Must(map[string]any{"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": dir, "prompt": words}))
 	}
-	result := string(mustJSON(map[string]any{
+	result := string(jsontext.Must(map[string]any{
 		"hook_event_name": "PostToolUse", "session_id": "s", "cwd": dir, "tool_name": "Bash", "tool_use_id": "1",
 		"tool_input":    map[string]any{"command": "env"},
 		"tool_response": map[string]any{"stdout": key, "stderr": "", "interrupted": false, "isImage": false},
@@ -96,7 +98,7 @@ func TestRedactionRecipe(t *testing.T) {
 // guardDecision returns the decision of a plugin on a shell command of Claude Code.
 func guardDecision(t *testing.T, dir, plugin, command string) string {
 	t.Helper()
-	event := mustJSON(map[string]any{
+	event := jsontext.Must(map[string]any{
 		"hook_event_name": "PreToolUse", "session_id": "s", "cwd": dir, "tool_name": "Bash", "tool_use_id": "1",
 		"tool_input": map[string]any{"command": command},
 	})

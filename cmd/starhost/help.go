@@ -37,13 +37,13 @@ const globalFlags = "flags"
 
 // printGlobalHelp describes the flags of all commands and the environment.
 func (a *app) printGlobalHelp(root *cobra.Command) {
-	a.printSection("Flags of all commands:\n" + root.PersistentFlags().FlagUsages())
+	a.out.Section("Flags of all commands:\n" + root.PersistentFlags().FlagUsages())
 	var rows [][]string
 	for _, v := range variables {
 		rows = append(rows, []string{"  " + v.name, v.doc})
 	}
-	a.printSection("Environment, over which flags win:\n")
-	a.printTable(rows)
+	a.out.Section("Environment, over which flags win:\n")
+	a.out.Table(rows)
 }
 
 // variables lists the variables that the program reads, except those of the system's folders.

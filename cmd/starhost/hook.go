@@ -20,6 +20,8 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
@@ -103,7 +105,7 @@ docs/agents.md.`,
 }
 
 func agentNames() []string {
-	return list(hook.Agents, func(a **hook.Agent) string { return (*a).Name })
+	return jsontext.List(hook.Agents, func(a **hook.Agent) string { return (*a).Name })
 }
 
 // unknownAgent returns the error for an agent that starhost does not support.
@@ -289,7 +291,7 @@ func (r *hookRun) finish(e *hook.Event, answer *hook.Answer, err error) {
 func (a *app) writeAnswer(file, text string) error {
 	switch {
 	case file != "":
-		return effects.ReplaceFile(a.path(file), []byte(text), 0o666)
+		return disk.Replace(a.path(file), []byte(text), 0o666)
 	case text == "":
 		return nil
 	}

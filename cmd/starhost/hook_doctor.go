@@ -115,7 +115,7 @@ func (a *app) printDoctorPretty(result []install.Diagnosis) error {
 }
 
 func (a *app) printDoctorJSON(result []install.Diagnosis) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema string              `json:"schema"`
 		OK     bool                `json:"ok"`
 		Agents []install.Diagnosis `json:"agents"`

@@ -253,7 +253,7 @@ func (a *app) printInstallPretty(r *install.Result) error {
 }
 
 func (a *app) printInstallJSON(r *install.Result) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema string `json:"schema"`
 		OK     bool   `json:"ok"`
 		*install.Result

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
@@ -138,8 +140,8 @@ func (a *app) resetHook(session string) error {
 	}
 	found := slices.DeleteFunc(slices.Clone(all), func(r *hook.Pin) bool { return r.Session != session })
 	if len(found) == 0 {
-		ids := list(all, func(r **hook.Pin) string { return (*r).Session })
-		return &storeFailure{"E0714", fmt.Errorf("no session %s has guards%s", quoteCut(session), near.DidYouMean(session, ids))}
+		ids := jsontext.List(all, func(r **hook.Pin) string { return (*r).Session })
+		return &storeFailure{"E0714", fmt.Errorf("no session %s has guards%s", errtext.Brief(session), near.DidYouMean(session, ids))}
 	}
 	for _, r := range found {
 		for _, g := range r.Guards {

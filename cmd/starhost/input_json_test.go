@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // FuzzDecodeJSON checks that mistakes have a place, and that valid texts decode as
@@ -31,8 +33,8 @@ func FuzzDecodeJSON(f *testing.F) {
 		if dec.Decode(&want) != nil && err == nil {
 			t.Errorf("got no error for what the library refuses")
 		}
-		if err == nil && string(mustJSON(got)) != string(mustJSON(want)) {
-			t.Errorf("got %s, want %s", mustJSON(got), mustJSON(want))
+		if err == nil && string(jsontext.Must(got)) != string(jsontext.Must(want)) {
+			t.Errorf("got %s, want %s", jsontext.Must(got), jsontext.Must(want))
 		}
 	})
 }

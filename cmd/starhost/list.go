@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -166,24 +165,8 @@ func (a *app) printListPretty(l listing) error {
 			rows = append(rows, kindRows[kind](a, l.set)...)
 		}
 	}
-	a.printTable(rows)
+	a.out.Table(rows)
 	return nil
-}
-
-// printTable prints rows with their cells aligned.
-func (a *app) printTable(rows [][]string) {
-	var b bytes.Buffer
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for _, cell := range row {
-			fmt.Fprint(w, texttable.EscapeLine(cell), "\t") // tabwriter aligns only cells that end in a tab
-		}
-		fmt.Fprintln(w)
-	}
-	w.Flush() // no error: it writes to memory
-	for line := range strings.Lines(b.String()) {
-		a.out.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
 }
 
 // kindRows returns the rows of each kind but models: kind, name, place and description.
@@ -196,7 +179,7 @@ func pluginRows(_ *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, p := range set.Plugins {
 		name := strings.TrimSpace(p.Name + " " + p.Version)
-		about := firstLine(p.Description)
+		about := texttable.FirstLine(p.Description)
 		switch {
 		case p.Status != loader.StatusLoaded:
 			about = p.Status
@@ -205,7 +188,7 @@ func pluginRows(_ *app, set *loader.Set) [][]string {
 		}
 		rows = append(rows, []string{"plugin", name, p.Path, about})
 		for _, v := range p.RequiresEnv {
-			about := strings.TrimSuffix(firstLine(v.Description), ".")
+			about := strings.TrimSuffix(texttable.FirstLine(v.Description), ".")
 			for _, more := range []string{v.URL, map[bool]string{true: "secret"}[v.Secret]} {
 				if more != "" {
 					about = strings.TrimPrefix(about+", "+more, ", ")
@@ -220,7 +203,7 @@ func pluginRows(_ *app, set *loader.Set) [][]string {
 func toolRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, t := range set.Host.Tools() {
-		rows = append(rows, []string{"tool", t.Name, a.fromHere(t.Pos).String(), firstLine(t.Description)})
+		rows = append(rows, []string{"tool", t.Name, a.fromHere(t.Pos).String(), texttable.FirstLine(t.Description)})
 	}
 	return rows
 }
@@ -243,7 +226,7 @@ func hookRows(a *app, set *loader.Set) [][]string {
 func loaderRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, l := range ownLoaders(set) {
-		rows = append(rows, []string{"loader", l.Prefix + ":", a.fromHere(l.Pos).String(), firstLine(l.Description)})
+		rows = append(rows, []string{"loader", l.Prefix + ":", a.fromHere(l.Pos).String(), texttable.FirstLine(l.Description)})
 	}
 	return rows
 }
@@ -251,7 +234,7 @@ func loaderRows(a *app, set *loader.Set) [][]string {
 func templateRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, l := range set.Host.TemplateLoaders() {
-		rows = append(rows, []string{"template", l.Prefix + ":", a.fromHere(l.Pos).String(), firstLine(l.Description)})
+		rows = append(rows, []string{"template", l.Prefix + ":", a.fromHere(l.Pos).String(), texttable.FirstLine(l.Description)})
 	}
 	return rows
 }
@@ -263,7 +246,7 @@ func commandRows(a *app, set *loader.Set) [][]string {
 		for _, alias := range c.Aliases {
 			names = append(names, "/"+alias)
 		}
-		rows = append(rows, []string{"command", strings.Join(names, ", "), a.fromHere(c.Pos).String(), firstLine(c.Description)})
+		rows = append(rows, []string{"command", strings.Join(names, ", "), a.fromHere(c.Pos).String(), texttable.FirstLine(c.Description)})
 	}
 	return rows
 }
@@ -271,7 +254,7 @@ func commandRows(a *app, set *loader.Set) [][]string {
 func skillRows(a *app, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, s := range set.Host.Skills() {
-		rows = append(rows, []string{"skill", s.Reference(), a.fromHere(s.Pos).String(), firstLine(s.Description)})
+		rows = append(rows, []string{"skill", s.Reference(), a.fromHere(s.Pos).String(), texttable.FirstLine(s.Description)})
 	}
 	return rows
 }
@@ -316,11 +299,6 @@ func ownLoaders(set *loader.Set) []host.LoaderInfo {
 	return filter(set.Host.FragmentLoaders(), isOwn)
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
-}
-
 func (a *app) printListJSON(l listing) error {
 	out := listJSON{
 		Schema: "starhost.list/1", OK: len(a.problems) == 0,
@@ -330,41 +308,41 @@ func (a *app) printListJSON(l listing) error {
 	}
 	set := l.set
 	if set == nil {
-		return a.printJSON(out)
+		return a.out.JSON(out)
 	}
 	if l.lists("plugins") {
-		out.Plugins = list(set.Plugins, a.newPluginJSON)
+		out.Plugins = jsontext.List(set.Plugins, a.newPluginJSON)
 	}
 	if l.lists("tools") {
-		out.Tools = list(set.Host.Tools(), a.newToolJSON)
+		out.Tools = jsontext.List(set.Host.Tools(), a.newToolJSON)
 	}
 	if l.lists("hooks") {
-		out.Hooks = list(set.Host.Hooks(), func(h *host.HookInfo) hookInfoJSON {
+		out.Hooks = jsontext.List(set.Host.Hooks(), func(h *host.HookInfo) hookInfoJSON {
 			pos := a.fromHere(h.Pos).String()
 			return hookInfoJSON{h.Event, h.Plugin, h.Priority, append([]string{}, h.Match...), h.Kind, pos}
 		})
 	}
 	if l.lists("loaders") {
-		out.Loaders = list(ownLoaders(set), a.newLoaderJSON)
+		out.Loaders = jsontext.List(ownLoaders(set), a.newLoaderJSON)
 	}
 	if l.lists("templates") {
-		out.Templates = list(set.Host.TemplateLoaders(), a.newLoaderJSON)
+		out.Templates = jsontext.List(set.Host.TemplateLoaders(), a.newLoaderJSON)
 	}
 	if l.lists("commands") {
-		out.Commands = list(set.Host.Commands(), func(c *starhost.Command) commandJSON {
+		out.Commands = jsontext.List(set.Host.Commands(), func(c *starhost.Command) commandJSON {
 			pos := a.fromHere(c.Pos).String()
 			return commandJSON{c.Name, append([]string{}, c.Aliases...), c.Plugin.Name, c.Description, pos}
 		})
 	}
 	if l.lists("skills") {
-		out.Skills = list(set.Host.Skills(), func(s *host.SkillInfo) skillJSON {
+		out.Skills = jsontext.List(set.Host.Skills(), func(s *host.SkillInfo) skillJSON {
 			return skillJSON{s.Name, s.Reference(), s.Plugin, s.Description, a.fromHere(s.Pos).String()}
 		})
 	}
 	if l.lists("models") {
-		out.Models = list(l.endpoints(), a.newModelJSON)
+		out.Models = jsontext.List(l.endpoints(), a.newModelJSON)
 	}
-	return a.printJSON(out)
+	return a.out.JSON(out)
 }
 
 func (a *app) newLoaderJSON(l *host.LoaderInfo) loaderJSON {

@@ -23,7 +23,9 @@ import (
 
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/timetext"
@@ -178,18 +180,18 @@ func (a *app) streamOut(atOnce bool) (out io.Writer, end func(error) error, err 
 	}
 	name := a.output
 	a.output = "" // end must not write it again
-	file, err := startReplacement(a.path(name))
+	file, err := disk.StartReplacement(a.path(name))
 	if err == nil && atOnce {
-		err = file.commit()
+		err = file.Commit()
 	}
 	if err != nil {
 		return nil, nil, wrapFileError(name, err)
 	}
 	return file, func(err error) error {
 		if err == nil {
-			err = wrapFileError(name, file.commit())
+			err = wrapFileError(name, file.Commit())
 		}
-		return errors.Join(err, file.close())
+		return errors.Join(err, file.Close())
 	}, nil
 }
 
@@ -286,7 +288,7 @@ func (p *logPrinter) print(r *decision.Record) {
 			}
 			separator += "\n"
 		}
-		_, p.err = p.w.WriteString(separator + texttable.Escape(string(mustJSON(r))) + end)
+		_, p.err = p.w.WriteString(separator + texttable.Escape(string(jsontext.Must(r))) + end)
 	case "csv":
 		cells := []string{
 			r.Time.Format(time.RFC3339Nano), r.ID, r.Agent, r.Session, r.Event, r.Tool, r.Kind,
@@ -497,7 +499,7 @@ func (a *app) printRecordPretty(s shownRecord) error {
 		{"revision", r.Set.Revision}, {"masked", strings.Join(r.Masked, ", ")}, {"cut", strings.Join(r.Cut, ", ")},
 		{"omitted", strings.Join(r.Omitted, ", ")}, {"duration", fmt.Sprintf("%d us", r.DurationUS)},
 	}
-	a.printTable(slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" }))
+	a.out.Table(slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" }))
 	if r.Approval != nil {
 		a.printApproval(r.Approval)
 	}
@@ -544,7 +546,7 @@ func (a *app) printApproval(approval *decision.Approval) {
 }
 
 func (a *app) printRecordJSON(s shownRecord) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema string           `json:"schema"`
 		OK     bool             `json:"ok"`
 		Record *decision.Record `json:"record"`
@@ -591,7 +593,7 @@ func (a *app) printCollectedPretty(c collectedLog) error {
 }
 
 func (a *app) printCollectedJSON(c collectedLog) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema  string   `json:"schema"`
 		OK      bool     `json:"ok"`
 		Removed []string `json:"removed"`

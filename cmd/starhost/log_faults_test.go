@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // evil moves the cursor, clears the screen and forges lines and commands.
@@ -288,12 +289,12 @@ func TestNoMask(t *testing.T) {
 		}
 		send := func(command string) string {
 			t.Helper()
-			event := string(mustJSON(map[string]any{
+			event := string(jsontext.Must(map[string]any{
 				"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": map[string]string{"command": command},
 			}))
 			hookIn(t, dir, time.Minute, strings.NewReader(event), "claude-code", "guard.star", "-c", config)
 			records := recordsIn(t, logs)
-			return string(mustJSON(records[len(records)-1]))
+			return string(jsontext.Must(records[len(records)-1]))
 		}
 		if got := send("use " + key); strings.Contains(got, key) != (config == "none.toml") {
 			t.Errorf("%s: got the record %s", config, got)

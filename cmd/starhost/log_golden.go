@@ -296,7 +296,7 @@ func (m *caseMaker) addEffect(members map[string]json.RawMessage) error {
 		return nil
 	}
 	effect := kind + " " + string(members[kind])
-	line := "{" + string(mustJSON(kind)) + ":" + string(members[kind])
+	line := "{" + string(jsontext.Must(kind)) + ":" + string(members[kind])
 	for _, name := range []string{"steps", "error", "reply"} {
 		if members[name] != nil {
 			line += `,"` + name + `":` + string(members[name])
@@ -346,7 +346,7 @@ func (m *caseMaker) writeScript() {
 	spec, _ := starhost.LookupEvent(m.Event) // no app event: see check
 	add := func(name string, value any, isSet bool) {
 		if isSet && (slices.Contains(spec.Args, name) || name == "agent") {
-			args[name] = mustJSON(value)
+			args[name] = jsontext.Must(value)
 		}
 	}
 	add("tool", m.Tool, m.Tool != "")
@@ -513,7 +513,7 @@ func (m *caseMaker) session() string {
 		}
 		return values
 	}
-	return string(mustJSON(struct {
+	return string(jsontext.Must(struct {
 		ID           string          `json:"id"`
 		Platform     string          `json:"platform,omitempty"`
 		Workspace    string          `json:"workspace,omitempty"`

@@ -20,6 +20,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -291,7 +292,7 @@ func TestNoGolden(t *testing.T) {
 	}{
 		{starhost.Event{Arguments: json.RawMessage(`{"command":"TOKEN=abcdef123 make"}`)}, everything,
 			"/input/arguments/command is masked, and a case must not contain the value"},
-		{starhost.Event{Arguments: mustJSON(map[string]string{"command": strings.Repeat("long ", 100_000)})}, everything,
+		{starhost.Event{Arguments: jsontext.Must(map[string]string{"command": strings.Repeat("long ", 100_000)})}, everything,
 			"/input/arguments/command is cut"},
 		{starhost.Event{Arguments: json.RawMessage(`{"file_path":"a","content":"text"}`), Tool: "Write"}, nil,
 			`/input/arguments/content is omitted ([log] include = ["writes"] records it)`},

@@ -20,6 +20,7 @@ import (
 	"github.com/starhost/starhost/editor/lsp"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/markdown"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -277,15 +278,15 @@ func (c *checkRun) facts() *lsp.Facts {
 	}
 	slices.Sort(f.Files)
 	for _, t := range host.Tools() {
-		f.Tools = append(f.Tools, lsp.Fact{Name: t.Name, Doc: firstLine(t.Description)})
+		f.Tools = append(f.Tools, lsp.Fact{Name: t.Name, Doc: texttable.FirstLine(t.Description)})
 	}
 	for _, l := range host.FragmentLoaders() {
 		if strings.Trim(l.Prefix, "-") != "" { // "-" is standard input
-			f.Prefixes = append(f.Prefixes, lsp.Fact{Name: l.Prefix, Doc: firstLine(l.Description)})
+			f.Prefixes = append(f.Prefixes, lsp.Fact{Name: l.Prefix, Doc: texttable.FirstLine(l.Description)})
 		}
 	}
 	for _, l := range host.TemplateLoaders() {
-		f.Templates = append(f.Templates, lsp.Fact{Name: l.Prefix, Doc: firstLine(l.Description)})
+		f.Templates = append(f.Templates, lsp.Fact{Name: l.Prefix, Doc: texttable.FirstLine(l.Description)})
 	}
 	f.Events = host.Events()[len(starhost.Events()):]
 	return f

@@ -16,6 +16,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/procgroup"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -45,7 +46,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // run runs the program and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	a.startTime = time.Now()
-	a.stderr = screen{a.stderr}
+	a.stderr = page.Screen{Writer: a.stderr}
 	if args == nil {
 		args = []string{} // cobra takes nil for os.Args
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/scripts"
@@ -109,7 +110,7 @@ func (a *app) newPlugin(name, kind string) error {
 	if err := a.chooseFormat("new plugin"); err != nil {
 		return err
 	}
-	kinds := list(starters, func(s *struct{ kind, next string }) string { return s.kind })
+	kinds := jsontext.List(starters, func(s *struct{ kind, next string }) string { return s.kind })
 	if err := checkChoice("--kind", kind, kinds, &kind); err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ type newFiles struct {
 }
 
 func (a *app) printNewJSON(r newFiles) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema string   `json:"schema"`
 		Files  []string `json:"files"`
 		Next   string   `json:"next"`

@@ -9,16 +9,12 @@ import (
 	"syscall"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/starhost/starhost/internal/console"
 )
 
-// A signalError is the cause of a context that a signal ended.
-type signalError struct{ os.Signal }
-
-func (e signalError) Error() string { return e.String() }
-func (e signalError) Unwrap() error { return context.Canceled }
-
 // processContext returns a context that ends when the user or the system asks the program
-// to stop, with a signalError as its cause. A second signal stops the program at once.
+// to stop, with a [console.SignalError] as its cause. A second signal stops the program at once.
 //
 // The context sets up signals and memory when a command calls catchSignals or prepareRun,
 // because the set-up takes longer than commands such as version.
@@ -32,7 +28,7 @@ func processContext(getenv func(string) string) context.Context {
 		go func() {
 			cause := <-signals
 			signal.Stop(signals)
-			cancel(signalError{cause})
+			cancel(console.SignalError{Signal: cause})
 		}()
 	})
 	var once sync.Once

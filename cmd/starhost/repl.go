@@ -19,7 +19,9 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/console"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -66,8 +68,8 @@ and stores it at the end.`,
 	return cmd
 }
 
-// A console is one run of repl.
-type console struct {
+// A replRun is one run of repl.
+type replRun struct {
 	*app
 	out          io.Writer
 	set          *loader.Set
@@ -76,25 +78,18 @@ type console struct {
 	steps        *golden.Steps
 	names        []string // names of the steps
 	repl         *starlark.REPL
-	lines        lineReader
-	interrupts   interrupts
+	lines        console.LineReader
+	interrupts   console.Interrupts
 	dryRun       effects.DryRun // effects that did not run
 	effectsShown int            // how many of them were printed
 }
-
-// A lineReader reads a line. more is set inside of a statement. The error is io.EOF at the end,
-// and errInterrupted after ctrl-C.
-type lineReader func(more bool) (string, error)
-
-// errInterrupted means that the user pressed ctrl-C while typing.
-var errInterrupted = fmt.Errorf("cut: %w", context.Canceled)
 
 // repl runs the command.
 func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	if err := a.chooseFormat("repl"); err != nil {
 		return err
 	}
-	c := &console{app: a, out: a.stdout, interrupts: make(interrupts, 1)}
+	c := &replRun{app: a, out: a.stdout, interrupts: make(console.Interrupts, 1)}
 	if a.output != "" {
 		c.out = &a.out
 	}
@@ -121,17 +116,17 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	c.steps.SetApprover(ask)
 	signal.Notify(c.interrupts, os.Interrupt)
 	defer signal.Stop(c.interrupts)
-	c.lines = newLineReader(in)
-	if t := a.openTerminal(in, "history"); t != nil {
-		defer t.close()
-		t.complete, c.lines = c.repl.Complete, t.readLine
+	c.lines = console.Lines(in)
+	if t := a.terminal(in, "history"); t != nil {
+		defer t.Close()
+		t.Complete, c.lines = c.repl.Complete, t.ReadLine
 		fmt.Fprintln(a.stdout, texttable.EscapeLine(c.greeting()))
 	}
 	return errors.Join(c.loop(ctx), f.session.store(ctx, c.session))
 }
 
 // configureHost sets what plugins can reach, and a clock that steps can advance.
-func (c *console) configureHost(f *replFlags, o *loader.Options) {
+func (c *replRun) configureHost(f *replFlags, o *loader.Options) {
 	o.RequiredInArgs = true
 	if !f.allowEffects {
 		o.World.DryRun = &c.dryRun
@@ -152,7 +147,7 @@ func (c *console) configureHost(f *replFlags, o *loader.Options) {
 }
 
 // choosePlugin chooses the plugin of a name, or the first loaded plugin for "".
-func (c *console) choosePlugin(name string) error {
+func (c *replRun) choosePlugin(name string) error {
 	var names []string
 	for i := range c.set.Plugins {
 		p := &c.set.Plugins[i]
@@ -170,7 +165,7 @@ func (c *console) choosePlugin(name string) error {
 }
 
 // openSession creates the evaluator and its session.
-func (c *console) openSession(ctx context.Context, f *replFlags) (err error) {
+func (c *replRun) openSession(ctx context.Context, f *replFlags) (err error) {
 	limits, model := c.set.Config.Limits, c.set.Config.Model.Default
 	box := starlark.New(starlark.Options{
 		Limits: starlark.Limits{Steps: limits.Steps, Memory: limits.Memory, Timeout: limits.Timeout, Settings: limits.Raised},
@@ -191,7 +186,7 @@ func (c *console) openSession(ctx context.Context, f *replFlags) (err error) {
 			return err
 		}
 	}
-	c.names = list(steps, func(e *call.Entry) string { return e.Name })
+	c.names = jsontext.List(steps, func(e *call.Entry) string { return e.Name })
 	c.repl = box.REPL(func(more bool) (string, error) { return c.lines(more) })
 	if c.plugin != nil {
 		c.repl.Use(c.plugin.Inside.Module())
@@ -201,7 +196,7 @@ func (c *console) openSession(ctx context.Context, f *replFlags) (err error) {
 }
 
 // greeting describes the names that are available.
-func (c *console) greeting() string {
+func (c *replRun) greeting() string {
 	text := "plugins " + pluginLine(c.set.Plugins)
 	if c.plugin != nil {
 		text += "; names and ctx of " + c.plugin.Name
@@ -211,8 +206,8 @@ func (c *console) greeting() string {
 
 // loop reads and evaluates lines until the input ends. It reports the errors of a line and
 // continues.
-func (c *console) loop(ctx context.Context) error {
-	ctx, stop := withoutInterrupt(ctx)
+func (c *replRun) loop(ctx context.Context) error {
+	ctx, stop := console.WithoutInterrupt(ctx)
 	defer stop()
 	defer func() {
 		c.steps.SetContext(context.WithoutCancel(ctx))
@@ -221,7 +216,9 @@ func (c *console) loop(ctx context.Context) error {
 	}()
 	c.report()
 	lines := c.lines
-	c.lines = func(more bool) (string, error) { return readWithin(ctx, func() (string, error) { return lines(more) }) }
+	c.lines = func(more bool) (string, error) {
+		return console.ReadWithin(ctx, func() (string, error) { return lines(more) })
+	}
 	for {
 		in, err := c.repl.Read()
 		switch {
@@ -229,9 +226,9 @@ func (c *console) loop(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err == errInterrupted:
+		case err == console.ErrInterrupted:
 			continue
-		case err == nil && slices.Contains(exitWords, strings.TrimSpace(in.Text())):
+		case err == nil && slices.Contains(console.ExitWords, strings.TrimSpace(in.Text())):
 			return nil
 		case err == nil && in.Callee() == "help" || err == nil && strings.TrimSpace(in.Text()) == "help":
 			err = c.help(strings.TrimSpace(in.Text()))
@@ -249,7 +246,7 @@ func (c *console) loop(ctx context.Context) error {
 }
 
 // help answers help and help(NAME).
-func (c *console) help(text string) error {
+func (c *replRun) help(text string) error {
 	name := helpName(text)
 	if name == "" {
 		return c.write(helpText + " Steps: " + strings.Join(c.names, ", ") + "\n")
@@ -290,13 +287,10 @@ func explainName(inside *loader.Inside, name string) (string, error) {
 	return text + "starhost docs " + name + " has examples.\n", nil
 }
 
-// exitWords end a session, as the end of the input does.
-var exitWords = []string{"exit", "exit()", "quit", "quit()"}
-
 // evaluate runs an input until ctrl-C, and prints its output and value. It omits the value of a
 // golden step, because the step has printed it. A FileError means that output is closed.
-func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
-	ctx, done := c.interrupts.within(ctx)
+func (c *replRun) evaluate(ctx context.Context, in *starlark.Input) error {
+	ctx, done := c.interrupts.Within(ctx)
 	defer done()
 	value, err := c.run(ctx, in)
 	text := c.steps.TakeOutput()
@@ -312,13 +306,13 @@ func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
 }
 
 // write writes a part of the result without the values of secrets.
-func (c *console) write(text string) error {
+func (c *replRun) write(text string) error {
 	_, err := io.WriteString(c.out, texttable.Escape(c.set.Redact(text)))
 	return wrapFileError("standard output", err)
 }
 
 // run evaluates an input. An input that mentions ctx runs as a handler of the plugin.
-func (c *console) run(ctx context.Context, in *starlark.Input) (value string, err error) {
+func (c *replRun) run(ctx context.Context, in *starlark.Input) (value string, err error) {
 	c.steps.SetContext(ctx)
 	if c.plugin == nil || !in.Mentions("ctx") {
 		value, _, err = c.repl.Run(ctx, in)

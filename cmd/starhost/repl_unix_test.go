@@ -8,13 +8,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/starhost/starhost/internal/console"
 )
 
 // TestREPLCut checks that ctrl-C stops the running line and the session continues.
 func TestREPLCut(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	out := &when{word: "started", do: func() {
-		cancel(signalError{os.Interrupt}) // as processContext does
+		cancel(console.SignalError{Signal: os.Interrupt}) // as processContext does
 		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
 			t.Error(err)
 		}

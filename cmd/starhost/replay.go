@@ -74,7 +74,7 @@ func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error 
 	}
 	for _, p := range paths {
 		if ext := filepath.Ext(p); ext == ".jsonl" || ext == ".json" {
-			return &usageError{msg: "replay: " + quoteCut(p) + " is no plugin: records of decisions are --log FILE", help: "starhost replay --log " + p}
+			return &usageError{msg: "replay: " + errtext.Brief(p) + " is no plugin: records of decisions are --log FILE", help: "starhost replay --log " + p}
 		}
 	}
 	r, err := decision.NewReplay(decision.ReplayOptions{Only: f.only, ReadFiles: f.read})
@@ -150,7 +150,7 @@ func (a *app) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader,
 	if f.since != "" {
 		span, err := timetext.ParseSpan(f.since)
 		if err != nil {
-			return nil, usagef("--since: got %s, want %v", quoteCut(f.since), err)
+			return nil, usagef("--since: got %s, want %v", errtext.Brief(f.since), err)
 		}
 		reader.Since = time.Now().Add(-span)
 	}

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"encoding/xml"
 	"fmt"
 	"strings"
 
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/internal/ci"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -57,7 +57,7 @@ type replayJSON struct {
 }
 
 func (a *app) printReplayJSON(r *replayRun) error {
-	return a.printJSON(replayJSON{
+	return a.out.JSON(replayJSON{
 		Schema: "starhost.replay/1", OK: len(a.problems) == 0 && a.code == exitOK, ReplayReport: r.ReplayReport,
 		Skipped: r.skipped, Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	})
@@ -68,18 +68,18 @@ func (a *app) printReplayJSON(r *replayRun) error {
 func (a *app) printReplayGitHub(r *replayRun) error {
 	for i := range r.Groups {
 		g := &r.Groups[i]
-		level, place := "error", ""
+		c := ci.Command{Level: "error", Title: g.Title()}
 		switch {
 		case g.Unclear():
-			level = "warning"
+			c.Level = "warning"
 		case g.Allowed:
-			level = "notice"
+			c.Level = "notice"
 		}
 		if file, line, ok := splitPlace(g.Pos); ok {
-			place = fmt.Sprintf("file=%s,line=%s,", workflowProperty.Replace(file), line)
+			c.File, c.Line = file, line
 		}
-		text := fmt.Sprintf("%s: %s, as %s", g.Text(), plural(g.Count, "event"), g.Example)
-		fmt.Fprintf(&a.out, "::%s %stitle=%s::%s\n", level, place, workflowProperty.Replace(g.Title()), workflowText.Replace(text))
+		c.Text = fmt.Sprintf("%s: %s, as %s", g.Text(), texttable.Count(g.Count, "event"), g.Example)
+		c.Write(&a.out)
 	}
 	fmt.Fprintf(&a.out, "%s\n%s", r.Summary(), r.notes())
 	return nil
@@ -103,29 +103,27 @@ func cutLast(text string, sep byte) (before, after string, ok bool) {
 // printReplayJUnit prints a test case for each group: a failure for a change, and skipped for
 // events that the replay cannot tell. Another one stands for the events with the same decision.
 func (a *app) printReplayJUnit(r *replayRun) error {
-	suite := &junitSuite{Name: "starhost replay"}
-	add := func(name, plugin string) *junitCase {
+	suite := &ci.Suite{Name: "starhost replay"}
+	add := func(name, plugin string) *ci.Case {
 		suite.Tests++
 		name, plugin = texttable.EscapeLine(name), texttable.EscapeLine(plugin)
-		suite.Cases = append(suite.Cases, junitCase{Name: name, ClassName: plugin})
+		suite.Cases = append(suite.Cases, ci.Case{Name: name, ClassName: plugin})
 		return &suite.Cases[len(suite.Cases)-1]
 	}
 	add("same", "replay")
 	for i := range r.Groups {
 		g := &r.Groups[i]
 		c := add(g.Text(), g.Plugin)
-		text := fmt.Sprintf("%s\n%s\nstarhost log show %s", plural(g.Count, "event"), texttable.EscapeLine(g.Pos), g.Example)
+		text := fmt.Sprintf("%s\n%s\nstarhost log show %s", texttable.Count(g.Count, "event"), texttable.EscapeLine(g.Pos), g.Example)
 		switch {
 		case g.Unclear():
 			suite.Skipped++
 			c.Skipped = &struct{}{}
 		case !g.Allowed:
 			suite.Failures++
-			c.Failure = &junitFailure{Type: g.Outcome, Message: c.Name, Text: text}
+			c.Failure = &ci.Failure{Type: g.Outcome, Message: c.Name, Text: text}
 		}
 	}
-	report := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Suites: []*junitSuite{suite}}
-	data, err := xml.MarshalIndent(report, "", "  ")
-	fmt.Fprintf(&a.out, "%s%s\n", xml.Header, data)
-	return err
+	report := ci.Suites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Suites: []*ci.Suite{suite}}
+	return report.Write(&a.out)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -69,7 +70,7 @@ func (r randomWorld) arguments() json.RawMessage {
 	case 1:
 		args["command"] = command + strings.Repeat(" more words", 30_000)
 	}
-	return mustJSON(args)
+	return jsontext.Must(args)
 }
 
 // plugin returns a plugin whose handlers read the call, values and the environment, and decide.

@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
@@ -248,12 +249,12 @@ func (a *app) printRunJSON(r *runResult) error {
 			out.Model = cmp.Or(t.Prompts[n-1].Model, out.Model)
 		}
 		out.Model = cmp.Or(out.Model, t.Turn.Request().Model) // the model of a turn that waited
-		out.ToolCalls = list(t.Calls, newRunCallJSON)
+		out.ToolCalls = jsontext.List(t.Calls, newRunCallJSON)
 	}
 	if r.waits != nil {
 		out.Question = r.waits.question
 	}
-	return a.printJSON(out)
+	return a.out.JSON(out)
 }
 
 func newRunCallJSON(r *host.ToolReply) runCallJSON {

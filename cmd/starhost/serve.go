@@ -17,6 +17,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/mcp"
@@ -277,9 +278,10 @@ func (v *server) withTools(ctx context.Context, set *loader.Set, plugins *host.H
 // startReloading starts the goroutines that reload, until ctx ends.
 func (v *server) startReloading(ctx context.Context) error {
 	if v.flags.watch {
-		w, err := newWatcher()
+		w, err := watch.New()
 		if err == nil {
-			err = w.watchInputs(v.set.Inputs())
+			in := v.set.Inputs()
+			err = w.Inputs(in.Files, in.Folders)
 		}
 		if err != nil {
 			return err
@@ -315,11 +317,12 @@ func (v *server) reloadOnRequest(ctx context.Context, hangup <-chan os.Signal) {
 }
 
 // reloadOnChange reloads whenever a file changes.
-func (v *server) reloadOnChange(ctx context.Context, w *watcher) {
+func (v *server) reloadOnChange(ctx context.Context, w *watch.Watcher) {
 	defer w.Close()
-	err := w.loop(ctx, func(file string) error {
+	err := w.Loop(ctx, func(file string) error {
 		v.printNote("changed: " + v.relative(file))
-		return w.watchInputs(v.reload(ctx))
+		in := v.reload(ctx)
+		return w.Inputs(in.Files, in.Folders)
 	})
 	if err != nil {
 		v.printWarning("files are not watched any more: " + err.Error())

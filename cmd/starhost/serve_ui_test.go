@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // TestServeUI opens the page of serve beside another server, as the operator's browser, and attacks
@@ -114,7 +116,7 @@ func TestServeUI(t *testing.T) {
 		isCall := func(r record) bool {
 			return r.Kind == "shell" && slices.Contains(slices.Collect(maps.Values(r.Input.Arguments)), any("rm -r /"))
 		}
-		question := mustJSON(map[string]string{"agent": agent, "event": sent})
+		question := jsontext.Must(map[string]string{"agent": agent, "event": sent})
 		err := json.NewDecoder(ask("POST", "/api/hook", string(question), with("Origin", base)).Body).Decode(&answer)
 		if err != nil || sent == example || !slices.ContainsFunc(answer.Records, isCall) {
 			t.Errorf("%s: got %+v, %v; want a record of the command\n%s", agent, answer, err, sent)

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
@@ -96,7 +98,7 @@ func (p *sessionPlace) hookSessions(limit int) ([]storedSession, error) {
 	if err != nil {
 		return nil, asStoreFailure(err)
 	}
-	return list(files, func(f *hook.StoredState) storedSession {
+	return jsontext.List(files, func(f *hook.StoredState) storedSession {
 		s := storedSession{file: f.Name, saved: f.Session, err: f.Err}
 		s.Session = store.Session{
 			ID: cmp.Or(f.Session.ID, f.Name[:minDigits]), Agent: f.Session.Agent, Turns: f.Session.Turns,
@@ -136,9 +138,9 @@ func (p *sessionPlace) find(ctx context.Context, id string) (s storedSession, er
 	case len(found) == 1:
 		return found[0], asStoreFailure(found[0].err)
 	case len(found) > 1:
-		names := list(found, func(f *storedSession) string { return f.Agent + " " + f.file[:12] })
+		names := jsontext.List(found, func(f *storedSession) string { return f.Agent + " " + f.file[:12] })
 		return s, &storeFailure{"E0714", fmt.Errorf("session %s: got several, want the digits of one of them: %s",
-			quoteCut(id), strings.Join(names, ", "))}
+			errtext.Brief(id), strings.Join(names, ", "))}
 	}
 	return s, p.unknown(ctx, id)
 }
@@ -149,8 +151,8 @@ const maxFiles = 100_000
 // unknown returns the error for an id of no session.
 func (p *sessionPlace) unknown(ctx context.Context, id string) error {
 	all, _, _ := p.list(ctx, maxSessions) // an error only means that there is no hint
-	ids := list(all, func(s *storedSession) string { return s.ID })
-	return &storeFailure{"E0714", fmt.Errorf("there is no stored session %s%s", quoteCut(id), near.DidYouMean(id, ids))}
+	ids := jsontext.List(all, func(s *storedSession) string { return s.ID })
+	return &storeFailure{"E0714", fmt.Errorf("there is no stored session %s%s", errtext.Brief(id), near.DidYouMean(id, ids))}
 }
 
 // remove removes a session.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // An answeredSession is the result of sessions answer.
@@ -41,9 +42,9 @@ func (a *app) answerSession(ctx context.Context, id, word, question string) (s a
 	choice := slices.Index(words, word)
 	switch {
 	case choice < 0:
-		return s, usagef("sessions answer: got %s, want yes or no", quoteCut(word))
+		return s, usagef("sessions answer: got %s, want yes or no", errtext.Brief(word))
 	case question != "" && len(question) < minDigits:
-		return s, usagef("--question: got %s, want at least %d digits", quoteCut(question), minDigits)
+		return s, usagef("--question: got %s, want at least %d digits", errtext.Brief(question), minDigits)
 	}
 	p, err := a.sessionPlace()
 	if err != nil {
@@ -55,9 +56,9 @@ func (a *app) answerSession(ctx context.Context, id, word, question string) (s a
 	paused := s.saved.Paused
 	switch {
 	case paused == nil, paused.Digest == "":
-		return s, &storeFailure{"E0719", errors.New("session " + quoteCut(id) + ": no turn waits for an answer")}
+		return s, &storeFailure{"E0719", errors.New("session " + errtext.Brief(id) + ": no turn waits for an answer")}
 	case !strings.HasPrefix(paused.Digest, question):
-		return s, &storeFailure{"E0719", errors.New("session " + quoteCut(id) + ": the question is another one, " + paused.Digest[:12])}
+		return s, &storeFailure{"E0719", errors.New("session " + errtext.Brief(id) + ": the question is another one, " + paused.Digest[:12])}
 	}
 	if err := s.saved.Answer(paused.Digest, choice == 1, time.Now()); err != nil {
 		return s, &storeFailure{"E0719", err}

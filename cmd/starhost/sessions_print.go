@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
 )
@@ -18,23 +19,15 @@ func (a *app) printSessionsPretty(l sessionList) error {
 	for i := range l.sessions {
 		s := &l.sessions[i]
 		rows = append(rows, []string{
-			cutCell(s.ID), s.Stored.Format(time.DateOnly), s.Agent, countText(s.Turns, "turn"),
+			texttable.Cell(s.ID), s.Stored.Format(time.DateOnly), s.Agent, texttable.Count(s.Turns, "turn"),
 			fmt.Sprintf("%d B", s.Size), s.Status,
 		})
 	}
-	a.printTable(rows)
+	a.out.Table(rows)
 	if l.more {
 		a.out.WriteString("There are more: see --limit.\n")
 	}
 	return nil
-}
-
-// countText returns a number with its noun.
-func countText(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // sessionSummaryJSON is a session in a list.
@@ -56,12 +49,12 @@ func newSessionSummaryJSON(s *storedSession) sessionSummaryJSON {
 }
 
 func (a *app) printSessionsJSON(l sessionList) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema   string               `json:"schema"`
 		OK       bool                 `json:"ok"`
 		Sessions []sessionSummaryJSON `json:"sessions"`
 		More     bool                 `json:"more"`
-	}{"starhost.sessions/1", true, list(l.sessions, newSessionSummaryJSON), l.more})
+	}{"starhost.sessions/1", true, jsontext.List(l.sessions, newSessionSummaryJSON), l.more})
 }
 
 // storedMessages returns the messages of a session, with texts that are UTF-8.
@@ -130,10 +123,10 @@ func (a *app) printSessionPretty(s storedSession) error {
 	for _, owner := range slices.Sorted(maps.Keys(plugins)) {
 		plugin, _, _ := strings.Cut(owner, "@") // JSON has the owner
 		for _, key := range slices.Sorted(maps.Keys(plugins[owner])) {
-			rows = append(rows, []string{"state", fmt.Sprintf("%s: %s = %s", plugin, key, cutCell(string(plugins[owner][key])))})
+			rows = append(rows, []string{"state", fmt.Sprintf("%s: %s = %s", plugin, key, texttable.Cell(string(plugins[owner][key])))})
 		}
 	}
-	a.printTable(rows)
+	a.out.Table(rows)
 	if s.saved.System != "" {
 		a.printMessageText("system", s.saved.System)
 	}
@@ -201,12 +194,12 @@ func (a *app) printAnswerPretty(s answeredSession) error {
 	if s.Agent == platform {
 		rows = append(rows, []string{"next", "starhost run --session " + shellwords.Quote(s.ID) + " goes on with the turn"})
 	}
-	a.printTable(rows)
+	a.out.Table(rows)
 	return nil
 }
 
 func (a *app) printAnswerJSON(s answeredSession) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
 		ID       string        `json:"id"`
@@ -223,7 +216,7 @@ func (a *app) printMessageText(who, text string) {
 }
 
 func (a *app) printSessionJSON(s storedSession) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema   string                                `json:"schema"`
 		OK       bool                                  `json:"ok"`
 		ID       string                                `json:"id"`
@@ -245,7 +238,7 @@ func (a *app) printSessionJSON(s storedSession) error {
 }
 
 func (a *app) printExport(s exportedSession) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema  string            `json:"schema"`
 		OK      bool              `json:"ok"`
 		Session host.SavedSession `json:"session"`
@@ -260,7 +253,7 @@ func (a *app) printRemovalPretty(ids removal) error {
 }
 
 func (a *app) printRemovalJSON(ids removal) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema  string      `json:"schema"`
 		OK      bool        `json:"ok"`
 		Removed []string    `json:"removed"`

@@ -5,8 +5,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -50,10 +51,10 @@ func (f *coverageFlags) report(a *app, s *golden.Summary) {
 
 // writeChanged writes a file unless it has the same text, because --watch may watch it.
 func writeChanged(name, text string) error {
-	if old, err := readFile(name); err == nil && string(old) == text {
+	if old, err := disk.Read(name); err == nil && string(old) == text {
 		return nil
 	}
-	return effects.ReplaceFile(name, []byte(text), 0o666)
+	return disk.Replace(name, []byte(text), 0o666)
 }
 
 // A coverageJSON is the JSON form of the coverage.
@@ -104,7 +105,7 @@ func newCoverageJSON(c golden.Coverage) *coverageJSON {
 	if c == nil {
 		return nil
 	}
-	out := &coverageJSON{Plugins: list(c.Plugins(), newPluginCoverageJSON), Files: list(c, newFileCoverageJSON)}
+	out := &coverageJSON{Plugins: jsontext.List(c.Plugins(), newPluginCoverageJSON), Files: jsontext.List(c, newFileCoverageJSON)}
 	out.Reached, out.Lines = c.CountLines()
 	return out
 }
@@ -112,7 +113,7 @@ func newCoverageJSON(c golden.Coverage) *coverageJSON {
 func newFileCoverageJSON(f *starlark.FileCoverage) fileCoverageJSON {
 	return fileCoverageJSON{
 		f.Path,
-		list(f.Lines, func(l *starlark.LineCoverage) lineCoverageJSON { return lineCoverageJSON(*l) }),
-		list(f.Branches, func(b *starlark.BranchCoverage) branchCoverageJSON { return branchCoverageJSON(*b) }),
+		jsontext.List(f.Lines, func(l *starlark.LineCoverage) lineCoverageJSON { return lineCoverageJSON(*l) }),
+		jsontext.List(f.Branches, func(b *starlark.BranchCoverage) branchCoverageJSON { return branchCoverageJSON(*b) }),
 	}
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
-	"encoding/xml"
 	"fmt"
 	"strings"
 
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/ci"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/page"
 )
 
 // If test finds no cases to run because of an error, only JSON prints a result.
@@ -15,28 +17,28 @@ func (a *app) printTestPretty(s *golden.Summary) error {
 	if !a.couldNotTest() {
 		start := a.out.Len()
 		a.out.WriteString(s.Text())
-		a.colourLines(start, func(_ int, line string) colour { return colourOfCase(s, line) })
+		a.out.Colour(start, func(_ int, line string) page.Colour { return colourOfCase(s, line) })
 		a.out.WriteString(coverageText(s.Coverage))
 	}
 	return nil
 }
 
 // colourOfCase returns the colour of a line about the cases.
-func colourOfCase(s *golden.Summary, line string) colour {
+func colourOfCase(s *golden.Summary, line string) page.Colour {
 	word, _, _ := strings.Cut(line, " ")
 	switch {
 	case strings.HasPrefix(line, "-"), word == "FAILED", strings.HasPrefix(line, "NOT STARTED "):
-		return red
+		return page.Red
 	case strings.HasPrefix(line, "+"):
-		return green
+		return page.Green
 	case word != "" && word == strings.ToUpper(word) && strings.HasSuffix(word, "D"): // UPDATED, PRUNED, RECORDED
-		return yellow
+		return page.Yellow
 	case line != s.String():
-		return plain
+		return page.Plain
 	case s.Failed+s.Broken > 0:
-		return red
+		return page.Red
 	}
-	return green
+	return page.Green
 }
 
 // coverageText is the table of coverage, or "".
@@ -81,9 +83,9 @@ type countsJSON struct {
 }
 
 func (a *app) printTestJSON(s *golden.Summary) error {
-	return a.printJSON(testJSON{
+	return a.out.JSON(testJSON{
 		Schema: "starhost.test/1", OK: len(a.problems) == 0 && a.code == exitOK,
-		Cases: list(s.Results, func(r *golden.Result) caseJSON {
+		Cases: jsontext.List(s.Results, func(r *golden.Result) caseJSON {
 			status := strings.ReplaceAll(string(r.Status), " ", "_")
 			return caseJSON{r.Name, r.File, r.Line, r.Prose, r.Input, status, r.Reason, r.Text}
 		}),
@@ -93,94 +95,59 @@ func (a *app) printTestJSON(s *golden.Summary) error {
 	})
 }
 
-// The types below are a JUnit report as Jenkins, GitLab and others read it. It has no times, so
-// the same cases give the same bytes.
-type (
-	junitSuites struct {
-		XMLName  xml.Name      `xml:"testsuites"`
-		Name     string        `xml:"name,attr"`
-		Tests    int           `xml:"tests,attr"`
-		Failures int           `xml:"failures,attr"`
-		Errors   int           `xml:"errors,attr"`
-		Suites   []*junitSuite `xml:"testsuite"`
-	}
-	// A junitSuite is a plugin, or a folder of cases.
-	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Name      string        `xml:"name,attr"`
-		ClassName string        `xml:"classname,attr"`
-		Failure   *junitFailure `xml:"failure"`
-		Error     *junitFailure `xml:"error"`
-		Skipped   *struct{}     `xml:"skipped"`
-	}
-	junitFailure struct {
-		Type    string `xml:"type,attr"`
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
 func (a *app) printTestJUnit(s *golden.Summary) error {
 	if a.couldNotTest() {
 		return nil
 	}
-	report := junitSuites{Name: "starhost test", Tests: len(s.Results), Failures: s.Failed, Errors: s.Broken}
-	byName := map[string]*junitSuite{}
+	report := ci.Suites{Name: "starhost test", Tests: len(s.Results), Failures: s.Failed, Errors: s.Broken}
+	byName := map[string]*ci.Suite{}
 	for i := range s.Results {
 		plugin, name, _ := strings.Cut(s.Results[i].Name, "::")
 		suite := byName[plugin]
 		if suite == nil {
-			suite = &junitSuite{Name: plugin}
+			suite = &ci.Suite{Name: plugin}
 			byName[plugin] = suite
 			report.Suites = append(report.Suites, suite)
 		}
-		suite.add(name, &s.Results[i])
+		addToSuite(suite, name, &s.Results[i])
 	}
 	if own := a.shortfallSuite(s); own != nil {
 		report.Tests, report.Failures = report.Tests+own.Tests, report.Failures+own.Failures
 		report.Suites = append(report.Suites, own)
 	}
-	data, err := xml.MarshalIndent(report, "", "  ")
-	fmt.Fprintf(&a.out, "%s%s\n", xml.Header, data)
-	return err
+	return report.Write(&a.out)
 }
 
 // shortfallSuite returns a suite with a failed case for each reason why the cases do not suffice,
 // or nil.
-func (a *app) shortfallSuite(s *golden.Summary) *junitSuite {
+func (a *app) shortfallSuite(s *golden.Summary) *ci.Suite {
 	if len(a.problems) == 0 {
 		return nil
 	}
-	own := &junitSuite{Name: "starhost test"}
+	own := &ci.Suite{Name: "starhost test"}
 	for i := range a.problems {
 		p := &a.problems[i]
 		own.Tests, own.Failures = own.Tests+1, own.Failures+1
 		text := p.text() + coverageText(s.Coverage)
-		own.Cases = append(own.Cases, junitCase{
+		own.Cases = append(own.Cases, ci.Case{
 			Name: p.message, ClassName: own.Name,
-			Failure: &junitFailure{Type: string(golden.Failed), Message: p.message, Text: text},
+			Failure: &ci.Failure{Type: string(golden.Failed), Message: p.message, Text: text},
 		})
 	}
 	return own
 }
 
-func (s *junitSuite) add(name string, r *golden.Result) {
-	c := junitCase{Name: name, ClassName: s.Name}
+// addToSuite adds the result of a case to a suite.
+func addToSuite(s *ci.Suite, name string, r *golden.Result) {
+	c := ci.Case{Name: name, ClassName: s.Name}
 	s.Tests++
 	switch r.Status {
 	case golden.Failed:
 		s.Failures++
-		c.Failure = newJUnitFailure(r)
+		c.Failure = newFailure(r)
 	case golden.Broken:
 		s.Errors++
-		c.Error = newJUnitFailure(r)
+		c.Error = newFailure(r)
 	case golden.Skipped:
 		s.Skipped++
 		c.Skipped = &struct{}{}
@@ -188,8 +155,8 @@ func (s *junitSuite) add(name string, r *golden.Result) {
 	s.Cases = append(s.Cases, c)
 }
 
-func newJUnitFailure(r *golden.Result) *junitFailure {
-	return &junitFailure{Type: string(r.Status), Message: r.Reason, Text: fmt.Sprintf("%s:%d\n%s", r.File, r.Line, r.Details())}
+func newFailure(r *golden.Result) *ci.Failure {
+	return &ci.Failure{Type: string(r.Status), Message: r.Reason, Text: fmt.Sprintf("%s:%d\n%s", r.File, r.Line, r.Details())}
 }
 
 // printTestGitHub prints a workflow command for each failed case, which GitHub Actions shows at
@@ -200,13 +167,14 @@ func (a *app) printTestGitHub(s *golden.Summary) error {
 	}
 	for i := range s.Results {
 		if r := &s.Results[i]; r.Status == golden.Failed || r.Status == golden.Broken {
-			title := workflowProperty.Replace(r.Name + " " + string(r.Status))
-			text := workflowText.Replace(strings.TrimSuffix(r.Details(), "\n"))
-			fmt.Fprintf(&a.out, "::error file=%s,line=%d,title=%s::%s\n", workflowProperty.Replace(r.File), r.Line, title, text)
+			ci.Command{
+				Level: "error", File: r.File, Line: fmt.Sprint(r.Line),
+				Title: r.Name + " " + string(r.Status), Text: strings.TrimSuffix(r.Details(), "\n"),
+			}.Write(&a.out)
 		}
 	}
 	for i := range a.problems {
-		fmt.Fprintf(&a.out, "::error title=starhost test::%s\n", workflowText.Replace(strings.TrimSuffix(a.problems[i].text(), "\n")))
+		ci.Command{Level: "error", Title: "starhost test", Text: strings.TrimSuffix(a.problems[i].text(), "\n")}.Write(&a.out)
 	}
 	fmt.Fprintf(&a.out, "%s\n%s", s, coverageText(s.Coverage))
 	return nil

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
 )
 
 // watchTests runs the cases, and again whenever a case, a plugin or the config changes, until
 // ctx ends. The end of ctx is no error.
 func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) error {
-	w, err := newWatcher()
+	w, err := watch.New()
 	if err != nil {
 		return err
 	}
@@ -22,7 +23,8 @@ func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) er
 	a.output = "" // each round writes the file itself
 	return a.rounds(ctx, w, func(round *app) error {
 		round.output = output
-		if err := w.watchInputs(a.testInputs(o.Paths)); err != nil {
+		in := a.testInputs(o.Paths)
+		if err := w.Inputs(in.Files, in.Folders); err != nil {
 			return err
 		}
 		round.addError(round.testOnce(ctx, f, o))

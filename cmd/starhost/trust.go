@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starhost/starhost/internal/console"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
@@ -122,7 +124,7 @@ func (a *app) confirmTrust(plan *loader.TrustPlan, yes bool) (bool, error) {
 
 // askPerson asks a question at the terminal. asked is false if nobody can be asked.
 func (a *app) askPerson(question string) (yes, asked bool) {
-	if !isTerminal(a.stdin) {
+	if !console.IsTerminal(a.stdin) {
 		return false, false
 	}
 	fmt.Fprint(a.stderr, question+" [y/N] ")
@@ -233,14 +235,14 @@ func (a *app) printTrustJSON(r *trustResult) error {
 	out := trustJSON{
 		Schema: "starhost.trust/1", OK: len(a.problems) == 0, State: string(r.state),
 		Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{}, Unpinned: []string{},
-		Projects: list(r.projects, newProjectJSON), Errors: a.errorsJSON(),
+		Projects: jsontext.List(r.projects, newProjectJSON), Errors: a.errorsJSON(),
 	}
 	if p := r.plan; p != nil {
-		out.Config, out.Settings, out.Files = p.Config, list(p.Settings, newSettingJSON), p.Files
+		out.Config, out.Settings, out.Files = p.Config, jsontext.List(p.Settings, newSettingJSON), p.Files
 		out.Unpinned = append(out.Unpinned, p.Unpinned...)
-		out.Changes = list(p.Changes, func(c *loader.Change) changeJSON { return changeJSON{c.Op, c.What} })
+		out.Changes = jsontext.List(p.Changes, func(c *loader.Change) changeJSON { return changeJSON{c.Op, c.What} })
 	}
-	return a.printJSON(out)
+	return a.out.JSON(out)
 }
 
 // abbreviateHome returns a folder with ~ for the user's home folder.

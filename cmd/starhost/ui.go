@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/hook"
@@ -65,7 +66,7 @@ type inspected struct {
 	flags   *loadFlags
 	paths   []string
 	beside  bool // serve, around it, reports changes and mistakes of plugins
-	watcher *watcher
+	watcher *watch.Watcher
 	server  *ui.Server
 
 	mu   sync.Mutex
@@ -147,7 +148,7 @@ func (v *inspected) open(ctx context.Context, o ui.Options) (err error) {
 	if o.Workspace, err = loader.Workspace(v.dir); err != nil {
 		return err
 	}
-	if v.watcher, err = newWatcher(); err != nil {
+	if v.watcher, err = watch.New(); err != nil {
 		return err
 	}
 	if o.Problem, err = v.reload(ctx); err != nil && v.set == nil {
@@ -191,7 +192,7 @@ func (v *inspected) follow(ctx context.Context) {
 
 // watch loads the plugins again after each change, and tells the page.
 func (v *inspected) watch(ctx context.Context) {
-	err := v.watcher.loop(ctx, func(file string) error {
+	err := v.watcher.Loop(ctx, func(file string) error {
 		if !v.beside {
 			v.printNote("changed: " + v.relative(file))
 		}
@@ -250,7 +251,8 @@ func (v *inspected) reload(ctx context.Context) (problem string, err error) {
 	if !v.beside {
 		round.report()
 	}
-	return problem, v.watcher.watchInputs(set.Inputs())
+	in := set.Inputs()
+	return problem, v.watcher.Inputs(in.Files, in.Folders)
 }
 
 // folder returns the folder of a loaded plugin, and its file if it is a single file.

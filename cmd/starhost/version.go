@@ -38,7 +38,7 @@ func (a *app) printVersionPretty(version string) error {
 }
 
 func (a *app) printVersionJSON(version string) error {
-	return a.printJSON(struct {
+	return a.out.JSON(struct {
 		Schema  string   `json:"schema"`
 		Version string   `json:"version"`
 		Commit  string   `json:"commit"`

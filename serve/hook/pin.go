@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -157,7 +157,7 @@ func (st *States) writePin(p *Pin, change func(*Pin)) error {
 			if err != nil {
 				return err
 			}
-			return effects.ReplaceFile(filepath.Join(st.Dir, p.name+pinEnd), append(text, '\n'), 0o600)
+			return disk.Replace(filepath.Join(st.Dir, p.name+pinEnd), append(text, '\n'), 0o600)
 		})
 	}
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/disk"
 )
 
 // maxPinFile is the most bytes of a file of pins. It has room for the longest names of maxTools.
@@ -67,5 +67,5 @@ func writePins(file string, pins map[string]fragments.Hash) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	return effects.ReplaceFile(file, data, 0o600)
+	return disk.Replace(file, data, 0o600)
 }

@@ -1,4 +1,4 @@
-package effects
+package disk
 
 import (
 	"errors"
@@ -10,23 +10,23 @@ import (
 	"github.com/spf13/afero"
 )
 
-// ReplaceFile replaces the contents of a file of the machine: a concurrent reader, or a reader
+// Replace replaces the contents of a file of the machine: a concurrent reader, or a reader
 // after a crash, sees the old contents or the new ones, never a mixture. A file that exists
 // retains its permissions; a new file gets mode less the process's umask. If mode is for the
 // owner alone, the file has exactly this mode in both cases.
 //
 // A pipe, a device and the target of a link cannot be replaced by renaming another file, so
-// ReplaceFile writes to them directly. But a file for its owner alone replaces the link.
-func ReplaceFile(name string, content []byte, mode fs.FileMode) error {
+// Replace writes to them directly. But a file for its owner alone replaces the link.
+func Replace(name string, content []byte, mode fs.FileMode) error {
 	private := mode&0o077 == 0
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && !info.Mode().IsRegular(), isLink(name) && !private:
 		return writeInPlace(name, content, mode)
 	case err == nil && !private:
-		return replace(afero.OsFs{}, name, content, info.Mode().Perm(), true)
+		return ReplaceIn(afero.OsFs{}, name, content, info.Mode().Perm(), true)
 	}
-	return replace(afero.OsFs{}, name, content, mode, private)
+	return ReplaceIn(afero.OsFs{}, name, content, mode, private)
 }
 
 func isLink(name string) bool {
@@ -44,9 +44,9 @@ func writeInPlace(name string, content []byte, mode fs.FileMode) error {
 	return errors.Join(err, file.Close())
 }
 
-// replace writes a temporary file in the same folder and renames it to name. If exact is true,
+// ReplaceIn writes a temporary file in the same folder and renames it to name. If exact is true,
 // the file has exactly mode; otherwise the process's umask is subtracted.
-func replace(out writeFS, name string, content []byte, mode fs.FileMode, exact bool) error {
+func ReplaceIn(out FS, name string, content []byte, mode fs.FileMode, exact bool) error {
 	beside, file, err := createTemporary(out, name, mode)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func replace(out writeFS, name string, content []byte, mode fs.FileMode, exact b
 }
 
 // createTemporary creates a file in the folder of name, under the first free name.
-func createTemporary(out writeFS, name string, mode fs.FileMode) (string, afero.File, error) {
+func createTemporary(out FS, name string, mode fs.FileMode) (string, afero.File, error) {
 	for n := 0; ; n++ {
 		beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".starhost-%d.tmp", n))
 		file, err := out.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -73,4 +73,13 @@ func createTemporary(out writeFS, name string, mode fs.FileMode) (string, afero.
 			return beside, file, err
 		}
 	}
+}
+
+// An FS is the part of a file system that writes. An afero.Fs implements it.
+type FS interface {
+	MkdirAll(name string, mode fs.FileMode) error
+	OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error)
+	Chmod(name string, mode fs.FileMode) error
+	Rename(from, to string) error
+	Remove(name string) error
 }

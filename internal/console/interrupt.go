@@ -1,28 +1,28 @@
-package main
+package console
 
 import (
 	"context"
 	"os"
 )
 
-// withoutInterrupt returns a context that ctrl-C does not end, because ctrl-C only stops the
+// WithoutInterrupt returns a context that ctrl-C does not end, because ctrl-C only stops the
 // running line. Everything else that ends ctx ends it.
-func withoutInterrupt(ctx context.Context) (context.Context, func()) {
+func WithoutInterrupt(ctx context.Context) (context.Context, func()) {
 	session, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if context.Cause(ctx) != (signalError{os.Interrupt}) {
+		if context.Cause(ctx) != (SignalError{os.Interrupt}) {
 			end()
 		}
 	})
 	return session, func() { stop(); end() }
 }
 
-// interrupts receives ctrl-C.
-type interrupts chan os.Signal
+// Interrupts receives ctrl-C.
+type Interrupts chan os.Signal
 
-// within returns a context that ctrl-C ends. It lives longer than one input, because a function may
+// Within returns a context that ctrl-C ends. It lives longer than one input, because a function may
 // have stored the input's ctx.
-func (i interrupts) within(ctx context.Context) (context.Context, func()) {
+func (i Interrupts) Within(ctx context.Context) (context.Context, func()) {
 	select {
 	case <-i: // pressed before this input
 	default:
@@ -42,8 +42,8 @@ func (i interrupts) within(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { close(done); <-gone }
 }
 
-// readWithin calls read, and returns early if ctx ends.
-func readWithin(ctx context.Context, read func() (string, error)) (string, error) {
+// ReadWithin calls read, and returns early if ctx ends.
+func ReadWithin(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
 		line string
 		err  error
@@ -60,3 +60,10 @@ func readWithin(ctx context.Context, read func() (string, error)) (string, error
 		return "", ctx.Err()
 	}
 }
+
+// A SignalError is the cause of a context that a signal ended.
+type SignalError struct{ os.Signal }
+
+func (e SignalError) Error() string { return e.String() }
+
+func (e SignalError) Unwrap() error { return context.Canceled }

@@ -1,8 +1,12 @@
-package main
+// Package console reads what a person types: lines with editing, history and completion, until
+// ctrl-C or the end of the input. It knows nothing of what the lines mean.
+package console
 
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,11 +14,12 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
-// newLineReader returns a reader of lines that come from a pipe or a file.
-func newLineReader(in io.Reader) lineReader {
+// Lines returns a reader of lines that come from a pipe or a file.
+func Lines(in io.Reader) LineReader {
 	lines := bufio.NewReader(in)
 	return func(bool) (string, error) {
 		line, err := lines.ReadString('\n')
@@ -25,11 +30,11 @@ func newLineReader(in io.Reader) lineReader {
 	}
 }
 
-// A terminal reads lines with editing, history and completion.
-type terminal struct {
+// A Terminal reads lines with editing, history and completion.
+type Terminal struct {
 	// complete returns the offset of the name at the end of a text, and its possible
 	// completions.
-	complete func(text string) (begin int, names []string)
+	Complete func(text string) (begin int, names []string)
 
 	keys        io.ReadWriter
 	makeRaw     func() (restore func(), err error) // makes the terminal pass each key to the program
@@ -39,15 +44,15 @@ type terminal struct {
 	interrupted bool // ctrl-C was pressed
 }
 
-// openTerminal returns the terminal of the program, or nil if its streams are no terminal. The name
-// is the name of the history's file.
-func (a *app) openTerminal(stdin io.Reader, name string) *terminal {
+// Open returns the terminal that two streams are, or nil if they are none. The
+// history is in a file of the name.
+func Open(stdin io.Reader, stdout io.Writer, getenv func(string) string, name string) *Terminal {
 	in, ok := stdin.(*os.File)
-	out, also := a.stdout.(*os.File)
-	if !ok || !also || a.output != "" || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+	out, also := stdout.(*os.File)
+	if !ok || !also || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 		return nil
 	}
-	t := &terminal{
+	t := &Terminal{
 		keys: struct {
 			io.Reader
 			io.Writer
@@ -63,34 +68,34 @@ func (a *app) openTerminal(stdin io.Reader, name string) *terminal {
 			}
 			return w, h
 		},
-		history: history{file: historyFile(a.getenv, name)},
+		history: history{file: historyFile(getenv, name)},
 	}
 	t.history.load()
 	return t
 }
 
-// close saves the history, and ignores errors.
-func (t *terminal) close() { t.history.save() }
+// Close saves the history, and ignores errors.
+func (t *Terminal) Close() { t.history.save() }
 
 // Read reads keys. It remembers ctrl-C, which the editor reports as the end of the input.
-func (t *terminal) Read(p []byte) (int, error) {
+func (t *Terminal) Read(p []byte) (int, error) {
 	n, err := t.keys.Read(p)
 	t.interrupted = t.interrupted || bytes.IndexByte(p[:n], 3) >= 0
 	return n, err
 }
 
-func (t *terminal) Write(p []byte) (int, error) { return t.keys.Write(p) }
+func (t *Terminal) Write(p []byte) (int, error) { return t.keys.Write(p) }
 
-// readLine reads a line.
-func (t *terminal) readLine(more bool) (string, error) {
+// ReadLine reads a line.
+func (t *Terminal) ReadLine(more bool) (string, error) {
 	if more {
-		return t.ask("... ")
+		return t.Ask("... ")
 	}
-	return t.ask(">>> ")
+	return t.Ask(">>> ")
 }
 
-// ask reads a line behind a prompt.
-func (t *terminal) ask(prompt string) (string, error) {
+// Ask reads a line behind a prompt.
+func (t *Terminal) Ask(prompt string) (string, error) {
 	if t.editor == nil {
 		t.editor = term.NewTerminal(t, "")
 		t.editor.History = &t.history
@@ -102,14 +107,14 @@ func (t *terminal) ask(prompt string) (string, error) {
 	}
 	restore, err := t.makeRaw()
 	if err != nil {
-		return "", wrapFileError("standard input", err)
+		return "", errtext.File("standard input", err)
 	}
 	defer restore()
 	line, err := t.editor.ReadLine()
 	if err == io.EOF {
 		mark := "\r\n"
 		if t.interrupted {
-			mark, err = "^C\r\n", errInterrupted
+			mark, err = "^C\r\n", ErrInterrupted
 		}
 		t.editor, t.interrupted = nil, false
 		io.WriteString(t, mark)
@@ -125,7 +130,7 @@ const (
 
 // completeKey handles the tab key: it extends the name before the cursor as far as all
 // candidates agree, else it shows them.
-func (t *terminal) completeKey(line string, pos int, key rune) (string, int, bool) {
+func (t *Terminal) completeKey(line string, pos int, key rune) (string, int, bool) {
 	if key != tab {
 		return "", 0, false
 	}
@@ -134,12 +139,12 @@ func (t *terminal) completeKey(line string, pos int, key rune) (string, int, boo
 		before += spaces
 		return before + after, len(before), true
 	}
-	begin, names := t.complete(before)
+	begin, names := t.Complete(before)
 	if len(names) == 0 {
 		return line, pos, true
 	}
 	last := names[len(names)-1] // they are sorted
-	name := strings.ToValidUTF8(last[:commonPrefix(names[0], last)], "")
+	name := errtext.CutTo(last, commonPrefix(names[0], last), "")
 	if len(names) > 1 && name == before[begin:] {
 		io.WriteString(t.editor, strings.Join(names, "  ")+"\n")
 	}
@@ -195,7 +200,7 @@ func (h *history) Len() int { return len(h.lines) }
 func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }
 
 func (h *history) load() {
-	text, err := readFile(h.file)
+	text, err := disk.Read(h.file)
 	if err != nil {
 		return // no history yet
 	}
@@ -212,5 +217,58 @@ func (h *history) save() error {
 	if err := os.MkdirAll(filepath.Dir(h.file), 0o700); err != nil {
 		return err
 	}
-	return effects.ReplaceFile(h.file, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600)
+	return disk.Replace(h.file, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600)
+}
+
+// A LineReader reads a line. more is set inside of a statement. The error is io.EOF at the end,
+// and errInterrupted after ctrl-C.
+type LineReader func(more bool) (string, error)
+
+// ErrInterrupted means that the user pressed ctrl-C while typing.
+var ErrInterrupted = fmt.Errorf("cut: %w", context.Canceled)
+
+// ExitWords end a session, as the end of the input does.
+var ExitWords = []string{"exit", "exit()", "quit", "quit()"}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// OneByOne returns a reader of lines of a terminal. One line is read at a time: a question
+// that nobody answered in time must end before the next line.
+func OneByOne(t *Terminal) func(string) (string, error) {
+	turn := make(chan struct{}, 1)
+	return func(prompt string) (string, error) {
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		return t.Ask(prompt)
+	}
+}
+
+// BoundedLines returns a reader of lines that come from a pipe or a file, each of at most
+// some bytes.
+func BoundedLines(in io.Reader, most int) func(string) (string, error) {
+	lines := bufio.NewReader(in)
+	return func(string) (string, error) {
+		var line []byte
+		for {
+			part, err := lines.ReadSlice('\n')
+			if line = append(line, part...); len(line) > most {
+				return "", fmt.Errorf("standard input: got a line of more than %d bytes, want less", most)
+			}
+			switch {
+			case err == bufio.ErrBufferFull:
+			case err == io.EOF && len(line) > 0:
+				return string(line), nil // the next call returns the end
+			default:
+				return strings.TrimSuffix(string(line), "\n"), err
+			}
+		}
+	}
 }

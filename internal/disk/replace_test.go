@@ -1,4 +1,4 @@
-package effects_test
+package disk_test
 
 import (
 	"io/fs"
@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/disk"
 )
 
-func TestReplaceFile(t *testing.T) {
+func TestReplace(t *testing.T) {
 	tests := []struct {
 		name  string
 		old   fs.FileMode // permissions of the existing file, 0 for none
@@ -46,7 +46,7 @@ func TestReplaceFile(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := effects.ReplaceFile(name, []byte("new"), tt.mode); err != nil {
+			if err := disk.Replace(name, []byte("new"), tt.mode); err != nil {
 				t.Fatal(err)
 			}
 			want := "new"
@@ -80,14 +80,14 @@ func isLink(t *testing.T, name string) bool {
 }
 
 // A file that cannot be replaced stays unchanged, and no temporary file remains.
-func TestReplaceFileFails(t *testing.T) {
+func TestReplaceFails(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "folder")
 	if err := os.MkdirAll(filepath.Join(folder, "inside"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{folder, filepath.Join(dir, "none", "file"), filepath.Join(dir, "a\x00b")} {
-		if err := effects.ReplaceFile(name, []byte("new"), 0o600); err == nil {
+		if err := disk.Replace(name, []byte("new"), 0o600); err == nil {
 			t.Errorf("%q: got no error", name)
 		}
 	}
