@@ -13,7 +13,7 @@ import (
 // a budget: who raises a number says why in the commit.
 var sizes = map[string]int{
 	".":                1090,
-	"agents":           1850,
+	"agents":           1900,
 	"agents/install":   2690,
 	"bench":            2080,
 	"builtins":         8260,
@@ -49,7 +49,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_660
+const maxSize = 99_690
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -64,7 +64,20 @@ type Agent struct {
 	// MCPPrefix and MCPSeparator form the agent's name for another server's tool: prefix, server,
 	// separator, tool. Both are empty if such names look like those of the agent's own tools.
 	MCPPrefix, MCPSeparator string
+	// Canary is the agent's event before a tool call, with the places @SESSION@, @FOLDER@, @TOOL@
+	// and @ARGS@ for JSON.
+	Canary string
+	// ReportsRan is true if runs showed that the event after a call has the arguments that ran, and
+	// which of them the program itself changes. Then a difference from the judged ones is sure, and
+	// ends the session's calls. For other agents, starhost only records and tells it.
+	ReportsRan bool
+
+	lifts []lift // nil for [Agent.Lifts] of an agent that nobody attacked or read
 }
+
+// claudeCanary is the Canary of Claude Code and the agents with its events.
+const claudeCanary = `{"session_id":@SESSION@,"cwd":@FOLDER@,"permission_mode":"default","hook_event_name":"PreToolUse",` +
+	`"tool_name":@TOOL@,"tool_input":@ARGS@,"tool_use_id":"t"}`
 
 // An Event is a hook event of an agent.
 type Event struct {

@@ -53,4 +53,12 @@ var copilot = &Agent{
 		{Names: "task write_agent", Kind: "agent", Prompt: "prompt message"},
 		{Names: "skill", Kind: "agent", Prompt: "skill"},
 	},
+	ReportsRan: true,
+	Canary:     `{"sessionId":@SESSION@,"timestamp":1,"cwd":@FOLDER@,"toolName":@TOOL@,"toolArgs":@ARGS@}`,
+	lifts: []lift{
+		{By: "another hook that answers `modifiedArgs`", Ours: comparesRan, Read: "an earlier run of 1.0.102; a new repository's hooks do not run"},
+		{By: "`disableAllHooks` in the settings of the project", StoppedBy: managedHooks, Ours: doctorSaysIt,
+			Read: "an earlier run of 1.0.102; a new repository's settings do not count"},
+		{By: "`COPILOT_HOME`", StoppedBy: managedHooks, Ours: doctorBlind, Attacks: "COPILOT_HOME"},
+	},
 }

@@ -15,4 +15,5 @@ var dockerMCP = &Agent{
 		{Name: "before", Ours: "pre_tool_call", Served: true},
 		{Name: "after", Ours: "post_tool_call"},
 	},
+	Canary: `{"Session":{},"Params":{"name":@TOOL@,"arguments":@ARGS@},"Extra":null}`,
 }

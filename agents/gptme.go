@@ -60,4 +60,9 @@ var gptme = &Agent{
 		{Names: "patch_many", Kind: "write", Content: "patches"},
 		{Names: "morph", Kind: "write", Paths: "path", Content: "edit"},
 	},
+	Canary: `{"event":"tool.confirm","tool":@TOOL@,"args":@ARGS@,"cwd":@FOLDER@}`,
+	lifts: []lift{
+		{By: "`[plugins] enabled` without starhost in a project's `gptme.toml`", Ours: doctorSaysIt, Read: "the source of commit d27f98d3a"},
+		{By: "the hook of another plugin with a higher priority", Ours: doctorBlind, Read: "the source of commit d27f98d3a"},
+	},
 }

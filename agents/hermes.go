@@ -48,6 +48,12 @@ var hermes = &Agent{
 		{Names: "web_extract", Kind: "fetch", URL: "urls"},
 		{Names: "delegate_task", Kind: "agent", Prompt: "goal tasks.goal"},
 	},
+	Canary: `{"hook_event_name":"pre_tool_call","tool_name":@TOOL@,"tool_input":@ARGS@,` +
+		`"session_id":@SESSION@,"cwd":@FOLDER@,"extra":{}}`,
+	lifts: []lift{
+		{By: "a line without consent in `shell-hooks-allowlist.json`", Ours: doctorSaysIt, Read: "the source of commit 00067189d"},
+		{By: "`HERMES_HOME` or `HERMES_SAFE_MODE`", Ours: doctorBlind, Read: "the source of commit 00067189d"},
+	},
 }
 
 // hermesGateway has the events that only Hermes's own Python code gets.

@@ -33,4 +33,9 @@ var picoclaw = &Agent{
 		{Names: "web_fetch", Kind: "fetch", URL: "url"},
 		{Names: "spawn", Kind: "agent", Prompt: "prompt task"},
 	},
+	Canary: `{"jsonrpc":"2.0","id":1,"method":"hook.hello","params":{"name":"starhost","version":1,` +
+		`"modes":["tool"]}}
+` +
+		`{"jsonrpc":"2.0","id":2,"method":"hook.before_tool","params":{"meta":{},"tool":@TOOL@,` +
+		`"arguments":@ARGS@}}`,
 }

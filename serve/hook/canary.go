@@ -15,70 +15,29 @@ const CanaryTool = "starhost_canary"
 // CanaryNote begins the part of the reason of a canary's denial that is no problem.
 const CanaryNote = "note "
 
-// canaryEvent returns the agent's event before a tool call, with the places of the folder and of
-// the call's arguments.
-func (a *Agent) canaryEvent() string {
-	const session, tool = `"starhost-canary"`, `"` + CanaryTool + `"`
-	switch a.Name {
-	case "docker-mcp":
-		return `{"Session":{},"Params":{"name":` + tool + `,"arguments":@ARGS@},"Extra":null}`
-	case "copilot":
-		return `{"sessionId":` + session + `,"timestamp":1,"cwd":@FOLDER@,"toolName":` + tool + `,"toolArgs":@ARGS@}`
-	case "hermes":
-		return `{"hook_event_name":"pre_tool_call","tool_name":` + tool + `,"tool_input":@ARGS@,"session_id":` + session +
-			`,"cwd":@FOLDER@,"extra":{}}`
-	case "picoclaw":
-		return `{"jsonrpc":"2.0","id":1,"method":"hook.hello","params":{"name":"starhost","version":1,"modes":["tool"]}}` + "\n" +
-			`{"jsonrpc":"2.0","id":2,"method":"hook.before_tool","params":{"meta":{},"tool":` + tool + `,"arguments":@ARGS@}}`
-	case "vscode":
-		return `{"sessionId":` + session + `,"cwd":@FOLDER@,"hookEventName":"PreToolUse","tool_name":` + tool +
-			`,"tool_input":@ARGS@,"tool_use_id":"t"}`
-	case "cursor":
-		return `{"conversation_id":` + session + `,"model":"","hook_event_name":"preToolUse","workspace_roots":[@FOLDER@],"tool_name":` +
-			tool + `,"tool_input":@ARGS@,"tool_use_id":"t"}`
-	case "gemini":
-		return `{"session_id":` + session + `,"cwd":@FOLDER@,"hook_event_name":"BeforeTool","tool_name":` + tool + `,"tool_input":@ARGS@}`
-	case "goose":
-		return `{"event":"PreToolUse","session_id":` + session + `,"tool_name":` + tool + `,"tool_input":@ARGS@,"working_dir":@FOLDER@}`
-	case "windsurf":
-		return `{"agent_action_name":"pre_mcp_tool_use","trajectory_id":` + session +
-			`,"tool_info":{"cwd":@FOLDER@,"mcp_server_name":"starhost","mcp_tool_name":` + tool + `,"mcp_tool_arguments":@ARGS@}}`
-	case "kiro":
-		return `{"hook_event_name":"preToolUse","cwd":@FOLDER@,"tool_name":` + tool + `,"tool_input":@ARGS@}`
-	case "cline":
-		return `{"hookName":"tool_call","taskId":` + session + `,"workspaceRoots":[@FOLDER@],"tool_call":{"id":"t","name":` + tool +
-			`,"input":@ARGS@}}`
-	case "openhands":
-		return `{"event_type":"PreToolUse","tool_name":` + tool + `,"tool_input":@ARGS@,"session_id":` + session + `,"working_dir":@FOLDER@}`
-	case "opencode":
-		return `{"event":"tool.execute.before","session":` + session + `,"cwd":@FOLDER@,"call_id":"c","tool":` + tool + `,"args":@ARGS@}`
-	case "gptme":
-		return `{"event":"tool.confirm","tool":` + tool + `,"args":@ARGS@,"cwd":@FOLDER@}`
-	}
-	return `{"session_id":` + session + `,"cwd":@FOLDER@,"permission_mode":"default","hook_event_name":"PreToolUse","tool_name":` + tool +
-		`,"tool_input":@ARGS@,"tool_use_id":"t"}`
-}
-
 // Canary returns the agent's event for a call of [CanaryTool] in a folder. The nonce makes sure
 // that the answer belongs to this event.
 func (a *Agent) Canary(nonce, folder string) string {
-	args := mustJSON(map[string]string{"nonce": nonce})
-	return strings.NewReplacer("@FOLDER@", string(mustJSON(folder)), "@ARGS@", string(args)).Replace(a.canaryEvent()) + "\n"
+	return fillEvent(a.Agent.Canary, "starhost-canary", CanaryTool, map[string]string{"nonce": nonce}, folder)
+}
+
+// fillEvent returns the event of a form: see [agents.Agent].
+func fillEvent(form, session, tool string, args map[string]string, folder string) string {
+	return strings.NewReplacer("@SESSION@", string(mustJSON(session)), "@FOLDER@", string(mustJSON(folder)),
+		"@TOOL@", string(mustJSON(tool)), "@ARGS@", string(mustJSON(args))).Replace(form) + "\n"
 }
 
 // Example returns an event of the agent before a shell command in a folder, for people who try
 // their guards.
 func (a *Agent) Example(command, folder string) string {
-	event, tool, field := a.canaryEvent(), "run_command", "command"
+	event, tool, field := a.Agent.Canary, "run_command", "command"
 	if i := slices.IndexFunc(a.Tools, func(t agents.Tool) bool { return t.Kind == "shell" }); i >= 0 {
 		tool, field = strings.Fields(a.Tools[i].Names)[0], strings.TrimSuffix(strings.Fields(a.Tools[i].Command)[0], "[]")
 	}
-	args := string(mustJSON(map[string]string{field: command}))
 	if a.Name == "windsurf" { // it has another event for commands
-		event = `{"agent_action_name":"pre_run_command","trajectory_id":"starhost-canary","tool_info":@ARGS@}`
+		event = `{"agent_action_name":"pre_run_command","trajectory_id":@SESSION@,"tool_info":@ARGS@}`
 	}
-	return strings.NewReplacer(`"`+CanaryTool+`"`, string(mustJSON(tool)), "starhost-canary", "example",
-		"@FOLDER@", string(mustJSON(folder)), "@ARGS@", args).Replace(event) + "\n"
+	return fillEvent(event, "example", tool, map[string]string{field: command}, folder)
 }
 
 // Canary returns the nonce of a call of [CanaryTool]. ok is false for any other event.

@@ -159,3 +159,11 @@ func formatSettings(v any) string {
 	_ = json.Indent(&b, mustJSON(v), "", "  ") // it is valid
 	return b.String() + "\n"
 }
+
+// writeCode writes the answer for an agent that reads the exit code alone.
+func writeCode(e *Event, v *verdict) (Answer, error) {
+	if v.block {
+		return e.agent.blockingAnswer(nil, v.reason), nil
+	}
+	return Answer{}, nil
+}

@@ -119,7 +119,7 @@ func (o *Options) checkRan(h *host.Host, e *Event, p *Pin) (notice string) {
 	}
 	ran := e.newJudgedCall(&verdict{}, false)
 	judged, err := o.States.calls(p)
-	what, differs := compareRan(judged, &ran, e.agent.ReportsRan())
+	what, differs := compareRan(judged, &ran, e.agent.ReportsRan)
 	if what == "" {
 		return ""
 	}
@@ -127,7 +127,7 @@ func (o *Options) checkRan(h *host.Host, e *Event, p *Pin) (notice string) {
 	if err != nil {
 		what, reason = ranUnasked, errtext.Format("nobody can tell what it was judged as: %v", err)
 	}
-	if what == ranUnasked && !e.agent.ReportsRan() {
+	if what == ranUnasked && !e.agent.ReportsRan {
 		return "" // it may have another name for the call
 	}
 	o.report(h.ReportRun(e.hostEvent(""), reason))
@@ -136,7 +136,7 @@ func (o *Options) checkRan(h *host.Host, e *Event, p *Pin) (notice string) {
 	}
 	notice = errtext.Format("starhost: %s %s: guards judged another call. Another hook, plugin or setting of %s changed it",
 		e.tool, reason, e.agent.Title)
-	if !e.agent.ReportsRan() {
+	if !e.agent.ReportsRan {
 		return notice
 	}
 	if err := o.States.setRan(p, errtext.Format("%s %s in this session", e.tool, reason)); err != nil {

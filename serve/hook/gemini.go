@@ -2,47 +2,6 @@ package hook
 
 import "github.com/starhost/starhost/agents"
 
-// qwen is Alibaba's agent for the terminal, with Claude Code's events. It ignores new arguments and
-// results. Without a terminal it denies a call about which a hook asks.
-var qwen = &Agent{
-	Agent: agents.Find("qwen"), HTTP: true, retainsContext: true, showsMessages: true,
-	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
-	read: readClaude, write: writeClaude,
-	config: nestedSettings{
-		guards: "UserPromptSubmit PreToolUse PermissionRequest", others: "PostToolUse PostToolUseFailure PostCompact Stop SessionEnd",
-		inMillis: true, managed: map[string]any{"disableAllHooks": false},
-	}.format,
-	intro: "~/.qwen/settings.json, or .qwen/settings.json of a project",
-}
-
-// droid is Factory's agent for the terminal, with Claude Code's events.
-var droid = &Agent{
-	Agent: agents.Find("droid"), retainsContext: true, mergesArgs: true, showsMessages: true,
-	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
-	read: readClaude, write: writeClaude,
-	config: nestedSettings{
-		guards: "UserPromptSubmit PreToolUse", others: "PostToolUse Stop SessionEnd", matcher: "*",
-		managedHooks: map[string]any{"hooksDisabled": false},
-	}.format,
-	intro: "~/.factory/settings.json, or .factory/settings.json of a project",
-}
-
-// vscode is the agent of Visual Studio Code. It has Claude Code's events, but other names for the
-// event and the session. It takes no context with a prompt.
-var vscode = &Agent{
-	Agent: agents.Find("vscode"), showsMessages: true,
-	nameOf: vscodeForm.nameIn, toolEvent: "PreToolUse",
-	members: []memberForm{{kindPrompt, "prompt", `"`}, {kindTool, "tool_input", "{"}},
-	read:    vscodeForm.read, write: writeClaude,
-	config: nestedSettings{guards: "UserPromptSubmit PreToolUse", others: "PostToolUse PreCompact Stop", isFlat: true}.format,
-	intro:  ".github/hooks/starhost.json of a repository, or ~/.copilot/hooks/starhost.json",
-}
-
-var vscodeForm = &form{
-	event: "hookEventName", session: "sessionId", workspace: "cwd", prompt: "prompt", tool: "tool_name",
-	input: "tool_input", callID: "tool_use_id", result: "tool_response",
-}
-
 // gemini is Google's agent for the terminal. It merges new arguments into the old ones.
 var gemini = &Agent{
 	Agent: agents.Find("gemini"), retainsContext: true, mergesArgs: true, showsMessages: true,

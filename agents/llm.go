@@ -1,13 +1,5 @@
 package agents
 
-var neko = &Agent{
-	Title: "N.E.K.O",
-	Events: []Event{
-		{Name: "startup", Ours: "session_start"},
-		{Name: "shutdown", Ours: "session_end"},
-	},
-}
-
 // llm is the program of that name: https://llm.datasette.io.
 var llm = &Agent{
 	Title: "LLM",
