@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/starnames"
 )
 
 // A Recorder fills a starhost.Plugin with the registrations of a plugin's file. Each evaluation
@@ -146,7 +147,7 @@ func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.T
 // callerOf returns the place of the innermost frame of Starlark code.
 func callerOf(th *starlark.Thread) starhost.Pos {
 	for i := range th.CallStackDepth() {
-		if p := th.CallFrame(i).Pos; p.Line > 0 {
+		if p := th.CallFrame(i).Pos; starnames.InScript(p) {
 			return posOf(p)
 		}
 	}
@@ -157,11 +158,12 @@ func callerOf(th *starlark.Thread) starhost.Pos {
 // plugin.star even if a helper of a library registers.
 func registrationPlace(th *starlark.Thread) starhost.Pos {
 	for i := th.CallStackDepth() - 1; i >= 0; i-- {
-		if p := th.CallFrame(i).Pos; p.Line > 0 {
+		if p := th.CallFrame(i).Pos; starnames.InScript(p) {
 			return posOf(p)
 		}
 	}
-	return starhost.Pos{}
+	file := th.CallFrame(th.CallStackDepth() - 1).Pos.Filename() // a line of the host's in it registers
+	return starhost.Pos{File: file, Line: 1, Col: 1}
 }
 
 // recorderOf returns the Recorder for a registration, or an error if plugins cannot register at

@@ -9,18 +9,20 @@ import (
 // is a plugin if PATH or [plugins] paths names it.
 const rulesSuffix = ".rules"
 
-// rulesGuard is the guard that follows the text of a file of rules.
+// rulesLibrary is the name of the library with the guard of a file of rules. Errors show no place
+// in a file of such a name.
+const rulesLibrary = "$rules"
+
+// rulesGuard is the text of the library.
 //
 //go:embed codex_rules.star
 var rulesGuard string
 
-// rulesFunctions defines the functions of a file of rules. It stands on the first line of the file,
-// so that the numbers of lines remain.
-const rulesFunctions = `_codex_rule_calls = []; _codex_host_calls = []; ` +
-	`prefix_rule = lambda pattern, decision = "allow", justification = None, match = None, not_match = None: ` +
-	`_codex_rule_calls.append((pattern, decision, justification, match, not_match)); ` +
-	`host_executable = lambda name, paths = []: _codex_host_calls.append((name, paths)); ` +
-	`network_rule = lambda *_args, **_kwargs: None; `
+// rulesFunctions defines the functions of a file of rules. It stands before the file's first line.
+const rulesFunctions = `load("$rules", _rules = "rules"); prefix_rule, host_executable, network_rule = _rules()`
+
+// isRules reports whether the plugin is a file of rules.
+func (s *Source) isRules() bool { return strings.HasSuffix(s.Main, rulesSuffix) }
 
 // pluginName returns the name of a plugin that is a single file.
 func pluginName(file string) string {
@@ -30,17 +32,4 @@ func pluginName(file string) string {
 // isPluginFile reports whether a single file may be a plugin.
 func isPluginFile(name string) bool {
 	return strings.HasSuffix(name, ".star") || strings.HasSuffix(name, rulesSuffix)
-}
-
-// rulesPlugin returns the plugin for the text of a file of rules.
-func rulesPlugin(src []byte) []byte {
-	text := strings.TrimPrefix(string(src), "\ufeff")
-	first, _, _ := strings.Cut(text, "\n")
-	separator := ""
-	for _, compound := range []string{"def ", "for ", "if "} { // these cannot follow a semicolon
-		if strings.HasPrefix(first, compound) {
-			separator = "\n"
-		}
-	}
-	return []byte(rulesFunctions + separator + text + "\n" + rulesGuard)
 }

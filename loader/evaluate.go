@@ -101,7 +101,11 @@ func (e *evaluation) read() error {
 	if e.box, err = e.boxOf(e.source); err != nil {
 		return err
 	}
-	if e.file, err = e.box.Parse(e.source.Display, src); err != nil {
+	first := ""
+	if e.source.isRules() {
+		first = rulesFunctions
+	}
+	if e.file, err = e.box.ParseBehind(first, e.source.Display, src); err != nil {
 		return err
 	}
 	if e.manifest, err = builtins.ReadManifest(e.file); err != nil {

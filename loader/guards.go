@@ -98,6 +98,9 @@ func (e *evaluation) hooks() (all builtins.Hooks) {
 	if err != nil {
 		return builtins.Hooks{Unclear: true}
 	}
+	if e.source.isRules() {
+		src = []byte(rulesGuard) // it registers the hook
+	}
 	seen := map[string]bool{}
 	for files := []file{{e.source.Display, src}}; len(files) > 0; files = files[1:] {
 		f := files[0]

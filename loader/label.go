@@ -25,6 +25,9 @@ const rootPrefix = "//"
 // the loading file is from, "@NAME//x.star" in a library of the config, "//lib/x.star" in the
 // project of the plugin.
 func (e *evaluation) load(from, label string) (string, []byte, error) {
+	if label == rulesLibrary && e.source.isRules() {
+		return label, []byte(rulesGuard), nil
+	}
 	loading := e.sourceOf(from)
 	source, file, err := e.resolve(loading, label)
 	if err != nil {
@@ -262,7 +265,12 @@ func (s *Source) mentionsRoot() bool {
 }
 
 // realPath returns the absolute path of the file that positions call name.
-func (e *evaluation) realPath(name string) string { return e.sourceOf(name).realPath(name) }
+func (e *evaluation) realPath(name string) string {
+	if name == rulesLibrary {
+		return ""
+	}
+	return e.sourceOf(name).realPath(name)
+}
 
 func (e *evaluation) noLibrary(label, name string, named bool) error {
 	if !named {

@@ -149,9 +149,6 @@ func (s *Source) cacheFile(name string, f sourceFile) {
 // plugin's folder, with "/". Links that lead out of the folder are errors.
 func (s *Source) Read(name string) ([]byte, error) {
 	f, err := s.file(name)
-	if err == nil && name == s.Main && strings.HasSuffix(name, rulesSuffix) {
-		return rulesPlugin(f.bytes), nil
-	}
 	return f.bytes, err
 }
 

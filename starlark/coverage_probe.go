@@ -56,6 +56,9 @@ func (s *Sandbox) instrument(f *File, extra starlark.StringDict) (*starlark.Prog
 
 // isCounted reports whether a statement counts as a line. Strings and pass statements do not.
 func isCounted(s syntax.Stmt) bool {
+	if start, _ := s.Span(); start.Line < 1 {
+		return false // see ParseBehind
+	}
 	switch s := s.(type) {
 	case *syntax.BranchStmt:
 		return s.Token != syntax.PASS

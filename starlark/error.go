@@ -14,6 +14,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/starnames"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -270,7 +271,7 @@ func withoutRefused(stack starlark.CallStack, msg string) starlark.CallStack {
 func scriptFrames(stack starlark.CallStack) []Frame {
 	var list []Frame
 	for _, f := range stack {
-		if f.Pos.Line > 0 && !strings.HasPrefix(f.Name, "$") {
+		if starnames.InScript(f.Pos) && !strings.HasPrefix(f.Name, "$") {
 			list = append(list, Frame{Fn: f.Name, Pos: posOf(f.Pos)})
 		}
 	}

@@ -17,6 +17,7 @@ import (
 type File struct {
 	name    string
 	src     []byte // normalised: line ends are "\n", without a byte order mark
+	first   string // statements on line 0, which is no part of the script
 	options syntax.FileOptions
 	key     cacheKey
 	cache   *Cache
@@ -47,21 +48,27 @@ var dialect = syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassig
 // Parse parses a file. Positions show its name, whose parts are separated by "/", such as
 // "oncall/plugin.star". The caller must not change src afterwards. The error is an [*Error], or
 // nil.
-func (s *Sandbox) Parse(name string, src []byte) (*File, error) {
-	f, err := s.parse(name, src)
+func (s *Sandbox) Parse(name string, src []byte) (*File, error) { return s.ParseBehind("", name, src) }
+
+// ParseBehind is Parse for a file before whose first line a line of the host's runs.
+func (s *Sandbox) ParseBehind(first, name string, src []byte) (*File, error) {
+	f, err := s.parse(first, name, src)
 	if err != nil {
 		return nil, s.locate(err)
 	}
 	return f, nil
 }
 
-// parse does the work of Parse. Its errors have no source line yet.
-func (s *Sandbox) parse(name string, src []byte) (*File, error) {
+// parse does the work of ParseBehind. Its errors have no source line yet.
+func (s *Sandbox) parse(first, name string, src []byte) (*File, error) {
 	f, err := s.newFile(name, src)
 	if err != nil {
 		return nil, err
 	}
 	f.cache = s.cache
+	if first != "" {
+		f.first, f.key = first, fileKey(s.dialect, first, f.key[:])
+	}
 	_, err = f.Note("syntax", func(*syntax.File) ([]byte, error) { return nil, nil }) // fails if the file has a syntax error
 	return f, err
 }
@@ -112,7 +119,11 @@ func (f *File) parseTree() (_ *syntax.File, err error) {
 	if f.tree != nil {
 		return f.tree, nil
 	}
-	tree, err := f.options.Parse(f.name, f.src, 0)
+	var src any = f.src
+	if f.first != "" {
+		src = syntax.FilePortion{Content: slices.Concat([]byte(f.first+"\n"), f.src), FirstLine: 0, FirstCol: 1}
+	}
+	tree, err := f.options.Parse(f.name, src, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func FuzzRewrite(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src string) {
 		s := New(Options{})
-		file, err := s.parse("f.star", []byte(src))
+		file, err := s.parse("", "f.star", []byte(src))
 		if err != nil {
 			return
 		}

@@ -152,7 +152,7 @@ func (w *worker) loadModule(label string) (starlark.StringDict, error) {
 	if i := slices.Index(w.fileStack, name); i >= 0 {
 		return nil, fmt.Errorf("cycle: %s -> %s", strings.Join(w.fileStack[i:], " -> "), name)
 	}
-	f, err := w.sandbox.parse(name, src)
+	f, err := w.sandbox.parse("", name, src)
 	if err != nil {
 		return nil, w.sandbox.locate(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost/internal/starnames"
 )
 
 // A worker is an interpreter thread with the state of a run. Workers are pooled: startRun takes one
@@ -226,7 +228,7 @@ func (w *worker) recoverPanic(err *error) {
 // callerPos returns the position of the innermost frame of Starlark code.
 func callerPos(th *starlark.Thread) Pos {
 	for i := range th.CallStackDepth() {
-		if p := th.CallFrame(i).Pos; p.Line > 0 {
+		if p := th.CallFrame(i).Pos; starnames.InScript(p) {
 			return posOf(p)
 		}
 	}

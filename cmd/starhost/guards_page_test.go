@@ -129,11 +129,16 @@ func TestRulesFiles(t *testing.T) {
 		{"a function first", "def f():\n    return [\"ls\"]\nprefix_rule(pattern = f())\n", ""},
 		{"positional arguments", `prefix_rule(["ls"], "prompt", "why")`, ""},
 		{"a network rule", "\nnetwork_rule(host = \"a.example\", protocol = \"https\", decision = \"allow\")\n", "a.rules:2: network_rule is not enforced"},
-		{"an example that does not match", `prefix_rule(pattern = ["git"], match = ["go test"])`, `prefix_rule git: match: "go test" does not match`},
+		{"an example that does not match", `prefix_rule(pattern = ["git"], match = ["go test"])`, `a.rules:1:12: fail: prefix_rule git: match: "go test" does not match`},
 		{"an example that matches", `prefix_rule(pattern = ["git"], not_match = [["git", "a"]])`, `prefix_rule git: not_match: ["git", "a"] matches`},
 		{"an unknown decision", `prefix_rule(pattern = ["git"], decision = "deny")`, `got "deny", want allow, prompt or forbidden`},
 		{"no pattern", `prefix_rule(pattern = [])`, "pattern: got [], want a list of words"},
 		{"a relative path", `host_executable(name = "git", paths = ["bin/git"])`, `paths: got "bin/git", want absolute paths that end in /git`},
+		{"paths behind the rule", "prefix_rule(pattern = [\"git\"], match = [\"/opt/git a\"])\nhost_executable(name = \"git\", paths = [\"/bin/git\"])", `a.rules:2:16: fail: prefix_rule git: match: "/opt/git a" does not match`},
+		{"the program with its flag", "# mine\n\n  \nprefix_rule(\n    pattern = [\"rm -rf\"],\n)", `a.rules:4:12: fail: prefix_rule: pattern: got the program "rm -rf"`},
+		{"a misspelt name", "prefix_rule(patern = [])", `a.rules:1:12: function prefix_rule got an unexpected keyword argument "patern"`},
+		{"a number", `prefix_rule(pattern = ["git", 7])`, `a.rules:1:12: fail: prefix_rule: pattern: got ["git", 7]`},
+		{"a syntax error", "def f(:\n", "a.rules:1:8: got ':', want ')'"},
 		{"another program", `host_executable(name = "git", paths = ["/bin/go"])`, `paths: got "/bin/go"`},
 	}
 	for _, tt := range tests {

@@ -2,7 +2,11 @@
 // and names that load() brings in.
 package starnames
 
-import "go.starlark.net/syntax"
+import (
+	"strings"
+
+	"go.starlark.net/syntax"
+)
 
 // Bound returns the names that the file binds in any scope.
 func Bound(f *syntax.File) map[string]bool {
@@ -95,3 +99,7 @@ func AddParams(names map[string]bool, params []syntax.Expr) {
 		}
 	}
 }
+
+// InScript reports whether a position is in a file of the script. Builtins have no line, and files of
+// the host have names that begin with "$".
+func InScript(p syntax.Position) bool { return p.Line > 0 && !strings.HasPrefix(p.Filename(), "$") }
