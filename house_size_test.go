@@ -44,7 +44,7 @@ var sizes = map[string]int{
 	"serve/proxy":      3590,
 	"serve/ui":         960,
 	"shell":            3820,
-	"starlark":         7370,
+	"starlark":         7380,
 	"store":            1490,
 }
 
