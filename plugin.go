@@ -204,7 +204,7 @@ type Hook struct {
 	// event refuses it ([Plugin.Decides]), and the host skips other failed handlers.
 	OnError FailMode
 	// Pure says that the handler depends only on the event: it uses neither its session nor the
-	// world. See [host.Host.Hears].
+	// world. See [host.Host.ListensTo].
 	Pure bool
 	// ReadsWords says that the handler reads [Event.UserMessage]. A program that stores its session
 	// between two events then stores the user's words, too.

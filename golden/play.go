@@ -258,7 +258,7 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 func (p *play) fireEvent(e *starhost.Event) (out host.Outcome, err error) {
 	if p.betweenTurns {
 		p.endTurn()
-		err = p.session.Aside(p.ctx, func(t *host.Turn) (err error) {
+		err = p.session.BetweenTurns(p.ctx, func(t *host.Turn) (err error) {
 			out, err = t.Fire(p.ctx, e)
 			p.recordNow(t)
 			p.recordUnanswered(t.Errors()...)

@@ -199,10 +199,10 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 // maxWords is the most bytes of the user's words that a session stores for events between turns.
 const maxWords = 16 << 10
 
-// Aside calls use with a turn between two turns, which has no message and no events. Its
+// BetweenTurns calls use with a turn between two turns, which has no message and no events. Its
 // handlers see the user's words of the turn before, up to 16 KiB. It is for programs whose agent
 // calls tools and loads references without reporting its turns.
-func (s *Session) Aside(ctx context.Context, use func(*Turn) error) error {
+func (s *Session) BetweenTurns(ctx context.Context, use func(*Turn) error) error {
 	t, err := s.newTurn(ctx)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (s *Session) Aside(ctx context.Context, use func(*Turn) error) error {
 // Fire runs the handlers of one event between two turns. See [Turn.Fire].
 func (s *Session) Fire(ctx context.Context, e *starhost.Event) (Outcome, error) {
 	var out Outcome
-	err := s.Aside(ctx, func(t *Turn) (err error) {
+	err := s.BetweenTurns(ctx, func(t *Turn) (err error) {
 		out, err = t.Fire(ctx, e)
 		return err
 	})
@@ -253,7 +253,7 @@ func (s *Session) Refire(ctx context.Context, e *starhost.Event) (out Outcome, e
 // system text. Reset fires session_reset. The next turn counts as the first one and offers the
 // context of session_start again.
 func (s *Session) Reset(ctx context.Context) error {
-	return s.Aside(ctx, func(t *Turn) error {
+	return s.BetweenTurns(ctx, func(t *Turn) error {
 		s.history, s.sentContents, s.documents, s.droppedAge, s.paused = nil, nil, 0, 0, nil
 		s.unsentContext, s.turnsBeforeReset = s.startContext, s.turns
 		s.system = systemText{ownText: s.system.ownText, stale: true}

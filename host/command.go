@@ -31,7 +31,7 @@ type CommandReply struct {
 // Command runs a line such as "/deliver checkout" between two turns. See [Turn.Command].
 func (s *Session) Command(ctx context.Context, line string, args ...string) (CommandReply, error) {
 	var reply CommandReply
-	err := s.Aside(ctx, func(t *Turn) (err error) {
+	err := s.BetweenTurns(ctx, func(t *Turn) (err error) {
 		reply, err = t.Command(ctx, line, args...)
 		return err
 	})
@@ -144,7 +144,7 @@ const maxCompletions = 1000
 // command's completions of its arguments. The error comes from the command's handler or from ctx.
 func (s *Session) Complete(ctx context.Context, line string) ([]string, error) {
 	var list []string
-	err := s.Aside(ctx, func(t *Turn) (err error) {
+	err := s.BetweenTurns(ctx, func(t *Turn) (err error) {
 		list, err = t.complete(ctx, line)
 		return err
 	})

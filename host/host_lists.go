@@ -40,11 +40,11 @@ func (h *Host) Hooks() []HookInfo {
 	return infos
 }
 
-// Hears reports whether any hook takes part in an event about a tool or a command ("" for other
+// ListensTo reports whether any hook takes part in an event about a tool or a command ("" for other
 // events), whatever the call's kind. It also reports whether the event needs its session, because
 // one of these hooks is not pure or reads the user's words. The host itself hears the events that
 // it refuses: see [Host.Lose].
-func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
+func (h *Host) ListensTo(event, subject string) (hears, needsSession bool) {
 	c, err := h.registry.Load().hooksOf(event)
 	if err != nil {
 		return false, false

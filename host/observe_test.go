@@ -93,7 +93,7 @@ func TestObserveAll(t *testing.T) {
 		h := newHost(t, o)
 		turn := begin(t, h, host.Request{})
 		firePre(t, turn)
-		hears, _ := h.Hears(pre, "x")
+		hears, _ := h.ListensTo(pre, "x")
 		want := []string(nil)
 		if all {
 			want = []string{"1 session_start  {}: no decision", "1 turn_start  {}: no decision", "1 pre_tool_call x {}: no decision"}

@@ -24,7 +24,7 @@ func TestProgress(t *testing.T) {
 	h := newHost(t, host.Options{}, starhost.Plugin{Name: "p", Tools: []starhost.Tool{outer, inner}})
 	var told []starhost.Progress
 	call := func(ctx context.Context) error {
-		return h.NewSession(host.SessionConfig{}).Aside(ctx, func(turn *host.Turn) error {
+		return h.NewSession(host.SessionConfig{}).BetweenTurns(ctx, func(turn *host.Turn) error {
 			_, err := turn.CallTool(ctx, starhost.ToolCall{ID: "1", Name: "outer"})
 			return err
 		})

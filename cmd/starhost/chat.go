@@ -332,7 +332,7 @@ func (c *chat) edit(ctx context.Context) (string, error) {
 
 // showTools shows the tools on offer.
 func (c *chat) showTools(ctx context.Context) error {
-	return c.session.Aside(ctx, func(t *host.Turn) error {
+	return c.session.BetweenTurns(ctx, func(t *host.Turn) error {
 		matches := func(name string) func(string) bool {
 			return func(glob string) bool {
 				ok, err := path.Match(glob, name)

@@ -272,7 +272,7 @@ func (a *app) resolveFragment(ctx context.Context, f *loadFlags, ref string) (c 
 	defer set.Close()
 	session := set.Host.NewSession(commandSession(set))
 	var got []starhost.Context
-	err = session.Aside(ctx, func(t *host.Turn) (err error) {
+	err = session.BetweenTurns(ctx, func(t *host.Turn) (err error) {
 		got, err = t.Load(ctx, []string{ref})
 		return err
 	})

@@ -47,9 +47,9 @@ func (a *Agent) findTool(tool string, h *host.Host) calledTool {
 // heard reports whether a hook of an event would run for the event's tool, and whether it needs the
 // session.
 func (e *Event) heard(h *host.Host, event string) (hears, needsSession bool) {
-	hears, needsSession = h.Hears(event, e.called.name)
+	hears, needsSession = h.ListensTo(event, e.called.name)
 	if e.called.alias != "" {
-		also, needs := h.Hears(event, e.called.alias)
+		also, needs := h.ListensTo(event, e.called.alias)
 		hears, needsSession = hears || also, needsSession || needs
 	}
 	return hears, needsSession

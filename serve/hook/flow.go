@@ -194,7 +194,7 @@ func (e *Event) undecidedEvent(name string) *starhost.Event {
 
 // askTool asks the guards and, if a person must agree, the approvals.
 func askTool(ctx context.Context, s *host.Session, e *Event) (v *verdict, err error) {
-	err = s.Aside(ctx, func(t *host.Turn) error {
+	err = s.BetweenTurns(ctx, func(t *host.Turn) error {
 		v, err = askGuards(ctx, t, e.hostEvent("pre_tool_call"))
 		return err
 	})

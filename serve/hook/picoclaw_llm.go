@@ -109,7 +109,7 @@ func (s *picoSession) inTurn(ctx context.Context, p *picoConn, name string, use 
 	if s.turn != nil {
 		return use(s.turn)
 	}
-	return s.session.Aside(ctx, use)
+	return s.session.BetweenTurns(ctx, use)
 }
 
 func (s *picoSession) openSession(p *picoConn, name string) {

@@ -226,7 +226,7 @@ func TestMountReadsNoMore(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, func() { end(m, cancel) })
 			ended := make(chan error, 1)
 			go func() {
-				ended <- h.NewSession(host.SessionConfig{}).Aside(ctx, func(turn *host.Turn) error {
+				ended <- h.NewSession(host.SessionConfig{}).BetweenTurns(ctx, func(turn *host.Turn) error {
 					_, err := turn.CallTool(ctx, call)
 					return err
 				})
@@ -291,7 +291,7 @@ func self(t *testing.T, mounted string, approval starhost.Approval) *testMount {
 func ask(t *testing.T, h *host.Host, name, arguments string) starhost.Result {
 	t.Helper()
 	var reply host.ToolReply
-	err := h.NewSession(host.SessionConfig{}).Aside(t.Context(), func(turn *host.Turn) (err error) {
+	err := h.NewSession(host.SessionConfig{}).BetweenTurns(t.Context(), func(turn *host.Turn) (err error) {
 		call := starhost.ToolCall{ID: "1", Name: name, Arguments: json.RawMessage(arguments)}
 		reply, err = turn.CallTool(t.Context(), call)
 		return err

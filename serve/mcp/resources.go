@@ -152,7 +152,7 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
 	var got starhost.Context
-	err = s.findSession(r.Session).Aside(ctx, func(t *host.Turn) (err error) {
+	err = s.findSession(r.Session).BetweenTurns(ctx, func(t *host.Turn) (err error) {
 		got, err = load(ctx, t, ref)
 		return err
 	})

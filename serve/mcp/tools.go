@@ -64,7 +64,7 @@ func (s *session) offeredTools(ctx context.Context, h *host.Host) (map[string]bo
 		return stored, nil
 	}
 	names := map[string]bool{}
-	err := s.Aside(ctx, func(t *host.Turn) error {
+	err := s.BetweenTurns(ctx, func(t *host.Turn) error {
 		for _, tool := range t.Tools().Items() {
 			names[tool.Name] = true
 		}
@@ -108,7 +108,7 @@ func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.Cal
 	ctx, stop := showProgress(ctx, r)
 	defer stop()
 	var reply host.ToolReply
-	err = ours.Aside(ctx, func(t *host.Turn) (err error) {
+	err = ours.BetweenTurns(ctx, func(t *host.Turn) (err error) {
 		reply, err = t.CallTool(ctx, call)
 		return err
 	})

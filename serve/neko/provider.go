@@ -94,7 +94,7 @@ func (p *Provider) invoke(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var reply host.ToolReply
-	err := p.session.Aside(r.Context(), func(t *host.Turn) (err error) {
+	err := p.session.BetweenTurns(r.Context(), func(t *host.Turn) (err error) {
 		reply, err = t.CallTool(r.Context(), starhost.ToolCall{ID: q.ID, Name: q.Name, Arguments: q.Arguments})
 		return err
 	})

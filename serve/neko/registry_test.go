@@ -89,7 +89,7 @@ func (r *registered) call(t *testing.T, name, arguments string) starhost.Result 
 	t.Helper()
 	s := r.live.NewSession(host.SessionConfig{})
 	var reply host.ToolReply
-	err := s.Aside(t.Context(), func(turn *host.Turn) (err error) {
+	err := s.BetweenTurns(t.Context(), func(turn *host.Turn) (err error) {
 		call := starhost.ToolCall{ID: "call_abc123", Name: name, Arguments: json.RawMessage(arguments)}
 		reply, err = turn.CallTool(t.Context(), call)
 		return err

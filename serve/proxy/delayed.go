@@ -9,7 +9,7 @@ import (
 
 // renumber returns the bytes of an event for the client. Behind an earlier reply, its items have
 // other numbers, and events that begin a reply go.
-func (p *passage) renumber(e *event) []byte {
+func (p *replyStream) renumber(e *event) []byte {
 	if !e.has() {
 		return e.raw
 	}
@@ -29,7 +29,7 @@ func (p *passage) renumber(e *event) []byte {
 
 // joinChunk makes a chunk of a later reply continue the first one: clients that put chunks together
 // expect one id and one role.
-func (p *passage) joinChunk(e *event, edits *jsontext.Edits) {
+func (p *replyStream) joinChunk(e *event, edits *jsontext.Edits) {
 	d := &e.doc
 	if p.index != "" || len(p.earlier) == 0 { // the others have numbered items
 		return
@@ -47,7 +47,7 @@ func (p *passage) joinChunk(e *event, edits *jsontext.Edits) {
 
 // numbered returns the bytes of an event with another number of its item, and the next number in
 // the stream.
-func (p *passage) numbered(e *event, index int) []byte {
+func (p *replyStream) numbered(e *event, index int) []byte {
 	edits := jsontext.NewEdits(&e.doc)
 	if i := e.doc.Member(0, p.index); p.index != "" && i != noNode && e.doc.TextAt(i) != strconv.Itoa(index) {
 		edits.Set(i, strconv.Itoa(index))
@@ -57,7 +57,7 @@ func (p *passage) numbered(e *event, index int) []byte {
 }
 
 // edited returns the bytes of an event with edits of its object.
-func (p *passage) edited(e *event, edits *jsontext.Edits) []byte {
+func (p *replyStream) edited(e *event, edits *jsontext.Edits) []byte {
 	if n := e.doc.Member(0, "sequence_number"); n != noNode {
 		if next := strconv.Itoa(p.sequence); e.doc.TextAt(n) != next {
 			edits.Set(n, next)
@@ -72,7 +72,7 @@ func (p *passage) edited(e *event, edits *jsontext.Edits) []byte {
 
 // writeItems writes the delayed events of a reply of numbered items as plugins changed it. If again
 // is true, another reply follows, and the calls and the last events go.
-func writeItems(p *passage, w *whole, again bool) error {
+func writeItems(p *replyStream, w *wholeReply, again bool) error {
 	items := w.doc.Elements(w.outs[0].list)
 	calls := map[int]bool{}
 	for _, c := range w.calls {
@@ -121,7 +121,7 @@ func writeItems(p *passage, w *whole, again bool) error {
 }
 
 // newNumbered returns an event that the proxy made.
-func (p *passage) newNumbered(o dict) []byte {
+func (p *replyStream) newNumbered(o dict) []byte {
 	if p.hasSequence {
 		o["sequence_number"] = p.sequence
 		p.sequence++
@@ -131,7 +131,7 @@ func (p *passage) newNumbered(o dict) []byte {
 }
 
 // writeLast writes the last events of a reply with what plugins changed.
-func (p *passage) writeLast(w *whole) error {
+func (p *replyStream) writeLast(w *wholeReply) error {
 	if p.hasSequence { // the last event has the whole reply
 		p.join(w)
 		p.continueID(w)
@@ -238,7 +238,7 @@ func itemEvents(item string, index int) (list []dict) {
 }
 
 // writeChunks writes the delayed events of a chat as plugins changed it.
-func writeChunks(p *passage, w *whole, again bool) error {
+func writeChunks(p *replyStream, w *wholeReply, again bool) error {
 	reply := p.parts.(*chatReply)
 	p.addUsage(w, w.doc.Member(0, "usage"), w.edits)
 	open := map[int]bool{} // choices whose changes are not written
@@ -286,7 +286,7 @@ func writeChunks(p *passage, w *whole, again bool) error {
 
 // stripChunk returns a chunk without texts and calls, nil if nothing is left, and the choices that
 // end with it.
-func (p *passage) stripChunk(e *event, w *whole, again bool) (text []byte, ends []int) {
+func (p *replyStream) stripChunk(e *event, w *wholeReply, again bool) (text []byte, ends []int) {
 	d, isLeft := &e.doc, false
 	edits := jsontext.NewEdits(d)
 	p.joinChunk(e, edits)
@@ -323,7 +323,7 @@ func (p *passage) stripChunk(e *event, w *whole, again bool) (text []byte, ends 
 }
 
 // writeChoice writes the text that the client does not have, and the calls that are left.
-func (p *passage) writeChoice(pattern *event, w *whole, i int, sent string, again bool) error {
+func (p *replyStream) writeChoice(pattern *event, w *wholeReply, i int, sent string, again bool) error {
 	doc, _ := jsontext.Parse(w.edits.TextAt(w.outs[i].holder), maxNesting) // it has a valid message
 	write := func(delta any) error {
 		edits := jsontext.NewEdits(&pattern.doc)

@@ -33,7 +33,7 @@ type dialect struct {
 	// finished says that the model stopped at the end of a text, "" if replies do not say it.
 	finished string
 	// turnOf returns the elements of a request that continue a reply, and the results of its calls.
-	turnOf func(w *whole, e *jsontext.Edits, calls []*call) (said, results []string)
+	turnOf func(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []string)
 
 	// newParts returns an assembler for a stream. pingText is a sign of life.
 	newParts func() assembler
@@ -46,7 +46,7 @@ type dialect struct {
 	startsCall, isTerminal func(e *event) bool
 	// writeDelayed writes the delayed events of a reply that plugins changed, and itemEvents
 	// returns the events of one item.
-	writeDelayed func(p *passage, w *whole, again bool) error
+	writeDelayed func(p *replyStream, w *wholeReply, again bool) error
 	itemEvents   func(item string, index int) []dict
 	// errorEvent returns the event that ends a stream.
 	errorEvent func(why *refusal, sequence int) (kind, data string)

@@ -110,7 +110,7 @@ func (s *Server) needsOf(h *host.Host) needs {
 	hooks := h.Hooks()
 	hears := func(events ...string) bool {
 		return slices.ContainsFunc(events, func(event string) bool {
-			hears, _ := h.Hears(event, "") // all events, if the decision log wants them
+			hears, _ := h.ListensTo(event, "") // all events, if the decision log wants them
 			isEvent := func(k host.HookInfo) bool { return k.Event == event }
 			return hears || slices.ContainsFunc(hooks, isEvent)
 		})

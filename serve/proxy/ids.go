@@ -41,7 +41,7 @@ func (r *replyIDs) find(first string) string {
 }
 
 // continueID gives the last reply of a stream the id of the first one.
-func (c *conversation) continueID(w *whole) {
+func (c *conversation) continueID(w *wholeReply) {
 	id := w.doc.Member(0, "id")
 	if len(c.earlier) == 0 || !w.doc.HasKind(id, jsontext.String) {
 		return

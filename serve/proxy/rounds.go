@@ -18,14 +18,14 @@ type conversation struct {
 	*exchange
 	first   *http.Request // to the upstream
 	rounds  int           // requests so far
-	earlier []*whole      // replies before the last one
+	earlier []*wholeReply // replies before the last one
 }
 
 // canAsk reports whether one more request may follow.
 func (c *conversation) canAsk() bool { return c.rounds < c.Rounds && c.body != "" }
 
 // askAgain sends the reply back with the results of its calls, and returns the next reply.
-func (c *conversation) askAgain(ctx context.Context, w *whole) (*http.Response, error) {
+func (c *conversation) askAgain(ctx context.Context, w *wholeReply) (*http.Response, error) {
 	c.earlier = append(c.earlier, w)
 	var err error
 	if c.body, err = c.nextBody(w); err != nil {
@@ -48,7 +48,7 @@ func (c *conversation) askAgain(ctx context.Context, w *whole) (*http.Response, 
 }
 
 // nextBody returns the last body with a reply and the results of its calls.
-func (c *conversation) nextBody(w *whole) (string, error) {
+func (c *conversation) nextBody(w *wholeReply) (string, error) {
 	doc, err := jsontext.Parse(c.body, maxNesting)
 	if err != nil {
 		return "", err
@@ -73,7 +73,7 @@ func (c *conversation) nextBody(w *whole) (string, error) {
 
 // answered returns the elements of the next request: those of the reply with the calls that have
 // results, and the results.
-func (w *whole) answered() (said, results []string) {
+func (w *wholeReply) answered() (said, results []string) {
 	e := jsontext.NewEdits(&w.doc)
 	var calls []*call
 	for _, c := range w.calls {
@@ -87,7 +87,7 @@ func (w *whole) answered() (said, results []string) {
 }
 
 // chatTurn returns the messages of Chat Completions for a reply and its results.
-func chatTurn(w *whole, e *jsontext.Edits, calls []*call) (said, results []string) {
+func chatTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []string) {
 	out := w.outs[0]
 	said = []string{`{"role":"assistant"`}
 	for _, name := range []string{"content", "reasoning_content", "tool_calls", "function_call"} {
@@ -107,7 +107,7 @@ func chatTurn(w *whole, e *jsontext.Edits, calls []*call) (said, results []strin
 }
 
 // messagesTurn returns the messages of Messages. The endpoint refuses an empty text.
-func messagesTurn(w *whole, e *jsontext.Edits, calls []*call) (said, results []string) {
+func messagesTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []string) {
 	out := w.outs[0]
 	for _, block := range w.doc.Elements(out.list) {
 		if w.doc.StringAt(w.doc.Member(block, "type")) == "text" && w.doc.StringAt(w.doc.Member(block, "text")) == "" {
@@ -128,7 +128,7 @@ func messagesTurn(w *whole, e *jsontext.Edits, calls []*call) (said, results []s
 
 // responsesTurn returns the items of Responses. Without stored responses, the endpoint cannot find
 // reasoning that is not encrypted.
-func responsesTurn(w *whole, e *jsontext.Edits, calls []*call) (said, results []string) {
+func responsesTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []string) {
 	isCall := map[int]*call{}
 	for _, c := range w.calls {
 		isCall[c.item] = c
@@ -166,7 +166,7 @@ func responsesTurn(w *whole, e *jsontext.Edits, calls []*call) (said, results []
 }
 
 // join adds the earlier replies to the last one: their texts, and their counts of tokens.
-func (c *conversation) join(w *whole) {
+func (c *conversation) join(w *wholeReply) {
 	for i := len(c.earlier) - 1; i >= 0; i-- {
 		c.earlier[i].addBefore(w)
 	}
@@ -174,7 +174,7 @@ func (c *conversation) join(w *whole) {
 }
 
 // addBefore adds the content of a reply, without its calls, in front of a later one.
-func (w *whole) addBefore(last *whole) {
+func (w *wholeReply) addBefore(last *wholeReply) {
 	if w.dialect == &chat {
 		if text := w.text(); text != "" && len(last.outs) > 0 {
 			last.prependText(text)
@@ -194,7 +194,7 @@ func (w *whole) addBefore(last *whole) {
 }
 
 // prependText adds a text in front of the text of a chat message.
-func (w *whole) prependText(text string) {
+func (w *wholeReply) prependText(text string) {
 	out := w.outs[0]
 	own := ""
 	if w.doc.HasKind(out.list, jsontext.String) {
@@ -207,7 +207,7 @@ func (w *whole) prependText(text string) {
 }
 
 // result returns the text of the reply with all changes.
-func (w *whole) result() string {
+func (w *wholeReply) result() string {
 	for _, item := range w.before {
 		w.edits.AddFirst(w.outs[0].list, item)
 	}
@@ -216,7 +216,7 @@ func (w *whole) result() string {
 }
 
 // addUsage adds the counts of the earlier replies to those of the last one.
-func (c *conversation) addUsage(w *whole, usage int, edits *jsontext.Edits) {
+func (c *conversation) addUsage(w *wholeReply, usage int, edits *jsontext.Edits) {
 	if len(c.earlier) == 0 || usage == noNode {
 		return
 	}
@@ -314,7 +314,7 @@ func (c *conversation) readWhole(a *http.Response) error {
 }
 
 // parseWhole parses a reply. A reply that guards cannot read does not pass.
-func (c *conversation) parseWhole(body string) (*whole, error) {
+func (c *conversation) parseWhole(body string) (*wholeReply, error) {
 	doc, err := readJSON(body, c.needs.guards)
 	if err != nil {
 		return nil, unreadable("%v", err)

@@ -183,7 +183,7 @@ func (c *conversation) stream(a *http.Response) error {
 	a.ContentLength = -1
 	a.Header.Del("Content-Length")
 	go func() {
-		p := &passage{conversation: c, to: w}
+		p := &replyStream{conversation: c, to: w}
 		err := p.runSafely(ctx, source)
 		w.stopPings()
 		failed <- err
@@ -215,8 +215,8 @@ func endOf(err error) error {
 	return err
 }
 
-// A passage is a stream on its way to the client.
-type passage struct {
+// A replyStream is a stream on its way to the client.
+type replyStream struct {
 	*conversation
 	to         *streamWriter
 	parts      assembler // the reply so far
@@ -230,7 +230,7 @@ type passage struct {
 }
 
 // run passes a stream to the client, with the replies that follow it.
-func (p *passage) run(ctx context.Context, source io.ReadCloser) error {
+func (p *replyStream) run(ctx context.Context, source io.ReadCloser) error {
 	for {
 		err := p.pass(ctx, source)
 		source.Close()
@@ -247,7 +247,7 @@ func (p *passage) run(ctx context.Context, source io.ReadCloser) error {
 }
 
 // runSafely is run with a panic as an error, because net/http does not catch one of this goroutine.
-func (p *passage) runSafely(ctx context.Context, source io.ReadCloser) (err error) {
+func (p *replyStream) runSafely(ctx context.Context, source io.ReadCloser) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			source.Close()
@@ -259,7 +259,7 @@ func (p *passage) runSafely(ctx context.Context, source io.ReadCloser) (err erro
 }
 
 // fail ends the stream with an error event, if its first byte is written.
-func (p *passage) fail(ctx context.Context, err error) error {
+func (p *replyStream) fail(ctx context.Context, err error) error {
 	select {
 	case <-p.to.began:
 	default:
@@ -277,7 +277,7 @@ func (p *passage) fail(ctx context.Context, err error) error {
 }
 
 // pass reads a stream to its end. It writes events up to the first one that must wait.
-func (p *passage) pass(ctx context.Context, source io.Reader) error {
+func (p *replyStream) pass(ctx context.Context, source io.Reader) error {
 	p.parts, p.delayed, p.size, p.isDelaying, p.isDone = p.newParts(), nil, 0, false, false
 	if p.needs.text {
 		p.startDelaying()
@@ -305,7 +305,7 @@ func (p *passage) pass(ctx context.Context, source io.Reader) error {
 }
 
 // hasCall reports whether a delayed event has a part of a call.
-func (p *passage) hasCall() bool {
+func (p *replyStream) hasCall() bool {
 	for _, e := range p.delayed {
 		if e.has() && p.startsCall(e) {
 			return true
@@ -315,7 +315,7 @@ func (p *passage) hasCall() bool {
 }
 
 // take adds an event to the reply, and writes or delays it.
-func (p *passage) take(e *event) error {
+func (p *replyStream) take(e *event) error {
 	if e.kind == "error" || e.has() && e.doc.HasKind(e.doc.Member(0, "error"), jsontext.Object) {
 		if e.has() && p.startsCall(e) {
 			return errOrder(e)
@@ -356,21 +356,21 @@ func (p *passage) take(e *event) error {
 
 // mustDelay reports whether the client must not get an event before plugins decided. The last
 // events behind an earlier reply change, because they count its tokens.
-func (p *passage) mustDelay(e *event) bool {
+func (p *replyStream) mustDelay(e *event) bool {
 	return p.startsCall(e) && (p.needs.calls || len(p.offered) > 0) || len(p.earlier) > 0 && p.isTerminal(e)
 }
 
 // errEnded is the error for a stream that the endpoint ended with an error event.
 var errEnded = errors.New("the endpoint ended the stream with an error")
 
-func (p *passage) startDelaying() {
+func (p *replyStream) startDelaying() {
 	p.isDelaying = true
 	p.to.startPings()
 }
 
 // finish lets plugins decide about the reply, and writes the delayed events. It returns the stream
 // of the next reply, nil at the end.
-func (p *passage) finish(ctx context.Context) (next io.ReadCloser, err error) {
+func (p *replyStream) finish(ctx context.Context) (next io.ReadCloser, err error) {
 	if !p.isDelaying && !p.needs.end && len(p.earlier) == 0 {
 		return nil, nil
 	}

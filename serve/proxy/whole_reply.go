@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// A whole is a reply in the form that is no stream. Plugins decide about its text and its calls.
-type whole struct {
+// A wholeReply is a reply in the form that is no stream. Plugins decide about its text and its calls.
+type wholeReply struct {
 	*dialect
 	doc    jsontext.Document
 	edits  *jsontext.Edits
@@ -48,8 +48,8 @@ type call struct {
 }
 
 // newWhole finds the parts of a reply that plugins see.
-func newWhole(x *exchange, doc jsontext.Document) *whole {
-	w := &whole{dialect: x.dialect, doc: doc}
+func newWhole(x *exchange, doc jsontext.Document) *wholeReply {
+	w := &wholeReply{dialect: x.dialect, doc: doc}
 	w.edits = jsontext.NewEdits(&w.doc)
 	w.outs = []output{{0, w.doc.Member(0, w.content), w.doc.Member(0, "stop_reason")}}
 	if w.dialect == &chat {
@@ -65,7 +65,7 @@ func newWhole(x *exchange, doc jsontext.Document) *whole {
 	return w
 }
 
-func (w *whole) addOutput(x *exchange, i int, out output) {
+func (w *wholeReply) addOutput(x *exchange, i int, out output) {
 	add := func(form *callForm, item int) {
 		if x.needs.calls {
 			w.keepKnown(form, item)
@@ -94,7 +94,7 @@ func (w *whole) addOutput(x *exchange, i int, out output) {
 
 // keepKnown removes the members of a call that no client knows, so that the proxy writes the call
 // anew. See otherMembers.
-func (w *whole) keepKnown(form *callForm, item int) {
+func (w *wholeReply) keepKnown(form *callForm, item int) {
 	for key, value := range w.doc.Members(item) {
 		if !form.knows(w.doc.StringAt(key)) {
 			w.edits.Remove(value)
@@ -110,7 +110,7 @@ func (w *whole) keepKnown(form *callForm, item int) {
 }
 
 // addTexts adds the strings of a content.
-func (w *whole) addTexts(content int) {
+func (w *wholeReply) addTexts(content int) {
 	if w.doc.HasKind(content, jsontext.String) {
 		w.texts = append(w.texts, text{content, noNode})
 	}
@@ -123,7 +123,7 @@ func (w *whole) addTexts(content int) {
 }
 
 // text returns the text of the reply.
-func (w *whole) text() string {
+func (w *wholeReply) text() string {
 	var b strings.Builder
 	for _, t := range w.texts {
 		b.WriteString(w.doc.StringAt(t.value))
@@ -144,13 +144,13 @@ func (x *exchange) isOwn(name string) bool {
 // decide asks plugins about a reply, and runs the calls of their tools. It changes the reply as
 // they decided. again is true if the proxy has answers for calls: then the model must be asked
 // again.
-func (x *exchange) decide(ctx context.Context, w *whole, canAsk bool) (again bool, err error) {
+func (x *exchange) decide(ctx context.Context, w *wholeReply, canAsk bool) (again bool, err error) {
 	w.answer = w.text()
 	if len(w.calls) == 0 && !x.needs.text && !x.needs.end {
 		return false, nil
 	}
 	err = x.inSession(ctx, func(s *host.Session) error {
-		return s.Aside(ctx, func(t *host.Turn) error {
+		return s.BetweenTurns(ctx, func(t *host.Turn) error {
 			if err := x.hearReply(ctx, t, w); err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func (x *exchange) decide(ctx context.Context, w *whole, canAsk bool) (again boo
 }
 
 // hearReply fires post_llm_call.
-func (x *exchange) hearReply(ctx context.Context, t *host.Turn, w *whole) error {
+func (x *exchange) hearReply(ctx context.Context, t *host.Turn, w *wholeReply) error {
 	if !x.needs.text {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (x *exchange) hearReply(ctx context.Context, t *host.Turn, w *whole) error 
 }
 
 // setText replaces the text of the reply: the first string gets it, and the others go.
-func (w *whole) setText(text string) {
+func (w *wholeReply) setText(text string) {
 	w.answer = text
 	for i, t := range w.texts {
 		switch {
@@ -221,7 +221,7 @@ func (q *request) userWords() string {
 }
 
 // decideCall asks the guards about a call of the client's tool, and runs a call of a plugin's tool.
-func (x *exchange) decideCall(ctx context.Context, t *host.Turn, w *whole, c *call, canAsk bool) error {
+func (x *exchange) decideCall(ctx context.Context, t *host.Turn, w *wholeReply, c *call, canAsk bool) error {
 	e := &starhost.Event{
 		Name: "pre_tool_call", SessionID: x.session, Tool: c.Name, Foreign: !c.own, Agent: x.agent, CallID: c.ID,
 		Arguments: c.Arguments, UserMessage: x.words,
@@ -272,7 +272,7 @@ func (x *exchange) decideCall(ctx context.Context, t *host.Turn, w *whole, c *ca
 }
 
 // endTurn fires turn_end if the client has no more calls to run.
-func (x *exchange) endTurn(ctx context.Context, t *host.Turn, w *whole) error {
+func (x *exchange) endTurn(ctx context.Context, t *host.Turn, w *wholeReply) error {
 	if !x.needs.end || w.callsLeft(noNode) {
 		return nil
 	}
@@ -283,7 +283,7 @@ func (x *exchange) endTurn(ctx context.Context, t *host.Turn, w *whole) error {
 }
 
 // callsLeft reports whether an output has a call that the client runs; noNode means any output.
-func (w *whole) callsLeft(out int) bool {
+func (w *wholeReply) callsLeft(out int) bool {
 	for _, c := range w.calls {
 		if c.denied == "" && c.result == nil && (out == noNode || c.out == out) {
 			return true
@@ -294,7 +294,7 @@ func (w *whole) callsLeft(out int) bool {
 
 // finish writes the reasons of denied calls in place of the calls. If no call of an answer is left,
 // the answer stopped as a text does.
-func (w *whole) finish() {
+func (w *wholeReply) finish() {
 	for i, out := range w.outs {
 		var reasons []string
 		for _, c := range w.calls {
@@ -316,7 +316,7 @@ func (w *whole) finish() {
 }
 
 // stopsForCalls reports whether a value says that the model stopped to call tools.
-func (w *whole) stopsForCalls(stop int) bool {
+func (w *wholeReply) stopsForCalls(stop int) bool {
 	switch w.doc.StringAt(stop) {
 	case "tool_use", "tool_calls", "function_call":
 		return true
@@ -325,7 +325,7 @@ func (w *whole) stopsForCalls(stop int) bool {
 }
 
 // replaceCall replaces a denied call by its reason, or removes it from a list that only has calls.
-func (w *whole) replaceCall(c *call, out output) {
+func (w *wholeReply) replaceCall(c *call, out output) {
 	if w.newText != nil {
 		w.edits.Set(c.item, string(encode(w.newText(c.denied, c.ID))))
 		return
@@ -341,7 +341,7 @@ func (w *whole) replaceCall(c *call, out output) {
 }
 
 // addReasons adds reasons to the text of a chat message.
-func (w *whole) addReasons(out output, reasons []string) {
+func (w *wholeReply) addReasons(out output, reasons []string) {
 	reason := strings.Join(reasons, "\n")
 	if w.doc.HasKind(out.list, jsontext.String) {
 		text := w.edits.TextAt(out.list)
@@ -355,7 +355,7 @@ func (w *whole) addReasons(out output, reasons []string) {
 }
 
 // usage returns the counts of tokens.
-func (w *whole) usage() starhost.Usage {
+func (w *wholeReply) usage() starhost.Usage {
 	u := w.doc.Member(0, "usage")
 	count := func(places ...string) (n int64) {
 		for _, place := range places {

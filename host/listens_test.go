@@ -24,8 +24,8 @@ func TestHostHears(t *testing.T) {
 		{"turn_end", "", true, true},
 	}
 	for _, tt := range tests {
-		if hears, needs := h.Hears(tt.event, tt.subject); hears != tt.hears || needs != tt.needsSession {
-			t.Errorf("Hears(%s, %q): got %v, %v, want %v, %v", tt.event, tt.subject, hears, needs, tt.hears, tt.needsSession)
+		if hears, needs := h.ListensTo(tt.event, tt.subject); hears != tt.hears || needs != tt.needsSession {
+			t.Errorf("ListensTo(%s, %q): got %v, %v, want %v, %v", tt.event, tt.subject, hears, needs, tt.hears, tt.needsSession)
 		}
 	}
 }

@@ -239,7 +239,7 @@ func TestLiveConcurrently(t *testing.T) {
 }
 
 // Between two turns, a program calls tools and loads references as in a turn.
-func TestAside(t *testing.T) {
+func TestBetweenTurns(t *testing.T) {
 	h := newHost(t, host.Options{}, echo(), plugin("p", hookFunc("pre_tool_call", func(e *starhost.Event) starhost.Decision {
 		if strings.Contains(string(e.Arguments), "secret") {
 			return starhost.Deny("secret")
@@ -248,7 +248,7 @@ func TestAside(t *testing.T) {
 	})))
 	s := h.NewSession(host.SessionConfig{})
 	var offered, answers []string
-	err := s.Aside(t.Context(), func(turn *host.Turn) error {
+	err := s.BetweenTurns(t.Context(), func(turn *host.Turn) error {
 		for _, tool := range turn.Tools().Items() {
 			offered = append(offered, tool.Name)
 		}
