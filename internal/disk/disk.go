@@ -113,7 +113,7 @@ func (r *Replacement) Commit() error {
 
 // Close closes the file, and deletes it if nothing committed it.
 func (r *Replacement) Close() error {
-	err := r.Close()
+	err := r.File.Close()
 	if r.name != "" {
 		err = errors.Join(err, os.Remove(r.Name()))
 	}
