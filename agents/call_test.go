@@ -455,3 +455,48 @@ func TestServers(t *testing.T) {
 		t.Errorf("got %d of %d calls of %d servers, want at least 100 of 107 of 60", right, all, len(servers))
 	}
 }
+
+// TestNewestTools describes calls of tools that the programs got in their newest versions. Each was
+// once of another kind: a write that a guard did not hear, or a path that was none.
+func TestNewestTools(t *testing.T) {
+	tests := []struct{ agent, tool, args, kinds, rest string }{
+		{"claude-code", "Skill", `{"skill":"deploy","args":"prod"}`, "agent", ""},
+		{"claude-code", "CronCreate", `{"cron":"* * * * *","prompt":"go on"}`, "agent", ""},
+		{"claude-code", "ScheduleWakeup", `{"prompt":"go on","delay":1}`, "agent", ""},
+		{"claude-code", "SendMessage", `{"to":"a","message":"b"}`, "agent", ""},
+		{"codex", "spawn_agent", `{"message":"a"}`, "agent", ""},
+		{"codex", "send_input", `{"target":"a1","message":"b"}`, "agent", ""},
+		{"codex", "close_agent", `{"target":"a1"}`, "agent", ""},
+		{"codex", "write_stdin", `{"session_id":1,"chars":"rm x\n"}`, "shell", "rm x\n"},
+		{"copilot", "grep", `{"pattern":"k","paths":["a","b"]}`, "search", "/w/a /w/b"},
+		{"copilot", "glob", `{"pattern":"*.env","paths":"a"}`, "search", "/w/a /w/a/*.env"},
+		{"droid", "Loop", `{"prompt":"go on"}`, "agent", ""},
+		{"droid", "lab___touch", `{"id":1}`, "mcp", "lab touch"},
+		{"gemini", "invoke_agent", `{"agent_name":"a","prompt":"b"}`, "agent", ""},
+		{"hermes", "execute_code", `{"code":"import os"}`, "shell", "import os"},
+		{"hermes", "process", `{"action":"write","data":"rm x"}`, "shell", "rm x"},
+		{"hermes", "delegate_task", `{"goal":"a"}`, "agent", ""},
+		{"hermes", "mcp__lab__touch", `{"id":1}`, "mcp", "lab touch"},
+		{"opencode", "mcp__lab__touch", `{"id":1}`, "mcp", "lab touch"},
+		{"qwen", "notebook_edit", `{"notebook_path":"a.ipynb","new_source":"x"}`, "write", "/w/a.ipynb x"},
+		{"cline", "run_commands", `{"commands":["ls","rm x"]}`, "shell", "ls\nrm x"},
+		{"cline", "editor", `{"path":"a","old_text":"x","new_text":"y"}`, "write", "/w/a y"},
+		{"cline", "lab__touch", `{"id":1}`, "mcp", "lab touch"},
+		{"gptme", "ipython", `{"code":"import os"}`, "shell", "import os"},
+		{"cursor", "Shell", `{"command":"ls","working_directory":"/srv"}`, "shell", "ls /srv"},
+	}
+	for _, tt := range tests {
+		c := agents.Call{Agent: tt.agent, Tool: tt.tool, Arguments: json.RawMessage(tt.args), Workspace: "/w"}
+		c.Describe(nil)
+		cwd := c.CWD
+		if cwd == "/w" {
+			cwd = ""
+		}
+		rest := strings.Join(slices.DeleteFunc(slices.Concat(
+			[]string{c.Command, cwd, c.Server, c.ServerTool}, c.Paths, []string{c.Content},
+		), func(s string) bool { return s == "" }), " ")
+		if kinds := strings.Join(c.Kinds, " "); kinds != tt.kinds || rest != tt.rest {
+			t.Errorf("%s %s %s: got %s %q, want %s %q", tt.agent, tt.tool, tt.args, kinds, rest, tt.kinds, tt.rest)
+		}
+	}
+}
