@@ -32,7 +32,12 @@ func fsRead(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind("path", &name, "default?", &otherwise); err != nil {
 		return nil, err
 	}
-	text, err := runEffect(c, func(ctx context.Context) (string, error) { return h.rec.world.ReadFile(ctx, name) })
+	text, err := runEffect(c, func(ctx context.Context) (string, error) {
+		if otherwise != nil {
+			ctx = effects.WithoutHints(ctx)
+		}
+		return h.rec.world.ReadFile(ctx, name)
+	})
 	if otherwise != nil && isNoText(err) {
 		return otherwise, nil
 	}

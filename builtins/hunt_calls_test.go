@@ -46,7 +46,7 @@ var huntValues = []huntValue{
 	{"tables", "'[[a]]\\n' * (n // 8)"}, {"arrays", "'a = [' + '1,' * (n // 2) + ']'"}, {"c_hour", "'1h'"}, {"durations", "'1ns' * (n // 4)"},
 	{"documents", "'---\\na\\n' * (n // 8)"}, {"c_date", "'2026-01-02'"}, {"cells", "'a,b\\n' * (n // 4)"}, {"b64", "'QUJD' * (n // 4)"},
 	{"headings", "'# a\\nb\\n' * (n // 8)"}, {"members", "{'a': [{'b': 1}] * (n // 8)}"}, {"command", "'a b;' * (n // 4)"},
-	{"c_text_list", "['a', 'b']"}, {"c_callable", "lambda *args, **kwargs: True"}, {"c_fragment", "fragment('a')"}, {"c_pair_list", "[('a', 1)]"}, {"c_tag", "'!a'"},
+	{"c_text_list", "['a', 'b']"}, {"c_callable", "lambda *args, **kwargs: True"}, {"c_fragment", "fragment('a')"}, {"c_pair_list", "[('a', 1)]"}, {"c_tag", "'!a'"}, {"line", "shell.parse('a b;' * (n // 64))"},
 }
 
 // huntFile returns the source of the file whose globals are the hunt's values.
@@ -70,7 +70,7 @@ def share(n):
 	for _, v := range huntValues {
 		fmt.Fprintf(&b, "%s = %s\n", v.name, v.expr)
 	}
-	b.WriteString("shouted = 'B' * n\nparsed = shell.parse(command)\nc_command = shell.parse('a -b c').commands[0]\n")
+	b.WriteString("shouted = 'B' * n\nparsed = shell.parse('a b;' * (n // 16))\nc_command = shell.parse('a -b c').commands[0]\n")
 	return b.String()
 }
 
@@ -175,7 +175,7 @@ func huntNamed() []huntCall {
 		"template(prompt = %[1]s)", "result(%[1]s, data = %[2]s)", "attachment(content = %[1]s)", "attachment(content = %[1]s, type = %[2]s)",
 		"modify(a = %[1]s)", "respond(%[1]s)", "struct(a = %[1]s) == struct(a = %[2]s)", "struct(**{%[1]s: 1})", "getattr(fields_, %[1]s)",
 		"ctx.log('info', %[1]s, a = %[2]s)", "ctx.tools.call('echo', text = %[1]s)", "ctx.state.set('k', %[1]s)", "ctx.store.set('k', %[1]s)", "ctx.store.add('number', %[1]s)",
-		"ctx.state.set(%[1]s, 1)", "[ctx.state.set('k', %[1]s), ctx.state.get('k')]", "ctx.fs.write('out/a', %[1]s)", "ctx.progress(1, 2, %[1]s)",
+		"ctx.state.set(%[1]s, 1)", "[ctx.state.set('k', %[1]s), ctx.state.get('k')]", "ctx.fs.write('out/a', %[1]s)", "ctx.fs.read(%[1]s, None)", "ctx.progress(1, 2, %[1]s)",
 		"ctx.exec(argv, stdin = %[1]s)", "ctx.exec(%[1]s, env = %[2]s)", "ctx.http.post(c_url, body = %[1]s)", "ctx.http.post(c_url, json = %[1]s)",
 		"ctx.http.get(c_url, params = %[1]s)", "ctx.http.get(c_url, headers = %[1]s)", "base64.decode(base64.encode(%[1]s))", "hash.sha256(%[1]s)",
 		"shell.flag(shell.parse(%[1]s).commands[0], %[2]s)", "shell.quote(%[1]s)",

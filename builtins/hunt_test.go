@@ -251,6 +251,8 @@ func (w *huntWorst) add(t testing.TB, r *huntResult, bound time.Duration, long b
 		w.mem = r
 	}
 	switch {
+	case r.err != nil && strings.Contains(r.err.Error(), "a bug of the host"):
+		t.Errorf("%s: %v", r.expr, r.err)
 	case r.perByte > huntMemory:
 		t.Errorf("%s allocates %.1f bytes for each charged one (%d steps)", r.expr, r.perByte, r.steps)
 	case long && r.perStep > bound:

@@ -24,3 +24,24 @@ func TestShellHeredocCost(t *testing.T) {
 		}
 	}
 }
+
+// TestShellLine checks that the result of shell.parse is a struct in all that a plugin does with
+// it. An earlier build had a type of its own: a comparison was an internal error, and starhost made
+// its text before that was paid.
+func TestShellLine(t *testing.T) {
+	script{src: `
+a = shell.parse("a b")
+assert_eq([a == shell.parse("a b"), a == shell.parse("a c"), a == shell.parse("a b", dialect = "zsh"), a == "a b", a == None], [True] + [False] * 4)
+assert_eq(([a] == [shell.parse("a b")], a in [1, a], {"k": a} != {"k": a}), (True, True, False))
+assert_eq(str(shell.parse("")), "line(commands = [], ok = True, reason = \"\", unknown = False, unknowns = [])")
+assert_eq(json.decode(json.encode(a))["commands"][0]["argv"], ["a", "b"])
+assert_eq(json.decode(result(a).for_llm), json.decode(json.encode(a)))
+rm = {"k": shell.parse("sudo rm -rf x")}["k"]
+assert_eq([shell.runs(rm, "rm"), shell.runs(rm, "ls")], ["yes", "no"])
+assert_fails(lambda: a < a, "struct < struct not implemented")
+assert_fails(lambda: a + shell.parse("b"), "cannot add structs of different constructors: line + line")
+assert_fails(lambda: {a: 1}, "unhashable type: list")
+for other in [a.commands[0], struct(ok = True), None]:
+    assert_fails(lambda: shell.runs(other, "a"), "want string or the result of shell.parse")
+`}.mustLoad(t)
+}

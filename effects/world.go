@@ -196,9 +196,23 @@ func (w *World) requireWorkspace() error {
 func (w *World) resolve(name string, m *meter) (string, error) {
 	actual, err := w.resolvePath(name, m)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", readError(name, err, w.nearSibling(path.Clean(name)))
+		hint := ""
+		if m == nil || m.ctx.Value(hintKey{}) == nil {
+			hint = w.nearSibling(path.Clean(name))
+		}
+		return "", readError(name, err, hint)
 	}
 	return actual, err
+}
+
+// hintKey is the key of a context whose effects make no suggestions.
+type hintKey struct{}
+
+// WithoutHints returns a context in which the error about a missing file names no other file. It is
+// for callers that go on without the file: plugins do not pay for the search, so that it may not
+// run more than once.
+func WithoutHints(ctx context.Context) context.Context {
+	return context.WithValue(ctx, hintKey{}, true)
 }
 
 // resolvePath returns the target of a path, if the plugin may read both the path and the target.

@@ -6,6 +6,7 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
 
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/shell"
@@ -82,14 +83,24 @@ assert_eq(shell.parse(shell.quote(["echo", "$HOME"])).commands[0].argv, ["echo",
 	})
 }
 
-// A shellLine is the result of shell.parse. It contains the analysis for shell.runs.
+// A shellLine is the constructor of the struct that shell.parse returns. It has the analysis for
+// shell.runs. All else sees a struct, so that it is paid, compared, frozen and encoded as one.
 type shellLine struct {
-	*starlarkstruct.Struct
-	script *shell.Script
+	text, dialect string
+	script        *shell.Script
 }
 
-// Type implements starlark.Value.
-func (*shellLine) Type() string { return "shell.line" }
+func (*shellLine) String() string        { return "line" }
+func (*shellLine) Type() string          { return "shell.line" }
+func (*shellLine) Freeze()               {}
+func (*shellLine) Truth() starlark.Bool  { return true }
+func (*shellLine) Hash() (uint32, error) { return 0, nil }
+
+// CompareSameType implements starlark.Comparable: two analyses of one text are equal.
+func (l *shellLine) CompareSameType(op syntax.Token, other starlark.Value, _ int) (bool, error) {
+	o := other.(*shellLine)
+	return (l.text == o.text && l.dialect == o.dialect) == (op == syntax.EQL), nil
+}
 
 // parseShell pays for the analysis of a text, and makes it.
 func parseShell(c call.Call, text, dialect string) (*shell.Script, error) {
@@ -123,16 +134,13 @@ func shellParse(c call.Call) (starlark.Value, error) {
 			"reason": starlark.String(u.Reason), "program": starlark.String(u.Program),
 		})
 	}
-	line := &shellLine{
-		Struct: starlarkstruct.FromStringDict(starlark.String("line"), starlark.StringDict{
-			"ok":       starlark.Bool(script.OK),
-			"reason":   starlark.String(script.Reason),
-			"unknown":  starlark.Bool(script.Unknown),
-			"commands": starlark.NewList(commands),
-			"unknowns": starlark.NewList(unknowns),
-		}),
-		script: script,
-	}
+	line := starlarkstruct.FromStringDict(&shellLine{text, dialect, script}, starlark.StringDict{
+		"ok":       starlark.Bool(script.OK),
+		"reason":   starlark.String(script.Reason),
+		"unknown":  starlark.Bool(script.Unknown),
+		"commands": starlark.NewList(commands),
+		"unknowns": starlark.NewList(unknowns),
+	})
 	line.Freeze()
 	return line, nil
 }
@@ -210,16 +218,18 @@ func shellRuns(c call.Call) (starlark.Value, error) {
 		}
 	}
 	var script *shell.Script
-	switch v := command.(type) {
-	case *shellLine:
-		script = v.script
-	case starlark.String:
+	if s, ok := command.(*starlarkstruct.Struct); ok {
+		if line, ok := s.Constructor().(*shellLine); ok {
+			script = line.script
+		}
+	} else if text, ok := command.(starlark.String); ok {
 		var err error
-		if script, err = parseShell(c, string(v), ""); err != nil {
+		if script, err = parseShell(c, string(text), ""); err != nil {
 			return nil, err
 		}
-	default:
-		return nil, c.Fail("E0202", "command: got %s, want string or the result of shell.parse", v.Type())
+	}
+	if script == nil {
+		return nil, c.Fail("E0202", "command: got %s, want string or the result of shell.parse", command.Type())
 	}
 	if err := c.Pay(1+script.Weight+size, 0); err != nil {
 		return nil, err
