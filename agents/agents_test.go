@@ -2,6 +2,9 @@ package agents_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +30,36 @@ func TestUnknownEvent(t *testing.T) {
 	}
 	if got := agents.UnknownEvent("before_llm", nil); got != nil {
 		t.Errorf("without an error: got %v, want nil", got)
+	}
+}
+
+// TestListed checks that All has each agent that a file of the folder describes, and that each served
+// one has a form of the canary.
+func TestListed(t *testing.T) {
+	list, err := os.ReadFile("agents.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := regexp.MustCompile(`(?s)var All = .*?\n}`).FindString(string(list))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^var (\w+) = &Agent\{`).FindAllStringSubmatch(string(text), -1) {
+			if !regexp.MustCompile(`\b` + m[1] + `\b`).MatchString(all) {
+				t.Errorf("%s: All in agents.go lacks %s", file, m[1])
+			}
+		}
+	}
+	for _, a := range agents.All {
+		if a.Served != (a.Canary != "") {
+			t.Errorf("%s: served is %v, and its Canary is %q", a.Title, a.Served, a.Canary)
+		}
 	}
 }
 

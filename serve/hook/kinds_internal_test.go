@@ -1,6 +1,19 @@
 package hook
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/starhost/starhost/agents"
+)
+
+// TestListed checks that Agents has the adapter of each agent that agents/ marks as served.
+func TestListed(t *testing.T) {
+	for _, a := range agents.All {
+		if a.Served != (AgentOf(a.Name) != nil) {
+			t.Errorf("%s: served is %v, and Agents in hook.go has an adapter: %v", a.Name, a.Served, !a.Served)
+		}
+	}
+}
 
 // TestServedEvents checks that each event that agents/ marks as served has a kind. Without one,
 // starhost would let the event pass and ask no guard.
