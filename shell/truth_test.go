@@ -94,6 +94,10 @@ exit STATUS
 var realPrograms = strings.Fields("sh bash dash zsh ksh env nice nohup timeout stdbuf setsid xargs find cat base64 sed awk tr rev head tail " +
 	"tee cp mv ln chmod mkdir seq python3 perl rm touch")
 
+// interpreters are the real programs that version managers replace by a script of theirs, which runs
+// only with the machine's PATH. Each has the flag in front of a program.
+var interpreters = map[string]string{"python3": "-c", "perl": "-e"}
+
 // stubbed are the programs whose stubs only write down their words, or follow their command.
 var stubbed = strings.Fields("kubectl sudo doas ionice chrt unbuffer nsenter strace busybox proot flock ssh watch su script docker podman git " +
 	"parallel grep rg ls go npm npx yarn make jq curl wget gh helm terraform less more which cargo tar pip pytest date diff file du df ps " +
@@ -153,11 +157,20 @@ func (r *truthRunner) writeStubs(t testing.TB, folder, text string) {
 		names = []string{"sh", "bash", "dash", "cat", "find", "xargs"} // not env: "env -" has the machine's PATH
 	}
 	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
+		path, err := exec.LookPath(name)
+		if err == nil {
 			if err := os.Symlink(path, filepath.Join(folder, name)); err != nil {
 				t.Fatal(err)
 			}
-		} else if !slices.Contains(r.missing, name) {
+			if flag := interpreters[name]; flag != "" { // one that is a script may need what folder lacks
+				cmd := exec.CommandContext(t.Context(), filepath.Join(folder, name), flag, "")
+				cmd.Env = []string{"PATH=" + folder}
+				if err = cmd.Run(); err != nil {
+					_ = os.Remove(filepath.Join(folder, name))
+				}
+			}
+		}
+		if err != nil && !slices.Contains(r.missing, name) {
 			r.missing = append(r.missing, name)
 		}
 	}
