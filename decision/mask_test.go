@@ -67,6 +67,9 @@ func TestDefaultMasks(t *testing.T) {
 		{`{"password":"hunter2x","a":1}`, `{"password":"<masked>","a":1}`},
 		{`{\"api_key\":\"hunter2x\"}`, `{\"api_key\":\"<masked>\"}`},
 		{"Authorization: Basic dXNlcjpwYXNzd29yZA==", "Authorization: Basic <masked>"},
+		{"use aBcDeFgHiJkLmNoPqRsTaBcDeFgHiJkLmNoPqR12 now", "use <masked> now"}, // two digits and letters of both cases
+		{"use aBcDeFgHiJkLmNoPqRsTaBcDeFgHiJkLmNoPqRs1 now", "use aBcDeFgHiJkLmNoPqRsTaBcDeFgHiJkLmNoPqRs1 now"},
+		{"use aaaaaaaaaaaaaaaaaaAAAAAAAAAAAAAAAAAA1111 now", "use aaaaaaaaaaaaaaaaaaAAAAAAAAAAAAAAAAAA1111 now"},
 		{"Authorization: Bearer <secret TOKEN>", "Authorization: Bearer <secret TOKEN>"},
 	}
 	for _, tt := range tests {

@@ -2,8 +2,11 @@ package decision_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -160,6 +163,75 @@ func TestLastCut(t *testing.T) {
 		}
 		if len(read.Roles) > 0 || len(read.Input) > 0 || !slices.Contains(read.Cut, "/roles") || !slices.Contains(read.Cut, "/input") {
 			t.Errorf("got %d roles, %d arguments and the cut parts %v", len(read.Roles), len(read.Input), read.Cut)
+		}
+	}
+}
+
+// TestRecordOfTrace checks that a handler without a decision has its place and its lines of the log.
+func TestRecordOfTrace(t *testing.T) {
+	l, _ := newLog(t, decision.Options{})
+	at := starhost.Pos{File: "p.star", Line: 3, Col: 1}
+	r := l.Record(starhost.Event{Name: "pre_tool_call", Tool: "x"}, host.Outcome{Hooks: []host.HookTrace{{
+		Event: "pre_tool_call", Plugin: "p", Pos: at,
+		Logs: []host.LogLine{{Plugin: "p", Level: "info", Text: "seen", Pos: at}, {Plugin: "p", Level: "warn", Text: "again"}},
+	}}})
+	want := []decision.Line{{Plugin: "p", Level: "info", Text: "seen", Pos: "p.star:3:1"}, {Plugin: "p", Level: "warn", Text: "again"}}
+	diff(t, "place", "p.star:3:1", r.Handlers[0].Pos)
+	diff(t, "lines", want, r.Handlers[0].Logs)
+}
+
+// TestCutValues checks that a long value is cut between two letters of its text, also if these are
+// escapes, and that a long value without texts has a digest.
+func TestCutValues(t *testing.T) {
+	for name, letter := range map[string]string{"a newline": "\n", "a quote": `"`, "a control character": "\x01", "an accent": "é", "plain": "a"} {
+		text := "x" + strings.Repeat(letter, 400_000)
+		r, _ := written(t, decision.Options{}, nil, &decision.Record{
+			Event: "e", Input: map[string]json.RawMessage{"arguments": raw(map[string]string{"command": text})},
+		})
+		var got struct{ Command string }
+		if err := json.Unmarshal(r.Input["arguments"], &got); err != nil {
+			t.Errorf("%s: got %v", name, err)
+			continue
+		}
+		kept := strings.TrimSuffix(got.Command, "…")
+		if len(kept) < 500 || kept == got.Command || !strings.HasPrefix(text, kept) || strings.ContainsRune(kept, '\uFFFD') {
+			t.Errorf("%s: got %d bytes, %.20q, want the start of the text", name, len(kept), kept)
+		}
+	}
+	numbers := "[" + strings.Repeat("1,", 400_000) + "1]"
+	r, _ := written(t, decision.Options{}, nil, &decision.Record{Event: "e", Input: map[string]json.RawMessage{"arguments": json.RawMessage(numbers)}})
+	if got := string(r.Input["arguments"]); !strings.Contains(got, "sha256") || len(r.Cut) != 1 {
+		t.Errorf("numbers: got %.100s, cut %v", got, r.Cut)
+	}
+}
+
+// TestReaderOfStdin checks the file "-", and what a missing file is called.
+func TestReaderOfStdin(t *testing.T) {
+	r, err := decision.NewReader("-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Stdin = strings.NewReader(`{"schema":"starhost.decision/1","id":"1","event":"e"}` + "\nx\n")
+	var events []string
+	for record, err := range r.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, record.Event)
+	}
+	diff(t, "events", []string{"e"}, events)
+	diff(t, "skipped", 1, r.Skipped)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.jsonl")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = decision.NewReader(file); err != nil || os.Remove(file) != nil {
+		t.Fatal(err)
+	}
+	for _, err := range r.All() {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a file that is gone: got %v", err)
 		}
 	}
 }

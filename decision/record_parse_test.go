@@ -10,7 +10,7 @@ import (
 // TestParse checks that a reader decodes the records that ParseRecord decodes, to the same values.
 func TestParse(t *testing.T) {
 	start := `{"schema":"starhost.decision/1","id":"1","event":"pre_tool_call",`
-	lines := []string{`[]`}
+	lines := []string{`[]`, `{"schema":"starhost.decision/1","id":"1"}`, `{"id":"1","event":"e"}`, `{"schema":"starhost.decision/1","event":"e"}`}
 	for _, line := range []string{
 		`"turn":1,"tool":"Bash","foreign":true,"input":{"arguments":{"a":[1]}},"set":{"revision":"x","plugins":[{"name":"p"}]}}`,
 		`"time":"2026-11-23T10:00:00.5Z","decision":{"action":"deny"},"handlers":[{"plugin":"p","effects":[{"now":{}}]}],"cut":["/x"]}`,
