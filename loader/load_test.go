@@ -696,3 +696,13 @@ func TestGuardsKnowCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestBlankSetting checks that a --set of blanks is a text.
+func TestBlankSetting(t *testing.T) {
+	for _, value := range []string{" ", "\t "} {
+		l := loads(t, "-- a.star --\nplugin(config = {\"team\": \"x\"})\nprint(repr(config.team))\n", "a.star", "--set", "team="+value)
+		if want := fmt.Sprintf("a loaded\na.star:2:6: a: info: %q\n", value); l.report() != want {
+			t.Errorf("%q: got %s, want %s", value, l.report(), want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/starhost/starhost/loader"
@@ -46,5 +47,18 @@ func TestTrustedCommandFolder(t *testing.T) {
 	repo, err := filepath.EvalSymlinks(test.path("repo"))
 	if m := c.MCP["x"]; err != nil || m == nil || m.Dir != repo {
 		t.Errorf("the server: got %+v, %v, want the folder %s", m, err, repo)
+	}
+}
+
+// TestTrustOfPipe checks that trust waits for no pipe that a command names.
+func TestTrustOfPipe(t *testing.T) {
+	p := newTrustTest(t)
+	file := p.path("repo/token.sh")
+	if err := errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p.trust(false)
+	if got := p.plan().State; got != loader.Trusted {
+		t.Errorf("got %s", got)
 	}
 }
