@@ -12,25 +12,25 @@ import (
 // sizes are the most code lines of a folder with those inside that the table does not name. Size is
 // a budget: who raises a number says why in the commit.
 var sizes = map[string]int{
-	".":                1090,
+	".":                1110,
 	"agents":           1900,
 	"agents/install":   2690,
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4420,
-	"cmd/starhost":     15070,
-	"decision":         3410,
+	"cmd/starhost":     12790,
+	"decision":         3770,
 	"editor/format":    80,
-	"editor/lint":      1950,
+	"editor/lint":      2070,
 	"editor/lsp":       2850,
 	"effects":          5350,
 	"fragments":        1040,
-	"golden":           3320,
+	"golden":           3970,
 	"host":             5620,
-	"internal":         2910,
+	"internal":         3980,
 	"loader":           6150,
 	"model":            2390,
-	"report":           370,
+	"report":           480,
 	"schema":           1100,
 	"scripts":          10,
 	"serve/decide":     530,
@@ -45,11 +45,11 @@ var sizes = map[string]int{
 	"serve/ui":         960,
 	"shell":            3820,
 	"starlark":         7380,
-	"store":            1490,
+	"store":            1600,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_740
+const maxSize = 99_840
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

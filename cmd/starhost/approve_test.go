@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
 )
 
@@ -36,7 +37,7 @@ func TestPlainCell(t *testing.T) {
 	for text, want := range map[string]string{
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "": "", "a=1": "a=1", "7": "7",
 	} {
-		if got := plainCell(text); got != want {
+		if got := decision.PlainCell(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}

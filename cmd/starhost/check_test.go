@@ -28,10 +28,10 @@ func TestShipped(t *testing.T) {
 func TestLintCodes(t *testing.T) {
 	var got []string
 	for _, warning := range lint.Warnings() {
-		got = append(got, lintCode(warning))
+		got = append(got, lint.Code(warning))
 	}
 	var want []string
-	for _, c := range lintCodes {
+	for _, c := range lint.Codes {
 		want = append(want, c.Code)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

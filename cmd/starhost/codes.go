@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -64,7 +65,7 @@ func exitOf(code string) int {
 }
 
 // codes explain the error codes that this package and the root package report.
-var codes = slices.Concat(commonCodes, formatCodes, checkCodes, lintCodes)
+var codes = slices.Concat(commonCodes, formatCodes, checkCodes, lint.Codes)
 
 // commonCodes explain the codes that several commands report.
 var commonCodes = []starlark.Code{

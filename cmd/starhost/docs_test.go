@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/docgen"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 )
@@ -21,10 +22,10 @@ import (
 // writes the pages.
 func TestDocs(t *testing.T) {
 	r := wholeReference()
-	for _, p := range docsPages() {
-		t.Run(p.name, func(t *testing.T) {
-			file := "../../docs/" + p.name + ".md"
-			want := p.text(r)
+	for _, p := range docgen.Pages() {
+		t.Run(p.Name, func(t *testing.T) {
+			file := "../../docs/" + p.Name + ".md"
+			want := p.Text(r)
 			if *update {
 				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 					t.Fatal(err)
@@ -49,13 +50,13 @@ func TestDocs(t *testing.T) {
 // commands run.
 func TestDocsIndex(t *testing.T) {
 	src := readTestFile(t, "../../docs/README.md")
-	for _, p := range docsPages() {
+	for _, p := range docgen.Pages() {
 		index := src
-		if above, _, ok := strings.Cut(p.name, "/"); ok {
+		if above, _, ok := strings.Cut(p.Name, "/"); ok {
 			index = readTestFile(t, "../../docs/"+above+".md")
 		}
-		if !strings.Contains(index, "]("+p.name+".md)") {
-			t.Errorf("no index has a link to %s.md", p.name)
+		if !strings.Contains(index, "]("+p.Name+".md)") {
+			t.Errorf("no index has a link to %s.md", p.Name)
 		}
 	}
 	files, err := filepath.Glob("../../docs/modules/*.md")
@@ -64,7 +65,7 @@ func TestDocsIndex(t *testing.T) {
 	}
 	for _, file := range files {
 		name := "modules/" + strings.TrimSuffix(filepath.Base(file), ".md")
-		if !slices.ContainsFunc(docsPages(), func(p docsPage) bool { return p.name == name }) {
+		if !slices.ContainsFunc(docgen.Pages(), func(p docgen.Page) bool { return p.Name == name }) {
 			t.Errorf("%s: there is no such module", file)
 		}
 	}
@@ -96,11 +97,11 @@ func TestDocsExamples(t *testing.T) {
 			t.Errorf("%s: %v, warnings %v", src, err, warnings)
 		}
 	}
-	for _, p := range docsPages() {
-		if p.name == "testing" { // TestDocsNewcomersPath runs all of it
+	for _, p := range docgen.Pages() {
+		if p.Name == "testing" { // TestDocsNewcomersPath runs all of it
 			continue
 		}
-		for _, b := range blocksOf(p.intro()) {
+		for _, b := range blocksOf(p.Intro()) {
 			switch b.language {
 			case "toml":
 				parseConfig(t, b.text)
@@ -109,17 +110,17 @@ func TestDocsExamples(t *testing.T) {
 					t.Errorf("%s: %s", b.text, stderr)
 				}
 			default:
-				t.Errorf("%s: a block of %q, want toml or python", p.name, b.language)
+				t.Errorf("%s: a block of %q, want toml or python", p.Name, b.language)
 			}
 		}
 	}
 	r := wholeReference()
-	for _, k := range r.permissions {
-		if stderr := try(t, permissionExample(k)); stderr != "" {
+	for _, k := range r.Permissions {
+		if stderr := try(t, docgen.PermissionExample(k)); stderr != "" {
 			t.Errorf("%s: %s", k.Example, stderr)
 		}
 	}
-	parseConfig(t, exampleConfig(r.keys))
+	parseConfig(t, docgen.ExampleConfig(r.Keys))
 }
 
 // TestDocsSubjects checks that docs finds words that users type, that no word has two subjects, and
@@ -127,7 +128,7 @@ func TestDocsExamples(t *testing.T) {
 func TestDocsSubjects(t *testing.T) {
 	r := wholeReference()
 	seen := map[string]bool{}
-	for _, s := range r.subjects {
+	for _, s := range r.Subjects {
 		for _, word := range s.Words() {
 			if seen[word] || word != strings.ToLower(word) {
 				t.Errorf("the word %s stands twice, or has capitals", word)
@@ -135,15 +136,15 @@ func TestDocsSubjects(t *testing.T) {
 			seen[word] = true
 		}
 		for _, name := range s.See() {
-			if r.part(name).isEmpty() {
+			if r.Part(name).IsEmpty() {
 				t.Errorf("%s: docs does not explain %s", s.Words()[0], name)
 			}
 		}
 	}
 	words := "load dedup enum image library attachment trust secret approval permission weekday golden warn uninstall cost"
 	for word := range strings.FieldsSeq(words + " guard test ci session state timeout limit budget schema import merge picture") {
-		if part := r.part(word); len(part.subjects) != 1 {
-			t.Errorf("docs %s: got %d subjects, want one", word, len(part.subjects))
+		if part := r.Part(word); len(part.Subjects) != 1 {
+			t.Errorf("docs %s: got %d subjects, want one", word, len(part.Subjects))
 		}
 	}
 }
@@ -235,25 +236,25 @@ func TestDocsOfEveryName(t *testing.T) {
 		if !strings.Contains(strings.ToLower(out), strings.ToLower(name)) || out[0] == '\n' {
 			t.Errorf("docs -F md %s: got\n%s", name, out)
 		}
-		var got referenceJSON
+		var got docgen.ReferenceJSON
 		out = runDocs(t, "docs", "-F", "json", name)
 		if err := json.Unmarshal([]byte(out), &got); err != nil || got.Schema != "starhost.docs/1" || strings.Contains(out, "null,") {
 			t.Errorf("docs -F json %s: %v\n%s", name, err, out)
 		}
-		part := whole.part(name)
+		part := whole.Part(name)
 		n := len(got.Builtins) + len(got.Cases) + len(got.Events)
 		n += len(got.Permissions) + len(got.Config) + len(got.Errors) + len(got.Topics)
-		all := len(part.entries()) + caseEntries(part) + len(part.events) + len(part.permissions)
-		if n != all+len(part.keys)+len(part.codes)+len(part.subjects) {
+		all := len(part.Entries()) + caseEntries(part) + len(part.Events) + len(part.Permissions)
+		if n != all+len(part.Keys)+len(part.Codes)+len(part.Subjects) {
 			t.Errorf("docs -F json %s: got %d entries\n%s", name, n, out)
 		}
 	}
 }
 
 // caseEntries counts the entries about golden cases, except steps.
-func caseEntries(r reference) int {
+func caseEntries(r docgen.Reference) int {
 	n := 0
-	for _, t := range r.cases {
+	for _, t := range r.Cases {
 		n += len(t.Entries)
 	}
 	return n
@@ -263,8 +264,8 @@ func caseEntries(r reference) int {
 // parameters with defaults come last.
 func TestStubs(t *testing.T) {
 	stubs := runDocs(t, "docs", "-F", "pyi")
-	for _, e := range wholeReference().entries() {
-		if _, hasType := builtins.TypeOf(e.Name); !hasType || isParameter(e) {
+	for _, e := range wholeReference().Entries() {
+		if _, hasType := builtins.TypeOf(e.Name); !hasType || docgen.IsParameter(e) {
 			continue
 		}
 		member := e.Name[strings.LastIndexByte(e.Name, '.')+1:]
@@ -275,14 +276,14 @@ func TestStubs(t *testing.T) {
 		if !strings.Contains(stubs, want) {
 			t.Errorf("the stubs have no %s for %s", want, e.Name)
 		}
-		defaults := slices.IndexFunc(paramsOf(e), func(p param) bool { return p.Default != "" })
-		for i, p := range paramsOf(e) {
+		defaults := slices.IndexFunc(docgen.ParamsOf(e), func(p docgen.Param) bool { return p.Default != "" })
+		for i, p := range docgen.ParamsOf(e) {
 			if defaults >= 0 && i > defaults && p.Default == "" && !strings.HasPrefix(p.Name, "*") {
 				t.Errorf("%s: %s has no default, behind one that has", e.Name, p.Name)
 			}
 		}
 	}
-	for _, e := range wholeReference().events {
+	for _, e := range wholeReference().Events {
 		if !strings.Contains(stubs, "# "+e.Name+": ") {
 			t.Errorf("the stubs say nothing of %s", e.Name)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/starhost/starhost/internal/docgen"
 )
 
 // runTestingPage runs docs/testing.md and docs/cases.md: the files and commands of the first one's
@@ -43,7 +45,7 @@ func runTestingBlock(t *testing.T, dir string, b block, i int) {
 	switch b.language {
 	case "text":
 		if !strings.Contains(text, ".star --\n") { // the signature of a step
-			if name, _, _ := strings.Cut(text, "("); wholeReference().part(name).isEmpty() {
+			if name, _, _ := strings.Cut(text, "("); wholeReference().Part(name).IsEmpty() {
 				t.Errorf("%s: want a case or a signature", text)
 			}
 			return
@@ -99,8 +101,8 @@ func checkYAML(t *testing.T, text string) {
 // TestDocsTestFlags checks that the page has each flag of test once.
 func TestDocsTestFlags(t *testing.T) {
 	var got, want []string
-	for _, c := range testChapters {
-		got = append(got, c.flags...)
+	for _, c := range docgen.TestChapters {
+		got = append(got, c.Flags...)
 	}
 	(&app{}).testCommand().Flags().VisitAll(func(f *pflag.Flag) { want = append(want, f.Name) })
 	slices.Sort(got)

@@ -335,7 +335,7 @@ func (a *app) newFragmentJSON(r **fragments.Row) fragmentJSON {
 	f := *r
 	var at string
 	if f.Pos != "" {
-		at = a.fromHere(parsePos(f.Pos)).String()
+		at = a.fromHere(starhost.ParsePos(f.Pos)).String()
 	}
 	return fragmentJSON{
 		ID: f.ID, Content: f.Content, Bytes: len(f.Content), Target: f.Target.String(), Priority: f.Priority,

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starhost/starhost/internal/docgen"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
 	"github.com/starhost/starhost/model/responses"
@@ -39,10 +41,10 @@ func formats() []outputFormat {
 		{"config show", "json", writer((*app).printConfigJSON)},
 		{"demo", "pretty", nil},
 		{"demo", "pretty", nil},
-		{"docs", "pretty", writer((*app).printDocsPretty)},
-		{"docs", "json", writer((*app).printDocsJSON)},
-		{"docs", "md", writer((*app).printDocsMarkdown)},
-		{"docs", "pyi", writer((*app).printDocsStubs)},
+		{"docs", "pretty", pageWriter(docgen.Reference.WriteText)},
+		{"docs", "json", pageWriter(docgen.Reference.WriteJSON)},
+		{"docs", "md", pageWriter(docgen.Reference.WriteMarkdown)},
+		{"docs", "pyi", pageWriter(docgen.Reference.WriteStubs)},
 		{"eval", "pretty", writer((*app).printEvalPretty)},
 		{"eval", "json", writer((*app).printEvalJSON)},
 		{"eval", "text", writer(promptPrinter(writeText))},
@@ -118,6 +120,11 @@ func formats() []outputFormat {
 // writer adapts a function that prints results of type R to a row of the table.
 func writer[R any](print func(*app, R) error) func(*app, any) error {
 	return func(a *app, result any) error { return print(a, result.(R)) }
+}
+
+// pageWriter adapts a method of a result that writes it to a page.
+func pageWriter[R any](write func(R, *page.Page) error) func(*app, any) error {
+	return func(a *app, result any) error { return write(result.(R), &a.out) }
 }
 
 // formatNames returns the values of --format for a command, its default first.

@@ -14,7 +14,6 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/store"
@@ -37,24 +36,6 @@ eight digits or more, and an alias are references: starhost eval -f ALIAS.`,
 		a.fragmentsLoadersCommand(), a.fragmentsCollectCommand(), a.fragmentsStatsCommand(),
 	)
 	return cmd
-}
-
-// A storeFailure is a failure of the store with its code.
-type storeFailure struct {
-	code string
-	err  error
-}
-
-func (e *storeFailure) Error() string { return e.err.Error() }
-func (e *storeFailure) Code() string  { return e.code }
-func (e *storeFailure) Unwrap() error { return e.err }
-
-// asStoreFailure returns a database's error as a storeFailure, and nil for nil.
-func asStoreFailure(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &storeFailure{"E0518", err}
 }
 
 // configuredStore returns the database of fragments that the config names.
@@ -123,7 +104,7 @@ func (a *app) fragmentsListCommand() *cobra.Command {
 				return fragmentList{}, err
 			}
 			items, more, err := db.List(ctx, f)
-			return fragmentList{items, more}, asStoreFailure(err)
+			return fragmentList{items, more}, store.AsFailure(err)
 		}),
 	}
 	flags := cmd.Flags()
@@ -145,7 +126,7 @@ func (a *app) fragmentsShowCommand() *cobra.Command {
 			if err != nil {
 				return shownFragment{}, err
 			}
-			id, err := findStored(ctx, db, args[0])
+			id, err := store.FindStored(ctx, db, args[0])
 			if err != nil {
 				return shownFragment{}, err
 			}
@@ -153,7 +134,7 @@ func (a *app) fragmentsShowCommand() *cobra.Command {
 			if err == nil && !ok { // it is an attachment, or another process removed it
 				err = fmt.Errorf("sha256:%s: the store has no such text; -f sha256:%[1]s sends an attachment", id)
 			}
-			return shownFragment{id, text}, asStoreFailure(err)
+			return shownFragment{id, text}, store.AsFailure(err)
 		}),
 	}
 }
@@ -162,44 +143,6 @@ func (a *app) fragmentsShowCommand() *cobra.Command {
 type shownFragment struct {
 	id   fragments.Hash
 	text string
-}
-
-// minDigits is the fewest digits that stand for an id.
-const minDigits = 8
-
-// findStored returns the id of a stored fragment by its id, the id's first digits, or an alias.
-func findStored(ctx context.Context, s fragments.Store, name string) (id fragments.Hash, err error) {
-	digits, isID := strings.CutPrefix(name, "sha256:")
-	if len(digits) >= minDigits && len(digits) <= 2*len(id) && strings.Trim(digits, "0123456789abcdef") == "" {
-		ids, err := s.Find(ctx, digits, 2)
-		switch {
-		case err != nil:
-			return id, asStoreFailure(err)
-		case len(ids) == 1:
-			return ids[0], nil
-		case len(ids) > 1:
-			return id, &storeFailure{"E0519", fmt.Errorf("%s: got the beginning of several ids, want more of one of them", name)}
-		}
-	} else if isID {
-		return id, usagef("sha256: got %s, want %d to 64 of 0-9 a-f", errtext.Brief(digits), minDigits)
-	}
-	if isID {
-		return id, &storeFailure{"E0519", fmt.Errorf("%s: the store has no such content", name)}
-	}
-	return findAlias(ctx, s, name)
-}
-
-// findAlias returns the id that an alias stands for.
-func findAlias(ctx context.Context, s fragments.Store, name string) (id fragments.Hash, err error) {
-	id, ok, err := s.Alias(ctx, name)
-	if err != nil {
-		return id, asStoreFailure(err)
-	}
-	if !ok {
-		names, _ := s.Aliases(ctx) // an error only means that there is no hint
-		err = &storeFailure{"E0519", fmt.Errorf("the store has no alias %s%s", errtext.Brief(name), near.DidYouMean(name, names))}
-	}
-	return id, err
 }
 
 func (a *app) fragmentsSetCommand() *cobra.Command {
@@ -233,7 +176,7 @@ func (a *app) setFragment(ctx context.Context, f *loadFlags, alias, ref string) 
 	if err := fragments.CheckAlias(alias); err != nil {
 		return n, usagef("%v", err)
 	}
-	if strings.Trim(alias, "0123456789abcdef") == "" && len(alias) >= minDigits {
+	if strings.Trim(alias, "0123456789abcdef") == "" && len(alias) >= store.MinDigits {
 		return n, usagef("alias: got %q, want a name that cannot be the first digits of an id", alias)
 	}
 	db, _, err := a.configuredStore()
@@ -245,10 +188,10 @@ func (a *app) setFragment(ctx context.Context, f *loadFlags, alias, ref string) 
 		return n, err
 	}
 	if err := db.Put(ctx, content); err != nil {
-		return n, asStoreFailure(err)
+		return n, store.AsFailure(err)
 	}
 	if err := db.SetAlias(ctx, alias, content.ID); err != nil {
-		return n, asStoreFailure(err)
+		return n, store.AsFailure(err)
 	}
 	return namedFragment{alias, content.ID, len(content.Text)}, nil
 }
@@ -298,11 +241,11 @@ func (a *app) fragmentsRemoveCommand() *cobra.Command {
 			if err != nil {
 				return namedFragment{}, err
 			}
-			id, err := findAlias(ctx, db, args[0])
+			id, err := store.FindAlias(ctx, db, args[0])
 			if err != nil {
 				return namedFragment{}, err
 			}
-			return namedFragment{args[0], id, -1}, asStoreFailure(db.SetAlias(ctx, args[0], fragments.Hash{}))
+			return namedFragment{args[0], id, -1}, store.AsFailure(db.SetAlias(ctx, args[0], fragments.Hash{}))
 		}),
 	}
 }
@@ -354,7 +297,7 @@ func (a *app) fragmentsCollectCommand() *cobra.Command {
 				}
 			}
 			removed, err := db.Collect(ctx, time.Now().Add(-age), dry)
-			return collection{removed, dry}, asStoreFailure(err)
+			return collection{removed, dry}, store.AsFailure(err)
 		}),
 	}
 	cmd.Flags().StringVar(&keep, "keep", "", "keep fragments of this `TIME`, as 90d or 12h (default store.keep of the config)")
@@ -381,7 +324,7 @@ func (a *app) fragmentsStatsCommand() *cobra.Command {
 				return storeReport{}, err
 			}
 			stats, err := db.Stats(ctx)
-			return storeReport{db.Name(), stats}, asStoreFailure(err)
+			return storeReport{db.Name(), stats}, store.AsFailure(err)
 		}),
 	}
 }

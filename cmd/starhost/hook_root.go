@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
+	"github.com/starhost/starhost/store"
 )
 
 // findRoot makes the root of the event's session the current folder, before starhost reads any
@@ -136,12 +137,12 @@ func (a *app) resetHook(session string) error {
 	states := &hook.States{Dir: hook.StateDir(a.getenv)}
 	all, err := states.Pins()
 	if err != nil {
-		return asStoreFailure(err)
+		return store.AsFailure(err)
 	}
 	found := slices.DeleteFunc(slices.Clone(all), func(r *hook.Pin) bool { return r.Session != session })
 	if len(found) == 0 {
 		ids := jsontext.List(all, func(r **hook.Pin) string { return (*r).Session })
-		return &storeFailure{"E0714", fmt.Errorf("no session %s has guards%s", errtext.Brief(session), near.DidYouMean(session, ids))}
+		return &store.Failure{"E0714", fmt.Errorf("no session %s has guards%s", errtext.Brief(session), near.DidYouMean(session, ids))}
 	}
 	for _, r := range found {
 		for _, g := range r.Guards {
@@ -160,7 +161,7 @@ func (a *app) resetHook(session string) error {
 	}
 	for _, r := range found {
 		if err := states.Unpin(r); err != nil {
-			return asStoreFailure(err)
+			return store.AsFailure(err)
 		}
 	}
 	return nil

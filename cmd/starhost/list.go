@@ -11,6 +11,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/docgen"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
@@ -262,7 +263,7 @@ func skillRows(a *app, set *loader.Set) [][]string {
 // endpoints returns the endpoints of models. A list of all kinds omits the built-in ones.
 func (l listing) endpoints() []starhost.Endpoint {
 	isListed := func(e starhost.Endpoint) bool { return e.PluginName() != "" || l.kind == "models" }
-	return filter(l.set.Host.Endpoints(), isListed)
+	return docgen.Filter(l.set.Host.Endpoints(), isListed)
 }
 
 // endpointPlace returns the place of a registration, "" for a built-in endpoint.
@@ -296,7 +297,7 @@ func modelRows(a *app, endpoints []starhost.Endpoint) [][]string {
 // ownLoaders returns the loaders of plugins, without the host's own.
 func ownLoaders(set *loader.Set) []host.LoaderInfo {
 	isOwn := func(l host.LoaderInfo) bool { return l.Plugin != starhost.HostPlugin }
-	return filter(set.Host.FragmentLoaders(), isOwn)
+	return docgen.Filter(set.Host.FragmentLoaders(), isOwn)
 }
 
 func (a *app) printListJSON(l listing) error {

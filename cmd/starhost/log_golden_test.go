@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
@@ -53,7 +54,7 @@ func (c *caseCount) test(t *testing.T, dir string, records []*decision.Record, p
 			if _, ok := cases[name]; ok {
 				continue
 			}
-			text, err := goldenCase(r, plugin)
+			text, err := golden.CaseOf(r, plugin)
 			if err != nil {
 				_, why, _ := strings.Cut(err.Error(), ": ")
 				c.refused[why]++

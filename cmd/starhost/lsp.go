@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/editor/format"
 	"github.com/starhost/starhost/editor/lsp"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/docgen"
 	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -53,13 +54,13 @@ func (a *app) lsp(ctx context.Context) error {
 	prepareRun(ctx)
 	cache := a.editorCache()
 	r := wholeReference()
-	steps := r.topics[len(r.topics)-1]
+	steps := r.Topics[len(r.Topics)-1]
 	in, out := a.stdin, a.stdout
 	a.stdin, a.stdout = nil, io.Discard
 	err := lsp.Serve(ctx, in, out, lsp.Options{
 		Version: version(),
 		Reference: lsp.Reference{
-			Topics: r.topics[:len(r.topics)-1], Steps: steps, Events: r.events, Permissions: r.permissions,
+			Topics: r.Topics[:len(r.Topics)-1], Steps: steps, Events: r.Events, Permissions: r.Permissions,
 			Entry: entryHelp, Event: eventHelp, Permission: permissionHelp,
 		},
 		Root:    pluginRoot,
@@ -112,14 +113,14 @@ func (a *app) runCase(ctx context.Context, file string) (report string, ok bool)
 // The Markdown about rows of the tables, for editors.
 
 func entryHelp(e call.Entry) string {
-	return "```python\n" + signature(e) + "\n```\n\n" + entryBody(e)
+	return "```python\n" + docgen.Signature(e) + "\n```\n\n" + docgen.EntryBody(e)
 }
 
-func eventHelp(e starhost.EventSpec) string { return strings.TrimPrefix(eventSection(e), "\n") }
+func eventHelp(e starhost.EventSpec) string { return strings.TrimPrefix(docgen.EventSection(e), "\n") }
 
 func permissionHelp(k effects.PermissionKind) string {
-	return "```text\n" + permissionForm(k) + "\n```\n\n" + markdown.Wrap(markdown.Escape(k.Doc)) + "\n" +
-		codeBlock("plugin(permissions = ["+strconv.Quote(k.Example)+"])")
+	return "```text\n" + docgen.PermissionForm(k) + "\n```\n\n" + markdown.Wrap(markdown.Escape(k.Doc)) + "\n" +
+		docgen.CodeBlock("plugin(permissions = ["+strconv.Quote(k.Example)+"])")
 }
 
 // pluginRoot returns the folder of the plugin of a file or golden case, "" for a plugin that is a

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/internal/docgen"
 )
 
 // TestDocsGuides runs every block of the pages that explain one subject with whole projects. With
@@ -62,8 +64,8 @@ func TestDocsPins(t *testing.T) {
 	pins := 0
 	for _, page := range append(pages, "../../README.md") {
 		for _, m := range regexp.MustCompile(`(?:uses: starhost/starhost@|\brev: |\bversion: )(\S+)`).FindAllStringSubmatch(readTestFile(t, page), -1) {
-			if pins++; m[1] != release {
-				t.Errorf("%s: %s: want %s", page, m[0], release)
+			if pins++; m[1] != docgen.Release {
+				t.Errorf("%s: %s: want %s", page, m[0], docgen.Release)
 			}
 		}
 	}

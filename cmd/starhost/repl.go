@@ -276,12 +276,12 @@ func explainName(inside *loader.Inside, name string) (string, error) {
 			return doc + "\n", nil
 		}
 	}
-	part := wholeReference().part(name)
-	if part.isEmpty() {
+	part := wholeReference().Part(name)
+	if part.IsEmpty() {
 		return "", unknownTopic(name)
 	}
 	text := ""
-	for _, e := range part.entries() {
+	for _, e := range part.Entries() {
 		text += cmp.Or(e.Signature, e.Name) + "\n  " + strings.ReplaceAll(e.Doc, "\n", "\n  ") + "\n"
 	}
 	return text + "starhost docs " + name + " has examples.\n", nil

@@ -164,3 +164,34 @@ func logError(err error) error {
 	}
 	return err
 }
+
+func (a *app) printReplayPretty(r *replayRun) error {
+	decision.WriteReplay(&a.out, r.ReplayReport, r.skipped)
+	return nil
+}
+
+// replayJSON is the JSON result of replay.
+type replayJSON struct {
+	Schema string `json:"schema"`
+	OK     bool   `json:"ok"`
+	*decision.ReplayReport
+	Skipped  int           `json:"skipped"` // lines of the log that are no records
+	Warnings []warningJSON `json:"warnings"`
+	Errors   []errorJSON   `json:"errors"`
+}
+
+func (a *app) printReplayJSON(r *replayRun) error {
+	return a.out.JSON(replayJSON{
+		Schema: "starhost.replay/1", OK: len(a.problems) == 0 && a.code == exitOK, ReplayReport: r.ReplayReport,
+		Skipped: r.skipped, Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
+	})
+}
+
+func (a *app) printReplayGitHub(r *replayRun) error {
+	decision.WriteReplayGitHub(&a.out, r.ReplayReport, r.skipped)
+	return nil
+}
+
+func (a *app) printReplayJUnit(r *replayRun) error {
+	return decision.WriteReplayJUnit(&a.out, r.ReplayReport)
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // runFlags are the flags of run.
@@ -216,18 +217,18 @@ func checkModel(set *loader.Set, choice string, later bool) error {
 
 // A runJSON is the JSON result of run.
 type runJSON struct {
-	Schema    string         `json:"schema"`
-	OK        bool           `json:"ok"`
-	Text      string         `json:"text"`
-	Session   string         `json:"session"`
-	Turn      int            `json:"turn"`
-	Rounds    int            `json:"rounds"`
-	Model     string         `json:"model"`
-	Usage     starhost.Usage `json:"usage"`
-	ToolCalls []runCallJSON  `json:"tool_calls"`
-	Question  *questionJSON  `json:"question,omitempty"` // the turn waits for its answer
-	Warnings  []warningJSON  `json:"warnings"`
-	Errors    []errorJSON    `json:"errors"`
+	Schema    string           `json:"schema"`
+	OK        bool             `json:"ok"`
+	Text      string           `json:"text"`
+	Session   string           `json:"session"`
+	Turn      int              `json:"turn"`
+	Rounds    int              `json:"rounds"`
+	Model     string           `json:"model"`
+	Usage     starhost.Usage   `json:"usage"`
+	ToolCalls []runCallJSON    `json:"tool_calls"`
+	Question  *report.Question `json:"question,omitempty"` // the turn waits for its answer
+	Warnings  []warningJSON    `json:"warnings"`
+	Errors    []errorJSON      `json:"errors"`
 }
 
 type runCallJSON struct {

@@ -7,12 +7,14 @@ import (
 
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/shellwords"
+	"github.com/starhost/starhost/report"
+	"github.com/starhost/starhost/store"
 )
 
 // A waitingError says that a turn waits for an approval, and is stored.
 type waitingError struct {
 	session  sessionID
-	question *questionJSON
+	question *report.Question
 }
 
 func (e *waitingError) Error() string {
@@ -27,7 +29,7 @@ func (c *conversation) newWaitingError(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e := &waitingError{c.id, newQuestionJSON(&saved)}
+	e := &waitingError{c.id, report.QuestionOf(&saved)}
 	e.question.Arguments = c.set.Redact(e.question.Arguments)
 	return e
 }
@@ -49,7 +51,7 @@ func (c *conversation) resume(ctx context.Context) (*host.TurnResult, error) {
 	t, err := c.session.ResumeTurn(ctx)
 	switch {
 	case errors.Is(err, host.ErrBusy):
-		return nil, &storeFailure{"E0713", err}
+		return nil, &store.Failure{"E0713", err}
 	case err != nil, t == nil:
 		return nil, err
 	}

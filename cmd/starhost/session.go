@@ -10,6 +10,7 @@ import (
 
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/store"
 )
 
 // A sessionID is the value of --session, "" if the flag is not given.
@@ -50,7 +51,7 @@ func (s sessionID) open(
 	if errors.Is(err, host.ErrClosed) {
 		return nil, usagef("--session: session %q has ended (starhost sessions rm removes it)", c.ID)
 	}
-	return session, asStoreFailure(err)
+	return session, store.AsFailure(err)
 }
 
 // store stores the session, if there is an id. It stores what an interrupted run did, too.
@@ -60,13 +61,13 @@ func (s sessionID) store(ctx context.Context, session *host.Session) error {
 	}
 	err := session.Store(context.WithoutCancel(ctx))
 	if errors.Is(err, host.ErrBusy) {
-		return &storeFailure{"E0713", err}
+		return &store.Failure{"E0713", err}
 	}
-	return asStoreFailure(err)
+	return store.AsFailure(err)
 }
 
 // errNoStore says that the config turns the store off.
-var errNoStore = &storeFailure{"E0518", errors.New("there is no store here: store.url is none")}
+var errNoStore = &store.Failure{"E0518", errors.New("there is no store here: store.url is none")}
 
 // busyTime is how long a command without effects tries to be the next in a session.
 const busyTime = 5 * time.Second

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/store"
 )
 
 // A sessionChoice says which session a conversation continues.
@@ -55,7 +56,7 @@ func (s *sessionChoice) resolve(ctx context.Context, a *app, config *loader.Conf
 	}
 	sessions, err := db.Sessions(ctx, maxNewest)
 	if err != nil {
-		return asStoreFailure(err)
+		return store.AsFailure(err)
 	}
 	for _, stored := range sessions {
 		waits := stored.Status == "waits" || stored.Status == "answered"

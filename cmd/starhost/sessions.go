@@ -75,7 +75,7 @@ func (p *sessionPlace) list(ctx context.Context, limit int) (list []storedSessio
 	if p.db != nil {
 		stored, err := p.db.Sessions(ctx, limit+1)
 		if err != nil {
-			return nil, false, asStoreFailure(err)
+			return nil, false, store.AsFailure(err)
 		}
 		for _, s := range stored {
 			list = append(list, storedSession{Session: s})
@@ -96,12 +96,12 @@ func (p *sessionPlace) list(ctx context.Context, limit int) (list []storedSessio
 func (p *sessionPlace) hookSessions(limit int) ([]storedSession, error) {
 	files, err := p.files.List(limit)
 	if err != nil {
-		return nil, asStoreFailure(err)
+		return nil, store.AsFailure(err)
 	}
 	return jsontext.List(files, func(f *hook.StoredState) storedSession {
 		s := storedSession{file: f.Name, saved: f.Session, err: f.Err}
 		s.Session = store.Session{
-			ID: cmp.Or(f.Session.ID, f.Name[:minDigits]), Agent: f.Session.Agent, Turns: f.Session.Turns,
+			ID: cmp.Or(f.Session.ID, f.Name[:store.MinDigits]), Agent: f.Session.Agent, Turns: f.Session.Turns,
 			Status: f.Session.Status(), Size: f.Size, Stored: f.Stored,
 		}
 		if f.Err != nil {
@@ -120,7 +120,7 @@ func (p *sessionPlace) find(ctx context.Context, id string) (s storedSession, er
 			s.Session = store.Session{
 				ID: id, Agent: s.saved.Agent, Version: s.saved.Version, Turns: s.saved.Turns, Status: s.saved.Status(),
 			}
-			return s, asStoreFailure(err)
+			return s, store.AsFailure(err)
 		}
 	}
 	files, err := p.hookSessions(maxFiles)
@@ -129,17 +129,17 @@ func (p *sessionPlace) find(ctx context.Context, id string) (s storedSession, er
 	}
 	var found []storedSession
 	for _, f := range files {
-		isFile := len(id) >= minDigits && strings.HasPrefix(f.file, id)
+		isFile := len(id) >= store.MinDigits && strings.HasPrefix(f.file, id)
 		if f.saved.ID == id || isFile {
 			found = append(found, f)
 		}
 	}
 	switch {
 	case len(found) == 1:
-		return found[0], asStoreFailure(found[0].err)
+		return found[0], store.AsFailure(found[0].err)
 	case len(found) > 1:
 		names := jsontext.List(found, func(f *storedSession) string { return f.Agent + " " + f.file[:12] })
-		return s, &storeFailure{"E0714", fmt.Errorf("session %s: got several, want the digits of one of them: %s",
+		return s, &store.Failure{"E0714", fmt.Errorf("session %s: got several, want the digits of one of them: %s",
 			errtext.Brief(id), strings.Join(names, ", "))}
 	}
 	return s, p.unknown(ctx, id)
@@ -152,7 +152,7 @@ const maxFiles = 100_000
 func (p *sessionPlace) unknown(ctx context.Context, id string) error {
 	all, _, _ := p.list(ctx, maxSessions) // an error only means that there is no hint
 	ids := jsontext.List(all, func(s *storedSession) string { return s.ID })
-	return &storeFailure{"E0714", fmt.Errorf("there is no stored session %s%s", errtext.Brief(id), near.DidYouMean(id, ids))}
+	return &store.Failure{"E0714", fmt.Errorf("there is no stored session %s%s", errtext.Brief(id), near.DidYouMean(id, ids))}
 }
 
 // remove removes a session.
@@ -160,14 +160,14 @@ func (p *sessionPlace) remove(ctx context.Context, id string) error {
 	if p.db != nil {
 		existed, err := p.db.RemoveSession(ctx, id)
 		if existed || err != nil {
-			return asStoreFailure(err)
+			return store.AsFailure(err)
 		}
 	}
 	s, err := p.find(ctx, id)
 	if s.file == "" { // one with a file can be removed even if it cannot be read
 		return cmp.Or(err, p.unknown(ctx, id))
 	}
-	return asStoreFailure(p.files.Remove(s.file))
+	return store.AsFailure(p.files.Remove(s.file))
 }
 
 // A sessionList is the result of sessions list.

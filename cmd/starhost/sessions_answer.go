@@ -11,6 +11,7 @@ import (
 
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/store"
 )
 
 // An answeredSession is the result of sessions answer.
@@ -43,8 +44,8 @@ func (a *app) answerSession(ctx context.Context, id, word, question string) (s a
 	switch {
 	case choice < 0:
 		return s, usagef("sessions answer: got %s, want yes or no", errtext.Brief(word))
-	case question != "" && len(question) < minDigits:
-		return s, usagef("--question: got %s, want at least %d digits", errtext.Brief(question), minDigits)
+	case question != "" && len(question) < store.MinDigits:
+		return s, usagef("--question: got %s, want at least %d digits", errtext.Brief(question), store.MinDigits)
 	}
 	p, err := a.sessionPlace()
 	if err != nil {
@@ -56,16 +57,16 @@ func (a *app) answerSession(ctx context.Context, id, word, question string) (s a
 	paused := s.saved.Paused
 	switch {
 	case paused == nil, paused.Digest == "":
-		return s, &storeFailure{"E0719", errors.New("session " + errtext.Brief(id) + ": no turn waits for an answer")}
+		return s, &store.Failure{"E0719", errors.New("session " + errtext.Brief(id) + ": no turn waits for an answer")}
 	case !strings.HasPrefix(paused.Digest, question):
-		return s, &storeFailure{"E0719", errors.New("session " + errtext.Brief(id) + ": the question is another one, " + paused.Digest[:12])}
+		return s, &store.Failure{"E0719", errors.New("session " + errtext.Brief(id) + ": the question is another one, " + paused.Digest[:12])}
 	}
 	if err := s.saved.Answer(paused.Digest, choice == 1, time.Now()); err != nil {
-		return s, &storeFailure{"E0719", err}
+		return s, &store.Failure{"E0719", err}
 	}
 	err = p.db.StoreSession(ctx, s.saved)
 	if errors.Is(err, host.ErrBusy) {
-		return s, &storeFailure{"E0713", err}
+		return s, &store.Failure{"E0713", err}
 	}
-	return s, asStoreFailure(err)
+	return s, store.AsFailure(err)
 }

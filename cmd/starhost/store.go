@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -147,65 +145,5 @@ func (a *app) readContents(c *loader.Config) (fragments.Store, error) {
 	if err != nil || db == nil {
 		return new(fragments.MemoryStore), err
 	}
-	return &contentsOver{below: db}, nil
-}
-
-// A contentsOver is a store in memory over another one, which it only reads.
-type contentsOver struct {
-	fragments.MemoryStore
-	below fragments.Store
-}
-
-// Get implements fragments.Store.
-func (c *contentsOver) Get(ctx context.Context, id fragments.Hash) (text string, ok bool, err error) {
-	if text, ok, err = c.MemoryStore.Get(ctx, id); ok || err != nil {
-		return text, ok, err
-	}
-	return c.below.Get(ctx, id)
-}
-
-// Attachment returns a stored attachment; only llm's database has any.
-func (c *contentsOver) Attachment(
-	ctx context.Context, id fragments.Hash,
-) (a fragments.Attachment, ok bool, err error) {
-	if below, isLLM := c.below.(*store.LLM); isLLM {
-		return below.Attachment(ctx, id)
-	}
-	return a, false, nil
-}
-
-// Find implements fragments.Store.
-func (c *contentsOver) Find(ctx context.Context, digits string, limit int) ([]fragments.Hash, error) {
-	ids, err := c.MemoryStore.Find(ctx, digits, limit)
-	if err != nil {
-		return nil, err
-	}
-	others, err := c.below.Find(ctx, digits, limit)
-	if err != nil {
-		return nil, err
-	}
-	ids = append(ids, others...)
-	slices.SortFunc(ids, func(x, y fragments.Hash) int { return bytes.Compare(x[:], y[:]) })
-	ids = slices.Compact(ids)
-	return ids[:min(len(ids), limit)], nil
-}
-
-// Alias implements fragments.Store.
-func (c *contentsOver) Alias(ctx context.Context, name string) (id fragments.Hash, ok bool, err error) {
-	if id, ok, err = c.MemoryStore.Alias(ctx, name); ok || err != nil {
-		return id, ok, err
-	}
-	return c.below.Alias(ctx, name)
-}
-
-// Aliases implements fragments.Store.
-func (c *contentsOver) Aliases(ctx context.Context) ([]string, error) {
-	names, err := c.MemoryStore.Aliases(ctx)
-	if err != nil {
-		return nil, err
-	}
-	others, err := c.below.Aliases(ctx)
-	names = append(names, others...)
-	slices.Sort(names)
-	return slices.Compact(names), err
+	return &store.Over{Below: db}, nil
 }

@@ -201,3 +201,53 @@ func testCode(s *golden.Summary, allowEmpty bool) int {
 	}
 	return exitOK
 }
+
+// If test finds no cases to run because of an error, only JSON prints a result.
+
+func (a *app) printTestPretty(s *golden.Summary) error {
+	if !a.couldNotTest() {
+		golden.WriteSummary(&a.out, s)
+	}
+	return nil
+}
+
+// testJSON is the JSON result of test.
+type testJSON struct {
+	Schema   string               `json:"schema"`
+	OK       bool                 `json:"ok"`
+	Cases    []golden.CaseJSON    `json:"cases"`
+	Counts   golden.CountsJSON    `json:"counts"`
+	Coverage *golden.CoverageJSON `json:"coverage"` // null without --coverage, unless --fail-under fails
+	Warnings []warningJSON        `json:"warnings"`
+	Errors   []errorJSON          `json:"errors"`
+}
+
+func (a *app) printTestJSON(s *golden.Summary) error {
+	cases, counts := golden.CasesJSON(s)
+	return a.out.JSON(testJSON{
+		Schema: "starhost.test/1", OK: len(a.problems) == 0 && a.code == exitOK, Cases: cases, Counts: counts,
+		Coverage: golden.NewCoverageJSON(s.Coverage), Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
+	})
+}
+
+func (a *app) printTestJUnit(s *golden.Summary) error {
+	if a.couldNotTest() {
+		return nil
+	}
+	return golden.WriteJUnit(&a.out, s, a.shortfalls())
+}
+
+func (a *app) printTestGitHub(s *golden.Summary) error {
+	if !a.couldNotTest() {
+		golden.WriteGitHub(&a.out, s, a.shortfalls())
+	}
+	return nil
+}
+
+// shortfalls returns the problems of a run whose cases do not suffice.
+func (a *app) shortfalls() (list []golden.Shortfall) {
+	for i := range a.problems {
+		list = append(list, golden.Shortfall{a.problems[i].message, a.problems[i].text()})
+	}
+	return list
+}

@@ -9,9 +9,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is the version that examples pin: the next release. A test compares it with the pages.
-const release = "v0.1.0"
-
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

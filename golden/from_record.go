@@ -1,4 +1,4 @@
-package main
+package golden
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -16,13 +15,12 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
-	"github.com/starhost/starhost/serve/hook"
 )
 
 // A caseMaker makes a golden case of a record, for one of its plugins.
@@ -35,9 +33,9 @@ type caseMaker struct {
 	answers map[string][]string // lines of effects.jsonl, by effect
 }
 
-// goldenCase returns the text of a case that passes as long as the plugin decides as it did. An
+// CaseOf returns the text of a case that passes as long as the plugin decides as it did. An
 // error says why the record does not contain enough for one.
-func goldenCase(r *decision.Record, plugin string) (string, error) {
+func CaseOf(r *decision.Record, plugin string) (string, error) {
 	if !r.IsEvent() {
 		return "", fmt.Errorf("%s makes no golden case: %s is no event, so that no plugin decides about it", r.ID, r.Event)
 	}
@@ -76,7 +74,7 @@ func (m *caseMaker) check() error {
 	case len(m.Cut) > 0:
 		return fmt.Errorf("%s is cut", m.Cut[0])
 	case m.ToolAlias != "":
-		return fmt.Errorf("the tool %s may also be %s, and a case names one", quote(m.Tool), quote(m.ToolAlias))
+		return fmt.Errorf("the tool %s may also be %s, and a case names one", `"`+m.Tool+`"`, `"`+m.ToolAlias+`"`)
 	case m.Input["arguments"] != nil && m.Input["arguments"][0] != '{':
 		return errors.New("the call's arguments are no object, and a case has only objects")
 	case strings.HasPrefix(m.Event, "app."):
@@ -88,7 +86,7 @@ func (m *caseMaker) check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Input)) {
 		if !slices.Contains(spec.Args, name) {
-			return fmt.Errorf("the event %s has no argument %s", m.Event, quote(name))
+			return fmt.Errorf("the event %s has no argument %s", m.Event, `"`+name+`"`)
 		}
 	}
 	for _, at := range m.Omitted {
@@ -140,7 +138,7 @@ func (m *caseMaker) want() (string, error) {
 	if out.Decision.Action == starhost.ActionAbort { // the step shows it alone
 		out = host.Outcome{Decision: out.Decision, Decisions: []starhost.Decision{out.Decision}}
 	}
-	return golden.FireText(m.Event, m.Tool, &out, logs), nil
+	return FireText(m.Event, m.Tool, &out, logs), nil
 }
 
 func isRefusal(a starhost.Action) bool {
@@ -160,7 +158,7 @@ func (m *caseMaker) decision(i int) (d starhost.Decision, err error) {
 	if h.Action == decision.ActionNone {
 		d.Action = starhost.ActionNone
 	}
-	d.Pos = parsePos(h.Pos)
+	d.Pos = starhost.ParsePos(h.Pos)
 	if h.Result != nil {
 		if d.Result, err = resultOf(h.Result); err != nil {
 			return d, err
@@ -190,23 +188,6 @@ func (m *caseMaker) decision(i int) (d starhost.Decision, err error) {
 		d.Context.Fragments = append(d.Context.Fragments, f)
 	}
 	return d, nil
-}
-
-// parsePos reads the text of a place.
-func parsePos(text string) (p starhost.Pos) {
-	parts := strings.Split(text, ":")
-	for _, n := range []*int{&p.Col, &p.Line} {
-		number, err := strconv.Atoi(parts[len(parts)-1])
-		if len(parts) == 1 || err != nil {
-			break
-		}
-		*n, parts = number, parts[:len(parts)-1]
-	}
-	if p.Line == 0 { // a line without a column
-		p.Line, p.Col = p.Col, 0
-	}
-	p.File = strings.Join(parts, ":")
-	return p
 }
 
 // resultOf returns a recorded result.
@@ -354,7 +335,7 @@ func (m *caseMaker) writeScript() {
 	add("roles", m.Roles, len(m.Roles) > 0)
 	add("model", m.Model, m.Model != "")
 	add("round", m.Round, m.Round != 0)
-	add("agent", m.Agent, spec.Tool && m.Foreign && hook.AgentOf(m.Agent) != nil)
+	add("agent", m.Agent, spec.Tool && m.Foreign && agents.Find(m.Agent) != nil)
 	add("plugin", m.Plugin, spec.Tool && m.Plugin != "")
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if !isEmptyJSON(args[name]) {

@@ -1,17 +1,17 @@
-package main
+package decision
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/internal/ci"
+	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
-// printReplayPretty prints the counts and the groups of changes.
-func (a *app) printReplayPretty(r *replayRun) error {
-	fmt.Fprintln(&a.out, r.Summary())
+// WriteReplay writes the counts and the groups of changes.
+func WriteReplay(p *page.Page, r *ReplayReport, skipped int) {
+	fmt.Fprintln(p, r.Summary())
 	for i := range r.Groups {
 		g := &r.Groups[i]
 		line := texttable.OneLine(g.Text())
@@ -21,14 +21,13 @@ func (a *app) printReplayPretty(r *replayRun) error {
 		if g.Allowed {
 			line += " [allowed]"
 		}
-		fmt.Fprintf(&a.out, "%6d  %s\n        starhost log show %s\n", g.Count, line, g.Example)
+		fmt.Fprintf(p, "%6d  %s\n        starhost log show %s\n", g.Count, line, g.Example)
 	}
-	a.out.WriteString(r.notes())
-	return nil
+	p.WriteString(replayNotes(r, skipped))
 }
 
-// notes returns lines about events and lines that the groups do not show.
-func (r *replayRun) notes() string {
+// replayNotes returns lines about events and lines that the groups do not show.
+func replayNotes(r *ReplayReport, skipped int) string {
 	var b strings.Builder
 	for _, n := range []struct {
 		count int
@@ -37,7 +36,7 @@ func (r *replayRun) notes() string {
 		{r.Reworded, "same decisions with another reason, plugin or place"},
 		{r.MoreReasons, "events in groups without their reason, because there are too many reasons"},
 		{r.Others, "other events (--only)"},
-		{r.skipped, "lines of the log that are no records"},
+		{skipped, "lines of the log that are no records"},
 	} {
 		if n.count > 0 {
 			fmt.Fprintf(&b, "%6d  %s\n", n.count, n.text)
@@ -46,26 +45,9 @@ func (r *replayRun) notes() string {
 	return b.String()
 }
 
-// replayJSON is the JSON result of replay.
-type replayJSON struct {
-	Schema string `json:"schema"`
-	OK     bool   `json:"ok"`
-	*decision.ReplayReport
-	Skipped  int           `json:"skipped"` // lines of the log that are no records
-	Warnings []warningJSON `json:"warnings"`
-	Errors   []errorJSON   `json:"errors"`
-}
-
-func (a *app) printReplayJSON(r *replayRun) error {
-	return a.out.JSON(replayJSON{
-		Schema: "starhost.replay/1", OK: len(a.problems) == 0 && a.code == exitOK, ReplayReport: r.ReplayReport,
-		Skipped: r.skipped, Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
-	})
-}
-
-// printReplayGitHub prints a command of GitHub's workflows for each group, at the place of its
+// WriteReplayGitHub writes a command of GitHub's workflows for each group, at the place of its
 // decision: an error for a change, a notice for an allowed one, else a warning.
-func (a *app) printReplayGitHub(r *replayRun) error {
+func WriteReplayGitHub(p *page.Page, r *ReplayReport, skipped int) {
 	for i := range r.Groups {
 		g := &r.Groups[i]
 		c := ci.Command{Level: "error", Title: g.Title()}
@@ -79,10 +61,9 @@ func (a *app) printReplayGitHub(r *replayRun) error {
 			c.File, c.Line = file, line
 		}
 		c.Text = fmt.Sprintf("%s: %s, as %s", g.Text(), texttable.Count(g.Count, "event"), g.Example)
-		c.Write(&a.out)
+		c.Write(p)
 	}
-	fmt.Fprintf(&a.out, "%s\n%s", r.Summary(), r.notes())
-	return nil
+	fmt.Fprintf(p, "%s\n%s", r.Summary(), replayNotes(r, skipped))
 }
 
 // splitPlace splits "file:line:col".
@@ -100,9 +81,9 @@ func cutLast(text string, sep byte) (before, after string, ok bool) {
 	return text[:i], text[i+1:], true
 }
 
-// printReplayJUnit prints a test case for each group: a failure for a change, and skipped for
+// WriteReplayJUnit writes a test case for each group: a failure for a change, and skipped for
 // events that the replay cannot tell. Another one stands for the events with the same decision.
-func (a *app) printReplayJUnit(r *replayRun) error {
+func WriteReplayJUnit(p *page.Page, r *ReplayReport) error {
 	suite := &ci.Suite{Name: "starhost replay"}
 	add := func(name, plugin string) *ci.Case {
 		suite.Tests++
@@ -125,5 +106,5 @@ func (a *app) printReplayJUnit(r *replayRun) error {
 		}
 	}
 	report := ci.Suites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Suites: []*ci.Suite{suite}}
-	return report.Write(&a.out)
+	return report.Write(p)
 }

@@ -1,4 +1,4 @@
-package main
+package docgen
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/page"
 )
 
 // stubsHead begins the stubs. Python has no load statement, so the stubs declare a function.
@@ -29,25 +30,25 @@ def load(file: str, *names: str, **aliases: str) -> None:
 
 const eventsHead = "# Events: the parameters and results of their handlers. Each handler may also name ctx: Ctx.\n"
 
-// printDocsStubs prints Python's type stubs of the builtins, and the events as comments. It
+// WriteStubs prints Python's type stubs of the builtins, and the events as comments. It
 // returns an error for a name that stubs cannot declare.
-func (a *app) printDocsStubs(r reference) error {
-	if r.name == "" {
-		a.out.WriteString(stubsHead + builtins.Classes)
+func (r Reference) WriteStubs(p *page.Page) error {
+	if r.Name == "" {
+		p.WriteString(stubsHead + builtins.Classes)
 	}
-	for _, t := range r.topics {
+	for _, t := range r.Topics {
 		if stubs := stubsOf("", t.Entries); stubs != "" {
-			a.out.Section(fmt.Sprintf("# %s: %s\n\n%s\n", t.Name, t.Doc, strings.TrimRight(stubs, "\n")))
+			p.Section(fmt.Sprintf("# %s: %s\n\n%s\n", t.Name, t.Doc, strings.TrimRight(stubs, "\n")))
 		}
 	}
-	if r.name == "" {
-		a.out.Section(eventsHead)
+	if r.Name == "" {
+		p.Section(eventsHead)
 	}
-	for _, e := range r.events {
-		a.printEventStub(e)
+	for _, e := range r.Events {
+		printEventStub(p, e)
 	}
-	if a.out.Len() == 0 {
-		return usagef("docs: stubs do not have %s, only what plugins call, and events", r.name)
+	if p.Len() == 0 {
+		return fmt.Errorf("docs: stubs do not have %s, only what plugins call, and events", r.Name)
 	}
 	return nil
 }
@@ -58,7 +59,7 @@ func stubsOf(module string, entries []call.Entry) string {
 	var out strings.Builder
 	done := map[string]bool{}
 	for _, e := range entries {
-		if _, hasType := builtins.TypeOf(e.Name); !hasType || isParameter(e) {
+		if _, hasType := builtins.TypeOf(e.Name); !hasType || IsParameter(e) {
 			continue // Python defines it, or it is a parameter of handlers
 		}
 		member, _, inner := strings.Cut(strings.TrimPrefix(e.Name, module), ".")
@@ -68,15 +69,15 @@ func stubsOf(module string, entries []call.Entry) string {
 			out.WriteString(entryStub(e, member, module != ""))
 		case !done[below]:
 			done[below] = true
-			members := filter(entries, func(e call.Entry) bool { return strings.HasPrefix(e.Name, below) })
+			members := Filter(entries, func(e call.Entry) bool { return strings.HasPrefix(e.Name, below) })
 			fmt.Fprintf(&out, "class %s:\n%s\n", className(member), indentBlock(strings.TrimRight(stubsOf(below, members), "\n")+"\n"))
 		}
 	}
 	return out.String()
 }
 
-// isParameter reports whether handlers receive the value as a parameter.
-func isParameter(e call.Entry) bool {
+// IsParameter reports whether handlers receive the value as a parameter.
+func IsParameter(e call.Entry) bool {
 	isArg := func(a builtins.Arg) bool { return a.Name == e.Name }
 	return e.Value == nil && (e.Name == "ctx" || slices.ContainsFunc(builtins.Args(), isArg))
 }
@@ -97,7 +98,7 @@ func entryStub(e call.Entry, name string, inClass bool) string {
 		return fmt.Sprintf("%s: %s\n%s\n", name, typ.Result, docstring(e.Doc))
 	}
 	var params []string
-	for _, p := range paramsOf(e) {
+	for _, p := range ParamsOf(e) {
 		text := p.Name + ": " + p.Type
 		if p.Default != "" {
 			text += " = " + p.Default
@@ -133,11 +134,11 @@ func indentBlock(text string) string {
 }
 
 // printEventStub prints an event as a comment.
-func (a *app) printEventStub(e starhost.EventSpec) {
+func printEventStub(p *page.Page, e starhost.EventSpec) {
 	args := make([]string, len(e.Args))
 	for i, arg := range argsOf(e) {
 		args[i] = arg.Name + ": " + arg.Type
 	}
 	returns := strings.Join(append(allowedReturns(e), "None"), ", ")
-	a.out.Section(fmt.Sprintf("# %s: %s\n#   takes   %s\n#   returns %s\n", e.Name, e.Fires, strings.Join(args, ", "), returns))
+	p.Section(fmt.Sprintf("# %s: %s\n#   takes   %s\n#   returns %s\n", e.Name, e.Fires, strings.Join(args, ", "), returns))
 }

@@ -1,4 +1,4 @@
-package main
+package docgen
 
 import (
 	"fmt"
@@ -7,18 +7,22 @@ import (
 
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/markdown"
+	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/texttable"
 )
+
+// Release is the version that examples pin: the next release. A test compares it with the pages.
+const Release = "v0.1.0"
 
 // A testChapter describes some flags of test, and other ways to run golden cases.
 type testChapter struct {
 	title, doc string
-	flags      []string     // names of flags of test
+	Flags      []string     // names of flags of test
 	entries    []call.Entry // with examples
 }
 
-// testChapters has every flag of test once.
-var testChapters = []testChapter{
+// TestChapters has every flag of test once.
+var TestChapters = []testChapter{
 	{"Running", `starhost runs every case twice.
 The second run has another order of cases and of loaders and another number of workers, and both
 runs must print the same bytes. A case of one plugin is PATH::CASE, and a row of it PATH::CASE/ROW.`,
@@ -42,12 +46,12 @@ command was wrong.`,
 			{Name: "--format", Doc: "Prints reports for other programs: json, junit, or github for annotations.", Example: "starhost test -F junit -o report.xml demo.star"},
 			{Name: "action.yml", Doc: "The repository is a GitHub Action.\nIt checks and tests the plugins that starhost.toml names, else ./plugins, or those of paths, and puts annotations into pull requests.", Example: `steps:
   - uses: actions/checkout@v5
-  - uses: starhost/starhost@` + release + `
+  - uses: starhost/starhost@` + Release + `
     with:
       paths: plugins`},
 			{Name: ".pre-commit-config.yaml", Doc: "The repository has hooks for pre-commit, which builds starhost with Go.\nstarhost-fmt formats the changed files. The other two read all plugins that starhost.toml names, else ./plugins, because a changed file may be a library of several plugins.", Example: `repos:
   - repo: https://github.com/starhost/starhost
-    rev: ` + release + `
+    rev: ` + Release + `
     hooks:
       - id: starhost-fmt
       - id: starhost-check
@@ -58,18 +62,16 @@ command was wrong.`,
 		}},
 }
 
-// testTopics returns the chapters, with the texts of the flags from the command itself.
-func testTopics() []call.Topic {
-	flags := (&app{}).testCommand().Flags()
-	topics := make([]call.Topic, len(testChapters))
-	for i, c := range testChapters {
+// testTopics returns the chapters, with the texts of the flags that usage returns.
+func testTopics(usage func(flag string) string) []call.Topic {
+	topics := make([]call.Topic, len(TestChapters))
+	for i, c := range TestChapters {
 		topics[i] = call.Topic{Name: c.title, Doc: c.doc}
-		for _, name := range c.flags {
-			usage := flags.Lookup(name).Usage
+		for _, name := range c.Flags {
 			if slices.ContainsFunc(c.entries, func(e call.Entry) bool { return e.Name == "--"+name }) {
 				continue // the entry says more
 			}
-			topics[i].Entries = append(topics[i].Entries, call.Entry{Name: "--" + name, Doc: strings.ReplaceAll(usage, "`", "")})
+			topics[i].Entries = append(topics[i].Entries, call.Entry{Name: "--" + name, Doc: strings.ReplaceAll(usage(name), "`", "")})
 		}
 		topics[i].Entries = append(topics[i].Entries, c.entries...)
 	}
@@ -80,23 +82,23 @@ func testTopics() []call.Topic {
 func caseName(e call.Entry) string { return strings.TrimPrefix(e.Name, "--") }
 
 // testingBody returns the body of the page about testing: the steps, and how to run cases.
-func testingBody(r reference) string {
+func testingBody(r Reference) string {
 	var b strings.Builder
-	if r.name == "" || r.name == casesName {
-		b.WriteString(topicBody("##", r.topics[len(r.topics)-1]))
+	if r.Name == "" || r.Name == casesName {
+		b.WriteString(topicBody("##", r.Topics[len(r.Topics)-1]))
 	}
 	b.WriteString(chapters(r, true))
 	return b.String()
 }
 
 // casesBody returns the body of the page about the file of a golden case.
-func casesBody(r reference) string { return chapters(r, false) }
+func casesBody(r Reference) string { return chapters(r, false) }
 
 // chapters returns the chapters that say how to run cases, or the others.
-func chapters(r reference, running bool) string {
+func chapters(r Reference, running bool) string {
 	var b strings.Builder
-	for _, t := range r.cases {
-		runs := slices.ContainsFunc(testChapters, func(c testChapter) bool { return c.title == t.Name })
+	for _, t := range r.Cases {
+		runs := slices.ContainsFunc(TestChapters, func(c testChapter) bool { return c.title == t.Name })
 		if runs == running {
 			b.WriteString(caseTopicBody(t))
 		}
@@ -121,7 +123,7 @@ func caseTopicBody(t call.Topic) string {
 			continue
 		}
 		flush()
-		b.WriteString("\n" + entryHeading("###", e) + "\n" + entryBody(e))
+		b.WriteString("\n" + entryHeading("###", e) + "\n" + EntryBody(e))
 	}
 	flush()
 	return b.String()
@@ -129,37 +131,37 @@ func caseTopicBody(t call.Topic) string {
 
 // printCases prints chapters about golden cases: in full those that have the name, else a line for
 // each entry.
-func (a *app) printCases(r reference) {
-	for _, t := range r.cases {
-		if r.name != casesName && !strings.EqualFold(t.Name, r.name) {
-			a.out.Section("")
-			a.printCaseEntries(t.Entries, r.name)
+func printCases(p *page.Page, r Reference) {
+	for _, t := range r.Cases {
+		if r.Name != casesName && !strings.EqualFold(t.Name, r.Name) {
+			p.Section("")
+			printCaseEntries(p, t.Entries, r.Name)
 			continue
 		}
-		a.out.Section(t.Name + "\n\n" + t.Doc + "\n\n")
-		a.out.Table(summaryRows(t.Entries))
+		p.Section(t.Name + "\n\n" + t.Doc + "\n\n")
+		p.Table(summaryRows(t.Entries))
 	}
-	if r.name == casesName {
-		a.out.Section("Steps\n\n")
-		a.out.Table(summaryRows(r.topics[0].Entries))
+	if r.Name == casesName {
+		p.Section("Steps\n\n")
+		p.Table(summaryRows(r.Topics[0].Entries))
 	}
 }
 
 // printCaseEntries prints entries in full, and members of a section in a line each.
-func (a *app) printCaseEntries(entries []call.Entry, name string) {
+func printCaseEntries(p *page.Page, entries []call.Entry, name string) {
 	var members []call.Entry
 	for _, e := range entries {
 		if caseName(e) != name && e.Name != name {
 			members = append(members, e)
 			continue
 		}
-		fmt.Fprintf(&a.out, "%s\n\n%s\n", e.Name, strings.TrimSpace(e.Doc))
-		a.printExample("Example", e.Example)
+		fmt.Fprintf(p, "%s\n\n%s\n", e.Name, strings.TrimSpace(e.Doc))
+		printExample(p, "Example", e.Example)
 	}
 	if len(members) > 0 && len(members) < len(entries) {
-		a.out.WriteString("\n")
+		p.WriteString("\n")
 	}
-	a.out.Table(summaryRows(members))
+	p.Table(summaryRows(members))
 }
 
 // summaryRows returns a row of a table for each entry: its name and its first line.

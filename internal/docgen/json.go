@@ -1,14 +1,15 @@
-package main
+package docgen
 
 import (
 	"strings"
 
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/page"
 )
 
 // The reference as JSON. Lists are never null.
-type referenceJSON struct {
+type ReferenceJSON struct {
 	Schema      string           `json:"schema"`
 	Builtins    []builtinJSON    `json:"builtins"`
 	Cases       []casePartJSON   `json:"cases"`
@@ -90,27 +91,27 @@ type subjectJSON struct {
 	See   []string `json:"see"`
 }
 
-func (a *app) printDocsJSON(r reference) error {
-	out := referenceJSON{
+func (r Reference) WriteJSON(p *page.Page) error {
+	out := ReferenceJSON{
 		Schema: "starhost.docs/1", Builtins: []builtinJSON{}, Cases: []casePartJSON{}, Events: []eventJSON{},
 		Permissions: []permissionJSON{}, Config: []keyJSON{}, Errors: []codeJSON{}, Topics: []subjectJSON{},
 	}
-	for _, t := range r.topics {
+	for _, t := range r.Topics {
 		for _, e := range t.Entries {
 			typ, _ := builtins.TypeOf(e.Name)
 			b := builtinJSON{e.Name, t.Name, e.Signature, []paramJSON{}, typ.Result, e.Doc, e.Example}
-			for _, p := range paramsOf(e) {
-				b.Parameters = append(b.Parameters, paramJSON(p))
+			for _, param := range ParamsOf(e) {
+				b.Parameters = append(b.Parameters, paramJSON(param))
 			}
 			out.Builtins = append(out.Builtins, b)
 		}
 	}
-	for _, t := range r.cases {
+	for _, t := range r.Cases {
 		for _, e := range t.Entries {
 			out.Cases = append(out.Cases, casePartJSON{e.Name, t.Name, e.Doc, e.Example})
 		}
 	}
-	for _, e := range r.events {
+	for _, e := range r.Events {
 		event := eventJSON{e.Name, e.Fires, []argJSON{}, []string{}, append([]string{}, e.Modify...), e.Guard}
 		for _, arg := range argsOf(e) {
 			event.Arguments = append(event.Arguments, argJSON(arg))
@@ -120,32 +121,32 @@ func (a *app) printDocsJSON(r reference) error {
 		}
 		out.Events = append(out.Events, event)
 	}
-	for _, k := range r.permissions {
+	for _, k := range r.Permissions {
 		out.Permissions = append(out.Permissions, permissionJSON{k.Name, k.Form, k.Doc, k.Example})
 	}
-	for _, k := range r.keys {
+	for _, k := range r.Keys {
 		out.Config = append(out.Config, keyJSON{k.Name, k.Wants, k.Default, k.Project, k.Doc, k.Example})
 	}
-	for _, c := range r.codes {
-		out.Errors = append(out.Errors, codeJSON{c.Code, c.Title, c.Text, exitOf(c.Code), c.Bad, c.Good})
+	for _, c := range r.Codes {
+		out.Errors = append(out.Errors, codeJSON{c.Code, c.Title, c.Text, r.Exit(c.Code), c.Bad, c.Good})
 	}
-	for _, s := range r.subjects {
+	for _, s := range r.Subjects {
 		out.Topics = append(out.Topics, subjectJSON{s.Words(), s.text, s.page, append([]string{}, s.See()...)})
 	}
-	return a.out.JSON(out)
+	return p.JSON(out)
 }
 
-// A param is a parameter of a builtin.
-type param struct{ Name, Type, Default string }
+// A Param is a parameter of a builtin.
+type Param struct{ Name, Type, Default string }
 
-// paramsOf returns the parameters of a builtin. Their types are "" if Python defines the
+// ParamsOf returns the parameters of a builtin. Their types are "" if Python defines the
 // builtin.
-func paramsOf(e call.Entry) []param {
+func ParamsOf(e call.Entry) []Param {
 	list := strings.TrimSuffix(strings.TrimPrefix(e.Signature, e.Name+"("), ")")
 	typ, hasType := builtins.TypeOf(e.Name)
-	var params []param
+	var params []Param
 	for i, text := range builtins.SplitParams(list) {
-		var p param
+		var p Param
 		p.Name, p.Default, _ = strings.Cut(text, "=")
 		if hasType {
 			p.Type = typ.Params[i]

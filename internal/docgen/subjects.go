@@ -1,4 +1,4 @@
-package main
+package docgen
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/internal/markdown"
+	"github.com/starhost/starhost/internal/page"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -23,8 +25,8 @@ func (s subject) Words() []string { return strings.Fields(s.words) }
 // See returns the names that say more.
 func (s subject) See() []string { return strings.Fields(s.see) }
 
-// subjects are the words of users, sorted by the first one. Agents follow by their names.
-func subjects() []subject {
+// Subjects are the words of users, sorted by the first one. Agents follow by their names.
+func Subjects() []subject {
 	list := slices.Clone(plainSubjects)
 	for _, a := range hook.Agents {
 		list = append(list, subject{
@@ -86,23 +88,23 @@ var plainSubjects = []subject{
 func (s subject) has(word string) bool { return slices.Contains(s.Words(), strings.ToLower(word)) }
 
 // printSubject explains a subject.
-func (a *app) printSubject(s subject) {
-	fmt.Fprintf(&a.out, "%s\n\n%s\n\n", strings.Join(s.Words(), ", "), s.text)
-	a.printLine("page", "docs/"+s.page)
+func printSubject(p *page.Page, s subject) {
+	fmt.Fprintf(p, "%s\n\n%s\n\n", strings.Join(s.Words(), ", "), s.text)
+	report.WriteLine(p, "page", "docs/"+s.page)
 	var see []string
 	for _, name := range s.See() {
 		see = append(see, "starhost docs "+name)
 	}
-	a.printLine("see also", strings.Join(see, ", "))
+	report.WriteLine(p, "see also", strings.Join(see, ", "))
 }
 
 // subjectsBody returns the table of subjects.
-func subjectsBody(r reference) string {
-	if len(r.subjects) == 0 {
+func subjectsBody(r Reference) string {
+	if len(r.Subjects) == 0 {
 		return ""
 	}
 	rows := [][]string{{"you look for", "in short", "page", "names"}}
-	for _, s := range r.subjects {
+	for _, s := range r.Subjects {
 		page, _, _ := strings.Cut(strings.TrimSuffix(s.page, ".md"), ".md#")
 		rows = append(rows, []string{
 			markdown.Cell(strings.Join(s.Words(), ", ")), markdown.Cell(s.text), "[" + page + "](" + s.page + ")", markdown.Code(s.See()...),

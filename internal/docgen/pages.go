@@ -1,4 +1,4 @@
-package main
+package docgen
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/markdown"
+	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -22,15 +23,15 @@ import (
 //go:embed intro
 var introFiles embed.FS
 
-// A docsPage is one page of the reference: an introduction and tables.
-type docsPage struct {
-	name string // the file's name without .md
-	body func(reference) string
+// A Page is one page of the reference: an introduction and tables.
+type Page struct {
+	Name string // the file's name without .md
+	body func(Reference) string
 }
 
-// docsPages returns the pages in their order. Each module has its own, so that none is long.
-func docsPages() []docsPage {
-	pages := []docsPage{
+// Pages returns the pages in their order. Each module has its own, so that none is long.
+func Pages() []Page {
+	pages := []Page{
 		{"builtins", builtinsBody},
 		{"testing", testingBody},
 		{"cases", casesBody},
@@ -39,51 +40,51 @@ func docsPages() []docsPage {
 	}
 	for _, t := range builtins.Topics(nil) {
 		if t.Module {
-			pages = append(pages, docsPage{"modules/" + t.Name, func(r reference) string { return moduleBody(r, t.Name) }})
+			pages = append(pages, Page{"modules/" + t.Name, func(r Reference) string { return moduleBody(r, t.Name) }})
 		}
 	}
 	return append(pages,
-		docsPage{"permissions", permissionsBody},
-		docsPage{"config", configBody},
-		docsPage{"topics", subjectsBody},
-		docsPage{"errors", errorsBody},
+		Page{"permissions", permissionsBody},
+		Page{"config", configBody},
+		Page{"topics", subjectsBody},
+		Page{"errors", errorsBody},
 	)
 }
 
-// text returns the whole page.
-func (p docsPage) text(r reference) string { return strings.TrimLeft(p.intro()+p.body(r), "\n") }
+// Text returns the whole page.
+func (p Page) Text(r Reference) string { return strings.TrimLeft(p.Intro()+p.body(r), "\n") }
 
-// intro returns the beginning of a page. The page of a module begins with the module's description.
-func (p docsPage) intro() string {
-	if strings.HasPrefix(p.name, "modules/") {
+// Intro returns the beginning of a page. The page of a module begins with the module's description.
+func (p Page) Intro() string {
+	if strings.HasPrefix(p.Name, "modules/") {
 		return ""
 	}
-	text, err := introFiles.ReadFile("intro/" + p.name + ".md")
+	text, err := introFiles.ReadFile("intro/" + p.Name + ".md")
 	if err != nil {
 		panic(err) // go:embed has checked it
 	}
 	return string(text)
 }
 
-// printDocsMarkdown prints all pages, or the part of them that has one name.
-func (a *app) printDocsMarkdown(r reference) error {
-	for _, p := range docsPages() {
-		body := strings.TrimLeft(p.body(r), "\n")
-		if r.name == "" {
-			body = p.text(r)
+// WriteMarkdown prints all pages, or the part of them that has one name.
+func (r Reference) WriteMarkdown(p *page.Page) error {
+	for _, d := range Pages() {
+		body := strings.TrimLeft(d.body(r), "\n")
+		if r.Name == "" {
+			body = d.Text(r)
 		}
 		if body != "" {
-			a.out.Section(body)
+			p.Section(body)
 		}
 	}
 	return nil
 }
 
-func builtinsBody(r reference) string {
+func builtinsBody(r Reference) string {
 	var b strings.Builder
-	for _, t := range r.topics {
+	for _, t := range r.Topics {
 		// The steps of golden cases have their own page. A single one has its place in docs NAME.
-		if !t.Module && (t.Name != stepsTopic || r.name != "" && r.name != casesName) {
+		if !t.Module && (t.Name != stepsTopic || r.Name != "" && r.Name != casesName) {
 			b.WriteString(topicBody("##", t))
 		}
 	}
@@ -91,12 +92,12 @@ func builtinsBody(r reference) string {
 }
 
 // modulesBody returns a table of the modules and their members, "" for a part of the reference.
-func modulesBody(r reference) string {
-	if r.name != "" {
+func modulesBody(r Reference) string {
+	if r.Name != "" {
 		return ""
 	}
 	rows := [][]string{{"module", "what it is for", "members"}}
-	for _, t := range r.topics {
+	for _, t := range r.Topics {
 		if t.Module {
 			var members []string
 			for _, e := range t.Entries {
@@ -109,16 +110,16 @@ func modulesBody(r reference) string {
 }
 
 // moduleBody returns a module as a page, or the part of it that has a name.
-func moduleBody(r reference, name string) string {
+func moduleBody(r Reference, name string) string {
 	level := "##"
-	if r.name == "" {
+	if r.Name == "" {
 		level = "#"
 	}
-	i := slices.IndexFunc(r.topics, func(t call.Topic) bool { return t.Module && t.Name == name })
+	i := slices.IndexFunc(r.Topics, func(t call.Topic) bool { return t.Module && t.Name == name })
 	if i < 0 {
 		return ""
 	}
-	return topicBody(level, r.topics[i])
+	return topicBody(level, r.Topics[i])
 }
 
 // topicBody returns the chapter of a topic. level is the sign of its heading.
@@ -131,40 +132,40 @@ func topicBody(level string, t call.Topic) string {
 	}
 	b.WriteString(contentsTable(rows))
 	for _, e := range t.Entries {
-		b.WriteString("\n" + entryHeading(level+"#", e) + "\n" + entryBody(e))
+		b.WriteString("\n" + entryHeading(level+"#", e) + "\n" + EntryBody(e))
 	}
 	return b.String()
 }
 
-// entryBody returns the description and the example of a builtin.
-func entryBody(e call.Entry) string {
-	return markdown.Wrap(markdown.Escape(strings.TrimSpace(e.Doc))) + "\n" + codeBlock(e.Example)
+// EntryBody returns the description and the example of a builtin.
+func EntryBody(e call.Entry) string {
+	return markdown.Wrap(markdown.Escape(strings.TrimSpace(e.Doc))) + "\n" + CodeBlock(e.Example)
 }
 
 // entryHeading returns the heading of a builtin: its signature, or its name above a long
 // signature.
 func entryHeading(level string, e call.Entry) string {
-	heading := level + " `" + signature(e) + "`\n"
+	heading := level + " `" + Signature(e) + "`\n"
 	if utf8.RuneCountInString(heading) > markdown.Columns {
-		heading = level + " `" + e.Name + "`\n\n```text\n" + signature(e) + "\n```\n"
+		heading = level + " `" + e.Name + "`\n\n```text\n" + Signature(e) + "\n```\n"
 	}
 	return heading
 }
 
-func eventsBody(r reference) string {
+func eventsBody(r Reference) string {
 	var b strings.Builder
 	rows := [][]string{{"event", "fires when", "may return"}}
-	for _, e := range r.events {
+	for _, e := range r.Events {
 		rows = append(rows, []string{"`" + e.Name + "`", markdown.Cell(e.Fires), markdown.Code(allowedReturns(e)...)})
 	}
 	b.WriteString(contentsTable(rows))
-	for _, e := range r.events {
-		b.WriteString(eventSection(e))
+	for _, e := range r.Events {
+		b.WriteString(EventSection(e))
 	}
 	return b.String()
 }
 
-func eventSection(e starhost.EventSpec) string {
+func EventSection(e starhost.EventSpec) string {
 	rows := [][]string{{"argument", "type", "what it is"}}
 	for _, arg := range argsOf(e) {
 		rows = append(rows, []string{markdown.Code(arg.Name), markdown.Code(arg.Type), markdown.Cell(arg.Doc)})
@@ -179,30 +180,30 @@ func eventSection(e starhost.EventSpec) string {
 	return fmt.Sprintf("\n## %s\n\n%s\n\n%s", e.Name, markdown.Wrap(text), markdown.Table(rows))
 }
 
-func permissionsBody(r reference) string {
-	if len(r.permissions) == 0 {
+func permissionsBody(r Reference) string {
+	if len(r.Permissions) == 0 {
 		return ""
 	}
 	rows := [][]string{{"permission", "what it allows", "example"}}
-	for _, k := range r.permissions {
-		rows = append(rows, []string{markdown.Code(permissionForm(k)), markdown.Cell(k.Doc), markdown.Code(k.Example)})
+	for _, k := range r.Permissions {
+		rows = append(rows, []string{markdown.Code(PermissionForm(k)), markdown.Cell(k.Doc), markdown.Code(k.Example)})
 	}
 	return "\n" + markdown.Table(rows)
 }
 
 // configBody returns the keys of the config by the tasks of users, or the keys of a part.
-func configBody(r reference) string {
-	if len(r.keys) == 0 {
+func configBody(r Reference) string {
+	if len(r.Keys) == 0 {
 		return ""
 	}
-	if r.name != "" {
-		return keysBody(r.keys)
+	if r.Name != "" {
+		return keysBody(r.Keys)
 	}
 	var b strings.Builder
-	for i, first := range r.keys {
+	for i, first := range r.Keys {
 		sameTask := func(k loader.Key) bool { return k.Task == first.Task }
-		if !slices.ContainsFunc(r.keys[:i], sameTask) {
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n%s", first.Task.Title, markdown.Wrap(first.Task.Doc), keysBody(filter(r.keys, sameTask)))
+		if !slices.ContainsFunc(r.Keys[:i], sameTask) {
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n%s", first.Task.Title, markdown.Wrap(first.Task.Doc), keysBody(Filter(r.Keys, sameTask)))
 		}
 	}
 	return b.String()
@@ -215,11 +216,11 @@ func keysBody(keys []loader.Key) string {
 		row := []string{markdown.Code(k.Name), markdown.Cell(k.Wants), markdown.Code(k.Default), k.Project, markdown.Cell(k.Doc)}
 		rows = append(rows, row)
 	}
-	return "\n" + markdown.Table(rows) + "\n```toml\n" + exampleConfig(keys) + "```\n"
+	return "\n" + markdown.Table(rows) + "\n```toml\n" + ExampleConfig(keys) + "```\n"
 }
 
-// exampleConfig returns a config that sets each key to its example.
-func exampleConfig(keys []loader.Key) string {
+// ExampleConfig returns a config that sets each key to its example.
+func ExampleConfig(keys []loader.Key) string {
 	var b strings.Builder
 	last := ""
 	for _, k := range keys {
@@ -237,14 +238,14 @@ func exampleConfig(keys []loader.Key) string {
 	return b.String()
 }
 
-func errorsBody(r reference) string {
+func errorsBody(r Reference) string {
 	rows := [][]string{{"code", "what happened", "exit code"}}
-	for _, c := range r.codes {
-		rows = append(rows, []string{c.Code, markdown.Cell(c.Title), fmt.Sprint(exitOf(c.Code))})
+	for _, c := range r.Codes {
+		rows = append(rows, []string{c.Code, markdown.Cell(c.Title), fmt.Sprint(r.Exit(c.Code))})
 	}
 	var b strings.Builder
 	b.WriteString(contentsTable(rows))
-	for _, c := range r.codes {
+	for _, c := range r.Codes {
 		b.WriteString(codeSection(c))
 	}
 	return b.String()
@@ -254,7 +255,7 @@ func codeSection(c starlark.Code) string {
 	prose := markdown.Wrap(markdown.Escape(strings.TrimSpace(c.Text)))
 	text := fmt.Sprintf("\n## %s: %s\n\n%s\n", c.Code, markdown.Escape(c.Title), prose)
 	if c.Bad != "" {
-		text += "\nFails:\n" + codeBlock(c.Bad) + "\nWorks:\n" + codeBlock(c.Good)
+		text += "\nFails:\n" + CodeBlock(c.Bad) + "\nWorks:\n" + CodeBlock(c.Good)
 	}
 	return text
 }
@@ -276,8 +277,8 @@ var languages = []language{
 	{"repos:", "yaml"}, {"steps:", "yaml"}, {"func Test", "go"}, {"", "python"},
 }
 
-// codeBlock returns an example as a code block, "" for no example.
-func codeBlock(example string) string {
+// CodeBlock returns an example as a code block, "" for no example.
+func CodeBlock(example string) string {
 	if example = printableExample(example); example == "" {
 		return ""
 	}

@@ -1,0 +1,155 @@
+package golden
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/starhost/starhost/internal/ci"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/page"
+)
+
+// WriteSummary writes the failures, the counts and the coverage.
+func WriteSummary(p *page.Page, s *Summary) {
+	start := p.Len()
+	p.WriteString(s.Text())
+	p.Colour(start, func(_ int, line string) page.Colour { return colourOfCase(s, line) })
+	p.WriteString(coverageText(s.Coverage))
+}
+
+// A Shortfall says that no case failed, and why the cases do not suffice.
+type Shortfall struct{ Message, Text string }
+
+// colourOfCase returns the colour of a line about the cases.
+func colourOfCase(s *Summary, line string) page.Colour {
+	word, _, _ := strings.Cut(line, " ")
+	switch {
+	case strings.HasPrefix(line, "-"), word == "FAILED", strings.HasPrefix(line, "NOT STARTED "):
+		return page.Red
+	case strings.HasPrefix(line, "+"):
+		return page.Green
+	case word != "" && word == strings.ToUpper(word) && strings.HasSuffix(word, "D"): // UPDATED, PRUNED, RECORDED
+		return page.Yellow
+	case line != s.String():
+		return page.Plain
+	case s.Failed+s.Broken > 0:
+		return page.Red
+	}
+	return page.Green
+}
+
+// coverageText is the table of coverage, or "".
+func coverageText(c Coverage) string {
+	if c == nil {
+		return ""
+	}
+	return c.Text()
+}
+
+// A CaseJSON is one case. Without a failure its line is 0 and its reason is "".
+type CaseJSON struct {
+	Name   string `json:"name"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Prose  string `json:"prose"`
+	Input  string `json:"input"` // the line of a row
+	Status string `json:"status"`
+	Reason string `json:"reason"`
+	Text   string `json:"text"`
+}
+
+type CountsJSON struct {
+	Passed     int `json:"passed"`
+	Failed     int `json:"failed"`
+	Updated    int `json:"updated"`
+	Pruned     int `json:"pruned"`
+	Recorded   int `json:"recorded"`
+	NotStarted int `json:"not_started"`
+	NotRun     int `json:"not_run"`
+}
+
+// CasesJSON returns the JSON of the cases, and of their counts.
+func CasesJSON(s *Summary) ([]CaseJSON, CountsJSON) {
+	return jsontext.List(s.Results, func(r *Result) CaseJSON {
+		status := strings.ReplaceAll(string(r.Status), " ", "_")
+		return CaseJSON{r.Name, r.File, r.Line, r.Prose, r.Input, status, r.Reason, r.Text}
+	}), CountsJSON{s.Passed, s.Failed, s.Updated, s.Pruned, s.Recorded, s.Broken, s.Skipped}
+}
+
+// WriteJUnit writes a report as JUnit.
+func WriteJUnit(p *page.Page, s *Summary, problems []Shortfall) error {
+	report := ci.Suites{Name: "starhost test", Tests: len(s.Results), Failures: s.Failed, Errors: s.Broken}
+	byName := map[string]*ci.Suite{}
+	for i := range s.Results {
+		plugin, name, _ := strings.Cut(s.Results[i].Name, "::")
+		suite := byName[plugin]
+		if suite == nil {
+			suite = &ci.Suite{Name: plugin}
+			byName[plugin] = suite
+			report.Suites = append(report.Suites, suite)
+		}
+		addToSuite(suite, name, &s.Results[i])
+	}
+	if own := shortfallSuite(s, problems); own != nil {
+		report.Tests, report.Failures = report.Tests+own.Tests, report.Failures+own.Failures
+		report.Suites = append(report.Suites, own)
+	}
+	return report.Write(p)
+}
+
+// shortfallSuite returns a suite with a failed case for each reason why the cases do not suffice,
+// or nil.
+func shortfallSuite(s *Summary, problems []Shortfall) *ci.Suite {
+	if len(problems) == 0 {
+		return nil
+	}
+	own := &ci.Suite{Name: "starhost test"}
+	for _, p := range problems {
+		own.Tests, own.Failures = own.Tests+1, own.Failures+1
+		text := p.Text + coverageText(s.Coverage)
+		own.Cases = append(own.Cases, ci.Case{
+			Name: p.Message, ClassName: own.Name,
+			Failure: &ci.Failure{Type: string(Failed), Message: p.Message, Text: text},
+		})
+	}
+	return own
+}
+
+// addToSuite adds the result of a case to a suite.
+func addToSuite(s *ci.Suite, name string, r *Result) {
+	c := ci.Case{Name: name, ClassName: s.Name}
+	s.Tests++
+	switch r.Status {
+	case Failed:
+		s.Failures++
+		c.Failure = newFailure(r)
+	case Broken:
+		s.Errors++
+		c.Error = newFailure(r)
+	case Skipped:
+		s.Skipped++
+		c.Skipped = &struct{}{}
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+func newFailure(r *Result) *ci.Failure {
+	return &ci.Failure{Type: string(r.Status), Message: r.Reason, Text: fmt.Sprintf("%s:%d\n%s", r.File, r.Line, r.Details())}
+}
+
+// WriteGitHub writes a workflow command for each failed case, which GitHub Actions shows at
+// its line, and the counts.
+func WriteGitHub(p *page.Page, s *Summary, problems []Shortfall) {
+	for i := range s.Results {
+		if r := &s.Results[i]; r.Status == Failed || r.Status == Broken {
+			ci.Command{
+				Level: "error", File: r.File, Line: fmt.Sprint(r.Line),
+				Title: r.Name + " " + string(r.Status), Text: strings.TrimSuffix(r.Details(), "\n"),
+			}.Write(p)
+		}
+	}
+	for _, problem := range problems {
+		ci.Command{Level: "error", Title: "starhost test", Text: strings.TrimSuffix(problem.Text, "\n")}.Write(p)
+	}
+	fmt.Fprintf(p, "%s\n%s", s, coverageText(s.Coverage))
+}
