@@ -91,9 +91,6 @@ type bencher struct {
 
 // bench runs the command.
 func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
-	if err := a.chooseFormat("bench"); err != nil {
-		return err
-	}
 	switch {
 	case f.time <= 0:
 		return usagef("--time: got %s, want more than nothing", f.time)

@@ -29,8 +29,8 @@ func (m *benchmark) place() string {
 	return m.pos.String()
 }
 
-// printBenchPretty prints a table: a line for each sample.
-func (a *app) printBenchPretty(b *bencher) error {
+// WriteText writes a table: a line for each sample.
+func (b *bencher) WriteText(a *app) error {
 	if len(b.benchmarks) == 0 {
 		return nil
 	}
@@ -81,7 +81,7 @@ type (
 	}
 )
 
-func (a *app) printBenchJSON(b *bencher) error {
+func (b *bencher) WriteJSON(a *app) error {
 	return a.out.JSON(benchJSON{
 		Schema: "starhost.bench/1", OK: len(a.problems) == 0,
 		Benchmarks: jsontext.List(b.benchmarks, func(m **benchmark) benchmarkJSON { return (*m).json() }),
@@ -99,9 +99,9 @@ func (m *benchmark) json() benchmarkJSON {
 	}
 }
 
-// printBenchGo prints the format of Go's own benchmarks: a line for each sample. The number of
+// WriteGoBench writes the format of Go's own benchmarks: a line for each sample. The number of
 // processors stands behind the name.
-func (a *app) printBenchGo(b *bencher) error {
+func (b *bencher) WriteGoBench(a *app) error {
 	fmt.Fprintf(&a.out, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
 	for _, m := range b.benchmarks {
 		for _, s := range m.samples {

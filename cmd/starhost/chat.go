@@ -84,9 +84,6 @@ type chat struct {
 
 // chat runs the command.
 func (a *app) chat(ctx context.Context, f *chatFlags, paths []string) error {
-	if err := a.chooseFormat("chat"); err != nil {
-		return err
-	}
 	c := &chat{interrupts: make(console.Interrupts, 1)}
 	in := a.stdin
 	a.stdin = nil // chat reads it: no reference may

@@ -58,9 +58,6 @@ The exit code is that of the first error (3 of a plugin, 2 of the config), and w
 
 // check runs the command.
 func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
-	if err := a.chooseFormat("check"); err != nil {
-		return err
-	}
 	c := a.newCheck(f)
 	if err := c.run(ctx, paths); err != nil {
 		a.addError(err)

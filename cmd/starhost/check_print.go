@@ -23,7 +23,7 @@ func newFindingJSON(f *finding) findingJSON {
 	return findingJSON{f.severity, f.code, f.message, f.plugin, f.path, newPosJSON(f.pos), f.help}
 }
 
-func (a *app) printCheckJSON(c *checkRun) error {
+func (c *checkRun) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
@@ -32,18 +32,18 @@ func (a *app) printCheckJSON(c *checkRun) error {
 	}{"starhost.check/1", a.code == exitOK && len(a.problems) == 0, jsontext.List(c.findings, newFindingJSON), a.errorsJSON()})
 }
 
-// printCheckGitHub prints each finding as a command of GitHub's workflows.
-func (a *app) printCheckGitHub(c *checkRun) error {
+// WriteGitHub writes each finding as a command of GitHub's workflows.
+func (c *checkRun) WriteGitHub(a *app) error {
 	for i := range c.findings {
 		a.printWorkflowCommand(&c.findings[i])
 	}
 	return nil
 }
 
-// printCheckPretty prints the findings and their counts.
-func (a *app) printCheckPretty(c *checkRun) error {
+// WriteText writes the findings and their counts.
+func (c *checkRun) WriteText(a *app) error {
 	for i := range c.findings {
-		a.printFinding(&c.findings[i])
+		a.printFinding(&c.findings[i], c.quiet)
 	}
 	if c.set != nil {
 		plugins := len(c.sources)
@@ -57,12 +57,12 @@ func (a *app) printCheckPretty(c *checkRun) error {
 }
 
 // printFinding prints a finding with its source line.
-func (a *app) printFinding(f *finding) {
+func (a *app) printFinding(f *finding, quiet bool) {
 	shown := f.problem
 	shown.pos.File = f.path
 	text := shown.text()
 	if f.severity != severityError {
-		if a.quiet {
+		if quiet {
 			return
 		}
 		text = string(f.severity) + ": " + text

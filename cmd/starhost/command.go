@@ -60,9 +60,6 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 
 // runCommand runs the command of a plugin that args begin with.
 func (a *app) runCommand(ctx context.Context, f *loadFlags, id sessionID, approve string, args []string) error {
-	if err := a.chooseFormat("command"); err != nil {
-		return err
-	}
 	ask, err := a.newApprover(approve)
 	if err != nil {
 		return err
@@ -80,11 +77,11 @@ func (a *app) runCommand(ctx context.Context, f *loadFlags, id sessionID, approv
 		reply, err = a.command(ctx, set, id, args)
 	}
 	a.addError(err)
-	return a.printResult(&reply)
+	return a.printResult(commandReply{&reply})
 }
 
-// printCommandPretty prints what the user sees of a command's result.
-func (a *app) printCommandPretty(r *host.CommandReply) error {
+// WriteText writes what the user sees of a command's result.
+func (r commandReply) WriteText(a *app) error {
 	if text := userText(&r.Result); text != "" {
 		fmt.Fprintln(&a.out, strings.TrimSuffix(text, "\n"))
 	}
@@ -166,7 +163,7 @@ type commandReplyJSON struct {
 	Errors      []errorJSON      `json:"errors"`
 }
 
-func (a *app) printCommandJSON(r *host.CommandReply) error {
+func (r commandReply) WriteJSON(a *app) error {
 	out := commandReplyJSON{
 		Schema: "starhost.command/1", OK: len(a.problems) == 0, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
 		Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,
@@ -179,6 +176,9 @@ func (a *app) printCommandJSON(r *host.CommandReply) error {
 	}
 	return a.out.JSON(out)
 }
+
+// A commandReply is the result of command.
+type commandReply struct{ *host.CommandReply }
 
 // completeCommand returns the names of commands, or the values that the command completes its
 // argument to.

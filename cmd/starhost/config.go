@@ -34,9 +34,6 @@ only for plugins of the project.`,
   starhost config show --origin`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			if err := a.chooseFormat("config show"); err != nil {
-				return err
-			}
 			return a.showConfig(origin)
 		},
 	}
@@ -99,7 +96,7 @@ func (a *app) showConfig(origin bool) error {
 	return a.printResult(r)
 }
 
-func (a *app) printConfigJSON(r settingsReport) error {
+func (r settingsReport) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
@@ -109,8 +106,8 @@ func (a *app) printConfigJSON(r settingsReport) error {
 	}{"starhost.config/1", len(a.problems) == 0, jsontext.List(r.settings, newSettingJSON), a.warningsJSON(), a.errorsJSON()})
 }
 
-// printConfigPretty prints the settings as TOML.
-func (a *app) printConfigPretty(r settingsReport) error {
+// WriteText writes the settings as TOML.
+func (r settingsReport) WriteText(a *app) error {
 	for _, s := range r.settings {
 		a.printSetting(s, r.origin)
 	}

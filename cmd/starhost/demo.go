@@ -39,9 +39,6 @@ and writes nothing into the current folder or your home.`,
 		Example: "  starhost demo\n  starhost demo | less",
 		Args:    refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.chooseFormat("demo"); err != nil {
-				return err
-			}
 			catchSignals(cmd.Context())
 			return a.demo(cmd.Context())
 		},

@@ -39,16 +39,13 @@ write them to __builtins__.pyi).`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.chooseFormat("docs"); err != nil {
-				return err
-			}
 			r := wholeReference()
 			if len(args) == 1 {
 				if r = r.Part(args[0]); r.IsEmpty() {
 					return unknownTopic(args[0])
 				}
 			}
-			return a.printResult(r)
+			return a.printResult(reference{r})
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return topics(), cobra.ShellCompDirectiveNoFileComp
@@ -89,3 +86,11 @@ func unknownTopic(name string) error {
 	}
 	return &usageError{msg: "docs: nothing is named " + quote(name) + hint, help: "starhost docs lists all names"}
 }
+
+// A reference is the result of docs.
+type reference struct{ docgen.Reference }
+
+func (r reference) WriteText(a *app) error     { return r.Reference.WriteText(&a.out) }
+func (r reference) WriteJSON(a *app) error     { return r.Reference.WriteJSON(&a.out) }
+func (r reference) WriteMarkdown(a *app) error { return r.Reference.WriteMarkdown(&a.out) }
+func (r reference) WriteStubs(a *app) error    { return r.Reference.WriteStubs(&a.out) }

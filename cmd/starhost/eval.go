@@ -16,6 +16,9 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/model/anthropic"
+	"github.com/starhost/starhost/model/openai"
+	"github.com/starhost/starhost/model/responses"
 )
 
 // evalFlags are the flags of eval.
@@ -165,9 +168,6 @@ type evaluation struct {
 
 // eval runs the command. It prints errors beside the results that it has.
 func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
-	if err := a.chooseFormat("eval"); err != nil {
-		return err
-	}
 	e := evaluation{flags: f}
 	if err := f.check(a.format); err != nil {
 		a.addError(err)
@@ -430,37 +430,42 @@ func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session 
 	return err
 }
 
-func (a *app) printEvalJSON(e *evaluation) error { return a.out.JSON(a.evalJSON(e)) }
+func (e *evaluation) WriteJSON(a *app) error { return a.out.JSON(a.evalJSON(e)) }
 
-// printEvalPretty prints the list of registrations, or the report of a turn.
-func (a *app) printEvalPretty(e *evaluation) error {
+// WriteText writes the list of registrations, or the report of a turn.
+func (e *evaluation) WriteText(a *app) error {
 	switch {
 	case e.set == nil:
 	case !e.flags.wantsTurn():
-		return a.printListPretty(listing{set: e.set})
+		return listing{set: e.set}.WriteText(a)
 	default:
 		a.printReport(e.flags, e)
 	}
 	return nil
 }
 
-// promptPrinter returns the writer of a format that shows only the prompt, or only the output
-// of the call or expression.
-func promptPrinter(write func(*bytes.Buffer, *host.Prompt) error) func(*app, *evaluation) error {
-	return func(a *app, e *evaluation) error {
-		switch {
-		case e.set == nil:
-		case !e.flags.wantsTurn():
-			return a.printListPretty(listing{set: e.set})
-		case e.call != nil:
-			fmt.Fprintln(&a.out, e.call.reply.Result.ForLLM)
-		case e.expr != nil:
-			fmt.Fprintln(&a.out, e.expr.value)
-		case e.prompt != nil:
-			return write(&a.out.Buffer, e.prompt)
-		}
-		return nil
+// bodies make the request bodies of protocols from a prompt, by the format's name.
+var bodies = map[string]func(*host.Prompt) ([]byte, error){
+	"openai": openai.Body, "responses": responses.Body, "anthropic": anthropic.Body,
+}
+
+// WritePrompt writes only the prompt, as text or as a request body, or only the output of the call
+// or expression.
+func (e *evaluation) WritePrompt(a *app, format string) error {
+	switch {
+	case e.set == nil:
+	case !e.flags.wantsTurn():
+		return listing{set: e.set}.WriteText(a)
+	case e.call != nil:
+		fmt.Fprintln(&a.out, e.call.reply.Result.ForLLM)
+	case e.expr != nil:
+		fmt.Fprintln(&a.out, e.expr.value)
+	case e.prompt != nil && format == "text":
+		return writeText(&a.out.Buffer, e.prompt)
+	case e.prompt != nil:
+		return writeBody(&a.out.Buffer, e.prompt, bodies[format])
 	}
+	return nil
 }
 
 // writeText writes the system text, a blank line, and the new user message.
@@ -477,17 +482,15 @@ func writeText(b *bytes.Buffer, p *host.Prompt) error {
 	return nil
 }
 
-// bodyWriter returns a function that writes a request body, indented.
-func bodyWriter(make func(*host.Prompt) ([]byte, error)) func(*bytes.Buffer, *host.Prompt) error {
-	return func(b *bytes.Buffer, p *host.Prompt) error {
-		data, err := make(p)
-		if err != nil {
-			return &usageError{msg: err.Error(), help: bodyHelp(p)}
-		}
-		err = json.Indent(b, data, "", "  ")
-		b.WriteByte('\n')
-		return err
+// writeBody writes a request body, indented.
+func writeBody(b *bytes.Buffer, p *host.Prompt, make func(*host.Prompt) ([]byte, error)) error {
+	data, err := make(p)
+	if err != nil {
+		return &usageError{msg: err.Error(), help: bodyHelp(p)}
 	}
+	err = json.Indent(b, data, "", "  ")
+	b.WriteByte('\n')
+	return err
 }
 
 // bodyHelp returns advice for a prompt that a request body cannot express.

@@ -58,9 +58,6 @@ type formattedJSON struct {
 
 // fmt runs the command.
 func (a *app) fmt(ctx context.Context, f fmtFlags, paths []string) error {
-	if err := a.chooseFormat("fmt"); err != nil {
-		return err
-	}
 	if len(paths) == 1 && paths[0] == "-" {
 		return a.fmtStdin(f)
 	}
@@ -123,7 +120,7 @@ type formattedFiles struct {
 	files []formattedJSON
 }
 
-func (a *app) printFmtJSON(r formattedFiles) error {
+func (r formattedFiles) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema string          `json:"schema"`
 		OK     bool            `json:"ok"`
@@ -132,8 +129,8 @@ func (a *app) printFmtJSON(r formattedFiles) error {
 	}{"starhost.fmt/1", len(a.problems) == 0 && a.code == 0, r.files, a.errorsJSON()})
 }
 
-// printFmtPretty prints the names or the differences of changed files, as flags ask.
-func (a *app) printFmtPretty(r formattedFiles) error {
+// WriteText writes the names or the differences of changed files, as flags ask.
+func (r formattedFiles) WriteText(a *app) error {
 	for _, file := range r.files {
 		switch {
 		case !file.Changed:

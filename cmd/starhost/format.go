@@ -7,152 +7,101 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost/internal/docgen"
 	"github.com/starhost/starhost/internal/near"
-	"github.com/starhost/starhost/internal/page"
-	"github.com/starhost/starhost/model/anthropic"
-	"github.com/starhost/starhost/model/openai"
-	"github.com/starhost/starhost/model/responses"
 )
 
-// An outputFormat is one value of --format for one command.
-type outputFormat struct {
-	command string                // as the user types it
-	name    string                // the value of --format
-	write   func(*app, any) error // adds the command's result to app.out; nil if the command prints while it runs
-}
-
-// formats returns the values of --format of all commands, the default of each command
-// first. Help, completion and the check of the flag read this table, so a new format
-// is one more row. The table is a function because writers report errors, and reports
-// of errors suggest formats.
-func formats() []outputFormat {
-	return []outputFormat{
-		{"bench", "pretty", writer((*app).printBenchPretty)},
-		{"bench", "json", writer((*app).printBenchJSON)},
-		{"bench", "gobench", writer((*app).printBenchGo)},
-		{"chat", "text", nil},
-		{"check", "pretty", writer((*app).printCheckPretty)},
-		{"check", "json", writer((*app).printCheckJSON)},
-		{"check", "github", writer((*app).printCheckGitHub)},
-		{"command", "pretty", writer((*app).printCommandPretty)},
-		{"command", "json", writer((*app).printCommandJSON)},
-		{"config show", "pretty", writer((*app).printConfigPretty)},
-		{"config show", "json", writer((*app).printConfigJSON)},
-		{"demo", "pretty", nil},
-		{"demo", "pretty", nil},
-		{"docs", "pretty", pageWriter(docgen.Reference.WriteText)},
-		{"docs", "json", pageWriter(docgen.Reference.WriteJSON)},
-		{"docs", "md", pageWriter(docgen.Reference.WriteMarkdown)},
-		{"docs", "pyi", pageWriter(docgen.Reference.WriteStubs)},
-		{"eval", "pretty", writer((*app).printEvalPretty)},
-		{"eval", "json", writer((*app).printEvalJSON)},
-		{"eval", "text", writer(promptPrinter(writeText))},
-		{"eval", "openai", writer(promptPrinter(bodyWriter(openai.Body)))},
-		{"eval", "responses", writer(promptPrinter(bodyWriter(responses.Body)))},
-		{"eval", "anthropic", writer(promptPrinter(bodyWriter(anthropic.Body)))},
-		{"fmt", "pretty", writer((*app).printFmtPretty)},
-		{"fmt", "json", writer((*app).printFmtJSON)},
-		{"fragments list", "pretty", writer((*app).printFragmentsPretty)},
-		{"fragments list", "json", writer((*app).printFragmentsJSON)},
-		{"fragments show", "text", writer((*app).printFragmentText)},
-		{"fragments show", "json", writer((*app).printFragmentJSON)},
-		{"fragments set", "pretty", writer((*app).printAliasPretty)},
-		{"fragments set", "json", writer((*app).printAliasJSON)},
-		{"fragments remove", "pretty", writer((*app).printAliasPretty)},
-		{"fragments remove", "json", writer((*app).printAliasJSON)},
-		{"fragments loaders", "pretty", writer((*app).printLoadersPretty)},
-		{"fragments loaders", "json", writer((*app).printLoadersJSON)},
-		{"fragments gc", "pretty", writer((*app).printCollectionPretty)},
-		{"fragments gc", "json", writer((*app).printCollectionJSON)},
-		{"fragments stats", "pretty", writer((*app).printStatsPretty)},
-		{"fragments stats", "json", writer((*app).printStatsJSON)},
-		{"hook doctor", "pretty", writer((*app).printDoctorPretty)},
-		{"hook doctor", "json", writer((*app).printDoctorJSON)},
-		{"hook install", "pretty", writer((*app).printInstallPretty)},
-		{"hook install", "json", writer((*app).printInstallJSON)},
-		{"hook uninstall", "pretty", writer((*app).printInstallPretty)},
-		{"hook uninstall", "json", writer((*app).printInstallJSON)},
-		{"list", "pretty", writer((*app).printListPretty)},
-		{"list", "json", writer((*app).printListJSON)},
-		{"log", "text", nil},
-		{"log", "json", nil},
-		{"log", "jsonl", nil},
-		{"log", "csv", nil},
-		{"log show", "pretty", writer((*app).printRecordPretty)},
-		{"log show", "json", writer((*app).printRecordJSON)},
-		{"log gc", "pretty", writer((*app).printCollectedPretty)},
-		{"log gc", "json", writer((*app).printCollectedJSON)},
-		{"lsp", "pretty", nil},
-		{"new plugin", "pretty", writer((*app).printNewPretty)},
-		{"new plugin", "json", writer((*app).printNewJSON)},
-		{"new guard", "pretty", writer((*app).printNewPretty)},
-		{"new guard", "json", writer((*app).printNewJSON)},
-		{"repl", "pretty", nil},
-		{"replay", "pretty", writer((*app).printReplayPretty)},
-		{"replay", "json", writer((*app).printReplayJSON)},
-		{"replay", "github", writer((*app).printReplayGitHub)},
-		{"replay", "junit", writer((*app).printReplayJUnit)},
-		{"run", "text", writer((*app).printRunText)},
-		{"run", "json", writer((*app).printRunJSON)},
-		{"serve", "pretty", nil},
-		{"sessions list", "pretty", writer((*app).printSessionsPretty)},
-		{"sessions list", "json", writer((*app).printSessionsJSON)},
-		{"sessions show", "pretty", writer((*app).printSessionPretty)},
-		{"sessions show", "json", writer((*app).printSessionJSON)},
-		{"sessions export", "json", writer((*app).printExport)},
-		{"sessions answer", "pretty", writer((*app).printAnswerPretty)},
-		{"sessions answer", "json", writer((*app).printAnswerJSON)},
-		{"sessions rm", "pretty", writer((*app).printRemovalPretty)},
-		{"sessions rm", "json", writer((*app).printRemovalJSON)},
-		{"test", "pretty", writer((*app).printTestPretty)},
-		{"test", "json", writer((*app).printTestJSON)},
-		{"test", "junit", writer((*app).printTestJUnit)},
-		{"test", "github", writer((*app).printTestGitHub)},
-		{"trust", "pretty", writer((*app).printTrustPretty)},
-		{"trust", "json", writer((*app).printTrustJSON)},
-		{"ui", "pretty", nil},
-		{"version", "pretty", writer((*app).printVersionPretty)},
-		{"version", "json", writer((*app).printVersionJSON)},
-	}
-}
-
-// writer adapts a function that prints results of type R to a row of the table.
-func writer[R any](print func(*app, R) error) func(*app, any) error {
-	return func(a *app, result any) error { return print(a, result.(R)) }
-}
-
-// pageWriter adapts a method of a result that writes it to a page.
-func pageWriter[R any](write func(R, *page.Page) error) func(*app, any) error {
-	return func(a *app, result any) error { return write(result.(R), &a.out) }
+// formats are the values of --format by command, the default of each command first. Help,
+// completion and the check of the flag read this table.
+var formats = map[string]string{
+	"bench":             "pretty json gobench",
+	"chat":              "text",
+	"check":             "pretty json github",
+	"command":           "pretty json",
+	"config show":       "pretty json",
+	"demo":              "pretty",
+	"docs":              "pretty json md pyi",
+	"eval":              "pretty json text openai responses anthropic",
+	"fmt":               "pretty json",
+	"fragments list":    "pretty json",
+	"fragments show":    "text json",
+	"fragments set":     "pretty json",
+	"fragments remove":  "pretty json",
+	"fragments loaders": "pretty json",
+	"fragments gc":      "pretty json",
+	"fragments stats":   "pretty json",
+	"hook doctor":       "pretty json",
+	"hook install":      "pretty json",
+	"hook uninstall":    "pretty json",
+	"list":              "pretty json",
+	"log":               "text json jsonl csv",
+	"log show":          "pretty json",
+	"log gc":            "pretty json",
+	"lsp":               "pretty",
+	"new plugin":        "pretty json",
+	"new guard":         "pretty json",
+	"repl":              "pretty",
+	"replay":            "pretty json github junit",
+	"run":               "text json",
+	"serve":             "pretty",
+	"sessions list":     "pretty json",
+	"sessions show":     "pretty json",
+	"sessions export":   "json",
+	"sessions answer":   "pretty json",
+	"sessions rm":       "pretty json",
+	"test":              "pretty json junit github",
+	"trust":             "pretty json",
+	"ui":                "pretty",
+	"version":           "pretty json",
 }
 
 // formatNames returns the values of --format for a command, its default first.
-func formatNames(command string) []string {
-	var names []string
-	for _, f := range formats() {
-		if f.command == command {
-			names = append(names, f.name)
-		}
-	}
-	return names
-}
+func formatNames(command string) []string { return strings.Fields(formats[command]) }
 
 // chooseFormat checks --format against the formats of a command, and sets the command's
-// default if the flag is not given.
+// default if the flag is not given. A command without formats has no result.
 func (a *app) chooseFormat(command string) error {
 	names := formatNames(command)
-	err := checkChoice("--format", cmp.Or(a.format, names[0]), names, &a.format)
-	for _, f := range formats() {
-		if f.command == command && f.name == a.format {
-			a.write = f.write
-		}
+	if len(names) == 0 {
+		return nil
 	}
-	return err
+	return checkChoice("--format", cmp.Or(a.format, names[0]), names, &a.format)
 }
 
-// printResult adds the command's result to app.out in the chosen format.
-func (a *app) printResult(result any) error { return a.write(a, result) }
+// The forms of a result. A value has those that the table formats names for its command.
+type (
+	textWriter     interface{ WriteText(*app) error }
+	jsonWriter     interface{ WriteJSON(*app) error }
+	gitHubWriter   interface{ WriteGitHub(*app) error }
+	jUnitWriter    interface{ WriteJUnit(*app) error }
+	goBenchWriter  interface{ WriteGoBench(*app) error }
+	markdownWriter interface{ WriteMarkdown(*app) error }
+	stubsWriter    interface{ WriteStubs(*app) error }
+	promptWriter   interface { // of the formats text, openai, responses and anthropic
+		WritePrompt(a *app, format string) error
+	}
+)
+
+// printResult adds the command's result to the page in the chosen format.
+func (a *app) printResult(result any) error {
+	switch a.format {
+	case "json":
+		return result.(jsonWriter).WriteJSON(a)
+	case "github":
+		return result.(gitHubWriter).WriteGitHub(a)
+	case "junit":
+		return result.(jUnitWriter).WriteJUnit(a)
+	case "gobench":
+		return result.(goBenchWriter).WriteGoBench(a)
+	case "md":
+		return result.(markdownWriter).WriteMarkdown(a)
+	case "pyi":
+		return result.(stubsWriter).WriteStubs(a)
+	}
+	if prompt, ok := result.(promptWriter); ok && a.format != "pretty" {
+		return prompt.WritePrompt(a, a.format)
+	}
+	return result.(textWriter).WriteText(a)
+}
 
 // checkChoice sets *set to the value of a flag if the value is one of those wanted.
 func checkChoice(flag, got string, want []string, set *string) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/console"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
@@ -59,9 +60,6 @@ func runSubcommand[R any](
 	a *app, name string, work func(ctx context.Context, args []string) (R, error),
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := a.chooseFormat(name); err != nil {
-			return err
-		}
 		catchSignals(cmd.Context())
 		result, err := work(cmd.Context(), args)
 		if err != nil {
@@ -134,15 +132,16 @@ func (a *app) fragmentsShowCommand() *cobra.Command {
 			if err == nil && !ok { // it is an attachment, or another process removed it
 				err = fmt.Errorf("sha256:%s: the store has no such text; -f sha256:%[1]s sends an attachment", id)
 			}
-			return shownFragment{id, text}, store.AsFailure(err)
+			return shownFragment{id, text, console.IsTerminal(a.stdout)}, store.AsFailure(err)
 		}),
 	}
 }
 
 // A shownFragment is the result of fragments show.
 type shownFragment struct {
-	id   fragments.Hash
-	text string
+	id         fragments.Hash
+	text       string
+	toTerminal bool // so that the last line must end
 }
 
 func (a *app) fragmentsSetCommand() *cobra.Command {
@@ -257,7 +256,7 @@ func (a *app) fragmentsLoadersCommand() *cobra.Command {
 		Short: "List the prefixes of references",
 		Example: `  starhost fragments loaders
   starhost fragments loaders plugins -F json`,
-		RunE: runSubcommand(a, "fragments loaders", func(ctx context.Context, paths []string) ([]host.LoaderInfo, error) {
+		RunE: runSubcommand(a, "fragments loaders", func(ctx context.Context, paths []string) (loaderList, error) {
 			set, err := a.load(ctx, &f, paths)
 			if err != nil {
 				return nil, err
@@ -269,6 +268,9 @@ func (a *app) fragmentsLoadersCommand() *cobra.Command {
 	f.add(cmd)
 	return cmd
 }
+
+// A loaderList is the result of fragments loaders.
+type loaderList []host.LoaderInfo
 
 // A collection is the result of fragments gc.
 type collection struct {

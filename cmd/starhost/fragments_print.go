@@ -5,14 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/console"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/store"
 )
 
-func (a *app) printFragmentsPretty(l fragmentList) error {
+func (l fragmentList) WriteText(a *app) error {
 	var rows [][]string
 	for _, item := range l.items {
 		rows = append(rows, []string{
@@ -44,7 +42,7 @@ func newItemJSON(item *store.Item) itemJSON {
 	}
 }
 
-func (a *app) printFragmentsJSON(l fragmentList) error {
+func (l fragmentList) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema    string     `json:"schema"`
 		OK        bool       `json:"ok"`
@@ -53,15 +51,15 @@ func (a *app) printFragmentsJSON(l fragmentList) error {
 	}{"starhost.fragments/1", true, jsontext.List(l.items, newItemJSON), l.more})
 }
 
-func (a *app) printFragmentText(f shownFragment) error {
+func (f shownFragment) WriteText(a *app) error {
 	a.out.WriteString(f.text)
-	if !strings.HasSuffix(f.text, "\n") && console.IsTerminal(a.stdout) {
+	if !strings.HasSuffix(f.text, "\n") && f.toTerminal {
 		a.out.WriteString("\n")
 	}
 	return nil
 }
 
-func (a *app) printFragmentJSON(f shownFragment) error {
+func (f shownFragment) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema string `json:"schema"`
 		OK     bool   `json:"ok"`
@@ -70,7 +68,7 @@ func (a *app) printFragmentJSON(f shownFragment) error {
 	}{"starhost.fragment/1", true, f.id.String(), f.text})
 }
 
-func (a *app) printAliasPretty(n namedFragment) error {
+func (n namedFragment) WriteText(a *app) error {
 	if n.size < 0 {
 		fmt.Fprintf(&a.out, "removed %s, which was sha256:%s\n", n.alias, n.id)
 	} else {
@@ -79,7 +77,7 @@ func (a *app) printAliasPretty(n namedFragment) error {
 	return nil
 }
 
-func (a *app) printAliasJSON(n namedFragment) error {
+func (n namedFragment) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema string `json:"schema"`
 		OK     bool   `json:"ok"`
@@ -88,7 +86,7 @@ func (a *app) printAliasJSON(n namedFragment) error {
 	}{"starhost.alias/1", true, n.alias, n.id.String()})
 }
 
-func (a *app) printLoadersPretty(loaders []host.LoaderInfo) error {
+func (loaders loaderList) WriteText(a *app) error {
 	var rows [][]string
 	for _, l := range loaders {
 		rows = append(rows, []string{prefixText(l.Prefix), l.Plugin, texttable.FirstLine(l.Description)})
@@ -108,7 +106,7 @@ func prefixText(prefix string) string {
 	return prefix + ":"
 }
 
-func (a *app) printLoadersJSON(loaders []host.LoaderInfo) error {
+func (loaders loaderList) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
@@ -118,7 +116,7 @@ func (a *app) printLoadersJSON(loaders []host.LoaderInfo) error {
 	}{"starhost.loaders/1", len(a.problems) == 0, jsontext.List(loaders, a.newLoaderJSON), a.warningsJSON(), a.errorsJSON()})
 }
 
-func (a *app) printCollectionPretty(c collection) error {
+func (c collection) WriteText(a *app) error {
 	verb := "removed"
 	if c.dry {
 		verb = "would remove"
@@ -127,7 +125,7 @@ func (a *app) printCollectionPretty(c collection) error {
 	return nil
 }
 
-func (a *app) printCollectionJSON(c collection) error {
+func (c collection) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema  string     `json:"schema"`
 		OK      bool       `json:"ok"`
@@ -143,7 +141,7 @@ type amountJSON struct {
 
 func newAmountJSON(n store.Amount) amountJSON { return amountJSON{n.Contents, n.Bytes} }
 
-func (a *app) printStatsPretty(r storeReport) error {
+func (r storeReport) WriteText(a *app) error {
 	rows := [][]string{
 		{"store", r.name},
 		{"fragments", fmt.Sprintf("%d, %d B", r.Contents, r.Bytes)},
@@ -157,7 +155,7 @@ func (a *app) printStatsPretty(r storeReport) error {
 	return nil
 }
 
-func (a *app) printStatsJSON(r storeReport) error {
+func (r storeReport) WriteJSON(a *app) error {
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return ""

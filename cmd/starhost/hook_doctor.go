@@ -34,9 +34,6 @@ with its own flags, from a file of the user, of the administrator or of a truste
 		Example: `  starhost hook doctor
   starhost hook doctor claude-code -F json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.chooseFormat("hook doctor"); err != nil {
-				return err
-			}
 			d, err := a.newDoctor()
 			if err != nil {
 				return err
@@ -92,7 +89,7 @@ func (a *app) runDoctor(ctx context.Context, d *install.Doctor, strict bool, nam
 	if len(result) == 0 {
 		a.code = exitNegative
 	}
-	return a.printResult(result)
+	return a.printResult(diagnoses{result, a.getenv("HOME")})
 }
 
 // addTrust tells a doctor what the current project's config lacks because nobody trusts it.
@@ -109,18 +106,24 @@ func (a *app) addTrust(d *install.Doctor) {
 	d.ProjectProblem = fmt.Sprintf("%s is %s, so %d of its settings do not count: starhost trust", plan.Config, trustWords[plan.State], len(plan.Settings))
 }
 
-func (a *app) printDoctorPretty(result []install.Diagnosis) error {
-	install.WriteDiagnoses(&a.out, result, a.getenv("HOME"))
+// The diagnoses are the result of hook doctor.
+type diagnoses struct {
+	list []install.Diagnosis
+	home string
+}
+
+func (result diagnoses) WriteText(a *app) error {
+	install.WriteDiagnoses(&a.out, result.list, result.home)
 	return nil
 }
 
-func (a *app) printDoctorJSON(result []install.Diagnosis) error {
+func (result diagnoses) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema string              `json:"schema"`
 		OK     bool                `json:"ok"`
 		Agents []install.Diagnosis `json:"agents"`
 		Errors []errorJSON         `json:"errors"`
-	}{"starhost.hook-doctor/1", a.code == 0 && len(a.problems) == 0, append([]install.Diagnosis{}, result...), a.errorsJSON()})
+	}{"starhost.hook-doctor/1", a.code == 0 && len(a.problems) == 0, append([]install.Diagnosis{}, result.list...), a.errorsJSON()})
 }
 
 // parseHookLine parses the flags of a command line of hook, as hook itself does.

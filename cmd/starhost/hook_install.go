@@ -60,9 +60,6 @@ The exit code is 1 if a person must add the lines, which are printed then.`,
 		Example: `  starhost hook install claude-code plugins/oncall.star
   starhost hook install codex --project plugins/oncall.star`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.chooseFormat("hook install"); err != nil {
-				return err
-			}
 			return a.installHook(cmd, &f, &s, args)
 		},
 		ValidArgsFunction: completeAgent,
@@ -82,9 +79,6 @@ original bytes back. Otherwise only the entries of starhost go.`,
 		Example: `  starhost hook uninstall claude-code
   starhost hook uninstall codex --project`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.chooseFormat("hook uninstall"); err != nil {
-				return err
-			}
 			return a.uninstallHook(&s, args)
 		},
 		ValidArgsFunction: completeAgent,
@@ -146,7 +140,7 @@ func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *install.Scope, ar
 	}
 	if r.IsByHand() {
 		a.code = exitNegative
-		return a.printResult(r)
+		return a.printResult(installed{r, a.getenv("HOME")})
 	}
 	if len(args) == 1 {
 		a.warnWithoutPlugins(agent)
@@ -154,7 +148,7 @@ func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *install.Scope, ar
 	if err := a.tryInstalled(cmd.Context(), agent, &line, len(args) > 1); err != nil {
 		return err
 	}
-	return a.printResult(r)
+	return a.printResult(installed{r, a.getenv("HOME")})
 }
 
 // tryInstalled sends canaries through a new line, and warns of what they show.
@@ -244,19 +238,25 @@ func (a *app) uninstallHook(s *install.Scope, args []string) error {
 	if r.IsByHand() {
 		a.code = exitNegative
 	}
-	return a.printResult(r)
+	return a.printResult(installed{r, a.getenv("HOME")})
 }
 
-func (a *app) printInstallPretty(r *install.Result) error {
-	r.WriteText(&a.out, a.getenv("HOME"))
+// An installed is the result of hook install and uninstall.
+type installed struct {
+	*install.Result
+	home string
+}
+
+func (r installed) WriteText(a *app) error {
+	r.Result.WriteText(&a.out, r.home)
 	return nil
 }
 
-func (a *app) printInstallJSON(r *install.Result) error {
+func (r installed) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema string `json:"schema"`
 		OK     bool   `json:"ok"`
 		*install.Result
 		Errors []errorJSON `json:"errors"`
-	}{"starhost.hook-install/1", len(a.problems) == 0 && a.code == 0, r, a.errorsJSON()})
+	}{"starhost.hook-install/1", len(a.problems) == 0 && a.code == 0, r.Result, a.errorsJSON()})
 }

@@ -30,9 +30,6 @@ func (a *app) listCommand() *cobra.Command {
   starhost list hooks plugins`,
 		ValidArgs: listKinds,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.chooseFormat("list"); err != nil {
-				return err
-			}
 			kind, paths := "", args
 			if cmd.ArgsLenAtDash() != 0 { // behind -- are paths only
 				var err error
@@ -152,8 +149,8 @@ type listing struct {
 // lists reports whether the listing has the registrations of a kind.
 func (l listing) lists(kind string) bool { return l.kind == "" || l.kind == kind }
 
-// printListPretty prints a line for each registration.
-func (a *app) printListPretty(l listing) error {
+// WriteText writes a line for each registration.
+func (l listing) WriteText(a *app) error {
 	if l.set == nil {
 		return nil
 	}
@@ -300,7 +297,7 @@ func ownLoaders(set *loader.Set) []host.LoaderInfo {
 	return docgen.Filter(set.Host.FragmentLoaders(), isOwn)
 }
 
-func (a *app) printListJSON(l listing) error {
+func (l listing) WriteJSON(a *app) error {
 	out := listJSON{
 		Schema: "starhost.list/1", OK: len(a.problems) == 0,
 		Plugins: []pluginJSON{}, Tools: []toolJSON{}, Hooks: []hookInfoJSON{}, Loaders: []loaderJSON{},

@@ -103,9 +103,6 @@ func (a *app) openLog() (dir string, config *loader.Config, err error) {
 // printLog lists the records. It prints while it reads, so that its memory does not grow with the
 // log.
 func (a *app) printLog(ctx context.Context, f *logFlags) (err error) {
-	if err := a.chooseFormat("log"); err != nil {
-		return err
-	}
 	since, err := f.check(a.format)
 	if err != nil {
 		return err
@@ -241,9 +238,6 @@ is masked or cut, or lacks what the case must show, makes no case.`,
   starhost log show 32Z34AYK --golden > plugins/golden/guard_incident.txtar`,
 		Args: wantArguments("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.chooseFormat("log show"); err != nil {
-				return err
-			}
 			r, err := a.findRecord(args[0])
 			if err != nil {
 				return err
@@ -286,7 +280,7 @@ func (a *app) findRecord(id string) (*decision.Record, error) {
 	return record, err
 }
 
-func (a *app) printRecordPretty(s shownRecord) error {
+func (s shownRecord) WriteText(a *app) error {
 	if s.text != "" {
 		a.out.WriteString(s.text)
 	} else {
@@ -295,7 +289,7 @@ func (a *app) printRecordPretty(s shownRecord) error {
 	return nil
 }
 
-func (a *app) printRecordJSON(s shownRecord) error {
+func (s shownRecord) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema string           `json:"schema"`
 		OK     bool             `json:"ok"`
@@ -317,9 +311,6 @@ func (a *app) logCollectCommand() *cobra.Command {
   starhost log gc -F json`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			if err := a.chooseFormat("log gc"); err != nil {
-				return err
-			}
 			dir, config, err := a.openLog()
 			if err != nil {
 				return err
@@ -334,7 +325,7 @@ func (a *app) logCollectCommand() *cobra.Command {
 	}
 }
 
-func (a *app) printCollectedPretty(c collectedLog) error {
+func (c collectedLog) WriteText(a *app) error {
 	for _, name := range c.removed {
 		a.out.WriteString("removed " + texttable.EscapeLine(name) + "\n")
 	}
@@ -342,7 +333,7 @@ func (a *app) printCollectedPretty(c collectedLog) error {
 	return nil
 }
 
-func (a *app) printCollectedJSON(c collectedLog) error {
+func (c collectedLog) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema  string   `json:"schema"`
 		OK      bool     `json:"ok"`

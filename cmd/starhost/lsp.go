@@ -41,9 +41,6 @@ handler, except in golden cases that you run, whose effects are recorded ones.`,
   starhost lsp --no-config`,
 		Args: refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.chooseFormat("lsp"); err != nil {
-				return err
-			}
 			return a.lsp(cmd.Context())
 		},
 	}
@@ -104,7 +101,7 @@ func (a *app) runCase(ctx context.Context, file string) (report string, ok bool)
 	var out bytes.Buffer
 	b := a.nested(&out, nil)
 	defer b.stores.close()
-	b.dir = filepath.Dir(filepath.Dir(file))
+	b.dir, b.format = filepath.Dir(filepath.Dir(file)), "pretty"
 	b.addError(b.test(ctx, &testFlags{jobs: 1}, []string{filepath.Join("golden", filepath.Base(file))}))
 	code := b.end()
 	return strings.TrimSpace(out.String()), code == exitOK

@@ -83,9 +83,6 @@ and changes of production. Nothing that exists is overwritten.`,
 
 // newGuard writes the guard of rules.
 func (a *app) newGuard() error {
-	if err := a.chooseFormat("new guard"); err != nil {
-		return err
-	}
 	return a.writeNew("new guard", "guard", scripts.Files, "guard", strings.NewReplacer(), "starhost hook claude-code guard --print-config")
 }
 
@@ -107,9 +104,6 @@ func (a *app) writeNew(command, name string, from embed.FS, root string, rename 
 
 // newPlugin writes a starter under a new name.
 func (a *app) newPlugin(name, kind string) error {
-	if err := a.chooseFormat("new plugin"); err != nil {
-		return err
-	}
 	kinds := jsontext.List(starters, func(s *struct{ kind, next string }) string { return s.kind })
 	if err := checkChoice("--kind", kind, kinds, &kind); err != nil {
 		return err
@@ -177,7 +171,7 @@ type newFiles struct {
 	next  string // the command that shows the plugin at work
 }
 
-func (a *app) printNewJSON(r newFiles) error {
+func (r newFiles) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema string   `json:"schema"`
 		Files  []string `json:"files"`
@@ -185,8 +179,8 @@ func (a *app) printNewJSON(r newFiles) error {
 	}{"starhost.new/1", r.names, r.next})
 }
 
-// printNewPretty prints the names of the written files, and the next command.
-func (a *app) printNewPretty(r newFiles) error {
+// WriteText writes the names of the written files, and the next command.
+func (r newFiles) WriteText(a *app) error {
 	for _, file := range r.names {
 		fmt.Fprintf(&a.out, "wrote %s\n", texttable.EscapeLine(file))
 	}

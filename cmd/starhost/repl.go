@@ -86,9 +86,6 @@ type replRun struct {
 
 // repl runs the command.
 func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
-	if err := a.chooseFormat("repl"); err != nil {
-		return err
-	}
 	c := &replRun{app: a, out: a.stdout, interrupts: make(console.Interrupts, 1)}
 	if a.output != "" {
 		c.out = &a.out

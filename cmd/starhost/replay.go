@@ -69,9 +69,6 @@ type replayRun struct {
 
 // replay runs the command.
 func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error {
-	if err := a.chooseFormat("replay"); err != nil {
-		return err
-	}
 	for _, p := range paths {
 		if ext := filepath.Ext(p); ext == ".jsonl" || ext == ".json" {
 			return &usageError{msg: "replay: " + errtext.Brief(p) + " is no plugin: records of decisions are --log FILE", help: "starhost replay --log " + p}
@@ -165,7 +162,7 @@ func logError(err error) error {
 	return err
 }
 
-func (a *app) printReplayPretty(r *replayRun) error {
+func (r *replayRun) WriteText(a *app) error {
 	decision.WriteReplay(&a.out, r.ReplayReport, r.skipped)
 	return nil
 }
@@ -180,18 +177,18 @@ type replayJSON struct {
 	Errors   []errorJSON   `json:"errors"`
 }
 
-func (a *app) printReplayJSON(r *replayRun) error {
+func (r *replayRun) WriteJSON(a *app) error {
 	return a.out.JSON(replayJSON{
 		Schema: "starhost.replay/1", OK: len(a.problems) == 0 && a.code == exitOK, ReplayReport: r.ReplayReport,
 		Skipped: r.skipped, Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	})
 }
 
-func (a *app) printReplayGitHub(r *replayRun) error {
+func (r *replayRun) WriteGitHub(a *app) error {
 	decision.WriteReplayGitHub(&a.out, r.ReplayReport, r.skipped)
 	return nil
 }
 
-func (a *app) printReplayJUnit(r *replayRun) error {
+func (r *replayRun) WriteJUnit(a *app) error {
 	return decision.WriteReplayJUnit(&a.out, r.ReplayReport)
 }

@@ -119,7 +119,14 @@ func (a *app) emptyCommand() *cobra.Command {
 		if info, err := os.Stat(cmp.Or(a.dir, ".")); err != nil || !info.IsDir() {
 			return usagef("-C %s: no such folder", a.dir)
 		}
-		return checkChoice("--log-format", a.logFormat, []string{"text", "json"}, &a.logFormat)
+		if err := checkChoice("--log-format", a.logFormat, []string{"text", "json"}, &a.logFormat); err != nil {
+			return err
+		}
+		command := commandName(cmd)
+		if dry := cmd.Flags().Lookup("dry-run"); command == "run" && dry.Changed {
+			command = "eval"
+		}
+		return a.chooseFormat(command)
 	}
 	if err := root.RegisterFlagCompletionFunc("format", completeFormat); err != nil {
 		panic(err) // there is no such flag

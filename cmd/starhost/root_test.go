@@ -19,10 +19,10 @@ func TestCommands(t *testing.T) {
 // TestFormats checks that the table of formats names existing commands, and that help reads it.
 func TestFormats(t *testing.T) {
 	root := (&app{}).rootCommand(nil)
-	for _, f := range formats() {
-		cmd, _, err := root.Find(strings.Fields(f.command))
-		if err != nil || commandName(cmd) != f.command {
-			t.Errorf("format %s: got command %q (%v), want %q", f.name, commandName(cmd), err, f.command)
+	for name := range formats {
+		cmd, _, err := root.Find(strings.Fields(name))
+		if err != nil || commandName(cmd) != name {
+			t.Errorf("got command %q (%v), want %q", commandName(cmd), err, name)
 		}
 	}
 	cmd, _, _ := root.Find([]string{"test"})

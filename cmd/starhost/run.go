@@ -88,9 +88,6 @@ func (a *app) runModel(ctx context.Context, f *runFlags, paths []string) error {
 		asked := evalFlags{loadFlags: f.loadFlags, requestFlags: f.requestFlags, session: f.session.id, approve: "never"}
 		return a.eval(ctx, &asked, paths)
 	}
-	if err := a.chooseFormat("run"); err != nil {
-		return err
-	}
 	var result runResult
 	a.addError(a.askOnce(ctx, f, paths, &result))
 	return a.printResult(&result)
@@ -239,7 +236,7 @@ type runCallJSON struct {
 	IsError   bool   `json:"is_error"`
 }
 
-func (a *app) printRunJSON(r *runResult) error {
+func (r *runResult) WriteJSON(a *app) error {
 	out := runJSON{
 		Schema: "starhost.run/1", OK: len(a.problems) == 0, Text: r.text, Model: r.model, ToolCalls: []runCallJSON{},
 		Warnings: a.warningsJSON(), Errors: append(append([]errorJSON{}, r.loaded...), a.errorsJSON()...),
@@ -277,8 +274,8 @@ func rawOrText(raw json.RawMessage) any {
 	return string(raw)
 }
 
-// printRunText ends the text on standard output, which the conversation has written.
-func (a *app) printRunText(*runResult) error { return nil }
+// WriteText ends the text on standard output, which the conversation has written.
+func (_ *runResult) WriteText(a *app) error { return nil }
 
 // callLine describes a tool call in one line for people.
 func callLine(r *host.ToolReply) string {

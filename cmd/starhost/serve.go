@@ -165,9 +165,6 @@ type server struct {
 
 // serve runs the command.
 func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
-	if err := a.chooseFormat("serve"); err != nil {
-		return err
-	}
 	if f.printConfig != "" {
 		return a.printHTTPConfig(f)
 	}

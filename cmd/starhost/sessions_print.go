@@ -15,7 +15,7 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-func (a *app) printSessionsPretty(l sessionList) error {
+func (l sessionList) WriteText(a *app) error {
 	var rows [][]string
 	for i := range l.sessions {
 		s := &l.sessions[i]
@@ -49,7 +49,7 @@ func newSessionSummaryJSON(s *storedSession) sessionSummaryJSON {
 	}
 }
 
-func (a *app) printSessionsJSON(l sessionList) error {
+func (l sessionList) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema   string               `json:"schema"`
 		OK       bool                 `json:"ok"`
@@ -58,7 +58,7 @@ func (a *app) printSessionsJSON(l sessionList) error {
 	}{"starhost.sessions/1", true, jsontext.List(l.sessions, newSessionSummaryJSON), l.more})
 }
 
-func (a *app) printSessionPretty(s storedSession) error {
+func (s storedSession) WriteText(a *app) error {
 	rows := [][]string{
 		{"session", s.ID}, {"agent", s.Agent}, {"turns", fmt.Sprint(s.Turns)}, {"contents", fmt.Sprint(len(s.saved.Sent))},
 	}
@@ -86,7 +86,7 @@ func (a *app) printSessionPretty(s storedSession) error {
 	return nil
 }
 
-func (a *app) printAnswerPretty(s answeredSession) error {
+func (s answeredSession) WriteText(a *app) error {
 	q := report.QuestionOf(&s.saved)
 	rows := [][]string{{"answered", s.ID + ": " + q.Answer}, {"call", q.Tool + " " + q.Arguments}}
 	if s.Agent == platform {
@@ -96,7 +96,7 @@ func (a *app) printAnswerPretty(s answeredSession) error {
 	return nil
 }
 
-func (a *app) printAnswerJSON(s answeredSession) error {
+func (s answeredSession) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema   string           `json:"schema"`
 		OK       bool             `json:"ok"`
@@ -105,7 +105,7 @@ func (a *app) printAnswerJSON(s answeredSession) error {
 	}{"starhost.answer/1", true, s.ID, report.QuestionOf(&s.saved)})
 }
 
-func (a *app) printSessionJSON(s storedSession) error {
+func (s storedSession) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema   string                                `json:"schema"`
 		OK       bool                                  `json:"ok"`
@@ -127,7 +127,7 @@ func (a *app) printSessionJSON(s storedSession) error {
 	})
 }
 
-func (a *app) printExport(s exportedSession) error {
+func (s exportedSession) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema  string            `json:"schema"`
 		OK      bool              `json:"ok"`
@@ -135,14 +135,14 @@ func (a *app) printExport(s exportedSession) error {
 	}{"starhost.session_export/1", true, s.saved})
 }
 
-func (a *app) printRemovalPretty(ids removal) error {
+func (ids removal) WriteText(a *app) error {
 	for _, id := range ids {
 		fmt.Fprintf(&a.out, "removed %s\n", texttable.EscapeLine(id))
 	}
 	return nil
 }
 
-func (a *app) printRemovalJSON(ids removal) error {
+func (ids removal) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema  string      `json:"schema"`
 		OK      bool        `json:"ok"`

@@ -66,7 +66,6 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 // test runs the command.
 func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	prepareRun(ctx)
-	err := a.chooseFormat("test")
 	if f.jobs == 0 {
 		return usagef("--jobs: got 0, want a number from 1")
 	}
@@ -76,13 +75,11 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 		Getenv: a.getenv, Trusted: a.trustedFolders(), Coverage: f.coverage.isWanted(), Cache: a.programCache(),
 		Hooks: caseHooks,
 	}
-	if err == nil {
-		err = f.coverage.check()
-	}
-	if err != nil {
+	if err := f.coverage.check(); err != nil {
 		return err
 	}
 	if f.run != "" {
+		var err error
 		if o.Run, err = regexp.Compile(f.run); err != nil {
 			return usagef("--run: %v", err)
 		}
@@ -145,7 +142,7 @@ func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) erro
 	if err == nil && len(s.Results) == 0 && !f.allowEmpty {
 		a.addError(noCases(f.run))
 	}
-	return a.printResult(&s)
+	return a.printResult(testSummary{&s})
 }
 
 // A shortfallError reports that no case failed, and that the cases do not suffice.
@@ -202,11 +199,13 @@ func testCode(s *golden.Summary, allowEmpty bool) int {
 	return exitOK
 }
 
-// If test finds no cases to run because of an error, only JSON prints a result.
+// A testSummary is the result of test. If test finds no cases to run because of an error, only JSON
+// prints a result.
+type testSummary struct{ *golden.Summary }
 
-func (a *app) printTestPretty(s *golden.Summary) error {
+func (s testSummary) WriteText(a *app) error {
 	if !a.couldNotTest() {
-		golden.WriteSummary(&a.out, s)
+		golden.WriteSummary(&a.out, s.Summary)
 	}
 	return nil
 }
@@ -222,24 +221,24 @@ type testJSON struct {
 	Errors   []errorJSON          `json:"errors"`
 }
 
-func (a *app) printTestJSON(s *golden.Summary) error {
-	cases, counts := golden.CasesJSON(s)
+func (s testSummary) WriteJSON(a *app) error {
+	cases, counts := golden.CasesJSON(s.Summary)
 	return a.out.JSON(testJSON{
 		Schema: "starhost.test/1", OK: len(a.problems) == 0 && a.code == exitOK, Cases: cases, Counts: counts,
 		Coverage: golden.NewCoverageJSON(s.Coverage), Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	})
 }
 
-func (a *app) printTestJUnit(s *golden.Summary) error {
+func (s testSummary) WriteJUnit(a *app) error {
 	if a.couldNotTest() {
 		return nil
 	}
-	return golden.WriteJUnit(&a.out, s, a.shortfalls())
+	return golden.WriteJUnit(&a.out, s.Summary, a.shortfalls())
 }
 
-func (a *app) printTestGitHub(s *golden.Summary) error {
+func (s testSummary) WriteGitHub(a *app) error {
 	if !a.couldNotTest() {
-		golden.WriteGitHub(&a.out, s, a.shortfalls())
+		golden.WriteGitHub(&a.out, s.Summary, a.shortfalls())
 	}
 	return nil
 }

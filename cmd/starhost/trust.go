@@ -33,9 +33,6 @@ and shows the difference. Cloning a repository never gives its plugins anything.
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			catchSignals(cmd.Context())
-			if err := a.chooseFormat("trust"); err != nil {
-				return err
-			}
 			r, err := a.trust(f)
 			a.addError(err)
 			if r == nil {
@@ -59,11 +56,12 @@ type trustResult struct {
 	state    loader.TrustState // the project's
 	projects []loader.TrustedProject
 	revoked  string // the folder of the project
+	home     string
 }
 
 // trust runs the command. The result is nil if the user declined.
 func (a *app) trust(f trustFlags) (*trustResult, error) {
-	r := &trustResult{}
+	r := &trustResult{home: a.getenv("HOME")}
 	o := loader.TrustOptions{Dir: a.dir, Getenv: a.getenv, Managed: a.managed}
 	switch {
 	case f.list && (f.path || f.revoke || f.yes), f.revoke && f.path:
@@ -182,22 +180,22 @@ func stringsOf[T fmt.Stringer](items []T) []string {
 	return out
 }
 
-// printTrustPretty prints the project and what its config may set now, or the list.
-func (a *app) printTrustPretty(r *trustResult) error {
+// WriteText writes the project and what its config may set now, or the list.
+func (r *trustResult) WriteText(a *app) error {
 	switch {
 	case r.plan != nil:
 		a.printLine("project", r.plan.Config+": "+trustWords[r.state])
 		a.printLine("holds", heldBy(r.plan)...)
 		a.printUnpinned(r.plan)
 	case r.revoked != "":
-		a.printLine("project", a.abbreviateHome(r.revoked)+": "+trustWords[r.state])
+		a.printLine("project", errtext.InHome(r.home, r.revoked)+": "+trustWords[r.state])
 	}
 	for _, p := range r.projects {
 		what := fmt.Sprintf("%d files", len(p.Files)+len(p.Cases))
 		if p.Path {
 			what = "whatever its files are"
 		}
-		fmt.Fprintf(&a.out, "%s  %s\n", texttable.EscapeLine(a.abbreviateHome(p.Folder)), what)
+		fmt.Fprintf(&a.out, "%s  %s\n", texttable.EscapeLine(errtext.InHome(r.home, p.Folder)), what)
 	}
 	return nil
 }
@@ -231,7 +229,7 @@ func newProjectJSON(p *loader.TrustedProject) projectJSON {
 	return projectJSON{p.Folder, p.Path, len(p.Files)}
 }
 
-func (a *app) printTrustJSON(r *trustResult) error {
+func (r *trustResult) WriteJSON(a *app) error {
 	out := trustJSON{
 		Schema: "starhost.trust/1", OK: len(a.problems) == 0, State: string(r.state),
 		Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{}, Unpinned: []string{},
@@ -243,9 +241,4 @@ func (a *app) printTrustJSON(r *trustResult) error {
 		out.Changes = jsontext.List(p.Changes, func(c *loader.Change) changeJSON { return changeJSON{c.Op, c.What} })
 	}
 	return a.out.JSON(out)
-}
-
-// abbreviateHome returns a folder with ~ for the user's home folder.
-func (a *app) abbreviateHome(folder string) string {
-	return errtext.InHome(a.getenv("HOME"), folder)
 }

@@ -114,9 +114,6 @@ func (a *app) loadOrLastGood(
 
 // showUI serves the page until ctx ends.
 func (a *app) showUI(cmd *cobra.Command, f *uiFlags, paths []string) error {
-	if err := a.chooseFormat("ui"); err != nil {
-		return err
-	}
 	ctx := cmd.Context()
 	global, loading := commandFlags(cmd)
 	v := &inspected{app: a, flags: &f.loadFlags, paths: paths}

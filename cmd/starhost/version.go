@@ -17,15 +17,12 @@ func (a *app) versionCommand() *cobra.Command {
   starhost version -F json`,
 		Args: refuseArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := a.chooseFormat("version"); err != nil {
-				return err
-			}
-			return a.printResult(version())
+			return a.printResult(versionText(version()))
 		},
 	}
 }
 
-func (a *app) printVersionPretty(version string) error {
+func (version versionText) WriteText(a *app) error {
 	build := []string{runtime.Version()}
 	if c := commit(); c != "" {
 		build = append([]string{"commit " + c[:min(len(c), 12)]}, build...)
@@ -34,15 +31,18 @@ func (a *app) printVersionPretty(version string) error {
 	return nil
 }
 
-func (a *app) printVersionJSON(version string) error {
+func (version versionText) WriteJSON(a *app) error {
 	return a.out.JSON(struct {
 		Schema  string   `json:"schema"`
 		Version string   `json:"version"`
 		Commit  string   `json:"commit"`
 		Go      string   `json:"go"`
 		Schemas []string `json:"schemas"`
-	}{"starhost.version/1", version, commit(), runtime.Version(), schemas})
+	}{"starhost.version/1", string(version), commit(), runtime.Version(), schemas})
 }
+
+// A versionText is the result of version.
+type versionText string
 
 // schemas are the versions of all JSON that the program writes. A program that reads the JSON
 // compares them with the versions that it understands.
