@@ -38,7 +38,6 @@ type app struct {
 	noConfig, quiet, verbose               bool
 	colour                                 string // auto, always or never
 
-	write       func(*app, any) error    // adds a result to out in the chosen format
 	cache       *starlark.Cache          // compiled plugins; see programCache
 	startTime   time.Time                // when the program, or an event of hook, arrived
 	deadline    time.Duration            // for an answer of hook, counted from startTime
@@ -50,6 +49,7 @@ type app struct {
 	loaded      *loader.Set              // the last set that loadWith loaded; or nil
 	hook        *hookFlags               // nil for other commands; the failures of hook have their own exit codes
 	out         page.Page                // the command's result
+	written     bool                     // the file of -o has the result
 	exact       bool                     // out is for a program
 	code        int                      // the exit code of a negative result, or of the first problem reported
 	warnings    []loader.Warning         // in the order of their report
@@ -148,6 +148,9 @@ func (a *app) relevantWarnings() []loader.Warning {
 
 // writeResult writes the result to standard output, or to the file of -o.
 func (a *app) writeResult() error {
+	if a.written {
+		return nil
+	}
 	if a.output == "" {
 		if a.out.Len() == 0 {
 			return nil // even an empty write can block or fail

@@ -131,7 +131,7 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 	c.set, err = loader.Load(ctx, loader.Options{
 		Config: config, Dir: c.dir, Args: paths, RequiredInArgs: true, Sources: c.sources,
 		Grants: c.flags.grant, Set: c.flags.set,
-		LookupEnv: c.lookupEnv, Cache: c.programCache(), AllowMissing: true, AllowUnset: true,
+		LookupEnv: c.lookupEnv, Cache: c.cache, AllowMissing: true, AllowUnset: true,
 		Host: host.Options{Clock: clock, Log: c.addLog},
 	})
 	if err != nil {

@@ -162,6 +162,7 @@ type evaluation struct {
 	replay   *effects.Replay // nil without --replay
 	profiler *profiler       // nil without --profile
 	reach    *reach          // nil without --reached
+	reached  []reachedFile   // what it found, with a turn
 
 	loadTime, promptTime time.Duration
 }
@@ -242,6 +243,10 @@ func (a *app) printEvaluation(f *evalFlags, e *evaluation) error {
 		if e.against, err = a.comparePrompt(f.against, e.prompt); err != nil {
 			a.addError(err)
 		}
+	}
+	a.keepPictures(e)
+	if e.reach != nil && e.turn != nil {
+		e.reached = e.reach.files(a.path("."))
 	}
 	return a.printResult(e)
 }

@@ -238,11 +238,8 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 	if e.turn != nil {
 		out.Hooks, out.Loads = a.tracesJSON(e.turn.Hooks())
 		out.Stats.addTurn(e)
-		if e.reach != nil {
-			out.Reached = e.reach.files(a)
-		}
+		out.Reached = e.reached
 	}
-	a.keepPictures(e)
 	if p := e.prompt; p != nil {
 		tools = p.Tools
 		out.Prompt = newPromptJSON(p)

@@ -38,9 +38,9 @@ func (r *reach) begin() {
 	}
 }
 
-// files returns the lines that ran since begin, with paths from the current folder.
-func (r *reach) files(a *app) []reachedFile {
-	here, err := filepath.Abs(a.path("."))
+// files returns the lines that ran since begin, with paths from a folder.
+func (r *reach) files(dir string) []reachedFile {
+	here, err := filepath.Abs(dir)
 	out := []reachedFile{}
 	for _, f := range r.Report() {
 		file := reachedFile{Path: filepath.ToSlash(f.Path)}
@@ -60,11 +60,7 @@ func (r *reach) files(a *app) []reachedFile {
 }
 
 // printReached prints the lines of each file.
-func (a *app) printReached(r *reach) {
-	if r == nil {
-		return
-	}
-	files := r.files(a)
+func (a *app) printReached(files []reachedFile) {
 	a.printLine("reached", jsontext.List(files, func(f *reachedFile) string {
 		return texttable.EscapeLine(f.Path) + ": " + lineRanges(f.Lines)
 	})...)

@@ -29,7 +29,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 	}
 	a.undone = f.replay == "" && len(e.dryRun.Effects()) > 0
 	a.printLine("would run", jsontext.List(e.dryRun.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
-	a.printReached(e.reach)
+	a.printReached(e.reached)
 	if e.against != nil {
 		a.printLine("against", e.against.text)
 		a.out.WriteString(e.against.diff)

@@ -179,7 +179,7 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 	a.code = answer.Code
 	wrote := make(chan error, 1)
 	go func(file string) { wrote <- a.writeAnswer(file, answer.Out) }(a.output)
-	a.output = "" // end must not write it again
+	a.written = true // end must not write it again
 	rest := time.NewTimer(max(time.Until(deadline), 0) + hookGrace)
 	defer rest.Stop()
 	select {

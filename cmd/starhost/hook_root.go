@@ -142,7 +142,7 @@ func (a *app) resetHook(session string) error {
 	found := slices.DeleteFunc(slices.Clone(all), func(r *hook.Pin) bool { return r.Session != session })
 	if len(found) == 0 {
 		ids := jsontext.List(all, func(r **hook.Pin) string { return (*r).Session })
-		return &store.Failure{"E0714", fmt.Errorf("no session %s has guards%s", errtext.Brief(session), near.DidYouMean(session, ids))}
+		return &store.Failure{ErrorCode: "E0714", Err: fmt.Errorf("no session %s has guards%s", errtext.Brief(session), near.DidYouMean(session, ids))}
 	}
 	for _, r := range found {
 		for _, g := range r.Guards {

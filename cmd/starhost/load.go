@@ -18,7 +18,6 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
-	"github.com/starhost/starhost/starlark"
 )
 
 // loadFlags are the flags of all commands that load plugins.
@@ -120,14 +119,6 @@ func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.S
 	return a.loadWith(ctx, f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
 }
 
-// programCache returns the cache of compiled plugins that all rounds of this process share.
-func (a *app) programCache() *starlark.Cache {
-	if a.cache == nil {
-		a.cache = new(starlark.Cache)
-	}
-	return a.cache
-}
-
 // loadWith is load with changed options. Unless change sets RequiredInArgs, a required plugin that
 // the paths leave out is an error.
 func (a *app) loadWith(
@@ -155,7 +146,7 @@ func (a *app) loadWith(
 	}
 	options := loader.Options{
 		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: a.lookupEnv,
-		World: world, Cache: a.programCache(), AllowMissing: true, Host: host.Options{Clock: clock, Log: a.addLog},
+		World: world, Cache: a.cache, AllowMissing: true, Host: host.Options{Clock: clock, Log: a.addLog},
 	}
 	if options.Host.Fragments, err = a.readContents(config); err != nil {
 		return nil, err

@@ -162,7 +162,7 @@ func (a *app) streamOut(atOnce bool) (out io.Writer, end func(error) error, err 
 		return a.stdout, func(err error) error { return err }, nil
 	}
 	name := a.output
-	a.output = "" // end must not write it again
+	a.written = true
 	file, err := disk.StartReplacement(a.path(name))
 	if err == nil && atOnce {
 		err = file.Commit()

@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/procgroup"
 	"github.com/starhost/starhost/serve/hook"
+	"github.com/starhost/starhost/starlark"
 )
 
 func main() {
@@ -50,7 +51,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if args == nil {
 		args = []string{} // cobra takes nil for os.Args
 	}
-	a.stores, a.processes = new(databases), new(processes)
+	a.stores, a.processes, a.cache = new(databases), new(processes), new(starlark.Cache)
 	cmd, err := a.execute(ctx, args)
 	defer a.stores.close()
 	defer a.processes.close()

@@ -32,9 +32,6 @@ type hookProcess struct {
 // addProcesses adds the hook processes of the config to a set as plugins. With enforce, those that
 // the config only lets warn decide, too.
 func (a *app) addProcesses(set *loader.Set, enforce bool) error {
-	if a.processes == nil {
-		a.processes = new(processes)
-	}
 	all := a.processes
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -51,7 +51,7 @@ func (c *conversation) resume(ctx context.Context) (*host.TurnResult, error) {
 	t, err := c.session.ResumeTurn(ctx)
 	switch {
 	case errors.Is(err, host.ErrBusy):
-		return nil, &store.Failure{"E0713", err}
+		return nil, &store.Failure{ErrorCode: "E0713", Err: err}
 	case err != nil, t == nil:
 		return nil, err
 	}

@@ -61,13 +61,13 @@ func (s sessionID) store(ctx context.Context, session *host.Session) error {
 	}
 	err := session.Store(context.WithoutCancel(ctx))
 	if errors.Is(err, host.ErrBusy) {
-		return &store.Failure{"E0713", err}
+		return &store.Failure{ErrorCode: "E0713", Err: err}
 	}
 	return store.AsFailure(err)
 }
 
 // errNoStore says that the config turns the store off.
-var errNoStore = &store.Failure{"E0518", errors.New("there is no store here: store.url is none")}
+var errNoStore = &store.Failure{ErrorCode: "E0518", Err: errors.New("there is no store here: store.url is none")}
 
 // busyTime is how long a command without effects tries to be the next in a session.
 const busyTime = 5 * time.Second

@@ -139,7 +139,7 @@ func (p *sessionPlace) find(ctx context.Context, id string) (s storedSession, er
 		return found[0], store.AsFailure(found[0].err)
 	case len(found) > 1:
 		names := jsontext.List(found, func(f *storedSession) string { return f.Agent + " " + f.file[:12] })
-		return s, &store.Failure{"E0714", fmt.Errorf("session %s: got several, want the digits of one of them: %s",
+		return s, &store.Failure{ErrorCode: "E0714", Err: fmt.Errorf("session %s: got several, want the digits of one of them: %s",
 			errtext.Brief(id), strings.Join(names, ", "))}
 	}
 	return s, p.unknown(ctx, id)
@@ -152,7 +152,7 @@ const maxFiles = 100_000
 func (p *sessionPlace) unknown(ctx context.Context, id string) error {
 	all, _, _ := p.list(ctx, maxSessions) // an error only means that there is no hint
 	ids := jsontext.List(all, func(s *storedSession) string { return s.ID })
-	return &store.Failure{"E0714", fmt.Errorf("there is no stored session %s%s", errtext.Brief(id), near.DidYouMean(id, ids))}
+	return &store.Failure{ErrorCode: "E0714", Err: fmt.Errorf("there is no stored session %s%s", errtext.Brief(id), near.DidYouMean(id, ids))}
 }
 
 // remove removes a session.

@@ -57,16 +57,16 @@ func (a *app) answerSession(ctx context.Context, id, word, question string) (s a
 	paused := s.saved.Paused
 	switch {
 	case paused == nil, paused.Digest == "":
-		return s, &store.Failure{"E0719", errors.New("session " + errtext.Brief(id) + ": no turn waits for an answer")}
+		return s, &store.Failure{ErrorCode: "E0719", Err: errors.New("session " + errtext.Brief(id) + ": no turn waits for an answer")}
 	case !strings.HasPrefix(paused.Digest, question):
-		return s, &store.Failure{"E0719", errors.New("session " + errtext.Brief(id) + ": the question is another one, " + paused.Digest[:12])}
+		return s, &store.Failure{ErrorCode: "E0719", Err: errors.New("session " + errtext.Brief(id) + ": the question is another one, " + paused.Digest[:12])}
 	}
 	if err := s.saved.Answer(paused.Digest, choice == 1, time.Now()); err != nil {
-		return s, &store.Failure{"E0719", err}
+		return s, &store.Failure{ErrorCode: "E0719", Err: err}
 	}
 	err = p.db.StoreSession(ctx, s.saved)
 	if errors.Is(err, host.ErrBusy) {
-		return s, &store.Failure{"E0713", err}
+		return s, &store.Failure{ErrorCode: "E0713", Err: err}
 	}
 	return s, store.AsFailure(err)
 }

@@ -64,9 +64,6 @@ func (a *app) database(c *loader.Config) (*store.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.stores == nil {
-		a.stores = new(databases)
-	}
 	a.stores.mu.Lock()
 	defer a.stores.mu.Unlock()
 	if db := a.stores.byURL[name]; db != nil {
@@ -101,9 +98,6 @@ func (a *app) fragmentDatabase(c *loader.Config) (fragmentStore, error) {
 			return nil, err
 		}
 		file = filepath.Join(dir, file)
-	}
-	if a.stores == nil {
-		a.stores = new(databases)
 	}
 	a.stores.mu.Lock()
 	defer a.stores.mu.Unlock()

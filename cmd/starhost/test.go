@@ -72,7 +72,7 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	o := golden.Options{
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record,
 		Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
-		Getenv: a.getenv, Trusted: a.trustedFolders(), Coverage: f.coverage.isWanted(), Cache: a.programCache(),
+		Getenv: a.getenv, Trusted: a.trustedFolders(), Coverage: f.coverage.isWanted(), Cache: a.cache,
 		Hooks: caseHooks,
 	}
 	if err := f.coverage.check(); err != nil {
@@ -246,7 +246,7 @@ func (s testSummary) WriteGitHub(a *app) error {
 // shortfalls returns the problems of a run whose cases do not suffice.
 func (a *app) shortfalls() (list []golden.Shortfall) {
 	for i := range a.problems {
-		list = append(list, golden.Shortfall{a.problems[i].message, a.problems[i].text()})
+		list = append(list, golden.Shortfall{Message: a.problems[i].message, Text: a.problems[i].text()})
 	}
 	return list
 }

@@ -19,10 +19,8 @@ func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) er
 		return err
 	}
 	defer w.Close()
-	output := a.output
-	a.output = "" // each round writes the file itself
+	a.written = true // each round writes the file itself
 	return a.rounds(ctx, w, func(round *app) error {
-		round.output = output
 		in := a.testInputs(o.Paths)
 		if err := w.Inputs(in.Files, in.Folders); err != nil {
 			return err

@@ -321,14 +321,14 @@ func (v *inspected) decide(ctx context.Context, agent, event string) (any, error
 // because a run that is measured counts other steps.
 func (v *inspected) reachedBy(ctx context.Context, agent, event string) []reachedFile {
 	var r reach
-	set, round, err := v.load(ctx, r.measure)
+	set, _, err := v.load(ctx, r.measure)
 	if err != nil {
 		return []reachedFile{} // the plugins changed meanwhile: the page asks again
 	}
 	defer set.Close()
 	r.begin()
 	_, _, _, _ = caseHooks(set.Host)(ctx, agent, event) // decide has the answer
-	return r.files(round)
+	return r.files(v.path("."))
 }
 
 // example returns an agent's event before a shell command.
