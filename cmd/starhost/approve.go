@@ -38,12 +38,12 @@ type approver func(context.Context, host.ApprovalRequest) (host.Answer, error)
 
 // newApprover returns the approver of a value of --approve. A program without a terminal asks
 // nobody, and hints at auto. more are ways beside approveWays, in which nobody is asked.
-func (a *app) newApprover(way string, more ...string) (approver, error) {
+func (env Env) newApprover(res *Result, way string, more ...string) (approver, error) {
 	ways := slices.Concat(approveWays, more)
 	if !slices.Contains(ways, way) {
 		return nil, usagef("--approve: got %q%s, want %s", way, near.DidYouMean(way, ways), strings.Join(ways, ", "))
 	}
-	in, ok := a.stdin.(*os.File)
+	in, ok := env.stdin.(*os.File)
 	switch {
 	case way == "auto":
 		return func(context.Context, host.ApprovalRequest) (host.Answer, error) {
@@ -57,15 +57,15 @@ func (a *app) newApprover(way string, more ...string) (approver, error) {
 		return nil, nil
 	case !ok || !term.IsTerminal(int(in.Fd())):
 		asked := new(atomic.Bool) // answers come from goroutines
-		a.nobodyAsked = asked
+		res.nobodyAsked = asked
 		return func(context.Context, host.ApprovalRequest) (host.Answer, error) {
 			asked.Store(true)
 			return host.Answer{}, errors.ErrUnsupported
 		}, nil
 	}
 	lines := bufio.NewReaderSize(in, maxAnswer)
-	read := func(prompt string) (string, error) { return readAnswer(lines, a.stderr, prompt) }
-	return newQuestion(a.stderr, read, false), nil
+	read := func(prompt string) (string, error) { return readAnswer(lines, env.stderr, prompt) }
+	return newQuestion(env.stderr, read, false), nil
 }
 
 // newQuestion returns an approver that shows a call with its arguments, and each reason with its

@@ -30,7 +30,7 @@ type benchFlags struct {
 	event     requestFlags // --fire, --args and --arg
 }
 
-func (a *app) benchCommand() *cobra.Command {
+func (p *program) benchCommand() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
 		Use:   "bench [PATH...]",
@@ -47,7 +47,7 @@ reads -F gobench.`,
 		Example: `  starhost bench plugins -f runbook:checkout --time 20ms
   starhost bench plugins --time 20ms --count 5 -F gobench | benchstat -
   starhost bench plugins --fire pre_tool_call --args '{"agent": "codex", "tool": "Bash", "arguments": {"command": "ls"}}'`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.bench(cmd.Context(), &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.bench(cmd.Context(), &p.res, &f, paths) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -79,7 +79,8 @@ type sample struct {
 
 // A bencher is one run of bench.
 type bencher struct {
-	*app
+	Env
+	*Result
 	flags      *benchFlags
 	set        *loader.Set
 	request    host.Request
@@ -90,16 +91,16 @@ type bencher struct {
 }
 
 // bench runs the command.
-func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
+func (env Env) bench(ctx context.Context, res *Result, f *benchFlags, paths []string) error {
 	switch {
 	case f.time <= 0:
 		return usagef("--time: got %s, want more than nothing", f.time)
 	case f.count < 1:
 		return usagef("--count: got %d, want 1 or more", f.count)
 	}
-	b := &bencher{app: a, flags: f, request: host.Request{Text: f.prompt}}
+	b := &bencher{Env: env, Result: res, flags: f, request: host.Request{Text: f.prompt}}
 	var err error
-	if b.set, err = a.loadWith(ctx, &f.loadFlags, paths, b.configureHost); err != nil {
+	if b.set, err = env.loadWith(ctx, res, &f.loadFlags, paths, b.configureHost); err != nil {
 		return err
 	}
 	defer b.set.Close()
@@ -109,7 +110,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return a.printResult(b)
+	return env.printResult(res, b)
 }
 
 // run adds the benchmarks and takes their samples.
@@ -232,11 +233,11 @@ func (b *bencher) addLoad(paths []string) {
 		m.usage.Bytes += b.set.Plugins[i].Bytes
 	}
 	m.op = func(ctx context.Context) error {
-		again := &app{
-			getenv: b.getenv, lookupEnv: b.lookupEnv,
-			dir: b.dir, config: b.config, noConfig: b.noConfig, stores: b.stores,
-		}
-		set, err := again.loadWith(ctx, &b.flags.loadFlags, paths, b.configureHost)
+		again := Env{
+			getenv: b.getenv, lookupEnv: b.lookupEnv, dir: b.dir, config: b.config, noConfig: b.noConfig,
+		}.fresh()
+		again.stores = b.stores
+		set, err := again.loadWith(ctx, new(Result), &b.flags.loadFlags, paths, b.configureHost)
 		if err != nil {
 			return err
 		}

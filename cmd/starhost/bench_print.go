@@ -30,7 +30,7 @@ func (m *benchmark) place() string {
 }
 
 // WriteText writes a table: a line for each sample.
-func (b *bencher) WriteText(a *app) error {
+func (b *bencher) WriteText(res *Result) error {
 	if len(b.benchmarks) == 0 {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (b *bencher) WriteText(a *app) error {
 			})
 		}
 	}
-	a.out.Table(rows)
+	res.out.Table(rows)
 	return nil
 }
 
@@ -81,11 +81,11 @@ type (
 	}
 )
 
-func (b *bencher) WriteJSON(a *app) error {
-	return a.out.JSON(benchJSON{
-		Schema: "starhost.bench/1", OK: len(a.problems) == 0,
+func (b *bencher) WriteJSON(res *Result) error {
+	return res.out.JSON(benchJSON{
+		Schema: "starhost.bench/1", OK: len(res.problems) == 0,
 		Benchmarks: jsontext.List(b.benchmarks, func(m **benchmark) benchmarkJSON { return (*m).json() }),
-		Warnings:   a.warningsJSON(), Errors: a.errorsJSON(),
+		Warnings:   res.warningsJSON(), Errors: res.errorsJSON(),
 	})
 }
 
@@ -101,11 +101,11 @@ func (m *benchmark) json() benchmarkJSON {
 
 // WriteGoBench writes the format of Go's own benchmarks: a line for each sample. The number of
 // processors stands behind the name.
-func (b *bencher) WriteGoBench(a *app) error {
-	fmt.Fprintf(&a.out, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
+func (b *bencher) WriteGoBench(res *Result) error {
+	fmt.Fprintf(&res.out, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
 	for _, m := range b.benchmarks {
 		for _, s := range m.samples {
-			fmt.Fprintf(&a.out, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n",
+			fmt.Fprintf(&res.out, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n",
 				m.goName(), runtime.GOMAXPROCS(0), s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds(),
 				m.usage.Steps, m.usage.Bytes)
 		}

@@ -42,7 +42,7 @@ func TestGoName(t *testing.T) {
 // turn has a limited number of operations.
 func TestMeasure(t *testing.T) {
 	set := &loader.Set{Host: host.New(host.Options{}), Config: &loader.Config{}}
-	b := &bencher{app: &app{}, flags: &benchFlags{time: 1}, set: set}
+	b := &bencher{Result: new(Result), flags: &benchFlags{time: 1}, set: set}
 	defer b.endTurn(t.Context())
 	turns := map[*host.Turn]int{}
 	count := func(context.Context) error { turns[b.turn]++; return nil }

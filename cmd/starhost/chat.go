@@ -37,7 +37,7 @@ type chatFlags struct {
 	noStream bool
 }
 
-func (a *app) chatCommand() *cobra.Command {
+func (p *program) chatCommand() *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{
 		Use:   "chat [PATH...]",
@@ -59,7 +59,7 @@ session goes on; exit or ctrl-D ends. If a call needs approval, y allows it, a a
 the same call always in this session, and any other answer denies it.`,
 		Example: `  starhost chat -m openai/MODEL
   starhost chat plugins --continue`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.chat(cmd.Context(), &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.chat(cmd.Context(), &p.res, &f, paths) },
 	}
 	f.loadFlags.add(cmd)
 	f.requestFlags.addContent(cmd)
@@ -83,23 +83,23 @@ type chat struct {
 }
 
 // chat runs the command.
-func (a *app) chat(ctx context.Context, f *chatFlags, paths []string) error {
+func (env Env) chat(ctx context.Context, res *Result, f *chatFlags, paths []string) error {
 	c := &chat{interrupts: make(console.Interrupts, 1)}
-	in := a.stdin
-	a.stdin = nil // chat reads it: no reference may
-	c.terminal = a.terminal(in, "chat")
+	in := env.stdin
+	env.stdin = nil // chat reads it: no reference may
+	c.terminal = env.terminal(in, "chat")
 	c.read = console.BoundedLines(in, disk.MaxInput)
 	if c.terminal != nil {
 		defer c.terminal.Close()
 		c.input = in.(*os.File) // openTerminal takes no other stream
 		c.read = console.OneByOne(c.terminal)
 	}
-	ask, err := c.newApprover(a, f.approve)
+	ask, err := c.newApprover(env, res, f.approve)
 	if err != nil {
 		return err
 	}
 	configure := func(o *loader.Options) { o.Host.Approver = ask }
-	set, err := a.loadForModel(ctx, &f.loadFlags, paths, &f.session, configure)
+	set, err := env.loadForModel(ctx, res, &f.loadFlags, paths, &f.session, configure)
 	if err != nil {
 		return err
 	}
@@ -107,14 +107,14 @@ func (a *app) chat(ctx context.Context, f *chatFlags, paths []string) error {
 	if set.Missing() != nil {
 		return nil // loadWith reported it
 	}
-	end, err := a.mountTools(ctx, set, nil, allServers)
+	end, err := env.mountTools(ctx, res, set, nil, allServers)
 	defer end()
 	if err != nil {
 		return err
 	}
-	a.report()
-	a.code = exitOK // plugins that are not required may fail
-	request, config, err := a.readRequest(&f.requestFlags)
+	env.report(res)
+	res.code = exitOK // plugins that are not required may fail
+	request, config, err := env.readRequest(&f.requestFlags)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (a *app) chat(ctx context.Context, f *chatFlags, paths []string) error {
 	if err := checkModel(set, config.Model, request.Template != ""); err != nil {
 		return err
 	}
-	if c.conversation, err = a.newConversation(ctx, set, f.session.used, config, !f.noStream); err != nil {
+	if c.conversation, err = env.newConversation(ctx, res, set, f.session.used, config, !f.noStream); err != nil {
 		return err
 	}
 	defer c.close(ctx)
@@ -131,7 +131,7 @@ func (a *app) chat(ctx context.Context, f *chatFlags, paths []string) error {
 	defer signal.Stop(c.interrupts)
 	if c.terminal != nil {
 		c.terminal.Complete = func(text string) (int, []string) { return c.complete(ctx, text) }
-		fmt.Fprintln(a.stderr, texttable.EscapeLine("plugins "+pluginLine(set.Plugins)+"; model "+config.Model+"; exit or ctrl-D ends"))
+		fmt.Fprintln(env.stderr, texttable.EscapeLine("plugins "+pluginLine(set.Plugins)+"; model "+config.Model+"; exit or ctrl-D ends"))
 	}
 	return c.loop(ctx)
 }
@@ -142,7 +142,7 @@ func (c *chat) loop(ctx context.Context) error {
 	defer stop()
 	if c.terminal != nil {
 		c.addError(c.resumeWaiting(ctx))
-		c.report()
+		c.report(c.Result)
 		c.code = exitOK
 	}
 	for {
@@ -164,7 +164,7 @@ func (c *chat) loop(ctx context.Context) error {
 			return nil // the report has it
 		}
 		code := c.code
-		c.report()
+		c.report(c.Result)
 		c.code = code // an error of a line does not fail the session
 	}
 }
@@ -382,10 +382,10 @@ func commandPlace(text string) int {
 }
 
 // newApprover returns the approver of a value of --approve, which asks at the prompt.
-func (c *chat) newApprover(a *app, way string) (approver, error) {
-	plain, err := a.newApprover(way) // checks the value; asks nobody, because chat has the input
+func (c *chat) newApprover(env Env, res *Result, way string) (approver, error) {
+	plain, err := env.newApprover(res, way) // checks the value; asks nobody, because chat has the input
 	if err != nil || way != "ask" || c.terminal == nil {
 		return plain, err
 	}
-	return newQuestion(a.stderr, c.read, true), nil
+	return newQuestion(env.stderr, c.read, true), nil
 }

@@ -72,13 +72,13 @@ func TestChatComplete(t *testing.T) {
 register_fragment_loader("note", lambda arg: arg)
 register_command("page", lambda args: "x", description = "Pages.", complete = lambda arg: ["checkout", "db"])
 `})
-	a := &app{dir: dir, noConfig: true, getenv: func(string) string { return "" }}
-	set, err := a.load(t.Context(), new(loadFlags), []string{filepath.Join(dir, "a.star")})
+	env, res := Env{dir: dir, noConfig: true, getenv: func(string) string { return "" }}.fresh(), new(Result)
+	set, err := env.load(t.Context(), res, new(loadFlags), []string{filepath.Join(dir, "a.star")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer set.Close()
-	c := &chat{conversation: &conversation{app: a, set: set, session: set.Host.NewSession(host.SessionConfig{})}}
+	c := &chat{conversation: &conversation{Env: env, Result: res, set: set, session: set.Host.NewSession(host.SessionConfig{})}}
 	tests := map[string][]string{
 		"/pa": {"/page"}, "/page che": {"checkout"}, "!fr": {"!fragment"}, "!fragment no": {"note:"}, "hello": nil, "": nil, "!fragment a b": nil,
 	}

@@ -29,7 +29,7 @@ type checkFlags struct {
 	agents    []string // --agent
 }
 
-func (a *app) checkCommand() *cobra.Command {
+func (p *program) checkCommand() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check [PATH...]",
@@ -47,7 +47,7 @@ The exit code is that of the first error (3 of a plugin, 2 of the config), and w
 		Example: `  starhost check plugins
   starhost check --lint --strict -F github plugins
   starhost check - --stdin-path plugins/oncall.star -F json < plugins/oncall.star`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.check(cmd.Context(), &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.check(cmd.Context(), &p.res, &f, paths) },
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.lint, "lint", false, "warn of unused names and other matters of style, too")
@@ -57,16 +57,16 @@ The exit code is that of the first error (3 of a plugin, 2 of the config), and w
 }
 
 // check runs the command.
-func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
-	c := a.newCheck(f)
+func (env Env) check(ctx context.Context, res *Result, f *checkFlags, paths []string) error {
+	c := env.newCheck(res, f)
 	if err := c.run(ctx, paths); err != nil {
-		a.addError(err)
+		res.addError(err)
 	}
 	if c.set != nil {
 		defer c.set.Close()
 	}
 	c.setExitCode()
-	return a.printResult(c)
+	return env.printResult(res, c)
 }
 
 // A finding is an error, a warning or a notice at one place.
@@ -87,7 +87,8 @@ const (
 
 // A checkRun is one run of check.
 type checkRun struct {
-	*app
+	Env
+	*Result
 	flags        *checkFlags
 	fileConfig   *loader.Config
 	sources      []*loader.Source
@@ -100,8 +101,8 @@ type checkRun struct {
 	job          *lsp.Job // the question of an editor; nil on the command line
 }
 
-func (a *app) newCheck(f *checkFlags) *checkRun {
-	return &checkRun{app: a, flags: f, box: starlark.New(starlark.Options{}), texts: map[string]string{}}
+func (env Env) newCheck(res *Result, f *checkFlags) *checkRun {
+	return &checkRun{Env: env, Result: res, flags: f, box: starlark.New(starlark.Options{}), texts: map[string]string{}}
 }
 
 // run loads the plugins and adds all findings.

@@ -23,27 +23,27 @@ func newFindingJSON(f *finding) findingJSON {
 	return findingJSON{f.severity, f.code, f.message, f.plugin, f.path, newPosJSON(f.pos), f.help}
 }
 
-func (c *checkRun) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (c *checkRun) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
 		Findings []findingJSON `json:"findings"`
 		Errors   []errorJSON   `json:"errors"`
-	}{"starhost.check/1", a.code == exitOK && len(a.problems) == 0, jsontext.List(c.findings, newFindingJSON), a.errorsJSON()})
+	}{"starhost.check/1", res.code == exitOK && len(res.problems) == 0, jsontext.List(c.findings, newFindingJSON), res.errorsJSON()})
 }
 
 // WriteGitHub writes each finding as a command of GitHub's workflows.
-func (c *checkRun) WriteGitHub(a *app) error {
+func (c *checkRun) WriteGitHub(res *Result) error {
 	for i := range c.findings {
-		a.printWorkflowCommand(&c.findings[i])
+		res.printWorkflowCommand(&c.findings[i])
 	}
 	return nil
 }
 
 // WriteText writes the findings and their counts.
-func (c *checkRun) WriteText(a *app) error {
+func (c *checkRun) WriteText(res *Result) error {
 	for i := range c.findings {
-		a.printFinding(&c.findings[i], c.quiet)
+		res.printFinding(&c.findings[i], c.quiet)
 	}
 	if c.set != nil {
 		plugins := len(c.sources)
@@ -51,13 +51,13 @@ func (c *checkRun) WriteText(a *app) error {
 			plugins = 1
 		}
 		errs, warnings := c.countFindings()
-		fmt.Fprintf(&a.out, "%s: %s, %s\n", texttable.Count(plugins, "plugin"), texttable.Count(errs, "error"), texttable.Count(warnings, "warning"))
+		fmt.Fprintf(&res.out, "%s: %s, %s\n", texttable.Count(plugins, "plugin"), texttable.Count(errs, "error"), texttable.Count(warnings, "warning"))
 	}
 	return nil
 }
 
 // printFinding prints a finding with its source line.
-func (a *app) printFinding(f *finding, quiet bool) {
+func (res *Result) printFinding(f *finding, quiet bool) {
 	shown := f.problem
 	shown.pos.File = f.path
 	text := shown.text()
@@ -67,13 +67,13 @@ func (a *app) printFinding(f *finding, quiet bool) {
 		}
 		text = string(f.severity) + ": " + text
 	}
-	a.out.Red(text)
+	res.out.Red(text)
 }
 
 // printWorkflowCommand prints a finding as a command of GitHub's workflows. GitHub shows it
 // beside the line.
-func (a *app) printWorkflowCommand(f *finding) {
+func (res *Result) printWorkflowCommand(f *finding) {
 	ci.Command{
 		Level: string(f.severity), File: f.path, Line: fmt.Sprint(f.pos.Line), Col: f.pos.Col, Title: f.code, Text: f.message,
-	}.Write(&a.out)
+	}.Write(&res.out)
 }

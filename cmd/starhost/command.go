@@ -20,7 +20,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-func (a *app) commandCommand() *cobra.Command {
+func (p *program) commandCommand() *cobra.Command {
 	var (
 		f       loadFlags
 		session sessionID
@@ -45,10 +45,10 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.runCommand(cmd.Context(), &f, session, approve, args)
+			return p.env.runCommand(cmd.Context(), &p.res, &f, session, approve, args)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-			return a.completeCommand(cmd.Context(), &f, args, word), cobra.ShellCompDirectiveNoFileComp
+			return p.env.completeCommand(cmd.Context(), &p.res, &f, args, word), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	f.add(cmd)
@@ -59,37 +59,37 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 }
 
 // runCommand runs the command of a plugin that args begin with.
-func (a *app) runCommand(ctx context.Context, f *loadFlags, id sessionID, approve string, args []string) error {
-	ask, err := a.newApprover(approve)
+func (env Env) runCommand(ctx context.Context, res *Result, f *loadFlags, id sessionID, approve string, args []string) error {
+	ask, err := env.newApprover(res, approve)
 	if err != nil {
 		return err
 	}
 	var reply host.CommandReply
 	var records *decision.Log
-	set, err := a.loadWith(ctx, f, nil, func(o *loader.Options) {
+	set, err := env.loadWith(ctx, res, f, nil, func(o *loader.Options) {
 		o.RequiredInArgs, o.Host.Approver = true, ask
-		records = a.recordEvents(o)
-		id.useStore(a, o)
+		records = env.recordEvents(o)
+		id.useStore(env, o)
 	})
 	if err == nil {
 		defer set.Close()
 		useSet(records, set)
-		reply, err = a.command(ctx, set, id, args)
+		reply, err = res.command(ctx, set, id, args)
 	}
-	a.addError(err)
-	return a.printResult(commandReply{&reply})
+	res.addError(err)
+	return env.printResult(res, commandReply{&reply})
 }
 
 // WriteText writes what the user sees of a command's result.
-func (r commandReply) WriteText(a *app) error {
+func (r commandReply) WriteText(res *Result) error {
 	if text := userText(&r.Result); text != "" {
-		fmt.Fprintln(&a.out, strings.TrimSuffix(text, "\n"))
+		fmt.Fprintln(&res.out, strings.TrimSuffix(text, "\n"))
 	}
 	return nil
 }
 
 // command runs the command in a new session, or in the stored session of an id.
-func (a *app) command(
+func (res *Result) command(
 	ctx context.Context, set *loader.Set, id sessionID, args []string,
 ) (reply host.CommandReply, err error) {
 	if err := checkCommandName(set.Host, args[0]); err != nil {
@@ -102,7 +102,7 @@ func (a *app) command(
 	reply, err = session.Command(ctx, args[0], args[1:]...)
 	err = cmp.Or(err, reply.Err)
 	if err == nil && reply.Result.IsError {
-		a.code = exitNegative
+		res.code = exitNegative
 	}
 	if id != "" {
 		return reply, errors.Join(err, id.store(ctx, session))
@@ -163,18 +163,18 @@ type commandReplyJSON struct {
 	Errors      []errorJSON      `json:"errors"`
 }
 
-func (r commandReply) WriteJSON(a *app) error {
+func (r commandReply) WriteJSON(res *Result) error {
 	out := commandReplyJSON{
-		Schema: "starhost.command/1", OK: len(a.problems) == 0, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
+		Schema: "starhost.command/1", OK: len(res.problems) == 0, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
 		Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,
 		Attachments: jsontext.List(r.Result.Attachments, newAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
-		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
+		Warnings: res.warningsJSON(), Errors: res.errorsJSON(),
 	}
 	if d := r.Denied; d != nil {
-		denied := a.newDecisionJSON(d)
+		denied := res.newDecisionJSON(d)
 		out.Denied = &denied
 	}
-	return a.out.JSON(out)
+	return res.out.JSON(out)
 }
 
 // A commandReply is the result of command.
@@ -182,8 +182,8 @@ type commandReply struct{ *host.CommandReply }
 
 // completeCommand returns the names of commands, or the values that the command completes its
 // argument to.
-func (a *app) completeCommand(ctx context.Context, f *loadFlags, args []string, word string) []string {
-	return a.registeredNames(ctx, f, nil, func(set *loader.Set) []string {
+func (env Env) completeCommand(ctx context.Context, res *Result, f *loadFlags, args []string, word string) []string {
+	return env.registeredNames(ctx, res, f, nil, func(set *loader.Set) []string {
 		if len(args) == 0 {
 			return commandNames(set.Host)
 		}

@@ -13,7 +13,7 @@ import (
 
 // completeEval completes the values of eval's flags. It loads the plugins of the command line
 // to list their names; if they cannot be loaded, it offers none.
-func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
+func (p *program) completeEval(cmd *cobra.Command, f *evalFlags) {
 	complete := func(flag string, names func(paths []string) []string) {
 		values := func(_ *cobra.Command, paths []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return names(paths), cobra.ShellCompDirectiveNoFileComp
@@ -23,7 +23,7 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 		}
 	}
 	loaded := func(paths []string, names func(*loader.Set) []string) []string {
-		return a.registeredNames(cmd.Context(), &f.loadFlags, paths, names)
+		return p.env.registeredNames(cmd.Context(), &p.res, &f.loadFlags, paths, names)
 	}
 	complete("fire", func([]string) []string {
 		return jsontext.List(starhost.Events(), func(e *starhost.EventSpec) string { return e.Name })
@@ -46,11 +46,11 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 }
 
 // registeredNames returns the names that plugins register, none if loading fails.
-func (a *app) registeredNames(
-	ctx context.Context, f *loadFlags, paths []string, names func(*loader.Set) []string,
+func (env Env) registeredNames(
+	ctx context.Context, res *Result, f *loadFlags, paths []string, names func(*loader.Set) []string,
 ) []string {
-	set, err := a.load(ctx, f, paths)
-	a.problems, a.warnings, a.logs = nil, nil, nil
+	set, err := env.load(ctx, res, f, paths)
+	res.problems, res.warnings, res.logs = nil, nil, nil
 	if err != nil {
 		return nil
 	}
@@ -60,13 +60,13 @@ func (a *app) registeredNames(
 
 // finishCompletion gives cobra's own commands examples, as all other commands have, and an
 // error for an unknown shell.
-func (a *app) finishCompletion(root *cobra.Command) {
+func (p *program) finishCompletion(root *cobra.Command) {
 	shell := func(name string) string { return "  starhost completion " + name }
 	for _, cmd := range root.Commands() {
 		if cmd.Name() != "completion" {
 			continue
 		}
-		cmd.Args, cmd.RunE = a.refuseSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		cmd.Args, cmd.RunE = refuseSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		cmd.Example = shell("bash") + " > starhost.bash\n" + shell("fish") + " > starhost.fish"
 		for _, sub := range cmd.Commands() {
 			sub.Example = shell(sub.Name()) + " > starhost." + sub.Name() + "\n" + shell(sub.Name()) + " --no-descriptions"

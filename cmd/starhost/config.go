@@ -14,13 +14,13 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-func (a *app) configCommand() *cobra.Command {
+func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show the config",
 		Example: `  starhost config show
   starhost config show --origin -F json`,
-		Args: a.refuseSubcommand,
+		Args: refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var origin bool
@@ -34,7 +34,7 @@ only for plugins of the project.`,
   starhost config show --origin`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			return a.showConfig(origin)
+			return p.env.showConfig(&p.res, origin)
 		},
 	}
 	show.Flags().BoolVar(&origin, "origin", false, "show the layer and the place of each setting")
@@ -43,7 +43,7 @@ only for plugins of the project.`,
 }
 
 // refuseSubcommand returns an error for an argument of a command that only has subcommands.
-func (a *app) refuseSubcommand(cmd *cobra.Command, args []string) error {
+func refuseSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -83,50 +83,50 @@ type settingsReport struct {
 }
 
 // showConfig prints the settings that hold after all layers.
-func (a *app) showConfig(origin bool) error {
+func (env Env) showConfig(res *Result, origin bool) error {
 	r := settingsReport{origin: origin}
-	config, warnings, err := loader.LoadConfig(a.configOptions())
-	a.warnings = warnings
+	config, warnings, err := loader.LoadConfig(env.configOptions())
+	res.warnings = warnings
 	if err != nil {
-		a.addError(err)
+		res.addError(err)
 	} else {
-		a.selectPlugins(config)
+		env.selectPlugins(res, config)
 		r.settings = config.Settings()
 	}
-	return a.printResult(r)
+	return env.printResult(res, r)
 }
 
-func (r settingsReport) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (r settingsReport) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
 		Settings []settingJSON `json:"settings"`
 		Warnings []warningJSON `json:"warnings"`
 		Errors   []errorJSON   `json:"errors"`
-	}{"starhost.config/1", len(a.problems) == 0, jsontext.List(r.settings, newSettingJSON), a.warningsJSON(), a.errorsJSON()})
+	}{"starhost.config/1", len(res.problems) == 0, jsontext.List(r.settings, newSettingJSON), res.warningsJSON(), res.errorsJSON()})
 }
 
 // WriteText writes the settings as TOML.
-func (r settingsReport) WriteText(a *app) error {
+func (r settingsReport) WriteText(res *Result) error {
 	for _, s := range r.settings {
-		a.printSetting(s, r.origin)
+		res.printSetting(s, r.origin)
 	}
 	return nil
 }
 
 // selectPlugins reads what the project's config says of the project's own plugins, as loading
 // does.
-func (a *app) selectPlugins(config *loader.Config) {
-	paths, err := config.Paths(a.path(""), nil)
+func (env Env) selectPlugins(res *Result, config *loader.Config) {
+	paths, err := config.Paths(env.path(""), nil)
 	if err != nil { // no plugins
 		paths = nil
 	}
 	found, _ := loader.Discover(slices.Concat(config.ManagedPaths(), paths), 0)
 	_, _, warnings := config.Select(found)
-	a.warnings = append(a.warnings, warnings...)
+	res.warnings = append(res.warnings, warnings...)
 }
 
-func (a *app) printSetting(s loader.Setting, origin bool) {
+func (res *Result) printSetting(s loader.Setting, origin bool) {
 	line := s.String()
 	if s.Project {
 		line = "# " + line
@@ -134,5 +134,5 @@ func (a *app) printSetting(s loader.Setting, origin bool) {
 	if origin {
 		line += strings.TrimSuffix("  # "+s.Layer+" "+s.Place.String(), " ")
 	}
-	fmt.Fprintln(&a.out, texttable.EscapeLine(line))
+	fmt.Fprintln(&res.out, texttable.EscapeLine(line))
 }

@@ -22,7 +22,8 @@ import (
 
 // A conversation asks models in one session, and shows their answers and the tool calls.
 type conversation struct {
-	*app
+	Env
+	*Result
 	set     *loader.Set
 	session *host.Session
 	id      sessionID // "" if the session is not stored
@@ -40,21 +41,21 @@ type conversation struct {
 }
 
 // newConversation returns a conversation in the session of an id, or in one that is not stored.
-func (a *app) newConversation(
-	ctx context.Context, set *loader.Set, id sessionID, config host.SessionConfig, streams bool,
+func (env Env) newConversation(
+	ctx context.Context, res *Result, set *loader.Set, id sessionID, config host.SessionConfig, streams bool,
 ) (*conversation, error) {
 	session, err := id.open(ctx, set, config)
 	if err != nil {
 		return nil, err
 	}
-	c := &conversation{app: a, set: set, session: session, id: id, out: a.stdout}
+	c := &conversation{Env: env, Result: res, set: set, session: session, id: id, out: env.stdout}
 	switch {
-	case a.format == "json":
+	case env.format == "json":
 		c.out = nil
-	case a.output != "":
-		c.out = &a.out
-	case console.IsTerminal(a.stdout):
-		c.out = page.Screen{Writer: a.stdout}
+	case env.output != "":
+		c.out = &res.out
+	case console.IsTerminal(env.stdout):
+		c.out = page.Screen{Writer: env.stdout}
 	}
 	changesText := func(h host.HookInfo) bool { return h.Event == "post_llm_call" }
 	c.waits = slices.ContainsFunc(set.Host.Hooks(), changesText)

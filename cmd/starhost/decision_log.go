@@ -20,11 +20,11 @@ import (
 )
 
 // logDir returns the folder of the decision log, "" if the environment names none.
-func (a *app) logDir(c *loader.Config) string {
+func (env Env) logDir(c *loader.Config) string {
 	if c.Log.Path.Real != "" {
 		return c.Log.Path.Real
 	}
-	sessions := hook.StateDir(a.getenv)
+	sessions := hook.StateDir(env.getenv)
 	if sessions == "" {
 		return ""
 	}
@@ -33,13 +33,13 @@ func (a *app) logDir(c *loader.Config) string {
 
 // newLog returns the decision log of a config, or nil if it is not enabled. agent is the agent of
 // events that name none. report receives the failures to write a record.
-func (a *app) newLog(c *loader.Config, agent string, report func(error)) *decision.Log {
+func (env Env) newLog(c *loader.Config, agent string, report func(error)) *decision.Log {
 	if !c.Log.Enabled {
 		return nil
 	}
 	o := decision.Options{
 		Describe: builtins.DescribeCalls(c.Kinds),
-		Dir:      a.logDir(c), Keep: c.Log.Keep, Max: c.Log.Max, Sync: c.Log.Fsync, Required: c.Log.Required,
+		Dir:      env.logDir(c), Keep: c.Log.Keep, Max: c.Log.Max, Sync: c.Log.Fsync, Required: c.Log.Required,
 		Include: c.Log.Include, Agent: agent, Starhost: version(), Report: report,
 	}
 	o.KeepLikelyKeys = len(c.Log.Mask) == 0
@@ -71,11 +71,11 @@ func observe(
 
 // recordEvents makes a host record its events. It returns the log, or nil if the config does not
 // enable it. A failure to write goes to standard error, once if each event has the same.
-func (a *app) recordEvents(o *loader.Options) *decision.Log {
+func (env Env) recordEvents(o *loader.Options) *decision.Log {
 	reported := ""
-	records := a.newLog(o.Config, "", func(err error) {
+	records := env.newLog(o.Config, "", func(err error) {
 		if text := texttable.EscapeLine(err.Error()); text != reported {
-			fmt.Fprintln(a.stderr, text)
+			fmt.Fprintln(env.stderr, text)
 			reported = text
 		}
 	})
@@ -189,14 +189,14 @@ func (h *hookLog) record(e *starhost.Event, a hook.Answer) (err error) {
 
 // openHookLog returns the decision log of an agent's events, or nil if it is not enabled. If
 // nothing has loaded the config, openHookLog does. Without a config it does not know the log.
-func (a *app) openHookLog(h *hookLog, agent string, report func(error)) *decision.Log {
+func (env Env) openHookLog(h *hookLog, agent string, report func(error)) *decision.Log {
 	return h.open(func() *decision.Log {
 		config, _, err := loader.LoadConfig(loader.ConfigOptions{
-			Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
+			Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
 		})
 		if err != nil {
 			return nil
 		}
-		return a.newLog(config, agent, report)
+		return env.newLog(config, agent, report)
 	})
 }

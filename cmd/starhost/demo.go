@@ -29,7 +29,7 @@ var demos = []struct {
 		[]string{"test", "scripts"}},
 }
 
-func (a *app) demoCommand() *cobra.Command {
+func (p *program) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Run the sample plugins that starhost contains",
@@ -40,13 +40,13 @@ and writes nothing into the current folder or your home.`,
 		Args:    refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			catchSignals(cmd.Context())
-			return a.demo(cmd.Context())
+			return p.env.demo(cmd.Context(), &p.res)
 		},
 	}
 }
 
 // demo adds the commands and their output to the result.
-func (a *app) demo(ctx context.Context) error {
+func (env Env) demo(ctx context.Context, res *Result) error {
 	dir, err := os.MkdirTemp("", "starhost-demo-")
 	if err != nil {
 		return wrapFileError("the temporary folder", err)
@@ -57,19 +57,19 @@ func (a *app) demo(ctx context.Context) error {
 	}
 	for _, d := range demos {
 		var out bytes.Buffer
-		inner := &app{
-			stdin: strings.NewReader(""), stdout: &out, stderr: &out, managed: a.managed,
+		inner := program{env: Env{
+			stdin: strings.NewReader(""), stdout: &out, stderr: &out, managed: env.managed,
 			getenv: func(string) string { return "" }, // as on a fresh machine
-		}
+		}}
 		code := inner.run(ctx, append([]string{"-C", dir, "--no-config"}, d.args...))
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		fmt.Fprintf(&a.out, "# %s\n$ starhost %s\n%s\n", d.shows, shellwords.Join(d.args), out.Bytes())
+		fmt.Fprintf(&res.out, "# %s\n$ starhost %s\n%s\n", d.shows, shellwords.Join(d.args), out.Bytes())
 		if code > exitNegative {
 			return errors.New("the demo failed")
 		}
 	}
-	a.out.WriteString("next: starhost new plugin NAME begins a plugin of yours in ./NAME\n")
+	res.out.WriteString("next: starhost new plugin NAME begins a plugin of yours in ./NAME\n")
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-func (a *app) docsCommand() *cobra.Command {
+func (p *program) docsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "docs [NAME|CODE|WORD]",
 		Short: "Explain a builtin, an event, a permission, a config key or an error code",
@@ -45,7 +45,7 @@ write them to __builtins__.pyi).`,
 					return unknownTopic(args[0])
 				}
 			}
-			return a.printResult(reference{r})
+			return p.env.printResult(&p.res, reference{r})
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return topics(), cobra.ShellCompDirectiveNoFileComp
@@ -55,7 +55,7 @@ write them to __builtins__.pyi).`,
 
 // wholeReference returns everything that docs can explain.
 func wholeReference() docgen.Reference {
-	flags := (&app{}).testCommand().Flags()
+	flags := new(program).testCommand().Flags()
 	return docgen.New(allCodes(), exitOf, func(flag string) string { return flags.Lookup(flag).Usage })
 }
 
@@ -90,7 +90,7 @@ func unknownTopic(name string) error {
 // A reference is the result of docs.
 type reference struct{ docgen.Reference }
 
-func (r reference) WriteText(a *app) error     { return r.Reference.WriteText(&a.out) }
-func (r reference) WriteJSON(a *app) error     { return r.Reference.WriteJSON(&a.out) }
-func (r reference) WriteMarkdown(a *app) error { return r.Reference.WriteMarkdown(&a.out) }
-func (r reference) WriteStubs(a *app) error    { return r.Reference.WriteStubs(&a.out) }
+func (r reference) WriteText(res *Result) error     { return r.Reference.WriteText(&res.out) }
+func (r reference) WriteJSON(res *Result) error     { return r.Reference.WriteJSON(&res.out) }
+func (r reference) WriteMarkdown(res *Result) error { return r.Reference.WriteMarkdown(&res.out) }
+func (r reference) WriteStubs(res *Result) error    { return r.Reference.WriteStubs(&res.out) }

@@ -84,7 +84,7 @@ var foreignFlags = []string{
 // TestDocsFlags checks that each flag in a page is one of a command.
 func TestDocsFlags(t *testing.T) {
 	flags := map[string]bool{"help": true}
-	root := (&app{}).rootCommand(nil)
+	root := new(program).rootCommand(nil)
 	for _, cmd := range append([]*cobra.Command{root}, allCommands(root)...) {
 		add := func(f *pflag.Flag) { flags[f.Name] = true }
 		cmd.Flags().VisitAll(add)
@@ -104,7 +104,7 @@ func TestDocsFlags(t *testing.T) {
 func TestDocsNames(t *testing.T) {
 	names := topics()
 	var commands []string
-	for _, cmd := range allCommands((&app{}).rootCommand(nil)) {
+	for _, cmd := range allCommands(new(program).rootCommand(nil)) {
 		commands = append(commands, strings.TrimPrefix(cmd.CommandPath(), "starhost "))
 	}
 	key := regexp.MustCompile(`^\[([a-z]+)\] ([a-z_]+)$`)

@@ -104,7 +104,7 @@ func TestDocsTestFlags(t *testing.T) {
 	for _, c := range docgen.TestChapters {
 		got = append(got, c.Flags...)
 	}
-	(&app{}).testCommand().Flags().VisitAll(func(f *pflag.Flag) { want = append(want, f.Name) })
+	new(program).testCommand().Flags().VisitAll(func(f *pflag.Flag) { want = append(want, f.Name) })
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

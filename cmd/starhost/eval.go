@@ -40,7 +40,7 @@ type evalFlags struct {
 // wantsTurn reports whether the flags ask for more than the list of registrations.
 func (f *evalFlags) wantsTurn() bool { return f.requestFlags.wantsTurn() || f.replay != "" }
 
-func (a *app) evalCommand() *cobra.Command {
+func (p *program) evalCommand() *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
 		Use:   "eval [PATH...]",
@@ -74,7 +74,7 @@ again, byte for byte, without any effect, and reports where plugins act differen
 				return usagef("-e: got nothing, want an expression")
 			}
 			f.callGiven, f.fireGiven = cmd.Flags().Changed("call"), cmd.Flags().Changed("fire")
-			return a.eval(cmd.Context(), &f, paths)
+			return p.env.eval(cmd.Context(), &p.res, &f, paths)
 		},
 	}
 	f.loadFlags.add(cmd)
@@ -93,7 +93,7 @@ again, byte for byte, without any effect, and reports where plugins act differen
 	flags.StringVar(&f.profile, "profile", "", "write where plugins spend steps and bytes to `FILE`, and the host time to FILE.host, for go tool pprof")
 	flags.StringVarP(&f.model, "model", "m", "", "the `MODEL` of the request, for handlers and request bodies (default [model] default)")
 	flags.BoolVar(&f.timings, "timings", false, "print on standard error how long it took")
-	a.completeEval(cmd, &f)
+	p.completeEval(cmd, &f)
 	return cmd
 }
 
@@ -168,14 +168,14 @@ type evaluation struct {
 }
 
 // eval runs the command. It prints errors beside the results that it has.
-func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
+func (env Env) eval(ctx context.Context, res *Result, f *evalFlags, paths []string) error {
 	e := evaluation{flags: f}
-	if err := f.check(a.format); err != nil {
-		a.addError(err)
-		return a.printResult(&e)
+	if err := f.check(env.format); err != nil {
+		res.addError(err)
+		return env.printResult(res, &e)
 	}
 	if f.watch {
-		return a.watchEval(ctx, f, paths)
+		return env.watchEval(ctx, res, f, paths)
 	}
 	if f.profile != "" {
 		e.profiler = new(profiler)
@@ -183,15 +183,15 @@ func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
 			return err
 		}
 	}
-	a.addError(a.evaluate(ctx, f, paths, &e))
+	res.addError(env.evaluate(ctx, res, f, paths, &e))
 	if e.set != nil {
 		defer e.set.Close()
 	}
 	if e.profiler != nil {
 		catchSignals(ctx)
-		a.addError(e.profiler.finish(a, f.profile))
+		res.addError(e.profiler.finish(env, f.profile))
 	}
-	return a.printEvaluation(f, &e)
+	return env.printEvaluation(res, f, &e)
 }
 
 // check refuses flags that do not go together.
@@ -234,29 +234,29 @@ func (f *evalFlags) checkFormat(format string) error {
 
 // printEvaluation adds the timings and the comparison that flags ask for, and prints the
 // result.
-func (a *app) printEvaluation(f *evalFlags, e *evaluation) error {
+func (env Env) printEvaluation(res *Result, f *evalFlags, e *evaluation) error {
 	if f.timings {
-		fmt.Fprintf(a.stderr, "timings: load %s, prompt %s\n", e.loadTime, e.promptTime)
+		fmt.Fprintf(env.stderr, "timings: load %s, prompt %s\n", e.loadTime, e.promptTime)
 	}
 	if f.against != "" && e.prompt != nil {
 		var err error
-		if e.against, err = a.comparePrompt(f.against, e.prompt); err != nil {
-			a.addError(err)
+		if e.against, err = env.comparePrompt(res, f.against, e.prompt); err != nil {
+			res.addError(err)
 		}
 	}
-	a.keepPictures(e)
+	env.keepPictures(e)
 	if e.reach != nil && e.turn != nil {
-		e.reached = e.reach.files(a.path("."))
+		e.reached = e.reach.files(env.path("."))
 	}
-	return a.printResult(e)
+	return env.printResult(res, e)
 }
 
 // evaluate loads the plugins and runs the turn that the flags ask for.
-func (a *app) evaluate(ctx context.Context, f *evalFlags, paths []string, e *evaluation) (err error) {
-	if e.set, err = a.loadFor(ctx, f, paths, e); err != nil {
+func (env Env) evaluate(ctx context.Context, res *Result, f *evalFlags, paths []string, e *evaluation) (err error) {
+	if e.set, err = env.loadFor(ctx, res, f, paths, e); err != nil {
 		return err
 	}
-	end, err := a.mountForCall(ctx, f, e)
+	end, err := env.mountForCall(ctx, res, f, e)
 	defer end()
 	if err != nil {
 		return err
@@ -264,34 +264,34 @@ func (a *app) evaluate(ctx context.Context, f *evalFlags, paths []string, e *eva
 	if e.reach != nil {
 		e.reach.begin()
 	}
-	return a.runQuestion(ctx, f, e)
+	return env.runQuestion(ctx, res, f, e)
 }
 
 // loadFor reads the question and loads the plugins for it.
-func (a *app) loadFor(ctx context.Context, f *evalFlags, paths []string, e *evaluation) (*loader.Set, error) {
-	if err := a.readQuestion(f, e); err != nil {
+func (env Env) loadFor(ctx context.Context, res *Result, f *evalFlags, paths []string, e *evaluation) (*loader.Set, error) {
+	if err := env.readQuestion(f, e); err != nil {
 		return nil, err
 	}
-	approver, err := a.newApprover(f.approve)
+	approver, err := env.newApprover(res, f.approve)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
 	defer func() { e.loadTime = time.Since(start) }()
-	return a.loadOrLastGood(ctx, &f.loadFlags, paths, func(o *loader.Options) {
+	return env.loadOrLastGood(ctx, res, &f.loadFlags, paths, func(o *loader.Options) {
 		e.configureHost(f, o)
 		o.Host.Approver = approver
-		f.session.useStore(a, o)
+		f.session.useStore(env, o)
 	})
 }
 
 // readQuestion reads the question from the flags or the journal.
-func (a *app) readQuestion(f *evalFlags, e *evaluation) (err error) {
+func (env Env) readQuestion(f *evalFlags, e *evaluation) (err error) {
 	if err := f.requestFlags.check(); err != nil {
 		return err
 	}
 	if f.replay != "" {
-		if e.replay, err = a.openJournal(f.replay); err != nil {
+		if e.replay, err = env.openJournal(f.replay); err != nil {
 			return err
 		}
 		q, err := e.recordedQuestion(f)
@@ -303,7 +303,7 @@ func (a *app) readQuestion(f *evalFlags, e *evaluation) (err error) {
 			return nil
 		}
 	}
-	e.request, e.config, err = a.readRequest(&f.requestFlags)
+	e.request, e.config, err = env.readRequest(&f.requestFlags)
 	if f.session != "" && err == nil {
 		if len(e.request.History) > 0 {
 			return usagef("%s: got earlier messages beside --session, which has its own, want only the new one", f.input)
@@ -336,7 +336,7 @@ func (e *evaluation) configureHost(f *evalFlags, o *loader.Options) {
 }
 
 // runQuestion runs a turn with the question, if there is one.
-func (a *app) runQuestion(ctx context.Context, f *evalFlags, e *evaluation) error {
+func (env Env) runQuestion(ctx context.Context, res *Result, f *evalFlags, e *evaluation) error {
 	if !f.wantsTurn() {
 		return nil
 	}
@@ -344,14 +344,14 @@ func (a *app) runQuestion(ctx context.Context, f *evalFlags, e *evaluation) erro
 	defer func() { e.promptTime = time.Since(start) }()
 	e.config.Seed = f.seed
 	e.config.Model = cmp.Or(e.config.Model, e.request.Model, e.set.Config.Model.Default)
-	if err := a.readArguments(f, e); err != nil {
+	if err := env.readArguments(f, e); err != nil {
 		return err
 	}
-	if err := a.checkTools(f, e); err != nil {
+	if err := res.checkTools(f, e); err != nil {
 		return err
 	}
 	if f.session != "" {
-		return a.runStored(ctx, f, e)
+		return res.runStored(ctx, f, e)
 	}
 	session := e.set.Host.NewSession(e.config)
 	if e.replay != nil {
@@ -362,7 +362,7 @@ func (a *app) runQuestion(ctx context.Context, f *evalFlags, e *evaluation) erro
 	if e.recorder != nil {
 		e.recorder.startJournal(e.journalHeader(f, session))
 	}
-	err := a.runTurn(ctx, f, e, session)
+	err := res.runTurn(ctx, f, e, session)
 	var failures []error
 	if e.turn != nil {
 		failures = slices.Clone(e.turn.Errors())
@@ -370,11 +370,11 @@ func (a *app) runQuestion(ctx context.Context, f *evalFlags, e *evaluation) erro
 	failures = append(failures, err)
 	if e.recorder != nil {
 		catchSignals(ctx)
-		failures = append(failures, a.writeJournal(f.record, e.recorder.journal))
+		failures = append(failures, env.writeJournal(f.record, e.recorder.journal))
 	}
 	if e.replay != nil {
 		if err := e.divergence(failures); err != nil {
-			a.reportDivergence(f, e, err)
+			res.reportDivergence(f, e, err)
 			return nil
 		}
 	}
@@ -383,13 +383,13 @@ func (a *app) runQuestion(ctx context.Context, f *evalFlags, e *evaluation) erro
 
 // runStored runs a turn of a stored session and stores it. If another process was first, it runs
 // the turn again, unless the turn had effects. It does not store a turn that failed.
-func (a *app) runStored(ctx context.Context, f *evalFlags, e *evaluation) error {
-	for start, logs := time.Now(), len(a.logs); ; {
+func (res *Result) runStored(ctx context.Context, f *evalFlags, e *evaluation) error {
+	for start, logs := time.Now(), len(res.logs); ; {
 		session, err := f.session.open(ctx, e.set, e.config)
 		if err != nil {
 			return err
 		}
-		err = a.runTurn(ctx, f, e, session)
+		err = res.runTurn(ctx, f, e, session)
 		var aborted *host.AbortError
 		if err == nil || errors.As(err, &aborted) {
 			err = errors.Join(err, f.session.store(ctx, session))
@@ -401,13 +401,13 @@ func (a *app) runStored(ctx context.Context, f *evalFlags, e *evaluation) error 
 			}
 			return errors.Join(append(failures, err)...)
 		}
-		a.logs, e.dryRun = a.logs[:logs], effects.DryRun{}
+		res.logs, e.dryRun = res.logs[:logs], effects.DryRun{}
 		e.turn, e.prompt, e.call, e.fire, e.expr = nil, nil, nil, nil, nil
 	}
 }
 
 // runTurn begins a turn, runs the prompt, call, event or expression in it, and ends it.
-func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session *host.Session) (err error) {
+func (res *Result) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session *host.Session) (err error) {
 	if e.turn, err = session.Begin(ctx, e.request); err != nil {
 		return err
 	}
@@ -426,25 +426,25 @@ func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session 
 	}
 	switch {
 	case f.callGiven:
-		e.call, err = a.callTool(ctx, f, e)
+		e.call, err = res.callTool(ctx, f, e)
 	case f.fireGiven:
-		e.fire, err = a.fireEvent(ctx, f, e)
+		e.fire, err = fireEvent(ctx, f, e)
 	case f.expr != "":
-		e.expr, err = a.evaluateExpr(ctx, f, e)
+		e.expr, err = evaluateExpr(ctx, f, e)
 	}
 	return err
 }
 
-func (e *evaluation) WriteJSON(a *app) error { return a.out.JSON(a.evalJSON(e)) }
+func (e *evaluation) WriteJSON(res *Result) error { return res.out.JSON(res.evalJSON(e)) }
 
 // WriteText writes the list of registrations, or the report of a turn.
-func (e *evaluation) WriteText(a *app) error {
+func (e *evaluation) WriteText(res *Result) error {
 	switch {
 	case e.set == nil:
 	case !e.flags.wantsTurn():
-		return listing{set: e.set}.WriteText(a)
+		return listing{set: e.set}.WriteText(res)
 	default:
-		a.printReport(e.flags, e)
+		res.printReport(e.flags, e)
 	}
 	return nil
 }
@@ -456,19 +456,19 @@ var bodies = map[string]func(*host.Prompt) ([]byte, error){
 
 // WritePrompt writes only the prompt, as text or as a request body, or only the output of the call
 // or expression.
-func (e *evaluation) WritePrompt(a *app, format string) error {
+func (e *evaluation) WritePrompt(res *Result, format string) error {
 	switch {
 	case e.set == nil:
 	case !e.flags.wantsTurn():
-		return listing{set: e.set}.WriteText(a)
+		return listing{set: e.set}.WriteText(res)
 	case e.call != nil:
-		fmt.Fprintln(&a.out, e.call.reply.Result.ForLLM)
+		fmt.Fprintln(&res.out, e.call.reply.Result.ForLLM)
 	case e.expr != nil:
-		fmt.Fprintln(&a.out, e.expr.value)
+		fmt.Fprintln(&res.out, e.expr.value)
 	case e.prompt != nil && format == "text":
-		return writeText(&a.out.Buffer, e.prompt)
+		return writeText(&res.out.Buffer, e.prompt)
 	case e.prompt != nil:
-		return writeBody(&a.out.Buffer, e.prompt, bodies[format])
+		return writeBody(&res.out.Buffer, e.prompt, bodies[format])
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ type comparison struct {
 
 // comparePrompt compares a prompt with the report of an earlier -F json. A prompt that begins
 // with the whole earlier prompt breaks no cache.
-func (a *app) comparePrompt(file string, p *host.Prompt) (*comparison, error) {
-	text, err := a.readText(file)
+func (env Env) comparePrompt(res *Result, file string, p *host.Prompt) (*comparison, error) {
+	text, err := env.readText(file)
 	if err != nil {
 		return nil, err
 	}
@@ -34,13 +34,13 @@ func (a *app) comparePrompt(file string, p *host.Prompt) (*comparison, error) {
 	if err := json.Unmarshal([]byte(text), &old); err != nil || old.Schema != "starhost.eval/1" || old.Prompt == nil {
 		return nil, usagef("--against %s: got no report of a prompt, want what starhost eval -F json wrote", file)
 	}
-	now := sections(jsontext.List(p.Tools, a.newToolJSON), p.System, p.Text.String(), jsontext.List(p.Fragments, a.newFragmentJSON))
+	now := sections(jsontext.List(p.Tools, res.newToolJSON), p.System, p.Text.String(), jsontext.List(p.Fragments, res.newFragmentJSON))
 	was := sections(old.Tools, old.Prompt.System, old.Prompt.Text, old.Fragments)
 	c := report.Compare(file, was, now)
 	if c.Break == nil {
 		return &comparison{text: c.Text}, nil
 	}
-	a.code = exitNegative
+	res.code = exitNegative
 	b := breakJSON(*c.Break)
 	return &comparison{text: c.Text, diff: difftext.Unified(file, "now", c.Before, c.Now), cacheBreak: &b}, nil
 }

@@ -28,7 +28,7 @@ type callResult struct {
 const callID = "call-1"
 
 // readArguments reads the arguments for the tool or event that the flags name.
-func (a *app) readArguments(f *evalFlags, e *evaluation) (err error) {
+func (env Env) readArguments(f *evalFlags, e *evaluation) (err error) {
 	var types map[string]string
 	switch {
 	case f.callGiven:
@@ -39,13 +39,13 @@ func (a *app) readArguments(f *evalFlags, e *evaluation) (err error) {
 		return nil
 	}
 	if err == nil {
-		e.arguments, err = a.parseArguments(&f.requestFlags, types)
+		e.arguments, err = env.parseArguments(&f.requestFlags, types)
 	}
 	return err
 }
 
 // checkTools refuses an invalid glob of --tool, and warns of a glob that matches no tool.
-func (a *app) checkTools(f *evalFlags, e *evaluation) error {
+func (res *Result) checkTools(f *evalFlags, e *evaluation) error {
 	if len(f.tools) == 0 {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (a *app) checkTools(f *evalFlags, e *evaluation) error {
 		}
 		fits := func(name string) bool { ok, _ := path.Match(glob, name); return ok }
 		if !slices.ContainsFunc(names, fits) {
-			a.warn(f.strict, []loader.Warning{{Msg: "--tool: no tool fits " + quote(glob) + near.DidYouMean(glob, names)}})
+			res.warn(f.strict, []loader.Warning{{Msg: "--tool: no tool fits " + quote(glob) + near.DidYouMean(glob, names)}})
 		}
 	}
 	return nil
@@ -65,7 +65,7 @@ func (a *app) checkTools(f *evalFlags, e *evaluation) error {
 
 // mountForCall starts the MCP server whose tool --call names. Without --allow-effects starhost only
 // lists its tools. The caller must call end.
-func (a *app) mountForCall(ctx context.Context, f *evalFlags, e *evaluation) (end func(), err error) {
+func (env Env) mountForCall(ctx context.Context, res *Result, f *evalFlags, e *evaluation) (end func(), err error) {
 	wanted := func(server string) bool { return f.callGiven && strings.HasPrefix(f.call, server+"_") }
 	for server := range e.set.Config.MCP {
 		if wanted(server) && (f.record != "" || f.replay != "") {
@@ -76,7 +76,7 @@ func (a *app) mountForCall(ctx context.Context, f *evalFlags, e *evaluation) (en
 	if f.allowEffects {
 		dryRun = nil
 	}
-	return a.mountTools(ctx, e.set, dryRun, wanted)
+	return env.mountTools(ctx, res, e.set, dryRun, wanted)
 }
 
 // toolTypes returns the JSON Schema types of a tool's parameters.
@@ -99,14 +99,14 @@ func toolTypes(h *host.Host, name string) (map[string]string, error) {
 }
 
 // callTool calls the tool that the flags name.
-func (a *app) callTool(ctx context.Context, f *evalFlags, e *evaluation) (*callResult, error) {
+func (res *Result) callTool(ctx context.Context, f *evalFlags, e *evaluation) (*callResult, error) {
 	seen := len(e.turn.Hooks())
 	c := &callResult{arguments: jsontext.Must(e.arguments)}
 	var err error
 	c.reply, err = e.turn.CallTool(ctx, starhost.ToolCall{ID: callID, Name: f.call, Arguments: c.arguments})
 	c.hooks = e.turn.Hooks()[seen:]
 	if err == nil && c.reply.Result.IsError {
-		a.code = exitNegative
+		res.code = exitNegative
 	}
 	return c, err
 }
@@ -119,7 +119,7 @@ type fireResult struct {
 }
 
 // fireEvent fires the event that the flags name.
-func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fireResult, error) {
+func fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fireResult, error) {
 	event, err := newEvent(e.set.Host, f.fire, e.arguments)
 	if err != nil {
 		return nil, err

@@ -17,39 +17,39 @@ import (
 
 // printSteps prints a step for each handler, in the order of the calls: its cost, the fragments
 // that it added, and the difference that it made.
-func (a *app) printSteps(e *evaluation) {
+func (res *Result) printSteps(e *evaluation) {
 	before := initialValues(e)
 	for _, p := range e.set.Plugins {
 		if p.Status == loader.StatusLoaded {
-			a.printStep("load "+p.Name, p.Path, p.Steps, p.Bytes)
+			res.printStep("load "+p.Name, p.Path, p.Steps, p.Bytes)
 		}
 	}
 	explained := map[string]bool{}
 	for _, t := range e.turn.Hooks() {
 		if t.Event == "post_tool_call" {
-			a.printCallStep(e)
+			res.printCallStep(e)
 		}
-		a.printStep(t.Event+" "+t.Plugin+": "+outcome(&t), a.fromHere(t.Pos).String(), t.Steps, t.Bytes)
+		res.printStep(t.Event+" "+t.Plugin+": "+outcome(&t), res.fromHere(t.Pos).String(), t.Steps, t.Bytes)
 		maker := t.Plugin + " " + t.Pos.String()
 		if e.prompt != nil && t.Action == starhost.ActionContext && !explained[maker] {
 			explained[maker] = true
-			a.printOffers(e.prompt, t)
+			res.printOffers(e.prompt, t)
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.Changes)) {
-			a.printChange(before, name, t.Changes[name])
+			res.printChange(before, name, t.Changes[name])
 		}
 	}
-	a.printCallStep(e)
+	res.printCallStep(e)
 	if e.expr != nil {
-		a.printStep("expr "+e.expr.plugin, "", e.expr.usage.Steps, e.expr.usage.Bytes)
+		res.printStep("expr "+e.expr.plugin, "", e.expr.usage.Steps, e.expr.usage.Bytes)
 	}
 }
 
 // printCallStep prints the step of the tool itself, once.
-func (a *app) printCallStep(e *evaluation) {
+func (res *Result) printCallStep(e *evaluation) {
 	if c := e.call; c != nil && !c.printed {
 		c.printed = true
-		a.printStep("call "+c.reply.Call.Name+": "+a.verdict(c), "", c.reply.Steps, c.reply.Bytes)
+		res.printStep("call "+c.reply.Call.Name+": "+res.verdict(c), "", c.reply.Steps, c.reply.Bytes)
 	}
 }
 
@@ -68,48 +68,48 @@ func outcome(t *host.HookTrace) string {
 	return did
 }
 
-func (a *app) printStep(name, place string, steps, bytes uint64) {
+func (res *Result) printStep(name, place string, steps, bytes uint64) {
 	if place != "" {
 		name += " (" + place + ")"
 	}
-	a.printLine("step", fmt.Sprintf("%s, %d steps, %d B", name, steps, bytes))
+	res.printLine("step", fmt.Sprintf("%s, %d steps, %d B", name, steps, bytes))
 }
 
 // printOffers prints the fragments and attachments that a registration was the first to offer.
-func (a *app) printOffers(p *host.Prompt, t host.HookTrace) {
+func (res *Result) printOffers(p *host.Prompt, t host.HookTrace) {
 	for _, r := range p.Fragments {
 		if r.Plugin == t.Plugin && r.Pos == t.Pos.String() {
-			a.printOffer(r.Status, r.Reason, fmt.Sprintf("fragment %s %s in the %s", r.ID.Short(), r.Source, r.Target), r.Content)
+			res.printOffer(r.Status, r.Reason, fmt.Sprintf("fragment %s %s in the %s", r.ID.Short(), r.Source, r.Target), r.Content)
 			for _, o := range r.Again {
-				fmt.Fprintf(&a.out, "= offered again as %s by %s\n", texttable.EscapeLine(o.Source), o.Plugin)
+				fmt.Fprintf(&res.out, "= offered again as %s by %s\n", texttable.EscapeLine(o.Source), o.Plugin)
 			}
 		}
 	}
 	for _, r := range p.Attachments {
 		if r.Plugin == t.Plugin && r.Pos == t.Pos.String() {
-			a.printOffer(r.Status, r.Reason, fmt.Sprintf("attachment %s %s %s", r.ID.Short(), r.Name, r.Type), "")
+			res.printOffer(r.Status, r.Reason, fmt.Sprintf("attachment %s %s %s", r.ID.Short(), r.Name, r.Type), "")
 		}
 	}
 }
 
 // printOffer prints an offer as added lines, or as one line with the reason if it was not sent.
-func (a *app) printOffer(status fragments.Status, reason, what, content string) {
+func (res *Result) printOffer(status fragments.Status, reason, what, content string) {
 	what = texttable.EscapeLine(what)
 	if status != fragments.Kept {
 		reason = texttable.EscapeLine(reason)
-		fmt.Fprintf(&a.out, "- %s: %s\n", what, strings.TrimSuffix(fmt.Sprintf("%s: %s", status, reason), ": "))
+		fmt.Fprintf(&res.out, "- %s: %s\n", what, strings.TrimSuffix(fmt.Sprintf("%s: %s", status, reason), ": "))
 		return
 	}
-	fmt.Fprintf(&a.out, "@@ %s @@\n", what)
+	fmt.Fprintf(&res.out, "@@ %s @@\n", what)
 	for line := range strings.Lines(difftext.EndLine(content)) {
-		a.out.WriteString("+" + line)
+		res.out.WriteString("+" + line)
 	}
 }
 
 // printChange prints the difference between a value and its last version.
-func (a *app) printChange(before map[string]string, name string, value any) {
+func (res *Result) printChange(before map[string]string, name string, value any) {
 	text := valueText(value)
-	a.out.WriteString(difftext.Unified(name, name, before[name], text))
+	res.out.WriteString(difftext.Unified(name, name, before[name], text))
 	before[name] = text
 }
 

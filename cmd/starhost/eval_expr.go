@@ -22,7 +22,7 @@ type exprResult struct {
 }
 
 // evaluateExpr evaluates the expression of -e.
-func (a *app) evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*exprResult, error) {
+func evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*exprResult, error) {
 	p, expr, err := exprPlugin(e.set.Plugins, f.expr)
 	if err != nil {
 		return nil, err

@@ -44,11 +44,11 @@ func (r *recorder) startJournal(h effects.Header) {
 }
 
 // openJournal reads the journal of --replay.
-func (a *app) openJournal(name string) (*effects.Replay, error) {
-	if info, err := os.Stat(a.path(name)); err == nil && info.IsDir() {
+func (env Env) openJournal(name string) (*effects.Replay, error) {
+	if info, err := os.Stat(env.path(name)); err == nil && info.IsDir() {
 		return nil, usagef("--replay: %s is a folder, want a journal that --record wrote", name)
 	}
-	file, err := disk.Open(a.path(name))
+	file, err := disk.Open(env.path(name))
 	if err != nil {
 		return nil, wrapFileError(name, err)
 	}
@@ -163,21 +163,21 @@ func (e *evaluation) changesSinceRecording(f *evalFlags) string {
 }
 
 // reportDivergence reports a divergence without results of the turn.
-func (a *app) reportDivergence(f *evalFlags, e *evaluation, err error) {
-	e.turn, e.prompt, e.call, e.fire, e.expr, a.logs = nil, nil, nil, nil, nil, nil
+func (res *Result) reportDivergence(f *evalFlags, e *evaluation, err error) {
+	e.turn, e.prompt, e.call, e.fire, e.expr, res.logs = nil, nil, nil, nil, nil, nil
 	e.readsClock = false
-	a.addError(err)
+	res.addError(err)
 	if changed := e.changesSinceRecording(f); changed != "" {
-		a.warnings = append(a.warnings, loader.Warning{Place: loader.Place{File: f.replay}, Msg: "not as it was recorded: " + changed})
+		res.warnings = append(res.warnings, loader.Warning{Place: loader.Place{File: f.replay}, Msg: "not as it was recorded: " + changed})
 	}
 }
 
 // writeJournal writes the file of --record.
-func (a *app) writeJournal(name string, j *effects.Journal) error {
+func (env Env) writeJournal(name string, j *effects.Journal) error {
 	data, err := j.Bytes()
 	if err != nil {
 		return err
 	}
 	const ownerOnly = 0o600 // because a journal has everything that the turn read
-	return wrapFileError(name, disk.Replace(a.path(name), data, ownerOnly))
+	return wrapFileError(name, disk.Replace(env.path(name), data, ownerOnly))
 }

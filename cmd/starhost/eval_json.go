@@ -218,32 +218,32 @@ type (
 )
 
 // evalJSON returns the JSON result of eval.
-func (a *app) evalJSON(e *evaluation) evalJSON {
+func (res *Result) evalJSON(e *evaluation) evalJSON {
 	out := evalJSON{
-		Schema: "starhost.eval/1", OK: len(a.problems) == 0,
+		Schema: "starhost.eval/1", OK: len(res.problems) == 0,
 		Plugins: []pluginJSON{}, Fragments: []fragmentJSON{}, Attachments: []attachmentJSON{}, Tools: []toolJSON{},
 		Hooks: []traceJSON{}, Loads: []traceJSON{}, WouldRun: jsontext.List(e.dryRun.Effects(), newEffectJSON),
-		Call: e.call.json(), Fire: a.newFireJSON(e.fire), Expr: e.expr.json(),
-		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
+		Call: e.call.json(), Fire: res.newFireJSON(e.fire), Expr: e.expr.json(),
+		Warnings: res.warningsJSON(), Errors: res.errorsJSON(),
 	}
 	if e.set == nil {
 		return out
 	}
-	out.Plugins = jsontext.List(e.set.Plugins, a.newPluginJSON)
+	out.Plugins = jsontext.List(e.set.Plugins, res.newPluginJSON)
 	tools := e.set.Host.Tools()
 	for _, p := range e.set.Plugins {
 		out.Stats.Steps += p.Steps
 		out.Stats.AllocBytes += p.Bytes
 	}
 	if e.turn != nil {
-		out.Hooks, out.Loads = a.tracesJSON(e.turn.Hooks())
+		out.Hooks, out.Loads = res.tracesJSON(e.turn.Hooks())
 		out.Stats.addTurn(e)
 		out.Reached = e.reached
 	}
 	if p := e.prompt; p != nil {
 		tools = p.Tools
 		out.Prompt = newPromptJSON(p)
-		out.Fragments = jsontext.List(p.Fragments, a.newFragmentJSON)
+		out.Fragments = jsontext.List(p.Fragments, res.newFragmentJSON)
 		out.Attachments = jsontext.List(p.Attachments, newAttachmentRowJSON)
 		out.Stats.FragmentsGiven, out.Stats.FragmentsKept = p.Given, countSent(p.Fragments)
 		out.Stats.SavedBytes = p.SavedBytes
@@ -251,7 +251,7 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 			out.Prompt.CacheBreak = e.against.cacheBreak
 		}
 	}
-	out.Tools = jsontext.List(tools, a.newToolJSON)
+	out.Tools = jsontext.List(tools, res.newToolJSON)
 	return out
 }
 
@@ -272,10 +272,10 @@ func (s *statsJSON) addTurn(e *evaluation) {
 }
 
 // tracesJSON splits traces into those of hooks and those of loaders.
-func (a *app) tracesJSON(traces []host.HookTrace) (hooks, loads []traceJSON) {
+func (res *Result) tracesJSON(traces []host.HookTrace) (hooks, loads []traceJSON) {
 	hooks, loads = []traceJSON{}, []traceJSON{}
 	for i := range traces {
-		trace := a.newTraceJSON(&traces[i])
+		trace := res.newTraceJSON(&traces[i])
 		if event := traces[i].Event; event == "load" || event == "template" {
 			loads = append(loads, trace)
 		} else {
@@ -287,7 +287,7 @@ func (a *app) tracesJSON(traces []host.HookTrace) (hooks, loads []traceJSON) {
 
 func newEffectJSON(e *effects.Effect) effectJSON { return effectJSON{e.Plugin, e.Kind, e.What} }
 
-func (a *app) newPluginJSON(p *loader.Plugin) pluginJSON {
+func (res *Result) newPluginJSON(p *loader.Plugin) pluginJSON {
 	out := pluginJSON{
 		Name: p.Name, Version: p.Version, Path: p.Path, Mode: p.Mode, SHA256: p.Digest.String(), Status: p.Status,
 		Tools: []string{}, Hooks: []hookJSON{}, Loaders: []string{}, Templates: []string{}, Commands: []string{}, Skills: []string{}, Models: []string{},
@@ -306,7 +306,7 @@ func (a *app) newPluginJSON(p *loader.Plugin) pluginJSON {
 	if r := p.Registered; r != nil {
 		out.Tools = jsontext.List(r.Tools, func(t *starhost.Tool) string { return t.Name })
 		out.Hooks = jsontext.List(r.Hooks, func(h *starhost.Hook) hookJSON {
-			return hookJSON{h.Event, h.Priority, a.fromHere(h.Pos).String()}
+			return hookJSON{h.Event, h.Priority, res.fromHere(h.Pos).String()}
 		})
 		out.Loaders = jsontext.List(r.FragmentLoaders, func(l *starhost.FragmentLoader) string { return l.Prefix })
 		out.Templates = jsontext.List(r.TemplateLoaders, func(l *starhost.TemplateLoader) string { return l.Prefix })
@@ -328,11 +328,11 @@ func newPromptJSON(p *host.Prompt) *promptJSON {
 	return out
 }
 
-func (a *app) newFragmentJSON(r **fragments.Row) fragmentJSON {
+func (res *Result) newFragmentJSON(r **fragments.Row) fragmentJSON {
 	f := *r
 	var at string
 	if f.Pos != "" {
-		at = a.fromHere(starhost.ParsePos(f.Pos)).String()
+		at = res.fromHere(starhost.ParsePos(f.Pos)).String()
 	}
 	return fragmentJSON{
 		ID: f.ID, Content: f.Content, Bytes: len(f.Content), Target: f.Target.String(), Priority: f.Priority,
@@ -357,16 +357,16 @@ func newAttachmentJSON(a *fragments.Attachment) attachmentJSON {
 	}
 }
 
-func (a *app) newToolJSON(t *starhost.Tool) toolJSON {
+func (res *Result) newToolJSON(t *starhost.Tool) toolJSON {
 	parameters := t.Parameters
 	if len(parameters) == 0 {
 		parameters = json.RawMessage("{}")
 	}
-	return toolJSON{t.Name, t.PluginName(), t.Description, parameters, a.fromHere(t.Pos).String()}
+	return toolJSON{t.Name, t.PluginName(), t.Description, parameters, res.fromHere(t.Pos).String()}
 }
 
-func (a *app) newTraceJSON(t *host.HookTrace) traceJSON {
-	pos := a.fromHere(t.Pos).String()
+func (res *Result) newTraceJSON(t *host.HookTrace) traceJSON {
+	pos := res.fromHere(t.Pos).String()
 	return traceJSON{t.Event, t.Plugin, pos, t.Priority, actionName(t.Action), t.Detail, t.Steps, t.Bytes}
 }
 
@@ -387,18 +387,18 @@ func (c *callResult) json() *callJSON {
 	return out
 }
 
-func (a *app) newDecisionJSON(d *starhost.Decision) decisionJSON {
-	return decisionJSON{d.Plugin, a.fromHere(d.Pos).String(), actionName(d.Action), d.Reason}
+func (res *Result) newDecisionJSON(d *starhost.Decision) decisionJSON {
+	return decisionJSON{d.Plugin, res.fromHere(d.Pos).String(), actionName(d.Action), d.Reason}
 }
 
-func (a *app) newFireJSON(f *fireResult) *fireJSON {
+func (res *Result) newFireJSON(f *fireResult) *fireJSON {
 	if f == nil {
 		return nil
 	}
 	d := f.outcome.Decision
 	out := &fireJSON{
 		Event:     f.event,
-		Decisions: jsontext.List(f.outcome.Decisions, a.newDecisionJSON),
+		Decisions: jsontext.List(f.outcome.Decisions, res.newDecisionJSON),
 		Decision:  combinedJSON{Action: actionName(d.Action), Reason: d.Reason, Changes: changesJSON(d.Changes)},
 		Context:   []contextJSON{},
 	}
@@ -434,14 +434,14 @@ func changesJSON(changes map[string]any) map[string]any {
 	return out
 }
 
-func (a *app) warningsJSON() []warningJSON {
-	return jsontext.List(a.relevantWarnings(), func(w *loader.Warning) warningJSON {
+func (res *Result) warningsJSON() []warningJSON {
+	return jsontext.List(res.relevantWarnings(), func(w *loader.Warning) warningJSON {
 		return warningJSON{w.Msg, newPosJSON(starhost.Pos(w.Place))}
 	})
 }
 
-func (a *app) errorsJSON() []errorJSON {
-	return jsontext.List(a.problems, (*problem).json)
+func (res *Result) errorsJSON() []errorJSON {
+	return jsontext.List(res.problems, (*problem).json)
 }
 
 // json returns the JSON form of a problem, an item of errors[].

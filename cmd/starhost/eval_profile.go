@@ -20,14 +20,14 @@ func (p *profiler) start() error { return pprof.StartCPUProfile(&p.host) }
 
 // finish writes the plugins' profile to the file name, and the host's to name.host. go tool
 // pprof reads both.
-func (p *profiler) finish(a *app, name string) error {
+func (p *profiler) finish(env Env, name string) error {
 	pprof.StopCPUProfile()
 	plugins, err := p.plugins.Pprof()
 	if err != nil {
 		return err
 	}
-	if err := wrapFileError(name, disk.Replace(a.path(name), plugins, 0o666)); err != nil {
+	if err := wrapFileError(name, disk.Replace(env.path(name), plugins, 0o666)); err != nil {
 		return err
 	}
-	return wrapFileError(name+".host", disk.Replace(a.path(name+".host"), p.host.Bytes(), 0o666))
+	return wrapFileError(name+".host", disk.Replace(env.path(name+".host"), p.host.Bytes(), 0o666))
 }

@@ -60,8 +60,8 @@ func (r *reach) files(dir string) []reachedFile {
 }
 
 // printReached prints the lines of each file.
-func (a *app) printReached(files []reachedFile) {
-	a.printLine("reached", jsontext.List(files, func(f *reachedFile) string {
+func (res *Result) printReached(files []reachedFile) {
+	res.printLine("reached", jsontext.List(files, func(f *reachedFile) string {
 		return texttable.EscapeLine(f.Path) + ": " + lineRanges(f.Lines)
 	})...)
 }

@@ -15,90 +15,92 @@ import (
 )
 
 // printLine adds a line with a label to the result, and further texts below the first.
-func (a *app) printLine(label string, texts ...string) { report.WriteLine(&a.out, label, texts...) }
+func (res *Result) printLine(label string, texts ...string) {
+	report.WriteLine(&res.out, label, texts...)
+}
 
 // printReport prints the report of a turn, then the prompt, call, event or expression.
-func (a *app) printReport(f *evalFlags, e *evaluation) {
-	a.printLine("plugins", pluginLine(e.set.Plugins))
+func (res *Result) printReport(f *evalFlags, e *evaluation) {
+	res.printLine("plugins", pluginLine(e.set.Plugins))
 	if e.readsClock {
 		now := e.now.UTC().Format(time.RFC3339Nano)
-		a.printLine("now", now+" by the clock (--now "+now+" repeats it)")
+		res.printLine("now", now+" by the clock (--now "+now+" repeats it)")
 	}
 	if e.prompt != nil {
-		a.out.WriteString(report.Text(e.prompt))
+		res.out.WriteString(report.Text(e.prompt))
 	}
-	a.undone = f.replay == "" && len(e.dryRun.Effects()) > 0
-	a.printLine("would run", jsontext.List(e.dryRun.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
-	a.printReached(e.reached)
+	res.undone = f.replay == "" && len(e.dryRun.Effects()) > 0
+	res.printLine("would run", jsontext.List(e.dryRun.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
+	res.printReached(e.reached)
 	if e.against != nil {
-		a.printLine("against", e.against.text)
-		a.out.WriteString(e.against.diff)
+		res.printLine("against", e.against.text)
+		res.out.WriteString(e.against.diff)
 	}
 	if f.explain && e.turn != nil { // a replay that differs has no turn
-		a.printSteps(e)
+		res.printSteps(e)
 	}
 	if e.prompt != nil {
-		a.printPrompt(e)
+		res.printPrompt(e)
 	}
 	if e.call != nil {
-		a.printCall(e)
+		res.printCall(e)
 	}
 	if e.fire != nil {
-		a.printFire(e)
+		res.printFire(e)
 	}
 	if e.expr != nil {
 		if e.prompt != nil {
-			a.out.WriteString("\n")
+			res.out.WriteString("\n")
 		}
-		a.printLine("expr", e.expr.plugin+": "+e.expr.expr)
-		fmt.Fprintf(&a.out, "\n%s\n", e.expr.value)
+		res.printLine("expr", e.expr.plugin+": "+e.expr.expr)
+		fmt.Fprintf(&res.out, "\n%s\n", e.expr.value)
 	}
 }
 
 // printPrompt prints the prompt below a blank line. If another result follows, each line has a
 // bar in front, so that the prompt cannot forge the lines of that result.
-func (a *app) printPrompt(e *evaluation) {
+func (res *Result) printPrompt(e *evaluation) {
 	var b bytes.Buffer
 	_ = writeText(&b, e.prompt) // no error: it writes to memory
 	text := b.String()
 	if e.call != nil || e.fire != nil || e.expr != nil {
 		text = texttable.Bar(text)
 	}
-	a.out.WriteString("\n" + text)
+	res.out.WriteString("\n" + text)
 }
 
 // printCall prints the result of --call.
-func (a *app) printCall(e *evaluation) {
+func (res *Result) printCall(e *evaluation) {
 	r := &e.call.reply
 	if e.prompt != nil {
-		a.out.WriteString("\n")
+		res.out.WriteString("\n")
 	}
-	a.printLine("call", r.Call.Name+" "+string(r.Call.Arguments))
-	a.printLine("hooks", report.HookLines(e.call.hooks)...)
-	start := a.out.Len()
-	a.printLine("result", a.verdict(e.call))
-	a.out.Colour(start, func(int, string) page.Colour {
+	res.printLine("call", r.Call.Name+" "+string(r.Call.Arguments))
+	res.printLine("hooks", report.HookLines(e.call.hooks)...)
+	start := res.out.Len()
+	res.printLine("result", res.verdict(e.call))
+	res.out.Colour(start, func(int, string) page.Colour {
 		if r.Denied != nil || r.Result.IsError {
 			return page.Red
 		}
 		return page.Green
 	})
 	if r.Result.ForUser != "" {
-		a.printLine("for user", strings.Split(r.Result.ForUser, "\n")...)
+		res.printLine("for user", strings.Split(r.Result.ForUser, "\n")...)
 	}
 	for _, at := range r.Result.Attachments {
-		a.printLine("attachment", fmt.Sprintf("%s  %s  %s  %d B", at.ID().Short(), at.Name, at.Type, at.Bytes()))
+		res.printLine("attachment", fmt.Sprintf("%s  %s  %s  %d B", at.ID().Short(), at.Name, at.Type, at.Bytes()))
 	}
 	if text := r.Result.ForLLM; text != "" {
-		fmt.Fprintf(&a.out, "\n%s\n", strings.TrimSuffix(text, "\n"))
+		fmt.Fprintf(&res.out, "\n%s\n", strings.TrimSuffix(text, "\n"))
 	}
 }
 
 // verdict returns how a call ended, in a few words.
-func (a *app) verdict(c *callResult) string {
+func (res *Result) verdict(c *callResult) string {
 	switch r := &c.reply; {
 	case r.Denied != nil:
-		return a.withPlace("denied by "+r.Denied.Plugin+": "+r.Denied.Reason, r.Denied)
+		return res.withPlace("denied by "+r.Denied.Plugin+": "+r.Denied.Reason, r.Denied)
 	case r.Result.IsError:
 		return "error"
 	}
@@ -106,42 +108,42 @@ func (a *app) verdict(c *callResult) string {
 }
 
 // withPlace adds the place of a decision to a text about it.
-func (a *app) withPlace(text string, d *starhost.Decision) string {
+func (res *Result) withPlace(text string, d *starhost.Decision) string {
 	if d.Pos == (starhost.Pos{}) {
 		return text
 	}
-	return fmt.Sprintf("%s (%s)", text, a.fromHere(d.Pos))
+	return fmt.Sprintf("%s (%s)", text, res.fromHere(d.Pos))
 }
 
 // printFire prints the decisions of --fire.
-func (a *app) printFire(e *evaluation) {
+func (res *Result) printFire(e *evaluation) {
 	if e.prompt != nil {
-		a.out.WriteString("\n")
+		res.out.WriteString("\n")
 	}
 	out := &e.fire.outcome
-	a.printLine("fire", e.fire.event)
+	res.printLine("fire", e.fire.event)
 	handlers := make([]string, len(out.Decisions))
 	for i, d := range out.Decisions {
-		handlers[i] = a.withPlace(d.Plugin+": "+decisionText(d), &d)
+		handlers[i] = res.withPlace(d.Plugin+": "+decisionText(d), &d)
 	}
-	start := a.out.Len()
-	a.printLine("handlers", handlers...)
-	a.out.Colour(start, func(n int, _ string) page.Colour {
+	start := res.out.Len()
+	res.printLine("handlers", handlers...)
+	res.out.Colour(start, func(n int, _ string) page.Colour {
 		if n >= len(out.Decisions) { // a reason has several lines
 			return page.Plain
 		}
 		return colourOf(out.Decisions[n].Action)
 	})
-	start = a.out.Len()
-	a.printLine("decision", decisionText(out.Decision))
-	a.out.Colour(start, func(int, string) page.Colour { return colourOf(out.Decision.Action) })
+	start = res.out.Len()
+	res.printLine("decision", decisionText(out.Decision))
+	res.out.Colour(start, func(int, string) page.Colour { return colourOf(out.Decision.Action) })
 	for _, c := range out.Context() {
 		for _, f := range c.Fragments {
-			a.printLine("context", fmt.Sprintf("%s  %s  %d B", f.Plugin, f.Source, len(f.Content)))
-			a.out.WriteString(texttable.Bar(f.Content))
+			res.printLine("context", fmt.Sprintf("%s  %s  %d B", f.Plugin, f.Source, len(f.Content)))
+			res.out.WriteString(texttable.Bar(f.Content))
 		}
 		for _, at := range c.Attachments {
-			a.printLine("context", fmt.Sprintf("%s  %s  %s  %d B", at.Plugin, at.Name, at.Type, at.Bytes()))
+			res.printLine("context", fmt.Sprintf("%s  %s  %s  %d B", at.Plugin, at.Name, at.Type, at.Bytes()))
 		}
 	}
 }

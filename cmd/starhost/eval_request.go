@@ -62,10 +62,10 @@ func (f *requestFlags) countStdin() int {
 }
 
 // readRequest returns the request of the flags, and the config of its session.
-func (a *app) readRequest(f *requestFlags) (r host.Request, c host.SessionConfig, err error) {
+func (env Env) readRequest(f *requestFlags) (r host.Request, c host.SessionConfig, err error) {
 	c.Platform = "cli"
 	if f.input != "" {
-		if err := a.readRequestJSON(f, &r, &c); err != nil {
+		if err := env.readRequestJSON(f, &r, &c); err != nil {
 			return r, c, err
 		}
 	}
@@ -74,9 +74,9 @@ func (a *app) readRequest(f *requestFlags) (r host.Request, c host.SessionConfig
 	}
 	switch {
 	case f.promptFile != "":
-		r.Text, err = a.readText(f.promptFile)
+		r.Text, err = env.readText(f.promptFile)
 	case f.prompt == "-":
-		r.Text, err = a.readText("-")
+		r.Text, err = env.readText("-")
 	case f.promptGiven:
 		r.Text = f.prompt
 	}
@@ -95,7 +95,7 @@ func (a *app) readRequest(f *requestFlags) (r host.Request, c host.SessionConfig
 		return r, c, err
 	}
 	for _, ref := range f.attachments {
-		at, err := effects.ReadAttachment(a.dir, ref)
+		at, err := effects.ReadAttachment(env.dir, ref)
 		if err != nil {
 			return r, c, fmt.Errorf("-a: %w", err)
 		}
@@ -150,8 +150,8 @@ func (f *requestFlags) addsToPrompt() bool {
 }
 
 // readRequestJSON reads the request of --input.
-func (a *app) readRequestJSON(f *requestFlags, r *host.Request, c *host.SessionConfig) error {
-	text, err := a.readText(f.input)
+func (env Env) readRequestJSON(f *requestFlags, r *host.Request, c *host.SessionConfig) error {
+	text, err := env.readText(f.input)
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func takeModel(options json.RawMessage) (model string, rest json.RawMessage, err
 
 // parseArguments returns the arguments of --args and --arg by name. types has the JSON Schema
 // types of declared arguments.
-func (a *app) parseArguments(f *requestFlags, types map[string]string) (map[string]json.RawMessage, error) {
+func (env Env) parseArguments(f *requestFlags, types map[string]string) (map[string]json.RawMessage, error) {
 	args := map[string]json.RawMessage{}
 	text, name := f.args, "--args"
 	if file, ok := strings.CutPrefix(f.args, "@"); ok || f.args == "-" {
@@ -233,7 +233,7 @@ func (a *app) parseArguments(f *requestFlags, types map[string]string) (map[stri
 			file = "-"
 		}
 		var err error
-		if text, err = a.readText(file); err != nil {
+		if text, err = env.readText(file); err != nil {
 			return nil, err
 		}
 		name = file

@@ -12,25 +12,25 @@ import (
 
 // watchEval runs eval, and again whenever a file changes that the result depends on, until ctx
 // ends. If plugins cannot be loaded, it prints only the errors.
-func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error {
+func (env Env) watchEval(ctx context.Context, res *Result, f *evalFlags, paths []string) error {
 	w, err := watch.New()
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	var round *app
+	var round *Result
 	var e *evaluation
 	load := func(ctx context.Context) (*loader.Set, error) {
 		e = &evaluation{flags: f}
-		set, err := round.loadFor(ctx, f, paths, e)
+		set, err := env.loadFor(ctx, round, f, paths, e)
 		if err != nil {
 			return nil, err
 		}
-		in := a.evalInputs(f, set)
+		in := env.evalInputs(f, set)
 		return set, w.Inputs(in.Files, in.Folders)
 	}
 	var live *loader.Live
-	return a.rounds(ctx, w, func(next *app) (err error) {
+	return env.rounds(ctx, res, w, func(next *Result) (err error) {
 		round = next
 		if live == nil {
 			live, err = loader.NewLive(ctx, load)
@@ -42,19 +42,19 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 			return err // there is nothing to watch
 		case err == nil:
 			e.set = live.Set()
-			round.addError(round.runQuestion(ctx, f, e))
-			round.addError(round.printEvaluation(f, e))
+			round.addError(env.runQuestion(ctx, round, f, e))
+			round.addError(env.printEvaluation(round, f, e))
 		case len(round.problems) == 0:
 			round.addError(err)
 		}
-		round.end()
+		env.end(round)
 		return nil
 	})
 }
 
 // evalInputs returns the files that a result depends on: the inputs of loading, and the files
 // that flags name.
-func (a *app) evalInputs(f *evalFlags, set *loader.Set) loader.Inputs {
+func (env Env) evalInputs(f *evalFlags, set *loader.Set) loader.Inputs {
 	in := set.Inputs()
 	names := []string{f.promptFile, f.input, strings.TrimPrefix(f.args, "@")}
 	names = slices.Concat(names, f.fragments, f.systemFragments)
@@ -63,13 +63,13 @@ func (a *app) evalInputs(f *evalFlags, set *loader.Set) loader.Inputs {
 		names = append(names, name)
 	}
 	for _, name := range names {
-		info, err := os.Stat(a.path(name))
+		info, err := os.Stat(env.path(name))
 		switch {
 		case name == "" || err != nil: // not a path
 		case info.IsDir():
-			in.Folders = append(in.Folders, a.path(name))
+			in.Folders = append(in.Folders, env.path(name))
 		default:
-			in.Files = append(in.Files, a.path(name))
+			in.Files = append(in.Files, env.path(name))
 		}
 	}
 	return in

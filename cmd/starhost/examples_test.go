@@ -57,7 +57,7 @@ const exampleRecord = `{"schema":"starhost.decision/1","id":"01JDXYZ0ZEFS7QVH5Q3
 // TestExamples checks that the help of every command has at least two examples, and runs them.
 // It ignores programs behind a pipe, and treats < and > as files.
 func TestExamples(t *testing.T) {
-	root := (&app{}).rootCommand(nil)
+	root := new(program).rootCommand(nil)
 	for _, cmd := range allCommands(root) {
 		t.Run(strings.ReplaceAll(cmd.CommandPath(), " ", "_"), func(t *testing.T) {
 			lines := strings.Split(cmd.Example, "\n")

@@ -25,7 +25,7 @@ const stdinName = "<stdin>"
 // fmtFlags are the flags of fmt.
 type fmtFlags struct{ check, diff, list bool }
 
-func (a *app) fmtCommand() *cobra.Command {
+func (p *program) fmtCommand() *cobra.Command {
 	var f fmtFlags
 	cmd := &cobra.Command{
 		Use:   "fmt [PATH...]",
@@ -40,7 +40,7 @@ nothing.`,
 		Example: `  starhost fmt plugins
   starhost fmt --check --diff plugins
   starhost fmt - < oncall.star`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.fmt(cmd.Context(), f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.fmt(cmd.Context(), &p.res, f, paths) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.check, "check", false, "write nothing, name the files that are not formatted, and exit with 1 if there are any")
@@ -57,12 +57,12 @@ type formattedJSON struct {
 }
 
 // fmt runs the command.
-func (a *app) fmt(ctx context.Context, f fmtFlags, paths []string) error {
+func (env Env) fmt(ctx context.Context, res *Result, f fmtFlags, paths []string) error {
 	if len(paths) == 1 && paths[0] == "-" {
-		return a.fmtStdin(f)
+		return env.fmtStdin(res, f)
 	}
 	catchSignals(ctx)
-	files, err := a.starFiles(paths)
+	files, err := env.starFiles(res, paths)
 	if err != nil {
 		return err
 	}
@@ -72,19 +72,19 @@ func (a *app) fmt(ctx context.Context, f fmtFlags, paths []string) error {
 			return ctx.Err()
 		}
 		one, err := formatFile(file, !f.check && !f.diff)
-		if a.addError(err); err == nil {
+		if res.addError(err); err == nil {
 			done = append(done, one)
 		}
 	}
-	return a.printFormatted(f, done)
+	return env.printFormatted(res, f, done)
 }
 
 // fmtStdin formats standard input to standard output.
-func (a *app) fmtStdin(f fmtFlags) error {
-	if a.format == "json" {
+func (env Env) fmtStdin(res *Result, f fmtFlags) error {
+	if env.format == "json" {
 		return usagef("fmt -: got -F json, want pretty: the result is the file")
 	}
-	text, err := a.readText("-")
+	text, err := env.readText("-")
 	if err != nil {
 		return err
 	}
@@ -93,10 +93,10 @@ func (a *app) fmtStdin(f fmtFlags) error {
 	case err != nil:
 		return err
 	case f.check || f.diff || f.list:
-		return a.printFormatted(f, []formattedJSON{newFormattedJSON(stdinName, text, out)})
+		return env.printFormatted(res, f, []formattedJSON{newFormattedJSON(stdinName, text, out)})
 	}
-	a.out.WriteString(out)
-	a.exact = true
+	res.out.WriteString(out)
+	res.exact = true
 	return nil
 }
 
@@ -105,13 +105,13 @@ func newFormattedJSON(name, before, after string) formattedJSON {
 }
 
 // printFormatted prints the changed files, and sets the exit code of --check.
-func (a *app) printFormatted(f fmtFlags, files []formattedJSON) error {
+func (env Env) printFormatted(res *Result, f fmtFlags, files []formattedJSON) error {
 	for _, file := range files {
 		if file.Changed && f.check {
-			a.code = exitNegative
+			res.code = exitNegative
 		}
 	}
-	return a.printResult(formattedFiles{f, files})
+	return env.printResult(res, formattedFiles{f, files})
 }
 
 // formattedFiles is the result of fmt.
@@ -120,32 +120,32 @@ type formattedFiles struct {
 	files []formattedJSON
 }
 
-func (r formattedFiles) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (r formattedFiles) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema string          `json:"schema"`
 		OK     bool            `json:"ok"`
 		Files  []formattedJSON `json:"files"`
 		Errors []errorJSON     `json:"errors"`
-	}{"starhost.fmt/1", len(a.problems) == 0 && a.code == 0, r.files, a.errorsJSON()})
+	}{"starhost.fmt/1", len(res.problems) == 0 && res.code == 0, r.files, res.errorsJSON()})
 }
 
 // WriteText writes the names or the differences of changed files, as flags ask.
-func (r formattedFiles) WriteText(a *app) error {
+func (r formattedFiles) WriteText(res *Result) error {
 	for _, file := range r.files {
 		switch {
 		case !file.Changed:
 		case r.flags.diff:
-			a.out.WriteString(file.Diff)
+			res.out.WriteString(file.Diff)
 		case r.flags.check, r.flags.list:
-			a.out.WriteString(texttable.EscapeLine(file.Path) + "\n")
+			res.out.WriteString(texttable.EscapeLine(file.Path) + "\n")
 		}
 	}
 	return nil
 }
 
 // starFiles returns the .star files and golden cases at the paths, each once.
-func (a *app) starFiles(names []string) ([]loader.Path, error) {
-	paths, err := a.pluginPaths(names)
+func (env Env) starFiles(res *Result, names []string) ([]loader.Path, error) {
+	paths, err := env.pluginPaths(res, names)
 	if err != nil {
 		return nil, err
 	}
@@ -167,19 +167,19 @@ func (a *app) starFiles(names []string) ([]loader.Path, error) {
 }
 
 // pluginPaths returns the paths of plugins: the arguments, else those of the config.
-func (a *app) pluginPaths(args []string) ([]loader.Path, error) {
-	config, warnings, err := loader.LoadConfig(a.configOptions())
-	a.warnings = append(a.warnings, warnings...)
+func (env Env) pluginPaths(res *Result, args []string) ([]loader.Path, error) {
+	config, warnings, err := loader.LoadConfig(env.configOptions())
+	res.warnings = append(res.warnings, warnings...)
 	if err != nil {
 		return nil, err
 	}
-	return config.Paths(cmp.Or(a.dir, "."), args)
+	return config.Paths(cmp.Or(env.dir, "."), args)
 }
 
 // configOptions returns the options of commands that look for mistakes in a project.
-func (a *app) configOptions() loader.ConfigOptions {
+func (env Env) configOptions() loader.ConfigOptions {
 	return loader.ConfigOptions{
-		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Strict: true, Getenv: a.getenv,
+		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Strict: true, Getenv: env.getenv,
 	}
 }
 

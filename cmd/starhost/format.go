@@ -59,48 +59,48 @@ func formatNames(command string) []string { return strings.Fields(formats[comman
 
 // chooseFormat checks --format against the formats of a command, and sets the command's
 // default if the flag is not given. A command without formats has no result.
-func (a *app) chooseFormat(command string) error {
+func (p *program) chooseFormat(command string) error {
 	names := formatNames(command)
 	if len(names) == 0 {
 		return nil
 	}
-	return checkChoice("--format", cmp.Or(a.format, names[0]), names, &a.format)
+	return checkChoice("--format", cmp.Or(p.env.format, names[0]), names, &p.env.format)
 }
 
 // The forms of a result. A value has those that the table formats names for its command.
 type (
-	textWriter     interface{ WriteText(*app) error }
-	jsonWriter     interface{ WriteJSON(*app) error }
-	gitHubWriter   interface{ WriteGitHub(*app) error }
-	jUnitWriter    interface{ WriteJUnit(*app) error }
-	goBenchWriter  interface{ WriteGoBench(*app) error }
-	markdownWriter interface{ WriteMarkdown(*app) error }
-	stubsWriter    interface{ WriteStubs(*app) error }
+	textWriter     interface{ WriteText(*Result) error }
+	jsonWriter     interface{ WriteJSON(*Result) error }
+	gitHubWriter   interface{ WriteGitHub(*Result) error }
+	jUnitWriter    interface{ WriteJUnit(*Result) error }
+	goBenchWriter  interface{ WriteGoBench(*Result) error }
+	markdownWriter interface{ WriteMarkdown(*Result) error }
+	stubsWriter    interface{ WriteStubs(*Result) error }
 	promptWriter   interface { // of the formats text, openai, responses and anthropic
-		WritePrompt(a *app, format string) error
+		WritePrompt(res *Result, format string) error
 	}
 )
 
 // printResult adds the command's result to the page in the chosen format.
-func (a *app) printResult(result any) error {
-	switch a.format {
+func (env Env) printResult(res *Result, result any) error {
+	switch env.format {
 	case "json":
-		return result.(jsonWriter).WriteJSON(a)
+		return result.(jsonWriter).WriteJSON(res)
 	case "github":
-		return result.(gitHubWriter).WriteGitHub(a)
+		return result.(gitHubWriter).WriteGitHub(res)
 	case "junit":
-		return result.(jUnitWriter).WriteJUnit(a)
+		return result.(jUnitWriter).WriteJUnit(res)
 	case "gobench":
-		return result.(goBenchWriter).WriteGoBench(a)
+		return result.(goBenchWriter).WriteGoBench(res)
 	case "md":
-		return result.(markdownWriter).WriteMarkdown(a)
+		return result.(markdownWriter).WriteMarkdown(res)
 	case "pyi":
-		return result.(stubsWriter).WriteStubs(a)
+		return result.(stubsWriter).WriteStubs(res)
 	}
-	if prompt, ok := result.(promptWriter); ok && a.format != "pretty" {
-		return prompt.WritePrompt(a, a.format)
+	if prompt, ok := result.(promptWriter); ok && env.format != "pretty" {
+		return prompt.WritePrompt(res, env.format)
 	}
-	return result.(textWriter).WriteText(a)
+	return result.(textWriter).WriteText(res)
 }
 
 // checkChoice sets *set to the value of a flag if the value is one of those wanted.

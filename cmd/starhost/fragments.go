@@ -20,7 +20,7 @@ import (
 	"github.com/starhost/starhost/store"
 )
 
-func (a *app) fragmentsCommand() *cobra.Command {
+func (p *program) fragmentsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fragments",
 		Short: "List, show and name the fragments in the store",
@@ -29,26 +29,26 @@ prompts of serve, each once, and the texts that fragments set names. An id, its 
 eight digits or more, and an alias are references: starhost eval -f ALIAS.`,
 		Example: `  starhost fragments set oncall plugins/oncall.star
   starhost fragments list --query oncall`,
-		Args: a.refuseSubcommand,
+		Args: refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		a.fragmentsListCommand(), a.fragmentsShowCommand(), a.fragmentsSetCommand(), a.fragmentsRemoveCommand(),
-		a.fragmentsLoadersCommand(), a.fragmentsCollectCommand(), a.fragmentsStatsCommand(),
+		p.fragmentsListCommand(), p.fragmentsShowCommand(), p.fragmentsSetCommand(), p.fragmentsRemoveCommand(),
+		p.fragmentsLoadersCommand(), p.fragmentsCollectCommand(), p.fragmentsStatsCommand(),
 	)
 	return cmd
 }
 
 // configuredStore returns the database of fragments that the config names.
-func (a *app) configuredStore() (fragmentStore, *loader.Config, error) {
+func (env Env) configuredStore(res *Result) (fragmentStore, *loader.Config, error) {
 	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
+		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
 	})
-	a.warnings = append(a.warnings, warnings...)
+	res.warnings = append(res.warnings, warnings...)
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := a.fragmentDatabase(config)
+	db, err := env.fragmentDatabase(config)
 	if err == nil && db == nil {
 		err = errNoStore
 	}
@@ -57,7 +57,7 @@ func (a *app) configuredStore() (fragmentStore, *loader.Config, error) {
 
 // runSubcommand returns the function of a subcommand, whose work returns a result.
 func runSubcommand[R any](
-	a *app, name string, work func(ctx context.Context, args []string) (R, error),
+	p *program, name string, work func(ctx context.Context, args []string) (R, error),
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		catchSignals(cmd.Context())
@@ -65,7 +65,7 @@ func runSubcommand[R any](
 		if err != nil {
 			return err
 		}
-		return a.printResult(result)
+		return p.env.printResult(&p.res, result)
 	}
 }
 
@@ -85,7 +85,7 @@ type fragmentList struct {
 	more  bool // beyond the limit
 }
 
-func (a *app) fragmentsListCommand() *cobra.Command {
+func (p *program) fragmentsListCommand() *cobra.Command {
 	var f store.Filter
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -93,11 +93,11 @@ func (a *app) fragmentsListCommand() *cobra.Command {
 		Example: `  starhost fragments list --aliases
   starhost fragments list --query runbook -F json`,
 		Args: noArguments,
-		RunE: runSubcommand(a, "fragments list", func(ctx context.Context, _ []string) (fragmentList, error) {
+		RunE: runSubcommand(p, "fragments list", func(ctx context.Context, _ []string) (fragmentList, error) {
 			if f.Limit < 1 {
 				return fragmentList{}, usagef("--limit: got %d, want at least 1", f.Limit)
 			}
-			db, _, err := a.configuredStore()
+			db, _, err := p.env.configuredStore(&p.res)
 			if err != nil {
 				return fragmentList{}, err
 			}
@@ -112,15 +112,15 @@ func (a *app) fragmentsListCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) fragmentsShowCommand() *cobra.Command {
+func (p *program) fragmentsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID|ALIAS",
 		Short: "Print a stored fragment",
 		Example: `  starhost fragments show oncall
   starhost fragments show oncall -F json`,
 		Args: wantArguments("an id or alias"),
-		RunE: runSubcommand(a, "fragments show", func(ctx context.Context, args []string) (shownFragment, error) {
-			db, _, err := a.configuredStore()
+		RunE: runSubcommand(p, "fragments show", func(ctx context.Context, args []string) (shownFragment, error) {
+			db, _, err := p.env.configuredStore(&p.res)
 			if err != nil {
 				return shownFragment{}, err
 			}
@@ -132,7 +132,7 @@ func (a *app) fragmentsShowCommand() *cobra.Command {
 			if err == nil && !ok { // it is an attachment, or another process removed it
 				err = fmt.Errorf("sha256:%s: the store has no such text; -f sha256:%[1]s sends an attachment", id)
 			}
-			return shownFragment{id, text, console.IsTerminal(a.stdout)}, store.AsFailure(err)
+			return shownFragment{id, text, console.IsTerminal(p.env.stdout)}, store.AsFailure(err)
 		}),
 	}
 }
@@ -144,7 +144,7 @@ type shownFragment struct {
 	toTerminal bool // so that the last line must end
 }
 
-func (a *app) fragmentsSetCommand() *cobra.Command {
+func (p *program) fragmentsSetCommand() *cobra.Command {
 	var f loadFlags
 	cmd := &cobra.Command{
 		Use:   "set ALIAS REFERENCE",
@@ -155,8 +155,8 @@ names, else of ./plugins or ./*.star. The alias stands for the text as it is now
 		Example: `  starhost fragments set oncall plugins/oncall.star
   starhost fragments set checkout runbook:checkout`,
 		Args: wantArguments("an alias", "a reference"),
-		RunE: runSubcommand(a, "fragments set", func(ctx context.Context, args []string) (namedFragment, error) {
-			return a.setFragment(ctx, &f, args[0], args[1])
+		RunE: runSubcommand(p, "fragments set", func(ctx context.Context, args []string) (namedFragment, error) {
+			return p.env.setFragment(ctx, &p.res, &f, args[0], args[1])
 		}),
 	}
 	f.add(cmd)
@@ -171,18 +171,18 @@ type namedFragment struct {
 }
 
 // setFragment stores the text of a reference and gives it an alias.
-func (a *app) setFragment(ctx context.Context, f *loadFlags, alias, ref string) (n namedFragment, err error) {
+func (env Env) setFragment(ctx context.Context, res *Result, f *loadFlags, alias, ref string) (n namedFragment, err error) {
 	if err := fragments.CheckAlias(alias); err != nil {
 		return n, usagef("%v", err)
 	}
 	if strings.Trim(alias, "0123456789abcdef") == "" && len(alias) >= store.MinDigits {
 		return n, usagef("alias: got %q, want a name that cannot be the first digits of an id", alias)
 	}
-	db, _, err := a.configuredStore()
+	db, _, err := env.configuredStore(res)
 	if err != nil {
 		return n, err
 	}
-	content, err := a.resolveFragment(ctx, f, ref)
+	content, err := env.resolveFragment(ctx, res, f, ref)
 	if err != nil {
 		return n, err
 	}
@@ -200,9 +200,9 @@ var hostPrefixes = []string{"file", "http", "https", "sha256"}
 
 // resolveFragment returns the only fragment that a reference stands for. It loads plugins only for
 // a plugin's prefix.
-func (a *app) resolveFragment(ctx context.Context, f *loadFlags, ref string) (c fragments.Content, err error) {
+func (env Env) resolveFragment(ctx context.Context, res *Result, f *loadFlags, ref string) (c fragments.Content, err error) {
 	prefix, _, named := strings.Cut(ref, ":")
-	set, err := a.loadWith(ctx, f, nil, func(o *loader.Options) {
+	set, err := env.loadWith(ctx, res, f, nil, func(o *loader.Options) {
 		o.RequiredInArgs = true
 		if !named || slices.Contains(hostPrefixes, prefix) {
 			o.Sources = []*loader.Source{}
@@ -228,15 +228,15 @@ func (a *app) resolveFragment(ctx context.Context, f *loadFlags, ref string) (c 
 	return fragments.Content{ID: fragments.Sum(list[0].Content), Text: list[0].Content, Source: ref}, nil
 }
 
-func (a *app) fragmentsRemoveCommand() *cobra.Command {
+func (p *program) fragmentsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove ALIAS",
 		Short: "Remove an alias; fragments gc removes the text once it is old",
 		Example: `  starhost fragments remove oncall
   starhost fragments remove oncall -F json`,
 		Args: wantArguments("an alias"),
-		RunE: runSubcommand(a, "fragments remove", func(ctx context.Context, args []string) (namedFragment, error) {
-			db, _, err := a.configuredStore()
+		RunE: runSubcommand(p, "fragments remove", func(ctx context.Context, args []string) (namedFragment, error) {
+			db, _, err := p.env.configuredStore(&p.res)
 			if err != nil {
 				return namedFragment{}, err
 			}
@@ -249,15 +249,15 @@ func (a *app) fragmentsRemoveCommand() *cobra.Command {
 	}
 }
 
-func (a *app) fragmentsLoadersCommand() *cobra.Command {
+func (p *program) fragmentsLoadersCommand() *cobra.Command {
 	var f loadFlags
 	cmd := &cobra.Command{
 		Use:   "loaders [PATH...]",
 		Short: "List the prefixes of references",
 		Example: `  starhost fragments loaders
   starhost fragments loaders plugins -F json`,
-		RunE: runSubcommand(a, "fragments loaders", func(ctx context.Context, paths []string) (loaderList, error) {
-			set, err := a.load(ctx, &f, paths)
+		RunE: runSubcommand(p, "fragments loaders", func(ctx context.Context, paths []string) (loaderList, error) {
+			set, err := p.env.load(ctx, &p.res, &f, paths)
 			if err != nil {
 				return nil, err
 			}
@@ -278,7 +278,7 @@ type collection struct {
 	dry     bool
 }
 
-func (a *app) fragmentsCollectCommand() *cobra.Command {
+func (p *program) fragmentsCollectCommand() *cobra.Command {
 	var keep string
 	var dry bool
 	cmd := &cobra.Command{
@@ -287,8 +287,8 @@ func (a *app) fragmentsCollectCommand() *cobra.Command {
 		Example: `  starhost fragments gc --dry-run
   starhost fragments gc --keep 30d`,
 		Args: noArguments,
-		RunE: runSubcommand(a, "fragments gc", func(ctx context.Context, _ []string) (collection, error) {
-			db, config, err := a.configuredStore()
+		RunE: runSubcommand(p, "fragments gc", func(ctx context.Context, _ []string) (collection, error) {
+			db, config, err := p.env.configuredStore(&p.res)
 			if err != nil {
 				return collection{}, err
 			}
@@ -313,15 +313,15 @@ type storeReport struct {
 	store.Stats
 }
 
-func (a *app) fragmentsStatsCommand() *cobra.Command {
+func (p *program) fragmentsStatsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "stats",
 		Short: "Count the stored fragments",
 		Example: `  starhost fragments stats
   starhost fragments stats -F json`,
 		Args: noArguments,
-		RunE: runSubcommand(a, "fragments stats", func(ctx context.Context, _ []string) (storeReport, error) {
-			db, _, err := a.configuredStore()
+		RunE: runSubcommand(p, "fragments stats", func(ctx context.Context, _ []string) (storeReport, error) {
+			db, _, err := p.env.configuredStore(&p.res)
 			if err != nil {
 				return storeReport{}, err
 			}

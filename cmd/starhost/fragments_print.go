@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/store"
 )
 
-func (l fragmentList) WriteText(a *app) error {
+func (l fragmentList) WriteText(res *Result) error {
 	var rows [][]string
 	for _, item := range l.items {
 		rows = append(rows, []string{
@@ -18,9 +18,9 @@ func (l fragmentList) WriteText(a *app) error {
 			texttable.Cell(strings.Join(item.Aliases, ", ")), texttable.Cell(item.Source), texttable.Cell(item.Begin),
 		})
 	}
-	a.out.Table(rows)
+	res.out.Table(rows)
 	if l.more {
-		a.out.WriteString("There are more: see --limit and --query.\n")
+		res.out.WriteString("There are more: see --limit and --query.\n")
 	}
 	return nil
 }
@@ -42,8 +42,8 @@ func newItemJSON(item *store.Item) itemJSON {
 	}
 }
 
-func (l fragmentList) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (l fragmentList) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema    string     `json:"schema"`
 		OK        bool       `json:"ok"`
 		Fragments []itemJSON `json:"fragments"`
@@ -51,16 +51,16 @@ func (l fragmentList) WriteJSON(a *app) error {
 	}{"starhost.fragments/1", true, jsontext.List(l.items, newItemJSON), l.more})
 }
 
-func (f shownFragment) WriteText(a *app) error {
-	a.out.WriteString(f.text)
+func (f shownFragment) WriteText(res *Result) error {
+	res.out.WriteString(f.text)
 	if !strings.HasSuffix(f.text, "\n") && f.toTerminal {
-		a.out.WriteString("\n")
+		res.out.WriteString("\n")
 	}
 	return nil
 }
 
-func (f shownFragment) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (f shownFragment) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema string `json:"schema"`
 		OK     bool   `json:"ok"`
 		ID     string `json:"id"`
@@ -68,17 +68,17 @@ func (f shownFragment) WriteJSON(a *app) error {
 	}{"starhost.fragment/1", true, f.id.String(), f.text})
 }
 
-func (n namedFragment) WriteText(a *app) error {
+func (n namedFragment) WriteText(res *Result) error {
 	if n.size < 0 {
-		fmt.Fprintf(&a.out, "removed %s, which was sha256:%s\n", n.alias, n.id)
+		fmt.Fprintf(&res.out, "removed %s, which was sha256:%s\n", n.alias, n.id)
 	} else {
-		fmt.Fprintf(&a.out, "%s is sha256:%s, %d B\n", n.alias, n.id, n.size)
+		fmt.Fprintf(&res.out, "%s is sha256:%s, %d B\n", n.alias, n.id, n.size)
 	}
 	return nil
 }
 
-func (n namedFragment) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (n namedFragment) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema string `json:"schema"`
 		OK     bool   `json:"ok"`
 		Alias  string `json:"alias"`
@@ -86,12 +86,12 @@ func (n namedFragment) WriteJSON(a *app) error {
 	}{"starhost.alias/1", true, n.alias, n.id.String()})
 }
 
-func (loaders loaderList) WriteText(a *app) error {
+func (loaders loaderList) WriteText(res *Result) error {
 	var rows [][]string
 	for _, l := range loaders {
 		rows = append(rows, []string{prefixText(l.Prefix), l.Plugin, texttable.FirstLine(l.Description)})
 	}
-	a.out.Table(rows)
+	res.out.Table(rows)
 	return nil
 }
 
@@ -106,27 +106,27 @@ func prefixText(prefix string) string {
 	return prefix + ":"
 }
 
-func (loaders loaderList) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (loaders loaderList) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
 		Loaders  []loaderJSON  `json:"loaders"`
 		Warnings []warningJSON `json:"warnings"`
 		Errors   []errorJSON   `json:"errors"`
-	}{"starhost.loaders/1", len(a.problems) == 0, jsontext.List(loaders, a.newLoaderJSON), a.warningsJSON(), a.errorsJSON()})
+	}{"starhost.loaders/1", len(res.problems) == 0, jsontext.List(loaders, res.newLoaderJSON), res.warningsJSON(), res.errorsJSON()})
 }
 
-func (c collection) WriteText(a *app) error {
+func (c collection) WriteText(res *Result) error {
 	verb := "removed"
 	if c.dry {
 		verb = "would remove"
 	}
-	fmt.Fprintf(&a.out, "%s %d fragments, %d B\n", verb, c.removed.Contents, c.removed.Bytes)
+	fmt.Fprintf(&res.out, "%s %d fragments, %d B\n", verb, c.removed.Contents, c.removed.Bytes)
 	return nil
 }
 
-func (c collection) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (c collection) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema  string     `json:"schema"`
 		OK      bool       `json:"ok"`
 		DryRun  bool       `json:"dry_run"`
@@ -141,7 +141,7 @@ type amountJSON struct {
 
 func newAmountJSON(n store.Amount) amountJSON { return amountJSON{n.Contents, n.Bytes} }
 
-func (r storeReport) WriteText(a *app) error {
+func (r storeReport) WriteText(res *Result) error {
 	rows := [][]string{
 		{"store", r.name},
 		{"fragments", fmt.Sprintf("%d, %d B", r.Contents, r.Bytes)},
@@ -151,18 +151,18 @@ func (r storeReport) WriteText(a *app) error {
 	if r.Contents > 0 {
 		rows = append(rows, []string{"stored", r.Oldest.Format(time.DateOnly) + " to " + r.Newest.Format(time.DateOnly)})
 	}
-	a.out.Table(rows)
+	res.out.Table(rows)
 	return nil
 }
 
-func (r storeReport) WriteJSON(a *app) error {
+func (r storeReport) WriteJSON(res *Result) error {
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return ""
 		}
 		return t.Format(time.RFC3339)
 	}
-	return a.out.JSON(struct {
+	return res.out.JSON(struct {
 		Schema  string     `json:"schema"`
 		OK      bool       `json:"ok"`
 		Store   string     `json:"store"`

@@ -11,18 +11,18 @@ import (
 )
 
 // helpCommand shows the help of a command, or that of the flags of all commands.
-func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
+func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|flags]",
 		Short: "Help about any command, and about the flags of all commands",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == globalFlags {
-				a.printGlobalHelp(root)
+				p.res.printGlobalHelp(root)
 				return nil
 			}
 			cmd, rest, err := root.Find(args)
 			if err != nil || cmd == root {
-				if err := a.refuseArguments(root, rest); err != nil {
+				if err := refuseArguments(root, rest); err != nil {
 					return err
 				}
 			}
@@ -36,14 +36,14 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 const globalFlags = "flags"
 
 // printGlobalHelp describes the flags of all commands and the environment.
-func (a *app) printGlobalHelp(root *cobra.Command) {
-	a.out.Section("Flags of all commands:\n" + root.PersistentFlags().FlagUsages())
+func (res *Result) printGlobalHelp(root *cobra.Command) {
+	res.out.Section("Flags of all commands:\n" + root.PersistentFlags().FlagUsages())
 	var rows [][]string
 	for _, v := range variables {
 		rows = append(rows, []string{"  " + v.name, v.doc})
 	}
-	a.out.Section("Environment, over which flags win:\n")
-	a.out.Table(rows)
+	res.out.Section("Environment, over which flags win:\n")
+	res.out.Table(rows)
 }
 
 // variables lists the variables that the program reads, except those of the system's folders.
@@ -63,23 +63,23 @@ const (
 )
 
 // readEnvironment sets the colours and the level of logs, unless flags do.
-func (a *app) readEnvironment(cmd *cobra.Command) error {
+func (p *program) readEnvironment(cmd *cobra.Command) error {
 	var level string
 	for _, v := range []struct {
 		name   string
 		values []string
 		to     *string
 	}{
-		{colourVariable, []string{"auto", "always", "never"}, &a.colour},
+		{colourVariable, []string{"auto", "always", "never"}, &p.env.colour},
 		{logVariable, []string{"info", "quiet", "debug"}, &level},
 	} {
-		value := cmp.Or(a.getenv(v.name), v.values[0])
+		value := cmp.Or(p.env.getenv(v.name), v.values[0])
 		if err := checkChoice(v.name, value, v.values, v.to); err != nil {
 			return err
 		}
 	}
 	if !cmd.Flags().Changed("quiet") && !cmd.Flags().Changed("verbose") {
-		a.quiet, a.verbose = level == "quiet", level == "debug"
+		p.env.quiet, p.env.verbose = level == "quiet", level == "debug"
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // TestHelpFlags checks that the help of each command shows all flags of the command itself, and
 // none of those of all commands, which would hide them.
 func TestHelpFlags(t *testing.T) {
-	root := (&app{}).rootCommand(nil)
+	root := new(program).rootCommand(nil)
 	for _, cmd := range allCommands(root) {
 		t.Run(cmd.CommandPath(), func(t *testing.T) {
 			cmd.InitDefaultHelpFlag()
@@ -45,7 +45,7 @@ func TestHelpFlags(t *testing.T) {
 // TestHelpGroups checks that the help of the program has each command in one group, and that the
 // flags which users need first exist.
 func TestHelpGroups(t *testing.T) {
-	root := (&app{}).rootCommand(nil)
+	root := new(program).rootCommand(nil)
 	shown := map[string]int{}
 	for _, g := range groupsOf(root) {
 		if !slices.Contains(commandGroups, g.title) {

@@ -50,7 +50,7 @@ func (f *hookFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.failOpen, "fail-open", false, "let calls pass if a guard does not load, with a message at each event")
 }
 
-func (a *app) hookCommand() *cobra.Command {
+func (p *program) hookCommand() *cobra.Command {
 	var f hookFlags
 	cmd := &cobra.Command{
 		Use:   "hook AGENT [PATH...]",
@@ -85,9 +85,9 @@ docs/agents.md.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.hook = &f
+			p.res.hook = &f
 			f.isOpen = cmd.Flags().Changed("fail-closed") && !f.failClosed
-			return a.runHook(cmd, &f, args[0], args[1:])
+			return p.env.runHook(&p.res, cmd, &f, args[0], args[1:])
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
@@ -97,7 +97,7 @@ docs/agents.md.`,
 		},
 	}
 	f.add(cmd)
-	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand(), a.hookDoctorCommand(), a.hookResetCommand())
+	cmd.AddCommand(p.hookInstallCommand(), p.hookUninstallCommand(), p.hookDoctorCommand(), p.hookResetCommand())
 	cmd.Flags().BoolVar(&f.inProject, "project", false, "look PATHs up from the root of the event's project, not from the current folder")
 	cmd.Flags().StringVar(&f.projectRoot, "project-root", "", "with --project, the project's `FOLDER`: absolute, or from the repository's root")
 	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print what to paste into the agent's settings")
@@ -114,82 +114,83 @@ func unknownAgent(command, name string) error {
 }
 
 // runHook answers an agent.
-func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []string) error {
+func (env Env) runHook(res *Result, cmd *cobra.Command, f *hookFlags, name string, paths []string) error {
 	ctx := cmd.Context()
 	agent := hook.AgentOf(name)
 	switch {
 	case agent == nil:
 		return unknownAgent("hook", name)
 	case f.printConfig:
-		return a.printHookConfig(cmd, f, agent, paths)
+		return env.printHookConfig(res, cmd, f, agent, paths)
 	}
 	f.answering = true
 	if f.deadline > 0 {
-		a.deadline = time.Duration(f.deadline)
+		env.deadline = time.Duration(f.deadline)
 	}
 	if agent.Lines {
 		if f.inProject {
 			return usagef("hook: --project: %s does not name its project", agent.Title)
 		}
-		return a.serveHook(ctx, f, agent.Name, paths)
+		return env.serveHook(ctx, res, f, agent.Name, paths)
 	}
-	return a.answerHook(ctx, f, agent, paths)
+	return env.answerHook(ctx, res, f, agent, paths)
 }
 
 // printHookConfig prints the settings that make the agent run this command with the same flags
 // and plugins.
-func (a *app) printHookConfig(cmd *cobra.Command, f *hookFlags, agent *hook.Agent, paths []string) error {
-	argv, err := a.flagArguments(cmd, "print-config", "output")
+func (env Env) printHookConfig(res *Result, cmd *cobra.Command, f *hookFlags, agent *hook.Agent, paths []string) error {
+	argv, err := env.flagArguments(cmd, "print-config", "output")
 	if err != nil {
 		return err
 	}
 	var full []string
 	for _, p := range paths {
-		p, err := filepath.Abs(a.path(p))
+		p, err := filepath.Abs(env.path(p))
 		if err != nil {
 			return err
 		}
 		full = append(full, p)
 	}
 	text, where := agent.Config(f.settings(full).Settings(agent, "starhost", argv))
-	a.out.WriteString(text)
-	if !a.quiet {
-		fmt.Fprintf(a.stderr, "this belongs into %s\n", where)
+	res.out.WriteString(text)
+	if !env.quiet {
+		fmt.Fprintf(env.stderr, "this belongs into %s\n", where)
 	}
 	return nil
 }
 
 // answerHook answers the event on standard input before the deadline. Plugins run in another
 // goroutine; if it does not end in time, the process ends without it.
-func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, paths []string) error {
-	deadline := a.startTime.Add(a.deadline)
-	r := &hookRun{app: *a, agent: agent, flags: f, paths: paths}
-	r.app.stderr = &r.diagnostics
+func (env Env) answerHook(ctx context.Context, res *Result, f *hookFlags, agent *hook.Agent, paths []string) error {
+	deadline := env.startTime.Add(env.deadline)
+	own := *res // which the goroutine that asks the plugins may change after the deadline
+	r := &hookRun{Env: env, Result: &own, agent: agent, flags: f, paths: paths}
+	r.stderr = &r.diagnostics
 	desk := hook.Desk{
-		Deadline: a.deadline, FailClosed: f.failClosed || f.lineError != nil && !f.failOpen, IsOpen: f.isOpen,
+		Deadline: env.deadline, FailClosed: f.failClosed || f.lineError != nil && !f.failOpen, IsOpen: f.isOpen,
 		Mistake: f.lineError, Load: r.load, Warn: func(text string) { fmt.Fprintf(&r.failures, "hook: %s\n", text) },
 	}
 	r.log.find = func() *decision.Log { return r.openHookLog(&r.log, agent.Name, r.log.fail) }
 	desk.Record = r.log.record
-	reply := desk.Answer(ctx, agent, a.startTime, func() ([]byte, error) {
+	reply := desk.Answer(ctx, agent, env.startTime, func() ([]byte, error) {
 		text, err := r.readText("-")
 		return []byte(text), err
 	})
 	answer := reply.Answer
-	a.code = answer.Code
+	res.code = answer.Code
 	wrote := make(chan error, 1)
-	go func(file string) { wrote <- a.writeAnswer(file, answer.Out) }(a.output)
-	a.written = true // end must not write it again
+	go func(file string) { wrote <- env.writeAnswer(file, answer.Out) }(env.output)
+	res.written = true // end must not write it again
 	rest := time.NewTimer(max(time.Until(deadline), 0) + hookGrace)
 	defer rest.Stop()
 	select {
 	case err := <-wrote:
 		if err != nil && answer.Binding {
-			a.code, answer.Err = hook.ExitBlock, "starhost: the agent did not get the answer: "+err.Error()+"\n"+answer.Err
+			res.code, answer.Err = hook.ExitBlock, "starhost: the agent did not get the answer: "+err.Error()+"\n"+answer.Err
 		}
 	case <-rest.C:
 		if answer.Binding {
-			a.code = hook.ExitBlock
+			res.code = hook.ExitBlock
 		}
 		return nil
 	}
@@ -200,9 +201,9 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 		stored = false
 	}
 	go func() {
-		io.WriteString(a.stderr, answer.Err+r.log.failureText())
+		io.WriteString(env.stderr, answer.Err+r.log.failureText())
 		if stored {
-			io.WriteString(a.stderr, r.failures.String())
+			io.WriteString(env.stderr, r.failures.String())
 		}
 		wrote <- nil
 	}()
@@ -221,7 +222,8 @@ const hookGrace = 200 * time.Millisecond
 // A hookRun is the part of hook that plugins can delay. Until the desk's reply is done, the
 // goroutine that asks them owns all fields but log.
 type hookRun struct {
-	app         // a copy with its own streams
+	Env
+	*Result     // with its own problems
 	agent       *hook.Agent
 	flags       *hookFlags
 	paths       []string
@@ -243,7 +245,7 @@ func (r *hookRun) load(ctx context.Context, e *hook.Event) hook.Plugins {
 			r.dir = root
 		}
 	}
-	set, h, _ := r.loadHook(ctx, f, paths, r.log.observe, func(o *loader.Options) {
+	set, h, _ := r.loadHook(ctx, r.Result, f, paths, r.log.observe, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
 		if o.Folder = eventFolder(pin, e); o.Folder != "" {
 			o.World.Exec = &effects.Exec{Dir: o.Folder}
@@ -280,7 +282,7 @@ func (r *hookRun) finish(e *hook.Event, answer *hook.Answer, err error) {
 		r.warnings, r.logs, r.problems = nil, nil, nil
 	}
 	failed := len(r.problems) > 0
-	r.report()
+	r.report(r.Result)
 	if failed && answer.Out == "" && answer.Code == 0 {
 		answer.Code = e.FailureCode(r.flags.failOpen)
 	}
@@ -288,15 +290,15 @@ func (r *hookRun) finish(e *hook.Event, answer *hook.Answer, err error) {
 }
 
 // writeAnswer writes the answer to standard output or a file.
-func (a *app) writeAnswer(file, text string) error {
+func (env Env) writeAnswer(file, text string) error {
 	switch {
 	case file != "":
-		return disk.Replace(a.path(file), []byte(text), 0o666)
+		return disk.Replace(env.path(file), []byte(text), 0o666)
 	case text == "":
 		return nil
 	}
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error
-	_, err := io.WriteString(a.stdout, text)
+	_, err := io.WriteString(env.stdout, text)
 	return err
 }
 
@@ -312,20 +314,20 @@ func cacheClock(clock func() time.Time) func() time.Time {
 // loadHook loads the plugins and reports failures. If it cannot load them, the host refuses what
 // guards could, with observe as its observer, and there is no set. The error means that there are
 // no plugins, and so no guards.
-func (a *app) loadHook(
-	ctx context.Context, f *hookFlags, paths []string, observe func(starhost.Event, host.Outcome) error,
+func (env Env) loadHook(
+	ctx context.Context, res *Result, f *hookFlags, paths []string, observe func(starhost.Event, host.Outcome) error,
 	change func(*loader.Options),
 ) (*loader.Set, *host.Host, error) {
 	var set *loader.Set
 	err := f.lineError
 	if err == nil {
-		set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
+		set, err = env.loadWith(ctx, res, &f.loadFlags, paths, func(o *loader.Options) {
 			o.Stdin = nil // the agent writes to it
 			o.FailOpen, o.ArgsRoot = f.failOpen, f.argsRoot
 			change(o)
 		})
 	}
-	a.addError(err)
+	res.addError(err)
 	switch {
 	case errors.Is(err, loader.ErrNoPlugins):
 		return nil, nil, err
@@ -338,13 +340,13 @@ func (a *app) loadHook(
 // refuseHook answers an agent whose command line has a mistake, because no guard is loaded
 // then. If the line names no agent, it answers in Claude Code's form, which most agents
 // understand. It returns err if a person typed the line.
-func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
+func (env Env) refuseHook(ctx context.Context, res *Result, args []string, err error) error {
 	person := slices.Contains(args, "--print-config") || managesHooks(args)
-	if file, ok := a.stdin.(*os.File); ok {
+	if file, ok := env.stdin.(*os.File); ok {
 		info, statErr := file.Stat()
 		person = person || statErr != nil || info.Mode()&os.ModeCharDevice != 0
 	}
-	if person || errors.Is(err, hook.ErrStuck) || a.hook != nil && a.hook.answering {
+	if person || errors.Is(err, hook.ErrStuck) || res.hook != nil && res.hook.answering {
 		return err
 	}
 	agent := hook.AgentOf("claude-code")
@@ -353,13 +355,13 @@ func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
 	}
 	f := &hookFlags{lineError: err, failOpen: slices.Contains(args, "--fail-open")}
 	if agent.Lines {
-		return a.serveHook(ctx, f, agent.Name, nil)
+		return env.serveHook(ctx, res, f, agent.Name, nil)
 	}
-	return a.answerHook(ctx, f, agent, nil)
+	return env.answerHook(ctx, res, f, agent, nil)
 }
 
 // serveHook answers an agent that keeps hook running.
-func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths []string) error {
+func (env Env) serveHook(ctx context.Context, res *Result, f *hookFlags, agent string, paths []string) error {
 	prepareHook(ctx)
 	var mu sync.Mutex // guards standard error and ended
 	ended := false    // Serve may leave a goroutine that still loads
@@ -373,9 +375,9 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 	var set *loader.Set
 	var broken error // the error of loading, which is already reported
 	var log hookLog
-	desk := hook.Desk{Deadline: a.deadline, Warn: func(text string) { write(func() { fmt.Fprintf(a.stderr, "hook: %s\n", text) }) }}
+	desk := hook.Desk{Deadline: env.deadline, Warn: func(text string) { write(func() { fmt.Fprintf(env.stderr, "hook: %s\n", text) }) }}
 	fail := func(err error) { desk.Warn(err.Error()) }
-	log.find = func() *decision.Log { return a.openHookLog(&log, agent, fail) }
+	log.find = func() *decision.Log { return env.openHookLog(&log, agent, fail) }
 	desk.Record = log.record
 	record := func(e starhost.Event, out host.Outcome) error { // at once, as several events are under way
 		if log := log.find(); log != nil {
@@ -384,24 +386,24 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 		return nil
 	}
 	desk.Load = func(ctx context.Context, _ *hook.Event) hook.Plugins {
-		own := *a // with its own reports
+		own := *res // with its own reports
 		var records *decision.Log
 		var h *host.Host
-		set, h, broken = own.loadHook(ctx, f, paths, record, func(o *loader.Options) {
-			if records = log.open(func() *decision.Log { return own.newLog(o.Config, agent, fail) }); records != nil {
+		set, h, broken = env.loadHook(ctx, &own, f, paths, record, func(o *loader.Options) {
+			if records = log.open(func() *decision.Log { return env.newLog(o.Config, agent, fail) }); records != nil {
 				observe(records, o.Config, &o.Host, records.Observe)
 			}
 			o.Host.Log = func(line host.LogLine) {
-				if own.verbose || !own.quiet && slices.Contains([]string{"warn", "error"}, line.Level) {
-					write(func() { own.writeLog(line) })
+				if env.verbose || !env.quiet && slices.Contains([]string{"warn", "error"}, line.Level) {
+					write(func() { env.writeLog(&own, line) })
 				}
 			}
 		})
 		useSet(records, set)
-		write(own.report) // plugins that failed are reported, and the others work
+		write(func() { env.report(&own) }) // plugins that failed are reported, and the others work
 		return hook.Plugins{Host: h, Canary: func(nonce string) string { return canaryReason(nonce, hook.AgentOf(agent), set) }}
 	}
-	err := desk.Serve(ctx, a.stdin, a.stdout)
+	err := desk.Serve(ctx, env.stdin, env.stdout)
 	mu.Lock()
 	ended = true
 	mu.Unlock()
@@ -412,7 +414,7 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, agent string, paths [
 		err = errors.Join(err, set.Close())
 	}
 	if err == nil && broken != nil {
-		a.code = exitNegative
+		res.code = exitNegative
 	}
 	return err
 }

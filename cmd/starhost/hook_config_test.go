@@ -156,7 +156,7 @@ func TestHookUsage(t *testing.T) {
 // hookFlagsOf returns all flags of a new hook command, including the program's.
 func hookFlagsOf(t *testing.T) *pflag.FlagSet {
 	t.Helper()
-	cmd, _, err := new(app).rootCommand([]string{"hook"}).Find([]string{"hook"})
+	cmd, _, err := new(program).rootCommand([]string{"hook"}).Find([]string{"hook"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,20 +38,20 @@ func hookIn(
 		t.Setenv(name, "")
 	}
 	var out, errs bytes.Buffer
-	a := &app{
+	p := &program{env: Env{
 		stdin: stdin, stdout: &out, stderr: &errs, getenv: os.Getenv, lookupEnv: os.LookupEnv, deadline: deadline,
-	}
-	code, took = runInTime(t, a, append([]string{"-C", dir, "hook"}, args...))
+	}}
+	code, took = runInTime(t, p, append([]string{"-C", dir, "hook"}, args...))
 	return out.String(), errs.String(), code, took
 }
 
 // runInTime runs the program and returns the time that it took. If the program runs long after
 // its deadline, the test fails with the stacks of all goroutines, which show the reason.
-func runInTime(t *testing.T, a *app, args []string) (code int, took time.Duration) {
+func runInTime(t *testing.T, p *program, args []string) (code int, took time.Duration) {
 	t.Helper()
-	begin, most := time.Now(), a.deadline+time.Minute
+	begin, most := time.Now(), p.env.deadline+time.Minute
 	ended := make(chan int, 1)
-	go func() { ended <- a.run(t.Context(), args) }()
+	go func() { ended <- p.run(t.Context(), args) }()
 	select {
 	case code = <-ended:
 		return code, time.Since(begin)
@@ -224,12 +224,12 @@ func TestHookOutputFails(t *testing.T) {
 		{"ask.star", failing{}, io.Discard}, {"change.star", failing{}, io.Discard}, {"abort.star", failing{}, io.Discard}, {"log.star", failing{}, failing{}},
 		{"log.star", io.Discard, stuck}, {"log.star", stuck, io.Discard},
 	} {
-		a := &app{
+		p := &program{env: Env{
 			stdin: strings.NewReader(event), stdout: tt.stdout, stderr: tt.stderr,
 			getenv: os.Getenv, lookupEnv: os.LookupEnv,
-		}
-		a.deadline = 3 * time.Second
-		code, took := runInTime(t, a, []string{"-C", dir, "hook", "claude-code", "-v", tt.plugin})
+		}}
+		p.env.deadline = 3 * time.Second
+		code, took := runInTime(t, p, []string{"-C", dir, "hook", "claude-code", "-v", tt.plugin})
 		if code != 2 {
 			t.Errorf("%s to %T, %T: got code %d after %v, want 2", tt.plugin, tt.stdout, tt.stderr, code, took)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-func (a *app) hookDoctorCommand() *cobra.Command {
+func (p *program) hookDoctorCommand() *cobra.Command {
 	var try, strict bool
 	var file string
 	cmd := &cobra.Command{
@@ -34,12 +34,12 @@ with its own flags, from a file of the user, of the administrator or of a truste
 		Example: `  starhost hook doctor
   starhost hook doctor claude-code -F json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := a.newDoctor()
+			d, err := p.env.newDoctor()
 			if err != nil {
 				return err
 			}
 			d.Try, d.File = try, file
-			return a.runDoctor(cmd.Context(), d, strict, args)
+			return p.env.runDoctor(cmd.Context(), &p.res, d, strict, args)
 		},
 		ValidArgsFunction: completeAgent,
 	}
@@ -51,20 +51,20 @@ with its own flags, from a file of the user, of the administrator or of a truste
 
 // newDoctor returns a doctor of this machine, which knows the current project and not yet its trust
 // and log.
-func (a *app) newDoctor() (*install.Doctor, error) {
+func (env Env) newDoctor() (*install.Doctor, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	project, err := loader.Workspace(a.dir)
+	project, err := loader.Workspace(env.dir)
 	if err != nil {
 		return nil, err
 	}
-	return &install.Doctor{Machine: *a.machine(), Parse: parseHookLine, Own: own, Project: project, Now: time.Now()}, nil
+	return &install.Doctor{Machine: *env.machine(), Parse: parseHookLine, Own: own, Project: project, Now: time.Now()}, nil
 }
 
 // runDoctor runs hook doctor for the agents with some names, or for all.
-func (a *app) runDoctor(ctx context.Context, d *install.Doctor, strict bool, names []string) error {
+func (env Env) runDoctor(ctx context.Context, res *Result, d *install.Doctor, strict bool, names []string) error {
 	chosen := hook.Agents
 	if len(names) > 0 {
 		chosen = nil
@@ -76,25 +76,25 @@ func (a *app) runDoctor(ctx context.Context, d *install.Doctor, strict bool, nam
 		}
 		chosen = append(chosen, agent)
 	}
-	a.addTrust(d)
-	if dir, _, err := a.openLog(); err == nil { // loading the config reports the error for each line of the settings
+	env.addTrust(d)
+	if dir, _, err := env.openLog(res); err == nil { // loading the config reports the error for each line of the settings
 		d.Log = dir
 	}
 	result := d.Examine(ctx, chosen, len(names) > 0)
 	for i := range result {
 		if grade := result[i].Grade; grade == install.GradeOff || strict && grade != install.GradeHolds {
-			a.code = exitNegative
+			res.code = exitNegative
 		}
 	}
 	if len(result) == 0 {
-		a.code = exitNegative
+		res.code = exitNegative
 	}
-	return a.printResult(diagnoses{result, a.getenv("HOME")})
+	return env.printResult(res, diagnoses{result, env.getenv("HOME")})
 }
 
 // addTrust tells a doctor what the current project's config lacks because nobody trusts it.
-func (a *app) addTrust(d *install.Doctor) {
-	o := loader.TrustOptions{Dir: d.Project, Getenv: a.getenv, Managed: a.managed}
+func (env Env) addTrust(d *install.Doctor) {
+	o := loader.TrustOptions{Dir: d.Project, Getenv: env.getenv, Managed: env.managed}
 	plan, err := o.Plan()
 	if err != nil {
 		return // no config, or one that loading reports
@@ -112,18 +112,18 @@ type diagnoses struct {
 	home string
 }
 
-func (result diagnoses) WriteText(a *app) error {
-	install.WriteDiagnoses(&a.out, result.list, result.home)
+func (result diagnoses) WriteText(res *Result) error {
+	install.WriteDiagnoses(&res.out, result.list, result.home)
 	return nil
 }
 
-func (result diagnoses) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (result diagnoses) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema string              `json:"schema"`
 		OK     bool                `json:"ok"`
 		Agents []install.Diagnosis `json:"agents"`
 		Errors []errorJSON         `json:"errors"`
-	}{"starhost.hook-doctor/1", a.code == 0 && len(a.problems) == 0, append([]install.Diagnosis{}, result.list...), a.errorsJSON()})
+	}{"starhost.hook-doctor/1", res.code == 0 && len(res.problems) == 0, append([]install.Diagnosis{}, result.list...), res.errorsJSON()})
 }
 
 // parseHookLine parses the flags of a command line of hook, as hook itself does.
@@ -131,7 +131,7 @@ func parseHookLine(argv []string) (*install.Flags, error) {
 	if len(argv) < 3 {
 		return nil, usagef("got no agent")
 	}
-	parsed := &app{}
+	parsed := new(program)
 	root := parsed.emptyCommand()
 	cmd := parsed.hookCommand()
 	root.AddCommand(cmd)

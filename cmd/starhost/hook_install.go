@@ -40,7 +40,7 @@ func addScope(cmd *cobra.Command, s *install.Scope) {
 // scopeFlags are the flags of addScope, which do not belong into the line that install writes.
 var scopeFlags = []string{"user", "project", "managed", "settings", "output", "format"}
 
-func (a *app) hookInstallCommand() *cobra.Command {
+func (p *program) hookInstallCommand() *cobra.Command {
 	var f hookFlags
 	var s install.Scope
 	cmd := &cobra.Command{
@@ -60,7 +60,7 @@ The exit code is 1 if a person must add the lines, which are printed then.`,
 		Example: `  starhost hook install claude-code plugins/oncall.star
   starhost hook install codex --project plugins/oncall.star`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.installHook(cmd, &f, &s, args)
+			return p.env.installHook(&p.res, cmd, &f, &s, args)
 		},
 		ValidArgsFunction: completeAgent,
 	}
@@ -69,7 +69,7 @@ The exit code is 1 if a person must add the lines, which are printed then.`,
 	return cmd
 }
 
-func (a *app) hookUninstallCommand() *cobra.Command {
+func (p *program) hookUninstallCommand() *cobra.Command {
 	var s install.Scope
 	cmd := &cobra.Command{
 		Use:   "uninstall AGENT",
@@ -79,7 +79,7 @@ original bytes back. Otherwise only the entries of starhost go.`,
 		Example: `  starhost hook uninstall claude-code
   starhost hook uninstall codex --project`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.uninstallHook(&s, args)
+			return p.env.uninstallHook(&p.res, &s, args)
 		},
 		ValidArgsFunction: completeAgent,
 	}
@@ -107,8 +107,8 @@ func agentArgument(command string, args []string) (*hook.Agent, error) {
 }
 
 // machine returns where the agents have their settings.
-func (a *app) machine() *install.Machine {
-	return &install.Machine{Dir: a.dir, Root: managedRoot, Getenv: a.getenv}
+func (env Env) machine() *install.Machine {
+	return &install.Machine{Dir: env.dir, Root: managedRoot, Getenv: env.getenv}
 }
 
 // misuseOf returns an error of package install, which knows no command, for a command.
@@ -120,17 +120,17 @@ func misuseOf(command string, err error) error {
 }
 
 // installHook runs hook install.
-func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *install.Scope, args []string) error {
+func (env Env) installHook(res *Result, cmd *cobra.Command, f *hookFlags, s *install.Scope, args []string) error {
 	agent, err := agentArgument("hook install", args)
 	if err != nil {
 		return err
 	}
-	m := a.machine()
+	m := env.machine()
 	main, err := m.SettingsFile(agent, s)
 	if err != nil {
 		return misuseOf("hook install", err)
 	}
-	line, err := a.installedLine(cmd, f, s, agent, main, args[1:])
+	line, err := env.installedLine(cmd, f, s, agent, main, args[1:])
 	if err != nil {
 		return misuseOf("hook install", err)
 	}
@@ -139,49 +139,49 @@ func (a *app) installHook(cmd *cobra.Command, f *hookFlags, s *install.Scope, ar
 		return err
 	}
 	if r.IsByHand() {
-		a.code = exitNegative
-		return a.printResult(installed{r, a.getenv("HOME")})
+		res.code = exitNegative
+		return env.printResult(res, installed{r, env.getenv("HOME")})
 	}
 	if len(args) == 1 {
-		a.warnWithoutPlugins(agent)
+		env.warnWithoutPlugins(res, agent)
 	}
-	if err := a.tryInstalled(cmd.Context(), agent, &line, len(args) > 1); err != nil {
+	if err := env.tryInstalled(cmd.Context(), res, agent, &line, len(args) > 1); err != nil {
 		return err
 	}
-	return a.printResult(installed{r, a.getenv("HOME")})
+	return env.printResult(res, installed{r, env.getenv("HOME")})
 }
 
 // tryInstalled sends canaries through a new line, and warns of what they show.
-func (a *app) tryInstalled(ctx context.Context, agent *hook.Agent, line *hook.Settings, named bool) error {
-	d, err := a.newDoctor()
+func (env Env) tryInstalled(ctx context.Context, res *Result, agent *hook.Agent, line *hook.Settings, named bool) error {
+	d, err := env.newDoctor()
 	if err != nil {
 		return err
 	}
 	for _, text := range d.TryNew(ctx, agent, line, named) {
-		a.warnings = append(a.warnings, loader.Warning{Msg: text})
+		res.warnings = append(res.warnings, loader.Warning{Msg: text})
 	}
 	return nil
 }
 
 // warnWithoutPlugins warns if the current folder has no plugins: the settings name none, so that no
 // guard is active there.
-func (a *app) warnWithoutPlugins(agent *hook.Agent) {
+func (env Env) warnWithoutPlugins(res *Result, agent *hook.Agent) {
 	config, _, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
+		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
 	})
 	if err != nil { // hook doctor shows the mistake
 		return
 	}
-	_, err = config.Paths(cmp.Or(a.dir, "."), nil)
+	_, err = config.Paths(cmp.Or(env.dir, "."), nil)
 	if errors.Is(err, loader.ErrNoPlugins) && len(config.ManagedPaths())+len(config.Processes) == 0 {
-		a.warnings = append(a.warnings, loader.Warning{Msg: fmt.Sprintf(
+		res.warnings = append(res.warnings, loader.Warning{Msg: fmt.Sprintf(
 			"this folder has no plugins, so no guard is active here: starhost new guard writes one into the folder guard; "+
 				"starhost hook install %s guard makes it guard all folders", agent.Name)})
 	}
 }
 
 // installedLine returns the settings that install writes.
-func (a *app) installedLine(
+func (env Env) installedLine(
 	cmd *cobra.Command, f *hookFlags, s *install.Scope, agent *hook.Agent, main *install.File, paths []string,
 ) (hook.Settings, error) {
 	except := scopeFlags
@@ -191,17 +191,17 @@ func (a *app) installedLine(
 		}
 		except = append(slices.Clip(except), "directory")
 	}
-	flags, err := a.flagArguments(cmd, except...)
+	flags, err := env.flagArguments(cmd, except...)
 	if err != nil {
 		return hook.Settings{}, err
 	}
 	program := "starhost"
 	if s.Project {
-		flags = append(flags, "--project", "--project-root", rootFromRepository(main.Root, a.getenv("HOME")))
+		flags = append(flags, "--project", "--project-root", rootFromRepository(main.Root, env.getenv("HOME")))
 	} else if program, err = install.OwnProgram(); err != nil {
 		return hook.Settings{}, err
 	}
-	full, err := a.machine().Plugins(main, s.Project, paths)
+	full, err := env.machine().Plugins(main, s.Project, paths)
 	if err != nil {
 		return hook.Settings{}, err
 	}
@@ -216,7 +216,7 @@ func (f *hookFlags) settings(paths []string) *install.Flags {
 }
 
 // uninstallHook runs hook uninstall.
-func (a *app) uninstallHook(s *install.Scope, args []string) error {
+func (env Env) uninstallHook(res *Result, s *install.Scope, args []string) error {
 	agent, err := agentArgument("hook uninstall", args)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (a *app) uninstallHook(s *install.Scope, args []string) error {
 	if len(args) > 1 {
 		return usagef("hook uninstall: got argument %q, want only the agent", args[1])
 	}
-	m := a.machine()
+	m := env.machine()
 	main, err := m.SettingsFile(agent, s)
 	if err != nil {
 		return misuseOf("hook uninstall", err)
@@ -236,9 +236,9 @@ func (a *app) uninstallHook(s *install.Scope, args []string) error {
 		return err
 	}
 	if r.IsByHand() {
-		a.code = exitNegative
+		res.code = exitNegative
 	}
-	return a.printResult(installed{r, a.getenv("HOME")})
+	return env.printResult(res, installed{r, env.getenv("HOME")})
 }
 
 // An installed is the result of hook install and uninstall.
@@ -247,16 +247,16 @@ type installed struct {
 	home string
 }
 
-func (r installed) WriteText(a *app) error {
-	r.Result.WriteText(&a.out, r.home)
+func (r installed) WriteText(res *Result) error {
+	r.Result.WriteText(&res.out, r.home)
 	return nil
 }
 
-func (r installed) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (r installed) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema string `json:"schema"`
 		OK     bool   `json:"ok"`
 		*install.Result
 		Errors []errorJSON `json:"errors"`
-	}{"starhost.hook-install/1", len(a.problems) == 0 && a.code == 0, r.Result, a.errorsJSON()})
+	}{"starhost.hook-install/1", len(res.problems) == 0 && res.code == 0, r.Result, res.errorsJSON()})
 }

@@ -64,9 +64,9 @@ func (r *hookRun) agentProject() string {
 }
 
 // isHomeless reports whether nobody can tell where the user's config is.
-func (a *app) isHomeless() bool {
-	return a.getenv("HOME") == "" && !filepath.IsAbs(a.getenv("XDG_CONFIG_HOME")) &&
-		cmp.Or(a.config, a.getenv("STARHOST_CONFIG")) == "" && !a.noConfig
+func (env Env) isHomeless() bool {
+	return env.getenv("HOME") == "" && !filepath.IsAbs(env.getenv("XDG_CONFIG_HOME")) &&
+		cmp.Or(env.config, env.getenv("STARHOST_CONFIG")) == "" && !env.noConfig
 }
 
 // sessionRoot returns the folder that the session keeps, "" if nothing was loaded from there. It is
@@ -112,7 +112,7 @@ func userHome() string {
 	return u.HomeDir
 }
 
-func (a *app) hookResetCommand() *cobra.Command {
+func (p *program) hookResetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "reset SESSION",
 		Short: "Let a session go on that starhost refuses",
@@ -127,14 +127,14 @@ reset asks at a terminal. The refusal names the SESSION.`,
 		Args: wantArguments("a session's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			catchSignals(cmd.Context())
-			return a.resetHook(args[0])
+			return p.env.resetHook(&p.res, args[0])
 		},
 	}
 }
 
 // resetHook forgets the guards of a session, if the user agrees.
-func (a *app) resetHook(session string) error {
-	states := &hook.States{Dir: hook.StateDir(a.getenv)}
+func (env Env) resetHook(res *Result, session string) error {
+	states := &hook.States{Dir: hook.StateDir(env.getenv)}
 	all, err := states.Pins()
 	if err != nil {
 		return store.AsFailure(err)
@@ -146,17 +146,17 @@ func (a *app) resetHook(session string) error {
 	}
 	for _, r := range found {
 		for _, g := range r.Guards {
-			fmt.Fprintf(a.stderr, "%s, session %s in %s: %s\n", r.Agent, r.Session, r.Root, strings.TrimSpace(g.Name+" "+g.From))
+			fmt.Fprintf(env.stderr, "%s, session %s in %s: %s\n", r.Agent, r.Session, r.Root, strings.TrimSpace(g.Name+" "+g.From))
 		}
 		if r.Ran != "" {
-			fmt.Fprintf(a.stderr, "%s, session %s: %s\n", r.Agent, r.Session, r.Ran)
+			fmt.Fprintf(env.stderr, "%s, session %s: %s\n", r.Agent, r.Session, r.Ran)
 		}
 	}
-	switch yes, asked := a.askPerson("Let it go on without them?"); {
+	switch yes, asked := env.askPerson("Let it go on without them?"); {
 	case !asked:
 		return usagef("hook reset: nobody can be asked, as standard input is no terminal: a person decides this")
 	case !yes:
-		a.code = exitNegative
+		res.code = exitNegative
 		return nil
 	}
 	for _, r := range found {

@@ -21,7 +21,7 @@ import (
 // listKinds are the kinds of registrations, in the order of the output.
 var listKinds = []string{"plugins", "tools", "hooks", "loaders", "templates", "commands", "skills", "models"}
 
-func (a *app) listCommand() *cobra.Command {
+func (p *program) listCommand() *cobra.Command {
 	var f loadFlags
 	cmd := &cobra.Command{
 		Use:   "list [tools|hooks|loaders|commands|templates|skills|models|plugins] [PATH...]",
@@ -33,27 +33,27 @@ func (a *app) listCommand() *cobra.Command {
 			kind, paths := "", args
 			if cmd.ArgsLenAtDash() != 0 { // behind -- are paths only
 				var err error
-				if kind, paths, err = a.splitKind(args); err != nil {
+				if kind, paths, err = p.env.splitKind(args); err != nil {
 					return err
 				}
 			}
-			load := a.loadOrLastGood
+			load := p.env.loadOrLastGood
 			if kind == "models" { // starhost and the config have models, too
-				load = a.loadAny
+				load = p.env.loadAny
 			}
-			set, err := load(cmd.Context(), &f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
+			set, err := load(cmd.Context(), &p.res, &f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
 			if err != nil {
-				a.addError(err)
+				p.res.addError(err)
 				set = nil
 			} else {
 				defer set.Close()
 				if kind == "" || kind == "tools" || kind == "plugins" {
-					end, err := a.mountTools(cmd.Context(), set, nil, func(string) bool { return true })
+					end, err := p.env.mountTools(cmd.Context(), &p.res, set, nil, func(string) bool { return true })
 					defer end()
-					a.addError(err)
+					p.res.addError(err)
 				}
 			}
-			return a.printResult(listing{set, kind})
+			return p.env.printResult(&p.res, listing{set, kind})
 		},
 	}
 	f.add(cmd)
@@ -62,7 +62,7 @@ func (a *app) listCommand() *cobra.Command {
 
 // splitKind splits the arguments into a kind, "" for all, and paths. A folder with the name of
 // a kind needs ./ or the argument -- before it.
-func (a *app) splitKind(args []string) (kind string, paths []string, err error) {
+func (env Env) splitKind(args []string) (kind string, paths []string, err error) {
 	if len(args) == 0 {
 		return "", nil, nil
 	}
@@ -70,7 +70,7 @@ func (a *app) splitKind(args []string) (kind string, paths []string, err error) 
 		return args[0], args[1:], nil
 	}
 	if found := near.Name(args[0], listKinds); found != "" {
-		if _, err := os.Stat(a.path(args[0])); err != nil {
+		if _, err := os.Stat(env.path(args[0])); err != nil {
 			return "", nil, usagef("list: got %q, want %s, or a path%s", args[0], strings.Join(listKinds, ", "), near.Hint(found))
 		}
 	}
@@ -150,7 +150,7 @@ type listing struct {
 func (l listing) lists(kind string) bool { return l.kind == "" || l.kind == kind }
 
 // WriteText writes a line for each registration.
-func (l listing) WriteText(a *app) error {
+func (l listing) WriteText(res *Result) error {
 	if l.set == nil {
 		return nil
 	}
@@ -158,22 +158,22 @@ func (l listing) WriteText(a *app) error {
 	for _, kind := range listKinds {
 		switch {
 		case kind == "models" && l.lists(kind):
-			rows = append(rows, modelRows(a, l.endpoints())...)
+			rows = append(rows, modelRows(res, l.endpoints())...)
 		case l.lists(kind):
-			rows = append(rows, kindRows[kind](a, l.set)...)
+			rows = append(rows, kindRows[kind](res, l.set)...)
 		}
 	}
-	a.out.Table(rows)
+	res.out.Table(rows)
 	return nil
 }
 
 // kindRows returns the rows of each kind but models: kind, name, place and description.
-var kindRows = map[string]func(*app, *loader.Set) [][]string{
+var kindRows = map[string]func(*Result, *loader.Set) [][]string{
 	"plugins": pluginRows, "tools": toolRows, "hooks": hookRows, "loaders": loaderRows,
 	"templates": templateRows, "commands": commandRows, "skills": skillRows,
 }
 
-func pluginRows(_ *app, set *loader.Set) [][]string {
+func pluginRows(res *Result, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, p := range set.Plugins {
 		name := strings.TrimSpace(p.Name + " " + p.Version)
@@ -198,15 +198,15 @@ func pluginRows(_ *app, set *loader.Set) [][]string {
 	return rows
 }
 
-func toolRows(a *app, set *loader.Set) [][]string {
+func toolRows(res *Result, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, t := range set.Host.Tools() {
-		rows = append(rows, []string{"tool", t.Name, a.fromHere(t.Pos).String(), texttable.FirstLine(t.Description)})
+		rows = append(rows, []string{"tool", t.Name, res.fromHere(t.Pos).String(), texttable.FirstLine(t.Description)})
 	}
 	return rows
 }
 
-func hookRows(a *app, set *loader.Set) [][]string {
+func hookRows(res *Result, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, h := range set.Host.Hooks() {
 		about := fmt.Sprintf("%s, priority %d", h.Plugin, h.Priority)
@@ -216,43 +216,43 @@ func hookRows(a *app, set *loader.Set) [][]string {
 		if len(h.Kind) > 0 {
 			about += ", kind " + strings.Join(h.Kind, ", ")
 		}
-		rows = append(rows, []string{"hook", h.Event, a.fromHere(h.Pos).String(), about})
+		rows = append(rows, []string{"hook", h.Event, res.fromHere(h.Pos).String(), about})
 	}
 	return rows
 }
 
-func loaderRows(a *app, set *loader.Set) [][]string {
+func loaderRows(res *Result, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, l := range ownLoaders(set) {
-		rows = append(rows, []string{"loader", l.Prefix + ":", a.fromHere(l.Pos).String(), texttable.FirstLine(l.Description)})
+		rows = append(rows, []string{"loader", l.Prefix + ":", res.fromHere(l.Pos).String(), texttable.FirstLine(l.Description)})
 	}
 	return rows
 }
 
-func templateRows(a *app, set *loader.Set) [][]string {
+func templateRows(res *Result, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, l := range set.Host.TemplateLoaders() {
-		rows = append(rows, []string{"template", l.Prefix + ":", a.fromHere(l.Pos).String(), texttable.FirstLine(l.Description)})
+		rows = append(rows, []string{"template", l.Prefix + ":", res.fromHere(l.Pos).String(), texttable.FirstLine(l.Description)})
 	}
 	return rows
 }
 
-func commandRows(a *app, set *loader.Set) [][]string {
+func commandRows(res *Result, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, c := range set.Host.Commands() {
 		names := []string{"/" + c.Name}
 		for _, alias := range c.Aliases {
 			names = append(names, "/"+alias)
 		}
-		rows = append(rows, []string{"command", strings.Join(names, ", "), a.fromHere(c.Pos).String(), texttable.FirstLine(c.Description)})
+		rows = append(rows, []string{"command", strings.Join(names, ", "), res.fromHere(c.Pos).String(), texttable.FirstLine(c.Description)})
 	}
 	return rows
 }
 
-func skillRows(a *app, set *loader.Set) [][]string {
+func skillRows(res *Result, set *loader.Set) [][]string {
 	var rows [][]string
 	for _, s := range set.Host.Skills() {
-		rows = append(rows, []string{"skill", s.Reference(), a.fromHere(s.Pos).String(), texttable.FirstLine(s.Description)})
+		rows = append(rows, []string{"skill", s.Reference(), res.fromHere(s.Pos).String(), texttable.FirstLine(s.Description)})
 	}
 	return rows
 }
@@ -264,17 +264,17 @@ func (l listing) endpoints() []starhost.Endpoint {
 }
 
 // endpointPlace returns the place of a registration, "" for a built-in endpoint.
-func (a *app) endpointPlace(e *starhost.Endpoint) string {
+func (res *Result) endpointPlace(e *starhost.Endpoint) string {
 	if e.Pos == (starhost.Pos{}) {
 		return ""
 	}
-	return a.fromHere(e.Pos).String()
+	return res.fromHere(e.Pos).String()
 }
 
-func modelRows(a *app, endpoints []starhost.Endpoint) [][]string {
+func modelRows(res *Result, endpoints []starhost.Endpoint) [][]string {
 	var rows [][]string
 	for _, m := range endpoints {
-		place, about := cmp.Or(a.endpointPlace(&m), "built in"), ""
+		place, about := cmp.Or(res.endpointPlace(&m), "built in"), ""
 		if p := m.PluginName(); p != "" && p != starhost.HostPlugin {
 			about = p + ": "
 		}
@@ -297,60 +297,60 @@ func ownLoaders(set *loader.Set) []host.LoaderInfo {
 	return docgen.Filter(set.Host.FragmentLoaders(), isOwn)
 }
 
-func (l listing) WriteJSON(a *app) error {
+func (l listing) WriteJSON(res *Result) error {
 	out := listJSON{
-		Schema: "starhost.list/1", OK: len(a.problems) == 0,
+		Schema: "starhost.list/1", OK: len(res.problems) == 0,
 		Plugins: []pluginJSON{}, Tools: []toolJSON{}, Hooks: []hookInfoJSON{}, Loaders: []loaderJSON{},
 		Templates: []loaderJSON{}, Commands: []commandJSON{}, Skills: []skillJSON{}, Models: []modelJSON{},
-		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
+		Warnings: res.warningsJSON(), Errors: res.errorsJSON(),
 	}
 	set := l.set
 	if set == nil {
-		return a.out.JSON(out)
+		return res.out.JSON(out)
 	}
 	if l.lists("plugins") {
-		out.Plugins = jsontext.List(set.Plugins, a.newPluginJSON)
+		out.Plugins = jsontext.List(set.Plugins, res.newPluginJSON)
 	}
 	if l.lists("tools") {
-		out.Tools = jsontext.List(set.Host.Tools(), a.newToolJSON)
+		out.Tools = jsontext.List(set.Host.Tools(), res.newToolJSON)
 	}
 	if l.lists("hooks") {
 		out.Hooks = jsontext.List(set.Host.Hooks(), func(h *host.HookInfo) hookInfoJSON {
-			pos := a.fromHere(h.Pos).String()
+			pos := res.fromHere(h.Pos).String()
 			return hookInfoJSON{h.Event, h.Plugin, h.Priority, append([]string{}, h.Match...), h.Kind, pos}
 		})
 	}
 	if l.lists("loaders") {
-		out.Loaders = jsontext.List(ownLoaders(set), a.newLoaderJSON)
+		out.Loaders = jsontext.List(ownLoaders(set), res.newLoaderJSON)
 	}
 	if l.lists("templates") {
-		out.Templates = jsontext.List(set.Host.TemplateLoaders(), a.newLoaderJSON)
+		out.Templates = jsontext.List(set.Host.TemplateLoaders(), res.newLoaderJSON)
 	}
 	if l.lists("commands") {
 		out.Commands = jsontext.List(set.Host.Commands(), func(c *starhost.Command) commandJSON {
-			pos := a.fromHere(c.Pos).String()
+			pos := res.fromHere(c.Pos).String()
 			return commandJSON{c.Name, append([]string{}, c.Aliases...), c.Plugin.Name, c.Description, pos}
 		})
 	}
 	if l.lists("skills") {
 		out.Skills = jsontext.List(set.Host.Skills(), func(s *host.SkillInfo) skillJSON {
-			return skillJSON{s.Name, s.Reference(), s.Plugin, s.Description, a.fromHere(s.Pos).String()}
+			return skillJSON{s.Name, s.Reference(), s.Plugin, s.Description, res.fromHere(s.Pos).String()}
 		})
 	}
 	if l.lists("models") {
-		out.Models = jsontext.List(l.endpoints(), a.newModelJSON)
+		out.Models = jsontext.List(l.endpoints(), res.newModelJSON)
 	}
-	return a.out.JSON(out)
+	return res.out.JSON(out)
 }
 
-func (a *app) newLoaderJSON(l *host.LoaderInfo) loaderJSON {
-	return loaderJSON{l.Prefix, l.Plugin, l.Description, a.fromHere(l.Pos).String()}
+func (res *Result) newLoaderJSON(l *host.LoaderInfo) loaderJSON {
+	return loaderJSON{l.Prefix, l.Plugin, l.Description, res.fromHere(l.Pos).String()}
 }
 
-func (a *app) newModelJSON(m *starhost.Endpoint) modelJSON {
+func (res *Result) newModelJSON(m *starhost.Endpoint) modelJSON {
 	return modelJSON{
 		m.Name, append([]string{}, m.Aliases...), m.PluginName(), m.API, m.BaseURL,
 		append([]string{}, m.Models...), m.DefaultModel, m.APIKey, m.Context, append([]string{}, m.Fallback...),
-		m.Unavailable, a.endpointPlace(m),
+		m.Unavailable, res.endpointPlace(m),
 	}
 }

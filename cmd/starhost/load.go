@@ -115,40 +115,40 @@ func (b *byteSize) Set(text string) error {
 
 // load reads the config and loads the plugins at the paths, for a command that enforces no
 // decisions. It reports plugins that failed, and returns the set with the others.
-func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.Set, error) {
-	return a.loadWith(ctx, f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
+func (env Env) load(ctx context.Context, res *Result, f *loadFlags, paths []string) (*loader.Set, error) {
+	return env.loadWith(ctx, res, f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
 }
 
 // loadWith is load with changed options. Unless change sets RequiredInArgs, a required plugin that
 // the paths leave out is an error.
-func (a *app) loadWith(
-	ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options),
+func (env Env) loadWith(
+	ctx context.Context, res *Result, f *loadFlags, paths []string, change func(*loader.Options),
 ) (*loader.Set, error) {
 	prepareRun(ctx)
 	clock, err := f.clock()
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkPaths(paths); err != nil {
+	if err := env.checkPaths(paths); err != nil {
 		return nil, err
 	}
 	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
+		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
 	})
-	a.warnings = append(a.warnings, warnings...)
+	res.warnings = append(res.warnings, warnings...)
 	if err != nil {
 		return nil, err
 	}
 	f.limits(&config.Limits)
-	world, err := a.newWorld(config)
+	world, err := env.newWorld(config)
 	if err != nil {
 		return nil, err
 	}
 	options := loader.Options{
-		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: a.lookupEnv,
-		World: world, Cache: a.cache, AllowMissing: true, Host: host.Options{Clock: clock, Log: a.addLog},
+		Config: config, Dir: env.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: env.stdin, LookupEnv: env.lookupEnv,
+		World: world, Cache: env.cache, AllowMissing: true, Host: host.Options{Clock: clock, Log: res.addLog},
 	}
-	if options.Host.Fragments, err = a.readContents(config); err != nil {
+	if options.Host.Fragments, err = env.readContents(config); err != nil {
 		return nil, err
 	}
 	change(&options)
@@ -156,33 +156,33 @@ func (a *app) loadWith(
 	if err != nil {
 		return nil, err
 	}
-	if err := a.addProcesses(set, options.Enforce); err != nil {
+	if err := env.addProcesses(set, options.Enforce); err != nil {
 		return nil, errors.Join(err, set.Close())
 	}
-	a.loaded = set
-	a.warn(f.strict, set.Warnings)
+	res.loaded = set
+	res.warn(f.strict, set.Warnings)
 	for _, e := range set.Problems {
-		a.addError(e)
+		res.addError(e)
 	}
 	for i := range set.Plugins {
-		a.failPlugin(&set.Plugins[i])
+		res.failPlugin(&set.Plugins[i])
 	}
 	if err := set.Missing(); !options.RequiredInArgs || !isReported(set, err) {
-		a.addError(err)
+		res.addError(err)
 	}
 	return set, nil
 }
 
 // loadAny is loadWith for a command that needs no plugins.
-func (a *app) loadAny(
-	ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options),
+func (env Env) loadAny(
+	ctx context.Context, res *Result, f *loadFlags, paths []string, change func(*loader.Options),
 ) (*loader.Set, error) {
-	set, err := a.loadWith(ctx, f, paths, change)
+	set, err := env.loadWith(ctx, res, f, paths, change)
 	if !errors.Is(err, loader.ErrNoPlugins) {
 		return set, err
 	}
-	a.warnings = nil // the second load repeats them
-	return a.loadWith(ctx, f, paths, func(o *loader.Options) {
+	res.warnings = nil // the second load repeats them
+	return env.loadWith(ctx, res, f, paths, func(o *loader.Options) {
 		change(o)
 		o.Sources = []*loader.Source{}
 	})
@@ -198,13 +198,13 @@ func isReported(set *loader.Set, err error) bool {
 }
 
 // newWorld returns the providers of this machine for plugins with permissions.
-func (a *app) newWorld(c *loader.Config) (w effects.World, err error) {
-	dir, err := loader.Workspace(cmp.Or(a.dir, "."))
+func (env Env) newWorld(c *loader.Config) (w effects.World, err error) {
+	dir, err := loader.Workspace(cmp.Or(env.dir, "."))
 	if err != nil {
 		return w, err
 	}
 	w.HTTP, w.Exec = new(effects.HTTP), &effects.Exec{Dir: dir}
-	db, err := a.database(c)
+	db, err := env.database(c)
 	if db != nil {
 		w.Store = db
 	}
@@ -240,33 +240,33 @@ func (f *loadFlags) clock() (func() time.Time, error) {
 }
 
 // warn adds the warnings of loading. With --strict it makes all warnings errors.
-func (a *app) warn(strict bool, warnings []loader.Warning) {
-	a.warnings = append(a.warnings, warnings...)
+func (res *Result) warn(strict bool, warnings []loader.Warning) {
+	res.warnings = append(res.warnings, warnings...)
 	if !strict {
 		return
 	}
-	for _, w := range a.relevantWarnings() {
-		a.problems = append(a.problems, problem{exit: exitUsage, code: "E0710", message: w.Msg, pos: starhost.Pos(w.Place)})
+	for _, w := range res.relevantWarnings() {
+		res.problems = append(res.problems, problem{exit: exitUsage, code: "E0710", message: w.Msg, pos: starhost.Pos(w.Place)})
 	}
-	a.warnings = nil
+	res.warnings = nil
 }
 
 // failPlugin adds the errors of a plugin that could not be loaded.
-func (a *app) failPlugin(p *loader.Plugin) {
-	first := len(a.problems)
-	a.addError(p.Err)
-	for i := range a.problems[first:] {
-		a.problems[first+i].plugin = p.Name
+func (res *Result) failPlugin(p *loader.Plugin) {
+	first := len(res.problems)
+	res.addError(p.Err)
+	for i := range res.problems[first:] {
+		res.problems[first+i].plugin = p.Name
 	}
 }
 
 // checkPaths catches a prompt that was typed instead of a path.
-func (a *app) checkPaths(paths []string) error {
+func (env Env) checkPaths(paths []string) error {
 	for _, p := range paths {
 		if !strings.ContainsAny(p, " \n?") {
 			continue
 		}
-		if _, err := os.Stat(a.path(p)); err != nil {
+		if _, err := os.Stat(env.path(p)); err != nil {
 			return usagef("%q is no plugin (did you mean -p %q?)", p, p)
 		}
 	}

@@ -34,7 +34,7 @@ type logFlags struct {
 	follow bool
 }
 
-func (a *app) logCommand() *cobra.Command {
+func (p *program) logCommand() *cobra.Command {
 	var f logFlags
 	cmd := &cobra.Command{
 		Use:   "log",
@@ -53,8 +53,8 @@ repeats it. ID is the id, or its first or last letters.`,
   starhost log --approval person,always --since 7d
   starhost log --tool 'kind:shell' -F csv -o shell.csv
   starhost log show 32Z34AYK --golden -o plugins/golden/guard_incident.txtar`,
-		Args: a.refuseSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.printLog(cmd.Context(), &f) },
+		Args: refuseSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.env.printLog(cmd.Context(), &p.res, &f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.since, "since", "", "only records since `TIME`: a span as 7d, or a time as 2026-01-01T00:00:00Z")
@@ -65,7 +65,7 @@ repeats it. ID is the id, or its first or last letters.`,
 	flags.Var((*commaList)(&f.Approvals), "approval", "only answers to questions about calls by `WHO`: "+
 		strings.Join(host.Answerers(), ", ")+", a word of a program, or any")
 	flags.BoolVar(&f.follow, "follow", false, "go on with records as programs write them")
-	cmd.AddCommand(a.logShowCommand(), a.logCollectCommand())
+	cmd.AddCommand(p.logShowCommand(), p.logCollectCommand())
 	return cmd
 }
 
@@ -86,15 +86,15 @@ var logActions = []string{
 }
 
 // openLog returns the folder of the log and its config.
-func (a *app) openLog() (dir string, config *loader.Config, err error) {
+func (env Env) openLog(res *Result) (dir string, config *loader.Config, err error) {
 	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
+		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
 	})
-	a.warnings = append(a.warnings, warnings...)
+	res.warnings = append(res.warnings, warnings...)
 	if err != nil {
 		return "", nil, err
 	}
-	if dir = a.logDir(config); dir == "" {
+	if dir = env.logDir(config); dir == "" {
 		return "", nil, usagef("there is no folder of a log: want HOME, XDG_STATE_HOME or [log] path")
 	}
 	return dir, config, nil
@@ -102,12 +102,12 @@ func (a *app) openLog() (dir string, config *loader.Config, err error) {
 
 // printLog lists the records. It prints while it reads, so that its memory does not grow with the
 // log.
-func (a *app) printLog(ctx context.Context, f *logFlags) (err error) {
-	since, err := f.check(a.format)
+func (env Env) printLog(ctx context.Context, res *Result, f *logFlags) (err error) {
+	since, err := f.check(env.format)
 	if err != nil {
 		return err
 	}
-	dir, _, err := a.openLog()
+	dir, _, err := env.openLog(res)
 	if err != nil {
 		return err
 	}
@@ -117,13 +117,13 @@ func (a *app) printLog(ctx context.Context, f *logFlags) (err error) {
 	}
 	r.Since = since
 	catchSignals(ctx)
-	out, closeOut, err := a.streamOut(f.follow)
+	out, closeOut, err := env.streamOut(res, f.follow)
 	if err != nil {
 		return err
 	}
 	defer func() { err = closeOut(err) }()
 	w := bufio.NewWriter(out)
-	p := decision.NewPrinter(w, a.format, terminalWidth(out))
+	p := decision.NewPrinter(w, env.format, terminalWidth(out))
 	p.Begin()
 	records := r.All()
 	if f.follow {
@@ -145,11 +145,11 @@ func (a *app) printLog(ctx context.Context, f *logFlags) (err error) {
 	}
 	p.End(r.Skipped)
 	if p.Count == 0 && p.Format == "text" && ctx.Err() == nil {
-		a.printNote("no such record in " + texttable.EscapeLine(dir))
+		env.printNote("no such record in " + texttable.EscapeLine(dir))
 	}
 	if r.Skipped > 0 && !f.follow {
 		msg := fmt.Sprintf("%d lines are no records of this version", r.Skipped)
-		a.warnings = append(a.warnings, loader.Warning{Place: loader.Place{File: dir}, Msg: msg})
+		res.warnings = append(res.warnings, loader.Warning{Place: loader.Place{File: dir}, Msg: msg})
 	}
 	return wrapFileError("standard output", errors.Join(p.Err, w.Flush()))
 }
@@ -157,13 +157,13 @@ func (a *app) printLog(ctx context.Context, f *logFlags) (err error) {
 // streamOut returns standard output or the file of -o, and what ends it with the error of the
 // writer. The file takes the place of an older one without an error, or at once for a reader that
 // waits for more records.
-func (a *app) streamOut(atOnce bool) (out io.Writer, end func(error) error, err error) {
-	if a.output == "" {
-		return a.stdout, func(err error) error { return err }, nil
+func (env Env) streamOut(res *Result, atOnce bool) (out io.Writer, end func(error) error, err error) {
+	if env.output == "" {
+		return env.stdout, func(err error) error { return err }, nil
 	}
-	name := a.output
-	a.written = true
-	file, err := disk.StartReplacement(a.path(name))
+	name := env.output
+	res.written = true
+	file, err := disk.StartReplacement(env.path(name))
 	if err == nil && atOnce {
 		err = file.Commit()
 	}
@@ -224,7 +224,7 @@ type shownRecord struct {
 	text   string // the golden case, or ""
 }
 
-func (a *app) logShowCommand() *cobra.Command {
+func (p *program) logShowCommand() *cobra.Command {
 	var asCase bool
 	var plugin string
 	cmd := &cobra.Command{
@@ -238,24 +238,24 @@ is masked or cut, or lacks what the case must show, makes no case.`,
   starhost log show 32Z34AYK --golden > plugins/golden/guard_incident.txtar`,
 		Args: wantArguments("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := a.findRecord(args[0])
+			r, err := p.env.findRecord(&p.res, args[0])
 			if err != nil {
 				return err
 			}
 			shown := shownRecord{record: r}
 			switch {
-			case asCase && a.format == "json":
+			case asCase && p.env.format == "json":
 				return usagef("--golden: got -F json, want no -F: a case is a text")
 			case plugin != "" && !asCase:
 				return usagef("--plugin: got it without --golden")
 			case asCase:
 				if shown.text, err = golden.CaseOf(r, plugin); err != nil {
-					fmt.Fprintln(a.stderr, texttable.Hang(err.Error()))
-					a.code = exitNegative
+					fmt.Fprintln(p.env.stderr, texttable.Hang(err.Error()))
+					p.res.code = exitNegative
 					return nil
 				}
 			}
-			return a.printResult(shown)
+			return p.env.printResult(&p.res, shown)
 		},
 	}
 	cmd.Flags().BoolVar(&asCase, "golden", false, "print a golden case that repeats the decision")
@@ -264,8 +264,8 @@ is masked or cut, or lacks what the case must show, makes no case.`,
 }
 
 // findRecord returns the record whose id is, begins with or ends with a text, or the last one.
-func (a *app) findRecord(id string) (*decision.Record, error) {
-	dir, _, err := a.openLog()
+func (env Env) findRecord(res *Result, id string) (*decision.Record, error) {
+	dir, _, err := env.openLog(res)
 	if err != nil {
 		return nil, err
 	}
@@ -280,17 +280,17 @@ func (a *app) findRecord(id string) (*decision.Record, error) {
 	return record, err
 }
 
-func (s shownRecord) WriteText(a *app) error {
+func (s shownRecord) WriteText(res *Result) error {
 	if s.text != "" {
-		a.out.WriteString(s.text)
+		res.out.WriteString(s.text)
 	} else {
-		decision.WriteRecord(&a.out, s.record)
+		decision.WriteRecord(&res.out, s.record)
 	}
 	return nil
 }
 
-func (s shownRecord) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (s shownRecord) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema string           `json:"schema"`
 		OK     bool             `json:"ok"`
 		Record *decision.Record `json:"record"`
@@ -303,7 +303,7 @@ type collectedLog struct {
 	removed []string
 }
 
-func (a *app) logCollectCommand() *cobra.Command {
+func (p *program) logCollectCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "gc",
 		Short: "Delete files of the log that [log] keep and max do not allow",
@@ -311,7 +311,7 @@ func (a *app) logCollectCommand() *cobra.Command {
   starhost log gc -F json`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			dir, config, err := a.openLog()
+			dir, config, err := p.env.openLog(&p.res)
 			if err != nil {
 				return err
 			}
@@ -320,21 +320,21 @@ func (a *app) logCollectCommand() *cobra.Command {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return wrapFileError(dir, err)
 			}
-			return a.printResult(collectedLog{dir, removed})
+			return p.env.printResult(&p.res, collectedLog{dir, removed})
 		},
 	}
 }
 
-func (c collectedLog) WriteText(a *app) error {
+func (c collectedLog) WriteText(res *Result) error {
 	for _, name := range c.removed {
-		a.out.WriteString("removed " + texttable.EscapeLine(name) + "\n")
+		res.out.WriteString("removed " + texttable.EscapeLine(name) + "\n")
 	}
-	fmt.Fprintf(&a.out, "removed %d files\n", len(c.removed))
+	fmt.Fprintf(&res.out, "removed %d files\n", len(c.removed))
 	return nil
 }
 
-func (c collectedLog) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (c collectedLog) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema  string   `json:"schema"`
 		OK      bool     `json:"ok"`
 		Removed []string `json:"removed"`

@@ -250,17 +250,17 @@ func TestGoldenOfEffects(t *testing.T) {
 			log := decision.New(decision.Options{
 				Dir: filepath.Join(dir, "log"), Include: everything, Report: func(err error) { t.Error(err) },
 			})
-			a := &app{
+			env, res := Env{
 				stdout: io.Discard, stderr: io.Discard,
 				getenv: os.Getenv, lookupEnv: os.LookupEnv,
 				dir: dir, config: "starhost.toml",
-			}
-			set, err := a.loadWith(t.Context(), &loadFlags{grant: permissions}, []string{"world.star"}, func(o *loader.Options) {
+			}.fresh(), new(Result)
+			set, err := env.loadWith(t.Context(), res, &loadFlags{grant: permissions}, []string{"world.star"}, func(o *loader.Options) {
 				o.World.Store = new(effects.MemoryKV)
 				o.Host.Observe = log.Observe
 			})
-			if err != nil || len(a.problems) > 0 {
-				t.Fatal(err, a.problems)
+			if err != nil || len(res.problems) > 0 {
+				t.Fatal(err, res.problems)
 			}
 			defer set.Close()
 			useSet(log, set)
@@ -314,13 +314,13 @@ register_hook("turn_end", lambda: None)
 	for i, tt := range tests {
 		o := decision.Options{Dir: filepath.Join(dir, fmt.Sprint(i), "starhost", "log"), Include: tt.include}
 		log := decision.New(o)
-		a := &app{
+		env, res := Env{
 			stdout: io.Discard, stderr: io.Discard,
 			getenv: os.Getenv, lookupEnv: os.LookupEnv,
 			dir: dir,
-		}
+		}.fresh(), new(Result)
 		observed := func(o *loader.Options) { o.Host.Observe = log.Observe }
-		set, err := a.loadWith(t.Context(), &loadFlags{}, []string{"p.star"}, observed)
+		set, err := env.loadWith(t.Context(), res, &loadFlags{}, []string{"p.star"}, observed)
 		if err != nil {
 			t.Fatal(err)
 		}

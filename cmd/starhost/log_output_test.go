@@ -29,10 +29,10 @@ func TestStreamOut(t *testing.T) {
 			if err := os.WriteFile(name, []byte("old"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			a := &app{output: name}
+			env, res := Env{output: name}.fresh(), new(Result)
 			if isLink { // it is written directly
-				a.output, tt.during, tt.want = filepath.Join(dir, "link"), "new", "new"
-				if err := os.Symlink(name, a.output); err != nil {
+				env.output, tt.during, tt.want = filepath.Join(dir, "link"), "new", "new"
+				if err := os.Symlink(name, env.output); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -40,7 +40,7 @@ func TestStreamOut(t *testing.T) {
 				text, err := os.ReadFile(name)
 				return string(text) + errText(err)
 			}
-			out, end, err := a.streamOut(tt.atOnce)
+			out, end, err := env.streamOut(res, tt.atOnce)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,8 +59,8 @@ func TestStreamOut(t *testing.T) {
 			}
 		}
 	}
-	a := &app{output: filepath.Join(t.TempDir(), "no", "folder")}
-	if _, _, err := a.streamOut(false); err == nil {
+	env, res := Env{output: filepath.Join(t.TempDir(), "no", "folder")}.fresh(), new(Result)
+	if _, _, err := env.streamOut(res, false); err == nil {
 		t.Error("a missing folder: got no error")
 	}
 }

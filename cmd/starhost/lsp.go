@@ -26,7 +26,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-func (a *app) lspCommand() *cobra.Command {
+func (p *program) lspCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lsp",
 		Short: "Help an editor with plugins and golden cases, as a language server",
@@ -41,19 +41,19 @@ handler, except in golden cases that you run, whose effects are recorded ones.`,
   starhost lsp --no-config`,
 		Args: refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.lsp(cmd.Context())
+			return p.env.lsp(cmd.Context(), &p.res)
 		},
 	}
 }
 
 // lsp serves one editor until it goes.
-func (a *app) lsp(ctx context.Context) error {
+func (env Env) lsp(ctx context.Context, res *Result) error {
 	prepareRun(ctx)
-	cache := a.editorCache()
+	cache := editorCache()
 	r := wholeReference()
 	steps := r.Topics[len(r.Topics)-1]
-	in, out := a.stdin, a.stdout
-	a.stdin, a.stdout = nil, io.Discard
+	in, out := env.stdin, env.stdout
+	env.stdin, env.stdout = nil, io.Discard
 	err := lsp.Serve(ctx, in, out, lsp.Options{
 		Version: version(),
 		Reference: lsp.Reference{
@@ -61,12 +61,12 @@ func (a *app) lsp(ctx context.Context) error {
 			Entry: entryHelp, Event: eventHelp, Permission: permissionHelp,
 		},
 		Root:    pluginRoot,
-		Check:   func(ctx context.Context, job lsp.Job) lsp.Analysis { return a.analyse(ctx, job, cache()) },
+		Check:   func(ctx context.Context, job lsp.Job) lsp.Analysis { return env.analyse(ctx, job, cache()) },
 		Format:  func(name, text string) (string, error) { return format.Text(filepath.Base(name), text) },
-		RunCase: a.runCase,
+		RunCase: env.runCase,
 	})
 	if errors.Is(err, lsp.ErrExit) { // as the protocol wants
-		a.code = exitNegative
+		res.code = exitNegative
 		return nil
 	}
 	return wrapFileError("standard output", err)
@@ -77,7 +77,7 @@ func (a *app) lsp(ctx context.Context) error {
 const maxSharedAnalyses = 50
 
 // editorCache returns a function that returns the cache for the next analysis.
-func (a *app) editorCache() func() *starlark.Cache {
+func editorCache() func() *starlark.Cache {
 	uses, cache := 0, new(starlark.Cache)
 	return func() *starlark.Cache {
 		if uses++; uses > maxSharedAnalyses {
@@ -87,23 +87,23 @@ func (a *app) editorCache() func() *starlark.Cache {
 	}
 }
 
-// nested returns the program for one question of an editor. Its results go to out.
-func (a *app) nested(out io.Writer, cache *starlark.Cache) *app {
-	return &app{
-		stdin: bytes.NewReader(nil), stdout: out, stderr: out, getenv: a.getenv, lookupEnv: a.lookupEnv,
-		managed: a.managed,
-		config:  a.config, noConfig: a.noConfig, cache: cache, stores: new(databases),
-	}
+// nested returns the Env for one question of an editor. What it prints goes to out.
+func (env Env) nested(out io.Writer) Env {
+	return Env{
+		stdin: bytes.NewReader(nil), stdout: out, stderr: out, getenv: env.getenv, lookupEnv: env.lookupEnv,
+		managed: env.managed,
+		config:  env.config, noConfig: env.noConfig,
+	}.fresh()
 }
 
 // runCase runs a golden case, and returns its report.
-func (a *app) runCase(ctx context.Context, file string) (report string, ok bool) {
+func (env Env) runCase(ctx context.Context, file string) (report string, ok bool) {
 	var out bytes.Buffer
-	b := a.nested(&out, nil)
+	b, res := env.nested(&out), new(Result)
 	defer b.stores.close()
 	b.dir, b.format = filepath.Dir(filepath.Dir(file)), "pretty"
-	b.addError(b.test(ctx, &testFlags{jobs: 1}, []string{filepath.Join("golden", filepath.Base(file))}))
-	code := b.end()
+	res.addError(b.test(ctx, res, &testFlags{jobs: 1}, []string{filepath.Join("golden", filepath.Base(file))}))
+	code := b.end(res)
 	return strings.TrimSpace(out.String()), code == exitOK
 }
 
@@ -153,10 +153,10 @@ func isFile(name string) bool {
 }
 
 // analyse checks the plugin of an open file.
-func (a *app) analyse(ctx context.Context, job lsp.Job, cache *starlark.Cache) lsp.Analysis {
-	b := a.nested(io.Discard, cache)
-	b.dir = job.Dir
-	c := b.newCheck(&checkFlags{lint: true})
+func (env Env) analyse(ctx context.Context, job lsp.Job, cache *starlark.Cache) lsp.Analysis {
+	b := env.nested(io.Discard)
+	b.dir, b.cache = job.Dir, cache
+	c := b.newCheck(new(Result), &checkFlags{lint: true})
 	c.job = &job
 	defer b.stores.close()
 	err := c.run(ctx, nil)

@@ -19,7 +19,6 @@ import (
 	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/procgroup"
 	"github.com/starhost/starhost/serve/hook"
-	"github.com/starhost/starhost/starlark"
 )
 
 func main() {
@@ -38,39 +37,40 @@ var managedRoot = ""
 
 // run is the whole program: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, managed: managedConfig}
-	a.getenv, a.lookupEnv = withHome(os.Getenv, userHome), os.LookupEnv
-	a.deadline = hook.Deadline
-	return a.run(ctx, args)
+	p := program{env: Env{
+		stdin: stdin, stdout: stdout, stderr: stderr, managed: managedConfig, deadline: hook.Deadline,
+		getenv: withHome(os.Getenv, userHome), lookupEnv: os.LookupEnv,
+	}}
+	return p.run(ctx, args)
 }
 
 // run runs the program and returns the exit code.
-func (a *app) run(ctx context.Context, args []string) int {
-	a.startTime = time.Now()
-	a.stderr = page.Screen{Writer: a.stderr}
+func (p *program) run(ctx context.Context, args []string) int {
+	p.env.startTime = time.Now()
+	p.env.stderr = page.Screen{Writer: p.env.stderr}
 	if args == nil {
 		args = []string{} // cobra takes nil for os.Args
 	}
-	a.stores, a.processes, a.cache = new(databases), new(processes), new(starlark.Cache)
-	cmd, err := a.execute(ctx, args)
-	defer a.stores.close()
-	defer a.processes.close()
-	isHook := (cmd == "hook" || a.hook != nil) && !managesHooks(args)
+	p.env = p.env.fresh()
+	cmd, err := p.execute(ctx, args)
+	defer p.env.stores.close()
+	defer p.env.processes.close()
+	isHook := (cmd == "hook" || p.res.hook != nil) && !managesHooks(args)
 	if err != nil && isHook {
-		err = a.refuseHook(ctx, args, err)
+		err = p.env.refuseHook(ctx, &p.res, args, err)
 	}
-	a.addError(err)
-	if err != nil && a.out.Len() == 0 && (a.format == "json" || a.format == "" && asksJSON(args)) {
-		a.addError(a.printFailure(cmd))
+	p.res.addError(err)
+	if err != nil && p.res.out.Len() == 0 && (p.env.format == "json" || p.env.format == "" && asksJSON(args)) {
+		p.res.addError(p.res.printFailure(cmd))
 	}
-	if a.output != "" {
+	if p.env.output != "" {
 		catchSignals(ctx)
 	}
-	code := a.end()
+	code := p.env.end(&p.res)
 	switch {
 	case err == nil || !isHook:
 		return code
-	case a.hook != nil && a.hook.answering:
+	case p.res.hook != nil && p.res.hook.answering:
 		return exitNegative // agents got their answers
 	}
 	return hook.ExitBlock // the line may belong to an agent that sends no event

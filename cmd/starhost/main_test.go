@@ -102,12 +102,12 @@ func runInScript(ts *testscript.TestScript, args []string) int {
 		return v, v != ""
 	}
 	input := ts.Value(inputKey{}).(*scriptInput)
-	a := &app{
+	p := &program{env: Env{
 		stdin: strings.NewReader(input.take()), stdout: ts.Stdout(), stderr: ts.Stderr(),
 		getenv: withHome(ts.Getenv, userHome), lookupEnv: lookup, managed: ts.Getenv("TEST_MANAGED_CONFIG"),
 		deadline: hook.Deadline,
-	}
-	return a.run(context.Background(), append([]string{"-C", ts.MkAbs(".")}, args...))
+	}}
+	return p.run(context.Background(), append([]string{"-C", ts.MkAbs(".")}, args...))
 }
 
 // A scriptInput is the standard input of a script's next command.
@@ -218,10 +218,10 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 					"a.star": plugin, "request.json": history,
 					"starhost.toml": "[prompt]\nmax_attachment = 10\nrender = \"" + render + "\"\n",
 				})
-				a := &app{dir: dir, getenv: func(string) string { return "" }}
+				env, res := Env{dir: dir, getenv: func(string) string { return "" }}.fresh(), new(Result)
 				var e evaluation
 				f := evalFlags{requestFlags: tt.args, approve: "never"}
-				if err := a.evaluate(t.Context(), &f, []string{"a.star"}, &e); err != nil {
+				if err := env.evaluate(t.Context(), res, &f, []string{"a.star"}, &e); err != nil {
 					t.Fatal(err)
 				}
 				defer e.set.Close()

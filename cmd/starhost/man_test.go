@@ -15,7 +15,7 @@ import (
 // TestDocsMan compares the pages in man with the texts of the commands. With -update it writes them. If groff is installed, it must understand them.
 func TestDocsMan(t *testing.T) {
 	const dir = "../../man/"
-	root := (&app{}).rootCommand(nil)
+	root := new(program).rootCommand(nil)
 	var names []string
 	var all bytes.Buffer
 	var visit func(*cobra.Command)

@@ -55,12 +55,12 @@ register_hook("approve_tool_call", lambda: deny("managed"))
 						t.Setenv(name, "")
 					}
 					var out, errs bytes.Buffer
-					a := &app{
+					p := &program{env: Env{
 						stdin: strings.NewReader(e.event), stdout: &out, stderr: &errs,
 						getenv: os.Getenv, lookupEnv: os.LookupEnv,
 						managed: filepath.Join(dir, "etc", "config.toml"), deadline: hook.Deadline,
-					}
-					runInTime(t, a, append([]string{"-C", filepath.Join(dir, "repo"), "hook", e.agent}, flags...))
+					}}
+					runInTime(t, p, append([]string{"-C", filepath.Join(dir, "repo"), "hook", e.agent}, flags...))
 					if text := out.String(); !strings.Contains(text, e.out) {
 						t.Errorf("got %s%s, want %s", &out, &errs, e.out)
 					}

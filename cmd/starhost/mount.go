@@ -34,16 +34,16 @@ type mounts struct {
 
 // mountTools adds the tools of the config's MCP servers to a set, for a command that runs once. It
 // starts only the servers whose names wanted accepts. The caller must call end.
-func (a *app) mountTools(
-	ctx context.Context, set *loader.Set, dryRun *effects.DryRun, wanted func(name string) bool,
+func (env Env) mountTools(
+	ctx context.Context, res *Result, set *loader.Set, dryRun *effects.DryRun, wanted func(name string) bool,
 ) (end func(), err error) {
 	var mu sync.Mutex
 	ended := false
-	m := &mounts{getenv: a.getenv, dryRun: dryRun, warn: func(text string) {
+	m := &mounts{getenv: env.getenv, dryRun: dryRun, warn: func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !ended {
-			a.warnings = append(a.warnings, loader.Warning{Msg: text})
+			res.warnings = append(res.warnings, loader.Warning{Msg: text})
 		}
 	}}
 	err = m.addTools(ctx, set, wanted)

@@ -29,13 +29,13 @@ var starters = []struct{ kind, next string }{
 	{"all", `starhost eval starter -f starter:latency -p "Why is p99 up?"`},
 }
 
-func (a *app) newCommand() *cobra.Command {
+func (p *program) newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
 		Short: "Begin a plugin, or a guard without code",
 		Example: `  starhost new plugin oncall
   starhost new guard`,
-		Args: a.refuseSubcommand,
+		Args: refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var kind string
@@ -54,7 +54,7 @@ test, check and fmt --check pass. Nothing that exists is overwritten.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			catchSignals(cmd.Context())
-			return a.newPlugin(args[0], kind)
+			return p.env.newPlugin(&p.res, args[0], kind)
 		},
 	}
 	plugin.Flags().StringVar(&kind, "kind", "all", "`KIND` of what it registers: tool, hook, loader, or all of them")
@@ -74,7 +74,7 @@ and changes of production. Nothing that exists is overwritten.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			catchSignals(cmd.Context())
-			return a.newGuard()
+			return p.env.newGuard(&p.res)
 		},
 	}
 	cmd.AddCommand(plugin, guard)
@@ -82,28 +82,28 @@ and changes of production. Nothing that exists is overwritten.`,
 }
 
 // newGuard writes the guard of rules.
-func (a *app) newGuard() error {
-	return a.writeNew("new guard", "guard", scripts.Files, "guard", strings.NewReplacer(), "starhost hook claude-code guard --print-config")
+func (env Env) newGuard(res *Result) error {
+	return env.writeNew(res, "new guard", "guard", scripts.Files, "guard", strings.NewReplacer(), "starhost hook claude-code guard --print-config")
 }
 
 // writeNew writes the files of a starter into a new folder, and sets the command's result. next is
 // the command that shows the plugin at work.
-func (a *app) writeNew(command, name string, from embed.FS, root string, rename *strings.Replacer, next string) error {
-	if _, err := os.Lstat(a.path(name)); err == nil {
+func (env Env) writeNew(res *Result, command, name string, from embed.FS, root string, rename *strings.Replacer, next string) error {
+	if _, err := os.Lstat(env.path(name)); err == nil {
 		return usagef("%s: %s exists, and nothing is overwritten: want another name", command, name)
 	}
-	files, err := writeStarter(a.path(name), from, root, rename)
+	files, err := writeStarter(env.path(name), from, root, rename)
 	if err != nil {
 		return wrapFileError(name, err)
 	}
 	for i := range files {
 		files[i] = path.Join(name, files[i])
 	}
-	return a.printResult(newFiles{files, next})
+	return env.printResult(res, newFiles{files, next})
 }
 
 // newPlugin writes a starter under a new name.
-func (a *app) newPlugin(name, kind string) error {
+func (env Env) newPlugin(res *Result, name, kind string) error {
 	kinds := jsontext.List(starters, func(s *struct{ kind, next string }) string { return s.kind })
 	if err := checkChoice("--kind", kind, kinds, &kind); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (a *app) newPlugin(name, kind string) error {
 		return err
 	}
 	next := strings.ReplaceAll(starters[slices.Index(kinds, kind)].next, "starter", name)
-	return a.writeNew("new plugin", name, scripts.Files, path.Join("starter", kind), strings.NewReplacer("starter", name), next)
+	return env.writeNew(res, "new plugin", name, scripts.Files, path.Join("starter", kind), strings.NewReplacer("starter", name), next)
 }
 
 // checkNewName refuses names that no plugin can have, and names that are too long for the
@@ -171,8 +171,8 @@ type newFiles struct {
 	next  string // the command that shows the plugin at work
 }
 
-func (r newFiles) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (r newFiles) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema string   `json:"schema"`
 		Files  []string `json:"files"`
 		Next   string   `json:"next"`
@@ -180,10 +180,10 @@ func (r newFiles) WriteJSON(a *app) error {
 }
 
 // WriteText writes the names of the written files, and the next command.
-func (r newFiles) WriteText(a *app) error {
+func (r newFiles) WriteText(res *Result) error {
 	for _, file := range r.names {
-		fmt.Fprintf(&a.out, "wrote %s\n", texttable.EscapeLine(file))
+		fmt.Fprintf(&res.out, "wrote %s\n", texttable.EscapeLine(file))
 	}
-	fmt.Fprintf(&a.out, "next: %s\n", texttable.EscapeLine(r.next))
+	fmt.Fprintf(&res.out, "next: %s\n", texttable.EscapeLine(r.next))
 	return nil
 }

@@ -115,7 +115,7 @@ register_tool(lambda n: toml.decode(n), name = "settings", description = "Decode
 
 // TestFlagValues checks that an error about a flag's value says which values are valid.
 func TestFlagValues(t *testing.T) {
-	for _, cmd := range allCommands((&app{}).rootCommand(nil)) {
+	for _, cmd := range allCommands(new(program).rootCommand(nil)) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { checkFlag(t, cmd, f) })
 	}
 }

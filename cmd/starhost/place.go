@@ -10,26 +10,26 @@ import (
 
 // fromHere returns a place with the path of its file from the current folder. Plugins show their
 // files relative to their own folder.
-func (a *app) fromHere(p starhost.Pos) starhost.Pos {
-	if a.loaded != nil {
-		p.File = a.loaded.PathFromHere(p.File)
+func (res *Result) fromHere(p starhost.Pos) starhost.Pos {
+	if res.loaded != nil {
+		p.File = res.loaded.PathFromHere(p.File)
 	}
 	return p
 }
 
 // moveHere changes the places of a plugin's error to paths from the current folder. Errors of the
 // loader have such paths already.
-func (a *app) moveHere(p *problem, err error) {
+func (res *Result) moveHere(p *problem, err error) {
 	e, isScript := errors.AsType[*starlark.Error](err)
 	isScript = isScript && p.detail != "" // an interrupted script has no place
 	_, failed := errors.AsType[*host.HandlerError](err)
 	_, aborted := errors.AsType[*host.AbortError](err)
-	if a.loaded == nil || !isScript && !failed && !aborted {
+	if res.loaded == nil || !isScript && !failed && !aborted {
 		return
 	}
-	p.pos = a.fromHere(p.pos)
+	p.pos = res.fromHere(p.pos)
 	if isScript {
-		moved := a.loaded.MoveHere(e)
+		moved := res.loaded.MoveHere(e)
 		p.trace, p.detail = moved.Trace, moved.Detail()
 	}
 }

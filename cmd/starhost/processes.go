@@ -31,8 +31,8 @@ type hookProcess struct {
 
 // addProcesses adds the hook processes of the config to a set as plugins. With enforce, those that
 // the config only lets warn decide, too.
-func (a *app) addProcesses(set *loader.Set, enforce bool) error {
-	all := a.processes
+func (env Env) addProcesses(set *loader.Set, enforce bool) error {
+	all := env.processes
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for _, p := range all.list {
@@ -48,7 +48,7 @@ func (a *app) addProcesses(set *loader.Set, enforce bool) error {
 		})
 		if i < 0 {
 			i = len(all.list)
-			started := process.New(a.processOptions(set, name))
+			started := process.New(env.processOptions(set, name))
 			all.list = append(all.list, &hookProcess{Process: started, name: name, config: config})
 		}
 		all.list[i].inUse = true
@@ -82,7 +82,7 @@ func (p *hookProcess) register(set *loader.Set, enforce bool) error {
 }
 
 // processOptions returns the options of a hook process of the config.
-func (a *app) processOptions(set *loader.Set, name string) process.Options {
+func (env Env) processOptions(set *loader.Set, name string) process.Options {
 	c := set.Config.Processes[name]
 	o := process.Options{
 		Name: name, Command: c.Command, Dir: c.Dir, Env: map[string]string{}, Timeout: c.Timeout,
@@ -90,13 +90,13 @@ func (a *app) processOptions(set *loader.Set, name string) process.Options {
 		Pos: starhost.Pos(set.Config.Place("process", name, "command")),
 	}
 	for _, variable := range c.Env {
-		if value := a.getenv(variable); value != "" {
+		if value := env.getenv(variable); value != "" {
 			o.Env[variable] = value
 		}
 	}
 	o.Log = func(text string) {
-		if !a.quiet {
-			fmt.Fprintln(a.stderr, texttable.EscapeLine("warning: process-"+name+": "+set.Redact(text)))
+		if !env.quiet {
+			fmt.Fprintln(env.stderr, texttable.EscapeLine("warning: process-"+name+": "+set.Redact(text)))
 		}
 	}
 	return o

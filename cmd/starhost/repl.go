@@ -37,7 +37,7 @@ type replFlags struct {
 	allowEffects bool
 }
 
-func (a *app) replCommand() *cobra.Command {
+func (p *program) replCommand() *cobra.Command {
 	var f replFlags
 	cmd := &cobra.Command{
 		Use:   "repl [PATH...]",
@@ -56,7 +56,7 @@ Plugins read what their permissions allow. Effects that outlive the session need
 and stores it at the end.`,
 		Example: `  starhost repl oncall.star
   starhost repl plugins --as oncall`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.repl(cmd.Context(), &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.repl(cmd.Context(), &p.res, &f, paths) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -70,7 +70,8 @@ and stores it at the end.`,
 
 // A replRun is one run of repl.
 type replRun struct {
-	*app
+	Env
+	*Result
 	out          io.Writer
 	set          *loader.Set
 	plugin       *loader.Plugin // its names and ctx are available; nil for none
@@ -85,22 +86,22 @@ type replRun struct {
 }
 
 // repl runs the command.
-func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
-	c := &replRun{app: a, out: a.stdout, interrupts: make(console.Interrupts, 1)}
-	if a.output != "" {
-		c.out = &a.out
+func (env Env) repl(ctx context.Context, res *Result, f *replFlags, paths []string) error {
+	c := &replRun{Env: env, Result: res, out: env.stdout, interrupts: make(console.Interrupts, 1)}
+	if env.output != "" {
+		c.out = &res.out
 	}
-	ask, err := a.newApprover(f.approve)
+	ask, err := env.newApprover(res, f.approve)
 	if err != nil {
 		return err
 	}
-	in := a.stdin
-	a.stdin = nil // repl reads it: no reference may
+	in := env.stdin
+	env.stdin = nil // repl reads it: no reference may
 	configure := func(o *loader.Options) {
 		c.configureHost(f, o)
-		f.session.useStore(a, o)
+		f.session.useStore(env, o)
 	}
-	if c.set, err = a.loadWith(ctx, &f.loadFlags, paths, configure); err != nil {
+	if c.set, err = env.loadWith(ctx, res, &f.loadFlags, paths, configure); err != nil {
 		return err
 	}
 	defer c.set.Close()
@@ -114,10 +115,10 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	signal.Notify(c.interrupts, os.Interrupt)
 	defer signal.Stop(c.interrupts)
 	c.lines = console.Lines(in)
-	if t := a.terminal(in, "history"); t != nil {
+	if t := env.terminal(in, "history"); t != nil {
 		defer t.Close()
 		t.Complete, c.lines = c.repl.Complete, t.ReadLine
-		fmt.Fprintln(a.stdout, texttable.EscapeLine(c.greeting()))
+		fmt.Fprintln(env.stdout, texttable.EscapeLine(c.greeting()))
 	}
 	return errors.Join(c.loop(ctx), f.session.store(ctx, c.session))
 }
@@ -209,9 +210,9 @@ func (c *replRun) loop(ctx context.Context) error {
 	defer func() {
 		c.steps.SetContext(context.WithoutCancel(ctx))
 		c.steps.EndTurn()
-		c.report()
+		c.report(c.Result)
 	}()
-	c.report()
+	c.report(c.Result)
 	lines := c.lines
 	c.lines = func(more bool) (string, error) {
 		return console.ReadWithin(ctx, func() (string, error) { return lines(more) })
@@ -237,7 +238,7 @@ func (c *replRun) loop(ctx context.Context) error {
 		}
 		code := c.code
 		c.addError(err)
-		c.report()
+		c.report(c.Result)
 		c.code = code // an error of a line does not fail the session
 	}
 }

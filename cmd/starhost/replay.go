@@ -29,7 +29,7 @@ type replayFlags struct {
 	asEnforced, read  bool
 }
 
-func (a *app) replayCommand() *cobra.Command {
+func (p *program) replayCommand() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay [PATH...]",
@@ -47,7 +47,7 @@ another time: each event has the time of its record.`,
 		Example: `  starhost replay --since 7d
   starhost replay plugins/freeze --only kind:shell --allow "now denied by freeze"
   starhost replay --log decisions-2026-11-23.jsonl --strict -F junit`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.replay(cmd.Context(), &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.replay(cmd.Context(), &p.res, &f, paths) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -68,7 +68,7 @@ type replayRun struct {
 }
 
 // replay runs the command.
-func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error {
+func (env Env) replay(ctx context.Context, res *Result, f *replayFlags, paths []string) error {
 	for _, p := range paths {
 		if ext := filepath.Ext(p); ext == ".jsonl" || ext == ".json" {
 			return &usageError{msg: "replay: " + errtext.Brief(p) + " is no plugin: records of decisions are --log FILE", help: "starhost replay --log " + p}
@@ -78,19 +78,19 @@ func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error 
 	if err != nil {
 		return usagef("--only: %v", err)
 	}
-	set, err := a.loadReplay(ctx, f, r, paths)
+	set, err := env.loadReplay(ctx, res, f, r, paths)
 	if err != nil {
 		return err
 	}
 	defer set.Close()
-	if len(a.problems) > 0 {
+	if len(res.problems) > 0 {
 		return nil // without a plugin the decisions would be others
 	}
-	records, err := a.openLogs(f, set.Config)
+	records, err := env.openLogs(f, set.Config)
 	if err != nil {
 		return err
 	}
-	if !a.inside {
+	if !env.inside {
 		// A long log makes much garbage. The program itself takes 20 MiB beside the heap.
 		const garbage, maxHeap = 200, 40 << 20
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
@@ -103,18 +103,18 @@ func (a *app) replay(ctx context.Context, f *replayFlags, paths []string) error 
 	}
 	for _, text := range f.allow {
 		if report.Allow(text) == 0 {
-			a.warnings = append(a.warnings, loader.Warning{Msg: fmt.Sprintf("--allow %q fits no change", text)})
+			res.warnings = append(res.warnings, loader.Warning{Msg: fmt.Sprintf("--allow %q fits no change", text)})
 		}
 	}
 	if report.Changed() > 0 || f.strict && report.CannotTell > 0 {
-		a.code = exitNegative
+		res.code = exitNegative
 	}
-	return a.printResult(&replayRun{report, records.Skipped})
+	return env.printResult(res, &replayRun{report, records.Skipped})
 }
 
 // loadReplay loads plugins whose effects the records answer.
-func (a *app) loadReplay(ctx context.Context, f *replayFlags, r *decision.Replay, paths []string) (*loader.Set, error) {
-	return a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
+func (env Env) loadReplay(ctx context.Context, res *Result, f *replayFlags, r *decision.Replay, paths []string) (*loader.Set, error) {
+	return env.loadWith(ctx, res, &f.loadFlags, paths, func(o *loader.Options) {
 		o.RequiredInArgs, o.Enforce = true, f.asEnforced
 		o.World.Answers = effects.Resolver(r.Resolve)
 		o.World.HTTP, o.World.Exec, o.World.Store = nil, nil, nil
@@ -125,15 +125,15 @@ func (a *app) loadReplay(ctx context.Context, f *replayFlags, r *decision.Replay
 }
 
 // openLogs returns the reader of the records.
-func (a *app) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader, error) {
+func (env Env) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader, error) {
 	names := slices.Clone(f.logs)
 	for i, name := range names {
 		if name != "-" {
-			names[i] = a.path(name)
+			names[i] = env.path(name)
 		}
 	}
 	if names == nil {
-		dir := a.logDir(config)
+		dir := env.logDir(config)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			return nil, &errtext.FileError{Name: filepath.ToSlash(dir), Err: errors.New("there is no decision log yet: hook, run, chat and serve write one, and --log FILE names another")}
 		}
@@ -143,7 +143,7 @@ func (a *app) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader,
 	if err != nil {
 		return nil, logError(err)
 	}
-	reader.Stdin = a.stdin
+	reader.Stdin = env.stdin
 	if f.since != "" {
 		span, err := timetext.ParseSpan(f.since)
 		if err != nil {
@@ -162,8 +162,8 @@ func logError(err error) error {
 	return err
 }
 
-func (r *replayRun) WriteText(a *app) error {
-	decision.WriteReplay(&a.out, r.ReplayReport, r.skipped)
+func (r *replayRun) WriteText(res *Result) error {
+	decision.WriteReplay(&res.out, r.ReplayReport, r.skipped)
 	return nil
 }
 
@@ -177,18 +177,18 @@ type replayJSON struct {
 	Errors   []errorJSON   `json:"errors"`
 }
 
-func (r *replayRun) WriteJSON(a *app) error {
-	return a.out.JSON(replayJSON{
-		Schema: "starhost.replay/1", OK: len(a.problems) == 0 && a.code == exitOK, ReplayReport: r.ReplayReport,
-		Skipped: r.skipped, Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
+func (r *replayRun) WriteJSON(res *Result) error {
+	return res.out.JSON(replayJSON{
+		Schema: "starhost.replay/1", OK: len(res.problems) == 0 && res.code == exitOK, ReplayReport: r.ReplayReport,
+		Skipped: r.skipped, Warnings: res.warningsJSON(), Errors: res.errorsJSON(),
 	})
 }
 
-func (r *replayRun) WriteGitHub(a *app) error {
-	decision.WriteReplayGitHub(&a.out, r.ReplayReport, r.skipped)
+func (r *replayRun) WriteGitHub(res *Result) error {
+	decision.WriteReplayGitHub(&res.out, r.ReplayReport, r.skipped)
 	return nil
 }
 
-func (r *replayRun) WriteJUnit(a *app) error {
-	return decision.WriteReplayJUnit(&a.out, r.ReplayReport)
+func (r *replayRun) WriteJUnit(res *Result) error {
+	return decision.WriteReplayJUnit(&res.out, r.ReplayReport)
 }

@@ -134,8 +134,8 @@ func TestReplayProperty(t *testing.T) {
 		log := decision.New(decision.Options{
 			Dir: filepath.Join(dir, "log"), Mask: []string{"/input/arguments/env/*"}, Report: func(err error) { t.Error(err) },
 		})
-		a := &app{stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, dir: dir, noConfig: true}
-		set, err := a.loadWith(t.Context(), &flags, paths, func(o *loader.Options) {
+		env, res := Env{stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, dir: dir, noConfig: true}.fresh(), new(Result)
+		set, err := env.loadWith(t.Context(), res, &flags, paths, func(o *loader.Options) {
 			o.World.Store, o.Host.Observe = new(effects.MemoryKV), log.Observe
 		})
 		if err == nil {

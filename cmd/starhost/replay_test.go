@@ -62,10 +62,10 @@ func exchangesOf(file *txtar.File) (list []exchange) {
 // record answers the lines of an exchange with plugins, and observes the events.
 func (e *exchange) record(t *testing.T, dir string, f *loadFlags, logs ...*decision.Log) {
 	t.Helper()
-	a := &app{
+	env, res := Env{
 		stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv, lookupEnv: os.LookupEnv, dir: dir,
-	}
-	set, err := a.loadWith(t.Context(), f, e.paths, func(o *loader.Options) {
+	}.fresh(), new(Result)
+	set, err := env.loadWith(t.Context(), res, f, e.paths, func(o *loader.Options) {
 		o.RequiredInArgs = true
 		o.World.Store = new(effects.MemoryKV)
 		o.Host.Observe = func(e starhost.Event, out host.Outcome) (err error) {
@@ -79,7 +79,7 @@ func (e *exchange) record(t *testing.T, dir string, f *loadFlags, logs ...*decis
 		return // the exchange shows a set that does not load
 	}
 	defer set.Close()
-	if len(a.problems) > 0 {
+	if len(res.problems) > 0 {
 		return // replay refuses such a set
 	}
 	used := decision.Set{}

@@ -19,7 +19,7 @@ import (
 type commandMaker struct {
 	name  string
 	group int // in commandGroups
-	make  func(*app) *cobra.Command
+	make  func(*program) *cobra.Command
 }
 
 // commandGroups are the purposes of commands, in the order of the help. The last one has the
@@ -31,30 +31,30 @@ var commandGroups = []string{"Write plugins", "Test plugins", "Run in agents", "
 func commandTable() []commandMaker {
 	const write, test, run, back, serve, more = 0, 1, 2, 3, 4, 5
 	return []commandMaker{
-		{"new", write, (*app).newCommand},
-		{"demo", write, (*app).demoCommand},
-		{"check", write, (*app).checkCommand},
-		{"fmt", write, (*app).fmtCommand},
-		{"repl", write, (*app).replCommand},
-		{"docs", write, (*app).docsCommand},
-		{"lsp", write, (*app).lspCommand},
-		{"eval", test, (*app).evalCommand},
-		{"test", test, (*app).testCommand},
-		{"list", test, (*app).listCommand},
-		{"bench", test, (*app).benchCommand},
-		{"hook", run, (*app).hookCommand},
-		{"trust", run, (*app).trustCommand},
-		{"run", run, (*app).modelRunCommand},
-		{"chat", run, (*app).chatCommand},
-		{"command", run, (*app).commandCommand},
-		{"log", back, (*app).logCommand},
-		{"replay", back, (*app).replayCommand},
-		{"sessions", back, (*app).sessionsCommand},
-		{"fragments", back, (*app).fragmentsCommand},
-		{"ui", back, (*app).uiCommand},
-		{"serve", serve, (*app).serveCommand},
-		{"config", more, (*app).configCommand},
-		{"version", more, (*app).versionCommand},
+		{"new", write, (*program).newCommand},
+		{"demo", write, (*program).demoCommand},
+		{"check", write, (*program).checkCommand},
+		{"fmt", write, (*program).fmtCommand},
+		{"repl", write, (*program).replCommand},
+		{"docs", write, (*program).docsCommand},
+		{"lsp", write, (*program).lspCommand},
+		{"eval", test, (*program).evalCommand},
+		{"test", test, (*program).testCommand},
+		{"list", test, (*program).listCommand},
+		{"bench", test, (*program).benchCommand},
+		{"hook", run, (*program).hookCommand},
+		{"trust", run, (*program).trustCommand},
+		{"run", run, (*program).modelRunCommand},
+		{"chat", run, (*program).chatCommand},
+		{"command", run, (*program).commandCommand},
+		{"log", back, (*program).logCommand},
+		{"replay", back, (*program).replayCommand},
+		{"sessions", back, (*program).sessionsCommand},
+		{"fragments", back, (*program).fragmentsCommand},
+		{"ui", back, (*program).uiCommand},
+		{"serve", serve, (*program).serveCommand},
+		{"config", more, (*program).configCommand},
+		{"version", more, (*program).versionCommand},
 	}
 }
 
@@ -64,12 +64,12 @@ var grantless = []string{"fmt", "test", "log", "sessions"}
 
 // rootCommand returns the program with the commands that args name, because making all takes
 // longer than a short run. If args run none of them, as for help, it makes all.
-func (a *app) rootCommand(args []string) *cobra.Command {
-	root := a.emptyCommand()
+func (p *program) rootCommand(args []string) *cobra.Command {
+	root := p.emptyCommand()
 	add := func(named bool) {
 		for _, c := range commandTable() {
 			if slices.Contains(args, c.name) == named {
-				cmd := c.make(a)
+				cmd := c.make(p)
 				cmd.GroupID = commandGroups[c.group]
 				root.AddCommand(cmd)
 			}
@@ -82,16 +82,16 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	}
 	add(false)
 	root.InitDefaultCompletionCmd()
-	a.finishCompletion(root)
+	p.finishCompletion(root)
 	return root
 }
 
 // emptyCommand returns the program with help as its only command.
-func (a *app) emptyCommand() *cobra.Command {
+func (p *program) emptyCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "starhost",
 		Short:         "Plugins that decide what a language model reads, and what it may do",
-		Args:          a.refuseArguments,
+		Args:          refuseArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -99,39 +99,39 @@ func (a *app) emptyCommand() *cobra.Command {
 	for _, title := range commandGroups {
 		root.AddGroup(&cobra.Group{ID: title, Title: title})
 	}
-	root.SetOut(&a.out)
-	root.SetErr(&a.out)
+	root.SetOut(&p.res.out)
+	root.SetErr(&p.res.out)
 	root.SetFlagErrorFunc(flagError)
 	f := root.PersistentFlags()
-	f.StringVarP(&a.dir, "directory", "C", "", "act as if started in this `DIR`")
-	f.StringVarP(&a.config, "config", "c", "", "read this config `FILE` instead of the user's and the project's")
-	f.BoolVar(&a.noConfig, "no-config", false, "read no config file")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "show no warnings and logs")
-	f.BoolVarP(&a.verbose, "verbose", "v", false, "show debug logs")
-	f.StringVarP(&a.output, "output", "o", "", "write the result to `FILE`")
-	f.StringVarP(&a.format, "format", "F", "", formatUsage(root))
-	f.StringVar(&a.logFormat, "log-format", "text", "`FORMAT` of logs: text or json")
+	f.StringVarP(&p.env.dir, "directory", "C", "", "act as if started in this `DIR`")
+	f.StringVarP(&p.env.config, "config", "c", "", "read this config `FILE` instead of the user's and the project's")
+	f.BoolVar(&p.env.noConfig, "no-config", false, "read no config file")
+	f.BoolVarP(&p.env.quiet, "quiet", "q", false, "show no warnings and logs")
+	f.BoolVarP(&p.env.verbose, "verbose", "v", false, "show debug logs")
+	f.StringVarP(&p.env.output, "output", "o", "", "write the result to `FILE`")
+	f.StringVarP(&p.env.format, "format", "F", "", formatUsage(root))
+	f.StringVar(&p.env.logFormat, "log-format", "text", "`FORMAT` of logs: text or json")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := a.readEnvironment(cmd); err != nil {
+		if err := p.readEnvironment(cmd); err != nil {
 			return err
 		}
-		a.grantless = slices.Contains(grantless, strings.Fields(cmd.CommandPath() + " -")[1])
-		if info, err := os.Stat(cmp.Or(a.dir, ".")); err != nil || !info.IsDir() {
-			return usagef("-C %s: no such folder", a.dir)
+		p.res.grantless = slices.Contains(grantless, strings.Fields(cmd.CommandPath() + " -")[1])
+		if info, err := os.Stat(cmp.Or(p.env.dir, ".")); err != nil || !info.IsDir() {
+			return usagef("-C %s: no such folder", p.env.dir)
 		}
-		if err := checkChoice("--log-format", a.logFormat, []string{"text", "json"}, &a.logFormat); err != nil {
+		if err := checkChoice("--log-format", p.env.logFormat, []string{"text", "json"}, &p.env.logFormat); err != nil {
 			return err
 		}
 		command := commandName(cmd)
 		if dry := cmd.Flags().Lookup("dry-run"); command == "run" && dry.Changed {
 			command = "eval"
 		}
-		return a.chooseFormat(command)
+		return p.chooseFormat(command)
 	}
 	if err := root.RegisterFlagCompletionFunc("format", completeFormat); err != nil {
 		panic(err) // there is no such flag
 	}
-	root.SetHelpCommand(a.helpCommand(root))
+	root.SetHelpCommand(p.helpCommand(root))
 	root.SetHelpCommandGroupID(commandGroups[len(commandGroups)-1])
 	root.SetCompletionCommandGroupID(commandGroups[len(commandGroups)-1])
 	root.SetUsageFunc(printUsage)
@@ -144,7 +144,7 @@ func (a *app) emptyCommand() *cobra.Command {
 }
 
 // refuseArguments returns an error for an argument that is no command.
-func (a *app) refuseArguments(root *cobra.Command, args []string) error {
+func refuseArguments(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -224,7 +224,7 @@ func suggestFlag(cmd *cobra.Command, name string) string {
 // flagArguments returns the flags that the user gave, except some, as arguments that mean the
 // same in any folder. It copies all flags, so a new flag is never missing from a command line
 // that starhost writes. Flags whose help names a FILE or a DIR get absolute paths.
-func (a *app) flagArguments(cmd *cobra.Command, except ...string) (argv []string, err error) {
+func (env Env) flagArguments(cmd *cobra.Command, except ...string) (argv []string, err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(except, f.Name) {
 			return
@@ -238,7 +238,7 @@ func (a *app) flagArguments(cmd *cobra.Command, except ...string) (argv []string
 			case f.Name == "directory":
 				v, err = filepath.Abs(v)
 			case kind == "FILE" || kind == "DIR":
-				v, err = filepath.Abs(a.path(v))
+				v, err = filepath.Abs(env.path(v))
 			}
 			if f.NoOptDefVal == v {
 				argv = append(argv, "--"+f.Name)

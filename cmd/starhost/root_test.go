@@ -10,7 +10,7 @@ import (
 // TestCommands checks that the names in the table are the names of the commands.
 func TestCommands(t *testing.T) {
 	for _, c := range commandTable() {
-		if got := c.make(&app{}).Name(); got != c.name {
+		if got := c.make(new(program)).Name(); got != c.name {
 			t.Errorf("name in the table: got %q, want %q, as in its Use", c.name, got)
 		}
 	}
@@ -18,7 +18,7 @@ func TestCommands(t *testing.T) {
 
 // TestFormats checks that the table of formats names existing commands, and that help reads it.
 func TestFormats(t *testing.T) {
-	root := (&app{}).rootCommand(nil)
+	root := new(program).rootCommand(nil)
 	for name := range formats {
 		cmd, _, err := root.Find(strings.Fields(name))
 		if err != nil || commandName(cmd) != name {
@@ -58,8 +58,8 @@ func TestRootCommand(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
 			args := strings.Fields(tt.args)
-			root := (&app{}).rootCommand(args)
-			all := (&app{}).rootCommand(nil)
+			root := new(program).rootCommand(args)
+			all := new(program).rootCommand(nil)
 			made := "all"
 			if got := allCommands(root); len(got) < len(allCommands(all)) {
 				var names []string

@@ -30,7 +30,7 @@ type runFlags struct {
 	dryRun, noStream bool
 }
 
-func (a *app) modelRunCommand() *cobra.Command {
+func (p *program) modelRunCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run [PATH...] -p PROMPT",
@@ -56,7 +56,7 @@ not answer.`,
   starhost run plugins --session monday`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.promptGiven = cmd.Flags().Changed("prompt") || f.promptFile != ""
-			return a.runModel(cmd.Context(), &f, paths)
+			return p.env.runModel(cmd.Context(), &p.res, &f, paths)
 		},
 	}
 	f.loadFlags.add(cmd)
@@ -80,17 +80,17 @@ type runResult struct {
 }
 
 // runModel runs the command.
-func (a *app) runModel(ctx context.Context, f *runFlags, paths []string) error {
+func (env Env) runModel(ctx context.Context, res *Result, f *runFlags, paths []string) error {
 	if f.dryRun {
 		if f.session.newest {
 			return usagef("--dry-run: got --continue, want --session ID")
 		}
 		asked := evalFlags{loadFlags: f.loadFlags, requestFlags: f.requestFlags, session: f.session.id, approve: "never"}
-		return a.eval(ctx, &asked, paths)
+		return env.eval(ctx, res, &asked, paths)
 	}
 	var result runResult
-	a.addError(a.askOnce(ctx, f, paths, &result))
-	return a.printResult(&result)
+	res.addError(env.askOnce(ctx, res, f, paths, &result))
+	return env.printResult(res, &result)
 }
 
 // check refuses flags that do not go together.
@@ -106,17 +106,17 @@ func (f *runFlags) check() error {
 }
 
 // askOnce runs one turn, or goes on with one that waits for an approval.
-func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *runResult) error {
+func (env Env) askOnce(ctx context.Context, res *Result, f *runFlags, paths []string, result *runResult) error {
 	if err := f.check(); err != nil {
 		return err
 	}
 	resumes := !f.wantsPrompt()
 	f.session.waits = resumes
-	request, config, err := a.readRequest(&f.requestFlags)
+	request, config, err := env.readRequest(&f.requestFlags)
 	if err != nil {
 		return err
 	}
-	approve, err := a.newApprover(f.approve, "later")
+	approve, err := env.newApprover(res, f.approve, "later")
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 		o.Host.Approver = approve
 		o.Host.PauseTurns = f.approve == "later" || resumes && f.approve == "ask"
 	}
-	set, err := a.loadForModel(ctx, &f.loadFlags, paths, &f.session, configure)
+	set, err := env.loadForModel(ctx, res, &f.loadFlags, paths, &f.session, configure)
 	if err != nil {
 		return err
 	}
@@ -135,14 +135,14 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 	if f.approve == "later" && f.session.used == "" {
 		return errNoStore
 	}
-	end, err := a.mountTools(ctx, set, nil, allServers)
+	end, err := env.mountTools(ctx, res, set, nil, allServers)
 	defer end()
 	if err != nil {
 		return err
 	}
-	result.loaded = a.errorsJSON()
-	a.report()
-	a.code = exitOK // plugins that are not required may fail
+	result.loaded = res.errorsJSON()
+	env.report(res)
+	res.code = exitOK // plugins that are not required may fail
 	result.model = cmp.Or(f.model, request.Model, config.Model, set.Config.Model.Default)
 	if err := checkModel(set, result.model, resumes || request.Template != ""); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (a *app) askOnce(ctx context.Context, f *runFlags, paths []string, result *
 	if len(request.History) > 0 && f.session.isGiven() {
 		return usagef("%s: got earlier messages beside --session, which has its own, want only the new one", f.input)
 	}
-	c, err := a.newConversation(ctx, set, f.session.used, config, !f.noStream)
+	c, err := env.newConversation(ctx, res, set, f.session.used, config, !f.noStream)
 	if err != nil {
 		return err
 	}
@@ -170,16 +170,16 @@ func allServers(string) bool { return true }
 
 // loadForModel loads the plugins for a conversation, which needs none. The decision log records the
 // events, if the config does not turn it off.
-func (a *app) loadForModel(
-	ctx context.Context, f *loadFlags, paths []string, session *sessionChoice, choose func(*loader.Options),
+func (env Env) loadForModel(
+	ctx context.Context, res *Result, f *loadFlags, paths []string, session *sessionChoice, choose func(*loader.Options),
 ) (*loader.Set, error) {
 	var failed error
 	var records *decision.Log
-	set, err := a.loadAny(ctx, f, paths, func(o *loader.Options) {
+	set, err := env.loadAny(ctx, res, f, paths, func(o *loader.Options) {
 		choose(o)
-		records = a.recordEvents(o)
-		if failed = session.resolve(ctx, a, o.Config); failed == nil {
-			session.used.useStore(a, o)
+		records = env.recordEvents(o)
+		if failed = session.resolve(ctx, env, o.Config); failed == nil {
+			session.used.useStore(env, o)
 		}
 	})
 	if err == nil && failed != nil {
@@ -236,10 +236,10 @@ type runCallJSON struct {
 	IsError   bool   `json:"is_error"`
 }
 
-func (r *runResult) WriteJSON(a *app) error {
+func (r *runResult) WriteJSON(res *Result) error {
 	out := runJSON{
-		Schema: "starhost.run/1", OK: len(a.problems) == 0, Text: r.text, Model: r.model, ToolCalls: []runCallJSON{},
-		Warnings: a.warningsJSON(), Errors: append(append([]errorJSON{}, r.loaded...), a.errorsJSON()...),
+		Schema: "starhost.run/1", OK: len(res.problems) == 0, Text: r.text, Model: r.model, ToolCalls: []runCallJSON{},
+		Warnings: res.warningsJSON(), Errors: append(append([]errorJSON{}, r.loaded...), res.errorsJSON()...),
 	}
 	if t := r.turn; t != nil {
 		out.Session, out.Turn, out.Rounds, out.Usage = t.Turn.Session().ID(), t.Turn.Number(), t.Rounds, t.Usage
@@ -252,7 +252,7 @@ func (r *runResult) WriteJSON(a *app) error {
 	if r.waits != nil {
 		out.Question = r.waits.question
 	}
-	return a.out.JSON(out)
+	return res.out.JSON(out)
 }
 
 func newRunCallJSON(r *host.ToolReply) runCallJSON {
@@ -275,7 +275,7 @@ func rawOrText(raw json.RawMessage) any {
 }
 
 // WriteText ends the text on standard output, which the conversation has written.
-func (_ *runResult) WriteText(a *app) error { return nil }
+func (_ *runResult) WriteText(res *Result) error { return nil }
 
 // callLine describes a tool call in one line for people.
 func callLine(r *host.ToolReply) string {

@@ -14,23 +14,25 @@ import (
 var exactFormats = []string{"json", "text", "openai", "responses", "anthropic", "junit", "pyi"}
 
 // isExact reports whether the result is for a program.
-func (a *app) isExact() bool { return a.exact || slices.Contains(exactFormats, a.format) }
+func (env Env) isExact(res *Result) bool {
+	return res.exact || slices.Contains(exactFormats, env.format)
+}
 
 // resultBytes returns the result for a file or a pipe.
-func (a *app) resultBytes() []byte {
-	if a.isExact() {
-		return a.out.Bytes()
+func (env Env) resultBytes(res *Result) []byte {
+	if env.isExact(res) {
+		return res.out.Bytes()
 	}
-	return []byte(texttable.Escape(a.out.String()))
+	return []byte(texttable.Escape(res.out.String()))
 }
 
 // showResult writes the result to standard output.
-func (a *app) showResult() error {
-	if !console.IsTerminal(a.stdout) && (a.colour != "always" || a.isExact()) {
-		_, err := a.stdout.Write(a.resultBytes())
+func (env Env) showResult(res *Result) error {
+	if !console.IsTerminal(env.stdout) && (env.colour != "always" || env.isExact(res)) {
+		_, err := env.stdout.Write(env.resultBytes(res))
 		return err
 	}
-	return a.out.Show(a.stdout, a.wantsColour(a.stdout))
+	return res.out.Show(env.stdout, env.wantsColour(env.stdout))
 }
 
 // colourOf returns the colour of a decision.
@@ -47,21 +49,21 @@ func colourOf(action starhost.Action) page.Colour {
 }
 
 // wantsColour reports whether w is a terminal and the environment allows colours.
-func (a *app) wantsColour(w io.Writer) bool {
+func (env Env) wantsColour(w io.Writer) bool {
 	w = page.Behind(w)
-	switch a.colour {
+	switch env.colour {
 	case "always":
 		return true
 	case "never":
 		return false
 	}
-	return console.IsTerminal(w) && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+	return console.IsTerminal(w) && env.getenv("NO_COLOR") == "" && env.getenv("TERM") != "dumb"
 }
 
 // terminal returns the terminal of the program, or nil if its streams are none.
-func (a *app) terminal(stdin io.Reader, history string) *console.Terminal {
-	if a.output != "" {
+func (env Env) terminal(stdin io.Reader, history string) *console.Terminal {
+	if env.output != "" {
 		return nil
 	}
-	return console.Open(stdin, a.stdout, a.getenv, history)
+	return console.Open(stdin, env.stdout, env.getenv, history)
 }

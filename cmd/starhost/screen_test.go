@@ -166,10 +166,10 @@ func runHostile(t failer, dir, command, text string) (out, diagnostics string) {
 		stdin = `{"hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/", "tool_name": "refused", "tool_input": {}}`
 	}
 	var stdout, stderr bytes.Buffer
-	a := &app{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr, deadline: time.Minute}
-	a.getenv = func(name string) string {
+	p := &program{env: Env{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr, deadline: time.Minute}}
+	p.env.getenv = func(name string) string {
 		return map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir, "XDG_STATE_HOME": dir + "/state", "XDG_DATA_HOME": dir + "/data"}[name]
 	}
-	a.run(context.Background(), append([]string{"-C", dir}, strings.Split(command, " ")...))
+	p.run(context.Background(), append([]string{"-C", dir}, strings.Split(command, " ")...))
 	return stdout.String(), stderr.String()
 }

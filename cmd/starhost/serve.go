@@ -52,7 +52,7 @@ func (f *serveFlags) guards() bool { return f.decides() || f.proxy != "" }
 // decides reports whether a server answers questions of other programs.
 func (f *serveFlags) decides() bool { return f.hooks != "" || f.guardrail != "" }
 
-func (a *app) serveCommand() *cobra.Command {
+func (p *program) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [PATH...] --mcp stdio|ADDR --hooks ADDR --guardrail ADDR --proxy ADDR --tools ADDR",
@@ -105,7 +105,7 @@ nothing.`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.pageGlobal, f.pageLoading = commandFlags(cmd)
 			f.isOpen = cmd.Flags().Changed("fail-closed") && !f.failClosed
-			return a.serve(cmd.Context(), &f, paths)
+			return p.env.serve(cmd.Context(), &p.res, &f, paths)
 		},
 	}
 	f.add(cmd)
@@ -138,7 +138,8 @@ const stdioAddress = "stdio"
 
 // A server is one run of serve.
 type server struct {
-	*app
+	Env
+	*Result
 	flags      *serveFlags
 	paths      []string
 	live       *host.LiveHost
@@ -164,9 +165,9 @@ type server struct {
 }
 
 // serve runs the command.
-func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
+func (env Env) serve(ctx context.Context, res *Result, f *serveFlags, paths []string) error {
 	if f.printConfig != "" {
-		return a.printHTTPConfig(f)
+		return env.printHTTPConfig(res, f)
 	}
 	if f.register != "" && f.tools == "" {
 		return usagef("--register: want --tools ADDR beside it, at which N.E.K.O calls")
@@ -177,30 +178,30 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	if f.proxy == "" && (f.upstream != "" || len(f.offered) > 0 || f.passUnknown) {
 		return usagef("--upstream, --tool and --pass-unknown: want --proxy ADDR beside them")
 	}
-	token, err := a.readToken(f)
+	token, err := env.readToken(f)
 	if err != nil {
 		return err
 	}
-	in, out := a.stdin, a.stdout
-	a.stdin, a.stderr = nil, &lockedWriter{w: a.stderr} // the client writes to it: no reference may read it
-	v := &server{app: a, flags: f, paths: paths, toolRequests: make(chan struct{}, 1)}
-	v.mounts = mounts{getenv: a.getenv, changed: v.requestTools, warn: v.printWarning}
+	in, out := env.stdin, env.stdout
+	env.stdin, env.stderr = nil, &lockedWriter{w: env.stderr} // the client writes to it: no reference may read it
+	v := &server{Env: env, Result: res, flags: f, paths: paths, toolRequests: make(chan struct{}, 1)}
+	v.mounts = mounts{getenv: env.getenv, changed: v.requestTools, warn: v.printWarning}
 	if f.metrics != "" {
 		v.metrics = metrics.New()
 		v.metrics.SetUpstreams(v.upstreamStates)
 	}
-	if v.traces, err = otlp.New(a.getenv, v.printWarning); err != nil {
+	if v.traces, err = otlp.New(env.getenv, v.printWarning); err != nil {
 		return usagef("%v", err)
 	}
 	defer v.mounts.closeAll()
-	if v.set, v.records, err = v.load(ctx, a); err != nil {
+	if v.set, v.records, err = v.load(ctx, res); err != nil {
 		return err
 	}
 	if v.set.Missing() != nil && !f.guards() {
 		return nil // loading has reported it
 	}
-	a.report()
-	a.code = exitOK // plugins that failed are reported, and the others are served
+	env.report(res)
+	res.code = exitOK // plugins that failed are reported, and the others are served
 	v.live, v.plugins = host.NewLiveHost(v.set.Host), v.fresh
 	v.takeGuards()
 	if err := v.openServers(ctx, token); err != nil {
@@ -228,15 +229,15 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 }
 
 // load loads the plugins, and adds the tools of mounted servers and load_fragment. It adds
-// problems to a. records is nil if the log is not enabled.
-func (v *server) load(ctx context.Context, a *app) (set *loader.Set, records *decision.Log, err error) {
-	set, err = a.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
+// problems to res. records is nil if the log is not enabled.
+func (v *server) load(ctx context.Context, res *Result) (set *loader.Set, records *decision.Log, err error) {
+	set, err = v.loadWith(ctx, res, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
 		if v.fragments == nil {
-			v.fragments = a.writeContents(o.Config)
+			v.fragments = v.writeContents(o.Config)
 		}
 		o.Host.Log, o.Host.Approver, o.Host.Fragments = v.logLine, mcp.Approve, v.fragments
 		o.Host.MaxWaiting = maxWaiting
-		if records = a.newLog(o.Config, "", v.countLogFailure(o.Config)); records != nil {
+		if records = v.newLog(o.Config, "", v.countLogFailure(o.Config)); records != nil {
 			observe(records, o.Config, &o.Host, records.Observe)
 		}
 		v.observe(&o.Host)
@@ -353,7 +354,7 @@ func (v *server) replaceSet(ctx context.Context) error {
 	if err != nil && len(round.problems) == 0 {
 		round.addError(err)
 	}
-	round.report()
+	v.report(round)
 	if err != nil {
 		v.printNote("the plugins from before stay")
 		return err
@@ -407,7 +408,7 @@ func (v *server) countLogFailure(c *loader.Config) func(error) {
 // logLine prints a line that a handler logged.
 func (v *server) logLine(line host.LogLine) {
 	if !v.quiet && (line.Level != "debug" || v.verbose) {
-		v.writeLog(line)
+		v.writeLog(v.Result, line)
 	}
 }
 

@@ -131,7 +131,7 @@ func (v *server) openServers(ctx context.Context, token string) (err error) {
 		err = v.openProxy(token)
 	}
 	if v.flags.ui != "" && err == nil {
-		page := &inspected{app: v.app, flags: &v.flags.loadFlags, paths: v.paths, beside: true}
+		page := &inspected{Env: v.Env, Result: v.Result, flags: &v.flags.loadFlags, paths: v.paths, beside: true}
 		if err = page.open(ctx, ui.Options{Global: v.flags.pageGlobal, Loading: v.flags.pageLoading}); err == nil {
 			v.page = page
 		}
@@ -220,14 +220,14 @@ func (v *server) outcome(event string, out host.Outcome) any {
 }
 
 // readToken returns the token of --token-file, "" without the flag.
-func (a *app) readToken(f *serveFlags) (token string, err error) {
+func (env Env) readToken(f *serveFlags) (token string, err error) {
 	if f.tokenFile == "" {
 		return "", nil
 	}
 	if f.mcp == stdioAddress && !f.guards() {
 		return "", usagef("--token-file: got one for stdio, which has no tokens")
 	}
-	text, err := a.readText(f.tokenFile)
+	text, err := env.readText(f.tokenFile)
 	token = strings.TrimSpace(text)
 	if err == nil && token == "" {
 		err = usagef("--token-file: %s is empty", f.tokenFile)
@@ -386,9 +386,9 @@ func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, token 
 }
 
 // addressHere returns an address with the path of a socket as the system needs it.
-func (a *app) addressHere(address string) string {
+func (env Env) addressHere(address string) string {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok && path != "" {
-		return "unix:" + a.path(path)
+		return "unix:" + env.path(path)
 	}
 	return address
 }
@@ -416,7 +416,7 @@ func (s *httpServer) url(a net.Addr) string {
 const tokenEnv = "STARHOST_TOKEN"
 
 // printHTTPConfig prints the settings that make an agent send its events to --hooks.
-func (a *app) printHTTPConfig(f *serveFlags) error {
+func (env Env) printHTTPConfig(res *Result, f *serveFlags) error {
 	agent := hook.AgentOf(f.printConfig)
 	switch {
 	case agent == nil || !agent.HTTP:
@@ -435,9 +435,9 @@ func (a *app) printHTTPConfig(f *serveFlags) error {
 	text, where := agent.Config(hook.Settings{
 		Timeout: flags.Timeout(agent), URL: decide.HooksURL(f.hooks, agent.Name), TokenEnv: tokenEnv,
 	})
-	a.out.WriteString(text)
-	if !a.quiet {
-		fmt.Fprintf(a.stderr, "this belongs into %s; the agent's environment needs %s\n", where, tokenEnv)
+	res.out.WriteString(text)
+	if !env.quiet {
+		fmt.Fprintf(env.stderr, "this belongs into %s; the agent's environment needs %s\n", where, tokenEnv)
 	}
 	return nil
 }

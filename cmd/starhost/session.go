@@ -30,9 +30,9 @@ func addSession(cmd *cobra.Command, id *sessionID) {
 }
 
 // useStore lets the host store the session, and the fragments of its prompts.
-func (s sessionID) useStore(a *app, o *loader.Options) {
-	if db, err := a.database(o.Config); s != "" && err == nil && db != nil {
-		o.Host.Sessions, o.Host.Fragments = db, a.writeContents(o.Config)
+func (s sessionID) useStore(env Env, o *loader.Options) {
+	if db, err := env.database(o.Config); s != "" && err == nil && db != nil {
+		o.Host.Sessions, o.Host.Fragments = db, env.writeContents(o.Config)
 	}
 }
 

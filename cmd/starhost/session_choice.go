@@ -33,7 +33,7 @@ const maxNewest = 1000
 
 // resolve chooses the session: the newest one with --continue, and a new one without a flag. It
 // chooses none if the config turns the store off.
-func (s *sessionChoice) resolve(ctx context.Context, a *app, config *loader.Config) error {
+func (s *sessionChoice) resolve(ctx context.Context, env Env, config *loader.Config) error {
 	switch {
 	case s.used != "":
 		return nil
@@ -50,7 +50,7 @@ func (s *sessionChoice) resolve(ctx context.Context, a *app, config *loader.Conf
 		s.used = sessionID(fmt.Sprintf("%s-%04x", time.Now().UTC().Format("20060102-150405"), rand.N(1<<16)))
 		return nil
 	}
-	db, err := a.database(config)
+	db, err := env.database(config)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/starhost/starhost/store"
 )
 
-func (a *app) sessionsCommand() *cobra.Command {
+func (p *program) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "List, show, answer and remove stored sessions",
@@ -28,12 +28,12 @@ of the hooks of agents, which starhost stores in files of their own. An agent ha
 messages of its sessions, so that starhost stores only what plugins need.`,
 		Example: `  starhost sessions list
   starhost sessions show mine`,
-		Args: a.refuseSubcommand,
+		Args: refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		a.sessionsListCommand(), a.sessionsShowCommand(), a.sessionsExportCommand(), a.sessionsRemoveCommand(),
-		a.sessionsAnswerCommand(),
+		p.sessionsListCommand(), p.sessionsShowCommand(), p.sessionsExportCommand(), p.sessionsRemoveCommand(),
+		p.sessionsAnswerCommand(),
 	)
 	return cmd
 }
@@ -56,16 +56,16 @@ type sessionPlace struct {
 const maxSessions = 1000
 
 // sessionPlace returns the place that the config names.
-func (a *app) sessionPlace() (p sessionPlace, err error) {
+func (env Env) sessionPlace(res *Result) (p sessionPlace, err error) {
 	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
+		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
 	})
-	a.warnings = append(a.warnings, warnings...)
+	res.warnings = append(res.warnings, warnings...)
 	if err != nil {
 		return p, err
 	}
-	p.files = &hook.States{Dir: hook.StateDir(a.getenv)}
-	p.db, err = a.database(config)
+	p.files = &hook.States{Dir: hook.StateDir(env.getenv)}
+	p.db, err = env.database(config)
 	return p, err
 }
 
@@ -176,7 +176,7 @@ type sessionList struct {
 	more     bool // beyond the limit
 }
 
-func (a *app) sessionsListCommand() *cobra.Command {
+func (p *program) sessionsListCommand() *cobra.Command {
 	limit := maxSessions
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -184,11 +184,11 @@ func (a *app) sessionsListCommand() *cobra.Command {
 		Example: `  starhost sessions list
   starhost sessions list --limit 10 -F json`,
 		Args: noArguments,
-		RunE: runSubcommand(a, "sessions list", func(ctx context.Context, _ []string) (l sessionList, err error) {
+		RunE: runSubcommand(p, "sessions list", func(ctx context.Context, _ []string) (l sessionList, err error) {
 			if limit < 1 {
 				return l, usagef("--limit: got %d, want at least 1", limit)
 			}
-			p, err := a.sessionPlace()
+			p, err := p.env.sessionPlace(&p.res)
 			if err != nil {
 				return l, err
 			}
@@ -200,20 +200,22 @@ func (a *app) sessionsListCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) sessionsShowCommand() *cobra.Command {
+func (p *program) sessionsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show the messages and the state of a session",
 		Example: `  starhost sessions show mine
   starhost sessions show mine -F json`,
 		Args: wantArguments("a session's id"),
-		RunE: runSubcommand(a, "sessions show", a.findSession),
+		RunE: runSubcommand(p, "sessions show", func(ctx context.Context, args []string) (storedSession, error) {
+			return p.env.findSession(ctx, &p.res, args)
+		}),
 	}
 }
 
 // findSession returns the session that the argument names.
-func (a *app) findSession(ctx context.Context, args []string) (storedSession, error) {
-	p, err := a.sessionPlace()
+func (env Env) findSession(ctx context.Context, res *Result, args []string) (storedSession, error) {
+	p, err := env.sessionPlace(res)
 	if err != nil {
 		return storedSession{}, err
 	}
@@ -223,15 +225,15 @@ func (a *app) findSession(ctx context.Context, args []string) (storedSession, er
 // An exportedSession is the result of sessions export.
 type exportedSession storedSession
 
-func (a *app) sessionsExportCommand() *cobra.Command {
+func (p *program) sessionsExportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export ID",
 		Short: "Print everything that is stored of a session, as JSON",
 		Example: `  starhost sessions export mine
   starhost sessions export mine -o mine.json`,
 		Args: wantArguments("a session's id"),
-		RunE: runSubcommand(a, "sessions export", func(ctx context.Context, args []string) (exportedSession, error) {
-			s, err := a.findSession(ctx, args)
+		RunE: runSubcommand(p, "sessions export", func(ctx context.Context, args []string) (exportedSession, error) {
+			s, err := p.env.findSession(ctx, &p.res, args)
 			return exportedSession(s), err
 		}),
 	}
@@ -240,7 +242,7 @@ func (a *app) sessionsExportCommand() *cobra.Command {
 // A removal is the result of sessions rm: the ids.
 type removal []string
 
-func (a *app) sessionsRemoveCommand() *cobra.Command {
+func (p *program) sessionsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm ID...",
 		Short: "Remove stored sessions",
@@ -252,20 +254,20 @@ func (a *app) sessionsRemoveCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runSubcommand(a, "sessions rm", func(ctx context.Context, ids []string) (done removal, err error) {
-			p, err := a.sessionPlace()
+		RunE: runSubcommand(p, "sessions rm", func(ctx context.Context, ids []string) (done removal, err error) {
+			place, err := p.env.sessionPlace(&p.res)
 			if err != nil {
 				return nil, err
 			}
 			var failures []error
 			for _, id := range ids {
-				if err := p.remove(ctx, id); err != nil {
+				if err := place.remove(ctx, id); err != nil {
 					failures = append(failures, err)
 				} else {
 					done = append(done, id)
 				}
 			}
-			a.addError(errors.Join(failures...))
+			p.res.addError(errors.Join(failures...))
 			return done, nil
 		}),
 	}

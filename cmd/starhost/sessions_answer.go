@@ -17,7 +17,7 @@ import (
 // An answeredSession is the result of sessions answer.
 type answeredSession struct{ storedSession }
 
-func (a *app) sessionsAnswerCommand() *cobra.Command {
+func (p *program) sessionsAnswerCommand() *cobra.Command {
 	var question string
 	cmd := &cobra.Command{
 		Use:   "answer ID yes|no",
@@ -29,8 +29,8 @@ call, its arguments and the plugins are still the same. The guards are asked aga
 		Example: `  starhost sessions answer waiting yes
   starhost sessions answer waiting no -F json`,
 		Args: wantArguments("a session's id", "yes or no"),
-		RunE: runSubcommand(a, "sessions answer", func(ctx context.Context, args []string) (answeredSession, error) {
-			return a.answerSession(ctx, args[0], args[1], question)
+		RunE: runSubcommand(p, "sessions answer", func(ctx context.Context, args []string) (answeredSession, error) {
+			return p.env.answerSession(ctx, &p.res, args[0], args[1], question)
 		}),
 	}
 	cmd.Flags().StringVar(&question, "question", "", "answer only the question whose digest begins with these `DIGITS`")
@@ -38,7 +38,7 @@ call, its arguments and the plugins are still the same. The guards are asked aga
 }
 
 // answerSession stores an answer to the question of a session.
-func (a *app) answerSession(ctx context.Context, id, word, question string) (s answeredSession, err error) {
+func (env Env) answerSession(ctx context.Context, res *Result, id, word, question string) (s answeredSession, err error) {
 	words := []string{"no", "yes"}
 	choice := slices.Index(words, word)
 	switch {
@@ -47,7 +47,7 @@ func (a *app) answerSession(ctx context.Context, id, word, question string) (s a
 	case question != "" && len(question) < store.MinDigits:
 		return s, usagef("--question: got %s, want at least %d digits", errtext.Brief(question), store.MinDigits)
 	}
-	p, err := a.sessionPlace()
+	p, err := env.sessionPlace(res)
 	if err != nil {
 		return s, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-func (l sessionList) WriteText(a *app) error {
+func (l sessionList) WriteText(res *Result) error {
 	var rows [][]string
 	for i := range l.sessions {
 		s := &l.sessions[i]
@@ -24,9 +24,9 @@ func (l sessionList) WriteText(a *app) error {
 			fmt.Sprintf("%d B", s.Size), s.Status,
 		})
 	}
-	a.out.Table(rows)
+	res.out.Table(rows)
 	if l.more {
-		a.out.WriteString("There are more: see --limit.\n")
+		res.out.WriteString("There are more: see --limit.\n")
 	}
 	return nil
 }
@@ -49,8 +49,8 @@ func newSessionSummaryJSON(s *storedSession) sessionSummaryJSON {
 	}
 }
 
-func (l sessionList) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (l sessionList) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema   string               `json:"schema"`
 		OK       bool                 `json:"ok"`
 		Sessions []sessionSummaryJSON `json:"sessions"`
@@ -58,7 +58,7 @@ func (l sessionList) WriteJSON(a *app) error {
 	}{"starhost.sessions/1", true, jsontext.List(l.sessions, newSessionSummaryJSON), l.more})
 }
 
-func (s storedSession) WriteText(a *app) error {
+func (s storedSession) WriteText(res *Result) error {
 	rows := [][]string{
 		{"session", s.ID}, {"agent", s.Agent}, {"turns", fmt.Sprint(s.Turns)}, {"contents", fmt.Sprint(len(s.saved.Sent))},
 	}
@@ -78,26 +78,26 @@ func (s storedSession) WriteText(a *app) error {
 			rows = append(rows, []string{"state", fmt.Sprintf("%s: %s = %s", plugin, key, texttable.Cell(string(plugins[owner][key])))})
 		}
 	}
-	a.out.Table(rows)
+	res.out.Table(rows)
 	if s.saved.System != "" {
-		report.WriteMessage(&a.out, "system", s.saved.System)
+		report.WriteMessage(&res.out, "system", s.saved.System)
 	}
-	report.WriteMessages(&a.out, report.Messages(&s.saved))
+	report.WriteMessages(&res.out, report.Messages(&s.saved))
 	return nil
 }
 
-func (s answeredSession) WriteText(a *app) error {
+func (s answeredSession) WriteText(res *Result) error {
 	q := report.QuestionOf(&s.saved)
 	rows := [][]string{{"answered", s.ID + ": " + q.Answer}, {"call", q.Tool + " " + q.Arguments}}
 	if s.Agent == platform {
 		rows = append(rows, []string{"next", "starhost run --session " + shellwords.Quote(s.ID) + " goes on with the turn"})
 	}
-	a.out.Table(rows)
+	res.out.Table(rows)
 	return nil
 }
 
-func (s answeredSession) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (s answeredSession) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema   string           `json:"schema"`
 		OK       bool             `json:"ok"`
 		ID       string           `json:"id"`
@@ -105,8 +105,8 @@ func (s answeredSession) WriteJSON(a *app) error {
 	}{"starhost.answer/1", true, s.ID, report.QuestionOf(&s.saved)})
 }
 
-func (s storedSession) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (s storedSession) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema   string                                `json:"schema"`
 		OK       bool                                  `json:"ok"`
 		ID       string                                `json:"id"`
@@ -127,26 +127,26 @@ func (s storedSession) WriteJSON(a *app) error {
 	})
 }
 
-func (s exportedSession) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (s exportedSession) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema  string            `json:"schema"`
 		OK      bool              `json:"ok"`
 		Session host.SavedSession `json:"session"`
 	}{"starhost.session_export/1", true, s.saved})
 }
 
-func (ids removal) WriteText(a *app) error {
+func (ids removal) WriteText(res *Result) error {
 	for _, id := range ids {
-		fmt.Fprintf(&a.out, "removed %s\n", texttable.EscapeLine(id))
+		fmt.Fprintf(&res.out, "removed %s\n", texttable.EscapeLine(id))
 	}
 	return nil
 }
 
-func (ids removal) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (ids removal) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema  string      `json:"schema"`
 		OK      bool        `json:"ok"`
 		Removed []string    `json:"removed"`
 		Errors  []errorJSON `json:"errors"`
-	}{"starhost.removal/1", len(a.problems) == 0, append([]string{}, ids...), a.errorsJSON()})
+	}{"starhost.removal/1", len(res.problems) == 0, append([]string{}, ids...), res.errorsJSON()})
 }

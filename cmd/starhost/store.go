@@ -52,7 +52,7 @@ func (d *databases) close() {
 
 // database returns the database of a config, nil for none. A use opens it. With llm:PATH, which has
 // only fragments, it is the default file.
-func (a *app) database(c *loader.Config) (*store.DB, error) {
+func (env Env) database(c *loader.Config) (*store.DB, error) {
 	name := c.Store.URL
 	switch {
 	case name == "none":
@@ -60,59 +60,59 @@ func (a *app) database(c *loader.Config) (*store.DB, error) {
 	case strings.HasPrefix(name, "llm:"):
 		name = "sqlite:"
 	}
-	dir, err := loader.Workspace(cmp.Or(a.dir, "."))
+	dir, err := loader.Workspace(cmp.Or(env.dir, "."))
 	if err != nil {
 		return nil, err
 	}
-	a.stores.mu.Lock()
-	defer a.stores.mu.Unlock()
-	if db := a.stores.byURL[name]; db != nil {
+	env.stores.mu.Lock()
+	defer env.stores.mu.Unlock()
+	if db := env.stores.byURL[name]; db != nil {
 		return db, nil
 	}
 	db, err := store.Open(store.Options{
-		URL: name, Default: a.defaultDatabase(), Dir: dir, MaxPlugin: c.Store.MaxPlugin, Keep: c.Store.Keep,
+		URL: name, Default: env.defaultDatabase(), Dir: dir, MaxPlugin: c.Store.MaxPlugin, Keep: c.Store.Keep,
 	})
 	if err != nil {
 		return nil, usagef("store.url: %v", err)
 	}
-	if a.stores.byURL == nil {
-		a.stores.byURL = map[string]*store.DB{}
+	if env.stores.byURL == nil {
+		env.stores.byURL = map[string]*store.DB{}
 	}
-	a.stores.byURL[name] = db
+	env.stores.byURL[name] = db
 	return db, nil
 }
 
 // fragmentDatabase returns the database of fragments, nil for none.
-func (a *app) fragmentDatabase(c *loader.Config) (fragmentStore, error) {
+func (env Env) fragmentDatabase(c *loader.Config) (fragmentStore, error) {
 	file, isLLM := strings.CutPrefix(cmp.Or(c.Store.Fragments, c.Store.URL), "llm:")
 	if !isLLM {
-		db, err := a.database(c)
+		db, err := env.database(c)
 		if err != nil || db == nil {
 			return nil, err
 		}
 		return db.Fragments().(fragmentStore), nil
 	}
 	if !filepath.IsAbs(file) {
-		dir, err := loader.Workspace(cmp.Or(a.dir, "."))
+		dir, err := loader.Workspace(cmp.Or(env.dir, "."))
 		if err != nil {
 			return nil, err
 		}
 		file = filepath.Join(dir, file)
 	}
-	a.stores.mu.Lock()
-	defer a.stores.mu.Unlock()
-	if a.stores.ofLLM == nil {
-		a.stores.ofLLM = map[string]*store.LLM{}
+	env.stores.mu.Lock()
+	defer env.stores.mu.Unlock()
+	if env.stores.ofLLM == nil {
+		env.stores.ofLLM = map[string]*store.LLM{}
 	}
-	if a.stores.ofLLM[file] == nil {
-		a.stores.ofLLM[file] = store.OpenLLM(file)
+	if env.stores.ofLLM[file] == nil {
+		env.stores.ofLLM[file] = store.OpenLLM(file)
 	}
-	return a.stores.ofLLM[file], nil
+	return env.stores.ofLLM[file], nil
 }
 
 // defaultDatabase returns the file of the URL sqlite:, "" without a home.
-func (a *app) defaultDatabase() string {
-	data, home := a.getenv("XDG_DATA_HOME"), a.getenv("HOME")
+func (env Env) defaultDatabase() string {
+	data, home := env.getenv("XDG_DATA_HOME"), env.getenv("HOME")
 	switch {
 	case filepath.IsAbs(data):
 	case filepath.IsAbs(home):
@@ -124,8 +124,8 @@ func (a *app) defaultDatabase() string {
 }
 
 // writeContents returns the store of a server, which saves the fragments of its prompts.
-func (a *app) writeContents(c *loader.Config) fragments.Store {
-	db, err := a.fragmentDatabase(c)
+func (env Env) writeContents(c *loader.Config) fragments.Store {
+	db, err := env.fragmentDatabase(c)
 	if err != nil || db == nil { // loadWith has returned the error
 		return new(fragments.MemoryStore)
 	}
@@ -134,8 +134,8 @@ func (a *app) writeContents(c *loader.Config) fragments.Store {
 
 // readContents returns the store of a command that saves no fragments: the contents of its prompts
 // end with the process, and the database has those of others.
-func (a *app) readContents(c *loader.Config) (fragments.Store, error) {
-	db, err := a.fragmentDatabase(c)
+func (env Env) readContents(c *loader.Config) (fragments.Store, error) {
+	db, err := env.fragmentDatabase(c)
 	if err != nil || db == nil {
 		return new(fragments.MemoryStore), err
 	}

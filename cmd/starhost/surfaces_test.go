@@ -169,12 +169,12 @@ func (f *faulty) use(guard, config string) {
 // run runs the program in the folder.
 func (f *faulty) run(stdin string, args ...string) string {
 	var out bytes.Buffer
-	a := &app{
+	p := &program{env: Env{
 		stdin: strings.NewReader(stdin), stdout: &out, stderr: &out,
 		getenv: os.Getenv, lookupEnv: os.LookupEnv,
 		deadline: testDeadline,
-	}
-	a.run(f.t.Context(), append([]string{"-C", f.dir, "-c", "config.toml"}, args...))
+	}}
+	p.run(f.t.Context(), append([]string{"-C", f.dir, "-c", "config.toml"}, args...))
 	return out.String()
 }
 

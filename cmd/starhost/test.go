@@ -28,7 +28,7 @@ type testFlags struct {
 	coverage              coverageFlags
 }
 
-func (a *app) testCommand() *cobra.Command {
+func (p *program) testCommand() *cobra.Command {
 	var f testFlags
 	cmd := &cobra.Command{
 		Use:   "test [PATH...]",
@@ -45,7 +45,7 @@ It exits with 1 if a case fails or there is none, with 3 if none could start. Th
 formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 		Example: `  starhost test plugins
   starhost test plugins/oncall.star::oncall_restart`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.test(cmd.Context(), &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.test(cmd.Context(), &p.res, &f, paths) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.update, "update", false, "rewrite the expected output of the cases, and show the difference")
@@ -64,15 +64,15 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 }
 
 // test runs the command.
-func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
+func (env Env) test(ctx context.Context, res *Result, f *testFlags, paths []string) error {
 	prepareRun(ctx)
 	if f.jobs == 0 {
 		return usagef("--jobs: got 0, want a number from 1")
 	}
 	o := golden.Options{
-		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record,
+		Dir: env.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record,
 		Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
-		Getenv: a.getenv, Trusted: a.trustedFolders(), Coverage: f.coverage.isWanted(), Cache: a.cache,
+		Getenv: env.getenv, Trusted: env.trustedFolders(), Coverage: f.coverage.isWanted(), Cache: env.cache,
 		Hooks: caseHooks,
 	}
 	if err := f.coverage.check(); err != nil {
@@ -88,14 +88,14 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 		catchSignals(ctx)
 	}
 	if f.watch {
-		return a.watchTests(ctx, f, o)
+		return env.watchTests(ctx, res, f, o)
 	}
-	return a.testOnce(ctx, f, o)
+	return env.testOnce(ctx, res, f, o)
 }
 
 // trustedFolders returns a function that reports whether a folder is in a project that the user
 // trusts. It is safe for concurrent use.
-func (a *app) trustedFolders() func(folder string) bool {
+func (env Env) trustedFolders() func(folder string) bool {
 	var mu sync.Mutex
 	known := map[string]bool{}
 	return func(folder string) bool {
@@ -103,7 +103,7 @@ func (a *app) trustedFolders() func(folder string) bool {
 		defer mu.Unlock()
 		trusted, ok := known[folder]
 		if !ok {
-			trusted = a.isTrusted(folder)
+			trusted = env.isTrusted(folder)
 			known[folder] = trusted
 		}
 		return trusted
@@ -112,10 +112,10 @@ func (a *app) trustedFolders() func(folder string) bool {
 
 // isTrusted reports whether the user trusts the project of the nearest config in or above a folder,
 // with its golden cases as they are.
-func (a *app) isTrusted(folder string) bool {
+func (env Env) isTrusted(folder string) bool {
 	for dir := folder; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, loader.ConfigName)); err == nil {
-			plan, err := loader.TrustOptions{Dir: dir, Getenv: a.getenv}.Plan()
+			plan, err := loader.TrustOptions{Dir: dir, Getenv: env.getenv}.Plan()
 			return err == nil &&
 				(plan.State == loader.TrustedPath || plan.State == loader.Trusted && len(plan.Changes) == 0)
 		}
@@ -126,23 +126,23 @@ func (a *app) isTrusted(folder string) bool {
 }
 
 // testOnce runs the cases and prints their results.
-func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) error {
+func (env Env) testOnce(ctx context.Context, res *Result, f *testFlags, o golden.Options) error {
 	var err error
-	o.Config, a.warnings, err = a.loadConfig()
+	o.Config, res.warnings, err = env.loadConfig()
 	var s golden.Summary
 	if err == nil {
 		s, err = golden.Test(ctx, o)
 		err = testError(err)
 	}
-	a.addError(err)
-	a.code = testCode(&s, f.allowEmpty)
+	res.addError(err)
+	res.code = testCode(&s, f.allowEmpty)
 	if err == nil {
-		f.coverage.report(a, &s)
+		f.coverage.report(env, res, &s)
 	}
 	if err == nil && len(s.Results) == 0 && !f.allowEmpty {
-		a.addError(noCases(f.run))
+		res.addError(noCases(f.run))
 	}
-	return a.printResult(testSummary{&s})
+	return env.printResult(res, testSummary{&s})
 }
 
 // A shortfallError reports that no case failed, and that the cases do not suffice.
@@ -164,13 +164,13 @@ func noCases(run string) error {
 }
 
 // couldNotTest reports whether a problem prevented the cases from running.
-func (a *app) couldNotTest() bool {
-	return slices.ContainsFunc(a.problems, func(p problem) bool { return p.code != shortfallCode })
+func (res *Result) couldNotTest() bool {
+	return slices.ContainsFunc(res.problems, func(p problem) bool { return p.code != shortfallCode })
 }
 
 // loadConfig reads the config.
-func (a *app) loadConfig() (*loader.Config, []loader.Warning, error) {
-	return loader.LoadConfig(a.configOptions())
+func (env Env) loadConfig() (*loader.Config, []loader.Warning, error) {
+	return loader.LoadConfig(env.configOptions())
 }
 
 // testError turns a usage error of package golden into one of the command line.
@@ -203,9 +203,9 @@ func testCode(s *golden.Summary, allowEmpty bool) int {
 // prints a result.
 type testSummary struct{ *golden.Summary }
 
-func (s testSummary) WriteText(a *app) error {
-	if !a.couldNotTest() {
-		golden.WriteSummary(&a.out, s.Summary)
+func (s testSummary) WriteText(res *Result) error {
+	if !res.couldNotTest() {
+		golden.WriteSummary(&res.out, s.Summary)
 	}
 	return nil
 }
@@ -221,32 +221,32 @@ type testJSON struct {
 	Errors   []errorJSON          `json:"errors"`
 }
 
-func (s testSummary) WriteJSON(a *app) error {
+func (s testSummary) WriteJSON(res *Result) error {
 	cases, counts := golden.CasesJSON(s.Summary)
-	return a.out.JSON(testJSON{
-		Schema: "starhost.test/1", OK: len(a.problems) == 0 && a.code == exitOK, Cases: cases, Counts: counts,
-		Coverage: golden.NewCoverageJSON(s.Coverage), Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
+	return res.out.JSON(testJSON{
+		Schema: "starhost.test/1", OK: len(res.problems) == 0 && res.code == exitOK, Cases: cases, Counts: counts,
+		Coverage: golden.NewCoverageJSON(s.Coverage), Warnings: res.warningsJSON(), Errors: res.errorsJSON(),
 	})
 }
 
-func (s testSummary) WriteJUnit(a *app) error {
-	if a.couldNotTest() {
+func (s testSummary) WriteJUnit(res *Result) error {
+	if res.couldNotTest() {
 		return nil
 	}
-	return golden.WriteJUnit(&a.out, s.Summary, a.shortfalls())
+	return golden.WriteJUnit(&res.out, s.Summary, res.shortfalls())
 }
 
-func (s testSummary) WriteGitHub(a *app) error {
-	if !a.couldNotTest() {
-		golden.WriteGitHub(&a.out, s.Summary, a.shortfalls())
+func (s testSummary) WriteGitHub(res *Result) error {
+	if !res.couldNotTest() {
+		golden.WriteGitHub(&res.out, s.Summary, res.shortfalls())
 	}
 	return nil
 }
 
 // shortfalls returns the problems of a run whose cases do not suffice.
-func (a *app) shortfalls() (list []golden.Shortfall) {
-	for i := range a.problems {
-		list = append(list, golden.Shortfall{Message: a.problems[i].message, Text: a.problems[i].text()})
+func (res *Result) shortfalls() (list []golden.Shortfall) {
+	for i := range res.problems {
+		list = append(list, golden.Shortfall{Message: res.problems[i].message, Text: res.problems[i].text()})
 	}
 	return list
 }

@@ -34,13 +34,13 @@ func (f *coverageFlags) check() error {
 func (f *coverageFlags) isWanted() bool { return f.show || f.out != "" || f.failUnder > 0 }
 
 // report writes the coverage file, and fails the run if the coverage is below --fail-under.
-func (f *coverageFlags) report(a *app, s *golden.Summary) {
+func (f *coverageFlags) report(env Env, res *Result, s *golden.Summary) {
 	if f.out != "" {
-		a.addError(wrapFileError(f.out, writeChanged(a.path(f.out), s.Coverage.LCOV())))
+		res.addError(wrapFileError(f.out, writeChanged(env.path(f.out), s.Coverage.LCOV())))
 	}
 	below := s.Coverage.IsBelow(float64(f.failUnder))
 	if below {
-		a.addError(&shortfallError{msg: fmt.Sprintf("covered %s of the lines, want %d %% (--fail-under)", golden.Percent(s.Coverage.CountLines()), f.failUnder)})
+		res.addError(&shortfallError{msg: fmt.Sprintf("covered %s of the lines, want %d %% (--fail-under)", golden.Percent(s.Coverage.CountLines()), f.failUnder)})
 	}
 	if !f.show && !below {
 		s.Coverage = nil

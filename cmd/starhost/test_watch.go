@@ -13,21 +13,21 @@ import (
 
 // watchTests runs the cases, and again whenever a case, a plugin or the config changes, until
 // ctx ends. The end of ctx is no error.
-func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) error {
+func (env Env) watchTests(ctx context.Context, res *Result, f *testFlags, o golden.Options) error {
 	w, err := watch.New()
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	a.written = true // each round writes the file itself
-	return a.rounds(ctx, w, func(round *app) error {
-		in := a.testInputs(o.Paths)
+	res.written = true // each round writes the file itself
+	return env.rounds(ctx, res, w, func(round *Result) error {
+		in := env.testInputs(o.Paths)
 		if err := w.Inputs(in.Files, in.Folders); err != nil {
 			return err
 		}
-		round.addError(round.testOnce(ctx, f, o))
+		round.addError(env.testOnce(ctx, round, f, o))
 		if ctx.Err() == nil {
-			round.end()
+			env.end(round)
 		}
 		return nil
 	})
@@ -35,18 +35,18 @@ func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) er
 
 // testInputs returns the files that the results depend on: the config, and the plugins and
 // cases at the arguments or the config's paths.
-func (a *app) testInputs(args []string) loader.Inputs {
-	in := loader.Inputs{Files: []string{a.path(loader.ConfigName), a.path(a.config)}}
+func (env Env) testInputs(args []string) loader.Inputs {
+	in := loader.Inputs{Files: []string{env.path(loader.ConfigName), env.path(env.config)}}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(arg, "::")
-		addCaseInputs(&in, a.path(name))
+		addCaseInputs(&in, env.path(name))
 	}
-	config, _, err := a.loadConfig()
+	config, _, err := env.loadConfig()
 	if err != nil {
 		return in // the run reports the error
 	}
 	if len(args) == 0 {
-		paths, _ := config.Paths(a.dir, nil) // the run reports the error
+		paths, _ := config.Paths(env.dir, nil) // the run reports the error
 		for _, p := range paths {
 			addCaseInputs(&in, p.Real)
 		}

@@ -18,7 +18,7 @@ import (
 // trustFlags are the flags of trust.
 type trustFlags struct{ path, list, revoke, yes bool }
 
-func (a *app) trustCommand() *cobra.Command {
+func (p *program) trustCommand() *cobra.Command {
 	var f trustFlags
 	cmd := &cobra.Command{
 		Use:   "trust",
@@ -33,12 +33,12 @@ and shows the difference. Cloning a repository never gives its plugins anything.
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			catchSignals(cmd.Context())
-			r, err := a.trust(f)
-			a.addError(err)
+			r, err := p.env.trust(&p.res, f)
+			p.res.addError(err)
 			if r == nil {
 				return nil
 			}
-			return a.printResult(r)
+			return p.env.printResult(&p.res, r)
 		},
 	}
 	flags := cmd.Flags()
@@ -60,9 +60,9 @@ type trustResult struct {
 }
 
 // trust runs the command. The result is nil if the user declined.
-func (a *app) trust(f trustFlags) (*trustResult, error) {
-	r := &trustResult{home: a.getenv("HOME")}
-	o := loader.TrustOptions{Dir: a.dir, Getenv: a.getenv, Managed: a.managed}
+func (env Env) trust(res *Result, f trustFlags) (*trustResult, error) {
+	r := &trustResult{home: env.getenv("HOME")}
+	o := loader.TrustOptions{Dir: env.dir, Getenv: env.getenv, Managed: env.managed}
 	switch {
 	case f.list && (f.path || f.revoke || f.yes), f.revoke && f.path:
 		return r, &usageError{msg: "trust: got several of --path, --list and --revoke, or --list and --yes, want one", help: "starhost trust --help"}
@@ -86,12 +86,12 @@ func (a *app) trust(f trustFlags) (*trustResult, error) {
 		want = loader.TrustedPath
 	}
 	if plan.State != want || want == loader.Trusted && len(plan.Changes) > 0 {
-		yes, err := a.confirmTrust(plan, f.yes)
+		yes, err := env.confirmTrust(res, plan, f.yes)
 		if err != nil {
 			return r, err
 		}
 		if !yes {
-			a.code = exitNegative
+			res.code = exitNegative
 			return nil, nil
 		}
 		if err := o.Trust(plan, f.path); err != nil {
@@ -103,41 +103,41 @@ func (a *app) trust(f trustFlags) (*trustResult, error) {
 }
 
 // confirmTrust shows the plan and asks the user, unless yes is set.
-func (a *app) confirmTrust(plan *loader.TrustPlan, yes bool) (bool, error) {
+func (env Env) confirmTrust(res *Result, plan *loader.TrustPlan, yes bool) (bool, error) {
 	if yes {
 		return true, nil
 	}
-	show := a.stderr // JSON on standard output is one document
-	if a.format == "pretty" && a.output == "" {
-		show = a.stdout
+	show := env.stderr // JSON on standard output is one document
+	if env.format == "pretty" && env.output == "" {
+		show = env.stdout
 	}
-	a.printPlan(plan)
-	io.WriteString(show, texttable.Escape(a.out.String()))
-	a.out.Reset()
-	if yes, asked := a.askPerson("Trust it?"); asked {
+	res.printPlan(plan)
+	io.WriteString(show, texttable.Escape(res.out.String()))
+	res.out.Reset()
+	if yes, asked := env.askPerson("Trust it?"); asked {
 		return yes, nil
 	}
 	return false, &usageError{msg: "trust: nobody can be asked, as standard input is no terminal", help: "starhost trust --yes"}
 }
 
 // askPerson asks a question at the terminal. asked is false if nobody can be asked.
-func (a *app) askPerson(question string) (yes, asked bool) {
-	if !console.IsTerminal(a.stdin) {
+func (env Env) askPerson(question string) (yes, asked bool) {
+	if !console.IsTerminal(env.stdin) {
 		return false, false
 	}
-	fmt.Fprint(a.stderr, question+" [y/N] ")
-	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
+	fmt.Fprint(env.stderr, question+" [y/N] ")
+	answer, err := bufio.NewReader(env.stdin).ReadString('\n')
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes", err == nil
 }
 
 // printPlan prints a plan as text.
-func (a *app) printPlan(p *loader.TrustPlan) {
-	a.printLine("project", p.Config+": "+trustWords[p.State])
-	a.printLine("changes", stringsOf(p.Changes)...)
-	a.printLine("would hold", heldBy(p)...)
-	a.printLine("files", limitLines(p.Files, maxFilesShown)...)
-	a.printUnpinned(p)
+func (res *Result) printPlan(p *loader.TrustPlan) {
+	res.printLine("project", p.Config+": "+trustWords[p.State])
+	res.printLine("changes", stringsOf(p.Changes)...)
+	res.printLine("would hold", heldBy(p)...)
+	res.printLine("files", limitLines(p.Files, maxFilesShown)...)
+	res.printUnpinned(p)
 }
 
 // heldBy returns what holds because the user trusts a project.
@@ -146,10 +146,10 @@ func heldBy(p *loader.TrustPlan) []string {
 }
 
 // printUnpinned prints what may change without an end of the trust.
-func (a *app) printUnpinned(p *loader.TrustPlan) {
-	a.printLine("not pinned", p.Unpinned...)
+func (res *Result) printUnpinned(p *loader.TrustPlan) {
+	res.printLine("not pinned", p.Unpinned...)
 	if len(p.Unpinned) > 0 {
-		a.printLine("", "such files may change, and the project stays trusted: [trust] pin = [\"srv/**\"] ends that")
+		res.printLine("", "such files may change, and the project stays trusted: [trust] pin = [\"srv/**\"] ends that")
 	}
 }
 
@@ -181,21 +181,21 @@ func stringsOf[T fmt.Stringer](items []T) []string {
 }
 
 // WriteText writes the project and what its config may set now, or the list.
-func (r *trustResult) WriteText(a *app) error {
+func (r *trustResult) WriteText(res *Result) error {
 	switch {
 	case r.plan != nil:
-		a.printLine("project", r.plan.Config+": "+trustWords[r.state])
-		a.printLine("holds", heldBy(r.plan)...)
-		a.printUnpinned(r.plan)
+		res.printLine("project", r.plan.Config+": "+trustWords[r.state])
+		res.printLine("holds", heldBy(r.plan)...)
+		res.printUnpinned(r.plan)
 	case r.revoked != "":
-		a.printLine("project", errtext.InHome(r.home, r.revoked)+": "+trustWords[r.state])
+		res.printLine("project", errtext.InHome(r.home, r.revoked)+": "+trustWords[r.state])
 	}
 	for _, p := range r.projects {
 		what := fmt.Sprintf("%d files", len(p.Files)+len(p.Cases))
 		if p.Path {
 			what = "whatever its files are"
 		}
-		fmt.Fprintf(&a.out, "%s  %s\n", texttable.EscapeLine(errtext.InHome(r.home, p.Folder)), what)
+		fmt.Fprintf(&res.out, "%s  %s\n", texttable.EscapeLine(errtext.InHome(r.home, p.Folder)), what)
 	}
 	return nil
 }
@@ -229,16 +229,16 @@ func newProjectJSON(p *loader.TrustedProject) projectJSON {
 	return projectJSON{p.Folder, p.Path, len(p.Files)}
 }
 
-func (r *trustResult) WriteJSON(a *app) error {
+func (r *trustResult) WriteJSON(res *Result) error {
 	out := trustJSON{
-		Schema: "starhost.trust/1", OK: len(a.problems) == 0, State: string(r.state),
+		Schema: "starhost.trust/1", OK: len(res.problems) == 0, State: string(r.state),
 		Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{}, Unpinned: []string{},
-		Projects: jsontext.List(r.projects, newProjectJSON), Errors: a.errorsJSON(),
+		Projects: jsontext.List(r.projects, newProjectJSON), Errors: res.errorsJSON(),
 	}
 	if p := r.plan; p != nil {
 		out.Config, out.Settings, out.Files = p.Config, jsontext.List(p.Settings, newSettingJSON), p.Files
 		out.Unpinned = append(out.Unpinned, p.Unpinned...)
 		out.Changes = jsontext.List(p.Changes, func(c *loader.Change) changeJSON { return changeJSON{c.Op, c.What} })
 	}
-	return a.out.JSON(out)
+	return res.out.JSON(out)
 }

@@ -33,7 +33,7 @@ type uiFlags struct {
 	allowEffects bool
 }
 
-func (a *app) uiCommand() *cobra.Command {
+func (p *program) uiCommand() *cobra.Command {
 	var f uiFlags
 	cmd := &cobra.Command{
 		Use:   "ui [PATH...]",
@@ -52,7 +52,7 @@ browser, which then has a cookie. Whoever has the token may do what you may do w
 commands above.`,
 		Example: `  starhost ui
   starhost ui plugins --listen 127.0.0.1:8799`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.showUI(cmd, &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.showUI(&p.res, cmd, &f, paths) },
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "serve the page at this `ADDR` of this machine")
@@ -62,7 +62,8 @@ commands above.`,
 
 // An inspected is a page and the set of plugins that it shows.
 type inspected struct {
-	*app
+	Env
+	*Result
 	flags   *loadFlags
 	paths   []string
 	beside  bool // serve, around it, reports changes and mistakes of plugins
@@ -87,16 +88,16 @@ func (g *goodSet) note() string {
 
 // loadOrLastGood is loadWith, but if the plugins on the disk have a mistake, it loads the ones
 // from before the mistake. The mistake stays in the report.
-func (a *app) loadOrLastGood(
-	ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options),
+func (env Env) loadOrLastGood(
+	ctx context.Context, res *Result, f *loadFlags, paths []string, change func(*loader.Options),
 ) (*loader.Set, error) {
-	set, err := a.loadWith(ctx, f, paths, change)
-	if a.lastGood == nil || err == nil && set.Err() == nil {
+	set, err := env.loadWith(ctx, res, f, paths, change)
+	if env.lastGood == nil || err == nil && set.Err() == nil {
 		return set, err
 	}
-	again, failed := a.loadWith(ctx, f, paths, func(o *loader.Options) {
+	again, failed := env.loadWith(ctx, res, f, paths, func(o *loader.Options) {
 		change(o)
-		o.Sources = a.lastGood.sources
+		o.Sources = env.lastGood.sources
 	})
 	if failed != nil || again.Err() != nil { // a library or the config has the mistake
 		if again != nil {
@@ -107,21 +108,21 @@ func (a *app) loadOrLastGood(
 	if set != nil {
 		set.Close() // nothing was written
 	}
-	a.addError(err)
-	a.warnings = append(a.warnings, loader.Warning{Msg: a.lastGood.note()})
+	res.addError(err)
+	res.warnings = append(res.warnings, loader.Warning{Msg: env.lastGood.note()})
 	return again, nil
 }
 
 // showUI serves the page until ctx ends.
-func (a *app) showUI(cmd *cobra.Command, f *uiFlags, paths []string) error {
+func (env Env) showUI(res *Result, cmd *cobra.Command, f *uiFlags, paths []string) error {
 	ctx := cmd.Context()
 	global, loading := commandFlags(cmd)
-	v := &inspected{app: a, flags: &f.loadFlags, paths: paths}
+	v := &inspected{Env: env, Result: res, flags: &f.loadFlags, paths: paths}
 	if err := v.open(ctx, ui.Options{Global: global, Loading: loading, AllowEffects: f.allowEffects}); err != nil {
 		return err
 	}
 	defer v.watcher.Close()
-	if a.getenv("GOGC") == "" {
+	if env.getenv("GOGC") == "" {
 		debug.SetGCPercent(pageGarbage) // process.go sets more, for short commands
 	}
 	l, err := listenPage(ctx, f.listen)
@@ -139,7 +140,7 @@ func (a *app) showUI(cmd *cobra.Command, f *uiFlags, paths []string) error {
 
 // open loads the plugins and makes the page of them. The caller must close the watcher.
 func (v *inspected) open(ctx context.Context, o ui.Options) (err error) {
-	if o.LogDir, _, err = v.openLog(); err != nil {
+	if o.LogDir, _, err = v.openLog(v.Result); err != nil {
 		return err
 	}
 	if o.Workspace, err = loader.Workspace(v.dir); err != nil {
@@ -206,10 +207,10 @@ func (v *inspected) watch(ctx context.Context) {
 }
 
 // load loads the plugins for one question.
-func (v *inspected) load(ctx context.Context, change func(*loader.Options)) (*loader.Set, *app, error) {
-	round := v.newRound()
-	round.lastGood = v.lastGoodSet()
-	set, err := round.loadOrLastGood(ctx, v.flags, v.paths, func(o *loader.Options) {
+func (v *inspected) load(ctx context.Context, change func(*loader.Options)) (*loader.Set, *Result, error) {
+	env, round := v.Env, v.newRound()
+	env.lastGood = v.lastGoodSet()
+	set, err := env.loadOrLastGood(ctx, round, v.flags, v.paths, func(o *loader.Options) {
 		o.RequiredInArgs = true
 		change(o)
 	})
@@ -227,7 +228,7 @@ func (v *inspected) lastGoodSet() *goodSet {
 // The set from before stays if they do not load.
 func (v *inspected) reload(ctx context.Context) (problem string, err error) {
 	round := v.newRound()
-	set, err := round.load(ctx, v.flags, v.paths)
+	set, err := v.Env.load(ctx, round, v.flags, v.paths)
 	if err != nil {
 		return "", err
 	}
@@ -246,7 +247,7 @@ func (v *inspected) reload(ctx context.Context) (problem string, err error) {
 		problem = round.firstProblem()
 	}
 	if !v.beside {
-		round.report()
+		v.report(round)
 	}
 	in := set.Inputs()
 	return problem, v.watcher.Inputs(in.Files, in.Folders)
@@ -337,40 +338,40 @@ func (v *inspected) example(agent, command string) string {
 }
 
 // keepPictures keeps the attachments of a result for the page. Its JSON has only their ids.
-func (a *app) keepPictures(e *evaluation) {
-	if a.keepPicture == nil {
+func (env Env) keepPictures(e *evaluation) {
+	if env.keepPicture == nil {
 		return
 	}
 	if e.prompt != nil {
 		for _, r := range e.prompt.Attachments {
-			a.keepPicture(r.ID.String(), r.Content)
+			env.keepPicture(r.ID.String(), r.Content)
 		}
 	}
 	if e.call != nil {
 		for _, at := range e.call.reply.Result.Attachments {
-			a.keepPicture(at.ID().String(), at.Content)
+			env.keepPicture(at.ID().String(), at.Content)
 		}
 	}
 }
 
 // firstProblem returns the message of the first problem.
-func (a *app) firstProblem() string {
-	if len(a.problems) == 0 {
+func (res *Result) firstProblem() string {
+	if len(res.problems) == 0 {
 		return "it is missing"
 	}
-	return a.problems[0].text()
+	return res.problems[0].text()
 }
 
 // runInside runs a command of this program for the page.
 func (v *inspected) runInside(ctx context.Context, args []string, last bool) ui.Output {
 	var out, diagnostics bytes.Buffer
-	b := &app{
+	b := program{env: Env{
 		stdin: strings.NewReader(""), stdout: &out, stderr: &diagnostics, getenv: v.getenv, lookupEnv: v.lookupEnv,
 		managed:  v.managed,
 		deadline: v.deadline, inside: true, keepPicture: v.server.KeepPicture,
-	}
+	}}
 	if last {
-		b.lastGood = v.lastGoodSet()
+		b.env.lastGood = v.lastGoodSet()
 	}
 	code := b.run(ctx, args)
 	return ui.Output{Out: out.Bytes(), Diagnostics: diagnostics.Bytes(), Code: code}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) versionCommand() *cobra.Command {
+func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of starhost",
@@ -17,22 +17,22 @@ func (a *app) versionCommand() *cobra.Command {
   starhost version -F json`,
 		Args: refuseArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.printResult(versionText(version()))
+			return p.env.printResult(&p.res, versionText(version()))
 		},
 	}
 }
 
-func (version versionText) WriteText(a *app) error {
+func (version versionText) WriteText(res *Result) error {
 	build := []string{runtime.Version()}
 	if c := commit(); c != "" {
 		build = append([]string{"commit " + c[:min(len(c), 12)]}, build...)
 	}
-	fmt.Fprintf(&a.out, "starhost %s (%s)\n", version, strings.Join(build, ", "))
+	fmt.Fprintf(&res.out, "starhost %s (%s)\n", version, strings.Join(build, ", "))
 	return nil
 }
 
-func (version versionText) WriteJSON(a *app) error {
-	return a.out.JSON(struct {
+func (version versionText) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
 		Schema  string   `json:"schema"`
 		Version string   `json:"version"`
 		Commit  string   `json:"commit"`
