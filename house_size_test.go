@@ -18,7 +18,7 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4420,
-	"cmd/starhost":     12690,
+	"cmd/starhost":     12630,
 	"decision":         3770,
 	"editor/format":    80,
 	"editor/lint":      2070,
@@ -49,7 +49,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_740
+const maxSize = 99_680
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -115,12 +115,12 @@ func (env Env) writeResult(res *Result) error {
 		if res.out.Len() == 0 {
 			return nil // even an empty write can block or fail
 		}
-		return wrapFileError("standard output", env.showResult(res))
+		return errtext.File("standard output", env.showResult(res))
 	}
 	if res.out.Len() == 0 && len(res.problems) > 0 {
 		return nil // the command failed: leave the file as it was
 	}
-	return wrapFileError(env.output, disk.Replace(env.path(env.output), env.resultBytes(res), 0o666))
+	return errtext.File(env.output, disk.Replace(env.path(env.output), env.resultBytes(res), 0o666))
 }
 
 // path returns the path of a file that an argument names, as the system needs it.
@@ -133,7 +133,7 @@ func (env Env) readText(name string) (string, error) {
 	if name != "-" {
 		f, err := disk.Open(env.path(name))
 		if err != nil {
-			return "", wrapFileError(name, err)
+			return "", errtext.File(name, err)
 		}
 		defer f.Close()
 		in = f
@@ -142,7 +142,7 @@ func (env Env) readText(name string) (string, error) {
 	if errors.Is(err, disk.ErrSize) {
 		return "", usagef("%s: %v", name, err)
 	}
-	return string(data), wrapFileError(name, err)
+	return string(data), errtext.File(name, err)
 }
 
 // addLog adds a line that a handler logged. Loaders log at the same time, but the host calls

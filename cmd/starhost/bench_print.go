@@ -30,9 +30,9 @@ func (m *benchmark) place() string {
 }
 
 // WriteText writes a table: a line for each sample.
-func (b *bencher) WriteText(res *Result) error {
+func (b *bencher) WriteText(res *Result) {
 	if len(b.benchmarks) == 0 {
-		return nil
+		return
 	}
 	rows := [][]string{{"benchmark", "n", "p50", "p99", "steps", "bytes", "place"}}
 	for _, m := range b.benchmarks {
@@ -44,7 +44,6 @@ func (b *bencher) WriteText(res *Result) error {
 		}
 	}
 	res.out.Table(rows)
-	return nil
 }
 
 // roundTime returns a time with three significant digits.
@@ -58,11 +57,9 @@ func roundTime(d time.Duration) string {
 
 type (
 	benchJSON struct {
-		Schema     string          `json:"schema"`
-		OK         bool            `json:"ok"`
+		head
 		Benchmarks []benchmarkJSON `json:"benchmarks"`
-		Warnings   []warningJSON   `json:"warnings"`
-		Errors     []errorJSON     `json:"errors"`
+		tail
 	}
 	benchmarkJSON struct {
 		Kind       string       `json:"kind"`
@@ -83,9 +80,9 @@ type (
 
 func (b *bencher) WriteJSON(res *Result) error {
 	return res.out.JSON(benchJSON{
-		Schema: "starhost.bench/1", OK: len(res.problems) == 0,
+		head:       head{"starhost.bench/1", len(res.problems) == 0},
 		Benchmarks: jsontext.List(b.benchmarks, func(m **benchmark) benchmarkJSON { return (*m).json() }),
-		Warnings:   res.warningsJSON(), Errors: res.errorsJSON(),
+		tail:       res.tail(),
 	})
 }
 
@@ -101,7 +98,7 @@ func (m *benchmark) json() benchmarkJSON {
 
 // WriteGoBench writes the format of Go's own benchmarks: a line for each sample. The number of
 // processors stands behind the name.
-func (b *bencher) WriteGoBench(res *Result) error {
+func (b *bencher) WriteGoBench(res *Result) {
 	fmt.Fprintf(&res.out, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
 	for _, m := range b.benchmarks {
 		for _, s := range m.samples {
@@ -110,7 +107,6 @@ func (b *bencher) WriteGoBench(res *Result) error {
 				m.usage.Steps, m.usage.Bytes)
 		}
 	}
-	return nil
 }
 
 // goName returns the name in the form of Go's benchmarks: a capital first, no spaces. It

@@ -112,7 +112,7 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	config, warnings, err := loader.LoadConfig(c.configOptions())
+	config, warnings, err := c.readConfig(true)
 	if err != nil {
 		return err
 	}

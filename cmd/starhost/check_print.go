@@ -25,23 +25,21 @@ func newFindingJSON(f *finding) findingJSON {
 
 func (c *checkRun) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema   string        `json:"schema"`
-		OK       bool          `json:"ok"`
+		head
 		Findings []findingJSON `json:"findings"`
 		Errors   []errorJSON   `json:"errors"`
-	}{"starhost.check/1", res.code == exitOK && len(res.problems) == 0, jsontext.List(c.findings, newFindingJSON), res.errorsJSON()})
+	}{head{"starhost.check/1", res.code == exitOK && len(res.problems) == 0}, jsontext.List(c.findings, newFindingJSON), res.errorsJSON()})
 }
 
 // WriteGitHub writes each finding as a command of GitHub's workflows.
-func (c *checkRun) WriteGitHub(res *Result) error {
+func (c *checkRun) WriteGitHub(res *Result) {
 	for i := range c.findings {
 		res.printWorkflowCommand(&c.findings[i])
 	}
-	return nil
 }
 
 // WriteText writes the findings and their counts.
-func (c *checkRun) WriteText(res *Result) error {
+func (c *checkRun) WriteText(res *Result) {
 	for i := range c.findings {
 		res.printFinding(&c.findings[i], c.quiet)
 	}
@@ -53,7 +51,6 @@ func (c *checkRun) WriteText(res *Result) error {
 		errs, warnings := c.countFindings()
 		fmt.Fprintf(&res.out, "%s: %s, %s\n", texttable.Count(plugins, "plugin"), texttable.Count(errs, "error"), texttable.Count(warnings, "warning"))
 	}
-	return nil
 }
 
 // printFinding prints a finding with its source line.

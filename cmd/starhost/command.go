@@ -81,11 +81,10 @@ func (env Env) runCommand(ctx context.Context, res *Result, f *loadFlags, id ses
 }
 
 // WriteText writes what the user sees of a command's result.
-func (r commandReply) WriteText(res *Result) error {
+func (r commandReply) WriteText(res *Result) {
 	if text := userText(&r.Result); text != "" {
 		fmt.Fprintln(&res.out, strings.TrimSuffix(text, "\n"))
 	}
-	return nil
 }
 
 // command runs the command in a new session, or in the stored session of an id.
@@ -148,8 +147,7 @@ func userText(r *starhost.Result) string {
 
 // A commandReplyJSON is the JSON result of command.
 type commandReplyJSON struct {
-	Schema      string           `json:"schema"`
-	OK          bool             `json:"ok"`
+	head
 	Command     string           `json:"command"`
 	Args        []string         `json:"args"`
 	Output      string           `json:"output"`
@@ -159,16 +157,15 @@ type commandReplyJSON struct {
 	Attachments []attachmentJSON `json:"attachments"`
 	Steps       uint64           `json:"steps"`
 	AllocBytes  uint64           `json:"alloc_bytes"`
-	Warnings    []warningJSON    `json:"warnings"`
-	Errors      []errorJSON      `json:"errors"`
+	tail
 }
 
 func (r commandReply) WriteJSON(res *Result) error {
 	out := commandReplyJSON{
-		Schema: "starhost.command/1", OK: len(res.problems) == 0, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
+		head: head{"starhost.command/1", len(res.problems) == 0}, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
 		Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,
 		Attachments: jsontext.List(r.Result.Attachments, newAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
-		Warnings: res.warningsJSON(), Errors: res.errorsJSON(),
+		tail: res.tail(),
 	}
 	if d := r.Denied; d != nil {
 		denied := res.newDecisionJSON(d)

@@ -85,7 +85,7 @@ type settingsReport struct {
 // showConfig prints the settings that hold after all layers.
 func (env Env) showConfig(res *Result, origin bool) error {
 	r := settingsReport{origin: origin}
-	config, warnings, err := loader.LoadConfig(env.configOptions())
+	config, warnings, err := env.readConfig(true)
 	res.warnings = warnings
 	if err != nil {
 		res.addError(err)
@@ -98,20 +98,17 @@ func (env Env) showConfig(res *Result, origin bool) error {
 
 func (r settingsReport) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema   string        `json:"schema"`
-		OK       bool          `json:"ok"`
+		head
 		Settings []settingJSON `json:"settings"`
-		Warnings []warningJSON `json:"warnings"`
-		Errors   []errorJSON   `json:"errors"`
-	}{"starhost.config/1", len(res.problems) == 0, jsontext.List(r.settings, newSettingJSON), res.warningsJSON(), res.errorsJSON()})
+		tail
+	}{head{"starhost.config/1", len(res.problems) == 0}, jsontext.List(r.settings, newSettingJSON), res.tail()})
 }
 
 // WriteText writes the settings as TOML.
-func (r settingsReport) WriteText(res *Result) error {
+func (r settingsReport) WriteText(res *Result) {
 	for _, s := range r.settings {
 		res.printSetting(s, r.origin)
 	}
-	return nil
 }
 
 // selectPlugins reads what the project's config says of the project's own plugins, as loading

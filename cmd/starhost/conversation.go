@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/console"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -183,7 +184,7 @@ func (c *conversation) write(text string) {
 	}
 	c.written = (c.written + text)[max(0, len(c.written)+len(text)-2):]
 	if _, err := io.WriteString(c.out, text); err != nil {
-		c.broken = wrapFileError("standard output", err)
+		c.broken = errtext.File("standard output", err)
 		c.cancel()
 	}
 }

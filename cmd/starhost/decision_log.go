@@ -191,9 +191,7 @@ func (h *hookLog) record(e *starhost.Event, a hook.Answer) (err error) {
 // nothing has loaded the config, openHookLog does. Without a config it does not know the log.
 func (env Env) openHookLog(h *hookLog, agent string, report func(error)) *decision.Log {
 	return h.open(func() *decision.Log {
-		config, _, err := loader.LoadConfig(loader.ConfigOptions{
-			Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
-		})
+		config, _, err := env.readConfig(false)
 		if err != nil {
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/scripts"
 )
@@ -49,11 +50,11 @@ and writes nothing into the current folder or your home.`,
 func (env Env) demo(ctx context.Context, res *Result) error {
 	dir, err := os.MkdirTemp("", "starhost-demo-")
 	if err != nil {
-		return wrapFileError("the temporary folder", err)
+		return errtext.File("the temporary folder", err)
 	}
 	defer os.RemoveAll(dir)
 	if err := os.CopyFS(filepath.Join(dir, "scripts"), scripts.Files); err != nil {
-		return wrapFileError("the temporary folder", err)
+		return errtext.File("the temporary folder", err)
 	}
 	for _, d := range demos {
 		var out bytes.Buffer

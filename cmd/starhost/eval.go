@@ -438,15 +438,14 @@ func (res *Result) runTurn(ctx context.Context, f *evalFlags, e *evaluation, ses
 func (e *evaluation) WriteJSON(res *Result) error { return res.out.JSON(res.evalJSON(e)) }
 
 // WriteText writes the list of registrations, or the report of a turn.
-func (e *evaluation) WriteText(res *Result) error {
+func (e *evaluation) WriteText(res *Result) {
 	switch {
 	case e.set == nil:
 	case !e.flags.wantsTurn():
-		return listing{set: e.set}.WriteText(res)
+		listing{set: e.set}.WriteText(res)
 	default:
 		res.printReport(e.flags, e)
 	}
-	return nil
 }
 
 // bodies make the request bodies of protocols from a prompt, by the format's name.
@@ -460,7 +459,7 @@ func (e *evaluation) WritePrompt(res *Result, format string) error {
 	switch {
 	case e.set == nil:
 	case !e.flags.wantsTurn():
-		return listing{set: e.set}.WriteText(res)
+		listing{set: e.set}.WriteText(res)
 	case e.call != nil:
 		fmt.Fprintln(&res.out, e.call.reply.Result.ForLLM)
 	case e.expr != nil:

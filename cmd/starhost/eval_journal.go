@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
 )
@@ -50,7 +51,7 @@ func (env Env) openJournal(name string) (*effects.Replay, error) {
 	}
 	file, err := disk.Open(env.path(name))
 	if err != nil {
-		return nil, wrapFileError(name, err)
+		return nil, errtext.File(name, err)
 	}
 	defer file.Close()
 	replay, err := effects.ReadJournal(file)
@@ -179,5 +180,5 @@ func (env Env) writeJournal(name string, j *effects.Journal) error {
 		return err
 	}
 	const ownerOnly = 0o600 // because a journal has everything that the turn read
-	return wrapFileError(name, disk.Replace(env.path(name), data, ownerOnly))
+	return errtext.File(name, disk.Replace(env.path(name), data, ownerOnly))
 }

@@ -15,8 +15,7 @@ import (
 // The types below are the JSON results of eval and list. Lists are never null.
 type (
 	evalJSON struct {
-		Schema      string           `json:"schema"`
-		OK          bool             `json:"ok"`
+		head
 		Plugins     []pluginJSON     `json:"plugins"`
 		Prompt      *promptJSON      `json:"prompt"`
 		Fragments   []fragmentJSON   `json:"fragments"`
@@ -30,8 +29,7 @@ type (
 		Expr        *exprJSON        `json:"expr"`
 		Reached     []reachedFile    `json:"reached,omitempty"` // lines that ran, with --reached
 		Stats       statsJSON        `json:"stats"`
-		Warnings    []warningJSON    `json:"warnings"`
-		Errors      []errorJSON      `json:"errors"`
+		tail
 	}
 	pluginJSON struct {
 		Name        string          `json:"name"`
@@ -217,14 +215,28 @@ type (
 	}
 )
 
+// A head begins the JSON result of a command.
+type head struct {
+	Schema string `json:"schema"`
+	OK     bool   `json:"ok"`
+}
+
+// A tail ends the JSON result of a command that loads plugins.
+type tail struct {
+	Warnings []warningJSON `json:"warnings"`
+	Errors   []errorJSON   `json:"errors"`
+}
+
+func (res *Result) tail() tail { return tail{res.warningsJSON(), res.errorsJSON()} }
+
 // evalJSON returns the JSON result of eval.
 func (res *Result) evalJSON(e *evaluation) evalJSON {
 	out := evalJSON{
-		Schema: "starhost.eval/1", OK: len(res.problems) == 0,
+		head:    head{"starhost.eval/1", len(res.problems) == 0},
 		Plugins: []pluginJSON{}, Fragments: []fragmentJSON{}, Attachments: []attachmentJSON{}, Tools: []toolJSON{},
 		Hooks: []traceJSON{}, Loads: []traceJSON{}, WouldRun: jsontext.List(e.dryRun.Effects(), newEffectJSON),
 		Call: e.call.json(), Fire: res.newFireJSON(e.fire), Expr: e.expr.json(),
-		Warnings: res.warningsJSON(), Errors: res.errorsJSON(),
+		tail: res.tail(),
 	}
 	if e.set == nil {
 		return out

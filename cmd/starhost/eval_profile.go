@@ -5,6 +5,7 @@ import (
 	"runtime/pprof"
 
 	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -26,8 +27,8 @@ func (p *profiler) finish(env Env, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := wrapFileError(name, disk.Replace(env.path(name), plugins, 0o666)); err != nil {
+	if err := errtext.File(name, disk.Replace(env.path(name), plugins, 0o666)); err != nil {
 		return err
 	}
-	return wrapFileError(name+".host", disk.Replace(env.path(name+".host"), p.host.Bytes(), 0o666))
+	return errtext.File(name+".host", disk.Replace(env.path(name+".host"), p.host.Bytes(), 0o666))
 }

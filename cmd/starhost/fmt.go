@@ -14,6 +14,7 @@ import (
 
 	"github.com/starhost/starhost/editor/format"
 	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -122,15 +123,14 @@ type formattedFiles struct {
 
 func (r formattedFiles) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema string          `json:"schema"`
-		OK     bool            `json:"ok"`
+		head
 		Files  []formattedJSON `json:"files"`
 		Errors []errorJSON     `json:"errors"`
-	}{"starhost.fmt/1", len(res.problems) == 0 && res.code == 0, r.files, res.errorsJSON()})
+	}{head{"starhost.fmt/1", len(res.problems) == 0 && res.code == 0}, r.files, res.errorsJSON()})
 }
 
 // WriteText writes the names or the differences of changed files, as flags ask.
-func (r formattedFiles) WriteText(res *Result) error {
+func (r formattedFiles) WriteText(res *Result) {
 	for _, file := range r.files {
 		switch {
 		case !file.Changed:
@@ -140,7 +140,6 @@ func (r formattedFiles) WriteText(res *Result) error {
 			res.out.WriteString(texttable.EscapeLine(file.Path) + "\n")
 		}
 	}
-	return nil
 }
 
 // starFiles returns the .star files and golden cases at the paths, each once.
@@ -168,19 +167,12 @@ func (env Env) starFiles(res *Result, names []string) ([]loader.Path, error) {
 
 // pluginPaths returns the paths of plugins: the arguments, else those of the config.
 func (env Env) pluginPaths(res *Result, args []string) ([]loader.Path, error) {
-	config, warnings, err := loader.LoadConfig(env.configOptions())
+	config, warnings, err := env.readConfig(true)
 	res.warnings = append(res.warnings, warnings...)
 	if err != nil {
 		return nil, err
 	}
 	return config.Paths(cmp.Or(env.dir, "."), args)
-}
-
-// configOptions returns the options of commands that look for mistakes in a project.
-func (env Env) configOptions() loader.ConfigOptions {
-	return loader.ConfigOptions{
-		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Strict: true, Getenv: env.getenv,
-	}
 }
 
 // isArchive reports whether a file may be a golden case.
@@ -218,14 +210,14 @@ func starFilesAt(p loader.Path) ([]loader.Path, error) {
 		}
 		return nil
 	})
-	return files, wrapFileError(p.Shown, err)
+	return files, errtext.File(p.Shown, err)
 }
 
 // formatFile formats a file, and writes it if inPlace is set.
 func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 	before, err := disk.Read(p.Real)
 	if err != nil {
-		return formattedJSON{}, wrapFileError(p.Shown, err)
+		return formattedJSON{}, errtext.File(p.Shown, err)
 	}
 	after, err := format.Text(p.Shown, string(before))
 	if err != nil {
@@ -233,7 +225,7 @@ func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 	}
 	out := newFormattedJSON(p.Shown, string(before), after)
 	if out.Changed && inPlace {
-		err = wrapFileError(p.Shown, disk.Rewrite(p.Real, []byte(after)))
+		err = errtext.File(p.Shown, disk.Rewrite(p.Real, []byte(after)))
 	}
 	return out, err
 }

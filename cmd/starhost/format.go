@@ -69,11 +69,11 @@ func (p *program) chooseFormat(command string) error {
 
 // The forms of a result. A value has those that the table formats names for its command.
 type (
-	textWriter     interface{ WriteText(*Result) error }
+	textWriter     interface{ WriteText(*Result) }
 	jsonWriter     interface{ WriteJSON(*Result) error }
-	gitHubWriter   interface{ WriteGitHub(*Result) error }
+	gitHubWriter   interface{ WriteGitHub(*Result) }
 	jUnitWriter    interface{ WriteJUnit(*Result) error }
-	goBenchWriter  interface{ WriteGoBench(*Result) error }
+	goBenchWriter  interface{ WriteGoBench(*Result) }
 	markdownWriter interface{ WriteMarkdown(*Result) error }
 	stubsWriter    interface{ WriteStubs(*Result) error }
 	promptWriter   interface { // of the formats text, openai, responses and anthropic
@@ -87,11 +87,13 @@ func (env Env) printResult(res *Result, result any) error {
 	case "json":
 		return result.(jsonWriter).WriteJSON(res)
 	case "github":
-		return result.(gitHubWriter).WriteGitHub(res)
+		result.(gitHubWriter).WriteGitHub(res)
+		return nil
 	case "junit":
 		return result.(jUnitWriter).WriteJUnit(res)
 	case "gobench":
-		return result.(goBenchWriter).WriteGoBench(res)
+		result.(goBenchWriter).WriteGoBench(res)
+		return nil
 	case "md":
 		return result.(markdownWriter).WriteMarkdown(res)
 	case "pyi":
@@ -100,7 +102,8 @@ func (env Env) printResult(res *Result, result any) error {
 	if prompt, ok := result.(promptWriter); ok && env.format != "pretty" {
 		return prompt.WritePrompt(res, env.format)
 	}
-	return result.(textWriter).WriteText(res)
+	result.(textWriter).WriteText(res)
+	return nil
 }
 
 // checkChoice sets *set to the value of a flag if the value is one of those wanted.

@@ -41,10 +41,7 @@ eight digits or more, and an alias are references: starhost eval -f ALIAS.`,
 
 // configuredStore returns the database of fragments that the config names.
 func (env Env) configuredStore(res *Result) (fragmentStore, *loader.Config, error) {
-	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
-	})
-	res.warnings = append(res.warnings, warnings...)
+	config, err := env.loadConfig(res)
 	if err != nil {
 		return nil, nil, err
 	}

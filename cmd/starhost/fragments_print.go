@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/store"
 )
 
-func (l fragmentList) WriteText(res *Result) error {
+func (l fragmentList) WriteText(res *Result) {
 	var rows [][]string
 	for _, item := range l.items {
 		rows = append(rows, []string{
@@ -22,7 +22,6 @@ func (l fragmentList) WriteText(res *Result) error {
 	if l.more {
 		res.out.WriteString("There are more: see --limit and --query.\n")
 	}
-	return nil
 }
 
 // itemJSON is a stored fragment.
@@ -44,55 +43,49 @@ func newItemJSON(item *store.Item) itemJSON {
 
 func (l fragmentList) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema    string     `json:"schema"`
-		OK        bool       `json:"ok"`
+		head
 		Fragments []itemJSON `json:"fragments"`
 		More      bool       `json:"more"`
-	}{"starhost.fragments/1", true, jsontext.List(l.items, newItemJSON), l.more})
+	}{head{"starhost.fragments/1", true}, jsontext.List(l.items, newItemJSON), l.more})
 }
 
-func (f shownFragment) WriteText(res *Result) error {
+func (f shownFragment) WriteText(res *Result) {
 	res.out.WriteString(f.text)
 	if !strings.HasSuffix(f.text, "\n") && f.toTerminal {
 		res.out.WriteString("\n")
 	}
-	return nil
 }
 
 func (f shownFragment) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema string `json:"schema"`
-		OK     bool   `json:"ok"`
-		ID     string `json:"id"`
-		Text   string `json:"text"`
-	}{"starhost.fragment/1", true, f.id.String(), f.text})
+		head
+		ID   string `json:"id"`
+		Text string `json:"text"`
+	}{head{"starhost.fragment/1", true}, f.id.String(), f.text})
 }
 
-func (n namedFragment) WriteText(res *Result) error {
+func (n namedFragment) WriteText(res *Result) {
 	if n.size < 0 {
 		fmt.Fprintf(&res.out, "removed %s, which was sha256:%s\n", n.alias, n.id)
 	} else {
 		fmt.Fprintf(&res.out, "%s is sha256:%s, %d B\n", n.alias, n.id, n.size)
 	}
-	return nil
 }
 
 func (n namedFragment) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema string `json:"schema"`
-		OK     bool   `json:"ok"`
-		Alias  string `json:"alias"`
-		ID     string `json:"id"`
-	}{"starhost.alias/1", true, n.alias, n.id.String()})
+		head
+		Alias string `json:"alias"`
+		ID    string `json:"id"`
+	}{head{"starhost.alias/1", true}, n.alias, n.id.String()})
 }
 
-func (loaders loaderList) WriteText(res *Result) error {
+func (loaders loaderList) WriteText(res *Result) {
 	var rows [][]string
 	for _, l := range loaders {
 		rows = append(rows, []string{prefixText(l.Prefix), l.Plugin, texttable.FirstLine(l.Description)})
 	}
 	res.out.Table(rows)
-	return nil
 }
 
 // prefixText returns how references with a prefix begin.
@@ -108,30 +101,26 @@ func prefixText(prefix string) string {
 
 func (loaders loaderList) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema   string        `json:"schema"`
-		OK       bool          `json:"ok"`
-		Loaders  []loaderJSON  `json:"loaders"`
-		Warnings []warningJSON `json:"warnings"`
-		Errors   []errorJSON   `json:"errors"`
-	}{"starhost.loaders/1", len(res.problems) == 0, jsontext.List(loaders, res.newLoaderJSON), res.warningsJSON(), res.errorsJSON()})
+		head
+		Loaders []loaderJSON `json:"loaders"`
+		tail
+	}{head{"starhost.loaders/1", len(res.problems) == 0}, jsontext.List(loaders, res.newLoaderJSON), res.tail()})
 }
 
-func (c collection) WriteText(res *Result) error {
+func (c collection) WriteText(res *Result) {
 	verb := "removed"
 	if c.dry {
 		verb = "would remove"
 	}
 	fmt.Fprintf(&res.out, "%s %d fragments, %d B\n", verb, c.removed.Contents, c.removed.Bytes)
-	return nil
 }
 
 func (c collection) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema  string     `json:"schema"`
-		OK      bool       `json:"ok"`
+		head
 		DryRun  bool       `json:"dry_run"`
 		Removed amountJSON `json:"removed"`
-	}{"starhost.gc/1", true, c.dry, newAmountJSON(c.removed)})
+	}{head{"starhost.gc/1", true}, c.dry, newAmountJSON(c.removed)})
 }
 
 type amountJSON struct {
@@ -141,7 +130,7 @@ type amountJSON struct {
 
 func newAmountJSON(n store.Amount) amountJSON { return amountJSON{n.Contents, n.Bytes} }
 
-func (r storeReport) WriteText(res *Result) error {
+func (r storeReport) WriteText(res *Result) {
 	rows := [][]string{
 		{"store", r.name},
 		{"fragments", fmt.Sprintf("%d, %d B", r.Contents, r.Bytes)},
@@ -152,7 +141,6 @@ func (r storeReport) WriteText(res *Result) error {
 		rows = append(rows, []string{"stored", r.Oldest.Format(time.DateOnly) + " to " + r.Newest.Format(time.DateOnly)})
 	}
 	res.out.Table(rows)
-	return nil
 }
 
 func (r storeReport) WriteJSON(res *Result) error {
@@ -163,13 +151,12 @@ func (r storeReport) WriteJSON(res *Result) error {
 		return t.Format(time.RFC3339)
 	}
 	return res.out.JSON(struct {
-		Schema  string     `json:"schema"`
-		OK      bool       `json:"ok"`
+		head
 		Store   string     `json:"store"`
 		All     amountJSON `json:"all"`
 		Unnamed amountJSON `json:"without_alias"`
 		Aliases int64      `json:"aliases"`
 		Oldest  string     `json:"oldest"`
 		Newest  string     `json:"newest"`
-	}{"starhost.stats/1", true, r.name, newAmountJSON(r.Amount), newAmountJSON(r.Unnamed), r.Aliases, at(r.Oldest), at(r.Newest)})
+	}{head{"starhost.stats/1", true}, r.name, newAmountJSON(r.Amount), newAmountJSON(r.Unnamed), r.Aliases, at(r.Oldest), at(r.Newest)})
 }

@@ -89,12 +89,7 @@ docs/agents.md.`,
 			f.isOpen = cmd.Flags().Changed("fail-closed") && !f.failClosed
 			return p.env.runHook(&p.res, cmd, &f, args[0], args[1:])
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 0 {
-				return agentNames(), cobra.ShellCompDirectiveNoFileComp
-			}
-			return nil, cobra.ShellCompDirectiveDefault
-		},
+		ValidArgsFunction: completeAgent,
 	}
 	f.add(cmd)
 	cmd.AddCommand(p.hookInstallCommand(), p.hookUninstallCommand(), p.hookDoctorCommand(), p.hookResetCommand())

@@ -112,18 +112,16 @@ type diagnoses struct {
 	home string
 }
 
-func (result diagnoses) WriteText(res *Result) error {
+func (result diagnoses) WriteText(res *Result) {
 	install.WriteDiagnoses(&res.out, result.list, result.home)
-	return nil
 }
 
 func (result diagnoses) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema string              `json:"schema"`
-		OK     bool                `json:"ok"`
+		head
 		Agents []install.Diagnosis `json:"agents"`
 		Errors []errorJSON         `json:"errors"`
-	}{"starhost.hook-doctor/1", res.code == 0 && len(res.problems) == 0, append([]install.Diagnosis{}, result.list...), res.errorsJSON()})
+	}{head{"starhost.hook-doctor/1", res.code == 0 && len(res.problems) == 0}, append([]install.Diagnosis{}, result.list...), res.errorsJSON()})
 }
 
 // parseHookLine parses the flags of a command line of hook, as hook itself does.

@@ -166,9 +166,7 @@ func (env Env) tryInstalled(ctx context.Context, res *Result, agent *hook.Agent,
 // warnWithoutPlugins warns if the current folder has no plugins: the settings name none, so that no
 // guard is active there.
 func (env Env) warnWithoutPlugins(res *Result, agent *hook.Agent) {
-	config, _, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
-	})
+	config, _, err := env.readConfig(false)
 	if err != nil { // hook doctor shows the mistake
 		return
 	}
@@ -247,16 +245,14 @@ type installed struct {
 	home string
 }
 
-func (r installed) WriteText(res *Result) error {
+func (r installed) WriteText(res *Result) {
 	r.Result.WriteText(&res.out, r.home)
-	return nil
 }
 
 func (r installed) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema string `json:"schema"`
-		OK     bool   `json:"ok"`
+		head
 		*install.Result
 		Errors []errorJSON `json:"errors"`
-	}{"starhost.hook-install/1", len(res.problems) == 0 && res.code == 0, r.Result, res.errorsJSON()})
+	}{head{"starhost.hook-install/1", len(res.problems) == 0 && res.code == 0}, r.Result, res.errorsJSON()})
 }

@@ -79,8 +79,7 @@ func (env Env) splitKind(args []string) (kind string, paths []string, err error)
 
 // listJSON is the JSON result of list. Kinds that the user did not ask for are empty.
 type listJSON struct {
-	Schema    string         `json:"schema"`
-	OK        bool           `json:"ok"`
+	head
 	Plugins   []pluginJSON   `json:"plugins"`
 	Tools     []toolJSON     `json:"tools"`
 	Hooks     []hookInfoJSON `json:"hooks"`
@@ -89,8 +88,7 @@ type listJSON struct {
 	Commands  []commandJSON  `json:"commands"`
 	Skills    []skillJSON    `json:"skills"`
 	Models    []modelJSON    `json:"models"`
-	Warnings  []warningJSON  `json:"warnings"`
-	Errors    []errorJSON    `json:"errors"`
+	tail
 }
 
 type hookInfoJSON struct {
@@ -150,9 +148,9 @@ type listing struct {
 func (l listing) lists(kind string) bool { return l.kind == "" || l.kind == kind }
 
 // WriteText writes a line for each registration.
-func (l listing) WriteText(res *Result) error {
+func (l listing) WriteText(res *Result) {
 	if l.set == nil {
-		return nil
+		return
 	}
 	var rows [][]string
 	for _, kind := range listKinds {
@@ -164,7 +162,6 @@ func (l listing) WriteText(res *Result) error {
 		}
 	}
 	res.out.Table(rows)
-	return nil
 }
 
 // kindRows returns the rows of each kind but models: kind, name, place and description.
@@ -299,10 +296,10 @@ func ownLoaders(set *loader.Set) []host.LoaderInfo {
 
 func (l listing) WriteJSON(res *Result) error {
 	out := listJSON{
-		Schema: "starhost.list/1", OK: len(res.problems) == 0,
+		head:    head{"starhost.list/1", len(res.problems) == 0},
 		Plugins: []pluginJSON{}, Tools: []toolJSON{}, Hooks: []hookInfoJSON{}, Loaders: []loaderJSON{},
 		Templates: []loaderJSON{}, Commands: []commandJSON{}, Skills: []skillJSON{}, Models: []modelJSON{},
-		Warnings: res.warningsJSON(), Errors: res.errorsJSON(),
+		tail: res.tail(),
 	}
 	set := l.set
 	if set == nil {

@@ -113,6 +113,20 @@ func (b *byteSize) Set(text string) error {
 	return err
 }
 
+// readConfig reads the config. strict is for commands that look for mistakes in a project.
+func (env Env) readConfig(strict bool) (*loader.Config, []loader.Warning, error) {
+	return loader.LoadConfig(loader.ConfigOptions{
+		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Strict: strict, Getenv: env.getenv,
+	})
+}
+
+// loadConfig reads the config, and reports its warnings.
+func (env Env) loadConfig(res *Result) (*loader.Config, error) {
+	config, warnings, err := env.readConfig(false)
+	res.warnings = append(res.warnings, warnings...)
+	return config, err
+}
+
 // load reads the config and loads the plugins at the paths, for a command that enforces no
 // decisions. It reports plugins that failed, and returns the set with the others.
 func (env Env) load(ctx context.Context, res *Result, f *loadFlags, paths []string) (*loader.Set, error) {
@@ -132,10 +146,7 @@ func (env Env) loadWith(
 	if err := env.checkPaths(paths); err != nil {
 		return nil, err
 	}
-	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
-	})
-	res.warnings = append(res.warnings, warnings...)
+	config, err := env.loadConfig(res)
 	if err != nil {
 		return nil, err
 	}

@@ -87,10 +87,7 @@ var logActions = []string{
 
 // openLog returns the folder of the log and its config.
 func (env Env) openLog(res *Result) (dir string, config *loader.Config, err error) {
-	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
-	})
-	res.warnings = append(res.warnings, warnings...)
+	config, err = env.loadConfig(res)
 	if err != nil {
 		return "", nil, err
 	}
@@ -131,7 +128,7 @@ func (env Env) printLog(ctx context.Context, res *Result, f *logFlags) (err erro
 	}
 	for record, err := range records {
 		if err != nil {
-			return wrapFileError(dir, err)
+			return errtext.File(dir, err)
 		}
 		if ctx.Err() != nil {
 			break
@@ -140,7 +137,7 @@ func (env Env) printLog(ctx context.Context, res *Result, f *logFlags) (err erro
 			p.Print(record)
 		}
 		if p.Err != nil {
-			return wrapFileError("standard output", p.Err)
+			return errtext.File("standard output", p.Err)
 		}
 	}
 	p.End(r.Skipped)
@@ -151,7 +148,7 @@ func (env Env) printLog(ctx context.Context, res *Result, f *logFlags) (err erro
 		msg := fmt.Sprintf("%d lines are no records of this version", r.Skipped)
 		res.warnings = append(res.warnings, loader.Warning{Place: loader.Place{File: dir}, Msg: msg})
 	}
-	return wrapFileError("standard output", errors.Join(p.Err, w.Flush()))
+	return errtext.File("standard output", errors.Join(p.Err, w.Flush()))
 }
 
 // streamOut returns standard output or the file of -o, and what ends it with the error of the
@@ -168,11 +165,11 @@ func (env Env) streamOut(res *Result, atOnce bool) (out io.Writer, end func(erro
 		err = file.Commit()
 	}
 	if err != nil {
-		return nil, nil, wrapFileError(name, err)
+		return nil, nil, errtext.File(name, err)
 	}
 	return file, func(err error) error {
 		if err == nil {
-			err = wrapFileError(name, file.Commit())
+			err = errtext.File(name, file.Commit())
 		}
 		return errors.Join(err, file.Close())
 	}, nil
@@ -280,21 +277,19 @@ func (env Env) findRecord(res *Result, id string) (*decision.Record, error) {
 	return record, err
 }
 
-func (s shownRecord) WriteText(res *Result) error {
+func (s shownRecord) WriteText(res *Result) {
 	if s.text != "" {
 		res.out.WriteString(s.text)
 	} else {
 		decision.WriteRecord(&res.out, s.record)
 	}
-	return nil
 }
 
 func (s shownRecord) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema string           `json:"schema"`
-		OK     bool             `json:"ok"`
+		head
 		Record *decision.Record `json:"record"`
-	}{"starhost.log.show/1", true, s.record})
+	}{head{"starhost.log.show/1", true}, s.record})
 }
 
 // A collectedLog is the result of log gc.
@@ -318,25 +313,23 @@ func (p *program) logCollectCommand() *cobra.Command {
 			l := decision.New(decision.Options{Dir: dir, Keep: config.Log.Keep, Max: config.Log.Max})
 			removed, err := l.Collect()
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return wrapFileError(dir, err)
+				return errtext.File(dir, err)
 			}
 			return p.env.printResult(&p.res, collectedLog{dir, removed})
 		},
 	}
 }
 
-func (c collectedLog) WriteText(res *Result) error {
+func (c collectedLog) WriteText(res *Result) {
 	for _, name := range c.removed {
 		res.out.WriteString("removed " + texttable.EscapeLine(name) + "\n")
 	}
 	fmt.Fprintf(&res.out, "removed %d files\n", len(c.removed))
-	return nil
 }
 
 func (c collectedLog) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema  string   `json:"schema"`
-		OK      bool     `json:"ok"`
+		head
 		Removed []string `json:"removed"`
-	}{"starhost.log.gc/1", true, append([]string{}, c.removed...)})
+	}{head{"starhost.log.gc/1", true}, append([]string{}, c.removed...)})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/starhost/starhost/editor/lsp"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/docgen"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -69,7 +70,7 @@ func (env Env) lsp(ctx context.Context, res *Result) error {
 		res.code = exitNegative
 		return nil
 	}
-	return wrapFileError("standard output", err)
+	return errtext.File("standard output", err)
 }
 
 // maxSharedAnalyses is the number of analyses that share compiled plugins. Almost every analysis

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -94,7 +95,7 @@ func (env Env) writeNew(res *Result, command, name string, from embed.FS, root s
 	}
 	files, err := writeStarter(env.path(name), from, root, rename)
 	if err != nil {
-		return wrapFileError(name, err)
+		return errtext.File(name, err)
 	}
 	for i := range files {
 		files[i] = path.Join(name, files[i])
@@ -180,10 +181,9 @@ func (r newFiles) WriteJSON(res *Result) error {
 }
 
 // WriteText writes the names of the written files, and the next command.
-func (r newFiles) WriteText(res *Result) error {
+func (r newFiles) WriteText(res *Result) {
 	for _, file := range r.names {
 		fmt.Fprintf(&res.out, "wrote %s\n", texttable.EscapeLine(file))
 	}
 	fmt.Fprintf(&res.out, "next: %s\n", texttable.EscapeLine(r.next))
-	return nil
 }

@@ -82,9 +82,6 @@ func (e *usageError) Error() string {
 
 func usagef(format string, args ...any) error { return &usageError{msg: fmt.Sprintf(format, args...)} }
 
-// wrapFileError returns err as an error of a file or stream that the command line names.
-func wrapFileError(name string, err error) error { return errtext.File(name, err) }
-
 // A panicError is a bug of starhost.
 type panicError struct {
 	value any

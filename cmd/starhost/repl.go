@@ -306,7 +306,7 @@ func (c *replRun) evaluate(ctx context.Context, in *starlark.Input) error {
 // write writes a part of the result without the values of secrets.
 func (c *replRun) write(text string) error {
 	_, err := io.WriteString(c.out, texttable.Escape(c.set.Redact(text)))
-	return wrapFileError("standard output", err)
+	return errtext.File("standard output", err)
 }
 
 // run evaluates an input. An input that mentions ctx runs as a handler of the plugin.

@@ -157,36 +157,32 @@ func (env Env) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader
 // logError returns the error of a log's file with its name.
 func logError(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return wrapFileError(filepath.ToSlash(failed.Path), err)
+		return errtext.File(filepath.ToSlash(failed.Path), err)
 	}
 	return err
 }
 
-func (r *replayRun) WriteText(res *Result) error {
+func (r *replayRun) WriteText(res *Result) {
 	decision.WriteReplay(&res.out, r.ReplayReport, r.skipped)
-	return nil
 }
 
 // replayJSON is the JSON result of replay.
 type replayJSON struct {
-	Schema string `json:"schema"`
-	OK     bool   `json:"ok"`
+	head
 	*decision.ReplayReport
-	Skipped  int           `json:"skipped"` // lines of the log that are no records
-	Warnings []warningJSON `json:"warnings"`
-	Errors   []errorJSON   `json:"errors"`
+	Skipped int `json:"skipped"` // lines of the log that are no records
+	tail
 }
 
 func (r *replayRun) WriteJSON(res *Result) error {
 	return res.out.JSON(replayJSON{
-		Schema: "starhost.replay/1", OK: len(res.problems) == 0 && res.code == exitOK, ReplayReport: r.ReplayReport,
-		Skipped: r.skipped, Warnings: res.warningsJSON(), Errors: res.errorsJSON(),
+		head: head{"starhost.replay/1", len(res.problems) == 0 && res.code == exitOK}, ReplayReport: r.ReplayReport,
+		Skipped: r.skipped, tail: res.tail(),
 	})
 }
 
-func (r *replayRun) WriteGitHub(res *Result) error {
+func (r *replayRun) WriteGitHub(res *Result) {
 	decision.WriteReplayGitHub(&res.out, r.ReplayReport, r.skipped)
-	return nil
 }
 
 func (r *replayRun) WriteJUnit(res *Result) error {

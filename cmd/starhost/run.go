@@ -214,8 +214,7 @@ func checkModel(set *loader.Set, choice string, later bool) error {
 
 // A runJSON is the JSON result of run.
 type runJSON struct {
-	Schema    string           `json:"schema"`
-	OK        bool             `json:"ok"`
+	head
 	Text      string           `json:"text"`
 	Session   string           `json:"session"`
 	Turn      int              `json:"turn"`
@@ -224,8 +223,7 @@ type runJSON struct {
 	Usage     starhost.Usage   `json:"usage"`
 	ToolCalls []runCallJSON    `json:"tool_calls"`
 	Question  *report.Question `json:"question,omitempty"` // the turn waits for its answer
-	Warnings  []warningJSON    `json:"warnings"`
-	Errors    []errorJSON      `json:"errors"`
+	tail
 }
 
 type runCallJSON struct {
@@ -238,8 +236,8 @@ type runCallJSON struct {
 
 func (r *runResult) WriteJSON(res *Result) error {
 	out := runJSON{
-		Schema: "starhost.run/1", OK: len(res.problems) == 0, Text: r.text, Model: r.model, ToolCalls: []runCallJSON{},
-		Warnings: res.warningsJSON(), Errors: append(append([]errorJSON{}, r.loaded...), res.errorsJSON()...),
+		head: head{"starhost.run/1", len(res.problems) == 0}, Text: r.text, Model: r.model, ToolCalls: []runCallJSON{},
+		tail: tail{res.warningsJSON(), append(append([]errorJSON{}, r.loaded...), res.errorsJSON()...)},
 	}
 	if t := r.turn; t != nil {
 		out.Session, out.Turn, out.Rounds, out.Usage = t.Turn.Session().ID(), t.Turn.Number(), t.Rounds, t.Usage
@@ -275,7 +273,7 @@ func rawOrText(raw json.RawMessage) any {
 }
 
 // WriteText ends the text on standard output, which the conversation has written.
-func (_ *runResult) WriteText(res *Result) error { return nil }
+func (_ *runResult) WriteText(res *Result) {}
 
 // callLine describes a tool call in one line for people.
 func callLine(r *host.ToolReply) string {

@@ -22,6 +22,7 @@ import (
 	"github.com/starhost/starhost/agents/install"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/front"
@@ -371,11 +372,11 @@ func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, token 
 		} else {
 			v.printNote(note)
 		}
-		go func() { ended <- wrapFileError(s.address, s.serve(ctx, listeners[i])) }()
+		go func() { ended <- errtext.File(s.address, s.serve(ctx, listeners[i])) }()
 	}
 	if v.flags.mcp == stdioAddress {
 		running++
-		go func() { ended <- wrapFileError("stdio", v.mcp.ServeStdio(ctx, in, out)) }()
+		go func() { ended <- errtext.File("stdio", v.mcp.ServeStdio(ctx, in, out)) }()
 	}
 	var err error
 	for range running {
@@ -396,10 +397,10 @@ func (env Env) addressHere(address string) string {
 // listenError returns the error for an address that cannot be opened.
 func (s *httpServer) listenError(err error) error {
 	if busy, ok := errors.AsType[*net.OpError](err); ok {
-		return wrapFileError(s.address, busy.Err)
+		return errtext.File(s.address, busy.Err)
 	}
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
-		return wrapFileError(s.address, failed.Err)
+		return errtext.File(s.address, failed.Err)
 	}
 	return usagef("--%s: %v", s.flag, err)
 }

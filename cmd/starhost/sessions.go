@@ -14,7 +14,6 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
-	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/store"
 )
@@ -57,10 +56,7 @@ const maxSessions = 1000
 
 // sessionPlace returns the place that the config names.
 func (env Env) sessionPlace(res *Result) (p sessionPlace, err error) {
-	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: env.dir, File: env.config, None: env.noConfig, Managed: env.managed, Getenv: env.getenv,
-	})
-	res.warnings = append(res.warnings, warnings...)
+	config, err := env.loadConfig(res)
 	if err != nil {
 		return p, err
 	}

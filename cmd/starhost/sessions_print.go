@@ -15,7 +15,7 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-func (l sessionList) WriteText(res *Result) error {
+func (l sessionList) WriteText(res *Result) {
 	var rows [][]string
 	for i := range l.sessions {
 		s := &l.sessions[i]
@@ -28,7 +28,6 @@ func (l sessionList) WriteText(res *Result) error {
 	if l.more {
 		res.out.WriteString("There are more: see --limit.\n")
 	}
-	return nil
 }
 
 // sessionSummaryJSON is a session in a list.
@@ -51,14 +50,13 @@ func newSessionSummaryJSON(s *storedSession) sessionSummaryJSON {
 
 func (l sessionList) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema   string               `json:"schema"`
-		OK       bool                 `json:"ok"`
+		head
 		Sessions []sessionSummaryJSON `json:"sessions"`
 		More     bool                 `json:"more"`
-	}{"starhost.sessions/1", true, jsontext.List(l.sessions, newSessionSummaryJSON), l.more})
+	}{head{"starhost.sessions/1", true}, jsontext.List(l.sessions, newSessionSummaryJSON), l.more})
 }
 
-func (s storedSession) WriteText(res *Result) error {
+func (s storedSession) WriteText(res *Result) {
 	rows := [][]string{
 		{"session", s.ID}, {"agent", s.Agent}, {"turns", fmt.Sprint(s.Turns)}, {"contents", fmt.Sprint(len(s.saved.Sent))},
 	}
@@ -83,32 +81,28 @@ func (s storedSession) WriteText(res *Result) error {
 		report.WriteMessage(&res.out, "system", s.saved.System)
 	}
 	report.WriteMessages(&res.out, report.Messages(&s.saved))
-	return nil
 }
 
-func (s answeredSession) WriteText(res *Result) error {
+func (s answeredSession) WriteText(res *Result) {
 	q := report.QuestionOf(&s.saved)
 	rows := [][]string{{"answered", s.ID + ": " + q.Answer}, {"call", q.Tool + " " + q.Arguments}}
 	if s.Agent == platform {
 		rows = append(rows, []string{"next", "starhost run --session " + shellwords.Quote(s.ID) + " goes on with the turn"})
 	}
 	res.out.Table(rows)
-	return nil
 }
 
 func (s answeredSession) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema   string           `json:"schema"`
-		OK       bool             `json:"ok"`
+		head
 		ID       string           `json:"id"`
 		Question *report.Question `json:"question"`
-	}{"starhost.answer/1", true, s.ID, report.QuestionOf(&s.saved)})
+	}{head{"starhost.answer/1", true}, s.ID, report.QuestionOf(&s.saved)})
 }
 
 func (s storedSession) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema   string                                `json:"schema"`
-		OK       bool                                  `json:"ok"`
+		head
 		ID       string                                `json:"id"`
 		Agent    string                                `json:"agent"`
 		Turns    int                                   `json:"turns"`
@@ -121,7 +115,7 @@ func (s storedSession) WriteJSON(res *Result) error {
 		Contents int                                   `json:"contents"`
 		Question *report.Question                      `json:"question"`
 	}{
-		"starhost.session/1", true, s.ID, s.Agent, s.Turns, s.Version, s.file, s.Status,
+		head{"starhost.session/1", true}, s.ID, s.Agent, s.Turns, s.Version, s.file, s.Status,
 		report.ValidUTF8(s.saved.System), report.Messages(&s.saved), s.saved.State, len(s.saved.Sent),
 		report.QuestionOf(&s.saved),
 	})
@@ -129,24 +123,21 @@ func (s storedSession) WriteJSON(res *Result) error {
 
 func (s exportedSession) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema  string            `json:"schema"`
-		OK      bool              `json:"ok"`
+		head
 		Session host.SavedSession `json:"session"`
-	}{"starhost.session_export/1", true, s.saved})
+	}{head{"starhost.session_export/1", true}, s.saved})
 }
 
-func (ids removal) WriteText(res *Result) error {
+func (ids removal) WriteText(res *Result) {
 	for _, id := range ids {
 		fmt.Fprintf(&res.out, "removed %s\n", texttable.EscapeLine(id))
 	}
-	return nil
 }
 
 func (ids removal) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
-		Schema  string      `json:"schema"`
-		OK      bool        `json:"ok"`
+		head
 		Removed []string    `json:"removed"`
 		Errors  []errorJSON `json:"errors"`
-	}{"starhost.removal/1", len(res.problems) == 0, append([]string{}, ids...), res.errorsJSON()})
+	}{head{"starhost.removal/1", len(res.problems) == 0}, append([]string{}, ids...), res.errorsJSON()})
 }

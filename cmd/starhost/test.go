@@ -128,7 +128,7 @@ func (env Env) isTrusted(folder string) bool {
 // testOnce runs the cases and prints their results.
 func (env Env) testOnce(ctx context.Context, res *Result, f *testFlags, o golden.Options) error {
 	var err error
-	o.Config, res.warnings, err = env.loadConfig()
+	o.Config, res.warnings, err = env.readConfig(true)
 	var s golden.Summary
 	if err == nil {
 		s, err = golden.Test(ctx, o)
@@ -168,11 +168,6 @@ func (res *Result) couldNotTest() bool {
 	return slices.ContainsFunc(res.problems, func(p problem) bool { return p.code != shortfallCode })
 }
 
-// loadConfig reads the config.
-func (env Env) loadConfig() (*loader.Config, []loader.Warning, error) {
-	return loader.LoadConfig(env.configOptions())
-}
-
 // testError turns a usage error of package golden into one of the command line.
 func testError(err error) error {
 	var usage *golden.UsageError
@@ -203,29 +198,26 @@ func testCode(s *golden.Summary, allowEmpty bool) int {
 // prints a result.
 type testSummary struct{ *golden.Summary }
 
-func (s testSummary) WriteText(res *Result) error {
+func (s testSummary) WriteText(res *Result) {
 	if !res.couldNotTest() {
 		golden.WriteSummary(&res.out, s.Summary)
 	}
-	return nil
 }
 
 // testJSON is the JSON result of test.
 type testJSON struct {
-	Schema   string               `json:"schema"`
-	OK       bool                 `json:"ok"`
+	head
 	Cases    []golden.CaseJSON    `json:"cases"`
 	Counts   golden.CountsJSON    `json:"counts"`
 	Coverage *golden.CoverageJSON `json:"coverage"` // null without --coverage, unless --fail-under fails
-	Warnings []warningJSON        `json:"warnings"`
-	Errors   []errorJSON          `json:"errors"`
+	tail
 }
 
 func (s testSummary) WriteJSON(res *Result) error {
 	cases, counts := golden.CasesJSON(s.Summary)
 	return res.out.JSON(testJSON{
-		Schema: "starhost.test/1", OK: len(res.problems) == 0 && res.code == exitOK, Cases: cases, Counts: counts,
-		Coverage: golden.NewCoverageJSON(s.Coverage), Warnings: res.warningsJSON(), Errors: res.errorsJSON(),
+		head: head{"starhost.test/1", len(res.problems) == 0 && res.code == exitOK}, Cases: cases, Counts: counts,
+		Coverage: golden.NewCoverageJSON(s.Coverage), tail: res.tail(),
 	})
 }
 
@@ -236,11 +228,10 @@ func (s testSummary) WriteJUnit(res *Result) error {
 	return golden.WriteJUnit(&res.out, s.Summary, res.shortfalls())
 }
 
-func (s testSummary) WriteGitHub(res *Result) error {
+func (s testSummary) WriteGitHub(res *Result) {
 	if !res.couldNotTest() {
 		golden.WriteGitHub(&res.out, s.Summary, res.shortfalls())
 	}
-	return nil
 }
 
 // shortfalls returns the problems of a run whose cases do not suffice.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // coverageFlags are the flags of test about coverage.
@@ -36,7 +37,7 @@ func (f *coverageFlags) isWanted() bool { return f.show || f.out != "" || f.fail
 // report writes the coverage file, and fails the run if the coverage is below --fail-under.
 func (f *coverageFlags) report(env Env, res *Result, s *golden.Summary) {
 	if f.out != "" {
-		res.addError(wrapFileError(f.out, writeChanged(env.path(f.out), s.Coverage.LCOV())))
+		res.addError(errtext.File(f.out, writeChanged(env.path(f.out), s.Coverage.LCOV())))
 	}
 	below := s.Coverage.IsBelow(float64(f.failUnder))
 	if below {

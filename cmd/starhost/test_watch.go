@@ -41,7 +41,7 @@ func (env Env) testInputs(args []string) loader.Inputs {
 		name, _, _ := strings.Cut(arg, "::")
 		addCaseInputs(&in, env.path(name))
 	}
-	config, _, err := env.loadConfig()
+	config, _, err := env.readConfig(true)
 	if err != nil {
 		return in // the run reports the error
 	}

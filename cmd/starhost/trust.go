@@ -181,7 +181,7 @@ func stringsOf[T fmt.Stringer](items []T) []string {
 }
 
 // WriteText writes the project and what its config may set now, or the list.
-func (r *trustResult) WriteText(res *Result) error {
+func (r *trustResult) WriteText(res *Result) {
 	switch {
 	case r.plan != nil:
 		res.printLine("project", r.plan.Config+": "+trustWords[r.state])
@@ -197,13 +197,11 @@ func (r *trustResult) WriteText(res *Result) error {
 		}
 		fmt.Fprintf(&res.out, "%s  %s\n", texttable.EscapeLine(errtext.InHome(r.home, p.Folder)), what)
 	}
-	return nil
 }
 
 // trustJSON is the JSON result of trust. Keys that do not belong to the request are empty.
 type trustJSON struct {
-	Schema   string        `json:"schema"`
-	OK       bool          `json:"ok"`
+	head
 	Config   string        `json:"config"`
 	State    string        `json:"state"`
 	Settings []settingJSON `json:"settings"`
@@ -231,7 +229,7 @@ func newProjectJSON(p *loader.TrustedProject) projectJSON {
 
 func (r *trustResult) WriteJSON(res *Result) error {
 	out := trustJSON{
-		Schema: "starhost.trust/1", OK: len(res.problems) == 0, State: string(r.state),
+		head: head{"starhost.trust/1", len(res.problems) == 0}, State: string(r.state),
 		Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{}, Unpinned: []string{},
 		Projects: jsontext.List(r.projects, newProjectJSON), Errors: res.errorsJSON(),
 	}

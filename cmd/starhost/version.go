@@ -22,13 +22,12 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 }
 
-func (version versionText) WriteText(res *Result) error {
+func (version versionText) WriteText(res *Result) {
 	build := []string{runtime.Version()}
 	if c := commit(); c != "" {
 		build = append([]string{"commit " + c[:min(len(c), 12)]}, build...)
 	}
 	fmt.Fprintf(&res.out, "starhost %s (%s)\n", version, strings.Join(build, ", "))
-	return nil
 }
 
 func (version versionText) WriteJSON(res *Result) error {
