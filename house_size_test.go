@@ -18,7 +18,7 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4420,
-	"cmd/starhost":     12630,
+	"cmd/starhost":     12260,
 	"decision":         3770,
 	"editor/format":    80,
 	"editor/lint":      2070,
@@ -29,6 +29,7 @@ var sizes = map[string]int{
 	"host":             5620,
 	"internal":         3980,
 	"loader":           6150,
+	"measure":          410,
 	"model":            2390,
 	"report":           480,
 	"schema":           1100,
@@ -49,7 +50,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_680
+const maxSize = 99_710
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -56,6 +56,7 @@ var floors = []floor{
 	{"host", []string{"", "fragments", "schema"}, false, []string{"database/sql", "net/http"}, "it runs plugins, whoever wrote them: no evaluator, no storage, no network"},
 	{"effects", []string{"", "host"}, false, nil, "what crosses the wall does not know who asks: Starlark ends at builtins"},
 	{"report", []string{"", "host"}, false, nil, "it writes a prompt's report for people, and runs nothing"},
+	{"measure", []string{"", "host", "loader", "starlark"}, false, []string{"database/sql", "net/http"}, "it runs plugins that are loaded: the caller decides what they may do"},
 	{"decision", []string{"", "host", "effects"}, false, []string{"database/sql", "net/http"}, "it records and replays decisions of any host: a caller loads the plugins, so it knows no loader and no adapter"},
 	{"shell", nil, false, []string{"database/sql", "net/", "os/"}, "it reads texts with mvdan.cc/sh/v3/syntax, and runs nothing"},
 	{"builtins/call", nil, true, nil, "builtins and modules both build on it, so it knows neither"},

@@ -2,22 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
-	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
-	"github.com/starhost/starhost/starlark"
+	"github.com/starhost/starhost/measure"
 )
 
 // benchFlags are the flags of bench.
@@ -59,35 +52,18 @@ reads -F gobench.`,
 	return cmd
 }
 
-// A benchmark measures one operation.
-type benchmark struct {
-	kind    string // load, hook, loader, merge, prompt or fire
-	plugin  string // registered the operation; "" for all plugins
-	subject string // the event or the reference
-	pos     starhost.Pos
-	op      func(context.Context) error
-	inTurn  bool           // op needs a turn
-	usage   starlark.Usage // by one op
-	samples []sample
-}
+// A benchResult is the result of bench.
+type benchResult struct{ measure.Results }
 
-// A sample has the times of one op, from n calls.
-type sample struct {
-	n              int
-	mean, p50, p99 time.Duration
-}
+func (r benchResult) WriteText(res *Result)    { r.Results.WriteText(&res.out) }
+func (r benchResult) WriteGoBench(res *Result) { r.Results.WriteGoBench(&res.out) }
 
-// A bencher is one run of bench.
-type bencher struct {
-	Env
-	*Result
-	flags      *benchFlags
-	set        *loader.Set
-	request    host.Request
-	turn       *host.Turn                 // nil between turns
-	arguments  map[string]json.RawMessage // event arguments by name, from --args and --arg
-	benchmarks []*benchmark
-	dropLogs   bool // set while handlers run again and again
+func (r benchResult) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
+		head
+		Benchmarks any `json:"benchmarks"`
+		tail
+	}{head{"starhost.bench/1", len(res.problems) == 0}, r.JSON(), res.tail()})
 }
 
 // bench runs the command.
@@ -98,356 +74,72 @@ func (env Env) bench(ctx context.Context, res *Result, f *benchFlags, paths []st
 	case f.count < 1:
 		return usagef("--count: got %d, want 1 or more", f.count)
 	}
-	b := &bencher{Env: env, Result: res, flags: f, request: host.Request{Text: f.prompt}}
+	o := measure.Options{
+		Text: f.prompt, Refs: f.fragments, Event: f.event.fire, Time: f.time, Count: f.count,
+		Warn: func(pos starhost.Pos, text string) {
+			res.warnings = append(res.warnings, loader.Warning{Place: loader.Place(pos), Msg: text})
+		},
+		Load: func(ctx context.Context) error {
+			again := Env{
+				getenv: env.getenv, lookupEnv: env.lookupEnv, dir: env.dir, config: env.config, noConfig: env.noConfig,
+			}.fresh()
+			again.stores = env.stores
+			set, err := again.loadWith(ctx, new(Result), &f.loadFlags, paths, withoutEffects)
+			if err != nil {
+				return err
+			}
+			return set.Close()
+		},
+	}
+	dropLogs := false // set while handlers run again and again
 	var err error
-	if b.set, err = env.loadWith(ctx, res, &f.loadFlags, paths, b.configureHost); err != nil {
+	o.Set, err = env.loadWith(ctx, res, &f.loadFlags, paths, func(o *loader.Options) {
+		withoutEffects(o)
+		log := o.Host.Log
+		o.Host.Log = func(l host.LogLine) {
+			if !dropLogs {
+				log(l)
+			}
+		}
+	})
+	if err != nil {
 		return err
 	}
-	defer b.set.Close()
-	if len(b.set.Problems) == 0 { // otherwise the set is not the one that the user meant
-		err = b.run(ctx, paths)
+	defer o.Set.Close()
+	var results benchResult
+	if len(o.Set.Problems) == 0 { // otherwise the set is not the one that the user meant
+		dropLogs = true
+		if o.New, err = env.newEvents(o.Set, &f.event); err == nil {
+			results.Results, err = measure.Run(ctx, o)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	return env.printResult(res, b)
+	return env.printResult(res, results)
 }
 
-// run adds the benchmarks and takes their samples.
-func (b *bencher) run(ctx context.Context, paths []string) error {
-	defer b.endTurn(ctx)
-	b.dropLogs = true
-	if err := b.addBenchmarks(ctx, paths); err != nil {
-		return err
+// newEvents returns a function that makes the event of --fire, nil without the flag.
+func (env Env) newEvents(set *loader.Set, f *requestFlags) (func() (*starhost.Event, error), error) {
+	if f.fire == "" {
+		return nil, nil
 	}
-	for range b.flags.count {
-		for _, m := range b.benchmarks {
-			s, err := b.measure(ctx, m)
-			if err != nil {
-				return fmt.Errorf("%s: %w", m.name(" "), err)
-			}
-			m.samples = append(m.samples, s)
-		}
+	types, err := eventTypes(set.Host, f.fire)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	arguments, err := env.parseArguments(f, types)
+	if err != nil {
+		return nil, err
+	}
+	make := func() (*starhost.Event, error) { return newEvent(set.Host, f.fire, arguments) }
+	_, err = make()
+	return make, err
 }
 
-// configureHost forbids effects outside of this machine, and drops logs while benchmarks run.
-func (b *bencher) configureHost(o *loader.Options) {
+// withoutEffects forbids effects outside of this machine.
+func withoutEffects(o *loader.Options) {
 	o.RequiredInArgs = true
 	o.World.DryRun = new(effects.DryRun)
 	o.World.HTTP = nil
-	log := o.Host.Log
-	o.Host.Log = func(l host.LogLine) {
-		if !b.dropLogs {
-			log(l)
-		}
-	}
-}
-
-// addBenchmarks adds a benchmark for everything that can be measured, with its usage.
-func (b *bencher) addBenchmarks(ctx context.Context, paths []string) error {
-	b.addLoad(paths)
-	if b.fires() {
-		if err := b.readEvent(); err != nil {
-			return err
-		}
-	}
-	if err := b.beginTurn(ctx); err != nil {
-		return err
-	}
-	for _, p := range b.set.Plugins {
-		if p.Registered == nil {
-			continue
-		}
-		for i := range p.Registered.Hooks {
-			if b.fires() && p.Registered.Hooks[i].Event != b.flags.event.fire {
-				continue
-			}
-			if err := b.addHook(ctx, p.Name, &p.Registered.Hooks[i]); err != nil {
-				return err
-			}
-		}
-	}
-	if b.fires() {
-		return b.addFire(ctx)
-	}
-	if err := b.addLoaders(ctx); err != nil {
-		return err
-	}
-	return b.addPrompt(ctx)
-}
-
-// fires reports whether --fire names the event to measure.
-func (b *bencher) fires() bool { return b.flags.event.fire != "" }
-
-// readEvent reads the arguments of the event of --fire.
-func (b *bencher) readEvent() error {
-	types, err := eventTypes(b.set.Host, b.flags.event.fire)
-	if err == nil {
-		b.arguments, err = b.parseArguments(&b.flags.event, types)
-	}
-	if err == nil {
-		_, err = b.newEvent()
-	}
-	return err
-}
-
-// newEvent returns the event of --fire. Hooks change an event, so each call gets its own.
-func (b *bencher) newEvent() (*starhost.Event, error) {
-	return newEvent(b.set.Host, b.flags.event.fire, b.arguments)
-}
-
-// addFire adds a benchmark of all hooks of the event of --fire.
-func (b *bencher) addFire(ctx context.Context) error {
-	m := &benchmark{kind: "fire", subject: b.flags.event.fire, inTurn: true}
-	m.op = func(ctx context.Context) error {
-		e, err := b.newEvent()
-		if err == nil {
-			_, err = b.turn.Fire(ctx, e)
-		}
-		return err
-	}
-	seen := len(b.turn.Hooks())
-	if err := m.op(ctx); err != nil {
-		return err
-	}
-	if m.addUsage(b.turn.Hooks()[seen:]); len(b.turn.Hooks()) == seen {
-		b.warnSkipped(starhost.Pos{}, "--fire "+b.flags.event.fire, "no hook hears this event with these arguments")
-		return nil
-	}
-	b.benchmarks = append(b.benchmarks, m)
-	return nil
-}
-
-// warnSkipped adds a warning that names a thing that is not measured, and the reason.
-func (b *bencher) warnSkipped(pos starhost.Pos, what, why string) {
-	b.warnings = append(b.warnings, loader.Warning{Place: loader.Place(pos), Msg: what + " is not measured: " + why})
-}
-
-// addLoad adds a benchmark that reads the config and loads all plugins.
-func (b *bencher) addLoad(paths []string) {
-	m := &benchmark{kind: "load"}
-	for i := range b.set.Plugins {
-		m.usage.Steps += b.set.Plugins[i].Steps
-		m.usage.Bytes += b.set.Plugins[i].Bytes
-	}
-	m.op = func(ctx context.Context) error {
-		again := Env{
-			getenv: b.getenv, lookupEnv: b.lookupEnv, dir: b.dir, config: b.config, noConfig: b.noConfig,
-		}.fresh()
-		again.stores = b.stores
-		set, err := again.loadWith(ctx, new(Result), &b.flags.loadFlags, paths, b.configureHost)
-		if err != nil {
-			return err
-		}
-		return set.Close()
-	}
-	b.benchmarks = append(b.benchmarks, m)
-}
-
-// addHook adds a benchmark of a hook, with the first event that the hook accepts.
-func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) error {
-	m := &benchmark{kind: "hook", plugin: plugin, subject: h.Event, pos: h.Pos, inTurn: true}
-	why := "no tool or command that it matches is registered: --fire " + h.Event + " --args JSON measures a call of an agent"
-	if b.fires() {
-		why = "it does not match the event of --fire"
-	}
-	for _, e := range b.events(h.Event) {
-		seen := len(b.turn.Hooks())
-		if _, err := b.turn.Fire(ctx, e); err != nil {
-			return err
-		}
-		i := slices.IndexFunc(b.turn.Hooks()[seen:], func(t host.HookTrace) bool {
-			return t.Event == h.Event && t.Plugin == plugin && t.Pos == h.Pos
-		})
-		if i < 0 {
-			continue
-		}
-		trace := b.turn.Hooks()[seen+i]
-		if trace.Action == starhost.ActionError {
-			why = trace.Detail
-			continue
-		}
-		m.addUsage(b.turn.Hooks()[seen+i : seen+i+1])
-		m.op = func(ctx context.Context) error {
-			return b.turn.As(ctx, plugin, func(ctx context.Context) error {
-				_, err := h.Call(ctx, e)
-				return err
-			})
-		}
-		b.benchmarks = append(b.benchmarks, m)
-		return nil
-	}
-	b.warnSkipped(h.Pos, "hook "+h.Event, why)
-	return nil
-}
-
-// events returns sample events of a name: one for each tool or command that the event can be
-// about, else one.
-func (b *bencher) events(name string) []*starhost.Event {
-	if b.fires() {
-		e, err := b.newEvent()
-		if err != nil {
-			return nil // readEvent has reported it
-		}
-		return []*starhost.Event{e}
-	}
-	spec, err := starhost.LookupEvent(name)
-	if err != nil {
-		return nil // only a program can fire it
-	}
-	all := []*starhost.Event{spec.New()}
-	switch {
-	case spec.Tool:
-		all = jsontext.List(b.set.Host.Tools(), func(t *starhost.Tool) *starhost.Event {
-			e := spec.New()
-			e.Tool, e.Arguments = t.Name, sampleArguments(t)
-			return e
-		})
-	case spec.Command:
-		all = jsontext.List(b.set.Host.Commands(), func(c *starhost.Command) *starhost.Event {
-			e := spec.New()
-			e.Command = c.Name
-			return e
-		})
-	}
-	for _, e := range all {
-		e.Messages = starhost.NewList([]starhost.Message{{Role: starhost.RoleUser, Content: fragments.NewText(b.request.Text)}})
-		e.Tools = starhost.NewList(b.set.Host.Tools())
-	}
-	return all
-}
-
-// sampleValues are values of the types of JSON Schema.
-var sampleValues = map[string]any{
-	"string": "x", "integer": 1, "number": 1, "boolean": true, "array": []any{}, "object": map[string]any{}, "null": nil,
-}
-
-// sampleArguments returns arguments that fit the types of a tool's schema.
-func sampleArguments(t *starhost.Tool) json.RawMessage {
-	args := map[string]any{}
-	for name, typ := range t.ParameterTypes() {
-		if v, ok := sampleValues[typ]; ok {
-			args[name] = v
-		}
-	}
-	return jsontext.Must(args)
-}
-
-// addLoaders adds a benchmark of the loader of each reference, and one that merges all loaded
-// fragments. It adds the references that can be loaded to the later requests.
-func (b *bencher) addLoaders(ctx context.Context) error {
-	var loaded [][]fragments.Fragment
-	prefixes := map[string]bool{}
-	for _, ref := range b.flags.fragments {
-		prefix, _, _ := strings.Cut(ref, ":")
-		prefixes[prefix] = true
-		seen := len(b.turn.Hooks())
-		got, err := b.turn.Load(ctx, []string{ref})
-		if _, unknown := errors.AsType[*host.UnknownRefError](err); unknown {
-			return err
-		}
-		if err != nil {
-			b.warnSkipped(starhost.Pos{}, "-f "+ref, err.Error())
-			continue
-		}
-		loaded = append(loaded, got[0].Fragments)
-		b.request.Fragments = append(b.request.Fragments, ref)
-		m := &benchmark{kind: "loader", subject: ref, inTurn: true}
-		traces := b.turn.Hooks()[seen:]
-		m.plugin, m.pos = traces[0].Plugin, traces[0].Pos
-		m.addUsage(traces)
-		m.op = func(ctx context.Context) error {
-			_, err := b.turn.Load(ctx, []string{ref})
-			return err
-		}
-		b.benchmarks = append(b.benchmarks, m)
-	}
-	for _, l := range ownLoaders(b.set) {
-		if !prefixes[l.Prefix] {
-			b.warnSkipped(l.Pos, "loader "+l.Prefix+":", "-f "+l.Prefix+":ARG gives it an argument")
-		}
-	}
-	if len(loaded) > 0 {
-		b.benchmarks = append(b.benchmarks, &benchmark{kind: "merge", op: func(context.Context) error {
-			_ = fragments.Merge(loaded...).Text()
-			return nil
-		}})
-	}
-	return nil
-}
-
-// addPrompt adds a benchmark of the first prompt of a session.
-func (b *bencher) addPrompt(ctx context.Context) error {
-	p, err := b.newSession().Prompt(ctx, b.request)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		b.warnSkipped(starhost.Pos{}, "the prompt", err.Error())
-		return nil
-	}
-	m := &benchmark{kind: "prompt"}
-	m.addUsage(p.Hooks)
-	m.op = func(ctx context.Context) error {
-		_, err := b.newSession().Prompt(ctx, b.request)
-		return err
-	}
-	b.benchmarks = append(b.benchmarks, m)
-	return nil
-}
-
-// addUsage adds the steps and bytes of handlers.
-func (m *benchmark) addUsage(traces []host.HookTrace) {
-	for _, t := range traces {
-		m.usage.Steps += t.Steps
-		m.usage.Bytes += t.Bytes
-	}
-}
-
-func (b *bencher) newSession() *host.Session {
-	return b.set.Host.NewSession(host.SessionConfig{ID: "bench", Platform: "cli", Model: b.set.Config.Model.Default})
-}
-
-// beginTurn begins a turn in a new session, so that session state stays small.
-func (b *bencher) beginTurn(ctx context.Context) (err error) {
-	b.endTurn(ctx)
-	b.turn, err = b.newSession().Begin(ctx, host.Request{Text: b.request.Text})
-	return err
-}
-
-func (b *bencher) endTurn(ctx context.Context) {
-	if b.turn != nil {
-		b.turn.End(ctx)
-		b.turn = nil
-	}
-}
-
-// Limits of a sample: calls in one turn, and calls in all.
-const (
-	opsInTurn    = 1000
-	opsInSamples = 1 << 20
-)
-
-// measure calls op for as long as --time says, but at least once.
-func (b *bencher) measure(ctx context.Context, m *benchmark) (sample, error) {
-	var took []time.Duration
-	var total time.Duration
-	for len(took) == 0 || total < b.flags.time && len(took) < opsInSamples {
-		if m.inTurn && len(took)%opsInTurn == 0 {
-			if err := b.beginTurn(ctx); err != nil {
-				return sample{}, err
-			}
-		}
-		start := time.Now()
-		if err := m.op(ctx); err != nil {
-			return sample{}, err
-		}
-		took = append(took, time.Since(start))
-		total += took[len(took)-1]
-	}
-	slices.Sort(took)
-	n := len(took)
-	return sample{n: n, mean: total / time.Duration(n), p50: took[n/2], p99: took[n*99/100]}, nil
 }

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/page"
 )
 
 // name names the operation, with a separator between its parts.
@@ -30,12 +31,12 @@ func (m *benchmark) place() string {
 }
 
 // WriteText writes a table: a line for each sample.
-func (b *bencher) WriteText(res *Result) {
-	if len(b.benchmarks) == 0 {
+func (r Results) WriteText(p *page.Page) {
+	if len(r) == 0 {
 		return
 	}
 	rows := [][]string{{"benchmark", "n", "p50", "p99", "steps", "bytes", "place"}}
-	for _, m := range b.benchmarks {
+	for _, m := range r {
 		for _, s := range m.samples {
 			rows = append(rows, []string{
 				m.name(" "), fmt.Sprint(s.n), roundTime(s.p50), roundTime(s.p99),
@@ -43,7 +44,7 @@ func (b *bencher) WriteText(res *Result) {
 			})
 		}
 	}
-	res.out.Table(rows)
+	p.Table(rows)
 }
 
 // roundTime returns a time with three significant digits.
@@ -56,11 +57,6 @@ func roundTime(d time.Duration) string {
 }
 
 type (
-	benchJSON struct {
-		head
-		Benchmarks []benchmarkJSON `json:"benchmarks"`
-		tail
-	}
 	benchmarkJSON struct {
 		Kind       string       `json:"kind"`
 		Plugin     string       `json:"plugin"`
@@ -78,12 +74,9 @@ type (
 	}
 )
 
-func (b *bencher) WriteJSON(res *Result) error {
-	return res.out.JSON(benchJSON{
-		head:       head{"starhost.bench/1", len(res.problems) == 0},
-		Benchmarks: jsontext.List(b.benchmarks, func(m **benchmark) benchmarkJSON { return (*m).json() }),
-		tail:       res.tail(),
-	})
+// JSON returns the benchmarks for JSON.
+func (r Results) JSON() []benchmarkJSON {
+	return jsontext.List(r, func(m **benchmark) benchmarkJSON { return (*m).json() })
 }
 
 func (m *benchmark) json() benchmarkJSON {
@@ -98,11 +91,11 @@ func (m *benchmark) json() benchmarkJSON {
 
 // WriteGoBench writes the format of Go's own benchmarks: a line for each sample. The number of
 // processors stands behind the name.
-func (b *bencher) WriteGoBench(res *Result) {
-	fmt.Fprintf(&res.out, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
-	for _, m := range b.benchmarks {
+func (r Results) WriteGoBench(p *page.Page) {
+	fmt.Fprintf(p, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
+	for _, m := range r {
 		for _, s := range m.samples {
-			fmt.Fprintf(&res.out, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n",
+			fmt.Fprintf(p, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n",
 				m.goName(), runtime.GOMAXPROCS(0), s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds(),
 				m.usage.Steps, m.usage.Bytes)
 		}

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func TestGoName(t *testing.T) {
 // turn has a limited number of operations.
 func TestMeasure(t *testing.T) {
 	set := &loader.Set{Host: host.New(host.Options{}), Config: &loader.Config{}}
-	b := &bencher{Result: new(Result), flags: &benchFlags{time: 1}, set: set}
+	b := &bencher{Options: Options{Time: 1, Set: set}}
 	defer b.endTurn(t.Context())
 	turns := map[*host.Turn]int{}
 	count := func(context.Context) error { turns[b.turn]++; return nil }
@@ -51,7 +51,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("got %+v and %v, want one operation or more", s, err)
 	}
 	clear(turns)
-	b.flags.time = 1 << 40
+	b.Time = 1 << 40
 	enough := errors.New("enough")
 	n := 0
 	_, err = b.measure(t.Context(), &benchmark{inTurn: true, op: func(ctx context.Context) error {
