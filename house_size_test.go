@@ -18,7 +18,7 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4420,
-	"cmd/starhost":     12260,
+	"cmd/starhost":     11490,
 	"decision":         3770,
 	"editor/format":    80,
 	"editor/lint":      2070,
@@ -31,7 +31,7 @@ var sizes = map[string]int{
 	"loader":           6150,
 	"measure":          410,
 	"model":            2390,
-	"report":           480,
+	"report":           1320,
 	"schema":           1100,
 	"scripts":          10,
 	"serve/decide":     530,
@@ -50,7 +50,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_710
+const maxSize = 99_790
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -1,6 +1,7 @@
-// Package report writes for people how a prompt came about: which fragments and attachments it
+// Package report writes for people and programs what plugins register and do, what went wrong, and how
+// a prompt came about: which fragments and attachments it
 // contains, which hooks ran, and whether a provider's cache of an earlier prompt still serves.
-// The command eval prints these texts and golden cases contain them. The package runs nothing.
+// The commands print these texts and golden cases contain some. The package runs nothing.
 package report
 
 import (

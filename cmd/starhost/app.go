@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // execute runs the command that args ask for, and returns its name. It returns a panic as an
@@ -50,7 +51,7 @@ func (res *Result) addError(err error) {
 		}
 		p := describe(err)
 		res.moveHere(&p, err)
-		if !slices.ContainsFunc(res.problems, p.isSame) {
+		if !slices.ContainsFunc(res.problems, p.IsSame) {
 			res.problems = append(res.problems, p)
 		}
 	}
@@ -79,13 +80,13 @@ func (env Env) report(res *Result) {
 	}
 	for i := range res.problems {
 		p := &res.problems[i]
-		page.WriteColoured(env.stderr, page.Red, p.text(), env.wantsColour(env.stderr))
-		if p.stack != nil && env.verbose {
-			env.stderr.Write(p.stack)
+		page.WriteColoured(env.stderr, page.Red, p.Text(), env.wantsColour(env.stderr))
+		if p.Stack != nil && env.verbose {
+			env.stderr.Write(p.Stack)
 		}
 	}
 	if len(res.problems) > 0 {
-		res.code = res.problems[0].exit
+		res.code = res.problems[0].Exit
 	}
 	if !env.quiet && env.format != "json" {
 		if res.undone {
@@ -154,7 +155,7 @@ func (res *Result) addLog(line host.LogLine) { res.logs = append(res.logs, line)
 func (env Env) writeLogs(res *Result) {
 	inReport := map[string]bool{}
 	for _, p := range res.problems {
-		inReport[p.logged] = true
+		inReport[p.Logged] = true
 	}
 	for _, line := range res.logs {
 		if inReport[line.Plugin+" "+line.Text] || line.Level == "debug" && !env.verbose {
@@ -192,9 +193,9 @@ const maxLogged = 2000
 
 // failureJSON is the JSON result of a command that could not begin.
 type failureJSON struct {
-	Schema string      `json:"schema"`
-	OK     bool        `json:"ok"`
-	Errors []errorJSON `json:"errors"`
+	Schema string             `json:"schema"`
+	OK     bool               `json:"ok"`
+	Errors []report.ErrorJSON `json:"errors"`
 }
 
 // printFailure prints the problems of a command that could not begin.

@@ -26,6 +26,7 @@ import (
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // chatFlags are the flags of chat.
@@ -113,7 +114,7 @@ func (env Env) chat(ctx context.Context, res *Result, f *chatFlags, paths []stri
 		return err
 	}
 	env.report(res)
-	res.code = exitOK // plugins that are not required may fail
+	res.code = report.ExitOK // plugins that are not required may fail
 	request, config, err := env.readRequest(&f.requestFlags)
 	if err != nil {
 		return err
@@ -143,7 +144,7 @@ func (c *chat) loop(ctx context.Context) error {
 	if c.terminal != nil {
 		c.addError(c.resumeWaiting(ctx))
 		c.report(c.Result)
-		c.code = exitOK
+		c.code = report.ExitOK
 	}
 	for {
 		line, err := console.ReadWithin(ctx, func() (string, error) { return c.read("> ") })

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/starhost/starhost/internal/testbed"
+	"github.com/starhost/starhost/report"
 )
 
 // openPTY returns the two ends of a pseudo-terminal: the one of the user, and the program's.
@@ -150,7 +151,7 @@ func TestChatTerminal(t *testing.T) {
 	var stderr bytes.Buffer
 	args := []string{"-C", dir, "-c", "config.toml"}
 	later := append(args[:4:4], "run", "ops.star", "-m", "m/x", "-p", "Restart it.", "--session", "s", "--approve", "later")
-	if code := run(t.Context(), later, nil, &stderr, &stderr); code != exitLimit {
+	if code := run(t.Context(), later, nil, &stderr, &stderr); code != report.ExitLimit {
 		t.Fatalf("run: got exit code %d: %s", code, &stderr)
 	}
 	user, program := openPTY(t)
@@ -179,11 +180,11 @@ func TestChatTerminal(t *testing.T) {
 	y.enter("Again.\r", "Again.")
 	y.wait("> ")
 	y.enter("\x04", "\n")
-	if code := <-ended; code != exitOK {
+	if code := <-ended; code != report.ExitOK {
 		t.Errorf("got exit code %d", code)
 	}
 	var log bytes.Buffer
-	if code := run(t.Context(), append(args[:4:4], "log", "--approval", "any", "-F", "csv"), nil, &log, &log); code != exitOK {
+	if code := run(t.Context(), append(args[:4:4], "log", "--approval", "any", "-F", "csv"), nil, &log, &log); code != report.ExitOK {
 		t.Errorf("log: got exit code %d: %s", code, &log)
 	}
 	for who, want := range map[string]int{"later": 1, "person": 4, "always": 1} { // one each of old, db, cache and web

@@ -16,6 +16,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/report"
 )
 
 // TestQuestion checks what a user sees of a call that needs approval, and the answers. "Always" is
@@ -104,7 +105,7 @@ func TestRunOutputCloses(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"config.toml": "[store]\nurl = \"none\"\n[model.m]\nbase_url = \"" + server.URL + "\"\n"})
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{"run", "-C", dir, "-c", "config.toml", "-m", "m/x", "-p", "hi"}, strings.NewReader(""), brokenWriter{}, &stderr)
-	if code != exitFile || !strings.Contains(stderr.String(), "standard output: closed [E0708]") {
+	if code != report.ExitFile || !strings.Contains(stderr.String(), "standard output: closed [E0708]") {
 		t.Errorf("got exit code %d, %s", code, stderr.String())
 	}
 }
@@ -122,7 +123,7 @@ func TestRunCancelled(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"config.toml": "[store]\nurl = \"none\"\n[model.m]\nbase_url = \"" + server.URL + "\"\n"})
 	var out, stderr bytes.Buffer
 	code := run(ctx, []string{"run", "-C", dir, "-c", "config.toml", "-m", "m/x", "-p", "hi"}, strings.NewReader(""), &out, &stderr)
-	if code != exitInterrupted || !strings.Contains(stderr.String(), "interrupted [E0709]") {
+	if code != report.ExitInterrupted || !strings.Contains(stderr.String(), "interrupted [E0709]") {
 		t.Errorf("got exit code %d, %s", code, stderr.String())
 	}
 }

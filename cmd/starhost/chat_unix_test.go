@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost/internal/console"
+	"github.com/starhost/starhost/report"
 )
 
 // TestChatCut checks that ctrl-C cuts an answer, and that the session goes on with its text.
@@ -45,7 +46,7 @@ func TestChatCut(t *testing.T) {
 	}}
 	var stderr bytes.Buffer
 	code := run(ctx, []string{"chat", "-C", dir, "-c", "config.toml", "-m", "m/x"}, strings.NewReader("hi\nnext\n"), out, &stderr)
-	if code != exitOK || out.text.String() != "Half of it\nFine.\n" || stderr.String() != "cut: the session has the answer so far\n" {
+	if code != report.ExitOK || out.text.String() != "Half of it\nFine.\n" || stderr.String() != "cut: the session has the answer so far\n" {
 		t.Errorf("got exit code %d, %q, %s", code, out.text.String(), stderr.String())
 	}
 	if body, _ := second.Load().(string); !strings.Contains(body, `{"role":"assistant","content":"Half of it"},{"role":"user","content":"next"}`) {

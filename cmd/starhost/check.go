@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost/editor/lsp"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -71,7 +72,7 @@ func (env Env) check(ctx context.Context, res *Result, f *checkFlags, paths []st
 
 // A finding is an error, a warning or a notice at one place.
 type finding struct {
-	problem
+	report.Problem
 	severity severity
 	path     string // relative to the current folder
 }
@@ -317,12 +318,12 @@ func (c *checkRun) checkRules(plugin, shown string) {
 // addErrors adds an error and the other errors of the same file.
 func (c *checkRun) addErrors(err error, plugin string) {
 	p := describe(err)
-	p.plugin = cmp.Or(p.plugin, plugin)
+	p.Plugin = cmp.Or(p.Plugin, plugin)
 	var e *starlark.Error
 	if errors.As(err, &e) && c.set != nil {
 		first := c.set.MoveHere(e)
 		first.Also = nil
-		p.detail = first.Detail()
+		p.Detail = first.Detail()
 		for _, also := range e.Also {
 			c.addErrors(starlark.Locate(also, c.fileText), plugin)
 		}
@@ -332,12 +333,12 @@ func (c *checkRun) addErrors(err error, plugin string) {
 
 // addError adds an error once. A file that a plugin loads is checked twice: with the plugin and
 // by itself.
-func (c *checkRun) addError(p problem) {
+func (c *checkRun) addError(p report.Problem) {
 	exists := slices.ContainsFunc(c.findings, func(f finding) bool {
-		return f.pos == p.pos && f.message == p.message && p.pos.File != ""
+		return f.Pos == p.Pos && f.Message == p.Message && p.Pos.File != ""
 	})
 	if !exists {
-		c.addFinding(finding{problem: p, severity: severityError})
+		c.addFinding(finding{Problem: p, severity: severityError})
 	}
 }
 
@@ -351,10 +352,10 @@ func (c *checkRun) add(s severity, plugin string, pos starlark.Pos, code, format
 	e := &starlark.Error{Pos: pos, Code: code, Msg: fmt.Sprintf(format, args...)}
 	e = starlark.Locate(e, c.fileText)
 	p := describe(e)
-	if p.plugin = plugin; c.set != nil {
-		p.detail = c.set.MoveHere(e).Detail()
+	if p.Plugin = plugin; c.set != nil {
+		p.Detail = c.set.MoveHere(e).Detail()
 	}
-	c.addFinding(finding{problem: p, severity: s})
+	c.addFinding(finding{Problem: p, severity: s})
 }
 
 // fileText returns the contents of a file by its displayed name.
@@ -362,8 +363,8 @@ func (c *checkRun) fileText(file string) string { return c.texts[file] }
 
 // addFinding adds a finding, unless it is about another plugin than the edited one.
 func (c *checkRun) addFinding(f finding) {
-	f.path = c.pathOf(f.pos.File)
-	if c.editedPlugin == nil || f.plugin == c.editedPlugin.Name {
+	f.path = c.pathOf(f.Pos.File)
+	if c.editedPlugin == nil || f.Plugin == c.editedPlugin.Name {
 		c.findings = append(c.findings, f)
 	}
 }
@@ -385,10 +386,10 @@ func (c *checkRun) sortFindings() {
 	}
 	slices.SortStableFunc(c.findings, func(x, y finding) int {
 		return cmp.Or(
-			cmp.Compare(rank[x.plugin], rank[y.plugin]),
-			strings.Compare(x.pos.File, y.pos.File),
-			cmp.Compare(x.pos.Line, y.pos.Line),
-			cmp.Compare(x.pos.Col, y.pos.Col),
+			cmp.Compare(rank[x.Plugin], rank[y.Plugin]),
+			strings.Compare(x.Pos.File, y.Pos.File),
+			cmp.Compare(x.Pos.Line, y.Pos.Line),
+			cmp.Compare(x.Pos.Col, y.Pos.Col),
 		)
 	})
 }
@@ -410,9 +411,9 @@ func (c *checkRun) countFindings() (errs, warnings int) {
 func (c *checkRun) setExitCode() {
 	_, warnings := c.countFindings()
 	if warnings > 0 && c.flags.strict {
-		c.code = exitNegative
+		c.code = report.ExitNegative
 	}
 	if i := slices.IndexFunc(c.findings, func(f finding) bool { return f.severity == severityError }); i >= 0 {
-		c.code = c.findings[i].exit
+		c.code = c.findings[i].Exit
 	}
 }

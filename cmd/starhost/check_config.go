@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/starlark"
 	"github.com/starhost/starhost/store"
@@ -186,8 +187,8 @@ func (c *checkRun) checkStore(ctx context.Context, db *store.DB) {
 			continue
 		}
 		if err := check(); err != nil {
-			c.addError(problem{
-				exit: exitFile, code: "E0518", plugin: p.Name, pos: starhost.Pos(c.findText(s, "store")), message: err.Error(),
+			c.addError(report.Problem{
+				Exit: report.ExitFile, Code: "E0518", Plugin: p.Name, Pos: starhost.Pos(c.findText(s, "store")), Message: err.Error(),
 			})
 		}
 	}
@@ -206,7 +207,7 @@ func (c *checkRun) checkLLM(ctx context.Context) error {
 			key = "fragments"
 		}
 		pos := starhost.Pos(c.fileConfig.Place("store", key))
-		c.addError(problem{exit: exitFile, code: "E0518", pos: pos, message: err.Error()})
+		c.addError(report.Problem{Exit: report.ExitFile, Code: "E0518", Pos: pos, Message: err.Error()})
 	}
 	return nil
 }

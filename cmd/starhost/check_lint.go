@@ -41,7 +41,7 @@ func (c *checkRun) lintFile(plugin, file string, f *build.File, predeclared map[
 // hasError reports whether loading found an error on a line of a file.
 func (c *checkRun) hasError(file string, line int) bool {
 	return slices.ContainsFunc(c.findings, func(f finding) bool {
-		return f.severity == severityError && f.pos.File == file && int(f.pos.Line) == line
+		return f.severity == severityError && f.Pos.File == file && int(f.Pos.Line) == line
 	})
 }
 

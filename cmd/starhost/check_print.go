@@ -6,29 +6,30 @@ import (
 	"github.com/starhost/starhost/internal/ci"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/report"
 )
 
 // findingJSON is the JSON form of a finding.
 type findingJSON struct {
-	Severity severity `json:"severity"`
-	Code     string   `json:"code"`
-	Message  string   `json:"message"`
-	Plugin   string   `json:"plugin"`
-	Path     string   `json:"path"` // from the current folder
-	Pos      *posJSON `json:"pos"`
-	Help     string   `json:"help"`
+	Severity severity        `json:"severity"`
+	Code     string          `json:"code"`
+	Message  string          `json:"message"`
+	Plugin   string          `json:"plugin"`
+	Path     string          `json:"path"` // from the current folder
+	Pos      *report.PosJSON `json:"pos"`
+	Help     string          `json:"help"`
 }
 
 func newFindingJSON(f *finding) findingJSON {
-	return findingJSON{f.severity, f.code, f.message, f.plugin, f.path, newPosJSON(f.pos), f.help}
+	return findingJSON{f.severity, f.Code, f.Message, f.Plugin, f.path, report.NewPosJSON(f.Pos), f.Help}
 }
 
 func (c *checkRun) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
-		Findings []findingJSON `json:"findings"`
-		Errors   []errorJSON   `json:"errors"`
-	}{head{"starhost.check/1", res.code == exitOK && len(res.problems) == 0}, jsontext.List(c.findings, newFindingJSON), res.errorsJSON()})
+		Findings []findingJSON      `json:"findings"`
+		Errors   []report.ErrorJSON `json:"errors"`
+	}{head{"starhost.check/1", res.code == report.ExitOK && len(res.problems) == 0}, jsontext.List(c.findings, newFindingJSON), res.errorsJSON()})
 }
 
 // WriteGitHub writes each finding as a command of GitHub's workflows.
@@ -55,9 +56,9 @@ func (c *checkRun) WriteText(res *Result) {
 
 // printFinding prints a finding with its source line.
 func (res *Result) printFinding(f *finding, quiet bool) {
-	shown := f.problem
-	shown.pos.File = f.path
-	text := shown.text()
+	shown := f.Problem
+	shown.Pos.File = f.path
+	text := shown.Text()
 	if f.severity != severityError {
 		if quiet {
 			return
@@ -71,6 +72,6 @@ func (res *Result) printFinding(f *finding, quiet bool) {
 // beside the line.
 func (res *Result) printWorkflowCommand(f *finding) {
 	ci.Command{
-		Level: string(f.severity), File: f.path, Line: fmt.Sprint(f.pos.Line), Col: f.pos.Col, Title: f.code, Text: f.message,
+		Level: string(f.severity), File: f.path, Line: fmt.Sprint(f.Pos.Line), Col: f.Pos.Col, Title: f.Code, Text: f.Message,
 	}.Write(&res.out)
 }

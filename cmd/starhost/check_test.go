@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // TestShipped checks that the plugins that ship are formatted and have no findings.
@@ -18,7 +19,7 @@ func TestShipped(t *testing.T) {
 		{"check", "--strict", "--no-config", "../../golden/plugins"},
 	} {
 		var stderr strings.Builder
-		if code := run(t.Context(), args, nil, &stderr, &stderr); code != exitOK {
+		if code := run(t.Context(), args, nil, &stderr, &stderr); code != report.ExitOK {
 			t.Errorf("starhost %s: exit code %d\n%s", strings.Join(args, " "), code, stderr.String())
 		}
 	}

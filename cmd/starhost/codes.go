@@ -7,63 +7,6 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// The exit codes of all commands except hook.
-const (
-	exitOK          = 0
-	exitNegative    = 1   // the result is negative: denied, aborted, different
-	exitUsage       = 2   // the command line or the config
-	exitPlugin      = 3   // a plugin's mistake
-	exitLimit       = 4   // a limit or a permission
-	exitFile        = 5   // a file, a network, a database
-	exitBug         = 70  // a bug of starhost
-	exitInterrupted = 130 // by the user
-)
-
-// exitCodes gives the exit codes of error codes. The longest prefix of a code that the table
-// has decides.
-var exitCodes = map[string]int{
-	"E01": exitPlugin, "E02": exitPlugin, "E03": exitPlugin, // evaluation and the contract
-	"E0111": exitBug,
-	"E0303": exitUsage, // a setting of the config
-	"E04":   exitLimit,
-	"E05":   exitPlugin, // effects
-	"E0501": exitLimit,
-	"E0502": exitUsage, // in a flag or the config
-	"E0504": exitFile, "E0505": exitFile,
-	"E0506": exitLimit,
-	"E0507": exitUsage,
-	"E0511": exitFile, "E0512": exitFile, "E0513": exitFile, "E0514": exitFile,
-	"E0515": exitUsage,    // the command line names the journal
-	"E0516": exitNegative, // the replay differs
-	"E0518": exitFile, "E0519": exitFile,
-	"E0520": exitLimit,
-	"E06":   exitUsage, // config and paths
-	"E0605": exitPlugin, "E0606": exitPlugin,
-	"E0607": exitFile,
-	"E0608": exitLimit,
-	"E07":   exitUsage, // the codes of this package
-	"E0703": exitLimit,
-	"E0704": exitPlugin, "E0705": exitPlugin, "E0706": exitPlugin,
-	"E0707": exitNegative, "E0712": exitLimit,
-	"E0708": exitFile, "E0713": exitFile, "E0714": exitFile, "E0719": exitNegative, "E0724": exitNegative,
-	"E0723": exitLimit,
-	"E0709": exitInterrupted,
-	"E0711": exitPlugin,
-	"E0715": exitFile,
-	"E08":   exitNegative, // warnings of check
-	"E0806": exitPlugin, "E0807": exitPlugin, "E0808": exitPlugin, "E0810": exitPlugin,
-	"E09": exitNegative,
-}
-
-func exitOf(code string) int {
-	for n := len(code); n > 0; n-- {
-		if exit, ok := exitCodes[code[:n]]; ok {
-			return exit
-		}
-	}
-	return exitBug
-}
-
 // codes explain the error codes that this package and the root package report.
 var codes = slices.Concat(commonCodes, formatCodes, checkCodes, lint.Codes)
 

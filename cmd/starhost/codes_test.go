@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/report"
 )
 
 // TestLimitExitCodes checks that every limit and every missing permission ends eval with 4,
@@ -39,7 +41,7 @@ register_tool(lambda: "y", name = "spin", description = "Another.", override = T
 		{"a.star", "override.star"}, {"a.star", "respond.star", "--fire", "pre_tool_call", "--arg", "tool=spin"},
 		{"hooks.star", "-p", "hi"},
 	} {
-		_, diagnostics := runIn(t, dir, exitLimit, append([]string{"eval"}, args...)...)
+		_, diagnostics := runIn(t, dir, report.ExitLimit, append([]string{"eval"}, args...)...)
 		if args[0] == "hooks.star" && !strings.Contains(diagnostics, "[limits] event raises it [E0401]") {
 			t.Errorf("%q: got %s", args, diagnostics) // another error comes first and gives the code
 		}

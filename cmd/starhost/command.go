@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 func (p *program) commandCommand() *cobra.Command {
@@ -101,7 +102,7 @@ func (res *Result) command(
 	reply, err = session.Command(ctx, args[0], args[1:]...)
 	err = cmp.Or(err, reply.Err)
 	if err == nil && reply.Result.IsError {
-		res.code = exitNegative
+		res.code = report.ExitNegative
 	}
 	if id != "" {
 		return reply, errors.Join(err, id.store(ctx, session))
@@ -148,15 +149,15 @@ func userText(r *starhost.Result) string {
 // A commandReplyJSON is the JSON result of command.
 type commandReplyJSON struct {
 	head
-	Command     string           `json:"command"`
-	Args        []string         `json:"args"`
-	Output      string           `json:"output"`
-	ForUser     string           `json:"for_user"`
-	IsError     bool             `json:"is_error"`
-	Denied      *decisionJSON    `json:"denied"`
-	Attachments []attachmentJSON `json:"attachments"`
-	Steps       uint64           `json:"steps"`
-	AllocBytes  uint64           `json:"alloc_bytes"`
+	Command     string                  `json:"command"`
+	Args        []string                `json:"args"`
+	Output      string                  `json:"output"`
+	ForUser     string                  `json:"for_user"`
+	IsError     bool                    `json:"is_error"`
+	Denied      *report.DecisionJSON    `json:"denied"`
+	Attachments []report.AttachmentJSON `json:"attachments"`
+	Steps       uint64                  `json:"steps"`
+	AllocBytes  uint64                  `json:"alloc_bytes"`
 	tail
 }
 
@@ -164,11 +165,11 @@ func (r commandReply) WriteJSON(res *Result) error {
 	out := commandReplyJSON{
 		head: head{"starhost.command/1", len(res.problems) == 0}, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
 		Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,
-		Attachments: jsontext.List(r.Result.Attachments, newAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
+		Attachments: jsontext.List(r.Result.Attachments, report.NewAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
 		tail: res.tail(),
 	}
 	if d := r.Denied; d != nil {
-		denied := res.newDecisionJSON(d)
+		denied := res.view().NewDecisionJSON(d)
 		out.Denied = &denied
 	}
 	return res.out.JSON(out)

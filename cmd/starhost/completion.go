@@ -9,6 +9,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // completeEval completes the values of eval's flags. It loads the plugins of the command line
@@ -40,7 +41,7 @@ func (p *program) completeEval(cmd *cobra.Command, f *evalFlags) {
 	})
 	complete("fragment", func(paths []string) []string {
 		return loaded(paths, func(set *loader.Set) []string {
-			return jsontext.List(ownLoaders(set), func(l *host.LoaderInfo) string { return l.Prefix + ":" })
+			return jsontext.List(report.OwnLoaders(set), func(l *host.LoaderInfo) string { return l.Prefix + ":" })
 		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 func (p *program) configCommand() *cobra.Command {
@@ -65,15 +66,15 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 // A settingJSON is the JSON form of a setting.
 type settingJSON struct {
-	Key     string   `json:"key"`
-	Value   any      `json:"value"`
-	Layer   string   `json:"layer"`
-	Origin  *posJSON `json:"origin"`  // null for a built-in value
-	Project bool     `json:"project"` // it holds only for plugins of the project
+	Key     string          `json:"key"`
+	Value   any             `json:"value"`
+	Layer   string          `json:"layer"`
+	Origin  *report.PosJSON `json:"origin"`  // null for a built-in value
+	Project bool            `json:"project"` // it holds only for plugins of the project
 }
 
 func newSettingJSON(s *loader.Setting) settingJSON {
-	return settingJSON{s.Key, s.Value, s.Layer, newPosJSON(starhost.Pos(s.Place)), s.Project}
+	return settingJSON{s.Key, s.Value, s.Layer, report.NewPosJSON(starhost.Pos(s.Place)), s.Project}
 }
 
 // A settingsReport is the result of config show.

@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
 	"github.com/starhost/starhost/model/responses"
+	"github.com/starhost/starhost/report"
 )
 
 // A conversation asks models in one session, and shows their answers and the tool calls.
@@ -216,11 +217,11 @@ func (c *conversation) line(text string) {
 }
 
 // asEndpoint recognizes an endpoint that did not answer.
-func asEndpoint(err error, p *problem) bool {
+func asEndpoint(err error, p *report.Problem) bool {
 	e, ok := errors.AsType[*model.EndpointError](err)
 	if !ok {
 		return false
 	}
-	p.code, p.message = "E0715", "model "+e.Error()
+	p.Code, p.Message = "E0715", "model "+e.Error()
 	return true
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/shellwords"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/scripts"
 )
 
@@ -67,7 +68,7 @@ func (env Env) demo(ctx context.Context, res *Result) error {
 			return err
 		}
 		fmt.Fprintf(&res.out, "# %s\n$ starhost %s\n%s\n", d.shows, shellwords.Join(d.args), out.Bytes())
-		if code > exitNegative {
+		if code > report.ExitNegative {
 			return errors.New("the demo failed")
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost/internal/docgen"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -56,7 +57,7 @@ write them to __builtins__.pyi).`,
 // wholeReference returns everything that docs can explain.
 func wholeReference() docgen.Reference {
 	flags := new(program).testCommand().Flags()
-	return docgen.New(allCodes(), exitOf, func(flag string) string { return flags.Lookup(flag).Usage })
+	return docgen.New(allCodes(), report.ExitOf, func(flag string) string { return flags.Lookup(flag).Usage })
 }
 
 // allCodes returns the error codes of all packages, sorted.

@@ -16,6 +16,7 @@ import (
 	"github.com/starhost/starhost/internal/docgen"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // TestDocs compares the pages in docs with the output of docs --format md. With -update it
@@ -82,7 +83,7 @@ func TestDocsIndex(t *testing.T) {
 func runDocs(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, diagnostics bytes.Buffer
-	if code := run(t.Context(), args, nil, &out, &diagnostics); code != exitOK {
+	if code := run(t.Context(), args, nil, &out, &diagnostics); code != report.ExitOK {
 		t.Errorf("starhost %s: got exit code %d: %s", strings.Join(args, " "), code, diagnostics.String())
 	}
 	return out.String()

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starhost/starhost/internal/docgen"
+	"github.com/starhost/starhost/report"
 )
 
 // runTestingPage runs docs/testing.md and docs/cases.md: the files and commands of the first one's
@@ -79,7 +80,7 @@ func runTestingBlock(t *testing.T, dir string, b block, i int) {
 		defer os.Remove(filepath.Join(dir, name))
 	}
 	var out bytes.Buffer
-	if code := run(t.Context(), append([]string{"-C", dir}, args...), nil, &out, &out); code != exitOK {
+	if code := run(t.Context(), append([]string{"-C", dir}, args...), nil, &out, &out); code != report.ExitOK {
 		t.Errorf("%s: got exit code %d\n%s", text, code, out.String())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/internal/testbed"
+	"github.com/starhost/starhost/report"
 )
 
 // editorBlocks returns the files that docs/editors.md describes. The blocks of one file are
@@ -56,11 +57,11 @@ func TestEditorsPyright(t *testing.T) {
 		"pyrightconfig.json": `{"reportUndefinedVariable": false}`,
 	})
 	m := machine{dir}
-	if out, stderr := m.run(t, exitOK, "check", "plugins"); stderr != "" {
+	if out, stderr := m.run(t, report.ExitOK, "check", "plugins"); stderr != "" {
 		t.Errorf("check: got %s%s", out, stderr)
 	}
-	m.run(t, exitOK, "new", "plugin", "starter")
-	m.run(t, exitOK, "docs", "--format", "pyi", "-o", "__builtins__.pyi")
+	m.run(t, report.ExitOK, "new", "plugin", "starter")
+	m.run(t, report.ExitOK, "docs", "--format", "pyi", "-o", "__builtins__.pyi")
 	if err := os.Rename(filepath.Join(dir, "starter/plugin.star"), filepath.Join(dir, "starter.py")); err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +97,8 @@ func TestEditorsVSCode(t *testing.T) {
 	task := tasks.Tasks[0]
 	var out, stderr bytes.Buffer
 	code := run(t.Context(), append([]string{"-C", dir}, task.Args...), nil, &out, &stderr)
-	if code != exitPlugin || task.Command != "starhost" {
-		t.Fatalf("%s: got exit code %d, want %d\n%s", task.Command, code, exitPlugin, stderr.String())
+	if code != report.ExitPlugin || task.Command != "starhost" {
+		t.Fatalf("%s: got exit code %d, want %d\n%s", task.Command, code, report.ExitPlugin, stderr.String())
 	}
 	p := task.ProblemMatcher.Pattern
 	matcher := regexp.MustCompile(p.Regexp)

@@ -8,6 +8,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -51,7 +52,7 @@ type Result struct {
 	code        int              // the exit code of a negative result, or of the first problem reported
 	warnings    []loader.Warning // in the order of their report
 	logs        []host.LogLine
-	problems    []problem
+	problems    []report.Problem
 	undone      bool         // effects did not run without --allow-effects
 	nobodyAsked *atomic.Bool // an approval was wanted, and nobody is at a terminal
 	grantless   bool         // the command runs no effect, so that ignored grants change nothing

@@ -14,8 +14,8 @@ import (
 // A comparison says how a prompt differs from an earlier report.
 type comparison struct {
 	text       string
-	diff       string     // for the first changed block; "" if none changed
-	cacheBreak *breakJSON // nil if a provider can use its cache of the earlier prompt
+	diff       string            // for the first changed block; "" if none changed
+	cacheBreak *report.BreakJSON // nil if a provider can use its cache of the earlier prompt
 }
 
 // comparePrompt compares a prompt with the report of an earlier -F json. A prompt that begins
@@ -34,19 +34,19 @@ func (env Env) comparePrompt(res *Result, file string, p *host.Prompt) (*compari
 	if err := json.Unmarshal([]byte(text), &old); err != nil || old.Schema != "starhost.eval/1" || old.Prompt == nil {
 		return nil, usagef("--against %s: got no report of a prompt, want what starhost eval -F json wrote", file)
 	}
-	now := sections(jsontext.List(p.Tools, res.newToolJSON), p.System, p.Text.String(), jsontext.List(p.Fragments, res.newFragmentJSON))
+	now := sections(jsontext.List(p.Tools, res.view().NewToolJSON), p.System, p.Text.String(), jsontext.List(p.Fragments, res.view().NewFragmentJSON))
 	was := sections(old.Tools, old.Prompt.System, old.Prompt.Text, old.Fragments)
 	c := report.Compare(file, was, now)
 	if c.Break == nil {
 		return &comparison{text: c.Text}, nil
 	}
-	res.code = exitNegative
-	b := breakJSON(*c.Break)
+	res.code = report.ExitNegative
+	b := report.BreakJSON(*c.Break)
 	return &comparison{text: c.Text, diff: difftext.Unified(file, "now", c.Before, c.Now), cacheBreak: &b}, nil
 }
 
 // sections returns the parts of a prompt in the order in which providers read them.
-func sections(tools []toolJSON, system, text string, rows []fragmentJSON) []report.Section {
+func sections(tools []report.ToolJSON, system, text string, rows []report.FragmentJSON) []report.Section {
 	var b strings.Builder
 	for _, t := range tools {
 		b.Write(append(jsontext.Must([]any{t.Name, t.Description, t.Parameters}), '\n'))
@@ -69,7 +69,7 @@ func sections(tools []toolJSON, system, text string, rows []fragmentJSON) []repo
 }
 
 // originText names the first origin of a fragment.
-func originText(r *fragmentJSON) string {
+func originText(r *report.FragmentJSON) string {
 	if len(r.Provenance) == 0 {
 		return r.ID.Short()
 	}

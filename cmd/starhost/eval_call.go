@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // A callResult is the result of --call.
@@ -106,7 +107,7 @@ func (res *Result) callTool(ctx context.Context, f *evalFlags, e *evaluation) (*
 	c.reply, err = e.turn.CallTool(ctx, starhost.ToolCall{ID: callID, Name: f.call, Arguments: c.arguments})
 	c.hooks = e.turn.Hooks()[seen:]
 	if err == nil && c.reply.Result.IsError {
-		res.code = exitNegative
+		res.code = report.ExitNegative
 	}
 	return c, err
 }

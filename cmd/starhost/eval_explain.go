@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // printSteps prints a step for each handler, in the order of the calls: its cost, the fragments
@@ -58,7 +59,7 @@ func outcome(t *host.HookTrace) string {
 	if t.Action == starhost.ActionError {
 		return "failed"
 	}
-	did := strings.TrimSpace(actionName(t.Action) + " " + t.Detail)
+	did := strings.TrimSpace(report.ActionName(t.Action) + " " + t.Detail)
 	if t.Action == starhost.ActionNone && t.Detail != "" { // the detail of a template's handler is its name
 		did = t.Detail
 	}
@@ -123,19 +124,11 @@ func valueText(value any) string {
 	case []string:
 		return strings.Join(v, "\n")
 	case []starhost.Tool:
-		return strings.Join(jsontext.List(v, toolChange), "\n")
+		return strings.Join(jsontext.List(v, report.ToolChange), "\n")
 	case starhost.Result:
 		return v.ForLLM
 	}
 	return string(jsontext.Must(value))
-}
-
-// toolChange returns the name of a tool, and its new description if it has one.
-func toolChange(t *starhost.Tool) string {
-	if t.Description == "" {
-		return t.Name
-	}
-	return t.Name + ": " + t.Description
 }
 
 func messagesText(messages []starhost.Message) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -73,9 +74,9 @@ func namesPlugin(s string) bool {
 	return s != "" && s != "lambda" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == "" && s[0] >= 'a'
 }
 
-func (r *exprResult) json() *exprJSON {
+func (r *exprResult) json() *report.ExprJSON {
 	if r == nil {
 		return nil
 	}
-	return &exprJSON{r.plugin, r.expr, r.value, r.usage.Steps, r.usage.Bytes}
+	return &report.ExprJSON{r.plugin, r.expr, r.value, r.usage.Steps, r.usage.Bytes}
 }

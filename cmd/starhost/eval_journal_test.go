@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/report"
 )
 
 // turnPlugin is a plugin whose turn needs the network, the environment, a secret, a program,
@@ -106,7 +107,7 @@ func TestReplayElsewhere(t *testing.T) {
 	}
 	recorded := map[string]string{}
 	for _, format := range []string{"pretty", "json"} {
-		recorded[format], _ = home.run(t, exitOK, append(args, "-F", format, "--record", journal+format)...)
+		recorded[format], _ = home.run(t, report.ExitOK, append(args, "-F", format, "--record", journal+format)...)
 	}
 	for _, want := range []string{"region eu-1", "A note.", "Another note.", "Typed.", `"team": "checkout"`, "202 ", "<secret PAGER_TOKEN>"} {
 		if !strings.Contains(recorded["pretty"], want) {
@@ -121,7 +122,7 @@ func TestReplayElsewhere(t *testing.T) {
 	os.Unsetenv("PAGER_TOKEN") // t.Setenv restores it at the end
 	os.Unsetenv("REGION")
 	for format, want := range recorded {
-		got, stderr := away.run(t, exitOK, append(args, "-F", format, "--replay", journal+format)...)
+		got, stderr := away.run(t, report.ExitOK, append(args, "-F", format, "--replay", journal+format)...)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s replayed (-recorded +replayed):\n%s", format, diff)
 		}
@@ -179,9 +180,9 @@ func TestReplayReadsClock(t *testing.T) {
 		"a.star":     `register_hook("pre_llm_call", lambda: "hi")`,
 		"now/a.star": `register_hook("pre_llm_call", lambda ctx: str(ctx.now))`,
 	})
-	runIn(t, dir, exitOK, "eval", "a.star", "-p", "hi", "--record", "j")
+	runIn(t, dir, report.ExitOK, "eval", "a.star", "-p", "hi", "--record", "j")
 	for _, flag := range []string{"-v", "--explain", "-Fjson", "-Ftext", "-Fopenai", "-Fanthropic"} {
-		out, diagnostics := runIn(t, dir, exitNegative, "eval", "now/a.star", "--replay", "j", flag)
+		out, diagnostics := runIn(t, dir, report.ExitNegative, "eval", "now/a.star", "--replay", "j", flag)
 		if !strings.Contains(diagnostics, "a.star:1:50: replay: ") || strings.Contains(diagnostics, "E0111") || strings.Contains(out, "1970") {
 			t.Errorf("%s: got %s%s", flag, out, diagnostics)
 		}
@@ -197,7 +198,7 @@ func TestForgedCode(t *testing.T) {
 register_fragment_loader("note", lambda ctx, arg: ctx.fs.read("none"))
 `})
 	flags := []string{"eval", "a.star", "--grant", "fs.read:**"}
-	runIn(t, dir, exitFile, append(flags, "-p", "hi", "-f", "note:y", "--record", "j")...)
+	runIn(t, dir, report.ExitFile, append(flags, "-p", "hi", "-f", "note:y", "--record", "j")...)
 	journal, err := os.ReadFile(filepath.Join(dir, "j"))
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +210,7 @@ register_fragment_loader("note", lambda ctx, arg: ctx.fs.read("none"))
 			t.Fatalf("the journal has no code: %s", text)
 		}
 		writeFiles(t, dir, map[string]string{"j": text})
-		runIn(t, dir, exitPlugin, append(flags, "--replay", "j")...)
+		runIn(t, dir, report.ExitPlugin, append(flags, "--replay", "j")...)
 	}
 }
 

@@ -150,7 +150,7 @@ func (res *Result) printFire(e *evaluation) {
 
 // decisionText describes a decision, as "deny: no ticket".
 func decisionText(d starhost.Decision) string {
-	text := actionName(d.Action)
+	text := report.ActionName(d.Action)
 	switch {
 	case d.Reason != "":
 		text += ": " + d.Reason
@@ -162,15 +162,7 @@ func decisionText(d starhost.Decision) string {
 		text += fmt.Sprintf(" %d B", len(d.Value))
 	}
 	if len(d.Changes) > 0 {
-		text += " " + string(jsontext.Must(changesJSON(d.Changes)))
+		text += " " + string(jsontext.Must(report.ChangesJSON(d.Changes)))
 	}
 	return text
-}
-
-// actionName returns the name of an action, "none" for no decision.
-func actionName(a starhost.Action) string {
-	if a == starhost.ActionNone {
-		return "none"
-	}
-	return string(a)
 }

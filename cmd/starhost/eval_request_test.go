@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/report"
 )
 
 // TestRoles checks that the input and a flag set the roles of the session.
@@ -16,10 +18,10 @@ func TestRoles(t *testing.T) {
 		args []string
 		want int
 	}{
-		{nil, exitNegative},
-		{[]string{"--role", "sre"}, exitOK},
-		{[]string{"-i", "request"}, exitOK},
-		{[]string{"-i", "request", "--role", "ops"}, exitNegative},
+		{nil, report.ExitNegative},
+		{[]string{"--role", "sre"}, report.ExitOK},
+		{[]string{"-i", "request"}, report.ExitOK},
+		{[]string{"-i", "request", "--role", "ops"}, report.ExitNegative},
 	} {
 		runIn(t, dir, tt.want, append([]string{"eval", "a.star", "--call", "restart"}, tt.args...)...)
 	}
@@ -34,9 +36,9 @@ register_hook("pre_tool_call", lambda workspace: deny("not in " + workspace) if 
 		"prod": `{"messages": [{"role": "user", "content": "hi"}], "session": {"workspace": "/prod"}}`,
 		"test": `{"messages": [{"role": "user", "content": "hi"}], "session": {"workspace": "/test"}}`,
 	})
-	runIn(t, dir, exitOK, "eval", "a.star", "--call", "restart")
-	runIn(t, dir, exitOK, "eval", "a.star", "--call", "restart", "-i", "test")
-	runIn(t, dir, exitNegative, "eval", "a.star", "--call", "restart", "-i", "prod")
+	runIn(t, dir, report.ExitOK, "eval", "a.star", "--call", "restart")
+	runIn(t, dir, report.ExitOK, "eval", "a.star", "--call", "restart", "-i", "test")
+	runIn(t, dir, report.ExitNegative, "eval", "a.star", "--call", "restart", "-i", "prod")
 }
 
 // TestInputWithoutGo checks that messages about JSON name no types of Go.
@@ -49,7 +51,7 @@ func TestInputWithoutGo(t *testing.T) {
 		`{"messages": [{"role": "tool", "is_error": "yes"}]}`, `{"tools": [{"name": "a", "timeout": "x"}]}`, `{"messages": [{"attachments": [{"width": 1e999}]}]}`,
 	} {
 		writeFiles(t, dir, map[string]string{"request": in})
-		_, diagnostics := runIn(t, dir, exitUsage, "eval", "-i", "request")
+		_, diagnostics := runIn(t, dir, report.ExitUsage, "eval", "-i", "request")
 		for _, word := range []string{"Go ", "struct", "unmarshal", "int64", "starhost.", "json:"} {
 			if strings.Contains(strings.ReplaceAll(diagnostics, "starhost docs", ""), word) {
 				t.Errorf("%s: got %s", in, diagnostics)

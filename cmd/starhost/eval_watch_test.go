@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/report"
 )
 
 // A tap is a writer that sends each text to a channel.
@@ -75,8 +77,8 @@ func TestWatch(t *testing.T) {
 	expect(stderr, "changed: plugins/a.star~\n")
 	expect(out, "three\nWhy not?\n")
 	stop()
-	if got := <-code; got != exitInterrupted {
-		t.Errorf("got exit code %d, want %d", got, exitInterrupted)
+	if got := <-code; got != report.ExitInterrupted {
+		t.Errorf("got exit code %d, want %d", got, report.ExitInterrupted)
 	}
 }
 
@@ -84,13 +86,13 @@ func TestWatch(t *testing.T) {
 func TestWatchNothing(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	m := machine{t.TempDir()}
-	if _, stderr := m.run(t, exitUsage, "eval", "-p", "hi", "--watch"); !strings.Contains(stderr, "[E0604]") {
+	if _, stderr := m.run(t, report.ExitUsage, "eval", "-p", "hi", "--watch"); !strings.Contains(stderr, "[E0604]") {
 		t.Errorf("got %q", stderr)
 	}
-	if _, stderr := m.run(t, exitUsage, "eval", "-p", "-", "--watch"); !strings.Contains(stderr, "--watch: got - for standard input") {
+	if _, stderr := m.run(t, report.ExitUsage, "eval", "-p", "-", "--watch"); !strings.Contains(stderr, "--watch: got - for standard input") {
 		t.Errorf("got %q", stderr)
 	}
-	if _, stderr := m.run(t, exitUsage, "eval", "-p", "hi", "--watch", "--record", "x"); !strings.Contains(stderr, "--watch: got --record, --replay or --profile") {
+	if _, stderr := m.run(t, report.ExitUsage, "eval", "-p", "hi", "--watch", "--record", "x"); !strings.Contains(stderr, "--watch: got --record, --replay or --profile") {
 		t.Errorf("got %q", stderr)
 	}
 }

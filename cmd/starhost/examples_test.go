@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost/report"
 )
 
 // exampleFiles are the files for the examples of all commands.
@@ -137,14 +139,14 @@ func runExample(t *testing.T, line string) {
 	}
 	for _, line := range before[args[1]] {
 		args := append([]string{"-C", dir}, strings.Fields(line)...)
-		if code := run(t.Context(), args, nil, &stderr, &stderr); code != exitOK {
+		if code := run(t.Context(), args, nil, &stderr, &stderr); code != report.ExitOK {
 			t.Fatalf("%s: exit code %d\n%s", line, code, &stderr)
 		}
 	}
 	if args[1] == "hook" && args[2] == "doctor" { // it wants a guard
 		writeFiles(t, dir, map[string]string{"guard.star": "register_hook(\"pre_tool_call\", lambda call: None)\n"})
 		code := run(t.Context(), []string{"-C", dir, "hook", "install", "claude-code", "guard.star"}, nil, &stderr, &stderr)
-		if code != exitOK {
+		if code != report.ExitOK {
 			t.Fatalf("hook install: exit code %d\n%s", code, &stderr)
 		}
 	}
@@ -167,7 +169,7 @@ func runExample(t *testing.T, line string) {
 		diagnostics.w = io.MultiWriter(&stderr, stopWriter{"open http://", stop})
 	}
 	args = append([]string{"-C", dir}, args[1:]...)
-	if code := run(ctx, args, bytes.NewReader(stdin), diagnostics, diagnostics); code != exitOK {
+	if code := run(ctx, args, bytes.NewReader(stdin), diagnostics, diagnostics); code != report.ExitOK {
 		t.Errorf("%s: exit code %d\n%s", line, code, stderr.String())
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/starhost/starhost/report"
 )
 
 const fileTestPlugin = `def hi():
@@ -78,7 +80,7 @@ func TestRewriteRefusesLinks(t *testing.T) {
 				var out, diagnostics bytes.Buffer
 				args := append([]string{"-C", dir}, strings.Split(command, " ")...)
 				code := run(t.Context(), args, strings.NewReader(""), &out, &diagnostics)
-				if text := out.String() + diagnostics.String(); code == exitOK || !strings.Contains(text, " link") {
+				if text := out.String() + diagnostics.String(); code == report.ExitOK || !strings.Contains(text, " link") {
 					t.Errorf("got exit code %d, %s", code, text)
 				}
 				for name, want := range map[string]string{"a_link.txtar": unwritten, "a.star": fileTestPlugin} {

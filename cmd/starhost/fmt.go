@@ -17,6 +17,7 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -109,7 +110,7 @@ func newFormattedJSON(name, before, after string) formattedJSON {
 func (env Env) printFormatted(res *Result, f fmtFlags, files []formattedJSON) error {
 	for _, file := range files {
 		if file.Changed && f.check {
-			res.code = exitNegative
+			res.code = report.ExitNegative
 		}
 	}
 	return env.printResult(res, formattedFiles{f, files})
@@ -124,8 +125,8 @@ type formattedFiles struct {
 func (r formattedFiles) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
-		Files  []formattedJSON `json:"files"`
-		Errors []errorJSON     `json:"errors"`
+		Files  []formattedJSON    `json:"files"`
+		Errors []report.ErrorJSON `json:"errors"`
 	}{head{"starhost.fmt/1", len(res.problems) == 0 && res.code == 0}, r.files, res.errorsJSON()})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/report"
 )
 
 // TestReplaceFile checks that a file's mode and a link remain. If writing fails, the file must
@@ -46,8 +47,8 @@ func TestFmtInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stderr strings.Builder
-	if code := run(ctx, []string{"-C", dir, "fmt", "."}, nil, &stderr, &stderr); code != exitInterrupted {
-		t.Errorf("exit code: got %d, want %d\n%s", code, exitInterrupted, stderr.String())
+	if code := run(ctx, []string{"-C", dir, "fmt", "."}, nil, &stderr, &stderr); code != report.ExitInterrupted {
+		t.Errorf("exit code: got %d, want %d\n%s", code, report.ExitInterrupted, stderr.String())
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "a.star")); err != nil || string(text) != "x=1" {
 		t.Errorf("got %q, %v; want the file as it was", text, err)
@@ -87,11 +88,11 @@ func TestFmtCases(t *testing.T) {
 		"p.star": "x = 1\n", "golden/p_one.txtar": head + "call_tool('x',a=1)\n" + tail, "golden/p_two.txtar": head + "call_tool(\"x\")\n" + tail,
 		"golden/p_none.txtar": "x=1\n", "golden/p_bad.txtar": head + "\nx = \n" + tail, "other/x.txtar": head + "x=1\n" + tail,
 	})
-	out, stderr := m.run(t, exitPlugin, "fmt", "-l", ".")
+	out, stderr := m.run(t, report.ExitPlugin, "fmt", "-l", ".")
 	if want := "golden/p_one.txtar\n"; out != want || !strings.HasPrefix(stderr, "golden/p_bad.txtar::case.star:2:5: got newline, want primary expression [E0101]\n") {
 		t.Errorf("got %q and %q, want %q", out, stderr, want)
 	}
-	m.run(t, exitOK, "fmt", "other/x.txtar")
+	m.run(t, report.ExitOK, "fmt", "other/x.txtar")
 	for name, script := range map[string]string{"golden/p_one.txtar": "call_tool(\"x\", a = 1)\n", "other/x.txtar": "x = 1\n"} {
 		got, err := os.ReadFile(filepath.Join(m.dir, name))
 		if diff := cmp.Diff(head+script+tail, string(got)); diff != "" || err != nil {
@@ -115,7 +116,7 @@ func TestHugePlugin(t *testing.T) {
 	for _, tt := range tests {
 		var out bytes.Buffer
 		code := run(t.Context(), []string{"-C", dir, tt.command, "huge.star"}, strings.NewReader(""), &out, &out)
-		if code == exitOK || strings.Count(out.String(), tt.want) != 1 {
+		if code == report.ExitOK || strings.Count(out.String(), tt.want) != 1 {
 			t.Errorf("%s: exit code %d, want an error, and once %q in:\n%s", tt.command, code, tt.want, &out)
 		}
 	}

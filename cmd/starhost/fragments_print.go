@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/store"
 )
 
@@ -102,9 +103,9 @@ func prefixText(prefix string) string {
 func (loaders loaderList) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
-		Loaders []loaderJSON `json:"loaders"`
+		Loaders []report.LoaderJSON `json:"loaders"`
 		tail
-	}{head{"starhost.loaders/1", len(res.problems) == 0}, jsontext.List(loaders, res.newLoaderJSON), res.tail()})
+	}{head{"starhost.loaders/1", len(res.problems) == 0}, jsontext.List(loaders, res.view().NewLoaderJSON), res.tail()})
 }
 
 func (c collection) WriteText(res *Result) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/starhost/starhost/report"
 )
 
 // TestFullDisk checks that each command that writes reports a full disk in one line, and leaves
@@ -42,8 +44,8 @@ func TestFullDisk(t *testing.T) {
 		var out, stderr bytes.Buffer
 		code := run(t.Context(), append([]string{"-C", dir, "--no-config"}, tt.args...), strings.NewReader(""), &out, &stderr)
 		first, _, _ := strings.Cut(stderr.String(), "\n")
-		if code != exitFile || first != tt.want || out.Len() > 0 {
-			t.Errorf("%v: got exit code %d, %q, want %d, %q\n%s", tt.args, code, stderr.String(), exitFile, tt.want, out.String())
+		if code != report.ExitFile || first != tt.want || out.Len() > 0 {
+			t.Errorf("%v: got exit code %d, %q, want %d, %q\n%s", tt.args, code, stderr.String(), report.ExitFile, tt.want, out.String())
 		}
 	}
 	t.Setenv("HOME", t.TempDir())

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/report"
 )
 
 // TestGuardsPage gives the commands of each table in docs/guards.md to the guard above the table.
@@ -107,7 +108,7 @@ func guardDecision(t *testing.T, dir, plugin, command string) string {
 	if code == 2 { // blocked, with the reason on standard error
 		return "deny"
 	}
-	if code != exitOK || diagnostics.Len() > 0 {
+	if code != report.ExitOK || diagnostics.Len() > 0 {
 		t.Fatalf("%s: got exit code %d: %s", command, code, diagnostics.String())
 	}
 	if strings.TrimSpace(out.String()) == "" || strings.TrimSpace(out.String()) == "{}" {
@@ -148,7 +149,7 @@ func TestRulesFiles(t *testing.T) {
 			var out, diagnostics bytes.Buffer
 			code := run(t.Context(), []string{"-C", dir, "check", "a.rules"}, nil, &out, &diagnostics)
 			got := out.String() + diagnostics.String()
-			if !strings.Contains(got, tt.want) || tt.want == "" && code != exitOK {
+			if !strings.Contains(got, tt.want) || tt.want == "" && code != report.ExitOK {
 				t.Errorf("got exit code %d, %s, want %q", code, got, tt.want)
 			}
 		})
@@ -157,7 +158,7 @@ func TestRulesFiles(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"rules/a.rules": "", "rules/b.star": "", "starhost.toml": "[plugins]\npaths = [\"rules\"]\n"})
 	var out, diagnostics bytes.Buffer
 	code := run(t.Context(), []string{"-C", dir, "-c", dir + "/starhost.toml", "list"}, nil, &out, &diagnostics)
-	if code != exitOK || strings.Contains(out.String(), "a.rules") {
+	if code != report.ExitOK || strings.Contains(out.String(), "a.rules") {
 		t.Errorf("a folder of plugins: got exit code %d, want b alone:\n%s%s", code, out.String(), diagnostics.String())
 	}
 }

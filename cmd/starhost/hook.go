@@ -25,6 +25,7 @@ import (
 	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -264,7 +265,7 @@ func (r *hookRun) load(ctx context.Context, e *hook.Event) hook.Plugins {
 		useSet(r.log.find(), set)
 	}
 	if len(r.problems) > 0 {
-		p.Options.Notice = "starhost: " + r.problems[0].where()
+		p.Options.Notice = "starhost: " + r.problems[0].Where()
 	}
 	return p
 }
@@ -409,7 +410,7 @@ func (env Env) serveHook(ctx context.Context, res *Result, f *hookFlags, agent s
 		err = errors.Join(err, set.Close())
 	}
 	if err == nil && broken != nil {
-		res.code = exitNegative
+		res.code = report.ExitNegative
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starhost/starhost/agents/install"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -83,11 +84,11 @@ func (env Env) runDoctor(ctx context.Context, res *Result, d *install.Doctor, st
 	result := d.Examine(ctx, chosen, len(names) > 0)
 	for i := range result {
 		if grade := result[i].Grade; grade == install.GradeOff || strict && grade != install.GradeHolds {
-			res.code = exitNegative
+			res.code = report.ExitNegative
 		}
 	}
 	if len(result) == 0 {
-		res.code = exitNegative
+		res.code = report.ExitNegative
 	}
 	return env.printResult(res, diagnoses{result, env.getenv("HOME")})
 }
@@ -120,7 +121,7 @@ func (result diagnoses) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
 		Agents []install.Diagnosis `json:"agents"`
-		Errors []errorJSON         `json:"errors"`
+		Errors []report.ErrorJSON  `json:"errors"`
 	}{head{"starhost.hook-doctor/1", res.code == 0 && len(res.problems) == 0}, append([]install.Diagnosis{}, result.list...), res.errorsJSON()})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost/agents/install"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -139,7 +140,7 @@ func (env Env) installHook(res *Result, cmd *cobra.Command, f *hookFlags, s *ins
 		return err
 	}
 	if r.IsByHand() {
-		res.code = exitNegative
+		res.code = report.ExitNegative
 		return env.printResult(res, installed{r, env.getenv("HOME")})
 	}
 	if len(args) == 1 {
@@ -234,7 +235,7 @@ func (env Env) uninstallHook(res *Result, s *install.Scope, args []string) error
 		return err
 	}
 	if r.IsByHand() {
-		res.code = exitNegative
+		res.code = report.ExitNegative
 	}
 	return env.printResult(res, installed{r, env.getenv("HOME")})
 }
@@ -253,6 +254,6 @@ func (r installed) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
 		*install.Result
-		Errors []errorJSON `json:"errors"`
+		Errors []report.ErrorJSON `json:"errors"`
 	}{head{"starhost.hook-install/1", len(res.problems) == 0 && res.code == 0}, r.Result, res.errorsJSON()})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/store"
 )
@@ -156,7 +157,7 @@ func (env Env) resetHook(res *Result, session string) error {
 	case !asked:
 		return usagef("hook reset: nobody can be asked, as standard input is no terminal: a person decides this")
 	case !yes:
-		res.code = exitNegative
+		res.code = report.ExitNegative
 		return nil
 	}
 	for _, r := range found {

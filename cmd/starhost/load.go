@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // loadFlags are the flags of all commands that load plugins.
@@ -257,7 +258,7 @@ func (res *Result) warn(strict bool, warnings []loader.Warning) {
 		return
 	}
 	for _, w := range res.relevantWarnings() {
-		res.problems = append(res.problems, problem{exit: exitUsage, code: "E0710", message: w.Msg, pos: starhost.Pos(w.Place)})
+		res.problems = append(res.problems, report.Problem{Exit: report.ExitUsage, Code: "E0710", Message: w.Msg, Pos: starhost.Pos(w.Place)})
 	}
 	res.warnings = nil
 }
@@ -267,7 +268,7 @@ func (res *Result) failPlugin(p *loader.Plugin) {
 	first := len(res.problems)
 	res.addError(p.Err)
 	for i := range res.problems[first:] {
-		res.problems[first+i].plugin = p.Name
+		res.problems[first+i].Plugin = p.Name
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // logFlags are the flags of log.
@@ -248,7 +249,7 @@ is masked or cut, or lacks what the case must show, makes no case.`,
 			case asCase:
 				if shown.text, err = golden.CaseOf(r, plugin); err != nil {
 					fmt.Fprintln(p.env.stderr, texttable.Hang(err.Error()))
-					p.res.code = exitNegative
+					p.res.code = report.ExitNegative
 					return nil
 				}
 			}

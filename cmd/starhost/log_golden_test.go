@@ -23,6 +23,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // A caseCount counts the golden cases of records.
@@ -340,7 +341,7 @@ register_hook("turn_end", lambda: None)
 		}
 		var out, errs bytes.Buffer
 		code := run(t.Context(), args, strings.NewReader(""), &out, &errs)
-		if code != exitNegative || !strings.HasSuffix(errs.String(), " makes no golden case: "+tt.want+"\n") || out.Len() > 0 {
+		if code != report.ExitNegative || !strings.HasSuffix(errs.String(), " makes no golden case: "+tt.want+"\n") || out.Len() > 0 {
 			t.Errorf("got exit code %d, %q, want 1 and %q", code, errs.String(), tt.want)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -67,7 +68,7 @@ func (env Env) lsp(ctx context.Context, res *Result) error {
 		RunCase: env.runCase,
 	})
 	if errors.Is(err, lsp.ErrExit) { // as the protocol wants
-		res.code = exitNegative
+		res.code = report.ExitNegative
 		return nil
 	}
 	return errtext.File("standard output", err)
@@ -98,14 +99,14 @@ func (env Env) nested(out io.Writer) Env {
 }
 
 // runCase runs a golden case, and returns its report.
-func (env Env) runCase(ctx context.Context, file string) (report string, ok bool) {
+func (env Env) runCase(ctx context.Context, file string) (text string, ok bool) {
 	var out bytes.Buffer
 	b, res := env.nested(&out), new(Result)
 	defer b.stores.close()
 	b.dir, b.format = filepath.Dir(filepath.Dir(file)), "pretty"
 	res.addError(b.test(ctx, res, &testFlags{jobs: 1}, []string{filepath.Join("golden", filepath.Base(file))}))
 	code := b.end(res)
-	return strings.TrimSpace(out.String()), code == exitOK
+	return strings.TrimSpace(out.String()), code == report.ExitOK
 }
 
 // The Markdown about rows of the tables, for editors.
@@ -167,7 +168,7 @@ func (env Env) analyse(ctx context.Context, job lsp.Job, cache *starlark.Cache) 
 	var found lsp.Analysis
 	if err != nil { // the project's config, mostly
 		p := describe(err)
-		found.Findings = []lsp.Finding{{Path: job.Path, Line: 1, Code: p.code, Message: p.where(), Help: p.help}}
+		found.Findings = []lsp.Finding{{Path: job.Path, Line: 1, Code: p.Code, Message: p.Where(), Help: p.Help}}
 		return found
 	}
 	if c.editedPlugin == nil {
@@ -176,8 +177,8 @@ func (env Env) analyse(ctx context.Context, job lsp.Job, cache *starlark.Cache) 
 	paths := c.openPaths()
 	for _, f := range c.findings {
 		found.Findings = append(found.Findings, lsp.Finding{
-			Path: paths[c.realPath(f.pos.File)], Line: f.pos.Line, Col: f.pos.Col, Severity: string(f.severity),
-			Code: f.code, Message: f.message, Help: f.help,
+			Path: paths[c.realPath(f.Pos.File)], Line: f.Pos.Line, Col: f.Pos.Col, Severity: string(f.severity),
+			Code: f.Code, Message: f.Message, Help: f.Help,
 		})
 	}
 	found.Facts = c.facts()

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/starhost/starhost/report"
 )
 
 // editPieces are the texts that random edits insert.
@@ -108,7 +110,7 @@ func TestLSPEdits(t *testing.T) {
 	if got := c.labels(c.at(oncall, "def f(ctx):\n    ctx.|\n")); len(got) < 10 {
 		t.Errorf("after the edits: got %q", got)
 	}
-	if code := c.end(); code != exitOK {
+	if code := c.end(); code != report.ExitOK {
 		t.Errorf("exit code: got %d, want 0", code)
 	}
 	goleak.VerifyNone(t, before)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/report"
 )
 
 // lspPlugin is a plugin of two files.
@@ -81,7 +83,7 @@ register_tool(page, name = "page")
 			break
 		}
 	}
-	if code := c.end(); code != exitOK {
+	if code := c.end(); code != report.ExitOK {
 		t.Errorf("exit code: got %d, want 0", code)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/internal/procgroup"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -71,7 +72,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	case err == nil || !isHook:
 		return code
 	case p.res.hook != nil && p.res.hook.answering:
-		return exitNegative // agents got their answers
+		return report.ExitNegative // agents got their answers
 	}
 	return hook.ExitBlock // the line may belong to an agent that sends no event
 }

@@ -23,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/starhost/starhost/internal/testbed"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -182,10 +183,10 @@ func TestRunOddFlags(t *testing.T) {
 		stdin := rapid.SampledFrom([]string{"", "{}", "[", "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}", "\x00"}).Draw(t, "stdin")
 		var out, diagnostics bytes.Buffer
 		code := run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(stdin), &out, &diagnostics)
-		if code < 0 || code > exitFile {
+		if code < 0 || code > report.ExitFile {
 			t.Fatalf("exit code %d\n%s%s", code, out.String(), diagnostics.String())
 		}
-		if code > exitNegative && out.Len()+diagnostics.Len() == 0 {
+		if code > report.ExitNegative && out.Len()+diagnostics.Len() == 0 {
 			t.Fatalf("exit code %d without a word", code)
 		}
 	})
@@ -239,8 +240,8 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 func TestWriteError(t *testing.T) {
 	var diagnostics bytes.Buffer
 	code := run(t.Context(), []string{"version"}, nil, brokenWriter{}, &diagnostics)
-	if want := "standard output: closed [E0708]\n  help: starhost docs E0708\n"; code != exitFile || diagnostics.String() != want {
-		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), exitFile, want)
+	if want := "standard output: closed [E0708]\n  help: starhost docs E0708\n"; code != report.ExitFile || diagnostics.String() != want {
+		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), report.ExitFile, want)
 	}
 }
 
@@ -254,8 +255,8 @@ func TestPanic(t *testing.T) {
 	stdin := readerFunc(func([]byte) (int, error) { panic("boom") })
 	code := run(t.Context(), []string{"eval", "-i", "-", "--no-config", "-C", t.TempDir()}, stdin, &out, &diagnostics)
 	want := "internal error: boom; this is a bug of starhost (-v shows where) [E0111]\n  help: starhost docs E0111\n"
-	if code != exitBug || diagnostics.String() != want {
-		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), exitBug, want)
+	if code != report.ExitBug || diagnostics.String() != want {
+		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), report.ExitBug, want)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/report"
 )
 
 // A stopper is standard error that stops a server once it reports its address.
@@ -45,19 +47,19 @@ func TestMCPPage(t *testing.T) {
 			defer stop()
 			stderr := &stopper{stop: stop}
 			args = append([]string{"-C", dir}, args[1:]...)
-			if code := run(ctx, args, strings.NewReader(""), io.Discard, stderr); code != exitOK {
+			if code := run(ctx, args, strings.NewReader(""), io.Discard, stderr); code != report.ExitOK {
 				t.Errorf("exit code %d\n%s", code, stderr.text.String())
 			}
 		})
 	}
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{"-C", dir, "config", "show", "-c", "page.toml"}, nil, &stderr, &stderr)
-	if code != exitOK || !strings.Contains(stderr.String(), "mcp.tickets.url") {
+	if code != report.ExitOK || !strings.Contains(stderr.String(), "mcp.tickets.url") {
 		t.Errorf("config: exit code %d\n%s", code, stderr.String())
 	}
 	stderr.Reset()
 	args := []string{"-C", dir, "eval", "--no-config", "page.star", "--fire", "pre_tool_call", "--args", `{"tool":"github_push","arguments":{"force":true}}`}
-	if code := run(t.Context(), args, nil, &stderr, &stderr); code != exitOK || !strings.Contains(stderr.String(), "nobody pushes with force") {
+	if code := run(t.Context(), args, nil, &stderr, &stderr); code != report.ExitOK || !strings.Contains(stderr.String(), "nobody pushes with force") {
 		t.Errorf("plugin: exit code %d\n%s", code, stderr.String())
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/report"
 )
 
 // TestNewPlugin checks that each kind of plugin works as written, under short and long names.
@@ -53,7 +55,7 @@ func runs(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	var out, diagnostics bytes.Buffer
 	all := append([]string{"-C", dir}, args...)
-	if code := run(t.Context(), all, strings.NewReader(""), &out, &diagnostics); code != exitOK {
+	if code := run(t.Context(), all, strings.NewReader(""), &out, &diagnostics); code != report.ExitOK {
 		t.Errorf("starhost %s: exit code %d\n%s%s", strings.Join(args, " "), code, out.String(), diagnostics.String())
 	}
 	return out.String()

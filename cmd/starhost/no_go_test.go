@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/tools/txtar"
+
+	"github.com/starhost/starhost/report"
 )
 
 // goWords matches what messages of Go's packages say about Go and never mean anything to a user.
@@ -64,7 +66,7 @@ register_tool(lambda n: toml.decode(n), name = "settings", description = "Decode
 	check := func(what string, args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		if code := run(t.Context(), append(args, "-C", dir), strings.NewReader(""), &out, &out); code != exitOK {
+		if code := run(t.Context(), append(args, "-C", dir), strings.NewReader(""), &out, &out); code != report.ExitOK {
 			failures++
 		}
 		if found := goWords().FindString(out.String()); found != "" {

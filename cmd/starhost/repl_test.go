@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/report"
 )
 
 // replIn runs repl on lines without limits.
@@ -47,8 +49,8 @@ func TestREPLEnds(t *testing.T) {
 			go io.WriteString(keys, line)
 			out := &when{word: "started", do: cancel}
 			code, stderr := replIn(t, ctx, in, out)
-			if code != exitInterrupted || !strings.Contains(stderr, "interrupted [E0709]") {
-				t.Errorf("got exit code %d and %q, want %d and that it was interrupted", code, stderr, exitInterrupted)
+			if code != report.ExitInterrupted || !strings.Contains(stderr, "interrupted [E0709]") {
+				t.Errorf("got exit code %d and %q, want %d and that it was interrupted", code, stderr, report.ExitInterrupted)
 			}
 		})
 	}
@@ -57,8 +59,8 @@ func TestREPLEnds(t *testing.T) {
 // TestREPLBrokenPipe checks that a session ends if its output is closed.
 func TestREPLBrokenPipe(t *testing.T) {
 	code, stderr := replIn(t, t.Context(), strings.NewReader("1\n2\n3\n"), brokenPipe{})
-	if want := "standard output: broken pipe [E0708]\n  help: starhost docs E0708\n"; code != exitFile || stderr != want {
-		t.Errorf("got exit code %d and %q, want %d and %q", code, stderr, exitFile, want)
+	if want := "standard output: broken pipe [E0708]\n  help: starhost docs E0708\n"; code != report.ExitFile || stderr != want {
+		t.Errorf("got exit code %d and %q, want %d and %q", code, stderr, report.ExitFile, want)
 	}
 }
 

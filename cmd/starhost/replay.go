@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // replayFlags are the flags of replay.
@@ -97,19 +98,19 @@ func (env Env) replay(ctx context.Context, res *Result, f *replayFlags, paths []
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxHeap))
 	}
 	load := func() (*host.Host, error) { return set.Host, nil }
-	report, err := r.Run(ctx, load, records.All())
+	found, err := r.Run(ctx, load, records.All())
 	if err != nil {
 		return logError(err)
 	}
 	for _, text := range f.allow {
-		if report.Allow(text) == 0 {
+		if found.Allow(text) == 0 {
 			res.warnings = append(res.warnings, loader.Warning{Msg: fmt.Sprintf("--allow %q fits no change", text)})
 		}
 	}
-	if report.Changed() > 0 || f.strict && report.CannotTell > 0 {
-		res.code = exitNegative
+	if found.Changed() > 0 || f.strict && found.CannotTell > 0 {
+		res.code = report.ExitNegative
 	}
-	return env.printResult(res, &replayRun{report, records.Skipped})
+	return env.printResult(res, &replayRun{found, records.Skipped})
 }
 
 // loadReplay loads plugins whose effects the records answer.
@@ -176,7 +177,7 @@ type replayJSON struct {
 
 func (r *replayRun) WriteJSON(res *Result) error {
 	return res.out.JSON(replayJSON{
-		head: head{"starhost.replay/1", len(res.problems) == 0 && res.code == exitOK}, ReplayReport: r.ReplayReport,
+		head: head{"starhost.replay/1", len(res.problems) == 0 && res.code == report.ExitOK}, ReplayReport: r.ReplayReport,
 		Skipped: r.skipped, tail: res.tail(),
 	})
 }

@@ -75,8 +75,8 @@ type runResult struct {
 	turn   *host.TurnResult // nil if the turn did not begin
 	model  string
 	text   string
-	loaded []errorJSON   // errors of plugins that failed
-	waits  *waitingError // the turn waits for an approval; or nil
+	loaded []report.ErrorJSON // errors of plugins that failed
+	waits  *waitingError      // the turn waits for an approval; or nil
 }
 
 // runModel runs the command.
@@ -142,7 +142,7 @@ func (env Env) askOnce(ctx context.Context, res *Result, f *runFlags, paths []st
 	}
 	result.loaded = res.errorsJSON()
 	env.report(res)
-	res.code = exitOK // plugins that are not required may fail
+	res.code = report.ExitOK // plugins that are not required may fail
 	result.model = cmp.Or(f.model, request.Model, config.Model, set.Config.Model.Default)
 	if err := checkModel(set, result.model, resumes || request.Template != ""); err != nil {
 		return err
@@ -237,7 +237,7 @@ type runCallJSON struct {
 func (r *runResult) WriteJSON(res *Result) error {
 	out := runJSON{
 		head: head{"starhost.run/1", len(res.problems) == 0}, Text: r.text, Model: r.model, ToolCalls: []runCallJSON{},
-		tail: tail{res.warningsJSON(), append(append([]errorJSON{}, r.loaded...), res.errorsJSON()...)},
+		tail: tail{res.warningsJSON(), append(append([]report.ErrorJSON{}, r.loaded...), res.errorsJSON()...)},
 	}
 	if t := r.turn; t != nil {
 		out.Session, out.Turn, out.Rounds, out.Usage = t.Turn.Session().ID(), t.Turn.Number(), t.Rounds, t.Usage

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/report"
 )
 
 // pageReplies are the answers to the examples of docs/run.md, in order.
@@ -65,9 +67,9 @@ func TestRunPage(t *testing.T) {
 		code := run(t.Context(), append([]string{"-C", dir}, args[1:]...), stdin, &out, &diagnostics)
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want)), "…", ".*")
 		got := strings.TrimSpace(diagnostics.String() + out.String())
-		wantCode := exitOK
+		wantCode := report.ExitOK
 		if strings.Contains(want, "[E0723]") {
-			wantCode = exitLimit
+			wantCode = report.ExitLimit
 		}
 		if code != wantCode || !regexp.MustCompile("^"+pattern+"$").MatchString(got) {
 			t.Errorf("%s: got exit code %d:\n%s\nwant:\n%s", line, code, got, want)

@@ -34,14 +34,14 @@ func (c *conversation) newWaitingError(ctx context.Context) error {
 	return e
 }
 
-func asWaiting(err error, p *problem) bool {
+func asWaiting(err error, p *report.Problem) bool {
 	e, ok := errors.AsType[*waitingError](err)
 	if !ok {
 		return false
 	}
 	id := shellwords.Quote(string(e.session))
-	p.code = "E0723"
-	p.help = "starhost sessions answer " + id + " yes|no, then starhost run --session " + id + " with the same plugins"
+	p.Code = "E0723"
+	p.Help = "starhost sessions answer " + id + " yes|no, then starhost run --session " + id + " with the same plugins"
 	return true
 }
 

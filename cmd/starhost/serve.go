@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/mcp"
 	"github.com/starhost/starhost/serve/metrics"
@@ -201,7 +202,7 @@ func (env Env) serve(ctx context.Context, res *Result, f *serveFlags, paths []st
 		return nil // loading has reported it
 	}
 	env.report(res)
-	res.code = exitOK // plugins that failed are reported, and the others are served
+	res.code = report.ExitOK // plugins that failed are reported, and the others are served
 	v.live, v.plugins = host.NewLiveHost(v.set.Host), v.fresh
 	v.takeGuards()
 	if err := v.openServers(ctx, token); err != nil {

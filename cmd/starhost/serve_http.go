@@ -24,6 +24,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/decide"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/hook"
@@ -213,11 +214,11 @@ func (v *server) applyTools(ctx context.Context) error {
 // A firedJSON is the answer to a program that fired an event.
 type firedJSON struct {
 	Schema string `json:"schema"`
-	*fireJSON
+	*report.FireJSON
 }
 
 func (v *server) outcome(event string, out host.Outcome) any {
-	return firedJSON{decide.FireSchema, v.newFireJSON(&fireResult{event: event, outcome: out})}
+	return firedJSON{decide.FireSchema, v.view().NewFireJSON(event, &out)}
 }
 
 // readToken returns the token of --token-file, "" without the flag.

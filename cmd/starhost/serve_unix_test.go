@@ -19,6 +19,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
@@ -49,7 +50,7 @@ func serveMCP(t *testing.T, dir string, args ...string) *servedMCP {
 		s.client.Close()
 		go io.Copy(io.Discard, stderr)
 		stop()
-		if code := <-ended; code != exitOK {
+		if code := <-ended; code != report.ExitOK {
 			t.Errorf("exit code %d", code)
 		}
 	})
@@ -223,7 +224,7 @@ approval = "auto"
 	}
 	var shown strings.Builder
 	args := []string{"-C", dir, "config", "show", "-c", filepath.Join(dir, "config.toml")}
-	if code := run(t.Context(), args, nil, &shown, &shown); code != exitOK || strings.Contains(shown.String(), token) {
+	if code := run(t.Context(), args, nil, &shown, &shown); code != report.ExitOK || strings.Contains(shown.String(), token) {
 		t.Errorf("config show: code %d, got %s, want no token", code, shown.String())
 	}
 }
@@ -237,7 +238,7 @@ func TestServeManyCallsAtOnce(t *testing.T) {
 		in += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"one"}}`, i+1) + "\n"
 	}
 	var out, stderr strings.Builder
-	if code := run(t.Context(), []string{"-C", dir, "serve", "--no-config", "p.star", "--mcp", "stdio"}, strings.NewReader(in), &out, &stderr); code != exitOK {
+	if code := run(t.Context(), []string{"-C", dir, "serve", "--no-config", "p.star", "--mcp", "stdio"}, strings.NewReader(in), &out, &stderr); code != report.ExitOK {
 		t.Errorf("exit code %d\n%s", code, stderr.String())
 	}
 	if n := strings.Count(out.String(), `"text":"one"`); n != 100 {
@@ -259,7 +260,7 @@ func TestServeTwice(t *testing.T) {
 	var errs strings.Builder
 	code := run(t.Context(), []string{"-C", dir, "serve", "p.star", "--no-config", "--mcp", l.Addr().String()}, strings.NewReader(""), io.Discard, &errs)
 	want := l.Addr().String() + ": bind: address already in use [E0708]\n"
-	if code != exitFile || !strings.HasPrefix(errs.String(), want) {
-		t.Errorf("got exit code %d and %q, want %d and %q", code, errs.String(), exitFile, want)
+	if code != report.ExitFile || !strings.HasPrefix(errs.String(), want) {
+		t.Errorf("got exit code %d and %q, want %d and %q", code, errs.String(), report.ExitFile, want)
 	}
 }

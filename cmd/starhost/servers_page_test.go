@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/starhost/starhost/report"
 )
 
 // A notifier is standard error that reports each line that begins with one of the notes about an
@@ -53,7 +55,7 @@ func start(t *testing.T, dir string, servers int, args ...string) (*notifier, []
 	go func() { ended <- run(ctx, args, strings.NewReader(""), io.Discard, stderr) }()
 	t.Cleanup(func() {
 		stop()
-		if code := <-ended; code != exitOK {
+		if code := <-ended; code != report.ExitOK {
 			t.Errorf("serve: exit code %d\n%s", code, stderr)
 		}
 	})
@@ -169,7 +171,7 @@ func TestServersPage(t *testing.T) {
 			} else {
 				var out bytes.Buffer
 				args = append([]string{"-C", dir}, args[1:]...)
-				if code := run(t.Context(), args, nil, &out, io.Discard); code != exitOK {
+				if code := run(t.Context(), args, nil, &out, io.Discard); code != report.ExitOK {
 					t.Errorf("%s: got exit code %d", line, code)
 				}
 				got = strings.TrimSpace(out.String())

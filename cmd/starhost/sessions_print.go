@@ -137,7 +137,7 @@ func (ids removal) WriteText(res *Result) {
 func (ids removal) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
-		Removed []string    `json:"removed"`
-		Errors  []errorJSON `json:"errors"`
+		Removed []string           `json:"removed"`
+		Errors  []report.ErrorJSON `json:"errors"`
 	}{head{"starhost.removal/1", len(res.problems) == 0}, append([]string{}, ids...), res.errorsJSON()})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/store"
 )
 
@@ -65,18 +66,18 @@ func TestSessionsAnswer(t *testing.T) {
 		code int
 		want string
 	}{
-		{"list", exitOK, "1 turn"}, {"list", exitOK, "waits"},
-		{"show w", exitOK, `deploy {"to":"\u001b[2J"}`}, {"show w", exitOK, "tool deploy asks for approval"},
-		{"show w -F json", exitOK, `"answer": ""`},
-		{"answer w maybe", exitUsage, `got "maybe", want yes or no`},
-		{"answer w", exitUsage, "got 1 arguments, want a session's id and yes or no"},
-		{"answer w yes --question 0", exitUsage, "want at least 8 digits"},
-		{"answer w yes --question 00000000", exitNegative, "the question is another one, "},
-		{"answer x yes", exitFile, "there is no stored session"},
-		{"answer w yes", exitOK, "answered  w: yes"},
-		{"answer w no", exitNegative, "has an answer"},
-		{"list", exitOK, "answered"},
-		{"show w -F json", exitOK, `"answer": "yes"`},
+		{"list", report.ExitOK, "1 turn"}, {"list", report.ExitOK, "waits"},
+		{"show w", report.ExitOK, `deploy {"to":"\u001b[2J"}`}, {"show w", report.ExitOK, "tool deploy asks for approval"},
+		{"show w -F json", report.ExitOK, `"answer": ""`},
+		{"answer w maybe", report.ExitUsage, `got "maybe", want yes or no`},
+		{"answer w", report.ExitUsage, "got 1 arguments, want a session's id and yes or no"},
+		{"answer w yes --question 0", report.ExitUsage, "want at least 8 digits"},
+		{"answer w yes --question 00000000", report.ExitNegative, "the question is another one, "},
+		{"answer x yes", report.ExitFile, "there is no stored session"},
+		{"answer w yes", report.ExitOK, "answered  w: yes"},
+		{"answer w no", report.ExitNegative, "has an answer"},
+		{"list", report.ExitOK, "answered"},
+		{"show w -F json", report.ExitOK, `"answer": "yes"`},
 	}
 	for _, s := range steps {
 		var out bytes.Buffer

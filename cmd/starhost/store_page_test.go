@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/starhost/starhost/report"
 )
 
 // TestStorePage runs the commands of docs/store.md, and compares what they print. "…" in the page
@@ -43,7 +45,7 @@ func TestStorePage(t *testing.T) {
 			code := run(t.Context(), append([]string{"-C", dir}, args[1:]...), strings.NewReader(""), &out, &out)
 			pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want)), "…", ".*")
 			got := strings.TrimSpace(out.String())
-			if code != exitOK || !regexp.MustCompile("^"+pattern+"$").MatchString(got) {
+			if code != report.ExitOK || !regexp.MustCompile("^"+pattern+"$").MatchString(got) {
 				t.Errorf("%s: got exit code %d:\n%s\nwant:\n%s", line, code, got, want)
 			}
 			commands++
@@ -54,7 +56,7 @@ func TestStorePage(t *testing.T) {
 	}
 	var out bytes.Buffer
 	code := run(t.Context(), []string{"-C", dir, "config", "show", "-c", "llm.toml"}, nil, &out, &out)
-	if code != exitOK || !strings.Contains(out.String(), `store.fragments = "llm:/home/me`) {
+	if code != report.ExitOK || !strings.Contains(out.String(), `store.fragments = "llm:/home/me`) {
 		t.Errorf("config: got exit code %d:\n%s", code, &out)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/store"
 )
 
@@ -110,17 +111,17 @@ func TestHostileFragments(t *testing.T) {
 		last string
 		code int
 	}{
-		{"fragments list", "", exitOK},
-		{"fragments list -F json", "", exitOK},
-		{"fragments list --query", huge, exitOK},
-		{"fragments list --query", "forged", exitOK},
-		{"fragments show -F json", id.String(), exitOK},
-		{"fragments show", huge, exitFile},
-		{"fragments show", "sha256:" + huge, exitUsage},
-		{"fragments remove", huge, exitFile},
-		{"fragments set rule", huge, exitUsage},
-		{"fragments gc --keep", huge, exitUsage},
-		{"fragments stats", "", exitOK},
+		{"fragments list", "", report.ExitOK},
+		{"fragments list -F json", "", report.ExitOK},
+		{"fragments list --query", huge, report.ExitOK},
+		{"fragments list --query", "forged", report.ExitOK},
+		{"fragments show -F json", id.String(), report.ExitOK},
+		{"fragments show", huge, report.ExitFile},
+		{"fragments show", "sha256:" + huge, report.ExitUsage},
+		{"fragments remove", huge, report.ExitFile},
+		{"fragments set rule", huge, report.ExitUsage},
+		{"fragments gc --keep", huge, report.ExitUsage},
+		{"fragments stats", "", report.ExitOK},
 	} {
 		args := append([]string{"-C", dir}, strings.Fields(test.args)...)
 		if test.last != "" {

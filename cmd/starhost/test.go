@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // testFlags are the flags of test.
@@ -150,6 +151,9 @@ type shortfallError struct{ msg, help string }
 
 func (e *shortfallError) Error() string { return e.msg }
 
+// Help returns advice, "" for none.
+func (e *shortfallError) Help() string { return e.help }
+
 // Code returns "E0724".
 func (e *shortfallError) Code() string { return shortfallCode }
 
@@ -165,7 +169,7 @@ func noCases(run string) error {
 
 // couldNotTest reports whether a problem prevented the cases from running.
 func (res *Result) couldNotTest() bool {
-	return slices.ContainsFunc(res.problems, func(p problem) bool { return p.code != shortfallCode })
+	return slices.ContainsFunc(res.problems, func(p report.Problem) bool { return p.Code != shortfallCode })
 }
 
 // testError turns a usage error of package golden into one of the command line.
@@ -185,13 +189,13 @@ func testError(err error) error {
 func testCode(s *golden.Summary, allowEmpty bool) int {
 	switch n := len(s.Results); {
 	case n == 0 && allowEmpty:
-		return exitOK
+		return report.ExitOK
 	case n > 0 && s.Broken == n:
-		return exitPlugin
+		return report.ExitPlugin
 	case s.Failed+s.Broken > 0 || n == 0:
-		return exitNegative
+		return report.ExitNegative
 	}
-	return exitOK
+	return report.ExitOK
 }
 
 // A testSummary is the result of test. If test finds no cases to run because of an error, only JSON
@@ -216,7 +220,7 @@ type testJSON struct {
 func (s testSummary) WriteJSON(res *Result) error {
 	cases, counts := golden.CasesJSON(s.Summary)
 	return res.out.JSON(testJSON{
-		head: head{"starhost.test/1", len(res.problems) == 0 && res.code == exitOK}, Cases: cases, Counts: counts,
+		head: head{"starhost.test/1", len(res.problems) == 0 && res.code == report.ExitOK}, Cases: cases, Counts: counts,
 		Coverage: golden.NewCoverageJSON(s.Coverage), tail: res.tail(),
 	})
 }
@@ -237,7 +241,7 @@ func (s testSummary) WriteGitHub(res *Result) {
 // shortfalls returns the problems of a run whose cases do not suffice.
 func (res *Result) shortfalls() (list []golden.Shortfall) {
 	for i := range res.problems {
-		list = append(list, golden.Shortfall{Message: res.problems[i].message, Text: res.problems[i].text()})
+		list = append(list, golden.Shortfall{Message: res.problems[i].Message, Text: res.problems[i].Text()})
 	}
 	return list
 }

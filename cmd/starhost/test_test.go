@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/report"
 )
 
 const (
@@ -152,8 +154,8 @@ func TestTestWatch(t *testing.T) {
 				t.Errorf("at the end: got %q, want nothing", got)
 			}
 		case got := <-code:
-			if got != exitInterrupted {
-				t.Errorf("exit code: got %d, want %d", got, exitInterrupted)
+			if got != report.ExitInterrupted {
+				t.Errorf("exit code: got %d, want %d", got, report.ExitInterrupted)
 			}
 			return
 		}
@@ -171,8 +173,8 @@ func TestTestInterrupted(t *testing.T) {
 		var out, diagnostics bytes.Buffer
 		code := run(ctx, []string{"test", "-C", dir, "--update", "-F", format, "-o", "out"}, nil, &out, &diagnostics)
 		want := "interrupted [E0709]\n  help: starhost docs E0709\n"
-		if code != exitInterrupted || out.Len() > 0 || diagnostics.String() != want {
-			t.Errorf("%s: got exit code %d, %q, %q; want %d, nothing, %q", format, code, out.String(), diagnostics.String(), exitInterrupted, want)
+		if code != report.ExitInterrupted || out.Len() > 0 || diagnostics.String() != want {
+			t.Errorf("%s: got exit code %d, %q, %q; want %d, nothing, %q", format, code, out.String(), diagnostics.String(), report.ExitInterrupted, want)
 		}
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "*", "*"))
@@ -201,7 +203,7 @@ func TestClosedPipe(t *testing.T) {
 	var diagnostics bytes.Buffer
 	code := run(t.Context(), []string{"test", "-C", dir}, nil, w, &diagnostics)
 	want := "standard output: broken pipe [E0708]\n  help: starhost docs E0708\n"
-	if code != exitFile || diagnostics.String() != want {
-		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), exitFile, want)
+	if code != report.ExitFile || diagnostics.String() != want {
+		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), report.ExitFile, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // trustFlags are the flags of trust.
@@ -91,7 +92,7 @@ func (env Env) trust(res *Result, f trustFlags) (*trustResult, error) {
 			return r, err
 		}
 		if !yes {
-			res.code = exitNegative
+			res.code = report.ExitNegative
 			return nil, nil
 		}
 		if err := o.Trust(plan, f.path); err != nil {
@@ -202,14 +203,14 @@ func (r *trustResult) WriteText(res *Result) {
 // trustJSON is the JSON result of trust. Keys that do not belong to the request are empty.
 type trustJSON struct {
 	head
-	Config   string        `json:"config"`
-	State    string        `json:"state"`
-	Settings []settingJSON `json:"settings"`
-	Files    []string      `json:"files"`
-	Changes  []changeJSON  `json:"changes"` // since the project was trusted before
-	Unpinned []string      `json:"unpinned"`
-	Projects []projectJSON `json:"projects"`
-	Errors   []errorJSON   `json:"errors"`
+	Config   string             `json:"config"`
+	State    string             `json:"state"`
+	Settings []settingJSON      `json:"settings"`
+	Files    []string           `json:"files"`
+	Changes  []changeJSON       `json:"changes"` // since the project was trusted before
+	Unpinned []string           `json:"unpinned"`
+	Projects []projectJSON      `json:"projects"`
+	Errors   []report.ErrorJSON `json:"errors"`
 }
 
 type changeJSON struct {

@@ -359,7 +359,7 @@ func (res *Result) firstProblem() string {
 	if len(res.problems) == 0 {
 		return "it is missing"
 	}
-	return res.problems[0].text()
+	return res.problems[0].Text()
 }
 
 // runInside runs a command of this program for the page.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/watch"
+	"github.com/starhost/starhost/report"
 )
 
 // rounds calls run at once and after each change, with a Result of its own, until ctx ends or
@@ -21,7 +22,7 @@ func (env Env) rounds(ctx context.Context, res *Result, w *watch.Watcher, run fu
 		})
 	}
 	if err == nil {
-		res.code = exitInterrupted
+		res.code = report.ExitInterrupted
 	}
 	return err
 }

@@ -203,7 +203,7 @@ func configBody(r Reference) string {
 	for i, first := range r.Keys {
 		sameTask := func(k loader.Key) bool { return k.Task == first.Task }
 		if !slices.ContainsFunc(r.Keys[:i], sameTask) {
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n%s", first.Task.Title, markdown.Wrap(first.Task.Doc), keysBody(Filter(r.Keys, sameTask)))
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n%s", first.Task.Title, markdown.Wrap(first.Task.Doc), keysBody(filter(r.Keys, sameTask)))
 		}
 	}
 	return b.String()

@@ -59,7 +59,7 @@ func New(codes []starlark.Code, exit func(code string) int, usage func(flag stri
 func (r Reference) Part(name string) Reference {
 	part := Reference{Name: name, Exit: r.Exit}
 	for _, t := range r.Topics {
-		t.Entries = Filter(t.Entries, func(e call.Entry) bool {
+		t.Entries = filter(t.Entries, func(e call.Entry) bool {
 			return e.Name == name || strings.HasPrefix(e.Name, name+".")
 		})
 		if len(t.Entries) > 0 {
@@ -68,7 +68,7 @@ func (r Reference) Part(name string) Reference {
 	}
 	for _, t := range r.Cases {
 		if name != casesName && !strings.EqualFold(t.Name, name) {
-			t.Entries = Filter(t.Entries, func(e call.Entry) bool {
+			t.Entries = filter(t.Entries, func(e call.Entry) bool {
 				return e.Name == name || strings.HasPrefix(e.Name, name+".") || caseName(e) == name
 			})
 		}
@@ -79,17 +79,17 @@ func (r Reference) Part(name string) Reference {
 	if name == casesName {
 		part.Topics = r.Topics[len(r.Topics)-1:]
 	}
-	part.Events = Filter(r.Events, func(e starhost.EventSpec) bool { return e.Name == name })
-	part.Permissions = Filter(r.Permissions, func(k effects.PermissionKind) bool { return k.Name == name })
+	part.Events = filter(r.Events, func(e starhost.EventSpec) bool { return e.Name == name })
+	part.Permissions = filter(r.Permissions, func(k effects.PermissionKind) bool { return k.Name == name })
 	table := strings.Trim(name, "[]") + "."
-	part.Keys = Filter(r.Keys, func(k loader.Key) bool { return k.Name == name || strings.HasPrefix(k.Name, table) })
-	part.Codes = Filter(r.Codes, func(c starlark.Code) bool { return strings.EqualFold(c.Code, name) })
-	part.Subjects = Filter(r.Subjects, func(s subject) bool { return s.has(name) })
+	part.Keys = filter(r.Keys, func(k loader.Key) bool { return k.Name == name || strings.HasPrefix(k.Name, table) })
+	part.Codes = filter(r.Codes, func(c starlark.Code) bool { return strings.EqualFold(c.Code, name) })
+	part.Subjects = filter(r.Subjects, func(s subject) bool { return s.has(name) })
 	return part
 }
 
-// Filter returns the items that fit, in order.
-func Filter[T any](items []T, fits func(T) bool) []T {
+// filter returns the items that fit, in order.
+func filter[T any](items []T, fits func(T) bool) []T {
 	var fitting []T
 	for _, item := range items {
 		if fits(item) {

@@ -69,7 +69,7 @@ func stubsOf(module string, entries []call.Entry) string {
 			out.WriteString(entryStub(e, member, module != ""))
 		case !done[below]:
 			done[below] = true
-			members := Filter(entries, func(e call.Entry) bool { return strings.HasPrefix(e.Name, below) })
+			members := filter(entries, func(e call.Entry) bool { return strings.HasPrefix(e.Name, below) })
 			fmt.Fprintf(&out, "class %s:\n%s\n", className(member), indentBlock(strings.TrimRight(stubsOf(below, members), "\n")+"\n"))
 		}
 	}

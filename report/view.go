@@ -1,0 +1,369 @@
+package report
+
+import (
+	"encoding/json"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/loader"
+)
+
+// ToolChange returns the name of a tool, and its new description if it has one.
+func ToolChange(t *starhost.Tool) string {
+	if t.Description == "" {
+		return t.Name
+	}
+	return t.Name + ": " + t.Description
+}
+
+// ActionName returns the name of an action, "none" for no decision.
+func ActionName(a starhost.Action) string {
+	if a == starhost.ActionNone {
+		return "none"
+	}
+	return string(a)
+}
+
+// The types below are parts of the JSON results of eval and list. Lists are never null.
+type (
+	PluginJSON struct {
+		Name        string          `json:"name"`
+		Version     string          `json:"version"`
+		Path        string          `json:"path"`
+		Mode        string          `json:"mode"`
+		SHA256      string          `json:"sha256"`
+		Status      string          `json:"status"`
+		Error       *ErrorJSON      `json:"error"`
+		Tools       []string        `json:"tools"`
+		Hooks       []hookJSON      `json:"hooks"`
+		Loaders     []string        `json:"loaders"`
+		Templates   []string        `json:"templates"`
+		Commands    []string        `json:"commands"`
+		Skills      []string        `json:"skills"`
+		Models      []string        `json:"models"`
+		Permissions permissionsJSON `json:"permissions"`
+		RequiresEnv []envVarJSON    `json:"requires_env,omitempty"`
+		Steps       uint64          `json:"steps"` // to load it
+		AllocBytes  uint64          `json:"alloc_bytes"`
+	}
+	envVarJSON struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		URL         string `json:"url"`
+		Secret      bool   `json:"secret"`
+	}
+	hookJSON struct {
+		Event    string `json:"event"`
+		Priority int    `json:"priority"`
+		Pos      string `json:"pos"`
+	}
+	permissionsJSON struct {
+		Declared []string `json:"declared"`
+		Granted  []string `json:"granted"`
+	}
+	PromptJSON struct {
+		SHA256       fragments.Hash `json:"sha256"`
+		System       string         `json:"system"`
+		Text         string         `json:"text"`
+		Bytes        int            `json:"bytes"`
+		Tokens       tokensJSON     `json:"tokens"`
+		SharedPrefix int64          `json:"shared_prefix_bytes"`
+		CacheBreak   *BreakJSON     `json:"cache_break"`
+	}
+	tokensJSON struct {
+		Count  int    `json:"count"`
+		Method string `json:"method"`
+	}
+	BreakJSON struct {
+		Offset int64  `json:"offset"`
+		Cause  string `json:"cause"`
+		Plugin string `json:"plugin"`
+		Pos    string `json:"pos"`
+	}
+	FragmentJSON struct {
+		ID         fragments.Hash   `json:"id"`
+		Content    string           `json:"content"`
+		Bytes      int              `json:"bytes"`
+		Target     string           `json:"target"`
+		Priority   int              `json:"priority"`
+		Status     fragments.Status `json:"status"`
+		Place      int              `json:"place"`
+		Offset     int              `json:"offset"`
+		Reason     string           `json:"reason"`
+		Provenance []originJSON     `json:"provenance"`
+		Pos        string           `json:"pos"` // the registration that offered it first
+	}
+	originJSON struct {
+		Source string `json:"source"`
+		Plugin string `json:"plugin"`
+	}
+	AttachmentJSON struct {
+		ID         fragments.Hash   `json:"id"`
+		Type       string           `json:"type"`
+		Bytes      int              `json:"bytes"`
+		Name       string           `json:"name"`
+		URL        string           `json:"url"`
+		Width      int              `json:"width"`
+		Height     int              `json:"height"`
+		Status     fragments.Status `json:"status"`
+		Reason     string           `json:"reason"`
+		Provenance []originJSON     `json:"provenance"`
+	}
+	ToolJSON struct {
+		Name        string          `json:"name"`
+		Plugin      string          `json:"plugin"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+		Pos         string          `json:"pos"`
+	}
+	TraceJSON struct {
+		Event      string `json:"event"`
+		Plugin     string `json:"plugin"`
+		Pos        string `json:"pos"`
+		Priority   int    `json:"priority"`
+		Action     string `json:"action"`
+		Detail     string `json:"detail"`
+		Steps      uint64 `json:"steps"`
+		AllocBytes uint64 `json:"alloc_bytes"`
+	}
+	EffectJSON struct {
+		Plugin string `json:"plugin"`
+		Effect string `json:"effect"`
+		What   string `json:"what"`
+	}
+	CallJSON struct {
+		Tool        string           `json:"tool"`
+		Output      string           `json:"output"`
+		ForUser     string           `json:"for_user"`
+		IsError     bool             `json:"is_error"`
+		Error       *ErrorJSON       `json:"error"`
+		Attachments []AttachmentJSON `json:"attachments"`
+		Steps       uint64           `json:"steps"`
+		AllocBytes  uint64           `json:"alloc_bytes"`
+	}
+	FireJSON struct {
+		Event     string         `json:"event"`
+		Decisions []DecisionJSON `json:"decisions"`
+		Decision  combinedJSON   `json:"decision"`
+		Context   []contextJSON  `json:"context"`
+	}
+	ExprJSON struct {
+		Plugin     string `json:"plugin"`
+		Expr       string `json:"expr"`
+		Value      string `json:"value"` // as Starlark's repr shows it
+		Steps      uint64 `json:"steps"`
+		AllocBytes uint64 `json:"alloc_bytes"`
+	}
+	DecisionJSON struct {
+		Plugin string `json:"plugin"`
+		Pos    string `json:"pos"`
+		Action string `json:"action"`
+		Reason string `json:"reason"`
+	}
+	combinedJSON struct {
+		Action  string         `json:"action"`
+		Reason  string         `json:"reason"`
+		Changes map[string]any `json:"changes"`
+		Result  *string        `json:"result"`
+	}
+	contextJSON struct {
+		Plugin  string         `json:"plugin"`
+		Source  string         `json:"source"`
+		ID      fragments.Hash `json:"id"`
+		Content string         `json:"content"`
+	}
+	StatsJSON struct {
+		Steps          uint64 `json:"steps"`
+		AllocBytes     uint64 `json:"alloc_bytes"`
+		FragmentsGiven int    `json:"fragments_given"`
+		FragmentsKept  int    `json:"fragments_kept"`
+		SavedBytes     int64  `json:"saved_bytes"`
+	}
+	WarningJSON struct {
+		Message string   `json:"message"`
+		Pos     *PosJSON `json:"pos"`
+	}
+	ErrorJSON struct {
+		Code      string      `json:"code"`
+		Message   string      `json:"message"`
+		Plugin    string      `json:"plugin"`
+		Pos       *PosJSON    `json:"pos"`
+		Limit     *limitJSON  `json:"limit"`
+		Traceback []frameJSON `json:"traceback"`
+		Help      string      `json:"help"`
+	}
+	PosJSON struct {
+		File string `json:"file"`
+		Line int    `json:"line"`
+		Col  int    `json:"col"`
+	}
+	frameJSON struct {
+		Fn string `json:"fn"`
+		PosJSON
+	}
+	limitJSON struct {
+		Name string `json:"name"`
+		Op   string `json:"op"`
+		Need uint64 `json:"need"`
+		Max  uint64 `json:"max"`
+		Used uint64 `json:"used"`
+	}
+)
+
+// TracesJSON splits traces into those of hooks and those of loaders.
+func (v View) TracesJSON(traces []host.HookTrace) (hooks, loads []TraceJSON) {
+	hooks, loads = []TraceJSON{}, []TraceJSON{}
+	for i := range traces {
+		trace := v.newTraceJSON(&traces[i])
+		if event := traces[i].Event; event == "load" || event == "template" {
+			loads = append(loads, trace)
+		} else {
+			hooks = append(hooks, trace)
+		}
+	}
+	return hooks, loads
+}
+
+func NewEffectJSON(e *effects.Effect) EffectJSON { return EffectJSON{e.Plugin, e.Kind, e.What} }
+
+func (v View) NewPluginJSON(p *loader.Plugin) PluginJSON {
+	out := PluginJSON{
+		Name: p.Name, Version: p.Version, Path: p.Path, Mode: p.Mode, SHA256: p.Digest.String(), Status: p.Status,
+		Tools: []string{}, Hooks: []hookJSON{}, Loaders: []string{}, Templates: []string{}, Commands: []string{}, Skills: []string{}, Models: []string{},
+		Permissions: permissionsJSON{Declared: append([]string{}, p.Declared...), Granted: append([]string{}, p.Granted...)},
+		Steps:       p.Steps, AllocBytes: p.Bytes,
+	}
+	for _, v := range p.RequiresEnv {
+		out.RequiresEnv = append(out.RequiresEnv, envVarJSON(v))
+	}
+	if p.Err != nil {
+		problem := Describe(p.Err)
+		problem.Plugin = p.Name
+		e := problem.JSON()
+		out.Error = &e
+	}
+	if r := p.Registered; r != nil {
+		out.Tools = jsontext.List(r.Tools, func(t *starhost.Tool) string { return t.Name })
+		out.Hooks = jsontext.List(r.Hooks, func(h *starhost.Hook) hookJSON {
+			return hookJSON{h.Event, h.Priority, v.Place(h.Pos).String()}
+		})
+		out.Loaders = jsontext.List(r.FragmentLoaders, func(l *starhost.FragmentLoader) string { return l.Prefix })
+		out.Templates = jsontext.List(r.TemplateLoaders, func(l *starhost.TemplateLoader) string { return l.Prefix })
+		out.Commands = jsontext.List(r.Commands, func(c *starhost.Command) string { return c.Name })
+		out.Skills = jsontext.List(r.Skills, func(s *starhost.Skill) string { return s.Name })
+		out.Models = jsontext.List(r.Endpoints, func(m *starhost.Endpoint) string { return m.Name })
+	}
+	return out
+}
+
+func NewPromptJSON(p *host.Prompt) *PromptJSON {
+	out := &PromptJSON{
+		SHA256: p.Sum(), System: p.System, Text: p.Text.String(), Bytes: p.Bytes(),
+		Tokens: tokensJSON{Tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix,
+	}
+	if c := p.CacheBreak; c != nil {
+		out.CacheBreak = &BreakJSON{c.Offset, c.Cause, c.Plugin, c.Pos}
+	}
+	return out
+}
+
+func (v View) NewFragmentJSON(r **fragments.Row) FragmentJSON {
+	f := *r
+	var at string
+	if f.Pos != "" {
+		at = v.Place(starhost.ParsePos(f.Pos)).String()
+	}
+	return FragmentJSON{
+		ID: f.ID, Content: f.Content, Bytes: len(f.Content), Target: f.Target.String(), Priority: f.Priority,
+		Status: f.Status, Place: f.Place, Offset: f.Offset, Reason: f.Reason,
+		Provenance: jsontext.List(f.Provenance(), newOriginJSON), Pos: at,
+	}
+}
+
+func newOriginJSON(o *fragments.Origin) originJSON { return originJSON{o.Source, o.Plugin} }
+
+func NewAttachmentRowJSON(r **fragments.AttachmentRow) AttachmentJSON {
+	out := NewAttachmentJSON(&(*r).Attachment)
+	out.Status, out.Reason = (*r).Status, (*r).Reason
+	out.Provenance = jsontext.List((*r).Provenance(), newOriginJSON)
+	return out
+}
+
+func NewAttachmentJSON(a *fragments.Attachment) AttachmentJSON {
+	return AttachmentJSON{
+		ID: a.ID(), Type: a.Type, Bytes: a.Bytes(), Name: a.Name, URL: a.URL, Width: a.Width, Height: a.Height,
+		Status: fragments.Kept, Provenance: []originJSON{{a.Source, a.Plugin}},
+	}
+}
+
+func (v View) NewToolJSON(t *starhost.Tool) ToolJSON {
+	parameters := t.Parameters
+	if len(parameters) == 0 {
+		parameters = json.RawMessage("{}")
+	}
+	return ToolJSON{t.Name, t.PluginName(), t.Description, parameters, v.Place(t.Pos).String()}
+}
+
+func (v View) newTraceJSON(t *host.HookTrace) TraceJSON {
+	pos := v.Place(t.Pos).String()
+	return TraceJSON{t.Event, t.Plugin, pos, t.Priority, ActionName(t.Action), t.Detail, t.Steps, t.Bytes}
+}
+
+func (v View) NewDecisionJSON(d *starhost.Decision) DecisionJSON {
+	return DecisionJSON{d.Plugin, v.Place(d.Pos).String(), ActionName(d.Action), d.Reason}
+}
+
+func (v View) NewFireJSON(event string, outcome *host.Outcome) *FireJSON {
+	d := outcome.Decision
+	out := &FireJSON{
+		Event:     event,
+		Decisions: jsontext.List(outcome.Decisions, v.NewDecisionJSON),
+		Decision:  combinedJSON{Action: ActionName(d.Action), Reason: d.Reason, Changes: ChangesJSON(d.Changes)},
+		Context:   []contextJSON{},
+	}
+	if d.Result != nil {
+		out.Decision.Result = &d.Result.ForLLM
+	}
+	for _, c := range outcome.Context() {
+		for _, g := range c.Fragments {
+			out.Context = append(out.Context, contextJSON{g.Plugin, g.Source, fragments.Sum(g.Content), g.Content})
+		}
+		for _, at := range c.Attachments {
+			out.Context = append(out.Context, contextJSON{at.Plugin, at.Source, at.ID(), at.Name})
+		}
+	}
+	return out
+}
+
+// ChangesJSON returns the changes of a modify decision as JSON values.
+func ChangesJSON(changes map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, v := range changes {
+		switch v := v.(type) {
+		case *starhost.Messages:
+			out[name] = v.Items()
+		case starhost.Result:
+			out[name] = v.ForLLM
+		case []starhost.Tool:
+			out[name] = jsontext.List(v, ToolChange)
+		default:
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// A View shows what plugins register and do, with places from the current folder. Plugins show their
+// files relative to their own folder.
+type View struct{ Set *loader.Set } // nil leaves places as they are
+
+// Place returns a place with the path of its file from the current folder.
+func (v View) Place(p starhost.Pos) starhost.Pos {
+	if v.Set != nil {
+		p.File = v.Set.PathFromHere(p.File)
+	}
+	return p
+}
