@@ -91,7 +91,7 @@ func unknownTopic(name string) error {
 // A reference is the result of docs.
 type reference struct{ docgen.Reference }
 
-func (r reference) WriteText(res *Result) error     { return r.Reference.WriteText(&res.out) }
+func (r reference) WriteText(res *Result)           { r.Reference.WriteText(&res.out) }
 func (r reference) WriteJSON(res *Result) error     { return r.Reference.WriteJSON(&res.out) }
 func (r reference) WriteMarkdown(res *Result) error { return r.Reference.WriteMarkdown(&res.out) }
 func (r reference) WriteStubs(res *Result) error    { return r.Reference.WriteStubs(&res.out) }

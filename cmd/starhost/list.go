@@ -77,7 +77,7 @@ type listing struct {
 // WriteText writes a line for each registration.
 func (l listing) WriteText(res *Result) {
 	if l.set != nil {
-		res.out.Table(report.View{l.set}.Rows(l.kind))
+		res.out.Table(report.View{Set: l.set}.Rows(l.kind))
 	}
 }
 
@@ -86,5 +86,5 @@ func (l listing) WriteJSON(res *Result) error {
 		head
 		report.Registrations
 		tail
-	}{head{"starhost.list/1", len(res.problems) == 0}, report.View{l.set}.List(l.kind), res.tail()})
+	}{head{"starhost.list/1", len(res.problems) == 0}, report.View{Set: l.set}.List(l.kind), res.tail()})
 }

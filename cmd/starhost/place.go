@@ -9,7 +9,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-func (res *Result) view() report.View { return report.View{res.loaded} }
+func (res *Result) view() report.View { return report.View{Set: res.loaded} }
 
 func (res *Result) fromHere(p starhost.Pos) starhost.Pos { return res.view().Place(p) }
 

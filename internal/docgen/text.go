@@ -16,10 +16,10 @@ import (
 )
 
 // WriteText explains the names of a part, or lists all names.
-func (r Reference) WriteText(p *page.Page) error {
+func (r Reference) WriteText(p *page.Page) {
 	if r.Name == "" {
 		printContents(p, r)
-		return nil
+		return
 	}
 	if r.Name != casesName {
 		for _, t := range r.Topics {
@@ -48,7 +48,6 @@ func (r Reference) WriteText(p *page.Page) error {
 		p.Section("")
 		printSubject(p, s)
 	}
-	return nil
 }
 
 // printContents prints a line for each name.
