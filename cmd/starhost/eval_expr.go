@@ -78,5 +78,7 @@ func (r *exprResult) json() *report.ExprJSON {
 	if r == nil {
 		return nil
 	}
-	return &report.ExprJSON{r.plugin, r.expr, r.value, r.usage.Steps, r.usage.Bytes}
+	return &report.ExprJSON{
+		Plugin: r.plugin, Expr: r.expr, Value: r.value, Steps: r.usage.Steps, AllocBytes: r.usage.Bytes,
+	}
 }
