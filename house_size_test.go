@@ -12,7 +12,7 @@ import (
 // sizes are the most code lines of a folder with those inside that the table does not name. Size is
 // a budget: who raises a number says why in the commit.
 var sizes = map[string]int{
-	".":                1110,
+	".":                1090,
 	"agents":           1900,
 	"agents/install":   2690,
 	"bench":            2080,
@@ -31,7 +31,7 @@ var sizes = map[string]int{
 	"loader":           6150,
 	"measure":          410,
 	"model":            2390,
-	"report":           1320,
+	"report":           1340,
 	"schema":           1100,
 	"scripts":          10,
 	"serve/decide":     530,

@@ -47,7 +47,7 @@ var floors = []floor{
 	{"internal/difftext", nil, false, nil, "it writes what udiff finds"},
 	{"internal/console", []string{"internal/disk", "internal/errtext"}, false, nil, "it turns keys into lines with x/term"},
 	{"internal/starnames", nil, true, []string{"database/sql", "net/http"}, "it reads syntax trees for starlark and builtins, and imports nothing else"},
-	{"internal/docgen", []string{"", "agents", "builtins", "builtins/call", "effects", "golden", "loader", "report", "serve/hook", "starlark"}, false, []string{"net/http"}, "it writes the tables of all floors below as pages; only the command and its tests link it"},
+	{"internal/docgen", []string{"internal/markdown", "internal/page", "internal/texttable", "", "agents", "builtins", "builtins/call", "effects", "golden", "loader", "report", "serve/hook", "starlark"}, false, []string{"net/http"}, "it writes the tables of all floors below as pages; only the command and its tests link it"},
 	{"agents", nil, false, []string{module + "/internal/", "net/"}, "it is data: it imports the standard library only"},
 	{"fragments", nil, false, []string{"database/sql"}, "it is the lowest package of the product: it imports the standard library only"},
 	{"schema", nil, false, []string{"database/sql", "net/http"}, "it validates JSON by JSON Schemas, and knows neither tools nor turns"},

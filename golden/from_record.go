@@ -21,6 +21,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/report"
 )
 
 // A caseMaker makes a golden case of a record, for one of its plugins.
@@ -158,7 +159,7 @@ func (m *caseMaker) decision(i int) (d starhost.Decision, err error) {
 	if h.Action == decision.ActionNone {
 		d.Action = starhost.ActionNone
 	}
-	d.Pos = starhost.ParsePos(h.Pos)
+	d.Pos = report.ParsePos(h.Pos)
 	if h.Result != nil {
 		if d.Result, err = resultOf(h.Result); err != nil {
 			return d, err

@@ -58,6 +58,7 @@ type CaseJSON struct {
 	Text   string `json:"text"`
 }
 
+// A CountsJSON has the number of cases of each status.
 type CountsJSON struct {
 	Passed     int `json:"passed"`
 	Failed     int `json:"failed"`

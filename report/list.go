@@ -37,6 +37,7 @@ type hookInfoJSON struct {
 	Pos      string   `json:"pos"`
 }
 
+// A LoaderJSON is a loader of references.
 type LoaderJSON struct {
 	Prefix      string `json:"prefix"`
 	Plugin      string `json:"plugin"`
@@ -265,6 +266,7 @@ func (v View) List(kind string) Registrations {
 	return out
 }
 
+// NewLoaderJSON returns a loader for JSON.
 func (v View) NewLoaderJSON(l *host.LoaderInfo) LoaderJSON {
 	return LoaderJSON{l.Prefix, l.Plugin, l.Description, v.Place(l.Pos).String()}
 }

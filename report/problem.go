@@ -273,6 +273,7 @@ var exitCodes = map[string]int{
 	"E09": ExitNegative,
 }
 
+// ExitOf returns the exit code for an error code.
 func ExitOf(code string) int {
 	for n := len(code); n > 0; n-- {
 		if exit, ok := exitCodes[code[:n]]; ok {

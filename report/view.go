@@ -2,6 +2,8 @@ package report
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
@@ -227,8 +229,10 @@ func (v View) TracesJSON(traces []host.HookTrace) (hooks, loads []TraceJSON) {
 	return hooks, loads
 }
 
+// NewEffectJSON returns an effect that did not run for JSON.
 func NewEffectJSON(e *effects.Effect) EffectJSON { return EffectJSON{e.Plugin, e.Kind, e.What} }
 
+// NewPluginJSON returns a plugin with its registrations, or its error, for JSON.
 func (v View) NewPluginJSON(p *loader.Plugin) PluginJSON {
 	out := PluginJSON{
 		Name: p.Name, Version: p.Version, Path: p.Path, Mode: p.Mode, SHA256: p.Digest.String(), Status: p.Status,
@@ -259,6 +263,7 @@ func (v View) NewPluginJSON(p *loader.Plugin) PluginJSON {
 	return out
 }
 
+// NewPromptJSON returns the texts and sizes of a prompt for JSON.
 func NewPromptJSON(p *host.Prompt) *PromptJSON {
 	out := &PromptJSON{
 		SHA256: p.Sum(), System: p.System, Text: p.Text.String(), Bytes: p.Bytes(),
@@ -270,11 +275,12 @@ func NewPromptJSON(p *host.Prompt) *PromptJSON {
 	return out
 }
 
+// NewFragmentJSON returns a row of a prompt's report for JSON.
 func (v View) NewFragmentJSON(r **fragments.Row) FragmentJSON {
 	f := *r
 	var at string
 	if f.Pos != "" {
-		at = v.Place(starhost.ParsePos(f.Pos)).String()
+		at = v.Place(ParsePos(f.Pos)).String()
 	}
 	return FragmentJSON{
 		ID: f.ID, Content: f.Content, Bytes: len(f.Content), Target: f.Target.String(), Priority: f.Priority,
@@ -285,6 +291,7 @@ func (v View) NewFragmentJSON(r **fragments.Row) FragmentJSON {
 
 func newOriginJSON(o *fragments.Origin) originJSON { return originJSON{o.Source, o.Plugin} }
 
+// NewAttachmentRowJSON returns an attachment with its status in a prompt for JSON.
 func NewAttachmentRowJSON(r **fragments.AttachmentRow) AttachmentJSON {
 	out := NewAttachmentJSON(&(*r).Attachment)
 	out.Status, out.Reason = (*r).Status, (*r).Reason
@@ -292,6 +299,7 @@ func NewAttachmentRowJSON(r **fragments.AttachmentRow) AttachmentJSON {
 	return out
 }
 
+// NewAttachmentJSON returns an attachment for JSON, without its bytes.
 func NewAttachmentJSON(a *fragments.Attachment) AttachmentJSON {
 	return AttachmentJSON{
 		ID: a.ID(), Type: a.Type, Bytes: a.Bytes(), Name: a.Name, URL: a.URL, Width: a.Width, Height: a.Height,
@@ -299,6 +307,7 @@ func NewAttachmentJSON(a *fragments.Attachment) AttachmentJSON {
 	}
 }
 
+// NewToolJSON returns a tool for JSON.
 func (v View) NewToolJSON(t *starhost.Tool) ToolJSON {
 	parameters := t.Parameters
 	if len(parameters) == 0 {
@@ -312,10 +321,12 @@ func (v View) newTraceJSON(t *host.HookTrace) TraceJSON {
 	return TraceJSON{t.Event, t.Plugin, pos, t.Priority, ActionName(t.Action), t.Detail, t.Steps, t.Bytes}
 }
 
+// NewDecisionJSON returns a handler's decision for JSON.
 func (v View) NewDecisionJSON(d *starhost.Decision) DecisionJSON {
 	return DecisionJSON{d.Plugin, v.Place(d.Pos).String(), ActionName(d.Action), d.Reason}
 }
 
+// NewFireJSON returns the decisions about an event for JSON.
 func (v View) NewFireJSON(event string, outcome *host.Outcome) *FireJSON {
 	d := outcome.Decision
 	out := &FireJSON{
@@ -365,5 +376,22 @@ func (v View) Place(p starhost.Pos) starhost.Pos {
 	if v.Set != nil {
 		p.File = v.Set.PathFromHere(p.File)
 	}
+	return p
+}
+
+// ParsePos reads what [starhost.Pos.String] writes.
+func ParsePos(text string) (p starhost.Pos) {
+	parts := strings.Split(text, ":")
+	for _, n := range []*int{&p.Col, &p.Line} {
+		number, err := strconv.Atoi(parts[len(parts)-1])
+		if len(parts) == 1 || err != nil {
+			break
+		}
+		*n, parts = number, parts[:len(parts)-1]
+	}
+	if p.Line == 0 { // a line without a column
+		p.Line, p.Col = p.Col, 0
+	}
+	p.File = strings.Join(parts, ":")
 	return p
 }

@@ -18,6 +18,7 @@ type Failure struct {
 
 func (e *Failure) Error() string { return e.Err.Error() }
 
+// Code returns the error's code.
 func (e *Failure) Code() string { return e.ErrorCode }
 
 func (e *Failure) Unwrap() error { return e.Err }

@@ -6,8 +6,9 @@
 // absolute paths unless a flag asks for them. So every output can be a golden file; the
 // folder golden/cli has them.
 //
-// The function describe turns every kind of error into its exit code, text and JSON.
-// The table in format.go names the writers of the formats of -F.
+// A command gets an Env, which nothing changes after the flags, and fills a Result: see env.go. The
+// function describe turns every kind of error into its exit code, text and JSON. The table in
+// format.go names the formats of -F; a result has a method for each.
 package main
 
 import (

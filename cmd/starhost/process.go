@@ -24,7 +24,7 @@ func processContext(getenv func(string) string) context.Context {
 	s.catchSignals = sync.OnceFunc(func() {
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a closed pipe is an error, see app.end
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a closed pipe is an error, see Env.end
 		go func() {
 			cause := <-signals
 			signal.Stop(signals)

@@ -1,3 +1,5 @@
+// Package docgen writes the reference: what docs explains, as text, JSON, Markdown pages and stubs for
+// editors. It comes from the tables that the code itself uses, so that no page says anything else.
 package docgen
 
 import (
