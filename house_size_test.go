@@ -18,8 +18,8 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4420,
-	"cmd/starhost":     11490,
-	"decision":         3770,
+	"cmd/starhost":     11340,
+	"decision":         3760,
 	"editor/format":    80,
 	"editor/lint":      2070,
 	"editor/lsp":       2850,
@@ -27,11 +27,11 @@ var sizes = map[string]int{
 	"fragments":        1040,
 	"golden":           3970,
 	"host":             5620,
-	"internal":         3980,
+	"internal":         3950,
 	"loader":           6150,
-	"measure":          410,
+	"measure":          400,
 	"model":            2390,
-	"report":           1340,
+	"report":           1330,
 	"schema":           1100,
 	"scripts":          10,
 	"serve/decide":     530,
@@ -50,7 +50,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_790
+const maxSize = 99_590
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -7,7 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,10 +19,16 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/disk"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
 	"github.com/starhost/starhost/model/responses"
+	"github.com/starhost/starhost/starlark"
 )
 
 // evalFlags are the flags of eval.
@@ -514,4 +524,167 @@ func countSent(rows []*fragments.Row) int {
 		}
 	}
 	return n
+}
+
+// watchEval runs eval, and again whenever a file changes that the result depends on, until ctx
+// ends. If plugins cannot be loaded, it prints only the errors.
+func (env Env) watchEval(ctx context.Context, res *Result, f *evalFlags, paths []string) error {
+	w, err := watch.New()
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	var round *Result
+	var e *evaluation
+	load := func(ctx context.Context) (*loader.Set, error) {
+		e = &evaluation{flags: f}
+		set, err := env.loadFor(ctx, round, f, paths, e)
+		if err != nil {
+			return nil, err
+		}
+		in := env.evalInputs(f, set)
+		return set, w.Inputs(in.Files, in.Folders)
+	}
+	var live *loader.Live
+	return env.rounds(ctx, res, w, func(next *Result) (err error) {
+		round = next
+		if live == nil {
+			live, err = loader.NewLive(ctx, load)
+		} else {
+			err = live.Reload(ctx)
+		}
+		switch {
+		case live.Set() == nil && w.IsIdle():
+			return err // there is nothing to watch
+		case err == nil:
+			e.set = live.Set()
+			round.addError(env.runQuestion(ctx, round, f, e))
+			round.addError(env.printEvaluation(round, f, e))
+		case len(round.problems) == 0:
+			round.addError(err)
+		}
+		env.end(round)
+		return nil
+	})
+}
+
+// evalInputs returns the files that a result depends on: the inputs of loading, and the files
+// that flags name.
+func (env Env) evalInputs(f *evalFlags, set *loader.Set) loader.Inputs {
+	in := set.Inputs()
+	names := []string{f.promptFile, f.input, strings.TrimPrefix(f.args, "@")}
+	names = slices.Concat(names, f.fragments, f.systemFragments)
+	for _, ref := range f.attachments {
+		name, _, _ := strings.Cut(ref, ";type=")
+		names = append(names, name)
+	}
+	for _, name := range names {
+		info, err := os.Stat(env.path(name))
+		switch {
+		case name == "" || err != nil: // not a path
+		case info.IsDir():
+			in.Folders = append(in.Folders, env.path(name))
+		default:
+			in.Files = append(in.Files, env.path(name))
+		}
+	}
+	return in
+}
+
+// A profiler measures one run. The profile of plugins counts steps and bytes by line, which are
+// equal in each run; the profile of the host measures time.
+type profiler struct {
+	plugins starlark.Profile
+	host    bytes.Buffer
+}
+
+// start begins to measure the host.
+func (p *profiler) start() error { return pprof.StartCPUProfile(&p.host) }
+
+// finish writes the plugins' profile to the file name, and the host's to name.host. go tool
+// pprof reads both.
+func (p *profiler) finish(env Env, name string) error {
+	pprof.StopCPUProfile()
+	plugins, err := p.plugins.Pprof()
+	if err != nil {
+		return err
+	}
+	if err := errtext.File(name, disk.Replace(env.path(name), plugins, 0o666)); err != nil {
+		return err
+	}
+	return errtext.File(name+".host", disk.Replace(env.path(name+".host"), p.host.Bytes(), 0o666))
+}
+
+// A reach finds the lines of plugins that run after the plugins loaded.
+type reach struct {
+	starlark.Coverage
+	loaded map[string]map[int]uint64 // counts of lines by file, from loading
+}
+
+// A reachedFile has the lines of one file that ran.
+type reachedFile struct {
+	Path  string `json:"path"`
+	Lines []int  `json:"lines"`
+}
+
+// measure counts the lines of the plugins that o loads.
+func (r *reach) measure(o *loader.Options) { o.Coverage = &r.Coverage }
+
+// begin says that the plugins loaded: only later runs count.
+func (r *reach) begin() {
+	r.loaded = map[string]map[int]uint64{}
+	for _, f := range r.Report() {
+		counts := map[int]uint64{}
+		for _, l := range f.Lines {
+			counts[l.Line] = l.Count
+		}
+		r.loaded[f.Path] = counts
+	}
+}
+
+// files returns the lines that ran since begin, with paths from a folder.
+func (r *reach) files(dir string) []reachedFile {
+	here, err := filepath.Abs(dir)
+	out := []reachedFile{}
+	for _, f := range r.Report() {
+		file := reachedFile{Path: filepath.ToSlash(f.Path)}
+		if rel, wrong := filepath.Rel(here, f.Path); err == nil && wrong == nil {
+			file.Path = filepath.ToSlash(rel)
+		}
+		for _, l := range f.Lines {
+			if l.Count > r.loaded[f.Path][l.Line] {
+				file.Lines = append(file.Lines, l.Line)
+			}
+		}
+		if file.Lines != nil {
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
+// printReached prints the lines of each file.
+func (res *Result) printReached(files []reachedFile) {
+	res.printLine("reached", jsontext.List(files, func(f *reachedFile) string {
+		return texttable.EscapeLine(f.Path) + ": " + lineRanges(f.Lines)
+	})...)
+}
+
+// lineRanges returns numbers in their order as "3-5, 9".
+func lineRanges(lines []int) string {
+	var b strings.Builder
+	for i := 0; i < len(lines); {
+		j := i + 1
+		for j < len(lines) && lines[j] == lines[j-1]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if fmt.Fprint(&b, lines[i]); j > i+1 {
+			fmt.Fprintf(&b, "-%d", lines[j-1])
+		}
+		i = j
+	}
+	return b.String()
 }

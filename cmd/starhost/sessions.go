@@ -3,10 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +17,9 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/shellwords"
+	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/store"
 )
@@ -267,4 +273,188 @@ func (p *program) sessionsRemoveCommand() *cobra.Command {
 			return done, nil
 		}),
 	}
+}
+
+func (l sessionList) WriteText(res *Result) {
+	var rows [][]string
+	for i := range l.sessions {
+		s := &l.sessions[i]
+		rows = append(rows, []string{
+			texttable.Cell(s.ID), s.Stored.Format(time.DateOnly), s.Agent, texttable.Count(s.Turns, "turn"),
+			fmt.Sprintf("%d B", s.Size), s.Status,
+		})
+	}
+	res.out.Table(rows)
+	if l.more {
+		res.out.WriteString("There are more: see --limit.\n")
+	}
+}
+
+// sessionSummaryJSON is a session in a list.
+type sessionSummaryJSON struct {
+	ID      string `json:"id"`
+	Agent   string `json:"agent"`
+	Turns   int    `json:"turns"`
+	Version int64  `json:"version"` // 0 for a session of hook
+	Bytes   int64  `json:"bytes"`
+	Stored  string `json:"stored"`
+	File    string `json:"file"` // "" for a session in the store
+	Status  string `json:"status"`
+}
+
+func newSessionSummaryJSON(s *storedSession) sessionSummaryJSON {
+	return sessionSummaryJSON{
+		s.ID, s.Agent, s.Turns, s.Version, s.Size, s.Stored.Format(time.RFC3339), s.file, s.Status,
+	}
+}
+
+func (l sessionList) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
+		head
+		Sessions []sessionSummaryJSON `json:"sessions"`
+		More     bool                 `json:"more"`
+	}{head{"starhost.sessions/1", true}, jsontext.List(l.sessions, newSessionSummaryJSON), l.more})
+}
+
+func (s storedSession) WriteText(res *Result) {
+	rows := [][]string{
+		{"session", s.ID}, {"agent", s.Agent}, {"turns", fmt.Sprint(s.Turns)}, {"contents", fmt.Sprint(len(s.saved.Sent))},
+	}
+	if s.file != "" {
+		rows = append(rows, []string{"file", s.file + ".json"})
+	}
+	if s.Status != "" {
+		rows = append(rows, []string{"status", s.Status})
+	}
+	if q := report.QuestionOf(&s.saved); q != nil {
+		rows = append(rows, report.QuestionRows(q)...)
+	}
+	plugins := s.saved.State
+	for _, owner := range slices.Sorted(maps.Keys(plugins)) {
+		plugin, _, _ := strings.Cut(owner, "@") // JSON has the owner
+		for _, key := range slices.Sorted(maps.Keys(plugins[owner])) {
+			rows = append(rows, []string{"state", fmt.Sprintf("%s: %s = %s", plugin, key, texttable.Cell(string(plugins[owner][key])))})
+		}
+	}
+	res.out.Table(rows)
+	if s.saved.System != "" {
+		report.WriteMessage(&res.out, "system", s.saved.System)
+	}
+	report.WriteMessages(&res.out, report.Messages(&s.saved))
+}
+
+func (s answeredSession) WriteText(res *Result) {
+	q := report.QuestionOf(&s.saved)
+	rows := [][]string{{"answered", s.ID + ": " + q.Answer}, {"call", q.Tool + " " + q.Arguments}}
+	if s.Agent == platform {
+		rows = append(rows, []string{"next", "starhost run --session " + shellwords.Quote(s.ID) + " goes on with the turn"})
+	}
+	res.out.Table(rows)
+}
+
+func (s answeredSession) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
+		head
+		ID       string           `json:"id"`
+		Question *report.Question `json:"question"`
+	}{head{"starhost.answer/1", true}, s.ID, report.QuestionOf(&s.saved)})
+}
+
+func (s storedSession) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
+		head
+		ID       string                                `json:"id"`
+		Agent    string                                `json:"agent"`
+		Turns    int                                   `json:"turns"`
+		Version  int64                                 `json:"version"`
+		File     string                                `json:"file"`
+		Status   string                                `json:"status"`
+		System   string                                `json:"system"`
+		Messages []report.Message                      `json:"messages"`
+		State    map[string]map[string]json.RawMessage `json:"state"`
+		Contents int                                   `json:"contents"`
+		Question *report.Question                      `json:"question"`
+	}{
+		head{"starhost.session/1", true}, s.ID, s.Agent, s.Turns, s.Version, s.file, s.Status,
+		report.ValidUTF8(s.saved.System), report.Messages(&s.saved), s.saved.State, len(s.saved.Sent),
+		report.QuestionOf(&s.saved),
+	})
+}
+
+func (s exportedSession) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
+		head
+		Session host.SavedSession `json:"session"`
+	}{head{"starhost.session_export/1", true}, s.saved})
+}
+
+func (ids removal) WriteText(res *Result) {
+	for _, id := range ids {
+		fmt.Fprintf(&res.out, "removed %s\n", texttable.EscapeLine(id))
+	}
+}
+
+func (ids removal) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
+		head
+		Removed []string           `json:"removed"`
+		Errors  []report.ErrorJSON `json:"errors"`
+	}{head{"starhost.removal/1", len(res.problems) == 0}, append([]string{}, ids...), res.errorsJSON()})
+}
+
+// An answeredSession is the result of sessions answer.
+type answeredSession struct{ storedSession }
+
+func (p *program) sessionsAnswerCommand() *cobra.Command {
+	var question string
+	cmd := &cobra.Command{
+		Use:   "answer ID yes|no",
+		Short: "Answer the question for which a session's turn waits",
+		Long: `Answer the question for which a session's turn waits: whether a tool call may run.
+starhost sessions show ID shows it. starhost stores the answer, and the program that
+goes on with the turn uses it once, within 24 hours of the question, and only if the
+call, its arguments and the plugins are still the same. The guards are asked again.`,
+		Example: `  starhost sessions answer waiting yes
+  starhost sessions answer waiting no -F json`,
+		Args: wantArguments("a session's id", "yes or no"),
+		RunE: runSubcommand(p, "sessions answer", func(ctx context.Context, args []string) (answeredSession, error) {
+			return p.env.answerSession(ctx, &p.res, args[0], args[1], question)
+		}),
+	}
+	cmd.Flags().StringVar(&question, "question", "", "answer only the question whose digest begins with these `DIGITS`")
+	return cmd
+}
+
+// answerSession stores an answer to the question of a session.
+func (env Env) answerSession(ctx context.Context, res *Result, id, word, question string) (s answeredSession, err error) {
+	words := []string{"no", "yes"}
+	choice := slices.Index(words, word)
+	switch {
+	case choice < 0:
+		return s, usagef("sessions answer: got %s, want yes or no", errtext.Brief(word))
+	case question != "" && len(question) < store.MinDigits:
+		return s, usagef("--question: got %s, want at least %d digits", errtext.Brief(question), store.MinDigits)
+	}
+	p, err := env.sessionPlace(res)
+	if err != nil {
+		return s, err
+	}
+	if s.storedSession, err = p.find(ctx, id); err != nil {
+		return s, err
+	}
+	paused := s.saved.Paused
+	switch {
+	case paused == nil, paused.Digest == "":
+		return s, &store.Failure{ErrorCode: "E0719", Err: errors.New("session " + errtext.Brief(id) + ": no turn waits for an answer")}
+	case !strings.HasPrefix(paused.Digest, question):
+		return s, &store.Failure{ErrorCode: "E0719", Err: errors.New("session " + errtext.Brief(id) + ": the question is another one, " + paused.Digest[:12])}
+	}
+	if err := s.saved.Answer(paused.Digest, choice == 1, time.Now()); err != nil {
+		return s, &store.Failure{ErrorCode: "E0719", Err: err}
+	}
+	err = p.db.StoreSession(ctx, s.saved)
+	if errors.Is(err, host.ErrBusy) {
+		return s, &store.Failure{ErrorCode: "E0713", Err: err}
+	}
+	return s, store.AsFailure(err)
 }

@@ -3,17 +3,22 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
 )
@@ -244,4 +249,117 @@ func (res *Result) shortfalls() (list []golden.Shortfall) {
 		list = append(list, golden.Shortfall{Message: res.problems[i].Message, Text: res.problems[i].Text()})
 	}
 	return list
+}
+
+// watchTests runs the cases, and again whenever a case, a plugin or the config changes, until
+// ctx ends. The end of ctx is no error.
+func (env Env) watchTests(ctx context.Context, res *Result, f *testFlags, o golden.Options) error {
+	w, err := watch.New()
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	res.written = true // each round writes the file itself
+	return env.rounds(ctx, res, w, func(round *Result) error {
+		in := env.testInputs(o.Paths)
+		if err := w.Inputs(in.Files, in.Folders); err != nil {
+			return err
+		}
+		round.addError(env.testOnce(ctx, round, f, o))
+		if ctx.Err() == nil {
+			env.end(round)
+		}
+		return nil
+	})
+}
+
+// testInputs returns the files that the results depend on: the config, and the plugins and
+// cases at the arguments or the config's paths.
+func (env Env) testInputs(args []string) loader.Inputs {
+	in := loader.Inputs{Files: []string{env.path(loader.ConfigName), env.path(env.config)}}
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "::")
+		addCaseInputs(&in, env.path(name))
+	}
+	config, _, err := env.readConfig(true)
+	if err != nil {
+		return in // the run reports the error
+	}
+	if len(args) == 0 {
+		paths, _ := config.Paths(env.dir, nil) // the run reports the error
+		for _, p := range paths {
+			addCaseInputs(&in, p.Real)
+		}
+	}
+	for _, library := range config.Libraries {
+		in.Folders = append(in.Folders, library.Real)
+	}
+	return in
+}
+
+// addCaseInputs adds a folder, or the files that belong to a file: its plugin folder, or the
+// plugins and cases beside it.
+func addCaseInputs(in *loader.Inputs, name string) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		in.Folders = append(in.Folders, name)
+		return
+	}
+	home := filepath.Dir(name)
+	if filepath.Base(home) == "golden" {
+		home = filepath.Dir(home)
+	}
+	if _, err := os.Stat(filepath.Join(home, "plugin.star")); err == nil {
+		in.Folders = append(in.Folders, home)
+		return
+	}
+	cases := filepath.Join(home, "golden")
+	plugins, _ := filepath.Glob(filepath.Join(home, "*.star")) // no error: the pattern is valid
+	in.Files = append(append(in.Files, cases, name), plugins...)
+	in.Folders = append(in.Folders, cases)
+}
+
+// coverageFlags are the flags of test about coverage.
+type coverageFlags struct {
+	show      bool
+	out       string
+	failUnder uint64
+}
+
+func (f *coverageFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.show, "coverage", false, "show which lines and branches of plugins the cases reach")
+	flags.StringVar(&f.out, "coverage-out", "", "write the coverage to a `FILE` as lcov's tracefiles have it")
+	flags.Uint64Var(&f.failUnder, "fail-under", 0, "exit with 1 if the cases reach less than `N` percent of the lines")
+}
+
+// check refuses a limit over 100 percent.
+func (f *coverageFlags) check() error {
+	if f.failUnder > 100 {
+		return usagef("--fail-under: got %d, want percent: at most 100", f.failUnder)
+	}
+	return nil
+}
+
+// isWanted reports whether a flag asks for coverage.
+func (f *coverageFlags) isWanted() bool { return f.show || f.out != "" || f.failUnder > 0 }
+
+// report writes the coverage file, and fails the run if the coverage is below --fail-under.
+func (f *coverageFlags) report(env Env, res *Result, s *golden.Summary) {
+	if f.out != "" {
+		res.addError(errtext.File(f.out, writeChanged(env.path(f.out), s.Coverage.LCOV())))
+	}
+	below := s.Coverage.IsBelow(float64(f.failUnder))
+	if below {
+		res.addError(&shortfallError{msg: fmt.Sprintf("covered %s of the lines, want %d %% (--fail-under)", golden.Percent(s.Coverage.CountLines()), f.failUnder)})
+	}
+	if !f.show && !below {
+		s.Coverage = nil
+	}
+}
+
+// writeChanged writes a file unless it has the same text, because --watch may watch it.
+func writeChanged(name, text string) error {
+	if old, err := disk.Read(name); err == nil && string(old) == text {
+		return nil
+	}
+	return disk.Replace(name, []byte(text), 0o666)
 }

@@ -2,10 +2,12 @@ package docgen
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/page"
@@ -148,4 +150,284 @@ func printExample(p *page.Page, title, text string) {
 	for line := range strings.Lines(text + "\n") {
 		p.WriteString(strings.TrimRight("    "+line, " \n") + "\n")
 	}
+}
+
+// The reference as JSON. Lists are never null.
+type ReferenceJSON struct {
+	Schema      string           `json:"schema"`
+	Builtins    []builtinJSON    `json:"builtins"`
+	Cases       []casePartJSON   `json:"cases"`
+	Events      []eventJSON      `json:"events"`
+	Permissions []permissionJSON `json:"permissions"`
+	Config      []keyJSON        `json:"config"`
+	Errors      []codeJSON       `json:"errors"`
+	Topics      []subjectJSON    `json:"topics"`
+}
+
+type builtinJSON struct {
+	Name       string      `json:"name"`
+	Topic      string      `json:"topic"`
+	Signature  string      `json:"signature"` // "" for a value that is not called
+	Parameters []paramJSON `json:"parameters"`
+	Type       string      `json:"type"` // the type of the value or of a call's result; "" if Python defines the name
+	Doc        string      `json:"doc"`
+	Example    string      `json:"example"`
+}
+
+// A casePartJSON is a section of golden cases, a member of one, or a way to run them.
+type casePartJSON struct {
+	Name    string `json:"name"`
+	Topic   string `json:"topic"`
+	Doc     string `json:"doc"`
+	Example string `json:"example"`
+}
+
+type paramJSON struct {
+	Name    string `json:"name"` // with the stars of *args and **kwargs
+	Type    string `json:"type"`
+	Default string `json:"default"` // "" means that there is none
+}
+
+type eventJSON struct {
+	Name      string    `json:"name"`
+	Fires     string    `json:"fires"`
+	Arguments []argJSON `json:"arguments"`
+	Returns   []string  `json:"returns"`
+	Modify    []string  `json:"modify"` // the arguments that modify may replace
+	Guard     bool      `json:"guard"`  // a failing handler denies
+}
+
+type argJSON struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	Doc  string `json:"doc"`
+}
+
+type permissionJSON struct {
+	Kind    string `json:"kind"`
+	Form    string `json:"form"`
+	Doc     string `json:"doc"`
+	Example string `json:"example"`
+}
+
+type keyJSON struct {
+	Key       string `json:"key"`
+	Value     string `json:"value"`
+	Default   string `json:"default"`   // as TOML; "" means that there is none
+	Untrusted string `json:"untrusted"` // when a project's config may set it
+	Doc       string `json:"doc"`
+	Example   string `json:"example"`
+}
+
+type codeJSON struct {
+	Code  string `json:"code"`
+	Title string `json:"title"`
+	Doc   string `json:"doc"`
+	Exit  int    `json:"exit"`
+	Fails string `json:"fails"`
+	Works string `json:"works"`
+}
+
+type subjectJSON struct {
+	Words []string `json:"words"`
+	Doc   string   `json:"doc"`
+	Page  string   `json:"page"` // below docs
+	See   []string `json:"see"`
+}
+
+func (r Reference) WriteJSON(p *page.Page) error {
+	out := ReferenceJSON{
+		Schema: "starhost.docs/1", Builtins: []builtinJSON{}, Cases: []casePartJSON{}, Events: []eventJSON{},
+		Permissions: []permissionJSON{}, Config: []keyJSON{}, Errors: []codeJSON{}, Topics: []subjectJSON{},
+	}
+	for _, t := range r.Topics {
+		for _, e := range t.Entries {
+			typ, _ := builtins.TypeOf(e.Name)
+			b := builtinJSON{e.Name, t.Name, e.Signature, []paramJSON{}, typ.Result, e.Doc, e.Example}
+			for _, param := range ParamsOf(e) {
+				b.Parameters = append(b.Parameters, paramJSON(param))
+			}
+			out.Builtins = append(out.Builtins, b)
+		}
+	}
+	for _, t := range r.Cases {
+		for _, e := range t.Entries {
+			out.Cases = append(out.Cases, casePartJSON{e.Name, t.Name, e.Doc, e.Example})
+		}
+	}
+	for _, e := range r.Events {
+		event := eventJSON{e.Name, e.Fires, []argJSON{}, []string{}, append([]string{}, e.Modify...), e.Guard}
+		for _, arg := range argsOf(e) {
+			event.Arguments = append(event.Arguments, argJSON(arg))
+		}
+		for _, act := range e.Actions {
+			event.Returns = append(event.Returns, string(act))
+		}
+		out.Events = append(out.Events, event)
+	}
+	for _, k := range r.Permissions {
+		out.Permissions = append(out.Permissions, permissionJSON{k.Name, k.Form, k.Doc, k.Example})
+	}
+	for _, k := range r.Keys {
+		out.Config = append(out.Config, keyJSON{k.Name, k.Wants, k.Default, k.Project, k.Doc, k.Example})
+	}
+	for _, c := range r.Codes {
+		out.Errors = append(out.Errors, codeJSON{c.Code, c.Title, c.Text, r.Exit(c.Code), c.Bad, c.Good})
+	}
+	for _, s := range r.Subjects {
+		out.Topics = append(out.Topics, subjectJSON{s.Words(), s.text, s.page, append([]string{}, s.See()...)})
+	}
+	return p.JSON(out)
+}
+
+// A Param is a parameter of a builtin.
+type Param struct{ Name, Type, Default string }
+
+// ParamsOf returns the parameters of a builtin. Their types are "" if Python defines the
+// builtin.
+func ParamsOf(e call.Entry) []Param {
+	list := strings.TrimSuffix(strings.TrimPrefix(e.Signature, e.Name+"("), ")")
+	typ, hasType := builtins.TypeOf(e.Name)
+	var params []Param
+	for i, text := range builtins.SplitParams(list) {
+		var p Param
+		p.Name, p.Default, _ = strings.Cut(text, "=")
+		if hasType {
+			p.Type = typ.Params[i]
+		}
+		params = append(params, p)
+	}
+	return params
+}
+
+// stubsHead begins the stubs. Python has no load statement, so the stubs declare a function.
+// Editors do not see the names that load binds.
+const stubsHead = `# The names that plugins can use, for editors that check Starlark as Python: Pyright reads
+# them from __builtins__.pyi in the project's folder. Written by starhost docs --format pyi.
+#
+# The parameters of handlers have types where a comment behind the def gives them:
+#     def runbook(ctx, service):
+#         # type: (Ctx, str) -> list[Fragment]
+
+from builtins import bytes as Bytes
+from typing import Any, Callable, Iterable, Mapping, NoReturn, Sequence
+
+def load(file: str, *names: str, **aliases: str) -> None:
+    """Binds names of another file: load("lib/text.star", "shorten")."""
+
+`
+
+const eventsHead = "# Events: the parameters and results of their handlers. Each handler may also name ctx: Ctx.\n"
+
+// WriteStubs prints Python's type stubs of the builtins, and the events as comments. It
+// returns an error for a name that stubs cannot declare.
+func (r Reference) WriteStubs(p *page.Page) error {
+	if r.Name == "" {
+		p.WriteString(stubsHead + builtins.Classes)
+	}
+	for _, t := range r.Topics {
+		if stubs := stubsOf("", t.Entries); stubs != "" {
+			p.Section(fmt.Sprintf("# %s: %s\n\n%s\n", t.Name, t.Doc, strings.TrimRight(stubs, "\n")))
+		}
+	}
+	if r.Name == "" {
+		p.Section(eventsHead)
+	}
+	for _, e := range r.Events {
+		printEventStub(p, e)
+	}
+	if p.Len() == 0 {
+		return fmt.Errorf("docs: stubs do not have %s, only what plugins call, and events", r.Name)
+	}
+	return nil
+}
+
+// stubsOf declares the builtins below a module, "" for the top level. It declares a module as a
+// class without instances, and a module in a module as a class in a class.
+func stubsOf(module string, entries []call.Entry) string {
+	var out strings.Builder
+	done := map[string]bool{}
+	for _, e := range entries {
+		if _, hasType := builtins.TypeOf(e.Name); !hasType || IsParameter(e) {
+			continue // Python defines it, or it is a parameter of handlers
+		}
+		member, _, inner := strings.Cut(strings.TrimPrefix(e.Name, module), ".")
+		below := module + member + "."
+		switch {
+		case !inner:
+			out.WriteString(entryStub(e, member, module != ""))
+		case !done[below]:
+			done[below] = true
+			members := filter(entries, func(e call.Entry) bool { return strings.HasPrefix(e.Name, below) })
+			fmt.Fprintf(&out, "class %s:\n%s\n", className(member), indentBlock(strings.TrimRight(stubsOf(below, members), "\n")+"\n"))
+		}
+	}
+	return out.String()
+}
+
+// IsParameter reports whether handlers receive the value as a parameter.
+func IsParameter(e call.Entry) bool {
+	isArg := func(a builtins.Arg) bool { return a.Name == e.Name }
+	return e.Value == nil && (e.Name == "ctx" || slices.ContainsFunc(builtins.Args(), isArg))
+}
+
+// className returns the name of a module's class. The class of ctx is Ctx, because ctx is a
+// parameter of handlers; other modules are values of their class's name.
+func className(module string) string {
+	if module == "ctx" {
+		return "Ctx"
+	}
+	return module
+}
+
+// entryStub declares a builtin under a name, in a class or at the top level.
+func entryStub(e call.Entry, name string, inClass bool) string {
+	typ, _ := builtins.TypeOf(e.Name)
+	if e.Signature == "" {
+		return fmt.Sprintf("%s: %s\n%s\n", name, typ.Result, docstring(e.Doc))
+	}
+	var params []string
+	for _, p := range ParamsOf(e) {
+		text := p.Name + ": " + p.Type
+		if p.Default != "" {
+			text += " = " + p.Default
+		}
+		params = append(params, text)
+	}
+	static := ""
+	if inClass {
+		static = "@staticmethod\n"
+	}
+	return fmt.Sprintf("%sdef %s(%s) -> %s:\n%s\n", static, name, strings.Join(params, ", "), typ.Result, indentBlock(docstring(e.Doc)))
+}
+
+// docstring returns a text as a docstring of Python.
+func docstring(doc string) string {
+	doc = strings.NewReplacer(`\`, `\\`, `"""`, `\"""`).Replace(strings.TrimSpace(doc))
+	if strings.Contains(doc, "\n") || strings.HasSuffix(doc, `"`) {
+		doc += "\n"
+	}
+	return `"""` + doc + `"""` + "\n"
+}
+
+// indentBlock indents lines as a block of Python.
+func indentBlock(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if line != "\n" {
+			out.WriteString("    ")
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// printEventStub prints an event as a comment.
+func printEventStub(p *page.Page, e starhost.EventSpec) {
+	args := make([]string, len(e.Args))
+	for i, arg := range argsOf(e) {
+		args[i] = arg.Name + ": " + arg.Type
+	}
+	returns := strings.Join(append(allowedReturns(e), "None"), ", ")
+	p.Section(fmt.Sprintf("# %s: %s\n#   takes   %s\n#   returns %s\n", e.Name, e.Fires, strings.Join(args, ", "), returns))
 }
