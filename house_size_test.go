@@ -18,7 +18,7 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4420,
-	"cmd/starhost":     11340,
+	"cmd/starhost":     11350,
 	"decision":         3760,
 	"editor/format":    80,
 	"editor/lint":      2070,
@@ -50,7 +50,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_610
+const maxSize = 99_620
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

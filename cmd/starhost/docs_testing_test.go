@@ -18,7 +18,7 @@ import (
 // introduction, then each whole case, each command and the example of each step with the page's
 // plugin.
 func runTestingPage(t *testing.T) {
-	const intro = "intro/testing.md"
+	const intro = "../../internal/docgen/intro/testing.md"
 	p := newPageRun(t, intro)
 	p.check(p.blocks(readTestFile(t, intro)))
 	counts := map[string]int{}

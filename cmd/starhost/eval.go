@@ -458,11 +458,6 @@ func (e *evaluation) WriteText(res *Result) {
 	}
 }
 
-// bodies make the request bodies of protocols from a prompt, by the format's name.
-var bodies = map[string]func(*host.Prompt) ([]byte, error){
-	"openai": openai.Body, "responses": responses.Body, "anthropic": anthropic.Body,
-}
-
 // WritePrompt writes only the prompt, as text or as a request body, or only the output of the call
 // or expression.
 func (e *evaluation) WritePrompt(res *Result, format string) error {
@@ -477,6 +472,9 @@ func (e *evaluation) WritePrompt(res *Result, format string) error {
 	case e.prompt != nil && format == "text":
 		return writeText(&res.out.Buffer, e.prompt)
 	case e.prompt != nil:
+		bodies := map[string]func(*host.Prompt) ([]byte, error){
+			"openai": openai.Body, "responses": responses.Body, "anthropic": anthropic.Body,
+		}
 		return writeBody(&res.out.Buffer, e.prompt, bodies[format])
 	}
 	return nil

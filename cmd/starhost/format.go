@@ -12,50 +12,57 @@ import (
 
 // formats are the values of --format by command, the default of each command first. Help,
 // completion and the check of the flag read this table.
-var formats = map[string]string{
-	"bench":             "pretty json gobench",
-	"chat":              "text",
-	"check":             "pretty json github",
-	"command":           "pretty json",
-	"config show":       "pretty json",
-	"demo":              "pretty",
-	"docs":              "pretty json md pyi",
-	"eval":              "pretty json text openai responses anthropic",
-	"fmt":               "pretty json",
-	"fragments list":    "pretty json",
-	"fragments show":    "text json",
-	"fragments set":     "pretty json",
-	"fragments remove":  "pretty json",
-	"fragments loaders": "pretty json",
-	"fragments gc":      "pretty json",
-	"fragments stats":   "pretty json",
-	"hook doctor":       "pretty json",
-	"hook install":      "pretty json",
-	"hook uninstall":    "pretty json",
-	"list":              "pretty json",
-	"log":               "text json jsonl csv",
-	"log show":          "pretty json",
-	"log gc":            "pretty json",
-	"lsp":               "pretty",
-	"new plugin":        "pretty json",
-	"new guard":         "pretty json",
-	"repl":              "pretty",
-	"replay":            "pretty json github junit",
-	"run":               "text json",
-	"serve":             "pretty",
-	"sessions list":     "pretty json",
-	"sessions show":     "pretty json",
-	"sessions export":   "json",
-	"sessions answer":   "pretty json",
-	"sessions rm":       "pretty json",
-	"test":              "pretty json junit github",
-	"trust":             "pretty json",
-	"ui":                "pretty",
-	"version":           "pretty json",
+var formats = []struct{ command, names string }{
+	{"bench", "pretty json gobench"},
+	{"chat", "text"},
+	{"check", "pretty json github"},
+	{"command", "pretty json"},
+	{"config show", "pretty json"},
+	{"demo", "pretty"},
+	{"docs", "pretty json md pyi"},
+	{"eval", "pretty json text openai responses anthropic"},
+	{"fmt", "pretty json"},
+	{"fragments list", "pretty json"},
+	{"fragments show", "text json"},
+	{"fragments set", "pretty json"},
+	{"fragments remove", "pretty json"},
+	{"fragments loaders", "pretty json"},
+	{"fragments gc", "pretty json"},
+	{"fragments stats", "pretty json"},
+	{"hook doctor", "pretty json"},
+	{"hook install", "pretty json"},
+	{"hook uninstall", "pretty json"},
+	{"list", "pretty json"},
+	{"log", "text json jsonl csv"},
+	{"log show", "pretty json"},
+	{"log gc", "pretty json"},
+	{"lsp", "pretty"},
+	{"new plugin", "pretty json"},
+	{"new guard", "pretty json"},
+	{"repl", "pretty"},
+	{"replay", "pretty json github junit"},
+	{"run", "text json"},
+	{"serve", "pretty"},
+	{"sessions list", "pretty json"},
+	{"sessions show", "pretty json"},
+	{"sessions export", "json"},
+	{"sessions answer", "pretty json"},
+	{"sessions rm", "pretty json"},
+	{"test", "pretty json junit github"},
+	{"trust", "pretty json"},
+	{"ui", "pretty"},
+	{"version", "pretty json"},
 }
 
 // formatNames returns the values of --format for a command, its default first.
-func formatNames(command string) []string { return strings.Fields(formats[command]) }
+func formatNames(command string) []string {
+	for _, f := range formats {
+		if f.command == command {
+			return strings.Fields(f.names)
+		}
+	}
+	return nil
+}
 
 // chooseFormat checks --format against the formats of a command, and sets the command's
 // default if the flag is not given. A command without formats has no result.

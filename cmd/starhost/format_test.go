@@ -20,7 +20,8 @@ func TestResultForms(t *testing.T) {
 		"test": testSummary{}, "trust": &trustResult{}, "version": versionText(""),
 	}
 	whileRunning := strings.Fields("chat demo log lsp repl serve ui")
-	for command := range formats {
+	for _, f := range formats {
+		command := f.command
 		result := results[command]
 		if result == nil && !strings.Contains(strings.Join(whileRunning, " "), command) {
 			t.Errorf("%s has no result here", command)

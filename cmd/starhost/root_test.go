@@ -19,7 +19,8 @@ func TestCommands(t *testing.T) {
 // TestFormats checks that the table of formats names existing commands, and that help reads it.
 func TestFormats(t *testing.T) {
 	root := new(program).rootCommand(nil)
-	for name := range formats {
+	for _, f := range formats {
+		name := f.command
 		cmd, _, err := root.Find(strings.Fields(name))
 		if err != nil || commandName(cmd) != name {
 			t.Errorf("got command %q (%v), want %q", commandName(cmd), err, name)
