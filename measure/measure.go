@@ -230,13 +230,11 @@ func (b *bencher) events(name string) []*starhost.Event {
 	return all
 }
 
-// sampleValues are values of the types of JSON Schema.
-var sampleValues = map[string]any{
-	"string": "x", "integer": 1, "number": 1, "boolean": true, "array": []any{}, "object": map[string]any{}, "null": nil,
-}
-
 // sampleArguments returns arguments that fit the types of a tool's schema.
 func sampleArguments(t *starhost.Tool) json.RawMessage {
+	sampleValues := map[string]any{
+		"string": "x", "integer": 1, "number": 1, "boolean": true, "array": []any{}, "object": map[string]any{}, "null": nil,
+	}
 	args := map[string]any{}
 	for name, typ := range t.ParameterTypes() {
 		if v, ok := sampleValues[typ]; ok {

@@ -239,48 +239,52 @@ const (
 
 // exitCodes gives the exit codes of error codes. The longest prefix of a code that the table
 // has decides.
-var exitCodes = map[string]int{
-	"E01": ExitPlugin, "E02": ExitPlugin, "E03": ExitPlugin, // evaluation and the contract
-	"E0111": ExitBug,
-	"E0303": ExitUsage, // a setting of the config
-	"E04":   ExitLimit,
-	"E05":   ExitPlugin, // effects
-	"E0501": ExitLimit,
-	"E0502": ExitUsage, // in a flag or the config
-	"E0504": ExitFile, "E0505": ExitFile,
-	"E0506": ExitLimit,
-	"E0507": ExitUsage,
-	"E0511": ExitFile, "E0512": ExitFile, "E0513": ExitFile, "E0514": ExitFile,
-	"E0515": ExitUsage,    // the command line names the journal
-	"E0516": ExitNegative, // the replay differs
-	"E0518": ExitFile, "E0519": ExitFile,
-	"E0520": ExitLimit,
-	"E06":   ExitUsage, // config and paths
-	"E0605": ExitPlugin, "E0606": ExitPlugin,
-	"E0607": ExitFile,
-	"E0608": ExitLimit,
-	"E07":   ExitUsage, // the codes of this package
-	"E0703": ExitLimit,
-	"E0704": ExitPlugin, "E0705": ExitPlugin, "E0706": ExitPlugin,
-	"E0707": ExitNegative, "E0712": ExitLimit,
-	"E0708": ExitFile, "E0713": ExitFile, "E0714": ExitFile, "E0719": ExitNegative, "E0724": ExitNegative,
-	"E0723": ExitLimit,
-	"E0709": ExitInterrupted,
-	"E0711": ExitPlugin,
-	"E0715": ExitFile,
-	"E08":   ExitNegative, // warnings of check
-	"E0806": ExitPlugin, "E0807": ExitPlugin, "E0808": ExitPlugin, "E0810": ExitPlugin,
-	"E09": ExitNegative,
+var exitCodes = []struct {
+	prefix string
+	exit   int
+}{
+	{"E01", ExitPlugin}, {"E02", ExitPlugin}, {"E03", ExitPlugin}, // evaluation and the contract
+	{"E0111", ExitBug},
+	{"E0303", ExitUsage}, // a setting of the config
+	{"E04", ExitLimit},
+	{"E05", ExitPlugin}, // effects
+	{"E0501", ExitLimit},
+	{"E0502", ExitUsage}, // in a flag or the config
+	{"E0504", ExitFile}, {"E0505", ExitFile},
+	{"E0506", ExitLimit},
+	{"E0507", ExitUsage},
+	{"E0511", ExitFile}, {"E0512", ExitFile}, {"E0513", ExitFile}, {"E0514", ExitFile},
+	{"E0515", ExitUsage},    // the command line names the journal
+	{"E0516", ExitNegative}, // the replay differs
+	{"E0518", ExitFile}, {"E0519", ExitFile},
+	{"E0520", ExitLimit},
+	{"E06", ExitUsage}, // config and paths
+	{"E0605", ExitPlugin}, {"E0606", ExitPlugin},
+	{"E0607", ExitFile},
+	{"E0608", ExitLimit},
+	{"E07", ExitUsage}, // the codes of this package
+	{"E0703", ExitLimit},
+	{"E0704", ExitPlugin}, {"E0705", ExitPlugin}, {"E0706", ExitPlugin},
+	{"E0707", ExitNegative}, {"E0712", ExitLimit},
+	{"E0708", ExitFile}, {"E0713", ExitFile}, {"E0714", ExitFile}, {"E0719", ExitNegative}, {"E0724", ExitNegative},
+	{"E0723", ExitLimit},
+	{"E0709", ExitInterrupted},
+	{"E0711", ExitPlugin},
+	{"E0715", ExitFile},
+	{"E08", ExitNegative}, // warnings of check
+	{"E0806", ExitPlugin}, {"E0807", ExitPlugin}, {"E0808", ExitPlugin}, {"E0810", ExitPlugin},
+	{"E09", ExitNegative},
 }
 
 // ExitOf returns the exit code for an error code.
 func ExitOf(code string) int {
-	for n := len(code); n > 0; n-- {
-		if exit, ok := exitCodes[code[:n]]; ok {
-			return exit
+	exit, longest := ExitBug, 0
+	for _, row := range exitCodes {
+		if strings.HasPrefix(code, row.prefix) && len(row.prefix) > longest {
+			exit, longest = row.exit, len(row.prefix)
 		}
 	}
-	return ExitBug
+	return exit
 }
 
 // JSON returns the JSON form of a problem, an item of errors[].

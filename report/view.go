@@ -468,6 +468,10 @@ func lists(kind, other string) bool { return kind == "" || kind == other }
 
 // Rows returns a row for each registration of a kind, "" for all.
 func (v View) Rows(kind string) (rows [][]string) {
+	kindRows := map[string]func(View) [][]string{
+		"plugins": pluginRows, "tools": toolRows, "hooks": hookRows, "loaders": loaderRows,
+		"templates": templateRows, "commands": commandRows, "skills": skillRows,
+	}
 	for _, k := range Kinds {
 		switch {
 		case k == "models" && lists(kind, k):
@@ -477,12 +481,6 @@ func (v View) Rows(kind string) (rows [][]string) {
 		}
 	}
 	return rows
-}
-
-// kindRows returns the rows of each kind but models: kind, name, place and description.
-var kindRows = map[string]func(View) [][]string{
-	"plugins": pluginRows, "tools": toolRows, "hooks": hookRows, "loaders": loaderRows,
-	"templates": templateRows, "commands": commandRows, "skills": skillRows,
 }
 
 func pluginRows(v View) [][]string {
