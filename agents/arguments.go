@@ -219,18 +219,9 @@ func (g *guesses) rows(v verb) (rows []Tool) {
 	} else {
 		rows = append(rows, Tool{Kind: "shell", Command: command, CWD: g.at(folderRole), isGuessed: true})
 	}
-	if where := g.at(paths); where != "" || g.at(patchRole) != "" {
-		isWrite := g.at(patchRole|targetRole) != "" || does == writeVerb
-		mayWrite := isWrite || does != readVerb && (does == 0 || does&writeVerb != 0) || g.at(contents) != ""
-		if mayWrite {
-			rows = append(rows, Tool{Kind: "write", Paths: where, Content: g.at(contents), Patch: g.at(patchRole)})
-		}
-		if !isWrite && (!mayWrite || g.at(contents) == "" || does&readVerb != 0) {
-			rows = append(rows, Tool{Kind: "read", Paths: where})
-		}
-		if does == runVerb && command == "" { // it runs a file
-			rows = append(rows, Tool{Kind: "shell", Command: where, isGuessed: true})
-		}
+	rows = append(rows, g.fileRows(does, g.at(paths), g.at(contents))...)
+	if where := g.at(paths); where != "" && does == runVerb && command == "" { // it runs a file
+		rows = append(rows, Tool{Kind: "shell", Command: where, isGuessed: true})
 	}
 	if where := g.at(addressRole); where != "" {
 		rows = append(rows, Tool{Kind: "fetch", URL: where})
@@ -329,6 +320,23 @@ func (t *Tool) misses(root any) bool {
 	return false
 }
 
+// fileRows returns the rows of a tool that reads or writes the files at places.
+func (g *guesses) fileRows(does verb, where, content string) (rows []Tool) {
+	patch := g.at(patchRole)
+	if where == "" && patch == "" {
+		return nil
+	}
+	isWrite := g.at(patchRole|targetRole) != "" || does == writeVerb
+	mayWrite := isWrite || does != readVerb && (does == 0 || does&writeVerb != 0) || content != ""
+	if mayWrite {
+		rows = append(rows, Tool{Kind: "write", Paths: where, Content: content, Patch: patch})
+	}
+	if !isWrite && (!mayWrite || content == "" || does&readVerb != 0) {
+		rows = append(rows, Tool{Kind: "read", Paths: where})
+	}
+	return rows
+}
+
 // findCommands returns the commands at places. A list of arguments becomes one text in the quotes
 // of a shell, which no text can replace.
 func findCommands(root any, places string, isGuessed bool) (found []slot) {
@@ -349,36 +357,46 @@ func commandsAt(v any, set func(any), place []string, isGuessed bool) (found []s
 			found = append(found, commandsAt(v[i], func(x any) { v[i] = x }, place, isGuessed)...)
 		}
 	case map[string]any:
-		name, args, _ := strings.Cut(place[0], "+")
-		name, isEach := strings.CutSuffix(name, "[]")
-		value, ok := v[name]
-		if !ok {
-			return nil
-		}
-		list, isList := value.([]any)
-		if _, isObject := value.(map[string]any); isEach && isObject {
-			return nil // another place of the row leads into it
-		}
-		if isEach && isList {
-			for i, e := range list {
-				if _, isObject := e.(map[string]any); !isObject {
-					found = append(found, commandOf(e, func(x any) { list[i] = x })...)
-				}
+		return commandsIn(v, place, isGuessed)
+	}
+	return found
+}
+
+// commandsIn returns the commands at one place under an object.
+func commandsIn(v map[string]any, place []string, isGuessed bool) (found []slot) {
+	name, args, _ := strings.Cut(place[0], "+")
+	name, isEach := strings.CutSuffix(name, "[]")
+	value, ok := v[name]
+	if !ok {
+		return nil
+	}
+	list, isList := value.([]any)
+	if _, isObject := value.(map[string]any); isEach && isObject {
+		return nil // another place of the row leads into it
+	}
+	if isEach && isList {
+		for i, e := range list {
+			if _, isObject := e.(map[string]any); !isObject {
+				found = append(found, commandOf(e, func(x any) { list[i] = x })...)
 			}
-			return found
 		}
-		found = commandsAt(value, func(x any) { v[name] = x }, place[1:], isGuessed)
-		if words, ok := v[args].([]any); ok && args != "" && len(words) > 0 && len(found) == 1 && len(place) == 1 {
-			return []slot{{text: found[0].text + " " + argumentText(words)}}
-		}
-		_, r := roleOf(name)
-		if isGuessed && len(place) == 1 && isList && r&commandRole != 0 && strings.HasSuffix(name, "s") {
-			found = append(found, textsAt(list, nil, nil)...)
-		}
-		if isGuessed && len(place) == 1 && len(found) == 1 && !isList {
-			if words := argumentsOf(v); words != "" {
-				return []slot{{text: found[0].text + " " + words}}
-			}
+		return found
+	}
+	found = commandsAt(value, func(x any) { v[name] = x }, place[1:], isGuessed)
+	if len(place) > 1 {
+		return found
+	}
+	if words, ok := v[args].([]any); ok && args != "" && len(words) > 0 && len(found) == 1 {
+		return []slot{{text: found[0].text + " " + argumentText(words)}}
+	}
+	_, r := roleOf(name)
+	switch {
+	case !isGuessed:
+	case isList && r&commandRole != 0 && strings.HasSuffix(name, "s"):
+		found = append(found, textsAt(list, nil, nil)...)
+	case !isList && len(found) == 1:
+		if words := argumentsOf(v); words != "" {
+			return []slot{{text: found[0].text + " " + words}}
 		}
 	}
 	return found

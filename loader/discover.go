@@ -170,23 +170,32 @@ func (d *discovery) findPlugins(p Path, real string, fsys fs.FS, entries []fs.Di
 			found = append(found, &Source{Name: name, Path: shown, Main: e.Name(), dir: real, regular: regular})
 			continue
 		}
-		info, err := fs.Stat(fsys, name)
-		switch {
-		case err != nil && (isStar || holdsPlugin(real, name)):
-			d.fail(Place{File: shown}, "E0607", "%s", reason(err))
-		case err != nil:
-		case isStar && info.IsDir():
-			d.fail(Place{File: shown}, "E0604", "got a folder, want a file of this name, or a folder without .star that holds %s", mainFile)
-		case isStar:
-			found = append(found, &Source{Name: strings.TrimSuffix(name, ".star"), Path: shown, Main: name, dir: real})
-		case info.IsDir() && holdsPlugin(real, name):
-			found = append(found, &Source{Name: name, Path: shown, Main: mainFile, Folder: true, dir: real, sub: name})
+		if s := d.findPlugin(real, fsys, name, shown); s != nil {
+			found = append(found, s)
 		}
 	}
 	if len(found) == 0 && len(d.errs) == before {
 		d.fail(p.Place, "E0604", "%s: got no plugins, want *.star files or folders with %s", p.Shown, mainFile)
 	}
 	return found
+}
+
+// findPlugin returns the plugin of a link or a folder, nil for none.
+func (d *discovery) findPlugin(dir string, fsys fs.FS, name, shown string) *Source {
+	isStar := strings.HasSuffix(name, ".star")
+	info, err := fs.Stat(fsys, name)
+	switch {
+	case err != nil && (isStar || holdsPlugin(dir, name)):
+		d.fail(Place{File: shown}, "E0607", "%s", reason(err))
+	case err != nil:
+	case isStar && info.IsDir():
+		d.fail(Place{File: shown}, "E0604", "got a folder, want a file of this name, or a folder without .star that holds %s", mainFile)
+	case isStar:
+		return &Source{Name: strings.TrimSuffix(name, ".star"), Path: shown, Main: name, dir: dir}
+	case info.IsDir() && holdsPlugin(dir, name):
+		return &Source{Name: name, Path: shown, Main: mainFile, Folder: true, dir: dir, sub: name}
+	}
+	return nil
 }
 
 // holdsPlugin reports whether a folder has a plugin.star. It follows links, so that starhost

@@ -44,16 +44,19 @@ func (j job) wrap(name string, argv []word, certain bool) job {
 	return j
 }
 
+// splits reports whether env -S certainly splits a text as Fields does, and rest stands behind it.
+func (j job) splits(text word, rest []word) bool {
+	return text.known && isSplittable(text.text) && endsWith(j.argv[:len(j.argv)-len(rest)], text.text)
+}
+
 // followWords follows a wrapper whose remaining words are the command.
 func (r *reader) followWords(name string, row program, j job) (next job, more bool) {
 	rest, values, query, ok := row.parseFlags(j.argv)
 	if split, has := values['S']; has && name == "env" {
-		ok = ok && split.known && isSplittable(split.text) && endsWith(j.argv[:len(j.argv)-len(rest)], split.text)
+		ok = ok && j.splits(split, rest)
 		rest = append(knownWords(strings.Fields(split.text)), rest...)
 	}
-	if row.kind == runsRepeat && !query && (len(rest) < 2 || !isDigits(rest[0].text)) {
-		ok = false
-	}
+	ok = ok && (row.kind != runsRepeat || query || len(rest) >= 2 && isDigits(rest[0].text))
 	switch {
 	case query:
 		r.recordJob(j)
@@ -78,12 +81,11 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 		j.via = "xargs"
 	case runsRepeat:
 		certain, rest = rest[0].text != "0", rest[1:]
-	case leaves:
-		if len(rest) > 0 {
-			defer func() { r.dead = true }()
-		}
 	}
 	if len(rest) > 0 {
+		if row.kind == leaves {
+			defer func() { r.dead = true }()
+		}
 		return j.wrap(name, rest, certain), true
 	}
 	r.recordJob(j)

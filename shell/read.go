@@ -243,13 +243,7 @@ func (r *reader) compound(s *syntax.Stmt) {
 	case *syntax.ForClause:
 		r.forClause(c)
 	case *syntax.CaseClause:
-		r.visit(c.Word)
-		for _, item := range c.Items {
-			for _, w := range item.Patterns {
-				r.visit(w)
-			}
-			r.uncertain(item.Stmts)
-		}
+		r.caseClause(c)
 	case *syntax.FuncDecl:
 		r.declare(c, s)
 	case *syntax.TimeClause:
@@ -259,11 +253,7 @@ func (r *reader) compound(s *syntax.Stmt) {
 			r.statement(c.Stmt)
 		}
 	case *syntax.CoprocClause:
-		r.addCall([]word{{text: "coproc", known: true}, {many: true}}, false)
-		if c.Name != nil && (c.Name.Lit() == "" || !isPlain(c.Name.Lit())) {
-			r.setWild()
-		}
-		r.substitute("sub", []*syntax.Stmt{c.Stmt})
+		r.coproc(c)
 	case *syntax.TestClause:
 		r.fails = true
 		r.test(c.X)
@@ -283,6 +273,26 @@ func (r *reader) compound(s *syntax.Stmt) {
 	default:
 		r.setWild()
 	}
+}
+
+// caseClause visits a case.
+func (r *reader) caseClause(c *syntax.CaseClause) {
+	r.visit(c.Word)
+	for _, item := range c.Items {
+		for _, w := range item.Patterns {
+			r.visit(w)
+		}
+		r.uncertain(item.Stmts)
+	}
+}
+
+// coproc visits a coprocess.
+func (r *reader) coproc(c *syntax.CoprocClause) {
+	r.addCall([]word{{text: "coproc", known: true}, {many: true}}, false)
+	if c.Name != nil && (c.Name.Lit() == "" || !isPlain(c.Name.Lit())) {
+		r.setWild()
+	}
+	r.substitute("sub", []*syntax.Stmt{c.Stmt})
 }
 
 // binary visits a && b, a || b and a | b. A list or pipe leans to the left, so this goes along it

@@ -22,33 +22,12 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 	j := job{certain: r.certain && !r.dead, via: r.via, wrappers: r.wrapped}
 	j.command = Command{Reads: reads, Writes: writes, Text: r.source(c), Offset: r.offset(c)}
 	j.argv = r.expand(c.Args)
-	for _, a := range c.Assigns {
-		before, unknowns := r.script.wild, len(r.script.Unknowns)
-		value := r.assign(a)
-		if a.Name.Value == "IFS" && len(c.Args) > 0 && c.Args[0].Lit() == "read" && !before {
-			r.script.wild, r.poisoned = false, false // it applies to read only
-			r.script.Unknowns = r.script.Unknowns[:unknowns]
-		}
-		j.command.Env = append(j.command.Env, struct {
-			Name  string
-			Value *string
-		}{a.Name.Value, value.pointer()})
-	}
+	r.assignments(c, &j.command)
 	if len(j.argv) == 0 {
 		r.recordFiles(len(r.script.Commands), s, reads, writes)
 		return
 	}
-	for i, w := range j.argv {
-		if i > 0 && w.known && (w.text == "}" || w.text == "{") || i == 0 && strings.HasPrefix(w.text, "{") {
-			r.setWild() // zsh ends or begins a group here
-		}
-	}
-	if len(s.Redirs) > 0 && strings.Contains(j.command.Text, "{") && slices.ContainsFunc(c.Args, isIndexed) {
-		r.setWild() // bash calculates the index of {a[x]}>f
-	}
-	if lit, ok := c.Args[0].Parts[0].(*syntax.Lit); ok && strings.Contains(lit.Value, "=") {
-		r.setWild() // in "coproc a=b c", the parser takes the assignment as the program
-	}
+	r.checkWords(c, s, &j)
 	r.readDashBackground(c, s)
 	outer := r.stdin
 	r.stdin = s.Redirs
@@ -64,6 +43,37 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 		r.runQuietly(j)
 	}
 	r.stdin = outer
+}
+
+// assignments visits the assignments in front of a command.
+func (r *reader) assignments(c *syntax.CallExpr, to *Command) {
+	for _, a := range c.Assigns {
+		before, unknowns := r.script.wild, len(r.script.Unknowns)
+		value := r.assign(a)
+		if a.Name.Value == "IFS" && len(c.Args) > 0 && c.Args[0].Lit() == "read" && !before {
+			r.script.wild, r.poisoned = false, false // it applies to read only
+			r.script.Unknowns = r.script.Unknowns[:unknowns]
+		}
+		to.Env = append(to.Env, struct {
+			Name  string
+			Value *string
+		}{a.Name.Value, value.pointer()})
+	}
+}
+
+// checkWords looks for words that shells read otherwise than the parser.
+func (r *reader) checkWords(c *syntax.CallExpr, s *syntax.Stmt, j *job) {
+	for i, w := range j.argv {
+		if i > 0 && w.known && (w.text == "}" || w.text == "{") || i == 0 && strings.HasPrefix(w.text, "{") {
+			r.setWild() // zsh ends or begins a group here
+		}
+	}
+	if len(s.Redirs) > 0 && strings.Contains(j.command.Text, "{") && slices.ContainsFunc(c.Args, isIndexed) {
+		r.setWild() // bash calculates the index of {a[x]}>f
+	}
+	if lit, ok := c.Args[0].Parts[0].(*syntax.Lit); ok && strings.Contains(lit.Value, "=") {
+		r.setWild() // in "coproc a=b c", the parser takes the assignment as the program
+	}
 }
 
 // offset returns the place of a node in the outermost text.

@@ -294,24 +294,35 @@ func (d *Doctor) checkOff(x *Diagnosis, places []settingsPlace, first int) {
 			continue
 		}
 		path := d.inHome(p.Path())
-		for setting := range strings.FieldsSeq(x.agent.Files.Off) {
-			if only, name, ok := strings.Cut(setting, ":"); ok {
-				if setting = name; only != p.scope {
-					continue
-				}
-			}
-			for i := range x.Lines {
-				isOverridden := holds && (on == "" || !strings.HasSuffix(setting, "=LINE")) // a list adds to others
-				if hasSetting(values, setting, x.Lines[i].command.Text) && (p.scope == "managed" || !isOverridden) {
-					x.addProblem("%s: %s (%s)", path, offText(p.scope), setting)
-					break
-				}
+		for _, setting := range offSettings(x.agent.Files.Off, p.scope) {
+			isOverridden := p.scope != "managed" && holds && (on == "" || !strings.HasSuffix(setting, "=LINE")) // a list adds to others
+			if !isOverridden && x.hasOff(values, setting) {
+				x.addProblem("%s: %s (%s)", path, offText(p.scope), setting)
 			}
 		}
 		if only := x.agent.Files.ManagedOnly; only != "" && p.scope == "managed" && !isManaged && hasSetting(values, only, "") {
 			x.addProblem("%s: only managed hooks run (%s): starhost hook install %s --managed", path, only, x.agent.Name)
 		}
 	}
+}
+
+// offSettings returns those of the settings that count in a scope: "a=true managed:b=true".
+func offSettings(all, scope string) (list []string) {
+	for setting := range strings.FieldsSeq(all) {
+		only, name, isScoped := strings.Cut(setting, ":")
+		if !isScoped {
+			only, name = scope, setting
+		}
+		if only == scope {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// hasOff reports whether values have a setting that switches one of the lines off.
+func (x *Diagnosis) hasOff(values map[string]any, setting string) bool {
+	return slices.ContainsFunc(x.Lines, func(l Line) bool { return hasSetting(values, setting, l.command.Text) })
 }
 
 // hasSetting reports whether values have a setting as "a.b=true". "a.b=LINE" is a list with a

@@ -18,19 +18,8 @@ func WriteDiagnoses(w io.Writer, all []Diagnosis, home string) {
 	for i := range all {
 		x := &all[i]
 		fmt.Fprintf(w, "%s (%s)\n", x.Title, x.Name)
-		for _, l := range x.Lines {
-			fmt.Fprintf(w, "  configured: %s:%d (%s)\n", texttable.EscapeLine(errtext.InHome(home, l.Path)), l.Line, l.Scope)
-			fmt.Fprintf(w, "  command: %s\n", texttable.EscapeLine(l.Command))
-			if l.Canary == "denied" {
-				guards := "no guards"
-				if len(l.Guards) > 0 {
-					guards = "guards: " + strings.Join(l.Guards, ", ")
-				}
-				fmt.Fprintf(w, "  canary: denied, %s, set %s\n", guards, l.Revision)
-			}
-			for _, note := range l.Notes {
-				fmt.Fprintf(w, "  note: %s\n", texttable.EscapeLine(note))
-			}
+		for i := range x.Lines {
+			x.Lines[i].write(w, home)
 		}
 		for _, p := range x.Problems {
 			fmt.Fprintf(w, "  problem: %s\n", texttable.EscapeLine(p))
@@ -54,6 +43,22 @@ func WriteDiagnoses(w io.Writer, all []Diagnosis, home string) {
 			fmt.Fprintf(w, "  without starhost: %s\n", x.Missing)
 			fmt.Fprintf(w, "  not seen: %s\n", x.Unseen)
 		}
+	}
+}
+
+// write writes one line of the settings.
+func (l *Line) write(w io.Writer, home string) {
+	fmt.Fprintf(w, "  configured: %s:%d (%s)\n", texttable.EscapeLine(errtext.InHome(home, l.Path)), l.Line, l.Scope)
+	fmt.Fprintf(w, "  command: %s\n", texttable.EscapeLine(l.Command))
+	if l.Canary == "denied" {
+		guards := "no guards"
+		if len(l.Guards) > 0 {
+			guards = "guards: " + strings.Join(l.Guards, ", ")
+		}
+		fmt.Fprintf(w, "  canary: denied, %s, set %s\n", guards, l.Revision)
+	}
+	for _, note := range l.Notes {
+		fmt.Fprintf(w, "  note: %s\n", texttable.EscapeLine(note))
 	}
 }
 

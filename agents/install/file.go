@@ -200,12 +200,7 @@ func (f *File) Uninstall(void []byte, own owner) (*change, error) {
 	if c.stale, err = f.backups(); err != nil {
 		return nil, err
 	}
-	if f.format == formWhole {
-		c.Text = c.old
-		if isOurProgram(c.old, void, own) {
-			c.Text = nil
-		}
-	} else if c.Text, err = f.Remove(c.old, own); err != nil {
+	if c.Text, err = f.without(c.old, void, own); err != nil {
 		return nil, err
 	}
 	if !ok && f.format == formJSON { // somebody else changed the file, too
@@ -226,6 +221,17 @@ func (f *File) Uninstall(void []byte, own owner) (*change, error) {
 		err = f.checkWritable(root)
 	}
 	return c, err
+}
+
+// without returns a text without the owner's entries.
+func (f *File) without(text, void []byte, own owner) ([]byte, error) {
+	switch {
+	case f.format != formWhole:
+		return f.Remove(text, own)
+	case isOurProgram(text, void, own):
+		return nil, nil
+	}
+	return text, nil
 }
 
 // unset removes the values of void that a backup lacks: install set them.

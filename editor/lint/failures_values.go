@@ -137,25 +137,30 @@ func percentProblem(format string, x build.Expr) string {
 				return "%(name)s wants a dict"
 			}
 			rest = after
-		default:
-			if sure && used >= len(args) {
-				return fmt.Sprintf("the format takes more than %d values and gets %d", used, len(args))
-			}
-			if sure && rest != "" {
-				if problem := conversionProblem(rest[0], displayType(args[used])); problem != "" {
-					return problem
-				}
+		case sure && used >= len(args):
+			return fmt.Sprintf("the format takes more than %d values and gets %d", used, len(args))
+		case sure && rest != "":
+			if problem := conversionProblem(rest[0], displayType(args[used])); problem != "" {
+				return problem
 			}
 		}
-		if rest == "" {
-			return "the format ends with %: write %% for a percent sign"
-		}
-		if !strings.Contains("srdioxXeEfFgGc%", rest[:1]) {
-			letter, _ := utf8.DecodeRuneInString(rest)
-			return fmt.Sprintf("the format has %%%c, want one of %%s %%d %%r %%f %%x %%%%", letter)
+		if problem := letterProblem(rest); problem != "" {
+			return problem
 		}
 		format, used = rest[1:], used+1
 	}
+}
+
+// letterProblem returns why no conversion can stand in front of the rest of a format, or "".
+func letterProblem(rest string) string {
+	if rest == "" {
+		return "the format ends with %: write %% for a percent sign"
+	}
+	if !strings.Contains("srdioxXeEfFgGc%", rest[:1]) {
+		letter, _ := utf8.DecodeRuneInString(rest)
+		return fmt.Sprintf("the format has %%%c, want one of %%s %%d %%r %%f %%x %%%%", letter)
+	}
+	return ""
 }
 
 // percentArgs returns the values of x in format % x. sure is false if x may be a tuple of any

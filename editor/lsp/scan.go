@@ -228,14 +228,9 @@ func (s *scanner) sign(c byte) {
 			s.calls = s.calls[:n-1]
 		}
 		s.begin()
-	case ',':
+	case ',', ':':
 		if n > 0 {
-			b := &s.calls[n-1]
-			b.arg, b.name, b.hasText, b.key = b.arg+1, "", false, ""
-		}
-	case ':':
-		if n > 0 && s.calls[n-1].open == '{' {
-			s.calls[n-1].key = s.lastText
+			s.calls[n-1].divide(c, s.lastText)
 		}
 	case '.':
 		if s.path != "" && !strings.HasSuffix(s.path, ".") {
@@ -257,6 +252,15 @@ func (s *scanner) sign(c byte) {
 		}
 	}
 	s.path, s.keyword = "", ""
+}
+
+// divide reads a comma, or a colon, between the parts of a bracket. before is the text in front of it.
+func (b *bracket) divide(c byte, before string) {
+	if c == ',' {
+		b.arg, b.name, b.hasText, b.key = b.arg+1, "", false, ""
+	} else if b.open == '{' {
+		b.key = before
+	}
 }
 
 // call returns the innermost call around the cursor, and the brackets inside of it.

@@ -1,6 +1,9 @@
 package proxy
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,7 +81,43 @@ func writeItems(p *replyStream, w *wholeReply, again bool) error {
 	for _, c := range w.calls {
 		calls[c.item] = true
 	}
-	byItem := map[int][]*event{}
+	byItem, err := p.writeUnnumbered()
+	if err != nil {
+		return err
+	}
+	next := p.shift
+	for i, item := range items {
+		var texts [][]byte
+		switch {
+		case again && calls[item], w.edits.IsRemoved(item):
+			continue
+		case w.edits.IsTouched(item):
+			for _, o := range p.itemEvents(w.edits.TextAt(item), next) {
+				texts = append(texts, p.newNumbered(o))
+			}
+		default:
+			for _, e := range byItem[i] {
+				texts = append(texts, p.numbered(e, next))
+			}
+		}
+		for _, text := range texts {
+			if err := p.to.write(text); err != nil {
+				return err
+			}
+		}
+		next++
+	}
+	p.shift = next
+	if again {
+		return nil
+	}
+	return p.writeLast(w)
+}
+
+// writeUnnumbered writes the delayed events that belong to no item, but for those that end the reply.
+// It returns the others by the number of their item.
+func (p *replyStream) writeUnnumbered() (byItem map[int][]*event, err error) {
+	byItem = map[int][]*event{}
 	for _, e := range p.delayed {
 		i := noNode
 		if e.has() {
@@ -89,35 +128,11 @@ func writeItems(p *replyStream, w *wholeReply, again bool) error {
 			byItem[index] = append(byItem[index], e)
 		case !p.isTerminal(e):
 			if err := p.to.write(p.renumber(e)); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	next := p.shift
-	for i, item := range items {
-		switch {
-		case again && calls[item], w.edits.IsRemoved(item):
-			continue
-		case w.edits.IsTouched(item):
-			for _, o := range p.itemEvents(w.edits.TextAt(item), next) {
-				if err := p.to.write(p.newNumbered(o)); err != nil {
-					return err
-				}
-			}
-		default:
-			for _, e := range byItem[i] {
-				if err := p.to.write(p.numbered(e, next)); err != nil {
-					return err
-				}
-			}
-		}
-		next++
-	}
-	p.shift = next
-	if again {
-		return nil
-	}
-	return p.writeLast(w)
+	return byItem, nil
 }
 
 // newNumbered returns an event that the proxy made.
@@ -246,42 +261,38 @@ func writeChunks(p *replyStream, w *wholeReply, again bool) error {
 		open[i] = true
 	}
 	var pattern *event
-	writeOpen := func(i int) error {
-		if !open[i] || pattern == nil {
-			return nil
-		}
-		delete(open, i)
-		return p.writeChoice(pattern, w, i, reply.choices[i].text.String()[:reply.choices[i].sent], again)
-	}
-	for _, e := range p.delayed {
-		if !e.has() || !e.doc.HasKind(e.doc.Member(0, "choices"), jsontext.Array) {
-			if again && strings.TrimSpace(e.data) == "[DONE]" {
+	writeOpen := func(list ...int) error {
+		for _, i := range list {
+			if !open[i] || pattern == nil {
 				continue
 			}
-			if err := p.to.write(p.renumber(e)); err != nil {
+			delete(open, i)
+			if err := p.writeChoice(pattern, w, i, reply.choices[i].text.String()[:reply.choices[i].sent], again); err != nil {
 				return err
 			}
+		}
+		return nil
+	}
+	for _, e := range p.delayed {
+		var text []byte
+		var ends []int
+		switch {
+		case e.has() && e.doc.HasKind(e.doc.Member(0, "choices"), jsontext.Array):
+			pattern = cmp.Or(pattern, e)
+			text, ends = p.stripChunk(e, w, again)
+		case again && strings.TrimSpace(e.data) == "[DONE]":
 			continue
+		default:
+			text = p.renumber(e)
 		}
-		if pattern == nil {
-			pattern = e
-		}
-		text, ends := p.stripChunk(e, w, again)
-		for _, i := range ends {
-			if err := writeOpen(i); err != nil {
-				return err
-			}
+		if err := writeOpen(ends...); err != nil {
+			return err
 		}
 		if err := p.to.write(text); err != nil {
 			return err
 		}
 	}
-	for i := range w.outs { // an endpoint that gave no reason for the end
-		if err := writeOpen(i); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeOpen(slices.Sorted(maps.Keys(open))...) // an endpoint that gave no reason for the end
 }
 
 // stripChunk returns a chunk without texts and calls, nil if nothing is left, and the choices that
