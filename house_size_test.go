@@ -13,8 +13,8 @@ import (
 // a budget: who raises a number says why in the commit.
 var sizes = map[string]int{
 	".":                1090,
-	"agents":           1900,
-	"agents/install":   2690,
+	"agents":           1910,
+	"agents/install":   2710,
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4420,
@@ -22,7 +22,7 @@ var sizes = map[string]int{
 	"decision":         3760,
 	"editor/format":    80,
 	"editor/lint":      2070,
-	"editor/lsp":       2850,
+	"editor/lsp":       2860,
 	"effects":          5350,
 	"fragments":        1040,
 	"golden":           3970,
@@ -42,15 +42,15 @@ var sizes = map[string]int{
 	"serve/neko":       800,
 	"serve/otlp":       240,
 	"serve/process":    790,
-	"serve/proxy":      3590,
+	"serve/proxy":      3600,
 	"serve/ui":         960,
-	"shell":            3820,
+	"shell":            3830,
 	"starlark":         7380,
 	"store":            1600,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_620
+const maxSize = 99_700
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

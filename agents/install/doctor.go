@@ -275,9 +275,8 @@ func offText(scope string) string {
 
 // checkOff reports settings that switch hooks off.
 func (d *Doctor) checkOff(x *Diagnosis, places []settingsPlace, first int) {
-	isManaged := x.isManaged()
 	on := x.agent.Files.ManagedOn
-	holds := isManaged && (on == "" || slices.ContainsFunc(places, func(p settingsPlace) bool {
+	holds := x.isManaged() && (on == "" || slices.ContainsFunc(places, func(p settingsPlace) bool {
 		return p.scope == "managed" && hasSetting(valuesOf(p.File), on, "")
 	}))
 	for i, p := range places {
@@ -300,10 +299,15 @@ func (d *Doctor) checkOff(x *Diagnosis, places []settingsPlace, first int) {
 				x.addProblem("%s: %s (%s)", path, offText(p.scope), setting)
 			}
 		}
-		if only := x.agent.Files.ManagedOnly; only != "" && p.scope == "managed" && !isManaged && hasSetting(values, only, "") {
+		if only := x.agent.Files.ManagedOnly; p.scope == "managed" && x.lacksManaged(values, only) {
 			x.addProblem("%s: only managed hooks run (%s): starhost hook install %s --managed", path, only, x.agent.Name)
 		}
 	}
+}
+
+// lacksManaged reports whether values have a setting that lets only managed hooks run, and no line is.
+func (x *Diagnosis) lacksManaged(values map[string]any, only string) bool {
+	return only != "" && !x.isManaged() && hasSetting(values, only, "")
 }
 
 // offSettings returns those of the settings that count in a scope: "a=true managed:b=true".

@@ -165,19 +165,26 @@ type server struct {
 	mounts    mounts
 }
 
+// check refuses flags that need others.
+func (f *serveFlags) check() error {
+	switch {
+	case f.register != "" && f.tools == "":
+		return usagef("--register: want --tools ADDR beside it, at which N.E.K.O calls")
+	case f.mcp == "" && f.tools == "" && !f.guards():
+		return &usageError{msg: "serve: got nothing to serve, want one of --mcp, --hooks, --guardrail, --proxy and --tools", help: "starhost serve --help"}
+	case f.proxy == "" && (f.upstream != "" || len(f.offered) > 0 || f.passUnknown):
+		return usagef("--upstream, --tool and --pass-unknown: want --proxy ADDR beside them")
+	}
+	return nil
+}
+
 // serve runs the command.
 func (env Env) serve(ctx context.Context, res *Result, f *serveFlags, paths []string) error {
 	if f.printConfig != "" {
 		return env.printHTTPConfig(res, f)
 	}
-	if f.register != "" && f.tools == "" {
-		return usagef("--register: want --tools ADDR beside it, at which N.E.K.O calls")
-	}
-	if f.mcp == "" && f.tools == "" && !f.guards() {
-		return &usageError{msg: "serve: got nothing to serve, want one of --mcp, --hooks, --guardrail, --proxy and --tools", help: "starhost serve --help"}
-	}
-	if f.proxy == "" && (f.upstream != "" || len(f.offered) > 0 || f.passUnknown) {
-		return usagef("--upstream, --tool and --pass-unknown: want --proxy ADDR beside them")
+	if err := f.check(); err != nil {
+		return err
 	}
 	token, err := env.readToken(f)
 	if err != nil {

@@ -84,16 +84,19 @@ func (d *Desk) Answer(ctx context.Context, agent *Agent, arrived time.Time, read
 
 // InTime runs ask, and returns the answer that it gives. At the deadline, which is limit behind the
 // arrival of a question, the context of ask ends. InTime does not wait longer for an ask that does
-// not end; done tells when it has. ask passes its answer to give and may go on, to store the state of
-// a session. The error says why there is no answer.
+// not end; done tells when it has. ask passes one answer to give and may go on, to store the state of a
+// session. The error says why there is no answer.
 func InTime[T any](
 	ctx context.Context, deadline time.Time, limit time.Duration, ask func(ctx context.Context, give func(T)),
 ) (answer T, done <-chan struct{}, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	inner, cancel := context.WithCancelCause(ctx)
 	answers, failed, ended := make(chan T, 1), make(chan error, 2), make(chan struct{})
+	decided := make(chan struct{})
+	defer close(decided)
 	late := time.AfterFunc(time.Until(deadline), func() {
 		why := errors.New(Late(limit))
-		failed <- why // handlers that end with their context give no answer before
+		failed <- why
+		<-decided // an answer of handlers that end with their context is none
 		cancel(why)
 	})
 	go func() {
@@ -105,14 +108,14 @@ func InTime[T any](
 				failed <- panicError(p)
 			}
 		}()
-		ask(ctx, func(answer T) { answers <- answer })
+		ask(inner, func(answer T) { answers <- answer })
 	}()
 	select {
 	case answer = <-answers:
 		return answer, ended, nil
 	case err = <-failed:
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		return answer, ended, context.Cause(ctx)
 	}
 	select {
 	case answer = <-answers: // it came at the last moment
