@@ -73,9 +73,8 @@ func (endlessReader) Read(b []byte) (int, error) {
 
 // ShortenFloods makes floods end soon until the test ends.
 func ShortenFloods(t *testing.T) {
-	oldMost, oldTime := maxUnasked, unaskedTime
-	maxUnasked, unaskedTime = 10, 5*time.Millisecond
-	t.Cleanup(func() { maxUnasked, unaskedTime = oldMost, oldTime })
+	shortFloods.Store(true)
+	t.Cleanup(func() { shortFloods.Store(false) })
 }
 
 // CountUnasked returns the number of notifications that a mount, or a server, reads from a flood in
