@@ -118,3 +118,98 @@ func TestTornAnywhere(t *testing.T) {
 		diff(t, "skipped", lost, skipped)
 	}
 }
+
+// TestCollect checks which files of days a log deletes, and that it never deletes the newest one.
+func TestCollect(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, tt := range []struct {
+		name, files   string // days before noon's, each of 100 bytes
+		keep          time.Duration
+		max           int64
+		removed, left string
+	}{
+		{"old days", "40 31 30 29 0", 0, 0, "40 31", "30 29 0"},
+		{"the newest day", "50 40", 0, 0, "50", "40"},
+		{"a short time", "3 2 1 0", 36 * time.Hour, 0, "3", "2 1 0"},
+		{"just enough room", "2 1 0", day * 10, 300, "", "2 1 0"},
+		{"too many bytes", "4 3 2 1 0", day * 10, 299, "4 3 2", "1 0"},
+		{"one day too large", "1 0", day * 10, 50, "1", "0"},
+		{"nothing", "", 0, 0, "", ""},
+	} {
+		dir := t.TempDir()
+		name := func(days string) string {
+			ago, err := time.ParseDuration(days + "h")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return noon.Add(-24*ago).Format("decisions-2006-01-02") + ".jsonl"
+		}
+		for _, days := range strings.Fields(tt.files) {
+			if err := os.WriteFile(filepath.Join(dir, name(days)), make([]byte, 100), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, _ := newLog(t, decision.Options{Dir: dir, Keep: tt.keep, Max: tt.max})
+		removed, err := l.Collect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wantRemoved, wantLeft, left []string
+		for _, days := range strings.Fields(tt.removed) {
+			wantRemoved = append(wantRemoved, name(days))
+		}
+		for _, days := range strings.Fields(tt.left) {
+			wantLeft = append(wantLeft, name(days))
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			left = append(left, e.Name())
+		}
+		diff(t, tt.name, wantRemoved, removed)
+		diff(t, tt.name+" leaves", wantLeft, left)
+	}
+}
+
+// TestLogRefuses checks where a log writes no record, and that the first record of a day collects.
+func TestLogRefuses(t *testing.T) {
+	appendTo := func(o decision.Options) error {
+		l, _ := newLog(t, o)
+		return l.Append(&decision.Record{Event: "e"})
+	}
+	wants := func(what string, err error, want string) {
+		t.Helper()
+		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", what, err, want)
+		}
+	}
+	wants("no folder", decision.New(decision.Options{}).Append(&decision.Record{Event: "e"}), "decision log: there is no folder for it")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "decisions-2026-11-23.jsonl")
+	if err := os.Symlink(filepath.Join(dir, "other"), file); err != nil {
+		t.Fatal(err)
+	}
+	wants("a link", appendTo(decision.Options{Dir: dir}), "got a link or a special file")
+	old := filepath.Join(dir, "decisions-2026-01-01.jsonl")
+	var size int64
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	for _, remains := range []bool{false, true} {
+		if err := os.WriteFile(old, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wants("a record", appendTo(decision.Options{Dir: dir}), "")
+		_, err := os.Stat(old)
+		diff(t, "the old day remains", remains, err == nil)
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size = info.Size()
+	}
+	wants("room for another", appendTo(decision.Options{Dir: dir, Max: size / 2 * 3}), "")
+	wants("no room", appendTo(decision.Options{Dir: dir, Max: size*2 - 1}), "bytes in one day, limit")
+}

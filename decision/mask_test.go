@@ -70,6 +70,8 @@ func TestDefaultMasks(t *testing.T) {
 		{"use aBcDeFgHiJkLmNoPqRsTaBcDeFgHiJkLmNoPqR12 now", "use <masked> now"}, // two digits and letters of both cases
 		{"use aBcDeFgHiJkLmNoPqRsTaBcDeFgHiJkLmNoPqRs1 now", "use aBcDeFgHiJkLmNoPqRsTaBcDeFgHiJkLmNoPqRs1 now"},
 		{"use aaaaaaaaaaaaaaaaaaAAAAAAAAAAAAAAAAAA1111 now", "use aaaaaaaaaaaaaaaaaaAAAAAAAAAAAAAAAAAA1111 now"},
+		{"use aBcDeFgHiJkLmNoPqRsTaBcDeFgHiJ12 now", "use <masked> now"}, // 32 letters and digits
+		{"use aBcDeFgHiJkLmNoPqRsTaBcDeFgHi12 now", "use aBcDeFgHiJkLmNoPqRsTaBcDeFgHi12 now"},
 		{"Authorization: Bearer <secret TOKEN>", "Authorization: Bearer <secret TOKEN>"},
 	}
 	for _, tt := range tests {
@@ -260,4 +262,34 @@ func TestMaskedSet(t *testing.T) {
 	want.Config = r.Set.Plugins[0].Config
 	diff(t, "plugin", want, r.Set.Plugins[0])
 	diff(t, "limit", "5", string(r.Set.Plugins[0].Config["limit"]))
+}
+
+// TestMaskedElsewhere checks which masked values are masked in other arguments and in the words of
+// plugins, too: not those that occur in texts by chance.
+func TestMaskedElsewhere(t *testing.T) {
+	tests := []struct {
+		name, value       string
+		arguments, reason bool
+	}{
+		{"token", "ab12x", false, false}, {"token", "abc12x", true, true}, {"token", "123456", true, false}, {"token", "ab/12x", true, false},
+		{"token", "abcdefghijk", false, false}, {"token", "abcdefghijkl", true, false}, {"token", "ABCDEFGHIJK", false, false}, {"token", "aBcDeF", true, false},
+		{"pin", "ab", false, false}, {"pin", "abc", true, true}, {"pin", "true", false, false}, {"pin", "false", false, false}, {"pin", "null", false, false},
+	}
+	for _, tt := range tests {
+		r, _ := written(t, decision.Options{Mask: []string{"/input/arguments/pin"}}, nil, &decision.Record{
+			Event: "e", Input: map[string]json.RawMessage{"arguments": raw(map[string]string{tt.name: tt.value, "note": "a " + tt.value + " b"})},
+			Decision: decision.Decision{Action: "deny", Reason: "not " + tt.value},
+		})
+		var got map[string]string
+		if err := json.Unmarshal(r.Input["arguments"], &got); err != nil {
+			t.Fatal(err)
+		}
+		want := func(masked bool) string {
+			if masked {
+				return "<masked>"
+			}
+			return tt.value
+		}
+		diff(t, tt.name+" "+tt.value, "<masked>, a "+want(tt.arguments)+" b, not "+want(tt.reason), got[tt.name]+", "+got["note"]+", "+r.Decision.Reason)
+	}
 }

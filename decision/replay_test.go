@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func newReplayHost(r *decision.Replay, handlers ...handler) (*host.Host, error) 
 	w := &effects.World{Plugin: "p", Answers: effects.Resolver(r.Resolve)}
 	w.Declared, _ = effects.ParseGrants([]string{"env:*", "store", "secret:*", "fs.read:**", "fs.write:**"})
 	w.Granted = w.Declared
-	p := starhost.Plugin{Name: "p"}
+	p := starhost.Plugin{Name: "p", RespondsTo: []string{"x"}}
 	for i, h := range handlers {
 		for _, event := range []string{"pre_tool_call", "turn_start"} {
 			p.Hooks = append(p.Hooks, starhost.Hook{
@@ -112,6 +113,13 @@ func denyIf(get func(ctx context.Context, w *effects.World, s *host.Session) (st
 	}
 }
 
+// changedTo returns the record of a call whose arguments the plugin replaced.
+func changedTo(arguments string) *decision.Record {
+	r := call("s", "modify")
+	r.Decision.Changes = map[string]json.RawMessage{"arguments": json.RawMessage(arguments)}
+	return r
+}
+
 // TestReplayOutcomes checks the comparison of decisions.
 func TestReplayOutcomes(t *testing.T) {
 	modified := call("s", "modify")
@@ -119,17 +127,24 @@ func TestReplayOutcomes(t *testing.T) {
 	cut := call("s", "modify")
 	cut.Decision.Changes = map[string]json.RawMessage{"arguments": json.RawMessage(`{"bytes":1,"sha256":"x"}`)}
 	cut.Cut = []string{"/decision/changes/arguments"}
+	inside, beside := changedTo(`{"command":"ls"}`), changedTo(`{"command":"ls"}`)
+	inside.Cut, beside.Cut = []string{"/decision/changes/arguments/command"}, []string{"/decision/changes/arguments2"}
+	respond := call("s", "respond")
+	respond.Foreign, respond.Decision.Result = false, &decision.Result{ForLLM: "a"}
+	answered := call("s", "respond")
+	answered.Foreign = false
+	answered.Decision.Result = &decision.Result{Digest: &decision.Digest{Bytes: 2, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("a\x00")))}}
+	undecided := call("s", "none")
+	undecided.Handlers, undecided.Errors = nil, []string{"late"}
+	failed := call("s", "none")
+	failed.Errors = []string{"p: broken"}
+	say := func(text string) starhost.Decision {
+		return starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: text}}
+	}
 	masked := call("s", "none")
 	masked.Masked = []string{"/input/arguments/command"}
-	respond := call("s", "respond")
-	respond.Decision.Result = &decision.Result{ForLLM: "a"}
 	abort := starhost.Decision{Action: starhost.ActionAbort, Reason: "no"}
 	change := starhost.Modify("arguments", json.RawMessage(`{"command":"ls -l"}`))
-	changed := func(arguments string) *decision.Record {
-		r := call("s", "modify")
-		r.Decision.Changes = map[string]json.RawMessage{"arguments": json.RawMessage(arguments)}
-		return r
-	}
 	sum := sha256.Sum256([]byte(`{"command":"ls -l"}`))
 	digest := fmt.Sprintf(`{"bytes":%d,"sha256":"%x"}`, len(`{"command":"ls -l"}`), sum)
 	tests := []struct {
@@ -138,13 +153,13 @@ func TestReplayOutcomes(t *testing.T) {
 		now    starhost.Decision
 		want   string
 	}{
-		{"the change of a digest", changed(digest), change, "1 same, 0 cannot tell"},
-		{"another digest", changed(digest), starhost.Modify("arguments", json.RawMessage(`{"a":1}`)), "0 same, 1 differ, 0 cannot tell"},
-		{"a mask at the end", changed(`{"command":"ls <masked>"}`), change, "1 same, 0 cannot tell"},
-		{"a mask at the start", changed(`{"command":"<masked>-l"}`), change, "1 same, 0 cannot tell"},
-		{"a mask in a text", changed(`{"command":"l<masked>l"}`), change, "1 same, 0 cannot tell"},
-		{"a mask before another end", changed(`{"command":"<masked>ls"}`), change, "0 same, 1 differ, 0 cannot tell"},
-		{"a mask behind another start", changed(`{"command":"rm <masked>"}`), change, "0 same, 1 differ, 0 cannot tell"},
+		{"the change of a digest", changedTo(digest), change, "1 same, 0 cannot tell"},
+		{"another digest", changedTo(digest), starhost.Modify("arguments", json.RawMessage(`{"a":1}`)), "0 same, 1 differ, 0 cannot tell"},
+		{"a mask at the end", changedTo(`{"command":"ls <masked>"}`), change, "1 same, 0 cannot tell"},
+		{"a mask at the start", changedTo(`{"command":"<masked>-l"}`), change, "1 same, 0 cannot tell"},
+		{"a mask in a text", changedTo(`{"command":"l<masked>l"}`), change, "1 same, 0 cannot tell"},
+		{"a mask before another end", changedTo(`{"command":"<masked>ls"}`), change, "0 same, 1 differ, 0 cannot tell"},
+		{"a mask behind another start", changedTo(`{"command":"rm <masked>"}`), change, "0 same, 1 differ, 0 cannot tell"},
 		{"nothing", call("s", "none"), starhost.Decision{}, "1 same, 0 cannot tell"},
 		{"masked", masked, starhost.Decision{}, "0 same, 1 same, masked, 0 cannot tell"},
 		{"the same denial", call("s", "deny"), starhost.Deny("no"), "1 same, 0 cannot tell"},
@@ -163,6 +178,14 @@ func TestReplayOutcomes(t *testing.T) {
 		{"a change that was cut", cut, change, "0 same, 1 cannot tell"},
 		{"no change", modified, starhost.Decision{}, "0 same, 1 differ, 0 cannot tell"},
 		{"another action", respond, change, "0 same, 1 differ, 0 cannot tell"},
+		{"another change of a value that was cut inside", inside, change, "0 same, 1 cannot tell"},
+		{"another change beside a cut", beside, change, "0 same, 1 differ, 0 cannot tell"},
+		{"the same answer", respond, say("a"), "1 same, 0 cannot tell"},
+		{"another answer", respond, say("b"), "0 same, 1 differ, 0 cannot tell"},
+		{"the answer of a digest", answered, say("a"), "1 same, 0 cannot tell"},
+		{"another answer than the digest's", answered, say("b"), "0 same, 1 differ, 0 cannot tell"},
+		{"no plugin decided", undecided, starhost.Decision{}, "0 same, 1 cannot tell"},
+		{"a plugin failed", failed, starhost.Decision{}, "1 same, 0 cannot tell"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -365,6 +388,82 @@ func TestReplayEvicts(t *testing.T) {
 	}
 }
 
+// TestReplayEvictsLong checks that a replay remembers as many sessions as have room, also after the
+// first one was evicted.
+func TestReplayEvictsLong(t *testing.T) {
+	const sessions = 20 // of 1 MiB; 15 have room
+	event := func(i int) *decision.Record {
+		r := call(fmt.Sprint(i), "none")
+		r.Agent, r.Set.Plugins = strings.Repeat("a", 1<<20), nil
+		return r
+	}
+	var records []*decision.Record
+	for i := range sessions {
+		records = append(records, event(i))
+	}
+	for i := sessions - 1; i >= sessions-10; i-- {
+		records = append(records, event(i))
+	}
+	records = append(records, event(0))
+	report := replay(t, decision.ReplayOptions{}, records, count("state", 1, 3))
+	diff(t, "report", "31 events of 20 sessions: 30 same, 1 cannot tell", report.Summary())
+}
+
+// TestReplayGroups checks the order of groups, and that a report of too many reasons and places has
+// groups without them.
+func TestReplayGroups(t *testing.T) {
+	var records []*decision.Record
+	add := func(times int, action, pos, reason string) {
+		for range times {
+			r := call("s", action)
+			r.ID, r.Decision.Pos, r.Decision.Reason = fmt.Sprint("id", len(records)), pos, reason
+			records = append(records, r)
+		}
+	}
+	groups := func() (text string, report *decision.ReplayReport) {
+		report = replay(t, decision.ReplayOptions{}, records, decide(starhost.Decision{}))
+		for i := range report.Groups {
+			g := &report.Groups[i]
+			text += fmt.Sprintln(g.Count, g.Text(), g.Pos, g.Example)
+		}
+		return text, report
+	}
+	add(1, "deny", "p.star:2:1", "b")
+	add(1, "deny", "p.star:1:1", "b")
+	add(1, "deny", "p.star:3:1", "a")
+	add(2, "deny", "p.star:4:1", strings.Repeat("r", 300))
+	add(3, "none", "", "")
+	for _, r := range records[5:] {
+		r.Handlers, r.Errors = nil, []string{"late"}
+	}
+	got, _ := groups()
+	diff(t, "groups", "2 now pass p: "+strings.Repeat("r", 200)+"… p.star:4:1 id3\n1 now pass p: b p.star:1:1 id1\n1 now pass p: b p.star:2:1 id0\n"+
+		"1 now pass p: a p.star:3:1 id2\n3 cannot tell: no plugin decided: late  id5\n", got)
+	records = nil
+	for i := range 2005 {
+		add(1, "deny", fmt.Sprintf("p.star:%d:1", i+1), fmt.Sprint("reason ", i))
+	}
+	_, report := groups()
+	diff(t, "groups", 2001, len(report.Groups))
+	diff(t, "events without a reason", 1005, report.MoreReasons)
+	diff(t, "the rest", decision.ReplayGroup{Outcome: "now pass", Count: 5, Example: "id2000"}, report.Groups[0])
+}
+
+// TestReplayRewords checks which equal decisions count as reworded.
+func TestReplayRewords(t *testing.T) {
+	for want, change := range map[string]func(d *decision.Decision){
+		"0 the same": func(*decision.Decision) {}, "1 reason": func(d *decision.Decision) { d.Reason = "never" },
+		"1 plugin": func(d *decision.Decision) { d.Plugin = "q" }, "1 place": func(d *decision.Decision) { d.Pos = "p.star:2:1" },
+		"0 another decision": func(d *decision.Decision) { d.Action, d.Reason = "ask", "never" },
+	} {
+		r := call("s", "deny")
+		change(&r.Decision)
+		report := replay(t, decision.ReplayOptions{}, []*decision.Record{r}, decide(starhost.Deny("no")))
+		_, name, _ := strings.Cut(want, " ")
+		diff(t, "reworded", want, fmt.Sprint(report.Reworded, " ", name))
+	}
+}
+
 // lacking makes the record at an index lack the user's words.
 func lacking(records []*decision.Record, i int) []*decision.Record {
 	records[i].Omitted = []string{"/input/user_message"}
@@ -414,6 +513,13 @@ func TestReplayOnly(t *testing.T) {
 	report := replay(t, decision.ReplayOptions{Only: []string{"y*"}}, records, deny)
 	if report.Events != 1 || report.Others != 2 || report.Sessions != 1 {
 		t.Errorf("got %+v, want one event and two others", report)
+	}
+	alias, prompt := call("d", "none"), call("e", "none")
+	alias.ToolAlias = "Write"
+	prompt.Event, prompt.Tool, prompt.Foreign, prompt.Input = "turn_start", "", false, map[string]json.RawMessage{"user_message": json.RawMessage(`"hi"`)}
+	for glob, want := range map[string]int{"Wr*": 1, "*": 3, "kind:shell": 0, "[xy]": 3, "z": 0} {
+		report := replay(t, decision.ReplayOptions{Only: []string{glob}}, append(slices.Clone(records), alias, prompt), deny)
+		diff(t, glob, fmt.Sprint(want, " and ", 5-want), fmt.Sprint(report.Events, " and ", report.Others))
 	}
 	report = replay(t, decision.ReplayOptions{}, records, deny)
 	if n := report.Allow("now denied by pp") + report.Allow("now denied by p: no writ"); n != 0 || report.Changed() != 2 {

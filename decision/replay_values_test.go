@@ -204,6 +204,76 @@ func TestReplayLookup(t *testing.T) {
 	}
 }
 
+// TestReplayNextValue checks which recorded effect on values answers a request: for a write the
+// plugin's next one, and for a read one before that write.
+func TestReplayNextValue(t *testing.T) {
+	const add = `p store.add {"key":"n","n":5} 12`
+	const found = `{"value":1,"found":true}`
+	tests := []struct{ name, where, lines, script, want string }{
+		{"a read after a write of its own", "state", `p state.get {"key":"n"} ` + found, "set n 5, get n", ",5"},
+		{"each write once", "store", add + `; p store.add {"key":"n","n":5} 17`, "add n, add n", "12,17"},
+		{"reads around a write", "state", `p state.get {"key":"n"} ` + found + `; p state.set {"key":"n","value":2} {}; p state.get {"key":"n"} {"value":2,"found":true}`,
+			"get n, set n 2, get n", "1,,2"},
+		{"behind another plugin's write", "store", `q store.set {"key":"m","value":1} {}; ` + add, "add n", "12"},
+		{"behind a write to the state", "store", `p state.set {"key":"m","value":1} {}; ` + add, "add n", "12"},
+		{"behind an effect of a short name", "store", `p env {"name":"A"} "x"; ` + add, "add n", "12"},
+		{"behind the keys", "store", `p store.keys {} ["n"]; ` + add, "add n", "12"},
+		{"behind a read", "store", `p store.get {"key":"m"} ` + found + "; " + add, "add n", "12"},
+		{"before a write that does not come", "state", `p state.set {"key":"n","value":1} {}; p state.get {"key":"n"} ` + found, "get n", "none"},
+		{"behind a write of another value", "store", `p store.set {"key":"m","value":1} {}; ` + add, "set m 2, add n", ",error"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := call("s", "none")
+			for _, line := range strings.Split(tt.lines, "; ") {
+				f := strings.Fields(line)
+				text := fmt.Sprintf(`{"lane":"1","plugin":%q,%q:%s,"reply":%s}`, f[0], f[1], f[2], f[3])
+				r.Handlers[0].Effects = append(r.Handlers[0].Effects, json.RawMessage(text))
+			}
+			var got []string
+			replay(t, decision.ReplayOptions{}, []*decision.Record{r}, func(
+				ctx context.Context, w *effects.World, turn *host.Turn, _ *starhost.Event,
+			) (d starhost.Decision, err error) {
+				for _, op := range strings.Split(tt.script, ", ") {
+					got = append(got, valueOps(ctx, w, turn.Session(), tt.where, op))
+				}
+				return d, nil
+			})
+			diff(t, "replies", tt.want, strings.Join(got, ","))
+		})
+	}
+}
+
+// TestReplayOtherEffects checks that effects on something else than values leave no value behind.
+func TestReplayOtherEffects(t *testing.T) {
+	first, second := call("a", "none", `{"http.get":{"url":"http://x"},"reply":{"status":200}}`, `{"store.delete":{"key":"k"},"reply":false}`), call("b", "none")
+	first.Set.Plugins, second.Set.Plugins = nil, nil
+	var got []string
+	replay(t, decision.ReplayOptions{}, []*decision.Record{first, second}, func(
+		ctx context.Context, w *effects.World, turn *host.Turn, _ *starhost.Event,
+	) (d starhost.Decision, err error) {
+		got = append(got, valueOps(ctx, w, turn.Session(), "store", "keys"))
+		return d, nil
+	})
+	diff(t, "keys", "[] []", strings.Join(got, " "))
+}
+
+// TestReplayFiresTwice checks that the second firing of a masked event begins as the first one did:
+// a plugin that wrote otherwise gets the recorded replies again.
+func TestReplayFiresTwice(t *testing.T) {
+	r := call("s", "none", `{"store.add":{"key":"n","n":5},"reply":12}`)
+	r.Masked, r.Input["arguments"] = []string{"/input/arguments/command"}, json.RawMessage(`{"command":"<masked>"}`)
+	var got []string
+	report := replay(t, decision.ReplayOptions{}, []*decision.Record{r}, func(
+		ctx context.Context, w *effects.World, turn *host.Turn, _ *starhost.Event,
+	) (d starhost.Decision, err error) {
+		got = append(got, valueOps(ctx, w, turn.Session(), "store", "add n"), valueOps(ctx, w, turn.Session(), "store", "set m 1"))
+		return d, nil
+	})
+	diff(t, "replies", "12,,12,", strings.Join(got, ","))
+	diff(t, "report", "1 event of 1 session: 0 same, 1 same, masked, 0 cannot tell", report.Summary())
+}
+
 // TestReplayContext checks the comparison of context.
 func TestReplayContext(t *testing.T) {
 	record := func(texts ...string) *decision.Record {
