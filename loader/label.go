@@ -182,10 +182,7 @@ func (s *Set) projectFile(name string) (shown string, ok bool) {
 // projectRoot returns the folder of the nearest config at or above a folder in its repository, else
 // the root of the repository, "" outside of any project.
 func projectRoot(dir string) string {
-	folders, repository, err := ancestry(dir)
-	if err != nil {
-		return ""
-	}
+	folders, repository, _ := ancestry(dir) // both are empty with an error
 	if file := nearestConfig(folders); file != "" {
 		return filepath.Dir(file)
 	}

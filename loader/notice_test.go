@@ -1,6 +1,9 @@
 package loader_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,5 +45,45 @@ own = { kind = "read", paths = "p" }
 	want := map[string]map[string]string{"run": {"kind": "shell", "command": "cmd"}, "own": {"kind": "read", "paths": "p"}}
 	if diff := gocmp.Diff(want, c.Kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+}
+
+// TestWrongIgnoredSettings checks that a wrong value of a setting that a project may not make does
+// not make all of its config count as wrong. A wrong grant does, because the project asks for it.
+func TestWrongIgnoredSettings(t *testing.T) {
+	for setting, want := range map[string]int{"model.default = 7": 1, "store.url = 7": 1, `grants.a = ["nonsense"]`: 0, `limits.timeout = "x"`: 0} {
+		dir := tree(t, "-- .git/x --\n-- starhost.toml --\nlibraries.lib = \"lib\"\n"+setting+"\n")
+		c, warnings, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir, Getenv: env()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Libraries) != want || len(warnings) != 1 {
+			t.Errorf("%s: got %d libraries, want %d: %v", setting, len(c.Libraries), want, warnings)
+		}
+	}
+}
+
+// TestLoadClosesFolders checks that no folder of plugins is open after a load.
+func TestLoadClosesFolders(t *testing.T) {
+	const open = "/proc/self/fd"
+	if _, err := os.ReadDir(open); err != nil {
+		t.Skip("this system does not show which files are open")
+	}
+	l := loads(t, "-- p/a.star --\n-- p/b.star --\n-- p/c/plugin.star --\nload(\"x.star\", \"x\")\n-- p/c/x.star --\nx = 1\n", "p")
+	if got, want := l.report(), "a loaded\nb loaded\nc loaded\n"; got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+	dir, err := filepath.EvalSymlinks(l.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if target, err := os.Readlink(filepath.Join(open, f.Name())); err == nil && strings.HasPrefix(target, filepath.Join(dir, "p")) {
+			t.Errorf("%s is open", target)
+		}
 	}
 }
