@@ -273,7 +273,7 @@ func TestMaskedElsewhere(t *testing.T) {
 	}{
 		{"token", "ab12x", false, false}, {"token", "abc12x", true, true}, {"token", "123456", true, false}, {"token", "ab/12x", true, false},
 		{"token", "abcdefghijk", false, false}, {"token", "abcdefghijkl", true, false}, {"token", "ABCDEFGHIJK", false, false}, {"token", "aBcDeF", true, false},
-		{"pin", "ab", false, false}, {"pin", "abc", true, true}, {"pin", "true", false, false}, {"pin", "false", false, false}, {"pin", "null", false, false},
+		{"pin", "ab", false, false}, {"pin", "abc", true, true}, {"pin", "reason", true, true}, {"pin", "true", false, false}, {"pin", "false", false, false}, {"pin", "null", false, false},
 	}
 	for _, tt := range tests {
 		r, _ := written(t, decision.Options{Mask: []string{"/input/arguments/pin"}}, nil, &decision.Record{

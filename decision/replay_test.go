@@ -389,24 +389,38 @@ func TestReplayEvicts(t *testing.T) {
 }
 
 // TestReplayEvictsLong checks that a replay remembers as many sessions as have room, also after the
-// first one was evicted.
+// first ones were evicted.
 func TestReplayEvictsLong(t *testing.T) {
 	const sessions = 20 // of 1 MiB; 15 have room
-	event := func(i int) *decision.Record {
-		r := call(fmt.Sprint(i), "none")
-		r.Agent, r.Set.Plugins = strings.Repeat("a", 1<<20), nil
-		return r
+	long := strings.Repeat("a", 1<<20)
+	read := func(r *decision.Record, again bool, key, value string) {
+		if !again {
+			line := fmt.Sprintf(`{"lane":"1","plugin":"p","state.get":{"key":%q},"reply":{"value":%q,"found":true}}`, key, value)
+			r.Handlers[0].Effects = []json.RawMessage{json.RawMessage(line)}
+		}
 	}
-	var records []*decision.Record
-	for i := range sessions {
-		records = append(records, event(i))
+	for name, grow := range map[string]func(r *decision.Record, again bool){
+		"name":  func(r *decision.Record, _ bool) { r.Agent = long },
+		"key":   func(r *decision.Record, again bool) { read(r, again, long, "v") },
+		"value": func(r *decision.Record, again bool) { read(r, again, "k", long) },
+	} {
+		var records []*decision.Record
+		add := func(i int, again bool) {
+			r := call(fmt.Sprint(i), "none")
+			r.Set.Plugins = nil // the plugin is new: it counts from 0
+			grow(r, again)
+			records = append(records, r)
+		}
+		for i := range sessions {
+			add(i, false)
+		}
+		for i := sessions - 1; i >= sessions-10; i-- {
+			add(i, true)
+		}
+		add(0, true)
+		report := replay(t, decision.ReplayOptions{}, records, count("state", 1, 3))
+		diff(t, name, "31 events of 20 sessions: 30 same, 1 cannot tell", report.Summary())
 	}
-	for i := sessions - 1; i >= sessions-10; i-- {
-		records = append(records, event(i))
-	}
-	records = append(records, event(0))
-	report := replay(t, decision.ReplayOptions{}, records, count("state", 1, 3))
-	diff(t, "report", "31 events of 20 sessions: 30 same, 1 cannot tell", report.Summary())
 }
 
 // TestReplayGroups checks the order of groups, and that a report of too many reasons and places has
@@ -496,6 +510,30 @@ func TestReplayStops(t *testing.T) {
 	cancel()
 	if _, err := r.Run(ctx, load, sequence([]*decision.Record{call("s", "none")})); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled context: got %v", err)
+	}
+	masked := call("s", "none")
+	masked.Masked = []string{"/input/arguments/command"}
+	for record, firings := range map[*decision.Record]int{call("s", "none"): 1, masked: 2} {
+		for last := range firings {
+			ctx, cancel := context.WithCancel(t.Context())
+			r, err := decision.NewReplay(decision.ReplayOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			load := func() (*host.Host, error) {
+				return newReplayHost(r, func(context.Context, *effects.World, *host.Turn, *starhost.Event) (d starhost.Decision, err error) {
+					if n++; n > last {
+						cancel()
+					}
+					return d, nil
+				})
+			}
+			if _, err := r.Run(ctx, load, sequence([]*decision.Record{record})); !errors.Is(err, context.Canceled) || n != last+1 {
+				t.Errorf("a context that firing %d of %d cancels: got %d firings and %v", last+1, firings, n, err)
+			}
+			cancel()
+		}
 	}
 	if _, err := decision.NewReplay(decision.ReplayOptions{Only: []string{"["}}); err == nil {
 		t.Error("a broken glob: got no error")
