@@ -126,6 +126,21 @@ func TestFetch(t *testing.T) {
 	if got, err := w.Fetch(t.Context(), effects.Request{Method: "HEAD", URL: "http://pager.test/"}); err != nil || got.Body != "" || got.Status != 202 {
 		t.Errorf("HEAD: got %+v, %v", got, err)
 	}
+	headers := map[string]effects.Secret{}
+	for i := range 102 { // with up to one more than a request may have
+		_, err := w.Fetch(t.Context(), effects.Request{URL: "http://pager.test/", Headers: headers})
+		if (err == nil) != (len(headers) <= 100) {
+			t.Errorf("%d headers: got %v", len(headers), err)
+		}
+		headers[fmt.Sprint("X-", i)] = text("1")
+	}
+	w.DryRun = &effects.DryRun{}
+	for _, method := range []string{"GET", "HEAD"} {
+		got, err := w.Fetch(t.Context(), effects.Request{Method: method, URL: "http://pager.test/"})
+		if err != nil || got.Status != 202 || len(w.DryRun.Effects()) > 0 {
+			t.Errorf("%s in a dry run: got %+v, %v", method, got, err)
+		}
+	}
 }
 
 // A permission allows exactly its method, scheme, host, port and path.

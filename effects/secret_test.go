@@ -166,6 +166,19 @@ func redactor(values map[string]string, patterns ...string) *effects.Secrets {
 	return s
 }
 
+// TestRedactPatterns checks that patterns mask the texts of JSON before any secret was loaded.
+func TestRedactPatterns(t *testing.T) {
+	for _, tt := range []struct {
+		secrets *effects.Secrets
+		want    string
+	}{{nil, `{"a":"sk-abc"}`}, {redactor(nil), `{"a":"sk-abc"}`}, {redactor(nil, `sk-[a-z]+`), `{"a":"<masked>"}`}} {
+		w := &effects.World{Secrets: tt.secrets}
+		if got := string(w.RedactJSON(json.RawMessage(`{"a":"sk-abc"}`))); got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
+	}
+}
+
 func TestRedact(t *testing.T) {
 	s := redactor(map[string]string{"TOKEN": hidden, "LONGER": hidden + "-and-more", "SHORT": "1234567"}, `sk-[a-z0-9]+`)
 	quoted, _ := json.Marshal(hidden)
