@@ -50,7 +50,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_700
+const maxSize = 99_710
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -40,7 +40,9 @@ reads -F gobench.`,
 		Example: `  starhost bench plugins -f runbook:checkout --time 20ms
   starhost bench plugins --time 20ms --count 5 -F gobench | benchstat -
   starhost bench plugins --fire pre_tool_call --args '{"agent": "codex", "tool": "Bash", "arguments": {"command": "ls"}}'`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.bench(cmd.Context(), &p.res, &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			return runBench(cmd.Context(), p.env, &p.res, &f, paths)
+		},
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -66,8 +68,8 @@ func (r benchResult) WriteJSON(res *Result) error {
 	}{head{"starhost.bench/1", len(res.problems) == 0}, r.JSON(), res.tail()})
 }
 
-// bench runs the command.
-func (env Env) bench(ctx context.Context, res *Result, f *benchFlags, paths []string) error {
+// runBench runs the command.
+func runBench(ctx context.Context, env Env, res *Result, f *benchFlags, paths []string) error {
 	switch {
 	case f.time <= 0:
 		return usagef("--time: got %s, want more than nothing", f.time)

@@ -60,7 +60,9 @@ session goes on; exit or ctrl-D ends. If a call needs approval, y allows it, a a
 the same call always in this session, and any other answer denies it.`,
 		Example: `  starhost chat -m openai/MODEL
   starhost chat plugins --continue`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.chat(cmd.Context(), &p.res, &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			return runChat(cmd.Context(), p.env, &p.res, &f, paths)
+		},
 	}
 	f.loadFlags.add(cmd)
 	f.requestFlags.addContent(cmd)
@@ -83,8 +85,8 @@ type chat struct {
 	turns      int
 }
 
-// chat runs the command.
-func (env Env) chat(ctx context.Context, res *Result, f *chatFlags, paths []string) error {
+// runChat runs the command.
+func runChat(ctx context.Context, env Env, res *Result, f *chatFlags, paths []string) error {
 	c := &chat{interrupts: make(console.Interrupts, 1)}
 	in := env.stdin
 	env.stdin = nil // chat reads it: no reference may

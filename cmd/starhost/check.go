@@ -52,7 +52,9 @@ The exit code is that of the first error (3 of a plugin, 2 of the config), and w
 		Example: `  starhost check plugins
   starhost check --lint --strict -F github plugins
   starhost check - --stdin-path plugins/oncall.star -F json < plugins/oncall.star`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.check(cmd.Context(), &p.res, &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			return runCheck(cmd.Context(), p.env, &p.res, &f, paths)
+		},
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.lint, "lint", false, "warn of unused names and other matters of style, too")
@@ -61,8 +63,8 @@ The exit code is that of the first error (3 of a plugin, 2 of the config), and w
 	return cmd
 }
 
-// check runs the command.
-func (env Env) check(ctx context.Context, res *Result, f *checkFlags, paths []string) error {
+// runCheck runs the command.
+func runCheck(ctx context.Context, env Env, res *Result, f *checkFlags, paths []string) error {
 	c := env.newCheck(res, f)
 	if err := c.run(ctx, paths); err != nil {
 		res.addError(err)

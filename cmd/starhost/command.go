@@ -46,10 +46,10 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.env.runCommand(cmd.Context(), &p.res, &f, session, approve, args)
+			return runPluginCommand(cmd.Context(), p.env, &p.res, &f, session, approve, args)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-			return p.env.completeCommand(cmd.Context(), &p.res, &f, args, word), cobra.ShellCompDirectiveNoFileComp
+			return completePluginCommand(cmd.Context(), p.env, &p.res, &f, args, word), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	f.add(cmd)
@@ -59,8 +59,8 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 	return cmd
 }
 
-// runCommand runs the command of a plugin that args begin with.
-func (env Env) runCommand(ctx context.Context, res *Result, f *loadFlags, id sessionID, approve string, args []string) error {
+// runPluginCommand runs the command of a plugin that args begin with.
+func runPluginCommand(ctx context.Context, env Env, res *Result, f *loadFlags, id sessionID, approve string, args []string) error {
 	ask, err := env.newApprover(res, approve)
 	if err != nil {
 		return err
@@ -178,9 +178,9 @@ func (r commandReply) WriteJSON(res *Result) error {
 // A commandReply is the result of command.
 type commandReply struct{ *host.CommandReply }
 
-// completeCommand returns the names of commands, or the values that the command completes its
+// completePluginCommand returns the names of commands, or the values that the command completes its
 // argument to.
-func (env Env) completeCommand(ctx context.Context, res *Result, f *loadFlags, args []string, word string) []string {
+func completePluginCommand(ctx context.Context, env Env, res *Result, f *loadFlags, args []string, word string) []string {
 	return env.registeredNames(ctx, res, f, nil, func(set *loader.Set) []string {
 		if len(args) == 0 {
 			return commandNames(set.Host)

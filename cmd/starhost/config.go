@@ -35,7 +35,7 @@ only for plugins of the project.`,
   starhost config show --origin`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			return p.env.showConfig(&p.res, origin)
+			return showConfig(p.env, &p.res, origin)
 		},
 	}
 	show.Flags().BoolVar(&origin, "origin", false, "show the layer and the place of each setting")
@@ -84,7 +84,7 @@ type settingsReport struct {
 }
 
 // showConfig prints the settings that hold after all layers.
-func (env Env) showConfig(res *Result, origin bool) error {
+func showConfig(env Env, res *Result, origin bool) error {
 	r := settingsReport{origin: origin}
 	config, warnings, err := env.readConfig(true)
 	res.warnings = warnings

@@ -42,13 +42,13 @@ and writes nothing into the current folder or your home.`,
 		Args:    refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			catchSignals(cmd.Context())
-			return p.env.demo(cmd.Context(), &p.res)
+			return runDemo(cmd.Context(), p.env, &p.res)
 		},
 	}
 }
 
-// demo adds the commands and their output to the result.
-func (env Env) demo(ctx context.Context, res *Result) error {
+// runDemo adds the commands and their output to the result.
+func runDemo(ctx context.Context, env Env, res *Result) error {
 	dir, err := os.MkdirTemp("", "starhost-demo-")
 	if err != nil {
 		return errtext.File("the temporary folder", err)

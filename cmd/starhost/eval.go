@@ -84,7 +84,7 @@ again, byte for byte, without any effect, and reports where plugins act differen
 				return usagef("-e: got nothing, want an expression")
 			}
 			f.callGiven, f.fireGiven = cmd.Flags().Changed("call"), cmd.Flags().Changed("fire")
-			return p.env.eval(cmd.Context(), &p.res, &f, paths)
+			return runEval(cmd.Context(), p.env, &p.res, &f, paths)
 		},
 	}
 	f.loadFlags.add(cmd)
@@ -177,15 +177,15 @@ type evaluation struct {
 	loadTime, promptTime time.Duration
 }
 
-// eval runs the command. It prints errors beside the results that it has.
-func (env Env) eval(ctx context.Context, res *Result, f *evalFlags, paths []string) error {
+// runEval runs the command. It prints errors beside the results that it has.
+func runEval(ctx context.Context, env Env, res *Result, f *evalFlags, paths []string) error {
 	e := evaluation{flags: f}
 	if err := f.check(env.format); err != nil {
 		res.addError(err)
 		return env.printResult(res, &e)
 	}
 	if f.watch {
-		return env.watchEval(ctx, res, f, paths)
+		return watchEval(ctx, env, res, f, paths)
 	}
 	if f.profile != "" {
 		e.profiler = new(profiler)
@@ -193,7 +193,7 @@ func (env Env) eval(ctx context.Context, res *Result, f *evalFlags, paths []stri
 			return err
 		}
 	}
-	res.addError(env.evaluate(ctx, res, f, paths, &e))
+	res.addError(evaluate(ctx, env, res, f, paths, &e))
 	if e.set != nil {
 		defer e.set.Close()
 	}
@@ -201,7 +201,7 @@ func (env Env) eval(ctx context.Context, res *Result, f *evalFlags, paths []stri
 		catchSignals(ctx)
 		res.addError(e.profiler.finish(env, f.profile))
 	}
-	return env.printEvaluation(res, f, &e)
+	return printEvaluation(env, res, f, &e)
 }
 
 // check refuses flags that do not go together.
@@ -244,7 +244,7 @@ func (f *evalFlags) checkFormat(format string) error {
 
 // printEvaluation adds the timings and the comparison that flags ask for, and prints the
 // result.
-func (env Env) printEvaluation(res *Result, f *evalFlags, e *evaluation) error {
+func printEvaluation(env Env, res *Result, f *evalFlags, e *evaluation) error {
 	if f.timings {
 		fmt.Fprintf(env.stderr, "timings: load %s, prompt %s\n", e.loadTime, e.promptTime)
 	}
@@ -262,7 +262,7 @@ func (env Env) printEvaluation(res *Result, f *evalFlags, e *evaluation) error {
 }
 
 // evaluate loads the plugins and runs the turn that the flags ask for.
-func (env Env) evaluate(ctx context.Context, res *Result, f *evalFlags, paths []string, e *evaluation) (err error) {
+func evaluate(ctx context.Context, env Env, res *Result, f *evalFlags, paths []string, e *evaluation) (err error) {
 	if e.set, err = env.loadFor(ctx, res, f, paths, e); err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func (env Env) evaluate(ctx context.Context, res *Result, f *evalFlags, paths []
 	if e.reach != nil {
 		e.reach.begin()
 	}
-	return env.runQuestion(ctx, res, f, e)
+	return runQuestion(ctx, env, res, f, e)
 }
 
 // loadFor reads the question and loads the plugins for it.
@@ -346,7 +346,7 @@ func (e *evaluation) configureHost(f *evalFlags, o *loader.Options) {
 }
 
 // runQuestion runs a turn with the question, if there is one.
-func (env Env) runQuestion(ctx context.Context, res *Result, f *evalFlags, e *evaluation) error {
+func runQuestion(ctx context.Context, env Env, res *Result, f *evalFlags, e *evaluation) error {
 	if !f.wantsTurn() {
 		return nil
 	}
@@ -526,7 +526,7 @@ func countSent(rows []*fragments.Row) int {
 
 // watchEval runs eval, and again whenever a file changes that the result depends on, until ctx
 // ends. If plugins cannot be loaded, it prints only the errors.
-func (env Env) watchEval(ctx context.Context, res *Result, f *evalFlags, paths []string) error {
+func watchEval(ctx context.Context, env Env, res *Result, f *evalFlags, paths []string) error {
 	w, err := watch.New()
 	if err != nil {
 		return err
@@ -540,7 +540,7 @@ func (env Env) watchEval(ctx context.Context, res *Result, f *evalFlags, paths [
 		if err != nil {
 			return nil, err
 		}
-		in := env.evalInputs(f, set)
+		in := evalInputs(env, f, set)
 		return set, w.Inputs(in.Files, in.Folders)
 	}
 	var live *loader.Live
@@ -556,8 +556,8 @@ func (env Env) watchEval(ctx context.Context, res *Result, f *evalFlags, paths [
 			return err // there is nothing to watch
 		case err == nil:
 			e.set = live.Set()
-			round.addError(env.runQuestion(ctx, round, f, e))
-			round.addError(env.printEvaluation(round, f, e))
+			round.addError(runQuestion(ctx, env, round, f, e))
+			round.addError(printEvaluation(env, round, f, e))
 		case len(round.problems) == 0:
 			round.addError(err)
 		}
@@ -568,7 +568,7 @@ func (env Env) watchEval(ctx context.Context, res *Result, f *evalFlags, paths [
 
 // evalInputs returns the files that a result depends on: the inputs of loading, and the files
 // that flags name.
-func (env Env) evalInputs(f *evalFlags, set *loader.Set) loader.Inputs {
+func evalInputs(env Env, f *evalFlags, set *loader.Set) loader.Inputs {
 	in := set.Inputs()
 	names := []string{f.promptFile, f.input, strings.TrimPrefix(f.args, "@")}
 	names = slices.Concat(names, f.fragments, f.systemFragments)

@@ -42,7 +42,7 @@ nothing.`,
 		Example: `  starhost fmt plugins
   starhost fmt --check --diff plugins
   starhost fmt - < oncall.star`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.fmt(cmd.Context(), &p.res, f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return runFmt(cmd.Context(), p.env, &p.res, f, paths) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.check, "check", false, "write nothing, name the files that are not formatted, and exit with 1 if there are any")
@@ -58,10 +58,10 @@ type formattedJSON struct {
 	Diff    string `json:"diff"`
 }
 
-// fmt runs the command.
-func (env Env) fmt(ctx context.Context, res *Result, f fmtFlags, paths []string) error {
+// runFmt runs the command.
+func runFmt(ctx context.Context, env Env, res *Result, f fmtFlags, paths []string) error {
 	if len(paths) == 1 && paths[0] == "-" {
-		return env.fmtStdin(res, f)
+		return fmtStdin(env, res, f)
 	}
 	catchSignals(ctx)
 	files, err := env.starFiles(res, paths)
@@ -82,7 +82,7 @@ func (env Env) fmt(ctx context.Context, res *Result, f fmtFlags, paths []string)
 }
 
 // fmtStdin formats standard input to standard output.
-func (env Env) fmtStdin(res *Result, f fmtFlags) error {
+func fmtStdin(env Env, res *Result, f fmtFlags) error {
 	if env.format == "json" {
 		return usagef("fmt -: got -F json, want pretty: the result is the file")
 	}

@@ -88,7 +88,7 @@ docs/agents.md.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.res.hook = &f
 			f.isOpen = cmd.Flags().Changed("fail-closed") && !f.failClosed
-			return p.env.runHook(&p.res, cmd, &f, args[0], args[1:])
+			return runHook(p.env, &p.res, cmd, &f, args[0], args[1:])
 		},
 		ValidArgsFunction: completeAgent,
 	}
@@ -110,14 +110,14 @@ func unknownAgent(command, name string) error {
 }
 
 // runHook answers an agent.
-func (env Env) runHook(res *Result, cmd *cobra.Command, f *hookFlags, name string, paths []string) error {
+func runHook(env Env, res *Result, cmd *cobra.Command, f *hookFlags, name string, paths []string) error {
 	ctx := cmd.Context()
 	agent := hook.AgentOf(name)
 	switch {
 	case agent == nil:
 		return unknownAgent("hook", name)
 	case f.printConfig:
-		return env.printHookConfig(res, cmd, f, agent, paths)
+		return printHookConfig(env, res, cmd, f, agent, paths)
 	}
 	f.answering = true
 	if f.deadline > 0 {
@@ -127,14 +127,14 @@ func (env Env) runHook(res *Result, cmd *cobra.Command, f *hookFlags, name strin
 		if f.inProject {
 			return usagef("hook: --project: %s does not name its project", agent.Title)
 		}
-		return env.serveHook(ctx, res, f, agent.Name, paths)
+		return serveHook(ctx, env, res, f, agent.Name, paths)
 	}
-	return env.answerHook(ctx, res, f, agent, paths)
+	return answerHook(ctx, env, res, f, agent, paths)
 }
 
 // printHookConfig prints the settings that make the agent run this command with the same flags
 // and plugins.
-func (env Env) printHookConfig(res *Result, cmd *cobra.Command, f *hookFlags, agent *hook.Agent, paths []string) error {
+func printHookConfig(env Env, res *Result, cmd *cobra.Command, f *hookFlags, agent *hook.Agent, paths []string) error {
 	argv, err := env.flagArguments(cmd, "print-config", "output")
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (env Env) printHookConfig(res *Result, cmd *cobra.Command, f *hookFlags, ag
 
 // answerHook answers the event on standard input before the deadline. Plugins run in another
 // goroutine; if it does not end in time, the process ends without it.
-func (env Env) answerHook(ctx context.Context, res *Result, f *hookFlags, agent *hook.Agent, paths []string) error {
+func answerHook(ctx context.Context, env Env, res *Result, f *hookFlags, agent *hook.Agent, paths []string) error {
 	deadline := env.startTime.Add(env.deadline)
 	own := *res // which the goroutine that asks the plugins may change after the deadline
 	r := &hookRun{Env: env, Result: &own, agent: agent, flags: f, paths: paths}
@@ -336,7 +336,7 @@ func (env Env) loadHook(
 // refuseHook answers an agent whose command line has a mistake, because no guard is loaded
 // then. If the line names no agent, it answers in Claude Code's form, which most agents
 // understand. It returns err if a person typed the line.
-func (env Env) refuseHook(ctx context.Context, res *Result, args []string, err error) error {
+func refuseHook(ctx context.Context, env Env, res *Result, args []string, err error) error {
 	person := slices.Contains(args, "--print-config") || managesHooks(args)
 	if file, ok := env.stdin.(*os.File); ok {
 		info, statErr := file.Stat()
@@ -351,13 +351,13 @@ func (env Env) refuseHook(ctx context.Context, res *Result, args []string, err e
 	}
 	f := &hookFlags{lineError: err, failOpen: slices.Contains(args, "--fail-open")}
 	if agent.Lines {
-		return env.serveHook(ctx, res, f, agent.Name, nil)
+		return serveHook(ctx, env, res, f, agent.Name, nil)
 	}
-	return env.answerHook(ctx, res, f, agent, nil)
+	return answerHook(ctx, env, res, f, agent, nil)
 }
 
 // serveHook answers an agent that keeps hook running.
-func (env Env) serveHook(ctx context.Context, res *Result, f *hookFlags, agent string, paths []string) error {
+func serveHook(ctx context.Context, env Env, res *Result, f *hookFlags, agent string, paths []string) error {
 	prepareHook(ctx)
 	var mu sync.Mutex // guards standard error and ended
 	ended := false    // Serve may leave a goroutine that still loads

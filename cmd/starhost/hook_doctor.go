@@ -40,7 +40,7 @@ with its own flags, from a file of the user, of the administrator or of a truste
 				return err
 			}
 			d.Try, d.File = try, file
-			return p.env.runDoctor(cmd.Context(), &p.res, d, strict, args)
+			return runDoctor(cmd.Context(), p.env, &p.res, d, strict, args)
 		},
 		ValidArgsFunction: completeAgent,
 	}
@@ -65,7 +65,7 @@ func (env Env) newDoctor() (*install.Doctor, error) {
 }
 
 // runDoctor runs hook doctor for the agents with some names, or for all.
-func (env Env) runDoctor(ctx context.Context, res *Result, d *install.Doctor, strict bool, names []string) error {
+func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, strict bool, names []string) error {
 	chosen := hook.Agents
 	if len(names) > 0 {
 		chosen = nil

@@ -61,7 +61,7 @@ The exit code is 1 if a person must add the lines, which are printed then.`,
 		Example: `  starhost hook install claude-code plugins/oncall.star
   starhost hook install codex --project plugins/oncall.star`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.env.installHook(&p.res, cmd, &f, &s, args)
+			return installHook(p.env, &p.res, cmd, &f, &s, args)
 		},
 		ValidArgsFunction: completeAgent,
 	}
@@ -80,7 +80,7 @@ original bytes back. Otherwise only the entries of starhost go.`,
 		Example: `  starhost hook uninstall claude-code
   starhost hook uninstall codex --project`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return p.env.uninstallHook(&p.res, &s, args)
+			return uninstallHook(p.env, &p.res, &s, args)
 		},
 		ValidArgsFunction: completeAgent,
 	}
@@ -121,7 +121,7 @@ func misuseOf(command string, err error) error {
 }
 
 // installHook runs hook install.
-func (env Env) installHook(res *Result, cmd *cobra.Command, f *hookFlags, s *install.Scope, args []string) error {
+func installHook(env Env, res *Result, cmd *cobra.Command, f *hookFlags, s *install.Scope, args []string) error {
 	agent, err := agentArgument("hook install", args)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (f *hookFlags) settings(paths []string) *install.Flags {
 }
 
 // uninstallHook runs hook uninstall.
-func (env Env) uninstallHook(res *Result, s *install.Scope, args []string) error {
+func uninstallHook(env Env, res *Result, s *install.Scope, args []string) error {
 	agent, err := agentArgument("hook uninstall", args)
 	if err != nil {
 		return err

@@ -128,13 +128,13 @@ reset asks at a terminal. The refusal names the SESSION.`,
 		Args: wantArguments("a session's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			catchSignals(cmd.Context())
-			return p.env.resetHook(&p.res, args[0])
+			return resetHook(p.env, &p.res, args[0])
 		},
 	}
 }
 
 // resetHook forgets the guards of a session, if the user agrees.
-func (env Env) resetHook(res *Result, session string) error {
+func resetHook(env Env, res *Result, session string) error {
 	states := &hook.States{Dir: hook.StateDir(env.getenv)}
 	all, err := states.Pins()
 	if err != nil {

@@ -55,7 +55,7 @@ repeats it. ID is the id, or its first or last letters.`,
   starhost log --tool 'kind:shell' -F csv -o shell.csv
   starhost log show 32Z34AYK --golden -o plugins/golden/guard_incident.txtar`,
 		Args: refuseSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.env.printLog(cmd.Context(), &p.res, &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return printLog(cmd.Context(), p.env, &p.res, &f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.since, "since", "", "only records since `TIME`: a span as 7d, or a time as 2026-01-01T00:00:00Z")
@@ -100,7 +100,7 @@ func (env Env) openLog(res *Result) (dir string, config *loader.Config, err erro
 
 // printLog lists the records. It prints while it reads, so that its memory does not grow with the
 // log.
-func (env Env) printLog(ctx context.Context, res *Result, f *logFlags) (err error) {
+func printLog(ctx context.Context, env Env, res *Result, f *logFlags) (err error) {
 	since, err := f.check(env.format)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (env Env) printLog(ctx context.Context, res *Result, f *logFlags) (err erro
 	}
 	r.Since = since
 	catchSignals(ctx)
-	out, closeOut, err := env.streamOut(res, f.follow)
+	out, closeOut, err := streamOut(env, res, f.follow)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (env Env) printLog(ctx context.Context, res *Result, f *logFlags) (err erro
 // streamOut returns standard output or the file of -o, and what ends it with the error of the
 // writer. The file takes the place of an older one without an error, or at once for a reader that
 // waits for more records.
-func (env Env) streamOut(res *Result, atOnce bool) (out io.Writer, end func(error) error, err error) {
+func streamOut(env Env, res *Result, atOnce bool) (out io.Writer, end func(error) error, err error) {
 	if env.output == "" {
 		return env.stdout, func(err error) error { return err }, nil
 	}

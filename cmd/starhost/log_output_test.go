@@ -40,7 +40,7 @@ func TestStreamOut(t *testing.T) {
 				text, err := os.ReadFile(name)
 				return string(text) + errText(err)
 			}
-			out, end, err := env.streamOut(res, tt.atOnce)
+			out, end, err := streamOut(env, res, tt.atOnce)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestStreamOut(t *testing.T) {
 		}
 	}
 	env, res := Env{output: filepath.Join(t.TempDir(), "no", "folder")}.fresh(), new(Result)
-	if _, _, err := env.streamOut(res, false); err == nil {
+	if _, _, err := streamOut(env, res, false); err == nil {
 		t.Error("a missing folder: got no error")
 	}
 }

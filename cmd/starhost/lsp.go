@@ -43,13 +43,13 @@ handler, except in golden cases that you run, whose effects are recorded ones.`,
   starhost lsp --no-config`,
 		Args: refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.env.lsp(cmd.Context(), &p.res)
+			return runLSP(cmd.Context(), p.env, &p.res)
 		},
 	}
 }
 
-// lsp serves one editor until it goes.
-func (env Env) lsp(ctx context.Context, res *Result) error {
+// runLSP serves one editor until it goes.
+func runLSP(ctx context.Context, env Env, res *Result) error {
 	prepareRun(ctx)
 	cache := editorCache()
 	r := wholeReference()
@@ -104,7 +104,7 @@ func (env Env) runCase(ctx context.Context, file string) (text string, ok bool) 
 	b, res := env.nested(&out), new(Result)
 	defer b.stores.close()
 	b.dir, b.format = filepath.Dir(filepath.Dir(file)), "pretty"
-	res.addError(b.test(ctx, res, &testFlags{jobs: 1}, []string{filepath.Join("golden", filepath.Base(file))}))
+	res.addError(runTest(ctx, b, res, &testFlags{jobs: 1}, []string{filepath.Join("golden", filepath.Base(file))}))
 	code := b.end(res)
 	return strings.TrimSpace(out.String()), code == report.ExitOK
 }

@@ -59,7 +59,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	defer p.env.processes.close()
 	isHook := (cmd == "hook" || p.res.hook != nil) && !managesHooks(args)
 	if err != nil && isHook {
-		err = p.env.refuseHook(ctx, &p.res, args, err)
+		err = refuseHook(ctx, p.env, &p.res, args, err)
 	}
 	p.res.addError(err)
 	if err != nil && p.res.out.Len() == 0 && (p.env.format == "json" || p.env.format == "" && asksJSON(args)) {

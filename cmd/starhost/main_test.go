@@ -222,7 +222,7 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 				env, res := Env{dir: dir, getenv: func(string) string { return "" }}.fresh(), new(Result)
 				var e evaluation
 				f := evalFlags{requestFlags: tt.args, approve: "never"}
-				if err := env.evaluate(t.Context(), res, &f, []string{"a.star"}, &e); err != nil {
+				if err := evaluate(t.Context(), env, res, &f, []string{"a.star"}, &e); err != nil {
 					t.Fatal(err)
 				}
 				defer e.set.Close()

@@ -55,7 +55,7 @@ test, check and fmt --check pass. Nothing that exists is overwritten.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			catchSignals(cmd.Context())
-			return p.env.newPlugin(&p.res, args[0], kind)
+			return runNew(p.env, &p.res, args[0], kind)
 		},
 	}
 	plugin.Flags().StringVar(&kind, "kind", "all", "`KIND` of what it registers: tool, hook, loader, or all of them")
@@ -103,8 +103,8 @@ func (env Env) writeNew(res *Result, command, name string, from embed.FS, root s
 	return env.printResult(res, newFiles{files, next})
 }
 
-// newPlugin writes a starter under a new name.
-func (env Env) newPlugin(res *Result, name, kind string) error {
+// runNew writes a starter under a new name.
+func runNew(env Env, res *Result, name, kind string) error {
 	kinds := jsontext.List(starters, func(s *struct{ kind, next string }) string { return s.kind })
 	if err := checkChoice("--kind", kind, kinds, &kind); err != nil {
 		return err

@@ -56,7 +56,9 @@ Plugins read what their permissions allow. Effects that outlive the session need
 and stores it at the end.`,
 		Example: `  starhost repl oncall.star
   starhost repl plugins --as oncall`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.repl(cmd.Context(), &p.res, &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			return runREPL(cmd.Context(), p.env, &p.res, &f, paths)
+		},
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -85,8 +87,8 @@ type replRun struct {
 	effectsShown int            // how many of them were printed
 }
 
-// repl runs the command.
-func (env Env) repl(ctx context.Context, res *Result, f *replFlags, paths []string) error {
+// runREPL runs the command.
+func runREPL(ctx context.Context, env Env, res *Result, f *replFlags, paths []string) error {
 	c := &replRun{Env: env, Result: res, out: env.stdout, interrupts: make(console.Interrupts, 1)}
 	if env.output != "" {
 		c.out = &res.out

@@ -48,7 +48,9 @@ another time: each event has the time of its record.`,
 		Example: `  starhost replay --since 7d
   starhost replay plugins/freeze --only kind:shell --allow "now denied by freeze"
   starhost replay --log decisions-2026-11-23.jsonl --strict -F junit`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.replay(cmd.Context(), &p.res, &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			return replayLog(cmd.Context(), p.env, &p.res, &f, paths)
+		},
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -68,8 +70,8 @@ type replayRun struct {
 	skipped int // lines that are no records
 }
 
-// replay runs the command.
-func (env Env) replay(ctx context.Context, res *Result, f *replayFlags, paths []string) error {
+// replayLog runs the command.
+func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths []string) error {
 	for _, p := range paths {
 		if ext := filepath.Ext(p); ext == ".jsonl" || ext == ".json" {
 			return &usageError{msg: "replay: " + errtext.Brief(p) + " is no plugin: records of decisions are --log FILE", help: "starhost replay --log " + p}
@@ -79,7 +81,7 @@ func (env Env) replay(ctx context.Context, res *Result, f *replayFlags, paths []
 	if err != nil {
 		return usagef("--only: %v", err)
 	}
-	set, err := env.loadReplay(ctx, res, f, r, paths)
+	set, err := loadReplay(ctx, env, res, f, r, paths)
 	if err != nil {
 		return err
 	}
@@ -114,7 +116,7 @@ func (env Env) replay(ctx context.Context, res *Result, f *replayFlags, paths []
 }
 
 // loadReplay loads plugins whose effects the records answer.
-func (env Env) loadReplay(ctx context.Context, res *Result, f *replayFlags, r *decision.Replay, paths []string) (*loader.Set, error) {
+func loadReplay(ctx context.Context, env Env, res *Result, f *replayFlags, r *decision.Replay, paths []string) (*loader.Set, error) {
 	return env.loadWith(ctx, res, &f.loadFlags, paths, func(o *loader.Options) {
 		o.RequiredInArgs, o.Enforce = true, f.asEnforced
 		o.World.Answers = effects.Resolver(r.Resolve)

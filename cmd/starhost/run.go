@@ -56,7 +56,7 @@ not answer.`,
   starhost run plugins --session monday`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.promptGiven = cmd.Flags().Changed("prompt") || f.promptFile != ""
-			return p.env.runModel(cmd.Context(), &p.res, &f, paths)
+			return runModel(cmd.Context(), p.env, &p.res, &f, paths)
 		},
 	}
 	f.loadFlags.add(cmd)
@@ -80,16 +80,16 @@ type runResult struct {
 }
 
 // runModel runs the command.
-func (env Env) runModel(ctx context.Context, res *Result, f *runFlags, paths []string) error {
+func runModel(ctx context.Context, env Env, res *Result, f *runFlags, paths []string) error {
 	if f.dryRun {
 		if f.session.newest {
 			return usagef("--dry-run: got --continue, want --session ID")
 		}
 		asked := evalFlags{loadFlags: f.loadFlags, requestFlags: f.requestFlags, session: f.session.id, approve: "never"}
-		return env.eval(ctx, res, &asked, paths)
+		return runEval(ctx, env, res, &asked, paths)
 	}
 	var result runResult
-	res.addError(env.askOnce(ctx, res, f, paths, &result))
+	res.addError(askOnce(ctx, env, res, f, paths, &result))
 	return env.printResult(res, &result)
 }
 
@@ -106,7 +106,7 @@ func (f *runFlags) check() error {
 }
 
 // askOnce runs one turn, or goes on with one that waits for an approval.
-func (env Env) askOnce(ctx context.Context, res *Result, f *runFlags, paths []string, result *runResult) error {
+func askOnce(ctx context.Context, env Env, res *Result, f *runFlags, paths []string, result *runResult) error {
 	if err := f.check(); err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ nothing.`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.pageGlobal, f.pageLoading = commandFlags(cmd)
 			f.isOpen = cmd.Flags().Changed("fail-closed") && !f.failClosed
-			return p.env.serve(cmd.Context(), &p.res, &f, paths)
+			return runServe(cmd.Context(), p.env, &p.res, &f, paths)
 		},
 	}
 	f.add(cmd)
@@ -178,10 +178,10 @@ func (f *serveFlags) check() error {
 	return nil
 }
 
-// serve runs the command.
-func (env Env) serve(ctx context.Context, res *Result, f *serveFlags, paths []string) error {
+// runServe runs the command.
+func runServe(ctx context.Context, env Env, res *Result, f *serveFlags, paths []string) error {
 	if f.printConfig != "" {
-		return env.printHTTPConfig(res, f)
+		return printHTTPConfig(env, res, f)
 	}
 	if err := f.check(); err != nil {
 		return err

@@ -418,7 +418,7 @@ func (s *httpServer) url(a net.Addr) string {
 const tokenEnv = "STARHOST_TOKEN"
 
 // printHTTPConfig prints the settings that make an agent send its events to --hooks.
-func (env Env) printHTTPConfig(res *Result, f *serveFlags) error {
+func printHTTPConfig(env Env, res *Result, f *serveFlags) error {
 	agent := hook.AgentOf(f.printConfig)
 	switch {
 	case agent == nil || !agent.HTTP:

@@ -418,7 +418,7 @@ call, its arguments and the plugins are still the same. The guards are asked aga
   starhost sessions answer waiting no -F json`,
 		Args: wantArguments("a session's id", "yes or no"),
 		RunE: runSubcommand(p, "sessions answer", func(ctx context.Context, args []string) (answeredSession, error) {
-			return p.env.answerSession(ctx, &p.res, args[0], args[1], question)
+			return answerSession(ctx, p.env, &p.res, args[0], args[1], question)
 		}),
 	}
 	cmd.Flags().StringVar(&question, "question", "", "answer only the question whose digest begins with these `DIGITS`")
@@ -426,7 +426,7 @@ call, its arguments and the plugins are still the same. The guards are asked aga
 }
 
 // answerSession stores an answer to the question of a session.
-func (env Env) answerSession(ctx context.Context, res *Result, id, word, question string) (s answeredSession, err error) {
+func answerSession(ctx context.Context, env Env, res *Result, id, word, question string) (s answeredSession, err error) {
 	words := []string{"no", "yes"}
 	choice := slices.Index(words, word)
 	switch {

@@ -51,7 +51,9 @@ It exits with 1 if a case fails or there is none, with 3 if none could start. Th
 formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 		Example: `  starhost test plugins
   starhost test plugins/oncall.star::oncall_restart`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.test(cmd.Context(), &p.res, &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			return runTest(cmd.Context(), p.env, &p.res, &f, paths)
+		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.update, "update", false, "rewrite the expected output of the cases, and show the difference")
@@ -69,8 +71,8 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 	return cmd
 }
 
-// test runs the command.
-func (env Env) test(ctx context.Context, res *Result, f *testFlags, paths []string) error {
+// runTest runs the command.
+func runTest(ctx context.Context, env Env, res *Result, f *testFlags, paths []string) error {
 	prepareRun(ctx)
 	if f.jobs == 0 {
 		return usagef("--jobs: got 0, want a number from 1")
@@ -94,9 +96,9 @@ func (env Env) test(ctx context.Context, res *Result, f *testFlags, paths []stri
 		catchSignals(ctx)
 	}
 	if f.watch {
-		return env.watchTests(ctx, res, f, o)
+		return watchTests(ctx, env, res, f, o)
 	}
-	return env.testOnce(ctx, res, f, o)
+	return testOnce(ctx, env, res, f, o)
 }
 
 // trustedFolders returns a function that reports whether a folder is in a project that the user
@@ -132,7 +134,7 @@ func (env Env) isTrusted(folder string) bool {
 }
 
 // testOnce runs the cases and prints their results.
-func (env Env) testOnce(ctx context.Context, res *Result, f *testFlags, o golden.Options) error {
+func testOnce(ctx context.Context, env Env, res *Result, f *testFlags, o golden.Options) error {
 	var err error
 	o.Config, res.warnings, err = env.readConfig(true)
 	var s golden.Summary
@@ -253,7 +255,7 @@ func (res *Result) shortfalls() (list []golden.Shortfall) {
 
 // watchTests runs the cases, and again whenever a case, a plugin or the config changes, until
 // ctx ends. The end of ctx is no error.
-func (env Env) watchTests(ctx context.Context, res *Result, f *testFlags, o golden.Options) error {
+func watchTests(ctx context.Context, env Env, res *Result, f *testFlags, o golden.Options) error {
 	w, err := watch.New()
 	if err != nil {
 		return err
@@ -261,11 +263,11 @@ func (env Env) watchTests(ctx context.Context, res *Result, f *testFlags, o gold
 	defer w.Close()
 	res.written = true // each round writes the file itself
 	return env.rounds(ctx, res, w, func(round *Result) error {
-		in := env.testInputs(o.Paths)
+		in := testInputs(env, o.Paths)
 		if err := w.Inputs(in.Files, in.Folders); err != nil {
 			return err
 		}
-		round.addError(env.testOnce(ctx, round, f, o))
+		round.addError(testOnce(ctx, env, round, f, o))
 		if ctx.Err() == nil {
 			env.end(round)
 		}
@@ -275,7 +277,7 @@ func (env Env) watchTests(ctx context.Context, res *Result, f *testFlags, o gold
 
 // testInputs returns the files that the results depend on: the config, and the plugins and
 // cases at the arguments or the config's paths.
-func (env Env) testInputs(args []string) loader.Inputs {
+func testInputs(env Env, args []string) loader.Inputs {
 	in := loader.Inputs{Files: []string{env.path(loader.ConfigName), env.path(env.config)}}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(arg, "::")

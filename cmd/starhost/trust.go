@@ -34,7 +34,7 @@ and shows the difference. Cloning a repository never gives its plugins anything.
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			catchSignals(cmd.Context())
-			r, err := p.env.trust(&p.res, f)
+			r, err := runTrust(p.env, &p.res, f)
 			p.res.addError(err)
 			if r == nil {
 				return nil
@@ -60,8 +60,8 @@ type trustResult struct {
 	home     string
 }
 
-// trust runs the command. The result is nil if the user declined.
-func (env Env) trust(res *Result, f trustFlags) (*trustResult, error) {
+// runTrust runs the command. The result is nil if the user declined.
+func runTrust(env Env, res *Result, f trustFlags) (*trustResult, error) {
 	r := &trustResult{home: env.getenv("HOME")}
 	o := loader.TrustOptions{Dir: env.dir, Getenv: env.getenv, Managed: env.managed}
 	switch {

@@ -52,7 +52,7 @@ browser, which then has a cookie. Whoever has the token may do what you may do w
 commands above.`,
 		Example: `  starhost ui
   starhost ui plugins --listen 127.0.0.1:8799`,
-		RunE: func(cmd *cobra.Command, paths []string) error { return p.env.showUI(&p.res, cmd, &f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return runUI(p.env, &p.res, cmd, &f, paths) },
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "serve the page at this `ADDR` of this machine")
@@ -113,8 +113,8 @@ func (env Env) loadOrLastGood(
 	return again, nil
 }
 
-// showUI serves the page until ctx ends.
-func (env Env) showUI(res *Result, cmd *cobra.Command, f *uiFlags, paths []string) error {
+// runUI serves the page until ctx ends.
+func runUI(env Env, res *Result, cmd *cobra.Command, f *uiFlags, paths []string) error {
 	ctx := cmd.Context()
 	global, loading := commandFlags(cmd)
 	v := &inspected{Env: env, Result: res, flags: &f.loadFlags, paths: paths}
