@@ -126,7 +126,7 @@ func (t *Turn) End(ctx context.Context) {
 	s := t.session
 	s.waiting.Store(nil)
 	if t.question != nil {
-		s.paused = t.stateIn(t.question)
+		s.paused = stateIn(t, t.question)
 		s.slot <- struct{}{}
 		return
 	}

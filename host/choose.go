@@ -33,7 +33,7 @@ func (t *Turn) chooseTools(plugin string, offered *starhost.Tools, value any) (*
 		if _, isChosen := chosen[wanted[i].Name]; isChosen && wanted[i].Description == "" {
 			continue // an entry with a description counts
 		}
-		tool, err := t.chooseTool(plugin, offered, &wanted[i])
+		tool, err := chooseTool(t, plugin, offered, &wanted[i])
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (t *Turn) chooseTools(plugin string, offered *starhost.Tools, value any) (*
 // unavailable, and tools that the grant override:NAME allows. Filters and roles limit these tools,
 // too, and a tool that an earlier handler took away stays away. Only the same tools can get another
 // description.
-func (t *Turn) chooseTool(plugin string, offered *starhost.Tools, wanted *starhost.Tool) (starhost.Tool, error) {
+func chooseTool(t *Turn, plugin string, offered *starhost.Tools, wanted *starhost.Tool) (starhost.Tool, error) {
 	var tool starhost.Tool
 	registered := t.registry.tools[wanted.Name]
 	i := slices.IndexFunc(offered.Items(), func(o starhost.Tool) bool { return o.Name == wanted.Name })
@@ -58,13 +58,13 @@ func (t *Turn) chooseTool(plugin string, offered *starhost.Tools, wanted *starho
 	switch {
 	case !isAddition:
 		tool = *offered.At(i)
-	case registered == nil, t.withoutTools, !t.admits(registered), slices.Contains(t.withdrawn, wanted.Name):
+	case registered == nil, t.withoutTools, !admits(t, registered), slices.Contains(t.withdrawn, wanted.Name):
 		return tool, errtext.Errorf("modify: tools: %q is not on offer%s", wanted.Name, near.DidYouMean(wanted.Name, toolNames(offered)))
 	default:
 		tool = *registered
 	}
 	isDescription := wanted.Description != "" && wanted.Description != tool.Description
-	if (isAddition || isDescription) && tool.PluginName() != plugin && !t.mayOverride(plugin, tool.Name) {
+	if (isAddition || isDescription) && tool.PluginName() != plugin && !mayOverride(t, plugin, tool.Name) {
 		return tool, codes.Errorf(codes.Permission, "modify: tools: %q is not %s's own: the operator must grant %q",
 			tool.Name, plugin, "override:"+tool.Name)
 	}
@@ -80,8 +80,8 @@ func (t *Turn) chooseTool(plugin string, offered *starhost.Tools, wanted *starho
 
 // mayOverride reports whether the operator lets a plugin take the place of other plugins' tools of
 // a name.
-func (t *Turn) mayOverride(plugin, tool string) bool {
-	p := t.pluginOf(plugin)
+func mayOverride(t *Turn, plugin, tool string) bool {
+	p := pluginOf(t, plugin)
 	return p != nil && matchAny(p.Overrides, tool)
 }
 
@@ -92,7 +92,7 @@ func missingTools(before, after *starhost.Tools) []string {
 }
 
 // admits reports whether the filters and the roles let this request offer a tool.
-func (t *Turn) admits(tool *starhost.Tool) bool {
+func admits(t *Turn, tool *starhost.Tool) bool {
 	refuses := func(f ToolFilter) bool { return !f.admits(tool.Name) }
 	has := func(role string) bool { return slices.Contains(t.session.config.Roles, role) }
 	return !slices.ContainsFunc(t.filters, refuses) &&
@@ -100,7 +100,7 @@ func (t *Turn) admits(tool *starhost.Tool) bool {
 }
 
 // pluginOf returns the plugin of a name, or nil.
-func (t *Turn) pluginOf(name string) *starhost.Plugin {
+func pluginOf(t *Turn, name string) *starhost.Plugin {
 	for _, p := range t.registry.plugins {
 		if p.Name == name {
 			return p

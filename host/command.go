@@ -44,7 +44,7 @@ func (s *Session) Command(ctx context.Context, line string, args ...string) (Com
 // ended. With args, the line is only the name: args are the words, and the rest of the line is the
 // words with spaces between them.
 func (t *Turn) Command(ctx context.Context, line string, args ...string) (CommandReply, error) {
-	c, call, err := t.parseCommand(line)
+	c, call, err := parseCommand(t, line)
 	if err != nil {
 		return CommandReply{Call: call}, err
 	}
@@ -76,12 +76,12 @@ func (t *Turn) Command(ctx context.Context, line string, args ...string) (Comman
 }
 
 // parseCommand finds the line's command and splits its arguments.
-func (t *Turn) parseCommand(line string) (*starhost.Command, starhost.CommandCall, error) {
+func parseCommand(t *Turn, line string) (*starhost.Command, starhost.CommandCall, error) {
 	name, rest := splitName(line)
 	call := starhost.CommandCall{Name: name, Line: rest}
 	c := t.registry.commands[name]
 	if c == nil {
-		return nil, call, errtext.Errorf("unknown command %q%s", "/"+name, near.DidYouMean("/"+name, t.commandNames("")))
+		return nil, call, errtext.Errorf("unknown command %q%s", "/"+name, near.DidYouMean("/"+name, commandNames(t, "")))
 	}
 	call.Name = c.Name
 	var err error
@@ -102,7 +102,7 @@ func splitName(line string) (name, rest string) {
 }
 
 // commandNames returns all names and aliases with a prefix, sorted, with their slash.
-func (t *Turn) commandNames(prefix string) []string {
+func commandNames(t *Turn, prefix string) []string {
 	var names []string
 	for name := range t.registry.commands {
 		if strings.HasPrefix(name, prefix) {
@@ -145,16 +145,16 @@ const maxCompletions = 1000
 func (s *Session) Complete(ctx context.Context, line string) ([]string, error) {
 	var list []string
 	err := s.BetweenTurns(ctx, func(t *Turn) (err error) {
-		list, err = t.complete(ctx, line)
+		list, err = completeLine(ctx, t, line)
 		return err
 	})
 	return list, err
 }
 
-func (t *Turn) complete(ctx context.Context, line string) ([]string, error) {
+func completeLine(ctx context.Context, t *Turn, line string) ([]string, error) {
 	name, typed, hasArgs := strings.Cut(strings.TrimPrefix(line, "/"), " ")
 	if !hasArgs {
-		return t.commandNames(name), nil
+		return commandNames(t, name), nil
 	}
 	c := t.registry.commands[name]
 	if c == nil || c.Complete == nil {

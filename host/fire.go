@@ -29,7 +29,7 @@ func (t *Turn) Fire(ctx context.Context, e *starhost.Event) (out Outcome, err er
 	if err := cmp.Or(c.Complete(e), checkDepth(ctx)); err != nil {
 		return out, err
 	}
-	t.fillEvent(e)
+	fillEvent(t, e)
 	t.withdrawn = nil
 	f := eventRun{turn: t, eventHooks: c}
 	if err = f.run(ctx, e, &out); err != nil && out.Decision.Action == starhost.ActionAbort {
@@ -41,7 +41,7 @@ func (t *Turn) Fire(ctx context.Context, e *starhost.Event) (out Outcome, err er
 }
 
 // fillEvent sets empty fields of the session, the turn and the tool.
-func (t *Turn) fillEvent(e *starhost.Event) {
+func fillEvent(t *Turn, e *starhost.Event) {
 	c := &t.session.config
 	fillEmpty(&e.SessionID, c.ID)
 	fillEmpty(&e.Model, t.request.Model)
@@ -172,14 +172,14 @@ func (f *eventRun) callHooks(ctx context.Context, e *starhost.Event) error {
 		}
 	}
 	if !bytes.Equal(given, e.Arguments) {
-		f.problems = f.turn.argumentProblems(ctx, e, changer)
+		f.problems = argumentProblems(ctx, f.turn, e, changer)
 	}
 	return nil
 }
 
 // argumentProblems returns the problems of the arguments of the event's tool call, which a plugin
 // changed. It charges the work to the plugin.
-func (t *Turn) argumentProblems(ctx context.Context, e *starhost.Event, plugin string) []string {
+func argumentProblems(ctx context.Context, t *Turn, e *starhost.Event, plugin string) []string {
 	tool := t.toolOf(e)
 	if tool == nil {
 		return nil
@@ -219,7 +219,7 @@ func (f *eventRun) callHook(ctx context.Context, h *starhost.Hook, e *starhost.E
 		err = t.addSteps(lane, callHandler(lane.context(ctx), h, t, e, &d))
 	}
 	if err == nil && d.Action != starhost.ActionNone {
-		err = t.checkDecision(f.EventSpec, h, e, &d)
+		err = checkDecision(t, f.EventSpec, h, e, &d)
 	}
 	if held := t.hold(lane, &d); err == nil {
 		err = held
@@ -302,7 +302,7 @@ var trustedActions = []starhost.Action{starhost.ActionApprove, starhost.ActionMo
 // checkDecision checks a decision against the event's rules and applies its changes. It clears
 // fields that do not belong to the action. A refusal in a form that the event lacks, such as a deny
 // of a prompt, becomes the refusal that the event has.
-func (t *Turn) checkDecision(spec *starhost.EventSpec, h *starhost.Hook, e *starhost.Event, d *starhost.Decision) error {
+func checkDecision(t *Turn, spec *starhost.EventSpec, h *starhost.Hook, e *starhost.Event, d *starhost.Decision) error {
 	if d.Refuses() && !slices.Contains(spec.Actions, d.Action) && spec.CanRefuse() {
 		t.host.opts.Log(LogLine{Plugin: h.Plugin.Name, Level: "warn", Pos: d.Pos, Text: errtext.Format(
 			"%s: %s is no decision here, want %s: it counts as %s", spec.Name, d.Action, actionNames(spec.Actions), spec.Refusal())})
@@ -311,7 +311,7 @@ func (t *Turn) checkDecision(spec *starhost.EventSpec, h *starhost.Hook, e *star
 	if !slices.Contains(spec.Actions, d.Action) {
 		return errtext.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
-	if h.Plugin.Restricted && slices.Contains(trustedActions, d.Action) && !t.ownsTool(h, e) {
+	if h.Plugin.Restricted && slices.Contains(trustedActions, d.Action) && !ownsTool(t, h, e) {
 		return errtext.Errorf("%s: %s may only deny, ask and add context: its project is not trusted (starhost trust, or name the plugin's path)",
 			d.Action, h.Plugin.Name)
 	}
@@ -336,7 +336,7 @@ func (t *Turn) checkDecision(spec *starhost.EventSpec, h *starhost.Hook, e *star
 	case starhost.ActionModify:
 		return t.applyChanges(spec, h, e, d.Changes)
 	case starhost.ActionRespond:
-		if !t.ownsTool(h, e) && !matchAny(h.Plugin.RespondsTo, e.Tool) {
+		if !ownsTool(t, h, e) && !matchAny(h.Plugin.RespondsTo, e.Tool) {
 			return codes.Errorf(codes.Permission, "respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.Plugin.Name, "respond:"+e.Tool)
 		}
 		if d.Result == nil {
@@ -395,7 +395,7 @@ func modify(e *starhost.Event, spec *starhost.EventSpec, plugin string, pos star
 // ownsTool reports whether the event's tool belongs to the hook's plugin. A call through an agent
 // proves it only by a name, which another server can have too, so it gives a restricted plugin no
 // rights.
-func (t *Turn) ownsTool(h *starhost.Hook, e *starhost.Event) bool {
+func ownsTool(t *Turn, h *starhost.Hook, e *starhost.Event) bool {
 	tool := t.toolOf(e)
 	return tool != nil && tool.Plugin == h.Plugin && !(h.Plugin.Restricted && e.Agent != "")
 }

@@ -107,11 +107,11 @@ func (t *Turn) resolveReferences(ctx context.Context, refs []reference) ([]starh
 	jobs := make([]loadJob, len(refs))
 	for i, ref := range refs {
 		j := &jobs[i]
-		switch j.loader, j.err = t.findLoader(ref); {
+		switch j.loader, j.err = findLoader(t, ref); {
 		case j.err == nil:
 			j.lane = t.newLane(ctx, j.loader.Plugin.Name, true)
 		case errors.Is(j.err, ErrNoReference):
-			j.err = t.unknownFragment(ctx, ref.text)
+			j.err = unknownFragment(ctx, t, ref.text)
 		}
 	}
 	t.runLoaders(ctx, refs, jobs)
@@ -186,7 +186,7 @@ func (t *Turn) runLoader(ctx context.Context, l foundLoader, lane *Lane, ref str
 	}
 	got, err := protect(func() (starhost.Context, error) { return l.Load(lane.context(ctx), l.arg) })
 	if errors.Is(err, ErrNoReference) {
-		return starhost.Context{}, t.unknownFragment(ctx, ref)
+		return starhost.Context{}, unknownFragment(ctx, t, ref)
 	}
 	if err == nil {
 		got = l.attribute(got, ref)
@@ -219,17 +219,17 @@ func (l foundLoader) attribute(got starhost.Context, ref string) starhost.Contex
 }
 
 // findLoader finds the loader of a reference.
-func (t *Turn) findLoader(ref reference) (foundLoader, error) {
+func findLoader(t *Turn, ref reference) (foundLoader, error) {
 	if ref.by != nil {
-		return t.findLoaderForTemplate(ref.by, ref.text)
+		return findLoaderForTemplate(t, ref.by, ref.text)
 	}
-	return t.findLoaderByPrefix(ref.text)
+	return findLoaderByPrefix(t, ref.text)
 }
 
 // findLoaderByPrefix returns the loader of a reference: "-", then a skill, then the loader of the
 // prefix, then the loader without one. A single letter before ":" is never a prefix. The error is
 // ErrNoReference.
-func (t *Turn) findLoaderByPrefix(ref string) (foundLoader, error) {
+func findLoaderByPrefix(t *Turn, ref string) (foundLoader, error) {
 	loaders := t.registry.loaders
 	if l := loaders[ref]; ref == "-" && l != nil {
 		return foundLoader{FragmentLoader: l}, nil
@@ -250,8 +250,8 @@ func (t *Turn) findLoaderByPrefix(ref string) (foundLoader, error) {
 
 // findLoaderForTemplate returns the loader of a reference that a template names: the plugin's own
 // loader, or one that resolves it with the plugin's rights.
-func (t *Turn) findLoaderForTemplate(l *starhost.TemplateLoader, ref string) (foundLoader, error) {
-	loader, err := t.findLoaderByPrefix(ref)
+func findLoaderForTemplate(t *Turn, l *starhost.TemplateLoader, ref string) (foundLoader, error) {
+	loader, err := findLoaderByPrefix(t, ref)
 	switch {
 	case err == nil && loader.Plugin == l.Plugin:
 		return loader, nil
@@ -266,7 +266,7 @@ func (t *Turn) findLoaderForTemplate(l *starhost.TemplateLoader, ref string) (fo
 }
 
 // unknownFragment returns an error that suggests similar references.
-func (t *Turn) unknownFragment(ctx context.Context, ref string) error {
+func unknownFragment(ctx context.Context, t *Turn, ref string) error {
 	if key, ok := strings.CutPrefix(ref, skillPrefix+":"); ok {
 		return errtext.Errorf("unknown skill %q%s", key, near.DidYouMean(key, slices.Sorted(maps.Keys(t.registry.skills))))
 	}

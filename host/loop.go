@@ -71,8 +71,8 @@ func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 		if err := t.runCalls(ctx); err != nil {
 			return t.Result(), err
 		}
-		if !t.completed && t.question == nil && len(t.unanswered()) > 0 {
-			state := func() *pausedTurn { return t.stateIn(&pausedTurn{Asked: t.host.opts.Clock().UTC()}) }
+		if !t.completed && t.question == nil && len(unanswered(t)) > 0 {
+			state := func() *pausedTurn { return stateIn(t, &pausedTurn{Asked: t.host.opts.Clock().UTC()}) }
 			t.session.waiting.Store(&state)
 			break
 		}
@@ -99,13 +99,13 @@ func (t *Turn) Result() *TurnResult {
 	if t.completed {
 		r.Text = t.response
 	} else {
-		r.Pending = slices.DeleteFunc(t.unanswered(), func(c starhost.ToolCall) bool { return !t.isExternal(c) })
+		r.Pending = slices.DeleteFunc(unanswered(t), func(c starhost.ToolCall) bool { return !isExternal(t, c) })
 	}
 	return r
 }
 
 // isExternal reports whether the caller runs the call's tool.
-func (t *Turn) isExternal(c starhost.ToolCall) bool {
+func isExternal(t *Turn, c starhost.ToolCall) bool {
 	return slices.ContainsFunc(t.offeredTools.Items(), func(tool starhost.Tool) bool {
 		return tool.Name == c.Name && tool.Validator == nil
 	})
@@ -113,8 +113,8 @@ func (t *Turn) isExternal(c starhost.ToolCall) bool {
 
 // runCalls runs the calls of the last reply except those that the caller runs.
 func (t *Turn) runCalls(ctx context.Context) error {
-	for _, c := range t.unanswered() {
-		if t.isExternal(c) {
+	for _, c := range unanswered(t) {
+		if isExternal(t, c) {
 			continue
 		}
 		reply, err := t.CallTool(ctx, c)
@@ -188,13 +188,13 @@ func (t *Turn) Reply(ctx context.Context, r starhost.Reply) error {
 // Answer stores the result of a call that the caller ran. It returns an error if no call of that id
 // waits for an answer.
 func (t *Turn) Answer(callID string, r starhost.Result) error {
-	calls := t.unanswered()
+	calls := unanswered(t)
 	i := slices.IndexFunc(calls, func(c starhost.ToolCall) bool { return c.ID == callID })
 	if i < 0 {
 		return errtext.Errorf("no call %q waits for an answer", callID)
 	}
-	t.cutResult(&r)
-	t.appendAnswer(&ToolReply{Call: calls[i], Result: r})
+	cutResult(t, &r)
+	appendAnswer(t, &ToolReply{Call: calls[i], Result: r})
 	return nil
 }
 

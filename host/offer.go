@@ -27,7 +27,7 @@ func (t *Turn) catalog() []starhost.Tool {
 
 // mayOffer reports whether this session and this request may use a tool.
 func (t *Turn) mayOffer(tool *starhost.Tool) bool {
-	return !t.session.unavailable[tool.Name] && t.admits(tool)
+	return !t.session.unavailable[tool.Name] && admits(t, tool)
 }
 
 // askAvailable calls Available of all tools, by name, once for each set of plugins.

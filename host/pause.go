@@ -25,7 +25,7 @@ var errPaused = errors.New("the turn waits for an approval")
 // model, because a handler cannot wait.
 func (t *Turn) canPause(ctx context.Context, r *ApprovalRequest) bool {
 	return t.host.opts.PauseTurns && t.begun && LaneOf(ctx) == nil &&
-		slices.ContainsFunc(t.unanswered(), func(c starhost.ToolCall) bool { return c.ID == r.Call.ID })
+		slices.ContainsFunc(unanswered(t), func(c starhost.ToolCall) bool { return c.ID == r.Call.ID })
 }
 
 // waitFor makes the turn wait for the answer to a question.
@@ -33,12 +33,12 @@ func (t *Turn) waitFor(r *ApprovalRequest) {
 	nonce := rand.Text()
 	t.question = &pausedTurn{
 		Call: saveCall(&r.Call), Plugin: r.Plugin, Reasons: r.Reasons, Asked: t.host.opts.Clock().UTC(),
-		Nonce: nonce, Digest: t.digestOf(nonce, &r.Call),
+		Nonce: nonce, Digest: digestOf(t, nonce, &r.Call),
 	}
 }
 
 // digestOf returns the digest of a question.
-func (t *Turn) digestOf(nonce string, c *starhost.ToolCall) string {
+func digestOf(t *Turn, nonce string, c *starhost.ToolCall) string {
 	h := sha256.New()
 	revision := t.registry.revision()
 	for _, part := range []string{nonce, t.session.ID(), string(revision[:]), c.ID, c.Name, string(c.Arguments)} {
@@ -49,7 +49,7 @@ func (t *Turn) digestOf(nonce string, c *starhost.ToolCall) string {
 
 // storedApproval returns the stored answer to a question of a resumed turn. If it refuses the
 // answer, it adds the reason to the question. Each answer counts once.
-func (t *Turn) storedApproval(r *ApprovalRequest) (got approval, ok bool) {
+func storedApproval(t *Turn, r *ApprovalRequest) (got approval, ok bool) {
 	q := t.resumed
 	if q == nil || string(q.Call.ID) != r.Call.ID {
 		return got, false
@@ -66,7 +66,7 @@ func (t *Turn) storedApproval(r *ApprovalRequest) (got approval, ok bool) {
 		problem = "it answers another question"
 	case q.expired(t.host.opts.Clock()), given < 0, given > approvalTime:
 		problem = fmt.Sprintf("more than %v have passed since the question", approvalTime)
-	case q.Digest != t.digestOf(q.Nonce, &r.Call):
+	case q.Digest != digestOf(t, q.Nonce, &r.Call):
 		problem = "the call, the session or the plugins have changed since the question"
 	default:
 		got = approval{Approved: q.Answer.Approved, by: "session", asked: q.Asked, given: q.Answer.Given}
@@ -82,7 +82,7 @@ func (t *Turn) storedApproval(r *ApprovalRequest) (got approval, ok bool) {
 }
 
 // stateIn completes p with the turn's state.
-func (t *Turn) stateIn(p *pausedTurn) *pausedTurn {
+func stateIn(t *Turn, p *pausedTurn) *pausedTurn {
 	p.Round, p.Lanes, p.Words, p.Spent = t.round, t.laneCount, exactText(t.words), t.budgetSpent
 	p.System, p.Model, p.Options, p.Tools = t.request.System, t.request.Model, t.request.Options, t.request.Tools
 	p.Offered, p.Usage, p.Start = toolNames(t.offeredTools), t.usage, t.start
@@ -128,7 +128,7 @@ func (p *pausedTurn) history() []starhost.Message {
 }
 
 // unanswered returns the calls of the last reply that have no answer yet.
-func (t *Turn) unanswered() []starhost.ToolCall {
+func unanswered(t *Turn) []starhost.ToolCall {
 	answered := map[string]int{} // by id, because a model may use an id twice
 	for _, m := range slices.Backward(t.messages) {
 		switch m.Role {
@@ -146,7 +146,7 @@ func (t *Turn) unanswered() []starhost.ToolCall {
 
 // answerRest answers the calls that did not run.
 func (t *Turn) answerRest() {
-	for _, c := range t.unanswered() {
+	for _, c := range unanswered(t) {
 		t.messages = append(t.messages, starhost.Message{Role: starhost.RoleTool, Content: fragments.NewText("not run: the turn ended"),
 			CallID: c.ID, ToolName: c.Name, IsError: true})
 	}

@@ -29,7 +29,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	pre := t.newEvent("pre_llm_call")
 	pre.Tools = t.tools
 	if t.hasHooks(pre.Name) {
-		pre.Messages = starhost.NewList(t.typedConversation())
+		pre.Messages = starhost.NewList(typedConversation(t))
 	}
 	if t.withoutTools {
 		pre.Tools = starhost.NewList[starhost.Tool](nil)
@@ -60,7 +60,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 // build merges offers into the conversation and fires pre_send.
 func (t *Turn) build(ctx context.Context, pre *starhost.Event, offers []starhost.Context) (*Prompt, error) {
 	t.offeredTools = pre.Tools
-	m, err := t.mergeOffers(offers)
+	m, err := mergeOffers(t, offers)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (t *Turn) storeAttachments(ctx context.Context, rows []*fragments.Attachmen
 
 // typedConversation returns the conversation as plugins see it before merging: with the users' own
 // words, including the new ones.
-func (t *Turn) typedConversation() []starhost.Message {
+func typedConversation(t *Turn) []starhost.Message {
 	all := typedMessages(t.session.history, t.messages)
 	if t.round == 1 {
 		all = append(all, starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(t.words)})
@@ -172,7 +172,7 @@ type mergeResult struct {
 }
 
 // mergeOffers merges the context that was offered for this prompt.
-func (t *Turn) mergeOffers(offers []starhost.Context) (*mergeResult, error) {
+func mergeOffers(t *Turn, offers []starhost.Context) (*mergeResult, error) {
 	set := fragments.Merge(fragmentLists(offers)...)
 	var attachments [][]fragments.Attachment
 	if t.round == 1 {
@@ -306,7 +306,7 @@ func (t *Turn) render(p *Prompt) []string {
 	pieces := make([]string, 0, len(p.Tools)+2+around*len(p.Messages)+more)
 	tools := make([]*toolPiece, len(p.Tools))
 	for i := range p.Tools {
-		tools[i] = t.pieceOf(&p.Tools[i], i)
+		tools[i] = pieceOf(t, &p.Tools[i], i)
 		pieces = append(pieces, tools[i].rendering())
 	}
 	t.session.toolPieces = tools

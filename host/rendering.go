@@ -48,7 +48,7 @@ func newToolPiece(t *starhost.Tool) *toolPiece {
 
 // pieceOf returns the piece of a prompt's tool: that of the registered tool, which all sessions
 // share, or that of the same tool in the same place of the session's previous prompt.
-func (t *Turn) pieceOf(tool *starhost.Tool, i int) *toolPiece {
+func pieceOf(t *Turn, tool *starhost.Tool, i int) *toolPiece {
 	if p := t.registry.pieces[tool.Name]; p.matches(tool) {
 		return p
 	}

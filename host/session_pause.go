@@ -55,7 +55,7 @@ func (s *Session) ResumeTurn(ctx context.Context) (*Turn, error) {
 		t.End(ctx)
 		return nil, err
 	}
-	t.offeredTools = starhost.NewList(t.toolsOf(p.Offered))
+	t.offeredTools = starhost.NewList(toolsNamed(t, p.Offered))
 	return t, nil
 }
 
@@ -83,8 +83,8 @@ func (s *Session) useAnswer(ctx context.Context) error {
 	return nil
 }
 
-// toolsOf returns the tools that an earlier prompt offered and that still exist.
-func (t *Turn) toolsOf(names []string) []starhost.Tool {
+// toolsNamed returns the tools that an earlier prompt offered and that still exist.
+func toolsNamed(t *Turn, names []string) []starhost.Tool {
 	var list []starhost.Tool
 	for _, name := range names {
 		i := slices.IndexFunc(t.tools.Items(), func(tool starhost.Tool) bool { return tool.Name == name })
@@ -92,7 +92,7 @@ func (t *Turn) toolsOf(names []string) []starhost.Tool {
 		switch {
 		case i >= 0:
 			list = append(list, *t.tools.At(i))
-		case added != nil && t.admits(added):
+		case added != nil && admits(t, added):
 			list = append(list, *added)
 		}
 	}

@@ -58,14 +58,14 @@ func (t *Turn) CallTool(ctx context.Context, call starhost.ToolCall) (ToolReply,
 		return ToolReply{Call: reply.Call, Paused: true}, nil
 	}
 	if err == nil && LaneOf(ctx) == nil {
-		t.cutResult(&reply.Result)
-		t.appendAnswer(&reply)
+		cutResult(t, &reply.Result)
+		appendAnswer(t, &reply)
 	}
 	return reply, err
 }
 
 // cutResult cuts a result that is too long for the model.
-func (t *Turn) cutResult(r *starhost.Result) {
+func cutResult(t *Turn, r *starhost.Result) {
 	most := t.host.opts.MaxResult
 	if len(r.ForLLM) <= most {
 		return
@@ -80,9 +80,9 @@ var ErrReadOnly = errors.New("a fragment loader only reads: it cannot call tools
 
 // appendAnswer stores the reply to a call of the model. Attachments over a limit, or already in an
 // earlier message, are omitted; the result's text notes each.
-func (t *Turn) appendAnswer(reply *ToolReply) {
+func appendAnswer(t *Turn, reply *ToolReply) {
 	call, r := reply.Call, &reply.Result
-	if !slices.ContainsFunc(t.unanswered(), func(c starhost.ToolCall) bool { return c.ID == call.ID }) {
+	if !slices.ContainsFunc(unanswered(t), func(c starhost.ToolCall) bool { return c.ID == call.ID }) {
 		return
 	}
 	var set fragments.Set
@@ -110,11 +110,11 @@ func (t *Turn) appendAnswer(reply *ToolReply) {
 }
 
 func (t *Turn) callTool(ctx context.Context, call starhost.ToolCall) (ToolReply, error) {
-	tool, problem := t.lookupTool(call.Name)
+	tool, problem := lookupTool(t, call.Name)
 	if problem != "" {
 		return failedReply(call, problem), nil
 	}
-	if p, err := t.validate(ctx, tool, &call); err != nil {
+	if p, err := validateCall(ctx, t, tool, &call); err != nil {
 		return failedReply(call, err.Error()), nil
 	} else if p != nil {
 		return failedReply(call, problemText(call.Name, p)), nil
@@ -138,7 +138,7 @@ func (t *Turn) callTool(ctx context.Context, call starhost.ToolCall) (ToolReply,
 	} else if no != nil {
 		return deniedReply(reply.Call, *no), nil
 	}
-	t.traceOverride(tool)
+	traceOverride(t, tool)
 	if d := out.firstRespond(); d != nil {
 		reply.Result = *d.Result
 	} else if err := t.runTool(ctx, tool, e, &reply); err != nil {
@@ -147,10 +147,10 @@ func (t *Turn) callTool(ctx context.Context, call starhost.ToolCall) (ToolReply,
 	return reply, t.postTool(ctx, e, &reply)
 }
 
-// validate returns the problems of a call's arguments, and drops the nulls that stand for arguments
+// validateCall returns the problems of a call's arguments, and drops the nulls that stand for arguments
 // that are left out. If a handler makes the call, the host charges the work to the handler's
 // plugin. The error says that its budget is spent.
-func (t *Turn) validate(ctx context.Context, tool *starhost.Tool, call *starhost.ToolCall) (problems []string, err error) {
+func validateCall(ctx context.Context, t *Turn, tool *starhost.Tool, call *starhost.ToolCall) (problems []string, err error) {
 	lane := LaneOf(ctx)
 	if lane != nil && lane.MaxSteps > 0 && lane.Steps >= lane.MaxSteps {
 		return nil, errtext.Errorf("the handlers of %s used %d steps in this event, which [limits] event raises", lane.Plugin, lane.Steps)
@@ -164,7 +164,7 @@ func (t *Turn) validate(ctx context.Context, tool *starhost.Tool, call *starhost
 }
 
 // lookupTool returns an offered tool that the host can run.
-func (t *Turn) lookupTool(name string) (tool *starhost.Tool, problem string) {
+func lookupTool(t *Turn, name string) (tool *starhost.Tool, problem string) {
 	for i := range t.offeredTools.Len() {
 		if tool := t.offeredTools.At(i); tool.Name == name {
 			if tool.Validator == nil {
@@ -177,7 +177,7 @@ func (t *Turn) lookupTool(name string) (tool *starhost.Tool, problem string) {
 }
 
 // traceOverride adds a trace that names the overridden tool.
-func (t *Turn) traceOverride(tool *starhost.Tool) {
+func traceOverride(t *Turn, tool *starhost.Tool) {
 	if old := tool.Replaced; old != nil {
 		detail := fmt.Sprintf("tool %s, not that of %s (%s)", tool.Name, old.PluginName(), old.Pos)
 		t.notes = append(t.notes, traceNote{trace: &HookTrace{Event: eventOverride, Plugin: tool.PluginName(),
@@ -289,7 +289,7 @@ func (t *Turn) approve(ctx context.Context, tool *starhost.Tool, pre *starhost.E
 // without an Approver, after a no or an error, and if no answer comes in time.
 func (t *Turn) askPerson(ctx context.Context, r *ApprovalRequest) (approval, error) {
 	ask := func() (approval, error) { return t.askApprover(ctx, r) }
-	if stored, ok := t.storedApproval(r); ok {
+	if stored, ok := storedApproval(t, r); ok {
 		ask = func() (approval, error) { return stored, nil }
 	}
 	got, err := t.requestApproval(ctx, r, ask)

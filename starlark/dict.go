@@ -33,7 +33,7 @@ func makeSet(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 		return w.addKey(name, s, x)
 	})
 	if err != nil {
-		return nil, w.prefixError(name, err)
+		return nil, prefixError(w, name, err)
 	}
 	return s, nil
 }
@@ -48,7 +48,7 @@ func makeDict(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tup
 	}
 	d := new(starlark.Dict)
 	if err := w.updateDict(d, name, args, kwargs); err != nil {
-		return nil, w.prefixError(name, err)
+		return nil, prefixError(w, name, err)
 	}
 	return d, nil
 }

@@ -23,7 +23,7 @@ func getIndex(th *starlark.Thread, x, y starlark.Value) (starlark.Value, error) 
 		}
 		v, found, err := x.Get(y)
 		if err == nil && !found {
-			err = workerOf(th).missingKey(x, y)
+			err = missingKey(workerOf(th), x, y)
 		}
 		return v, err
 	case starlark.Indexable:
@@ -38,7 +38,7 @@ func getIndex(th *starlark.Thread, x, y starlark.Value) (starlark.Value, error) 
 
 // missingKey returns the error for a key that is not in a mapping. It quotes a bounded part of the
 // key.
-func (w *worker) missingKey(x, key starlark.Value) error {
+func missingKey(w *worker, x, key starlark.Value) error {
 	n, err := w.textSize("[]", key)
 	if err != nil {
 		return err
@@ -202,14 +202,14 @@ func (w *worker) paySlice(x starlark.Sliceable, start, end, step int) error {
 		return w.pay(sliceList, count)
 	}
 	if x.Type() == "range" {
-		return w.checkStride(x, step)
+		return checkStride(w, x, step)
 	}
 	return w.pay(sliceList, count)
 }
 
 // checkStride refuses a slice of a range if its stride would overflow in the interpreter, which
 // panics if the stride becomes zero.
-func (w *worker) checkStride(x starlark.Sliceable, step int) error {
+func checkStride(w *worker, x starlark.Sliceable, step int) error {
 	const most = 1 << 53
 	stride := uint64(1)
 	if n := x.Len(); n > 1 {
@@ -217,7 +217,7 @@ func (w *worker) checkStride(x starlark.Sliceable, step int) error {
 		b, _ := x.Index(1).(starlark.Int).Int64()
 		stride = uint64(max(b-a, a-b))
 	} else if step != 1 {
-		return w.checkShortStride(x, step)
+		return checkShortStride(w, x, step)
 	}
 	if need := multiplyClamped(stride, uint64(max(step, -step))); need >= most {
 		return w.stopAtLimit("integer size", "range slice", 64, 53, 0)
@@ -227,7 +227,7 @@ func (w *worker) checkStride(x starlark.Sliceable, step int) error {
 
 // checkShortStride checks the stride of a slice of a range with at most one element. Such a range
 // shows its stride only in its text.
-func (w *worker) checkShortStride(x starlark.Sliceable, step int) error {
+func checkShortStride(w *worker, x starlark.Sliceable, step int) error {
 	var a, b, stride int64
 	if n, _ := fmt.Sscanf(x.String(), "range(%d, %d, %d)", &a, &b, &stride); n < 3 {
 		stride = 1

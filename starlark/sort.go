@@ -62,7 +62,7 @@ func minOrMax(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tup
 		}
 		better, err := w.compare(op, k, bestKey)
 		if err != nil {
-			return w.prefixError(name, err)
+			return prefixError(w, name, err)
 		}
 		if better {
 			best, bestKey = x, k
@@ -84,7 +84,7 @@ func (w *worker) applyKey(key starlark.Callable, x starlark.Value) (starlark.Val
 }
 
 // prefixError puts the name of a function before an error, unless the run is stopped.
-func (w *worker) prefixError(name string, err error) error {
+func prefixError(w *worker, name string, err error) error {
 	if w.stopCause != nil {
 		return err
 	}
