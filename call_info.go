@@ -27,6 +27,6 @@ type CallInfo struct {
 	Rewrite func(name string, values []string) (json.RawMessage, error)
 }
 
-// callKinds are the kinds that hooks may name. TestKinds of agents checks that they are the same
+// CallKinds are the kinds that hooks may name. TestKinds of agents checks that they are the same
 // there.
 var CallKinds = []string{"shell", "write", "fetch", "read", "search", "agent", "mcp", "other"}

@@ -315,7 +315,7 @@ func (e *Event) CallInfo() *CallInfo {
 	return e.info
 }
 
-// hasKind reports whether the event's call has one of the kinds. It reports true if the host cannot
+// HasKind reports whether the event's call has one of the kinds. It reports true if the host cannot
 // describe calls, because a guard must see too many calls rather than too few.
 func (e *Event) HasKind(kinds []string) bool {
 	if len(kinds) == 0 {
@@ -391,7 +391,7 @@ func (e *Event) arg(name string) any {
 	return nil
 }
 
-// subject returns the name that hooks match: the tool's or the command's.
+// Subject returns the name that hooks match: the tool's or the command's.
 func (e *Event) Subject() string {
 	if e.Tool != "" {
 		return e.Tool

@@ -26,7 +26,7 @@ func (s *EventSpec) blank() []AppArg {
 	return args
 }
 
-// complete sorts the arguments of a declared event into their order, and adds null for missing
+// Complete sorts the arguments of a declared event into their order, and adds null for missing
 // ones.
 func (s *EventSpec) Complete(e *Event) error {
 	given := e.App

@@ -39,7 +39,7 @@ type Usage struct {
 	Cached int64 `json:"cached_tokens"` // part of Input from the provider's cache
 }
 
-// add returns the sum of both.
+// Add returns the sum of both.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cached + v.Cached}
 }

@@ -24,6 +24,7 @@ import (
 // A Target is the part of a request where a fragment goes. The zero value is [Prompt].
 type Target uint8
 
+// The targets.
 const (
 	Prompt Target = iota // in front of the user's words
 	System               // in front of the system text

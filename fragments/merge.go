@@ -8,6 +8,7 @@ import (
 // A Status is the result of an offer.
 type Status string
 
+// The results of an offer.
 const (
 	Kept      Status = "kept"       // the request contains it
 	InSession Status = "in_session" // an earlier message contains it, so it is not sent again

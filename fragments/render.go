@@ -10,6 +10,7 @@ import (
 // unregistered value mean [Plain].
 type Rendering string
 
+// The renderings.
 const (
 	Plain    Rendering = "plain"    // only the contents
 	XML      Rendering = "xml"      // numbered documents

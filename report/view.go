@@ -33,7 +33,7 @@ func ActionName(a starhost.Action) string {
 	return string(a)
 }
 
-// The types below are parts of the JSON results of eval and list. Lists are never null.
+// PluginJSON and the types below are parts of the JSON results of eval and list. Lists are never null.
 type (
 	PluginJSON struct {
 		Name        string          `json:"name"`

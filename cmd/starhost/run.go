@@ -273,7 +273,7 @@ func rawOrText(raw json.RawMessage) any {
 }
 
 // WriteText ends the text on standard output, which the conversation has written.
-func (_ *runResult) WriteText(res *Result) {}
+func (*runResult) WriteText(res *Result) {}
 
 // callLine describes a tool call in one line for people.
 func callLine(r *host.ToolReply) string {

@@ -165,6 +165,7 @@ func eventsBody(r Reference) string {
 	return b.String()
 }
 
+// EventSection returns the section of a page about an event: its arguments and its decisions.
 func EventSection(e starhost.EventSpec) string {
 	rows := [][]string{{"argument", "type", "what it is"}}
 	for _, arg := range argsOf(e) {

@@ -101,6 +101,7 @@ func filter[T any](items []T, fits func(T) bool) []T {
 	return fitting
 }
 
+// IsEmpty reports whether the reference has nothing.
 func (r Reference) IsEmpty() bool {
 	return len(r.Topics)+len(r.Cases)+len(r.Events)+len(r.Permissions)+len(r.Keys)+len(r.Codes)+len(r.Subjects) == 0
 }

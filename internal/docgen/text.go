@@ -152,7 +152,7 @@ func printExample(p *page.Page, title, text string) {
 	}
 }
 
-// The reference as JSON. Lists are never null.
+// ReferenceJSON is the reference as JSON. Lists are never null.
 type ReferenceJSON struct {
 	Schema      string           `json:"schema"`
 	Builtins    []builtinJSON    `json:"builtins"`
@@ -235,6 +235,7 @@ type subjectJSON struct {
 	See   []string `json:"see"`
 }
 
+// WriteJSON writes the reference as JSON.
 func (r Reference) WriteJSON(p *page.Page) error {
 	out := ReferenceJSON{
 		Schema: "starhost.docs/1", Builtins: []builtinJSON{}, Cases: []casePartJSON{}, Events: []eventJSON{},

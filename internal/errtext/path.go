@@ -27,6 +27,7 @@ func (e *PathError) Error() string {
 	return "at " + strings.Join(path, "") + ": " + e.msg
 }
 
+// PathErrorf returns an error without a path yet, for a value that a path leads to.
 func PathErrorf(format string, args ...any) *PathError {
 	return &PathError{msg: fmt.Sprintf(format, args...)}
 }

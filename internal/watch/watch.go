@@ -22,6 +22,7 @@ type Watcher struct {
 	files, folders []string // absolute
 }
 
+// New returns a watcher of nothing.
 func New() (*Watcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
