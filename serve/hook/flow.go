@@ -25,7 +25,8 @@ type flow struct {
 	run                     func(context.Context, *host.Session, *Event) (*verdict, error)
 }
 
-var flows = map[kind]flow{
+// flows is an array, because a map costs each start.
+var flows = [...]flow{
 	kindPrompt:  {everyEvent: true, run: askPrompt},
 	kindTool:    {events: []string{"pre_tool_call", "approve_tool_call"}, run: askTool},
 	kindApprove: {events: []string{"approve_tool_call"}, run: askApproval},
