@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"golden":           3970,
 	"host":             5620,
 	"internal":         3950,
-	"loader":           6150,
+	"loader":           6160,
 	"measure":          400,
 	"model":            2390,
 	"report":           1340,

@@ -139,7 +139,7 @@ func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
 	if !c.external {
 		return entry{}, false, nil
 	}
-	line := entry{Kind: c.kind, Request: shortRequest(request), Reply: emptyReplies[c.kind]}.line()
+	line := entry{Kind: c.kind, Request: shortRequest(request), Reply: emptyReply(c.kind)}.line()
 	return entry{}, false, &UnansweredError{File: a.name, Line: string(line), Near: a.nearest(c.kind, request)}
 }
 
@@ -201,12 +201,15 @@ func shortRequest(request json.RawMessage) json.RawMessage {
 	return request
 }
 
-// emptyReplies has an example of a reply for each kind of effect that a case must answer.
-var emptyReplies = map[string]json.RawMessage{
-	"exec":         json.RawMessage(`{"code":0,"stdout":"","stderr":""}`),
-	"http.get":     json.RawMessage(`{"status":200,"body":""}`),
-	"http.post":    json.RawMessage(`{"status":200,"body":""}`),
-	"http.request": json.RawMessage(`{"status":200,"body":""}`),
+// emptyReply returns an example of a reply for a kind of effect that a case must answer, nil for others.
+func emptyReply(kind string) json.RawMessage {
+	switch kind {
+	case "exec":
+		return json.RawMessage(`{"code":0,"stdout":"","stderr":""}`)
+	case "http.get", "http.post", "http.request":
+		return json.RawMessage(`{"status":200,"body":""}`)
+	}
+	return nil
 }
 
 // AnswerLine turns the line of a recorded effect into a line for [ReadAnswers], without headers
@@ -214,7 +217,7 @@ var emptyReplies = map[string]json.RawMessage{
 // headers are left out. Both are "" for an effect that needs no answer.
 func AnswerLine(line json.RawMessage) (answer, summary string) {
 	var e entry
-	if json.Unmarshal(line, &e) != nil || emptyReplies[e.Kind] == nil {
+	if json.Unmarshal(line, &e) != nil || emptyReply(e.Kind) == nil {
 		return "", ""
 	}
 	e.Lane, e.Plugin = "", ""

@@ -70,23 +70,25 @@ func (c *Config) Settings() []Setting {
 	return rows
 }
 
-// tables return the names of the plugins, libraries, grants, secrets, servers and models in a
-// config.
-var tables = map[string]func(*Config) []string{
-	"libraries": func(c *Config) []string { return slices.Sorted(maps.Keys(c.Libraries)) },
-	"plugin":    func(c *Config) []string { return slices.Sorted(maps.Keys(c.Plugin)) },
-	"grants":    func(c *Config) []string { return slices.Sorted(maps.Keys(c.Grants)) },
-	"secrets":   func(c *Config) []string { return slices.Sorted(maps.Keys(c.Secrets)) },
-	"kinds":     func(c *Config) []string { return slices.Sorted(maps.Keys(c.Kinds)) },
-	"mcp":       func(c *Config) []string { return slices.Sorted(maps.Keys(c.MCP)) },
-	"process":   func(c *Config) []string { return slices.Sorted(maps.Keys(c.Processes)) },
-	"model":     func(c *Config) []string { return append([]string{""}, slices.Sorted(maps.Keys(c.Model.Endpoints))...) },
-}
-
 // names returns the names for the first "*" of the keys in a table; "" stands for keys without "*".
 func (c *Config) names(table string) []string {
-	if names := tables[table]; names != nil {
-		return names(c)
+	switch table {
+	case "libraries":
+		return slices.Sorted(maps.Keys(c.Libraries))
+	case "plugin":
+		return slices.Sorted(maps.Keys(c.Plugin))
+	case "grants":
+		return slices.Sorted(maps.Keys(c.Grants))
+	case "secrets":
+		return slices.Sorted(maps.Keys(c.Secrets))
+	case "kinds":
+		return slices.Sorted(maps.Keys(c.Kinds))
+	case "mcp":
+		return slices.Sorted(maps.Keys(c.MCP))
+	case "process":
+		return slices.Sorted(maps.Keys(c.Processes))
+	case "model":
+		return append([]string{""}, slices.Sorted(maps.Keys(c.Model.Endpoints))...)
 	}
 	return []string{""}
 }

@@ -170,7 +170,7 @@ func (a *Agent) kindOf(event string) (k kind, ok bool) {
 	case a.Events[i].Branches:
 		return kindBranch, true
 	}
-	return pluginEventKinds[a.Events[i].Ours], true
+	return kindOfEvent(a.Events[i].Ours), true
 }
 
 // AsksAt reports whether the agent asks guards about calls at an event.
@@ -179,17 +179,15 @@ func (a *Agent) AsksAt(event string) bool {
 	return k == kindTool
 }
 
-// pluginEventKinds gives the kind of the agent's event for the first plugin event that it fires.
-var pluginEventKinds = map[string]kind{
-	"turn_start":        kindPrompt,
-	"pre_tool_call":     kindTool,
-	"approve_tool_call": kindApprove,
-	"post_tool_call":    kindResult,
-	"post_llm_call":     kindReply,
-	"turn_end":          kindStop,
-	"session_reset":     kindReset,
-	"session_end":       kindEnd,
+// firstEvents are the first plugin events that the kinds fire. It is an array, because a map costs
+// each start.
+var firstEvents = [...]string{
+	kindPrompt: "turn_start", kindTool: "pre_tool_call", kindApprove: "approve_tool_call", kindResult: "post_tool_call",
+	kindReply: "post_llm_call", kindStop: "turn_end", kindReset: "session_reset", kindEnd: "session_end",
 }
+
+// kindOfEvent returns the kind that fires a plugin event first.
+func kindOfEvent(event string) kind { return kind(max(0, slices.Index(firstEvents[:], event))) }
 
 // An Event is one event of an agent that starts a process for each event.
 type Event struct {

@@ -310,7 +310,7 @@ var picoMethods = map[string]picoMethod{
 
 // askPlugins answers a request after all waiting.
 func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, method picoMethod) {
-	if notice := lossNotice(p.Host, picoKinds[r.method]); notice != "" {
+	if notice := lossNotice(p.Host, kindOfEvent(picoEvents[r.method])); notice != "" {
 		p.Warn(r.method + ": " + notice)
 	}
 	if p.Host == nil {
@@ -324,9 +324,6 @@ func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, m
 	}
 	p.reply(r, a, v)
 }
-
-// picoKinds gives the kind of each method that guards can refuse.
-var picoKinds = map[string]kind{"hook.before_llm": kindPrompt, "hook.before_tool": kindTool, "hook.approve_tool": kindApprove}
 
 // refuseUnanswered answers a request that plugins did not answer. It refuses what guards can
 // refuse. The watchdog calls it while the handler may still run.
