@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"golden":           3970,
 	"host":             5620,
 	"internal":         3950,
-	"loader":           6160,
+	"loader":           6190,
 	"measure":          400,
 	"model":            2390,
 	"report":           1340,
@@ -50,7 +50,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_710
+const maxSize = 99_750
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

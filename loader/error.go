@@ -32,6 +32,12 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
+// in returns the place in another file, unless its path is "".
+func (p Place) in(file string) Place {
+	p.File = cmp.Or(file, p.File)
+	return p
+}
+
 // An Error is a mistake in the config or among the plugin files, at its place.
 type Error struct {
 	Place Place
@@ -40,10 +46,13 @@ type Error struct {
 	// Plugin is the name of the required plugin that is not loaded (E0609); "" for other errors.
 	Plugin string
 
-	code        string
-	err         error
-	managed     bool // about a path of the managed config
-	hidesPlugin bool // because of the error, a plugin is missing that may be a guard: see lostGuards
+	code string
+	// fileFromHere is the path from the user's folder of a plugin's or library's file, which Place
+	// names as positions do; "" if Place has such a path.
+	fileFromHere string
+	err          error
+	managed      bool // about a path of the managed config
+	hidesPlugin  bool // because of the error, a plugin is missing that may be a guard: see lostGuards
 }
 
 // Error returns the place and the message.
@@ -53,6 +62,9 @@ func (e *Error) Error() string {
 	}
 	return e.Place.String() + ": " + e.Msg
 }
+
+// PlaceFromHere returns the place with the path of its file from the user's folder.
+func (e *Error) PlaceFromHere() Place { return e.Place.in(e.fileFromHere) }
 
 // Code returns the code that [Codes] explains, such as "E0602".
 func (e *Error) Code() string { return e.code }
@@ -73,10 +85,15 @@ type Warning struct {
 	// "unset" for a variable of requires_env, "grant" for a grant of a project, and "untrusted" for
 	// its other settings. It is "" for all others.
 	Notice string
+
+	fileFromHere string // as in Error
 }
 
+// PlaceFromHere returns the place with the path of its file from the user's folder.
+func (w Warning) PlaceFromHere() Place { return w.Place.in(w.fileFromHere) }
+
 // String returns the place and the message.
-func (w Warning) String() string { return (&Error{Place: w.Place, Msg: w.Msg}).Error() }
+func (w Warning) String() string { return (&Error{Place: w.PlaceFromHere(), Msg: w.Msg}).Error() }
 
 // joinErrors joins the errors of one file in the order of their places. It returns nil if there
 // are none.

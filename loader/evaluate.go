@@ -152,11 +152,22 @@ func (e *evaluation) isAvailable() bool {
 	for _, v := range e.manifest.RequiresEnv {
 		if !e.isSet(v) {
 			e.unavailable = fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, v)
-			e.warnings = append(e.warnings, Warning{Place: Place{File: e.source.Display}, Msg: e.unavailable, Notice: "unset"})
+			w := e.warning(Place{File: e.source.Display}, e.unavailable)
+			w.Notice = "unset"
+			e.warnings = append(e.warnings, w)
 			return false
 		}
 	}
 	return true
+}
+
+// warning returns a warning at a position.
+func (e *evaluation) warning(at Place, msg string) Warning {
+	w := Warning{Place: at, Msg: msg}
+	if s := e.sourceOf(at.File); s != nil && at.File != "" {
+		w.fileFromHere = s.pathFromHere(s.nameOf(at.File))
+	}
+	return w
 }
 
 // isSet reports whether an environment variable is set. A secret has more places.
@@ -203,8 +214,7 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	e.inside = Inside{of: e, module: module, record: record}
 	e.plugin.Steps, e.plugin.Bytes, e.logs = usage.Steps, usage.Bytes, record.Logs()
 	for _, w := range record.Warnings() {
-		place := Place{File: w.Pos.File, Line: w.Pos.Line, Col: w.Pos.Col}
-		e.idle = append(e.idle, Warning{Place: place, Msg: w.Text})
+		e.idle = append(e.idle, e.warning(Place(w.Pos), w.Text))
 	}
 	return err
 }

@@ -149,7 +149,7 @@ func TestLoad(t *testing.T) {
 		{"required and not there", "-- config.toml --\n[plugins]\npaths = [\"p\"]\nrequired = [\"policies\"]\n-- p/policy.star --\n", "",
 			"policy loaded\nconfig.toml:3: required plugin policies is not loaded (did you mean policy?) [E0609]\n"},
 		{"environment", "-- p/a.star --\nplugin(requires_env = [\"HOME\", \"PAGER\"])\nfail(\"it ran\")\n-- p/b.star --\nplugin(requires_env = [\"HOME\"])\n", "p",
-			"a unavailable\nb loaded\nwarning: a.star: plugin a is unavailable: the environment variable PAGER is not set\n"},
+			"a unavailable\nb loaded\nwarning: p/a.star: plugin a is unavailable: the environment variable PAGER is not set\n"},
 		{"prints while loading", "-- a.star --\nprint(\"one\", 2)\ndef f():\n    print(\"three\")\nf()\nfail(\"no\")\n", "a.star",
 			"a failed\na.star:5:5: fail: no [E0301]\n    5 | fail(\"no\")\n      |     ^\n  in <toplevel> a.star:5:5\na.star:1:6: a: info: one 2\na.star:3:10: a: info: three\n"},
 

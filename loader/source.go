@@ -107,13 +107,32 @@ func (s *Source) prefix() string {
 	return s.Name + "/"
 }
 
-// realPath returns the absolute path of the file that positions call name.
-func (s *Source) realPath(name string) string {
-	if name == s.Display {
-		name = s.Main
+// pathFromHere returns the path for messages of a file.
+func (s *Source) pathFromHere(name string) string {
+	if !s.Folder && name == s.Main {
+		return s.Path
 	}
-	return s.Real(strings.TrimPrefix(name, s.prefix()))
+	return path.Join(s.Path, name)
 }
+
+// errorIn returns an error in a file. Its text has the name in positions: a plugin can read it, and
+// gets the same text in each folder of the user.
+func (s *Source) errorIn(name, code, format string, args ...any) *Error {
+	e := errorAt(Place{File: s.File(name)}, code, format, args...)
+	e.fileFromHere = s.pathFromHere(name)
+	return e
+}
+
+// nameOf returns the name of the file that positions call shown.
+func (s *Source) nameOf(shown string) string {
+	if shown == s.Display {
+		return s.Main
+	}
+	return strings.TrimPrefix(shown, s.prefix())
+}
+
+// realPath returns the absolute path of the file that positions call shown.
+func (s *Source) realPath(shown string) string { return s.Real(s.nameOf(shown)) }
 
 // Real returns the absolute path of a file.
 func (s *Source) Real(name string) string { return filepath.Join(s.dir, s.sub, name) }
@@ -234,11 +253,11 @@ func (s *Source) maxBytes(name string) int64 {
 
 // sizeError returns the error of a file with more than maxBytes.
 func (s *Source) sizeError(name string, got int64) error {
-	at, most := Place{File: s.File(name)}, s.maxBytes(name)
+	most := s.maxBytes(name)
 	if isPluginFile(name) && most == s.maxSource {
-		return errorAt(at, "E0608", "got %d bytes, want at most %d ([limits] source raises it)", got, most)
+		return s.errorIn(name, "E0608", "got %d bytes, want at most %d ([limits] source raises it)", got, most)
 	}
-	return tooLarge(at, got, most)
+	return s.errorIn(name, "E0608", "got %d bytes, want at most %d", got, most)
 }
 
 // stat describes a regular file of at most maxBytes.
@@ -248,7 +267,7 @@ func (s *Source) stat(root *os.Root, name string) (fs.FileInfo, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errorAt(Place{File: s.File(name)}, "E0607", "got a %s, want a file", kindOf(info))
+		return nil, s.errorIn(name, "E0607", "got a %s, want a file", kindOf(info))
 	case info.Size() > s.maxBytes(name):
 		return nil, s.sizeError(name, info.Size())
 	}
@@ -273,7 +292,7 @@ func (s *Source) explain(name string, err error) error {
 	if errors.As(err, &located) {
 		return located
 	}
-	e := errorAt(Place{File: s.File(name)}, "E0607", "%s", reason(err))
+	e := s.errorIn(name, "E0607", "%s", reason(err))
 	if errors.Is(err, fs.ErrNotExist) {
 		e.Msg = "no such file"
 		if sibling := near.Name(path.Base(name), s.siblings(name)); sibling != "" {
@@ -325,12 +344,11 @@ func (s *Source) Exists(name string) (bool, error) {
 
 // check refuses names outside of the plugin's folder.
 func (s *Source) check(name string) error {
-	at := Place{File: s.Display}
 	switch {
 	case !s.Folder && name != s.Main:
-		return errorAt(at, "E0604", "path %q: a plugin that is a single file has no folder (make it %s/%s)", name, s.Name, mainFile)
+		return s.errorIn(s.Main, "E0604", "path %q: a plugin that is a single file has no folder (make it %s/%s)", name, s.Name, mainFile)
 	case strings.ContainsAny(name, "\x00\\") || !fs.ValidPath(name):
-		return errorAt(at, "E0604", "path: got %q, want one inside the plugin's folder, with / between names and without . and ..", name)
+		return s.errorIn(s.Main, "E0604", "path: got %q, want one inside the plugin's folder, with / between names and without . and ..", name)
 	}
 	return nil
 }
@@ -377,7 +395,7 @@ func (s *Source) checkPin(name string, sum fragments.Hash) error {
 	if s.pins[real] == sum {
 		return nil
 	}
-	return errorAt(Place{File: s.File(name)}, "E0613", "the file is not as it was when its project was trusted (starhost trust shows the difference; starhost trust --path trusts the folder while you edit it)")
+	return s.errorIn(name, "E0613", "the file is not as it was when its project was trusted (starhost trust shows the difference; starhost trust --path trusts the folder while you edit it)")
 }
 
 // isSame reports whether two sources have the same main file.

@@ -89,7 +89,7 @@ func (s *Source) list(fsys afero.Fs, dir string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	if s.entries+len(infos) > maxEntries {
-		return nil, errorAt(Place{File: s.File(dir)}, "E0608", "got more than %d files in the plugin's folders", maxEntries)
+		return nil, s.errorIn(dir, "E0608", "got more than %d files in the plugin's folders", maxEntries)
 	}
 	entries := make([]fs.DirEntry, len(infos))
 	for i, info := range infos {

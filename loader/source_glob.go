@@ -33,7 +33,7 @@ func (s *Source) Glob(pattern string, pay func(steps int) error) ([]string, erro
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if len(names) > maxMatches {
-		return nil, errorAt(Place{File: s.File(pattern)}, "E0608", "got %d matches, want at most %d", len(names), maxMatches)
+		return nil, s.errorIn(pattern, "E0608", "got %d matches, want at most %d", len(names), maxMatches)
 	}
 	return names, nil
 }
@@ -41,11 +41,11 @@ func (s *Source) Glob(pattern string, pay func(steps int) error) ([]string, erro
 func (s *Source) checkPattern(pattern string) error {
 	switch {
 	case len(pattern) > maxPattern:
-		return tooLarge(Place{File: s.Display}, int64(len(pattern)), maxPattern)
+		return s.errorIn(s.Main, "E0608", "got %d bytes, want at most %d", len(pattern), maxPattern)
 	case countAlternatives(pattern) > maxAlternatives:
-		return errorAt(Place{File: s.Display}, "E0608", "pattern: got more than %d alternatives in braces", maxAlternatives)
+		return s.errorIn(s.Main, "E0608", "pattern: got more than %d alternatives in braces", maxAlternatives)
 	case !doublestar.ValidatePattern(pattern):
-		return errorAt(Place{File: s.Display}, "E0604", "pattern: got %q, want a glob as *.md or **/*.md, with brackets closed", pattern)
+		return s.errorIn(s.Main, "E0604", "pattern: got %q, want a glob as *.md or **/*.md, with brackets closed", pattern)
 	}
 	return s.check(pattern)
 }
@@ -90,7 +90,7 @@ func (g *globFS) Stat(name string) (fs.FileInfo, error) {
 
 func (g *globFS) spend(n int) error {
 	if g.left -= n; g.left < 0 {
-		return errorAt(Place{File: g.source.Display}, "E0608", "the pattern looks at more than %d files, want a simpler one", maxEntries)
+		return g.source.errorIn(g.source.Main, "E0608", "the pattern looks at more than %d files, want a simpler one", maxEntries)
 	}
 	return nil
 }

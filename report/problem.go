@@ -162,7 +162,7 @@ func asLoader(err error, p *Problem) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	p.Code, p.Message, p.Pos = e.Code(), e.Msg, starhost.Pos(e.Place)
+	p.Code, p.Message, p.Pos = e.Code(), e.Msg, starhost.Pos(e.PlaceFromHere())
 	if errors.Is(err, loader.ErrNoPlugins) {
 		p.Help = nextWithoutPlugins
 	}

@@ -120,7 +120,7 @@ func (c *callResult) json() *report.CallJSON {
 
 func (res *Result) warningsJSON() []report.WarningJSON {
 	return jsontext.List(res.relevantWarnings(), func(w *loader.Warning) report.WarningJSON {
-		return report.WarningJSON{Message: w.Msg, Pos: report.NewPosJSON(starhost.Pos(w.Place))}
+		return report.WarningJSON{Message: w.Msg, Pos: report.NewPosJSON(starhost.Pos(w.PlaceFromHere()))}
 	})
 }
 

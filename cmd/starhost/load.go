@@ -258,7 +258,7 @@ func (res *Result) warn(strict bool, warnings []loader.Warning) {
 		return
 	}
 	for _, w := range res.relevantWarnings() {
-		res.problems = append(res.problems, report.Problem{Exit: report.ExitUsage, Code: "E0710", Message: w.Msg, Pos: starhost.Pos(w.Place)})
+		res.problems = append(res.problems, report.Problem{Exit: report.ExitUsage, Code: "E0710", Message: w.Msg, Pos: starhost.Pos(w.PlaceFromHere())})
 	}
 	res.warnings = nil
 }
