@@ -65,15 +65,18 @@ func (r *Record) fillLists() {
 // A partVisitor sees the parts of a record that can be long.
 type partVisitor interface {
 	size(bytes int) // counts what cannot be cut
-	// text and raw report whether there is room for a text and for a value.
-	text(at string, text *string) bool
+	text(at string, text *string)
+	// raw reports whether a value has room. Only an effect and the fields of a line may have none.
 	raw(at string, value *json.RawMessage) bool
-	lose(at string) // a part is incomplete
+	// list visits the elements of a list, and returns how many of them have room. The caller has
+	// counted the list's name.
+	list(at string, elements int, visit func(at string, i int) bool) int
 }
 
-// visit passes the parts of a record on, the most telling first.
+// visit passes the parts of a record on, the most telling first. The effects and logs of handlers
+// come last, because there may be many of them.
 func (r *Record) visit(v partVisitor) {
-	const fields = 600 // the names of all fields, and the short values
+	const fields = 700 // the names of all fields and lists, and the short values
 	v.size(fields + len(jsontext.EncodeOrNull(r.Set)))
 	for _, f := range []struct {
 		at   string
@@ -85,36 +88,58 @@ func (r *Record) visit(v partVisitor) {
 	} {
 		v.text(f.at, f.text)
 	}
-	for _, list := range []struct {
-		at    string
-		texts []string
-	}{{"/roles", r.Roles}, {"/errors", r.Errors}, {"/omitted", r.Omitted}} {
-		for i := range list.texts {
-			v.text(fmt.Sprintf("%s/%d", list.at, i), &list.texts[i])
-		}
-	}
 	r.Decision.visit("/decision", v)
 	if a := r.Approval; a != nil {
 		v.text("/approval/by", &a.By)
-		for i := range a.Asks {
-			a.Asks[i].visit(fmt.Sprintf("/approval/asks/%d", i), v)
-		}
+		a.Asks = a.Asks[:v.list("/approval/asks", len(a.Asks), func(at string, i int) bool {
+			a.Asks[i].visit(at, v)
+			return true
+		})]
 	}
 	visitMembers("/input/", r.Input, v)
-	for i := range r.Handlers {
-		r.Handlers[i].visit(fmt.Sprintf("/handlers/%d", i), v)
+	for _, list := range []struct {
+		at    string
+		texts *[]string
+	}{{"/roles", &r.Roles}, {"/errors", &r.Errors}, {"/omitted", &r.Omitted}} {
+		texts := *list.texts
+		*list.texts = texts[:v.list(list.at, len(texts), func(at string, i int) bool {
+			v.text(at, &texts[i])
+			return true
+		})]
 	}
-	for i := range r.Context {
-		c := &r.Context[i]
-		at := fmt.Sprintf("/context/%d", i)
-		v.size(200)
-		v.text(at+"/source", &c.Source)
-		v.text(at+"/title", &c.Title)
-		v.text(at+"/name", &c.Name)
-		v.text(at+"/url", &c.URL)
-		if c.Content != nil {
-			v.text(at+"/content", c.Content)
-		}
+	r.Handlers = r.Handlers[:v.list("/handlers", len(r.Handlers), func(at string, i int) bool {
+		r.Handlers[i].visit(at, v)
+		return true
+	})]
+	r.Context = r.Context[:v.list("/context", len(r.Context), func(at string, i int) bool {
+		r.Context[i].visit(at, v)
+		return true
+	})]
+	for i := range r.Handlers {
+		h := &r.Handlers[i]
+		h.Effects = h.Effects[:v.list(fmt.Sprintf("/handlers/%d/effects", i), len(h.Effects), func(at string, i int) bool {
+			return v.raw(at, &h.Effects[i])
+		})]
+	}
+	for i := range r.Handlers {
+		h := &r.Handlers[i]
+		h.Logs = h.Logs[:v.list(fmt.Sprintf("/handlers/%d/logs", i), len(h.Logs), func(at string, i int) bool {
+			line := &h.Logs[i]
+			v.size(60)
+			v.text(at+"/text", &line.Text)
+			return line.Fields == nil || v.raw(at+"/fields", &line.Fields)
+		})]
+	}
+}
+
+func (c *Context) visit(at string, v partVisitor) {
+	v.size(200)
+	v.text(at+"/source", &c.Source)
+	v.text(at+"/title", &c.Title)
+	v.text(at+"/name", &c.Name)
+	v.text(at+"/url", &c.URL)
+	if c.Content != nil {
+		v.text(at+"/content", c.Content)
 	}
 }
 
@@ -146,26 +171,9 @@ func (d *Decision) visit(at string, v partVisitor) {
 }
 
 func (h *Handler) visit(at string, v partVisitor) {
-	v.size(60 + 4*len(h.Context))
+	v.size(60 + 4*len(h.Context) + len(at+`/logs`+at+`/effects`) + 6) // and the names of two lists
 	h.Decision.visit(at, v)
 	v.text(at+"/error", &h.Error)
-	for i := range h.Logs {
-		line := &h.Logs[i]
-		v.size(60)
-		own := fmt.Sprintf("%s/logs/%d", at, i)
-		if !v.text(own+"/text", &line.Text) || line.Fields != nil && !v.raw(own+"/fields", &line.Fields) {
-			h.Logs = h.Logs[:i]
-			v.lose(at + "/logs")
-			break
-		}
-	}
-	for i := range h.Effects {
-		if !v.raw(fmt.Sprintf("%s/effects/%d", at, i), &h.Effects[i]) {
-			h.Effects = h.Effects[:i]
-			v.lose(at + "/effects")
-			break
-		}
-	}
 }
 
 // A sizer measures a record.
@@ -176,21 +184,32 @@ type sizer struct {
 }
 
 func (s *sizer) size(bytes int) { s.total += bytes }
-func (s *sizer) lose(string)    {}
 
-func (s *sizer) text(_ string, text *string) bool {
-	n := 2 + len(*text)
-	for i := range len(*text) {
-		switch c := (*text)[i]; {
+func (s *sizer) list(at string, elements int, visit func(at string, i int) bool) int {
+	for i := range elements {
+		visit(at, i)
+	}
+	return elements
+}
+
+// sizeOfText returns the bytes of a text in JSON.
+func sizeOfText(text string) int {
+	n := 2 + len(text)
+	for i := range len(text) {
+		switch c := text[i]; {
 		case c == '"', c == '\\':
 			n++
 		case c < ' ':
 			n += len(`\u0000`) - 1
 		}
 	}
+	return n
+}
+
+func (s *sizer) text(_ string, text *string) {
+	n := sizeOfText(*text)
 	s.total += n
 	s.addText(n)
-	return true
 }
 
 func (s *sizer) raw(_ string, value *json.RawMessage) bool {
@@ -241,18 +260,30 @@ type cutter struct {
 
 func (c *cutter) size(bytes int) { c.left -= bytes }
 
-func (c *cutter) lose(at string) {
+func (c *cutter) list(at string, elements int, visit func(at string, i int) bool) int {
+	for i := range elements {
+		before := *c
+		if !visit(fmt.Sprintf("%s/%d", at, i), i) || c.left < 0 {
+			*c = before
+			c.cut = append(c.cut, at)
+			return i
+		}
+	}
+	return elements
+}
+
+// mark names a cut part.
+func (c *cutter) mark(at string) {
 	c.cut = append(c.cut, at)
 	c.left -= len(at) + 3
 }
 
-func (c *cutter) text(at string, text *string) bool {
+func (c *cutter) text(at string, text *string) {
 	if len(*text) >= c.longest {
 		*text = errtext.CutTo(*text, 2*cutLength, cutMark)
-		c.lose(at)
+		c.mark(at)
 	}
-	c.left -= 2 + len(*text)
-	return c.left >= 0
+	c.left -= sizeOfText(*text)
 }
 
 func (c *cutter) raw(at string, value *json.RawMessage) bool {
@@ -273,7 +304,7 @@ func (c *cutter) raw(at string, value *json.RawMessage) bool {
 	}
 	*value = short
 	for _, place := range places {
-		c.lose(place)
+		c.mark(place)
 	}
 	c.left -= len(short)
 	return true
@@ -316,8 +347,8 @@ func startOf(q jsontext.Quoted, bytes int) string {
 }
 
 // fit makes a record fit into a number of bytes. It cuts the longest texts; then values without
-// room become digests, and the last logs and effects of a handler go; at last all parts go that can
-// have any number of elements. The record then shares nothing that changes with the caller's.
+// room become digests, and the last elements of lists go; at last all parts go that can have any
+// number of elements. The record then shares nothing that changes with the caller's.
 func (r *Record) fit(limit int) {
 	var s sizer
 	if r.visit(&s); s.total <= limit {

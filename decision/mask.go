@@ -183,7 +183,7 @@ func (r *masking) walk(
 		return jsontext.EncodeOrNull(clean)
 	}
 	w.name = func(at []byte, name string) string {
-		if !isFree(string(at) + "/" + name) {
+		if !hasFreeNames(string(at)) {
 			return name
 		}
 		clean := hideName(name)
@@ -228,6 +228,17 @@ func isFree(at string) bool {
 		return strings.Contains(rest, "/")
 	}
 	return part == "value"
+}
+
+// hasFreeNames reports whether the names of an object's members can be any texts. The host's own
+// names stay, whatever the values to mask are: a model that says "arguments" where a value is masked
+// must not remove the arguments from the record of its call. The members of an effect are its kind,
+// whose request has names of the host, and its reply, which can be any value.
+func hasFreeNames(at string) bool {
+	if steps := strings.Split(at, "/"); len(steps) == 6 && steps[1] == "handlers" && steps[3] == "effects" && steps[5] != "reply" {
+		return false
+	}
+	return isFree(at)
 }
 
 // hide returns the text at a pointer without the values to mask in it, and collects these.

@@ -2,9 +2,11 @@ package decision_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +159,11 @@ func TestCuts(t *testing.T) {
 	for i := range handlers {
 		handlers[i] = decision.Handler{Decision: decision.Decision{Action: "deny", Reason: strings.Repeat("r", 100)}}
 	}
+	line, quotes := strings.Repeat("a line of words ", 60), strings.Repeat(`"`, 2000)
+	lines, logs, few := slices.Repeat([]string{line}, 1000), decision.Handler{}, []decision.Context{{Source: "a.md"}}
+	for range 1000 {
+		logs.Logs = append(logs.Logs, decision.Line{Text: line})
+	}
 	key := strings.Repeat("x", 1000) + " sk-" + strings.Repeat("a", 2000)
 	tests := []struct {
 		name string
@@ -168,8 +175,15 @@ func TestCuts(t *testing.T) {
 		{"a secret at the cut", decision.Record{Input: map[string]json.RawMessage{"a": raw(long), "b": raw(key)}}, []string{"/input/a"}},
 		{"many members", decision.Record{Input: map[string]json.RawMessage{"arguments": raw(many)}}, []string{"/input/arguments"}},
 		{"many effects", decision.Record{Handlers: []decision.Handler{{Effects: []json.RawMessage{raw(many)}}}}, []string{"/handlers/0/effects"}},
-		{"many handlers", decision.Record{Handlers: handlers},
-			[]string{"/decision", "/context", "/handlers", "/errors", "/masked", "/omitted"}},
+		{"many handlers", decision.Record{Handlers: handlers}, []string{"/handlers"}},
+		{"many asks", decision.Record{Approval: &decision.Approval{Asks: slices.Repeat([]decision.Decision{{Reason: line}}, 1000)}}, []string{"/approval/asks"}},
+		{"many roles", decision.Record{Roles: lines}, []string{"/roles"}},
+		{"many errors", decision.Record{Errors: lines, Handlers: handlers[:1], Context: few}, []string{"/errors"}},
+		{"much context", decision.Record{Handlers: handlers[:1], Context: slices.Repeat(few, 5000)}, []string{"/context"}},
+		{"many lines", decision.Record{Handlers: []decision.Handler{logs, {}, logs}, Context: few}, []string{"/handlers/0/logs", "/handlers/2/logs"}},
+		{"many quotes", decision.Record{Handlers: []decision.Handler{{Logs: slices.Repeat([]decision.Line{{Text: quotes}}, 200)}}}, []string{"/handlers/0/logs"}},
+		{"many members and lines", decision.Record{Input: map[string]json.RawMessage{"arguments": raw(many)}, Handlers: []decision.Handler{logs}, Context: few},
+			[]string{"/input/arguments", "/handlers/0/logs"}},
 	}
 	for _, tt := range tests {
 		tt.r.Event, tt.r.Decision = "e", decision.Decision{Action: "deny", Reason: "no"}
@@ -178,6 +192,13 @@ func TestCuts(t *testing.T) {
 		diff(t, "decision", "deny no", r.Decision.Action+" "+r.Decision.Reason)
 		if len(text) > decision.MaxRecord+2 {
 			t.Errorf("%s: got %d bytes, want at most %d", tt.name, len(text), decision.MaxRecord)
+		}
+		for name, lengths := range map[string][2]int{
+			"handlers": {len(tt.r.Handlers), len(r.Handlers)}, "context": {len(tt.r.Context), len(r.Context)}, "errors": {len(tt.r.Errors), len(r.Errors)},
+		} {
+			if had, has := lengths[0], lengths[1]; has != had && !slices.Contains(tt.want, "/"+name) || has == 0 && had > 0 {
+				t.Errorf("%s: got %d %s of %d", tt.name, has, name, had)
+			}
 		}
 		if strings.Contains(text, "sk-aaa") || strings.Contains(text, strings.Repeat("a", 20)) {
 			t.Errorf("%s: got a part of a secret", tt.name)
@@ -291,5 +312,23 @@ func TestMaskedElsewhere(t *testing.T) {
 			return tt.value
 		}
 		diff(t, tt.name+" "+tt.value, "<masked>, a "+want(tt.arguments)+" b, not "+want(tt.reason), got[tt.name]+", "+got["note"]+", "+r.Decision.Reason)
+	}
+}
+
+// TestMaskLeavesNames checks that no value to mask removes a name of the host from a record: the
+// argument of a call could have such a value, and erase the call.
+func TestMaskLeavesNames(t *testing.T) {
+	o := decision.Options{Mask: []string{"/input/arguments/pin"}}
+	for _, name := range []string{"arguments", "input", "user_message", "state.set", "plugin", "key", "reply", "limit", "handlers", "sha256"} {
+		r, _ := written(t, o, nil, &decision.Record{
+			Event:    "e",
+			Input:    map[string]json.RawMessage{"user_message": raw("x"), "arguments": raw(map[string]any{"pin": name, "note": map[string]string{"a " + name: "b"}})},
+			Decision: decision.Decision{Action: "modify", Changes: map[string]json.RawMessage{"arguments": raw(1), "limit": raw(2)}},
+			Handlers: []decision.Handler{{Effects: []json.RawMessage{json.RawMessage(`{"plugin":"p","state.set":{"key":"k","value":{"` + name + `":1}},"reply":{"a ` + name + `":1}}`)}}},
+		})
+		got := []string{string(r.Input["arguments"]), string(r.Handlers[0].Effects[0])}
+		diff(t, name, []string{`{"note":{"a <masked>":"b"},"pin":"<masked>"}`, `{"plugin":"p","state.set":{"key":"k","value":{"<masked>":1}},"reply":{"a <masked>":1}}`}, got)
+		diff(t, name+": names", []string{"arguments", "user_message"}, slices.Sorted(maps.Keys(r.Input)))
+		diff(t, name+": changes", []string{"arguments", "limit"}, slices.Sorted(maps.Keys(r.Decision.Changes)))
 	}
 }
