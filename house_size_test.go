@@ -19,7 +19,7 @@ var sizes = map[string]int{
 	"builtins":         8270,
 	"builtins/modules": 4420,
 	"cmd/starhost":     11360,
-	"decision":         3760,
+	"decision":         3790,
 	"editor/format":    80,
 	"editor/lint":      2070,
 	"editor/lsp":       2860,
@@ -50,7 +50,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_750
+const maxSize = 99_765
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
