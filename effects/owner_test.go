@@ -27,3 +27,18 @@ func TestOwner(t *testing.T) {
 		t.Errorf("got %s, want 1", value)
 	}
 }
+
+// TestOwnerLayer checks that a session knows whose values it has: those of untrusted projects give
+// way first.
+func TestOwnerLayer(t *testing.T) {
+	s := host.New(host.Options{}).NewSession(host.SessionConfig{})
+	for _, layer := range []string{"project", "managed", ""} {
+		w := &effects.World{Plugin: "p", Owner: func() *effects.Owner { return &effects.Owner{Name: "p@" + layer, Layer: layer} }}
+		if err := w.StateSet(t.Context(), s, "k", json.RawMessage("1")); err != nil {
+			t.Fatal(err)
+		}
+		if got := effects.StateOf(s, "p@"+layer).Layer(); got != layer {
+			t.Errorf("got the layer %q, want %q", got, layer)
+		}
+	}
+}

@@ -297,6 +297,21 @@ func TestPermissionErrorOfOthers(t *testing.T) {
 	}
 }
 
+// The error proposes the path of a request if either side names paths of the host.
+func TestPermissionErrorOfPath(t *testing.T) {
+	for _, tt := range []struct{ declared, granted, want string }{
+		{"http:a.test/ok/*", "env:A", "http:a.test/no"}, {"env:A", "http:a.test/ok/*", "http:a.test/no"},
+		{"http:b.test/ok/*", "http:b.test/ok/*", "http:a.test"}, {"env:A", "env:A", "http:a.test"},
+	} {
+		w := &effects.World{Plugin: "p", Declared: grants(t, tt.declared), Granted: grants(t, tt.granted)}
+		_, err := w.Fetch(t.Context(), effects.Request{Method: "GET", URL: "https://a.test/no"})
+		var refused *effects.PermissionError
+		if !errors.As(err, &refused) || refused.Permission != tt.want {
+			t.Errorf("%s, %s: got %v, want %s", tt.declared, tt.granted, err, tt.want)
+		}
+	}
+}
+
 func TestCodes(t *testing.T) {
 	for i, c := range effects.Codes() {
 		if want := fmt.Sprintf("E05%02d", i+1); c.Code != want {

@@ -3,7 +3,9 @@ package effects_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -144,4 +146,26 @@ func TestRefusalSuffices(t *testing.T) {
 			t.Errorf("FileExists(%q) with %q: got %v, want no error", path, refused.Permission, err)
 		}
 	})
+}
+
+// TestSiblingHint checks that the error about a missing file proposes one of at most 256 files beside
+// it, and none in a context without hints.
+func TestSiblingHint(t *testing.T) {
+	for _, n := range []int{2, 255, 256, 257, 300} {
+		files := map[string]string{"notes/pager.md": ""}
+		for i := range n - 1 {
+			files[fmt.Sprintf("notes/%04d", i)] = ""
+		}
+		w := &effects.World{
+			Plugin: "p", Declared: grants(t, "fs.read:notes/*"), Granted: grants(t, "fs.read:notes/*"),
+			Workspace: effects.NewFiles(memory(t, files), effects.FileOptions{}),
+		}
+		_, err := w.ReadFile(t.Context(), "notes/pagr.md")
+		if got := strings.Contains(message(err), "did you mean notes/pager.md?"); got != (n <= 256) {
+			t.Errorf("%d files: got %v", n, err)
+		}
+		if _, err := w.ReadFile(effects.WithoutHints(t.Context()), "notes/pagr.md"); strings.Contains(message(err), "did you mean") {
+			t.Errorf("without hints: got %v", err)
+		}
+	}
 }
