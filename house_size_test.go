@@ -18,7 +18,7 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4420,
-	"cmd/starhost":     11360,
+	"cmd/starhost":     11370,
 	"decision":         3790,
 	"editor/format":    80,
 	"editor/lint":      2070,
@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"golden":           3970,
 	"host":             5620,
 	"internal":         3950,
-	"loader":           6190,
+	"loader":           6180,
 	"measure":          400,
 	"model":            2390,
 	"report":           1340,
@@ -36,7 +36,7 @@ var sizes = map[string]int{
 	"scripts":          10,
 	"serve/decide":     530,
 	"serve/front":      560,
-	"serve/hook":       5100,
+	"serve/hook":       5070,
 	"serve/mcp":        2320,
 	"serve/metrics":    230,
 	"serve/neko":       800,
@@ -50,7 +50,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 99_765
+const maxSize = 99_780
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

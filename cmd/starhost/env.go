@@ -47,8 +47,9 @@ func (env Env) fresh() Env {
 // and the exit code. A command that fails in the middle leaves what it has.
 type Result struct {
 	out         page.Page        // see [Env.printResult]
-	written     bool             // the file of -o has the result
+	written     bool             // the file of -o has the result, or the command has none
 	exact       bool             // out is for a program
+	judges      bool             // out says what is wrong with plugins, for a person or CI
 	code        int              // the exit code of a negative result, or of the first problem reported
 	warnings    []loader.Warning // in the order of their report
 	logs        []host.LogLine

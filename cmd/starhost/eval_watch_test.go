@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/starhost/starhost/report"
 )
@@ -94,5 +96,48 @@ func TestWatchNothing(t *testing.T) {
 	}
 	if _, stderr := m.run(t, report.ExitUsage, "eval", "-p", "hi", "--watch", "--record", "x"); !strings.Contains(stderr, "--watch: got --record, --replay or --profile") {
 		t.Errorf("got %q", stderr)
+	}
+}
+
+// TestWatchOutput checks that the file of -o has the last result that did not fail, also after the
+// end of eval --watch and test --watch, and that a command without a result leaves it alone.
+func TestWatchOutput(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"eval", "-p", "hi", "-F", "text", "--watch"}, "one\nhi\n"},
+		{[]string{"test", "--allow-empty", "--watch"}, "no cases"},
+		{[]string{"serve", "--mcp", "127.0.0.1:0"}, "old"},
+		{[]string{"ui", "127.0.0.1:0"}, "old"},
+		{[]string{"lsp"}, "old"},
+	} {
+		t.Run(tt.args[0], func(t *testing.T) {
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string]string{
+				"plugins/a.star": "register_hook(\"pre_llm_call\", lambda: \"one\")\n", "starhost.toml": "", "file": "old",
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			code := make(chan int, 1)
+			go func() {
+				code <- run(ctx, append([]string{"-C", dir, "-o", "file"}, tt.args...), strings.NewReader(""), io.Discard, io.Discard)
+			}()
+			text := func() string {
+				text, err := os.ReadFile(filepath.Join(dir, "file"))
+				if err != nil {
+					t.Error(err)
+				}
+				return string(text)
+			}
+			for !strings.HasPrefix(text(), tt.want) && !t.Failed() {
+				time.Sleep(time.Millisecond)
+			}
+			stop()
+			<-code
+			if got := text(); !strings.HasPrefix(got, tt.want) {
+				t.Errorf("the file has %q at the end, want %q", got, tt.want)
+			}
+		})
 	}
 }

@@ -90,6 +90,7 @@ type (
 
 // printResult adds the command's result to the page in the chosen format.
 func (env Env) printResult(res *Result, result any) error {
+	_, res.judges = result.(gitHubWriter)
 	switch env.format {
 	case "json":
 		return result.(jsonWriter).WriteJSON(res)

@@ -50,6 +50,7 @@ handler, except in golden cases that you run, whose effects are recorded ones.`,
 
 // runLSP serves one editor until it goes.
 func runLSP(ctx context.Context, env Env, res *Result) error {
+	res.written = true // it answers others
 	prepareRun(ctx)
 	cache := editorCache()
 	r := wholeReference()

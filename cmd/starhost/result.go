@@ -122,10 +122,20 @@ func (env Env) writeResult(res *Result) error {
 		}
 		return errtext.File("standard output", env.showResult(res))
 	}
-	if res.out.Len() == 0 && len(res.problems) > 0 {
-		return nil // the command failed: leave the file as it was
+	if res.failed() {
+		return nil // leave the file as it was
 	}
 	return errtext.File(env.output, disk.Replace(env.path(env.output), env.resultBytes(res), 0o666))
+}
+
+// failed reports whether the result is not what the user asked for: there is none, or it lacks what a
+// problem prevented. The report of a command that judges plugins is whole, whatever it found, and so
+// is a negative result.
+func (res *Result) failed() bool {
+	if len(res.problems) == 0 {
+		return false
+	}
+	return res.out.Len() == 0 || !res.judges && res.problems[0].Exit != report.ExitNegative
 }
 
 // path returns the path of a file that an argument names, as the system needs it.

@@ -180,6 +180,7 @@ func (f *serveFlags) check() error {
 
 // runServe runs the command.
 func runServe(ctx context.Context, env Env, res *Result, f *serveFlags, paths []string) error {
+	res.written = true // it answers others
 	if f.printConfig != "" {
 		return printHTTPConfig(env, res, f)
 	}

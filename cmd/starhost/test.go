@@ -261,7 +261,6 @@ func watchTests(ctx context.Context, env Env, res *Result, f *testFlags, o golde
 		return err
 	}
 	defer w.Close()
-	res.written = true // each round writes the file itself
 	return env.rounds(ctx, res, w, func(round *Result) error {
 		in := testInputs(env, o.Paths)
 		if err := w.Inputs(in.Files, in.Folders); err != nil {

@@ -115,6 +115,7 @@ func (env Env) loadOrLastGood(
 
 // runUI serves the page until ctx ends.
 func runUI(env Env, res *Result, cmd *cobra.Command, f *uiFlags, paths []string) error {
+	res.written = true // it answers others
 	ctx := cmd.Context()
 	global, loading := commandFlags(cmd)
 	v := &inspected{Env: env, Result: res, flags: &f.loadFlags, paths: paths}

@@ -13,6 +13,7 @@ import (
 // rounds calls run at once and after each change, with a Result of its own, until ctx ends or
 // there is an error.
 func (env Env) rounds(ctx context.Context, res *Result, w *watch.Watcher, run func(round *Result) error) error {
+	res.written = true // each round writes the file itself
 	err := run(res.newRound())
 	if err == nil {
 		err = w.Loop(ctx, func(file string) error {
