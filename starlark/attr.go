@@ -11,7 +11,8 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// readAttribute evaluates x.f, unless the script calls x.f at once.
+// readAttribute is the helper that replaces x.f. Where a script calls x.f(...) at once, the helper of the
+// method replaces the call instead.
 func readAttribute(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	v, err := getAttr(args[0], string(args[1].(starlark.String)))
 	if err != nil {
@@ -20,7 +21,8 @@ func readAttribute(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple)
 	return workerOf(th).guardMethod(v)
 }
 
-// getAttr is x.f of the interpreter, with a suggestion if x has no such field.
+// getAttr returns the field x.f as the interpreter does. If x has no such field, the error suggests a similar
+// name.
 func getAttr(x starlark.Value, name string) (starlark.Value, error) {
 	h, ok := x.(starlark.HasAttrs)
 	if !ok {
@@ -45,7 +47,8 @@ func getAttr(x starlark.Value, name string) (starlark.Value, error) {
 	return nil, &memberError{msg, nameOf(x), name, names}
 }
 
-// A memberError reports that a value has no member of a name, nor one of a similar name.
+// A memberError reports that a value has no member of the name that a script wrote, and that no other member
+// has a similar name.
 type memberError struct {
 	msg, object, name string
 	names             []string
@@ -53,10 +56,11 @@ type memberError struct {
 
 func (e *memberError) Error() string { return e.msg }
 
-// maxListed is the most members that an error lists: more are no help.
+// maxListed is the most members that an error lists, because a reader does not read a longer list.
 const maxListed = 24
 
-// Help returns the way to write a habit, or else the members.
+// Help returns the Starlark way to write what the script wrote by a habit of Python's. Without such a habit,
+// it lists the members of the value.
 func (e *memberError) Help() string {
 	if help := helpFor(e.msg, e.object+"."+e.name); help != "" || len(e.names) == 0 || len(e.names) > maxListed {
 		return help

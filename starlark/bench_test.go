@@ -13,8 +13,8 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// benchScripts are pairs of a name and a file with a function main. The first is a typical hook;
-// each of the others does one kind of work.
+// benchScripts are pairs of a name and a file with a function main. The first file is a typical hook; each of
+// the others does one kind of work.
 var benchScripts = []struct{ name, src string }{
 	{"prompt hook", `
 TEMPLATE = "You are {name}. Tools: {tools}."
@@ -183,7 +183,7 @@ func benchMain(t testing.TB, src string, guarded bool) (starlark.Value, *starlar
 		}
 		return globals["main"], th
 	}
-	delete(env, "json") // a sandbox has its own module json
+	delete(env, "json") // the guarded sandbox has its own module json
 	s := New(Options{})
 	defineAll(t, s, env)
 	_, m, err := evalIn(s, src, Exec{})
@@ -247,8 +247,8 @@ func BenchmarkOverheadTable(b *testing.B) {
 	b.ReportMetric(mean, "x-stock")
 }
 
-// measureOverhead returns the guarded time divided by the time of the plain interpreter. Each of
-// the two is the fastest of several turns.
+// measureOverhead returns the time of src with guards, divided by its time in the plain interpreter. Each of
+// the two times is the fastest of several turns.
 func measureOverhead(b *testing.B, src string) float64 {
 	const turns = 15
 	best := [2]time.Duration{math.MaxInt64, math.MaxInt64}

@@ -5,15 +5,15 @@ import (
 	"math/bits"
 )
 
-// A budget has the limits of a run and its spending. The thread itself counts the steps. Freed
-// memory is not credited.
+// A budget has the limits of a run and what the run has spent. The interpreter's thread counts the steps. A
+// run that frees memory gets no part of its budget back.
 type budget struct {
 	maxSteps, maxAlloc, maxOutput uint64
 	alloc, output                 uint64
 
-	startSteps, startAlloc uint64 // counters at the start of a nested call
-	ownSteps, ownAlloc     bool   // the nested call's own limit is below the rest of its caller's
-	stepSetting            string // the setting that raises maxSteps, if the sandbox's limits do not name it
+	startSteps, startAlloc uint64 // counters of the caller when the nested call began
+	ownSteps, ownAlloc     bool   // true if the nested call's own limit is lower than what its caller has left
+	stepSetting            string // the setting that raises maxSteps, if Limits.Settings does not name it
 }
 
 // limitTo lowers the limits of b, the budget of a nested call, to the rest of p, its caller's.
@@ -28,7 +28,8 @@ func (b *budget) limitTo(p *budget, steps uint64) {
 	b.maxOutput = min(p.output+b.maxOutput, p.maxOutput)
 }
 
-// copySpent replaces the spending of b by that of its nested call, which includes it.
+// copySpent replaces the spending of b by the spending of a nested call, which includes what b had spent
+// before.
 func (b *budget) copySpent(nested *budget) {
 	b.alloc, b.output = nested.alloc, nested.output
 }
@@ -56,7 +57,7 @@ func addClamped(x, y uint64) uint64 {
 	return x + y
 }
 
-// pay charges for n units of p, before the work is done.
+// pay charges for n units of work at the price p. A caller pays before it does the work.
 func (w *worker) pay(p *price, n uint64) error { return w.payAs(p.op, p, n) }
 
 // steps returns the steps that n units cost.
@@ -111,13 +112,14 @@ func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError
 	return e
 }
 
-// sharesLimit reports whether the run has no lower limit than its caller.
+// sharesLimit reports whether the caller's limit of that name stops the run, because the run has no lower
+// limit of its own.
 func (w *worker) sharesLimit(name string) bool {
 	return w.parent != nil && !(name == "steps" && w.budget.ownSteps) && !(name == "memory" && w.budget.ownAlloc)
 }
 
-// limitOwner returns the run that set the limit: w, or a run that it is nested in. Each run has its
-// own clock.
+// limitOwner returns the run whose limit of that name applies to w: w itself, or a run that w is nested in.
+// The limit of time is always w's own, because each run has its own clock.
 func (w *worker) limitOwner(name string) *worker {
 	for name != "time" && w.sharesLimit(name) {
 		w = w.parent

@@ -16,20 +16,20 @@ type Cache struct {
 	size  int // bytes of all notes and of the programs' sources
 }
 
-// A cacheItem is a note or a program.
+// A cacheItem is an entry of a Cache: a note about a syntax tree, or a compiled program.
 type cacheItem struct {
 	note    []byte
 	program *compiledProgram
 }
 
-// maxCached is the most bytes of a Cache. Above it, the Cache drops everything. Programs count as
-// their sources, and take up to five times as much memory.
+// maxCached is the most bytes of a Cache. A Cache that grows beyond it drops all its items. A program counts
+// as many bytes as its source, and takes up to five times as much memory.
 const maxCached = 16 << 20
 
 // A cacheKey is the SHA-256 of everything that an item depends on.
 type cacheKey [sha256.Size]byte
 
-// fileKey returns a digest of everything that the syntax of a file depends on.
+// fileKey returns a digest of everything that the syntax tree of a file depends on.
 func fileKey(o syntax.FileOptions, name string, text []byte) cacheKey {
 	var room [1 << 10]byte
 	data := room[:0]
@@ -68,9 +68,9 @@ func (c *Cache) add(key cacheKey, item cacheItem, size int) {
 	c.items[key] = item
 }
 
-// Note returns the result of find for the syntax tree of the file. The cache stores one result for
-// each file and kind. So find must depend on the name and the text of the file alone, and each find
-// needs a different kind. The cache does not store errors. No caller may change the result.
+// Note returns what find returns for the syntax tree of the file. The cache stores one result for each file
+// and kind. So find must depend on the name and the text of the file alone, and each function find needs a
+// kind of its own. The cache stores no errors. No caller may change the result.
 func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error) {
 	key := f.key.itemKey("note", kind)
 	if item, ok := f.cache.find(key); ok {

@@ -29,7 +29,7 @@ type runResult struct {
 	Usage     Usage
 	Err       string
 	Note      string
-	NoteFound bool // whether the cache had the note
+	NoteFound bool // whether the cache had the note before the run
 }
 
 // runCached runs src with a cache.

@@ -9,8 +9,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Code explains an error code: its meaning, a file that fails with it (Bad), and one that works
-// (Good). It is an alias for the reason that [Cost] gives.
+// A Code explains an error code: its meaning, a file that fails with it (Bad), and a file that works (Good).
+// The type is an alias, so that packages that may not import this one can declare the same type.
 type Code = struct{ Code, Title, Text, Bad, Good string }
 
 // Codes returns the error codes of this package in ascending order.

@@ -11,9 +11,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// compare compares x and y as the interpreter does, and charges for each pair of values. The
-// interpreter compares a shared part again at each place, so there can be far more pairs than
-// values.
+// compare compares x and y as the interpreter does, and charges for each pair of values. If x contains one
+// list at several places, the interpreter compares that list once for each place, so there can be far more
+// pairs than values.
 func (w *worker) compare(op syntax.Token, x, y starlark.Value) (bool, error) {
 	if isScalar(x) && isScalar(y) {
 		return compareScalars(op, x, y)
@@ -21,8 +21,8 @@ func (w *worker) compare(op syntax.Token, x, y starlark.Value) (bool, error) {
 	return w.compareDepth(op, x, y, starlark.CompareLimit)
 }
 
-// compareScalars compares two scalars. The interpreter compares an integer with a float as
-// fractions of integers, which takes 1 µs for 5e-324.
+// compareScalars compares two scalars. It compares an integer with a float itself, because the interpreter
+// makes fractions of integers of both, which takes 1 µs for 5e-324.
 func compareScalars(op syntax.Token, x, y starlark.Value) (bool, error) {
 	if i, ok := x.(starlark.Int); ok {
 		if f, ok := y.(starlark.Float); ok {
@@ -106,7 +106,7 @@ func (w *worker) compareDepth(op syntax.Token, x, y starlark.Value, depth int) (
 
 func isEquality(op syntax.Token) bool { return op == syntax.EQL || op == syntax.NEQ }
 
-// compareByStock charges for the whole comparison of two values, and lets the interpreter do it.
+// compareByStock charges for the whole comparison of two values, and then lets the interpreter compare them.
 func (w *worker) compareByStock(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
 	if err := w.payWhole(x, y); err != nil {
 		return false, err
@@ -131,7 +131,7 @@ var mirroredOps = map[syntax.Token]syntax.Token{
 	syntax.LT: syntax.GT, syntax.GT: syntax.LT, syntax.LE: syntax.GE, syntax.GE: syntax.LE,
 }
 
-// isHost reports whether the host defines the type of v. Such a value may stand for a list or dict,
+// isHost reports whether the host defines the type of v. A value of the host may stand for a list or dict,
 // and can compare itself with one.
 func isHost(v starlark.Value) bool {
 	_, ok := v.(interface{ StandsFor() string })
@@ -178,7 +178,7 @@ func (w *worker) compareSequences(op syntax.Token, x, y sequence, depth int) (bo
 	n := min(x.Len(), y.Len())
 	for i := range n {
 		if i >= min(x.Len(), y.Len()) {
-			break // a comparison of the host changed the list
+			break // a comparison by a host's value shortened the list
 		}
 		if i&7 == 7 {
 			if err := w.pay(valuePair, 8); err != nil {

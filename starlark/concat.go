@@ -20,8 +20,8 @@ var textMethods = []string{
 	"capitalize", "format", "join", "lower", "lstrip", "removeprefix", "removesuffix", "replace", "rstrip", "strip", "title", "upper",
 }
 
-// isText reports whether e is certainly a string, if its evaluation does not fail. It inspects at
-// most so many levels of e.
+// isText reports whether e yields a string whenever its evaluation does not fail. isText looks at most levels
+// deep into e, and reports false for what is deeper.
 func (r *rewriter) isText(e syntax.Expr, levels int) bool {
 	if levels == 0 {
 		return false
@@ -72,7 +72,8 @@ func isNotLiteral(e syntax.Expr) bool {
 	return !ok
 }
 
-// concatTexts is the helper $sum: it adds its arguments, which are strings.
+// concatTexts is the helper $sum, which replaces a sum of strings. It joins its arguments, which are all
+// strings.
 func concatTexts(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	size := 0
 	for _, a := range args {

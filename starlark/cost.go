@@ -52,7 +52,7 @@ var (
 	sortStep     = &price{"sorted", "elements times the logarithm of their number", 1, 0, 0}
 )
 
-// noCharge is the price of elements that the caller charges for in another way.
+// noCharge is the price of elements for which the caller charges in another way.
 var noCharge = new(price)
 
 // priceTable lists the prices that docs/sandbox.md shows in its first table.
@@ -72,7 +72,7 @@ const (
 	smallEqual = 256 // bytes that a comparison or a hash may read without a charge
 )
 
-// These steps are charged for a call, in addition to the call's own work.
+// A call costs these steps in addition to the work of the called function.
 const (
 	hostSteps   = 8     // for a method of a host's value
 	nestedSteps = 1_000 // for a call from plugin to plugin
@@ -89,8 +89,8 @@ var (
 	jsonLines = &price{"json.indent", "bytes of the text", 16, 2, 64}
 )
 
-// These are the prices of work inside of one method or function. The tables below have the rest of
-// their prices.
+// These are the prices of work inside one method or function. The tables below have the other prices of
+// methods and functions.
 var (
 	joinString    = &price{"join", "strings", 0.5, 32, 0}
 	replacedPlace = &price{"replace", "places", 8, 0, 0}
@@ -113,8 +113,8 @@ var (
 	zipRow         = &price{"zip", "rows", 1, 40, 48}
 )
 
-// methods has a row for each method of a core type, by type and name. A dearer string.replace needs
-// a change of its row alone.
+// methods has a row for each method of Starlark's core types, by type and name. To make string.replace
+// dearer, change its row alone.
 var methods = map[string]map[string]*method{
 	"string": {
 		"capitalize":     {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: countReceiver},
@@ -192,7 +192,8 @@ var methods = map[string]map[string]*method{
 	},
 }
 
-// functions has a row for each name of the universe. The notes repeat the prices above in words.
+// functions has a row for each predeclared function of Starlark. The note of a row says in words which of the
+// prices above the function charges.
 var functions = map[string]function{
 	"None":      {note: "nothing: a constant"},
 	"True":      {note: "nothing: a constant"},

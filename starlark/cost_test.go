@@ -117,7 +117,7 @@ func TestEverySyntaxNodeHasAPrice(t *testing.T) {
 	}
 }
 
-// operationsToPrice are expressions whose work grows with n. The set-up makes values of size n.
+// operationsToPrice are expressions whose work grows with n. The set-up of each makes values of size n.
 var operationsToPrice = []struct{ name, setup, expr string }{
 	{"string +", "s = 'x' * n", "s + s"},
 	{"string *", "", "'x' * n"},
@@ -176,8 +176,8 @@ var operationsToPrice = []struct{ name, setup, expr string }{
 	{"dir", "s = struct(**{'a%d' % i: i for i in range(n // 16)})", "dir(s)"},
 }
 
-// TestBytesArePaidFor states the law of the cost table: a run is charged for the bytes that it
-// allocates, up to a factor and a constant for each instruction.
+// TestBytesArePaidFor states the law of the cost table: a run pays for all bytes that it allocates, up to a
+// constant factor and a constant for each instruction.
 func TestBytesArePaidFor(t *testing.T) {
 	if testbed.Race {
 		t.Skip("the race detector allocates")
@@ -200,7 +200,7 @@ func TestStepsGrowWithTheWork(t *testing.T) {
 		t.Run(op.name, func(t *testing.T) {
 			_, small := measureAllocations(t, op.setup, op.expr, 16384)
 			_, large := measureAllocations(t, op.setup, op.expr, 32768)
-			// Some operations cost bytes alone; most cost both.
+			// Some operations pay with bytes alone; most pay with steps as well.
 			if 2*large.Steps < 3*small.Steps && 2*large.Bytes < 3*small.Bytes {
 				t.Errorf("charged %v for n, %v for 2n", small, large)
 			}
@@ -227,7 +227,7 @@ func measureAllocations(t *testing.T, setup, expr string, n int) (uint64, Usage)
 		}
 		return usage
 	}
-	call() // fills the pools of workers
+	call() // the first call fills the pools of workers
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	usage := call()

@@ -10,12 +10,13 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A Coverage counts how often runs execute each statement of a file, and each outcome of each
-// condition. Counting takes steps, so a run may take eight times its limit; it changes no value.
-// The zero value is ready. It is safe for concurrent use.
+// A Coverage counts how often runs execute each statement of a file, and how often each condition is true and
+// false. Counting takes interpreter steps, so a measured run may take eight times as many as its limit says.
+// Counting changes no value of a script. The zero value is ready. Many goroutines may use a Coverage at the
+// same time.
 //
-// The default of a parameter counts with its def, and its conditions are no branches. Strings and
-// pass statements are no lines.
+// The default value of a parameter counts as a part of its def statement, and a condition in it is no branch.
+// A statement that is only a string or pass is no line.
 type Coverage struct {
 	mu    sync.Mutex
 	files map[string]*fileCounters
@@ -71,8 +72,8 @@ func (c *Coverage) AddFile(path string, f *File) error {
 	return nil
 }
 
-// countersOf returns the counters of an instrumented file. It returns nil if another text has
-// counters under the path, because the lines differ.
+// countersOf returns the counters of an instrumented file. It returns nil if the path already has the
+// counters of another text, because the two texts have different lines.
 func (c *Coverage) countersOf(path, text string, s *probeSites) *fileCounters {
 	c.mu.Lock()
 	defer c.mu.Unlock()

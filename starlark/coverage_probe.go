@@ -23,7 +23,7 @@ func isProbe(name string) bool { return name == lineProbe || name == branchProbe
 // factor of 4.3.
 const coveredSteps = 8
 
-// stepRate is the number of interpreter steps for one step of a limit, an allowance or a usage.
+// stepRate returns how many interpreter steps count as one step of a limit, an allowance or a usage.
 func (s *Sandbox) stepRate() uint64 {
 	if s.coverage != nil {
 		return coveredSteps
@@ -57,7 +57,7 @@ func (s *Sandbox) instrument(f *File, extra starlark.StringDict) (*starlark.Prog
 // isCounted reports whether a statement counts as a line. Strings and pass statements do not.
 func isCounted(s syntax.Stmt) bool {
 	if start, _ := s.Span(); start.Line < 1 {
-		return false // see ParseBehind
+		return false // a line of the host's, which ParseBehind put before the file
 	}
 	switch s := s.(type) {
 	case *syntax.BranchStmt:
@@ -69,7 +69,7 @@ func isCounted(s syntax.Stmt) bool {
 	return true
 }
 
-// lineProbeStmt returns the probe of a statement that begins at pos.
+// lineProbeStmt returns the probe that counts a statement that begins at pos.
 func (r *rewriter) lineProbeStmt(pos syntax.Position) syntax.Stmt {
 	n := r.sites.counter()
 	r.sites.lines = append(r.sites.lines, lineSite{int(pos.Line), n})

@@ -75,7 +75,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestCoverageOfCalls checks that calls of handlers count, also in loaded files and from many
+// TestCoverageOfCalls checks that a Coverage counts calls of handlers, also in loaded files and from many
 // goroutines.
 func TestCoverageOfCalls(t *testing.T) {
 	c := &Coverage{}
@@ -112,8 +112,8 @@ func TestCoverageOfCalls(t *testing.T) {
 	}
 }
 
-// TestCoverageOfOneFileTwice evaluates one text twice, which adds up, and another text under the
-// same path, which does not count.
+// TestCoverageOfOneFileTwice evaluates one text twice, whose counts add up, and another text under the same
+// path, which gets no counts.
 func TestCoverageOfOneFileTwice(t *testing.T) {
 	c := &Coverage{}
 	for _, src := range []string{"x = 1\n", "x = 1\n", "\n\ny = 2\n"} {
@@ -180,8 +180,8 @@ func traceRun(src string, limits Limits, c *Coverage) (trace string, steps uint6
 	return out.String(), steps
 }
 
-// sameWithCoverage fails if coverage changes the trace of src. It also fails if src needs more than
-// its exact number of steps under coverage.
+// sameWithCoverage fails if coverage changes the trace of src, or if src fails under coverage with a limit of
+// exactly the steps that it needs without coverage.
 func sameWithCoverage(t rapid.TB, src string) {
 	t.Helper()
 	limits := Limits{Memory: 8 << 20, Timeout: time.Minute}

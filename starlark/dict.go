@@ -125,7 +125,7 @@ func pairOf(x starlark.Value, i int) (k, v starlark.Value, err error) {
 	return k, v, nil
 }
 
-// payKeyOfDisplay is the helper key(k) of a key in {k: v}.
+// payKeyOfDisplay is the helper key(k), which the rewriter puts around a key k of {k: v}.
 func payKeyOfDisplay(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return args[0], workerOf(th).payDisplayKey(args[0])
 }
@@ -148,8 +148,8 @@ func (w *worker) payDisplayKey(k starlark.Value) error {
 	return w.payAs("key", textBytes, multiplyClamped(n, 3))
 }
 
-// payFirstKey is the helper entry(k, n) of the first key in {k: v}. It also charges for the dict,
-// with space for n entries.
+// payFirstKey is the helper entry(k, n), which the rewriter puts around the first key k of a dict {k: v} with
+// n entries. It charges for the key and for the dict.
 func payFirstKey(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	w := workerOf(th)
 	n, _ := args[1].(starlark.Int).Uint64()
@@ -159,7 +159,7 @@ func payFirstKey(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (
 	return args[0], w.payDisplayKey(args[0])
 }
 
-// payTable charges for a new dict of n entries. The price of a table includes eight entries.
+// payTable charges for a new dict of n entries. The fixed price of a dict includes its first eight entries.
 func (w *worker) payTable(n uint64) error {
 	if n <= 8 {
 		n = 0
@@ -167,12 +167,12 @@ func (w *worker) payTable(n uint64) error {
 	return w.charge(newTable.op, 0, newTable.bytes+multiplyClamped(n, newEntry.bytes))
 }
 
-// newEmptyDict is the helper of {}.
+// newEmptyDict is the helper that replaces {}.
 func newEmptyDict(th *starlark.Thread, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return new(starlark.Dict), workerOf(th).payTable(0)
 }
 
-// dictOfPairs implements {k: v for ...}: it makes a dict of a list of pairs.
+// dictOfPairs is the helper that replaces {k: v for ...}: it makes a dict of a list of pairs.
 func dictOfPairs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	w := workerOf(th)
 	pairs := args[0].(*starlark.List)

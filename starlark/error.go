@@ -70,12 +70,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// Advice returns Help, for packages that know no *Error.
+// Advice returns Help to callers that have only an error with a method Advice, and do not import this
+// package.
 func (e *Error) Advice() string { return e.Help }
 
-// Redact returns the error with redacted texts and the same position. cause replaces its cause, so
-// that callers can test for it. If cause is nil, a [LimitError] remains the cause, because it
-// contains no text of a script.
+// Redact returns a copy of e, at the same position, whose texts went through redact. The argument cause
+// replaces the cause of e, so that callers can test for it. If cause is nil, the copy keeps a [LimitError] as
+// its cause, because a LimitError contains no text of a script, and drops any other cause.
 func (e *Error) Redact(redact func(string) string, cause error) error {
 	clean := *e
 	clean.Msg, clean.Source, clean.Help = redact(e.Msg), redact(e.Source), redact(e.Help)
@@ -152,7 +153,7 @@ func writeTrace(b *strings.Builder, trace []Frame) {
 	}
 }
 
-// An InternalError is a recovered panic: a bug of the host, not of the script.
+// An InternalError is a recovered panic, which is a bug of the host, not of the script.
 type InternalError struct {
 	Pos   Pos    // position in the script, or zero
 	Value any    // the argument of panic
@@ -173,7 +174,7 @@ func recoverPanicAt(err *error, pos Pos) {
 	}
 }
 
-// A stopError combines the interpreter's report of a stopped run, which has the position, with the
+// A stopError joins two errors of a stopped run: the interpreter's report, which has the position, and the
 // cause of the stop.
 type stopError struct {
 	report error // nil if the script ended before it noticed the stop
@@ -182,10 +183,10 @@ type stopError struct {
 
 func (e stopError) Error() string { return e.cause.Error() }
 
-// Locate turns any failure of an evaluation into an [*Error]: errors of the scanner, the parser,
-// the resolver, the interpreter and builtins, limits, and recovered panics. If the cause has a
-// method Code() string, Help() string or Place() syntax.Position, its result is used. src returns
-// the text of a file, or "", and may be nil. Locate(nil, src) is nil.
+// Locate turns any failure of an evaluation into an [*Error]: errors of the scanner, the parser, the
+// resolver, the interpreter and builtins, limits, and recovered panics. If the cause has a method Code()
+// string, Help() string or Place() syntax.Position, the [*Error] takes its code, help or position from that
+// method. src returns the text of a file, or "", and may be nil. Locate(nil, src) is nil.
 func Locate(err error, src func(file string) string) *Error {
 	if err == nil {
 		return nil
@@ -212,7 +213,7 @@ func Locate(err error, src func(file string) string) *Error {
 	e.fillSource(src)
 	if e.Help == "" {
 		line := e.Source
-		if strings.HasPrefix(e.Msg, "invalid call of") { // what is called stands before the caret
+		if strings.HasPrefix(e.Msg, "invalid call of") { // the name of what the script calls stands before the caret
 			line = string([]rune(line)[:min(e.caret, utf8.RuneCountInString(line))])
 		}
 		e.Help = helpFor(e.Msg, line)
@@ -220,8 +221,8 @@ func Locate(err error, src func(file string) string) *Error {
 	return e
 }
 
-// takeFrames sets the message and the frames from the innermost error in err that has them. If err
-// contains an *Error, of a loaded file or another plugin, its position stays.
+// takeFrames sets the message and the frames of e from the innermost error in err that has them. If err
+// contains an *Error of a loaded file or of another plugin, e takes the position of that error.
 func (e *Error) takeFrames(err error) {
 	if err != nil {
 		e.Msg = err.Error()
@@ -249,11 +250,12 @@ func (e *Error) adopt(inner *Error) {
 	e.Trace, e.cause = trace, cause
 }
 
-// refusals are what the interpreter says of a call that a function of the script refuses.
+// refusals are the words by which the interpreter reports that a script's function cannot take a call: its
+// arguments do not fit, or the call is recursive.
 var refusals = []string{" missing ", " got ", " accepts ", " called recursively"}
 
-// withoutRefused returns the stack without a function that refused its call: the mistake is the
-// call, and the interpreter's position in the function is its first statement.
+// withoutRefused removes the called function from a stack if the function could not take the call. The
+// mistake is in the call, and the interpreter would report the first statement of the function.
 func withoutRefused(stack starlark.CallStack, msg string) starlark.CallStack {
 	last := len(stack) - 1
 	if last < 1 {

@@ -17,10 +17,10 @@ const (
 	exprResult = "$result"
 )
 
-// Eval evaluates an expression as if it followed the last line of a module. The expression sees the
-// module's globals and the environment of its file, and names has priority over both. Eval returns
-// the value as repr formats it. If ctx comes from a run, Eval spends the budget of that run as
-// [Sandbox.Call] does; otherwise it has its own budget. The error is an [*Error], or nil.
+// Eval evaluates an expression as if it followed the last line of a module. The expression sees the module's
+// globals, the environment of the module's file, and names, which hide both. Eval returns the value as repr
+// formats it. If ctx comes from a run, Eval spends the budget of that run as [Sandbox.Call] does; otherwise
+// Eval has a budget of its own. The error is an [*Error], or nil.
 func (s *Sandbox) Eval(
 	ctx context.Context, m *Module, names starlark.StringDict, expr string,
 ) (text string, usage Usage, err error) {
@@ -45,7 +45,8 @@ func (s *Sandbox) Eval(
 	return text, usage, nil
 }
 
-// listNames makes dir() without arguments the list of names, as Python's has it.
+// listNames lets dir() without arguments return the sorted names that an expression sees, as in Python. It
+// replaces each such call in the tree by a list of them.
 func listNames(tree *syntax.File, names starlark.StringDict) {
 	const list = "$names"
 	used := false

@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// A File is source text that starhost has parsed and that can be evaluated.
+// A File is a parsed source text, which a Sandbox can evaluate.
 type File struct {
 	name    string
 	src     []byte // normalised: line ends are "\n", without a byte order mark
@@ -50,7 +50,8 @@ var dialect = syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassig
 // nil.
 func (s *Sandbox) Parse(name string, src []byte) (*File, error) { return s.ParseBehind("", name, src) }
 
-// ParseBehind is Parse for a file before whose first line a line of the host's runs.
+// ParseBehind parses a file as Parse does, and puts first, a line that the host wrote, before line 1 of the
+// file. Positions count from the file's own line 1.
 func (s *Sandbox) ParseBehind(first, name string, src []byte) (*File, error) {
 	f, err := s.parse(first, name, src)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *Sandbox) parse(first, name string, src []byte) (*File, error) {
 	if first != "" {
 		f.first, f.key = first, fileKey(s.dialect, first, f.key[:])
 	}
-	_, err = f.Note("syntax", func(*syntax.File) ([]byte, error) { return nil, nil }) // fails if the file has a syntax error
+	_, err = f.Note("syntax", func(*syntax.File) ([]byte, error) { return nil, nil }) // it fails on a syntax error
 	return f, err
 }
 

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Operations on floats and long integers that took microseconds charge for them. The steps are
-// those of 100 operations.
+// TestDearNumbersPay checks that operations on floats and long integers that take microseconds charge for
+// them. The table has the steps of 100 operations each.
 func TestDearNumbersPay(t *testing.T) {
 	for _, tt := range []struct {
 		expr string
@@ -40,7 +40,8 @@ func TestDearNumbersPay(t *testing.T) {
 	}
 }
 
-// A long integer in a range was written into an error of 20,000 digits, which nobody read.
+// TestLongIntInRange checks that "big in range(10)" does not write the 20,000 digits of big into an error,
+// which the interpreter would write and drop.
 func TestLongIntInRange(t *testing.T) {
 	s := New(Options{})
 	f, err := s.Parse("x.star", []byte(`
@@ -65,7 +66,8 @@ n = len([1 for i in range(20000) if big in range(10) or 1e300 in range(10)])
 	}
 }
 
-// The host writes the elements of a range, so a call and a result pay for each.
+// TestRangesInResultsPay checks that a call and a result pay for each element of a range, because the host
+// writes all of them.
 func TestRangesInResultsPay(t *testing.T) {
 	s := New(Options{})
 	f, err := s.Parse("x.star", []byte("def f(): return {'a': [range(10000000)]}\ndef g(): return str([range(10000000)])\n"))
@@ -88,7 +90,8 @@ func TestRangesInResultsPay(t *testing.T) {
 	}
 }
 
-// Law: an integer and a float compare as the interpreter compares them.
+// TestCompareScalarsIsThatOfStock states a law: an integer and a float compare as the interpreter compares
+// them.
 func TestCompareScalarsIsThatOfStock(t *testing.T) {
 	floats := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{
 		0, -0.5, 0.5, 1 << 53, 1 << 62, 1 << 63, -(1 << 63), 5e-324, -5e-324, 1.7e308,
@@ -109,7 +112,8 @@ func TestCompareScalarsIsThatOfStock(t *testing.T) {
 	})
 }
 
-// The law draws the edges only now and then.
+// TestCompareScalarsAtEdges tests the law at the edges of the number types, which random values reach only
+// now and then.
 func TestCompareScalarsAtEdges(t *testing.T) {
 	floats := []float64{
 		0, 5e-324, -5e-324, 0.5, -0.5, 1 << 53, 1<<53 + 2, 1 << 63, -(1 << 63), 1<<63 - 1024, -(1<<63 + 2048),

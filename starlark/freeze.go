@@ -9,8 +9,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Container is a host's value that contains other values. The freeze check follows them. It
-// counts any other host's value as one value without parts.
+// A Container is a host's value that contains other values. The freeze check follows them. Any other value of
+// the host counts as one value without parts.
 type Container interface {
 	starlark.Value
 	// Parts returns the values that Freeze reaches directly.
@@ -25,7 +25,7 @@ type TextValue interface {
 	TextBytes() int
 }
 
-// freeze freezes the globals of a file and the extra values, after a check that Freeze ends soon.
+// freeze freezes the globals of a file and the extra values. Before, it checks that Freeze will end soon.
 func freeze(file string, globals starlark.StringDict, extra []starlark.Value) error {
 	c := freezeCheck{pos: Pos{File: file}}
 	for _, name := range globals.Keys() {
@@ -59,7 +59,7 @@ func (w *worker) checkResult(v starlark.Value) error {
 // for each path to them, which can take exponential time, and it never ends on a function that
 // captures itself.
 type freezeCheck struct {
-	pos         Pos // position for errors
+	pos         Pos // the position that errors report
 	nodes       int
 	firstValue  starlark.Value // the first visited value; most results are one list, which needs no map
 	seenValues  map[starlark.Value]bool

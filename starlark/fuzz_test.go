@@ -54,8 +54,8 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// FuzzRewrite states a law for any file that parses: the rewritten file compiles, or fails to
-// compile as the file itself does. No operation that amplifies is without a guard.
+// FuzzRewrite states a law for any file that parses: the rewritten file compiles, or fails to compile as the
+// file itself does, and each operation that amplifies has a guard.
 func FuzzRewrite(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src string) {
@@ -66,11 +66,11 @@ func FuzzRewrite(f *testing.F) {
 		}
 		tree := file.Syntax()
 		if err := rewrite(tree, func(string) bool { return false }, nil); err != nil {
-			return // a comprehension cannot assign to elements
+			return // only the rewriter refuses a comprehension that assigns to elements
 		}
 		all := func(string) bool { return true }
 		_, guarded := starlark.FileProgram(tree, all)
-		if left := unguardedOps(tree); guarded == nil && len(left) > 0 { // a file that does not compile never runs
+		if left := unguardedOps(tree); guarded == nil && len(left) > 0 { // what does not compile never runs
 			t.Errorf("left unguarded: %v", left)
 		}
 		options := dialect
@@ -153,7 +153,7 @@ func sameFailure(stock, guarded error) bool {
 	var eval *starlark.EvalError
 	switch {
 	case errors.As(stock, &list), errors.As(stock, &syntaxErr):
-		return true // either of several errors may be first
+		return true // a file with several errors may report any of them first
 	case errors.As(stock, &eval):
 		msg = eval.Msg
 	}
@@ -164,7 +164,7 @@ func sameFailure(stock, guarded error) bool {
 	return plain(clip(msg, maxMessage)) == plain(e.Msg) || isAccepted(stock, guarded)
 }
 
-// isAccepted reports whether docs/sandbox.md lists a difference.
+// isAccepted reports whether docs/sandbox.md lists the difference between the errors stock and guarded.
 func isAccepted(stock, guarded error) bool {
 	for _, err := range []error{stock, guarded} {
 		if err == nil {

@@ -146,7 +146,7 @@ func payKeywordArgs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple
 	if n <= 0 {
 		return args[0], nil
 	}
-	// The called function compares each name with its parameters, one after the other.
+	// The interpreter compares each name with the parameters of the called function, one after the other.
 	w := workerOf(th)
 	if err := w.charge(keywordArg.op, multiplyClamped(uint64(n), maxParams/16), 0); err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func guardHostFunc(fn starlark.Callable, cost Cost) *starlark.Builtin {
 	})
 }
 
-// payHost charges for a call of a host's function, before it works.
+// payHost charges for a call of a host's function, before the function works.
 func (w *worker) payHost(op string, cost Cost, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	if cost.BytesPerArgByte == 0 {
 		return w.charge(op, cost.Steps, 0)
@@ -89,8 +89,8 @@ func (w *worker) hostArgSize(op string, v starlark.Value) (uint64, error) {
 	return w.walk(textWalk{w: w, op: op, expand: true}, v)
 }
 
-// payHostValue charges for the parts of a value that the host's code returned or reads. A part that
-// occurs several times counts as often.
+// payHostValue charges for the parts of a value that the host's code returned or reads. It charges for a part
+// as often as the part occurs.
 func (w *worker) payHostValue(op string, v starlark.Value) error {
 	if isAtom(v) {
 		return nil
@@ -119,8 +119,8 @@ func (w *worker) payHostOperands(op string, values ...starlark.Value) error {
 	return nil
 }
 
-// callHostMethod calls a method of a host's value. Methods declare no cost, so it charges by the
-// length of the receiver, and for the result.
+// callHostMethod calls a method of a host's value. A method declares no cost, so callHostMethod charges by
+// the length of the receiver, and for the result.
 func (w *worker) callHostMethod(
 	b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (_ starlark.Value, err error) {
@@ -145,8 +145,8 @@ func (w *worker) payNestedCall(op string, args starlark.Tuple, kwargs []starlark
 	return w.charge(op, addClamped(nestedSteps, textBytes.steps(n)), n)
 }
 
-// payResult charges for the result of a handler, which the host will convert: a part that occurs
-// several times counts as often. It does not read strings.
+// payResult charges for the result of a handler, which the host will convert. It charges for a part as often
+// as the part occurs, and reads no strings.
 func (w *worker) payResult(v starlark.Value) error {
 	n, err := w.resultSize("result", v)
 	if err != nil {
@@ -163,8 +163,8 @@ func (w *worker) resultSize(op string, v starlark.Value) (uint64, error) {
 	return w.walk(textWalk{w: w, op: op, byteSize: maxQuoted, expand: true}, v)
 }
 
-// checkEnv refuses functions in the environment of a file, because they have no cost. The host must
-// give them to Define.
+// checkEnv refuses functions in the environment of a file, because nobody declared their cost. The host must
+// give functions to Define.
 func checkEnv(file string, env starlark.StringDict) error {
 	for _, name := range env.Keys() {
 		switch env[name].(type) {

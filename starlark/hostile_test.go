@@ -261,7 +261,7 @@ func placeHostile(t testing.TB, base, text string) string {
 	return filepath.Join(dir, "plugin.star")
 }
 
-// writeLongNames writes files whose names make patterns with many stars dear.
+// writeLongNames writes files whose names make it expensive to match patterns with many stars.
 func writeLongNames(t testing.TB, dir string) {
 	t.Helper()
 	for i := range 200 {
@@ -306,9 +306,9 @@ const (
 // otherSettings are settings of the Go runtime under which a file must end as it does without them.
 var otherSettings = [][]string{{"GOMAXPROCS=1", "GOGC=off"}, {"GOMAXPROCS=8", "GOGC=20"}}
 
-// testHostile runs each file below a folder. With repeat it runs each once more, under settings
-// that the files take in turn: the class, place, text and steps of an outcome depend on the file
-// alone.
+// testHostile runs each file below a folder in a child process. If repeat is true, it runs each file once
+// more under one of otherSettings, and checks that the class, the place, the text and the steps of the
+// outcome are the same.
 func testHostile(t *testing.T, dir string, repeat bool, env ...string) {
 	if testing.Short() || testbed.Race {
 		t.Skip("a process for each file, in less address space than the race detector takes")

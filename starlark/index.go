@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// readIndex is the helper of x[y].
+// readIndex is the helper that replaces x[y].
 func readIndex(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return getIndex(th, args[0], args[1])
 }
@@ -73,8 +73,8 @@ func checkIndex(x starlark.Value, i, n int) (int, error) {
 	return 0, fmt.Errorf("%s index %d out of range [%d:%d]", x.Type(), from, -n, n-1)
 }
 
-// assignIndex is the helper of x[k] = v. Its arguments have the order in which the interpreter
-// evaluates them: v, x, k.
+// assignIndex is the helper that replaces x[k] = v. Its arguments are v, x, k, because the interpreter
+// evaluates them in that order.
 func assignIndex(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return starlark.None, setIndex(th, args[1], args[2], args[0])
 }
@@ -102,7 +102,7 @@ func setIndex(th *starlark.Thread, x, y, z starlark.Value) error {
 	return fmt.Errorf("%s value does not support item assignment", x.Type())
 }
 
-// readSlice is the helper of x[lo:hi:step].
+// readSlice is the helper that replaces x[lo:hi:step].
 func readSlice(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	x, ok := args[0].(starlark.Sliceable)
 	if !ok {
@@ -152,8 +152,8 @@ func sliceStep(v starlark.Value) (int, error) {
 	return step, nil
 }
 
-// sliceBounds returns the bounds that the interpreter computes: negative ones count from the end,
-// and all are clamped.
+// sliceBounds returns the bounds that the interpreter computes for a slice: a negative bound counts from the
+// end, and the result is between 0 and n.
 func sliceBounds(lo, hi starlark.Value, n, step int) (start, end int, err error) {
 	least, most := 0, n
 	start, end = 0, n
@@ -188,7 +188,7 @@ func sliceIndex(v starlark.Value, n, none int) (int, error) {
 	return i, nil
 }
 
-// paySlice charges for a slice whose bounds are clamped.
+// paySlice charges for a slice. Its bounds are already between 0 and the length of x.
 func (w *worker) paySlice(x starlark.Sliceable, start, end, step int) error {
 	width := uint64(max(step, -step))
 	count := (uint64(max(end-start, start-end)) + width - 1) / width
@@ -225,8 +225,8 @@ func checkStride(w *worker, x starlark.Sliceable, step int) error {
 	return nil
 }
 
-// checkShortStride checks the stride of a slice of a range with at most one element. Such a range
-// shows its stride only in its text.
+// checkShortStride checks the stride of a slice of a range that has at most one element. It reads the stride
+// from the text of the range, because no two elements show it.
 func checkShortStride(w *worker, x starlark.Sliceable, step int) error {
 	var a, b, stride int64
 	if n, _ := fmt.Sscanf(x.String(), "range(%d, %d, %d)", &a, &b, &stride); n < 3 {
@@ -247,7 +247,7 @@ type augmentTarget struct {
 	value starlark.Value
 }
 
-// readElementTarget is the first half of x[y] op= z: it evaluates x[y].
+// readElementTarget is the helper that replaces the first half of x[y] op= z: it evaluates x[y].
 func readElementTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	v, err := getIndex(th, args[0], args[1])
 	if err != nil {
@@ -256,7 +256,7 @@ func readElementTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tu
 	return &augmentTarget{x: args[0], y: args[1], value: v}, nil
 }
 
-// readFieldTarget is the first half of x.f op= z: it evaluates x.f.
+// readFieldTarget is the helper that replaces the first half of x.f op= z: it evaluates x.f.
 func readFieldTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	field := string(args[1].(starlark.String))
 	v, err := getAttr(args[0], field)
@@ -266,7 +266,8 @@ func readFieldTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tupl
 	return &augmentTarget{x: args[0], field: field, value: v}, nil
 }
 
-// assignAugmented is the second half: augment("+=", target, z) computes and assigns the new value.
+// assignAugmented is the helper that replaces the second half of an augmented assignment: augment("+=",
+// target, z) computes the new value and assigns it.
 func assignAugmented(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	p := args[1].(*augmentTarget)
 	z, err := computeAugmented(th, string(args[0].(starlark.String)), p.value, args[2])

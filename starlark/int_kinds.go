@@ -6,9 +6,9 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// An intKind says how large the value of an expression can be, as the rewriter proves it before the
-// program runs. An operation on small integers needs no guard, because its instruction pays for it.
-// A value of a later kind is also of the kinds before it.
+// An intKind says how large the value of an expression can be, as the rewriter proves it before the program
+// runs. An operation on small integers needs no guard, because its instruction pays for it. Each kind is a
+// part of the kinds before it: a smallInt is also a smallProduct.
 type intKind int
 
 const (
@@ -53,8 +53,8 @@ func (r *rewriter) findIntKinds(body []syntax.Stmt, params []syntax.Expr) intKin
 	return intKinds{}
 }
 
-// These bound the search for small integers: passes over the assignments of a function, and levels
-// of an expression.
+// maxRounds and maxLevels bound the search for small integers: passes over the assignments of a function, and
+// levels of an expression.
 const (
 	maxRounds = 16
 	maxLevels = 12
@@ -218,7 +218,7 @@ func (n intKinds) insideComprehension(r *rewriter, e *syntax.Comprehension) intK
 	return inner
 }
 
-// isCall reports whether e calls the function of that name of the universe.
+// isCall reports whether e calls the predeclared function of that name.
 func (r *rewriter) isCall(e syntax.Expr, name string) bool {
 	c, ok := e.(*syntax.CallExpr)
 	if !ok {
@@ -231,7 +231,7 @@ func (r *rewriter) isCall(e syntax.Expr, name string) bool {
 // kind returns the kind of e.
 func (n intKinds) kind(r *rewriter, e syntax.Expr) intKind { return n.kindWithin(r, e, maxLevels) }
 
-// kindWithin returns the kind of e after a search of so many levels.
+// kindWithin returns the kind of e. It looks so many levels deep into e; what is deeper may have any value.
 func (n intKinds) kindWithin(r *rewriter, e syntax.Expr, levels int) intKind {
 	if levels == 0 {
 		return anyValue

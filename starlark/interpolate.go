@@ -33,9 +33,9 @@ func (w *worker) interpolate(format starlark.String, arg starlark.Value) (starla
 	return starlark.Binary(syntax.PERCENT, format, arg)
 }
 
-// interpolatePlain evaluates format % arg if each conversion is %s of a string, or %s or %d of a
-// small integer, and their number fits. size is an upper bound of the result. It reports false for
-// anything else, also for errors.
+// interpolatePlain evaluates format % arg if each conversion is %s of a string, or %s or %d of a small
+// integer, and arg has one value for each conversion. size is an upper bound of the result's length. For
+// anything else, interpolatePlain reports false, also for errors.
 func interpolatePlain(format string, arg starlark.Value, size int) (string, bool) {
 	args, several := arg.(starlark.Tuple)
 	if !several {

@@ -13,7 +13,7 @@ func (w *worker) payElements(p *price, v starlark.Value) error {
 	}
 	iter := starlark.Iterate(v)
 	if iter == nil {
-		return nil // the operation reports the error
+		return nil // the operation itself reports that v cannot be iterated
 	}
 	defer iter.Done()
 	var x starlark.Value
@@ -25,8 +25,8 @@ func (w *worker) payElements(p *price, v starlark.Value) error {
 	return nil
 }
 
-// paySequence charges for n elements, and refuses numbers that no operation can handle. A range can
-// claim any number of elements.
+// paySequence charges for n elements, and refuses more than maxSequence of them. A range can say that it has
+// any number of elements.
 func (w *worker) paySequence(p *price, n uint64) error {
 	if n > maxSequence {
 		return w.stopAtLimit("memory", p.op, multiplyClamped(n, max(p.bytes, 8)), w.budget.maxAlloc, w.budget.alloc)

@@ -153,9 +153,9 @@ func (w *worker) watchGrowth(op string, t table, k starlark.Value, n int, weight
 	return w.chargeCollisions(op, t, k, n, weight)
 }
 
-// A table of fewer than watchedLen entries costs nothing extra unless its keys are heavy. A table
-// of fewer than largeLen entries has a small sketch. The hash of a string of seededLen bytes or
-// more differs in each process, so no script can aim at it.
+// A table of fewer than watchedLen entries costs nothing extra unless its keys are heavy. A table of fewer
+// than largeLen entries has a small sketch. The interpreter hashes a string of seededLen bytes or more
+// differently in each process, so no script can choose such strings that collide.
 const (
 	watchedLen  = 64
 	largeLen    = 1024
@@ -163,9 +163,9 @@ const (
 	seededLen   = 12
 )
 
-// A sketch counts the keys of one table by hash. chains counts the keys that share the low bits,
-// and so a chain in the table. hashes counts the keys that share all bits, because each lookup
-// compares all of these.
+// A sketch counts the keys of one table by their hashes. chains counts the keys whose hashes share the low
+// bits, so that the table has them in one chain. hashes counts the keys whose hashes share all bits, because
+// each lookup compares all of these.
 type sketch struct {
 	chains, hashes []uint16
 	total          uint64
@@ -237,8 +237,8 @@ const (
 	largeSketch = 4096
 )
 
-// recordPeak records the length of a table before entries are removed. The table does not shrink,
-// so clearing it takes time by its greatest length.
+// recordPeak records the length of a table before a script removes entries. The table does not shrink, so the
+// time to clear it depends on its greatest length.
 func (w *worker) recordPeak(t table) {
 	if n := t.Len(); n >= watchedLen && n > w.peaks[t] {
 		if w.peaks == nil {

@@ -81,7 +81,7 @@ const (
 type limitKind struct {
 	code    string
 	unit    string
-	setting string // the setting that raises it; "" if there is none
+	setting string // the setting that raises the limit; "" if there is none
 }
 
 var limitKinds = map[string]limitKind{
@@ -109,7 +109,7 @@ type LimitError struct {
 	Func  string // the function that was running
 
 	fromCaller bool   // the limit is the caller's, not a lower one of the nested call
-	setting    string // the setting that raises it; "" means the one of its kind
+	setting    string // the setting that raises the limit; "" means the one of the limit's kind
 }
 
 // wholeScript is the Op of a limit that all operations together reached.
@@ -135,8 +135,8 @@ func (e *LimitError) Error() string {
 // Code returns the error code that explains the limit.
 func (e *LimitError) Code() string { return limitKinds[e.Limit].code }
 
-// Unwrap returns context.DeadlineExceeded for the wall clock's limit, so that callers can test for
-// it. No other limit has a position that differs between two runs.
+// Unwrap returns context.DeadlineExceeded for the wall clock's limit, so that callers can test for it. No
+// other limit can stop two runs of one file at different positions.
 func (e *LimitError) Unwrap() error {
 	if e.Limit == "time" {
 		return context.DeadlineExceeded

@@ -109,8 +109,8 @@ func TestLimitSaysWhoseItIs(t *testing.T) {
 	}
 }
 
-// TestNothingSwallowsALimit runs operations that treat an error as a result. The run stops at the
-// next step.
+// TestNothingSwallowsALimit runs operations that treat an error as a result. A run that reached its limit
+// stops at the next step all the same.
 func TestNothingSwallowsALimit(t *testing.T) {
 	for _, src := range []string{
 		"x = json.decode('[' * 300 + ']' * 300, default = 1)\n",

@@ -42,8 +42,8 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 	}, nil
 }
 
-// mergeNames returns the names of both. If both have a name, over wins. It returns base itself if
-// over is empty.
+// mergeNames returns the names of base and of over. A name in both has the value of over. If over is empty,
+// mergeNames returns base itself, no copy.
 func mergeNames(base, over starlark.StringDict) starlark.StringDict {
 	if len(over) == 0 {
 		return base
@@ -120,7 +120,7 @@ func (s *Sandbox) loadedNames(m *Module) starlark.StringDict {
 		return nil
 	}
 	f, err := s.parseUncached(m.Name, []byte(m.sources.text(m.Name)))
-	if err != nil { // the module had no such error
+	if err != nil { // not reached: the file of a module had no error when Run parsed it
 		return nil
 	}
 	names := starlark.StringDict{}

@@ -242,7 +242,7 @@ func updateDictMethod(c *call) (starlark.Value, error) {
 // set again.
 func combineSets(c *call) (starlark.Value, error) {
 	s := c.recv.(*starlark.Set)
-	if len(c.args) == 0 && c.name != "union" && c.name != "update" { // of which stock panics
+	if len(c.args) == 0 && c.name != "union" && c.name != "update" { // the stock methods panic
 		var other starlark.Iterable
 		return nil, starlark.UnpackPositionalArgs(c.name, c.args, c.kwargs, 1, &other)
 	}

@@ -12,12 +12,12 @@ import (
 // does all of this.
 type method struct {
 	price
-	// units counts the units of a call before it works. Nil counts nothing.
+	// units counts the units of a call before the method works. Nil counts nothing.
 	units func(c *call) (uint64, error)
-	// run does the work and charges for it. It is set for methods that compare, hash or look up
-	// values, and for methods that are slow in the interpreter.
+	// run does the work and charges for it. A row has run if the method compares, hashes or looks up values,
+	// or if the interpreter's method is slow.
 	run func(c *call) (starlark.Value, error)
-	// note describes the price in words, for methods whose price is not in this row.
+	// note describes the price in words, if the price is not in this row.
 	note string
 
 	value *starlark.Builtin // the method as a value, without its receiver
@@ -95,7 +95,7 @@ func (m *method) perform(c *call) (starlark.Value, error) {
 	return c.callStock()
 }
 
-// payFor charges for the units of a call.
+// payFor charges for the units of a call, at the price in the method's row.
 func (m *method) payFor(c *call) error {
 	if m.units == nil {
 		return nil
@@ -153,7 +153,8 @@ func methodHelper(name string) operation {
 	}
 }
 
-// appendHelper returns the helper of xs.append(x), with a short path for lists.
+// appendHelper returns the helper that replaces xs.append(x). It appends to a list at once, which is the
+// usual case, and lets other do the rest.
 func appendHelper(other operation) operation {
 	return func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		if l, ok := args[0].(*starlark.List); ok && len(args) == 2 && len(kwargs) == 0 {
@@ -166,7 +167,7 @@ func appendHelper(other operation) operation {
 	}
 }
 
-// callMember is recv.name(args) for a value that is not of a core type.
+// callMember calls recv.name(args) if recv is of no core type.
 func callMember(
 	th *starlark.Thread, recv starlark.Value, name string, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {

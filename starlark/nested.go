@@ -30,8 +30,8 @@ func (s *Sandbox) Context(th *starlark.Thread) context.Context {
 	return w.link.ctx
 }
 
-// detach separates a link from its run, which has ended. Calls with a stored context are ordinary
-// calls afterwards.
+// detach separates a link from its run, which has ended. If a host stored the context of the run, calls with
+// it are no nested calls afterwards.
 func (l *link) detach() {
 	l.mu.Lock()
 	l.parent = nil

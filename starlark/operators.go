@@ -32,7 +32,7 @@ func addSmall(x, y starlark.Value, sign int64) (starlark.Value, bool) {
 	return starlark.MakeInt64(a + sign*b), true
 }
 
-// applyBinary is the helper of x op y.
+// applyBinary is the helper that replaces x op y.
 func applyBinary(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if format, ok := x.(starlark.String); ok && op == syntax.PERCENT {
 		return workerOf(th).interpolate(format, y)
@@ -175,7 +175,7 @@ func (w *worker) paySequences(op syntax.Token, x, y starlark.Value) error {
 	return w.payHostOperands(op.String(), y)
 }
 
-// payRepeat charges for v * n. It leaves counts that the interpreter refuses to the interpreter.
+// payRepeat charges for v * n. It charges nothing for a count that the interpreter refuses.
 func (w *worker) payRepeat(v starlark.Value, n starlark.Int) error {
 	count, ok := n.Int64()
 	if !ok || count < 1 || count >= 1<<30 {
@@ -221,7 +221,7 @@ func (w *worker) payChains(op string, tables ...starlark.Value) error {
 	if total < watchedLen {
 		return nil
 	}
-	fresh := new(starlark.List) // stands for the new table, which does not exist yet
+	fresh := new(starlark.List) // fresh stands for the new table, which does not exist yet
 	for _, t := range tables {
 		err := w.forEach(op, noCharge, t, func(k starlark.Value) error {
 			return w.chargeCollisions(op, fresh, k, total, 1)
@@ -234,7 +234,7 @@ func (w *worker) payChains(op string, tables ...starlark.Value) error {
 	return nil
 }
 
-// applyInPlace is the helper of x op= y. It changes a list or a dict in place.
+// applyInPlace is the helper that replaces x op= y. It changes a list or a dict in place.
 func applyInPlace(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	w := workerOf(th)
 	switch x := x.(type) {
@@ -286,12 +286,12 @@ func stockMethod(recv starlark.Value, name string) *starlark.Builtin {
 	return v.(*starlark.Builtin)
 }
 
-// negate is the helper of -x.
+// negate is the helper that replaces -x.
 func negate(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return applyUnary(th, syntax.MINUS, args[0])
 }
 
-// complement is the helper of ~x.
+// complement is the helper that replaces ~x.
 func complement(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return applyUnary(th, syntax.TILDE, args[0])
 }
@@ -305,7 +305,7 @@ func applyUnary(th *starlark.Thread, op syntax.Token, x starlark.Value) (starlar
 	return starlark.Unary(op, x)
 }
 
-// applyIn is the helper of x in y.
+// applyIn is the helper that replaces x in y.
 func applyIn(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	ok, err := workerOf(th).contains(args[0], args[1])
 	return starlark.Bool(ok), err
@@ -338,7 +338,7 @@ func (w *worker) contains(x, y starlark.Value) (bool, error) {
 		}
 	default:
 		if y.Type() == "range" && isFarNumber(x) {
-			return false, nil // the interpreter writes the number into an error, which it drops
+			return false, nil // the interpreter would write the number into an error, and drop the error
 		}
 		if err := w.payHostOperands("in", y); err != nil {
 			return false, err

@@ -18,7 +18,7 @@ type Profile struct {
 	stacks map[string]*stackUsage
 }
 
-// A stackUsage has the steps and bytes of one line, if runs reached it through one stack.
+// A stackUsage has the steps and bytes that runs spent on one line while one stack of calls was active.
 type stackUsage struct {
 	// Stack has the innermost call first. A nested call follows the call that made it.
 	Stack        []Frame
@@ -91,7 +91,7 @@ func (p *Profile) add(way []Frame, spent Usage) {
 	s.Bytes += spent.Bytes
 }
 
-// stackKey returns a text that is different for different stacks.
+// stackKey returns a text that identifies a stack: two different stacks have different texts.
 func stackKey(way []Frame) string {
 	var key []byte
 	for _, f := range way {

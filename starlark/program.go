@@ -16,9 +16,9 @@ type compiledProgram struct {
 	sites *probeSites // places of its probes; nil without coverage
 }
 
-// env returns the names that the program uses; those of extra have priority. It contains no other
-// names, because each function keeps its environment in memory. It may be base, which all programs
-// share.
+// env returns the values of the names that the program uses. A name in probes hides one in extra, which hides
+// one in base. The map has no other names, because each function keeps its environment in memory. Without
+// extra and probes, env returns base itself, which all programs share.
 func (p *compiledProgram) env(base, extra, probes starlark.StringDict) starlark.StringDict {
 	if len(extra)+len(probes) == 0 {
 		return base

@@ -9,7 +9,7 @@ import (
 // identifies it, sometimes together with the source line.
 type habit struct {
 	msg, line string // regular expressions; an empty one matches everything
-	help      string // ${1} and the like stand for the groups of line
+	help      string // the help; ${1} and so on stand for the groups of line
 }
 
 // The first habit that matches gives the help.

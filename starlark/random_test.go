@@ -18,8 +18,8 @@ type program struct {
 	depth int
 }
 
-// These are variables and leaves by type. The rewriter must expect any value in a and b, which are
-// parameters.
+// These are variables and leaves of expressions, by type. a and b are parameters, so the rewriter must expect
+// any value in them.
 var (
 	varsOf = map[string][]string{
 		"int": {"a", "b", "c", "i", "n"}, "string": {"s", "u"}, "list": {"xs", "ys"}, "dict": {"d"}, "bool": {"ok"},

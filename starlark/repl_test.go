@@ -12,7 +12,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// linesOf returns a function that returns the lines of a text, and then an error.
+// linesOf returns a function that returns the lines of a text one after the other, and then an error.
 func linesOf(text string, end error) func(bool) (string, error) {
 	lines := strings.SplitAfter(text, "\n")
 	return func(bool) (string, error) {

@@ -10,12 +10,12 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// rewrite changes a tree so that every operation that can amplify becomes a call of a helper, which
-// charges before it works. The tree is unusable afterwards if rewrite returns an error.
+// rewrite changes a tree so that every operation that can amplify becomes a call of a helper, which charges
+// before it works. If rewrite returns an error, nobody may use the tree afterwards.
 //
-// Each call has the position of the operator that it replaces, so that errors have the same
-// positions as in the interpreter. Operations without a helper are certainly small: see
-// int_kinds.go. If sites is not nil, rewrite also adds probes, and records their places in sites.
+// Each call has the position of the operator that it replaces, so that errors have the same positions as in
+// the interpreter. An operation that stays without a helper is certainly small: see int_kinds.go. If sites is
+// not nil, rewrite also adds probes, and records their places in sites.
 func rewrite(f *syntax.File, predeclared func(name string) bool, sites *probeSites) error {
 	bound := starnames.Bound(f)
 	r := &rewriter{
@@ -223,9 +223,9 @@ func (r *rewriter) params(list []syntax.Expr) {
 
 // ---- assignments ----
 
-// declareGlobal makes a name a global, if the first statement that assigns it is augmented (x +=
-// 1). The rewriter turns the statement into an assignment, and its right side would find a
-// predeclared name x otherwise. A binding in a statement that never runs is enough.
+// declareGlobal declares the name of x += 1 as a global, if no statement before assigns it. The rewriter
+// turns x += 1 into a plain assignment, whose right side would find a predeclared name x; the interpreter
+// reports that the global has no value. An assignment that never runs is enough to declare it.
 func (r *rewriter) declareGlobal(out []syntax.Stmt, s *syntax.AssignStmt) []syntax.Stmt {
 	id, ok := unparen(s.LHS).(*syntax.Ident)
 	if !ok || r.functionDepth > 0 || r.assignedGlobals[id.Name] || !r.topLevelControl {

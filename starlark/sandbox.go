@@ -34,8 +34,8 @@ type Cost = struct {
 // Usage is the spending of a run, including its nested calls.
 type Usage = struct{ Steps, Bytes uint64 }
 
-// An Allowance lowers the limits of one call, for a caller that has less left than the limits of
-// the sandbox. It is an alias for the reason that [Cost] gives.
+// An Allowance lowers the limits of one call, for a caller that has less left than the limits of the sandbox.
+// The type is an alias, so that packages that may not import this one can declare the same type.
 type Allowance = struct {
 	Steps   uint64 // 0 means the sandbox's limit
 	Setting string // the setting that raises Steps, for errors
@@ -63,7 +63,7 @@ type Sandbox struct {
 	*sharedState
 }
 
-// A sharedState belongs to a sandbox and to all that [Sandbox.WithLimits] derived from it.
+// A sharedState belongs to a sandbox and to all sandboxes that [Sandbox.WithLimits] derived from it.
 type sharedState struct {
 	*vocabulary
 	sources  sources
@@ -91,8 +91,8 @@ func New(opts Options) *Sandbox {
 	return v.sandbox(opts)
 }
 
-// With returns a sandbox with the names of s, after the last Define of s. The two sandboxes share
-// nothing else.
+// With returns a sandbox with the names of s, which must be past its last Define. The two sandboxes share
+// nothing but the names.
 func (s *Sandbox) With(opts Options) *Sandbox { return s.vocabulary.sandbox(opts) }
 
 func (v *vocabulary) sandbox(opts Options) *Sandbox {
@@ -116,8 +116,8 @@ func guardedNames() starlark.StringDict {
 	return env
 }
 
-// WithLimits returns a sandbox with the same names and the limits l. The zero fields of l mean the
-// limits of s. The two share everything else.
+// WithLimits returns a sandbox with the same names and the limits l. A zero field of l means the limit of s.
+// The two sandboxes share everything else.
 func (s *Sandbox) WithLimits(l Limits) *Sandbox {
 	return &Sandbox{limits: l.withDefaults(s.limits), print: s.print, sharedState: s.sharedState}
 }
@@ -194,9 +194,9 @@ func (m *Module) Describe(name string) string {
 type Exec struct {
 	// Env has names for this file and the files that it loads. They hide defined names.
 	Env starlark.StringDict
-	// Load resolves the label of a load statement in the file from. The returned name identifies a
-	// file, and a Run evaluates each file once. Load's caller reads src later, so src must not
-	// change. Nil refuses all loads.
+	// Load finds the file that the label of a load statement in the file from means. The returned name
+	// identifies the file, and a Run evaluates each file once. Nobody may change src afterwards, because the
+	// sandbox reads it later. If Load is nil, all load statements fail.
 	Load func(from, label string) (name string, src []byte, err error)
 	// Check inspects every file before its evaluation, including loaded files. An error refuses the
 	// file.
@@ -224,9 +224,9 @@ func (s *Sandbox) Run(ctx context.Context, f *File, e Exec) (*Module, Usage, err
 	return m, usage, nil
 }
 
-// Call calls fn, a function of a module that Run returned. If ctx comes from [Sandbox.Context], the
-// call is nested in the run of that context: it spends the run's budget, and the lower limits of
-// both apply. Starhost can freeze, store and convert the result. The error is an [*Error], or nil.
+// Call calls fn, a function of a module that Run returned. If ctx comes from [Sandbox.Context], the call is
+// nested in the run of that context: it spends the run's budget, and the lower limits of both apply. Call
+// fails if starhost could not freeze, store and convert the result. The error is an [*Error], or nil.
 func (s *Sandbox) Call(
 	ctx context.Context, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, Usage, error) {

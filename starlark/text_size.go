@@ -41,11 +41,11 @@ type textWalk struct {
 	nodes uint64 // visited since the last charge
 	size  uint64 // bytes of text
 	path  []starlark.Value
-	// byteSize is the number of bytes for one byte of a string, if the text is not printed, so that
-	// the walk reads no string. 0 means the size between quotes.
+	// byteSize is the number of bytes that the walk counts for each byte of a string, without reading the
+	// string. 0 means that the walk reads the string and counts it as it is printed between quotes.
 	byteSize uint64
-	// expand is true if the text has the elements of a range, as the host writes it. The text of
-	// str has only its bounds.
+	// expand is true if the walk counts each element of a range, because the host writes all of them. The
+	// text that str makes of a range has only its bounds.
 	expand bool
 }
 

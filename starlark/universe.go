@@ -139,7 +139,8 @@ func payZip(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 	if known {
 		return w.paySequence(zipRow, multiplyClamped(rows, 1+uint64(len(args))/2))
 	}
-	// An argument without a length may end the rows, so payElements counts its elements.
+	// zip ends with its shortest argument. An argument without a length may be that one, so payElements
+	// counts its elements.
 	for _, a := range args {
 		if n := starlark.Len(a); n < 0 {
 			p := *zipItem
@@ -233,7 +234,8 @@ func payHash(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) er
 	return nil
 }
 
-// payOrd charges for the error, which counts the code points of a long string.
+// payOrd charges for the error of ord for a long string, because the interpreter counts the string's code
+// points for it.
 func payOrd(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	if s, ok := operand(args, nil, 0, "").(starlark.String); ok && len(s) > smallText {
 		return w.pay(ordError, uint64(len(s)))

@@ -59,7 +59,7 @@ func workerOf(th *starlark.Thread) *worker {
 
 var workerPool = sync.Pool{New: func() any { return newWorker() }}
 
-// newWorker makes a worker. No other function does.
+// newWorker makes a worker. All workers come from here, so that each thread has its worker and its callbacks.
 func newWorker() *worker {
 	w := new(worker)
 	w.thread.Name = workerLocal
@@ -136,8 +136,8 @@ func (w *worker) endRun(err error) (Usage, error) {
 	return usage, err
 }
 
-// The interpreter calls tick when the run has spent its steps, or when it is time to check the
-// clock. A timer for each run could fire late and hit the next run of the thread; tick cannot.
+// The interpreter calls tick when the run has spent its steps, or when it is time to check the clock.
+// A timer for each run could fire late and hit the next run of the thread; tick cannot.
 func (w *worker) tick() {
 	if p := w.sandbox.profile; p != nil {
 		p.addSample(w)
@@ -173,8 +173,8 @@ func (w *worker) setNextTick() {
 	w.thread.SetMaxExecutionSteps(w.nextTick)
 }
 
-// stop cancels the run for good. If an operation swallows the error, the next instruction fails,
-// because the thread is cancelled.
+// stop cancels the run for good. If an operation drops the error, the next instruction fails, because the
+// thread is cancelled.
 func (w *worker) stop(cause error) {
 	if w.stopCause == nil {
 		w.stopCause = cause
