@@ -34,7 +34,7 @@ type Answers struct {
 	used  []bool
 }
 
-// ReadAnswers reads lines. Messages call their file name.
+// ReadAnswers reads the lines of a file of answers. Error messages call the file name.
 func ReadAnswers(name string, lines []byte) (*Answers, error) {
 	a := &Answers{name: name}
 	err := readLines(name, lines, func(number int, line []byte) error {
@@ -55,8 +55,8 @@ func ReadAnswers(name string, lines []byte) (*Answers, error) {
 	return a, nil
 }
 
-// checkMembers refuses members that have no meaning in the line of an answer: a misspelt one would
-// answer nothing, or with an empty value.
+// checkMembers refuses members that the line of an answer cannot have: a line with a misspelt member would
+// answer no effect, or would answer with an empty value.
 func (e *entry) checkMembers(line []byte) error {
 	known := []string{e.Kind, "reply", "error", "lane", "plugin", "would_run", "steps"}
 	if err := checkMembers("the line", line, known); err != nil {
@@ -74,7 +74,8 @@ func (e *entry) checkMembers(line []byte) error {
 	return nil
 }
 
-// checkMembers refuses unknown members of an object. Whoever reads the text refuses other values.
+// checkMembers refuses unknown members of an object. It accepts any text that is no object; whoever reads the
+// text later refuses that.
 func checkMembers(what string, text []byte, known []string) error {
 	members := map[string]json.RawMessage{}
 	if json.Unmarshal(text, &members) != nil {
@@ -90,7 +91,7 @@ func checkMembers(what string, text []byte, known []string) error {
 
 // An UnusedAnswer is a line that answered no effect.
 type UnusedAnswer struct {
-	Line   int    // number in the file, from 1
+	Line   int    // the line's number in the file, from 1
 	Effect string // the effect of the line: `exec {"argv":["date"]}`
 }
 
@@ -111,7 +112,7 @@ func (a *Answers) Unused() []UnusedAnswer {
 type UnansweredError struct {
 	File string // the file that lacks the line
 	Line string // the line to add, with an empty reply
-	Near string // how the line of this kind that fits best differs, as "line 2 has another url", "" for none
+	Near string // says how the most similar line of this kind differs, as "line 2 has another url"; "" for none
 }
 
 func (e *UnansweredError) Error() string {
@@ -122,7 +123,7 @@ func (e *UnansweredError) Error() string {
 	return fmt.Sprintf("%s does not answer an effect%s: add this line, with its reply: %s", e.File, differs, e.Line)
 }
 
-// Code returns "E0517".
+// Code returns "E0517", which [Codes] explains.
 func (e *UnansweredError) Code() string { return "E0517" }
 
 func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
@@ -143,7 +144,8 @@ func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
 	return entry{}, false, &UnansweredError{File: a.name, Line: string(line), Near: a.nearest(c.kind, request)}
 }
 
-// nearest says how the line that fits a request best differs from it, "" if no line is of its kind.
+// nearest says how the line that fits a request best differs from the request. It returns "" if no line is of
+// the request's kind.
 func (a *Answers) nearest(kind string, request json.RawMessage) (differs string) {
 	var fewest []string
 	for i, e := range a.list {
@@ -166,8 +168,8 @@ func (a *Answers) nearest(kind string, request json.RawMessage) (differs string)
 	return differs
 }
 
-// next returns the line that answers in place of an earlier one with the same request: the first
-// that has answered nothing, else the last.
+// next returns the number of the entry that answers, among entry i and those with the same request: the first
+// that has answered nothing, or else the last.
 func (a *Answers) next(i int) int {
 	first := a.list[i]
 	for k := i; k < len(a.list) && a.used[i]; k++ {
@@ -181,8 +183,8 @@ func (a *Answers) next(i int) int {
 // maxLine is the most bytes of a request in the line that an UnansweredError proposes.
 const maxLine = 800
 
-// shortRequest returns a request of at most maxLine bytes: without its longest members, which a
-// line may leave out.
+// shortRequest returns a request of at most maxLine bytes. It drops the longest members first, because a line
+// of answers need not state them.
 func shortRequest(request json.RawMessage) json.RawMessage {
 	members := map[string]json.RawMessage{}
 	if len(request) <= maxLine || json.Unmarshal(request, &members) != nil {
@@ -201,7 +203,8 @@ func shortRequest(request json.RawMessage) json.RawMessage {
 	return request
 }
 
-// emptyReply returns an example of a reply for a kind of effect that a case must answer, nil for others.
+// emptyReply returns an example of a reply to a kind of effect that a golden case must answer. It returns nil
+// for other kinds.
 func emptyReply(kind string) json.RawMessage {
 	switch kind {
 	case "exec":
@@ -212,9 +215,9 @@ func emptyReply(kind string) json.RawMessage {
 	return nil
 }
 
-// AnswerLine turns the line of a recorded effect into a line for [ReadAnswers], without headers
-// that differ each time. The summary says in one line what the effect asked for and got, and which
-// headers are left out. Both are "" for an effect that needs no answer.
+// AnswerLine turns the line of a recorded effect into a line for [ReadAnswers], without headers that differ
+// each time. The summary says in one line what the effect asked for, what reply it got, and which headers the
+// answer leaves out. Both results are "" for an effect that a golden case need not answer.
 func AnswerLine(line json.RawMessage) (answer, summary string) {
 	var e entry
 	if json.Unmarshal(line, &e) != nil || emptyReply(e.Kind) == nil {
@@ -228,9 +231,9 @@ func AnswerLine(line json.RawMessage) (answer, summary string) {
 	return string(e.line()), summary
 }
 
-// volatileHeaders are headers of responses that differ from one response to the next and say
-// nothing about what was asked, or that are credentials. A name that begins with a dash is the end
-// of names.
+// volatileHeaders are headers of responses that differ from one response to the next and say nothing about
+// what the request asked for, and headers with credentials. An entry that begins with a dash matches every
+// name that ends with it.
 var volatileHeaders = []string{
 	"age", "alt-svc", "cf-ray", "connection", "date", "expires", "keep-alive", "nel", "report-to", "reporting-endpoints",
 	"server-timing", "set-cookie", "traceparent", "tracestate", "via", "x-amz-cf-id", "x-cache", "x-cache-hits", "x-runtime",
@@ -244,7 +247,7 @@ func isVolatile(header string) bool {
 	})
 }
 
-// dropVolatile removes the headers of the reply that are volatile, and returns their names.
+// dropVolatile removes the volatileHeaders from the reply, and returns their names.
 func (e *entry) dropVolatile() (dropped []string) {
 	var reply Response
 	if !strings.HasPrefix(e.Kind, "http.") || json.Unmarshal(e.Reply, &reply) != nil {
@@ -262,7 +265,7 @@ func (e *entry) dropVolatile() (dropped []string) {
 	return dropped
 }
 
-// summary says in one line what a request or a program asked for and got.
+// summary says in one line what an HTTP request or a program asked for and what reply it got.
 func (e *entry) summary() string {
 	var request struct {
 		URL  string `json:"url"`

@@ -22,8 +22,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// maxAttachment is the most bytes of an attachment that is read. It is above every limit of
-// prompts, so that a message names the limit that the operator set.
+// maxAttachment is the most bytes of an attachment that starhost reads. It is above every limit of prompts,
+// so that an error names the limit that the operator set.
 const maxAttachment = 64 << 20
 
 // NewAttachment returns content as an attachment. An empty typ means that the bytes determine

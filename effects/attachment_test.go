@@ -66,7 +66,7 @@ func TestNewAttachment(t *testing.T) {
 	}
 }
 
-// An attachment has the bytes that it was made of, and no negative size.
+// FuzzNewAttachment states a law: an attachment has the bytes that NewAttachment got, and no negative size.
 func FuzzNewAttachment(f *testing.F) {
 	f.Add([]byte(pixelGIF))
 	f.Add([]byte(lossyWebP))

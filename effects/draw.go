@@ -9,15 +9,15 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// Draw returns 32 bytes that look random, and are the same whenever the same turn runs again.
-// They are a hash of the session's seed and id, the turn's number, the plugin, the lane, the
-// name of the draw and the number of the lane's earlier draws under that name. Do not use them
-// as keys, because a reader of these values can predict the draw.
+// Draw returns 32 bytes that look random, and are the same whenever the same turn runs again. Draw hashes the
+// session's seed and id, the turn's number, the plugin, the lane, the name of the draw, and how many draws of
+// that name the lane has made before. Do not use the bytes as keys, because whoever knows these values can
+// predict them.
 func Draw(t *host.Turn, l *host.Lane, name string) [32]byte {
 	s := t.Session()
 	var b []byte
 	number := func(n uint64) { b = binary.BigEndian.AppendUint64(b, n) }
-	word := func(v string) { // the length distinguishes "a", "bc" from "ab", "c"
+	word := func(v string) { // the length makes "a", "bc" differ from "ab", "c"
 		number(uint64(len(v)))
 		b = append(b, v...)
 	}
@@ -45,8 +45,8 @@ func RandomInt(t *host.Turn, l *host.Lane, n int64) (int64, error) {
 	}
 }
 
-// below maps x to a number from 0 up to n-1. It returns false for the lowest few values of x,
-// so that a multiple of n values remains and each number is equally likely.
+// below maps a random x to a number from 0 up to n-1. It returns false for the lowest few values of x,
+// because each number is equally likely only among a multiple of n values.
 func below(x, n uint64) (uint64, bool) {
 	return x % n, x >= -n%n
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// TestPathEscapes checks that a permission's path has whole escapes.
+// TestPathEscapes checks that the path of an http permission has no incomplete escape.
 func TestPathEscapes(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"a%20b": true, "a%zz": false, "a%4": false, "a%": false, "%2e%2e/b": false, "a;b": true, "..;a/b": false,
@@ -21,7 +21,7 @@ func TestPathEscapes(t *testing.T) {
 	}
 }
 
-// TestSwapCompares checks which values a swap takes for equal.
+// TestSwapCompares checks which values store.swap takes for equal.
 func TestSwapCompares(t *testing.T) {
 	w := plugin(t, "store")
 	w.Store = &effects.MemoryKV{}
@@ -41,8 +41,8 @@ func TestSwapCompares(t *testing.T) {
 	}
 }
 
-// TestMovedValues checks that values move to a plugin's owner, and that a value which the owner has
-// stays.
+// TestMovedValues checks that values move from a plugin's former owner to its owner, and that a key keeps the
+// value that the owner already has.
 func TestMovedValues(t *testing.T) {
 	kv := &effects.MemoryKV{}
 	for _, v := range [][3]string{{"p", "a", "1"}, {"p", "b", "2"}, {"p@/root", "b", "3"}} {
@@ -63,8 +63,8 @@ func TestMovedValues(t *testing.T) {
 	}
 }
 
-// TestAttachmentInJournal checks that the journal has a reference's attachment, and that a file
-// that begins with a NUL is one.
+// TestAttachmentInJournal checks that a journal records the attachment that a reference resolves to, and that
+// a file that begins with a NUL is an attachment.
 func TestAttachmentInJournal(t *testing.T) {
 	const content = "\x00 data"
 	run := func(o host.Options, refs effects.RefOptions) []*fragments.AttachmentRow {

@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// effectKinds are all effects, as journals write them, by the members of their requests and of the
-// replies that are objects of starhost's own.
+// effectKinds are all effects under the names that journals give them, with the members of their requests,
+// and with the members of their replies if these are objects of starhost's own.
 var effectKinds = []struct{ names, request, reply string }{
 	{"env secret", "name", ""},
 	{"exec", "argv stdin env", "code stdout stderr"},
@@ -45,7 +45,7 @@ func kinds() (names []string) {
 	return slices.Sorted(slices.Values(names))
 }
 
-// inputs are the names of the entries that journals have beside effects.
+// inputs are the names of journal entries that record no effect.
 var inputs = []string{host.InputApproval, host.InputModel}
 
 // An effectCall is one effect that a plugin asks for.
@@ -54,27 +54,27 @@ type effectCall struct {
 	request any    // a struct with the whole request, for the journal
 	subject string // a path or a URL, for people
 
-	refusal    error                              // why the plugin may not do it; nil if it may
+	refusal    error                              // says why the plugin may not do the effect; nil if it may
 	writes     bool                               // other handlers may see the result, so loaders may not do it
 	persistent bool                               // the result outlives the session, so a dry run does not do it
 	dryReply   func(context.Context) (any, error) // the reply of a dry run; nil means the zero reply
-	external   bool                               // a golden case must state the reply, because it has none of this
+	external   bool                               // a golden case must state the reply: it runs no program and no server
 
 	meter *meter // charges for work that depends on more than the request; may be nil
 }
 
-// An answerer supplies replies, so that effects are not done. [Replay] and [Answers] implement
-// it.
+// An answerer supplies replies to effects, so that nothing happens in the world. [Replay] and [Answers]
+// implement it.
 type answerer interface {
-	// answer returns the reply to an effect of a lane and plugin. It returns false if the
-	// effect is to be done, and an error if it must not be done.
+	// answer returns the reply to an effect that the plugin asks for in the lane. If ok is false, the caller
+	// does the effect. If err is not nil, the caller must not do it.
 	answer(lane, plugin string, c effectCall) (e entry, ok bool, err error)
 }
 
-// do runs every effect of a plugin, in this order: It refuses a write in a loader, and an
-// effect without permission. It takes the reply from the world's Answers or calls run, except
-// in a dry run. It removes the plugin's own secrets from the reply, and all secrets from the
-// record of the effect.
+// do runs every effect of a plugin, in this order: It refuses a write in a loader, and an effect without
+// permission. It takes the reply from the world's Answers or from run; in a dry run, it does not call run for
+// effects that outlive the session. It removes the plugin's own secrets from the reply, and all secrets from
+// the record of the effect.
 func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Context) (T, error)) (reply T, err error) {
 	lane := w.laneOf(ctx)
 	if err := pay(ctx, effectSteps, 0); err != nil {
@@ -83,7 +83,7 @@ func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Con
 	switch {
 	case ctx.Err() != nil:
 		return reply, ctx.Err()
-	case c.writes && lane.ReadOnly: // before the permission: no grant helps
+	case c.writes && lane.ReadOnly: // checked before the permission, because no grant helps
 		return reply, errorf("E0509", "%s: got a call in a loader, but loaders only read: they run beside each other", c.kind)
 	case c.refusal != nil:
 		if r, ok := w.Answers.(*Replay); ok {
@@ -119,7 +119,7 @@ func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Con
 	return reply, err
 }
 
-// dryReply returns the reply of an effect that a dry run does not do.
+// dryReply returns the reply to an effect that a dry run does not do.
 func dryReply[T any](ctx context.Context, c effectCall) (reply T, err error) {
 	if c.dryReply == nil {
 		return reply, nil
@@ -129,7 +129,7 @@ func dryReply[T any](ctx context.Context, c effectCall) (reply T, err error) {
 	return reply, err
 }
 
-// answer asks the world's Answers, if there are any.
+// answer asks the world's Answers for a reply, and returns false if the world has none.
 func (w *World) answer(lane string, c effectCall) (entry, bool, error) {
 	if w.Answers == nil {
 		return entry{}, false, nil
@@ -140,7 +140,7 @@ func (w *World) answer(lane string, c effectCall) (entry, bool, error) {
 // A redaction removes the values of secrets from a text. Nil leaves texts unchanged.
 type redaction func(text string) string
 
-// redactReply removes secrets from a reply of a type that can contain any.
+// redactReply removes secrets from a reply. Replies of types that cannot contain a secret stay as they are.
 func redactReply[T any](remove redaction, reply T) T {
 	if r, ok := any(reply).(interface{ redact(redaction) T }); ok && remove != nil {
 		return r.redact(remove)
@@ -148,7 +148,7 @@ func redactReply[T any](remove redaction, reply T) T {
 	return reply
 }
 
-// doNothing is the run of an effect that its caller does afterwards.
+// doNothing stands for the work of an effect that the caller of do does after do has recorded it.
 func doNothing(context.Context) (none struct{}, err error) { return none, nil }
 
 // An Effect names one effect that a [DryRun] did not do.
@@ -184,9 +184,8 @@ func (d *DryRun) Add(e Effect) {
 	d.effects = append(d.effects, e)
 }
 
-// CallTool calls a tool on behalf of a handler. The call goes through the same hooks, approval
-// and limits as a call of the model. The tool's own effects are recorded in the lanes of its
-// handlers.
+// CallTool calls a tool on behalf of a handler. The call goes through the same hooks, approval and limits as
+// a call of the model. The effects of the tool's handlers are in the lanes of these handlers.
 func (w *World) CallTool(
 	ctx context.Context, t *host.Turn, name string, arguments json.RawMessage,
 ) (host.ToolReply, error) {
@@ -213,9 +212,9 @@ func (w *World) CallTool(
 	return t.CallTool(withoutPay(ctx), starhost.ToolCall{Name: name, Arguments: arguments})
 }
 
-// FireEvent fires an event that the plugin declares, on behalf of a handler. arguments are those of
-// e as a JSON object. It returns the values of the handlers, in their order, without null. The
-// effects of the handlers are recorded in their own lanes.
+// FireEvent fires an event that the plugin declares, on behalf of a handler. The JSON object arguments has
+// the arguments of e. FireEvent returns the values of the event's handlers, in the order of the handlers and
+// without null. The effects of the handlers are in the lanes of these handlers.
 func (w *World) FireEvent(
 	ctx context.Context, t *host.Turn, e *starhost.Event, arguments json.RawMessage,
 ) ([]json.RawMessage, error) {
@@ -300,7 +299,7 @@ func (w *World) LoadFragment(ctx context.Context, ref string) (starhost.Context,
 	return all[0], nil
 }
 
-// readFragment returns a file of the workspace in the form that a reference to it has.
+// readFragment returns a file of the workspace as the context that a reference to the file has.
 func (w *World) readFragment(ctx context.Context, name string) (c starhost.Context, err error) {
 	b, err := w.ReadFileBytes(ctx, name)
 	if err != nil {

@@ -91,7 +91,7 @@ func play(
 	}
 }
 
-// everything returns a world that has all parts, with a server's network.
+// everything returns a world that has all parts; its network reaches the server only.
 func everything(t testing.TB, server string) *effects.World {
 	w := plugin(t, "fs.read:**", "fs.write:**", "http:GET,POST http://a.test", "exec:echo **", "env:*", "secret:*", "store", "tool:*", "fragment:*", "event:app.p.*")
 	w.Workspace = effects.NewFiles(memory(t.(*testing.T), map[string]string{"a.md": "A"}), effects.FileOptions{})
@@ -109,7 +109,7 @@ type act struct {
 	do   func(context.Context, *effects.World, *host.Turn) (any, error)
 }
 
-// pair returns two results as one.
+// pair formats two results as one, so that an act can return them.
 func pair[T any](v T, ok bool, err error) (any, error) { return fmt.Sprint(v, " ", ok), err }
 
 var value = json.RawMessage(`{"n":1}`)
@@ -208,7 +208,7 @@ var (
 	}
 )
 
-// results does all acts and returns the result of each.
+// results does all acts of the lists, and returns the result of each.
 func results(ctx context.Context, w *effects.World, t *host.Turn, lists ...[]act) []string {
 	var got []string
 	for _, list := range lists {
@@ -224,7 +224,7 @@ func results(ctx context.Context, w *effects.World, t *host.Turn, lists ...[]act
 	return got
 }
 
-// Every effect on an existing thing needs a permission.
+// TestEffectsNeedPermissions checks that every effect on something that exists needs a permission.
 func TestEffectsNeedPermissions(t *testing.T) {
 	none := map[string]bool{"now": true, "random": true, "uuid": true, "random error": true, "state.get": true, "state.keys": true, "state.set": true, "state.delete": true}
 	inHook(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
@@ -251,7 +251,7 @@ func TestEffectsNeedPermissions(t *testing.T) {
 	})
 }
 
-// Loaders can only read.
+// TestEffectsInLoader checks that loaders can only read.
 func TestEffectsInLoader(t *testing.T) {
 	server := serve(t, echo)
 	inLoader(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
@@ -273,7 +273,7 @@ func TestEffectsInLoader(t *testing.T) {
 	})
 }
 
-// A dry run does nothing that outlives the session, and lists what it did not do.
+// TestDryRun checks that a dry run does nothing that outlives the session, and lists what it did not do.
 func TestDryRun(t *testing.T) {
 	inHook(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
 		w := everything(t, "")
@@ -304,7 +304,7 @@ func TestDryRun(t *testing.T) {
 	})
 }
 
-// A missing part of a world is an error, not a panic.
+// TestEmptyWorld checks that a missing part of a world is an error, not a panic.
 func TestEmptyWorld(t *testing.T) {
 	inHook(t, host.Options{}, func(ctx context.Context, turn *host.Turn) {
 		w := everything(t, "")
@@ -326,7 +326,7 @@ func TestEmptyWorld(t *testing.T) {
 	})
 }
 
-// Effects outside of a handler have a turn and no lane.
+// TestEffectsOutsideOfHandlers checks that effects outside of a handler have a turn and no lane.
 func TestEffectsOutsideOfHandlers(t *testing.T) {
 	turn, err := host.New(host.Options{}).NewSession(host.SessionConfig{}).Begin(
 		t.Context(), host.Request{},
@@ -349,7 +349,7 @@ func TestEffectsOutsideOfHandlers(t *testing.T) {
 	}
 }
 
-// A chain of handlers that wait for each other has a maximal length.
+// TestDepth checks that a chain of handlers that wait for each other has a maximal length.
 func TestDepth(t *testing.T) {
 	var w *effects.World
 	calls := 0

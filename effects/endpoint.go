@@ -2,9 +2,9 @@ package effects
 
 import "strings"
 
-// CheckEndpoint returns an error if the plugin may not have requests sent to a base URL with a
-// secret as their key; an empty secret means no key. It sends nothing: the model adapter sends
-// the requests later. A permission of any method for the host is therefore enough.
+// CheckEndpoint returns an error if the plugin may not let the host send requests to baseURL with the named
+// secret as their key. If secret is "", the requests have no key. CheckEndpoint sends nothing: the model
+// adapter sends the requests later. A permission of any method for the host is therefore enough.
 func (w *World) CheckEndpoint(baseURL, secret string) error {
 	t, err := parseTarget(baseURL)
 	if err != nil {

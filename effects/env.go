@@ -7,7 +7,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// GetEnv returns an environment variable; ok is false if it is not set.
+// GetEnv returns the value of an environment variable; ok is false if the variable is not set.
 func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool, err error) {
 	type request struct {
 		Name string `json:"name"`
@@ -27,7 +27,7 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 		if !ok {
 			return nil, nil
 		}
-		clean := blob(w.Secrets.Redact(value)) // the plugin did not write it
+		clean := blob(w.Secrets.Redact(value)) // the plugin did not write the value
 		return &clean, nil
 	})
 	if v == nil {
@@ -36,8 +36,8 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 	return string(*v), true, err
 }
 
-// Now returns the time of the current event, or the journal's time in a replay. It asks the
-// turn in a replay too, because the turn records that a handler asked.
+// Now returns the time of the current event. In a replay it returns the journal's time, but asks the turn all
+// the same, because the turn records that a handler asked.
 func (w *World) Now(ctx context.Context, t *host.Turn) (time.Time, error) {
 	now := t.Now()
 	return do(ctx, w, effectCall{kind: "now", request: struct{}{}}, func(context.Context) (time.Time, error) { return now, nil })

@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// An Error is a one-line reason why an effect was not done. Its cause is fs.ErrNotExist if a
-// file is missing, host.ErrNoReference if a path is no reference, and nil otherwise.
+// An Error says in one line why an effect did not happen. Its cause is fs.ErrNotExist if a file is missing,
+// host.ErrNoReference if a path is no reference, and nil otherwise.
 type Error struct {
 	Msg string
 
@@ -30,8 +30,8 @@ func errorf(code, format string, args ...any) *Error {
 	return &Error{Msg: errtext.Format(format, args...), code: code}
 }
 
-// Bounds of the names that plugins pass to effects. An effect checks them before any other work,
-// because permissions, journals and messages repeat a name several times.
+// Bounds of the names that plugins pass to effects. An effect checks a name before any other work, because
+// permissions, journals and messages repeat the name several times.
 const (
 	maxName      = 256     // bytes of the name of a variable, a secret or a tool
 	maxPath      = 4 << 10 // bytes of a path, the limit of Linux
@@ -40,7 +40,8 @@ const (
 	maxStateKey  = 4 << 10 // bytes of a key of ctx.state
 )
 
-// checkLength refuses a name with more than most bytes. what is the effect and the name's kind.
+// checkLength refuses a name of more than most bytes. what says which effect got the name, and what kind of
+// name it is.
 func checkLength(what, name string, most int) error {
 	if len(name) > most {
 		return errorf("E0506", "%s: got %d bytes, want at most %d", what, len(name), most)
@@ -48,13 +49,13 @@ func checkLength(what, name string, most int) error {
 	return nil
 }
 
-// fileError returns an error about a file, which the message calls label.
+// fileError returns an error about a file. label is the file's name in the message.
 func fileError(code, label, format string, args ...any) *Error {
 	return errorf(code, "file %q: %s", label, errtext.Format(format, args...))
 }
 
-// readError words an error of a file system without the path that the system opened, because
-// the caller passed another path. sibling is the name that the caller may have meant, or "".
+// readError writes an error of a file system anew, without the path that the system opened, because the
+// caller passed another path. sibling is the name that the caller may have meant, or "".
 func readError(label string, err error, sibling string) *Error {
 	var located *Error
 	var inPath *fs.PathError
@@ -71,15 +72,14 @@ func readError(label string, err error, sibling string) *Error {
 	return fileError("E0504", label, "%v", err)
 }
 
-// isMissing reports whether err means that there is no such file. A path through something that
-// is no folder, and a name that is too long for the system, mean that too.
+// isMissing reports whether err means that no file has the path. A system says so in other words if a part of
+// the path is no folder, or if a name is too long.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
-// A Code explains an error code: its meaning, an example that fails with it and one that works.
-// It is an alias of an unnamed type, so that packages that do not import each other share the
-// type.
+// A Code explains an error code: its meaning, an example that fails with it, and one that works. It is an
+// alias of an unnamed type, so that packages that do not import each other share the type.
 type Code = struct{ Code, Title, Text, Bad, Good string }
 
 // Codes returns the error codes of this package, in order.

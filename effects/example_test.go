@@ -6,7 +6,8 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// A permission names a kind and what it is about; a bad one says what is wrong.
+// A permission names a kind of effect, and a pattern of the things that the effect may touch. The error of a
+// wrong permission says what is wrong.
 func ExampleParsePermission() {
 	for _, text := range []string{"fs.read:notes/**", "exec:kubectl get **", "fs.reed:notes"} {
 		p, err := effects.ParsePermission(text)

@@ -19,23 +19,23 @@ import (
 	"github.com/starhost/starhost/internal/procgroup"
 )
 
-// DefaultPath is the list of folders in which programs are searched by default.
+// DefaultPath is the list of folders in which starhost looks for programs if [Exec].Path is "".
 const DefaultPath = "/usr/local/bin:/usr/bin:/bin"
 
 // Bounds of one program.
 const (
 	maxOutput    = 1 << 20     // bytes of each of its outputs
-	maxStdin     = 8 << 20     // bytes
-	maxArguments = 1000        // count
+	maxStdin     = 8 << 20     // bytes of its standard input
+	maxArguments = 1000        // number of its arguments
 	maxCommand   = 128 << 10   // bytes of all arguments and variables
-	waitDelay    = time.Second // for the rest of its output after its end
+	waitDelay    = time.Second // how long starhost waits for more output after the program's end
 )
 
 // An Exec runs the programs of worlds. The zero value searches [DefaultPath] and runs programs
 // in the current folder. A program's environment contains PATH, LANG, STARHOST_EXEC, and the
 // variables of Env and of the plugin. It has no HOME and no other variable of this process.
 type Exec struct {
-	// Path is a list of folders in the form of PATH; relative folders are ignored.
+	// Path is a list of folders in the form of the variable PATH. Exec ignores relative folders.
 	Path string
 	// Dir is the folder that programs run in; "" is the current one.
 	Dir string
@@ -45,8 +45,8 @@ type Exec struct {
 	lookups sync.Map // program's name → programLookup
 }
 
-// A programLookup is the result of searching a program. It is stored, so that a file that is
-// put into a folder of Path later never runs in place of the first one.
+// A programLookup is the result of looking for a program. An Exec stores it, so that a file that somebody
+// puts into a folder of Path later never runs in place of the first one.
 type programLookup struct {
 	file string
 	err  error
@@ -56,24 +56,23 @@ type programLookup struct {
 type Command struct {
 	// Argv are the program's name and its arguments.
 	Argv []string
-	// Stdin is the program's standard input.
+	// Stdin is what the program reads from its standard input.
 	Stdin Secret
-	// Env are variables by name. A plugin must not set those that change what a program runs,
-	// such as PATH and LD_PRELOAD.
+	// Env are variables by name. A plugin must not set variables that change which program runs, such as PATH
+	// and LD_PRELOAD.
 	Env map[string]Secret
-	// Timeout is the same as a [Request]'s. When it is over, the program is killed with all
-	// that it started.
+	// Timeout is bounded as the Timeout of a [Request]. When the time is over, starhost kills the program and
+	// everything that it started.
 	Timeout time.Duration
 }
 
-// An Output is the result of a Command. In a dry run, in which no program runs, it is the zero
-// value.
+// An Output is the result of a Command. A dry run runs no program, and its Output is the zero value.
 type Output struct {
 	Code           int // exit code; 128 plus the signal's number if a signal ended the program
 	Stdout, Stderr string
 }
 
-// outputJSON is an Output in a journal.
+// outputJSON is the form of an Output in a journal.
 type outputJSON struct {
 	Code   int  `json:"code"`
 	Stdout blob `json:"stdout"`
@@ -98,7 +97,7 @@ func (o Output) redact(remove redaction) Output {
 	return o
 }
 
-// Run runs a program that the plugin has a permission for and waits for its end. A nonzero exit
+// Run runs a program that a permission of the plugin allows, and waits for the program's end. A nonzero exit
 // code is no error; more than 1 MiB of output is one.
 func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 	type request struct {
@@ -123,7 +122,7 @@ func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 	return do(ctx, w, effect, func(ctx context.Context) (Output, error) { return w.run(ctx, c) })
 }
 
-// check refuses a command that no system can run, or that is over a limit.
+// check refuses a command that no system can run, or that exceeds a limit.
 func (c Command) check() error {
 	if err := c.checkSize(); err != nil {
 		return err
@@ -146,7 +145,8 @@ func (c Command) check() error {
 	return nil
 }
 
-// checkSize refuses a command without a program, or over a limit. It reads no text.
+// checkSize refuses a command without a program, or over a limit. It looks at lengths only, so that it costs
+// little for long texts.
 func (c Command) checkSize() error {
 	size := 0
 	for _, arg := range c.Argv {
@@ -175,7 +175,7 @@ var (
 		`|PYTHON.*|PERL5.*|RUBYOPT|RUBYLIB|NODE_OPTIONS|NODE_PATH|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS)$`)
 )
 
-// allowsArgv returns a test whether a permission allows a command.
+// allowsArgv returns a function that reports whether a permission allows a command.
 func allowsArgv(argv []string) func(Permission) bool {
 	return func(p Permission) bool {
 		return p.Kind == "exec" && matchArgv(strings.Fields(p.Pattern), argv)
@@ -202,7 +202,7 @@ func matchArgv(pattern, argv []string) bool {
 	return len(pattern) == len(argv)
 }
 
-// argvPattern returns the narrowest pattern that allows arguments.
+// argvPattern returns the narrowest pattern that allows exactly these arguments.
 func argvPattern(argv []string) string {
 	var words []string
 	for i, arg := range argv {
@@ -220,7 +220,7 @@ func argvPattern(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// run runs a command that was checked.
+// run runs a command that check accepted.
 func (w *World) run(ctx context.Context, c Command) (Output, error) {
 	if w.Exec == nil {
 		return Output{}, errorf("E0512", "exec %s: no programs can be run here", errtext.Word(c.Argv[0]))
@@ -248,11 +248,11 @@ func (w *World) run(ctx context.Context, c Command) (Output, error) {
 	}, timeoutOf(c.Timeout), marker)
 }
 
-// markerName is the variable by which starhost finds the processes of a program that have left its
-// process group.
+// markerName is the environment variable by which starhost finds the processes of a program that have left
+// the program's process group.
 const markerName = "STARHOST_EXEC"
 
-// newMarker returns a text that no other program's environment contains.
+// newMarker returns a random text that the environment of no other program contains.
 func newMarker() string {
 	var b [16]byte
 	rand.Read(b[:])
@@ -313,7 +313,7 @@ func (e *Exec) path() string {
 	return e.Path
 }
 
-// find returns the file of a program.
+// find returns the path of a program's file, from an earlier lookup if there was one.
 func (e *Exec) find(name string) (string, error) {
 	if lookup, ok := e.lookups.Load(name); ok {
 		p := lookup.(programLookup)
@@ -326,7 +326,7 @@ func (e *Exec) find(name string) (string, error) {
 	return p.file, p.err
 }
 
-// lookUp searches a program in the folders of the path, or at an absolute path.
+// lookUp looks for a program in the folders of Path, or at the absolute path that name is.
 func (e *Exec) lookUp(name string) (string, error) {
 	if filepath.IsAbs(name) {
 		if file, err := exec.LookPath(name); err == nil {

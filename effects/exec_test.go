@@ -87,7 +87,8 @@ func TestRunSecrets(t *testing.T) {
 	}
 }
 
-// A pattern allows the arguments that it spells; "*" does not allow a flag.
+// TestRunPermissions checks that a pattern allows the arguments that it spells, and that "*" does not allow a
+// flag.
 func TestRunPermissions(t *testing.T) {
 	tests := []struct {
 		grant string
@@ -127,7 +128,7 @@ func TestRunPermissions(t *testing.T) {
 	}
 }
 
-// The permission that a refusal prints is enough, for any arguments.
+// TestRunRefusalSuffices checks, for any arguments, that the permission that a refusal prints is enough.
 func TestRunRefusalSuffices(t *testing.T) {
 	w := plugin(t)
 	w.DryRun = &effects.DryRun{}
@@ -209,7 +210,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// A program is searched once.
+// TestRunFindsOnce checks that starhost looks for a program only once.
 func TestRunFindsOnce(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	script := func(dir, says string) {
@@ -238,7 +239,7 @@ func alive(pid int) bool {
 	return syscall.Kill(pid, 0) == nil
 }
 
-// waitGone waits for the end of a process, which the system does not report at once.
+// waitGone waits for the end of a process. The system does not report the end at once.
 func waitGone(t *testing.T, pidFile string) {
 	t.Helper()
 	b, err := os.ReadFile(pidFile)
@@ -258,7 +259,7 @@ func waitGone(t *testing.T, pidFile string) {
 	t.Errorf("process %d is still there", pid)
 }
 
-// When a program is killed, all processes that it started end.
+// TestRunKills checks that all processes that a program started end when starhost kills the program.
 func TestRunKills(t *testing.T) {
 	testbed.Need(t, "sh")
 	w := programs(t)
@@ -305,10 +306,11 @@ func TestRunKills(t *testing.T) {
 	})
 }
 
-// marked matches the variable by which starhost finds the processes of a program.
+// marked matches the environment variable by which starhost finds the processes of a program.
 var marked = regexp.MustCompile("STARHOST_EXEC=[0-9a-f]{32}\n")
 
-// A program that left its process group ends with the program that a plugin ran.
+// TestRunKillsDetached checks that a process ends with the program that a plugin ran, even if the process
+// left the program's process group.
 func TestRunKillsDetached(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows what a program left")

@@ -21,7 +21,7 @@ import (
 // DefaultMaxRead is the most bytes of a file that a read returns by default.
 const DefaultMaxRead = 8 << 20
 
-// Bounds of one Glob.
+// Bounds of the work of one Glob.
 const (
 	maxMatches = 10_000
 	maxEntries = 100_000 // files and folders that it visits
@@ -34,13 +34,13 @@ type FileOptions struct {
 	MaxRead int64
 }
 
-// A Files is a folder with all files below it. Paths are relative to it, with "/" on every
-// system. No path names a file outside, and a link that leads outside is an error. Only regular
-// files are opened. A Files is safe for concurrent use.
+// A Files is a folder with all files below it. Paths are relative to the folder, with "/" on every system. No
+// path names a file outside of the folder, and a link that leads outside is an error. A Files opens regular
+// files only. A Files is safe for concurrent use.
 type Files struct {
 	fs      afero.Fs
 	writer  disk.FS
-	links   fs.ReadLinkFS // nil: there are no links
+	links   fs.ReadLinkFS // nil if the file system has no links
 	close   func() error
 	maxRead int64
 }
@@ -56,9 +56,8 @@ func OpenFiles(dir string, o FileOptions) (*Files, error) {
 	return f, nil
 }
 
-// NewFiles returns all files of fsys, whose names have no leading "/". If fsys is an
-// afero.FromIOFS that can read links, Files follows a link that stays inside. Other file
-// systems must not have links.
+// NewFiles returns all files of fsys, whose names have no leading "/". If fsys is an afero.FromIOFS that can
+// read links, the Files follows a link that stays inside fsys. Other file systems must not have links.
 func NewFiles(fsys afero.Fs, o FileOptions) *Files {
 	f := &Files{fs: fsys, writer: fsys, close: func() error { return nil }, maxRead: cmp.Or(o.MaxRead, DefaultMaxRead)}
 	if adopted, ok := fsys.(afero.FromIOFS); ok {
@@ -101,8 +100,8 @@ func (f *Files) read(actual, label string) ([]byte, error) {
 	return readRegular(f.fs, actual, label, f.maxRead)
 }
 
-// Exists reports whether there is a file or folder of that name. A link to a missing file
-// counts as missing; a link that leads outside is an error.
+// Exists reports whether a file or folder has that name. A link to a missing file counts as missing; a link
+// that leads outside is an error.
 func (f *Files) Exists(name string) (bool, error) {
 	_, err := f.Resolve(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,8 +144,8 @@ func (f *Files) Glob(pattern string) ([]string, error) {
 	return f.glob(g, nil, func(string, bool) (bool, error) { return true, nil })
 }
 
-// glob returns the matches that filter accepts, and charges m. The second argument of filter says
-// whether the path contains a link.
+// glob returns the matches that filter accepts, and lets m charge for the walk. The argument linked of filter
+// says whether the path contains a link.
 func (f *Files) glob(g *glob, m *meter, filter func(name string, linked bool) (bool, error)) ([]string, error) {
 	w := walk{files: f, glob: g, meter: m, filter: filter}
 	if err := w.folder(".", g.start(), false); err != nil {
@@ -166,8 +165,8 @@ type walk struct {
 	matches []string
 }
 
-// folder visits the entries of a folder, which the pattern has reached at state. A folder that
-// cannot be read has no matches.
+// folder visits the entries of a folder. state has the places in the pattern that the folder's path can have
+// reached. A folder that cannot be read has no matches.
 func (w *walk) folder(dir string, state globState, linked bool) error {
 	entries, err := w.list(dir)
 	if err != nil {
@@ -190,8 +189,8 @@ func (w *walk) folder(dir string, state globState, linked bool) error {
 	return nil
 }
 
-// list returns the entries of a folder, sorted, and charges for them in pieces. A folder that
-// cannot be read has none.
+// list returns the sorted entries of a folder, and charges for them piece by piece. It returns no entries for
+// a folder that cannot be read.
 func (w *walk) list(dir string) ([]dirEntry, error) {
 	if err := w.meter.pay(folderSteps + levelSteps*(1+strings.Count(dir, "/"))); err != nil {
 		return nil, err
@@ -214,8 +213,8 @@ func (w *walk) list(dir string) ([]dirEntry, error) {
 	return all, nil
 }
 
-// entry visits one entry of dir, which moves the pattern from state to next. An entry that
-// cannot be read, or that leads outside, is no match.
+// entry visits one entry of dir. state has the places in the pattern that dir can have reached, and next
+// those that the entry can have reached. An entry that cannot be read, or that leads outside, is no match.
 func (w *walk) entry(dir string, e dirEntry, state, next globState, linked bool) error {
 	name, mode := path.Join(dir, e.name), e.mode
 	if mode&fs.ModeSymlink != 0 {
@@ -270,14 +269,13 @@ func (f *Files) names(dir string, n int) ([]string, error) {
 	return names[:min(n, len(names))], nil
 }
 
-// A dirEntry is the name of a file or folder, and the bits of its mode that say what it is. They
-// are those of a link if it is one.
+// A dirEntry is the name of a file, folder or link, and the bits of its mode that say which of these it is.
 type dirEntry struct {
 	name string
 	mode fs.FileMode
 }
 
-// listPiece is the number of entries of a folder that are read at once.
+// listPiece is the number of entries of a folder that starhost reads in one call.
 const listPiece = 1024
 
 // list passes the entries of a folder to visit in pieces, without order, until visit returns an
@@ -310,8 +308,8 @@ type openFolder struct {
 	next func(n int) ([]dirEntry, error)
 }
 
-// openFolder opens a folder. The folders of the system know what their entries are, so that
-// starhost need not describe each file.
+// openFolder opens a folder. A folder of the operating system tells the type of each entry with its name, so
+// that starhost need not ask for each file.
 func (f *Files) openFolder(dir string) (openFolder, error) {
 	if adopted, ok := f.fs.(afero.FromIOFS); ok {
 		file, err := adopted.FS.Open(dir)
@@ -407,7 +405,7 @@ func linkError(name string) error {
 	return fileError("E0504", name, "a link leads out of the folder, which is refused: want a copy of the file inside")
 }
 
-// text returns b as text, or an error about the file that messages call label.
+// text returns b as text. If b is not UTF-8, the error is about the file that messages call label.
 func text(label string, b []byte) (string, error) {
 	if !utf8.Valid(b) {
 		return "", fileError("E0505", label, "got bytes that are not UTF-8, want text (read_bytes reads any file; read(path, default = None) returns None for such a file)")
@@ -415,8 +413,8 @@ func text(label string, b []byte) (string, error) {
 	return string(b), nil
 }
 
-// readRegular returns the bytes of a regular file, which messages call label. It describes the
-// file before it opens it, because opening a pipe would wait for a writer.
+// readRegular returns the bytes of a regular file, which messages call label. It asks for the file's type
+// before it opens the file, because opening a pipe would wait for a writer.
 func readRegular(fsys afero.Fs, name, label string, most int64) ([]byte, error) {
 	info, err := fsys.Stat(name)
 	switch {
@@ -435,8 +433,8 @@ func readRegular(fsys afero.Fs, name, label string, most int64) ([]byte, error) 
 	return readAll(file, label, info.Size(), most)
 }
 
-// readAll reads a stream of size bytes to its end. It checks the size again, because the file may
-// have grown.
+// readAll reads a stream to its end. size is the stream's length so far. readAll checks the limit again while
+// it reads, because the file may have grown.
 func readAll(r io.Reader, label string, size, most int64) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.Grow(int(size) + bytes.MinRead)
@@ -455,7 +453,7 @@ func sizeError(label string, size, most int64) error {
 	return fileError("E0506", label, "got %d bytes, want at most %d", size, most)
 }
 
-// typeName names the type of a file that is not regular.
+// typeName returns a name for the type of a file that is not regular, for errors.
 func typeName(m fs.FileMode) string {
 	switch {
 	case m.IsDir():

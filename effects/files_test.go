@@ -44,7 +44,7 @@ func memory(t *testing.T, files map[string]string) afero.Fs {
 	return m
 }
 
-// open opens a folder until the test ends.
+// open opens a folder, and closes it when the test ends.
 func open(t *testing.T, dir string) *effects.Files {
 	t.Helper()
 	f, err := effects.OpenFiles(dir, effects.FileOptions{})
@@ -142,7 +142,8 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// A walk finds exactly the files that a permission of the same pattern allows.
+// TestGlobIsAllows states a law: a walk finds exactly the files that a permission with the same pattern
+// allows.
 func TestGlobIsAllows(t *testing.T) {
 	f := effects.NewFiles(memory(t, tree), effects.FileOptions{})
 	part := rapid.SampledFrom([]string{"*", "**", "docs", "docs*", ".*", "*.md", "?.md", "{a,docs/one}.md", "deep", ".hidden", "{docs,.}"})
@@ -312,8 +313,8 @@ func TestOpenFilesMissing(t *testing.T) {
 	}
 }
 
-// growing is a file system whose files are larger than their size says. Reads are limited all
-// the same.
+// growing is a file system whose files have more bytes than it says. Reads must stop at the limit all the
+// same.
 type growing struct{ afero.Fs }
 
 func (g growing) Stat(name string) (os.FileInfo, error) {

@@ -12,7 +12,8 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// Only regular files are opened, because opening a pipe would wait for a writer.
+// TestSpecialFiles checks that starhost opens regular files only, because opening a pipe would wait for a
+// writer.
 func TestSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {

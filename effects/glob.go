@@ -8,30 +8,29 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Bounds of one pattern: a plugin writes it, and the work of matching depends on
-// all three.
+// Bounds of one pattern. A plugin writes the pattern, and the work of matching grows with all three.
 const (
 	maxPattern      = 1024 // bytes
-	maxAlternatives = 64   // after {a,b} is written out
-	maxSegments     = 62   // names between "/": states are bits of an uint64
+	maxAlternatives = 64   // patterns that remain when each {a,b} is written out
+	maxSegments     = 62   // names between "/"; each name has one bit of a uint64
 )
 
-// A glob is a pattern of paths: a list of alternatives, each a list of the names between "/".
-// Within a name doublestar matches; "**" stands for any number of names that do not begin with
-// a dot. Only a pattern that begins with a dot matches a name that does.
+// A glob is a pattern of paths: a list of alternatives, each a list of the names between "/". doublestar
+// compares one name with one name of the pattern; "**" stands for any number of names that do not begin with
+// a dot. A name that begins with a dot matches only a name of the pattern that begins with a dot.
 //
-// Matching goes down a path name by name, and stores the set of places in the pattern that the
-// names so far can have reached. It therefore takes as long for many "**" as for one, and a
-// walk through folders can skip those that cannot lead to a match.
+// Matching goes down a path name by name, and stores the set of places in the pattern that the names so far
+// can have reached. So a pattern with many "**" takes no longer than one with one, and a walk can skip
+// folders that cannot lead to a match.
 type glob struct {
 	alternatives [][]string
 	names, bytes int // sums over all alternatives
 }
 
-// matchSteps is the price of one step with a name.
+// matchSteps is the number of steps that a plugin pays for matching one name of a path.
 func (g *glob) matchSteps(name string) int { return 1 + g.names/8 + g.bytes*len(name)/128 }
 
-// A globState has, for each alternative, the places that a path can have reached, as bits.
+// A globState has a set of bits for each alternative: the places in the pattern that a path can have reached.
 type globState []uint64
 
 // parseGlob reads a pattern, and cleans it with [cleanPath].
@@ -78,7 +77,7 @@ func splitPattern(pattern string) ([]string, error) {
 	return names, nil
 }
 
-// expandBraces appends to dst the patterns that head+rest stands for, without {a,b}. head has
+// expandBraces appends to dst all patterns that head+rest stands for when each {a,b} is written out. head has
 // no braces.
 func expandBraces(dst []string, head, rest string) ([]string, error) {
 	start, end, parts := findBraces(rest)
@@ -127,7 +126,7 @@ func findBraces(s string) (start, end int, parts []string) {
 	return -1, start, nil
 }
 
-// start returns the state before the first name.
+// start returns the state before the first name of a path.
 func (g *glob) start() globState {
 	s := make(globState, len(g.alternatives))
 	for i, names := range g.alternatives {
@@ -136,7 +135,7 @@ func (g *glob) start() globState {
 	return s
 }
 
-// step returns the state after one more name, or nil if no path that goes on can match. If deep
+// step returns the state after one more name of the path. It returns nil if no longer path can match. If deep
 // is false, "**" does not match the name.
 func (g *glob) step(s globState, name string, deep bool) globState {
 	deep = deep && name[0] != '.'
@@ -163,7 +162,7 @@ func (g *glob) step(s globState, name string, deep bool) globState {
 	return next
 }
 
-// goesOn reports whether a longer path can match.
+// goesOn reports whether a longer path than the one that led to s can match.
 func (g *glob) goesOn(s globState) bool {
 	for i := range s {
 		if s[i]&^(1<<len(g.alternatives[i])) != 0 {
@@ -173,7 +172,7 @@ func (g *glob) goesOn(s globState) bool {
 	return false
 }
 
-// skipStars adds, for each "**" that was reached, the place behind it.
+// skipStars adds to the reached places the place behind each "**" among them, because "**" may match no name.
 func skipStars(names []string, at uint64) uint64 {
 	for i, n := range names {
 		if n == "**" && at&(1<<i) != 0 {
@@ -183,7 +182,7 @@ func skipStars(names []string, at uint64) uint64 {
 	return at
 }
 
-// matched reports whether the path so far matches.
+// matched reports whether the path that led to s matches.
 func (g *glob) matched(s globState) bool {
 	for i := range s {
 		if s[i]&(1<<len(g.alternatives[i])) != 0 {

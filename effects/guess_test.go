@@ -8,9 +8,9 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// TestGuess checks that a plugin that can know no secret gets its texts back as it wrote them, so
-// that it cannot tell a good guess from a bad one; and that all other texts are redacted. Each kind
-// of permission is on one side.
+// TestGuess checks that a plugin that can know no secret gets its texts back as it wrote them, so that it
+// cannot tell a good guess from a bad one. It also checks that a plugin with any permission that can bring it
+// a secret gets redacted texts. The table says for each kind of permission which of the two it is.
 func TestGuess(t *testing.T) {
 	const secret = "sesame-open-1234"
 	secrets := effects.NewSecrets(effects.SecretOptions{LookupEnv: func(string) (string, bool) { return secret, true }})

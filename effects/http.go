@@ -24,20 +24,20 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// Bounds of effects that wait for others.
+// Bounds of effects that wait for a server or a program.
 const (
 	DefaultTimeout = 30 * time.Second
-	MaxTimeout     = 5 * time.Minute // the longest that a plugin can ask for
+	MaxTimeout     = 5 * time.Minute // the longest timeout that a plugin can ask for
 )
 
 // Bounds of one request.
 const (
 	maxBody         = 8 << 20          // bytes of a request's or a response's body
-	maxQuery        = 64 << 10         // bytes of a request's parameters
-	maxRedirects    = 5                // followed for one request
-	dialTimeout     = 10 * time.Second // for each address of a host
-	maxHeaders      = 100              // number in a request
-	maxHeaderBytes  = 64 << 10         // in a request, and in a response
+	maxQuery        = 64 << 10         // bytes of the parameters of a request
+	maxRedirects    = 5                // redirects that one request follows
+	dialTimeout     = 10 * time.Second // how long to wait for each address of a host
+	maxHeaders      = 100              // headers of a request
+	maxHeaderBytes  = 64 << 10         // bytes of the headers of a request, and of a response
 	userAgent       = "starhost"
 	jsonContentType = "application/json"
 )
@@ -46,12 +46,12 @@ const (
 // of trust. There are no proxies and no cookies, no connection outlives a request, and TLS is
 // 1.2 or later.
 type HTTP struct {
-	// Resolve returns the addresses of a host's name; nil means the machine's resolver. It is
-	// called once a connection, and each address that it returns is checked.
+	// Resolve returns the addresses of a host's name; nil means the machine's resolver. Each connection calls
+	// it once, and checks each address that it returns.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Dial connects to an address that was checked; nil means TCP.
+	// Dial connects to an address that the plugin may reach; nil means TCP.
 	Dial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
-	// Roots are the authorities that certify servers; nil means the machine's.
+	// Roots are the authorities whose certificates of servers count; nil means the machine's.
 	Roots *x509.CertPool
 }
 
@@ -61,13 +61,13 @@ type Request struct {
 	URL    string // absolute, with http or https
 	// Params are added to the URL's query, sorted by name.
 	Params map[string]Secret
-	// Headers are sent by name. A plugin must not set those that control how the request is
+	// Headers are the request's headers by name. A plugin must not set those that control how the request is
 	// sent, such as Host.
 	Headers map[string]Secret
-	// Auth is sent as basic authentication.
+	// Auth is the user and the password of basic authentication; nil means none.
 	Auth *Auth
-	// Body is sent unchanged; JSON, if not nil, as application/json. Only one of them may be
-	// set.
+	// Body is the request's body. If JSON is not nil, it is the body instead, with the type application/json.
+	// Only one of them may be set.
 	Body string
 	JSON json.RawMessage
 	// Timeout limits the whole request with its redirects: 0 means [DefaultTimeout], and values
@@ -81,16 +81,17 @@ type Auth struct {
 	Password Secret `json:"password"`
 }
 
-// A Response is the answer to a Request. In a dry run, which sends only GET and HEAD, the
-// response to other methods is the zero value.
+// A Response is the answer to a Request. A dry run sends only GET and HEAD; the Response to other methods is
+// then the zero value.
 type Response struct {
 	Status int
-	// Headers are by name in lower case; several values of one name are joined by ", ".
+	// Headers are the response's headers, by name in lower case. If a name occurs several times, ", " joins
+	// the values.
 	Headers map[string]string
 	Body    string
 }
 
-// responseJSON is a Response in a journal.
+// responseJSON is the form of a Response in a journal.
 type responseJSON struct {
 	Status  int               `json:"status"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -118,9 +119,9 @@ func (r Response) redact(remove redaction) Response {
 	return r
 }
 
-// Fetch sends a request that the plugin has a permission for and returns the response of any
-// status. It follows up to 5 redirects, each of which needs a permission too. When a redirect
-// changes the host, the request's headers and auth are not sent there.
+// Fetch sends a request that a permission of the plugin allows, and returns the response of any status. It
+// follows up to 5 redirects, each of which needs a permission too. If a redirect leads to another host, Fetch
+// does not send the request's headers and auth there.
 func (w *World) Fetch(ctx context.Context, r Request) (Response, error) {
 	s, err := newHTTPExchange(w, r)
 	if err != nil {
@@ -129,7 +130,7 @@ func (w *World) Fetch(ctx context.Context, r Request) (Response, error) {
 	return w.send(ctx, s)
 }
 
-// send sends a request whose form was checked.
+// send sends a request whose form newHTTPExchange has checked.
 func (w *World) send(ctx context.Context, s *httpExchange) (Response, error) {
 	if err := w.payForRequest(ctx, s); err != nil {
 		return Response{}, err
@@ -149,10 +150,11 @@ func (w *World) send(ctx context.Context, s *httpExchange) (Response, error) {
 	})
 }
 
-// httpKinds are the effects of methods. Other methods have the effect http.request.
+// httpKinds are the kinds of effects of these methods. Requests with other methods are effects of the kind
+// http.request.
 var httpKinds = map[string]string{"GET": "http.get", "POST": "http.post"}
 
-// An httpExchange is a request that is being sent, and follows redirects.
+// An httpExchange is a request on its way, with all redirects that it follows.
 type httpExchange struct {
 	w         *World
 	permitted *World // the world whose permissions count
@@ -165,7 +167,7 @@ type httpExchange struct {
 	timeout   time.Duration
 }
 
-// newHTTPExchange checks the form of a request.
+// newHTTPExchange checks the form of a request, and makes an httpExchange of it.
 func newHTTPExchange(w *World, r Request) (*httpExchange, error) {
 	t, err := parseTarget(r.URL)
 	if err != nil {
@@ -202,7 +204,7 @@ func newHTTPExchange(w *World, r Request) (*httpExchange, error) {
 	return s, nil
 }
 
-// checkSizes refuses parameters and a password that no server takes.
+// checkSizes refuses parameters and passwords that are longer than servers accept.
 func (s *httpExchange) checkSizes() error {
 	size := 0
 	for name, value := range s.params {
@@ -220,7 +222,7 @@ func (s *httpExchange) checkSizes() error {
 	return nil
 }
 
-// timeoutOf returns the time that an effect may take if it asks for a timeout.
+// timeoutOf returns the time that an effect may take if a plugin asks for a timeout.
 func timeoutOf(asked time.Duration) time.Duration {
 	if asked <= 0 {
 		return DefaultTimeout
@@ -230,7 +232,7 @@ func timeoutOf(asked time.Duration) time.Duration {
 
 var headerName = lazyRegexp("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
 
-// hostHeaders control how and to whom a request is sent, so only the host sets them.
+// hostHeaders control how starhost sends a request, and to whom, so plugins must not set them.
 var hostHeaders = []string{
 	"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
@@ -264,12 +266,12 @@ func (s *httpExchange) setHeaders(headers map[string]Secret) error {
 	return nil
 }
 
-// hasControl reports whether a text has a character that no header may have.
+// hasControl reports whether a text has a control character, which no header may have.
 func hasControl(value string) bool {
 	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// refusal returns why the request may not be sent, or nil.
+// refusal returns an error if the plugin may not send the request, or nil.
 func (s *httpExchange) refusal() error {
 	if err := s.permitted.mayFetch(s.method, s.target); err != nil {
 		return err
@@ -277,7 +279,7 @@ func (s *httpExchange) refusal() error {
 	return s.w.mayRevealAll(s.target.host, s.secrets()...)
 }
 
-// secrets returns all texts of the request that can contain secrets.
+// secrets returns all texts of the request that can contain values of secrets.
 func (s *httpExchange) secrets() []Secret {
 	list := slices.AppendSeq(slices.Collect(maps.Values(s.params)), maps.Values(s.headers))
 	if s.auth != nil {
@@ -286,11 +288,11 @@ func (s *httpExchange) secrets() []Secret {
 	return list
 }
 
-// journalRequest returns the request for a journal, with the names of secrets in place of their
+// journalRequest returns the form of the request for a journal, with the names of secrets in place of their
 // values.
 func (s *httpExchange) journalRequest() any {
 	type request struct {
-		Method  string            `json:"method,omitempty"` // "" if the kind of the effect names it
+		Method  string            `json:"method,omitempty"` // "" if the kind of the effect says the method
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers,omitempty"`
 		Auth    *Auth             `json:"auth,omitempty"`
@@ -315,7 +317,8 @@ func (s *httpExchange) journalRequest() any {
 	return r
 }
 
-// query returns the URL's query with the parameters, whose values escaped writes.
+// query returns the query of the URL with the request's parameters. escaped returns the escaped text of a
+// value.
 func (s *httpExchange) query(escaped func(Secret) string) string {
 	parts := []string{s.target.query}
 	if s.target.query == "" {
@@ -327,7 +330,7 @@ func (s *httpExchange) query(escaped func(Secret) string) string {
 	return strings.Join(parts, "&")
 }
 
-// sendFollowing sends the request, and sends it again wherever it is redirected.
+// sendFollowing sends the request, and sends it again to the target of each redirect.
 func (s *httpExchange) sendFollowing(ctx context.Context) (Response, error) {
 	if s.w.HTTP == nil {
 		return Response{}, errorf("E0511", "%s: there is no network here", s.place())
@@ -350,10 +353,10 @@ func (s *httpExchange) sendFollowing(ctx context.Context) (Response, error) {
 	}
 }
 
-// place names the request in messages.
+// place returns the method and the URL of the request, for messages.
 func (s *httpExchange) place() string { return s.method + " " + errtext.Cut(s.target.base()) }
 
-// timeoutError words the error of a request that took too long.
+// timeoutError returns an error that says that the request took too long, if that is the reason of err.
 func (s *httpExchange) timeoutError(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return errorf("E0511", "%s: no answer in %s", s.place(), s.timeout)
@@ -361,7 +364,8 @@ func (s *httpExchange) timeoutError(ctx context.Context, err error) error {
 	return err
 }
 
-// revealHeaders puts the values of secrets into the query, and returns the headers with theirs.
+// revealHeaders puts the values of secrets into the query, and returns the headers with the values of
+// secrets.
 func (s *httpExchange) revealHeaders() (http.Header, error) {
 	var failed error
 	reveal := func(v Secret) string {
@@ -386,7 +390,7 @@ func (s *httpExchange) revealHeaders() (http.Header, error) {
 	return header, failed
 }
 
-// roundTrip sends the request once. location is the target of a redirect, or "".
+// roundTrip sends the request to one URL. location is the target of a redirect, or "".
 func (s *httpExchange) roundTrip(ctx context.Context, header http.Header) (reply Response, location string, err error) {
 	req, err := http.NewRequestWithContext(ctx, s.method, s.target.url(), strings.NewReader(s.body))
 	if err != nil {
@@ -423,14 +427,14 @@ var redirects = []int{
 	http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
 }
 
-// redirect points the request to a location and returns the headers to send there.
+// redirect changes the request so that it goes to location, and returns the headers to send there.
 func (s *httpExchange) redirect(status int, location string, header http.Header) (http.Header, error) {
 	to, err := s.resolve(location)
 	if err != nil {
 		return nil, errorf("E0511", "%s: redirected: %v", s.place(), err)
 	}
 	header = header.Clone()
-	if status <= http.StatusSeeOther && s.method != http.MethodHead { // as browsers do
+	if status <= http.StatusSeeOther && s.method != http.MethodHead { // other methods become GET, as in browsers
 		s.method, s.body = http.MethodGet, ""
 		header.Del("Content-Type")
 	}
@@ -447,7 +451,7 @@ func (s *httpExchange) redirect(status int, location string, header http.Header)
 	return header, s.permitted.mayFetch(s.method, to)
 }
 
-// resolve returns the target of a location.
+// resolve returns the target that a location means, relative to the current URL.
 func (s *httpExchange) resolve(location string) (*target, error) {
 	base, err := url.Parse(s.target.base())
 	if err != nil {
@@ -461,8 +465,8 @@ func (s *httpExchange) resolve(location string) (*target, error) {
 	return parseTarget(to.String())
 }
 
-// transport returns a transport for one request. It reuses no connections, because dial checked
-// a connection for this plugin, method and path only.
+// transport returns a transport for one request. The transport reuses no connection, because dial checked a
+// connection for this plugin, method and path only.
 func (s *httpExchange) transport() *http.Transport {
 	return &http.Transport{
 		DialContext:            s.dial,
@@ -513,7 +517,7 @@ func (h *HTTP) dial(ctx context.Context, addr netip.AddrPort) (net.Conn, error) 
 	return d.DialContext(ctx, "tcp", addr.String())
 }
 
-// networkError words an error of the network, without details of this machine.
+// networkError writes an error of the network anew, without details of this machine.
 func (s *httpExchange) networkError(err error) error {
 	var refused *PermissionError
 	var dns *net.DNSError
@@ -532,7 +536,7 @@ func (s *httpExchange) networkError(err error) error {
 	return errorf("E0511", "%s: %s", s.place(), reason)
 }
 
-// fetchFragment returns the text of a URL in the form that a reference to it has.
+// fetchFragment returns the text of a URL as the context that a reference to the URL has.
 func (w *World) fetchFragment(ctx context.Context, ref string) (starhost.Context, error) {
 	s, err := newHTTPExchange(w, Request{URL: ref})
 	if err != nil {

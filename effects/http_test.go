@@ -24,7 +24,7 @@ import (
 	"github.com/starhost/starhost/internal/shellwords"
 )
 
-// somewhere is a public address.
+// somewhere is a public address, to which nobody connects in these tests.
 var somewhere = netip.MustParseAddr("93.184.216.34")
 
 // network returns a network in which every name has a public address, and every address leads
@@ -38,7 +38,7 @@ func network(server string) *effects.HTTP {
 	}
 }
 
-// resolving returns the same network with other addresses.
+// resolving returns a copy of h in which every name has the addresses addrs.
 func resolving(h *effects.HTTP, addrs ...string) *effects.HTTP {
 	other := *h
 	other.Resolve = func(context.Context, string) ([]netip.Addr, error) {
@@ -59,7 +59,7 @@ func serve(t testing.TB, h http.HandlerFunc) string {
 	return s.Listener.Addr().String()
 }
 
-// echo answers with the request.
+// echo answers a request with a description of it.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Date", "")
@@ -143,7 +143,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A permission allows exactly its method, scheme, host, port and path.
+// TestFetchPermissions checks that a permission allows exactly its method, scheme, host, port and path.
 func TestFetchPermissions(t *testing.T) {
 	tests := []struct {
 		grant, method, url string
@@ -201,7 +201,7 @@ func TestFetchPermissions(t *testing.T) {
 	}
 }
 
-// A request needs a declared and a granted permission.
+// TestFetchRefusals checks that a request needs a permission that is both declared and granted.
 func TestFetchRefusals(t *testing.T) {
 	w := &effects.World{Plugin: "oncall", Declared: grants(t, "http:pager.test"), Granted: grants(t, "http:*.example"), HTTP: network("")}
 	tests := []struct{ method, url, want string }{
@@ -222,7 +222,7 @@ func TestFetchRefusals(t *testing.T) {
 	}
 }
 
-// hiddenHosts are spellings of addresses of this machine or network.
+// hiddenHosts are spellings of addresses of this machine or its network that do not look like them.
 var hiddenHosts = []string{
 	"127.0.0.1", "127.255.0.9", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "192.0.0.8", "168.63.129.16", "192.80.8.124",
 	"198.18.0.1", "224.0.0.1", "255.255.255.255",
@@ -233,7 +233,7 @@ var hiddenHosts = []string{
 	"%31%32%37.0.0.1", "127%2e0%2e0%2e1", "①②⑦.⓪.⓪.①", "127。0。0。1", "[127.0.0.1]", "", ".", "localhost.", "a..b", "*", "10.*",
 }
 
-// No spelling of a private address gets through by a wildcard.
+// TestFetchHiddenHosts checks that a wildcard lets no spelling of a private address through.
 func TestFetchHiddenHosts(t *testing.T) {
 	w := plugin(t, "http:http://*", "http:http://*.*", "http:http://1*")
 	w.HTTP = network("")
@@ -251,7 +251,7 @@ func TestFetchHiddenHosts(t *testing.T) {
 	}
 }
 
-// No redirect to such a spelling gets through either.
+// TestFetchHiddenRedirects checks that no redirect to a spelling of a private address gets through.
 func TestFetchHiddenRedirects(t *testing.T) {
 	to := ""
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -266,7 +266,7 @@ func TestFetchHiddenRedirects(t *testing.T) {
 	for _, h := range hiddenHosts {
 		for _, to = range []string{"http://" + h + "/", "//" + h + "/x"} {
 			if h == "" {
-				continue // it is the host itself
+				continue // the redirect leads to the same host
 			}
 			if _, err := w.Fetch(t.Context(), effects.Request{URL: "http://start.test/"}); err == nil {
 				t.Errorf("Fetch: redirected to %s, want a refusal", to)
@@ -280,7 +280,8 @@ func TestFetchHiddenRedirects(t *testing.T) {
 	}
 }
 
-// Every address of a resolver's answer is checked, and only a checked address is dialed.
+// TestFetchRebinding checks that starhost checks every address of a resolver's answer, and connects to a
+// checked address only.
 func TestFetchRebinding(t *testing.T) {
 	server := serve(t, echo)
 	answers := [][]netip.Addr{
@@ -322,7 +323,7 @@ func TestFetchRebinding(t *testing.T) {
 	}
 }
 
-// An address that is not public needs a grant that spells it.
+// TestFetchPrivateAddress checks that an address that is not public needs a grant that spells it.
 func TestFetchPrivateAddress(t *testing.T) {
 	server := serve(t, echo)
 	tests := []struct {
@@ -362,8 +363,8 @@ func TestFetchPrivateAddress(t *testing.T) {
 	}
 }
 
-// The real resolver and dialer reach a server of this machine if it is granted. They ignore the
-// environment's proxies.
+// TestFetchMachine checks that the real resolver and dialer reach a server of this machine if it is granted,
+// and ignore the proxies of the environment.
 func TestFetchMachine(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY"} {
 		t.Setenv(name, "http://127.0.0.1:1")
@@ -576,7 +577,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// A secret goes only to its own host.
+// TestFetchSecretHosts checks that a secret goes only to its own host.
 func TestFetchSecretHosts(t *testing.T) {
 	var asked atomic.Int64
 	server := serve(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
@@ -615,7 +616,8 @@ func TestFetchSecretHosts(t *testing.T) {
 	}
 }
 
-// The user may fetch a URL by typing it; a plugin needs its own permission.
+// TestURLReferences checks that a user may fetch a URL by typing it, and that a plugin needs a permission of
+// its own.
 func TestURLReferences(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

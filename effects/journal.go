@@ -32,7 +32,8 @@ type Header struct {
 	// Starhost and Sandbox are the versions of the program that ran the turn.
 	Starhost string `json:"starhost,omitempty"`
 	Sandbox  string `json:"sandbox,omitempty"`
-	// Session, Turn and Seed are the values that draws start from.
+	// Session, Turn and Seed are the session's id, the turn's number and the session's seed, on which random
+	// draws depend.
 	Session string `json:"session"`
 	Turn    int    `json:"turn"`
 	Seed    uint64 `json:"seed"`
@@ -40,7 +41,7 @@ type Header struct {
 	// plugin by its name.
 	Config  string            `json:"config,omitempty"`
 	Plugins map[string]string `json:"plugins,omitempty"`
-	// Input is the request, in a form that the caller chooses.
+	// Input is the request that began the turn, in a form that the caller chooses.
 	Input json.RawMessage `json:"input,omitempty"`
 }
 
@@ -55,21 +56,21 @@ type entry struct {
 	Request      json.RawMessage
 	Reply        json.RawMessage
 	Err          *entryError
-	WouldRun     bool // a dry run did not do it
-	Steps        int  // price of work that depended on more than the request
+	WouldRun     bool // true if a dry run did not do the effect
+	Steps        int  // price of the work that depended on more than the request
 }
 
-// An entryError is an error in a journal.
+// An entryError is the error of an effect in a journal.
 type entryError struct {
 	Message string `json:"message"`
 	Code    string `json:"code,omitempty"`
-	Cause   string `json:"cause,omitempty"` // a key of causes
+	Cause   string `json:"cause,omitempty"` // a key of causes, or ""
 }
 
 // causes are the errors that callers test for, by their names in journals.
 var causes = map[string]error{"not-exist": fs.ErrNotExist, "no-reference": host.ErrNoReference}
 
-// withResult returns e with a request, and its reply or error.
+// withResult returns a copy of e with a request, and with a reply or an error.
 func (e entry) withResult(request, reply any, err error) entry {
 	e.Request = jsontext.EncodeOrNull(request)
 	if err == nil {
@@ -114,7 +115,7 @@ func (e entry) line() []byte {
 	return append(b, '}')
 }
 
-// UnmarshalJSON reads a line. It ignores members that have no meaning here.
+// UnmarshalJSON reads a line of a journal. It ignores members that entries do not have.
 func (e *entry) UnmarshalJSON(line []byte) error {
 	var common struct {
 		Lane     string          `json:"lane"`
@@ -150,8 +151,8 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 	return nil
 }
 
-// knownCode returns the code, or "" if no effect fails with it: a file could otherwise claim that
-// starhost has a bug.
+// knownCode returns the code of an error that an effect can fail with, or "". A file could otherwise claim
+// that starhost has a bug.
 func (e *entryError) knownCode() string {
 	isLimit := strings.HasPrefix(e.Code, "E04")
 	if isLimit || slices.ContainsFunc(codes, func(c Code) bool { return c.Code == e.Code }) {
@@ -160,7 +161,7 @@ func (e *entryError) knownCode() string {
 	return ""
 }
 
-// decodeReply returns the reply or the error of an entry.
+// decodeReply returns the reply of an entry, or the error.
 func decodeReply[T any](e entry) (reply T, err error) {
 	if e.Err != nil {
 		return reply, &Error{Msg: e.Err.Message, code: e.Err.knownCode(), cause: causes[e.Err.Cause]}
@@ -174,7 +175,7 @@ func decodeReply[T any](e entry) (reply T, err error) {
 	return reply, nil
 }
 
-// A blob is a string of any bytes. In JSON it is a string if it is UTF-8, else {"base64": ...}.
+// A blob is a string of any bytes. Its JSON is a string if the bytes are UTF-8, else {"base64": ...}.
 type blob string
 
 func (b blob) redact(remove redaction) blob { return blob(remove(string(b))) }
@@ -218,10 +219,10 @@ func (list blobs) texts() []string {
 	return texts
 }
 
-// A Journal is the record of one turn: every effect of its handlers, every reply of the model
-// and every approval, in the order of lanes, and every reading of the host's clock. It is JSON
-// lines, in which the names of secrets replace their values. [ReadJournal] reads it back. A
-// Journal is safe for concurrent use.
+// A Journal is the record of one turn: every effect of its handlers, every reply of the model and every
+// approval, in the order of lanes, and every reading of the host's clock. A Journal is text, one JSON object
+// a line, with the names of secrets in place of their values. [ReadJournal] reads the text. A Journal is safe
+// for concurrent use.
 type Journal struct {
 	mu    sync.Mutex
 	lines bytes.Buffer
@@ -237,7 +238,7 @@ func NewJournal(h Header) *Journal {
 	return j
 }
 
-// Record adds an effect or an input. It is a host.Options.Record.
+// Record adds an effect or an input to the journal. It is a value for host.Options.Record.
 func (j *Journal) Record(e host.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -251,16 +252,16 @@ func (j *Journal) Record(e host.Entry) {
 	j.add(e.Line)
 }
 
-// A clockLine is one reading of the host's clock.
+// A clockLine is the line of a journal for one reading of the host's clock.
 type clockLine struct {
 	Clock *time.Time `json:"clock"`
 }
 
-// Clock returns a clock that reads another clock and records each time. It is a
+// Clock returns a clock that reads another clock and records each time that it returns. It is a value for
 // host.Options.Clock.
 func (j *Journal) Clock(clock func() time.Time) func() time.Time {
 	return func() time.Time {
-		now := clock().UTC().Round(0) // as a replay reads it: without the monotonic clock
+		now := clock().UTC().Round(0) // without the monotonic clock, which a replay cannot read back
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.add(jsontext.EncodeOrNull(clockLine{&now}))
@@ -268,7 +269,7 @@ func (j *Journal) Clock(clock func() time.Time) func() time.Time {
 	}
 }
 
-// add adds a line.
+// add adds a line to the journal, unless the journal is full.
 func (j *Journal) add(line []byte) {
 	if j.lines.Len()+len(line)+1 > MaxJournal {
 		j.fail(errorf("E0506", "journal: got more than %d bytes, want at most that", MaxJournal))
@@ -284,7 +285,7 @@ func (j *Journal) fail(err error) {
 	}
 }
 
-// Bytes returns the journal so far. The error says why the journal is incomplete.
+// Bytes returns the journal so far. If lines are missing, the error says why.
 func (j *Journal) Bytes() ([]byte, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -311,5 +312,5 @@ func readLines(name string, b []byte, f func(number int, line []byte) error) err
 	return nil
 }
 
-// readBounded reads a whole journal.
+// readBounded reads a whole journal of at most MaxJournal bytes.
 func readBounded(r io.Reader) ([]byte, error) { return readAll(r, "journal", 0, MaxJournal) }

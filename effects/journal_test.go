@@ -28,8 +28,8 @@ func ticking() func() time.Time {
 	}
 }
 
-// A recorded turn has the same results when it is replayed in an empty folder, and does no
-// effect there.
+// TestRecordReplay checks that a replay of a recorded turn in an empty folder has the same results, and does
+// no effect there.
 func TestRecordReplay(t *testing.T) {
 	server := serve(t, echo)
 	dir := folder(t, map[string]string{"notes.md": "notes", "pixel.gif": pixelGIF})
@@ -101,8 +101,8 @@ func TestRecordReplay(t *testing.T) {
 	}
 }
 
-// checkMembersOf checks that a journal with all effects has no member that a golden case's line may
-// not have.
+// checkMembersOf checks that each member of a journal with all effects is one that the line of a golden case
+// may have.
 func checkMembersOf(t *testing.T, journal string) {
 	t.Helper()
 	_, err := effects.ReadAnswers("", []byte("{}"))
@@ -120,14 +120,14 @@ func checkMembersOf(t *testing.T, journal string) {
 		kind, _, _ := strings.Cut(a.Unused()[0].Effect, " ")
 		missing = slices.DeleteFunc(missing, func(k string) bool { return k == kind })
 	}
-	if diff := cmp.Diff([]string{"http.request", "process"}, missing); diff != "" { // the turn has a GET, a POST, and no program
+	if diff := cmp.Diff([]string{"http.request", "process"}, missing); diff != "" { // the effects that the turn lacks
 		t.Errorf("effects that the journal lacks (-want +got):\n%s", diff)
 	}
 }
 
-// The journal has its lines in the order of lanes, on any number of workers.
+// TestJournalLines checks that a journal has its lines in the order of lanes, on any number of workers.
 func TestJournalLines(t *testing.T) {
-	// A time is recorded when it is read, which is before its lane ends.
+	// The journal has a time as soon as a handler reads it, which is before the lines of the handler's lane.
 	want := `{"journal":1,"session":"s","turn":1,"seed":0}
 {"clock":"2025-12-31T23:00:01.123456789Z"}
 {"clock":"2025-12-31T23:00:02.123456789Z"}
@@ -297,8 +297,8 @@ func TestReplayDiverges(t *testing.T) {
 	}
 }
 
-// If a plugin may no longer do an effect of its journal, the plugin gets the refusal, and the
-// turn diverges there.
+// TestReplayRefused checks a replay in which a plugin may no longer do an effect of its journal: the plugin
+// gets the refusal, and the turn diverges there.
 func TestReplayRefused(t *testing.T) {
 	const line = `{"lane":"1","plugin":"p","store.get":{"key":"k"},"reply":{}}` + "\n"
 	refused := func(ctx context.Context, w *effects.World) error {
@@ -316,7 +316,7 @@ func TestReplayRefused(t *testing.T) {
 	}
 }
 
-// When a tool that a handler called diverges, the handler does not continue.
+// TestReplayNestedDivergence checks that a handler does not continue after the tool that it called diverges.
 func TestReplayNestedDivergence(t *testing.T) {
 	r, err := effects.ReadJournal(strings.NewReader(`{"journal":1}
 {"lane":"1/1","plugin":"p","env":{"name":"A"},"reply":"a"}
@@ -409,7 +409,7 @@ func TestJournalBounds(t *testing.T) {
 	}
 }
 
-// The clock of a journal without times stands still.
+// TestReplayClock checks that the clock stands still in the replay of a journal without times.
 func TestReplayClock(t *testing.T) {
 	r, err := effects.ReadJournal(strings.NewReader(`{"journal":1}` + "\n" + `{"clock":"2026-01-01T00:00:00.5Z"}`))
 	if err != nil {
@@ -425,7 +425,7 @@ func TestReplayClock(t *testing.T) {
 	}
 }
 
-// A dry run is recorded and replayed as a dry run.
+// TestReplayDryRun checks that starhost records and replays a dry run as a dry run.
 func TestReplayDryRun(t *testing.T) {
 	j := effects.NewJournal(effects.Header{})
 	w := everything(t, "")
@@ -528,8 +528,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A member that a line may not have is refused, because it would otherwise answer nothing, or with
-// an empty value.
+// TestAnswersMembers checks that a line of answers with an unknown member is an error. Otherwise the line
+// would answer no effect, or would answer with an empty value.
 func TestAnswersMembers(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{`{"http.get":{"url":"https://x.test/"},"replies":{"status":200}}`, "the line has no member \"replies\", want http.get, reply, error, lane, plugin, would_run, steps (did you mean reply?)"},
@@ -558,7 +558,7 @@ func TestAnswersMembers(t *testing.T) {
 	}
 }
 
-// A recorded line answers the effect that it records.
+// TestAnswerLine checks that a recorded line answers the effect that it records.
 func TestAnswerLine(t *testing.T) {
 	server := serve(t, echo)
 	w := everything(t, server)
@@ -583,7 +583,7 @@ func TestAnswerLine(t *testing.T) {
 		answered = results(ctx, w, turn, acts)
 	})
 	for i := range recorded {
-		recorded[i] = strings.ReplaceAll(recorded[i], "date: ", "") // the line leaves out what differs each time
+		recorded[i] = strings.ReplaceAll(recorded[i], "date: ", "") // AnswerLine leaves out what differs each time
 	}
 	if diff := cmp.Diff(recorded, answered); diff != "" {
 		t.Errorf("results (-recorded +answered):\n%s", diff)

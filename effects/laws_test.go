@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// The URL that is requested is the one that permissions were compared with: an accepted URL is
-// its own normal form, has no "..", and its host has only one meaning.
+// FuzzTarget states a law: starhost requests the URL that it compared with the permissions. An accepted URL
+// is its own normal form, has no "..", and its host has only one meaning.
 func FuzzTarget(f *testing.F) {
 	for _, text := range []string{
 		"https://pager.internal/oncall?team=checkout", "http://127.0.0.1:8080/%7e/..%2f", "http://[::1]:80", "https://u@x", "http://0x7f.1/", "http://a.b:/%25%32%65/",
@@ -48,7 +48,8 @@ func FuzzTarget(f *testing.F) {
 	})
 }
 
-// A line of a journal that is read and written again is the same, and no line panics.
+// FuzzEntry states a law: a line of a journal that starhost reads and writes again is the same, and no line
+// panics.
 func FuzzEntry(f *testing.F) {
 	f.Add(`{"lane":"3/1","plugin":"oncall","env":{"name":"TEAM"},"reply":"checkout"}`)
 	f.Add(`{"exec":{"argv":[{"base64":"/w=="}]},"would_run":true,"error":{"message":"<no>","code":"E0512","cause":"not-exist"}}`)
@@ -70,7 +71,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// Any bytes survive the way through JSON.
+// FuzzBlob states a law: any bytes are the same after their way through JSON.
 func FuzzBlob(f *testing.F) {
 	f.Add("text")
 	f.Add("\xff\x00")
@@ -83,7 +84,7 @@ func FuzzBlob(f *testing.F) {
 	})
 }
 
-// Redacted JSON is JSON, without the value in any string.
+// FuzzRedactJSON states a law: redacted JSON is JSON, and no string in it has the secret's value.
 func FuzzRedactJSON(f *testing.F) {
 	f.Add(`{"a":["x s3cret-value y"],"s3cret-value":1}`, "s3cret-value")
 	f.Add(`["a\"b\\c\u0041"]`, `a"b\cA"b\c`)

@@ -161,7 +161,8 @@ func longNames() map[string]string {
 	return names
 }
 
-// A long name is refused before any work that grows with it, and messages show little of it.
+// TestLongNames checks that an effect refuses a long name before any work that grows with the name, and that
+// messages show little of it.
 func TestLongNames(t *testing.T) {
 	names := longNames()
 	if testing.Short() {
@@ -209,7 +210,7 @@ func checkLongName(t *testing.T, label, name string, do func() error) {
 	if strings.ContainsAny(message(err), "\x1b\u202e\U000e0001") {
 		t.Errorf("%s: got a message with control characters: %.300q", label, message(err))
 	}
-	// The test itself joins some names with a prefix, which copies them once. After a program,
+	// The test itself joins some names with a prefix, which copies them once. After a program has run,
 	// starhost reads the environments of all processes.
 	if n := int(after.TotalAlloc - before.TotalAlloc); n > len(name)+(4<<20) {
 		t.Errorf("%s: took %d bytes", label, n)

@@ -9,7 +9,7 @@ import (
 	"github.com/starhost/starhost/internal/testbed"
 )
 
-// TestReplacersByName checks that a plugin's replacer has that plugin's secrets alone, whichever
+// TestReplacersByName checks that the replacer for a plugin has the secrets of that plugin only, whichever
 // plugin asked first.
 func TestReplacersByName(t *testing.T) {
 	s := NewSecrets(SecretOptions{LookupEnv: func(name string) (string, bool) { return "value-of-" + name, true }})
@@ -27,8 +27,8 @@ func TestReplacersByName(t *testing.T) {
 	}
 }
 
-// TestSecretCommandRunsOnce checks that the command of a secret runs once, however often it is
-// read.
+// TestSecretCommandRunsOnce checks that the command that prints a secret runs once, however often plugins
+// read the secret.
 func TestSecretCommandRunsOnce(t *testing.T) {
 	testbed.Need(t, "sh")
 	runs := filepath.Join(t.TempDir(), "runs")

@@ -8,23 +8,23 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// An Owner is whom the values of a plugin belong to, in sessions and in the store.
+// An Owner says under which name sessions and the store have a plugin's values.
 type Owner struct {
-	// Name is the name under which they are stored. Names of plugins repeat, so it also says where
-	// the plugin comes from.
+	// Name is the name that the values are stored under. Two plugins can have one name, so Name also says
+	// where the plugin comes from.
 	Name string
-	// Former is the name under which an earlier version stored them; "" for none. The first use of
-	// the store moves them. A dry run moves nothing.
+	// Former is the name under which an earlier version of starhost stored the values; "" for none. The first
+	// use of the store moves the values from Former to Name. A dry run moves nothing.
 	Former string
-	// Layer says whose budget the values in a session use, because no layer takes the room of
-	// another: "managed", "project" for a project that nobody trusts, or "" for all others.
+	// Layer says which layer's budget the plugin's values in a session use: "managed", "project" for a
+	// project that nobody trusts, or "" for all others. No layer can use up the room of another.
 	Layer string
 
 	mu    sync.Mutex
 	moved bool
 }
 
-// owner returns the name under which the plugin's values are stored.
+// owner returns the name that the plugin's values are stored under.
 func (w *World) owner() string {
 	if w.Owner == nil {
 		return w.Plugin
@@ -41,8 +41,8 @@ func (w *World) state(s *host.Session) *State {
 	return state
 }
 
-// moveValues moves the values of the former owner. A key that the owner has keeps its value. If the
-// process ends on the way, the next one goes on.
+// moveValues moves values from the former owner to the owner. If the owner has a key already, the key keeps
+// the owner's value. If the process ends in between, the next process moves the rest.
 func (w *World) moveValues(ctx context.Context) error {
 	if w.Owner == nil || w.DryRun != nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// TestOwner checks that values of a session belong to the owner of a plugin, and not to its name.
+// TestOwner checks that a session gives values to the owner of a plugin, not to all plugins with its name.
 func TestOwner(t *testing.T) {
 	s := host.New(host.Options{}).NewSession(host.SessionConfig{})
 	owned := func(by string) *effects.World {
@@ -28,8 +28,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestOwnerLayer checks that a session knows whose values it has: those of untrusted projects give
-// way first.
+// TestOwnerLayer checks that a session knows the layer of each plugin's values. If room is short, the values
+// of untrusted projects go first.
 func TestOwnerLayer(t *testing.T) {
 	s := host.New(host.Options{}).NewSession(host.SessionConfig{})
 	for _, layer := range []string{"project", "managed", ""} {

@@ -21,20 +21,20 @@ import (
 // A Permission is one thing that a plugin declares or an operator grants. The zero value allows
 // nothing.
 type Permission struct {
-	// Kind names what is done: "fs.read".
+	// Kind names the kind of effect: "fs.read".
 	Kind string
-	// Pattern names what it is done to, in the kind's own form: "runbooks/**". It is "" for a
-	// kind without a form.
+	// Pattern says what the effect may touch, in a form that depends on the kind: "runbooks/**". It is "" for
+	// a kind without a form.
 	Pattern string
 }
 
 // A PermissionKind describes one row of the grammar of permissions.
 type PermissionKind struct {
-	// Name names what is done: "fs.read".
+	// Name is the name of the kind: "fs.read".
 	Name string
-	// Form is the form of the pattern: "GLOB". It is "" for a kind without one.
+	// Form is a word for the form of the pattern: "GLOB". It is "" for a kind without a pattern.
 	Form string
-	// Doc describes what a permission of the kind allows, in sentences.
+	// Doc says in sentences what a permission of the kind allows.
 	Doc string
 	// Example is one permission: "fs.read:runbooks/**".
 	Example string
@@ -54,8 +54,8 @@ type permissionKind struct {
 	PermissionKind
 	// canonical returns the only spelling of the pattern, or an error.
 	canonical func(pattern string) (string, error)
-	// matcher returns a test whether a valid pattern allows a name. It is nil for a kind that
-	// allows more than names.
+	// matcher returns a function that reports whether a valid pattern allows a name. It is nil for a kind
+	// whose permissions allow more than names.
 	matcher func(pattern string) func(arg string) bool
 	// explain describes what a valid pattern allows.
 	explain func(pattern string) string
@@ -127,7 +127,7 @@ var permissionKinds = []permissionKind{
 // A nameRule is the form of a name with the wildcards "*" and "?".
 type nameRule struct {
 	valid func() *regexp.Regexp
-	want  string // in words
+	want  string // the form in words, for errors
 }
 
 var (
@@ -189,7 +189,7 @@ func ParsePermission(text string) (Permission, error) {
 	return Permission{Kind: name, Pattern: canonical}, nil
 }
 
-// kindHint suggests the kind that was probably meant, or lists all.
+// kindHint suggests the kind that was probably meant, or lists all kinds.
 func kindHint(name string) string {
 	var names []string
 	for _, k := range permissionKinds {
@@ -219,7 +219,7 @@ func (p Permission) Explain() string {
 	return k.explain(p.Pattern)
 }
 
-// explainWith returns an explanation that puts the pattern into a format.
+// explainWith returns a function that explains a pattern: it puts the pattern into a format.
 func explainWith(format string) func(string) string {
 	return func(pattern string) string { return errtext.Format(format, pattern) }
 }
@@ -238,7 +238,7 @@ func explainSecret(pattern string) string {
 	return "send the secret " + name + " to " + host
 }
 
-// matcher returns a test whether the permission allows a name.
+// matcher returns a function that reports whether the permission allows a name.
 func (p Permission) matcher() func(arg string) bool {
 	if k := kindOf(p.Kind); k != nil && k.matcher != nil {
 		return k.matcher(p.Pattern)
@@ -246,12 +246,10 @@ func (p Permission) matcher() func(arg string) bool {
 	return func(string) bool { return false }
 }
 
-// Grants are a list of permissions, which allow what at least one of them allows. Nil allows
-// nothing.
+// Grants is a list of permissions. It allows whatever at least one of them allows. Nil allows nothing.
 type Grants []Permission
 
-// ParseGrants reads permissions. It returns the error of the first invalid one, which quotes
-// it.
+// ParseGrants reads permissions. Its error is that of the first invalid text, and quotes the text.
 func ParseGrants(texts []string) (Grants, error) {
 	g := make(Grants, len(texts))
 	for i, t := range texts {
@@ -268,7 +266,7 @@ func ParseGrants(texts []string) (Grants, error) {
 // these allow more than names: ask a [World].
 func (g Grants) Allows(kind, arg string) bool { return slices.ContainsFunc(g, allowsName(kind, arg)) }
 
-// allowsFunc returns Allows for one kind. It parses the patterns once.
+// allowsFunc returns the method Allows for one kind. It parses the patterns once, for callers that ask often.
 func (g Grants) allowsFunc(kind string) func(arg string) bool {
 	var matchers []func(string) bool
 	for _, p := range g {
@@ -281,12 +279,13 @@ func (g Grants) allowsFunc(kind string) func(arg string) bool {
 	}
 }
 
-// allowsName returns a test whether a permission allows a clean path or a name.
+// allowsName returns a function that reports whether a permission allows a clean path or a name.
 func allowsName(kind, arg string) func(Permission) bool {
 	return func(p Permission) bool { return p.Kind == kind && p.matcher()(arg) }
 }
 
-// allowsGlob returns a test whether a permission can allow matches of a pattern of files.
+// allowsGlob returns a function that reports whether a permission can allow some path that a pattern of files
+// matches.
 func allowsGlob(kind string, pattern *glob) func(Permission) bool {
 	return func(p Permission) bool {
 		own, err := parseGlob(p.Pattern)
@@ -296,7 +295,7 @@ func allowsGlob(kind string, pattern *glob) func(Permission) bool {
 
 func matchPaths(pattern string) func(string) bool {
 	g, err := parseGlob(pattern)
-	if err != nil { // a Permission that did not come from ParsePermission
+	if err != nil { // ParsePermission did not make this Permission
 		return func(string) bool { return false }
 	}
 	return g.match
@@ -328,8 +327,8 @@ func canonicalSecret(pattern string) (string, error) {
 	return name + "@" + host, err
 }
 
-// canonicalArgv splits a pattern at blanks: "*" stands for one argument, a final "**" for the
-// rest. The program itself must be spelled out.
+// canonicalArgv returns the words of a pattern of a command, with one blank between them. "*" stands for one
+// argument, a final "**" for the rest. The program itself must be spelled out.
 func canonicalArgv(pattern string) (string, error) {
 	argv := strings.Fields(pattern)
 	for i, arg := range argv {
@@ -347,7 +346,7 @@ func canonicalArgv(pattern string) (string, error) {
 	return strings.Join(argv, " "), nil
 }
 
-// canonicalHTTP drops a leading https://, because it is the default, and sorts the methods.
+// canonicalHTTP drops a leading https:// from a pattern, because https is the default, and sorts the methods.
 func canonicalHTTP(pattern string) (string, error) {
 	var methods, scheme string
 	target := pattern
@@ -423,25 +422,26 @@ func canonicalHost(host string) (string, error) {
 	return "", errtext.Errorf("got host %q, want a name as pager.internal or *.internal, or an address as 10.0.0.1 or [::1]", host)
 }
 
-// A PermissionError reports that a plugin may not do something, and names what to add so that
-// it may.
+// A PermissionError reports that a plugin may not do an effect, and says which permission to add where, so
+// that it may.
 type PermissionError struct {
 	Plugin     string
-	Permission string // the narrowest that is enough: "fs.read:runbooks/a.md"
-	Declared   bool   // the plugin declares it
-	Granted    bool   // the operator grants it
+	Permission string // the narrowest one that is enough: "fs.read:runbooks/a.md"
+	Declared   bool   // the plugin declares Permission
+	Granted    bool   // the operator grants Permission
 	Grant      string // the declared permission to grant; "" means Permission
-	Why        string // why it is needed, if that is not obvious; else ""
-	// Lacking are further permissions that the plugin declares and the operator does not grant.
+	Why        string // why the effect needs it, if that is not obvious; else ""
+	// Lacking are further permissions that the plugin declares and the operator does not grant, so that the
+	// message names all at once.
 	Lacking []string
-	HasList bool   // the operator grants the plugin others
-	Ignored string // which grant of the permission does not count, and why; or ""
+	HasList bool   // the operator grants the plugin other permissions
+	Ignored string // which grant of Permission does not count, and why; or ""
 }
 
-// Code returns "E0501".
+// Code returns "E0501", which [Codes] explains.
 func (e *PermissionError) Code() string { return "E0501" }
 
-// Error prints the lines to add.
+// Error says what is refused, and prints the lines to add to the plugin and to the config.
 func (e *PermissionError) Error() string {
 	var todo []string
 	if !e.Declared {
@@ -451,7 +451,7 @@ func (e *PermissionError) Error() string {
 		var quoted, flags []string
 		for _, g := range append([]string{grant}, e.Lacking...) {
 			quoted = append(quoted, errtext.Format("%q", g))
-			// A shell's quotes do not hide control characters.
+			// Quotes of a shell do not hide control characters from a terminal.
 			if !strings.ContainsFunc(g, func(r rune) bool { return !strconv.IsPrint(r) }) {
 				flags = append(flags, "--grant "+shellwords.Quote(e.Plugin+"="+errtext.Cut(g)))
 			}
@@ -475,8 +475,8 @@ func (e *PermissionError) Error() string {
 	return fmt.Sprintf("plugin %s has no permission %s%s: %s", e.Plugin, errtext.Word(e.Permission), why, strings.Join(todo, "; "))
 }
 
-// refusal returns an error unless the plugin both declares and is granted a permission for
-// which may returns true. kind and pattern are the narrowest permission that would be enough.
+// refusal returns an error unless the plugin declares a permission that may accepts, and the operator grants
+// one that may accepts. kind and pattern are the narrowest permission that would be enough.
 func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
 	declared, granted := slices.IndexFunc(w.Declared, may), slices.ContainsFunc(w.Granted, may)
 	if declared >= 0 && granted {
@@ -505,7 +505,8 @@ func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
 	return e
 }
 
-// mayName refuses a name of a kind whose patterns are names.
+// mayName returns an error if the plugin has no permission for a name. kind is a kind whose patterns are
+// names.
 func (w *World) mayName(kind, name string) error {
 	return w.refusal(kind, name, allowsName(kind, name))
 }
@@ -514,7 +515,7 @@ func (w *World) checkRead(clean string) error {
 	return w.refusal("fs.read", quoteGlob(clean), allowsName("fs.read", clean))
 }
 
-// mayFetch refuses a request to a target without a permission for its method.
+// mayFetch returns an error if the plugin has no permission to send a request with the method to the target.
 // If the plugin or the operator names paths of the host, the error proposes the path, too.
 func (w *World) mayFetch(method string, t *target) error {
 	pattern := t.pattern(method)
@@ -524,7 +525,8 @@ func (w *World) mayFetch(method string, t *target) error {
 	return w.refusal("http", pattern, allowsRequest(method, t))
 }
 
-// mayDial refuses an address of the target's host if it is not public and no grant spells it.
+// mayDial returns an error for an address of the target's host that is not public, unless a grant spells the
+// address.
 func (w *World) mayDial(method string, t *target, addr netip.Addr) error {
 	addr = addr.Unmap()
 	moved := t.withAddress(addr)
@@ -537,8 +539,8 @@ func (w *World) mayDial(method string, t *target, addr netip.Addr) error {
 	}
 }
 
-// maySend refuses a target if the plugin has no permission of any method for it. The error
-// names POST if one side allows only that, else GET.
+// maySend returns an error if the plugin has no permission of any method for the target. The error proposes
+// POST if the plugin or the operator names POST only, else GET.
 func (w *World) maySend(t *target) error {
 	get, post := w.mayFetch(http.MethodGet, t), w.mayFetch(http.MethodPost, t)
 	if get == nil || post == nil {
@@ -558,7 +560,8 @@ func (w *World) mayReveal(name, host string) error {
 	return w.refusal("secret", pattern, allowsSecret(name, host))
 }
 
-// mayRevealAll refuses Secrets that may not be sent to a host, or used on this machine.
+// mayRevealAll returns an error if the plugin may not send the secrets in the list to a host. The host may be
+// thisMachine, for programs.
 func (w *World) mayRevealAll(host string, list ...Secret) error {
 	var names []string
 	for _, s := range list {
@@ -573,7 +576,7 @@ func (w *World) mayRevealAll(host string, list ...Secret) error {
 	return nil
 }
 
-// mayRun refuses a command without a permission, or with a secret that it may not use.
+// mayRun returns an error if the plugin has no permission for a command, or for a secret in it.
 func (w *World) mayRun(c Command) error {
 	if err := w.refusal("exec", argvPattern(c.Argv), allowsArgv(c.Argv)); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// Every kind's example is a permission of the kind in its canonical form.
+// TestPermissionKinds checks that the example of each kind is a permission of the kind in its canonical form.
 func TestPermissionKinds(t *testing.T) {
 	for _, k := range effects.PermissionKinds() {
 		t.Run(k.Name, func(t *testing.T) {

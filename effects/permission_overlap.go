@@ -2,16 +2,15 @@ package effects
 
 import "strings"
 
-// Overlaps reports whether two permissions of one kind can apply to the same thing: whether
-// some host, program, name or path fits both. A check of a config compares a declared
-// permission with a granted one in this way. It ignores finer differences, such as methods,
-// which count at the call.
+// Overlaps reports whether some host, program, name or path fits both permissions, which are of one kind. A
+// check of a config compares a declared permission with a granted one in this way. Overlaps ignores finer
+// differences, such as methods, which count when the plugin does the effect.
 func (p Permission) Overlaps(other Permission) bool {
 	return p.Kind == other.Kind && overlap(p.subject(), other.subject())
 }
 
-// subject returns the part of a permission that [Permission.Overlaps] compares: a host,
-// a program, a name or a path.
+// subject returns the part of a permission that [Permission.Overlaps] compares: a host, a program, a name or
+// a path.
 func (p Permission) subject() string {
 	switch p.Kind {
 	case "http":
@@ -45,7 +44,7 @@ func overlap(a, b string) bool {
 			switch {
 			case i == len(a) && j == len(b):
 				fits[i][j] = true
-			case i < len(a) && a[i] == '*', j < len(b) && b[j] == '*': // the star ends here, or takes a character
+			case i < len(a) && a[i] == '*', j < len(b) && b[j] == '*': // the star ends here, or matches a character
 				fits[i][j] = i < len(a) && fits[i+1][j] || j < len(b) && fits[i][j+1]
 			case i < len(a) && j < len(b):
 				fits[i][j] = (a[i] == b[j] || a[i] == '?' || b[j] == '?') && fits[i+1][j+1]

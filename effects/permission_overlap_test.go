@@ -45,8 +45,8 @@ func TestPermissionOverlaps(t *testing.T) {
 	}
 }
 
-// Two patterns that come from one text by putting wildcards into it overlap, in both orders.
-// Patterns without wildcards overlap if they are equal.
+// TestOverlap states a law: if wildcards replace parts of one text in two ways, the two patterns overlap, in
+// both orders. Patterns without wildcards overlap if they are equal.
 func TestOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[ab/]{0,8}`).Draw(t, "text")

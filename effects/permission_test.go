@@ -85,7 +85,7 @@ func TestParsePermissionErrors(t *testing.T) {
 		{"fs.read:" + strings.Repeat("a/", 62) + "b", `pattern: got 63 names between /, want at most 62`},
 		{"fs.read:" + strings.Repeat("a", 1025), `pattern: got 1025 bytes, want at most 1024`},
 		{"http:G3T host", `got methods "G3T", want names as GET,POST`},
-		{"http:GET", ""}, // GET can be the name of a host
+		{"http:GET", ""}, // GET can also be the name of a host
 		{"http:host:0", `got port "0", want 1 to 65535`},
 		{"http:host:x/", `got port "x", want 1 to 65535`},
 		{"http:user@host", `got host "user@host", want a name as pager.internal or *.internal, or an address as 10.0.0.1 or [::1]`},
@@ -121,7 +121,7 @@ func TestParsePermissionErrors(t *testing.T) {
 	}
 }
 
-// permissionText draws texts that are permissions, or similar to one.
+// permissionText draws texts that are permissions, or that are similar to permissions.
 func permissionText() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		kind := rapid.SampledFrom([]string{"fs.read", "fs.write", "http", "exec", "env", "secret", "store", "tool", "fragment", "override", "respond", "x"}).Draw(t, "kind")
@@ -259,7 +259,8 @@ func TestPermissionError(t *testing.T) {
 	}
 }
 
-// The error suggests granting the declared permission if that is wider than the needed one.
+// TestPermissionErrorGrants checks that the error suggests a grant of the declared permission if that is
+// wider than the needed one.
 func TestPermissionErrorGrants(t *testing.T) {
 	w := &effects.World{
 		Plugin: "p", Declared: grants(t, "env:A*", "env:*", "tool:page_*", "exec:kubectl get **", "secret:T*@*.internal", "http:GET,POST *.internal"),
@@ -283,7 +284,8 @@ func TestPermissionErrorGrants(t *testing.T) {
 	}
 }
 
-// The error lists what is lacking only, and says why a grant that is there does not count.
+// TestPermissionErrorOfOthers checks that the error lists only what is lacking, and says why an existing
+// grant does not count.
 func TestPermissionErrorOfOthers(t *testing.T) {
 	w := &effects.World{
 		Plugin: "p", Declared: grants(t, "env:A", "env:B", "http:*.internal", "store"), Granted: grants(t, "http:pager.internal"),
@@ -297,7 +299,8 @@ func TestPermissionErrorOfOthers(t *testing.T) {
 	}
 }
 
-// The error proposes the path of a request if either side names paths of the host.
+// TestPermissionErrorOfPath checks that the error proposes the path of a request if the plugin or the
+// operator names paths of the host.
 func TestPermissionErrorOfPath(t *testing.T) {
 	for _, tt := range []struct{ declared, granted, want string }{
 		{"http:a.test/ok/*", "env:A", "http:a.test/no"}, {"env:A", "http:a.test/ok/*", "http:a.test/no"},

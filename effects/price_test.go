@@ -58,7 +58,7 @@ func (p *payer) pay(steps, _ int) error {
 	return nil
 }
 
-// deepWorld returns a world with a deep folder, a large one, and all permissions.
+// deepWorld returns a world with all permissions, over files in a deep folder and in a large one.
 func deepWorld(t *testing.T) (*effects.World, *countingFS) {
 	t.Helper()
 	fs := &countingFS{Fs: afero.NewMemMapFs()}
@@ -77,8 +77,8 @@ func deepWorld(t *testing.T) (*effects.World, *countingFS) {
 	}, fs
 }
 
-// Files in a workspace take calls of the system. Their number is bounded by the steps that the
-// plugin pays, for all effects on files and for paths and patterns of all kinds.
+// TestFileEffectsPayForCallsOfTheSystem checks that the steps that a plugin pays bound the number of calls of
+// the system, for all effects on files and for paths and patterns of all kinds.
 func TestFileEffectsPayForCallsOfTheSystem(t *testing.T) {
 	paths := map[string]string{
 		"one name": "a.md", "a deep file": strings.Repeat("d/", 250) + "a.md", "a deep folder": strings.Repeat("d/", 249) + "d",
@@ -95,7 +95,7 @@ func TestFileEffectsPayForCallsOfTheSystem(t *testing.T) {
 				w, fs := deepWorld(t)
 				p := &payer{limit: 1 << 40}
 				err := act.do(effects.WithPay(t.Context(), p.pay), w, nil, file)
-				const unpaid = 2 * 256 // names of siblings for the message about a missing file
+				const unpaid = 2 * 256 // names of siblings that starhost reads for the message about a missing file
 				if fs.calls > p.steps/3+unpaid {
 					t.Errorf("%d calls of the system for %d steps (error: %v)", fs.calls, p.steps, err)
 				}
@@ -104,7 +104,8 @@ func TestFileEffectsPayForCallsOfTheSystem(t *testing.T) {
 	}
 }
 
-// Matching compares each name with each alternative of the pattern, so both make it dearer.
+// TestGlobPaysForThePattern checks that a walk costs more with longer patterns and with more alternatives,
+// because starhost compares each name with each alternative.
 func TestGlobPaysForThePattern(t *testing.T) {
 	w, _ := deepWorld(t)
 	spend := func(pattern string) int {
@@ -122,8 +123,8 @@ func TestGlobPaysForThePattern(t *testing.T) {
 	}
 }
 
-// Each effect pays before it works: if the plugin cannot pay, nothing happens and nothing is
-// recorded.
+// TestEffectsPayBeforeTheyWork checks that an effect does nothing and records nothing if the plugin cannot
+// pay.
 func TestEffectsPayBeforeTheyWork(t *testing.T) {
 	w, fs := deepWorld(t)
 	records := 0
@@ -132,7 +133,7 @@ func TestEffectsPayBeforeTheyWork(t *testing.T) {
 	inHook(t, o, func(ctx context.Context, turn *host.Turn) {
 		for _, act := range namedActs {
 			if strings.HasPrefix(act.name, "a ") || strings.HasPrefix(act.name, "the ") {
-				continue // no effects
+				continue // these are no effects
 			}
 			err := act.do(effects.WithPay(ctx, (&payer{}).pay), w, turn, cmp.Or(names[act.name], "A"))
 			if !errors.Is(err, errTooDear) || fs.calls > 0 {
@@ -145,7 +146,8 @@ func TestEffectsPayBeforeTheyWork(t *testing.T) {
 	}
 }
 
-// A plugin that declares many or long permissions pays for their comparison with each name.
+// TestPermissionsArePaidFor checks that a plugin that declares many or long permissions pays for comparing
+// them with each name.
 func TestPermissionsArePaidFor(t *testing.T) {
 	acts := map[string]string{
 		"fs.read": "fs.exists", "env": "env", "secret": "secret", "tool": "tools.call", "fragment": "fragments.get of a prefix",
@@ -174,7 +176,8 @@ func TestPermissionsArePaidFor(t *testing.T) {
 	})
 }
 
-// A replay does not walk through the workspace, but charges what the recorded turn charged.
+// TestReplayChargesTheWalk checks that a replay charges what the recorded turn charged, although it does not
+// walk through the workspace.
 func TestReplayChargesTheWalk(t *testing.T) {
 	w, _ := deepWorld(t)
 	var lines []string

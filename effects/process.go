@@ -7,15 +7,15 @@ import (
 	"encoding/json"
 )
 
-// A processRequest identifies a request to a hook process. Its parameters are the event's, so that
-// the journal contains only their digest.
+// processRequest is the form in a journal of a request to a hook process. The journal has only a digest of
+// the request's parameters, because they are the event's.
 type processRequest struct {
 	Method string `json:"method"`
 	SHA256 string `json:"sha256"`
 }
 
-// AskProcess asks the hook process that stands for the plugin: ask sends the request and returns
-// the answer. A dry run asks nothing and returns null.
+// AskProcess asks the hook process that stands for the plugin. It calls ask, which sends the request and
+// returns the process's answer. In a dry run, AskProcess does not call ask, and returns null.
 func (w *World) AskProcess(
 	ctx context.Context, method string, params []byte, ask func(context.Context) (json.RawMessage, error),
 ) (json.RawMessage, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// minRedacted is the fewest bytes of a secret that is removed from texts. Shorter values occur
-// in texts by chance.
+// minRedacted is the fewest bytes of a secret that starhost removes from texts. Shorter values occur in texts
+// by chance.
 const minRedacted = 8
 
 // Redact replaces the values of secrets in a text. It replaces each loaded value of 8 bytes or
@@ -54,8 +54,8 @@ func (s *Secrets) addLoaded(name, value string) {
 // A loadedSecret is a secret whose value was read.
 type loadedSecret struct{ name, value string }
 
-// replacerOf returns the replacer of the values. If several forms begin at one place, the
-// longest one wins, then the one with the first name.
+// replacerOf returns a replacer of the secrets' values in all their forms. If several forms begin at one
+// place, the longest one wins, then the one whose secret has the first name.
 func replacerOf(secrets []loadedSecret) *strings.Replacer {
 	type rule struct{ form, name string }
 	var rules []rule
@@ -75,9 +75,9 @@ func replacerOf(secrets []loadedSecret) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// forms returns the ways to write a value.
+// forms returns the ways in which programs often write a value.
 func forms(value string) []string {
-	quoted, _ := json.Marshal(value) // with the escapes that HTML needs
+	quoted, _ := json.Marshal(value) // with the escapes that HTML needs, such as \u0026
 	all := []string{
 		value,
 		trimQuotes(string(quoted)), trimQuotes(string(jsontext.EncodeOrNull(value))),
@@ -97,7 +97,7 @@ func forms(value string) []string {
 // trimQuotes returns a quoted text without its quotes.
 func trimQuotes(quoted string) string { return quoted[1 : len(quoted)-1] }
 
-// lowerEscapes writes %2F as %2f.
+// lowerEscapes writes the percent escapes of s in lower case: %2F as %2f.
 func lowerEscapes(s string) string {
 	parts := strings.Split(s, "%")
 	for i, p := range parts[1:] {
@@ -106,17 +106,17 @@ func lowerEscapes(s string) string {
 	return strings.Join(parts, "%")
 }
 
-// base64At returns the part of value's encoding that depends on value alone, if value begins
-// offset bytes (0, 1 or 2) after a boundary of three bytes.
+// base64At returns the part of value's encoding that depends on value alone, if offset bytes (0, 1 or 2)
+// precede value in its group of three bytes.
 func base64At(e *base64.Encoding, value string, offset int) string {
 	encoded := e.EncodeToString([]byte(strings.Repeat("\x00", offset) + value))
 	return encoded[(offset*8+5)/6 : (offset+len(value))*8/6]
 }
 
-// ownRedaction returns the redaction of texts that the plugin gets: only the values of the secrets
-// that it may use. If it removed others, a plugin could write a guess somewhere, read it back, and
-// learn from the result whether the guess is another plugin's secret. [World.Redact] removes all
-// secrets from texts that leave the plugin.
+// ownRedaction returns the redaction of the texts that the plugin gets. It removes only the values of secrets
+// that the plugin may use. If it removed others, a plugin could write a guess somewhere, read it back, and
+// learn from the result whether the guess is another plugin's secret. [World.Redact] removes all secrets from
+// texts that leave the plugin.
 func (w *World) ownRedaction() redaction {
 	if w.Secrets == nil {
 		return nil
@@ -130,8 +130,7 @@ func (w *World) ownRedaction() redaction {
 	return r.Replace
 }
 
-// replacerFor returns a replacer of the loaded secrets that a plugin may use, or nil if there are
-// none.
+// replacerFor returns a replacer of the loaded secrets whose names may accepts, or nil if there are none.
 func (s *Secrets) replacerFor(may func(name string) bool) *strings.Replacer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +156,7 @@ func (s *Secrets) replacerFor(may func(name string) bool) *strings.Replacer {
 	return r
 }
 
-// redactError removes secrets from an error's text. The code and the cause stay.
+// redactError removes secrets from an error's text. The copy has the same code and cause.
 func redactError(remove redaction, err error) error {
 	if err == nil || remove == nil {
 		return err
@@ -216,7 +215,7 @@ func (s *Secrets) redactString(quoted []byte) []byte {
 	return jsontext.EncodeOrNull(clean)
 }
 
-// Redact removes the values of secrets from a text of a plugin: a result or an error. See
+// Redact removes the values of secrets from a text of a plugin, which is a result or an error. See
 // [Secrets.Redact]. A plugin that can know no secret gets its text back as it wrote it.
 func (w *World) Redact(text string) string {
 	if w.knowsNothing() {
@@ -225,17 +224,17 @@ func (w *World) Redact(text string) string {
 	return w.Secrets.Redact(text)
 }
 
-// knowsNothing reports whether the plugin is of a project that nobody trusts, and has no permission
-// by which a secret can reach it: it then reads only what others have redacted. If its texts were
-// redacted, too, it could write a guess, find the text in a prompt or an error, and learn whether
-// the guess is a secret.
+// knowsNothing reports whether no secret can reach the plugin: it is of a project that nobody trusts, and has
+// none of the secretCarriers. All that it reads is redacted already. If starhost redacted its own texts, too,
+// the plugin could write a guess, find the text in a prompt or an error, and learn whether the guess is a
+// secret.
 func (w *World) knowsNothing() bool {
 	return w.Owner != nil && w.Owner().Layer == "project" && !slices.ContainsFunc(w.Granted, func(p Permission) bool {
 		return slices.Contains(secretCarriers, p.Kind)
 	})
 }
 
-// secretCarriers are the kinds of permissions that bring texts of others to a plugin: a server, a
+// secretCarriers are the kinds of permissions that bring a plugin texts that others wrote: a server, a
 // program or a file can repeat a secret that starhost did not give to the plugin.
 var secretCarriers = []string{"fs.read", "http", "exec", "secret", "tool", "fragment"}
 

@@ -74,9 +74,9 @@ func asJSON(text string) json.RawMessage {
 	return b
 }
 
-// A plugin that may not use a secret reads back exactly the text that it wrote, so that it cannot
-// test guesses. The journal and the list of a dry run still do not show the secret. A plugin that
-// may use the secret gets replies without it.
+// TestRedactionTestsNoGuesses checks that a plugin that may not use a secret reads back exactly the text that
+// it wrote, so that it cannot test guesses. The journal and the list of a dry run still do not show the
+// secret. A plugin that may use the secret gets replies without it.
 func TestRedactionTestsNoGuesses(t *testing.T) {
 	const value = "s3cret-value"
 	for _, owner := range []bool{false, true} {

@@ -21,7 +21,7 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// maxFolder is the most bytes of all files of a folder that is one reference.
+// maxFolder is the most bytes that all files of a folder have together, if a reference names the folder.
 const maxFolder = 64 << 20
 
 // RefOptions configure the host's own references. The zero value reads the machine's files,
@@ -31,15 +31,16 @@ type RefOptions struct {
 	Dir string
 	// FS contains the files; nil means the machine's.
 	FS afero.Fs
-	// Stdin is the source of "-". The first use reads it to its end. Nil makes "-" an error.
+	// Stdin is what the reference "-" stands for. The first use reads it to its end. If it is nil, "-" is an
+	// error.
 	Stdin io.Reader
 	// MaxRead is the most bytes of one file; 0 means [DefaultMaxRead].
 	MaxRead int64
 	// Store resolves "sha256:DIGITS" and aliases; nil means that there are none.
 	Store fragments.Store
-	// World records and replays references as effects. Its Granted are the operator's grants
-	// for the plugin "host", and its HTTP makes URLs possible. Nil means files only, and no
-	// effects.
+	// World records and replays references as effects. Its Granted are the operator's grants for the plugin
+	// "host", and its HTTP fetches URLs. If World is nil, references can be files only, and nothing records
+	// them.
 	World *World
 }
 
@@ -102,8 +103,8 @@ type references struct {
 // A loadFunc is the Load of a fragment loader.
 type loadFunc = func(context.Context, string) (starhost.Context, error)
 
-// effect wraps a loader, so that each reference is an effect. may refuses references that the
-// caller is not allowed to use.
+// effect returns a loader that runs load as an effect. may returns an error for a reference that the caller
+// is not allowed to use.
 func (r *references) effect(prefix string, may func(ctx context.Context, ref string) error, load loadFunc) loadFunc {
 	type request struct {
 		Ref string `json:"ref"`
@@ -118,7 +119,7 @@ func (r *references) effect(prefix string, may func(ctx context.Context, ref str
 	}
 }
 
-// refuseHandler refuses a reference from a handler, because the user did not type it.
+// refuseHandler refuses every reference from a handler, because the user did not type it.
 func refuseHandler(ctx context.Context, ref string) error {
 	if lane := host.LaneOf(ctx); lane != nil && lane.Depth() > 0 {
 		return errorf("E0509", "reference %q: got it from a handler, want it typed by the user", ref)
@@ -126,7 +127,7 @@ func refuseHandler(ctx context.Context, ref string) error {
 	return nil
 }
 
-// refuseHandlerPath refuses a reference from a handler that cannot be an id or alias.
+// refuseHandlerPath refuses a reference from a handler, unless the reference can be an id or an alias.
 func (r *references) refuseHandlerPath(ctx context.Context, ref string) error {
 	if r.Store != nil && fragments.CheckAlias(ref) == nil {
 		return nil
@@ -134,17 +135,17 @@ func (r *references) refuseHandlerPath(ctx context.Context, ref string) error {
 	return refuseHandler(ctx, ref)
 }
 
-// refuseNone allows all callers.
+// refuseNone lets all callers use a reference.
 func refuseNone(context.Context, string) error { return nil }
 
-// A contextReply is the reply to a reference in a journal.
+// A contextReply is the form in a journal of what a reference resolved to.
 type contextReply starhost.Context
 
 // A contextPart is one fragment or attachment of a contextReply.
 type contextPart struct {
 	Source  string `json:"source"`
 	Content blob   `json:"content"`
-	// The rest is only for an attachment.
+	// The fields below are set for an attachment only.
 	Name   string `json:"name,omitempty"`
 	Type   string `json:"type,omitempty"`
 	Width  int    `json:"width,omitempty"`
@@ -179,7 +180,7 @@ func (c *contextReply) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// loadURL returns the loader of a scheme.
+// loadURL returns the loader of URLs with a scheme.
 func (r *references) loadURL(scheme string) loadFunc {
 	return func(ctx context.Context, rest string) (starhost.Context, error) {
 		ref := scheme + rest
@@ -215,7 +216,7 @@ func (r *references) readStdin() (starhost.Context, error) {
 	return c, nil
 }
 
-// loadFile resolves file:PATH.
+// loadFile resolves a reference file:PATH.
 func (r *references) loadFile(ctx context.Context, name string) (starhost.Context, error) {
 	c, err := r.load(ctx, name)
 	if isMissing(err) {
@@ -240,7 +241,7 @@ func (r *references) loadBare(ctx context.Context, name string) (starhost.Contex
 	return r.load(ctx, name)
 }
 
-// load returns the file or folder at a path that the user typed.
+// load returns the file or folder at a path that the user typed, as fragments and attachments.
 func (r *references) load(ctx context.Context, name string) (starhost.Context, error) {
 	var c starhost.Context
 	if name == "" {
@@ -261,7 +262,7 @@ func (r *references) load(ctx context.Context, name string) (starhost.Context, e
 	return c, nil
 }
 
-// loadFolder returns every file of a folder.
+// loadFolder returns every file of a folder, as fragments and attachments.
 func (r *references) loadFolder(ctx context.Context, name string) (c starhost.Context, err error) {
 	files, err := r.folder(name)
 	if err != nil {
@@ -299,8 +300,8 @@ func (r *references) folder(name string) (*Files, error) {
 	return NewFiles(afero.NewBasePathFs(r.FS, r.filePath(name)), o), nil
 }
 
-// nearSibling returns a file or folder beside a missing one, which the user may have meant, or
-// "".
+// nearSibling returns the name of a file or folder beside the missing path name, if the user may have meant
+// it, or "".
 func (r *references) nearSibling(name string) string {
 	siblings := Files{fs: r.FS}
 	names, err := siblings.names(filepath.Dir(r.filePath(name)), maxMatches)
@@ -310,7 +311,7 @@ func (r *references) nearSibling(name string) string {
 	return nearestSibling(sourceName(name), names)
 }
 
-// filePath returns where on the machine a typed path is.
+// filePath returns the path on the machine for a path that the user typed.
 func (r *references) filePath(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -318,10 +319,10 @@ func (r *references) filePath(name string) string {
 	return filepath.Join(r.Dir, name)
 }
 
-// sourceName returns the source of a path for reports: the path as typed, with "/".
+// sourceName returns the name that reports use for a path: the path as typed, with "/".
 func sourceName(name string) string { return path.Clean(filepath.ToSlash(name)) }
 
-// addContent appends a file to c: text as a fragment, anything else as an attachment.
+// addContent adds a file to c: a text as a fragment, any other content as an attachment.
 func addContent(c *starhost.Context, source string, content []byte) {
 	if bytes.IndexByte(content, 0) < 0 && utf8.Valid(content) {
 		c.Fragments = append(c.Fragments, fragments.Fragment{Content: string(content), Source: source})

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// minDigits is the fewest digits that stand for an id.
+	// minDigits is the fewest digits of an id that a reference may have.
 	minDigits = 8
 	// maxCandidates is the most ids that a message lists.
 	maxCandidates = 10
@@ -66,8 +66,8 @@ func (r *references) loadNamed(ctx context.Context, name string) (starhost.Conte
 	return r.loadContent(ctx, id)
 }
 
-// findID returns the only id that begins with some digits. ok is false if there is none, and
-// several are an error.
+// findID returns the id that begins with some digits. If no id does, ok is false. If several ids do, err
+// lists them.
 func (r *references) findID(ctx context.Context, digits string) (id fragments.Hash, ok bool, err error) {
 	ids, err := r.Store.Find(ctx, digits, maxCandidates+1)
 	switch {
@@ -85,8 +85,8 @@ func (r *references) findID(ctx context.Context, digits string) (id fragments.Ha
 	return id, false, errorf("E0519", "reference %s: got the beginning of several ids, want more of one of %s%s", digits, strings.Join(beginnings(ids, 64), ", "), more)
 }
 
-// suggestID returns a reference to an id with the same first four digits and similar others,
-// which the user may have meant, or "".
+// suggestID returns a reference to the id that the user may have meant, or "". The id has the same first four
+// digits, and the other digits are similar.
 func (r *references) suggestID(ctx context.Context, digits string) string {
 	ids, err := r.Store.Find(ctx, digits[:4], maxCandidates)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *references) suggestID(ctx context.Context, digits string) string {
 	return "sha256:" + found
 }
 
-// beginnings returns the first digits of ids.
+// beginnings returns the first digits of each id.
 func beginnings(ids []fragments.Hash, digits int) []string {
 	texts := make([]string, len(ids))
 	for i, id := range ids {
@@ -117,7 +117,7 @@ func (r *references) loadContent(ctx context.Context, id fragments.Hash) (starho
 	case !ok:
 		if a, ok, err := r.attachment(ctx, id); ok || err != nil {
 			return starhost.Context{Attachments: []fragments.Attachment{a}}, storeError(err)
-		} // another process removed it
+		} // another process removed it just now
 		return starhost.Context{}, errorf("E0519", "reference sha256:%s: the store has no such content", id)
 	}
 	return starhost.Context{Fragments: []fragments.Fragment{{Content: text}}}, nil
@@ -137,7 +137,7 @@ func (r *references) attachment(ctx context.Context, id fragments.Hash) (a fragm
 	return a, ok, err
 }
 
-// storeError says that the store failed.
+// storeError returns the error that the store failed with, with a code.
 func storeError(err error) error {
 	if err == nil {
 		return nil

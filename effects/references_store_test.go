@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// keeping returns a store of texts, the first one with the alias style, and eleven contents
-// whose ids begin with cccccccc.
+// keeping returns a store with some texts. The first text has the alias style. The store also has eleven
+// contents whose ids begin with cccccccc.
 func keeping(t *testing.T, texts ...string) *fragments.MemoryStore {
 	t.Helper()
 	s := new(fragments.MemoryStore)
@@ -84,7 +84,7 @@ func TestStoredReferences(t *testing.T) {
 	}
 }
 
-// flip returns another digit.
+// flip returns a hexadecimal digit that differs from digit.
 func flip(digit string) string {
 	if digit == "0" {
 		return "1"
@@ -92,7 +92,8 @@ func flip(digit string) string {
 	return "0"
 }
 
-// A handler reaches the store with fragment:sha256, and no file that is named like an alias.
+// TestStoredReferencesOfHandlers checks that a handler with fragment:sha256 reaches the store, but no file
+// that has the name of an alias.
 func TestStoredReferencesOfHandlers(t *testing.T) {
 	id := fragments.Sum("Be brief.").String()
 	s := keeping(t, "Be brief.")
@@ -121,7 +122,8 @@ func TestStoredReferencesOfHandlers(t *testing.T) {
 	}, nil)
 }
 
-// A replayed turn gets the contents of its journal, even if the store has changed.
+// TestStoredReferencesReplay checks that a replayed turn gets the contents of its journal, even if the store
+// has changed.
 func TestStoredReferencesReplay(t *testing.T) {
 	refs := []string{"sha256:" + fragments.Sum("Be brief.").String()[:8], "style"}
 	run := func(o host.Options, s fragments.Store, w *effects.World) string {

@@ -19,10 +19,10 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// A Replay runs a turn again from its journal. As a World's Answers it does no effect, but
-// returns the reply that the journal has for it, in each lane in order. Its Clock and Answer
-// are for host.Options: they replace the clock, the model and the person who approves. A
-// Replay is for one turn. It is safe for concurrent use.
+// A Replay runs a turn again from its journal. As a World's Answers, it gives each effect the reply that the
+// journal has, in the order of each lane, and no effect happens. Its methods Clock and Answer are values for
+// host.Options: they take the place of the clock, the model and the person who approves. A Replay serves one
+// turn. It is safe for concurrent use.
 type Replay struct {
 	// Header is the journal's first line.
 	Header Header
@@ -30,11 +30,12 @@ type Replay struct {
 	mu         sync.Mutex
 	lanes      map[string]*replayLane
 	times      []time.Time
-	reads      int              // how many of times were read
-	divergence *DivergenceError // the one in the first lane, or nil
+	reads      int              // how many of the times the turn has read
+	divergence *DivergenceError // the divergence in the first lane that has one, or nil
 }
 
-// A replayLane is a lane's effects, and the number of those that were repeated so far.
+// A replayLane has the effects that a journal records for a lane, and the number of them that the turn has
+// repeated so far.
 type replayLane struct {
 	entries []entry
 	next    int
@@ -58,7 +59,7 @@ func (e *DivergenceError) Error() string {
 	return fmt.Sprintf("replay: lane %s of %s: effect %d: got %s, want %s as in the journal", e.Lane, e.Plugin, e.Number, e.Got, e.Want)
 }
 
-// Code returns "E0516".
+// Code returns "E0516", which [Codes] explains.
 func (e *DivergenceError) Code() string { return "E0516" }
 
 // Unwrap returns Refused.
@@ -80,7 +81,7 @@ func ReadJournal(r io.Reader) (*Replay, error) {
 	return p, nil
 }
 
-// addLine reads one line.
+// addLine reads one line of a journal.
 func (p *Replay) addLine(line []byte) error {
 	if p.Header.Version == 0 {
 		return p.readHeader(line)
@@ -122,9 +123,9 @@ func (p *Replay) lane(path string) *replayLane {
 	return p.lanes[path]
 }
 
-// answer returns the lane's next reply. After a divergence, the same lane and all later lanes
-// get its error. Earlier lanes that run at the same time go on, so that the reported lane is
-// the first one on any number of cores.
+// answer returns the next reply that the journal has for the lane. After a divergence, it returns the
+// divergence's error to the same lane and all later lanes. Earlier lanes that run at the same time go on, so
+// that the reported lane is the first one on any number of cores.
 func (p *Replay) answer(path, plugin string, c effectCall) (entry, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,13 +151,13 @@ func (p *Replay) answer(path, plugin string, c effectCall) (entry, bool, error) 
 	return entry{}, false, p.divergence
 }
 
-// matches reports whether an entry records an effect.
+// matches reports whether an entry records an effect with that plugin, kind and request.
 func (e *entry) matches(plugin, kind string, request []byte) bool {
 	return e.Kind == kind && e.Plugin == plugin && covers(decodeText(e.Request), decodeText(request), false)
 }
 
-// recordRefusal records that a plugin may not do an effect. If the journal's lane did this
-// effect next, the turn diverges here.
+// recordRefusal notes that a plugin may not do an effect. If the journal has this effect next in the lane,
+// the turn diverges here.
 func (p *Replay) recordRefusal(path, plugin string, c effectCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,14 +175,14 @@ func (p *Replay) recordRefusal(path, plugin string, c effectCall) {
 	}
 }
 
-// isPastDivergence reports whether a lane's next effect comes after the divergence, also
-// because the lane called the one that diverged.
+// isPastDivergence reports whether the next effect of a lane comes after the divergence. It also does if the
+// lane called the one that diverged.
 func (p *Replay) isPastDivergence(path string) bool {
 	d := p.divergence
 	return d != nil && (compareLanes(d.Lane, path) <= 0 || strings.HasPrefix(d.Lane, path+"/"))
 }
 
-// Answer returns the replies of the model and of the person who approves. It is a
+// Answer returns the replies of the model and of the person who approves, from the journal. It is a value for
 // host.Options.Answer.
 func (p *Replay) Answer(in host.Input) (json.RawMessage, error) {
 	e, _, err := p.answer(in.Lane, starhost.HostPlugin, effectCall{kind: in.Kind, request: in.Request})
@@ -191,7 +192,7 @@ func (p *Replay) Answer(in host.Input) (json.RawMessage, error) {
 	return decodeReply[json.RawMessage](e)
 }
 
-// Clock returns the times of the journal in turn, and then always the last one. It is a
+// Clock returns the times of the journal one after the other, and then always the last one. It is a value for
 // host.Options.Clock.
 func (p *Replay) Clock() time.Time {
 	p.mu.Lock()
@@ -203,8 +204,8 @@ func (p *Replay) Clock() time.Time {
 	return p.times[min(p.reads, len(p.times))-1]
 }
 
-// End returns the first divergence by lane, as a *[DivergenceError], or nil. Call it after the
-// turn. A lane that did not repeat all of its effects diverges too.
+// End returns the divergence of the first lane that has one, as a *[DivergenceError], or nil. Call it after
+// the turn. A lane that did not repeat all of its effects diverges too.
 func (p *Replay) End() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -250,7 +251,7 @@ func compareLanes(a, b string) int {
 	})
 }
 
-// describe returns an effect for messages.
+// describe returns a text about an effect, for messages.
 func describe(kind string, request []byte) string { return kind + " " + errtext.Clip(string(request)) }
 
 // covers reports whether got equals want. If partly is true, got may have further members.

@@ -8,8 +8,8 @@ import (
 
 // A RecordedEffect is one line of a journal: an effect of a plugin with its reply.
 type RecordedEffect struct {
-	// Plugin is the plugin that asked. Kind is the effect's name, as "http.get", and Request its
-	// JSON object.
+	// Plugin is the name of the plugin that asked for the effect. Kind is the effect's name, as "http.get",
+	// and Request a JSON object.
 	Plugin, Kind string
 	Request      json.RawMessage
 	// Reply is JSON; nil if the effect failed, or if the line lacks the reply.
@@ -34,9 +34,9 @@ func NewReply(reply json.RawMessage) RecordedEffect {
 	return RecordedEffect{Reply: reply, entry: entry{Reply: reply}}
 }
 
-// A Resolver is a World's Answers that asks a function about each effect. ok is false if the effect
-// is to be done, and the error says why it must not be done. The function gets the plugin, the
-// effect's kind and its request as JSON.
+// A Resolver is a function that can be the Answers of a World. It gets the plugin, the kind of an effect and
+// its request as JSON. If ok is false, the World does the effect. If err is not nil, the World must not do
+// it.
 type Resolver func(plugin, kind string, request json.RawMessage) (reply RecordedEffect, ok bool, err error)
 
 func (r Resolver) answer(_, plugin string, c effectCall) (entry, bool, error) {

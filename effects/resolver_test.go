@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// TestResolver checks the answers of a resolver: a recorded reply, another reply, a recorded
-// failure, none, and an error.
+// TestResolver checks each answer that a resolver can give: a recorded reply, another reply, a recorded
+// failure, no reply, and an error.
 func TestResolver(t *testing.T) {
 	recorded, err := effects.ReadEffect(json.RawMessage(`{"lane":"1","plugin":"p","env":{"name":"A"},"reply":"recorded"}`))
 	if err != nil || recorded.Plugin != "p" || recorded.Kind != "env" || string(recorded.Request) != `{"name":"A"}` {

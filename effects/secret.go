@@ -68,7 +68,7 @@ func (s Secret) String() string {
 	return text
 }
 
-// size returns the bytes of String. It does not build the text.
+// size returns the length of String in bytes, without building the text.
 func (s Secret) size() int {
 	size := 0
 	for _, p := range s.parts {
@@ -88,7 +88,7 @@ func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 // MarshalJSON writes the text with names in place of secrets.
 func (s Secret) MarshalJSON() ([]byte, error) { return blob(s.String()).MarshalJSON() }
 
-// render returns the text, in which show writes each secret.
+// render returns the text with the result of show in place of each secret.
 func (s Secret) render(show func(*secretValue) (string, error)) (string, error) {
 	var b strings.Builder
 	for _, p := range s.parts {
@@ -106,7 +106,7 @@ func (s Secret) render(show func(*secretValue) (string, error)) (string, error) 
 
 func placeholder(name string) string { return "<secret " + name + ">" }
 
-// secretTexts returns the Strings of a map of Secrets, or nil for an empty map.
+// secretTexts returns the text with names of each Secret in a map, or nil for an empty map.
 func secretTexts(m map[string]Secret) map[string]string {
 	if len(m) == 0 {
 		return nil
@@ -118,9 +118,9 @@ func secretTexts(m map[string]Secret) map[string]string {
 	return texts
 }
 
-// A SecretSource says where the value of a secret is. File or Command is set.
+// A SecretSource says where the value of a secret is. Either File or Command is set.
 type SecretSource struct {
-	File    string   // a path
+	File    string   // the path of a file with the value
 	Command []string // a program with arguments, which prints the value
 	Dir     string   // the folder that Command runs in, "" for the current one
 }
@@ -132,27 +132,27 @@ type SecretOptions struct {
 	Sources map[string]SecretSource
 	// LookupEnv returns environment variables; nil means that none is set.
 	LookupEnv func(string) (string, bool)
-	// Patterns match texts that are removed in the same way as the values of secrets.
+	// Patterns match texts that starhost removes in the same way as the values of secrets.
 	Patterns []*regexp.Regexp
 }
 
-// Secrets read the values of secrets, each once, at its first use. They remove the values from
-// texts as a second net; see [Secrets.Redact]. Nil has no secrets. Secrets are safe for
-// concurrent use.
+// Secrets read the value of each secret once, at its first use. They also remove the values from texts, as a
+// second net; see [Secrets.Redact]. A nil *Secrets has no secrets. Secrets are safe for concurrent use.
 type Secrets struct {
 	o        SecretOptions
 	mu       sync.Mutex
 	values   map[string]*secretValue
 	loaded   []loadedSecret // sorted by name
 	replacer atomic.Pointer[strings.Replacer]
-	// replacers remove some of the loaded secrets. The keys are the names of these secrets.
+	// replacers remove some of the loaded secrets from texts. A key has the names of the secrets that its
+	// replacer removes.
 	replacers map[string]*strings.Replacer
 }
 
-// A secretValue is a secret that was asked for.
+// A secretValue is a secret whose value is read at its first use.
 type secretValue struct {
 	name string
-	read func() (string, error) // an error in a replay
+	read func() (string, error) // returns the value; in a replay, an error
 }
 
 // NewSecrets returns the secrets of o.
@@ -163,8 +163,8 @@ func NewSecrets(o SecretOptions) *Secrets {
 	return &Secrets{o: o, values: map[string]*secretValue{}}
 }
 
-// Watch reads the named secrets now, so that [Secrets.Redact] removes them before a plugin asks
-// for them. It skips a secret that a command prints, and a secret that does not exist.
+// Watch reads the named secrets now, so that [Secrets.Redact] removes them from texts before a plugin asks
+// for them. Watch skips a secret that a command prints, and a secret that does not exist.
 func (s *Secrets) Watch(names ...string) {
 	for _, name := range names {
 		if s.o.Sources[name].Command == nil {
@@ -173,7 +173,7 @@ func (s *Secrets) Watch(names ...string) {
 	}
 }
 
-// get returns a secret without reading it.
+// get returns a secret. It does not read the value.
 func (s *Secrets) get(name string) *secretValue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func (s *Secrets) get(name string) *secretValue {
 // Plugins have [World.Secret].
 func (s *Secrets) Value(name string) (string, error) { return s.get(name).read() }
 
-// load reads a value from its place.
+// load reads the value of a secret from its source.
 func (s *Secrets) load(name string) (string, error) {
 	raw, err := s.readRaw(name)
 	if err == nil && len(raw) > maxSecret {
@@ -224,7 +224,7 @@ func (s *Secrets) readRaw(name string) (string, error) {
 		return "", errtext.Errorf("there is none: set the environment variable %[1]s or %[1]s_FILE, or name its place in [secrets] of the config%s",
 			errtext.Word(name), near.DidYouMean(name, slices.Sorted(maps.Keys(s.o.Sources))))
 	}
-	// A plugin may read the message, so it names the place of the path in place of the path.
+	// A plugin may read the message, so the message says which setting has the path, and not the path.
 	b, err := readRegular(afero.NewOsFs(), source.File, "", maxSecret)
 	if err != nil {
 		err = errtext.Errorf("%s: %s", what, strings.TrimPrefix(err.Error(), `file "": `))
@@ -232,7 +232,7 @@ func (s *Secrets) readRaw(name string) (string, error) {
 	return string(b), err
 }
 
-// runSecretCommand returns the output of an operator's command, which runs in a folder.
+// runSecretCommand runs an operator's command in the folder dir, and returns the output.
 func runSecretCommand(argv []string, dir string) (string, error) {
 	if len(argv) == 0 {
 		return "", errors.New("got no command")
@@ -247,7 +247,7 @@ func runSecretCommand(argv []string, dir string) (string, error) {
 	exited := (*exec.ExitError)(nil)
 	switch {
 	case out.exceeded:
-		return string(out.content), nil // load reports that it is over the limit
+		return string(out.content), nil // load reports an output over the limit
 	case ctx.Err() != nil:
 		return "", errtext.Errorf("its command took more than %s", secretTimeout)
 	case errors.As(err, &exited):
@@ -258,12 +258,12 @@ func runSecretCommand(argv []string, dir string) (string, error) {
 	return string(out.content), nil
 }
 
-// A boundedWriter stores what is written to it, up to a number of bytes. More is an error.
+// A boundedWriter stores up to a number of bytes. Writing more is an error.
 type boundedWriter struct {
 	content  []byte // not an embedded bytes.Buffer, whose ReadFrom has no bound
 	max      int
 	exceeded bool
-	onExceed func() // called when more is written, if not nil
+	onExceed func() // called when a caller writes more; may be nil
 }
 
 func (b *boundedWriter) Write(p []byte) (int, error) {
@@ -280,7 +280,7 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 	return room, io.ErrShortWrite
 }
 
-// Secret returns a secret, which must exist, without showing its value.
+// Secret returns a secret, which must exist, without its value.
 func (w *World) Secret(ctx context.Context, name string) (Secret, error) {
 	type request struct {
 		Name string `json:"name"`
@@ -291,8 +291,8 @@ func (w *World) Secret(ctx context.Context, name string) (Secret, error) {
 	if err := w.payFor(ctx, "secret", len(name)); err != nil {
 		return Secret{}, err
 	}
-	// This checks only that the plugin may use the name for something. Opening the secret
-	// checks for what.
+	// This checks only that the plugin may use the secret for something. The check for a host or a program
+	// comes when the value is used.
 	c := effectCall{kind: "secret", request: request{name}, subject: name, refusal: w.refusal("secret", name, allowsSecret(name, anyHost))}
 	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
 		if w.Secrets == nil {
@@ -307,7 +307,7 @@ func (w *World) Secret(ctx context.Context, name string) (Secret, error) {
 	return Secret{[]secretPart{{secret: w.secretValue(name)}}}, nil
 }
 
-// secretValue returns a secret. If the world has no secrets, reading it is an error.
+// secretValue returns a secret. If the world has no secrets, reading the value is an error.
 func (w *World) secretValue(name string) *secretValue {
 	if w.Secrets == nil {
 		return &secretValue{name, func() (string, error) { return "", errorf("E0513", "secret %q: there are no secrets here", name) }}
@@ -315,15 +315,15 @@ func (w *World) secretValue(name string) *secretValue {
 	return w.Secrets.get(name)
 }
 
-// anyHost and thisMachine are uses of a secret beside a host's name: for at least one host, and
-// for a program of this machine.
+// anyHost and thisMachine stand for the host that gets a secret: at least one host, and a program of this
+// machine.
 const (
 	anyHost     = "*"
 	thisMachine = ""
 )
 
-// allowsSecret returns a test whether a permission lets a secret be used for a host, anyHost or
-// thisMachine.
+// allowsSecret returns a function that reports whether a permission lets a plugin use a secret for a host,
+// anyHost or thisMachine.
 func allowsSecret(name, host string) func(Permission) bool {
 	return func(p Permission) bool {
 		if p.Kind != "secret" {
@@ -334,8 +334,7 @@ func allowsSecret(name, host string) func(Permission) bool {
 	}
 }
 
-// reveal returns a text with the values of its secrets, if the plugin may use all of them for a
-// host or thisMachine.
+// reveal returns a text with the values of its secrets, if the plugin may use all of them for the host.
 func (w *World) reveal(s Secret, host string) (string, error) {
 	return s.render(func(v *secretValue) (string, error) {
 		if err := w.mayReveal(v.name, host); err != nil {

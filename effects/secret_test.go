@@ -22,7 +22,8 @@ import (
 
 const hidden = `p4ss"w/örd+1`
 
-// No way to print a Secret shows more than its name, alone or inside of another value.
+// TestSecretPrints checks that no way to print a Secret shows more than its name, alone or inside another
+// value.
 func TestSecretPrints(t *testing.T) {
 	w := plugin(t, "secret:*")
 	w.Secrets = secrets(map[string]string{"TOKEN": hidden})
@@ -139,7 +140,7 @@ func TestSecretSources(t *testing.T) {
 	}
 }
 
-// A secret in a header cannot smuggle in another header.
+// TestSecretInjection checks that a secret in a header cannot add another header.
 func TestSecretInjection(t *testing.T) {
 	w := plugin(t, "secret:*", "http:http://a.test")
 	w.Secrets, w.HTTP = secrets(map[string]string{"TOKEN": "a\r\nX-Evil: 1"}), network(serve(t, echo))
@@ -207,7 +208,8 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// Most bytes of a value are removed at every place of an encoded text.
+// TestRedactEncoded checks that redaction removes most bytes of a value, wherever the value begins in an
+// encoded text.
 func TestRedactEncoded(t *testing.T) {
 	s := redactor(map[string]string{"TOKEN": hidden})
 	any := rapid.StringMatching(`[a-zA-Z0-9 :]{0,10}`)
@@ -224,7 +226,8 @@ func TestRedactEncoded(t *testing.T) {
 	})
 }
 
-// Errors lose values too, and retain the cause that callers test for.
+// TestRedactErrors checks that redaction removes values from errors, too, and keeps the cause that callers
+// test for.
 func TestRedactErrors(t *testing.T) {
 	w := plugin(t, "fs.read:**", "secret:*")
 	w.Workspace = effects.NewFiles(memory(t, map[string]string{"a.md": "s3cret-value in a file"}), effects.FileOptions{})

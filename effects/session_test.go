@@ -40,7 +40,7 @@ func inTurn(t testing.TB, c host.SessionConfig, plugin string, f func(*host.Turn
 	}
 }
 
-// draws returns the draws of a handler.
+// draws returns the random numbers that a handler of the plugin draws.
 func draws(t *testing.T, c host.SessionConfig, plugin string) []string {
 	var got []string
 	inTurn(t, c, plugin, func(turn *host.Turn, l *host.Lane) {
@@ -55,8 +55,8 @@ func draws(t *testing.T, c host.SessionConfig, plugin string) []string {
 	return got
 }
 
-// The drawn numbers must not change between versions, because the bytes of sessions depend on
-// them.
+// TestDraw checks that the drawn numbers are the same in each version, because the bytes of sessions depend
+// on them.
 func TestDraw(t *testing.T) {
 	base := host.SessionConfig{ID: "s", Seed: 1}
 	want := []string{
@@ -145,7 +145,7 @@ func TestState(t *testing.T) {
 func TestStateLimit(t *testing.T) {
 	s := host.New(host.Options{}).NewSession(host.SessionConfig{})
 	p := effects.StateOf(s, "p")
-	most := json.RawMessage(`"` + strings.Repeat("x", effects.MaxState-3) + `"`) // with a key of 1
+	most := json.RawMessage(`"` + strings.Repeat("x", effects.MaxState-3) + `"`) // with a key of one byte
 	for range 2 {
 		if err := p.Set("k", most); err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func TestStateLimit(t *testing.T) {
 	}
 }
 
-// The limit counts the current values, not the history of changes.
+// TestStateSize checks that the limit counts the current values, not those that were there before.
 func TestStateSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := effects.StateOf(host.New(host.Options{}).NewSession(host.SessionConfig{}), "p")
@@ -278,7 +278,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// below puts the tree into the folder x of m.
+// below returns a file system that has all files of m in the folder x.
 func below(m afero.Fs, t *testing.T) afero.Fs {
 	for name, content := range refTree {
 		if err := afero.WriteFile(m, "x/"+name, []byte(content), 0o644); err != nil {
@@ -325,7 +325,7 @@ func TestReferenceErrors(t *testing.T) {
 	}
 }
 
-// A handler may not use references that the user may type.
+// TestReferencesOfHandlers checks that a handler may not use references that the user may type.
 func TestReferencesOfHandlers(t *testing.T) {
 	o := effects.RefOptions{FS: memory(t, refTree), Stdin: strings.NewReader("piped"), World: &effects.World{HTTP: network("")}}
 	refused := 0

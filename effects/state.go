@@ -13,7 +13,7 @@ import (
 // MaxState is the most bytes of all keys and values of a plugin in one session.
 const MaxState = 1 << 20
 
-// A State is a plugin's values in one session: JSON by key. It is empty at first, and ends with
+// A State has the values of one plugin in one session: JSON by key. It has no values at first, and ends with
 // the session. It is safe for concurrent use.
 type State struct {
 	mu     sync.Mutex
@@ -29,14 +29,14 @@ func (s *State) Layer() string {
 	return s.layer
 }
 
-// SetLayer sets the layer of the plugin, until the plugin uses its state.
+// SetLayer sets the layer of the plugin. The layer holds until the plugin uses its state.
 func (s *State) SetLayer(layer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.layer = layer
 }
 
-// statesKey is the slot of a session for the States of its plugins.
+// statesKey is the key under which a session has the States of its plugins.
 type statesKey struct{}
 
 // states are the States of one session, by plugin.
@@ -76,7 +76,7 @@ func StateOf(s *host.Session, plugin string) *State {
 // SavedStates are the values of a session's plugins: by plugin, then by key.
 type SavedStates map[string]map[string]json.RawMessage
 
-// SaveStates returns the values of a session's plugins. A plugin without values is not in it.
+// SaveStates returns the values of a session's plugins. The result has no entry for a plugin without values.
 func SaveStates(s *host.Session) SavedStates { return statesOf(s).SaveState() }
 
 // SaveState returns the values of all plugins. [host.Session.Store] calls it.
@@ -127,7 +127,7 @@ func (s *State) Set(key string, value json.RawMessage) error {
 	return nil
 }
 
-// Delete deletes a key and reports whether it was there.
+// Delete deletes a key and reports whether the key had a value.
 func (s *State) Delete(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

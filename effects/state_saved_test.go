@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// A session with restored states has the same values, and saving either session gives the same
-// bytes.
+// TestStatesSaved states a law: a session with restored states has the same values, and saving either session
+// gives the same bytes.
 func TestStatesSaved(t *testing.T) {
 	h := host.New(host.Options{})
 	rapid.Check(t, func(t *rapid.T) {

@@ -21,21 +21,21 @@ const (
 // A KV stores JSON values of plugins by key, across sessions. Its methods are safe for
 // concurrent use. Callers check the bounds of keys and values.
 type KV interface {
-	// Get returns a value; ok is false if there is none.
+	// Get returns the value of a key; ok is false if the key has none.
 	Get(ctx context.Context, plugin, key string) (value json.RawMessage, ok bool, err error)
 	Set(ctx context.Context, plugin, key string, value json.RawMessage) error
-	// Update changes a value in one step that no other change of it interrupts. change gets the
-	// value, nil if there is none, and returns the new value, nil to delete it. If it returns an
-	// error, Update returns that error and changes nothing. A database may call it several times.
+	// Update changes the value of a key; no other change of the key happens in between. change gets the
+	// value, or nil if there is none, and returns the new value, or nil to delete the key. If change returns
+	// an error, Update returns that error and changes nothing. A database may call change several times.
 	Update(ctx context.Context, plugin, key string, change func(old json.RawMessage) (json.RawMessage, error)) error
-	// Delete deletes a value and reports whether there was one.
+	// Delete deletes a key and reports whether the key had a value.
 	Delete(ctx context.Context, plugin, key string) (bool, error)
 	// Keys returns all keys, sorted by their bytes.
 	Keys(ctx context.Context, plugin string) ([]string, error)
 }
 
-// StoreSizeError returns the error of a [KV] for a value that would make the plugin's keys and
-// values larger than most bytes.
+// StoreSizeError returns the error of a [KV] for a value that would make the plugin's keys and values
+// together larger than most bytes.
 func StoreSizeError(key string, size, most int64) *Error {
 	return errorf("E0506", "store: got %d bytes of keys and values with key %s, want at most %d", size, errtext.Quote(key), most)
 }
@@ -70,15 +70,15 @@ func (m *MemoryKV) Get(_ context.Context, plugin, key string) (json.RawMessage, 
 	return bytes.Clone(value), ok, nil
 }
 
-// Set implements KV. If the plugin's values would be over [MaxStore], it returns an error and
-// changes nothing.
+// Set implements KV. If the plugin's values would exceed [MaxStore], it returns an error and changes nothing.
 func (m *MemoryKV) Set(_ context.Context, plugin, key string, value json.RawMessage) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.valuesOf(plugin).set(key, value)
 }
 
-// Update implements KV, with the bound of Set.
+// Update implements KV. It returns an error and changes nothing if the plugin's values would exceed
+// [MaxStore].
 func (m *MemoryKV) Update(
 	_ context.Context, plugin, key string, change func(json.RawMessage) (json.RawMessage, error),
 ) error {
@@ -102,7 +102,7 @@ func (v *memoryValues) set(key string, value json.RawMessage) error {
 	if size > MaxStore {
 		return StoreSizeError(key, int64(size), MaxStore)
 	}
-	v.values[key], v.size = append(json.RawMessage{}, value...), size // never nil, which is none
+	v.values[key], v.size = append(json.RawMessage{}, value...), size // not nil, which means no value
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (m *MemoryKV) Keys(_ context.Context, plugin string) ([]string, error) {
 	return slices.Sorted(maps.Keys(m.valuesOf(plugin).values)), nil
 }
 
-// delete deletes a value and reports whether there was one.
+// delete deletes a key and reports whether the key had a value.
 func (v *memoryValues) delete(key string) bool {
 	_, ok := v.values[key]
 	v.size -= v.sizeOf(key)

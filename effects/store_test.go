@@ -141,7 +141,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// Concurrent changes of one value lose no update.
+// TestStoreAddConcurrent checks that concurrent changes of one value lose no update.
 func TestStoreAddConcurrent(t *testing.T) {
 	w := plugin(t, "store")
 	w.Store = &effects.MemoryKV{}

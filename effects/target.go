@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// lazyRegexp returns a regular expression that the first use compiles, because compiling all of
-// them when the program starts would delay it.
+// lazyRegexp returns a function that compiles a regular expression at its first call, because compiling all
+// of them when the program starts would delay the start.
 func lazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
@@ -23,21 +23,21 @@ func lazyRegexp(expr string) func() *regexp.Regexp {
 // maxURL is the most bytes of a URL.
 const maxURL = 8 << 10
 
-// A target is a URL in the one form that permissions are compared with.
+// A target is a URL in a normal form. Permissions are compared with this form only.
 type target struct {
 	scheme string     // "http" or "https"
 	host   string     // in lower case; an IPv6 address in brackets
-	addr   netip.Addr // only for a host that is an address
+	addr   netip.Addr // set only if the host is an address
 	port   int
 	path   string // with as few escapes as possible, begins with "/"
-	query  string // unchanged
+	query  string // as the URL has it
 }
 
 // defaultPorts are the ports that a URL need not state.
 var defaultPorts = map[string]int{"http": 80, "https": 443}
 
-// parseTarget reads an absolute URL. Forms that clients read in different ways, or that hide
-// the destination, are errors: unusual forms of addresses, "..", credentials.
+// parseTarget reads an absolute URL. It refuses forms that clients read in different ways, or that hide the
+// destination: unusual forms of addresses, "..", and credentials.
 func parseTarget(text string) (*target, error) {
 	fail := func(format string, args ...any) (*target, error) {
 		return nil, errorf("E0510", "URL %s: %s", errtext.Quote(text), errtext.Format(format, args...))
@@ -67,7 +67,8 @@ func parseTarget(text string) (*target, error) {
 	return t, nil
 }
 
-// errURLCredentials does not show the URL, because it may contain a password.
+// errURLCredentials returns the error for a URL with a user or password. The error does not show the URL,
+// because it may contain a password.
 func errURLCredentials() (*target, error) {
 	return nil, errorf("E0510", "URL: got a user's name or password in it, want these in auth")
 }
@@ -80,7 +81,7 @@ func portSuffix(u *url.URL) string {
 	return ":" + u.Port()
 }
 
-// portOf returns the port of a URL, which is its scheme's if the URL states none.
+// portOf returns the port of a URL. If the URL states none, the port is the scheme's.
 func portOf(u *url.URL) (int, error) {
 	if u.Port() == "" {
 		return defaultPorts[u.Scheme], nil
@@ -88,8 +89,8 @@ func portOf(u *url.URL) (int, error) {
 	return parsePort(u.Port())
 }
 
-// numericLabel matches a host whose last label is a number. No name has such a label, so some
-// programs would read the host as an address: decimal, octal or hexadecimal.
+// numericLabel matches a host whose last label is a decimal, octal or hexadecimal number. No name of a host
+// has such a label, so some programs would read the host as an address.
 var numericLabel = lazyRegexp(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 
 // parseHost returns a host in lower case, and its address if it is one.
@@ -152,7 +153,8 @@ func (t *target) authority() string {
 	return t.host + ":" + strconv.Itoa(t.port)
 }
 
-// origin returns the scheme and authority. A redirect to another origin gets no secrets.
+// origin returns the scheme, the host and the port. If a redirect leads to another origin, starhost sends no
+// secrets there.
 func (t *target) origin() string { return t.scheme + "://" + t.authority() }
 
 // base returns the URL without its query.
@@ -178,8 +180,8 @@ func (t *target) pattern(method string) string {
 	return b.String() + t.authority()
 }
 
-// pathPattern returns the narrowest permission that allows a method on the target's path. It
-// returns pattern's if no permission can spell the path.
+// pathPattern returns the narrowest permission that allows a method on the target's path. If no permission
+// can spell the path, the result is that of pattern, which allows the whole host.
 func (t *target) pathPattern(method string) string {
 	if !httpPath().MatchString(t.path) || strings.HasSuffix(t.path, "*") {
 		return t.pattern(method)
@@ -197,7 +199,7 @@ func (g Grants) hasPathRule(method string, t *target) bool {
 	})
 }
 
-// withAddress returns the target with an address as its host.
+// withAddress returns a copy of the target whose host is an address.
 func (t *target) withAddress(addr netip.Addr) *target {
 	moved := *t
 	moved.addr, moved.host = addr, addr.String()
@@ -207,15 +209,15 @@ func (t *target) withAddress(addr netip.Addr) *target {
 	return &moved
 }
 
-// An httpRule is the content of an http permission.
+// An httpRule is the pattern of an http permission, read into its parts.
 type httpRule struct {
 	methods      []string
 	scheme, host string
 	port         int
-	path         string // "" for any
+	path         string // "" allows any path
 }
 
-// parseHTTPRule reads a canonical pattern.
+// parseHTTPRule reads the canonical pattern of an http permission.
 func parseHTTPRule(pattern string) httpRule {
 	r := httpRule{methods: []string{"GET", "HEAD"}, scheme: "https"}
 	if methods, rest, ok := strings.Cut(pattern, " "); ok {
@@ -241,7 +243,8 @@ func (r httpRule) allows(method string, t *target) bool {
 		matchHost(r.host, t.host) && r.allowsPath(t.path)
 }
 
-// allowsPath compares normal paths: the whole path, or the part before a final "*".
+// allowsPath reports whether the rule allows a path in its normal form. A rule that ends with "*" allows all
+// paths with the part before; another rule allows one path.
 func (r httpRule) allowsPath(p string) bool {
 	if r.path == "" {
 		return true
@@ -269,15 +272,15 @@ func matchHost(pattern, host string) bool {
 
 var spelledAddress = lazyRegexp(`^([0-9]+\.[0-9.*]+|\[.*\])$`)
 
-// allowsRequest returns a test whether a permission allows a method on a target.
+// allowsRequest returns a function that reports whether a permission allows a method on a target.
 func allowsRequest(method string, t *target) func(Permission) bool {
 	return func(p Permission) bool {
 		return p.Kind == "http" && parseHTTPRule(p.Pattern).allows(method, t)
 	}
 }
 
-// allowsAddress reports whether a permission that spells an address from its first number
-// allows a method on a target.
+// allowsAddress reports whether a permission allows a method on a target whose host is an address. Only
+// permissions that spell the first number of the address count.
 func (g Grants) allowsAddress(method string, t *target) bool {
 	return slices.ContainsFunc(g, func(p Permission) bool {
 		rule := parseHTTPRule(p.Pattern)

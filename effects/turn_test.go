@@ -17,7 +17,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// A script is a model that gives replies one after another, then fails.
+// A script is a model that gives its replies one after another, and then fails.
 type script []starhost.Reply
 
 func (s *script) Complete(context.Context, *host.Prompt) (starhost.Reply, error) {
@@ -40,8 +40,8 @@ func calls(names ...string) starhost.Reply {
 	return r
 }
 
-// guarded is a plugin whose tools need approval: page, and relay, which calls page. notes gets
-// the parts of a turn that a handler can see.
+// guarded is a plugin whose tools need approval: page, and relay, which calls page. The plugin adds to notes
+// what its handlers see of a turn.
 func guarded(t testing.TB, answers *effects.Replay, notes *[]string) starhost.Plugin {
 	w := plugin(t, "tool:*")
 	if answers != nil {
@@ -93,8 +93,8 @@ func playTurn(t testing.TB, o host.Options, m host.Model, answers *effects.Repla
 	return result + fmt.Sprint(r.Turn.Errors())
 }
 
-// approvals gives one answer to each question: "yes", "no", "late", or an error for any other
-// text.
+// approvals returns a person who gives one answer to each question: "yes", "no", "late" for an answer that
+// comes too late, or an error for any other text.
 func approvals(answers ...string) func(context.Context, host.ApprovalRequest) (host.Answer, error) {
 	next := make(chan string, len(answers)) // a late answer may come during the next question
 	for _, a := range answers {
@@ -153,9 +153,9 @@ func readJournal(t testing.TB, text string) *effects.Replay {
 	return r
 }
 
-// A turn runs again from its journal in another host, without the model and the person who
-// approves. The events that handlers see, the requests to the model, the turn's end and its
-// journal are the same.
+// TestReplayTurn checks that a turn runs again from its journal in another host, without the model and
+// without the person who approves. The events that handlers see, the requests to the model, the turn's end
+// and the new journal are the same.
 func TestReplayTurn(t *testing.T) {
 	bad := starhost.Reply{Content: "caf\xe9", ToolCalls: []starhost.ToolCall{{ID: "c", Name: "page", Arguments: json.RawMessage(`{"n":`)}}}
 	tests := []struct {
@@ -192,7 +192,7 @@ func TestReplayTurn(t *testing.T) {
 	}
 }
 
-// A line of an input names the prompt by its hash, not by its text.
+// TestInputLines checks that the line of an input has the hash of the prompt, not its text.
 func TestInputLines(t *testing.T) {
 	_, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("no"), time.Hour)
 	var got []string
@@ -216,7 +216,7 @@ func TestInputLines(t *testing.T) {
 	}
 }
 
-// A different turn stops at the first input that differs.
+// TestReplayTurnDiverges checks that the replay of a different turn stops at the first input that differs.
 func TestReplayTurnDiverges(t *testing.T) {
 	text, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("yes"), time.Hour)
 	digest := strings.SplitN(strings.SplitN(journal, `"prompt":"`, 2)[1], `"`, 2)[0]
@@ -254,7 +254,7 @@ func TestReplayTurnDiverges(t *testing.T) {
 	}
 }
 
-// A turn with any replies and answers runs again in the same way.
+// TestReplayTurnProperty states a law: a turn with any replies and answers runs again in the same way.
 func TestReplayTurnProperty(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := rapid.SliceOfN(rapid.SampledFrom([]string{"page", "relay", "none"}), 0, 3)

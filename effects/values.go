@@ -12,32 +12,32 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// A keyRequest is the request of an effect on a plugin's values.
+// A keyRequest is the form in a journal of a request for one key of a plugin's values.
 type keyRequest struct {
 	Key   string          `json:"key"`
-	Value json.RawMessage `json:"value,omitempty"` // only for a set
+	Value json.RawMessage `json:"value,omitempty"` // set by state.set and store.set only
 }
 
-// An addRequest is the request of store.add.
+// An addRequest is the form in a journal of a call of store.add.
 type addRequest struct {
 	Key string `json:"key"`
 	N   int64  `json:"n"`
 }
 
-// A swapRequest is the request of store.swap. An absent value is null.
+// A swapRequest is the form in a journal of a call of store.swap. null stands for no value.
 type swapRequest struct {
 	Key string          `json:"key"`
 	Old json.RawMessage `json:"old"`
 	New json.RawMessage `json:"new"`
 }
 
-// An optionalValue is a value that may be absent.
+// An optionalValue is the form in a journal of a value that may be absent.
 type optionalValue[T any] struct {
 	Value T    `json:"value,omitempty"`
 	OK    bool `json:"found"`
 }
 
-// StateGet returns the plugin's value of a key in a session; ok is false if there is none.
+// StateGet returns the value that the plugin stored under a key in a session; ok is false if there is none.
 func (w *World) StateGet(
 	ctx context.Context, s *host.Session, key string,
 ) (value json.RawMessage, ok bool, err error) {
@@ -55,7 +55,7 @@ func (w *World) StateGet(
 	return f.Value, f.OK, err
 }
 
-// StateSet sets a value, which must be valid JSON, with [State.Set].
+// StateSet sets a value, which must be valid JSON, as [State.Set] does.
 func (w *World) StateSet(ctx context.Context, s *host.Session, key string, value json.RawMessage) error {
 	if err := checkLength("state: key", key, maxStateKey); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (w *World) StateSet(ctx context.Context, s *host.Session, key string, value
 	return err
 }
 
-// StateDelete deletes a key and reports whether it was there.
+// StateDelete deletes a key and reports whether the key had a value.
 func (w *World) StateDelete(ctx context.Context, s *host.Session, key string) (bool, error) {
 	if err := checkLength("state: key", key, maxStateKey); err != nil {
 		return false, err
@@ -93,18 +93,18 @@ func (w *World) StateKeys(ctx context.Context, s *host.Session) ([]string, error
 	return keys.texts(), err
 }
 
-// A storeEffect is an effect on the store. It works on one key, or on all.
+// A storeEffect is an effect on the plugin's values in the store. It works on one key, or on all keys.
 type storeEffect[T any] struct {
 	kind    string
 	key     string
-	values  []json.RawMessage // in the request
+	values  []json.RawMessage // further values of the request
 	request any
-	writes  bool                                        // it outlives the session
-	run     func(context.Context, KV) (T, error)        // does the effect
+	writes  bool                                        // the change outlives the session
+	run     func(context.Context, KV) (T, error)        // does the effect with the store
 	dry     func(ctx context.Context, kv KV) (T, error) // the reply of a dry run; nil means the zero reply
 }
 
-// do does the effect, within the bounds of keys and values.
+// do runs the effect, after a check of the bounds of keys and values.
 func (e storeEffect[T]) do(ctx context.Context, w *World) (none T, err error) {
 	if len(e.key) > MaxKey {
 		return none, errorf("E0506", "store: got a key of %d bytes, want at most %d", len(e.key), MaxKey)
@@ -132,7 +132,7 @@ func (e storeEffect[T]) do(ctx context.Context, w *World) (none T, err error) {
 	return do(ctx, w, c, func(ctx context.Context) (T, error) { return e.call(ctx, w, e.run) })
 }
 
-// call calls a function with the world's store, and gives its error a code.
+// call calls a function with the world's store, and gives the store's error a code.
 func (e storeEffect[T]) call(
 	ctx context.Context, w *World, f func(context.Context, KV) (T, error),
 ) (none T, err error) {
@@ -150,7 +150,8 @@ func (e storeEffect[T]) call(
 	return none, errorf("E0518", "%s: %v", e.kind, err)
 }
 
-// errorOrNil turns a nil *Error into a nil error, which a nil *Error in an interface is not.
+// errorOrNil returns e as an error. A nil *Error becomes a nil error, because an interface with a nil pointer
+// in it is not nil.
 func errorOrNil(e *Error) error {
 	if e == nil {
 		return nil
@@ -158,7 +159,7 @@ func errorOrNil(e *Error) error {
 	return e
 }
 
-// StoreGet returns the plugin's value of a key in the store; ok is false if there is none.
+// StoreGet returns the value that the plugin stored under a key; ok is false if there is none.
 func (w *World) StoreGet(ctx context.Context, key string) (value json.RawMessage, ok bool, err error) {
 	f, err := storeEffect[optionalValue[json.RawMessage]]{
 		kind: "store.get", key: key, request: keyRequest{Key: key},
@@ -182,8 +183,8 @@ func (w *World) StoreSet(ctx context.Context, key string, value json.RawMessage)
 	return err
 }
 
-// StoreAdd adds n to the integer of a key, 0 if there is none, and returns the sum. Sums have 64
-// bits.
+// StoreAdd adds n to the integer that the plugin stored under a key, or to 0 if there is none, and returns
+// the sum. The sum must fit 64 bits.
 func (w *World) StoreAdd(ctx context.Context, key string, n int64) (sum int64, err error) {
 	return storeEffect[int64]{
 		kind: "store.add", key: key, request: addRequest{key, n}, writes: true,
@@ -204,7 +205,7 @@ func (w *World) StoreAdd(ctx context.Context, key string, n int64) (sum int64, e
 	}.do(ctx, w)
 }
 
-// addTo returns the sum of a stored value, nil if there is none, and n.
+// addTo returns the sum of n and a stored value. A value of nil counts as 0.
 func addTo(key string, old json.RawMessage, n int64) (int64, error) {
 	if old == nil {
 		return n, nil
@@ -220,11 +221,12 @@ func addTo(key string, old json.RawMessage, n int64) (int64, error) {
 	return sum, nil
 }
 
-// errNotOld says that a value is not the one that a swap replaces.
+// errNotOld ends a swap whose key has another value than the caller expects.
 var errNotOld = errors.New("the value is another one")
 
-// StoreSwap stores next if the value of a key is old, and reports whether it did. Nil and null
-// both stand for no value. The order of members does not matter, but 1 does not equal 1.0.
+// StoreSwap stores next under a key if the key's value equals old, and reports whether it did. Nil and null
+// both stand for no value. Two objects are equal if their members are, in any order, but 1 does not equal
+// 1.0.
 func (w *World) StoreSwap(ctx context.Context, key string, old, next json.RawMessage) (bool, error) {
 	old, next = orNull(old), orNull(next)
 	return storeEffect[bool]{
@@ -259,8 +261,8 @@ func orNull(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-// equalJSON reports whether two values without spaces are equal. Another order of the members
-// changes no length.
+// equalJSON reports whether two JSON values without spaces are equal. It compares lengths first, because
+// another order of the members does not change the length.
 func equalJSON(a, b json.RawMessage) bool {
 	return bytes.Equal(a, b) || len(a) == len(b) && reflect.DeepEqual(decodeText(a), decodeText(b))
 }
@@ -268,7 +270,7 @@ func equalJSON(a, b json.RawMessage) bool {
 // isNull reports whether a value is null.
 func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
-// StoreDelete deletes a key and reports whether it was there.
+// StoreDelete deletes a key and reports whether the key had a value.
 func (w *World) StoreDelete(ctx context.Context, key string) (bool, error) {
 	return storeEffect[bool]{
 		kind: "store.delete", key: key, request: keyRequest{Key: key}, writes: true,

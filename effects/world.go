@@ -9,54 +9,55 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// OwnFiles are the files of a plugin's folder. They are part of the plugin: reading them is no
-// effect and needs no permission.
+// OwnFiles are the files of a plugin's folder. They are a part of the plugin: reading them is no effect and
+// needs no permission.
 type OwnFiles interface {
 	Read(name string) ([]byte, error)
-	// Glob calls pay, if that is not nil, before it works.
+	// Glob calls pay before it works, if pay is not nil.
 	Glob(pattern string, pay func(steps int) error) ([]string, error)
 	Exists(name string) (bool, error)
 }
 
-// A World is everything outside of one plugin that the plugin may reach. Parts that are nil are
-// missing. A World is safe for concurrent use after its fields are set. To make another
-// plugin's World, copy it and set other fields.
+// A World is everything outside of one plugin that the plugin may reach. A part that is nil is missing. A
+// World is safe for concurrent use after its fields are set. To make another plugin's World, copy the World
+// and set other fields.
 type World struct {
 	// Plugin is the plugin's name.
 	Plugin string
-	// Owner returns the owner of the plugin's values, always the same one. Only plugins that use
-	// their values need it. Nil means an owner with the plugin's name.
+	// Owner returns the owner of the plugin's values, the same one at each call. A plugin that uses no values
+	// needs no owner. Nil means an owner with the plugin's name.
 	Owner func() *Owner
 	// Declared are the permissions that the plugin asks for, Granted those that the operator
 	// grants. A plugin may do what both allow.
 	Declared, Granted Grants
-	// Ignored are grants of the plugin that do not count, by their place and the reason, for the
-	// text of refusals. They are nil for a config of which nobody knows what it grants.
+	// Ignored are grants of the plugin that do not count. Each key says where the grants are and why they do
+	// not count, for the text of refusals. Ignored is nil if nobody has read which grants the config has.
 	Ignored map[string]Grants
 	// Own are the plugin's own files; nil if it has no folder.
 	Own OwnFiles
-	// Workspace is the folder for fs.read and fs.write.
+	// Workspace is the folder in which fs.read and fs.write find files.
 	Workspace *Files
-	// Protected are paths of the workspace that no plugin may write, with all that is below:
-	// plugins, libraries, config. Files named starhost.toml or *.star are always protected.
+	// Protected are paths of the workspace that no plugin may write to: plugins, libraries and config, with
+	// everything below. Files named starhost.toml or *.star are always protected.
 	Protected []string
-	// Env returns environment variables.
+	// Env returns the value of an environment variable, and whether it is set.
 	Env func(name string) (string, bool)
 	// Secrets read the values of secrets and remove them from replies.
 	Secrets *Secrets
-	// HTTP and Exec reach the network and run programs.
+	// HTTP sends requests to the network, and Exec runs programs.
 	HTTP *HTTP
 	Exec *Exec
 	// Store has the plugin's values across sessions.
 	Store KV
-	// Answers, a [Replay] or [Answers], supply replies so that effects are not done.
+	// Answers is a [Replay], [Answers] or a [Resolver]. It supplies replies, so that the World does not do
+	// these effects.
 	Answers answerer
-	// DryRun lists the effects that outlive the session in place of doing them; nil means that
-	// they are done.
+	// DryRun, if not nil, gets a list of the effects that would outlive the session. The World does not do
+	// them.
 	DryRun *DryRun
 }
 
-// pathRequest is the request of effects on a file.
+// pathRequest is the form in a journal of a request for a file.
 type pathRequest struct {
 	Path string `json:"path"`
 }
@@ -191,8 +192,8 @@ func (w *World) requireWorkspace() error {
 	return nil
 }
 
-// resolve returns the target of a path, as resolvePath does. The error about a missing file names
-// the file that the plugin may have meant.
+// resolve returns the path that name leads to, as resolvePath does. The error about a missing file names the
+// file that the plugin may have meant.
 func (w *World) resolve(name string, m *meter) (string, error) {
 	actual, err := w.resolvePath(name, m)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -205,18 +206,17 @@ func (w *World) resolve(name string, m *meter) (string, error) {
 	return actual, err
 }
 
-// hintKey is the key of a context whose effects make no suggestions.
+// hintKey is the key of a context in which errors suggest no other file.
 type hintKey struct{}
 
-// WithoutHints returns a context in which the error about a missing file names no other file. It is
-// for callers that go on without the file: plugins do not pay for the search, so that it may not
-// run more than once.
+// WithoutHints returns a context in which the error about a missing file names no other file. Callers that go
+// on without the file use it: nobody pays for the search for another name, so it should not run often.
 func WithoutHints(ctx context.Context) context.Context {
 	return context.WithValue(ctx, hintKey{}, true)
 }
 
-// resolvePath returns the target of a path, if the plugin may read both the path and the target.
-// The errors about a file without permission do not say whether it exists.
+// resolvePath returns the path that name leads to, if the plugin may read both paths. The error about a file
+// without permission does not say whether the file exists.
 func (w *World) resolvePath(name string, m *meter) (string, error) {
 	if err := w.requireWorkspace(); err != nil {
 		return "", err
@@ -238,10 +238,10 @@ func (w *World) resolvePath(name string, m *meter) (string, error) {
 	return actual, w.checkRead(actual)
 }
 
-// Bounds of the search for a file that the plugin may have meant, for which plugins do not pay.
+// Bounds of the search for a file that the plugin may have meant. Plugins do not pay for this search.
 const (
-	maxSiblings     = 256   // files of a folder
-	maxSiblingSteps = 8_000 // for the plugin's permissions
+	maxSiblings     = 256   // files of a folder that the search compares
+	maxSiblingSteps = 8_000 // steps for comparing names with the plugin's permissions
 )
 
 // nearSibling returns the file beside a missing one that the plugin may have meant, or "". It
@@ -266,8 +266,7 @@ func (w *World) nearSibling(clean string) string {
 	return nearestSibling(clean, siblings)
 }
 
-// nearestSibling returns the path of the sibling whose name is similar to a path's last name,
-// or "".
+// nearestSibling returns the path of the sibling whose name is similar to the last name of a path, or "".
 func nearestSibling(name string, siblings []string) string {
 	found := near.Name(path.Base(name), siblings)
 	if found == "" {

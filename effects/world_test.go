@@ -95,8 +95,8 @@ func TestWorldGlobRefuses(t *testing.T) {
 		{"docs/*/x.md", ""},
 		{"**", ""},
 		{"docs/**", ""},
-		{"docs/a/x.txt", "E0501"}, // not granted
-		{"docs/c/*", "E0501"},     // not declared
+		{"docs/a/x.txt", "E0501"}, // declared, but not granted
+		{"docs/c/*", "E0501"},     // granted, but not declared
 		{"docs/a", "E0501"},
 		{"doc/*", "E0501"},
 		{"*.md", "E0501"},
@@ -128,7 +128,7 @@ func TestWorldNotReady(t *testing.T) {
 	}
 }
 
-// The permission that a refusal prints is enough, for any path.
+// TestRefusalSuffices checks, for any path, that the permission that a refusal prints is enough.
 func TestRefusalSuffices(t *testing.T) {
 	w := &effects.World{Plugin: "p", Workspace: effects.NewFiles(memory(t, nil), effects.FileOptions{})}
 	name := rapid.StringMatching(`[a-z.*?\[\]{},!^ "-]{1,8}`)
@@ -137,7 +137,7 @@ func TestRefusalSuffices(t *testing.T) {
 		_, err := w.FileExists(t.Context(), path)
 		var refused *effects.PermissionError
 		if !errors.As(err, &refused) {
-			return // it is not a path
+			return // the drawn text is no path
 		}
 		enough := *w
 		enough.Declared = grants(t, refused.Permission)

@@ -19,7 +19,7 @@ import (
 // MaxWrite is the most bytes of a file that a plugin writes.
 const MaxWrite = DefaultMaxRead
 
-// A rootWriter writes into a folder that no link leads out of.
+// A rootWriter is a folder to write into, which no link leads out of.
 type rootWriter struct{ *os.Root }
 
 func (r rootWriter) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
@@ -64,7 +64,7 @@ func (w *World) WriteFile(ctx context.Context, name, content string) error {
 	return err
 }
 
-// mayWrite returns the clean path if the plugin may write there.
+// mayWrite returns the clean form of a path, if the plugin may write there.
 func (w *World) mayWrite(name string) (string, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
@@ -79,8 +79,8 @@ func (w *World) mayWrite(name string) (string, error) {
 	return clean, nil
 }
 
-// protects reports whether a path is a plugin, a library or config. It ignores case, because
-// the file system may.
+// protects reports whether a path is a plugin, a library or config, which nobody may write. It ignores case,
+// because the file system may.
 func (w *World) protects(clean string) bool {
 	lower := strings.ToLower(clean)
 	if strings.HasSuffix(lower, ".star") || strings.HasSuffix(lower, ".rules") || path.Base(lower) == "starhost.toml" {
@@ -95,8 +95,8 @@ func (w *World) protects(clean string) bool {
 	return false
 }
 
-// writeFile writes a file whose name was checked, and checks the target of its links in the
-// same way.
+// writeFile writes to a path that mayWrite accepts. If links lead to another path, mayWrite must accept that
+// path, too.
 func (w *World) writeFile(clean, name, content string) error {
 	switch {
 	case w.Workspace == nil:
@@ -117,13 +117,12 @@ func (w *World) writeFile(clean, name, content string) error {
 	return nil
 }
 
-// writeError words an error of a file system without its path.
+// writeError writes an error of a file system anew, without the path in it.
 func writeError(label string, err error) error {
 	return fileError("E0514", label, "not written: %v", plainError(err))
 }
 
-// destination returns the path where a file is written, behind the links of the existing
-// folders.
+// destination returns the path to write to, after all links of the folders that exist.
 func (f *Files) destination(clean, label string) (string, error) {
 	info, err := f.lstat(clean)
 	switch {
@@ -151,7 +150,7 @@ func (f *Files) isLink(name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// write writes a file through a temporary one, and makes its folder.
+// write writes a temporary file and renames it, and makes missing folders before.
 func (f *Files) write(name, content string) error {
 	if err := f.writer.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err

@@ -48,7 +48,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// Plugins, config and protected paths are never written, whatever was granted.
+// TestWriteFileRefuses checks that no grant lets a plugin write plugins, config and protected paths.
 func TestWriteFileRefuses(t *testing.T) {
 	outside := folder(t, map[string]string{"x.md": "outside"})
 	tree := map[string]string{"plugins/p/data.txt": "P", "lib/x.txt": "L", "out/a.md": "A", "private/x.md": "X", "starhost.toml": "C"}
@@ -130,7 +130,8 @@ func TestWriteFileRefuses(t *testing.T) {
 	}
 }
 
-// A file is written completely or not at all, and no temporary file remains.
+// TestWriteFileFails checks that a file is written completely or not at all, and that no temporary file
+// remains.
 func TestWriteFileFails(t *testing.T) {
 	m := memory(t, map[string]string{"a.md": "old"})
 	for name, fsys := range map[string]afero.Fs{"read only": afero.NewReadOnlyFs(m), "rename": noRename{m}} {
