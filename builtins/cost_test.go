@@ -80,6 +80,7 @@ var workloads = []workload{
 	{"shell.parse", "s = 'a $(b c)|' * (n // 32) + 'd'", "shell.parse(s)"},
 	{"shell.runs", "s = 'a b;' * (n // 4)", "shell.runs(s, 'a', 'c')"},
 	{"shell.flag", "s = shell.parse('a' + ' b' * min(n, 9000)).commands[0]", "shell.flag(s, 'c')"},
+	{"shell.option", "s = shell.parse('a' + ' -b=c' * min(n, 9000)).commands[0]", "shell.option(s, 'c', all = True)"},
 	{"shell.quote", "s = ['a b'] * n", "shell.quote(s)"},
 	{"base64.encode", "s = 'x' * n", "base64.encode(s)"},
 	{"base64.decode", "s = base64.encode('x' * n)", "base64.decode(s)"},

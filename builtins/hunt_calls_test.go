@@ -180,6 +180,7 @@ func huntNamed() []huntCall {
 		"ctx.http.get(c_url, params = %[1]s)", "ctx.http.get(c_url, headers = %[1]s)", "base64.decode(base64.encode(%[1]s))", "hash.sha256(%[1]s)",
 		"shell.flag(shell.parse(%[1]s).commands[0], %[2]s)", "shell.quote(%[1]s)",
 		"shell.runs(parsed, %[1]s)", "shell.runs(parsed, shouted, %[1]s)", "shell.runs(parsed, 'a', %[1]s, %[2]s)", "shell.runs(%[1]s, 'a', *%[2]s)",
+		"shell.option(shell.parse(%[1]s).commands[0], %[2]s, all = True)", "shell.option(c_command, *%[1]s)",
 		"shell.flag(c_command, *%[1]s)", "shell.flag(struct(argv = %[1]s), *%[2]s)", "list(%[1]s).remove(list(%[1]s)[-1])",
 		"set(%[1]s).remove(list(%[1]s)[-1])", "list(%[1]s).index(list(%[1]s)[-1])", "%[1]s.index(%[1]s[1:])", "%[1]s.count(%[2]s[0:1])",
 		"%[1]s.replace(%[2]s[0:1], %[1]s)", "'xx'.join([%[1]s] * 20)", "[%[1]s] * 20", "(%[1]s, 1) == (%[1]s, 1)", "[[%[1]s]] == [[%[2]s]]",

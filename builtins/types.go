@@ -272,6 +272,7 @@ var types = []typeRow{
 	{"shell.parse", "str, str -> Any"},
 	{"shell.runs", "Any, str, str | Sequence[str] -> str"},
 	{"shell.flag", "Any, str -> bool | None"},
+	{"shell.option", "Any, str, bool -> str | list[str | None] | None"},
 	{"shell.quote", "Iterable[str] -> str"},
 
 	{"struct", "Any -> Any"},

@@ -58,6 +58,8 @@ type Command struct {
 	// has the offset of the command that contains the text.
 	Text   string
 	Offset int
+
+	many uint64 // the first 64 words that may become any number of words, as bits
 }
 
 // An invocation is a program that may run, with its words.

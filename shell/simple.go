@@ -252,6 +252,9 @@ func (r *reader) record(argv []word, c Command) {
 			p = &texts[i]
 		}
 		c.Argv = append(c.Argv, p)
+		if w.many {
+			c.many |= 1 << i
+		}
 		switch {
 		case i == 0:
 		case flags && w.known && w.text == "--":

@@ -18,6 +18,7 @@ const (
 	shellNodeBytes = 256
 	shellTextBytes = 4 << 10 // the memory of an analysis
 	shellByteBytes = 96      // the memory of the syntax tree for a byte of text
+	maxShellNames  = 64      // of flags in one question
 )
 
 // shellModule returns the members of the module shell.
@@ -31,14 +32,16 @@ The result has ok (False if the text is not understood as a whole), reason ("", 
 unknowns and commands: the simple commands in the order of the source, also within pipes,
 substitutions, "sh -c", xargs and the like. unknowns say why shell.runs answers "maybe": each has
 text, offset, reason and program, "" if any program may run. A command has name, argv, flags,
-args, wrappers, env, reads, writes, via, text and offset; a word that is decided at run time is
-None. dialect is "bash", "zsh", "posix" or "any", which counts everything that one of them would
+args, sub, wrappers, env, reads, writes, via, text and offset; a word that is decided at run time is
+None. sub is the subcommand behind the program's global flags, such as "delete" or "s3 rm", or "" if
+there is none. dialect is "bash", "zsh", "posix" or "any", which counts everything that one of them would
 run. Other shells are not ok.`,
 			Example: `cmd = shell.parse("cd /srv && sudo -u app env A=1 rm -rf \"$dir\" > log | tee out")
 assert_eq((cmd.ok, cmd.unknown), (True, False))
 assert_eq([c.name for c in cmd.commands], ["cd", "rm", "tee"])
 rm = cmd.commands[1]
 assert_eq((rm.wrappers, rm.flags, rm.args, rm.writes), (["sudo", "env"], ["-rf"], [None], ["log"]))
+assert_eq([c.sub for c in shell.parse("kubectl --context x delete pod; aws s3 rm x; git $x").commands], ["delete", "s3 rm", None])
 assert_eq(shell.parse("$tool delete").unknown, True)
 why = shell.parse("ls; kubectl $verb pod").unknowns[0]
 assert_eq((why.text, why.offset, why.program), ("kubectl $verb pod", 4, "kubectl"))
@@ -62,15 +65,33 @@ assert_eq(shell.runs("bash deploy.sh", "kubectl", "delete"), "maybe")`,
 		},
 		{
 			Name: "flag", Params: "command, *names",
-			Doc: `Says whether a command of shell.parse has a flag.
-A name of one letter stands alone or in a cluster: "r" is in -r and -fr. A longer name stands
-behind one or two dashes, perhaps with a value: "force" is in --force and --force=yes. The result
-is None if no flag matches and a word is decided at run time. Words behind "--" are no flags.`,
+			Doc: `Says whether a command of shell.parse has a flag, as its program reads its words.
+A name of one letter stands alone or in a cluster: "r" is in -r and -fr, but not in -Cr, where the
+program takes r for the value of -C. A longer name stands behind one or two dashes, perhaps with a
+value; for programs such as git and rm an unambiguous beginning is enough, as in --forc. The KEY of
+-o KEY=VALUE is a name, too, for programs such as ssh. The result is None if no flag matches and a
+word is decided at run time. Words behind "--" are no flags.`,
 			Example: `rm = shell.parse("rm -fr /srv").commands[0]
 assert_eq(shell.flag(rm, "r", "recursive"), True)
 assert_eq(shell.flag(rm, "i"), False)
-assert_eq(shell.flag(shell.parse("rm $opts x").commands[0], "r"), None)`,
+assert_eq(shell.flag(shell.parse("rm $opts x").commands[0], "r"), None)
+push = shell.parse("git -C f push -uq --forc").commands[0]
+assert_eq((shell.flag(push, "f"), shell.flag(push, "f", "force")), (False, True))`,
 			Func: shellFlag,
+		},
+		{
+			Name: "option", Params: "command, *names, all=False",
+			Doc: `Returns the value of a flag of a command of shell.parse, as its program reads its words.
+The names are those of shell.flag. The last value counts; "" means that the flag is not there or has
+no value, None that the value is decided at run time, or may be there. all = True returns the list
+of all values, in which None stands for each such doubt.`,
+			Example: `push = shell.parse("git -C src -c user.name=ana push").commands[0]
+assert_eq((shell.option(push, "C"), shell.option(push, "user.name"), shell.option(push, "o")), ("src", "ana", ""))
+pods = shell.parse("kubectl -ndev delete pod -lapp=x --namespace prod").commands[0]
+assert_eq((shell.option(pods, "n", "namespace"), shell.option(pods, "l")), ("prod", "app=x"))
+assert_eq(shell.option(pods, "n", "namespace", all = True), ["dev", "prod"])
+assert_eq(shell.option(shell.parse("kubectl -n $ns delete pod").commands[0], "n"), None)`,
+			Func: shellOption,
 		},
 		{
 			Name: "quote", Params: "words",
@@ -160,6 +181,7 @@ func shellCommand(c *shell.Command) starlark.Value {
 		"argv":     shellWords(c.Argv),
 		"flags":    shellWords(c.Flags),
 		"args":     shellWords(c.Args),
+		"sub":      shellWord(c.Subcommand()),
 		"wrappers": starlark.NewList(wrappers),
 		"env":      env,
 		"reads":    shellWords(c.Reads),
@@ -260,64 +282,76 @@ func shellAlternatives(c call.Call, v starlark.Value) ([]string, error) {
 	return list, nil
 }
 
+// shellNames returns the words of a command, and the names of flags that stand behind it.
+// more are other arguments, by their names.
+func shellNames(c call.Call, more ...any) (argv []*string, names []string, err error) {
+	var command *starlarkstruct.Struct
+	if err := c.BindArgs(c.Args[:min(1, len(c.Args))], c.Kwargs, append([]any{"command", &command}, more...)...); err != nil {
+		return nil, nil, err
+	}
+	words, err := command.Attr("argv")
+	list, ok := words.(*starlark.List)
+	if err != nil || !ok || list.Len() == 0 {
+		return nil, nil, c.Fail("E0202", "command: got %s, want a command of shell.parse", command.Type())
+	}
+	for _, v := range c.Args[1:] {
+		name, ok := starlark.AsString(v)
+		if name = strings.TrimLeft(name, "-"); !ok || name == "" {
+			return nil, nil, c.Fail("E0202", "names: got %s, want names of flags", call.Show(v))
+		}
+		names = append(names, name)
+	}
+	if len(names) > maxShellNames {
+		return nil, nil, c.Fail("E0202", "names: got %d, want at most %d", len(names), maxShellNames)
+	}
+	for v := range starlark.Elements(list) {
+		word, ok := starlark.AsString(v)
+		if err := c.Pay((1+len(word)/16)*(1+len(names)), 64+8*len(word)); err != nil {
+			return nil, nil, err
+		}
+		if argv = append(argv, nil); ok {
+			argv[len(argv)-1] = &word
+		}
+	}
+	return argv, names, nil
+}
+
 // shellFlag implements
 //
 //	shell.flag(command, *names)
 func shellFlag(c call.Call) (starlark.Value, error) {
-	var command *starlarkstruct.Struct
-	if err := c.BindArgs(c.Args[:min(1, len(c.Args))], c.Kwargs, "command", &command); err != nil {
+	argv, names, err := shellNames(c)
+	if err != nil {
 		return nil, err
 	}
-	argv, err := command.Attr("argv")
-	list, ok := argv.(*starlark.List)
-	if err != nil || !ok || list.Len() == 0 {
-		return nil, c.Fail("E0202", "command: got %s, want a command of shell.parse", command.Type())
+	values, doubt := shell.FindFlags(argv, names)
+	if len(values) == 0 && doubt {
+		return starlark.None, nil
 	}
-	var letters [256]bool // the names of one letter, which may stand in a cluster
-	names := make(map[string]bool, len(c.Args))
-	for _, v := range c.Args[1:] {
-		name, ok := starlark.AsString(v)
-		if err := c.Pay(2+len(name)/16, 64); err != nil {
-			return nil, err
-		}
-		if name = strings.TrimLeft(name, "-"); !ok || name == "" {
-			return nil, c.Fail("E0202", "names: got %s, want names of flags", call.Show(v))
-		}
-		if names[name] = true; len(name) == 1 {
-			letters[name[0]] = true
-		}
-	}
-	found := starlark.Value(starlark.False)
-	for i := 1; i < list.Len(); i++ {
-		word, ok := starlark.AsString(list.Index(i))
-		if err := c.Pay(1+len(word)/64, 0); err != nil {
-			return nil, err
-		}
-		switch {
-		case !ok:
-			found = starlark.None
-		case word == "--":
-			return found, nil
-		case isShellFlag(word, names, &letters):
-			return starlark.True, nil
-		}
-	}
-	return found, nil
+	return starlark.Bool(len(values) > 0), nil
 }
 
-// isShellFlag reports whether a word is a flag with one of the names.
-func isShellFlag(word string, names map[string]bool, letters *[256]bool) bool {
-	flag, ok := strings.CutPrefix(word, "-")
-	if !ok || flag == "" {
-		return false
+// shellOption implements
+//
+//	shell.option(command, *names, all=False)
+func shellOption(c call.Call) (starlark.Value, error) {
+	all := false
+	argv, names, err := shellNames(c, "all?", &all)
+	if err != nil {
+		return nil, err
 	}
-	for i := 0; flag[0] != '-' && i < len(flag); i++ {
-		if letters[flag[i]] {
-			return true
-		}
+	values, doubt := shell.FindFlags(argv, names)
+	switch {
+	case all && doubt:
+		return shellWords(append(values, nil)), nil
+	case all:
+		return shellWords(values), nil
+	case doubt:
+		return starlark.None, nil
+	case len(values) == 0:
+		return starlark.String(""), nil
 	}
-	flag, _, _ = strings.Cut(strings.TrimPrefix(flag, "-"), "=")
-	return names[flag]
+	return shellWord(values[len(values)-1]), nil
 }
 
 // shellPlain are the bytes that no shell treats specially within a word.

@@ -1,0 +1,277 @@
+package shell
+
+import (
+	"strings"
+	"sync"
+)
+
+// A flagWord is one flag of a command, as its program reads it.
+type flagWord struct {
+	name  string // without dashes; "" is a word that is decided at run time
+	value string // "" if it has none
+	known bool   // otherwise the value is decided at run time
+	long  bool   // it begins with two dashes, and may be the beginning of a name
+	pair  bool   // it is the KEY of a value KEY=VALUE
+}
+
+// optionRows returns the rows of optionTable by their paths.
+var optionRows = sync.OnceValue(func() map[string]*options {
+	rows := make(map[string]*options, 4*len(optionTable))
+	for i := range optionTable {
+		for name := range strings.SplitSeq(optionTable[i].paths, ",") {
+			rows[name] = &optionTable[i]
+		}
+	}
+	return rows
+})
+
+// findOptions returns how a program reads its words. It returns nil if nobody knows.
+func findOptions(name string) *options {
+	name = plainName(name)
+	if row := optionRows()[name]; row != nil {
+		return row
+	}
+	row, ok := findProgram(name)
+	if !ok || row.kind > runsBuiltin && row.kind != runsRemote && row.kind != runsWatch {
+		return nil
+	}
+	flags := " "
+	for _, c := range row.bare {
+		flags += "-" + string(c) + " "
+	}
+	for _, c := range row.values {
+		flags += "-" + string(c) + ": "
+	}
+	return &options{flags: flags + row.long + strings.ReplaceAll(row.longValues+" ", " --", ": --"), style: gnu}
+}
+
+// maxCluster is the most flags in one word; behind them any may stand.
+const maxCluster = 64
+
+// verbs end the subcommand of a program whose groups are "**".
+const verbs = " add apply attach authorize cancel clear cp cat copy create delete deploy describe destroy detach disable down du enable exec export failover get import " +
+	"invoke kill list login logs ls move mv print purge rb reboot refresh remove replace reset resize restart restore resume revoke rm rsync run scale set show ssh start stat stop " +
+	"suspend terminate undelete unset update upload upgrade use wait "
+
+// goesOn reports whether the next word belongs to a subcommand of which sub is known.
+func (o *options) goesOn(sub string) bool {
+	switch {
+	case sub == "":
+		return o == nil || o.style <= oneDash
+	case o == nil:
+		return false
+	case o.groups == "**":
+		verb, _, _ := strings.Cut(sub[strings.LastIndexByte(sub, ' ')+1:], "-")
+		return strings.Count(sub, " ") < 4 && !strings.Contains(verbs, " "+verb+" ")
+	case strings.Contains(sub, " "):
+		return false
+	}
+	return o.groups == "*" || strings.Contains(o.groups, " "+sub+" ")
+}
+
+// has reports whether the row has a flag, as it is written, and whether a value belongs to it.
+func (o *options) has(flag string) (listed, value, pair bool) {
+	if o == nil {
+		return false, false, false
+	}
+	value, pair = strings.Contains(o.flags, " "+flag+": "), strings.Contains(o.flags, " "+flag+"= ")
+	return value || pair || strings.Contains(o.flags, " "+flag+" "), value || pair, pair
+}
+
+// begins reports whether the row lists a long flag with this beginning.
+func (o *options) begins(flag string) bool { return strings.Contains(o.flags, " --"+flag) }
+
+// A reading is what a program makes of its words.
+type reading struct {
+	root, row *options // of the program, and of the place that is read
+	program   string
+	sub       string
+	unsure    bool           // nobody knows the subcommand
+	doubt     bool           // the next word may be the value of a flag
+	many      uint64         // see [Command]
+	see       func(flagWord) // gets each flag, or nil
+}
+
+// readWords reads the words of a command as its program would.
+func (r *reading) readWords(argv []*string) {
+	if len(argv) == 0 || argv[0] == nil {
+		r.unsure = true
+		r.found(flagWord{})
+		return
+	}
+	r.program = plainName((*argv[0])[strings.LastIndexByte(*argv[0], '/')+1:])
+	r.root = findOptions(r.program)
+	r.row = r.root
+	for i := 1; i < len(argv); i++ {
+		w := argv[i]
+		searches := !r.unsure && r.root.goesOn(r.sub)
+		switch {
+		case r.see == nil && !searches:
+			return
+		case w == nil:
+			r.found(flagWord{})
+			r.unsure = r.unsure || searches
+		case *w == "--":
+			r.unsure = r.unsure || searches && len(argv) > i+1
+			return
+		case len(*w) < 2 || (*w)[0] != '-':
+			switch {
+			case !searches, strings.HasPrefix(*w, "+"): // cargo +nightly build
+			case r.doubt:
+				r.unsure = true
+			default:
+				r.enter(*w)
+			}
+		default:
+			used, listed := r.readFlag(*w, argv[i+1:])
+			if i += used; used > 0 && argv[i] == nil { // without quotes, it may be more than a value
+				r.found(flagWord{})
+				r.unsure = r.unsure || searches && (i > 63 || r.many>>i&1 == 1)
+			}
+			r.doubt = r.doubt || searches && !listed && !strings.Contains(*w, "=")
+		}
+	}
+}
+
+// found passes a flag on.
+func (r *reading) found(f flagWord) {
+	if r.see != nil {
+		r.see(f)
+	}
+}
+
+// enter reads a word of the subcommand.
+func (r *reading) enter(word string) {
+	r.sub = strings.TrimPrefix(r.sub+" "+word, " ")
+	for _, path := range []string{r.program + " " + r.sub, r.program + " *"} {
+		if row := optionRows()[path]; row != nil {
+			r.row = row
+			return
+		}
+	}
+}
+
+// readFlag reads a word of flags. It returns how many words behind it are values, and whether the
+// row lists the flags.
+func (r *reading) readFlag(word string, behind []*string) (used int, listed bool) {
+	next, known := "", true // the word behind
+	if len(behind) > 0 {
+		if known = behind[0] != nil; known {
+			next = *behind[0]
+		}
+	}
+	add := func(name, value string, known, pair bool) {
+		r.found(flagWord{name, value, known, strings.HasPrefix(word, "--"), false})
+		for pair && known && value != "" {
+			var part string
+			part, value, _ = strings.Cut(value, ",")
+			key, text, _ := strings.Cut(part, "=")
+			r.found(flagWord{key, text, true, false, true})
+		}
+	}
+	full, attached, isAttached := strings.Cut(word, "=")
+	name := strings.TrimLeft(full, "-")
+	isLong := strings.HasPrefix(word, "--")
+	listed, takes, pair := r.row.has(full)
+	oneWord := r.row != nil && (r.row.style == oneDash || r.row.style == single)
+	if !listed && oneWord {
+		listed, takes, pair = r.row.has(strings.TrimPrefix(full, "-"))
+	}
+	switch {
+	case isAttached && (isLong || oneWord):
+		add(name, attached, true, pair)
+		return 0, listed
+	case isLong, oneWord, listed && len(full) == len(word) && len(word) > 2:
+		add(name, next, known, pair)
+		if takes && len(behind) > 0 {
+			return 1, true
+		}
+		return 0, listed
+	}
+	listed = true
+	for i := 1; i < len(word); i++ { // a cluster
+		if i > maxCluster {
+			r.found(flagWord{})
+			return used, false
+		}
+		has, takes, pair := r.row.has("-" + word[i:i+1])
+		listed = listed && has
+		rest := word[i+1:]
+		switch {
+		case rest == "":
+			add(word[i:], next, known, pair)
+			if takes && len(behind) > 0 {
+				used = 1
+			}
+		case takes:
+			add(word[i:i+1], strings.TrimPrefix(rest, "="), true, pair)
+			i = len(word)
+		default:
+			add(word[i:i+1], rest, true, false)
+		}
+	}
+	if len(word) > 2 && (r.row == nil || !listed) { // as in -force
+		if isAttached {
+			next, known = attached, true
+		}
+		add(name, next, known, false)
+	}
+	return used, listed
+}
+
+// matches says whether a flag is one of the names, which have no dashes: "yes", "no" or "maybe".
+func (r *reading) matches(f flagWord, names []string) string {
+	answer := "no"
+	for _, name := range names {
+		switch {
+		case f.name == "":
+			return "maybe"
+		case f.name == name || f.pair && len(name) > 1 && strings.EqualFold(f.name, name):
+			return "yes"
+		case !f.long || !strings.HasPrefix(name, f.name):
+		case r.row == nil: // an unambiguous beginning, if the program reads its flags so
+			answer = "maybe"
+		case r.row.style == getopt || r.row.style == gnu:
+			exact, _, _ := r.row.has("--" + f.name)
+			listed, _, _ := r.row.has("--" + name)
+			switch {
+			case exact:
+			case listed || !r.row.begins(f.name):
+				return "yes"
+			default:
+				answer = "maybe"
+			}
+		}
+	}
+	return answer
+}
+
+// Subcommand returns the subcommand of a command behind its global flags: "delete" for "kubectl -n
+// x delete", "s3 rm" for aws, "" for a program that has none, nil if nobody knows.
+func (c *Command) Subcommand() *string {
+	r := reading{many: c.many}
+	r.readWords(c.Argv)
+	if r.unsure {
+		return nil
+	}
+	return &r.sub
+}
+
+// FindFlags returns the values of the flags of a command with one of the names, in their order, as
+// its program reads its words. A name has no dashes. A value is nil if it is decided at run time,
+// and "" if there is none. doubt is true if there may be other such flags.
+func FindFlags(argv []*string, names []string) (values []*string, doubt bool) {
+	r := reading{}
+	r.see = func(f flagWord) {
+		switch r.matches(f, names) {
+		case "yes":
+			if values = append(values, nil); f.known {
+				values[len(values)-1] = &f.value
+			}
+		case "maybe":
+			doubt = true
+		}
+	}
+	r.readWords(argv)
+	return values, doubt
+}
