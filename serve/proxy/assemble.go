@@ -12,35 +12,36 @@ import (
 
 // An assembler collects the events of a stream into a whole reply.
 type assembler interface {
-	// add adds an event with an object. done is true for the event that ends the reply.
+	// add adds an event whose data is an object. done is true if the event ends the reply.
 	add(e *event) (done bool, err error)
-	// written records that the client has all events so far.
+	// written notes that the client has all events that were added so far.
 	written()
-	// whole returns the reply so far as JSON. It fails for a reply whose parts do not agree.
+	// whole returns the reply so far as the JSON of a reply that is no stream. It fails if parts of the reply
+	// contradict each other.
 	whole() (string, error)
-	// size returns the bytes that the assembler stores.
+	// size returns how many bytes the assembler stores.
 	size() int
 }
 
-// collected counts the bytes of an assembler.
+// collected counts the bytes that an assembler stores.
 type collected struct{ bytes int }
 
 func (c *collected) size() int { return c.bytes }
 
 func (c *collected) written() {}
 
-// maxItems is the most items, blocks or calls of one reply, and maxChoices the most choices.
+// maxItems is the most items, blocks or calls of one reply, and maxChoices the most answers of one reply.
 const (
 	maxItems   = 4096
 	maxChoices = 128
 )
 
-// errOrder is the error for events that no reader could put together.
+// errOrder returns the error for an event that no client could put together with those before it.
 func errOrder(e *event) error {
 	return unreadable("an event %q out of order", errtext.Clip(e.kind))
 }
 
-// A messagesReply is a reply of Messages.
+// A messagesReply assembles a reply of the protocol Messages.
 type messagesReply struct {
 	collected
 	model, stop string
@@ -49,15 +50,15 @@ type messagesReply struct {
 	hasBegun    bool
 }
 
-// A block is a block of a reply so far.
+// A block is what has arrived of one block of a reply.
 type block struct {
 	start  jsontext.Document
-	texts  map[string]*strings.Builder // by member: what deltas add
+	texts  map[string]*strings.Builder // the texts that deltas added, by the member that they belong to
 	listed []string                    // citations
 	closed bool
 }
 
-// deltaMembers are the members to which deltas add, by their type.
+// deltaMembers are the members that deltas add to, by the type of the delta.
 var deltaMembers = map[string]string{
 	"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature", "input_json_delta": "partial_json",
 }
@@ -66,7 +67,7 @@ func (m *messagesReply) add(e *event) (done bool, err error) {
 	d := &e.doc
 	switch e.kind {
 	case "message_start":
-		if m.hasBegun || len(d.Elements(at(d, 0, "message.content"))) > 0 { // the blocks would have other numbers
+		if m.hasBegun || len(d.Elements(at(d, 0, "message.content"))) > 0 { // later blocks would have other numbers
 			return false, errOrder(e)
 		}
 		m.hasBegun, m.model = true, d.StringAt(at(d, 0, "message.model"))
@@ -82,7 +83,7 @@ func (m *messagesReply) add(e *event) (done bool, err error) {
 	return false, nil
 }
 
-// addToBlock adds an event of a block.
+// addToBlock adds an event about a block to that block.
 func (m *messagesReply) addToBlock(e *event) error {
 	d := &e.doc
 	index, ok := indexAt(d, d.Member(0, "index"))
@@ -121,8 +122,8 @@ func (m *messagesReply) addUsage(d *jsontext.Document, usage int) {
 	}
 }
 
-// add adds a delta, and returns its size. ok is false for a delta that readers understand
-// differently.
+// add adds a delta to the block, and returns the delta's size. ok is false if two clients could understand
+// the delta differently.
 func (b *block) add(d *jsontext.Document, delta int) (n int, ok bool) {
 	kind := d.StringAt(d.Member(delta, "type"))
 	if citation := d.Member(delta, "citation"); citation != noNode {
@@ -141,7 +142,7 @@ func (b *block) add(d *jsontext.Document, delta int) (n int, ok bool) {
 	return n + len(d.TextAt(value)), d.HasKind(value, jsontext.String)
 }
 
-// text returns the block as a whole reply has it.
+// text returns the block in the form that a reply has that is no stream.
 func (b *block) text() string {
 	e := jsontext.NewEdits(&b.start)
 	for member, text := range b.texts {
@@ -151,7 +152,7 @@ func (b *block) text() string {
 		case raw != "" && json.Valid([]byte(raw)):
 			e.SetMember(0, "input", raw)
 		case raw != "":
-			e.SetMember(0, "input", string(encode(raw))) // no guard can read it
+			e.SetMember(0, "input", string(encode(raw))) // no guard can read these arguments
 		}
 	}
 	if len(b.listed) > 0 {
@@ -173,31 +174,31 @@ func (m *messagesReply) whole() (string, error) {
 		`,"usage":` + string(encode(m.usage)) + `}`, nil
 }
 
-// A chatReply is a reply of Chat Completions.
+// A chatReply assembles a reply of the protocol Chat Completions.
 type chatReply struct {
 	collected
-	id      string // the first one
+	id      string // the id of the first chunk that has one
 	model   string
 	usage   string
 	choices []*choice
 	numbers numbering
 }
 
-// A choice is one answer of a chat so far.
+// A choice is what has arrived of one answer of a chat.
 type choice struct {
 	text    strings.Builder
 	sent    int // bytes of text that the client has
 	calls   []*chatCall
-	old     *chatCall // the member function_call
+	old     *chatCall // the call in the member function_call
 	finish  string
-	numbers numbering // the calls
+	numbers numbering // the indexes of calls
 }
 
-// A chatCall is a call of a chat so far.
+// A chatCall is what has arrived of one call of a chat.
 type chatCall struct {
 	id, kind, name string
 	args           strings.Builder
-	form           string // the member with the name
+	form           string // the name of the member that has the call's name
 	others         string // a member that no client knows, "" for none
 }
 
@@ -212,7 +213,7 @@ func (r *chatReply) add(e *event) (done bool, err error) {
 	}
 	for _, part := range d.Elements(d.Member(0, "choices")) {
 		index, ok := r.numbers.next(d, d.Member(part, "index"), 0)
-		if !ok || index >= maxChoices || hasCalls(d, d.Member(part, "message")) { // a message is no part of a stream
+		if !ok || index >= maxChoices || hasCalls(d, d.Member(part, "message")) { // no part of a stream
 			return false, errOrder(e)
 		}
 		for len(r.choices) <= index {
@@ -298,8 +299,9 @@ func (c *chatCall) add(e *event, part int) error {
 	return nil
 }
 
-// set sets a part of a call that comes once, and adds to the arguments. Some endpoints repeat the
-// part. Another one would give readers different calls.
+// set sets a part of a call, such as its name, that arrives once, and adds to the call's arguments. Some
+// endpoints repeat the part, so an equal part is no error. A different part is one, because two clients could
+// find different calls.
 func (c *chatCall) set(e *event, part *string, value, args int) error {
 	text := e.doc.StringAt(value)
 	if *part != "" && text != "" && *part != text || !isTextOrNone(&e.doc, value) || !isTextOrNone(&e.doc, args) {
@@ -318,19 +320,19 @@ func (r *chatReply) written() {
 	}
 }
 
-// object returns the call as a whole reply has it.
+// object returns the call in the form that a reply has that is no stream.
 func (c *chatCall) object() dict {
 	o := dict{"id": c.id, "type": "function", "function": dict{"name": c.name, "arguments": c.args.String()}}
 	if c.form == "custom" {
 		o = dict{"id": c.id, "type": "custom", "custom": dict{"name": c.name, "input": c.args.String()}}
 	}
 	if c.others != "" {
-		o[c.others] = nil // see whole.keepKnown
+		o[c.others] = nil // keepKnown finds the member and has the call written without it
 	}
 	return o
 }
 
-// noteOthers notes a member beside those of the part with a call's name.
+// noteOthers notes a member that is not among functionMembers, beside the call's name.
 func (c *chatCall) noteOthers(d *jsontext.Document, part int) {
 	for key := range d.Members(part) {
 		if name := d.StringAt(key); !slices.Contains(functionMembers, name) {

@@ -9,23 +9,23 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// A responsesReply is a reply of Responses. A stream has each call several times: at the start of
-// its item, in parts, at the end of its item and at the end of the reply. Clients read one of these
-// or another, so all must agree.
+// A responsesReply assembles a reply of the protocol Responses. A stream has each call several times: at the
+// start of its item, in parts, at the end of its item and at the end of the reply. Clients read one of these
+// or another, so all of them must agree.
 type responsesReply struct {
 	collected
-	last  string // the object of the last event
+	last  string // the object in the last event
 	items []*responseItem
 }
 
-// A responseItem is an item so far.
+// A responseItem is what has arrived of one item of a reply.
 type responseItem struct {
-	start, end string          // as it began and ended, "" before
-	parts      strings.Builder // the arguments of a call
+	start, end string          // the item in the events of its start and its end; "" before they arrive
+	parts      strings.Builder // the arguments of a call that arrived in parts
 	hasParts   bool
 }
 
-// isLast reports whether an event of Responses ends the reply.
+// isLast reports whether an event of that type ends a reply of Responses.
 func isLast(kind string) bool {
 	return slices.Contains([]string{"response.completed", "response.incomplete", "response.failed"}, kind)
 }
@@ -48,13 +48,13 @@ func (r *responsesReply) add(e *event) (done bool, err error) {
 			return false, r.addPart(e, kind, name, part.member)
 		}
 	}
-	if len(lastCalls(d)) > 0 { // calls of a reply that has not ended
+	if len(lastCalls(d)) > 0 { // an earlier event must not have the calls of a reply that has ended
 		return false, errOrder(e)
 	}
 	return false, nil
 }
 
-// begin adds an item that begins.
+// begin handles the event that an item begins.
 func (r *responsesReply) begin(e *event) error {
 	index, ok := indexAt(&e.doc, e.doc.Member(0, "output_index"))
 	if !ok || index != len(r.items) || index >= maxItems {
@@ -65,7 +65,7 @@ func (r *responsesReply) begin(e *event) error {
 	return nil
 }
 
-// end adds an item that ended. Some endpoints do not say that it began.
+// end handles the event that an item has ended. Some endpoints send no event when the item begins.
 func (r *responsesReply) end(e *event) error {
 	index, ok := indexAt(&e.doc, e.doc.Member(0, "output_index"))
 	if !ok || index > len(r.items) || index >= maxItems || e.doc.Member(0, "item") == noNode {
@@ -86,7 +86,8 @@ func (r *responsesReply) end(e *event) error {
 	return nil
 }
 
-// addPart adds a part of a call's arguments, or all of them, to an item of a kind.
+// addPart adds a part of a call's arguments to an item, or all of them. kind is the type that the item must
+// have, and name and member say where the call's name and the arguments are.
 func (r *responsesReply) addPart(e *event, kind, name, member string) error {
 	d := &e.doc
 	if name == "delta" {
@@ -114,7 +115,7 @@ func (r *responsesReply) addPart(e *event, kind, name, member string) error {
 	return nil
 }
 
-// agrees reports whether the start, the parts and the end of an item are one call, or no call.
+// agrees reports whether the start, the parts and the end of an item show the same call, or all show no call.
 func (i *responseItem) agrees() bool {
 	end, err := jsontext.Parse(i.end, maxNesting)
 	if err != nil {
@@ -151,8 +152,8 @@ func (i *responseItem) agrees() bool {
 	return !inParts || was == "" || was == args
 }
 
-// whole returns the object of the last event, with the items of the stream, because the client has
-// these.
+// whole returns the object of the last event with the items that the stream had, because those are the items
+// that the client has.
 func (r *responsesReply) whole() (string, error) {
 	last := r.last
 	if last == "" {
@@ -178,14 +179,14 @@ func (r *responsesReply) whole() (string, error) {
 		return "", err
 	}
 	own, listed := callsIn(&all, all.Member(0, "output")), callsIn(&doc, doc.Member(0, "output"))
-	isListed := len(doc.Elements(doc.Member(0, "output"))) > 0 // some endpoints do not repeat the items
+	isListed := len(doc.Elements(doc.Member(0, "output"))) > 0 // some last events do not repeat the items
 	if !isWhole && (len(own) > 0 || r.hasOpenCall()) || isListed && !slices.Equal(own, listed) {
 		return "", unreadable("its calls differ at its end")
 	}
 	return text, nil
 }
 
-// hasOpenCall reports whether a call did not end.
+// hasOpenCall reports whether a call has begun and not ended.
 func (r *responsesReply) hasOpenCall() bool {
 	return slices.ContainsFunc(r.items, func(i *responseItem) bool {
 		doc, err := jsontext.Parse(i.start, maxNesting)
@@ -194,11 +195,11 @@ func (r *responsesReply) hasOpenCall() bool {
 	})
 }
 
-// lastCalls returns the calls in the reply of an event, which only the last event may have.
+// lastCalls returns the calls in the reply that an event contains. Only the last event may contain calls.
 func lastCalls(d *jsontext.Document) []string { return callsIn(d, at(d, 0, "response.output")) }
 
-// callsIn returns the calls in a list of items, each as a text to compare. The text has no id,
-// because some endpoints make new ids at the end of a reply.
+// callsIn returns each call in a list of items as a text for comparing. The text has no id, because some
+// endpoints make new ids at the end of a reply.
 func callsIn(d *jsontext.Document, list int) (calls []string) {
 	for _, item := range d.Elements(list) {
 		form, ok := formOf(d, item)

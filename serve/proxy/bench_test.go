@@ -15,7 +15,7 @@ import (
 	"github.com/starhost/starhost/serve/proxy"
 )
 
-// agentBody returns a request of 47 KB, as an agent sends it in the middle of its work.
+// agentBody returns a request of 47 KB, as an agent sends in the middle of its work.
 func agentBody() string {
 	list := []any{}
 	for i := range 15 {
@@ -28,8 +28,8 @@ func agentBody() string {
 	return string(text)
 }
 
-// BenchmarkRequest measures a request of 47 KB through the proxy, with context and a guard, and the
-// same through httputil.ReverseProxy: the goal P10.
+// BenchmarkRequest measures a request of 47 KB through the proxy, with context and a guard, and the same
+// request through httputil.ReverseProxy. Their quotient is the goal P10.
 func BenchmarkRequest(b *testing.B) {
 	u := newUpstream(b, replies(jsonType, `{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}],"stop_reason":"tool_use"}`))
 	u.forget = true

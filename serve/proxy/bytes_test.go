@@ -15,10 +15,10 @@ import (
 	"github.com/starhost/starhost/serve/proxy"
 )
 
-// A body is a file of test data.
+// A body is the body of a request, from a file of test data.
 type body struct{ name, path, text string }
 
-// readBodies returns the files of an archive: each name has the path in one of its words.
+// readBodies returns the files of an archive. One word of each file's name is the path of the request.
 func readBodies(t testing.TB, file string) (list []body) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -35,7 +35,8 @@ func readBodies(t testing.TB, file string) (list []body) {
 	return list
 }
 
-// reply returns a recorded reply of a kind. The reply of count_tokens is never a stream.
+// reply returns a recorded reply to a request with the path. kind says whether the reply is a stream. The
+// reply to count_tokens never is.
 func reply(t testing.TB, path, kind string) string {
 	t.Helper()
 	for _, b := range readBodies(t, "testdata/replies.txtar") {
@@ -91,7 +92,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// checkBytes sends a body through a proxy and compares both sides.
+// checkBytes sends a body through a proxy, and compares the bytes on both sides of the proxy.
 func checkBytes(t testing.TB, u *upstream, s *served, name string, b body, kind string) {
 	t.Helper()
 	status, contentType, script := http.StatusOK, jsonType, ""

@@ -10,22 +10,23 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// A callForm says where an item of a request or a reply has the parts of a tool call. A place is
-// the names of members, one inside the other.
+// A callForm says where an item of a request or a reply has the parts of a tool call. A place is a path of
+// members: "function.name" is the member name in the member function.
 type callForm struct {
 	id   string
-	name string // its place; without a dot at its start it is the name of the tool itself
+	name string // the place of the name; without a dot at its start it is the name of the tool itself
 	args string
-	// isText is true for arguments whose JSON is in a string. wrap is the name of the argument for
-	// a string that is no JSON.
+	// isText is true if the arguments are JSON in a string. wrap is the argument that a string becomes if it
+	// is no JSON.
 	isText bool
 	wrap   string
-	// list is a member that can have a list in place of args. It is then the only argument.
+	// list is a member that may have a list in place of the arguments at args. The list is then the only
+	// argument.
 	list string
 }
 
-// callForms are the calls that clients run, by the type of the item. They are the calls that guards
-// see: vendors run all others.
+// callForms are the forms of calls that clients run, by the type of the item. Guards see these calls only,
+// because vendors run all others.
 var callForms = map[string]*callForm{
 	"tool_use":         {id: "id", name: ".name", args: "input"},
 	"function":         {id: "id", name: ".function.name", args: "function.arguments", isText: true},
@@ -41,15 +42,15 @@ var callForms = map[string]*callForm{
 // oldCall is the form of the member function_call of old chat messages.
 var oldCall = &callForm{name: ".name", args: "arguments", isText: true}
 
-// otherMembers are the members of calls that are no part of a guard's view, and that clients or
-// endpoints need. A call that reaches the client has no other ones: the accumulator of a client can
-// take any member for a part of the call, as __json_buf in a block of Messages.
+// otherMembers are members of calls that guards do not see, but that clients or endpoints need. The proxy
+// lets no further members of a call reach the client, because a client that collects the parts of a call can
+// take any member for one, as __json_buf in a block of Messages.
 var otherMembers = []string{
 	"type", "id", "call_id", "status", "index", "caller", "namespace", "created_by", "environment", "max_output_length",
 	"pending_safety_checks", "cache_control", "extra_content", "thought_signature", "function", "custom",
 }
 
-// functionMembers are the members of the part of a chat's call that has its name.
+// functionMembers are the members of the part of a chat's call that has the call's name.
 var functionMembers = []string{"name", "arguments", "input"}
 
 // knows reports whether a member of a call may reach the client.
@@ -62,15 +63,15 @@ func (f *callForm) knows(member string) bool {
 		f.list != "" && isPlace(f.list)
 }
 
-// formOf returns the form of a call by the type of its item.
+// formOf returns the form that the type of an item says, and whether the item is a call.
 func formOf(d *jsontext.Document, item int) (*callForm, bool) {
 	f, ok := callForms[d.StringAt(d.Member(item, "type"))]
 	return f, ok
 }
 
-// chatFormOf returns the form of an element of tool_calls. It looks for the part with the name,
-// because many clients do not read the type. ok is false for an element that two clients could
-// take for two calls, or for none.
+// chatFormOf returns the form of an element of tool_calls. It looks for the part with the call's name,
+// because many clients do not read the type. ok is false for an element that two clients could take for two
+// calls, or for none.
 func chatFormOf(d *jsontext.Document, item int) (form *callForm, ok bool) {
 	isFunction, isCustom := d.Member(item, "function") != noNode, d.Member(item, "custom") != noNode
 	if isCustom {
@@ -79,7 +80,7 @@ func chatFormOf(d *jsontext.Document, item int) (form *callForm, ok bool) {
 	return callForms["function"], isFunction
 }
 
-// at returns the value at a place, [jsontext.NoNode] for none.
+// at returns the value at a place in an object, or [jsontext.NoNode] if the object has none.
 func at(d *jsontext.Document, object int, place string) int {
 	for name := range strings.SplitSeq(strings.TrimPrefix(place, "."), ".") {
 		if object = d.Member(object, name); object == jsontext.NoNode {
@@ -89,8 +90,8 @@ func at(d *jsontext.Document, object int, place string) int {
 	return object
 }
 
-// place returns the value that has the arguments, and whether it is the form's list. ok is false if
-// a client could take either.
+// place returns the value with the arguments, and whether that is the value of the member list. ok is false
+// if the item has arguments in both members, so that two clients could take different ones.
 func (f *callForm) place(d *jsontext.Document, item int) (value int, isList, ok bool) {
 	isNone := func(value int) bool { return value == jsontext.NoNode || d.TextAt(value) == "null" }
 	value = at(d, item, f.args)
@@ -104,7 +105,7 @@ func (f *callForm) place(d *jsontext.Document, item int) (value int, isList, ok 
 	return value, false, true
 }
 
-// read returns the call of an item.
+// read returns the call that an item contains.
 func (f *callForm) read(d *jsontext.Document, item int) starhost.ToolCall {
 	c := starhost.ToolCall{Name: f.name, Arguments: json.RawMessage("{}")}
 	if f.id != "" {
@@ -116,11 +117,11 @@ func (f *callForm) read(d *jsontext.Document, item int) starhost.ToolCall {
 	args, isList, ok := f.place(d, item)
 	switch {
 	case !ok:
-		c.Arguments = nil // see checkArguments
+		c.Arguments = nil // checkArguments refuses a call without arguments
 	case isList:
 		c.Arguments = encode(dict{f.list: d.CopyAt(args)})
 	case args == jsontext.NoNode:
-	case (f.wrap != "" || f.isText) && !isTextOrNone(d, args): // some clients take an object, too
+	case (f.wrap != "" || f.isText) && !isTextOrNone(d, args): // some clients take an object instead of a text
 		c.Arguments = d.CopyAt(args)
 	case f.wrap != "":
 		c.Arguments = encode(dict{f.wrap: d.StringAt(args)})
@@ -134,8 +135,8 @@ func (f *callForm) read(d *jsontext.Document, item int) starhost.ToolCall {
 	return c
 }
 
-// write returns the JSON of arguments in the form's place, or for its list. It returns false if
-// they have no room there.
+// write returns the JSON text of arguments for the place args, or for the member list. It returns false if
+// the place has no room for these arguments.
 func (f *callForm) write(args json.RawMessage, isList bool) (string, bool) {
 	switch {
 	case isList:
@@ -154,11 +155,11 @@ func (f *callForm) write(args json.RawMessage, isList bool) (string, bool) {
 	return string(args), true
 }
 
-// maxNesting is the deepest nesting of values that the proxy reads.
+// maxNesting is the deepest nesting of JSON values that the proxy reads.
 const maxNesting = 512
 
-// checkArguments returns why guards cannot read the arguments of a call, nil if they can. A client
-// could read other arguments than a guard.
+// checkArguments returns why guards cannot read the arguments of a call, or nil if they can. A client could
+// otherwise read other arguments than a guard.
 func checkArguments(c *starhost.ToolCall) error {
 	d, err := jsontext.Parse(string(c.Arguments), maxNesting)
 	switch {

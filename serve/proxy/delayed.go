@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// renumber returns the bytes of an event for the client. Behind an earlier reply, its items have
-// other numbers, and events that begin a reply go.
+// renumber returns the bytes of an event for the client. If the stream continues an earlier reply, the
+// event's item gets another number, and an event that begins a reply becomes nothing.
 func (p *replyStream) renumber(e *event) []byte {
 	if !e.has() {
 		return e.raw
@@ -30,11 +30,11 @@ func (p *replyStream) renumber(e *event) []byte {
 	return p.numbered(e, p.shift+int(e.doc.IntegerAt(e.doc.Member(0, p.index))))
 }
 
-// joinChunk makes a chunk of a later reply continue the first one: clients that put chunks together
-// expect one id and one role.
+// joinChunk makes a chunk of a later reply continue the first reply. Clients that put chunks together expect
+// one id and one role.
 func (p *replyStream) joinChunk(e *event, edits *jsontext.Edits) {
 	d := &e.doc
-	if p.index != "" || len(p.earlier) == 0 { // the others have numbered items
+	if p.index != "" || len(p.earlier) == 0 { // the other protocols number their items instead
 		return
 	}
 	first := p.earlier[0].doc
@@ -48,8 +48,8 @@ func (p *replyStream) joinChunk(e *event, edits *jsontext.Edits) {
 	}
 }
 
-// numbered returns the bytes of an event with another number of its item, and the next number in
-// the stream.
+// numbered returns the bytes of an event with index as the number of its item, and with the stream's next
+// sequence number.
 func (p *replyStream) numbered(e *event, index int) []byte {
 	edits := jsontext.NewEdits(&e.doc)
 	if i := e.doc.Member(0, p.index); p.index != "" && i != noNode && e.doc.TextAt(i) != strconv.Itoa(index) {
@@ -59,7 +59,7 @@ func (p *replyStream) numbered(e *event, index int) []byte {
 	return p.edited(e, edits)
 }
 
-// edited returns the bytes of an event with edits of its object.
+// edited returns the bytes of an event with edits in its data.
 func (p *replyStream) edited(e *event, edits *jsontext.Edits) []byte {
 	if n := e.doc.Member(0, "sequence_number"); n != noNode {
 		if next := strconv.Itoa(p.sequence); e.doc.TextAt(n) != next {
@@ -73,8 +73,8 @@ func (p *replyStream) edited(e *event, edits *jsontext.Edits) []byte {
 	return newEvent(e.name, edits.String())
 }
 
-// writeItems writes the delayed events of a reply of numbered items as plugins changed it. If again
-// is true, another reply follows, and the calls and the last events go.
+// writeItems writes the delayed events of a reply of numbered items, with what plugins changed. If again is
+// true, another reply follows, so writeItems leaves out the calls and the last events.
 func writeItems(p *replyStream, w *wholeReply, again bool) error {
 	items := w.doc.Elements(w.outs[0].list)
 	calls := map[int]bool{}
@@ -114,8 +114,8 @@ func writeItems(p *replyStream, w *wholeReply, again bool) error {
 	return p.writeLast(w)
 }
 
-// writeUnnumbered writes the delayed events that belong to no item, but for those that end the reply.
-// It returns the others by the number of their item.
+// writeUnnumbered writes the delayed events that belong to no item, except those that end the reply. It
+// returns the events that belong to an item, by the item's number.
 func (p *replyStream) writeUnnumbered() (byItem map[int][]*event, err error) {
 	byItem = map[int][]*event{}
 	for _, e := range p.delayed {
@@ -135,7 +135,8 @@ func (p *replyStream) writeUnnumbered() (byItem map[int][]*event, err error) {
 	return byItem, nil
 }
 
-// newNumbered returns an event that the proxy made.
+// newNumbered returns an event with the object o, which the proxy made, and with the stream's next sequence
+// number.
 func (p *replyStream) newNumbered(o dict) []byte {
 	if p.hasSequence {
 		o["sequence_number"] = p.sequence
@@ -145,7 +146,7 @@ func (p *replyStream) newNumbered(o dict) []byte {
 	return newEvent(kind, string(encode(o)))
 }
 
-// writeLast writes the last events of a reply with what plugins changed.
+// writeLast writes the events that end a reply, with what plugins changed.
 func (p *replyStream) writeLast(w *wholeReply) error {
 	if p.hasSequence { // the last event has the whole reply
 		p.join(w)
@@ -174,9 +175,9 @@ func (p *replyStream) writeLast(w *wholeReply) error {
 	return nil
 }
 
-// blockEvents returns the events of a block of Messages.
+// blockEvents returns the events that send a block of Messages to a client.
 func blockEvents(item string, index int) []dict {
-	doc, _ := jsontext.Parse(item, maxNesting) // it is part of a reply that was parsed
+	doc, _ := jsontext.Parse(item, maxNesting) // it cannot fail, because the item is a part of a parsed reply
 	start, deltas := jsontext.NewEdits(&doc), []dict{}
 	empty := func(member, kind, to string) {
 		i := doc.Member(0, member)
@@ -204,16 +205,16 @@ func blockEvents(item string, index int) []dict {
 	return append(append([]dict{begin}, deltas...), dict{"type": "content_block_stop", "index": index})
 }
 
-// itemParts are the members of items of Responses that arrive in parts, with the start of the names
-// of their events, by the type of the item.
+// itemParts says for each type of item of Responses which member arrives in parts, and how the names of the
+// events with these parts begin.
 var itemParts = map[string]struct{ member, event string }{
 	"function_call":    {"arguments", "response.function_call_arguments"},
 	"custom_tool_call": {"input", "response.custom_tool_call_input"},
 }
 
-// itemEvents returns the events of an item of Responses.
+// itemEvents returns the events that send an item of Responses to a client.
 func itemEvents(item string, index int) (list []dict) {
-	doc, _ := jsontext.Parse(item, maxNesting) // it is part of a reply that was parsed
+	doc, _ := jsontext.Parse(item, maxNesting) // it cannot fail, because the item is a part of a parsed reply
 	start, id, kind := jsontext.NewEdits(&doc), doc.StringAt(doc.Member(0, "id")), doc.StringAt(doc.Member(0, "type"))
 	add := func(kind string, more dict) {
 		more["type"], more["output_index"] = kind, index
@@ -252,11 +253,12 @@ func itemEvents(item string, index int) (list []dict) {
 	return list
 }
 
-// writeChunks writes the delayed events of a chat as plugins changed it.
+// writeChunks writes the delayed events of a chat, with what plugins changed. If again is true, another reply
+// follows.
 func writeChunks(p *replyStream, w *wholeReply, again bool) error {
 	reply := p.parts.(*chatReply)
 	p.addUsage(w, w.doc.Member(0, "usage"), w.edits)
-	open := map[int]bool{} // choices whose changes are not written
+	open := map[int]bool{} // answers whose changes are not yet written
 	for i := range w.outs {
 		open[i] = true
 	}
@@ -292,11 +294,11 @@ func writeChunks(p *replyStream, w *wholeReply, again bool) error {
 			return err
 		}
 	}
-	return writeOpen(slices.Sorted(maps.Keys(open))...) // an endpoint that gave no reason for the end
+	return writeOpen(slices.Sorted(maps.Keys(open))...) // these answers ended without an event that says why
 }
 
-// stripChunk returns a chunk without texts and calls, nil if nothing is left, and the choices that
-// end with it.
+// stripChunk returns a chunk without its texts and calls, or nil if nothing is left of it. ends are the
+// answers that end with the chunk.
 func (p *replyStream) stripChunk(e *event, w *wholeReply, again bool) (text []byte, ends []int) {
 	d, isLeft := &e.doc, false
 	edits := jsontext.NewEdits(d)
@@ -333,9 +335,9 @@ func (p *replyStream) stripChunk(e *event, w *wholeReply, again bool) (text []by
 	return newEvent(e.name, edits.String()), ends
 }
 
-// writeChoice writes the text that the client does not have, and the calls that are left.
+// writeChoice writes the text of an answer that the client does not have yet, and the calls that plugins left.
 func (p *replyStream) writeChoice(pattern *event, w *wholeReply, i int, sent string, again bool) error {
-	doc, _ := jsontext.Parse(w.edits.TextAt(w.outs[i].holder), maxNesting) // it has a valid message
+	doc, _ := jsontext.Parse(w.edits.TextAt(w.outs[i].holder), maxNesting) // no error: the message is valid
 	write := func(delta any) error {
 		edits := jsontext.NewEdits(&pattern.doc)
 		p.joinChunk(pattern, edits)

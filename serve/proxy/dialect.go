@@ -16,53 +16,58 @@ import (
 // A dialect is what differs between the protocols of endpoints.
 type dialect struct {
 	path string
-	// list is the member of a request with the messages, and system the member with the system
-	// text, "" if messages have it.
+	// list is the member of a request that has the messages. system is the member that has the system text,
+	// or "" if a message has it.
 	list, system string
-	// textType is the type of a text in a user's message.
+	// textType is the type of a block of text in a user's message.
 	textType string
-	// newTool returns the object of a tool that a request offers, newImage that of a picture.
+	// newTool returns the JSON object by which a request offers a tool, and newImage the one by which it
+	// sends a picture.
 	newTool  func(t *starhost.Tool) any
 	newImage func(a *fragments.Attachment) any
 
-	// content is the member of a reply with its blocks or items.
+	// content is the member of a reply that has its blocks or items.
 	content string
-	// newText returns the object in place of a denied call with an id. Nil means that a list of
-	// calls has no place for texts.
+	// newText returns the object that takes the place of a denied call. It is nil if calls are in a list that
+	// has no place for texts.
 	newText func(reason, id string) any
-	// finished says that the model stopped at the end of a text, "" if replies do not say it.
+	// finished is the value that says that the model stopped at the end of a text; "" if replies do not say
+	// why it stopped.
 	finished string
-	// turnOf returns the elements of a request that continue a reply, and the results of its calls.
+	// turnOf returns the elements that the next request gets: those of the model's reply, and the results of
+	// its calls.
 	turnOf func(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []string)
 
-	// newParts returns an assembler for a stream. pingText is a sign of life.
+	// newParts returns an assembler for a stream. pingText is the text that the proxy sends as a sign of
+	// life.
 	newParts func() assembler
 	pingText string
-	// index is the member of events with the number of an item. hasSequence is true if events have
-	// numbers, too, and the last one has the whole reply.
+	// index is the member of events that has the number of an item. hasSequence is true if events have a
+	// sequence number, and the last event has the whole reply.
 	index       string
 	hasSequence bool
-	// startsCall reports whether an event belongs to a call, isTerminal whether it ends a reply.
+	// startsCall reports whether an event is a part of a call, and isTerminal whether an event ends a reply.
 	startsCall, isTerminal func(e *event) bool
-	// writeDelayed writes the delayed events of a reply that plugins changed, and itemEvents
-	// returns the events of one item.
+	// writeDelayed writes the delayed events of a reply that plugins changed. itemEvents returns the events
+	// that send one item to a client.
 	writeDelayed func(p *replyStream, w *wholeReply, again bool) error
 	itemEvents   func(item string, index int) []dict
-	// errorEvent returns the event that ends a stream.
+	// errorEvent returns the event by which the proxy ends a stream with an error.
 	errorEvent func(why *refusal, sequence int) (kind, data string)
-	// newError returns the object of an error, and of the event that ends a stream.
+	// newError returns the JSON object of an error, for the body of an answer and for the event that ends a
+	// stream.
 	newError func(why *refusal) any
 }
 
-// These are the paths of the requests.
+// These are the paths of the requests that the proxy reads.
 const (
 	messagesPath = "/v1/messages"
 	countPath    = messagesPath + "/count_tokens"
 	modelsPath   = "/v1/models"
 )
 
-// chat is OpenAI's Chat Completions, responses its Responses; messages is Anthropic's Messages, of
-// which count is the request that only counts.
+// chat is OpenAI's Chat Completions and responses is OpenAI's Responses. messages is Anthropic's Messages,
+// and count is the request of Messages that only counts tokens.
 var (
 	chat = dialect{
 		path: "/v1/chat/completions", list: "messages", textType: "text", newError: openAIError,
@@ -129,13 +134,13 @@ var (
 	count = messages.at(countPath)
 )
 
-// at returns the dialect at another path.
+// at returns a copy of the dialect for another path.
 func (d dialect) at(path string) dialect {
 	d.path = path
 	return d
 }
 
-// isCallAt reports whether a member of an event is a call.
+// isCallAt reports whether the member of an event that has an item has a call.
 func isCallAt(e *event, member string) bool {
 	_, ok := formOf(&e.doc, e.doc.Member(0, member))
 	return ok
@@ -173,7 +178,7 @@ func findDialect(method, path string) *dialect {
 // dict is a JSON object that the proxy writes.
 type dict = map[string]any
 
-// openAIError returns the error object of both of OpenAI's protocols.
+// openAIError returns the object of an error, which is the same in both of OpenAI's protocols.
 func openAIError(why *refusal) any {
 	kind := "server_error"
 	switch {
@@ -185,7 +190,7 @@ func openAIError(why *refusal) any {
 	return dict{"error": dict{"message": why.reason, "type": kind, "param": nil, "code": "starhost"}}
 }
 
-// anthropicErrors are the types of errors by their status.
+// anthropicErrors are the types of Anthropic's errors, by the status of the answer.
 var anthropicErrors = map[int]string{
 	http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error",
 	http.StatusRequestEntityTooLarge: "request_too_large", http.StatusServiceUnavailable: "overloaded_error",
@@ -203,11 +208,11 @@ func anthropicError(why *refusal) any {
 	return dict{"type": "error", "error": dict{"type": kind, "message": why.reason}}
 }
 
-// errorBody returns the body of an error.
+// errorBody returns the body of an answer that says why the proxy refuses a request.
 func (d *dialect) errorBody(why *refusal) []byte { return encode(d.newError(why)) }
 
-// encode returns the JSON of a value that always has one, with escapes for the characters that
-// terminals obey.
+// encode returns the JSON of a value that can always be encoded. It escapes the characters that a terminal
+// obeys.
 func encode(v any) []byte {
 	raw, err := jsontext.Encode(v)
 	if err != nil {

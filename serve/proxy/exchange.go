@@ -17,10 +17,10 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// exchangeKey is the context key of the *exchange of a request.
+// exchangeKey is the key under which the context of a request has its *exchange.
 type exchangeKey struct{}
 
-// An exchange is a request of a client with its reply.
+// An exchange is one request of a client and the reply to it.
 type exchange struct {
 	*Server
 	*dialect // nil for a path that the proxy does not read
@@ -29,26 +29,26 @@ type exchange struct {
 	path     string // the escaped path
 	upstream *upstream
 
-	// These are for a request that plugins see.
-	request *request // nil once it is on its way
-	isRead  bool     // plugins have seen it
-	body    string   // the request to the upstream, "" if no further one can follow
+	// The fields below are set for a request that plugins see.
+	request *request // nil once the request is on its way
+	isRead  bool     // plugins have seen the request
+	body    string   // the request that went to the upstream; "" if no further request may follow
 	words   string   // the user's last text
-	session string   // the name of the session
+	session string   // the id of the session
 	agent   string   // the agent that asks, "" for another client
-	turns   int      // turns of the user before this one
+	turns   int      // turns of the user before the current one
 	offered []string // plugins' tools that the request offers
 	sent    payload
 
-	unpacked share // bytes of bodies that were compressed
-	replies  share // bytes of replies
+	unpacked share // counts the bytes of bodies that were compressed
+	replies  share // counts the bytes of replies
 }
 
-// A payload is the body of a request to the upstream. A stream can be open for minutes, so the
-// payload forgets its text as soon as the upstream has it.
+// A payload is the body of a request to the upstream. A stream can be open for minutes, so the payload drops
+// its text as soon as the upstream has it.
 type payload struct{ text atomic.Pointer[string] }
 
-// open returns a reader of the whole text.
+// open returns a reader of the whole text, for a request that the transport sends again.
 func (p *payload) open() (io.ReadCloser, error) {
 	text := p.text.Load()
 	if text == nil {
@@ -57,7 +57,7 @@ func (p *payload) open() (io.ReadCloser, error) {
 	return &payloadReader{strings.NewReader(*text)}, nil
 }
 
-// A payloadReader forgets its text at the end.
+// A payloadReader drops the text of its payload when it has been read to the end.
 type payloadReader struct{ *strings.Reader }
 
 func (r *payloadReader) Read(b []byte) (int, error) {
@@ -75,7 +75,7 @@ func (x *exchange) withExchange(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// newExchange finds out what plugins need of a request.
+// newExchange makes the exchange of a request, and finds out which of its parts plugins need.
 func (s *Server) newExchange(r *http.Request) (*exchange, error) {
 	x := &exchange{Server: s, path: r.URL.EscapedPath()}
 	x.unpacked.total, x.replies.total = &s.unpacked, &s.replies
@@ -95,22 +95,23 @@ func (s *Server) newExchange(r *http.Request) (*exchange, error) {
 	return x, nil
 }
 
-// needs say what plugins must see.
+// needs say which parts of requests and replies some plugin listens to.
 type needs struct {
-	prompt bool // requests
-	calls  bool // calls of tools in replies
-	answer bool // some of these calls, to answer them
-	text   bool // the text of replies, before the client
-	end    bool // the end of turns
-	guards bool // any of these events can refuse something
+	prompt bool // plugins see requests
+	calls  bool // plugins see the calls of tools in replies
+	answer bool // plugins answer some of these calls
+	text   bool // plugins see the text of a reply before the client does
+	end    bool // plugins hear the end of turns
+	guards bool // plugins can refuse a request, a call or a reply
 }
 
-// needsOf returns what the plugins of a host must see.
+// needsOf looks at the hooks of all plugins, and returns which parts of requests and replies the proxy must
+// show them.
 func (s *Server) needsOf(h *host.Host) needs {
 	hooks := h.Hooks()
 	hears := func(events ...string) bool {
 		return slices.ContainsFunc(events, func(event string) bool {
-			hears, _ := h.ListensTo(event, "") // all events, if the decision log wants them
+			hears, _ := h.ListensTo(event, "") // true for all events if the decision log wants them
 			isEvent := func(k host.HookInfo) bool { return k.Event == event }
 			return hears || slices.ContainsFunc(hooks, isEvent)
 		})
@@ -125,25 +126,25 @@ func (s *Server) needsOf(h *host.Host) needs {
 	n.guards = n.prompt || n.calls || n.text
 	if n.calls {
 		s.guarded.Store(true)
-	} else if s.guarded.Load() { // sessions that had a guard are refused without it
+	} else if s.guarded.Load() { // without its guard, a session that had one lets no call pass
 		n.calls, n.guards = true, true
 	}
 	return n
 }
 
-// readsRequest reports whether the proxy must read the request.
+// readsRequest reports whether the proxy must parse the request.
 func (x *exchange) readsRequest() bool {
 	return x.dialect != nil && (x.needs.guards || x.needs.end || len(x.Tools) > 0)
 }
 
-// readsReply reports whether the proxy must read the reply.
+// readsReply reports whether the proxy must parse the reply.
 func (x *exchange) readsReply() bool {
 	isNeeded := x.needs.calls || x.needs.text || x.needs.end || len(x.offered) > 0
 	return x.isRead && x.dialect != &count && isNeeded
 }
 
-// readApart is readRequest on another goroutine, because plugins and parsers need a deep stack,
-// and the goroutine of a stream has its stack until the stream ends: 10 KiB for each open stream.
+// readApart calls readRequest on another goroutine. Plugins and parsers need a deep stack, and the goroutine
+// of a stream keeps its stack until the stream ends, which would cost 10 KiB for each open stream.
 func (x *exchange) readApart(r *http.Request) (err error) {
 	panicked := make(chan any, 1)
 	go func() {
@@ -151,12 +152,12 @@ func (x *exchange) readApart(r *http.Request) (err error) {
 		err = x.readRequest(r)
 	}()
 	if p := <-panicked; p != nil {
-		panic(p) // the front answers it
+		panic(p) // the front answers the panic
 	}
 	return err
 }
 
-// readRequest lets plugins see a request, and replaces its body if they changed it.
+// readRequest shows the request to plugins, and replaces its body if they changed it.
 func (x *exchange) readRequest(r *http.Request) error {
 	if !x.readsRequest() {
 		return nil
@@ -190,7 +191,7 @@ func (x *exchange) readRequest(r *http.Request) error {
 	return nil
 }
 
-// parseRequest finds the parts of a request that plugins see.
+// parseRequest parses the request, and finds the parts that plugins see.
 func (x *exchange) parseRequest(r *http.Request) error {
 	body, err := x.readEncoded(r.Body, r.Header, MaxBody)
 	if errors.Is(err, errUnpacked) {
@@ -209,23 +210,23 @@ func (x *exchange) parseRequest(r *http.Request) error {
 	return x.request.checkNames()
 }
 
-// set makes a text the body of a request.
+// set makes body the body of the request r, and stores it in the payload.
 func (p *payload) set(r *http.Request, body string) {
 	p.text.Store(&body)
 	r.GetBody = p.open
-	r.Body, _ = p.open() // it has a text
+	r.Body, _ = p.open() // it cannot fail, because the payload has a text
 	r.ContentLength = int64(len(body))
 	r.Header.Del("Content-Encoding")
 	r.Header.Del("Content-Length")
 }
 
-// maxUnpacked is the most bytes of compressed bodies in all open requests, after their expansion.
-// The front counts the bytes that arrive.
+// maxUnpacked is the most bytes that the compressed bodies of all open requests may have together when they
+// are expanded. The front counts the bytes that arrive.
 const maxUnpacked = 4 * MaxBody
 
 var errUnpacked = errors.New("too many compressed bodies at once")
 
-// An unpacker reads an expanded body and counts its bytes.
+// An unpacker reads the expanded body of a request, and counts its bytes.
 type unpacker struct {
 	io.Reader
 	x *exchange
@@ -240,13 +241,13 @@ func (u *unpacker) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// releaseBodies subtracts the bytes of the request's bodies.
+// releaseBodies ends the count of the bytes of this request and its replies.
 func (x *exchange) releaseBodies() {
 	x.unpacked.end()
 	x.replies.end()
 }
 
-// readEncoded reads a body of at most a number of bytes. It undoes its encoding.
+// readEncoded reads a body, and undoes its Content-Encoding. A body of more than most bytes is an error.
 func (x *exchange) readEncoded(body io.Reader, h http.Header, most int64) (string, error) {
 	switch encoding := strings.Join(h.Values("Content-Encoding"), ", "); strings.ToLower(strings.TrimSpace(encoding)) {
 	case "", "identity":

@@ -11,10 +11,10 @@ import (
 	"github.com/starhost/starhost/serve/proxy"
 )
 
-// evil are the arguments of a call that the guard of TestHiddenCalls denies, in a text of JSON.
+// evil are arguments of a call, as JSON in a string, which the guard of TestHiddenCalls denies.
 const evil = `"{\"command\":\"EVIL\"}"`
 
-// chunks returns a stream of chats with the members of each choice.
+// chunks returns the stream of a chat with one chunk for each text of choices.
 func chunks(choices ...string) string {
 	var b strings.Builder
 	for _, c := range choices {
@@ -23,17 +23,17 @@ func chunks(choices ...string) string {
 	return b.String() + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
 }
 
-// toolCall returns a delta of a chat with a part of a call.
+// toolCall returns a delta of a chat that has a part of a call.
 func toolCall(index, function string) string {
 	return fmt.Sprintf(`"index":0,"delta":{"tool_calls":[{"index":%s,"id":"1","function":{%s}}]}`, index, function)
 }
 
-// message returns a whole chat with a message.
+// message returns a chat reply that is no stream, with a message.
 func message(text string) string {
 	return `{"choices":[{"index":0,"message":{` + text + `},"finish_reason":"tool_calls"}]}`
 }
 
-// named returns a stream of objects with their types as the names of the events.
+// named returns a stream with an event for each object. The name of an event is the type of its object.
 func named(objects ...string) string {
 	var b strings.Builder
 	for _, o := range objects {
@@ -44,7 +44,7 @@ func named(objects ...string) string {
 	return b.String()
 }
 
-// hiddenCalls are replies in which some client finds a call with EVIL arguments.
+// hiddenCalls are replies in which some client finds a call with the arguments evil.
 func hiddenCalls() map[string][]hidden {
 	const (
 		whole = `"tool_calls":[{"id":"1","type":"function","function":{"name":"Bash","arguments":` + evil + `}}]`
@@ -165,14 +165,14 @@ func hiddenCalls() map[string][]hidden {
 	}
 }
 
-// A hidden reply has a call.
+// A hidden is a reply with a call that a guard could miss.
 type hidden struct {
 	name, kind, body string
 	status           int
 	encoding         []string
 }
 
-// TestHiddenCalls checks that an endpoint cannot hide a call from the guards that any client finds.
+// TestHiddenCalls checks that an endpoint cannot hide from guards a call that some client finds.
 func TestHiddenCalls(t *testing.T) {
 	h := newHost(t, handlers{"pre_tool_call": func(e *starhost.Event) starhost.Decision {
 		if e.Tool == "Bash" && strings.HasPrefix(strings.TrimLeft(string(e.Arguments), `{"comandiput:[`), "EVIL") {
@@ -183,7 +183,7 @@ func TestHiddenCalls(t *testing.T) {
 	for path, list := range hiddenCalls() {
 		for _, tt := range list {
 			u := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header()["Content-Type"] = nil // net/http would guess one
+				w.Header()["Content-Type"] = nil // otherwise net/http would guess one
 				switch tt.kind {
 				case "":
 					w.Header().Set("Content-Type", streamType)
@@ -205,8 +205,8 @@ func TestHiddenCalls(t *testing.T) {
 	}
 }
 
-// FuzzHiddenCalls lets a client read any reply behind a guard that denies all calls: the client
-// finds none, and the proxy does not panic.
+// FuzzHiddenCalls lets a client read any reply behind a proxy whose guard denies all calls. The client must
+// find no call, and the proxy must not panic.
 func FuzzHiddenCalls(f *testing.F) {
 	for path, list := range hiddenCalls() {
 		for _, tt := range list {
@@ -240,7 +240,7 @@ func FuzzHiddenCalls(f *testing.F) {
 	})
 }
 
-// TestRedirect checks that a client does not follow an endpoint to an address without guards.
+// TestRedirect checks that an endpoint cannot redirect a client to an address without guards.
 func TestRedirect(t *testing.T) {
 	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// maxReplies is the most bytes of replies that the proxy stores for all open requests: those that
-// plugins must see whole.
+// maxReplies is the most bytes of replies that the proxy stores for all open requests together. It stores
+// replies that plugins must see before the client does.
 const maxReplies = 16 * MaxBody
 
-// A share is the part of a total that belongs to one request.
+// A share counts the bytes that one request adds to a total of all requests.
 type share struct {
 	mu      sync.Mutex
 	total   *atomic.Int64
@@ -19,7 +19,7 @@ type share struct {
 	isEnded bool
 }
 
-// add adds bytes, and returns the new total. Behind the end of the request it adds nothing.
+// add adds n bytes to the share and the total, and returns the new total. After end it adds nothing.
 func (s *share) add(n int) (total int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *share) add(n int) (total int64) {
 	return s.total.Add(int64(n))
 }
 
-// end subtracts the bytes from the total.
+// end takes the bytes of the request out of the total.
 func (s *share) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *share) end() {
 
 var errReplies = refuse(http.StatusServiceUnavailable, "starhost: too many replies at once")
 
-// hold counts bytes of the reply.
+// hold counts n bytes of the reply. It returns an error if all replies together exceed maxReplies.
 func (x *exchange) hold(n int) error {
 	if x.replies.add(n) > maxReplies {
 		return errReplies
@@ -48,7 +48,7 @@ func (x *exchange) hold(n int) error {
 	return nil
 }
 
-// A heldReader reads a reply and counts its bytes.
+// A heldReader reads a reply, and counts its bytes.
 type heldReader struct {
 	io.Reader
 	x *exchange

@@ -6,15 +6,15 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// maxIDs is the most ids of replies that the proxy stores.
+// maxIDs is the most ids of replies that the proxy stores. It forgets the oldest first.
 const maxIDs = 10_000
 
-// replyIDs are the ids of replies whose stream continued another one. A client has the id of the
-// first reply, because a stream has one id. The endpoint continues a conversation from the last
-// one.
+// replyIDs map the id of the reply that a client knows to the id that the endpoint knows. They differ if one
+// stream to the client joined several replies: the stream has the id of the first reply, and the endpoint
+// continues a conversation from the last.
 type replyIDs struct {
 	mu    sync.Mutex
-	last  map[string]string // by the first id
+	last  map[string]string // ids of last replies, by the id of the first reply
 	order []string          // the keys of last, oldest first
 }
 
@@ -33,14 +33,15 @@ func (r *replyIDs) add(first, last string) {
 	r.last[first] = last
 }
 
-// find returns the id of the last reply, "" for a reply that continued no other one.
+// find returns the id of the last reply of the stream whose first reply has the id first. It returns "" if
+// the stream had one reply.
 func (r *replyIDs) find(first string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.last[first]
 }
 
-// continueID gives the last reply of a stream the id of the first one.
+// continueID gives the last reply of a stream the id of the first reply, and stores both ids.
 func (c *conversation) continueID(w *wholeReply) {
 	id := w.doc.Member(0, "id")
 	if len(c.earlier) == 0 || !w.doc.HasKind(id, jsontext.String) {
@@ -53,7 +54,7 @@ func (c *conversation) continueID(w *wholeReply) {
 	}
 }
 
-// followID makes a request continue the reply that the endpoint wrote last.
+// followID replaces the id in a request that continues a reply by the id that the endpoint knows.
 func (x *exchange) followID() {
 	q := x.request
 	id := q.doc.Member(0, "previous_response_id")

@@ -16,15 +16,16 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// askPrompt lets plugins see and change a request before the model does. Each request is a turn for
-// plugins: the client does not retain the context of earlier requests, so they give it again.
+// askPrompt shows a request to plugins, and changes it as they decide, before the model gets it. Each request
+// is a new turn for plugins: clients do not store the context that plugins added to earlier requests, so
+// plugins add it again.
 func (x *exchange) askPrompt(ctx context.Context) error {
 	q := x.request
 	x.turns = q.turnsBefore()
 	return x.inSession(ctx, func(s *host.Session) error {
 		r := host.Request{
 			System: q.join(q.system), Model: q.doc.StringAt(q.doc.Member(0, "model")), Options: q.options(),
-			OnlyTools: []string{"!"}, // the name of no tool
+			OnlyTools: []string{"!"}, // no tool has this name
 		}
 		for i := range q.tools {
 			r.Tools = append(r.Tools, q.describe(q.tools[i]))
@@ -51,7 +52,7 @@ func (x *exchange) askPrompt(ctx context.Context) error {
 	})
 }
 
-// turnsBefore returns how many turns of the user the request contains before the last one. Messages
+// turnsBefore returns how many turns of the user the request contains before the last one. Several messages
 // of the user in a row are one turn.
 func (q *request) turnsBefore() (n int) {
 	isOpen := false
@@ -69,8 +70,8 @@ func (q *request) turnsBefore() (n int) {
 	return n
 }
 
-// ownTools returns the names of the plugins' tools that the proxy offers: those of Options.Tools
-// whose name the client does not use.
+// ownTools returns the names of the plugins' tools that the proxy offers: the tools that match Options.Tools,
+// except those whose name a tool of the client has.
 func (x *exchange) ownTools(q *request) (names []string) {
 	if len(x.Tools) == 0 {
 		return nil
@@ -86,12 +87,12 @@ func (x *exchange) ownTools(q *request) (names []string) {
 	return names
 }
 
-// notOptions are the members of a request that are no options for plugins.
+// notOptions are the members of a request that plugins do not see among the options.
 var notOptions = []string{
 	"model", "messages", "input", "system", "instructions", "stream", "tools", "functions", "mcp_servers",
 }
 
-// options returns the other members of the request as one object.
+// options returns the members of the request that plugins see as options, as one object.
 func (q *request) options() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -108,7 +109,7 @@ func (q *request) options() json.RawMessage {
 	return b.Bytes()
 }
 
-// applyPrompt changes the request as plugins decided.
+// applyPrompt changes the request as plugins have decided.
 func (x *exchange) applyPrompt(q *request, t *host.Turn, p *host.Prompt, r *host.Request) error {
 	if p.Model != r.Model {
 		q.edits.SetMember(0, "model", string(encode(p.Model)))
@@ -132,7 +133,7 @@ func (x *exchange) applyPrompt(q *request, t *host.Turn, p *host.Prompt, r *host
 	}
 	added, ok := strings.CutSuffix(sent, t.UserWords())
 	words := t.UserWords()
-	if !ok { // a plugin wrote the whole text
+	if !ok { // a plugin has written the whole text
 		words, added = sent, ""
 	}
 	if words != r.Text {
@@ -144,7 +145,7 @@ func (x *exchange) applyPrompt(q *request, t *host.Turn, p *host.Prompt, r *host
 	return nil
 }
 
-// changedBySend reports whether a handler of pre_send changed an argument.
+// changedBySend reports whether a handler of pre_send changed the named argument.
 func changedBySend(p *host.Prompt, name string) bool {
 	return slices.ContainsFunc(p.Hooks, func(h host.HookTrace) bool {
 		_, ok := h.Changes[name]
@@ -152,7 +153,7 @@ func changedBySend(p *host.Prompt, name string) bool {
 	})
 }
 
-// setOptions changes the members of the request to new options.
+// setOptions changes the options in the request to those that plugins have set.
 func (q *request) setOptions(options json.RawMessage) {
 	var set map[string]json.RawMessage
 	if json.Unmarshal(options, &set) != nil {
@@ -177,7 +178,7 @@ func (q *request) setOptions(options json.RawMessage) {
 	}
 }
 
-// removeTools removes the client's tools that plugins took away.
+// removeTools removes the client's tools that plugins have removed. left are the tools that remain.
 func (q *request) removeTools(left []starhost.Tool) {
 	gone := map[int]bool{}
 	for _, t := range q.tools {
@@ -199,7 +200,8 @@ func (q *request) removeTools(left []starhost.Tool) {
 	}
 }
 
-// forgetChoice removes a demand for a tool that the request does not offer any more.
+// forgetChoice removes the request's demand that the model call a tool, if the request no longer offers that
+// tool.
 func (q *request) forgetChoice(name string) {
 	for _, member := range []string{"tool_choice", "function_call"} {
 		choice := q.doc.Member(0, member)
@@ -209,7 +211,7 @@ func (q *request) forgetChoice(name string) {
 	}
 }
 
-// addTools adds the plugins' tools on offer.
+// addTools adds the offered tools of plugins to the request.
 func (x *exchange) addTools(q *request, offered []starhost.Tool) {
 	var list []string
 	for i := range offered {
@@ -225,7 +227,7 @@ func (x *exchange) addTools(q *request, offered []starhost.Tool) {
 		}
 		return
 	}
-	for _, name := range q.emptied { // endpoints refuse an empty list
+	for _, name := range q.emptied { // endpoints refuse an empty list of tools
 		q.edits.Remove(q.doc.Member(0, name))
 	}
 	switch {
@@ -240,7 +242,8 @@ func (x *exchange) addTools(q *request, offered []starhost.Tool) {
 	}
 }
 
-// setSystem replaces the system text. The first text gets the new one, and the others go.
+// setSystem replaces the system text. The first string of the old text becomes the new text, and the other
+// strings are removed.
 func (q *request) setSystem(system string) {
 	raw := string(encode(system))
 	if len(q.system) > 0 {
@@ -254,7 +257,8 @@ func (q *request) setSystem(system string) {
 	q.edits.AddFirst(q.list, `{"role":"system","content":`+raw+`}`)
 }
 
-// replaceTexts writes a text in place of several strings: into the one at an index.
+// replaceTexts replaces several strings by one text: the string at index becomes the text, and the others are
+// removed.
 func (q *request) replaceTexts(list []text, index int, with string) {
 	for i, t := range list {
 		switch {
@@ -268,8 +272,8 @@ func (q *request) replaceTexts(list []text, index int, with string) {
 	}
 }
 
-// setWords replaces the user's last text. The last string gets the new text, because a cache
-// breakpoint stands at the last one.
+// setWords replaces the user's last text. The last string of the text gets the new one, because a cache
+// breakpoint is at the last string.
 func (q *request) setWords(words string) {
 	if q.words != noNode {
 		q.setText(&q.entries[q.words], words)
@@ -286,8 +290,8 @@ func (q *request) setText(e *entry, text string) {
 	}
 }
 
-// setMessages changes the messages to those that pre_send made. It returns the text of the user's
-// last message.
+// setMessages changes the messages of the request to those that pre_send made. It returns the text of the
+// user's last message.
 func (q *request) setMessages(made []starhost.Message, words string) (sent string, err error) {
 	next, removed := 0, map[int][]int{}
 	remove := func(upTo int) {
@@ -331,13 +335,14 @@ func (q *request) setMessages(made []starhost.Message, words string) (sent strin
 	return sent, nil
 }
 
-// isLike reports whether two messages can be the same with different texts.
+// isLike reports whether two messages differ at most in their texts.
 func isLike(a, b *starhost.Message) bool {
 	isSame := func(a, b starhost.ToolCall) bool { return a.ID == b.ID && a.Name == b.Name }
 	return a.Role == b.Role && a.CallID == b.CallID && slices.EqualFunc(a.ToolCalls, b.ToolCalls, isSame)
 }
 
-// removeEntry removes an entry from the request, and its whole element if all blocks are gone.
+// removeEntry removes a message from the request. If all blocks of its element are gone, the whole element
+// goes.
 func (q *request) removeEntry(e *entry, gone []int) {
 	if all := q.doc.Elements(q.doc.Member(e.element, "content")); len(e.blocks) > 0 && len(gone) < len(all) {
 		for _, block := range e.blocks {
@@ -348,8 +353,8 @@ func (q *request) removeEntry(e *entry, gone []int) {
 	q.edits.Remove(e.element)
 }
 
-// addContext adds context at the end of the user's last message, behind the results of tools and
-// behind a cache breakpoint.
+// addContext adds context at the end of the user's last message, after the results of tools and after a cache
+// breakpoint.
 func (x *exchange) addContext(q *request, context string, attachments []*fragments.AttachmentRow) {
 	var parts []string
 	for _, a := range attachments {
@@ -384,13 +389,13 @@ func (x *exchange) addContext(q *request, context string, attachments []*fragmen
 	}
 }
 
-// appendText appends context to a string. It does not change the bytes of the string.
+// appendText adds context at the end of a string, whose own bytes stay as they are.
 func (q *request) appendText(value int, context string) {
 	text := q.edits.TextAt(value)
 	q.edits.Set(value, text[:len(text)-1]+string(encode("\n\n" + context))[1:])
 }
 
-// addParts adds blocks at the end of the user's last message, or a message that has them.
+// addParts adds blocks at the end of the user's last message, or adds a message with the blocks.
 func (q *request) addParts(content int, parts []string) {
 	switch {
 	case q.doc.HasKind(content, jsontext.Array):
@@ -413,7 +418,7 @@ func (q *request) addParts(content int, parts []string) {
 	}
 }
 
-// dataURL returns an attachment's URL, or one with its content.
+// dataURL returns the URL of an attachment, or a data URL with the attachment's content.
 func dataURL(a *fragments.Attachment) string {
 	if a.URL != "" {
 		return a.URL

@@ -38,8 +38,8 @@ func sent(t *testing.T, h *host.Host, o proxy.Options, path, body string) (strin
 	return got, s
 }
 
-// TestContext checks the place of context: at the end of the user's last message, behind results of
-// tools and cache breakpoints. All other bytes stay.
+// TestContext checks that the proxy adds context at the end of the user's last message, after results of
+// tools and cache breakpoints, and that all other bytes stay.
 func TestContext(t *testing.T) {
 	h := newHost(t, handlers{"pre_llm_call": says("C\"1")})
 	tests := []struct{ name, path, body, want string }{
@@ -185,7 +185,7 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestEvents checks the arguments of the events of a request.
+// TestEvents checks the arguments of the events that a request fires.
 func TestEvents(t *testing.T) {
 	var events []string
 	note := func(e *starhost.Event) starhost.Decision {
@@ -224,8 +224,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestSessions checks that a conversation has state, that clients share none, and that counting
-// leaves it.
+// TestSessions checks that a conversation has state, that two clients share none, and that a request that
+// counts tokens does not change it.
 func TestSessions(t *testing.T) {
 	p := starhost.Plugin{Name: "counter", Hooks: []starhost.Hook{
 		{Event: "session_start", Call: func(context.Context, *starhost.Event) (starhost.Decision, error) {
@@ -272,8 +272,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// zstdOf returns a text as a frame of zstd. A block of one letter has it once; others are not
-// compressed.
+// zstdOf returns a text as a frame of zstd. It compresses a block only if the block repeats one letter.
 func zstdOf(text string) string {
 	const most = 128 << 10
 	out := "\x28\xb5\x2f\xfd\x00\x58" // no checksum, a window of 2 MiB
@@ -371,7 +370,7 @@ func TestUnreadable(t *testing.T) {
 	if got := u.last(t); status != 200 || got.body != `{"messages":[{"role":"user","content":"a\n\nC"}]}` || got.header.Get("Content-Encoding") != "" {
 		t.Errorf("got %d %+v", status, got)
 	}
-	// The program zstd wrote this frame, of a text with repetitions.
+	// The program zstd wrote this frame. Its text has repetitions.
 	const packed = "KLUv/QRY5QEANAN7Im1lc3NhZ2VzIjpbeyJyb2xlIjoidXNlciIsImNvbnRlbnQiOiJhYmMgYWJkICJ9XX0BAK9xfykDnT2GCA=="
 	frame, _ := base64.StdEncoding.DecodeString(packed)
 	status, _, _ = s.ask(t, "POST", chatPath, string(frame), "Content-Encoding", "zstd")

@@ -1,9 +1,9 @@
-// Package proxy stands between clients of language models and their endpoints, so that plugins
-// work in every client: they add context to requests, offer tools, and guard the calls of replies.
+// Package proxy stands between clients of language models and their endpoints, so that plugins work in every
+// client: they add context to requests, offer tools, and guard the calls of replies.
 //
-// Its central idea is that bytes which no plugin changed pass as they arrived. The proxy never
-// encodes a request or a reply again. It finds the values that plugins changed in the text, and
-// replaces those alone. If no plugin takes part in requests or replies, the proxy reads neither.
+// Its central idea is that bytes which no plugin changed pass as they arrived. The proxy never encodes a
+// request or a reply anew. It finds in the text the values that plugins changed, and replaces only those. If
+// no plugin takes part in requests or replies, the proxy does not parse them.
 //
 // The protocols are rows of data: see [dialect]. The package opens no address and checks no token:
 // serve/front does.
@@ -30,12 +30,13 @@ import (
 const (
 	// MaxBody is the most bytes of a request.
 	MaxBody = 32 << 20
-	// MaxRequests is the most requests at one time. A stream is one until it ends.
+	// MaxRequests is the most requests at one time. A stream counts as one request until it ends.
 	MaxRequests = 4096
-	// maxReply is the most bytes of a reply that the proxy reads, and of the events that it holds
-	// back.
+	// maxReply is the most bytes of a reply that the proxy reads whole, and of the events of a stream that it
+	// holds back.
 	maxReply = 16 << 20
-	// pingTime is the time between two signs of life to a client that waits for a call.
+	// pingTime is the time between two signs of life to a client that waits while plugins decide about a
+	// call.
 	pingTime = 15 * time.Second
 )
 
@@ -43,24 +44,25 @@ const (
 type Options struct {
 	// Host returns the plugins in use.
 	Host func() *host.Host
-	// Upstream is the URL to which requests go, without /v1, or the name of an endpoint. With ""
-	// requests of Messages go to the endpoint "anthropic", and all others to "openai".
+	// Upstream is the URL that requests go to, without /v1, or the name of an endpoint. If it is "", requests
+	// of Messages go to the endpoint "anthropic", and all others to "openai".
 	Upstream string
-	// Secret returns a secret, for the key of an endpoint. The proxy adds the key to requests
-	// without a key. Nil adds none.
+	// Secret returns the value of a secret, for the key of an endpoint. The proxy adds the key to requests
+	// without a key. If Secret is nil, the proxy adds no key.
 	Secret func(name string) (string, error)
-	// Tools are globs. The proxy offers the plugins' tools that match one of them.
+	// Tools are globs of names. The proxy offers the plugins' tools whose names match one of them.
 	Tools []string
-	// Rounds is the most requests to the model for one request of a client. 0 means 25.
+	// Rounds is the most requests that the proxy sends to the model for one request of a client. 0 means 25.
 	Rounds int
-	// PassUnknown lets requests for other paths pass although plugins may refuse requests or calls.
+	// PassUnknown lets requests for paths that the proxy does not read pass, although plugins may refuse
+	// requests or calls.
 	PassUnknown bool
-	// Transport sends requests. Nil means net/http's, without compression.
+	// Transport sends requests to upstreams. Nil means the transport of net/http, without compression.
 	Transport http.RoundTripper
-	// Warn receives a line for the operator.
+	// Warn receives lines that the operator should read.
 	Warn func(string)
-	// Undecided receives each request and each call that plugins did not decide, with the answer,
-	// "deny", and the reason. Nil drops them.
+	// Undecided receives each request and each call that the proxy denied because plugins did not decide it,
+	// with the answer, "deny", and the reason. Nil drops them.
 	Undecided func(e *starhost.Event, answered, reason string)
 }
 
@@ -71,13 +73,13 @@ type Server struct {
 	ids     replyIDs
 	forward httputil.ReverseProxy
 	states  upstreamStates
-	guarded atomic.Bool // a host guarded calls
+	guarded atomic.Bool // some host of this process has guarded calls
 	// unpacked counts the bytes of compressed bodies in open requests, after their expansion.
 	unpacked atomic.Int64
-	// replies counts the bytes of replies that plugins must see whole.
+	// replies counts the bytes of replies that plugins must see before the client does.
 	replies atomic.Int64
-	base    *url.URL      // Upstream, nil if it is the name of an endpoint
-	ping    time.Duration // pingTime
+	base    *url.URL      // the URL Upstream; nil if Upstream is the name of an endpoint
+	ping    time.Duration // pingTime, or less in tests
 }
 
 // NewServer returns a proxy without sessions. The error says why an upstream is not valid.
@@ -107,7 +109,7 @@ func NewServer(o Options) (*Server, error) {
 	return s, nil
 }
 
-// deny records an event that plugins did not decide.
+// deny reports to Undecided an event that plugins did not decide.
 func (s *Server) deny(e *starhost.Event, why string) {
 	if s.Undecided != nil {
 		s.Undecided(e, string(starhost.ActionDeny), why)
@@ -117,17 +119,19 @@ func (s *Server) deny(e *starhost.Event, why string) {
 // Sessions returns the number of sessions in memory.
 func (s *Server) Sessions() int { return s.memory.Len() }
 
-// Upstreams returns which upstreams answered their last request, by their names in the config, as
-// model.openai. The name of a URL is "proxy". An upstream without a request has no entry.
+// Upstreams says for each upstream whether it answered its last request, by its name in the config, as
+// model.openai. The name of an upstream that is a URL is "proxy". An upstream that got no request has no
+// entry.
 func (s *Server) Upstreams() map[string]bool { return s.states.list() }
 
-// tokenHeader is the header with the token of clients: Authorization belongs to the endpoint.
+// tokenHeader is the header in which clients send the proxy's token. The header Authorization is for the
+// endpoint.
 const tokenHeader = "X-Starhost-Token"
 
-// tokenPath begins the path of requests with the token, for clients that cannot set a header.
+// tokenPath begins a path that contains the token, for clients that cannot set a header.
 const tokenPath = "/t/"
 
-// TakeToken returns the token of a request and removes it: see [front.Options].
+// TakeToken returns the token that a request brings, and removes it from the request: see [front.Options].
 func TakeToken(r *http.Request) string {
 	if token := r.Header.Get(tokenHeader); token != "" {
 		r.Header.Del(tokenHeader)
@@ -152,7 +156,7 @@ func TakeToken(r *http.Request) string {
 type refusal struct {
 	status   int
 	reason   string
-	isUnread bool // plugins did not see the reply
+	isUnread bool // plugins did not see this reply
 }
 
 func (e *refusal) Error() string { return e.reason }
@@ -161,19 +165,19 @@ func refuse(status int, format string, args ...any) error {
 	return &refusal{status: status, reason: fmt.Sprintf(format, args...)}
 }
 
-// unreadable returns the refusal of a reply that plugins cannot read.
+// unreadable returns the refusal of a reply that guards cannot read.
 func unreadable(format string, args ...any) error {
 	return &refusal{http.StatusBadGateway, "starhost: plugins cannot read the reply: " + fmt.Sprintf(format, args...), true}
 }
 
-// recordUnread records a reply that plugins did not see.
+// recordUnread reports to Undecided a reply that plugins did not see, if err is such a refusal.
 func (x *exchange) recordUnread(err error) {
 	if r, ok := errors.AsType[*refusal](err); ok && r.isUnread {
 		x.deny(&starhost.Event{Name: "post_llm_call", SessionID: x.session, Platform: "proxy", Agent: x.agent}, r.reason)
 	}
 }
 
-// refusalOf returns an error as a refusal. An abort of a plugin is one with status 403.
+// refusalOf returns the refusal that err is, or a new one. An abort by a plugin has the status 403.
 func refusalOf(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
@@ -188,7 +192,7 @@ func refusalOf(err error) *refusal {
 	return &refusal{status: http.StatusInternalServerError, reason: "starhost: " + err.Error()}
 }
 
-// ServeHTTP answers a request, or passes it on.
+// ServeHTTP answers a request, or passes it on to an upstream.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := checkForm(r); err != nil {
 		s.answerError(w, r, err)
@@ -204,14 +208,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := r.WithContext(x.withExchange(r.Context()))
-	if x.dialect != nil { // the server has r as long as the reply lasts
+	if x.dialect != nil { // the server keeps r while the reply lasts, and with it the text
 		r.Body, r.GetBody = http.NoBody, nil
 	}
 	s.forward.ServeHTTP(w, out)
 }
 
-// checkForm refuses requests that ask for another address than the upstream's, or for another
-// protocol.
+// checkForm refuses requests that name another address than the upstream's, or ask for another protocol.
 func checkForm(r *http.Request) error {
 	switch {
 	case r.Method == http.MethodConnect, !strings.HasPrefix(r.RequestURI, "/"):
@@ -222,7 +225,7 @@ func checkForm(r *http.Request) error {
 	return nil
 }
 
-// Refuse answers a request that the front refuses, in the form of its dialect.
+// Refuse answers a request that the front refuses, in the form of the request's dialect.
 func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	if status == http.StatusUnauthorized {
 		w.Header().Del("WWW-Authenticate")
@@ -231,7 +234,7 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, status int, reas
 	s.answerError(w, r, &refusal{status: status, reason: "starhost: " + reason})
 }
 
-// answerError answers with an error in the form of the request's dialect.
+// answerError answers a request with an error, in the form of the request's dialect.
 func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	d := findDialect(http.MethodPost, r.URL.EscapedPath())
 	if d == nil {
@@ -240,10 +243,10 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) 
 	why := refusalOf(err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(why.status)
-	_, _ = w.Write(append(d.errorBody(why), '\n')) // a client that is gone learns nothing
+	_, _ = w.Write(append(d.errorBody(why), '\n')) // a client that has hung up gets no answer
 }
 
-// failUpstream answers a request that got no reply, or whose reply a plugin refuses.
+// failUpstream answers a request that got no reply, or whose reply plugins refuse.
 func (s *Server) failUpstream(w http.ResponseWriter, r *http.Request, err error) {
 	if _, ok := errors.AsType[*refusal](err); !ok && !isAbort(err) {
 		err = refuse(http.StatusBadGateway, "starhost: the upstream does not answer: %s", errtext.Cut(err.Error()))
@@ -258,7 +261,7 @@ func (s *Server) failUpstream(w http.ResponseWriter, r *http.Request, err error)
 	s.answerError(w, r, err)
 }
 
-// statusGone is the status in the log of a request whose client hung up.
+// statusGone is the status that the log shows for a request whose client hung up.
 const statusGone = 499
 
 func isAbort(err error) bool {

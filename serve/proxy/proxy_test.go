@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testbed.Alone(m)) }
 
-// handlers are hooks by their events.
+// handlers are the hooks of a test's plugin, by their events.
 type handlers = map[string]func(*starhost.Event) starhost.Decision
 
 // newHost returns a host with one plugin.
@@ -47,20 +47,20 @@ func newHost(t testing.TB, hooks handlers, tools ...starhost.Tool) *host.Host {
 	return h
 }
 
-// A seen request is one that arrived at the upstream.
+// A seen is a request that arrived at the upstream.
 type seen struct {
 	method, uri, host, body string
 	header                  http.Header
 }
 
-// An upstream is a fake endpoint, which answers as its scripts say, one after the other. The last
-// script stays.
+// An upstream is a fake endpoint. Its scripts answer one request each, and the last script answers all
+// further ones.
 type upstream struct {
 	*httptest.Server
 	mu      sync.Mutex
 	scripts []http.HandlerFunc
 	seen    []seen
-	forget  bool // it does not collect requests
+	forget  bool // true if it does not collect requests
 }
 
 func newUpstream(t testing.TB, scripts ...http.HandlerFunc) *upstream {
@@ -86,14 +86,14 @@ func newUpstream(t testing.TB, scripts ...http.HandlerFunc) *upstream {
 	return u
 }
 
-// requests returns the requests so far.
+// requests returns the requests that arrived so far.
 func (u *upstream) requests() []seen {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return append([]seen(nil), u.seen...)
 }
 
-// last returns the last request.
+// last returns the request that arrived last.
 func (u *upstream) last(t testing.TB) seen {
 	t.Helper()
 	all := u.requests()
@@ -103,7 +103,7 @@ func (u *upstream) last(t testing.TB) seen {
 	return all[len(all)-1]
 }
 
-// replies returns a script that answers with a body. Each "\x00" is a pause in a stream.
+// replies returns a script that answers with a body. At each "\x00" the stream makes a pause.
 func replies(kind, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
@@ -121,7 +121,7 @@ const (
 	streamType = "text/event-stream; charset=utf-8"
 )
 
-// A served is a proxy behind its front.
+// A served is a proxy that runs behind its front.
 type served struct {
 	*proxy.Server
 	url  string
@@ -129,7 +129,7 @@ type served struct {
 	log  *lines
 }
 
-// lines collects lines.
+// lines collects the lines of a log.
 type lines struct {
 	mu   sync.Mutex
 	list []string
@@ -216,7 +216,7 @@ func (s *served) ask(t testing.TB, method, path, body string, header ...string) 
 
 var testClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
 
-// raw sends text over a connection, and returns the first line of the answer.
+// raw sends a text over a connection, and returns the first line of the answer.
 func (s *served) raw(t *testing.T, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", s.addr)
@@ -234,7 +234,7 @@ func (s *served) raw(t *testing.T, text string) string {
 	return strings.TrimSpace(line)
 }
 
-// TestPass checks what reaches the upstream, and what comes back, if no plugin takes part.
+// TestPass checks which bytes reach the upstream, and which come back, if no plugin takes part.
 func TestPass(t *testing.T) {
 	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Request-Id", "req_1")
@@ -257,7 +257,7 @@ func TestPass(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(seen{})); diff != "" {
 		t.Errorf("the upstream's request (-want +got):\n%s", diff)
 	}
-	for s.log.String() == "" { // the line follows the answer
+	for s.log.String() == "" { // the line comes after the answer
 		time.Sleep(time.Millisecond)
 	}
 	if log := s.log.String(); !strings.HasPrefix(log, "POST /v1/files%2Fa 429 23 B ") || strings.Contains(log, "secret") {
@@ -278,7 +278,7 @@ func TestForms(t *testing.T) {
 		{"another Host", "GET /v1/models HTTP/1.1\r\nHost: example.com\r\n\r\n", "HTTP/1.1 403 Forbidden"},
 		{"a web page", "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: http://example.com\r\n\r\n", "HTTP/1.1 403 Forbidden"},
 		{"health", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 200 OK"},
-		{"OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 200 OK"}, // net/http answers it
+		{"OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 200 OK"}, // from net/http
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestToken checks the places of the token, and that neither the upstream nor the log gets it.
+// TestToken checks where a client can send the token, and that neither the upstream nor the log gets it.
 func TestToken(t *testing.T) {
 	const token = "0123456789/abcdef"
 	u := newUpstream(t, replies(jsonType, "{}"))
@@ -332,7 +332,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestUpstreams checks the addresses of requests, and who gets a key.
+// TestUpstreams checks which address each request goes to, and which requests get a key.
 func TestUpstreams(t *testing.T) {
 	u := newUpstream(t, replies(jsonType, "{}"))
 	h := newHost(t, nil)
@@ -386,7 +386,7 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
-// TestUpstreamFails checks the answers without an upstream.
+// TestUpstreamFails checks the answers if no upstream answers.
 func TestUpstreamFails(t *testing.T) {
 	u := newUpstream(t, replies(jsonType, "{}"))
 	u.Close()
@@ -430,8 +430,8 @@ func bodyOf(n int) string {
 	return fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":%q}]}`, strings.Repeat("x", n))
 }
 
-// TestUpstreamStates checks that an upstream is up if it answered its last request with any status,
-// and that a client that hangs up says nothing about it.
+// TestUpstreamStates checks that an upstream is up if it answered its last request with any status. A client
+// that hangs up changes nothing about that.
 func TestUpstreamStates(t *testing.T) {
 	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Wait") != "" {
@@ -467,7 +467,7 @@ func TestUpstreamStates(t *testing.T) {
 	states(map[string]bool{"proxy": false})
 }
 
-// TestPanic checks that a panic in a request refuses that request alone.
+// TestPanic checks that a panic in a request ends that request alone.
 func TestPanic(t *testing.T) {
 	u := newUpstream(t, replies(jsonType, "{}"))
 	s := serve(t, newHost(t, handlers{"turn_start": says("C")}), proxy.Options{

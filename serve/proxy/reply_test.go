@@ -19,7 +19,7 @@ import (
 	"github.com/starhost/starhost/serve/proxy"
 )
 
-// decoders are clients' readers of replies by path.
+// decoders are the readers of replies that starhost's own clients have, by path.
 var decoders = map[string]model.Dialect{
 	messagesPath: anthropic.Dialect(), chatPath: openai.Dialect(), responsesPath: responses.Dialect(),
 }
@@ -33,7 +33,7 @@ func request(path string, stream bool) string {
 	return fmt.Sprintf(`{"model":"m","%s":[{"role":"user","content":"list files"}],"stream":%v}`, list, stream)
 }
 
-// decode lets a client read a reply.
+// decode lets a client of starhost's own read a reply.
 func decode(path, kind, text string) (d model.Decoder, err error) {
 	d = decoders[path].Decode("x", func(model.Piece) {})
 	if kind == "whole" {
@@ -98,7 +98,7 @@ func TestCalls(t *testing.T) {
 	tests := []struct {
 		name  string
 		hooks handlers
-		want  map[string]string // by path
+		want  map[string]string // the expected replies, by path
 	}{
 		{"one is denied", guard("Bash", deny), map[string]string{
 			messagesPath:  `Let me look.denied by guards: not this [toolu_2 Read {}]`,
@@ -140,14 +140,14 @@ func TestCalls(t *testing.T) {
 			for _, kind := range []string{"whole", "stream"} {
 				t.Run(fmt.Sprint(tt.name, path, " ", kind), func(t *testing.T) {
 					script, contentType := reply(t, path, "stream"), streamType
-					if kind == "whole" { // the same reply in both forms
+					if kind == "whole" { // the same for a stream and for a whole reply
 						script, contentType = wholeOf(t, path), jsonType
 					}
 					u := newUpstream(t, replies(contentType, script))
 					s := serve(t, newHost(t, tt.hooks), proxy.Options{Upstream: u.URL}, "")
 					status, _, got := s.ask(t, "POST", path, request(path, kind == "stream"))
 					line := decoded(t, path, kind, got)
-					if path == responsesPath { // its decoder does not know all calls
+					if path == responsesPath { // the client's decoder does not know all calls
 						checkResponses(t, want, kind, got)
 						return
 					}
@@ -176,7 +176,7 @@ func wholeOf(t *testing.T, path string) string {
 	return reply(t, path, "whole")
 }
 
-// TestReplyMasked checks that a reply with another text has no string of the old one.
+// TestReplyMasked checks that no string of the old text is left in a reply whose text plugins replaced.
 func TestReplyMasked(t *testing.T) {
 	h := newHost(t, handlers{"post_llm_call": func(*starhost.Event) starhost.Decision {
 		return starhost.Modify("response", "***")
@@ -193,7 +193,7 @@ func TestReplyMasked(t *testing.T) {
 	}
 }
 
-// TestEmptyChunk checks that no event of a stream is left of which plugins took everything.
+// TestEmptyChunk checks that the client gets no event from which plugins took everything.
 func TestEmptyChunk(t *testing.T) {
 	body := chunks(toolCall("0", `"name":"Bash","arguments":""`), toolCall("0", `"arguments":"{}"`))
 	u := newUpstream(t, replies(streamType, body))
@@ -204,7 +204,7 @@ func TestEmptyChunk(t *testing.T) {
 	}
 }
 
-// TestAgents checks that guards see which agent asks.
+// TestAgents checks that guards see which agent sent a request.
 func TestAgents(t *testing.T) {
 	var got []string
 	h := newHost(t, handlers{"pre_tool_call": func(e *starhost.Event) starhost.Decision {
@@ -221,7 +221,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestReasoning checks that the next request has no reasoning that the endpoint does not store.
+// TestReasoning checks that the next request contains no reasoning that the endpoint has not stored.
 func TestReasoning(t *testing.T) {
 	h := newHost(t, guard("Bash", starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: "x"}}))
 	for store, want := range map[string]bool{"false": false, "true": true} {
@@ -235,8 +235,7 @@ func TestReasoning(t *testing.T) {
 	}
 }
 
-// checkResponses checks the items of a reply of Responses: those of its last event are those of the
-// stream.
+// checkResponses checks that the last event of a reply of Responses has the same items as the stream.
 func checkResponses(t *testing.T, want, kind, text string) {
 	t.Helper()
 	var response struct{ Output []json.RawMessage }
@@ -307,7 +306,7 @@ func checkResponses(t *testing.T, want, kind, text string) {
 	}
 }
 
-// secondReplies are the replies to the results of calls.
+// secondReplies are replies to a request that has the results of calls.
 var secondReplies = map[string]map[string]string{
 	messagesPath: {
 		"whole": `{"content":[{"type":"text","text":"All done."}],"stop_reason":"end_turn","usage":{"input_tokens":20,"output_tokens":7}}`,
@@ -366,7 +365,7 @@ data: {"type":"response.completed","sequence_number":4,"response":{"id":"resp_2"
 	},
 }
 
-// TestRounds checks that calls of plugins' tools, and calls that a plugin answers, never reach the
+// TestRounds checks that a call of a plugin's tool, and a call that a plugin answers, never reaches the
 // client: the model gets the result, and its next reply continues the first one.
 func TestRounds(t *testing.T) {
 	answered := guard("Bash", starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: "a file"}})
@@ -437,8 +436,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestReplyID checks that a stream that continued has one id, and that the next request continues
-// the last reply of the endpoint.
+// TestReplyID checks that a stream of several replies has one id, and that the client's next request
+// continues the endpoint's last reply.
 func TestReplyID(t *testing.T) {
 	second := secondReplies[responsesPath]["stream"]
 	u := newUpstream(t, replies(streamType, reply(t, responsesPath, "stream")), replies(streamType, second))
@@ -454,7 +453,7 @@ func TestReplyID(t *testing.T) {
 	}
 }
 
-// TestOwnTools checks which tools the proxy offers, and that the rounds have a limit.
+// TestOwnTools checks which tools of plugins the proxy offers, and that the number of rounds has a limit.
 func TestOwnTools(t *testing.T) {
 	calls := 0
 	tool := func(name string) starhost.Tool {
@@ -483,7 +482,8 @@ func TestOwnTools(t *testing.T) {
 	}
 }
 
-// TestAbort checks the forms of an abort: a status before the first byte, an event behind it.
+// TestAbort checks the two forms in which a client hears of an abort: a status before the first byte, and an
+// event after it.
 func TestAbort(t *testing.T) {
 	stop := starhost.Decision{Action: starhost.ActionAbort, Reason: "enough"}
 	events := map[string]string{
@@ -515,7 +515,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestLostGuard checks that no call passes while a guard is not loaded.
+// TestLostGuard checks that no call passes while a guard does not load.
 func TestLostGuard(t *testing.T) {
 	h := newHost(t, nil)
 	h.Lose(host.Guard{Err: fmt.Errorf("g.star is broken")})
@@ -529,7 +529,7 @@ func TestLostGuard(t *testing.T) {
 	}
 }
 
-// TestGoneGuard checks that no call passes in a session that had a guard which is gone.
+// TestGoneGuard checks that no call passes in a session whose guard was removed.
 func TestGoneGuard(t *testing.T) {
 	h := newHost(t, guard("other", starhost.Deny("no")))
 	u := newUpstream(t, replies(streamType, reply(t, chatPath, "stream")))
@@ -544,7 +544,7 @@ func TestGoneGuard(t *testing.T) {
 	}
 }
 
-// TestEnd checks turn_end: it fires for a reply without calls of the client.
+// TestEnd checks that turn_end fires for a reply without calls for the client.
 func TestEnd(t *testing.T) {
 	var ends []string
 	h := newHost(t, handlers{"turn_end": func(e *starhost.Event) starhost.Decision {
@@ -561,8 +561,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestComputerActions checks that a call of the computer with several actions reaches guards and
-// the client with all of them, and that guards can change them.
+// TestComputerActions checks that a call of the computer with several actions reaches guards and the client
+// with all its actions, and that guards can change them.
 func TestComputerActions(t *testing.T) {
 	const actions = `[{"type":"type","text":"a"},{"type":"click","x":1}]`
 	item := func(more string) string {

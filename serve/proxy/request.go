@@ -10,42 +10,43 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// A request is a client's request, in which plugins change values.
+// A request is a client's request whose values plugins see and change. Its parts are nodes of the JSON
+// document doc.
 type request struct {
 	*dialect
 	doc   jsontext.Document
 	edits *jsontext.Edits
 
-	list     int                // the node of the messages, or of a text in their place
-	messages []starhost.Message // as plugins see them
-	entries  []entry            // the places of the messages
-	words    int                // the index of the user's last text in messages, noNode without one
-	place    int                // the node of the user's last message, noNode without one
-	system   []text             // system texts
-	tools    []tool             // the client's
-	emptied  []string           // the lists of tools of which plugins took all
+	list     int                // the node of the list of messages, or of a text in place of the list
+	messages []starhost.Message // the messages in the form that plugins see
+	entries  []entry            // the place of each message, in the order of messages
+	words    int                // the index in messages of the user's last text; noNode if there is none
+	place    int                // the node of the user's last message; noNode if there is none
+	system   []text             // the strings of the system text
+	tools    []tool             // the tools that the client offers
+	emptied  []string           // the lists of tools from which plugins removed all
 }
 
 const noNode = jsontext.NoNode
 
-// A text is a string of a request, and the element of a list that has it. The element is noNode for
-// a string that stands alone.
+// A text is a string of a request, and the element of a list that contains it. The element is noNode if the
+// string stands alone.
 type text struct{ value, element int }
 
-// An entry is the place of a message.
+// An entry says where a request has a message.
 type entry struct {
-	element int    // the node in the list, noNode for a text in place of the list
-	blocks  []int  // the nodes of the element's content that belong to the entry, nil for all
+	element int    // the message's node in the list; noNode for a text in place of the list
+	blocks  []int  // the nodes of the element's blocks that belong to the message; nil for all blocks
 	texts   []text // the strings of the message's content
 }
 
-// A tool is one that a request offers.
+// A tool is a tool that the client offers.
 type tool struct {
 	name  string
-	value int // the element or the member
+	value int // the node of the list's element, or of the member
 }
 
-// readJSON parses the body of a request. With isStrict, a body that two readers could decode
+// readJSON parses the body of a request. If isStrict is true, a body that two readers could decode
 // differently is an error.
 func readJSON(body string, isStrict bool) (doc jsontext.Document, err error) {
 	doc, err = jsontext.Parse(body, maxNesting)
@@ -61,14 +62,14 @@ func readJSON(body string, isStrict bool) (doc jsontext.Document, err error) {
 	return doc, nil
 }
 
-// readNames are the names of members that plugins see, in a request and in its messages.
+// readNames are the names of the members that plugins see in a request and in its messages.
 var readNames = []string{
 	"messages", "input", "system", "instructions", "model", "tools", "functions", "previous_response_id",
 	"role", "content", "type", "text", "output", "tool_calls", "function_call", "arguments", "name",
 }
 
-// checkNames returns an error for a name in another letter case than one that plugins see, because
-// an endpoint in Go takes both for the same.
+// checkNames returns an error if a member's name is one of readNames in other letter case, because an
+// endpoint written in Go takes both for the same member.
 func (q *request) checkNames() error {
 	objects := []int{0}
 	for _, element := range q.doc.Elements(q.list) {
@@ -90,7 +91,7 @@ func (q *request) checkNames() error {
 	return nil
 }
 
-// isPlain reports whether a name only has small letters of ASCII and underscores.
+// isPlain reports whether a name has only small letters of ASCII and underscores.
 func isPlain(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c != '_' && (c < 'a' || c > 'z') {
@@ -113,7 +114,7 @@ func newRequest(d *dialect, doc jsontext.Document) *request {
 		q.addEntry(starhost.RoleUser, noNode, nil, []text{{q.list, noNode}})
 	}
 	elements := q.doc.Elements(q.list)
-	q.entries = make([]entry, 0, len(elements)+1) // a message with results of tools has several
+	q.entries = make([]entry, 0, len(elements)+1) // a message with results of tools becomes several
 	q.messages = make([]starhost.Message, 0, len(elements)+1)
 	for _, element := range elements {
 		q.addElement(element)
@@ -127,7 +128,8 @@ func newRequest(d *dialect, doc jsontext.Document) *request {
 	return q
 }
 
-// textsOf returns the strings of a content: the string itself, or those of its blocks.
+// textsOf returns the strings of a message's content: the content itself if it is a string, or else the
+// strings of its blocks. If blocks are given, it takes only those.
 func (q *request) textsOf(content int, blocks ...int) (list []text) {
 	if q.doc.HasKind(content, jsontext.String) {
 		return []text{{content, noNode}}
@@ -152,15 +154,15 @@ func (q *request) join(list []text) string {
 	return strings.Join(texts, "\n")
 }
 
-// addEntry adds a message, which the caller completes.
+// addEntry adds a message with its place. The caller completes the message.
 func (q *request) addEntry(role string, element int, blocks []int, texts []text) *starhost.Message {
 	q.entries = append(q.entries, entry{element, blocks, texts})
 	q.messages = append(q.messages, starhost.Message{Role: role, Content: fragments.NewText(q.join(texts))})
 	return &q.messages[len(q.messages)-1]
 }
 
-// addElement adds the entries of one element. It adds none for an element that plugins do not see,
-// such as reasoning.
+// addElement adds the messages that one element of the list contains. It adds none if plugins do not see such
+// elements, as with reasoning.
 func (q *request) addElement(element int) {
 	d := &q.doc
 	kind, content := d.StringAt(d.Member(element, "type")), d.Member(element, "content")
@@ -206,8 +208,8 @@ func (q *request) addElement(element int) {
 	}
 }
 
-// addUser adds the entries of a user's message: one for each result of a tool, and one for the
-// user's own text, unless the message has results alone.
+// addUser adds the messages that a user's message contains: one for each result of a tool, and one for the
+// user's own text, unless the message has results only.
 func (q *request) addUser(element, content int) {
 	var rest []int
 	results := 0
@@ -229,14 +231,14 @@ func (q *request) addUser(element, content int) {
 	}
 }
 
-// toolLists are the members of requests with lists of tools; toolMembers are members that offer a
-// vendor's tool, with its name.
+// toolLists are the members of a request that are lists of tools. toolMembers are members that offer a tool
+// of the vendor's, with the tool's name.
 var (
 	toolLists   = []string{"tools", "functions", "mcp_servers"}
 	toolMembers = map[string]string{"web_search_options": "web_search"}
 )
 
-// findTools finds the tools that the request offers.
+// findTools finds the tools that the client offers.
 func (q *request) findTools() {
 	for key, value := range q.doc.Members(0) {
 		name := q.doc.StringAt(key)
@@ -251,8 +253,8 @@ func (q *request) findTools() {
 	}
 }
 
-// toolName returns the name of a tool that a request offers. A vendor's tool without a name has the
-// name of its type.
+// toolName returns the name of a tool that a request offers. If a vendor's tool has no name, its type is its
+// name.
 func toolName(d *jsontext.Document, element int) string {
 	for _, place := range []string{"name", "function.name", "custom.name"} {
 		if name := d.StringAt(at(d, element, place)); name != "" {
@@ -266,7 +268,7 @@ func toolName(d *jsontext.Document, element int) string {
 	return name
 }
 
-// describe returns a tool as plugins see it.
+// describe returns a tool in the form that plugins see.
 func (q *request) describe(t tool) starhost.Tool {
 	out := starhost.Tool{Name: t.name}
 	for _, place := range []string{"description", "function.description", "custom.description"} {

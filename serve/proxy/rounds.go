@@ -13,18 +13,19 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// A conversation is the requests to the model for one request of a client.
+// A conversation is the sequence of requests that the proxy sends to the model for one request of a client.
 type conversation struct {
 	*exchange
-	first   *http.Request // to the upstream
-	rounds  int           // requests so far
-	earlier []*wholeReply // replies before the last one
+	first   *http.Request // the first request to the upstream
+	rounds  int           // the number of requests so far
+	earlier []*wholeReply // the replies before the last one
 }
 
-// canAsk reports whether one more request may follow.
+// canAsk reports whether the proxy may send one more request.
 func (c *conversation) canAsk() bool { return c.rounds < c.Rounds && c.body != "" }
 
-// askAgain sends the reply back with the results of its calls, and returns the next reply.
+// askAgain sends the reply back to the model with the results of its calls, and returns the model's next
+// reply.
 func (c *conversation) askAgain(ctx context.Context, w *wholeReply) (*http.Response, error) {
 	c.earlier = append(c.earlier, w)
 	var err error
@@ -39,7 +40,7 @@ func (c *conversation) askAgain(ctx context.Context, w *wholeReply) (*http.Respo
 		return nil, refuse(http.StatusBadGateway, "starhost: the upstream does not answer: %s", errtext.Cut(err.Error()))
 	}
 	if a.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(a.Body, 2<<10)) // it is only for the message
+		text, _ := io.ReadAll(io.LimitReader(a.Body, 2<<10)) // the text is only for the error
 		a.Body.Close()
 		return nil, refuse(http.StatusBadGateway, "starhost: the upstream refuses the results of tools: %s: %s",
 			a.Status, errtext.Clip(string(text)))
@@ -47,7 +48,7 @@ func (c *conversation) askAgain(ctx context.Context, w *wholeReply) (*http.Respo
 	return a, nil
 }
 
-// nextBody returns the last body with a reply and the results of its calls.
+// nextBody returns the body of the last request with the reply and the results of its calls added.
 func (c *conversation) nextBody(w *wholeReply) (string, error) {
 	doc, err := jsontext.Parse(c.body, maxNesting)
 	if err != nil {
@@ -56,7 +57,7 @@ func (c *conversation) nextBody(w *wholeReply) (string, error) {
 	said, results := w.answered()
 	list, edits := doc.Member(0, c.list), jsontext.NewEdits(&doc)
 	if owner := doc.Member(0, "conversation"); owner != noNode && doc.TextAt(owner) != "null" {
-		edits.Set(list, "["+strings.Join(results, ",")+"]") // the endpoint has the rest
+		edits.Set(list, "["+strings.Join(results, ",")+"]") // the endpoint has stored the rest
 		return edits.String(), nil
 	}
 	all := append(said, results...)
@@ -71,7 +72,7 @@ func (c *conversation) nextBody(w *wholeReply) (string, error) {
 	return edits.String(), nil
 }
 
-// answered returns the elements of the next request: those of the reply with the calls that have
+// answered returns what the next request adds: the elements of the reply, with only those calls that have
 // results, and the results.
 func (w *wholeReply) answered() (said, results []string) {
 	e := jsontext.NewEdits(&w.doc)
@@ -86,7 +87,8 @@ func (w *wholeReply) answered() (said, results []string) {
 	return w.turnOf(w, e, calls)
 }
 
-// chatTurn returns the messages of Chat Completions for a reply and its results.
+// chatTurn returns the messages by which a request of Chat Completions continues a reply with the results of
+// its calls.
 func chatTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []string) {
 	out := w.outs[0]
 	said = []string{`{"role":"assistant"`}
@@ -106,7 +108,8 @@ func chatTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []
 	return said, results
 }
 
-// messagesTurn returns the messages of Messages. The endpoint refuses an empty text.
+// messagesTurn returns the messages by which a request of Messages continues a reply. It leaves out empty
+// texts, because the endpoint refuses them.
 func messagesTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []string) {
 	out := w.outs[0]
 	for _, block := range w.doc.Elements(out.list) {
@@ -126,8 +129,8 @@ func messagesTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, result
 		[]string{string(encode(dict{"role": "user", "content": list}))}
 }
 
-// responsesTurn returns the items of Responses. Without stored responses, the endpoint cannot find
-// reasoning that is not encrypted.
+// responsesTurn returns the items by which a request of Responses continues a reply. If the endpoint stores
+// no responses, it cannot find reasoning that is not encrypted, so responsesTurn leaves that out.
 func responsesTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, results []string) {
 	isCall := map[int]*call{}
 	for _, c := range w.calls {
@@ -165,7 +168,7 @@ func responsesTurn(w *wholeReply, e *jsontext.Edits, calls []*call) (said, resul
 	return said, results
 }
 
-// join adds the earlier replies to the last one: their texts, and their counts of tokens.
+// join adds to the last reply the texts and the counts of tokens of the earlier replies.
 func (c *conversation) join(w *wholeReply) {
 	for i := len(c.earlier) - 1; i >= 0; i-- {
 		c.earlier[i].addBefore(w)
@@ -173,7 +176,7 @@ func (c *conversation) join(w *wholeReply) {
 	c.addUsage(w, w.doc.Member(0, "usage"), w.edits)
 }
 
-// addBefore adds the content of a reply, without its calls, in front of a later one.
+// addBefore puts the content of an earlier reply, without its calls, in front of the content of w.
 func (w *wholeReply) addBefore(last *wholeReply) {
 	if w.dialect == &chat {
 		if text := w.text(); text != "" && len(last.outs) > 0 {
@@ -193,12 +196,12 @@ func (w *wholeReply) addBefore(last *wholeReply) {
 	}
 }
 
-// prependText adds a text in front of the text of a chat message.
+// prependText puts a text in front of the text of a chat message.
 func (w *wholeReply) prependText(text string) {
 	out := w.outs[0]
 	own := ""
 	if w.doc.HasKind(out.list, jsontext.String) {
-		_ = json.Unmarshal([]byte(w.edits.TextAt(out.list)), &own) // it is a string
+		_ = json.Unmarshal([]byte(w.edits.TextAt(out.list)), &own) // it cannot fail, because the value is a string
 	}
 	if own != "" {
 		text += "\n\n" + own
@@ -206,7 +209,7 @@ func (w *wholeReply) prependText(text string) {
 	w.edits.SetMember(out.holder, "content", string(encode(text)))
 }
 
-// result returns the text of the reply with all changes.
+// result returns the text of the reply with everything that plugins changed.
 func (w *wholeReply) result() string {
 	for _, item := range w.before {
 		w.edits.AddFirst(w.outs[0].list, item)
@@ -215,13 +218,14 @@ func (w *wholeReply) result() string {
 	return w.edits.String()
 }
 
-// addUsage adds the counts of the earlier replies to those of the last one.
+// addUsage adds the counts of tokens of the earlier replies to those of the last one. usage is the node of
+// its counts.
 func (c *conversation) addUsage(w *wholeReply, usage int, edits *jsontext.Edits) {
 	if len(c.earlier) == 0 || usage == noNode {
 		return
 	}
 	var sum any
-	_ = json.Unmarshal([]byte(w.doc.TextAt(usage)), &sum) // it is valid
+	_ = json.Unmarshal([]byte(w.doc.TextAt(usage)), &sum) // it cannot fail, because the counts are valid JSON
 	for _, e := range c.earlier {
 		var more any
 		if i := e.doc.Member(0, "usage"); i != noNode {
@@ -232,7 +236,7 @@ func (c *conversation) addUsage(w *wholeReply, usage int, edits *jsontext.Edits)
 	edits.Set(usage, string(encode(sum)))
 }
 
-// addCounts adds numbers, also those in objects.
+// addCounts returns the sum of two numbers, or for two objects an object with the sums of their members.
 func addCounts(a, b any) any {
 	switch a := a.(type) {
 	case float64:
@@ -254,7 +258,7 @@ func addCounts(a, b any) any {
 	return a
 }
 
-// readReply lets plugins see the reply to a request.
+// readReply shows the reply to plugins before the client gets it, and replaces it.
 func (s *Server) readReply(a *http.Response) error {
 	x, _ := a.Request.Context().Value(exchangeKey{}).(*exchange)
 	if x != nil {
@@ -264,7 +268,7 @@ func (s *Server) readReply(a *http.Response) error {
 		return nil
 	}
 	switch kind := a.StatusCode / 100; {
-	case kind == 3 && x.needs.guards: // clients follow it to an address without guards
+	case kind == 3 && x.needs.guards: // a client would follow the redirect to an address without guards
 		a.Body.Close()
 		return refuse(http.StatusBadGateway, "starhost: the upstream redirects to another address: %s", a.Status)
 	case kind != 2 || a.StatusCode == http.StatusNoContent:
@@ -282,7 +286,7 @@ func isStream(a *http.Response) bool {
 	return strings.HasPrefix(strings.ToLower(a.Header.Get("Content-Type")), "text/event-stream")
 }
 
-// readWhole replaces a reply that is no stream.
+// readWhole replaces the body of a reply that is no stream by what plugins left of it.
 func (c *conversation) readWhole(a *http.Response) error {
 	ctx := a.Request.Context()
 	body, err := c.readReplyBody(a)
@@ -313,7 +317,7 @@ func (c *conversation) readWhole(a *http.Response) error {
 	}
 }
 
-// parseWhole parses a reply. A reply that guards cannot read does not pass.
+// parseWhole parses a reply. It returns an error if guards cannot read the reply, which then does not pass.
 func (c *conversation) parseWhole(body string) (*wholeReply, error) {
 	doc, err := readJSON(body, c.needs.guards)
 	if err != nil {
@@ -335,7 +339,7 @@ func setReply(a *http.Response, body string) {
 	a.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
-// readReplyBody reads a reply, and closes it.
+// readReplyBody reads the body of a reply, and closes it.
 func (c *conversation) readReplyBody(a *http.Response) (string, error) {
 	defer a.Body.Close()
 	body, err := c.readEncoded(&heldReader{a.Body, c.exchange}, a.Header, maxReply)
@@ -349,5 +353,5 @@ func (c *conversation) readReplyBody(a *http.Response) (string, error) {
 	return body, nil
 }
 
-// errCut is why a stream without its last event does not pass.
+// errCut says why a stream without its last event does not pass.
 const errCut = "the stream of the endpoint ended within a reply that plugins must see"

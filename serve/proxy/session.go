@@ -12,12 +12,12 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// idBytes is the length of a hash. Its 30 digits are fewer than those of a word that the decision
-// log could take for a key and must look at twice.
+// idBytes is the number of bytes of a session's id. Its 30 digits are fewer than those of a word that the
+// decision log could take for a key and would have to look at twice.
 const idBytes = 15
 
-// sessionID returns the name of a request's session: a hash of the credential and of the first text
-// of the user, so that two clients never share state.
+// sessionID returns the id of a request's session. It is a hash of the client's credential and of the first
+// text of the user, so that two clients never share state.
 func sessionID(h http.Header, q *request) string {
 	sum := sha256.New()
 	for _, name := range []string{"Authorization", "X-Api-Key"} {
@@ -32,9 +32,9 @@ func sessionID(h http.Header, q *request) string {
 	return hex.EncodeToString(sum.Sum(nil)[:idBytes])
 }
 
-// inSession calls use with the session of the request. Between two requests, a session has only the
-// context of session_start, the number of events beside turns, its guards and its plugins' values:
-// the client has everything else. A request that only counts tokens leaves the session as it was.
+// inSession calls use with the session of the request. Between two requests, a session stores only the
+// context of session_start, the number of events beside turns, its guards and the values of its plugins: the
+// client sends everything else again. A request that only counts tokens does not change the session.
 func (x *exchange) inSession(ctx context.Context, use func(*host.Session) error) error {
 	var used error
 	err := x.memory.Use(ctx, x.session, func(
@@ -57,12 +57,12 @@ func (x *exchange) inSession(ctx context.Context, use func(*host.Session) error)
 	return cmp.Or(used, err)
 }
 
-// userAgents are the starts of the header User-Agent of agents whose tools starhost has a table of.
+// userAgents say how the header User-Agent begins for each agent whose tools starhost has a table of.
 var userAgents = []struct{ start, agent string }{
 	{"claude-cli/", "claude-code"}, {"codex_", "codex"},
 }
 
-// agentOf returns the agent that sends a request, "" for another client.
+// agentOf returns the agent that sent a request, or "" for another client.
 func agentOf(h http.Header) string {
 	for _, a := range userAgents {
 		if strings.HasPrefix(h.Get("User-Agent"), a.start) {

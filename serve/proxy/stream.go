@@ -16,16 +16,16 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// An event is one event of a stream.
+// An event is one server-sent event of a stream.
 type event struct {
-	raw  []byte // its bytes with the empty line behind it
+	raw  []byte // the event's bytes, with the empty line after it
 	name string
 	data string
-	doc  jsontext.Document // the data; empty for data that is no object
-	kind string            // the member type of data, or else the name
+	doc  jsontext.Document // the data; empty if the data is no JSON object
+	kind string            // the type that the data states, or else the name of the event
 }
 
-// readEvent reads the next event. Bytes behind the last empty line are an event, too.
+// readEvent reads the next event of a stream. Bytes after the last empty line are an event, too.
 func readEvent(r *bufio.Reader) (*event, error) {
 	e := &event{}
 	for {
@@ -50,8 +50,8 @@ func readEvent(r *bufio.Reader) (*event, error) {
 // endsLine reports whether a text is empty or ends with a newline.
 func endsLine(b []byte) bool { return len(b) == 0 || b[len(b)-1] == '\n' }
 
-// parse reads the fields of an event. With isStrict, an event that two readers could take for
-// different ones is an error.
+// parse reads the fields of an event. If isStrict is true, an event that two readers could understand
+// differently is an error.
 func (e *event) parse(isStrict bool) error {
 	text := strings.TrimPrefix(string(e.raw), "\ufeff")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -89,23 +89,23 @@ func (e *event) parse(isStrict bool) error {
 	if !isStrict {
 		return nil
 	}
-	if e.name != "" && e.kind != e.name { // some clients read the one, some the other
+	if e.name != "" && e.kind != e.name { // some clients read the name, some the type
 		return unreadable("got the event %q of the type %q",
 			errtext.Clip(e.name), errtext.Clip(e.kind))
 	}
 	return checkReply(&e.doc)
 }
 
-// size returns the bytes of the event with the nodes of its object.
+// size returns how many bytes the event takes, with the parsed nodes of its data.
 func (e *event) size() int {
 	const node = 16
 	return len(e.raw) + len(e.data) + node*e.doc.Len()
 }
 
-// has reports whether the event has an object.
+// has reports whether the data of the event is an object.
 func (e *event) has() bool { return e.doc.Len() > 0 }
 
-// newEvent returns an event with an object as its data.
+// newEvent returns the bytes of an event with a name and data.
 func newEvent(kind, data string) []byte {
 	if kind == "" {
 		return []byte("data: " + data + "\n\n")
@@ -113,12 +113,12 @@ func newEvent(kind, data string) []byte {
 	return []byte("event: " + kind + "\ndata: " + data + "\n\n")
 }
 
-// A streamWriter writes to a client. While the client waits for delayed events, it writes signs of
-// life.
+// A streamWriter writes to a client. While the client waits for delayed events, the streamWriter sends signs
+// of life.
 type streamWriter struct {
 	mu    sync.Mutex
 	to    *io.PipeWriter
-	began chan struct{} // closed before the first byte
+	began chan struct{} // closed when the first byte is written
 	once  sync.Once
 	ping  []byte
 	every time.Duration
@@ -140,7 +140,7 @@ func (w *streamWriter) writeLocked(b []byte) error {
 	return err
 }
 
-// startPings starts the signs of life.
+// startPings starts sending signs of life.
 func (w *streamWriter) startPings() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *streamWriter) beat() {
 	}
 }
 
-// stopPings ends the signs of life.
+// stopPings stops sending signs of life.
 func (w *streamWriter) stopPings() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,8 +167,8 @@ func (w *streamWriter) stopPings() {
 	}
 }
 
-// stream replaces a reply that is a stream. It returns when the first byte goes to the client, or
-// with the error that ends the stream before it.
+// stream replaces the body of a reply that is a stream by what plugins leave of it. It returns when the first
+// byte goes to the client. If the stream fails before, it returns the error.
 func (c *conversation) stream(a *http.Response) error {
 	if encoding := strings.Join(a.Header.Values("Content-Encoding"), ", "); encoding != "" && encoding != "identity" {
 		a.Body.Close()
@@ -194,7 +194,7 @@ func (c *conversation) stream(a *http.Response) error {
 		return nil
 	case err := <-failed:
 		select {
-		case <-w.began: // it failed behind the first byte
+		case <-w.began: // the stream failed after the first byte
 			return nil
 		default:
 		}
@@ -202,12 +202,12 @@ func (c *conversation) stream(a *http.Response) error {
 			from.Close()
 			return err
 		}
-		return nil // an empty stream
+		return nil // the stream was empty
 	}
 }
 
-// endOf returns the error with which the client's stream ends: a stream that ended with an error
-// event, or regularly, has none.
+// endOf returns the error that the client's stream ends with. It returns nil for a stream that ended
+// regularly, or with an event that says the error.
 func endOf(err error) error {
 	if _, ok := errors.AsType[*refusal](err); ok || err == nil || isAbort(err) || errors.Is(err, errEnded) {
 		return io.EOF
@@ -215,21 +215,21 @@ func endOf(err error) error {
 	return err
 }
 
-// A replyStream is a stream on its way to the client.
+// A replyStream is a stream that passes from the endpoint to the client.
 type replyStream struct {
 	*conversation
 	to         *streamWriter
 	parts      assembler // the reply so far
-	delayed    []*event  // from the first call on
-	size       int       // bytes of delayed
+	delayed    []*event  // the events that wait, from the first call on
+	size       int       // the bytes of delayed
 	isDelaying bool
 
-	shift    int // items that earlier replies wrote
-	sequence int // the number of the next event, for Responses
+	shift    int // the number of items of earlier replies that the client has
+	sequence int // the sequence number of the next event, for Responses
 	isDone   bool
 }
 
-// run passes a stream to the client, with the replies that follow it.
+// run passes a stream to the client, and then the replies that continue it.
 func (p *replyStream) run(ctx context.Context, source io.ReadCloser) error {
 	for {
 		err := p.pass(ctx, source)
@@ -246,7 +246,8 @@ func (p *replyStream) run(ctx context.Context, source io.ReadCloser) error {
 	}
 }
 
-// runSafely is run with a panic as an error, because net/http does not catch one of this goroutine.
+// runSafely calls run, and returns a panic as an error, because net/http does not recover panics of this
+// goroutine.
 func (p *replyStream) runSafely(ctx context.Context, source io.ReadCloser) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -258,7 +259,7 @@ func (p *replyStream) runSafely(ctx context.Context, source io.ReadCloser) (err 
 	return p.run(ctx, source)
 }
 
-// fail ends the stream with an error event, if its first byte is written.
+// fail ends the stream with an event that says the error, if the client has a first byte.
 func (p *replyStream) fail(ctx context.Context, err error) error {
 	select {
 	case <-p.to.began:
@@ -271,12 +272,12 @@ func (p *replyStream) fail(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*refusal](err); ok || isAbort(err) {
 		p.recordUnread(err)
 		kind, data := p.errorEvent(refusalOf(err), p.sequence)
-		_ = p.to.write(newEvent(kind, data)) // the client may be gone
+		_ = p.to.write(newEvent(kind, data)) // the client may have hung up
 	}
 	return err
 }
 
-// pass reads a stream to its end. It writes events up to the first one that must wait.
+// pass reads a stream to its end. It writes events until one must wait, and delays those after it.
 func (p *replyStream) pass(ctx context.Context, source io.Reader) error {
 	p.parts, p.delayed, p.size, p.isDelaying, p.isDone = p.newParts(), nil, 0, false, false
 	if p.needs.text {
@@ -304,7 +305,7 @@ func (p *replyStream) pass(ctx context.Context, source io.Reader) error {
 	return ctx.Err()
 }
 
-// hasCall reports whether a delayed event has a part of a call.
+// hasCall reports whether a delayed event is a part of a call.
 func (p *replyStream) hasCall() bool {
 	for _, e := range p.delayed {
 		if e.has() && p.startsCall(e) {
@@ -314,7 +315,7 @@ func (p *replyStream) hasCall() bool {
 	return false
 }
 
-// take adds an event to the reply, and writes or delays it.
+// take adds an event to the reply, and then writes the event or delays it.
 func (p *replyStream) take(e *event) error {
 	if e.kind == "error" || e.has() && e.doc.HasKind(e.doc.Member(0, "error"), jsontext.Object) {
 		if e.has() && p.startsCall(e) {
@@ -354,8 +355,8 @@ func (p *replyStream) take(e *event) error {
 	return p.hold(e.size())
 }
 
-// mustDelay reports whether the client must not get an event before plugins decided. The last
-// events behind an earlier reply change, because they count its tokens.
+// mustDelay reports whether the client must not get an event before plugins have decided. The last events of
+// a later reply wait, too, because the proxy adds the earlier replies' tokens to their counts.
 func (p *replyStream) mustDelay(e *event) bool {
 	return p.startsCall(e) && (p.needs.calls || len(p.offered) > 0) || len(p.earlier) > 0 && p.isTerminal(e)
 }
@@ -368,8 +369,8 @@ func (p *replyStream) startDelaying() {
 	p.to.startPings()
 }
 
-// finish lets plugins decide about the reply, and writes the delayed events. It returns the stream
-// of the next reply, nil at the end.
+// finish lets plugins decide about the reply, and writes the delayed events. It returns the stream of the
+// model's next reply, or nil if there is none.
 func (p *replyStream) finish(ctx context.Context) (next io.ReadCloser, err error) {
 	if !p.isDelaying && !p.needs.end && len(p.earlier) == 0 {
 		return nil, nil

@@ -18,8 +18,8 @@ import (
 	"github.com/starhost/starhost/serve/proxy"
 )
 
-// TestFlow checks that text goes to the client at once, that a call is delayed while signs of life
-// arrive, and that it passes when plugins allow it.
+// TestFlow checks that text goes to the client at once, that a call waits while the client gets signs of
+// life, and that the call passes when plugins allow it.
 func TestFlow(t *testing.T) {
 	pings := map[string]string{messagesPath: `{"type": "ping"}`, chatPath: ": ping", responsesPath: ": ping"}
 	for path := range decoders {
@@ -72,7 +72,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// callStart returns the start of the first event of a call in the recorded stream.
+// callStart returns how the first event of a call begins in the recorded stream.
 func callStart(path string) string {
 	return map[string]string{
 		messagesPath:  "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":2,",
@@ -81,8 +81,8 @@ func callStart(path string) string {
 	}[path]
 }
 
-// TestCut cuts each recorded stream at many bytes, with STARHOST_LONG at each: a denied call never
-// reaches the client, and the rest of the stream is not changed.
+// TestCut cuts each recorded stream at many bytes, and with STARHOST_LONG at every byte. A denied call must
+// never reach the client, and the rest of the stream must not change.
 func TestCut(t *testing.T) {
 	step := 97
 	if os.Getenv("STARHOST_LONG") != "" {
@@ -122,7 +122,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestUnreadableStream checks that streams that a guard cannot read do not pass.
+// TestUnreadableStream checks that a stream that guards cannot read does not pass.
 func TestUnreadableStream(t *testing.T) {
 	const start = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"Bash\",\"input\":{}}}\n\n"
 	const stop = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
@@ -158,7 +158,7 @@ func TestUnreadableStream(t *testing.T) {
 		})
 	}
 	waits := newHost(t, handlers{"post_llm_call": func(*starhost.Event) starhost.Decision { return starhost.Decision{} }})
-	for path := range decoders { // events without objects in a stream that waits
+	for path := range decoders { // events whose data is no object, in a stream that waits for plugins
 		const stream = ": keep-alive\n\nx\n\ndata: \n\n"
 		u := newUpstream(t, replies(streamType, stream))
 		s := serve(t, waits, proxy.Options{Upstream: u.URL}, "")
@@ -181,7 +181,7 @@ func TestUnreadableStream(t *testing.T) {
 	}
 }
 
-// itemAt returns the event of an item that begins, and itemsTo those of all items before a number.
+// itemAt returns the event that an item begins. itemsTo returns these events for all items before a number.
 func itemAt(index int) string {
 	const item = `{"type":"response.output_item.added","output_index":%d,"item":{"type":"message","id":"m","content":[]}}`
 	return "event: response.output_item.added\ndata: " + fmt.Sprintf(item, index) + "\n\n"
@@ -195,9 +195,9 @@ func itemsTo(end int) string {
 	return b.String()
 }
 
-// TestClients checks many clients at once: some read slowly, some hang up, and the upstream fails
-// for some. All others get their replies, no goroutine remains, and memory does not grow. With
-// STARHOST_LONG there are 200 clients for a minute.
+// TestClients lets many clients ask at once: some read slowly, some hang up, and the upstream fails for some.
+// All others must get their replies, no goroutine may remain, and memory must not grow. With STARHOST_LONG
+// there are 200 clients for a minute.
 func TestClients(t *testing.T) {
 	clients, most := 20, 300*time.Millisecond
 	if os.Getenv("STARHOST_LONG") != "" {
@@ -243,9 +243,9 @@ func TestClients(t *testing.T) {
 					continue
 				}
 				switch {
-				case i%5 == 3: // it hangs up
+				case i%5 == 3: // this client hangs up
 					_, _ = io.ReadFull(a.Body, make([]byte, 10))
-				case i%5 == 4: // it reads slowly
+				case i%5 == 4: // this client reads slowly
 					for range 5 {
 						_, _ = io.ReadFull(a.Body, make([]byte, 100))
 						time.Sleep(time.Millisecond)

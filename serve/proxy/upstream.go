@@ -18,11 +18,11 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// connectTimeout bounds a connection, and then its TLS handshake.
+// connectTimeout bounds how long the proxy waits for a connection, and then for its TLS handshake.
 const connectTimeout = 10 * time.Second
 
-// newTransport returns the transport to upstreams. It has no limit for the time of a reply, because
-// models take long: a client that waits no longer hangs up.
+// newTransport returns the transport to upstreams. It sets no limit to the time of a reply, because models
+// take long: a client that no longer wants to wait hangs up.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: connectTimeout}).DialContext,
@@ -32,13 +32,15 @@ func newTransport() *http.Transport {
 	}
 }
 
-// bufferSize is the size of the buffers of one stream: 1,000 streams may be open.
+// bufferSize is the size in bytes of the buffers of one stream. It is small, because 1,000 streams may be
+// open.
 const bufferSize = 1 << 10
 
-// nopLog drops the messages of [httputil.ReverseProxy], which could contain texts of peers.
+// nopLog drops the messages of [httputil.ReverseProxy], because they could contain texts of clients and
+// endpoints.
 var nopLog = log.New(io.Discard, "", 0)
 
-// buffers are the buffers for copying replies.
+// buffers is a pool of buffers for copying replies.
 type buffers struct{ pool sync.Pool }
 
 func newBuffers() httputil.BufferPool {
@@ -51,13 +53,13 @@ func (b *buffers) Get() []byte { return *b.pool.Get().(*[]byte) }
 // Put implements [httputil.BufferPool].
 func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }
 
-// An upstream is the address of one request.
+// An upstream is the address that one request goes to.
 type upstream struct {
 	url      *url.URL
-	endpoint *starhost.Endpoint // nil for a URL of --upstream
+	endpoint *starhost.Endpoint // nil if the upstream is the URL of --upstream
 }
 
-// findUpstream returns the address for an escaped path.
+// findUpstream returns the upstream for a request with an escaped path.
 func (s *Server) findUpstream(h *host.Host, path string) (*upstream, error) {
 	if s.base != nil {
 		u, err := joinPath(s.base, path)
@@ -85,7 +87,7 @@ func (s *Server) findUpstream(h *host.Host, path string) (*upstream, error) {
 	if err != nil {
 		return nil, refuse(http.StatusBadGateway, "starhost: endpoint %q has no URL", name)
 	}
-	if e.API != "anthropic" { // its base URL has the /v1 that the client's path begins with
+	if e.API != "anthropic" { // the endpoint's base URL has the /v1 that the client's path begins with
 		if rest, ok := strings.CutPrefix(path, "/v1/"); ok {
 			path = "/" + rest
 		} else {
@@ -103,7 +105,7 @@ func endpointNames(list []starhost.Endpoint) (names []string) {
 	return names
 }
 
-// joinPath returns the URL of an escaped path below a base.
+// joinPath returns the URL of an escaped path below a base URL.
 func joinPath(base *url.URL, path string) (*url.URL, error) {
 	u, err := url.Parse(base.Scheme + "://" + base.Host + strings.TrimSuffix(base.EscapedPath(), "/") + path)
 	if err != nil {
@@ -112,7 +114,7 @@ func joinPath(base *url.URL, path string) (*url.URL, error) {
 	return u, nil
 }
 
-// name returns the name of an upstream for metrics.
+// name returns the name that metrics show for an upstream.
 func (u *upstream) name() string {
 	if u.endpoint == nil {
 		return "proxy"
@@ -120,7 +122,7 @@ func (u *upstream) name() string {
 	return "model." + u.endpoint.Name
 }
 
-// upstreamStates say which upstreams answered their last request.
+// upstreamStates store for each upstream whether it answered its last request.
 type upstreamStates struct {
 	mu sync.Mutex
 	up map[string]bool
@@ -141,7 +143,8 @@ func (s *upstreamStates) list() map[string]bool {
 	return maps.Clone(s.up)
 }
 
-// A watchedTransport notes which upstreams answer. A request that its client ends says nothing.
+// A watchedTransport notes in upstreamStates which upstreams answer. A request that its client ended says
+// nothing about the upstream.
 type watchedTransport struct {
 	http.RoundTripper
 	states *upstreamStates
@@ -156,7 +159,7 @@ func (t *watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a, err
 }
 
-// rewrite directs a request to its upstream.
+// rewrite directs a request to its upstream, with the endpoint's key.
 func (s *Server) rewrite(p *httputil.ProxyRequest) {
 	x := p.In.Context().Value(exchangeKey{}).(*exchange)
 	to := *x.upstream.url
@@ -164,7 +167,7 @@ func (s *Server) rewrite(p *httputil.ProxyRequest) {
 	p.Out.URL, p.Out.Host = &to, ""
 	p.Out.Header.Del(tokenHeader)
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		if values := p.In.Header.Values(name); len(values) > 0 { // the proxy has nothing to add
+		if values := p.In.Header.Values(name); len(values) > 0 { // the header stays as the client sent it
 			p.Out.Header[name] = values
 		}
 	}
@@ -174,7 +177,7 @@ func (s *Server) rewrite(p *httputil.ProxyRequest) {
 	s.addKey(x, p.Out.Header)
 }
 
-// addKey adds the endpoint's key to a request that has none, if the proxy may.
+// addKey adds the endpoint's key to a request that has none, if the proxy may do so.
 func (s *Server) addKey(x *exchange, h http.Header) {
 	e := x.upstream.endpoint
 	if s.Secret == nil || e == nil || h.Get("Authorization") != "" || h.Get("X-Api-Key") != "" {
@@ -189,7 +192,7 @@ func (s *Server) addKey(x *exchange, h http.Header) {
 	key, err := s.Secret(e.APIKey)
 	switch {
 	case err != nil:
-		s.Warn(err.Error()) // the endpoint refuses the request
+		s.Warn(err.Error()) // without a key, the endpoint refuses the request
 	case e.API == "anthropic":
 		h.Set("X-Api-Key", key)
 	default:

@@ -13,7 +13,8 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// A wholeReply is a reply in the form that is no stream. Plugins decide about its text and its calls.
+// A wholeReply is a reply in the form that is no stream. Plugins decide about its text and its calls in this
+// form, also for a stream.
 type wholeReply struct {
 	*dialect
 	doc    jsontext.Document
@@ -22,29 +23,29 @@ type wholeReply struct {
 	calls  []*call
 	texts  []text
 	answer string   // the text of the reply after plugins saw it
-	before []string // items of earlier replies
+	before []string // the items of earlier replies
 
-	isUnclear bool // two clients could find different calls
+	isUnclear bool // two clients could find different calls in it
 }
 
-// An output is one answer of a reply. Chat can have several.
+// An output is one answer of a reply. A chat reply can have several.
 type output struct {
-	holder int // the object with the answer
-	list   int // the content or the items
-	stop   int // why the model stopped, noNode without it
+	holder int // the node of the object that has the answer
+	list   int // the node of the content or of the list of items
+	stop   int // the node that says why the model stopped; noNode if there is none
 }
 
 // A call is a call of a tool in a reply.
 type call struct {
 	starhost.ToolCall
 	form *callForm
-	out  int  // the index of the output
-	item int  // the object of the call
-	own  bool // the proxy offered the tool
+	out  int  // the index in outs of the output that has the call
+	item int  // the node of the call's object
+	own  bool // the proxy offered the tool, so the proxy runs it
 	kind string
 
-	denied string           // why it must not run
-	result *starhost.Result // the answer that the proxy has for it
+	denied string           // why the call must not run; "" if it may
+	result *starhost.Result // the answer that plugins have for the call; nil if the client runs it
 }
 
 // newWhole finds the parts of a reply that plugins see.
@@ -92,8 +93,8 @@ func (w *wholeReply) addOutput(x *exchange, i int, out output) {
 	}
 }
 
-// keepKnown removes the members of a call that no client knows, so that the proxy writes the call
-// anew. See otherMembers.
+// keepKnown removes the members of a call that no client knows, so that the proxy writes the call anew.
+// otherMembers says why.
 func (w *wholeReply) keepKnown(form *callForm, item int) {
 	for key, value := range w.doc.Members(item) {
 		if !form.knows(w.doc.StringAt(key)) {
@@ -109,7 +110,7 @@ func (w *wholeReply) keepKnown(form *callForm, item int) {
 	}
 }
 
-// addTexts adds the strings of a content.
+// addTexts adds the strings of a content to the strings of the reply's text.
 func (w *wholeReply) addTexts(content int) {
 	if w.doc.HasKind(content, jsontext.String) {
 		w.texts = append(w.texts, text{content, noNode})
@@ -122,7 +123,7 @@ func (w *wholeReply) addTexts(content int) {
 	}
 }
 
-// text returns the text of the reply.
+// text returns the text of the reply, which plugins see.
 func (w *wholeReply) text() string {
 	var b strings.Builder
 	for _, t := range w.texts {
@@ -131,7 +132,7 @@ func (w *wholeReply) text() string {
 	return b.String()
 }
 
-// isOwn reports whether the proxy offered a tool.
+// isOwn reports whether the proxy, not the client, offered a tool.
 func (x *exchange) isOwn(name string) bool {
 	for _, offered := range x.offered {
 		if offered == name {
@@ -141,9 +142,8 @@ func (x *exchange) isOwn(name string) bool {
 	return false
 }
 
-// decide asks plugins about a reply, and runs the calls of their tools. It changes the reply as
-// they decided. again is true if the proxy has answers for calls: then the model must be asked
-// again.
+// decide asks plugins about a reply, runs the calls of their tools, and changes the reply as they decide.
+// again is true if the proxy has answers to calls, so that it must send them to the model.
 func (x *exchange) decide(ctx context.Context, w *wholeReply, canAsk bool) (again bool, err error) {
 	w.answer = w.text()
 	if len(w.calls) == 0 && !x.needs.text && !x.needs.end {
@@ -170,7 +170,7 @@ func (x *exchange) decide(ctx context.Context, w *wholeReply, canAsk bool) (agai
 	return again, err
 }
 
-// hearReply fires post_llm_call.
+// hearReply fires post_llm_call, whose handlers see and change the text.
 func (x *exchange) hearReply(ctx context.Context, t *host.Turn, w *wholeReply) error {
 	if !x.needs.text {
 		return nil
@@ -197,7 +197,8 @@ func (x *exchange) hearReply(ctx context.Context, t *host.Turn, w *wholeReply) e
 	return nil
 }
 
-// setText replaces the text of the reply: the first string gets it, and the others go.
+// setText replaces the text of the reply. The first string becomes the new text, and the other strings are
+// removed.
 func (w *wholeReply) setText(text string) {
 	w.answer = text
 	for i, t := range w.texts {
@@ -212,7 +213,7 @@ func (w *wholeReply) setText(text string) {
 	}
 }
 
-// userWords returns the user's last text.
+// userWords returns the last text of the user.
 func (q *request) userWords() string {
 	if q.words == noNode {
 		return ""
@@ -271,7 +272,7 @@ func (x *exchange) decideCall(ctx context.Context, t *host.Turn, w *wholeReply, 
 	return nil
 }
 
-// endTurn fires turn_end if the client has no more calls to run.
+// endTurn fires turn_end if no call is left for the client to run.
 func (x *exchange) endTurn(ctx context.Context, t *host.Turn, w *wholeReply) error {
 	if !x.needs.end || w.callsLeft(noNode) {
 		return nil
@@ -282,7 +283,8 @@ func (x *exchange) endTurn(ctx context.Context, t *host.Turn, w *wholeReply) err
 	return err
 }
 
-// callsLeft reports whether an output has a call that the client runs; noNode means any output.
+// callsLeft reports whether the output at index out has a call that the client runs. noNode stands for any
+// output.
 func (w *wholeReply) callsLeft(out int) bool {
 	for _, c := range w.calls {
 		if c.denied == "" && c.result == nil && (out == noNode || c.out == out) {
@@ -292,8 +294,8 @@ func (w *wholeReply) callsLeft(out int) bool {
 	return false
 }
 
-// finish writes the reasons of denied calls in place of the calls. If no call of an answer is left,
-// the answer stopped as a text does.
+// finish replaces denied calls by the reasons of the denials. If an answer has no call left, finish lets the
+// answer say that the model stopped at the end of a text.
 func (w *wholeReply) finish() {
 	for i, out := range w.outs {
 		var reasons []string
@@ -315,7 +317,7 @@ func (w *wholeReply) finish() {
 	}
 }
 
-// stopsForCalls reports whether a value says that the model stopped to call tools.
+// stopsForCalls reports whether the value at a node says that the model stopped to call tools.
 func (w *wholeReply) stopsForCalls(stop int) bool {
 	switch w.doc.StringAt(stop) {
 	case "tool_use", "tool_calls", "function_call":
@@ -324,7 +326,8 @@ func (w *wholeReply) stopsForCalls(stop int) bool {
 	return false
 }
 
-// replaceCall replaces a denied call by its reason, or removes it from a list that only has calls.
+// replaceCall replaces a denied call by the reason, or removes the call from a list that may contain calls
+// only.
 func (w *wholeReply) replaceCall(c *call, out output) {
 	if w.newText != nil {
 		w.edits.Set(c.item, string(encode(w.newText(c.denied, c.ID))))
@@ -340,7 +343,7 @@ func (w *wholeReply) replaceCall(c *call, out output) {
 	}
 }
 
-// addReasons adds reasons to the text of a chat message.
+// addReasons adds the reasons of denials to the text of a chat message.
 func (w *wholeReply) addReasons(out output, reasons []string) {
 	reason := strings.Join(reasons, "\n")
 	if w.doc.HasKind(out.list, jsontext.String) {
@@ -354,7 +357,7 @@ func (w *wholeReply) addReasons(out output, reasons []string) {
 	w.edits.SetMember(out.holder, "content", string(encode(reason)))
 }
 
-// usage returns the counts of tokens.
+// usage returns the reply's counts of tokens.
 func (w *wholeReply) usage() starhost.Usage {
 	u := w.doc.Member(0, "usage")
 	count := func(places ...string) (n int64) {

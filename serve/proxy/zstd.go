@@ -17,7 +17,7 @@ func openZstd(body []byte, most int64) (io.Reader, error) {
 	var file bytes.Buffer
 	write := func(parts ...any) {
 		for _, part := range parts {
-			_ = binary.Write(&file, binary.LittleEndian, part) // a buffer takes all
+			_ = binary.Write(&file, binary.LittleEndian, part) // a write to a bytes.Buffer cannot fail
 		}
 	}
 	packed := elf.Chdr64{Type: uint32(elf.COMPRESS_ZSTD), Size: uint64(most) + 1, Addralign: 1}
