@@ -26,7 +26,7 @@ const (
 	nowSection    = "now"
 	sessionFile   = "session.json"
 	rowsFile      = "rows.jsonl"
-	wantSection   = "want" // a file, and with rows a folder with a want for each
+	wantSection   = "want" // a file; a case with rows has a folder with one want for each row instead
 	fragmentsDir  = "fragments"
 	workspaceDir  = "workspace"
 	pluginsDir    = "plugins"
@@ -35,18 +35,18 @@ const (
 // base64Suffix ends the name of a section whose text is a file's bytes in base64.
 const base64Suffix = ".base64"
 
-// An archive is the text of one case, by section.
+// An archive is the text of one case, split into its sections.
 type archive struct {
 	prose   string
 	files   []txtar.File                 // the sections that are files
-	folders map[string]map[string][]byte // the files of each folder, by their path in it
+	folders map[string]map[string][]byte // the files of each section that is a folder, by their paths in the folder
 }
 
 // parseArchive splits the text of a case. It refuses an unknown section, because a misspelt
 // section would have no effect and no message.
 func parseArchive(src []byte) (archive, error) {
 	parsed := txtar.Parse(src)
-	// The loop reads a file before it overwrites its place in the slice.
+	// The loop writes to the slice that it reads, always behind the file that it reads next.
 	a := archive{prose: strings.TrimSpace(string(parsed.Comment)), files: parsed.Files[:0]}
 	for i, f := range parsed.Files {
 		err := checkSection(f.Name)
@@ -68,9 +68,9 @@ func parseArchive(src []byte) (archive, error) {
 
 // A sectionError is a mistake in a section of a case.
 type sectionError struct {
-	section string // its name
-	index   int    // its number in the file, from 1, if no other section may have the name
-	line    int    // in the section, from 1; 0 for the section itself
+	section string // the section's name
+	index   int    // the section's number in the file, from 1, if several sections may have the name
+	line    int    // the line in the section, from 1; 0 for the section itself
 	err     error
 }
 
@@ -86,7 +86,7 @@ func (e *sectionError) lineIn(src []byte) int {
 	return 1 + bytes.Count(joinSections(splitSections(src)[:e.index]), []byte("\n"))
 }
 
-// inSection gives an error its section, nil if there is no error.
+// inSection returns the error of a mistake in a section's line, or nil if err is nil.
 func inSection(name string, line int, err error) error {
 	if err == nil {
 		return nil
@@ -94,11 +94,12 @@ func inSection(name string, line int, err error) error {
 	return &sectionError{section: name, line: line, err: err}
 }
 
-// errNoScript reports a case without steps whose plugins load.
+// errNoScript is the error of a case without steps whose plugins load. A case without steps expects that they
+// do not load.
 var errNoScript = fmt.Errorf("no section %q: it says what to do, as prompt(\"hello\"); a case without it wants that its plugins do not load",
 	scriptSection)
 
-// add adds a section, and reports whether it was absent.
+// add adds a section, and reports whether the archive did not have it yet.
 func (a *archive) add(f txtar.File) bool {
 	dir, name, nested := strings.Cut(f.Name, "/")
 	if !nested {
@@ -117,14 +118,15 @@ func (a *archive) add(f txtar.File) bool {
 	return !twice
 }
 
-// index returns the index in files of a section, or -1.
+// index returns the index in files of the named section, or -1.
 func (a *archive) index(name string) int {
 	return slices.IndexFunc(a.files, func(f txtar.File) bool { return f.Name == name })
 }
 
 func (a *archive) has(name string) bool { return a.index(name) >= 0 }
 
-// text returns the text of a section that is a file, nil if there is none.
+// text returns the text of the named section, or nil if the case does not have it. The section is a file, not
+// a folder.
 func (a *archive) text(name string) []byte {
 	if i := a.index(name); i >= 0 {
 		return a.files[i].Data
@@ -132,7 +134,7 @@ func (a *archive) text(name string) []byte {
 	return nil
 }
 
-// set replaces the text of a section that is a file.
+// set replaces the text of the named section, which is a file.
 func (a *archive) set(name string, text []byte) {
 	if i := a.index(name); i >= 0 {
 		a.files[i].Data = text
@@ -185,10 +187,10 @@ func checkSection(name string) error {
 	return fmt.Errorf("unknown section %q%s, want one of %s", name, hint, strings.Join(all, ", "))
 }
 
-// filesIn returns the files of a folder section, by their path in it.
+// filesIn returns the files of a section that is a folder, by their paths in the folder.
 func (a *archive) filesIn(dir string) map[string][]byte { return a.folders[dir] }
 
-// env returns the variables that the case sets.
+// env returns the environment variables that the case sets.
 func (a *archive) env() (map[string]string, error) {
 	if len(a.text(envSection)) == 0 {
 		return nil, nil
@@ -229,14 +231,14 @@ func isVariable(name string) bool {
 	return name != "" && strings.Trim(name, letters+"0123456789") == "" && strings.Trim(name[:1], letters) == ""
 }
 
-// A section is a part of a case's text: the line that begins it, and the lines after it. The
-// prose is a section without name and head.
+// A section is a part of a case's text: the line that begins it, and the lines after that line. The prose is
+// a section without a name and without such a line.
 type section struct {
 	name       string
 	head, body []byte
 }
 
-// splitSections returns the sections of a case's text. Joined, they are the text.
+// splitSections returns the sections of a case's text. The sections joined are the text again.
 func splitSections(src []byte) []section {
 	list := []section{{}}
 	for line := range bytes.Lines(src) {
@@ -250,7 +252,7 @@ func splitSections(src []byte) []section {
 	return list
 }
 
-// joinSections returns the text of sections.
+// joinSections returns the text that consists of the sections.
 func joinSections(list []section) []byte {
 	var out []byte
 	for _, s := range list {
@@ -259,8 +261,8 @@ func joinSections(list []section) []byte {
 	return out
 }
 
-// lineOf returns the line number, in the text of a case, of the n-th line of a section; n is 0
-// for the line that begins the section. It returns 1 if there is no such section.
+// lineOf returns the number, in the text of a case, of line n of a section. 0 as n means the line that begins
+// the section. If the case has no such section, lineOf returns 1.
 func lineOf(src []byte, name string, n int) int {
 	line := 1
 	for _, s := range splitSections(src) {
@@ -272,8 +274,8 @@ func lineOf(src []byte, name string, n int) int {
 	return 1
 }
 
-// replaceSection returns the text of a case with another text of a section. No other byte
-// changes. A new section goes before the want, and a new want to the end.
+// replaceSection returns the text of a case in which one section has another text. All other bytes stay. A
+// section that the case does not have goes before the want, and a want goes to the end.
 func replaceSection(src []byte, name, text string) []byte {
 	list, found := splitSections(src), false
 	for i := range list {
@@ -293,8 +295,8 @@ func replaceSection(src []byte, name, text string) []byte {
 	return slices.Concat(before, []byte("-- "+name+" --\n"+text), joinSections(list[at:]))
 }
 
-// EditScript returns the text of a case with case.star replaced by the result of edit. No other
-// byte changes, and none at all if there is no case.star.
+// EditScript returns the text of a case in which edit has changed the section case.star. All other bytes
+// stay. A case without case.star stays as it is.
 func EditScript(src []byte, edit func(script string) (string, error)) ([]byte, error) {
 	for _, s := range splitSections(src) {
 		if s.name == scriptSection {
@@ -308,7 +310,7 @@ func EditScript(src []byte, edit func(script string) (string, error)) ([]byte, e
 	return src, nil
 }
 
-// pruneSections returns the text of a case without its unused parts.
+// pruneSections returns the text of a case without the parts that are unused.
 func pruneSections(src []byte, unused []part) []byte {
 	dropped := map[part]bool{}
 	for _, p := range unused {
@@ -330,10 +332,10 @@ func pruneSections(src []byte, unused []part) []byte {
 	}))
 }
 
-// lineSections are the sections of which single lines can be unused.
+// lineSections are the sections whose lines can be unused one by one.
 var lineSections = []string{envSection, effectsFile, eventsFile}
 
-// pruneLines returns the lines of a section without the unused ones.
+// pruneLines returns the text of a section without its unused lines.
 func pruneLines(s section, dropped map[part]bool) []byte {
 	var out []byte
 	number := 0
@@ -354,7 +356,7 @@ type part struct {
 	line              int
 }
 
-// String is the message about an unused part.
+// String returns the message that the part is unused.
 func (p part) String() string {
 	switch {
 	case p.section == eventsFile:
@@ -375,7 +377,7 @@ func (p part) String() string {
 	return fmt.Sprintf("unused section %q: nothing read this file", p.section)
 }
 
-// endLine ends the last line of text.
+// endLine returns text with a line break at its end.
 func endLine(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		text = append(text, '\n')
@@ -383,10 +385,10 @@ func endLine(text []byte) []byte {
 	return text
 }
 
-// markerName returns the name of the section that a line begins, or "".
+// markerName returns the name of the section that begins with the line, or "" if no section does.
 func markerName(line []byte) string {
 	if !bytes.HasPrefix(line, []byte("-- ")) {
-		return "" // the usual case
+		return "" // most lines begin with no dash
 	}
 	if files := txtar.Parse(line).Files; len(files) > 0 {
 		return files[0].Name
@@ -394,13 +396,12 @@ func markerName(line []byte) string {
 	return ""
 }
 
-// escapeMarkers makes text fit for a section: it ends the last line, and puts a backslash before
-// each line that would begin another section, and before each line that unescapeMarkers would
-// change.
+// escapeMarkers returns text in a form that a section can contain: with a line break at the end, and with a
+// backslash before each line that would begin another section or that unescapeMarkers would change.
 func escapeMarkers(text string) string {
 	text = withNewline(text)
 	if !strings.Contains(text, "-- ") {
-		return text // the usual case
+		return text // most texts have no such line
 	}
 	var out []byte
 	for line := range bytes.Lines([]byte(text)) {
@@ -412,11 +413,11 @@ func escapeMarkers(text string) string {
 	return string(out)
 }
 
-// unescapeMarkers takes one backslash from each line that has backslashes before the beginning of a
+// unescapeMarkers takes one backslash from each line that consists of backslashes and the beginning of a
 // section.
 func unescapeMarkers(text []byte) []byte {
 	if !bytes.Contains(text, []byte(`\-- `)) {
-		return text // the usual case
+		return text // most texts have no such line
 	}
 	var out []byte
 	for line := range bytes.Lines(text) {
@@ -428,11 +429,11 @@ func unescapeMarkers(text []byte) []byte {
 	return out
 }
 
-// hasCRLF reports whether a text has lines, and all of them end as Git's autocrlf writes them.
+// hasCRLF reports whether a text has lines and all of them end in CRLF, as after Git's autocrlf.
 func hasCRLF(text []byte) bool {
 	n := bytes.Count(text, []byte("\n"))
 	return n > 0 && n == bytes.Count(text, []byte("\r\n"))
 }
 
-// withoutCR returns a text with line breaks of one byte.
+// withoutCR returns a text whose lines end in "\n" alone.
 func withoutCR(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }

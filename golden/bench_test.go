@@ -9,7 +9,7 @@ import (
 	"github.com/starhost/starhost/golden"
 )
 
-// thousandCases writes 50 plugins with a tool, a guard, a loader and 20 cases each.
+// thousandCases writes 50 plugins, each with a tool, a guard, a loader and 20 cases.
 func thousandCases(b *testing.B) string {
 	const plugin = `"""Plugin %[1]d."""
 

@@ -25,33 +25,32 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// maxCase is the most bytes of a case's file, and of the output of its steps.
+// maxCase is the most bytes of a case's file, and of the output of all its steps.
 const maxCase = 16 << 20
 
-// A testCase is a case, or a row of one, that is ready to run, or the problem that prevents it from
+// A testCase is a case, or one row of a case, that is ready to run, or has a problem that prevents it from
 // running.
 type testCase struct {
 	*caseFile
 	*caseText
 	id    string // the id of the file, and of the row
 	row   *row   // nil for a case without a table
-	index int64  // position among all cases
+	index int64  // the case's position among all cases
 
 	first, second outcome
 }
 
-// A caseText is the content of a case's file. The rows of a case share it.
+// A caseText is the content of a case's file. All rows of the case share one.
 type caseText struct {
 	archive
 	src        []byte // the file's text
 	rows       []*row // the whole table; nil if the case has none
 	selected   []*row // the rows to run
 	plugins    []*loader.Source
-	ownSources []*loader.Source // plugins in the case itself
+	ownSources []*loader.Source // the plugins that the case contains
 	problem    error
-	unreadable bool // the file could not be read
-	// recorded describes what Record recorded, or is "". recordedNew says that effects.jsonl
-	// changed.
+	unreadable bool // the system could not read the file
+	// recorded says what Record has recorded, or is "". recordedNew is true if effects.jsonl has changed.
 	recorded    string
 	recordedNew bool
 }
@@ -59,13 +58,13 @@ type caseText struct {
 // An outcome is the result of one run of a case.
 type outcome struct {
 	output string
-	unused []part // parts that nothing read
+	unused []part // the parts of the case that nothing read
 	err    error
-	set    *loader.Set // the loaded plugins, which know the paths of their files; or nil
+	set    *loader.Set // the loaded plugins, which know the paths of their files; nil if they did not load
 }
 
-// A pluginCache contains the plugins beside cases by their paths, so that each is read once. It
-// is safe for concurrent use.
+// A pluginCache contains plugins that have cases beside them, by their paths, so that starhost reads each
+// only once. It is safe for concurrent use.
 type pluginCache struct {
 	box     *starlark.Sandbox
 	mu      sync.Mutex
@@ -88,17 +87,17 @@ func (c *pluginCache) plugin(path loader.Path) (*loader.Source, error) {
 	return find()
 }
 
-// expectFiles adds the files of all plugins beside cases to the coverage, so that a file that
+// expectFiles adds the files of all plugins that have cases beside them to the coverage, so that a file that
 // no case loads counts as not covered. A file with a syntax error has no lines.
 func (c *pluginCache) expectFiles(coverage *starlark.Coverage) {
 	for _, find := range c.plugins {
 		source, err := find()
 		if err != nil {
-			continue // no plugin, no lines
+			continue // a plugin that cannot be read has no lines
 		}
 		names := []string{source.Main}
 		if source.Folder {
-			names, _ = source.Glob("**/*.star", nil) // on an error, the plugin did not load either
+			names, _ = source.Glob("**/*.star", nil) // if Glob fails, the plugin does not load either
 		}
 		for _, name := range names {
 			src, err := source.Read(name)
@@ -134,8 +133,8 @@ func (c *testCase) read() {
 	}
 }
 
-// prepare finds the plugins of a case that was read. It writes the plugins in the case to a new
-// folder in temp.
+// prepare finds the plugins of a case whose file was read. It writes the plugins that the case contains to a
+// new folder in temp.
 func (c *testCase) prepare(cache *pluginCache, temp string) {
 	if c.problem == nil {
 		c.problem = c.findPlugins(cache, temp)
@@ -145,7 +144,7 @@ func (c *testCase) prepare(cache *pluginCache, temp string) {
 // readCase reads a case's file, up to its current size. Errors do not show the file's real
 // path.
 func readCase(file string) ([]byte, error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe does not wait
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // with O_NONBLOCK, opening a pipe does not wait
 	if err != nil {
 		return nil, pathless(err)
 	}
@@ -164,7 +163,7 @@ func readCase(file string) ([]byte, error) {
 	return src, pathless(err)
 }
 
-// pathless returns an error of the operating system without the path.
+// pathless returns an error of the operating system without the path in it.
 func pathless(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -173,7 +172,7 @@ func pathless(err error) error {
 	return err
 }
 
-// errNoPlugin reports a case without a plugin.
+// errNoPlugin is the error of a case that has no plugin.
 var errNoPlugin = errors.New("there is no plugin beside the case: want NAME/golden/CASE.txtar beside NAME/plugin.star, " +
 	"golden/NAME_CASE.txtar beside NAME.star, or sections plugins/NAME.star in the case")
 
@@ -207,7 +206,7 @@ func (c *testCase) findPlugins(cache *pluginCache, temp string) error {
 	return nil
 }
 
-// unreadFiles returns the files of the case's own plugins that nothing has read.
+// unreadFiles returns the files of the plugins in the case that nothing has read.
 func (c *testCase) unreadFiles() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.filesIn(pluginsDir))), func(name string) bool {
 		return slices.ContainsFunc(c.ownSources, func(s *loader.Source) bool {
@@ -217,7 +216,7 @@ func (c *testCase) unreadFiles() []string {
 	})
 }
 
-// unpack writes files to a new folder.
+// unpack writes files to a new folder, by their paths in it.
 func unpack(dir string, files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -231,14 +230,14 @@ func unpack(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// A fileEdit is a change of a case's file: its removal, or other parts.
+// A fileEdit is a change of a case's file: the file goes, or some of its parts change.
 type fileEdit struct {
 	remove bool
-	unused []part  // to remove
-	want   *string // the new want, or nil
+	unused []part  // parts to remove
+	want   *string // the new want; nil for the old one
 }
 
-// apply makes the change. If it fails, the case fails.
+// apply changes the file of the case c. If that fails, the case fails.
 func (m *fileEdit) apply(c *testCase, r *Result) {
 	text, err := c.src, error(nil)
 	if len(m.unused) > 0 {
@@ -260,7 +259,7 @@ func (m *fileEdit) apply(c *testCase, r *Result) {
 	}
 }
 
-// rewrite replaces the text of the case's file. A file whose lines end in CRLF keeps that kind.
+// rewrite replaces the text of the case's file. If the lines of the file end in CRLF, the new lines do too.
 func (c *testCase) rewrite(text []byte) error {
 	if hasCRLF(c.src) {
 		text = []byte(strings.ReplaceAll(withoutCR(string(text)), "\n", "\r\n"))
@@ -275,8 +274,8 @@ func (c *testCase) rewrite(text []byte) error {
 	return err
 }
 
-// checkWritable refuses links, also of the folder golden/, because their targets may be outside of
-// the project.
+// checkWritable refuses to write through links, also if the folder golden/ is one, because their targets may
+// be outside of the project.
 func (c *testCase) checkWritable() error {
 	if info, err := os.Lstat(c.file.Real); err == nil && !info.Mode().IsRegular() {
 		return errors.New("got a link or a special file, want a regular file")
@@ -291,8 +290,8 @@ func writeError(file string, err error) error {
 	return fmt.Errorf("%s cannot be written: %w", file, err)
 }
 
-// judge compares the outputs of both runs with each other and with the case's want. It also
-// returns the edit of the file, as far as the options allow one.
+// judge compares the outputs of both runs with each other and with the case's want. It also returns the
+// change of the case's file that the options ask for.
 func (c *testCase) judge(o *Options) (Result, fileEdit) {
 	r := Result{Name: c.id, File: c.file.Shown, Prose: c.prose}
 	if c.row != nil {
@@ -316,8 +315,8 @@ func (c *testCase) judge(o *Options) (Result, fileEdit) {
 	return r, fileEdit{}
 }
 
-// compare judges a case that ran to its end with the same output in both runs. Unused parts of a
-// case with rows concern all rows: see [judgeRows].
+// compare judges a case whose two runs ended without an error and with the same output. It ignores unused
+// parts of a row, because another row may use them: [judgeFile] finds those that no row uses.
 func (c *testCase) compare(o *Options, r *Result) (m fileEdit) {
 	got, unused := c.first.output, c.first.unused
 	recorded := c.recorded
@@ -362,7 +361,8 @@ func (c *testCase) compare(o *Options, r *Result) (m fileEdit) {
 	return m
 }
 
-// lineEndHelp returns the help for a case of which Git's autocrlf changed the files, or "".
+// lineEndHelp returns a help text if Git's autocrlf has changed the line ends of the case's files, or else
+// "".
 func (c *testCase) lineEndHelp() string {
 	if !hasCRLF(c.src) {
 		return ""
@@ -370,13 +370,13 @@ func (c *testCase) lineEndHelp() string {
 	return "  help: each line of this file ends in CRLF, those of its workspace too: write *.txtar -text in .gitattributes\n"
 }
 
-// fails reports whether the first run shows that the case does not pass.
+// fails reports whether the first run is enough to see that the case does not pass.
 func (c *testCase) fails(o *Options) bool {
 	r, _ := c.judge(o)
 	return r.Status == Failed || r.Status == Broken
 }
 
-// recordHelp returns the help for a case with an unanswered effect, or "".
+// recordHelp returns a help text for a case with an effect that no line answers, or "".
 func (c *testCase) recordHelp(o *Options) string {
 	var unanswered *effects.UnansweredError
 	if !errors.As(c.first.err, &unanswered) {
@@ -392,7 +392,7 @@ func (c *testCase) recordHelp(o *Options) string {
 	return "  help: starhost trust, then " + record + " (which runs programs and requests of these plugins)\n"
 }
 
-// describeParts returns a line for each part.
+// describeParts returns the messages that the parts are unused, one a line.
 func describeParts(list []part) string {
 	text := ""
 	for _, p := range list {
@@ -401,7 +401,7 @@ func describeParts(list []part) string {
 	return text
 }
 
-// firstDifference returns the number of the first line in which two texts differ.
+// firstDifference returns the number of the first line in which a and b differ.
 func firstDifference(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -410,9 +410,9 @@ func firstDifference(a, b string) int {
 	return 1 + strings.Count(a[:n], "\n")
 }
 
-// moveHere returns an error whose places in the case's steps are lines of the case's file, and
-// whose other places have paths from the user's folder. The output of the steps keeps the names
-// that are the same in every folder.
+// moveHere returns an error in which a place in the case's steps is a line of the case's file, and any other
+// place has the path from the user's folder. The output of steps keeps the names that are the same in every
+// folder.
 func (c *testCase) moveHere(err error) error {
 	e, ok := errors.AsType[*starlark.Error](err)
 	if !ok {
@@ -431,14 +431,14 @@ func (c *testCase) moveHere(err error) error {
 	return &moved
 }
 
-// moved returns the place that the user knows a place of a script by.
+// moved returns the place under which the user knows a place of a script.
 func (c *testCase) moved(p starlark.Pos) starlark.Pos {
 	switch set := c.first.set; {
 	case p.File == scriptSection && p.Line > 0:
 		p.File, p.Line = c.file.Shown, lineOf(c.src, scriptSection, p.Line)
 	case set != nil:
 		p.File = set.PathFromHere(p.File)
-	case len(c.plugins) > 0 && c.plugin.Real != "": // the plugin did not load
+	case len(c.plugins) > 0 && c.plugin.Real != "": // true if the plugin did not load
 		beside := c.plugins[0]
 		if rest, inside := strings.CutPrefix(p.File, beside.Name+"/"); beside.Folder && inside {
 			p.File = path.Join(beside.Path, rest)
@@ -459,7 +459,7 @@ func (c *testCase) lineOfError(err error) int {
 		return section.lineIn(c.src)
 	case errors.As(err, &script):
 		for _, f := range slices.Backward(append(slices.Clip(script.Trace), starlark.Frame{Pos: script.Pos})) {
-			if f.Pos.File == scriptSection { // the step that called the plugin
+			if f.Pos.File == scriptSection { // here is the step that called the plugin
 				return lineOf(c.src, scriptSection, f.Pos.Line)
 			}
 		}
@@ -469,7 +469,7 @@ func (c *testCase) lineOfError(err error) int {
 	return 1
 }
 
-// text returns the output and the error of an outcome, to compare two of them.
+// text returns the output and the error of a run as one text, so that two runs can be compared.
 func (o outcome) text() string {
 	if o.err != nil {
 		return o.output + describe(o.err)
@@ -477,8 +477,8 @@ func (o outcome) text() string {
 	return o.output
 }
 
-// describe returns an error in the form of the command line, except the source lines, which
-// only the command has.
+// describe returns an error in the form that the command line prints. It omits the source lines, which only
+// the command has.
 func describe(err error) string {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		text := ""
@@ -498,7 +498,7 @@ func describe(err error) string {
 	return texttable.Hang(err.Error()) + "\n"
 }
 
-// unifiedDiff returns the difference of two texts.
+// unifiedDiff returns the difference between two texts as diff -u prints it.
 func unifiedDiff(oldName, newName, oldText, newText string) string {
 	return udiff.Unified(oldName, newName, oldText, newText)
 }

@@ -19,7 +19,7 @@ register_tool(today)
 register_command("remind", lambda: "", complete = lambda ctx, typed: [ctx.now, "never\ntoday"] if typed else ["x", 1])
 `
 
-// TestClock plays cases that set their clock.
+// TestClock runs cases that set their clock.
 func TestClock(t *testing.T) {
 	const call = "-- case.star --\ncall_tool(\"today\")\n"
 	for _, tt := range []struct{ name, text, want string }{
@@ -46,7 +46,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestUnusedClock prunes a time that no handler reads.
+// TestUnusedClock checks that Prune removes a time that no handler reads.
 func TestUnusedClock(t *testing.T) {
 	dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": upperCase + "-- now --\n2030-02-03\n" + upperWant})
 	test(t, golden.Options{Dir: dir, Prune: true})
@@ -55,7 +55,8 @@ func TestUnusedClock(t *testing.T) {
 	}
 }
 
-// TestHarmfulProse shows failures of cases whose texts a terminal would obey, or are not UTF-8.
+// TestHarmfulProse checks how failures show the texts of cases that a terminal would obey, or that are not
+// UTF-8.
 func TestHarmfulProse(t *testing.T) {
 	const harm = "\xff\xfe \x1b]0;title\x07 \u202e \x9b31m"
 	dir := tree(t, map[string]string{

@@ -13,12 +13,12 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// A Coverage lists, for each file of the tested plugins and of the files that they load, the
-// lines and branches that the cases ran. Files inside of a case are not in it.
+// A Coverage says for each file of the tested plugins, and for each file that they load, which lines and
+// branches the cases ran. It omits the files that a case contains.
 type Coverage []starlark.FileCoverage
 
-// coverageOf returns the counts of c. A file below dir has its path relative to dir, as in
-// messages. Files in the folder without are omitted.
+// coverageOf returns the counts of c. A file below dir has its path relative to dir, as in messages.
+// coverageOf omits the files in the folder without.
 func coverageOf(c *starlark.Coverage, dir, without string) Coverage {
 	dir, without = resolvePath(dir), resolvePath(without)
 	list := Coverage{}
@@ -33,8 +33,8 @@ func coverageOf(c *starlark.Coverage, dir, without string) Coverage {
 	return list
 }
 
-// resolvePath returns an absolute path without links, or without either if the system reports
-// an error.
+// resolvePath returns the absolute path of a file after all links. If the system cannot tell one of these,
+// the path stays as it was.
 func resolvePath(name string) string {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
@@ -64,8 +64,8 @@ func (c Coverage) CountLines() (lines, of int) {
 	return lines, of
 }
 
-// CountBranches returns the number of branches of conditions that ran, and the number of all
-// branches. Each condition has two: true and false.
+// CountBranches returns the number of branches that ran, and the number of all branches. Each condition has
+// two branches: true and false.
 func (c Coverage) CountBranches() (branches, of int) {
 	for i := range c {
 		n, all := countBranches(&c[i])
@@ -80,7 +80,7 @@ func (c Coverage) IsBelow(percent float64) bool {
 	return 100*float64(lines) < percent*float64(of)
 }
 
-// countLines is CountLines for one file.
+// countLines does for one file what CountLines does for all.
 func countLines(f *starlark.FileCoverage) (lines, of int) {
 	for _, l := range f.Lines {
 		if l.Count > 0 {
@@ -90,7 +90,7 @@ func countLines(f *starlark.FileCoverage) (lines, of int) {
 	return lines, len(f.Lines)
 }
 
-// countBranches is CountBranches for one file.
+// countBranches does for one file what CountBranches does for all.
 func countBranches(f *starlark.FileCoverage) (taken, of int) {
 	for _, b := range f.Branches {
 		for _, n := range []uint64{b.True, b.False} {
@@ -117,7 +117,7 @@ type PluginCoverage struct {
 	Files Coverage
 }
 
-// Plugins returns the coverage by plugins, in the order of their first files.
+// Plugins returns the coverage of each plugin, in the order of the plugins' first files.
 func (c Coverage) Plugins() []PluginCoverage {
 	folders := map[string]bool{}
 	for i := range c {
@@ -126,7 +126,7 @@ func (c Coverage) Plugins() []PluginCoverage {
 		}
 	}
 	var list []PluginCoverage
-	place := map[string]int{} // index in the list
+	place := map[string]int{} // the index in the list, by plugin
 	for i := range c {
 		name := pluginAround(c[i].Path, folders)
 		if _, ok := place[name]; !ok {
@@ -139,7 +139,7 @@ func (c Coverage) Plugins() []PluginCoverage {
 	return list
 }
 
-// pluginAround returns the innermost of the plugin folders that contains a file, or the file
+// pluginAround returns the innermost plugin folder that contains a file. If none does, it returns the file
 // itself.
 func pluginAround(file string, folders map[string]bool) string {
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {
@@ -152,9 +152,9 @@ func pluginAround(file string, folders map[string]bool) string {
 	}
 }
 
-// Text returns a table with a row for each file: the percentage of its lines that ran, the
-// lines that did not, and the conditions with only one outcome. A row for the whole plugin
-// follows the files of a plugin folder, and the last row is for all files.
+// Text returns a table with a row for each file: the percentage of its lines that ran, the lines that did not
+// run, and the conditions that were only true or only false. After the files of a plugin folder comes a row
+// for the whole plugin, and the last row is for all files.
 func (c Coverage) Text() string {
 	rows := make([][]string, 0, len(c)+1)
 	for _, p := range c.Plugins() {
@@ -170,7 +170,7 @@ func (c Coverage) Text() string {
 	return "coverage\n" + texttable.Align(rows, 1)
 }
 
-// cells returns the columns of a row for one or more files.
+// cells returns the columns of the row for the files of c.
 func (c Coverage) cells(name string) []string {
 	lines, ofLines := c.CountLines()
 	branches, ofBranches := c.CountBranches()
@@ -181,8 +181,8 @@ func (c Coverage) cells(name string) []string {
 	return cells
 }
 
-// describeGaps lists the lines and branches of a file that did not run: "not run: 3, 7-9; never
-// false: 2". A condition on a line that did not run is not listed.
+// describeGaps lists the lines and branches of a file that did not run: "not run: 3, 7-9; never false: 2". It
+// omits the conditions on lines that did not run.
 func describeGaps(f *starlark.FileCoverage) string {
 	dead := map[int]bool{}
 	var lines, yes, no []string
@@ -228,7 +228,7 @@ func (c Coverage) LCOV() string {
 	for i := range c {
 		f := &c[i]
 		fmt.Fprintf(&b, "TN:\nSF:%s\n", f.Path)
-		block, line := 0, 0 // number of the condition on its line
+		block, line := 0, 0 // block is the number of a condition on its line
 		for _, br := range f.Branches {
 			if block++; br.Line != line {
 				block, line = 0, br.Line

@@ -16,7 +16,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// covered are plugins, with a module and a library, of which the cases run only a part.
+// covered has plugins with a module and a library. Their cases run only a part of the lines.
 var covered = map[string]string{
 	"one.star": `def one(n = 0):
     """Counts.
@@ -169,7 +169,7 @@ func TestCoverageChangesNoResult(t *testing.T) {
 	}
 }
 
-// TestGenhtmlReadsLCOV makes pages of a tracefile in the folder of the plugins, as people do.
+// TestGenhtmlReadsLCOV runs genhtml on a tracefile in the folder of the plugins, as people do.
 func TestGenhtmlReadsLCOV(t *testing.T) {
 	genhtml := testbed.Need(t, "genhtml")
 	dir := tree(t, covered)
@@ -193,7 +193,7 @@ func TestGenhtmlReadsLCOV(t *testing.T) {
 	}
 }
 
-// TestLCOVHasTheFormOfTracefiles reads each line as tools do, and adds up the counts.
+// TestLCOVHasTheFormOfTracefiles reads each line of a tracefile as tools do, and adds up the counts.
 func TestLCOVHasTheFormOfTracefiles(t *testing.T) {
 	c := golden.Coverage{
 		{Path: "a.star", Lines: []starlark.LineCoverage{{Line: 1, Count: 2}, {Line: 4}}},

@@ -12,7 +12,7 @@ import (
 	"github.com/starhost/starhost/golden"
 )
 
-// disk mounts a file system of 64 KiB in memory, with a plugin and a case that needs an update.
+// disk mounts a file system of 64 KiB in memory, and writes a plugin and a case that needs an update to it.
 // It skips the test if the process may not mount.
 func disk(t *testing.T) string {
 	t.Helper()
@@ -36,7 +36,7 @@ func disk(t *testing.T) string {
 	return dir
 }
 
-// cannotUpdate checks that an update fails with one clear line, and changes nothing.
+// cannotUpdate checks that starhost test --update fails with one clear line, and changes nothing.
 func cannotUpdate(t *testing.T, dir, why string) {
 	t.Helper()
 	before := readFiles(t, dir)
@@ -80,6 +80,6 @@ func TestReadOnlyFolder(t *testing.T) {
 	if err := os.Chmod(folder, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.Chmod(folder, 0o755) }) // so that the test can remove it
+	t.Cleanup(func() { os.Chmod(folder, 0o755) }) // allows the test to remove the folder
 	cannotUpdate(t, dir, "permission denied")
 }

@@ -35,7 +35,7 @@ func TestEffects(t *testing.T) {
 	)
 	tests := []struct {
 		name, text string
-		want       []string // parts of the output, in order
+		want       []string // parts of the output, in their order
 	}{
 		{"answered", call + "-- effects.jsonl --\n\n" + ada + want, []string{"1 case: 1 passed\n"}},
 		{"with a secret", call + "-- env --\nPAGER_TOKEN=abc\n-- effects.jsonl --\n" + ada + want, []string{"1 case: 1 passed\n"}},
@@ -62,8 +62,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestRecord: recording does the effects once, and their replies answer them in later runs. The
-// value of a secret does not get into the case.
+// TestRecord checks that Record does the effects of a case once, and that their replies answer the effects in
+// later runs. The case must not contain the value of a secret.
 func TestRecord(t *testing.T) {
 	testbed.Need(t, "cat")
 	const plugin = `plugin(permissions = ["exec:cat", "secret:TOKEN"])

@@ -12,7 +12,7 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// appEvents are the events of a program that embeds plugins, from lines such as
+// appEvents are the events that a program which embeds plugins declares, from lines such as
 //
 //	{"name":"app.deploy","args":["service"],"actions":["context","deny"]}
 //
@@ -22,7 +22,7 @@ type appEvents struct {
 	lines []int // the number of each event's line in the section, from 1
 }
 
-// readEvents reads the section.
+// readEvents reads the text of the section events.jsonl.
 func readEvents(text []byte) (d appEvents, err error) {
 	number := 0
 	for line := range bytes.Lines(text) {
@@ -42,7 +42,7 @@ func readEvents(text []byte) (d appEvents, err error) {
 	return d, nil
 }
 
-// An eventLine is one line of the section.
+// An eventLine is one line of the section events.jsonl.
 type eventLine struct {
 	Name    string            `json:"name"`
 	Args    []string          `json:"args"`
@@ -51,7 +51,7 @@ type eventLine struct {
 	Guard   bool              `json:"guard"`
 }
 
-// readEvent reads one line.
+// readEvent reads one line of the section events.jsonl.
 func readEvent(line []byte) (starhost.EventSpec, error) {
 	var e eventLine
 	dec := json.NewDecoder(bytes.NewReader(line))
@@ -63,7 +63,7 @@ func readEvent(line []byte) (starhost.EventSpec, error) {
 	return starhost.EventSpec{Name: e.Name, Args: e.Args, Actions: e.Actions, Modify: e.Modify, Guard: e.Guard}, err
 }
 
-// unused returns the lines of events that no step fired and no plugin has a hook on.
+// unused returns the numbers of the lines whose event no step fired and no hook listens to.
 func (d *appEvents) unused(h *host.Host, fired map[string]bool) []int {
 	if len(d.specs) == 0 {
 		return nil

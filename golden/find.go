@@ -20,12 +20,12 @@ const (
 	pluginFile = "plugin.star"
 )
 
-// A caseFile is the file of a case, and the plugin beside it.
+// A caseFile is the file of a case, with the plugin beside the case.
 type caseFile struct {
-	id     string      // "scripts/oncall::slow": --run matches it, and PATH can name it
+	id     string      // for example "scripts/oncall::slow": --run matches it, and PATH can name it
 	file   loader.Path // the case's path
-	plugin loader.Path // zero if all plugins are in the case
-	// rowNames are the rows to run; nil means all.
+	plugin loader.Path // zero if the case contains all its plugins
+	// rowNames are the names of the rows to run; nil means all rows.
 	rowNames []string
 }
 
@@ -42,11 +42,11 @@ func (l *caseFile) inGoldenFolder() bool {
 // A finder collects cases, each once.
 type finder struct {
 	cases []*caseFile
-	seen  map[string]*caseFile // by real path
+	seen  map[string]*caseFile // the cases found so far, by their real paths
 }
 
-// findCases returns the cases at the paths of the options, in the order of paths and then of
-// names.
+// findCases returns the cases at the paths of the options, in the order of the paths, and at each path in the
+// order of their names.
 func findCases(o *Options) ([]*caseFile, error) {
 	var f finder
 	for _, arg := range o.Paths {
@@ -73,9 +73,8 @@ func findCases(o *Options) ([]*caseFile, error) {
 	return f.cases, nil
 }
 
-// orphans returns the cases beside the plugin file p that have no plugin. A run over all
-// configured plugins includes them, so that they are reported; a run of a named plugin does
-// not.
+// orphans returns the cases that lie where cases of the plugin file p would, but have no plugin. A run over
+// all configured plugins includes them, so that they are reported. A run of a named plugin does not.
 func orphans(p loader.Path) []*caseFile {
 	if !strings.HasSuffix(p.Real, starSuffix) {
 		return nil
@@ -84,7 +83,7 @@ func orphans(p loader.Path) []*caseFile {
 	return slices.DeleteFunc(cases, func(c *caseFile) bool { return c.plugin.Real != "" })
 }
 
-// argument adds the cases at a path. If one is true, it adds only the case of that name.
+// argument adds the cases at a path. If one is true, it adds only the case that name names.
 func (f *finder) argument(p loader.Path, name string, one bool) error {
 	found, err := casesAt(p)
 	if err != nil {
@@ -117,7 +116,7 @@ func (f *finder) add(cases []*caseFile) {
 	}
 }
 
-// selectCase returns the only case of that name, which a row's name may follow: CASE/ROW.
+// selectCase returns the only case that name names. A row's name may follow the case's name: CASE/ROW.
 func selectCase(cases []*caseFile, p loader.Path, name string) ([]*caseFile, error) {
 	var names []string
 	name, row, hasRow := strings.Cut(name, "/")
@@ -138,8 +137,8 @@ func selectCase(cases []*caseFile, p loader.Path, name string) ([]*caseFile, err
 	return nil, &UsageError{fmt.Errorf("%s has no case %q%s", p.Shown, name, hint)}
 }
 
-// casesAt returns the cases at a path: of a plugin, of a folder of plugins or cases, or a
-// case's own file.
+// casesAt returns the cases at a path. The path is a plugin, a folder of plugins or cases, or the file of a
+// case.
 func casesAt(p loader.Path) ([]*caseFile, error) {
 	info, err := os.Stat(p.Real)
 	switch {
@@ -157,7 +156,7 @@ func casesAt(p loader.Path) ([]*caseFile, error) {
 	return slices.DeleteFunc(cases, func(c *caseFile) bool { return c.plugin.Real != p.Real }), nil
 }
 
-// findError returns the error that loading a missing path gives.
+// findError returns the error that loading a plugin at a missing path returns.
 func findError(p loader.Path, err error) error {
 	if _, problems := loader.Discover([]loader.Path{p}, 0); len(problems) > 0 {
 		err = problems[0]
@@ -165,15 +164,15 @@ func findError(p loader.Path, err error) error {
 	return &UsageError{err}
 }
 
-// casesIn returns the cases of a folder. If the folder is a plugin, they are its cases; else
-// the cases in the folder and those of the plugins in it.
+// casesIn returns the cases of a folder. If the folder is a plugin, these are the plugin's cases. Otherwise
+// they are the cases in the folder, and those of the plugins in the folder.
 func casesIn(dir loader.Path) []*caseFile {
 	cases := listCases(joinPath(dir, caseFolder))
 	if exists(joinPath(dir, pluginFile)) {
 		return cases
 	}
 	cases = append(listCases(dir), cases...)
-	entries, _ := os.ReadDir(dir.Real) // no entries, no cases
+	entries, _ := os.ReadDir(dir.Real) // a folder that cannot be read has no entries
 	for _, e := range entries {
 		if sub := joinPath(dir, e.Name()); exists(joinPath(sub, pluginFile)) {
 			cases = append(cases, listCases(joinPath(sub, caseFolder))...)
@@ -185,7 +184,7 @@ func casesIn(dir loader.Path) []*caseFile {
 // listCases returns the cases whose files are in a folder.
 func listCases(dir loader.Path) []*caseFile {
 	var cases []*caseFile
-	entries, _ := os.ReadDir(dir.Real) // no folder, no cases
+	entries, _ := os.ReadDir(dir.Real) // a folder that cannot be read has no cases
 	if len(entries) == 0 {
 		return nil
 	}
@@ -198,15 +197,15 @@ func listCases(dir loader.Path) []*caseFile {
 	return cases
 }
 
-// A folder is a folder with files of cases.
+// A folder is a folder that contains the files of cases.
 type folder struct {
 	shown  string
-	golden bool        // its name is golden
+	golden bool        // the folder's name is golden
 	outer  loader.Path // the folder around it
-	plugin bool        // outer is a plugin
+	plugin bool        // the folder outer is a plugin
 }
 
-// inspectFolder describes a folder, once for all of its cases.
+// inspectFolder finds out where a folder is, once for all of its cases.
 func inspectFolder(dir loader.Path) folder {
 	outer := parentFolder(dir)
 	return folder{
@@ -214,8 +213,8 @@ func inspectFolder(dir loader.Path) folder {
 	}
 }
 
-// locate returns a case of the folder with its plugin: the plugin whose golden/ the folder is,
-// or NAME.star beside golden/ for NAME_*.txtar. If several plugins fit, the longest NAME wins.
+// locate returns a case of the folder with its plugin. The plugin is the folder around golden/, or NAME.star
+// beside golden/ for a case NAME_*.txtar. If several NAMEs fit, the longest one wins.
 func (f *folder) locate(file loader.Path) *caseFile {
 	c := &caseFile{file: file}
 	name := c.name()
@@ -230,7 +229,7 @@ func (f *folder) locate(file loader.Path) *caseFile {
 	return c
 }
 
-// pluginFor returns the plugin of a case, zero if there is none.
+// pluginFor returns the plugin of the case with a name; the result is zero if the case has none.
 func (f *folder) pluginFor(name string) loader.Path {
 	if f.plugin {
 		return f.outer
@@ -243,9 +242,8 @@ func (f *folder) pluginFor(name string) loader.Path {
 	return loader.Path{}
 }
 
-// discover returns the plugin at a path. It treats the operator of the case as the plugin's
-// user, even if a project's config named the path: names in the case's config are checked, and
-// its grants apply.
+// discover returns the plugin at a path. Whoever wrote the case counts as the plugin's user, even if a
+// project's config named the path: loading checks the names in the case's config, and applies its grants.
 func discover(p loader.Path) (*loader.Source, error) {
 	p.Place, p.Project = loader.Place{File: p.Shown}, false
 	sources, problems := loader.Discover([]loader.Path{p}, 0)

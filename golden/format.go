@@ -14,9 +14,9 @@ var formatCases embed.FS
 // A formatPart is a part of the format of cases.
 type formatPart struct {
 	kind partKind
-	name string // a member's name begins with its section's: session.json.turn
-	doc  string // its first line is a complete sentence
-	// example is the name of a file in formatCases without its suffix, or "".
+	name string // the name of the part; the name of a member begins with that of its section: session.json.turn
+	doc  string // a description, whose first line is a complete sentence
+	// example is the name of a file in formatCases without its suffix; "" for a part without an example.
 	example string
 }
 
@@ -25,19 +25,19 @@ type partKind int
 
 const (
 	fileSection   partKind = iota
-	folderSection          // the name is FOLDER/FILE
-	member                 // a name in the JSON of a section
-	heading                // a line of a section
+	folderSection          // a folder, so that the name in a case is FOLDER/FILE
+	member                 // the name of a member in a section's JSON
+	heading                // the beginning of a line in a section
 )
 
-// A formatChapter is a part of the description of cases.
+// A formatChapter is a chapter of the description of cases.
 type formatChapter struct {
 	title, doc string
 	parts      []formatPart
 }
 
-// format is the only description of the sections of a case. The parser reads it, and so do the
-// reference pages and the tests.
+// format is the only description of the sections of a case. The parser, the reference pages and the tests
+// read it.
 var format = []formatChapter{
 	{"The file", `A case is a txtar file: a sentence that says what must hold, then sections.
 A line such as -- case.star -- begins a section, which ends at the next such line. A case with a
@@ -129,8 +129,8 @@ Each member may be absent.`, "session.json"},
 	}},
 }
 
-// Format describes the sections of a case, chapter by chapter. The entry of a section has a whole
-// case as its example. An entry such as session.json.turn is a member of the JSON in a section.
+// Format describes the sections of a case, chapter by chapter. The description of a section has a whole case
+// as its example. A topic named like session.json.turn describes a member of the JSON in a section.
 func Format() []call.Topic {
 	topics := make([]call.Topic, len(format))
 	for i, c := range format {
@@ -140,7 +140,7 @@ func Format() []call.Topic {
 			if p.example != "" {
 				text, err := formatCases.ReadFile("format/" + p.example + caseSuffix)
 				if err != nil {
-					panic(err) // a test reads all of them
+					panic(err) // not reached, because a test reads all examples
 				}
 				e.Example = string(text)
 			}

@@ -9,18 +9,18 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A fragmentStore stores the fragments of a case: those of its sections, each under an alias,
-// and those of its prompts. It records which of the former nothing has read.
+// A fragmentStore stores the fragments of one case: those that the case's sections contain, each under an
+// alias, and those of its prompts. It notes which fragments of sections nothing has read.
 type fragmentStore struct {
 	*fragments.MemoryStore
 	mu            sync.Mutex
-	unusedAliases map[string]fragments.Hash // ids by alias
+	unusedAliases map[string]fragments.Hash // the ids of the fragments that nothing has read, by alias
 }
 
-// reset replaces all contents by texts, by alias.
+// reset drops all contents, and stores texts by their aliases.
 func (c *fragmentStore) reset(ctx context.Context, texts map[string][]byte) error {
 	c.MemoryStore, c.unusedAliases = new(fragments.MemoryStore), nil
-	if len(texts) > 0 { // which few cases have
+	if len(texts) > 0 { // few cases have texts
 		c.unusedAliases = make(map[string]fragments.Hash, len(texts))
 	}
 	for _, alias := range slices.Sorted(maps.Keys(texts)) {

@@ -24,18 +24,18 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// A caseMaker makes a golden case of a record, for one of its plugins.
+// A caseMaker makes a golden case of one record of the decision log, for one of the record's plugins.
 type caseMaker struct {
 	*decision.Record
 	plugin  string
 	out     bytes.Buffer
 	now     string
-	effects []string            // each effect once, in their order
+	effects []string            // each different effect once, in the order of the record
 	answers map[string][]string // lines of effects.jsonl, by effect
 }
 
-// CaseOf returns the text of a case that passes as long as the plugin decides as it did. An
-// error says why the record does not contain enough for one.
+// CaseOf returns the text of a golden case that passes as long as the plugin decides as it did in the record.
+// If the record lacks something that the case needs, the error says what.
 func CaseOf(r *decision.Record, plugin string) (string, error) {
 	if !r.IsEvent() {
 		return "", fmt.Errorf("%s makes no golden case: %s is no event, so that no plugin decides about it", r.ID, r.Event)
@@ -67,7 +67,7 @@ func CaseOf(r *decision.Record, plugin string) (string, error) {
 	return m.out.String(), nil
 }
 
-// check refuses a record that lacks something that a case needs.
+// check returns an error if the record lacks something that a case needs.
 func (m *caseMaker) check() error {
 	switch {
 	case len(m.Masked) > 0:
@@ -98,7 +98,7 @@ func (m *caseMaker) check() error {
 	return nil
 }
 
-// want returns the output of the case: the decisions of the case's plugin.
+// want returns the output that the case expects: the decisions of the case's plugin.
 func (m *caseMaker) want() (string, error) {
 	var out host.Outcome
 	var logs []host.LogLine
@@ -136,7 +136,7 @@ func (m *caseMaker) want() (string, error) {
 		return "", fmt.Errorf("no handler of the plugin %q answered the event", m.plugin)
 	}
 	out.Combine()
-	if out.Decision.Action == starhost.ActionAbort { // the step shows it alone
+	if out.Decision.Action == starhost.ActionAbort { // the output of an abort has nothing else
 		out = host.Outcome{Decision: out.Decision, Decisions: []starhost.Decision{out.Decision}}
 	}
 	return FireText(m.Event, m.Tool, &out, logs), nil
@@ -146,7 +146,7 @@ func isRefusal(a starhost.Action) bool {
 	return a == starhost.ActionDeny || a == starhost.ActionAsk || a == starhost.ActionAbort
 }
 
-// decision returns a handler's decision.
+// decision returns the decision of handler i of the record.
 func (m *caseMaker) decision(i int) (d starhost.Decision, err error) {
 	h := &m.Handlers[i]
 	at := fmt.Sprintf("/handlers/%d", i)
@@ -184,14 +184,14 @@ func (m *caseMaker) decision(i int) (d starhost.Decision, err error) {
 		f := fragments.Fragment{Content: *c.Content, Source: c.Source, Title: c.Title, Plugin: c.Plugin}
 		f.Priority = c.Priority
 		if c.Target != "" {
-			f.Target, _ = fragments.ParseTarget(c.Target) // the program wrote it
+			f.Target, _ = fragments.ParseTarget(c.Target) // no error, because starhost wrote the target
 		}
 		d.Context.Fragments = append(d.Context.Fragments, f)
 	}
 	return d, nil
 }
 
-// resultOf returns a recorded result.
+// resultOf returns the recorded result of a tool as starhost's type for results.
 func resultOf(r *decision.Result) (*starhost.Result, error) {
 	if r.Digest != nil || len(r.Attachments) > 0 {
 		return nil, errors.New(`it has no text of a result, or the result has attachments ([log] include = ["results"] records texts)`)
@@ -201,7 +201,7 @@ func resultOf(r *decision.Result) (*starhost.Result, error) {
 	return result, nil
 }
 
-// changeOf returns a recorded change in the type that a step prints.
+// changeOf returns a recorded change of an argument in the type that a step prints.
 func changeOf(name string, raw json.RawMessage) (any, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -234,7 +234,7 @@ func changeOf(name string, raw json.RawMessage) (any, error) {
 	return raw, nil
 }
 
-// addEffects adds the effects that a case must answer, and the time.
+// addEffects adds to the case the effects that it must answer, and the time.
 func (m *caseMaker) addEffects() error {
 	for i := range m.Handlers {
 		for _, line := range m.Handlers[i].Effects {
@@ -243,7 +243,7 @@ func (m *caseMaker) addEffects() error {
 				return err
 			}
 			var plugin string
-			_ = json.Unmarshal(members["plugin"], &plugin) // a line without it is of no plugin
+			_ = json.Unmarshal(members["plugin"], &plugin) // a line without the member belongs to no plugin
 			if m.Handlers[i].Plugin != m.plugin || plugin != m.plugin {
 				continue
 			}
@@ -255,7 +255,7 @@ func (m *caseMaker) addEffects() error {
 	return nil
 }
 
-// addEffect adds one effect.
+// addEffect adds one recorded effect to the case.
 func (m *caseMaker) addEffect(members map[string]json.RawMessage) error {
 	kind := ""
 	for name := range members {
@@ -266,7 +266,7 @@ func (m *caseMaker) addEffect(members map[string]json.RawMessage) error {
 	table, _, _ := strings.Cut(kind, ".")
 	switch {
 	case kind == "now":
-		var now time.Time // its text has no line that begins a section
+		var now time.Time // the text of a time has no line that begins a section
 		err := json.Unmarshal(members["reply"], &now)
 		m.now = now.Format(time.RFC3339Nano)
 		return err
@@ -291,8 +291,8 @@ func (m *caseMaker) addEffect(members map[string]json.RawMessage) error {
 	return nil
 }
 
-// answerLines returns the lines of effects.jsonl: an effect's replies in their order, or one if all
-// are equal.
+// answerLines returns the lines of effects.jsonl. If all replies to an effect are equal, the effect has one
+// line, otherwise one for each reply.
 func (m *caseMaker) answerLines() string {
 	var all []string
 	for _, effect := range m.effects {
@@ -305,7 +305,7 @@ func (m *caseMaker) answerLines() string {
 	return strings.Join(all, "")
 }
 
-// writeProse writes the case's prose, in which no line begins a section.
+// writeProse writes the case's prose. No line of it may begin a section.
 func (m *caseMaker) writeProse() {
 	line := func(format string, args ...any) {
 		m.out.WriteString(texttable.EscapeLine(fmt.Sprintf(format, args...)) + "\n")
@@ -325,7 +325,7 @@ func (m *caseMaker) writeProse() {
 func (m *caseMaker) writeScript() {
 	m.out.WriteString("-- case.star --\nfire(" + starlarkText(m.Event))
 	args := maps.Clone(m.Input)
-	spec, _ := starhost.LookupEvent(m.Event) // no app event: see check
+	spec, _ := starhost.LookupEvent(m.Event) // it is no app event, because check refuses those
 	add := func(name string, value any, isSet bool) {
 		if isSet && (slices.Contains(spec.Args, name) || name == "agent") {
 			args[name] = jsontext.Must(value)
@@ -347,16 +347,16 @@ func (m *caseMaker) writeScript() {
 	m.out.WriteString(")\n")
 }
 
-// isEmptyJSON reports whether a value is the one that an absent argument has.
+// isEmptyJSON reports whether a value is one that an argument has if it is absent.
 func isEmptyJSON(raw json.RawMessage) bool {
 	return slices.Contains([]string{"null", `""`, "0", "false", "{}", "[]"}, string(raw))
 }
 
-// writeStarlark writes JSON as a Starlark expression. The members of objects stay in their order.
+// writeStarlark writes JSON as a Starlark expression. The members of objects keep their order.
 func writeStarlark(out *bytes.Buffer, raw json.RawMessage) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	isKey := []bool{} // for each open object or list: the next token is a key; nil element for a list
+	isKey := []bool{} // true for an open object whose next token is a key
 	var kinds []json.Delim
 	first := true
 	for {
@@ -402,7 +402,7 @@ func writeStarlark(out *bytes.Buffer, raw json.RawMessage) {
 	}
 }
 
-// starlarkText quotes a text for Starlark. A terminal shows the result as it is.
+// starlarkText returns a text as a Starlark string. The result has no characters that a terminal obeys.
 func starlarkText(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -454,7 +454,7 @@ func (m *caseMaker) writeConfig() {
 	}
 }
 
-// plainValue decodes JSON with whole numbers as integers.
+// plainValue decodes JSON. A whole number becomes an integer.
 func plainValue(raw json.RawMessage) any {
 	v, _ := jsontext.DecodeValue(string(raw)) // a record's JSON is valid
 	return withIntegers(v)
@@ -466,7 +466,7 @@ func withIntegers(v any) any {
 		if n, err := v.Int64(); err == nil {
 			return n
 		}
-		f, _ := v.Float64() // a number that is too large for TOML fails later
+		f, _ := v.Float64() // writing the config fails later if the number is too large for TOML
 		return f
 	case []any:
 		for i := range v {
@@ -506,7 +506,7 @@ func (m *caseMaker) session() string {
 	}{m.Session, m.Platform, m.Workspace, m.Turn, true, own(state), own(store)}))
 }
 
-// section writes a section, unless it is empty.
+// section writes a section of the case, unless its text is empty.
 func (m *caseMaker) section(name, text string) {
 	if text == "" {
 		return

@@ -20,91 +20,89 @@ import (
 // Options select the cases to run. The zero value runs the cases of the plugins in the current
 // folder.
 type Options struct {
-	// Paths name plugins, folders of plugins, folders of cases, or cases; PATH::NAME names one
-	// case, and PATH::NAME/ROW one row of it. None means the plugins that Config names.
+	// Paths name plugins, folders of plugins, folders of cases, or cases. PATH::NAME names one case, and
+	// PATH::NAME/ROW one row of a case. No Paths means the plugins that Config names.
 	Paths []string
 	// Dir is the folder that Paths are relative to; "" means ".".
 	Dir string
-	// Config names the plugins if there are no Paths; its other settings are not used. Nil
-	// means the built-in config.
+	// Config names the plugins if there are no Paths. Test uses no other setting of it. Nil means the
+	// built-in config.
 	Config *loader.Config
 	// Run selects the cases and rows whose name, such as "scripts/oncall::slow" or
 	// "scripts/oncall::teams/checkout", matches; nil selects all.
 	Run *regexp.Regexp
-	// Update rewrites the want of cases whose output differs. Prune removes unused files and
-	// variables from cases that pass otherwise, and cases without a plugin. Record first runs
-	// the cases with real effects, and rewrites their effects.jsonl. All are errors if the
-	// environment variable CI is set.
+	// Update rewrites the want of cases whose output differs. Prune removes unused files and variables from
+	// cases that pass otherwise, and removes cases without a plugin. Record first runs the cases with real
+	// effects, and rewrites their effects.jsonl. All three are errors if the environment variable CI is set.
 	Update, Prune, Record bool
-	// Once runs each case once. This is quicker, and does not notice nondeterminism. It
-	// excludes Update, Prune and Record, which rewrite a case only if two runs agree, and
-	// Coverage, which accompanies two runs.
+	// Once runs each case once. A run is then quicker, but does not notice nondeterminism. Once cannot go
+	// with Update, Prune and Record, because they rewrite a case only if two runs agree, nor with Coverage,
+	// which needs two runs.
 	Once bool
-	// FailFast stops at the first case that fails, in the order of the results: later cases are
-	// Skipped.
+	// FailFast stops at the first case that fails, in the order of the results. All later cases are Skipped.
 	FailFast bool
-	// Jobs is the number of cases that run at the same time; zero or less means one for each
-	// CPU. It does not change results.
+	// Jobs is the number of cases that run at the same time. Zero or less means one for each CPU. The number
+	// changes no results.
 	Jobs int
-	// Coverage counts the lines of plugins that the cases run, in a further run of each case.
-	// It does not change results.
+	// Coverage counts the lines of plugins that the cases run, in a third run of each case. It changes no
+	// results.
 	Coverage bool
 	// Cache stores the compiled programs of plugins and cases beyond this run; nil means a new
 	// cache.
 	Cache *starlark.Cache
-	// Plugins are Go plugins of the calling program. Each case's host gets them after the
+	// Plugins are Go plugins of the program that calls Test. The host of each case loads them after the
 	// case's own plugins.
 	Plugins []starhost.Plugin
-	// Hooks returns the function for the step hook, which sends an agent's event to a host's
-	// plugins and returns the answer. Each case gets its own. Nil means that the program has no
-	// adapters of agents.
+	// Hooks returns the function for the step hook of one case. The function sends an agent's event to the
+	// plugins of a host and returns the answer. If Hooks is nil, the program has no adapters of agents, and
+	// the step fails.
 	Hooks func(*host.Host) func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
 	// Trusted reports whether the user trusts the files of a folder. Record runs real effects for
 	// cases in other folders only if the grants of Config allow them, and without secrets, because
 	// a case and its plugins could otherwise run any program. Nil trusts all folders.
 	Trusted func(folder string) bool
-	// Getenv returns environment variables: CI, and secrets for Record. Nil means an empty
-	// environment.
+	// Getenv returns the values of environment variables: of CI, and of secrets for Record. Nil means an
+	// empty environment.
 	Getenv func(string) string
 }
 
-// A Status is the end of a case.
+// A Status says how a case ended.
 type Status string
 
 // The statuses of a case.
 const (
 	Passed   Status = "passed"
 	Failed   Status = "failed"
-	Updated  Status = "updated"     // its want was rewritten
-	Pruned   Status = "pruned"      // its unused parts were removed, or the whole case
-	Recorded Status = "recorded"    // its effects.jsonl was rewritten
-	Broken   Status = "not started" // its file could not be read
-	Skipped  Status = "not run"     // FailFast stopped before it
+	Updated  Status = "updated"     // Update rewrote the case's want
+	Pruned   Status = "pruned"      // Prune removed unused parts of the case, or the whole case
+	Recorded Status = "recorded"    // Record rewrote the case's effects.jsonl
+	Broken   Status = "not started" // the system could not read the case's file
+	Skipped  Status = "not run"     // FailFast stopped the run before this case
 )
 
 // A Result is the result of one case, or of one row of it.
 type Result struct {
-	// Name names the case in the form of a PATH: "scripts/oncall::slow". A row's name follows:
+	// Name names the case in the form of a path: "scripts/oncall::slow". For a row, the row's name follows:
 	// "scripts/oncall::teams/checkout".
 	Name string
-	// File is the case's path for messages.
+	// File is the path of the case's file, for messages.
 	File string
-	// Line is the line of File that Text is about, the row's line for a row; 0 for a case that did
-	// not fail.
+	// Line is the line of File that Text is about; for a row it is the row's line. It is 0 for a case that
+	// did not fail.
 	Line int
 	// Prose is the case's description of the expected behaviour.
 	Prose string
-	// Input is the line of a row in rows.jsonl, at most 200 bytes of it; "" without rows.
+	// Input is the line of the row in rows.jsonl, cut to 200 bytes; "" for a case without rows.
 	Input  string
 	Status Status
-	// Reason is the reason for a failure in one line; "" if the case did not fail.
+	// Reason says in one line why the case failed; "" if it did not.
 	Reason string
-	// Text is the full reason for a failure, or the accepted difference; "" if the case just
-	// passed. It ends with a line break.
+	// Text says in full why the case failed, or shows the difference that Update accepted; "" if the case
+	// just passed. It ends with a line break.
 	Text string
 }
 
-// Details returns the Text of a case, and for a failed row its Input in front.
+// Details returns Text. For a row that failed, Input comes before it.
 func (r *Result) Details() string {
 	if r.Input != "" && r.Status == Failed {
 		return "  row: " + r.Input + "\n" + r.Text
@@ -112,8 +110,8 @@ func (r *Result) Details() string {
 	return r.Text
 }
 
-// fail records a failure. An empty reason means the first line of the text, and an empty text
-// means the reason.
+// fail makes r a failure. If reason is empty, it becomes the first line of text. If text is empty, it becomes
+// reason.
 func (r *Result) fail(line int, reason, text string) {
 	r.Status, r.Line = Failed, line
 	r.Text = cmp.Or(text, reason+"\n")
@@ -123,30 +121,30 @@ func (r *Result) fail(line int, reason, text string) {
 
 // A Summary is the result of [Test].
 type Summary struct {
-	// Results are in the order of paths and names.
+	// Results has one Result for each case or row, in the order of paths and names.
 	Results []Result
-	// Passed and the other fields are the number of Results with this Status.
+	// Passed and the other fields count the Results with these statuses.
 	Passed, Failed, Updated, Pruned, Recorded, Broken, Skipped int
-	// Coverage is nil unless it was requested. Cases that failed count too.
+	// Coverage is nil unless Options.Coverage is set. The lines that failed cases ran count too.
 	Coverage Coverage
 }
 
-// A UsageError reports options that make no sense.
+// A UsageError reports options that exclude each other or name nothing.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Test runs cases, twice each unless o.Once is set, and compares their output with their want.
-// A failing case is no error. The error is a *UsageError, the error of ctx, or the reason why
-// no case could start.
+// Test runs each case twice, or once if o.Once is set, and compares the output with the case's want. A case
+// that fails is no error. The error is a *UsageError, the error of ctx, or the reason why no case could
+// start.
 func Test(ctx context.Context, o Options) (Summary, error) {
 	if err := cmp.Or(o.checkCI(), o.checkOnce()); err != nil {
 		return Summary{}, err
 	}
 	o.Dir = cmp.Or(o.Dir, ".")
 	if o.Config == nil {
-		o.Config, _, _ = loader.ParseConfig(loader.ConfigName, o.Dir, nil) // an empty config has no error
+		o.Config, _, _ = loader.ParseConfig(loader.ConfigName, o.Dir, nil) // no error, because the config is empty
 	}
 	if o.Cache == nil {
 		o.Cache = &starlark.Cache{}
@@ -188,13 +186,13 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	return s, nil
 }
 
-// A flag is an option with its name on the command line.
+// A flag is an option together with the name of its flag on the command line.
 type flag struct {
 	name string
 	set  bool
 }
 
-// rewriteFlags returns the options that rewrite cases.
+// rewriteFlags returns the options that rewrite cases, with their values.
 func (o *Options) rewriteFlags() []flag {
 	return []flag{{"--update", o.Update}, {"--prune", o.Prune}, {"--record", o.Record}}
 }
@@ -219,8 +217,8 @@ func (o *Options) checkOnce() error {
 	return nil
 }
 
-// judgeAll judges the cases that ran, up to the first failure if FailFast is set, and edits
-// their files.
+// judgeAll judges the cases that ran, and edits their files. If FailFast is set, it stops at the first
+// failure.
 func judgeAll(cases []*testCase, ran int, o *Options) Summary {
 	s := Summary{Results: make([]Result, 0, len(cases))}
 	judged := 0
@@ -240,7 +238,7 @@ func judgeAll(cases []*testCase, ran int, o *Options) Summary {
 	return s
 }
 
-// Run runs the cases at dir, each as a subtest. Their hosts have further Go plugins.
+// Run runs the cases at dir, each as a subtest of t. The host of each case also loads the given Go plugins.
 func Run(t *testing.T, dir string, plugins ...starhost.Plugin) {
 	t.Helper()
 	summary, err := Test(t.Context(), Options{Paths: []string{dir}, Plugins: plugins})
@@ -299,7 +297,7 @@ func (s *Summary) String() string {
 	return text
 }
 
-// Text describes the cases that have a Text, and counts all.
+// Text describes each case that has a Text, and then counts all cases.
 func (s *Summary) Text() string {
 	var b strings.Builder
 	for i := range s.Results {
@@ -310,7 +308,7 @@ func (s *Summary) Text() string {
 	return b.String() + s.String() + "\n"
 }
 
-// describe returns the case's heading, its prose and its Text.
+// describe returns the heading, the prose and the Text of a case.
 func (r *Result) describe() string { return texttable.Escape(r.text()) }
 
 func (r *Result) text() string {

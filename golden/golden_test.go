@@ -20,7 +20,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// The cases of testdata show the vocabulary and its output.
+// TestRun runs the cases of testdata, which show all steps and their output.
 func TestRun(t *testing.T) {
 	golden.Run(t, "testdata")
 	golden.Run(t, "testdata/combine")
@@ -64,7 +64,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// test runs Test and returns the summary with its text.
+// test calls Test, and returns the summary and its text.
 func test(t *testing.T, o golden.Options) (golden.Summary, string) {
 	t.Helper()
 	s, err := golden.Test(t.Context(), o)
@@ -77,9 +77,9 @@ func test(t *testing.T, o golden.Options) (golden.Summary, string) {
 func TestOutcomes(t *testing.T) {
 	tests := []struct {
 		name   string
-		plugin string // "" for upperPlugin
-		text   string // the case's
-		want   string // the output
+		plugin string // "" stands for upperPlugin
+		text   string // the text of the case
+		want   string // the output that it expects
 	}{
 		{"pass", "", upperCase + upperWant, "1 case: 1 passed\n"},
 		{"difference", "", strings.Replace(upperCase, `"hi"`, `"ho"`, 1) + upperWant, `FAILED p.star::p_case (golden/p_case.txtar:6)
@@ -247,12 +247,12 @@ golden/p_case.txtar:2:14: register_tool: this file is no plugin: only a plugin r
 	}
 }
 
-// Failures have the wording of the package that reports them.
+// TestFailures checks that a failure has the words of the package that reports it.
 func TestFailures(t *testing.T) {
 	const spin = "def spin():\n    \"\"\"Spins.\"\"\"\n    for i in range(100000000):\n        pass\n\nregister_tool(spin)\n"
 	tests := []struct {
 		name, plugin, text string
-		want               []string // parts of the output, in order
+		want               []string // parts of the output, in their order
 	}{
 		{"a case that is no Starlark", upperPlugin, "-- case.star --\nprompt(\n", []string{"golden/p_case.txtar:3:1: ", "help: starhost docs E01", "1 failed"}},
 		{"a plugin that does not load", "register_tool(nothing)\n", upperCase, []string{"p.star:1:15: ", "nothing", "    1 | register_tool(nothing)\n", "1 failed"}},
@@ -432,7 +432,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// Each result has the line that an editor should jump to.
+// TestLines checks that each result has the line that an editor should jump to.
 func TestLines(t *testing.T) {
 	tests := []struct {
 		name, text string
@@ -463,7 +463,7 @@ func TestPrune(t *testing.T) {
 	tests := []struct {
 		name, before string
 		o            golden.Options
-		after        string // "" if the file was removed
+		after        string // "" if Test removed the file
 		printed      string
 	}{
 		{"what is unused", "Capitals.\n" + stale + strings.TrimPrefix(upperCase, "Capitals.\n") + upperWant, golden.Options{Prune: true},
@@ -523,7 +523,7 @@ unused variable A in section "env": nothing read it
 	}
 }
 
-// A case without a plugin fails, and is removed with Prune.
+// TestPruneWithoutPlugin checks that a case without a plugin fails, and that Prune removes it.
 func TestPruneWithoutPlugin(t *testing.T) {
 	dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/q_case.txtar": upperCase + upperWant, "cases/q_case.txtar": upperCase})
 	o := golden.Options{Dir: dir, Paths: []string{"golden", "cases"}}
@@ -542,7 +542,7 @@ func TestPruneWithoutPlugin(t *testing.T) {
 	}
 }
 
-// many is a tree of two plugins with 5 cases each, of which some fail.
+// many is a folder with two plugins of 5 cases each. The cases in failing fail.
 func many(t *testing.T, failing ...string) string {
 	files := map[string]string{"a.star": upperPlugin, "b.star": upperPlugin}
 	for _, plugin := range []string{"a", "b"} {
@@ -583,7 +583,7 @@ func TestFailFast(t *testing.T) {
 	}
 }
 
-// Law: the number of cases that run at the same time does not change the results.
+// TestJobs states a law: the number of cases that run at the same time changes no results.
 func TestJobs(t *testing.T) {
 	dir := many(t, "a_1", "b_0", "b_4")
 	want, wantPrinted := test(t, golden.Options{Dir: dir, Jobs: 1})
@@ -595,7 +595,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// Law: if nothing changes between runs, one run gives the results of two.
+// TestOnce states a law: if nothing changes between two runs of a case, one run has the result of two.
 func TestOnce(t *testing.T) {
 	dir := many(t, "a_1", "b_0", "b_4")
 	for _, fast := range []bool{false, true} {
@@ -609,7 +609,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// Cases of one plugin share a host and cannot see each other's changes.
+// TestCasesAreApart checks that cases of one plugin, which share a host, do not see each other's changes.
 func TestCasesAreApart(t *testing.T) {
 	const plugin = `
 plugin(permissions = ["fs.read:**"], config = {"greeting": "hello"}, requires_env = ["TOKEN"])
@@ -655,8 +655,8 @@ register_tool(note)
 	}
 }
 
-// A Go tool that counts its calls makes a plugin nondeterministic. The case that shows it fails
-// whatever its want is, and is not updated.
+// TestNondeterministicTool checks a plugin with a Go tool that counts its calls. The case that shows the
+// count fails whatever its want is, and Update leaves it as it is.
 func TestNondeterministicTool(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"p.star":              upperPlugin,
@@ -687,7 +687,7 @@ nondeterminism: two runs of the case differ
 	}
 }
 
-// A case fails with the error of Go plugins that conflict with its own.
+// TestPluginsThatDoNotFit checks that a case fails with an error if Go plugins conflict with its own plugins.
 func TestPluginsThatDoNotFit(t *testing.T) {
 	dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": upperCase})
 	s, _ := test(t, golden.Options{Dir: dir, Plugins: []starhost.Plugin{{Name: "p"}}})
@@ -696,7 +696,7 @@ func TestPluginsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// An interrupted run changes no file.
+// TestInterruptedUpdate checks that an interrupted run changes no file.
 func TestInterruptedUpdate(t *testing.T) {
 	dir := many(t, "a_0", "a_1", "b_4")
 	before := readFiles(t, dir)
@@ -716,7 +716,7 @@ func TestInterruptedUpdate(t *testing.T) {
 	}
 }
 
-// readFiles returns all files of a folder.
+// readFiles returns the contents of all files of a folder, by path.
 func readFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -798,7 +798,7 @@ func TestNoCases(t *testing.T) {
 	}
 }
 
-// TestLineEnds checks that a case passes with the line ends of Windows.
+// TestLineEnds checks that a case passes if its lines end as Windows ends them.
 func TestLineEnds(t *testing.T) {
 	text := strings.ReplaceAll(upperCase+"-- want --\n== call_tool upper\n\"HI\"\n", "\n", "\r\n")
 	dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": text})

@@ -21,7 +21,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// newCase returns a case without a plugin beside it.
+// newCase returns a case that contains its plugins.
 func newCase(t *testing.T, text string) *testCase {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "case.txtar")
@@ -36,7 +36,7 @@ func newCase(t *testing.T, text string) *testCase {
 	return c
 }
 
-// runWith plays a case once in a host with a Go plugin.
+// runWith runs a case once on a host that also has a Go plugin.
 func runWith(t *testing.T, c *testCase, cond conditions, more starhost.Plugin) outcome {
 	t.Helper()
 	st, err := newStage(cond, []starhost.Plugin{more})
@@ -53,7 +53,7 @@ prompt("hi", fragments = ["count:a", "count:b"])
 -- plugins/p.star --
 `
 
-// counting returns a plugin whose fragments depend on the number of calls.
+// counting returns a plugin whose loader returns the number of its calls.
 func counting() starhost.Plugin {
 	var n atomic.Int64
 	return starhost.Plugin{Name: "counting", FragmentLoaders: []starhost.FragmentLoader{{
@@ -95,7 +95,8 @@ func TestNondeterminism(t *testing.T) {
 	})
 }
 
-// A panic of a Go plugin is an ordinary outcome, and the case continues.
+// TestPanic checks that a panic of a Go plugin is the result of a step like any other error, and that the
+// case goes on.
 func TestPanic(t *testing.T) {
 	c := newCase(t, "-- case.star --\nassert_eq(call_tool(\"boom\").is_error, True)\nprompt(\"hi\")\n-- plugins/p.star --\n")
 	got := runWith(t, c, conditions{}, starhost.Plugin{Name: "boom", Tools: []starhost.Tool{{
@@ -121,8 +122,8 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// Law: the joined sections of a text are the text. Pruning changes nothing else, and pruning
-// again changes nothing.
+// TestSplit states laws: the joined sections of a text are the text, pruning changes nothing else, and
+// pruning again changes nothing.
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := []byte(texts.Draw(t, "case"))
@@ -142,13 +143,13 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// texts draws texts with lines that may look like the beginning of a section.
+// texts draws texts whose lines may look like the beginning of a section.
 var texts = rapid.Custom(func(t *rapid.T) string {
 	lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "text", "-- want --", "-- a --", "--  --", "-- b --\r", "-- -- --", " -- c --", `\-- want --`, `\\-- a --`}))
 	return strings.Join(lines.Draw(t, "lines"), "\n")
 })
 
-// Law: an escaped text is one section.
+// TestEscapeIsOneSection states a law: an escaped text stays within one section.
 func TestEscapeIsOneSection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := escapeMarkers(texts.Draw(t, "text"))
@@ -159,7 +160,7 @@ func TestEscapeIsOneSection(t *testing.T) {
 	})
 }
 
-// Law: an escaped text without its backslashes is the text.
+// TestEscapeRoundTrip states a law: unescapeMarkers returns the text that escapeMarkers got.
 func TestEscapeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := withNewline(texts.Draw(t, "text"))
@@ -169,8 +170,8 @@ func TestEscapeRoundTrip(t *testing.T) {
 	})
 }
 
-// Law: replacing the want changes only the want. The law does not hold for a text that ends in
-// half a line break.
+// checkReplaceWant checks the law that replacing the want changes only the want. The law does not hold for a
+// text that ends in half a line break.
 func checkReplaceWant(t interface{ Errorf(string, ...any) }, src, want string) {
 	src = strings.TrimRight(src, "\r")
 	before, after := txtar.Parse([]byte(src)), txtar.Parse(replaceSection([]byte(src), wantSection, want))
@@ -279,8 +280,8 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// A case sees nothing of the case before it on the same stage and host, even if that one failed
-// in the middle of a turn: not its turn, time, files, state or output.
+// TestNothingIsLeftOnTheStage checks that a case sees nothing of the case that ran before on the same stage
+// and host, even if that case failed in the middle of a turn: not its turn, time, files, state or output.
 func TestNothingIsLeftOnTheStage(t *testing.T) {
 	const plugin = `def look(ctx):
     """Looks at all that a case brings."""
@@ -323,8 +324,8 @@ register_tool(look)
 	}
 }
 
-// TestAnswersBy checks that what observes a case's host learns that the case answered a question,
-// or that nobody did.
+// TestAnswersBy checks that an observer of a case's host learns that the case answered a question, or that
+// nobody did.
 func TestAnswersBy(t *testing.T) {
 	p := &play{answers: []bool{true, false}}
 	var got []string

@@ -17,8 +17,8 @@ register_tool(lambda ctx: ctx.fs.read("a.txt"), name = "show", description = "Te
 register_hook("pre_llm_call", lambda: "a note")
 `
 
-// Git's autocrlf makes the lines of a case end in CRLF: only what really differs differs, and a
-// rewritten case has one kind of line ends.
+// TestCheckoutLineEnds checks cases whose lines end in CRLF after Git's autocrlf: the difference shows only
+// lines that really differ, and a rewritten case has one kind of line ends.
 func TestCheckoutLineEnds(t *testing.T) {
 	const lf = "A case.\n-- case.star --\ncall_tool(\"size\")\n-- workspace/a.txt --\none\ntwo\n-- want --\n== call_tool size\n\"8 bytes\"\n"
 	crlf := strings.ReplaceAll(lf, "\n", "\r\n")
@@ -52,7 +52,8 @@ func TestCheckoutLineEnds(t *testing.T) {
 	}
 }
 
-// A file of a case can have a line that begins a section, with a backslash in front.
+// TestLinesThatLookLikeSections checks that a file in a case can have a line that looks like the beginning of
+// a section. The line has a backslash in front.
 func TestLinesThatLookLikeSections(t *testing.T) {
 	const text = "-- case.star --\ncall_tool(\"show\")\n-- workspace/a.txt --\nx\n\\-- want --\n\\\\-- a --\n\\- no marker\n" +
 		"-- want --\n== call_tool show\n| x\n| -- want --\n| \\-- a --\n| \\- no marker\n|\n"
@@ -62,8 +63,8 @@ func TestLinesThatLookLikeSections(t *testing.T) {
 	}
 }
 
-// The want of a prompt has one line about it. A want with sizes and hashes keeps them, and a step
-// can ask for them.
+// TestReportsOfPrompts checks that the output of a prompt has one line about it, unless the step or the
+// existing want asks for the report with sizes and hashes.
 func TestReportsOfPrompts(t *testing.T) {
 	const (
 		short = "== prompt 1\n[user]\na note\nhi\n\nprompt       fragments: pre_llm_call; tools: show, size\n"
@@ -84,7 +85,8 @@ func TestReportsOfPrompts(t *testing.T) {
 	}
 }
 
-// A failing row shows its input, and an unused effect comes with the output.
+// TestFailuresShowWhatWasThere checks that the failure of a row shows the row's input, and that the message
+// about an unused effect comes with the output.
 func TestFailuresShowWhatWasThere(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"p.star": sizePlugin,

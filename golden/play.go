@@ -24,7 +24,7 @@ import (
 // startTime is the time at the start of every case.
 var startTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// platform is the session's platform.
+// platform is the platform of the sessions of all cases.
 const platform = "test"
 
 // A play is one run of a case: a session, and the output of its steps.
@@ -33,46 +33,46 @@ type play struct {
 	session *host.Session
 	turn    *host.Turn // the current turn, or nil
 
-	betweenTurns bool // fire uses no turn: see startSession.BetweenTurns
+	betweenTurns bool // steps named fire use no turn: see startSession.BetweenTurns
 
 	now   time.Time
-	isSet bool // a step set now
+	isSet bool // a step has set now
 
-	usedNow    bool // a handler read the time
-	clockReads int  // calls of the host's clock, by handlers and to measure times
+	usedNow    bool // a handler has read the time
+	clockReads int  // readings of the host's clock, by handlers and by the host to measure times
 	prompts    int
 	turns      int
-	limit      int      // bytes of out
+	limit      int      // the most bytes of out
 	fullReport bool     // prompts have a report with sizes and hashes
 	sent       []string // the texts that the previous prompt sent, by message
 	logs       []host.LogLine
 	out        strings.Builder
 
-	unanswered error // about the first effect without a line in effects.jsonl, or nil
+	unanswered error // the error of the first effect without a line in effects.jsonl, or nil
 
-	answers  []bool // to the next questions of the step
-	answered int    // questions of the step that had an answer
-	lacking  string // the first question behind all answers of the step, or ""
+	answers  []bool // the answers to the next questions of the step
+	answered int    // how many questions of the step got an answer
+	lacking  string // the first question after the step's last answer, or ""
 	asked    string // the step's questions with their answers, as lines
 	// approver answers the questions of steps without answers. It may be nil.
 	approver func(context.Context, host.ApprovalRequest) (host.Answer, error)
 
-	// hook sends an agent's event through its adapter. It is nil without adapters.
+	// hook sends an agent's event through the agent's adapter. It is nil if the program has no adapters.
 	hook func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
 
-	events      appEvents            // the case's own events
+	events      appEvents            // the events that the case declares
 	known       []starhost.EventSpec // all events of the host
-	firedEvents map[string]bool      // names
+	firedEvents map[string]bool      // the names of the events that steps fired
 
 	row      *row            // the row that runs, or nil
-	usedKeys map[string]bool // keys of the row that were read
+	usedKeys map[string]bool // keys of the row that the steps have read
 
 	env           map[string]string // the case's variables
 	mu            sync.Mutex
-	usedVariables map[string]bool // names of env that were read
+	usedVariables map[string]bool // names of variables in env that something has read
 }
 
-// lookup returns an environment variable, and marks it as used.
+// lookup returns the value of an environment variable, and notes that something read it.
 func (p *play) lookup(name string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +83,8 @@ func (p *play) lookup(name string) string {
 	return defaultValue(name)
 }
 
-// addName adds a name to a set. It makes the set when it is first needed, because most plays
-// need none.
+// addName adds a name to a set. It makes the set when the first name comes, because most plays have no name
+// to add.
 func addName(names *map[string]bool, name string) {
 	if *names == nil {
 		*names = map[string]bool{}
@@ -92,7 +92,7 @@ func addName(names *map[string]bool, name string) {
 	(*names)[name] = true
 }
 
-// defaultValue is the value of a variable that a case does not set.
+// defaultValue is the value that a variable has if the case does not set it.
 func defaultValue(name string) string { return "test-" + name }
 
 // print writes a step's heading, its result, and the lines that handlers logged.
@@ -115,8 +115,8 @@ func (p *play) flushLogs() string {
 	return text
 }
 
-// printFailure prints a step that failed, and ends the turn. If a handler aborted the turn, the
-// step has an outcome and no error.
+// printFailure prints the error of a step, and ends the turn. If a handler aborted the turn, that is the
+// step's outcome, and printFailure returns no error.
 func (p *play) printFailure(heading string, err error) error {
 	p.endTurn()
 	p.recordUnanswered(err)
@@ -146,8 +146,8 @@ func (p *play) beginTurn(r host.Request) (t *host.Turn, err error) {
 	return p.turn, err
 }
 
-// recordUnanswered searches failures for an effect without an answer. A host tolerates failures
-// of handlers, but a case must fail then.
+// recordUnanswered looks in failures for the error of an effect that no line answers, and stores the first. A
+// host goes on after a failure of a handler, but the case must fail.
 func (p *play) recordUnanswered(failures ...error) {
 	for _, err := range failures {
 		var unanswered *effects.UnansweredError
@@ -157,7 +157,7 @@ func (p *play) recordUnanswered(failures ...error) {
 	}
 }
 
-// recordNow records whether a handler of a turn read the time.
+// recordNow notes whether a handler of a turn has read the time.
 func (p *play) recordNow(t *host.Turn) {
 	_, asked := t.FirstNow()
 	p.usedNow = p.usedNow || asked
@@ -190,7 +190,7 @@ func (p *play) Prompt(_ context.Context, r host.Request, full bool) (*host.Promp
 	return prompt, p.print(heading, changedBlocks(before, p.sent)+"\n"+p.reportText(prompt, full))
 }
 
-// reportText returns the report of a prompt: one line, or all of it.
+// reportText returns the line about a prompt, or if full is true the report with sizes and hashes.
 func (p *play) reportText(prompt *host.Prompt, full bool) string {
 	if full || p.fullReport {
 		return report.Text(prompt)
@@ -198,8 +198,8 @@ func (p *play) reportText(prompt *host.Prompt, full bool) string {
 	return report.Line(prompt)
 }
 
-// hasFullReport reports whether a want has the report with sizes and hashes of a prompt. It
-// keeps its form, because starhost test wrote no other once.
+// hasFullReport reports whether a want contains the report of a prompt with sizes and hashes. Earlier
+// versions of starhost wrote no other report, and such a want keeps its form.
 func hasFullReport(want string) bool { return fullReportLine().MatchString(want) }
 
 // fullReportLine matches the last line of report.Text.
@@ -223,14 +223,14 @@ func (p *play) CallTool(_ context.Context, call starhost.ToolCall, answers []boo
 	return reply, p.print(heading, p.asked+replyText(call, &reply)+hooksText(t.Hooks()[before:]))
 }
 
-// hooksText returns the line of a report that lists the actions of handlers.
+// hooksText returns the line of a step's output that lists what handlers did.
 func hooksText(traces []host.HookTrace) string {
 	var b strings.Builder
 	report.WriteLine(&b, "hooks", report.HookLines(traces)...)
 	return b.String()
 }
 
-// Fire fires one event.
+// Fire fires an event.
 func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMessage) (host.Outcome, error) {
 	heading := "fire " + event
 	addName(&p.firedEvents, event)
@@ -273,7 +273,7 @@ func (p *play) fireEvent(e *starhost.Event) (out host.Outcome, err error) {
 	return t.Fire(p.ctx, e)
 }
 
-// unknownAgent returns the error for an agent that starhost has no table of tools for.
+// unknownAgent returns the error for an agent whose tools starhost has no table of.
 func unknownAgent(name string) error {
 	var names []string
 	for _, a := range agents.All {
@@ -285,7 +285,7 @@ func unknownAgent(name string) error {
 	return fmt.Errorf("unknown agent %q%s, want one of %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// Hook sends an agent's event through its adapter.
+// Hook sends an agent's event through the agent's adapter.
 func (p *play) Hook(_ context.Context, agent, event string) (out, stderr string, code int, err error) {
 	heading := "hook " + texttable.OneLine(agent)
 	p.endTurn()
@@ -298,7 +298,7 @@ func (p *play) Hook(_ context.Context, agent, event string) (out, stderr string,
 	return out, stderr, code, p.print(heading, answerText(out, stderr, code))
 }
 
-// LoadFragments resolves a reference.
+// LoadFragments resolves a reference as in a prompt.
 func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, error) {
 	heading := "load_fragments " + texttable.OneLine(ref)
 	t, err := p.currentTurn()
@@ -312,7 +312,7 @@ func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, e
 	return got[0], p.print(heading, contextText(got[0]))
 }
 
-// Advance advances the time. It ends the turn, because a turn has one time.
+// Advance moves the time forward. It ends the turn, because all of a turn has one time.
 func (p *play) Advance(_ context.Context, d time.Duration) error {
 	p.endTurn()
 	p.now = p.now.Add(d)

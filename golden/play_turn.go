@@ -13,18 +13,19 @@ import (
 	"github.com/starhost/starhost/internal/texttable"
 )
 
-// A scriptedModel is a model that returns the replies of a case, and prints its requests.
+// A scriptedModel is a model that returns the replies that a case states, and prints each request that it
+// gets.
 type scriptedModel struct {
 	*play
 	heading  string
 	replies  []starhost.Reply
-	full     bool  // see reportText
-	requests int   // number so far
-	hooks    int   // number of hook traces that the requests have printed
-	err      error // in the last request, or nil
+	full     bool  // print reports with sizes and hashes
+	requests int   // number of requests so far
+	hooks    int   // number of traces of handlers that requests have printed
+	err      error // the error of the last request, or nil
 }
 
-// Complete prints the request and returns the next reply.
+// Complete prints a request, and returns the next reply of the case.
 func (m *scriptedModel) Complete(_ context.Context, p *host.Prompt) (starhost.Reply, error) {
 	m.requests++
 	m.hooks += len(p.Hooks)
@@ -69,7 +70,7 @@ func (p *play) Turn(
 	return result, p.print(m.heading+" answer", p.asked+quote(result.Text)+hooksText(result.Turn.Hooks()[m.hooks:]))
 }
 
-// Command runs a command in the current turn. It prints the questions with their answers.
+// Command runs a command in the current turn, and prints the questions of the command with their answers.
 func (p *play) Command(_ context.Context, line string, answers []bool) (host.CommandReply, error) {
 	heading := "command " + texttable.OneLine(line)
 	t, err := p.currentTurn()
@@ -89,12 +90,12 @@ func (p *play) Command(_ context.Context, line string, answers []bool) (host.Com
 	return reply, p.print(heading, text+hooksText(t.Hooks()[before:]))
 }
 
-// begin begins a step whose questions have these answers.
+// begin begins a step. answers are the answers to the step's questions.
 func (p *play) begin(answers []bool) {
 	p.answers, p.answered, p.lacking, p.asked = answers, 0, "", ""
 }
 
-// checkAnswers ends a step. If it had answers, it must have used all, and have needed no more.
+// checkAnswers ends a step. It returns an error if the step had more answers than questions, or fewer.
 func (p *play) checkAnswers(step string) error {
 	left, used, lacking := len(p.answers), p.answered, p.lacking
 	p.answers, p.answered = nil, 0
@@ -107,8 +108,8 @@ func (p *play) checkAnswers(step string) error {
 	return nil
 }
 
-// Approve answers a question of a step, or about a tool that it calls. Without answers there is no
-// user, unless the play has an approver.
+// Approve answers a question that a step asks, or that a tool asks when a step calls it. If the step has no
+// answers, the play's approver answers, or nobody does.
 func (p *play) Approve(ctx context.Context, r host.ApprovalRequest) (got host.Answer, err error) {
 	switch {
 	case len(p.answers) > 0:
@@ -124,14 +125,14 @@ func (p *play) Approve(ctx context.Context, r host.ApprovalRequest) (got host.An
 	if err == nil {
 		answer = map[bool]string{false: "no", true: "yes"}[got.Yes]
 	}
-	if err == nil || strings.HasPrefix(r.Call.Name, "/") { // a tool's denial says that nobody answers
+	if err == nil || strings.HasPrefix(r.Call.Name, "/") { // if nobody answers about a tool, the denial says so
 		p.asked += "asked, " + answer + ": " + quote(strings.Join(r.Reasons, "; "))
 	}
 	return got, err
 }
 
-// CompleteCommand completes a line that begins with a slash. It ends the turn, because the user
-// types between two turns.
+// CompleteCommand completes a line that begins with a slash. It ends the turn, because users type such lines
+// between two turns.
 func (p *play) CompleteCommand(_ context.Context, line string) ([]string, error) {
 	heading, before := "complete_command "+texttable.OneLine(line), p.clockReads
 	p.endTurn()
@@ -167,7 +168,7 @@ func (p *play) RenderTemplate(
 	return tm, p.print(heading, templateText(&tm))
 }
 
-// templateText shows a filled-in template, without empty fields.
+// templateText returns the text that shows a filled-in template. It omits empty fields.
 func templateText(tm *starhost.Template) string {
 	list := func(names []string) string { return strings.Join(names, ", ") }
 	text := ""

@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// guides are the plugins from the guides of other systems, rewritten for starhost.
+// guides returns the plugins that are rewritten from the guides of other systems.
 func guides(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("plugins/*/plugin.star")
@@ -23,7 +23,8 @@ func guides(t *testing.T) []string {
 	return files
 }
 
-// TestGuides shows that each plugin does what its guide promises. A plugin without cases fails.
+// TestGuides runs the cases of each of these plugins, which show what its guide promises. A plugin without
+// cases fails.
 func TestGuides(t *testing.T) {
 	for _, dir := range guides(t) {
 		golden.Run(t, dir)
@@ -40,13 +41,13 @@ func TestReferences(t *testing.T) {
 	golden.Run(t, "plugins/references")
 }
 
-// TestGuidesTogether shows that the plugins do not conflict, and that the models of one work
-// after it is granted what it declares.
+// TestGuidesTogether loads all these plugins, and checks that they do not conflict. The plugin with models
+// works after the operator grants what it declares.
 func TestGuidesTogether(t *testing.T) {
 	tests := []struct {
 		name   string
 		grants []string
-		want   string // the error of choosing the model
+		want   string // the error when a turn chooses the model
 	}{
 		{"granted", []string{"gptme_full=http:api.example.com", "gptme_full=secret:MY_LLM_API_KEY@api.example.com"}, ""},
 		{"the secret is not granted", []string{"gptme_full=http:api.example.com"}, `model my_llm cannot be used: plugin gptme_full has no permission secret:MY_LLM_API_KEY@api.example.com: add to the list gptme_full in [grants] of your config: "secret:MY_LLM_API_KEY@api.example.com" (or --grant gptme_full=secret:MY_LLM_API_KEY@api.example.com)`},

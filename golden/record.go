@@ -13,15 +13,15 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// A recording collects the real effects of one run of a case, as lines of effects.jsonl, each
-// effect once.
+// A recording collects the real effects of one run of a case as lines of effects.jsonl. Each effect occurs
+// once.
 type recording struct {
-	folder string              // the workspace, in which programs run
-	getenv func(string) string // the machine's environment, which has secrets
-	grants map[string][]string // all that plugins of a case may do that the user does not trust; else nil
+	folder string              // the workspace, which is the folder that programs run in
+	getenv func(string) string // returns variables of the machine's environment, which has secrets
+	grants map[string][]string // what plugins may do, if the user does not trust the case; else nil
 	lines  []string
-	texts  []string        // describe the effects of lines
-	seen   map[string]bool // effects
+	texts  []string        // a description of each line's effect
+	seen   map[string]bool // the effects that lines has already
 }
 
 // allowEffects lets the plugins of a host reach the network, programs, and secrets of the
@@ -55,8 +55,8 @@ func (r *recording) allowEffects(ctx context.Context, o *loader.Options, lookup 
 	return nil
 }
 
-// grantDeclared grants each plugin in the config what it declares. It reads that from a load
-// without real effects, because [loader.Load] never gives such effects to a declaration.
+// grantDeclared adds to the config a grant of everything that the plugins declare. It first loads the plugins
+// without real effects, because [loader.Load] never gives such effects to plugins while they declare.
 func grantDeclared(ctx context.Context, o loader.Options) error {
 	o.Host = host.Options{}
 	set, err := loader.Load(ctx, o)
@@ -77,7 +77,7 @@ func (r *recording) add(e host.Entry) {
 	}
 	answers, err := effects.ReadAnswers(effectsFile, []byte(line))
 	if err != nil {
-		return // a journal's line has no error
+		return // no error, because the line is from a journal
 	}
 	if effect := answers.Unused()[0].Effect; !r.seen[effect] {
 		r.seen[effect] = true
@@ -115,7 +115,7 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			st.run(ctx, row) // a failure is reported by the later runs
+			st.run(ctx, row) // the later runs report a failure
 			st.closeHosts()
 		}
 		c.record(st.recording)
@@ -123,8 +123,8 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 	return ctx.Err()
 }
 
-// isTrusted reports whether the user trusts the case and the plugin beside it. Trust pins no target
-// of a link.
+// isTrusted reports whether the user trusts the case and the plugin beside it. It refuses links, because
+// trusting a folder does not pin the target of a link.
 func (c *testCase) isTrusted(o *Options) bool {
 	return o.Trusted == nil || c.checkWritable() == nil && o.Trusted(filepath.Dir(c.file.Real))
 }

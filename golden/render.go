@@ -16,8 +16,8 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// quote shows a text: one line is quoted, except a JSON object or list, and several lines have
-// a "|" in front of each.
+// quote returns a text as outputs show it. A text of one line gets quotes, except a JSON object or list. A
+// longer text gets a "|" before each line.
 func quote(text string) string {
 	switch {
 	case strings.Contains(text, "\n"):
@@ -28,7 +28,7 @@ func quote(text string) string {
 	return strconv.Quote(text) + "\n"
 }
 
-// barLines puts indent and a "|" in front of each line.
+// barLines puts indent and a "|" before each line of a text.
 func barLines(indent, text string) string {
 	var b strings.Builder
 	for _, line := range strings.Split(text, "\n") {
@@ -41,8 +41,8 @@ func isContainer(text string) bool {
 	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
 }
 
-// promptBlocks splits the request of a prompt, without tools: first the system text, which may
-// be "", then each message.
+// promptBlocks splits the request of a prompt into the system text, which may be "", and the messages. It
+// omits the tools.
 func promptBlocks(p *host.Prompt) []string {
 	list := []string{""}
 	if p.System != "" {
@@ -73,7 +73,7 @@ func messageBlock(m *starhost.Message) string {
 	return text
 }
 
-// changedBlocks returns the blocks of now, from the first one on that differs from before.
+// changedBlocks returns the blocks of now from the first block on that differs from the one in before.
 func changedBlocks(before, now []string) string {
 	n := 0
 	for n < len(before) && n < len(now) && before[n] == now[n] {
@@ -82,7 +82,7 @@ func changedBlocks(before, now []string) string {
 	return strings.Join(now[n:], "")
 }
 
-// withNewline ends text with a line break; it returns "" for "".
+// withNewline returns text with a line break at its end; it returns "" for "".
 func withNewline(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
@@ -90,7 +90,7 @@ func withNewline(text string) string {
 	return text + "\n"
 }
 
-// replyText shows the reply of a tool.
+// replyText returns the lines that show the reply of a tool.
 func replyText(asked starhost.ToolCall, r *host.ToolReply) string {
 	if r.Denied != nil {
 		return decisionText(*r.Denied)
@@ -122,7 +122,7 @@ func resultText(r *starhost.Result) string {
 	return text + attachmentOffers(r.Attachments)
 }
 
-// withLabel puts a label in front of a text that quote returned.
+// withLabel puts a label before a text that quote returned.
 func withLabel(label, quoted string) string {
 	if strings.HasPrefix(quoted, "|") {
 		return label + ":\n" + quoted
@@ -130,8 +130,8 @@ func withLabel(label, quoted string) string {
 	return label + ": " + quoted
 }
 
-// FireText returns the output of a step fire with an outcome, and the lines that its handlers
-// logged. tool is the event's tool or "".
+// FireText returns the output of a step fire: the outcome of the event, and the lines that handlers logged.
+// tool is the name of the tool that the event is about, or "".
 func FireText(event, tool string, o *host.Outcome, logs []host.LogLine) string {
 	text := "== fire " + event
 	if tool != "" {
@@ -144,8 +144,8 @@ func FireText(event, tool string, o *host.Outcome, logs []host.LogLine) string {
 	return escapeMarkers(text)
 }
 
-// outcomeText shows the joint decision of an event's handlers and, if several of them decided,
-// each single decision.
+// outcomeText returns the lines that show the joint decision of an event's handlers. If several handlers
+// decided, each single decision follows.
 func outcomeText(o *host.Outcome) string {
 	var decided []starhost.Decision
 	for _, d := range o.Decisions {
@@ -171,7 +171,7 @@ func outcomeText(o *host.Outcome) string {
 	return b.String()
 }
 
-// decisionText shows a decision with its place: "deny: no ticket (policy.star:3:1)".
+// decisionText returns the text that shows a decision and its place: "deny: no ticket (policy.star:3:1)".
 func decisionText(d starhost.Decision) string {
 	place := "(" + d.Pos.String() + ")"
 	if d.Pos == (starhost.Pos{}) {
@@ -179,7 +179,7 @@ func decisionText(d starhost.Decision) string {
 	}
 	text := ""
 	switch d.Action {
-	case starhost.ActionModify: // its changes follow
+	case starhost.ActionModify: // the changes follow later
 	case starhost.ActionRespond:
 		text = withLabel("respond "+place, resultText(d.Result))
 	case starhost.ActionContext:
@@ -197,7 +197,7 @@ func decisionText(d starhost.Decision) string {
 	return text
 }
 
-// answerText shows the answer to an agent's event.
+// answerText returns the lines that show the answer to an agent's event.
 func answerText(out, stderr string, code int) string {
 	text := withNewline(out)
 	if out == "" {
@@ -212,7 +212,7 @@ func answerText(out, stderr string, code int) string {
 	return text
 }
 
-// changeText shows the new value of an argument.
+// changeText returns the text that shows the new value of an argument.
 func changeText(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -239,7 +239,7 @@ func changeText(v any) string {
 	return fmt.Sprintln(v)
 }
 
-// indent puts prefix in front of the first line and spaces in front of the others.
+// indent puts prefix before the first line of a text, and as many spaces before each other line.
 func indent(prefix, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -249,7 +249,7 @@ func indent(prefix, text string) string {
 	return b.String()
 }
 
-// contextText shows context before merging, with all contents.
+// contextText returns the lines that show context before starhost merges it, with all contents.
 func contextText(c starhost.Context) string {
 	cells := make([][]string, len(c.Fragments))
 	for i, f := range c.Fragments {
@@ -273,7 +273,7 @@ func contextText(c starhost.Context) string {
 	return b.String() + attachmentOffers(c.Attachments)
 }
 
-// attachmentOffers shows attachments before merging.
+// attachmentOffers returns the lines that show attachments before starhost merges them.
 func attachmentOffers(list []fragments.Attachment) string {
 	cells := make([][]string, len(list))
 	for i := range list {
@@ -282,7 +282,7 @@ func attachmentOffers(list []fragments.Attachment) string {
 	return texttable.Align(cells, 4)
 }
 
-// logText shows a line that a handler logged.
+// logText returns the lines that show what a handler logged.
 func logText(l host.LogLine) string {
 	text := fmt.Sprintf("log %s %s: %s", l.Level, l.Plugin, texttable.OneLine(l.Text))
 	if len(l.Fields) > 0 {

@@ -25,7 +25,7 @@ const (
 	maxRowName  = 64
 )
 
-// nameKey is the key of a row's name.
+// nameKey is the key under which a row states its name.
 const nameKey = "name"
 
 // rowNameRule describes the names of rows. They are parts of a section's name and of a case's id.
@@ -40,24 +40,24 @@ func isRowName(name string) bool {
 // A row is a line of a case's table: the inputs of one run of its steps.
 type row struct {
 	name   string
-	text   string   // the whole line, clipped
-	line   int      // in the section, from 1
-	keys   []string // in the order of the line; the first is "name"
+	text   string   // the whole line, cut to 200 bytes
+	line   int      // the line's number in the section, from 1
+	keys   []string // the row's keys in the order of the line; the first is "name"
 	values map[string]json.RawMessage
 }
 
-// rowError returns the error of a row that cannot be used, by its line in the section.
+// rowError returns the error for a mistake in a row. line is the row's line in the section.
 func rowError(line int, text string) error {
 	return inSection(rowsFile, line, fmt.Errorf("%s: line %d: %s", rowsFile, line, text))
 }
 
-// readRows reads the table of a case, nil if it has none.
+// readRows reads the table of a case. It returns nil if the case has no table.
 func readRows(files []txtar.File) (rows []*row, err error) {
 	at := slices.IndexFunc(files, func(f txtar.File) bool { return f.Name == rowsFile })
 	if at < 0 {
 		return nil, nil
 	}
-	number, lines := 0, map[string]int{} // the line of each name
+	number, lines := 0, map[string]int{} // lines has the line of each row by its name
 	for line := range bytes.Lines(files[at].Data) {
 		number++
 		if len(bytes.TrimSpace(line)) == 0 {
@@ -85,7 +85,7 @@ func readRows(files []txtar.File) (rows []*row, err error) {
 	return rows, nil
 }
 
-// readRow reads one line. The problem is "" if the line is a row.
+// readRow reads one line of the table. If the line is no row, problem says why; otherwise it is "".
 func readRow(line []byte) (r *row, problem string) {
 	if len(line) > maxRowBytes {
 		return nil, fmt.Sprintf("got %d bytes, want at most %d", len(line), maxRowBytes)
@@ -115,7 +115,7 @@ func readRow(line []byte) (r *row, problem string) {
 	return r, ""
 }
 
-// compareKeys returns the problem of a row that has other keys than the first row, or "".
+// compareKeys returns what is wrong if a row has other keys than the first row, or "".
 func (r *row) compareKeys(first *row) string {
 	for _, key := range r.keys {
 		if _, ok := first.values[key]; !ok {
@@ -130,7 +130,7 @@ func (r *row) compareKeys(first *row) string {
 	return ""
 }
 
-// Row returns a value of the row that runs.
+// Row returns the value that the current row has under a key.
 func (p *play) Row(key string) (json.RawMessage, error) {
 	if p.row == nil {
 		return nil, fmt.Errorf("there is no row: want a case with the section %s", rowsFile)
@@ -143,7 +143,7 @@ func (p *play) Row(key string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// wantName returns the name of the section with the expected output.
+// wantName returns the name of the section with the output that the case or row expects.
 func (c *testCase) wantName() string {
 	if c.row != nil {
 		return wantSection + "/" + c.row.name
@@ -151,7 +151,7 @@ func (c *testCase) wantName() string {
 	return wantSection
 }
 
-// want returns the expected output.
+// want returns the output that the case or row expects.
 func (c *testCase) want() (text string, ok bool) {
 	if c.row == nil {
 		return string(c.text(wantSection)), c.has(wantSection)
@@ -160,7 +160,8 @@ func (c *testCase) want() (text string, ok bool) {
 	return string(data), ok
 }
 
-// rowLine returns the line of the case's row in its file, or for a case without rows the given one.
+// rowLine returns the line that the row has in the case's file. For a case without rows it returns the given
+// line.
 func (c *testCase) rowLine(line int) int {
 	if c.row != nil {
 		return lineOf(c.src, rowsFile, c.row.line)
@@ -168,7 +169,7 @@ func (c *testCase) rowLine(line int) int {
 	return line
 }
 
-// unusedWants returns the sections with expected output that are of no row.
+// unusedWants returns the sections with expected output that belong to no row.
 func (c *testCase) unusedWants() (list []part) {
 	if c.row != nil && c.has(wantSection) {
 		list = append(list, part{section: wantSection})
@@ -181,8 +182,7 @@ func (c *testCase) unusedWants() (list []part) {
 	return list
 }
 
-// selectRows returns the cases of which the expression and the paths select anything, with the
-// rows to run.
+// selectRows returns the cases that run and the paths select, and stores in each case which of its rows run.
 func selectRows(cases []*testCase, run *regexp.Regexp) (list []*testCase, err error) {
 	for _, c := range cases {
 		if c.problem == nil {
@@ -203,7 +203,7 @@ func selectRows(cases []*testCase, run *regexp.Regexp) (list []*testCase, err er
 	return list, nil
 }
 
-// checkRowNames refuses paths of rows that the case does not have.
+// checkRowNames returns an error if a path names a row that the case does not have.
 func (c *testCase) checkRowNames() error {
 	for _, name := range c.rowNames {
 		var names []string
@@ -223,7 +223,7 @@ func (c *testCase) checkRowNames() error {
 	return nil
 }
 
-// expandRows replaces each case that has rows by its rows, and numbers all.
+// expandRows replaces each case that has rows by one case for each selected row, and numbers all cases.
 func expandRows(cases []*testCase) []*testCase {
 	list := make([]*testCase, 0, len(cases))
 	for _, c := range cases {
@@ -241,7 +241,7 @@ func expandRows(cases []*testCase) []*testCase {
 	return list
 }
 
-// splitFiles splits cases into lists with the rows of one case.
+// splitFiles splits cases into lists. A list has all rows of one file.
 func splitFiles(cases []*testCase) (list [][]*testCase) {
 	for from := 0; from < len(cases); {
 		to := from + 1
@@ -254,8 +254,8 @@ func splitFiles(cases []*testCase) (list [][]*testCase) {
 	return list
 }
 
-// judgeFile judges a case, or all rows of one, and edits its file. It returns the number of rows
-// that it judged: with FailFast the ones up to the first failure.
+// judgeFile judges a case, or all rows of one case, and edits its file. n is the number of rows that it
+// judged: with FailFast, those up to the first failure.
 func judgeFile(cases []*testCase, o *Options) (results []Result, n int) {
 	c := cases[0]
 	if c.row == nil {
@@ -307,13 +307,12 @@ func judgeFile(cases []*testCase, o *Options) (results []Result, n int) {
 	return results, n
 }
 
-// unusedByAll returns the parts that no row used. It returns none unless all rows of the case are
-// there.
+// unusedByAll returns the parts of a case that none of its rows used. If not all rows ran, it returns none.
 func unusedByAll(cases []*testCase) []part {
 	if len(cases) < len(cases[0].rows) {
 		return nil
 	}
-	users := map[part]int{} // the rows that do not use a part
+	users := map[part]int{} // counts for each part the rows that do not use it
 	for _, c := range cases {
 		for _, p := range c.first.unused {
 			users[p]++
@@ -323,8 +322,9 @@ func unusedByAll(cases []*testCase) []part {
 	return slices.DeleteFunc(slices.Clone(cases[0].first.unused), func(p part) bool { return users[p] == 0 })
 }
 
-// setRowWant returns the sections of a case with another want of a row. A new one goes behind that
-// of the nearest row before it, else before all others, else to the end.
+// setRowWant returns the sections of a case in which the row of has the want text. If the row had no want,
+// the section goes after the want of the nearest row before it, else before the wants of all other rows, else
+// to the end.
 func setRowWant(list []section, rows []*row, of *row, text string) []section {
 	find := func(r *row) int {
 		return slices.IndexFunc(list, func(s section) bool { return s.name == wantSection+"/"+r.name })

@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost/golden"
 )
 
-// rowsCase calls upper with the text of each row.
+// rowsCase is a case that calls the tool upper with the text of each row.
 const rowsCase = `Capitals.
 -- case.star --
 call_tool("upper", text = row("text"))
@@ -31,7 +31,7 @@ func rowWant(name, text string) string {
 // wholeRows is a case whose rows pass.
 var wholeRows = rowsCase + rowWant("a", "X") + rowWant("b-2", "Y") + rowWant("c", "Z")
 
-// results lists the results: name, status and line.
+// results returns a line for each result: its name, status and line.
 func results(s golden.Summary) (list []string) {
 	for _, r := range s.Results {
 		list = append(list, fmt.Sprintf("%s %s %d", r.Name, r.Status, r.Line))
@@ -39,14 +39,14 @@ func results(s golden.Summary) (list []string) {
 	return list
 }
 
-// rowsTree is a folder with the case.
+// rowsTree returns a folder with the plugin and a case with the text, and the case's file.
 func rowsTree(t *testing.T, text string) (dir, file string) {
 	t.Helper()
 	dir = tree(t, map[string]string{"p.star": upperPlugin, "golden/p_rows.txtar": text})
 	return dir, filepath.Join(dir, "golden", "p_rows.txtar")
 }
 
-// Each row has a result, and can be selected; a failure is at the row's line.
+// TestRows checks that each row has a result and can be selected, and that a failure is at the row's line.
 func TestRows(t *testing.T) {
 	stale := strings.Replace(wholeRows, `"Y"`, `"old"`, 1)
 	tests := []struct {
@@ -82,7 +82,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Update and Prune change only the sections of the rows that they are about.
+// TestRowsUpdate checks that Update and Prune change only the sections of the rows that run.
 func TestRowsUpdate(t *testing.T) {
 	stale := rowsCase + rowWant("c", "old") + rowWant("a", "X")
 	gone := strings.Replace(wholeRows, rowWant("b-2", "Y"), rowWant("b-2", "Y")+rowWant("gone", "G")+"-- want --\nG\n", 1)
@@ -124,7 +124,8 @@ func TestRowsUpdate(t *testing.T) {
 	}
 }
 
-// A file, a variable or an effect is used if one row uses it. Each row has all replies.
+// TestRowsShareParts checks that a file, a variable or an effect counts as used if one row uses it, and that
+// each row gets all replies.
 func TestRowsShareParts(t *testing.T) {
 	const plugin = `plugin(permissions = ["exec:date", "env:*"], requires_env = [])
 
@@ -160,7 +161,7 @@ F
 	}
 }
 
-// Mistakes in a table are located, and run nothing.
+// TestRowErrors checks that a mistake in a table is reported with its place, and that nothing runs.
 func TestRowErrors(t *testing.T) {
 	long := strings.Repeat("n", 65)
 	many := strings.Builder{}
@@ -202,7 +203,7 @@ func TestRowErrors(t *testing.T) {
 	}
 }
 
-// Steps without a row, and names that no row or table has.
+// TestRowMistakes checks steps that ask for a row in a case without rows, and names that no row or table has.
 func TestRowMistakes(t *testing.T) {
 	const noRow = `row: there is no row: want a case with the section rows.jsonl`
 	const noKey = `row: no key "txt" (did you mean text?) in line 1 of rows.jsonl`
@@ -233,7 +234,8 @@ func TestRowMistakes(t *testing.T) {
 	}
 }
 
-// Record runs all rows and writes one effects.jsonl; of some rows it could write only a part.
+// TestRowsRecord checks that Record runs all rows and writes one effects.jsonl. It refuses a selection of
+// rows, because the file would have only a part of the effects.
 func TestRowsRecord(t *testing.T) {
 	const plugin = `plugin(permissions = ["exec:echo *"])
 
@@ -261,7 +263,8 @@ register_tool(say)
 	}
 }
 
-// A state that leaks from one row to the next is nondeterminism, as between cases.
+// TestRowsAreApart checks that state that leaks from one row to the next is reported as nondeterminism, as
+// between cases.
 func TestRowsAreApart(t *testing.T) {
 	const plugin = "seen = {}\ndef count(ctx):\n    \"\"\"Counts.\"\"\"\n    ctx.state.set(\"n\", ctx.state.get(\"n\", 0) + 1)\n    return ctx.state.get(\"n\")\n\nregister_tool(count)\n"
 	text := "-- case.star --\ncall_tool('count')\nprint(row('name'))\n-- rows.jsonl --\n{\"name\":\"a\"}\n{\"name\":\"b\"}\n"

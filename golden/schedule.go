@@ -11,11 +11,11 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// chunkSize is the most cases of one plugin that are played on one stage. More would leave some
-// workers idle, and fewer would load the plugin more often.
+// chunkSize is the most cases of one plugin that run on one stage. With more, some workers would be idle, and
+// with fewer, starhost would load the plugin more often.
 const chunkSize = 32
 
-// splitChunks splits cases into lists of neighbours with the same plugin.
+// splitChunks splits cases into lists. A list has neighbouring cases of one plugin.
 func splitChunks(cases []*testCase) [][]*testCase {
 	var list [][]*testCase
 	for i, c := range cases {
@@ -60,13 +60,13 @@ func (o *Options) forAll(cases []*testCase, do func(*testCase)) {
 	})
 }
 
-// runAll runs all cases once in order, and unless o.Once is set, once in reverse order with the
-// loaders of each prompt in reverse order. It returns the number of cases that ran: all, or
-// those up to the first failure if o.FailFast is set. If coverage is not nil, a third pass
-// measures it and compares nothing, because its probes cost steps. The third pass is like the
-// second, so that the number of jobs does not change a case's counts.
+// runAll runs all cases once in order. Unless o.Once is set, it runs them again in reverse order, and starts
+// the loaders of each prompt in reverse order. ran is the number of cases that ran: all, or those up to the
+// first failure if o.FailFast is set. If coverage is not nil, a third pass counts lines. It compares nothing,
+// because probes cost steps. The third pass is like the second, so that the number of jobs changes no counts
+// of a case.
 func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starlark.Coverage) (ran int, err error) {
-	var last atomic.Int64 // index of the last case that must run
+	var last atomic.Int64 // the index of the last case that must run
 	last.Store(int64(len(cases) - 1))
 	err = pass(ctx, cases, o, conditions{workers: 1, cache: o.Cache}, func(st *stage, c *testCase) {
 		if c.index > last.Load() {
@@ -96,13 +96,13 @@ func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starla
 	return len(cases), err
 }
 
-// lowerTo sets n to v unless n is lower.
+// lowerTo sets n to v, unless n is lower already.
 func lowerTo(n *atomic.Int64, v int64) {
 	for old := n.Load(); v < old && !n.CompareAndSwap(old, v); old = n.Load() {
 	}
 }
 
-// pass runs cases in order. Each of its workers has a separate stage.
+// pass runs cases in order. Each of its workers has a stage of its own.
 func pass(ctx context.Context, cases []*testCase, o *Options, cond conditions, run func(*stage, *testCase)) error {
 	list := splitChunks(cases)
 	errs := make([]error, min(o.jobCount(), len(list)))

@@ -24,17 +24,17 @@ type startSession struct {
 	ID        string `json:"id"`
 	Platform  string `json:"platform"`
 	Workspace string `json:"workspace"`
-	// Turn is the number of turns that began before, 0 for a session that has not begun.
+	// Turn is the number of turns that began before the case; 0 for a session that has not begun.
 	Turn int `json:"turn"`
-	// BetweenTurns fires events as an agent's hook does: each in a use of the session that is no
-	// turn, so that no turn_start comes before it.
+	// BetweenTurns lets the step fire fire events as an agent's hook does: it uses the session outside of any
+	// turn, so that no turn_start comes before the event.
 	BetweenTurns bool `json:"between_turns"`
 	// State and Store are the values of ctx.state and ctx.store, by plugin and key.
 	State effects.SavedStates                   `json:"state"`
 	Store map[string]map[string]json.RawMessage `json:"store"`
 }
 
-// startSession reads the section.
+// startSession reads the section session.json.
 func (c *testCase) startSession() (s startSession, err error) {
 	s = startSession{ID: "case", Platform: platform}
 	text := c.text(sessionFile)
@@ -61,7 +61,8 @@ func (c *testCase) startSession() (s startSession, err error) {
 // maxTurn is the largest number of turns before a case.
 const maxTurn = 1_000_000
 
-// begin returns the session with its values, and stores the values of ctx.store.
+// begin returns the session with its values of ctx.state, and puts the values of ctx.store into the stage's
+// store.
 func (s *startSession) begin(st *stage, h *host.Host) (*host.Session, error) {
 	config := host.SessionConfig{ID: s.ID, Platform: s.Platform, Workspace: s.Workspace}
 	session := h.Resume(config, host.SavedSession{Turns: s.Turn, Started: s.Turn > 0 || s.BetweenTurns})

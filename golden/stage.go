@@ -20,12 +20,12 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// conditions are circumstances of a run that must not change the output of a case.
+// conditions are circumstances of a run that must not change the output of any case.
 type conditions struct {
-	workers   int  // number of loaders that run at the same time
+	workers   int  // the number of loaders that run at the same time
 	lastFirst bool // the loaders of a prompt start in reverse order
 	coverage  *starlark.Coverage
-	cache     *starlark.Cache // or nil
+	cache     *starlark.Cache // nil for a new cache
 }
 
 // A stage plays cases, one after another. It contains everything that they share: the
@@ -33,37 +33,37 @@ type conditions struct {
 // and contain only files. A host gets the files, the time and the store of a case from the
 // current play. The stage is the builtins.CaseDriver of all scripts.
 type stage struct {
-	play      // the current one
+	play      // the play of the case that runs
 	cond      conditions
 	plugins   []starhost.Plugin // written in Go
 	workspace workspace
 	fragments fragmentStore
 	store     store
-	box       *starlark.Sandbox // runs the scripts
+	box       *starlark.Sandbox // the sandbox that runs the steps
 	hosts     map[hostKey]*loadedHost
-	recording *recording // collects real effects; or nil
-	options   *Options   // see [Options.Hooks]; or nil
+	recording *recording // collects real effects; nil without Record
+	options   *Options   // the options with Hooks; may be nil
 }
 
-// A hostKey is equal for cases that can share a host.
+// A hostKey identifies a host. Cases with equal keys share a host.
 type hostKey struct {
-	plugin string // its real path; the case's if it has plugins, variables, effects or events
+	plugin string // the real path of the plugin, or of a case that can share no host
 	config string
 }
 
-// A store is the plugins' values across sessions, empty at the start of each case.
+// A store has the plugins' values across sessions. It is empty at the start of each case.
 type store struct{ *effects.MemoryKV }
 
-// A loadedHost is the result of loading plugins.
+// A loadedHost is a host with the plugins of one or more cases, or the error of loading them.
 type loadedHost struct {
 	set     *loader.Set
-	answers *effects.Answers // a single case has them; empty if cases share the host
-	events  appEvents        // the same
+	answers *effects.Answers // the answers of a single case; empty if cases share the host
+	events  appEvents        // the events of a single case; empty if cases share the host
 	logs    []host.LogLine
 	err     error
 }
 
-// newStage returns a stage whose hosts have further Go plugins.
+// newStage returns a stage. Its hosts also load the given Go plugins.
 func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 	st := &stage{cond: cond, plugins: plugins, hosts: map[hostKey]*loadedHost{}}
 	st.box = starlark.New(starlark.Options{
@@ -73,7 +73,7 @@ func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 		},
 	})
 	for _, e := range slices.Concat(builtins.Table(st.box), builtins.CaseTable(st.box, st)) {
-		if e.Value == nil { // a part of the language
+		if e.Value == nil { // these names are a part of the language
 			continue
 		}
 		if err := st.box.Define(e.Name, e.Value, e.Cost); err != nil {
@@ -83,17 +83,17 @@ func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 	return st, nil
 }
 
-// closeHosts closes and removes all hosts.
+// closeHosts closes all hosts of the stage and forgets them.
 func (st *stage) closeHosts() {
 	for _, h := range st.hosts {
 		if h.set != nil {
-			h.set.Close() // its files are in memory: there is no error
+			h.set.Close() // no error, because its files are in memory
 		}
 	}
 	clear(st.hosts)
 }
 
-// run plays a case once.
+// run runs a case once on the stage.
 func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if c.problem != nil {
 		return outcome{err: c.problem}
@@ -145,17 +145,17 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: err, set: h.set}
 }
 
-// A refusal is the error of plugins that do not load with a case's config.
+// A refusal is the error of plugins that do not load with the config of a case.
 type refusal struct{ error }
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// unused returns the parts that nothing read: plugins, fragments, files, variables, the time,
+// unused returns the parts of a case that nothing read: plugins, fragments, files, variables, the time,
 // effects, events, wants and keys of rows, in this order.
 func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	var list []part
 	var loaded *host.Host
-	if h.set != nil { // else the plugins do not load, and read no further files
+	if h.set != nil { // plugins that do not load read no further files
 		loaded = h.set.Host
 		for _, name := range c.unreadFiles() {
 			list = append(list, part{section: pluginsDir + "/" + name})
@@ -192,7 +192,7 @@ func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	return list
 }
 
-// host returns the host for a case.
+// host returns the host for a case. It loads the plugins unless an earlier case has done so.
 func (st *stage) host(ctx context.Context, c *testCase) *loadedHost {
 	key := hostKey{c.plugin.Real, string(c.text(configSection))}
 	if len(c.filesIn(pluginsDir))+len(c.text(envSection))+len(c.text(effectsFile))+len(c.text(eventsFile)) > 0 {
@@ -211,7 +211,7 @@ func (st *stage) host(ctx context.Context, c *testCase) *loadedHost {
 	return h
 }
 
-// load loads the plugins of a case for h. Answers reply to effects outside of the case.
+// load loads the plugins of a case for the host h. The case's Answers reply to effects that reach outside.
 func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loader.Set, err error) {
 	if h.answers, err = effects.ReadAnswers(effectsFile, c.text(effectsFile)); err != nil {
 		line := 0
@@ -242,10 +242,10 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 		FS:            &st.workspace,
 		LookupEnv:     lookup,
 		Cache:         st.cond.cache,
-		Workers:       1, // each stage has one goroutine
+		Workers:       1, // a stage has one goroutine
 		Coverage:      st.cond.coverage,
 		GrantDeclared: len(config.Grants) == 0,
-		AllowMissing:  true, // [loader.Set.Err] reports them, after the plugin's own error
+		AllowMissing:  true, // [loader.Set.Err] reports missing files, after the plugin's own error
 		Host: host.Options{
 			Clock:     func() time.Time { st.clockReads++; return st.now },
 			Log:       func(l host.LogLine) { st.logs = append(st.logs, l) },
@@ -278,16 +278,17 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 	return set, nil
 }
 
-// addLibraries adds the files and the libraries of the project that the plugin of a case is in, so
-// that a case need not repeat them. The case's libraries win. A library outside of the project is
-// left out, because a case runs alike on all machines.
+// addLibraries adds to the config the files and the libraries of the project that has the plugin of a case,
+// so that a case need not repeat them. A library of the case hides one of the project with the same name. A
+// library outside of the project is left out, because a case must run alike on all machines.
 func (st *stage) addLibraries(config *loader.Config, plugin loader.Path) error {
 	if plugin.Real == "" {
 		return nil
 	}
 	project, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: filepath.Dir(plugin.Real)})
 	if err == nil && !config.ShareFiles(project) && st.options != nil && isBelow(st.options.Dir, plugin.Real) {
-		// Outside of a repository no folder above the plugin is its project but the current one.
+		// Outside of a repository, only the current folder counts as the plugin's project, and no folder
+		// above the plugin.
 		if project, _, err = loader.LoadConfig(loader.ConfigOptions{Dir: st.options.Dir}); err == nil {
 			config.ShareFiles(project)
 		}
@@ -302,7 +303,7 @@ func isBelow(folder, file string) bool {
 	return err == nil && relErr == nil && filepath.IsLocal(rel)
 }
 
-// runScript runs the steps.
+// runScript runs the steps of a case.
 func (st *stage) runScript(src []byte) error {
 	file, err := st.box.Parse(scriptSection, src)
 	if err != nil {

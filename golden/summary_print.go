@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// WriteSummary writes the failures, the counts and the coverage.
+// WriteSummary writes the failures, the counts and the coverage for people.
 func WriteSummary(p *page.Page, s *Summary) {
 	start := p.Len()
 	p.WriteString(s.Text())
@@ -18,10 +18,10 @@ func WriteSummary(p *page.Page, s *Summary) {
 	p.WriteString(coverageText(s.Coverage))
 }
 
-// A Shortfall says that no case failed, and why the cases do not suffice.
+// A Shortfall says why the cases do not suffice although none failed, such as too little coverage.
 type Shortfall struct{ Message, Text string }
 
-// colourOfCase returns the colour of a line about the cases.
+// colourOfCase returns the colour for a line of the summary.
 func colourOfCase(s *Summary, line string) page.Colour {
 	word, _, _ := strings.Cut(line, " ")
 	switch {
@@ -39,7 +39,7 @@ func colourOfCase(s *Summary, line string) page.Colour {
 	return page.Green
 }
 
-// coverageText is the table of coverage, or "".
+// coverageText returns the table of coverage, or "" without coverage.
 func coverageText(c Coverage) string {
 	if c == nil {
 		return ""
@@ -47,19 +47,19 @@ func coverageText(c Coverage) string {
 	return c.Text()
 }
 
-// A CaseJSON is one case. Without a failure its line is 0 and its reason is "".
+// A CaseJSON is the JSON form of one case. If the case did not fail, its line is 0 and its reason is "".
 type CaseJSON struct {
 	Name   string `json:"name"`
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Prose  string `json:"prose"`
-	Input  string `json:"input"` // the line of a row
+	Input  string `json:"input"` // the line of the row in rows.jsonl
 	Status string `json:"status"`
 	Reason string `json:"reason"`
 	Text   string `json:"text"`
 }
 
-// A CountsJSON has the number of cases of each status.
+// A CountsJSON is the JSON form of the number of cases with each status.
 type CountsJSON struct {
 	Passed     int `json:"passed"`
 	Failed     int `json:"failed"`
@@ -78,7 +78,7 @@ func CasesJSON(s *Summary) ([]CaseJSON, CountsJSON) {
 	}), CountsJSON{s.Passed, s.Failed, s.Updated, s.Pruned, s.Recorded, s.Broken, s.Skipped}
 }
 
-// WriteJUnit writes a report as JUnit.
+// WriteJUnit writes the results as JUnit's XML.
 func WriteJUnit(p *page.Page, s *Summary, problems []Shortfall) error {
 	report := ci.Suites{Name: "starhost test", Tests: len(s.Results), Failures: s.Failed, Errors: s.Broken}
 	byName := map[string]*ci.Suite{}
@@ -99,8 +99,8 @@ func WriteJUnit(p *page.Page, s *Summary, problems []Shortfall) error {
 	return report.Write(p)
 }
 
-// shortfallSuite returns a suite with a failed case for each reason why the cases do not suffice,
-// or nil.
+// shortfallSuite returns a suite of JUnit that has a failed case for each problem, or nil if there is no
+// problem.
 func shortfallSuite(s *Summary, problems []Shortfall) *ci.Suite {
 	if len(problems) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func shortfallSuite(s *Summary, problems []Shortfall) *ci.Suite {
 	return own
 }
 
-// addToSuite adds the result of a case to a suite.
+// addToSuite adds the result of a case to a suite of JUnit.
 func addToSuite(s *ci.Suite, name string, r *Result) {
 	c := ci.Case{Name: name, ClassName: s.Name}
 	s.Tests++
@@ -139,8 +139,8 @@ func newFailure(r *Result) *ci.Failure {
 	return &ci.Failure{Type: string(r.Status), Message: r.Reason, Text: fmt.Sprintf("%s:%d\n%s", r.File, r.Line, r.Details())}
 }
 
-// WriteGitHub writes a workflow command for each failed case, which GitHub Actions shows at
-// its line, and the counts.
+// WriteGitHub writes a workflow command for each case that failed, and then the counts. GitHub Actions shows
+// the command's message at the case's line.
 func WriteGitHub(p *page.Page, s *Summary, problems []Shortfall) {
 	for i := range s.Results {
 		if r := &s.Results[i]; r.Status == Failed || r.Status == Broken {
@@ -164,8 +164,8 @@ type CoverageJSON struct {
 	Files   []fileCoverageJSON   `json:"files"`
 }
 
-// A pluginCoverageJSON sums up the files of a plugin's folder, or one file outside of all
-// plugin folders.
+// A pluginCoverageJSON sums up the files of one plugin's folder, or describes one file outside of all plugin
+// folders.
 type pluginCoverageJSON struct {
 	Path     string `json:"path"`
 	Lines    int    `json:"lines"`
@@ -199,7 +199,7 @@ func newPluginCoverageJSON(p *PluginCoverage) pluginCoverageJSON {
 	return out
 }
 
-// NewCoverageJSON returns nil for no coverage.
+// NewCoverageJSON returns the JSON form of c, or nil if nobody asked for coverage.
 func NewCoverageJSON(c Coverage) *CoverageJSON {
 	if c == nil {
 		return nil

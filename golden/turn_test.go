@@ -9,7 +9,7 @@ import (
 	"github.com/starhost/starhost/golden"
 )
 
-// TestTurnFailures: a scripted model must have exactly as many replies as the turn takes.
+// TestTurnFailures checks that a scripted model must have exactly as many replies as the turn takes.
 func TestTurnFailures(t *testing.T) {
 	tests := []struct{ name, step, want string }{
 		{"too few replies", `turn("hi", [tool_call("upper", text = "x")])`, "turn: model_replies has 1, want one more: the turn goes on"},
@@ -29,7 +29,7 @@ func TestTurnFailures(t *testing.T) {
 	}
 }
 
-// TestTurnBeginsAborted: steps in a turn whose beginning a handler aborts.
+// TestTurnBeginsAborted checks steps in a turn whose beginning a handler aborts.
 func TestTurnBeginsAborted(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"p.star": `register_hook("turn_start", lambda: abort("closed"))`,
@@ -41,7 +41,7 @@ func TestTurnBeginsAborted(t *testing.T) {
 	}
 }
 
-// TestUnusedEffects: a line that answered no effect is reported, and pruned.
+// TestUnusedEffects checks that a line that answered no effect is reported, and that Prune removes it.
 func TestUnusedEffects(t *testing.T) {
 	const line = `{"exec":{"argv":["date"]},"reply":{"code":0,"stdout":"","stderr":""}}` + "\n"
 	before := upperCase + "-- effects.jsonl --\n" + line + "\n" + line + upperWant
@@ -60,7 +60,7 @@ func TestUnusedEffects(t *testing.T) {
 	}
 }
 
-// TestStoresAreApart: a case does not see values that another case stored.
+// TestStoresAreApart checks that a case does not see values that another case stored.
 func TestStoresAreApart(t *testing.T) {
 	const plugin = `plugin(permissions = ["store"])
 
@@ -78,8 +78,8 @@ register_tool(count)
 	}
 }
 
-// TestEvents: invalid events, and an event that nothing fires or has a hook on, which is
-// pruned.
+// TestEvents checks lines of events that are invalid, and an event that no step fires and no hook listens to,
+// which Prune removes.
 func TestEvents(t *testing.T) {
 	tests := []struct{ name, line, want string }{
 		{"no JSON", `{"name":`, "events.jsonl: line 2: unexpected EOF"},
@@ -102,8 +102,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestUnusedPluginFiles: a file of a plugin in the case that nothing reads is reported, and
-// pruned.
+// TestUnusedPluginFiles checks that a file of a plugin in the case that nothing reads is reported, and that
+// Prune removes it.
 func TestUnusedPluginFiles(t *testing.T) {
 	const used = upperCase + "-- plugins/q/plugin.star --\nload(\"lib.star\", \"x\")\nprint(x, files.read(\"a.md\").strip(), len(files.glob(\"notes/*\")))\n-- plugins/q/lib.star --\nx = 1\n" +
 		"-- plugins/q/a.md --\nA\n-- plugins/q/notes/b.txt --\nB\n-- plugins/single.star --\n"

@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/afero"
 )
 
-// A workspace is an in-memory file system that records which of its files were read. Listing a
-// folder counts as reading all files in it. It is safe for concurrent use, except reset.
+// A workspace is a file system in memory that notes which of its files were read. Whoever lists a folder
+// counts as a reader of all files in it. A workspace is safe for concurrent use, except for reset.
 type workspace struct {
 	afero.Fs
 	mu          sync.Mutex
 	unusedFiles []string
 }
 
-// reset replaces all files.
+// reset replaces all files of the workspace.
 func (w *workspace) reset(files map[string][]byte) error {
 	w.Fs, w.unusedFiles = afero.NewMemMapFs(), slices.Sorted(maps.Keys(files))
 	for _, name := range w.unusedFiles {
@@ -42,7 +42,7 @@ func (w *workspace) Stat(name string) (os.FileInfo, error) {
 	return w.Fs.Stat(name)
 }
 
-// markUsed records that a file was read, or a folder listed.
+// markUsed notes that somebody read a file or listed a folder.
 func (w *workspace) markUsed(name string, listed bool) {
 	name = path.Clean(filepath.ToSlash(name))
 	w.mu.Lock()
