@@ -14,12 +14,13 @@ import (
 var sizes = map[string]int{
 	".":                1090,
 	"agents":           1910,
-	"agents/install":   2710,
+	"agents/install":   2800,
 	"bench":            2080,
 	"builtins":         8270,
-	"builtins/modules": 4460,
-	"cmd/starhost":     11370,
+	"builtins/modules": 4450,
+	"cmd/starhost":     10530,
 	"decision":         3790,
+	"editor/check":     780,
 	"editor/format":    80,
 	"editor/lint":      2070,
 	"editor/lsp":       2860,
@@ -28,10 +29,10 @@ var sizes = map[string]int{
 	"golden":           3970,
 	"host":             5620,
 	"internal":         3950,
-	"loader":           6180,
+	"loader":           6190,
 	"measure":          400,
 	"model":            2390,
-	"report":           1340,
+	"report":           1370,
 	"schema":           1100,
 	"scripts":          10,
 	"serve/decide":     530,
@@ -44,13 +45,13 @@ var sizes = map[string]int{
 	"serve/process":    790,
 	"serve/proxy":      3600,
 	"serve/ui":         960,
-	"shell":            4260, // 110 of them are rows about the flags of programs
+	"shell":            4240, // 110 of them are rows about the flags of programs
 	"starlark":         7380,
 	"store":            1600,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 100_230
+const maxSize = 100_280
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -75,6 +75,7 @@ var floors = []floor{
 	{"serve/ui", []string{"", "host", "decision"}, false, nil, "it shows what commands print, which cmd runs for it, and the log"},
 	{"agents/install", []string{"", "agents", "host", "decision", "loader", "serve/hook"}, false, []string{"database/sql", "net/http"}, "it writes what the adapters' settings say, and knows no command: flags and printing end at cmd"},
 	{"editor/lint", []string{"builtins", "builtins/call", "starlark", ""}, false, []string{buildtools + "/warn"}, "it reads syntax trees, and loads and runs nothing"},
+	{"editor/check", []string{"", "host", "agents", "builtins", "effects", "loader", "report", "starlark", "store", "editor/format", "editor/lint", "editor/lsp"}, false, []string{buildtools + "/warn"}, "it loads and reads plugins for check and for editors, and knows no adapter of an agent"},
 	{"editor/lsp", []string{"", "agents", "builtins", "builtins/call", "effects", "starlark"}, false, nil, "it is a leaf: its options give it the tables of docs and the analysis of check"},
 	{"editor/format", []string{"golden", "starlark"}, false, []string{buildtools + "/warn"}, "it knows texts, and writes no file"},
 	{"e2e", nil, false, nil, "it runs the program as others do"},

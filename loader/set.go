@@ -3,6 +3,7 @@ package loader
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,6 +142,15 @@ func (s *Set) Err() error {
 		}
 	}
 	return s.Missing()
+}
+
+// HasReported reports whether err is about a required plugin whose own error says why it is not
+// loaded, so that a second error says nothing new.
+func (s *Set) HasReported(err error) bool {
+	var missing *Error
+	return errors.As(err, &missing) && slices.ContainsFunc(s.Plugins, func(p Plugin) bool {
+		return p.Name == missing.Plugin && p.Err != nil
+	})
 }
 
 // Missing returns an error for the first required plugin that is not loaded, if possible for one

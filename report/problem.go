@@ -79,7 +79,7 @@ func Describe(err error, own ...func(error, *Problem) bool) Problem {
 	}
 	first := []func(error, *Problem) bool{asPanic, asInterrupt}
 	last := []func(error, *Problem) bool{
-		asFile, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge, asCoded,
+		asUsage, asFile, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge, asCoded,
 	}
 	for _, describeKind := range slices.Concat(first, own, last) {
 		if describeKind(err, &p) {

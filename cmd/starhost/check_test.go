@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/editor/lint"
-	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
 )
 
@@ -37,22 +36,5 @@ func TestLintCodes(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("codes of the warnings, sorted (-table +used):\n%s", diff)
-	}
-}
-
-// TestOwner finds the plugin of a file that an editor shows.
-func TestOwner(t *testing.T) {
-	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{"plugins/oncall/plugin.star": "", "plugins/oncall/lib/text.star": "", "plugins/policy.star": ""})
-	for file, want := range map[string][2]string{
-		"plugins/oncall/plugin.star":   {"plugins/oncall", "plugin.star"},
-		"plugins/oncall/lib/text.star": {"plugins/oncall", "lib/text.star"},
-		"plugins/policy.star":          {"plugins/policy.star", "policy.star"},
-		"plugins/new.star":             {"plugins/new.star", "new.star"},
-	} {
-		plugin, name := owningPlugin(loader.NewPath(dir, file))
-		if diff := cmp.Diff(want, [2]string{plugin.Shown, name}); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", file, diff)
-		}
 	}
 }

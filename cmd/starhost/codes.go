@@ -3,12 +3,13 @@ package main
 import (
 	"slices"
 
+	"github.com/starhost/starhost/editor/check"
 	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/starlark"
 )
 
 // codes explain the error codes that this package and the root package report.
-var codes = slices.Concat(commonCodes, formatCodes, checkCodes, lint.Codes)
+var codes = slices.Concat(commonCodes, formatCodes, check.Codes, lint.Codes)
 
 // commonCodes explain the codes that several commands report.
 var commonCodes = []starlark.Code{

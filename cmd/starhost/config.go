@@ -53,7 +53,7 @@ func refuseSubcommand(cmd *cobra.Command, args []string) error {
 		names = append(names, c.Name())
 	}
 	msg := cmd.Name() + ": unknown command " + quote(args[0]) + near.DidYouMean(args[0], names)
-	return &usageError{msg: msg, help: cmd.CommandPath() + " --help"}
+	return &report.UsageError{Msg: msg, Help: cmd.CommandPath() + " --help"}
 }
 
 // noArguments returns an error for any argument.
@@ -61,7 +61,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &usageError{msg: fmt.Sprintf("%s: got argument %q, want none", cmd.Name(), args[0]), help: cmd.CommandPath() + " --help"}
+	return &report.UsageError{Msg: fmt.Sprintf("%s: got argument %q, want none", cmd.Name(), args[0]), Help: cmd.CommandPath() + " --help"}
 }
 
 // A settingJSON is the JSON form of a setting.

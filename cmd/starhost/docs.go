@@ -73,7 +73,7 @@ func topics() []string { return wholeReference().Names() }
 func unknownTopic(name string) error {
 	if docgen.IsCode(name) {
 		all := allCodes()
-		return &usageError{msg: "docs: no error has the code " + strings.ToUpper(name), help: "codes are " + all[0].Code + " to " +
+		return &report.UsageError{Msg: "docs: no error has the code " + strings.ToUpper(name), Help: "codes are " + all[0].Code + " to " +
 			all[len(all)-1].Code + ", with gaps: starhost docs lists all names"}
 	}
 	names := topics()
@@ -85,7 +85,7 @@ func unknownTopic(name string) error {
 	if ours := agents.EventHint(name); ours != "" {
 		hint = " (" + ours + ")"
 	}
-	return &usageError{msg: "docs: nothing is named " + quote(name) + hint, help: "starhost docs lists all names"}
+	return &report.UsageError{Msg: "docs: nothing is named " + quote(name) + hint, Help: "starhost docs lists all names"}
 }
 
 // A reference is the result of docs.

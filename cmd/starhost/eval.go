@@ -28,6 +28,7 @@ import (
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
 	"github.com/starhost/starhost/model/responses"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -498,7 +499,7 @@ func writeText(b *bytes.Buffer, p *host.Prompt) error {
 func writeBody(b *bytes.Buffer, p *host.Prompt, make func(*host.Prompt) ([]byte, error)) error {
 	data, err := make(p)
 	if err != nil {
-		return &usageError{msg: err.Error(), help: bodyHelp(p)}
+		return &report.UsageError{Msg: err.Error(), Help: bodyHelp(p)}
 	}
 	err = json.Indent(b, data, "", "  ")
 	b.WriteByte('\n')

@@ -9,7 +9,7 @@ import (
 // names. A command without a result here prints while it runs.
 func TestResultForms(t *testing.T) {
 	results := map[string]any{
-		"bench": benchResult{}, "check": &checkRun{}, "command": commandReply{}, "config show": settingsReport{},
+		"bench": benchResult{}, "check": checkReport{}, "command": commandReply{}, "config show": settingsReport{},
 		"docs": reference{}, "eval": &evaluation{}, "fmt": formattedFiles{}, "fragments list": fragmentList{},
 		"fragments show": shownFragment{}, "fragments set": namedFragment{}, "fragments remove": namedFragment{},
 		"fragments loaders": loaderList{}, "fragments gc": collection{}, "fragments stats": storeReport{},

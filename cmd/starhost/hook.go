@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents/install"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
@@ -252,7 +253,7 @@ func (r *hookRun) load(ctx context.Context, e *hook.Event) hook.Plugins {
 		h = host.New(host.Options{Observe: r.log.observe})
 	}
 	p := hook.Plugins{
-		Host: h, Finish: r.finish, Canary: func(nonce string) string { return canaryReason(nonce, r.agent, set) },
+		Host: h, Finish: r.finish, Canary: func(nonce string) string { return install.CanaryReason(nonce, r.agent, set) },
 		Options: hook.Options{
 			States: states, Pin: pin, Root: r.sessionRoot(f, set, paths), FailOpen: f.failOpen,
 			Report: func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) },
@@ -397,7 +398,7 @@ func serveHook(ctx context.Context, env Env, res *Result, f *hookFlags, agent st
 		})
 		useSet(records, set)
 		write(func() { env.report(&own) }) // plugins that failed are reported, and the others work
-		return hook.Plugins{Host: h, Canary: func(nonce string) string { return canaryReason(nonce, hook.AgentOf(agent), set) }}
+		return hook.Plugins{Host: h, Canary: func(nonce string) string { return install.CanaryReason(nonce, hook.AgentOf(agent), set) }}
 	}
 	err := desk.Serve(ctx, env.stdin, env.stdout)
 	mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -106,7 +107,7 @@ func inputError(name, text string, at int, format string, args ...any) error {
 		Msg:  fmt.Sprintf(format, args...),
 		Code: "E0701",
 	}
-	return &usageError{where: starlark.Locate(where, func(string) string { return text })}
+	return &report.UsageError{Where: starlark.Locate(where, func(string) string { return text })}
 }
 
 // A jsonComparer compares a JSON value with a Go type.

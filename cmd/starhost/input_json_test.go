@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/report"
 )
 
 // FuzzDecodeJSON checks that mistakes have a place, and that valid texts decode as
@@ -22,9 +23,9 @@ func FuzzDecodeJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var got, want requestInput
 		err := decodeJSON("in.json", text, &got)
-		var usage *usageError
+		var usage *report.UsageError
 		if err != nil && !errors.As(err, &usage) {
-			t.Fatalf("got %v, want a usageError", err)
+			t.Fatalf("got %v, want a UsageError", err)
 		}
 		if err != nil && strings.Contains(err.Error(), "invalid character") {
 			t.Errorf("got %v, want our own words", err)

@@ -179,7 +179,7 @@ func (env Env) loadWith(
 	for i := range set.Plugins {
 		res.failPlugin(&set.Plugins[i])
 	}
-	if err := set.Missing(); !options.RequiredInArgs || !isReported(set, err) {
+	if err := set.Missing(); !options.RequiredInArgs || !set.HasReported(err) {
 		res.addError(err)
 	}
 	return set, nil
@@ -197,15 +197,6 @@ func (env Env) loadAny(
 	return env.loadWith(ctx, res, f, paths, func(o *loader.Options) {
 		change(o)
 		o.Sources = []*loader.Source{}
-	})
-}
-
-// isReported reports whether err is about a required plugin whose own error says why it is not
-// loaded, so that a second error says nothing new.
-func isReported(set *loader.Set, err error) bool {
-	var missing *loader.Error
-	return errors.As(err, &missing) && slices.ContainsFunc(set.Plugins, func(p loader.Plugin) bool {
-		return p.Name == missing.Plugin && p.Err != nil
 	})
 }
 

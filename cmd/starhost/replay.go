@@ -74,7 +74,7 @@ type replayRun struct {
 func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths []string) error {
 	for _, p := range paths {
 		if ext := filepath.Ext(p); ext == ".jsonl" || ext == ".json" {
-			return &usageError{msg: "replay: " + errtext.Brief(p) + " is no plugin: records of decisions are --log FILE", help: "starhost replay --log " + p}
+			return &report.UsageError{Msg: "replay: " + errtext.Brief(p) + " is no plugin: records of decisions are --log FILE", Help: "starhost replay --log " + p}
 		}
 	}
 	r, err := decision.NewReplay(decision.ReplayOptions{Only: f.only, ReadFiles: f.read})

@@ -160,9 +160,9 @@ func refuseArguments(root *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	e := &usageError{msg: "unknown command " + quote(args[0]) + near.DidYouMean(args[0], names), help: "starhost --help"}
+	e := &report.UsageError{Msg: "unknown command " + quote(args[0]) + near.DidYouMean(args[0], names), Help: "starhost --help"}
 	if strings.HasSuffix(args[0], ".star") {
-		e.msg = "unknown command " + quote(args[0]) + near.Hint("starhost eval "+args[0])
+		e.Msg = "unknown command " + quote(args[0]) + near.Hint("starhost eval "+args[0])
 	}
 	return e
 }
@@ -191,7 +191,7 @@ var valueKinds = map[string]string{
 	"uint64":   "a whole number",
 }
 
-// flagError turns an error of the flag parser into a usageError with suggestions.
+// flagError turns an error of the flag parser into a UsageError with suggestions.
 func flagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
@@ -213,7 +213,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.Is(err, pflag.ErrHelp):
 		return err
 	}
-	return &usageError{msg: msg, help: cmd.CommandPath() + " --help"}
+	return &report.UsageError{Msg: msg, Help: cmd.CommandPath() + " --help"}
 }
 
 // suggestFlag suggests a flag for an unknown one.

@@ -197,14 +197,14 @@ func checkModel(set *loader.Set, choice string, later bool) error {
 		if later {
 			return nil
 		}
-		return &usageError{
-			msg:  "got no model, want -m NAME/MODEL, or default in [model] of the config",
-			help: "starhost list models shows the endpoints; [model.NAME] base_url adds one",
+		return &report.UsageError{
+			Msg:  "got no model, want -m NAME/MODEL, or default in [model] of the config",
+			Help: "starhost list models shows the endpoints; [model.NAME] base_url adds one",
 		}
 	}
 	e, _, err := set.Host.Endpoint(choice)
 	if err != nil {
-		return &usageError{msg: err.Error(), help: "starhost list models"}
+		return &report.UsageError{Msg: err.Error(), Help: "starhost list models"}
 	}
 	if e.APIKey != "" {
 		_, err = set.Secret(e.APIKey)

@@ -171,7 +171,7 @@ func (f *serveFlags) check() error {
 	case f.register != "" && f.tools == "":
 		return usagef("--register: want --tools ADDR beside it, at which N.E.K.O calls")
 	case f.mcp == "" && f.tools == "" && !f.guards():
-		return &usageError{msg: "serve: got nothing to serve, want one of --mcp, --hooks, --guardrail, --proxy and --tools", help: "starhost serve --help"}
+		return &report.UsageError{Msg: "serve: got nothing to serve, want one of --mcp, --hooks, --guardrail, --proxy and --tools", Help: "starhost serve --help"}
 	case f.proxy == "" && (f.upstream != "" || len(f.offered) > 0 || f.passUnknown):
 		return usagef("--upstream, --tool and --pass-unknown: want --proxy ADDR beside them")
 	}

@@ -66,7 +66,7 @@ func runTrust(env Env, res *Result, f trustFlags) (*trustResult, error) {
 	o := loader.TrustOptions{Dir: env.dir, Getenv: env.getenv, Managed: env.managed}
 	switch {
 	case f.list && (f.path || f.revoke || f.yes), f.revoke && f.path:
-		return r, &usageError{msg: "trust: got several of --path, --list and --revoke, or --list and --yes, want one", help: "starhost trust --help"}
+		return r, &report.UsageError{Msg: "trust: got several of --path, --list and --revoke, or --list and --yes, want one", Help: "starhost trust --help"}
 	case f.list:
 		var err error
 		r.projects, err = o.List()
@@ -118,7 +118,7 @@ func (env Env) confirmTrust(res *Result, plan *loader.TrustPlan, yes bool) (bool
 	if yes, asked := env.askPerson("Trust it?"); asked {
 		return yes, nil
 	}
-	return false, &usageError{msg: "trust: nobody can be asked, as standard input is no terminal", help: "starhost trust --yes"}
+	return false, &report.UsageError{Msg: "trust: nobody can be asked, as standard input is no terminal", Help: "starhost trust --yes"}
 }
 
 // askPerson asks a question at the terminal. asked is false if nobody can be asked.

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"cmp"
@@ -15,9 +15,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
-	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/starlark"
-	"github.com/starhost/starhost/store"
 )
 
 // isDeployed reports whether the config says which plugins run and what they may do. Only then
@@ -29,17 +27,17 @@ func isDeployed(c *loader.Config) bool {
 
 // checkRegistrations warns of hooks that match no tool, and of guards that the config does not
 // require.
-func (c *checkRun) checkRegistrations() {
+func (c *checker) checkRegistrations() {
 	var tools []string
-	for _, t := range c.set.Host.Tools() {
+	for _, t := range c.Set.Host.Tools() {
 		tools = append(tools, t.Name)
 	}
 	guards := map[string]bool{}
-	for _, h := range c.set.Host.Hooks() {
+	for _, h := range c.Set.Host.Hooks() {
 		c.checkMatch(h, tools)
 		spec, err := starhost.LookupEvent(h.Event)
-		required := slices.Contains(c.fileConfig.Plugins.Required, h.Plugin)
-		if err != nil || !spec.Guard || guards[h.Plugin] || !isDeployed(c.fileConfig) || required {
+		required := slices.Contains(c.config.Plugins.Required, h.Plugin)
+		if err != nil || !spec.Guard || guards[h.Plugin] || !isDeployed(c.config) || required {
 			continue
 		}
 		guards[h.Plugin] = true
@@ -48,39 +46,27 @@ func (c *checkRun) checkRegistrations() {
 	}
 }
 
-// checkWords notices hooks that cannot replace the user's words or results in an agent that --agent
-// names, or whose settings, the user's or the project's, run starhost.
-func (c *checkRun) checkWords() error {
-	for _, name := range c.flags.agents {
-		if hook.AgentOf(name) == nil {
-			return unknownAgent("check: --agent", name)
-		}
-	}
-	hooks := c.set.Host.Hooks()
+// checkWords notices hooks that cannot replace the user's words or results in some agents.
+func (c *checker) checkWords() error {
+	hooks := c.Set.Host.Hooks()
 	changes := func(h host.HookInfo) bool { return h.Event == "pre_send" || h.Event == "post_tool_call" }
-	if c.job != nil || !slices.ContainsFunc(hooks, changes) {
+	if c.options.Words == nil || !slices.ContainsFunc(hooks, changes) {
 		return nil
 	}
-	if _, err := loader.Workspace(c.dir); err != nil {
-		return err
-	}
-	m := c.machine()
-	for _, agent := range hook.Agents {
-		if !slices.Contains(c.flags.agents, agent.Name) && !m.IsInstalled(agent) {
-			continue
-		}
-		for i, text := range keptWords(agent, c.set) {
-			c.add(severityNotice, hooks[i].Plugin, starlark.Pos(hooks[i].Pos), "E0813", "%s", text)
+	notes, err := c.options.Words(c.Set)
+	for _, byHook := range notes {
+		for i, text := range byHook {
+			c.add(Notice, hooks[i].Plugin, starlark.Pos(hooks[i].Pos), "E0813", "%s", text)
 		}
 	}
-	return nil
+	return err
 }
 
 // checkMatch warns of a hook that matches no tool: neither a plugin's nor an agent's. It does not
 // warn if the config names MCP servers, because their tools are not loaded here. Without a config,
 // tools may come from other plugins, so only a name that is nearly right is a finding.
-func (c *checkRun) checkMatch(h host.HookInfo, tools []string) {
-	if len(h.Match) == 0 || len(c.fileConfig.MCP) > 0 {
+func (c *checker) checkMatch(h host.HookInfo, tools []string) {
+	if len(h.Match) == 0 || len(c.config.MCP) > 0 {
 		return
 	}
 	matches := func(glob string) bool {
@@ -103,14 +89,14 @@ func (c *checkRun) checkMatch(h host.HookInfo, tools []string) {
 		}
 	}
 	hint := cmp.Or(own, other)
-	if hint != "" || isDeployed(c.fileConfig) {
+	if hint != "" || isDeployed(c.config) {
 		c.addWarning(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), hint)
 	}
 }
 
 // checkCase notices a match that fits the tools of some agents, and those of others only in another
 // case of letters: a guard for bash does not hear Bash.
-func (c *checkRun) checkCase(h host.HookInfo, glob string, tools []string) {
+func (c *checker) checkCase(h host.HookInfo, glob string, tools []string) {
 	if slices.Contains(tools, glob) {
 		return
 	}
@@ -122,7 +108,7 @@ func (c *checkRun) checkCase(h host.HookInfo, glob string, tools []string) {
 		}
 	}
 	if len(missed) > 0 {
-		c.add(severityNotice, h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s does not hear %s, as other agents call it: write match = %s, or kind",
+		c.add(Notice, h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s does not hear %s, as other agents call it: write match = %s, or kind",
 			h.Event, glob, strings.Join(missed, " and "), quoteList(append([]string{glob}, missed...)))
 	}
 }
@@ -131,7 +117,7 @@ func (c *checkRun) checkCase(h host.HookInfo, glob string, tools []string) {
 func quoteList(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, text := range texts {
-		quoted[i] = quote(text)
+		quoted[i] = `"` + text + `"`
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
@@ -148,12 +134,12 @@ var agentTools = sync.OnceValue(func() (names []string) {
 })
 
 // checkPermissions warns of permissions that only the plugin or only the config names.
-func (c *checkRun) checkPermissions() {
-	if !isDeployed(c.fileConfig) && len(c.flags.grant) == 0 {
+func (c *checker) checkPermissions() {
+	if !isDeployed(c.config) && len(c.options.Load.Grants) == 0 {
 		return
 	}
 	for i, s := range c.sources {
-		p := &c.set.Plugins[i]
+		p := &c.Set.Plugins[i]
 		if p.Status == loader.StatusDisabled || p.Err != nil && p.Declared == nil { // it failed before it declared any
 			continue
 		}
@@ -163,53 +149,46 @@ func (c *checkRun) checkPermissions() {
 			c.addWarning(p.Name, c.findText(s, d.String()), "E0803", "permission %q is declared and not granted (add to [grants] of the config: %s = [%q])", d, p.Name, d)
 		}
 		for _, g := range withoutOverlap(granted, declared) {
-			at := c.fileConfig.Place("grants", p.Name)
+			at := c.config.Place("grants", p.Name)
 			c.addWarning(p.Name, starlark.Pos(at), "E0804", "permission %q is granted to %s, which does not declare it", g, p.Name)
 		}
 	}
 }
 
-// checkDatabases adds errors for the databases of the config that do not open. db may be nil.
-func (c *checkRun) checkDatabases(ctx context.Context, db *store.DB) error {
-	if db != nil {
-		c.checkStore(ctx, db)
-	}
-	return c.checkLLM(ctx)
-}
-
 // checkStore adds an error for each plugin that may use ctx.store if the database does not open. A
 // database that does not exist yet is none.
-func (c *checkRun) checkStore(ctx context.Context, db *store.DB) {
-	check := sync.OnceValue(func() error { return db.Check(ctx) })
+func (c *checker) checkStore(ctx context.Context) {
+	if c.options.Store == nil {
+		return
+	}
+	check := sync.OnceValue(func() error { return c.options.Store.Check(ctx) })
 	for i, s := range c.sources {
-		p := &c.set.Plugins[i]
+		p := &c.Set.Plugins[i]
 		if p.Err != nil || !slices.Contains(p.Declared, "store") || !slices.Contains(p.Granted, "store") {
 			continue
 		}
 		if err := check(); err != nil {
-			c.addError(report.Problem{
-				Exit: report.ExitFile, Code: "E0518", Plugin: p.Name, Pos: starhost.Pos(c.findText(s, "store")), Message: err.Error(),
-			})
+			c.addDatabase(err, p.Name, c.findText(s, "store"))
 		}
 	}
 }
 
 // checkLLM adds an error if the config names a file of llm that starhost cannot use.
-func (c *checkRun) checkLLM(ctx context.Context) error {
-	db, err := c.fragmentDatabase(c.fileConfig)
-	llm, ok := db.(*store.LLM)
-	if err != nil || !ok || c.editedPlugin != nil {
-		return err
+func (c *checker) checkLLM(ctx context.Context) {
+	if c.options.LLM == nil || c.editedPlugin != nil {
+		return
 	}
-	if _, err := llm.Aliases(ctx); err != nil {
+	if _, err := c.options.LLM.Aliases(ctx); err != nil {
 		key := "url"
-		if c.fileConfig.Store.Fragments != "" {
+		if c.config.Store.Fragments != "" {
 			key = "fragments"
 		}
-		pos := starhost.Pos(c.fileConfig.Place("store", key))
-		c.addError(report.Problem{Exit: report.ExitFile, Code: "E0518", Pos: pos, Message: err.Error()})
+		c.addDatabase(err, "", starlark.Pos(c.config.Place("store", key)))
 	}
-	return nil
+}
+
+func (c *checker) addDatabase(err error, plugin string, pos starlark.Pos) {
+	c.addError(report.Problem{Exit: report.ExitFile, Code: "E0518", Plugin: plugin, Pos: starhost.Pos(pos), Message: err.Error()})
 }
 
 // parsePermissions returns the valid permissions. Loading reports the others.
@@ -231,7 +210,7 @@ func withoutOverlap(list, others []effects.Permission) []effects.Permission {
 }
 
 // findText returns the place of a quoted text in a plugin's main file, else the file.
-func (c *checkRun) findText(s *loader.Source, text string) starlark.Pos {
+func (c *checker) findText(s *loader.Source, text string) starlark.Pos {
 	before, _, ok := strings.Cut(c.texts[s.Display], `"`+text+`"`)
 	if !ok {
 		return starlark.Pos{File: s.Display}

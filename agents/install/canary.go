@@ -1,4 +1,4 @@
-package main
+package install
 
 import (
 	"crypto/sha256"
@@ -14,10 +14,10 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// canaryReason returns the reason for the denial of a canary. It names the set's revision, the
+// CanaryReason returns the reason for the denial of a canary. It names the set's revision, the
 // guards, the hooks that do less in the agent than elsewhere, and the guards that do nothing in it,
 // each behind a semicolon.
-func canaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
+func CanaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 	parts := []string{fmt.Sprintf("%s %s: set %s", hook.CanaryTool, nonce, revision(set))}
 	var guards, idle []string
 	events := map[string]starhost.EventSpec{}
@@ -30,7 +30,7 @@ func canaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 			decides[p.Name] = p.Registered.Decides
 		}
 	}
-	kept := keptWords(agent, set)
+	kept := KeptWords(agent, set)
 	for i, h := range set.Host.Hooks() {
 		// A hook that redacts guards, too, where the agent takes its change.
 		if e := events[h.Event]; !e.Guard && (!e.FailsClosed(decides[h.Plugin]) || kept[i] != "") {
@@ -56,9 +56,9 @@ func canaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 	return strings.ReplaceAll(strings.Join(append(parts, idle...), "; "), "\n", " ")
 }
 
-// keptWords returns a sentence for each hook whose change of the user's words or of results the
+// KeptWords returns a sentence for each hook whose change of the user's words or of results the
 // agent does not take, by the hook's index among those of the host.
-func keptWords(agent *hook.Agent, set *loader.Set) map[int]string {
+func KeptWords(agent *hook.Agent, set *loader.Set) map[int]string {
 	kept := map[int]string{}
 	for i, h := range set.Host.Hooks() {
 		switch {

@@ -1,0 +1,39 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/starlark"
+)
+
+// A UsageError is a mistake of the caller, as on the command line, with the code E0701.
+type UsageError struct {
+	Msg  string
+	Help string // advice, "" for none
+
+	Where *starlark.Error // a mistake in a text that the caller names, instead of Msg; or nil
+}
+
+func (e *UsageError) Error() string {
+	if e.Where != nil {
+		return e.Where.Error()
+	}
+	return e.Msg
+}
+
+// Usagef returns a [UsageError] with a formatted text.
+func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
+
+func asUsage(err error, p *Problem) bool {
+	var e *UsageError
+	if !errors.As(err, &e) {
+		return false
+	}
+	p.Code, p.Help = "E0701", e.Help
+	if e.Where != nil {
+		p.Pos, p.Message, p.Detail = starhost.Pos(e.Where.Pos), e.Where.Msg, e.Where.Detail()
+	}
+	return true
+}
