@@ -18,7 +18,7 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4450,
-	"cmd/starhost":     10530,
+	"cmd/starhost":     10540,
 	"decision":         3790,
 	"editor/check":     780,
 	"editor/format":    80,
@@ -27,9 +27,9 @@ var sizes = map[string]int{
 	"effects":          5350,
 	"fragments":        1040,
 	"golden":           3970,
-	"host":             5620,
+	"host":             5640,
 	"internal":         3950,
-	"loader":           6190,
+	"loader":           6230,
 	"measure":          400,
 	"model":            2390,
 	"report":           1370,
@@ -51,7 +51,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 100_280
+const maxSize = 100_340
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -102,7 +102,7 @@ func (f *eventRun) run(ctx context.Context, e *starhost.Event, out *Outcome) err
 	defer f.turn.swapReading(around)
 	seen := f.turn.startObserving(ctx, e)
 	var err error
-	if f.closed != nil {
+	if f.closed = f.turn.host.closes(f.eventHooks); f.closed != nil {
 		f.refuse(e, out)
 	} else {
 		err = f.callHooks(ctx, e)
@@ -193,14 +193,15 @@ func argumentProblems(ctx context.Context, t *Turn, e *starhost.Event, plugin st
 // hasHooks reports whether an event has hooks. Without hooks, callers need not prepare the event.
 func (t *Turn) hasHooks(event string) bool {
 	c, err := t.registry.hooksOf(event)
-	return err == nil && (len(c.hooks) > 0 || c.closed != nil || t.host.opts.ObserveAll)
+	return err == nil && (len(c.hooks) > 0 || t.host.closes(c) != nil || t.host.opts.ObserveAll)
 }
 
 // An eventRun runs the handlers of one event.
 type eventRun struct {
 	*eventHooks
 	turn      *Turn
-	hookCount int // number of its handlers
+	closed    error // see Host.closes
+	hookCount int   // number of its handlers
 	deadline  time.Time
 	decisions []starhost.Decision // see [Outcome.Decisions]
 	problems  []string            // see Outcome.problems

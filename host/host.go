@@ -95,6 +95,10 @@ type Options struct {
 	Observe func(e starhost.Event, o Outcome) error
 	// ObserveAll also passes events to Observe that no handler heard, and runs without effects.
 	ObserveAll bool
+	// Halt returns why the operator halts all calls, nil if the operator does not. The host asks it
+	// at each event of guards, and refuses the event with its error. Nil halts nothing. Several
+	// sessions may call it at once.
+	Halt func() error
 	// Record receives the effects of handlers and each [Input], in the order of the handlers'
 	// calls. Nil drops them. Several sessions may call it at once.
 	Record func(Entry)
@@ -303,5 +307,5 @@ func (h *Host) Refuses(event string) error {
 	if err != nil {
 		return nil
 	}
-	return c.closed
+	return h.closes(c)
 }

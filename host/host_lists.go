@@ -52,7 +52,7 @@ func (h *Host) ListensTo(event, subject string) (hears, needsSession bool) {
 	for _, k := range c.hooksMatching(subject, "") {
 		hears, needsSession = true, needsSession || !k.Pure || k.ReadsWords
 	}
-	return hears || c.closed != nil || h.opts.ObserveAll, needsSession
+	return hears || h.closes(c) != nil || h.opts.ObserveAll, needsSession
 }
 
 // Tools returns all tools that pass the host's filter, by name.

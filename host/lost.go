@@ -43,6 +43,26 @@ func (g *Guard) closes(spec *starhost.EventSpec) bool {
 		(spec.Guard || slices.ContainsFunc(own, func(event string) bool { return slices.Contains(g.Events, event) }))
 }
 
+// closes returns why the host refuses an event in place of its handlers, nil if it does not.
+func (h *Host) closes(c *eventHooks) error {
+	if c.Guard && h.opts.Halt != nil {
+		if err := h.opts.Halt(); err != nil {
+			return err
+		}
+	}
+	return c.closed
+}
+
+// A HaltError says that the operator halts all calls: see [Options.Halt].
+type HaltError struct {
+	// Reason is the operator's, in one line; File is where it stands.
+	Reason, File string
+}
+
+func (e *HaltError) Error() string {
+	return "the administrator halted all calls: " + e.Reason + " (" + e.File + ")"
+}
+
 // withheld returns the decision that withholds a result.
 func withheld(why string) starhost.Decision {
 	text := "[starhost withholds this result: " + why + "]"

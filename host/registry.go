@@ -36,7 +36,7 @@ type eventHooks struct {
 	*starhost.EventSpec
 	hooks    []*starhost.Hook // in the order in which they run
 	hasMatch bool             // at least one hook has a Match
-	closed   error            // why the host refuses the event itself; nil if it does not
+	closed   error            // the error of a lost guard that closes the event; see Host.closes
 }
 
 // hooksMatching returns the hooks for a tool or command, in the order in which they run. alias is

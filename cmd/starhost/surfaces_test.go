@@ -129,6 +129,38 @@ func TestNoSurfacePasses(t *testing.T) {
 	}
 }
 
+// TestHaltOfSurfaces checks that each surface refuses calls while the administrator halts them, also in
+// a session that is under way, and lets them pass afterwards.
+func TestHaltOfSurfaces(t *testing.T) {
+	for _, w := range ways {
+		if w.name == "golden" {
+			continue // a case runs alike on all machines
+		}
+		t.Run(w.name, func(t *testing.T) {
+			f := newFaulty(t)
+			f.use(passGuard, requireIt)
+			call := w.open(f)
+			for _, halted := range []bool{false, true, false} {
+				if halted {
+					writeFiles(t, f.dir, map[string]string{"etc/halt": "stop\n"})
+				} else {
+					_ = os.RemoveAll(filepath.Join(f.dir, "etc")) // it may be missing
+				}
+				passed, seen := call()
+				if passed == halted {
+					t.Errorf("halted %v: passed %v: %s", halted, passed, seen)
+				}
+				if halted && !strings.Contains(seen, "halted all calls: stop") && !strings.HasPrefix(w.name, "embedding") && !strings.Contains(seen, `"action":"deny"`) {
+					t.Errorf("got %s, want the reason", seen)
+				}
+			}
+		})
+	}
+}
+
+// managed returns the path of the managed config, which is missing.
+func (f *faulty) managed() string { return filepath.Join(f.dir, "etc", "config.toml") }
+
 func newFaulty(t *testing.T) *faulty {
 	f := &faulty{t: t, dir: t.TempDir(), model: new(scriptedEndpoint)}
 	server := httptest.NewServer(f.model)
@@ -155,7 +187,9 @@ func (f *faulty) use(guard, config string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	set, err := loader.Load(f.t.Context(), loader.Options{Config: c, Dir: f.dir, AllowMissing: true})
+	set, err := loader.Load(f.t.Context(), loader.Options{
+		Config: c, Dir: f.dir, AllowMissing: true, Host: host.Options{Halt: func() error { return loader.Halted(f.managed()) }},
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -171,7 +205,7 @@ func (f *faulty) run(stdin string, args ...string) string {
 	var out bytes.Buffer
 	p := &program{env: Env{
 		stdin: strings.NewReader(stdin), stdout: &out, stderr: &out,
-		getenv: os.Getenv, lookupEnv: os.LookupEnv,
+		getenv: os.Getenv, lookupEnv: os.LookupEnv, managed: f.managed(),
 		deadline: testDeadline,
 	}}
 	p.run(f.t.Context(), append([]string{"-C", f.dir, "-c", "config.toml"}, args...))

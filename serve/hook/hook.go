@@ -390,7 +390,8 @@ func lossNotice(h *host.Host, k kind) string {
 		}
 	}
 	if why := h.Refuses("pre_tool_call"); why != nil && k == kindPrompt && h.Refuses("turn_start") == nil {
-		if _, ok := errors.AsType[*errRan](why); ok {
+		_, ran := errors.AsType[*errRan](why)
+		if _, halted := errors.AsType[*host.HaltError](why); ran || halted {
 			return "starhost refuses all calls of tools: " + why.Error()
 		}
 		return "starhost: a guard is not loaded, so starhost refuses all calls of tools: " + why.Error()
