@@ -1,9 +1,9 @@
 package loader
 
-// Code explains one error code: Text says what it means and what to do, Bad is an example that
-// fails with it and Good one that works. An example is a config or a command line. If it begins
-// with "-- ", it is a folder in txtar form whose plugins are loaded. Code is an alias of an
-// unnamed type, so that every package can declare it.
+// A Code explains one error code: Text says what the error means and what to do, Bad is an example that fails
+// with it, and Good an example that works. An example is a config or a command line. If it begins with "-- ",
+// it is a folder in txtar form, whose plugins a test loads. Code is an alias of an unnamed type, so that
+// every package can declare it.
 type Code = struct{ Code, Title, Text, Bad, Good string }
 
 // Codes explains the errors of this package, in order.

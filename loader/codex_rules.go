@@ -9,8 +9,8 @@ import (
 // is a plugin if PATH or [plugins] paths names it.
 const rulesSuffix = ".rules"
 
-// rulesLibrary is the name of the library with the guard of a file of rules. Errors show no place
-// in a file of such a name.
+// rulesLibrary is the name of the library that has the guard for files of Codex' rules. Errors show no place
+// in a file whose name begins with "$".
 const rulesLibrary = "$rules"
 
 // rulesGuard is the text of the library.
@@ -18,7 +18,8 @@ const rulesLibrary = "$rules"
 //go:embed codex_rules.star
 var rulesGuard string
 
-// rulesFunctions defines the functions of a file of rules. It stands before the file's first line.
+// rulesFunctions is a line that defines the functions of a file of rules. starhost puts it before the file's
+// first line.
 const rulesFunctions = `load("$rules", _rules = "rules"); prefix_rule, host_executable, network_rule = _rules()`
 
 // isRules reports whether the plugin is a file of rules.

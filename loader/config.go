@@ -22,52 +22,53 @@ type Config struct {
 	Plugins PluginsConfig
 	// Libraries are the folders behind load("@NAME//..."), by NAME.
 	Libraries map[string]Path
-	// Plugin has the settings of single plugins, by name; see [Config.PluginOf].
+	// Plugin has the settings of each plugin, by the plugin's name; see [Config.PluginOf].
 	Plugin map[string]*PluginConfig
 	// Grants are the permissions that the operator grants, by plugin; see [Config.GrantsOf].
 	Grants map[string][]string
 	// Secrets are the sources of secrets, by name. A secret that is not listed comes from the
 	// environment variable of its name, or from the file that NAME_FILE names.
 	Secrets map[string]*SecretConfig
-	// Limits bound a load and each call; see [Config.LimitsOf]. The limits of a project are
-	// elsewhere, because they apply to its own plugins only.
+	// Limits bound the loading of a plugin and each call of a handler; see [Config.LimitsOf]. The limits of a
+	// project are not here, because they apply to the project's own plugins only.
 	Limits LimitsConfig
 	Prompt PromptConfig
 	Tools  ToolsConfig
 	Model  ModelConfig
 	Store  StoreConfig
 	Log    LogConfig
-	// Kinds describe tools that no agent's table has, by name: the kind of their calls under
-	// "kind", and the places of fields in their arguments under command, paths and so on.
+	// Kinds describe tools that no agent's table has, by the tool's name. A tool has the kind of its calls
+	// under "kind", and under command, paths and so on the places of these fields in its arguments.
 	Kinds map[string]map[string]string
 	// MCP are servers whose tools starhost offers, by the prefix of the tools' names.
 	MCP map[string]*MCPConfig
 	// Processes are programs that hook events, by NAME of their plugins process-NAME.
 	Processes map[string]*ProcessConfig
 	Serve     ServeConfig
-	// Pins are globs on files of the project, which trust pins because its commands run them.
+	// Pins are globs on files of the project. Trust pins these files, because commands of the config run
+	// them.
 	Pins []string
 
-	places   map[string]Place // by toml.Key.String(), and by key and element of united lists
+	places   map[string]Place // by toml.Key.String(); for an element of a united list, by both
 	warnings []Warning
 	project  string         // absolute folder of the project layer, "" without one
-	unread   string         // absolute path of a project's config that is ignored for a mistake, ""
+	unread   string         // path of a project's config that LoadConfig ignores for a mistake; or ""
 	unreadAt Place          // the place of the mistake
-	caseRoot string         // folder of // in the config of a golden case: see [Config.ShareFiles]
+	caseRoot string         // the folder that // means in the config of a golden case: see [Config.ShareFiles]
 	pending  []layerSetting // settings of the project for single plugins, until Select finds the plugins
 
 	layers  map[string]string // names of layers, by Place.File
-	found   []layerSetting    // the settings of the managed config; see readManaged
+	found   []layerSetting    // the settings that readManaged reads from the managed config
 	managed *managedLayer     // nil without a managed config
 
 	ignoredGrants map[string]projectGrant // grants of an untrusted project, by plugin
 	untrusted     string                  // why the project of ignoredGrants is not trusted
-	ownLibraries  map[string]bool         // libraries of an untrusted project, for its own plugins only
+	ownLibraries  map[string]bool         // libraries of an untrusted project, for its own plugins
 	projectGrants map[string]projectGrant // grants of a trusted project, by plugin
 	projectLimits projectLimits
-	options       *ConfigOptions // nil for a config of a caller
+	options       *ConfigOptions // the options of LoadConfig; nil for a config that a caller made
 	projectFile   string         // the real path of the project's file, "" without one
-	projectShown  string         // its path for messages
+	projectShown  string         // the path of the project's file for messages
 	files         []string       // absolute paths of the files that LoadConfig read
 	trustedFiles  *trustedFiles  // the files of a trusted project; nil if it is not trusted
 }
@@ -183,7 +184,7 @@ func newProcessConfig() *ProcessConfig {
 	return &ProcessConfig{Intercept: []string{"before_tool"}, Mode: modeEnforce, Timeout: 5 * time.Second}
 }
 
-// process returns the program of a name. It adds it if there is none.
+// process returns the settings of the program with a name. If there are none, it adds them.
 func (c *Config) process(name string) *ProcessConfig {
 	if c.Processes[name] == nil {
 		c.Processes[name] = newProcessConfig()
@@ -199,10 +200,10 @@ type Path struct {
 	Real string
 	// Place is the place in the config; zero for an argument.
 	Place Place
-	// Project is true if the path comes from a project's config or is a default. The operator's
+	// Project is true if a project's config names the path, or if the path is a default. The operator's
 	// grants do not apply to plugins at such a path.
 	Project bool
-	// Managed is true if the path comes from the managed config.
+	// Managed is true if the managed config names the path.
 	Managed bool
 }
 
@@ -226,21 +227,21 @@ type ConfigOptions struct {
 	// File is a config that LoadConfig reads as the user's, instead of the user's and the
 	// project's. "" means the file that STARHOST_CONFIG names, if any.
 	File string
-	// None reads no file but the managed one.
+	// None makes LoadConfig read no file but the managed config.
 	None bool
 	// Managed is the absolute path of the managed config, whose settings win over all other layers
 	// and over changes of the caller; "" means none. LoadConfig returns an error if the file
 	// exists, and others than root and the current user may write it.
 	Managed string
-	// Strict makes LoadConfig return an error for a mistake in the config of an untrusted project,
-	// for a caller that checks or shows the config. Without Strict, LoadConfig warns and ignores
-	// that config as a whole.
+	// Strict makes LoadConfig return an error for a mistake in the config of an untrusted project. Callers
+	// that check or show the config set it. Without Strict, LoadConfig warns of the mistake and ignores the
+	// whole file.
 	Strict bool
 	// Getenv returns environment variables: HOME, XDG_CONFIG_HOME, STARHOST_CONFIG,
 	// XDG_STATE_HOME, STARHOST_MODEL, STARHOST_STORE. Nil means an empty environment.
 	Getenv func(string) string
 
-	projectFile string // the project's file instead of the one that Dir leads to
+	projectFile string // the project's file to read in place of the one that Dir leads to
 }
 
 // LoadConfig reads the config. Later layers win: the built-in one, the user's file, the project's
@@ -261,7 +262,8 @@ func LoadConfig(o ConfigOptions) (*Config, []Warning, error) {
 	return o.load(func(c *Config, l *layer, src []byte) { c.trustProject(l, src, o.Getenv) })
 }
 
-// load reads all layers. It calls trust before it reads the layer of a project.
+// load reads all layers. Before it reads the layer of a project, it calls trust, which decides whether the
+// operator trusts that layer.
 func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (*Config, []Warning, error) {
 	o.Dir = cmp.Or(o.Dir, ".")
 	files, err := o.configFiles()
@@ -304,7 +306,7 @@ func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (
 // maxQuoted is the most bytes of an error text in a warning.
 const maxQuoted = 200
 
-// ignoreFile ignores the config of an untrusted project, and warns of its first mistake.
+// ignoreFile makes c ignore the config of an untrusted project, and warns of the first mistake in it.
 func (c *Config) ignoreFile(l *layer, err error) {
 	c.files = append(c.files, l.real)
 	c.unread = l.real
@@ -316,8 +318,8 @@ func (c *Config) ignoreFile(l *layer, err error) {
 	c.warn(first.Place, "%s: this config is ignored, because the project %s", errtext.CutTo(first.Msg, maxQuoted, "..."), l.why)
 }
 
-// ParseConfig parses the text of a user's config over the built-in layer. file is its name for
-// messages; its paths are relative to the folder dir.
+// ParseConfig parses the text of a user's config over the built-in layer. file is the text's name for
+// messages. Paths in the text are relative to the folder dir.
 func ParseConfig(file, dir string, src []byte) (*Config, []Warning, error) {
 	c := newConfig()
 	l := layer{shown: file, real: filepath.Join(dir, file)}
@@ -328,7 +330,7 @@ func ParseConfig(file, dir string, src []byte) (*Config, []Warning, error) {
 	return c, c.warnings, nil
 }
 
-// newConfig returns the built-in layer.
+// newConfig returns a config that has the built-in settings only.
 func newConfig() *Config {
 	return &Config{
 		Libraries: map[string]Path{},
@@ -361,11 +363,11 @@ func newConfig() *Config {
 	}
 }
 
-// PluginOf returns the settings of a plugin for reading and changing. It adds them if there are
-// none.
+// PluginOf returns the settings of a plugin, which the caller may change. If there are none, PluginOf adds
+// them.
 func (c *Config) PluginOf(name string) *PluginConfig { return ensureEntry(c.Plugin, name) }
 
-// pluginOf returns the settings of a plugin, or the zero value. It changes nothing.
+// pluginOf returns a copy of the settings of a plugin, or the zero value if there are none.
 func (c *Config) pluginOf(name string) PluginConfig {
 	if p := c.Plugin[name]; p != nil {
 		return *p
@@ -373,16 +375,16 @@ func (c *Config) pluginOf(name string) PluginConfig {
 	return PluginConfig{}
 }
 
-// Place returns the place of the last layer that makes the setting, the zero Place for a built-in
-// setting. Each name in plugins.disabled and plugins.required has a place:
-// Place("plugins", "required", "policy").
+// Place returns the place where the last layer makes the setting, or the zero Place for a built-in setting.
+// Each name in plugins.disabled and plugins.required has a place of its own: Place("plugins", "required",
+// "policy").
 func (c *Config) Place(key ...string) Place { return c.places[toml.Key(key).String()] }
 
 func (c *Config) warn(at Place, format string, args ...any) {
 	c.warnings = append(c.warnings, Warning{Place: at, Msg: fmt.Sprintf(format, args...)})
 }
 
-// ensureEntry returns the table with a name. It adds the table if there is none.
+// ensureEntry returns the table with a name. If there is none, it adds one.
 func ensureEntry[T any](tables map[string]*T, name string) *T {
 	if tables[name] == nil {
 		tables[name] = new(T)

@@ -50,10 +50,10 @@ type discovery struct {
 	maxSource int64
 	sources   []*Source
 	byName    map[string]*Source
-	folders   map[string]*sharedFolder // by path
+	folders   map[string]*sharedFolder // folders that several plugins share, by path
 	errs      []*Error
-	isNamed   bool // the operator named the path that is being searched, or a project names a file
-	isManaged bool // the managed config did
+	isNamed   bool // the operator named the path that Discover searches now, or a project names a single file
+	isManaged bool // the managed config names the path that Discover searches now
 }
 
 func newDiscovery(maxSource int64) *discovery {
@@ -64,23 +64,23 @@ func (d *discovery) fail(at Place, code, format string, args ...any) {
 	d.report(errorAt(at, code, format, args...))
 }
 
-// report adds an error. A folder that no operator named may well lead to no plugin (E0604): many
-// projects have a folder plugins. Any other error hides a plugin, which may be a guard.
+// report adds an error. If nobody named the folder, it may well contain no plugin (E0604), because many
+// projects have a folder plugins. Any other error may hide a plugin that is a guard.
 func (d *discovery) report(e *Error) {
 	e.hidesPlugin, e.managed = d.isNamed || e.code != "E0604", d.isManaged
 	d.errs = append(d.errs, e)
 }
 
-// failForeign reports a file or folder that another user put where everybody can. It hides no
-// plugin: the project has none there.
+// failForeign reports a file or folder that another user put into a folder where everybody can put files.
+// Such an error hides no plugin of the project.
 func (d *discovery) failForeign(at Place, shown string) {
 	e := errorAt(at, "E0604", "%s: another user put it into a folder that all users can write to, so it is no part of a project of yours", shown)
 	e.managed = d.isManaged
 	d.errs = append(d.errs, e)
 }
 
-// addPath adds the plugins at a path. It follows links, because the operator who named a link
-// meant its target.
+// addPath adds the plugins at a path. If the path is a link, addPath follows it, because the operator who
+// named the link meant the link's target.
 func (d *discovery) addPath(p Path) {
 	real, err := filepath.EvalSymlinks(p.Real)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *discovery) addPath(p Path) {
 		d.failForeign(p.Place, p.Shown)
 	case info.IsDir():
 		d.addFolder(p, real)
-	case filepath.Base(p.Real) == mainFile: // its folder is the plugin
+	case filepath.Base(p.Real) == mainFile: // the folder of this file is the plugin
 		p.Shown, p.Real = path.Dir(p.Shown), filepath.Dir(p.Real)
 		d.addPath(p)
 	case !isPluginFile(p.Shown):
@@ -113,7 +113,7 @@ func (p Path) Explain(err error) *Error {
 		return errorAt(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
 	}
 	var names []string
-	entries, _ := os.ReadDir(filepath.Dir(p.Real)) // no folder, no suggestion
+	entries, _ := os.ReadDir(filepath.Dir(p.Real)) // without entries there is no suggestion
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -136,7 +136,7 @@ func (d *discovery) addFolder(p Path, real string) {
 		d.fail(p.Place, "E0604", "%s: got a folder, want a file of this name, or a folder without .star that holds %s", p.Shown, mainFile)
 		return
 	}
-	entries, err := os.ReadDir(real) // root.FS would stat each file
+	entries, err := os.ReadDir(real) // root.FS would ask the system about each file
 	if err != nil {
 		d.fail(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
 		return
@@ -165,7 +165,7 @@ func (d *discovery) findPlugins(p Path, real string, fsys fs.FS, entries []fs.Di
 			continue
 		}
 		regular := e.Type().IsRegular()
-		if isStar && (regular || !utf8.ValidString(name)) { // fs.FS accepts UTF-8 names only
+		if isStar && (regular || !utf8.ValidString(name)) { // fs.FS accepts names in UTF-8 only
 			name, _ := strings.CutSuffix(name, ".star")
 			found = append(found, &Source{Name: name, Path: shown, Main: e.Name(), dir: real, regular: regular})
 			continue
@@ -180,7 +180,7 @@ func (d *discovery) findPlugins(p Path, real string, fsys fs.FS, entries []fs.Di
 	return found
 }
 
-// findPlugin returns the plugin of a link or a folder, nil for none.
+// findPlugin returns the plugin that a folder or a link is, or nil if it is none.
 func (d *discovery) findPlugin(dir string, fsys fs.FS, name, shown string) *Source {
 	isStar := strings.HasSuffix(name, ".star")
 	info, err := fs.Stat(fsys, name)
@@ -198,8 +198,8 @@ func (d *discovery) findPlugin(dir string, fsys fs.FS, name, shown string) *Sour
 	return nil
 }
 
-// holdsPlugin reports whether a folder has a plugin.star. It follows links, so that starhost
-// reports a link that leaves the folder of plugins and does not skip it.
+// holdsPlugin reports whether a folder has a file plugin.star. It follows links, so that starhost reports a
+// link that leads out of the folder of plugins, and does not skip it silently.
 func holdsPlugin(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name, mainFile))
 	return err == nil
@@ -216,7 +216,7 @@ func (d *discovery) add(p Path, s *Source) {
 	switch {
 	case s.Folder:
 		s.Display = s.prefix() + mainFile
-	case s.Name != pluginName(s.Main): // a link leads to Main
+	case s.Name != pluginName(s.Main): // Discover found a link to Main
 		s.Display = s.Name + ".star"
 	}
 	old := d.byName[s.Name]
@@ -244,7 +244,7 @@ func (s *Source) suggestName() string {
 	return PluginName(s.Name) + ".star"
 }
 
-// PluginName returns want if it is a valid name of a plugin, else a valid name like it.
+// PluginName returns want if it is a valid name of a plugin, or else a similar name that is valid.
 func PluginName(want string) string {
 	if isPluginName(want) {
 		return want

@@ -32,7 +32,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
-// in returns the place in another file, unless its path is "".
+// in returns the place with file as its file. If file is "", it returns p unchanged.
 func (p Place) in(file string) Place {
 	p.File = cmp.Or(file, p.File)
 	return p
@@ -47,11 +47,11 @@ type Error struct {
 	Plugin string
 
 	code string
-	// fileFromHere is the path from the user's folder of a plugin's or library's file, which Place
-	// names as positions do; "" if Place has such a path.
+	// fileFromHere is the path of the file from the user's folder, if Place names the file in the form of
+	// positions. It is "" if Place has that path already.
 	fileFromHere string
 	err          error
-	managed      bool // about a path of the managed config
+	managed      bool // the error is about a path of the managed config
 	hidesPlugin  bool // because of the error, a plugin is missing that may be a guard: see lostGuards
 }
 
@@ -81,12 +81,12 @@ func errorAt(p Place, code, format string, args ...any) *Error {
 type Warning struct {
 	Place Place
 	Msg   string
-	// Notice is the reason of a warning about this machine, which no change of the files mends:
-	// "unset" for a variable of requires_env, "grant" for a grant of a project, and "untrusted" for
-	// its other settings. It is "" for all others.
+	// Notice is set for a warning about this machine, which no change of the files removes. It is "unset" if
+	// a variable of requires_env is missing, "grant" for a grant of a project that nobody trusts, and
+	// "untrusted" for the other settings of such a project. It is "" for all other warnings.
 	Notice string
 
-	fileFromHere string // as in Error
+	fileFromHere string // the same as Error.fileFromHere
 }
 
 // PlaceFromHere returns the place with the path of its file from the user's folder.
@@ -108,8 +108,8 @@ func joinErrors(list []*Error) error {
 	return errors.Join(errs...)
 }
 
-// reason returns the cause of a failure without the path, because callers show the path as the
-// user wrote it.
+// reason returns the cause of a failure without the path, because callers show the path in the form in which
+// the user wrote it.
 func reason(err error) string {
 	var path *fs.PathError
 	switch {
@@ -120,5 +120,5 @@ func reason(err error) string {
 	case errors.As(err, &path):
 		return path.Err.Error()
 	}
-	return strings.TrimPrefix(err.Error(), "EvalSymlinks: ") // too many links have no error value
+	return strings.TrimPrefix(err.Error(), "EvalSymlinks: ") // no error value stands for too many links
 }

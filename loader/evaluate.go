@@ -20,31 +20,31 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// An evaluation loads one plugin, in two steps: starhost reads the manifests of all plugins
-// before it evaluates the first one.
+// An evaluation loads one plugin, in two steps: first starhost reads the manifests of all plugins, then it
+// evaluates each plugin.
 type evaluation struct {
 	*loadRun
 	source       *Source
 	plugin       *Plugin
-	box          *starlark.Sandbox // nil before read
-	loadBox      *starlark.Sandbox // runs the file, if its memory is less than that of handlers
+	box          *starlark.Sandbox // the plugin's sandbox; nil before read
+	loadBox      *starlark.Sandbox // runs the plugin's file, if loading may use less memory than handlers
 	file         *starlark.File
-	config       *Config            // the one that decides about the plugin: see configFor
-	libraries    map[string]*Source // the config names them
+	config       *Config            // the config that decides about the plugin: see configFor
+	libraries    map[string]*Source // the libraries that the config names
 	manifest     *builtins.Manifest
 	requires     []requirement
-	libraryFiles map[string]fragments.Hash // files of libraries, as positions call them
-	root         *Source                   // the files of load("//..."); nil before the first one
+	libraryFiles map[string]fragments.Hash // files of libraries, by their names in positions
+	root         *Source                   // the files that load("//...") reads; nil before the first one
 	warnings     []Warning
 
-	unavailable string // why the plugin is unavailable
-	unmet       bool   // a plugin that it requires is missing
-	probed      bool   // registered is complete, but the plugin is not loaded: see probe
+	unavailable string // says why the plugin is unavailable, or ""
+	unmet       bool   // a plugin that this one requires is missing
+	probed      bool   // probe filled in registered, but the plugin is not loaded
 
-	registered *starhost.Plugin // filled by the evaluation
+	registered *starhost.Plugin // the registrations; nil before the evaluation
 	inside     Inside
 	logs       []host.LogLine
-	idle       []Warning // about registrations without effect
+	idle       []Warning // warnings about registrations without effect
 	err        error
 }
 
@@ -62,12 +62,12 @@ func (e *evaluation) prepare() {
 		e.finish(err)
 		return
 	}
-	if builtins.Check(e.file) == nil { // else the evaluation reports the mistake
+	if builtins.Check(e.file) == nil { // otherwise the evaluation reports the mistake
 		e.box.Prepare(e.file, builtins.ConfigName)
 	}
 }
 
-// finish records the status of the plugin: failed if err is not nil.
+// finish records how loading the plugin ended: it failed if err is not nil.
 func (e *evaluation) finish(err error) {
 	p := e.plugin
 	p.Status, p.Err, p.Digest = StatusLoaded, err, e.digest()
@@ -76,10 +76,10 @@ func (e *evaluation) finish(err error) {
 	}
 }
 
-// digest returns the SHA-256 of the lines that sha256sum prints for the files that the plugin read
-// so far, sorted by name.
+// digest returns the digest of the plugin: the SHA-256 of the lines that sha256sum prints for the files that
+// the plugin has read so far, sorted by name.
 func (e *evaluation) digest() fragments.Hash {
-	files := e.source.appendDigests(make([]fileDigest, 0, 4)) // few plugins read more
+	files := e.source.appendDigests(make([]fileDigest, 0, 4)) // few plugins read more than four files
 	for name, sum := range e.libraryFiles {
 		files = append(files, fileDigest{name, sum})
 	}
@@ -92,7 +92,7 @@ func (e *evaluation) digest() fragments.Hash {
 	return sha256.Sum256(lines)
 }
 
-// read reads and parses the plugin's file, and takes over its manifest.
+// read reads and parses the plugin's file, and stores the file's manifest.
 func (e *evaluation) read() error {
 	src, err := e.source.Read(e.source.Main)
 	if err != nil {
@@ -130,7 +130,7 @@ func textOf(src []byte) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }
 
-// locate turns err, which has a place, into a *starlark.Error that quotes the line.
+// locate returns err, which knows its position, as a *starlark.Error that quotes the source line.
 func (e *evaluation) locate(err error) error {
 	return starlark.Locate(err, func(file string) string {
 		if file != e.source.Display {
@@ -146,8 +146,8 @@ func (e *evaluation) fail(pos starlark.Pos, code, format string, args ...any) er
 	return e.locate(&starlark.Error{Pos: pos, Code: code, Msg: fmt.Sprintf(format, args...)})
 }
 
-// isAvailable reports whether the environment variables of the manifest are set, and warns if one
-// is not.
+// isAvailable reports whether the machine sets the environment variables that the manifest requires. It warns
+// of a variable that is not set.
 func (e *evaluation) isAvailable() bool {
 	for _, v := range e.manifest.RequiresEnv {
 		if !e.isSet(v) {
@@ -170,7 +170,8 @@ func (e *evaluation) warning(at Place, msg string) Warning {
 	return w
 }
 
-// isSet reports whether an environment variable is set. A secret has more places.
+// isSet reports whether an environment variable is set. The value of a secret can also come from a file or a
+// command.
 func (e *evaluation) isSet(v builtins.EnvVar) bool {
 	_, set := e.LookupEnv(v.Name)
 	if !set && v.Secret {
@@ -182,7 +183,8 @@ func (e *evaluation) isSet(v builtins.EnvVar) bool {
 	return set
 }
 
-// evaluate runs the plugin's files and records their registrations, output and costs.
+// evaluate runs the plugin's files, and stores what they register and print, and the steps and bytes that
+// they take.
 func (e *evaluation) evaluate(ctx context.Context) error {
 	if err := e.checkRequirements(); err != nil {
 		e.unmet = true
@@ -209,7 +211,7 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	})
 	record.End()
 	e.registered.Revision = e.revision()
-	e.file = nil // frees its syntax tree
+	e.file = nil // lets the garbage collector free the syntax tree
 	e.nameSettings(err)
 	e.inside = Inside{of: e, module: module, record: record}
 	e.plugin.Steps, e.plugin.Bytes, e.logs = usage.Steps, usage.Bytes, record.Logs()
@@ -219,8 +221,8 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	return err
 }
 
-// declare resolves the settings in the permissions that the plugin declares. The config of a
-// project that is not trusted names no host.
+// declare stores the permissions that the plugin declares, with its settings in place of their names. The
+// config of a project that is not trusted names no host.
 func (e *evaluation) declare() (err error) {
 	settings := e.settingsOf()
 	if !e.config.isVouched(e.source) {
@@ -235,7 +237,8 @@ func (e *evaluation) declare() (err error) {
 	return nil
 }
 
-// recordResult publishes the evaluated plugin, or fails it if the host refused it with err.
+// recordResult makes the evaluated plugin a plugin of the set. If the host refused the plugin with err, the
+// plugin fails.
 func (e *evaluation) recordResult(err error) {
 	if err != nil {
 		e.finish(e.refusalError(err))
@@ -245,7 +248,7 @@ func (e *evaluation) recordResult(err error) {
 	e.finish(nil)
 }
 
-// describe fills in the parts of the plugin that come from its manifest and the config.
+// describe sets the fields of p that come from the manifest and the config.
 func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Grants) {
 	m := e.manifest
 	p.Name, p.Version, p.Description, p.Owner = e.source.Name, m.Version, m.Description, m.Owner
@@ -262,7 +265,8 @@ func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Gran
 	p.RespondsTo, p.Overrides = commonNames("respond", declared, granted), commonNames("override", declared, granted)
 }
 
-// revision identifies the files, the settings, the grants and the limits of the plugin.
+// revision returns a text that changes if the files, the settings, the grants or the limits of the plugin
+// change.
 func (e *evaluation) revision() string {
 	limits := e.config.LimitsOf(e.source)
 	text := fmt.Sprintf("%s\n%q\n%d %d %s %d\n",
@@ -273,7 +277,7 @@ func (e *evaluation) revision() string {
 	return fragments.Sum(text).String()
 }
 
-// refusalError turns the host's refusal into an error of the plugin.
+// refusalError returns the error of the plugin that the host's refusal is.
 func (e *evaluation) refusalError(err error) error {
 	var conflict *host.ConflictError
 	var invalid *host.RegistrationError
@@ -286,7 +290,7 @@ func (e *evaluation) refusalError(err error) error {
 	return e.fail(starlark.Pos{File: e.source.Display}, "E0705", "%v", err)
 }
 
-// settingsOf returns the operator's settings of the plugin: first the config's, then the flags'.
+// settingsOf returns the operator's settings of the plugin: those of the config first, then those of flags.
 func (e *evaluation) settingsOf() []builtins.Setting {
 	var list []builtins.Setting
 	values := e.config.configOf(e.source).pluginOf(e.source.Name).Values
@@ -296,7 +300,7 @@ func (e *evaluation) settingsOf() []builtins.Setting {
 	return append(list, e.flagSettings()...)
 }
 
-// flagSettings returns the settings of the plugin that flags make.
+// flagSettings returns the settings that flags make for the plugin.
 func (e *evaluation) flagSettings() (list []builtins.Setting) {
 	for _, s := range e.settings[e.source.Name] {
 		list = append(list, e.flagSetting(s))
@@ -304,8 +308,8 @@ func (e *evaluation) flagSettings() (list []builtins.Setting) {
 	return list
 }
 
-// flagSetting parses the value of a --set. If the plugin refuses the parsed value and takes the
-// text, the setting is the text.
+// flagSetting parses the value of a flag --set. If the plugin accepts only the unparsed text, the setting is
+// the text.
 func (e *evaluation) flagSetting(s assignment) builtins.Setting {
 	text := builtins.Setting{Key: s.key, Value: s.value, Place: "--set " + s.key}
 	typed := text
@@ -319,21 +323,22 @@ func (e *evaluation) flagSetting(s assignment) builtins.Setting {
 	if _, err = e.manifest.Configure([]builtins.Setting{text}); err == nil {
 		return text
 	}
-	return typed // the error is about the parsed value
+	return typed // the error should be about the parsed value
 }
 
-// settingError gives an error about a setting its place. The text of err begins with the place.
+// settingError returns an error about a setting with the setting's place, which the text of err begins with.
 func (e *evaluation) settingError(err error) error {
 	own := e.config.configOf(e.source).pluginOf(e.source.Name)
-	for _, v := range own.Values { // settings on one line have one place
+	for _, v := range own.Values { // settings on one line have the same place
 		if msg, ok := strings.CutPrefix(err.Error(), v.Place.String()+": "); ok {
 			return errorAt(v.Place, "E0303", "%s", msg)
 		}
 	}
-	return errorAt(Place{}, "E0303", "%v", err) // about a flag
+	return errorAt(Place{}, "E0303", "%v", err) // the setting is from a flag
 }
 
-// nameSettings adds to an error of the plugin's own the places of the settings that it mentions.
+// nameSettings adds the places of settings to an error that the plugin itself reports, if the error mentions
+// these settings.
 func (e *evaluation) nameSettings(err error) {
 	var located *starlark.Error
 	if !errors.As(err, &located) || located.Help != "" {

@@ -18,10 +18,10 @@ import (
 	"github.com/starhost/starhost/internal/shellwords"
 )
 
-// An assignment is the key and the value of one --set.
+// An assignment is the key and the value of one flag --set.
 type assignment struct{ key, value string }
 
-// flags gives the permissions and settings of the flags to the plugins they name.
+// flags stores the permissions and settings of flags for the plugins that the flags name.
 func (l *loadRun) flags(used []*Source) error {
 	for _, text := range l.Grants {
 		name, permission, err := parseGrant(text)
@@ -29,7 +29,7 @@ func (l *loadRun) flags(used []*Source) error {
 			return err
 		}
 		if name == starhost.HostPlugin {
-			continue // see hostWorld
+			continue // hostWorld reads the permissions of the host
 		}
 		if name, err = choosePlugin(used, name, "--grant "+text, "--grant PLUGIN="+permission.String()); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (l *loadRun) flags(used []*Source) error {
 		if builtins.HostSetting(first) {
 			return errorAt(Place{}, "E0610", "--set %s: %s is the host's, no setting of the plugin: want it below [plugin.%s] in the config", text, first, name)
 		}
-		if value == "" { // most likely a variable of the shell that is not set
+		if value == "" { // most likely from a variable of the shell that is not set
 			return errorAt(Place{}, "E0610", "--set %s: got no value, want one; the empty text is %s", text, shellwords.Quote(key+`=""`))
 		}
 		if _, err := parseFlagValue(value); err != nil {
@@ -70,8 +70,9 @@ func (l *loadRun) flags(used []*Source) error {
 	return nil
 }
 
-// parseFlagValue parses the value of a --set as JSON, or else as TOML. Other text is itself, nil
-// here, unless it begins as a list, a table or a quoted text does: then it has a mistake.
+// parseFlagValue parses the value of a flag --set as JSON, or else as TOML. The result is nil for any other
+// text, which stands for itself. A text that begins as a list, a table or a quoted text and cannot be parsed
+// is an error.
 func parseFlagValue(text string) (any, error) {
 	var value any
 	d := json.NewDecoder(strings.NewReader(text))
@@ -104,11 +105,11 @@ func parseFlagValue(text string) (any, error) {
 
 // mustQuote returns a text as JSON.
 func mustQuote(text string) []byte {
-	quoted, _ := json.Marshal(text) // a text has no error
+	quoted, _ := json.Marshal(text) // encoding a text cannot fail
 	return quoted
 }
 
-// fromJSON returns a decoded JSON value with the types that TOML has.
+// fromJSON returns a decoded JSON value in the types that the TOML parser uses.
 func fromJSON(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -117,7 +118,7 @@ func fromJSON(v any) any {
 		}
 		f, err := v.Float64()
 		if err != nil {
-			return nil // no number of this size
+			return nil // TOML has no number of this size
 		}
 		return f
 	case []any:
@@ -132,8 +133,8 @@ func fromJSON(v any) any {
 	return v
 }
 
-// isManaged reports whether the managed config decides a setting or a permission, and warns that
-// the flag has no effect.
+// isManaged reports whether the managed config makes this setting or grants this permission. If it does,
+// isManaged warns that the flag has no effect.
 func (l *loadRun) isManaged(used []*Source, name, flag string, key ...string) bool {
 	why := ""
 	if place, ok := l.config.managedPlace(key...); ok {
@@ -160,8 +161,8 @@ func parseGrant(text string) (name string, p effects.Permission, err error) {
 	return name, p, nil
 }
 
-// choosePlugin returns the name of the plugin that a flag is for: the name in the flag, else the
-// only plugin beside the managed ones.
+// choosePlugin returns the name of the plugin that a flag is for: the name in the flag, or else the name of
+// the only plugin that is not managed.
 func choosePlugin(used []*Source, name, flag, want string) (string, error) {
 	var names, others []string
 	for _, s := range used {

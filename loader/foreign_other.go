@@ -2,8 +2,8 @@
 
 package loader
 
-// isForeign reports false: this system has no folders in which all users can put files.
+// isForeign reports false, because this system has no folders in which all users can put files.
 func isForeign(string) bool { return false }
 
-// isCommon reports false, too.
+// isCommon reports false, because this system has no folders in which all users can put files.
 func isCommon(string) bool { return false }

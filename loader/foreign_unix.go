@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// isForeign reports whether another user put a file, a folder or a link into a folder in which all
-// users can, as /tmp. Whoever works in that folder did not choose it.
+// isForeign reports whether another user put a file, a folder or a link into a folder in which all users can
+// put files, such as /tmp. The person who works in that folder did not choose such a file.
 func isForeign(file string) bool {
 	if !isCommon(filepath.Dir(file)) {
 		return false
@@ -25,7 +25,7 @@ func isCommon(dir string) bool {
 	return err == nil && info.Mode()&fs.ModeSticky != 0 && info.Mode().Perm()&0o002 != 0
 }
 
-// isOthers reports whether neither root nor the current user owns a file.
+// isOthers reports whether a file belongs neither to root nor to the current user.
 func isOthers(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() && !isUnmapped(stat.Uid)

@@ -50,7 +50,7 @@ func (s *Set) lostGuards(open bool) []host.Guard {
 	return lost
 }
 
-// lostGuard describes a plugin that is not loaded. ok is false if it is no guard.
+// lostGuard describes a plugin that is not loaded, as a guard. If the plugin is no guard, ok is false.
 func (e *evaluation) lostGuard() (g host.Guard, ok bool) {
 	hooks := e.hooks()
 	if e.probed {
@@ -69,9 +69,9 @@ func (e *evaluation) lostGuard() (g host.Guard, ok bool) {
 	return g, required || e.plugin.Mode != modeWarn && guards
 }
 
-// probe evaluates a plugin that the machine does not let load: a variable is not set, or a plugin
-// that it requires is missing. Its registrations then say whether it is a guard. Nothing calls
-// them, and a plugin that does not evaluate is judged by its syntax tree.
+// probe evaluates a plugin that does not load on this machine because a variable is not set or a plugin that
+// it requires is missing. Its registrations then say whether it is a guard. Nothing calls them. If the
+// evaluation fails, the syntax tree of the plugin decides.
 func (e *evaluation) probe(ctx context.Context) {
 	e.requires = nil
 	e.probed = e.evaluate(ctx) == nil
@@ -87,8 +87,8 @@ func hookEvents(p *starhost.Plugin) (events []string) {
 	return slices.Compact(events)
 }
 
-// hooks returns the hooks that the syntax trees of the plugin's file and of the files that it
-// loads show. A file without a syntax tree makes them unclear.
+// hooks returns the hooks that the syntax trees of the plugin's file, and of the files that it loads, show.
+// If a file has no syntax tree, the result says that its hooks are unclear.
 func (e *evaluation) hooks() (all builtins.Hooks) {
 	type file struct {
 		name string
@@ -99,7 +99,7 @@ func (e *evaluation) hooks() (all builtins.Hooks) {
 		return builtins.Hooks{Unclear: true}
 	}
 	if e.source.isRules() {
-		src = []byte(rulesGuard) // it registers the hook
+		src = []byte(rulesGuard) // this library registers the hook
 	}
 	seen := map[string]bool{}
 	for files := []file{{e.source.Display, src}}; len(files) > 0; files = files[1:] {

@@ -14,13 +14,13 @@ type Key struct {
 	Wants string
 	// Default is the built-in value as TOML; "" means none.
 	Default string
-	// Project says when a project's config may set the key, and for which plugins.
+	// Project says in words whether a project's config may set the key, and for which plugins.
 	Project string
 	// Doc describes the key in sentences.
 	Doc string
-	// Example is a line of TOML that sets it, with the tables in front of the key.
+	// Example is a line of TOML that sets the key, with the names of the tables in front of the key.
 	Example string
-	// Task is the purpose of the key: a title, and a sentence about all keys of the task.
+	// Task says what users set the key for: a title, and a sentence about all keys of the task.
 	Task struct{ Title, Doc string }
 }
 
@@ -40,7 +40,7 @@ func Keys() []Key {
 	return keys
 }
 
-// projects describes the rights of a project's config in words.
+// projects describes in words which rights a project's config has, by projectRight.
 var projects = [...]string{
 	ifTrusted: "if you trust it", userOnly: "never", always: "always", ownPlugins: "for its own plugins; if you trust it, for all",
 	ownLimits: "for its own plugins; without trust, lower only", onlyOwnPlugins: "for its own plugins",
@@ -69,8 +69,8 @@ func tasks() []task {
 	}
 }
 
-// wants describes the valid values of the setting. It takes the words from the error for a date,
-// because no setting is a date.
+// wants describes the valid values of the setting. It gets the words from the error that the setting returns
+// for a date, because no setting accepts a date.
 func (s *setting) wants() string {
 	err := s.set(newConfig(), layerSetting{setting: s, key: s.key, value: time.Time{}, layer: &layer{}})
 	if err == nil {

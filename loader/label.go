@@ -47,7 +47,7 @@ func (e *evaluation) load(from, label string) (string, []byte, error) {
 	return name, f.bytes, nil
 }
 
-// sourceOf returns the source of a file that positions call name.
+// sourceOf returns the source that has the file which positions call name.
 func (e *evaluation) sourceOf(name string) *Source {
 	if strings.HasPrefix(name, rootPrefix) {
 		return e.root
@@ -59,7 +59,7 @@ func (e *evaluation) sourceOf(name string) *Source {
 	return e.source
 }
 
-// resolve returns the source of a label, and the file in it.
+// resolve returns the source that has the file of a label, and the file's name in it.
 func (e *evaluation) resolve(loading *Source, label string) (*Source, string, error) {
 	if file, ok := strings.CutPrefix(label, rootPrefix); ok {
 		root, err := e.openRoot(loading)
@@ -77,15 +77,15 @@ func (e *evaluation) resolve(loading *Source, label string) (*Source, string, er
 	return source, file, nil
 }
 
-// sees reports whether the plugin may load a library: those of a project that is not trusted are
-// for its own plugins, so that they take no part in the user's.
+// sees reports whether the plugin may load a library. Only plugins of a project that is not trusted may load
+// the project's libraries, so that these take no part in the user's plugins.
 func (e *evaluation) sees(library *Source) bool {
 	return !library.untrusted || e.config.governs(e.source, ownPlugins)
 }
 
-// openRoot returns the files of the plugin's project: those in the folder of the nearest
-// starhost.toml, or else in the repository. They need no trust, because a plugin is as much a part
-// of its project as they are, and no file of theirs has more rights than the plugin.
+// openRoot returns the files of the plugin's project: those in the folder of the nearest starhost.toml, or
+// else in the repository. They need no trust, because the plugin is a part of its project just as they are,
+// and none of these files has more rights than the plugin.
 func (e *evaluation) openRoot(loading *Source) (*Source, error) {
 	if e.root == nil {
 		folder := projectRoot(e.source.folderPath())
@@ -114,9 +114,9 @@ func (e *evaluation) openRoot(loading *Source) (*Source, error) {
 	return e.root, nil
 }
 
-// ShareFiles lets plugins load the files of another config's project: those that // names, and its
-// libraries, except under the names that c has. It gives no rights. It reports whether there is a
-// project.
+// ShareFiles lets the plugins of c load the files of another config's project: the files that // names, and
+// the project's libraries, unless c has a library of the same name. ShareFiles gives no other rights. It
+// reports whether o has a project.
 func (c *Config) ShareFiles(o *Config) bool {
 	for name, folder := range o.Libraries {
 		if _, ok := c.Libraries[name]; !ok {
@@ -127,12 +127,13 @@ func (c *Config) ShareFiles(o *Config) bool {
 	return o.project != ""
 }
 
-// PathFromHere returns the path from the user's folder of a plugin's or library's file, which shows
-// its files relative to its own folder. It returns other names as they are.
+// PathFromHere returns the path, from the user's folder, of a plugin's or library's file. shown is the name
+// that positions have, which is relative to the plugin's or library's folder. PathFromHere returns any other
+// name unchanged.
 func (s *Set) PathFromHere(shown string) string {
 	first, rest, isInFolder := strings.Cut(shown, "/")
 	owner, isFile := strings.CutSuffix(shown, ".star")
-	for i := range s.Plugins { // no joined names: list calls this for each row
+	for i := range s.Plugins { // compares without joining names, because list calls this for each row
 		switch p := &s.Plugins[i]; {
 		case isInFolder && first == p.Name:
 			return path.Join(p.Path, rest)
@@ -150,7 +151,7 @@ func (s *Set) PathFromHere(shown string) string {
 	return shown
 }
 
-// MoveHere returns a copy of a script's error whose places have paths from the user's folder.
+// MoveHere returns a copy of a script's error in which the places have paths from the user's folder.
 func (s *Set) MoveHere(e *starlark.Error) *starlark.Error {
 	moved := *e
 	moved.Pos.File, moved.Trace = s.PathFromHere(e.Pos.File), slices.Clone(e.Trace)
@@ -160,8 +161,8 @@ func (s *Set) MoveHere(e *starlark.Error) *starlark.Error {
 	return &moved
 }
 
-// projectFile returns the path for messages of a file that a plugin loaded from its project's root.
-// Positions call the file "//FILE".
+// projectFile returns the path for messages of the file that positions call "//FILE". ok is false if no
+// plugin loaded such a file from the root of its project.
 func (s *Set) projectFile(name string) (shown string, ok bool) {
 	for i := range s.Plugins {
 		e := s.Plugins[i].unloaded
@@ -169,7 +170,7 @@ func (s *Set) projectFile(name string) (shown string, ok bool) {
 			e = inside.of
 		}
 		if e == nil {
-			continue // the config disables the plugin
+			continue // the config disables this plugin
 		}
 		file, fromRoot := strings.CutPrefix(name, rootPrefix)
 		if _, loaded := e.libraryFiles[name]; loaded && fromRoot {
@@ -179,10 +180,10 @@ func (s *Set) projectFile(name string) (shown string, ok bool) {
 	return "", false
 }
 
-// projectRoot returns the folder of the nearest config at or above a folder in its repository, else
-// the root of the repository, "" outside of any project.
+// projectRoot returns the folder of the project that dir is in: that of the nearest config, in dir or above
+// it in the repository, or else the root of the repository. It returns "" outside of any project.
 func projectRoot(dir string) string {
-	folders, repository, _ := ancestry(dir) // both are empty with an error
+	folders, repository, _ := ancestry(dir) // if this fails, both are empty
 	if file := nearestConfig(folders); file != "" {
 		return filepath.Dir(file)
 	}
@@ -195,11 +196,11 @@ type rootFile struct {
 	name, real string
 }
 
-// loadWord is in each file that loads another one: no escape can write it in another way.
+// loadWord is in the text of each file that loads another one, because a name cannot be written with escapes.
 var loadWord = []byte("load")
 
-// labelsOf returns the labels of a file's load statements. A file that has a syntax error has none,
-// because its evaluation fails.
+// labelsOf returns the labels in the load statements of a file. It returns none for a file with a syntax
+// error, because evaluating that file fails anyway.
 func labelsOf(name string, src []byte) []string {
 	words, err := vocabulary()
 	if err != nil || !bytes.Contains(src, loadWord) {
@@ -212,8 +213,8 @@ func labelsOf(name string, src []byte) []string {
 	return builtins.ReadHooks(f.Syntax()).Loads
 }
 
-// rootFiles returns the files that the texts of a plugin or library name from the root of the
-// project, directly or through others. Trust pins them, and no plugin writes them.
+// rootFiles returns the files below the project's root that the files of a plugin or library load by //,
+// directly or through other files. Trust pins these files, and plugins may not write them.
 func (s *Source) rootFiles(root string) (all []rootFile) {
 	if root == "" || s.Main != "" && !s.mentionsRoot() {
 		return nil
@@ -226,7 +227,7 @@ func (s *Source) rootFiles(root string) (all []rootFile) {
 	}
 	seen := map[text]bool{}
 	queue := []text{{s, s.Main}}
-	if s.Main == "" { // a library
+	if s.Main == "" { // s is a library
 		names, _ := s.Glob("**/*.star", nil)
 		queue = nil
 		for _, name := range names {
@@ -237,7 +238,7 @@ func (s *Source) rootFiles(root string) (all []rootFile) {
 		at := queue[0]
 		f, err := at.source.file(at.name)
 		if seen[at] || err != nil {
-			continue // the evaluation reports the error
+			continue // the evaluation will report the error
 		}
 		seen[at] = true
 		if at.source == files {
@@ -254,8 +255,8 @@ func (s *Source) rootFiles(root string) (all []rootFile) {
 	return all
 }
 
-// mentionsRoot reports whether the plugin's file may load files at all. Most do not, and cost
-// nothing more.
+// mentionsRoot reports whether the plugin's file can have a load statement at all. Most files have none, and
+// need no parsing here.
 func (s *Source) mentionsRoot() bool {
 	f, err := s.file(s.Main)
 	return err == nil && bytes.Contains(f.bytes, loadWord)
@@ -281,9 +282,10 @@ func (e *evaluation) noLibrary(label, name string, named bool) error {
 		name, near.DidYouMean(name, slices.Sorted(maps.Keys(e.libraries))))
 }
 
-// explainLoad returns the error of a label that leads to no file. It says what to write instead if
-// the label is right elsewhere: in Bazel, from the folder of the loading file, without the ending,
-// or for a module that is there without load. The caller knows the place of the label.
+// explainLoad returns the error of a label that leads to no file. If the label would be right elsewhere, the
+// error says what to write instead: for a label in Bazel's form, from the folder of the loading file, or
+// without the ending, and for a module that plugins have without load. The caller knows the place of the
+// label.
 func (e *evaluation) explainLoad(loading *Source, from, label string, err error) error {
 	located, ok := errors.AsType[*Error](err)
 	if !ok || located.code != "E0604" && located.code != "E0611" && !errors.Is(err, fs.ErrNotExist) {
@@ -302,7 +304,8 @@ func (e *evaluation) explainLoad(loading *Source, from, label string, err error)
 	return &explained
 }
 
-// rootOfLabel says which folder the path of a label begins at, if the label does not: "".
+// rootOfLabel says in words at which folder the path of a label begins. If the label itself shows this, the
+// result is "".
 func (e *evaluation) rootOfLabel(loading *Source, label string) string {
 	source, _, err := e.resolve(loading, label)
 	if err != nil || source == e.source {
@@ -311,7 +314,7 @@ func (e *evaluation) rootOfLabel(loading *Source, label string) string {
 	return fmt.Sprintf(" (%s is the folder %s)", source.prefix(), cmp.Or(source.Path, "."))
 }
 
-// otherLabel returns a label like the given one that leads to a file, or "".
+// otherLabel returns a label that is similar to the given one and leads to a file, or "".
 func (e *evaluation) otherLabel(loading *Source, from, label string) string {
 	if strings.HasPrefix(label, "@") {
 		return ""
@@ -334,12 +337,12 @@ func (e *evaluation) otherLabel(loading *Source, from, label string) string {
 	return ""
 }
 
-// hostName says where the host has the module that a label such as "encoding/json.star" means, or
-// returns "".
+// hostName returns a text that says under which name starhost has the module that a label such as
+// "encoding/json.star" means, or "".
 func hostName(label string) string {
 	name := strings.TrimPrefix(label, "encoding/")
 	if !strings.HasPrefix(label, "@") && strings.Contains(name, "/") {
-		return "" // it means a file
+		return "" // such a label means a file
 	}
 	name = path.Base(strings.ReplaceAll(name, ":", "/"))
 	for _, end := range []string{".star", ".bzl", ".sky"} {

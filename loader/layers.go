@@ -18,15 +18,15 @@ import (
 // A layer is one config file.
 type layer struct {
 	shown, real string
-	home        string // the folder for "~", or ""
-	project     bool   // it came with the code
-	trusted     bool   // the operator trusts that code
+	home        string // the folder that "~" means; "" if there is none
+	project     bool   // the config came with the code that it configures
+	trusted     bool   // the operator trusts the code of the project
 	managed     bool   // the managed config
-	why         string // the reason why the project is not trusted, for warnings
-	src         []byte // its text, for a project
+	why         string // why the project is not trusted, for warnings
+	src         []byte // the config's text, set for a project only
 }
 
-// name returns the name of the layer, as [Setting.Layer] has it.
+// name returns the name of the layer that [Setting].Layer shows.
 func (l *layer) name() string {
 	switch {
 	case l.managed:
@@ -40,7 +40,7 @@ func (l *layer) name() string {
 // untrusted reports whether the layer comes from a project that the operator does not trust.
 func (l *layer) untrusted() bool { return l.project && !l.trusted }
 
-// A layerSetting is one setting in a layer.
+// A layerSetting is one setting that a layer makes.
 type layerSetting struct {
 	*setting
 	key   []string
@@ -81,7 +81,7 @@ func (o ConfigOptions) configFiles() ([]*layer, error) {
 	return files, nil
 }
 
-// userConfig returns the path of the user's config, "" if there is no home. It ignores an
+// userConfig returns the path of the user's config, or "" if no home folder is known. It ignores an
 // XDG_CONFIG_HOME that is not absolute, as the XDG specification demands.
 func userConfig(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
@@ -100,7 +100,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// abbreviateHome returns a path with "~" for the home folder.
+// abbreviateHome returns the path of a file with "~" in place of the home folder.
 func abbreviateHome(home, file string) string {
 	if rel, err := filepath.Rel(home, file); home != "" && err == nil && filepath.IsLocal(rel) {
 		return "~/" + filepath.ToSlash(rel)
@@ -115,7 +115,7 @@ func relativePath(dir, file string) string {
 	return filepath.ToSlash(file)
 }
 
-// read applies one file.
+// read applies the settings of one config file to c.
 func (c *Config) read(l *layer, src []byte) error {
 	table, lines, err := parseTOML(l.shown, src)
 	if err != nil {
@@ -154,11 +154,11 @@ type walker struct {
 	found []layerSetting
 	errs  []*Error
 
-	refused []Warning // about tables that no project may set
+	refused []Warning // warnings about tables that no project may set
 }
 
-// userTables are the tables that only the user's and the managed config may have. This version of
-// starhost has none of them but kinds and store.
+// userTables are the tables that only the user's and the managed config may have. This version
+// of starhost has settings in some of them only.
 var userTables = []string{"bundles", "kinds", "log", "redact", "status"}
 
 // table collects the settings of a table whose keys the list describes.
@@ -185,13 +185,13 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 	}
 }
 
-// checkValues finds wrong values before read applies the first setting, because starhost uses all
-// of an untrusted project's config or nothing.
+// checkValues finds wrong values before read applies the first setting, because starhost uses either all of
+// an untrusted project's config or nothing of it.
 func (w *walker) checkValues() {
 	scratch := newConfig()
 	for _, g := range w.found {
 		if g.right == userOnly || g.right == ifTrusted && g.key[0] != "grants" {
-			continue // apply ignores the setting; a wrong grant shows before the operator trusts the project
+			continue // apply ignores the setting; the operator sees a wrong grant before trusting
 		}
 		if err := scratch.set(g); err != nil {
 			w.errs = append(w.errs, err)
@@ -214,7 +214,7 @@ func narrow(list []*setting, depth int, name string) []*setting {
 	return nil
 }
 
-// suggestKey returns a hint that replaces an unknown key.
+// suggestKey returns a hint with the name that an unknown key probably should have.
 func suggestKey(list []*setting, table []string, name string) string {
 	var names []string
 	for _, s := range list {
@@ -234,8 +234,8 @@ func suggestKey(list []*setting, table []string, name string) string {
 	return " (want one of " + strings.Join(names, ", ") + ")"
 }
 
-// suggestSibling returns a hint to a key beside a table of any name, for a key that is no table:
-// model.defalt may be a table [model.defalt] or a misspelt model.default.
+// suggestSibling returns a hint for a key that is no table, beside tables with names of the user's choice:
+// model.defalt may be meant as a table [model.defalt], or is a misspelt model.default.
 func suggestSibling(list []*setting, depth int, name string) string {
 	var names []string
 	for _, s := range list {
@@ -246,7 +246,7 @@ func suggestSibling(list []*setting, depth int, name string) string {
 	return near.DidYouMean(name, names)
 }
 
-// apply makes a setting of a layer if the layer has the right to.
+// apply makes a setting of a layer, if the layer has the right to make it.
 func (c *Config) apply(g layerSetting) *Error {
 	switch {
 	case !g.layer.project, g.right == always, g.right == ownLimits, g.right == ownFolder,
@@ -255,13 +255,13 @@ func (c *Config) apply(g layerSetting) *Error {
 	case g.right == userOnly:
 		c.warn(g.place, "%s is ignored: %s", toml.Key(g.key), userOnlyText)
 	case g.right == ownPlugins || g.right == onlyOwnPlugins:
-		if err := newConfig().set(g); err != nil { // report wrong types now
+		if err := newConfig().set(g); err != nil { // reports a value of the wrong type now
 			return err
 		}
 		c.pending = append(c.pending, g)
 	default:
 		if g.key[0] == "grants" {
-			texts, _ := parseTexts(g.value) // a wrong value grants nothing, trusted or not
+			texts, _ := parseTexts(g.value) // a wrong value grants nothing, whether the project is trusted or not
 			c.ignoredGrants[g.name()], c.untrusted = projectGrant{texts, g.place}, g.layer.why
 		}
 		c.ignore(g, "this project %s", g.layer.why)
@@ -293,7 +293,7 @@ func (c *Config) set(g layerSetting) *Error {
 	return nil
 }
 
-// ignore warns that starhost ignores a project's setting.
+// ignore warns that starhost ignores a setting of a project.
 func (c *Config) ignore(g layerSetting, format string, args ...any) {
 	why := errorAt(Place{}, "", format, args...).Msg
 	trust := trustCommand(g.layer.shown)
@@ -308,7 +308,7 @@ func (c *Config) ignore(g layerSetting, format string, args ...any) {
 	}
 }
 
-// environment applies the layer of environment variables.
+// environment applies the settings that environment variables make.
 func (c *Config) environment(getenv func(string) string) error {
 	for _, v := range []struct {
 		name string

@@ -13,12 +13,12 @@ import (
 
 // projectLimits are the [limits] of a project. They apply to its own plugins.
 type projectLimits struct {
-	LimitsConfig                  // 0 is none
-	places       map[string]Place // by key: "steps"
+	LimitsConfig                  // a limit of 0 is not set
+	places       map[string]Place // places of the limits, by key: "steps"
 }
 
-// over returns the limits of a plugin of the project: limits with the project's in their place,
-// unless a flag set them.
+// over returns the limits of a plugin of the project: those of the project where it sets one, unless a flag
+// set the limit, and otherwise limits.
 func (p *projectLimits) over(limits LimitsConfig) LimitsConfig {
 	overlay(&limits.Steps, p.Steps, limits.Raised["steps"])
 	overlay(&limits.Memory, p.Memory, limits.Raised["memory"])
@@ -29,7 +29,7 @@ func (p *projectLimits) over(limits LimitsConfig) LimitsConfig {
 	return limits
 }
 
-// overlay sets *limit to the limit of the project, unless the project has none or a flag set it.
+// overlay replaces *limit by the limit of the project, unless the project has none or a flag set *limit.
 func overlay[T comparable](limit *T, project T, flag string) {
 	var none T
 	if project != none && flag == "" {
@@ -72,7 +72,7 @@ func (c *LimitsConfig) EventTimeout() time.Duration {
 	return eventCalls * min(c.Timeout, math.MaxInt64/eventCalls)
 }
 
-// Raise sets Raised[limit] to by. It does not change copies of c.
+// Raise sets Raised[limit] to by. Copies of c do not change.
 func (c *LimitsConfig) Raise(limit, by string) {
 	c.Raised = maps.Clone(c.Raised)
 	if c.Raised == nil {
@@ -115,7 +115,7 @@ func (c *Config) LimitsOf(s *Source) LimitsConfig {
 	return limits
 }
 
-// boundByManaged returns the limits of a project within those that the managed config sets.
+// boundByManaged returns the limits of a project, lowered to those that the managed config sets.
 func (c *Config) boundByManaged(limits LimitsConfig) LimitsConfig {
 	if c.managed == nil {
 		return limits

@@ -20,8 +20,8 @@ const (
 	maxNesting = 32
 )
 
-// of returns the line of a key. If the key has none, it returns the line of the nearest table
-// around it, or 0.
+// of returns the line on which a key stands. If the key has no line, it returns the line of the nearest table
+// around the key, or 0.
 func (k keyLines) of(key []string) int {
 	for n := min(len(key), maxKeyParts); n > 0; n-- {
 		if line, ok := k[strings.Join(key[:n], "\x00")]; ok {
@@ -31,10 +31,10 @@ func (k keyLines) of(key []string) int {
 	return 0
 }
 
-// findLines returns the lines of the keys in a TOML text, because the parser returns values
-// without lines. Keys of tables inside arrays count as keys of the array. If values nest deeper
-// than maxNesting, findLines stops and returns their line as deep. It reads like the parser up
-// to the first mistake; lines after a mistake mean nothing.
+// findLines returns the lines of the keys in a TOML text, because the parser returns values without lines.
+// Keys of tables inside an array get the line of the array's key. If values are nested deeper than
+// maxNesting, findLines stops there, and deep is the line. It reads the text as the parser does up to the
+// first mistake; the lines after a mistake mean nothing.
 func findLines(src string) (lines keyLines, deep int) {
 	f := &lineFinder{src: strings.TrimPrefix(src, "\ufeff"), line: 1, lines: keyLines{}}
 	f.readDocument()
@@ -47,10 +47,10 @@ type lineFinder struct {
 	pos   int
 	line  int
 	lines keyLines
-	deep  int // the line on which it stopped because of the nesting, or 0
+	deep  int // the line at which the nesting is too deep; 0 for none
 }
 
-// stopIfNested moves to the end of the text if n is too deep, and reports whether it is.
+// stopIfNested moves to the end of the text if n levels are too deep, and reports whether they are.
 func (f *lineFinder) stopIfNested(n int) bool {
 	if n <= maxNesting {
 		return false
@@ -80,7 +80,7 @@ func (f *lineFinder) readPair(table []string) {
 	f.skip("= \t")
 	f.skipValue(key)
 	if f.pos == start {
-		f.pos++ // a mistake: go on, so that the loop ends
+		f.pos++ // here is a mistake: go on, so that the loop ends
 	}
 }
 
@@ -94,8 +94,8 @@ func (f *lineFinder) readKey() []string {
 	return parts
 }
 
-// defineKey stores the line for a key in a table and for the tables that its parts open, and
-// returns the whole key.
+// defineKey stores the line of a key in a table, and of the tables that the key's parts open. It returns the
+// whole key.
 func (f *lineFinder) defineKey(table, parts []string) []string {
 	key := slices.Concat(table, parts)
 	if f.stopIfNested(len(key)) {
@@ -159,8 +159,7 @@ type level struct {
 	key   []string // the key of the table; nil inside an array
 }
 
-// closeLevels skips the commas and brackets behind a value and returns the levels that remain
-// open.
+// closeLevels skips the commas and brackets after a value, and returns the levels that are still open.
 func (f *lineFinder) closeLevels(stack []level) []level {
 	for f.skipSpace(); len(stack) > 0 && f.pos < len(f.src); f.skipSpace() {
 		switch f.src[f.pos] {
@@ -194,7 +193,7 @@ func (f *lineFinder) skipString() {
 	if long := strings.Repeat(quote, 3); strings.HasPrefix(f.src[f.pos:], long) {
 		f.pos += 3
 		f.skipBehind(long)
-		for f.pos < len(f.src) && f.src[f.pos:f.pos+1] == quote { // up to two quotes may stand before the end
+		for f.pos < len(f.src) && f.src[f.pos:f.pos+1] == quote { // up to two quotes may precede the closing ones
 			f.pos++
 		}
 		return
@@ -203,7 +202,7 @@ func (f *lineFinder) skipString() {
 	f.skipBehind(quote)
 }
 
-// skipBehind moves behind the next end without a backslash in front of it.
+// skipBehind moves to the byte after the next end that has no backslash in front.
 func (f *lineFinder) skipBehind(end string) {
 	for f.pos < len(f.src) {
 		switch {

@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// A Live has the current set, and replaces it as a whole. A turn that began with a set ends with
-// it. It is safe for concurrent use.
+// A Live has the current set, and replaces it as a whole. A turn that began with a set uses it to its end.
+// Many goroutines may use a Live at the same time.
 type Live struct {
 	load     func(context.Context) (*Set, error)
 	reloadMu sync.Mutex
 	current  atomic.Pointer[Set]
 }
 
-// NewLive returns a Live whose sets load returns. It loads the first one and returns the error of
+// NewLive returns a Live that gets its sets from load. It loads the first set, and returns the error of
 // [Live.Reload].
 func NewLive(ctx context.Context, load func(context.Context) (*Set, error)) (*Live, error) {
 	l := &Live{load: load}
@@ -38,7 +38,7 @@ func (l *Live) Reload(ctx context.Context) error {
 		return err
 	}
 	if err := next.Err(); err != nil {
-		next.Close() // it was only read
+		next.Close() // no error matters, because the folder was only read
 		return err
 	}
 	l.current.Store(next)

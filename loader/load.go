@@ -29,17 +29,17 @@ import (
 type Options struct {
 	// Config is the operator's config; nil means the built-in layer.
 	Config *Config
-	// Dir is the current folder; "" means ".". Folder is where plugins read and write files, in its
-	// repository; "" means Dir.
+	// Dir is the current folder; "" means ".". Folder is the folder whose repository plugins read and write
+	// files in; "" means Dir.
 	Dir, Folder string
-	// Args are the paths of plugins; without any, Load uses the paths of the config. It loads the
-	// plugins of the managed config in any case, and before all others.
+	// Args are the paths of plugins. Without any, Load uses the paths of the config. It always loads the
+	// plugins of the managed config, and before all others.
 	Args []string
-	// ArgsRoot is the folder outside of which a plugin at Args is not the operator's: it gets no
-	// grants of the operator, and its hooks may only refuse and add context. "" means none.
+	// ArgsRoot bounds the operator's rights at Args: a plugin outside of this folder gets no grants of the
+	// operator, and its hooks may only refuse and add context. "" means no bound.
 	ArgsRoot string
-	// Sources are the plugins of an earlier [Discover]. They replace Args, except for
-	// RequiredInArgs, and the managed plugins.
+	// Sources are the plugins that an earlier [Discover] found. They replace Args and the managed plugins,
+	// but RequiredInArgs still looks at Args.
 	Sources []*Source
 	// Grants are further permissions, each [PLUGIN=]PERMISSION. Without PLUGIN the permission is
 	// for the only plugin; with "host" it is for the host's own references.
@@ -47,9 +47,9 @@ type Options struct {
 	// Set are further settings, each [PLUGIN.]KEY=VALUE. Without PLUGIN the setting is for the
 	// only plugin.
 	Set []string
-	// World has the effects that plugins can be granted. Each plugin gets a copy with its name and
-	// its permissions. Plugins do not get effects that are nil, with three exceptions: Workspace
-	// defaults to the workspace of Dir, Env to LookupEnv, and Secrets to the config's secrets.
+	// World has the effects that plugins can be granted. Each plugin gets a copy with the plugin's name and
+	// permissions. Plugins do not get a part that is nil, with three exceptions: Workspace is then the
+	// workspace of Dir, Env is LookupEnv, and Secrets are the config's secrets.
 	World effects.World
 	// FS contains the files that references name; nil means the files of the machine.
 	FS afero.Fs
@@ -64,30 +64,29 @@ type Options struct {
 	// zero or less means one for each CPU. It changes no result. As many goroutines call the
 	// functions of these options, except those of Host.
 	Workers int
-	// Coverage counts the lines and branches that plugins and the files that they load reach, by
-	// the real paths of the files. Nil counts nothing.
+	// Coverage counts the lines and branches of plugins, and of the files that they load, by the real paths
+	// of the files. Nil counts nothing.
 	Coverage *starlark.Coverage
-	// Profile counts the steps and bytes that the lines of plugins spend; nil counts nothing.
+	// Profile counts the steps and bytes that each line of plugins spends; nil counts nothing.
 	Profile *starlark.Profile
-	// GrantDeclared grants each plugin all that it declares, for tests: [Load] returns an error if
-	// the World has programs or the network besides.
+	// GrantDeclared grants each plugin all permissions that it declares, for tests. If the World also runs
+	// programs or reaches the network, [Load] returns an error.
 	GrantDeclared bool
-	// Enforce enforces the decisions of plugins that the config only lets warn, for a program that
-	// shows what they would do.
+	// Enforce makes decisions of plugins count that the config sets to warn, for a program that shows what
+	// these plugins would do.
 	Enforce bool
-	// AllowMissing makes Load return no error if a required plugin is not loaded, for a caller that
-	// calls [Set.Missing].
+	// AllowMissing makes Load return no error if a required plugin is not loaded. The caller then calls
+	// [Set.Missing].
 	AllowMissing bool
-	// AllowUnset loads plugins without the variables of their requires_env, for a caller that runs
-	// no handler of them: no file reads a variable while it loads, so their registrations are those
-	// of a machine that has the variables. A warning names each such plugin.
+	// AllowUnset loads plugins whose variables of requires_env are not set, for a caller that runs none of
+	// their handlers. No file reads a variable while it loads, so these plugins register what they would
+	// register on a machine that has the variables. A warning names each of them.
 	AllowUnset bool
-	// FailOpen lets events pass without guards that are not loaded: see [host.Guard.Open].
+	// FailOpen lets events pass although guards are not loaded: see [host.Guard.Open].
 	FailOpen bool
-	// RequiredInArgs makes [plugins] required bind only the plugins at Args, for a caller that
-	// enforces no decisions: someone who names one plugin of a project leaves out the others. The
-	// managed config's requirements bind in any case, and so do all others if Args lead to every
-	// path of the config.
+	// RequiredInArgs makes [plugins] required apply only to plugins at Args, for a caller that enforces no
+	// decisions: someone who names one plugin of a project leaves out the others. The requirements of the
+	// managed config always apply, and so do all others if Args lead to every path of the config.
 	RequiredInArgs bool
 	// Host configures the host. Load sets its Prompt and Tools from the config, and gives it a
 	// store of fragments in memory if it has none.
@@ -107,7 +106,7 @@ func Load(ctx context.Context, o Options) (*Set, error) {
 		err = l.run(ctx)
 	}
 	if err != nil {
-		l.set.Close() // nothing was written
+		l.set.Close() // no error matters, because nothing was written
 		return nil, err
 	}
 	l.set.Host.Lose(l.set.lostGuards(o.FailOpen)...)
@@ -122,24 +121,23 @@ type loadRun struct {
 	Options
 	config    *Config
 	set       *Set
-	sandbox   func() (*starlark.Sandbox, error) // for all plugins; the first call makes it
+	sandbox   func() (*starlark.Sandbox, error) // the sandbox of all plugins, which the first call makes
 	sources   []*Source
-	libraries map[*Config]map[string]*Source // see librariesOf
-	hostWorld *effects.World                 // has the effects of references
+	libraries map[*Config]map[string]*Source // libraries by the config that names them: see librariesOf
+	hostWorld *effects.World                 // the effects that references may have
 
-	paths           []Path // the paths that find searched
+	paths           []Path // the paths that find has searched
 	workspaceFolder string // the real path of the workspace that Load opened
-	othersUsed      uint64 // bytes that evaluations of an untrusted project's plugins took
+	othersUsed      uint64 // bytes that evaluating the plugins of untrusted projects took
 
-	ownConfigs     []*Config           // see findConfigs
-	configOfSource map[*Source]*Config // for plugins from other projects
+	ownConfigs     []*Config           // configs that findConfigs found
+	configOfSource map[*Source]*Config // the config of each plugin that is from another project
 
-	granted  map[string][]string     // permissions of flags, by plugin
-	settings map[string][]assignment // settings of flags, by plugin
+	granted  map[string][]string     // permissions that flags grant, by plugin
+	settings map[string][]assignment // settings that flags make, by plugin
 }
 
-// newLoadRun finds the plugins. The caller closes the set of the result,
-// also beside an error.
+// newLoadRun finds the plugins to load. The caller closes the set of the result, even if there is an error.
 func newLoadRun(o Options) (*loadRun, error) {
 	o.Dir = cmp.Or(o.Dir, ".")
 	if o.LookupEnv == nil {
@@ -228,8 +226,8 @@ func (l *loadRun) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// evaluate runs plugins at the same time, except those of an untrusted project: they run behind the
-// others, one after the other, with one memory, because their number is not the user's choice.
+// evaluate runs several plugins at the same time. The plugins of an untrusted project run after the others,
+// one after the other, and share the memory of one plugin, because the user did not choose their number.
 func (l *loadRun) evaluate(ctx context.Context, wave []*evaluation) {
 	var own, others []*evaluation
 	for _, e := range wave {
@@ -285,7 +283,7 @@ func (l *loadRun) openSharedFolders() (release func()) {
 		if plugins[s.shared]++; s.shared == nil || plugins[s.shared] != 2 || len(opened) == maxOpenFolders {
 			continue
 		}
-		if root, err := s.shared.acquire(s.dir); err == nil { // else reading a plugin returns the error
+		if root, err := s.shared.acquire(s.dir); err == nil { // if this fails, reading a plugin returns the error
 			opened = append(opened, func() { s.shared.release(root) })
 		}
 	}
@@ -332,9 +330,8 @@ func (l *loadRun) register(list []*evaluation) {
 	}
 }
 
-// each calls do for the numbers below n, on several goroutines at the same time. For different
-// numbers do must write to different places, so that the order of the calls does not matter. If do
-// panics, each panics.
+// each calls do for the numbers below n, from several goroutines at the same time. The calls must write to
+// different places, so that their order does not matter. If a call panics, each panics.
 func (l *loadRun) each(n int, do func(i int)) {
 	workers := l.Workers
 	if workers <= 0 {
@@ -363,7 +360,7 @@ func (l *loadRun) each(n int, do func(i int)) {
 	}
 }
 
-// find finds the plugins.
+// find finds the plugins that the arguments or the config name.
 func (l *loadRun) find() error {
 	if l.sources = l.Sources; l.sources != nil {
 		l.set.Sources = l.sources
@@ -372,7 +369,7 @@ func (l *loadRun) find() error {
 	paths, err := l.config.Paths(l.Dir, l.Args)
 	c := l.config
 	if errors.Is(err, ErrNoPlugins) && len(c.Plugins.Required)+len(c.ManagedPaths())+len(c.Processes) > 0 {
-		err = nil // the missing plugin is the error, or the processes are the plugins
+		err = nil // the missing plugin is reported later, or programs are the plugins
 	}
 	if err != nil {
 		return err
@@ -391,7 +388,7 @@ func (l *loadRun) find() error {
 	return nil
 }
 
-// isPartial reports whether the arguments leave out paths of the config, and the plugins there may
+// isPartial reports whether the arguments leave out paths of the config, so that plugins at those paths may
 // be missing.
 func (l *loadRun) isPartial() bool {
 	if !l.RequiredInArgs || len(l.Args) == 0 {
@@ -412,7 +409,7 @@ func (l *loadRun) isPartial() bool {
 	})
 }
 
-// inputs returns the files that the plugins at l.paths depend on.
+// inputs returns the files and folders that the plugins at l.paths depend on.
 func (l *loadRun) inputs() (in Inputs) {
 	if l.Sources != nil {
 		return in

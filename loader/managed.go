@@ -15,10 +15,10 @@ import (
 // A managedLayer is the config of the machine's administrator. It wins over all other layers and
 // over flags.
 type managedLayer struct {
-	// alone is the managed config over the built-in layer. It configures the managed plugins, so
-	// that no other layer can disable or soften them.
+	// alone is the managed config over the built-in layer, without any other layer. It configures the managed
+	// plugins, so that no other layer can disable or soften them.
 	alone *Config
-	// settings are its settings, in the order of lines.
+	// settings are the settings of the managed config, in the order of its lines.
 	settings []layerSetting
 }
 
@@ -77,7 +77,7 @@ func (c *Config) applyManaged() {
 	if c.managed == nil {
 		return
 	}
-	for name := range c.managed.alone.Secrets { // a source of another layer must not stay beside it
+	for name := range c.managed.alone.Secrets { // secrets of other layers must not keep their other sources
 		delete(c.Secrets, name)
 		c.deletePlaces("secrets", name)
 	}
@@ -95,7 +95,7 @@ func (c *Config) applyManaged() {
 	}
 	for _, g := range c.managed.settings {
 		if err := c.set(g); err != nil {
-			panic(err) // readManaged set the same value
+			panic(err) // not reached: readManaged has set the same value
 		}
 		if g.key[0] == "limits" {
 			delete(c.Limits.Raised, raisedLimits[g.key[1]])
@@ -103,14 +103,14 @@ func (c *Config) applyManaged() {
 	}
 }
 
-// deletePlaces deletes the places of the settings in a table.
+// deletePlaces deletes the places of all settings in a table.
 func (c *Config) deletePlaces(table ...string) {
 	prefix := toml.Key(table).String() + "."
 	maps.DeleteFunc(c.places, func(key string, _ Place) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// managedPlace returns the place where the managed config makes a setting. ok is false if it does
-// not.
+// managedPlace returns the place where the managed config makes a setting. If it does not make the setting,
+// ok is false.
 func (c *Config) managedPlace(key ...string) (p Place, ok bool) {
 	if c.managed == nil {
 		return p, false
@@ -119,8 +119,8 @@ func (c *Config) managedPlace(key ...string) (p Place, ok bool) {
 	return p, ok
 }
 
-// configOf returns the config that configures the plugin: only the managed config configures a
-// managed plugin.
+// configOf returns the config that configures the plugin. A managed plugin is configured by the managed
+// config alone.
 func (c *Config) configOf(s *Source) *Config {
 	if s.Managed && c.managed != nil {
 		return c.managed.alone
@@ -151,7 +151,7 @@ func (m *managedLayer) enables(name string) bool {
 	return !slices.Contains(p.Disabled, name) && (len(p.Enabled) == 0 || slices.Contains(p.Enabled, name))
 }
 
-// takeOver drops the settings of other layers for a managed plugin, and warns of each.
+// takeOver drops the settings that other layers make for a managed plugin, and warns of each.
 func (c *Config) takeOver(name string) {
 	alone := c.managed.alone
 	plugin, grants := toml.Key{"plugin", name}.String()+".", toml.Key{"grants", name}.String()

@@ -2,6 +2,5 @@
 
 package loader
 
-// checkManaged checks nothing, because the permissions of these systems are not in the mode of a
-// file.
+// checkManaged checks nothing, because on this system the mode of a file does not say who may write it.
 func checkManaged(string, string) *Error { return nil }

@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// checkManaged returns an error if somebody else than root and the current user may write the
-// managed config: the file, or a file at its place. It checks the folder of the path, and the file
-// and the folder that links lead to.
+// checkManaged returns an error if anybody but root and the current user may write the managed config, or put
+// another file in its place. It checks the folder of the path, and the file and the folder that links lead
+// to.
 func checkManaged(shown, file string) *Error {
 	at := Place{File: shown}
 	real, err := filepath.EvalSymlinks(file)
@@ -43,7 +43,7 @@ func writers(info fs.FileInfo) string {
 		return ""
 	case isOthers(info):
 		return "user " + strconv.FormatUint(uint64(stat.Uid), 10) + " owns it"
-	case mode.IsDir() && mode&fs.ModeSticky != 0: // users cannot replace files of others in it
+	case mode.IsDir() && mode&fs.ModeSticky != 0: // in a sticky folder, users cannot replace files of others
 		return ""
 	case mode&0o002 != 0:
 		return "everybody may write it"
@@ -53,8 +53,8 @@ func writers(info fs.FileInfo) string {
 	return ""
 }
 
-// isUnmapped reports whether the user stands for users outside of a user namespace: in a sandbox,
-// root's files belong to it.
+// isUnmapped reports whether uid stands for all users outside of a user namespace. In a sandbox, root's files
+// seem to belong to this user.
 func isUnmapped(uid uint32) bool {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	return uid == 65534 && err == nil && !slices.Equal(strings.Fields(string(text)), []string{"0", "0", "4294967295"})

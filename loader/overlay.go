@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// DiscoverEdited is [Discover] for an editor. It returns all plugins that it finds at the paths,
-// and own, the plugin of the edited file, which need not exist yet. The caller passes the text of
-// the file to [Source.Replace].
+// DiscoverEdited finds plugins as [Discover] does, for an editor. all are the plugins at the paths, and own
+// is the plugin that the edited file belongs to. The file need not exist yet. The caller passes its text to
+// [Source.Replace].
 func DiscoverEdited(paths []Path, edited Path) (all []*Source, own *Source, problem *Error) {
 	d := newDiscovery(0)
 	if _, err := os.Stat(edited.Real); err == nil {

@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// A plugin that an argument names brings its project's config, wherever the program works: a team's
-// guards have the same settings, limits, grants, libraries and requirements in each folder. The
-// config has the rights of any project's config, and so the trust in its bytes decides: an argument
-// trusts a plugin, and not what lies around it. The folder that the program works in has no say in
-// such a plugin, unless it is in the same project.
+// If an argument names a plugin, the plugin brings the config of its own project, wherever the program works:
+// a team's guards have the same settings, limits, grants, libraries and requirements in each folder. Such a
+// config has the rights of any project's config. So the trust in its bytes decides: whoever names a plugin
+// trusts the plugin, and not what lies around it. The config of the folder that the program works in does not
+// apply to such a plugin, unless the plugin is in the same project.
 
 // findConfigs finds the configs of the plugins from other projects.
 func (l *loadRun) findConfigs() error {
 	byFile := map[string]*Config{l.config.projectFile: l.config, "": l.config}
 	o := l.config.options
 	if o == nil || o.None || cmp.Or(o.File, o.Getenv("STARHOST_CONFIG")) != "" {
-		return nil // there is one config for all
+		return nil // one config decides about all plugins
 	}
-	files := map[string]string{} // by folder
+	files := map[string]string{} // config files by the folders of plugins
 	for _, s := range l.sources {
 		if s.Managed || !s.isNamed() {
 			continue
@@ -49,8 +49,8 @@ func (l *loadRun) findConfigs() error {
 	return nil
 }
 
-// projectFile returns the real path of the config of the project that a folder is in, as far as its
-// repository reaches, or "". A file in a folder that everybody may write does not count.
+// projectFile returns the real path of the config of the project that a folder is in, searching upward as far
+// as the folder's repository, or "". A config in a folder that everybody may write to does not count.
 func projectFile(dir string) string {
 	folders, _, err := ancestry(dir)
 	if err != nil {
@@ -67,8 +67,8 @@ func projectFile(dir string) string {
 	return filepath.Join(folder, ConfigName)
 }
 
-// ofProject returns the config with another project's file in the place of this project's, and the
-// warnings about that file. The limits that a caller changed stay.
+// ofProject returns a copy of the config that has another project's file in place of this project's, and the
+// warnings about that file. Limits that a caller changed stay.
 func (c *Config) ofProject(file string) (*Config, []Warning, error) {
 	o := *c.options
 	o.projectFile = file
@@ -80,7 +80,7 @@ func (c *Config) ofProject(file string) (*Config, []Warning, error) {
 	return own, slices.DeleteFunc(warnings, func(w Warning) bool { return w.Place.File != own.projectShown }), nil
 }
 
-// takeRequired adds the requirements of a plugin's own config to those of the set.
+// takeRequired adds the plugins that a plugin's own config requires to those that the set requires.
 func (l *loadRun) takeRequired(own *Config) {
 	c := l.config
 	for _, name := range own.Plugins.Required {
@@ -99,7 +99,7 @@ func (l *loadRun) configFor(s *Source) *Config {
 	return l.config
 }
 
-// allConfigs returns the config of the program, and then those of plugins.
+// allConfigs returns the config of the program, and then the configs that plugins brought.
 func (l *loadRun) allConfigs() []*Config {
 	return append([]*Config{l.config}, l.ownConfigs...)
 }

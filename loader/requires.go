@@ -14,7 +14,7 @@ import (
 // A requirement is one entry of a plugin's requires: "policy", "policy>=1.2".
 type requirement struct {
 	text, name string
-	minVersion string // version; "" for any
+	minVersion string // the least version; "" for any
 }
 
 var (
@@ -22,13 +22,13 @@ var (
 	versionForm     = lazyRegexp(`^([0-9]+(?:\.[0-9]+)*)(-[^+]*)?(\+.*)?$`)
 )
 
-// lazyRegexp returns a function that compiles a regular expression once. Few plugins require
-// others, so that most programs never compile it.
+// lazyRegexp returns a function that compiles a regular expression at its first call. Few plugins require
+// others, so most programs never compile it.
 func lazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// requirements parses the requires list of the plugin.
+// requirements parses the entries of the plugin's list requires.
 func (e *evaluation) requirements() ([]requirement, error) {
 	var list []requirement
 	for i, text := range e.manifest.Requires {
@@ -48,8 +48,8 @@ func (e *evaluation) requirementError(format string, args ...any) error {
 	return e.fail(pos, "E0612", "plugin: requires"+format, args...)
 }
 
-// checkRequirements returns an error for the first required plugin that is not loaded or too old.
-// Load calls it after it loaded the required plugins.
+// checkRequirements returns an error for the first required plugin that is not loaded or too old. Load calls
+// it after loading the required plugins.
 func (e *evaluation) checkRequirements() error {
 	for _, r := range e.requires {
 		i := e.set.index(r.name)
@@ -79,8 +79,8 @@ func (l *loadRun) names() []string {
 	return names
 }
 
-// olderThan compares versions number by number; a missing number is 0. A version with a suffix,
-// such as 1.2-rc1, is older than the version without it.
+// olderThan reports whether a version is older than another. It compares number by number; a missing number
+// is 0. A version with a suffix, such as 1.2-rc1, is older than the version without it.
 func olderThan(version, least string) bool {
 	m := versionForm().FindStringSubmatch(version)
 	have, want := strings.Split(m[1], "."), strings.Split(least, ".")
@@ -104,9 +104,9 @@ func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// sortByRequirements returns the evaluations in an order in which each plugin comes after the
-// plugins that it requires. Otherwise it preserves their order. It fails and omits the plugins of
-// a cycle.
+// sortByRequirements returns the evaluations in an order in which each plugin comes after the plugins that it
+// requires. Apart from that, the order stays. Plugins that require each other in a cycle fail, and the result
+// omits them.
 func sortByRequirements(list []*evaluation) []*evaluation {
 	if !slices.ContainsFunc(list, (*evaluation).isDependent) {
 		return list
@@ -124,11 +124,11 @@ func sortByRequirements(list []*evaluation) []*evaluation {
 // isDependent reports whether the plugin requires others.
 func (e *evaluation) isDependent() bool { return len(e.requires) > 0 }
 
-// An ordering is a walk over the requirements of plugins.
+// An ordering is a walk along the requirements of plugins.
 type ordering struct {
 	byName map[string]*evaluation
 	seen   map[*evaluation]bool
-	path   []*evaluation // plugins whose requirements the walk is visiting
+	path   []*evaluation // plugins whose requirements the walk is visiting now
 	sorted []*evaluation
 }
 
@@ -141,7 +141,7 @@ func (o *ordering) visit(e *evaluation) {
 	for _, r := range e.requires {
 		next := o.byName[r.name]
 		if next == nil {
-			continue // the evaluation of e reports it
+			continue // the evaluation of e reports the missing plugin
 		}
 		if i := slices.Index(o.path, next); i >= 0 {
 			failCycle(o.path[i:])
@@ -153,7 +153,8 @@ func (o *ordering) visit(e *evaluation) {
 	o.sorted = append(o.sorted, e)
 }
 
-// failCycle fails the plugins of a cycle. The error of each begins the cycle with its own name.
+// failCycle makes the plugins of a cycle fail. The error of each plugin lists the cycle, beginning with that
+// plugin.
 func failCycle(cycle []*evaluation) {
 	var names []string
 	for _, e := range cycle {

@@ -8,14 +8,14 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// vocabulary returns a sandbox with all names that a plugin file can use. All loads share it,
-// because its functions have no state but that of the calling thread.
+// vocabulary returns a sandbox with all names that a plugin file can use. All loads share it, because its
+// functions keep all state in the calling thread.
 var vocabulary = sync.OnceValues(func() (*starlark.Sandbox, error) {
 	box := starlark.New(starlark.Options{})
 	for _, t := range builtins.Topics(box) {
 		for i := range t.Entries {
 			e := &t.Entries[i]
-			if e.Value == nil { // a name of the language
+			if e.Value == nil { // this name is a part of the language
 				continue
 			}
 			if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
@@ -43,7 +43,7 @@ func (l *loadRun) newSandbox() (*starlark.Sandbox, error) {
 	}), nil
 }
 
-// boxOf returns the sandbox of a plugin: the shared one, with the plugin's limits if it has some.
+// boxOf returns the sandbox of a plugin: the shared one, or one with the plugin's own limits if it has any.
 func (l *loadRun) boxOf(s *Source) (*starlark.Sandbox, error) {
 	box, err := l.sandbox()
 	c := l.configFor(s)

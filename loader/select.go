@@ -16,9 +16,9 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// governs reports whether the project's config may make a setting for the plugin. It may if the
-// project led to the plugin. If an argument named a plugin of the project, an untrusted project
-// may only give it values. A plugin that the user's config names is the user's, wherever it lies.
+// governs reports whether the project's config may make a setting for the plugin. It may if the plugin was
+// found because of the project. If an argument named a plugin of the project, an untrusted project may only
+// give it values. A plugin that the user's config names is the user's, wherever it lies.
 func (c *Config) governs(s *Source, setting projectRight) bool {
 	switch {
 	case c.project == "" || s.Managed:
@@ -29,13 +29,13 @@ func (c *Config) governs(s *Source, setting projectRight) bool {
 	return s.Project
 }
 
-// isVouched reports whether somebody whom the operator trusts brings the plugin: the operator, by
-// the user's config or an argument, or a trusted project.
+// isVouched reports whether somebody whom the operator trusts has brought the plugin: the operator, by the
+// user's config or an argument, or a trusted project.
 func (c *Config) isVouched(s *Source) bool { return !s.Project || c.trustedFiles.covers(s) }
 
-// GrantsOf returns the permissions that the plugin is granted: the operator's grants if the
-// operator named the plugin's path, and the grants of a trusted project if the plugin belongs to
-// it. The managed config's grants of a plugin replace all others.
+// GrantsOf returns the permissions that the config grants to the plugin: the operator's grants if the
+// operator named the plugin's path, and the grants of a trusted project if the plugin belongs to it. If the
+// managed config has grants for the plugin, these replace all others.
 func (c *Config) GrantsOf(s *Source) []string {
 	if s.Managed {
 		return c.configOf(s).Grants[s.Name]
@@ -53,7 +53,8 @@ func (c *Config) GrantsOf(s *Source) []string {
 	return grants
 }
 
-// ignoredGrantsOf returns the plugin's grants that do not count, by their places and reasons.
+// ignoredGrantsOf returns the grants for the plugin that do not count. Each key says where they are and why
+// they do not count.
 func (c *Config) ignoredGrantsOf(s *Source) map[string]effects.Grants {
 	ignored := map[string]effects.Grants{}
 	add := func(texts []string, at Place, why string) {
@@ -114,7 +115,7 @@ func defaultPaths(dir string) ([]Path, error) {
 		return nil, errorAt(Place{File: filepath.ToSlash(dir)}, "E0607", "%s", reason(err))
 	}
 	var paths []Path
-	example := "" // the error proposes it
+	example := "" // for the error, which proposes it
 	for _, e := range entries {
 		p := NewPath(dir, e.Name())
 		p.Project = true
@@ -122,7 +123,7 @@ func defaultPaths(dir string) ([]Path, error) {
 			example = near.Hint(e.Name())
 		}
 		switch {
-		case e.Name() == mainFile: // the folder is one plugin, its other files are modules
+		case e.Name() == mainFile: // the folder is one plugin, and its other files are modules of it
 			return []Path{p}, nil
 		case strings.HasSuffix(e.Name(), ".star") && !strings.HasPrefix(e.Name(), "."):
 			paths = append(paths, p)
@@ -136,17 +137,18 @@ func defaultPaths(dir string) ([]Path, error) {
 	return paths, nil
 }
 
-// Select divides the found plugins into used and disabled ones, in the given order. It applies the
-// settings that the project's config makes for its own plugins, so callers apply flags after it. It
-// warns of names in the config that no plugin has, unless arguments named the plugins.
+// Select divides the found plugins into those to use and those that are disabled, in the given order. It
+// applies the settings that the project's config makes for its own plugins; callers apply flags after that.
+// It warns of names in the config that no plugin has, unless arguments named the plugins.
 func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []Warning) {
 	return c.selectAmong(found, slices.ContainsFunc(found, (*Source).isNamed))
 }
 
-// selectAmong is Select for some of the plugins. byName says that arguments named any of all.
+// selectAmong does what Select does, for some of the plugins. byName is true if arguments named some of the
+// plugins.
 func (c *Config) selectAmong(found []*Source, byName bool) (used, disabled []*Source, warnings []Warning) {
 	c.warnings = nil
-	names := sync.OnceValue(func() map[string]*Source { // few configs need it
+	names := sync.OnceValue(func() map[string]*Source { // a function, because few configs need the names
 		names := make(map[string]*Source, len(found))
 		for _, s := range found {
 			names[s.Name] = s
@@ -173,9 +175,9 @@ func (c *Config) selectAmong(found []*Source, byName bool) (used, disabled []*So
 	return used, disabled, c.warnings
 }
 
-// applyPending applies the project's settings for its own plugins, and returns the plugins that the
-// project enables and disables. It warns of names that no plugin has, unless byName says that
-// arguments named the plugins.
+// applyPending applies the project's settings for its own plugins, and returns which plugins the project
+// enables and disables. It warns of names that no plugin has, unless byName says that arguments named
+// plugins.
 func (c *Config) applyPending(names func() map[string]*Source, byName bool) (project PluginsConfig) {
 	if len(c.pending) == 0 {
 		return project
@@ -190,7 +192,7 @@ func (c *Config) applyPending(names func() map[string]*Source, byName bool) (pro
 		case s == nil:
 		case s.isNamed() && s.isWithin(c.project):
 			c.ignore(g, "an argument names %s", name)
-		case g.right == onlyOwnPlugins: // trust changes nothing
+		case g.right == onlyOwnPlugins: // trust would change nothing about such a setting
 			c.warn(g.place, "%s is ignored: %s is no plugin of this project", toml.Key(g.key), name)
 		default:
 			c.ignore(g, "%s is no plugin of this project", name)
@@ -199,13 +201,13 @@ func (c *Config) applyPending(names func() map[string]*Source, byName bool) (pro
 	for _, g := range c.pending {
 		if g.key[0] == "plugin" {
 			if name := g.key[1]; own(g, name) {
-				c.set(g) // apply checked its type
+				c.set(g) // no error, because apply has checked the type
 			} else {
 				refuse(g, name)
 			}
 			continue
 		}
-		list, _ := parseTexts(g.value) // apply checked the type
+		list, _ := parseTexts(g.value) // no error, because apply has checked the type
 		for _, name := range list {
 			switch {
 			case !own(g, name):
@@ -220,8 +222,8 @@ func (c *Config) applyPending(names func() map[string]*Source, byName bool) (pro
 	return project
 }
 
-// isUsed reports whether the config enables the plugin. An argument enables a plugin, too, but
-// disabled wins over everything. The other layers have no say in managed plugins.
+// isUsed reports whether the config lets the host use the plugin. An argument enables a plugin, too, but
+// disabled wins over everything. Layers other than the managed one have no say in managed plugins.
 func (c *Config) isUsed(s *Source, project PluginsConfig) bool {
 	if !c.managed.enables(s.Name) {
 		return false
@@ -239,8 +241,8 @@ func (c *Config) isUsed(s *Source, project PluginsConfig) bool {
 	return len(enabled) == 0 || s.isNamed() || slices.Contains(enabled, s.Name)
 }
 
-// checkNames warns of names in the config that no plugin has. [Set.Missing] reports those of
-// [plugins] required.
+// checkNames warns of names in the config that no plugin has. [Set.Missing] reports such names in [plugins]
+// required.
 func (c *Config) checkNames(found map[string]*Source) {
 	checkAt := func(at Place, name string, key toml.Key) {
 		if _, ok := found[name]; !ok {

@@ -20,8 +20,8 @@ import (
 // The statuses of a plugin.
 const (
 	StatusLoaded      = "loaded"
-	StatusFailed      = "failed"      // Err says why
-	StatusDisabled    = "disabled"    // by the config
+	StatusFailed      = "failed"      // the plugin's Err says why
+	StatusDisabled    = "disabled"    // the config disables the plugin
 	StatusUnavailable = "unavailable" // a variable of requires_env is not set
 )
 
@@ -31,7 +31,7 @@ const (
 	modeWarn    = "warn"
 )
 
-// A Plugin is the outcome of loading one plugin.
+// A Plugin says how loading one plugin ended.
 type Plugin struct {
 	Name, Version, Description, Owner string
 	// Mode is "enforce", or "warn" if starhost only logs the plugin's decisions.
@@ -44,9 +44,9 @@ type Plugin struct {
 	Status string
 	// Err says why a plugin failed; it is a *starlark.Error or an *Error.
 	Err error
-	// Declared and Granted are permissions in the words of their authors.
+	// Declared and Granted are permissions in the form in which their authors wrote them.
 	Declared, Granted []string
-	// Waiting are the permissions that its project grants as soon as the project is trusted.
+	// Waiting are the permissions that the plugin gets as soon as the operator trusts its project.
 	Waiting []string
 	// RequiresEnv lists the environment variables that the plugin needs.
 	RequiresEnv []builtins.EnvVar
@@ -56,10 +56,10 @@ type Plugin struct {
 	Registered *starhost.Plugin
 	// Inside evaluates code as a part of the plugin; nil unless the plugin is loaded.
 	Inside *Inside
-	// Steps and Bytes are the cost of the evaluation.
+	// Steps and Bytes are what evaluating the plugin took.
 	Steps, Bytes uint64
 
-	unloaded *evaluation // nil unless the plugin failed or is unavailable
+	unloaded *evaluation // set only if the plugin failed or is unavailable
 }
 
 // An Inside evaluates code as a part of a plugin, with the names of its file and its permissions.
@@ -69,7 +69,7 @@ type Inside struct {
 	record *builtins.Recorder
 }
 
-// Load reads the file of a load statement; it is a Load of [starlark.Exec].
+// Load reads the file that a load statement names. It can be the Load of a [starlark.Exec].
 func (i *Inside) Load(from, label string) (name string, src []byte, err error) {
 	return i.of.load(from, label)
 }
@@ -77,7 +77,7 @@ func (i *Inside) Load(from, label string) (name string, src []byte, err error) {
 // Module returns the evaluated file of the plugin.
 func (i *Inside) Module() *starlark.Module { return i.module }
 
-// Recorder returns the recorder of the plugin's registrations, which its handlers run with.
+// Recorder returns the recorder of the plugin's registrations. The plugin's handlers run with it.
 func (i *Inside) Recorder() *builtins.Recorder { return i.record }
 
 // Eval evaluates an expression as a handler of the plugin, with the names of its file and ctx. It
@@ -102,19 +102,19 @@ type Set struct {
 	Problems []*Error
 	Warnings []Warning
 	Config   *Config
-	// Sources are the plugins' files. With them as [Options.Sources], Load loads the plugins with
-	// the bytes that it read for this set, whatever the files contain by then.
+	// Sources are the files of the plugins. If a caller passes them as [Options.Sources], Load loads the
+	// plugins from the bytes that it read for this set, whatever the files contain by then.
 	Sources []*Source
 
-	configs    []*Config // for plugins from other projects
-	hasManaged bool      // Load looked for the managed plugins
-	partial    bool      // required plugins that Load did not find are no mistake
+	configs    []*Config // configs that plugins from other projects brought
+	hasManaged bool      // Load has looked for the managed plugins
+	partial    bool      // it is no mistake if Load did not find a required plugin
 
-	flagSettings []string // see [Options.Set]
+	flagSettings []string // the texts of [Options].Set
 
 	inputs    Inputs
 	workspace *effects.Files
-	world     effects.World // see World
+	world     effects.World // what World copies
 	secrets   *effects.Secrets
 }
 
@@ -122,16 +122,16 @@ type Set struct {
 type Inputs struct {
 	// Files are config files, and plugins that are single files.
 	Files []string
-	// Folders are folders of plugins, plugins that are folders, and libraries. The Set depends on
-	// all files in them.
+	// Folders are folders of plugins, plugins that are folders, and libraries. The set depends on all files
+	// in these folders.
 	Folders []string
 }
 
 // Inputs returns the files that the set depends on.
 func (s *Set) Inputs() Inputs { return s.inputs }
 
-// Err returns the first error, or nil: first of a path, then of a plugin in path order, then of a
-// required plugin that is not loaded.
+// Err returns the first error of the set, or nil. Errors of paths come first, then errors of plugins in path
+// order, then those of required plugins that are not loaded.
 func (s *Set) Err() error {
 	if len(s.Problems) > 0 {
 		return s.Problems[0]
@@ -153,8 +153,9 @@ func (s *Set) HasReported(err error) bool {
 	})
 }
 
-// Missing returns an error for the first required plugin that is not loaded, if possible for one
-// that did not fail itself. A program that enforces decisions must not work without it.
+// Missing returns an error for a required plugin that is not loaded, or nil. If several are missing, it
+// prefers one that did not fail itself. A program that enforces decisions must not work while Missing returns
+// an error.
 func (s *Set) Missing() error {
 	var missing string
 	for _, name := range s.Config.Plugins.Required {
@@ -172,9 +173,9 @@ func (s *Set) Missing() error {
 	return s.missingError(missing)
 }
 
-// isMissing reports whether a required plugin is not loaded. Only a managed plugin meets a
-// requirement of the managed config. If Load got its sources from the caller, it did not look for
-// managed plugins, and none is missing. See [Options.RequiredInArgs] for plugins of other paths.
+// isMissing reports whether a required plugin is not loaded. Only a managed plugin meets a requirement of the
+// managed config. If Load got its sources from the caller, it did not look for managed plugins, so none
+// counts as missing. [Options.RequiredInArgs] says which plugins of other paths count.
 func (s *Set) isMissing(name string) bool {
 	if s.Config.managed.requires(name) {
 		return s.hasManaged && (s.status(name) != StatusLoaded || !s.Plugins[s.index(name)].Managed)
@@ -197,7 +198,7 @@ func (s *Set) missingError(name string) *Error {
 	return err
 }
 
-// suggest returns a hint with the plugin whose name is like name.
+// suggest returns a hint with the name of a plugin that is similar to name.
 func (s *Set) suggest(name string) string {
 	names := make([]string, len(s.Plugins))
 	for i := range s.Plugins {
@@ -210,7 +211,7 @@ func (s *Set) suggest(name string) string {
 	return near.DidYouMean(name, names)
 }
 
-// status returns the status of a plugin, "" if there is none of that name.
+// status returns the status of the plugin with a name, or "" if there is none.
 func (s *Set) status(name string) string {
 	if i := s.index(name); i >= 0 {
 		return s.Plugins[i].Status
@@ -218,9 +219,9 @@ func (s *Set) status(name string) string {
 	return ""
 }
 
-// index returns where a plugin is, -1 if there is none of that name.
+// index returns the index in Plugins of the plugin with a name, or -1 if there is none.
 func (s *Set) index(name string) int {
-	for i := range s.Plugins { // reads Name only, because other goroutines may write the rest
+	for i := range s.Plugins { // read only Name, because other goroutines may write the rest
 		if s.Plugins[i].Name == name {
 			return i
 		}
@@ -228,7 +229,7 @@ func (s *Set) index(name string) int {
 	return -1
 }
 
-// Redact replaces the values of secrets in a text. It replaces the secrets that starhost has read:
+// Redact replaces the values of secrets in a text. It replaces the secrets that starhost has read, which are
 // at least those that plugins may use.
 func (s *Set) Redact(text string) string { return s.secrets.Redact(text) }
 
@@ -240,8 +241,8 @@ func (s *Set) Close() error {
 	return s.workspace.Close()
 }
 
-// Revision returns a SHA-256 in hexadecimal that changes if a plugin, its mode, its permissions or
-// its settings change, or the limits of the config. It does not depend on the places of files.
+// Revision returns a SHA-256 in hexadecimal. It changes if a plugin changes, or its mode, permissions or
+// settings, or the limits of the config. It does not depend on where the files are.
 func (s *Set) Revision() string {
 	var b strings.Builder
 	for i := range s.Plugins {

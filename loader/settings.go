@@ -22,14 +22,14 @@ import (
 
 // A setting is a key that a config file may have.
 type setting struct {
-	key   []string // the parts of its name; "*" stands for any name
-	about Key      // without what [Keys] adds
+	key   []string // the parts of the setting's name; "*" stands for any name
+	about Key      // the description, without what [Keys] adds
 	right projectRight
 	access
 }
 
-// row returns a setting: its name, in which capitals stand for any name, who may set it, how to reach
-// it, its built-in value as TOML or "", an example, and its description.
+// row returns a setting. Capitals in its name stand for any name, builtIn is the built-in value as TOML or
+// "", and doc describes the setting.
 func row(name string, right projectRight, field access, builtIn, example, doc string) *setting {
 	key := strings.Split(name, ".")
 	for i, part := range key {
@@ -40,16 +40,16 @@ func row(name string, right projectRight, field access, builtIn, example, doc st
 	return &setting{key, Key{Name: name, Default: builtIn, Example: example, Doc: doc}, right, field}
 }
 
-// An access reaches a setting in a config.
+// An access reads and writes a setting in a config.
 type access struct {
-	// set checks the value and stores it in the config. The error describes valid values.
+	// set checks the value, and stores it in the config. The error says which values are valid.
 	set func(*Config, layerSetting) error
-	// get returns the value of a key without "*", in a type that [settingValue] takes; nil for a
+	// get returns the value of a key without "*", in a type that [settingValue] accepts. It returns nil for a
 	// value that follows from another key.
 	get func(c *Config, key []string) any
 }
 
-// A projectRight is the right of a project's config to make a setting.
+// A projectRight says when a project's config may make a setting.
 type projectRight int
 
 const (
@@ -172,7 +172,7 @@ func coreSettings() []*setting {
 	}
 }
 
-// value accesses a field of the table that the second part of the key names.
+// value returns the access to a field in the table that the second part of the key names.
 func value[T any](parse func(any) (T, error), field func(*Config, string) *T) access {
 	set := func(c *Config, g layerSetting) error {
 		v, err := parse(g.value)
@@ -185,7 +185,7 @@ func value[T any](parse func(any) (T, error), field func(*Config, string) *T) ac
 	return access{set, func(c *Config, key []string) any { return *field(c, key[1]) }}
 }
 
-// kindField accesses a text of [kinds.NAME].
+// kindField returns the access to a text in [kinds.NAME].
 func kindField(parse func(any) (string, error)) access {
 	set := func(c *Config, g layerSetting) error {
 		text, err := parse(g.value)
@@ -201,8 +201,8 @@ func kindField(parse func(any) (string, error)) access {
 	return access{set, func(c *Config, key []string) any { return c.Kinds[key[1]][key[2]] }}
 }
 
-// inFolder also stores the folder of the config that sets a command, because the command runs
-// there.
+// inFolder returns an access that also stores the folder of the config that sets a command, because the
+// command runs there.
 func inFolder(a access, folder func(*Config, string) *string) access {
 	assign := a.set
 	a.set = func(c *Config, g layerSetting) error {
@@ -215,11 +215,11 @@ func inFolder(a access, folder func(*Config, string) *string) access {
 	return a
 }
 
-// errIgnored means that the config as a whole does not get a setting: a warning says that starhost
-// ignores it, or only the project's plugins get it.
+// errIgnored means that the config as a whole does not get a setting: either a warning says that starhost
+// ignores the setting, or only the project's plugins get it.
 var errIgnored = errors.New("ignored")
 
-// limit is value for a limit, which an untrusted project may only lower.
+// limit returns the access to a limit, which an untrusted project may only lower.
 func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string) *T) access {
 	a := value(parse, field)
 	assign := a.set
@@ -234,7 +234,8 @@ func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string
 	return a
 }
 
-// eventLimit is limit for limits.event, which follows from limits.steps until a config sets it.
+// eventLimit returns the access to limits.event, whose value follows from limits.steps until a config sets
+// it.
 func eventLimit(a access) access {
 	assign := a.set
 	a.set = func(c *Config, g layerSetting) error {
@@ -254,7 +255,8 @@ func eventLimit(a access) access {
 	return a
 }
 
-// hostLimit is limit for [limits]. The limits of a project apply to its own plugins only.
+// hostLimit returns the access to a limit in [limits]. The limits of a project apply to the project's own
+// plugins only.
 func hostLimit[T cmp.Ordered](parse func(any) (T, error), field func(*LimitsConfig) *T) access {
 	a := limit(parse, func(c *Config, _ string) *T { return field(&c.Limits) })
 	assign := a.set
@@ -275,21 +277,21 @@ func hostLimit[T cmp.Ordered](parse func(any) (T, error), field func(*LimitsConf
 	return a
 }
 
-// inBytes makes get return a number of bytes with its unit.
+// inBytes returns an access whose get returns a number of bytes with its unit.
 func inBytes(a access) access {
 	get := a.get
 	a.get = func(c *Config, key []string) any { return withUnit(settingValue(get(c, key)).(int64)) }
 	return a
 }
 
-// inDays makes get return a time span in days if they are whole.
+// inDays returns an access whose get returns a time span in days, if the days are whole.
 func inDays(a access) access {
 	get := a.get
 	a.get = func(c *Config, key []string) any { return timetext.FormatSpan(get(c, key).(time.Duration)) }
 	return a
 }
 
-// withoutPassword makes get hide the password of a URL.
+// withoutPassword returns an access whose get hides the password of a URL.
 func withoutPassword(a access) access {
 	get := a.get
 	a.get = func(c *Config, key []string) any {
@@ -302,10 +304,10 @@ func withoutPassword(a access) access {
 	return a
 }
 
-// list accesses a field that is a list of strings.
+// list returns the access to a field that is a list of strings.
 func list(field func(*Config, string) *[]string) access { return value(parseTexts, field) }
 
-// union accesses a list of names to which each layer adds. Each name has a place.
+// union returns the access to a list of names that each layer adds to. Each name has a place.
 func union(field func(*Config) *[]string) access {
 	set := func(c *Config, g layerSetting) error {
 		names, err := parseTexts(g.value)
@@ -323,7 +325,7 @@ func union(field func(*Config) *[]string) access {
 	return access{set, func(c *Config, _ []string) any { return *field(c) }}
 }
 
-// setGrants sets the permissions of a plugin. The grants of a project are for its own plugins.
+// setGrants sets the permissions of a plugin. If a project sets them, they are for the project's own plugins.
 func setGrants(c *Config, g layerSetting) error {
 	permissions, err := parseTexts(g.value)
 	if err != nil {
@@ -372,8 +374,8 @@ func setSecretFile(c *Config, g layerSetting) error {
 	return err
 }
 
-// setPaths sets the paths of plugins. A project adds to them; an untrusted project adds only paths
-// in its folder.
+// setPaths sets the paths of plugins. A project adds its paths to those of others; an untrusted project may
+// add only paths in its own folder.
 func setPaths(c *Config, g layerSetting) error {
 	names, err := parseTexts(g.value)
 	if err != nil {
@@ -392,7 +394,7 @@ func setPaths(c *Config, g layerSetting) error {
 		}
 	}
 	if g.layer.managed && c.managed != nil {
-		return nil // see ManagedPaths
+		return nil // ManagedPaths returns the managed paths
 	}
 	if g.layer.project {
 		paths = append(slices.Clip(c.Plugins.Paths), paths...)
@@ -410,7 +412,7 @@ func getPaths(c *Config, _ []string) any {
 	return names
 }
 
-// path returns the path that a name in a config file stands for, relative to the file.
+// path returns the path that name means in a config file. Paths are relative to the file.
 func (g layerSetting) path(name string) (Path, error) {
 	p := NewPath(filepath.Dir(g.layer.real), name)
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
@@ -428,7 +430,7 @@ func (g layerSetting) path(name string) (Path, error) {
 	return p, nil
 }
 
-// isInside reports whether the path is in the folder, after resolveLinks.
+// isInside reports whether a path leads into the folder after all links.
 func isInside(folder, name string) bool {
 	rel, err := filepath.Rel(resolveLinks(folder), resolveLinks(name))
 	return err == nil && filepath.IsLocal(rel)
@@ -461,7 +463,8 @@ func setPluginValue(c *Config, g layerSetting) error {
 	return nil
 }
 
-// mergeValues returns v, with the keys of old that v does not have if both are tables.
+// mergeValues returns v. If v and old are both tables, it returns a table that also has the keys of old that
+// v does not have.
 func mergeValues(old, v any) any {
 	under, ok := old.(map[string]any)
 	over, both := v.(map[string]any)
@@ -478,12 +481,12 @@ func mergeValues(old, v any) any {
 	return m
 }
 
-// wrongType returns an error with the value of a setting and the values that it takes.
+// wrongType returns an error that names the value of a setting, and says which values are valid.
 func wrongType(at Place, key []string, got any, want string) *Error {
 	return errorAt(at, "E0603", "%s: got %s, want %s", toml.Key(key), describe(got), want)
 }
 
-// describe returns a short value, or the type of a long one.
+// describe returns the text of a short value, or the type of a long one.
 func describe(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -531,7 +534,7 @@ func parseStore(v any) (string, error) {
 	return "", hiddenValueError("sqlite:, sqlite:PATH, postgres://..., llm:PATH or none")
 }
 
-// A hiddenValueError describes valid values and does not print the wrong one.
+// A hiddenValueError says which values are valid, and does not show the wrong one.
 type hiddenValueError string
 
 func (p hiddenValueError) Error() string { return string(p) }
@@ -582,7 +585,7 @@ func parseWord(words ...string) func(any) (string, error) {
 	}
 }
 
-// parseCount returns a parser of whole numbers from least.
+// parseCount returns a function that parses whole numbers of at least least.
 func parseCount[T int | int64 | uint64](least int64) func(any) (T, error) {
 	return func(v any) (T, error) {
 		if n, ok := v.(int64); ok && n >= least {
@@ -613,7 +616,7 @@ func ParseSize(text string) (int64, error) {
 	return parseSize(text)
 }
 
-// parseSize parses a number of bytes from 1, such as 1048576 or "1MiB".
+// parseSize parses a number of bytes of at least 1, such as 1048576 or "1MiB".
 func parseSize(v any) (int64, error) {
 	if n, ok := v.(int64); ok && n > 0 {
 		return n, nil
@@ -648,7 +651,7 @@ func parseDuration(v any) (time.Duration, error) {
 	return 0, errors.New(`a time span over 0, as "500ms" or "2s"`)
 }
 
-// parseFragmentStore parses the place of fragments.
+// parseFragmentStore parses the setting that says where fragments are stored.
 func parseFragmentStore(v any) (string, error) {
 	s, ok := v.(string)
 	if ok && (s == "" || strings.HasPrefix(s, "llm:") && len(s) > len("llm:")) {

@@ -17,21 +17,21 @@ type LogConfig struct {
 	// Keep is how long files stay, and Max is the most bytes of all.
 	Keep time.Duration
 	Max  int64
-	// Mask are globs on JSON pointers into records, and [DefaultMask] for values that look like
-	// keys. Without any, values that look like keys stay.
+	// Mask are globs on JSON pointers into records, whose values the log masks. The item [DefaultMask] stands
+	// for values that look like keys. If the list is empty, the log masks nothing.
 	Mask []string
-	// Include lists parts of events: prompt, results, writes.
+	// Include lists the parts of events that the log records besides the usual ones: prompt, results, writes.
 	Include []string
-	// Required refuses an event whose record starhost cannot write. Fsync flushes each record to
-	// the disk. All records events that no handler heard, too.
+	// Required makes starhost refuse an event whose record it cannot write. Fsync makes it flush each record
+	// to the disk. All makes it record events that no handler heard, too.
 	Required, Fsync, All bool
 	// Redact are regular expressions for texts that starhost replaces in the log and in what
 	// plugins say.
 	Redact []string
 }
 
-// logSettings returns the keys of the decision log. A project could hide its own attack by them, so
-// that they are the user's.
+// logSettings returns the keys of the decision log. Only the user may set them, because a project could hide
+// an attack of its own with them.
 func logSettings() []*setting {
 	return []*setting{
 		row("log.enabled", userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.Enabled }),
@@ -90,8 +90,8 @@ func setLogPath(c *Config, g layerSetting) error {
 	return err
 }
 
-// DefaultMask stands in log.mask for all values that look like keys. A list with any other item
-// contains it, too, so that a new item never unmasks a value.
+// DefaultMask is the item of log.mask that stands for all values that look like keys. If a list has any other
+// item, starhost adds DefaultMask to it, so that a new item never unmasks a value.
 const DefaultMask = "default"
 
 // parseMasks parses a list of globs on JSON pointers and [DefaultMask].

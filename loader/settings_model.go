@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// settings returns all keys. If two names are equally near to an unknown one, starhost suggests the
-// first. The list is made when it is needed, because few runs need it.
+// settings returns all keys. If two keys are equally similar to an unknown one, starhost suggests the first.
+// The first call makes the list, because few runs need it.
 var settings = sync.OnceValue(func() []*setting {
 	return slices.Concat(coreSettings(), modelSettings(), outsideSettings(), serveSettings(), logSettings())
 })
@@ -131,7 +131,7 @@ func outsideSettings() []*setting {
 	}
 }
 
-// The words of [process.NAME]. They are PicoClaw's.
+// These are the words that [process.NAME] accepts. They are PicoClaw's.
 var (
 	interceptWords = []string{"before_llm", "after_llm", "before_tool", "after_tool", "approve_tool"}
 	observeWords   = []string{"agent.turn.start", "agent.turn.end"}
@@ -141,13 +141,13 @@ var (
 type ModelConfig struct {
 	// Default names the default model; "" means none.
 	Default string
-	// Timeout bounds one answer with all tries.
+	// Timeout bounds the time for one answer, with all attempts.
 	Timeout time.Duration
 	// Rounds is the most requests of a turn that offer tools.
 	Rounds int
 	// Answer is the most bytes of an answer.
 	Answer int64
-	// Endpoints are the endpoints of [model.NAME], by NAME. Load completes and checks them.
+	// Endpoints are the endpoints of [model.NAME], by NAME. Load sets their missing fields and checks them.
 	Endpoints map[string]*starhost.Endpoint
 }
 
@@ -157,12 +157,13 @@ func newModelConfig() ModelConfig {
 	}
 }
 
-// endpoint returns the endpoint of [model.NAME].
+// endpoint returns the endpoint of [model.NAME]. If there is none, it adds one.
 func (c *Config) endpoint(name string) *starhost.Endpoint {
 	return ensureEntry(c.Model.Endpoints, name)
 }
 
-// endpoints returns the endpoints of the config by name. An endpoint without models offers any.
+// endpoints returns the endpoints of the config, sorted by name. An endpoint that lists no models offers any
+// model.
 func (c *Config) endpoints() ([]starhost.Endpoint, error) {
 	var list []starhost.Endpoint
 	for _, name := range slices.Sorted(maps.Keys(c.Model.Endpoints)) {
@@ -183,10 +184,10 @@ func (c *Config) endpoints() ([]starhost.Endpoint, error) {
 	return list, nil
 }
 
-// exampleURL gives an address for the error about a missing one.
+// exampleURL has an example of an address for the error about a missing one, by API.
 var exampleURL = map[string]string{"openai": "http://127.0.0.1:11434/v1", "anthropic": "https://api.anthropic.com"}
 
-// isEndpointName reports whether a host accepts the name of an endpoint.
+// isEndpointName reports whether the host accepts the name for an endpoint.
 func isEndpointName(name string) bool {
 	for _, r := range name {
 		if r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {

@@ -70,7 +70,8 @@ func (c *Config) Settings() []Setting {
 	return rows
 }
 
-// names returns the names for the first "*" of the keys in a table; "" stands for keys without "*".
+// names returns the names that the first "*" of the keys in a table stands for. "" stands for the keys
+// without "*".
 func (c *Config) names(table string) []string {
 	switch table {
 	case "libraries":
@@ -93,7 +94,7 @@ func (c *Config) names(table string) []string {
 	return []string{""}
 }
 
-// show appends the rows of a setting, with name for the first "*" of its key.
+// show appends the current values of a setting to rows. name stands for the first "*" of the setting's key.
 func (c *Config) show(rows []Setting, s *setting, name string) []Setting {
 	if slices.Contains(s.key, "*") != (name != "") {
 		return rows
@@ -113,7 +114,7 @@ func (c *Config) show(rows []Setting, s *setting, name string) []Setting {
 	return rows
 }
 
-// expand returns the keys that match a key with "*", with name for the first "*".
+// expand returns the keys of the config that match a key with "*", if the first "*" stands for name.
 func (c *Config) expand(key []string, name string) [][]string {
 	if name == "" {
 		return [][]string{key}
@@ -139,7 +140,7 @@ func (c *Config) showProjectGrants(rows []Setting) []Setting {
 	return rows
 }
 
-// projectSetting returns a setting that applies only to plugins of the project.
+// projectSetting returns the row of a setting that applies only to plugins of the project.
 func projectSetting(key string, value any, place Place) Setting {
 	return Setting{Key: key, Value: settingValue(value), Place: place, Layer: layerProject, Project: true}
 }
@@ -154,7 +155,7 @@ func (c *Config) showProjectLimits(rows []Setting, limits []*setting) []Setting 
 	return rows
 }
 
-// settingValue converts a value of a Config to the types of [Setting].
+// settingValue converts a value of a Config to one of the types of [Setting].
 func settingValue(v any) any {
 	switch v := v.(type) {
 	case int:

@@ -24,7 +24,7 @@ const DefaultMaxSource = 256 << 10
 
 // Bounds of one plugin's reads and listings.
 const (
-	maxPluginBytes = 64 << 20 // all files that a plugin reads
+	maxPluginBytes = 64 << 20 // bytes of all files that a plugin reads
 	maxEntries     = 100_000  // files in all folders that a plugin lists, and that one Glob compares
 	maxMatches     = 10_000   // results of one Glob
 	maxPattern     = 1_000    // bytes of a pattern
@@ -54,23 +54,23 @@ type Source struct {
 
 	untrusted bool // a library of a project that is not trusted
 	maxSource int64
-	dir, sub  string        // absolute real folder, and the plugin's folder in it
-	shared    *sharedFolder // dir, shared with other plugins in it; or nil
-	regular   bool          // Main is a file in dir, and no link
+	dir, sub  string        // dir is an absolute path without links; the plugin is in sub
+	shared    *sharedFolder // the folder dir, if several plugins are in it; or nil
+	regular   bool          // Main is a file in dir and not a link
 
-	// pins are the hashes of the files of the trusted project that the plugin is part of, by
-	// absolute real path; nil allows any bytes.
+	// pins are the hashes that the files of the trusted project had when the operator trusted it, by absolute
+	// real path. Nil accepts any bytes.
 	pins map[string]fragments.Hash
 
 	mu         sync.Mutex
-	firstFile  namedFile            // most plugins read only one file
-	otherFiles map[string]namedFile // without firstFile
+	firstFile  namedFile            // the first file that was read, because most plugins read only one
+	otherFiles map[string]namedFile // the other files that were read
 	bytes      int64
 	listings   map[string][]fs.DirEntry
 	entries    int
 }
 
-// A sourceFile has the bytes and the SHA-256 of a file.
+// A sourceFile has the bytes of a file, and their SHA-256.
 type sourceFile struct {
 	bytes []byte
 	sum   fragments.Hash
@@ -88,7 +88,7 @@ func NewLibrary(name string, folder Path, maxSource int64) *Source {
 	}
 }
 
-// File returns the name of a file in positions.
+// File returns the name that positions have for a file.
 func (s *Source) File(name string) string {
 	if name == s.Main {
 		return s.Display
@@ -96,7 +96,7 @@ func (s *Source) File(name string) string {
 	return s.prefix() + name
 }
 
-// prefix returns the text in front of names in positions.
+// prefix returns the text that positions have in front of the names of this source's files.
 func (s *Source) prefix() string {
 	switch {
 	case s.Name == rootPrefix:
@@ -107,7 +107,7 @@ func (s *Source) prefix() string {
 	return s.Name + "/"
 }
 
-// pathFromHere returns the path for messages of a file.
+// pathFromHere returns the path for messages of a file of this source.
 func (s *Source) pathFromHere(name string) string {
 	if !s.Folder && name == s.Main {
 		return s.Path
@@ -115,8 +115,8 @@ func (s *Source) pathFromHere(name string) string {
 	return path.Join(s.Path, name)
 }
 
-// errorIn returns an error in a file. Its text has the name in positions: a plugin can read it, and
-// gets the same text in each folder of the user.
+// errorIn returns an error about a file. The text has the file's name in positions, because plugins can read
+// the text, which must be the same in whatever folder the user works.
 func (s *Source) errorIn(name, code, format string, args ...any) *Error {
 	e := errorAt(Place{File: s.File(name)}, code, format, args...)
 	e.fileFromHere = s.pathFromHere(name)
@@ -134,10 +134,10 @@ func (s *Source) nameOf(shown string) string {
 // realPath returns the absolute path of the file that positions call shown.
 func (s *Source) realPath(shown string) string { return s.Real(s.nameOf(shown)) }
 
-// Real returns the absolute path of a file.
+// Real returns the absolute path of a file of this source.
 func (s *Source) Real(name string) string { return filepath.Join(s.dir, s.sub, name) }
 
-// A namedFile is a sourceFile with its name. The zero value is no file.
+// A namedFile is a sourceFile with its name. The zero value stands for no file.
 type namedFile struct {
 	name string
 	sourceFile
@@ -152,7 +152,7 @@ func (s *Source) cachedFile(name string) (sourceFile, bool) {
 	return f.sourceFile, ok
 }
 
-// cacheFile stores a file for cachedFile.
+// cacheFile stores a file, so that cachedFile finds it.
 func (s *Source) cacheFile(name string, f sourceFile) {
 	if s.firstFile.name == "" || s.firstFile.name == name {
 		s.firstFile = namedFile{name, f}
@@ -202,7 +202,7 @@ func (s *Source) find(root *os.Root, name string) (f sourceFile, err error) {
 	if err != nil {
 		return f, err
 	}
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else os.File makes system calls to set it
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // saves a system call of os.File
 	if err != nil {
 		return f, err
 	}
@@ -233,7 +233,7 @@ func (s *Source) appendDigests(sums []fileDigest) []fileDigest {
 	return sums
 }
 
-// WasRead reports whether the plugin read a file or listed its folder.
+// WasRead reports whether the plugin has read a file, or listed its folder.
 func (s *Source) WasRead(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +251,7 @@ func (s *Source) maxBytes(name string) int64 {
 	return most
 }
 
-// sizeError returns the error of a file with more than maxBytes.
+// sizeError returns the error of a file that has more bytes than maxBytes allows.
 func (s *Source) sizeError(name string, got int64) error {
 	most := s.maxBytes(name)
 	if isPluginFile(name) && most == s.maxSource {
@@ -274,13 +274,13 @@ func (s *Source) stat(root *os.Root, name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// readAll reads a file. size is its size in bytes a moment ago.
+// readAll reads a file. size is the number of bytes that the file had a moment ago.
 func (s *Source) readAll(file io.Reader, name string, size int64) ([]byte, error) {
 	most := s.maxBytes(name)
 	var b bytes.Buffer
 	b.Grow(int(size) + bytes.MinRead)
 	n, err := b.ReadFrom(io.LimitReader(file, most+1))
-	if err == nil && n > most { // it grew
+	if err == nil && n > most { // the file has grown
 		err = s.sizeError(name, n)
 	}
 	return b.Bytes(), err
@@ -303,12 +303,12 @@ func (s *Source) explain(name string, err error) error {
 	return e
 }
 
-// siblings returns the names in the folder of a file.
+// siblings returns the names in the folder that a file is in.
 func (s *Source) siblings(name string) (names []string) {
 	if !s.Folder {
 		return nil
 	}
-	_ = s.open(func(root *os.Root) error { // without the folder there are no names
+	_ = s.open(func(root *os.Root) error { // a folder that cannot be opened has no names
 		entries, err := s.list(filesOf(root), path.Dir(name))
 		for _, e := range entries {
 			names = append(names, e.Name())
@@ -356,7 +356,8 @@ func (s *Source) check(name string) error {
 // isNamed reports whether the operator typed the path as an argument.
 func (s *Source) isNamed() bool { return s.Place == Place{} && !s.Project }
 
-// isWithin reports whether the plugin is in the folder, a real path. No plugin is in "".
+// isWithin reports whether the plugin is in the folder, which is a real path. The folder "" contains no
+// plugin.
 func (s *Source) isWithin(folder string) bool {
 	if folder == "" {
 		return false

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// open opens the plugin's folder for the time of use. It does not stay open, because a thousand
-// plugins must not have a thousand folders open.
+// open calls use with the plugin's folder, which is open only until use returns. A thousand plugins must not
+// have a thousand open folders.
 func (s *Source) open(use func(*os.Root) error) error {
 	root, err := s.shared.acquire(s.dir)
 	if err != nil {
@@ -32,15 +32,15 @@ func (s *Source) open(use func(*os.Root) error) error {
 // filesOf returns the files of a folder.
 func filesOf(root *os.Root) afero.Fs { return afero.FromIOFS{FS: root.FS()} }
 
-// A sharedFolder is a folder that its plugins share. It is open as long as it has users. A nil
-// sharedFolder belongs to one plugin only.
+// A sharedFolder is a folder that several plugins share. It stays open while it has users. A nil sharedFolder
+// stands for a folder with one plugin.
 type sharedFolder struct {
 	mu    sync.Mutex
 	root  *os.Root
 	users int
 }
 
-// acquire returns the open folder, whose path is dir. The caller releases it.
+// acquire returns the folder at dir, which it opens for the first user. The caller calls release.
 func (f *sharedFolder) acquire(dir string) (*os.Root, error) {
 	if f == nil {
 		return os.OpenRoot(dir)
@@ -61,13 +61,13 @@ func (f *sharedFolder) acquire(dir string) (*os.Root, error) {
 // release closes the folder after its last user.
 func (f *sharedFolder) release(root *os.Root) {
 	if f == nil {
-		root.Close() // it was only read
+		root.Close() // no error matters, because the folder was only read
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.users--; f.users == 0 {
-		root.Close() // it was only read
+		root.Close() // no error matters, because the folder was only read
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Glob returns the names of the files that match a pattern, sorted by bytes. "*" stays within a
-// folder, "**" does not. A name that begins with a dot matches only if the pattern has the dot.
-// Glob does not follow links to folders. It calls pay, if that is not nil, before it works.
+// Glob returns the names of the files that match a pattern, sorted by bytes. "*" matches within a folder,
+// "**" also across folders. A name that begins with a dot matches only if the pattern has the dot. Glob does
+// not follow links to folders. If pay is not nil, Glob calls it before it works.
 func (s *Source) Glob(pattern string, pay func(steps int) error) ([]string, error) {
 	if err := s.checkPattern(pattern); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ type globFS struct {
 	fs      afero.Fs
 	left    int
 	pattern string
-	pay     func(steps int) error // nil charges nobody
+	pay     func(steps int) error // charges for work; nil charges nobody
 }
 
 // Open opens a file. Matching does not need it.
@@ -98,7 +98,7 @@ func (g *globFS) spend(n int) error {
 // listSteps is the price of a call of the system.
 const listSteps = 32
 
-// charge pays for steps, and for the comparison of names of some bytes with the pattern.
+// charge pays for steps of work, and for comparing names with that many bytes together with the pattern.
 func (g *globFS) charge(steps, bytes int) error {
 	if g.pay == nil {
 		return nil
@@ -106,8 +106,8 @@ func (g *globFS) charge(steps, bytes int) error {
 	return g.pay(steps + bytes*len(g.pattern)/128)
 }
 
-// countAlternatives returns the number of patterns without braces that a pattern stands for, or
-// more. Matching tries all of them.
+// countAlternatives returns an upper bound of the number of patterns without braces that a pattern stands
+// for. Matching tries all of them.
 func countAlternatives(pattern string) int {
 	all, open := 1, []int(nil)
 	for _, c := range pattern {
@@ -127,7 +127,7 @@ func countAlternatives(pattern string) int {
 	return all
 }
 
-// isFolder reports whether a match is a link to a folder.
+// isFolder reports whether a file that matched is a link to a folder.
 func (g *globFS) isFolder(name string) bool {
 	info, err := g.fs.Stat(name)
 	return err == nil && info.IsDir()

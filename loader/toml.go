@@ -17,7 +17,7 @@ import (
 // maxConfigBytes is the most bytes of a config file.
 const maxConfigBytes = 1 << 20
 
-// parseTOML parses a config file. It returns its values and the lines of its keys.
+// parseTOML parses a config file. It returns the file's values, and the lines of its keys.
 func parseTOML(file string, src []byte) (map[string]any, keyLines, *Error) {
 	if err := checkText(file, src); err != nil {
 		return nil, nil, err
@@ -26,7 +26,7 @@ func parseTOML(file string, src []byte) (map[string]any, keyLines, *Error) {
 	if deep > 0 {
 		return nil, nil, errorAt(Place{File: file, Line: deep}, "E0601", "got keys or values nested more than %d deep", maxNesting)
 	}
-	if len(src) == 0 { // most golden cases have an empty config
+	if len(src) == 0 { // a short way, because most golden cases have an empty config
 		return map[string]any{}, lines, nil
 	}
 	var table map[string]any
@@ -44,7 +44,7 @@ func syntaxError(file, src string, err error) *Error {
 		return errorAt(Place{File: file}, "E0601", "%v", err)
 	}
 	before := strings.TrimPrefix(src, "\ufeff")
-	before = before[:min(max(0, parse.Position.Start), len(before))] // it may be -1
+	before = before[:min(max(0, parse.Position.Start), len(before))] // the parser can return -1
 	at := Place{File: file, Line: 1 + strings.Count(before, "\n"), Col: len(before) - strings.LastIndexByte(before, '\n')}
 	return errorAt(at, "E0601", "invalid TOML: %s", lowerFirst(jsontext.ExplainTOML(parse.Message)))
 }
@@ -57,7 +57,7 @@ func lowerFirst(s string) string {
 	return strings.ToLower(s[:1]) + s[1:]
 }
 
-// checkText returns an error for a file that is too long or no text.
+// checkText returns an error for a file that is too long or is no text.
 func checkText(file string, src []byte) *Error {
 	if len(src) > maxConfigBytes {
 		return tooLarge(Place{File: file}, int64(len(src)), maxConfigBytes)
@@ -76,7 +76,7 @@ func checkText(file string, src []byte) *Error {
 	return nil
 }
 
-// readConfigFile reads a config file that messages call shown. It checks the file's size and kind
+// readConfigFile reads a config file, which messages call shown. It checks the size and the type of the file
 // before it opens the file.
 func readConfigFile(file, shown string) ([]byte, *Error) {
 	at := Place{File: shown}
@@ -89,7 +89,7 @@ func readConfigFile(file, shown string) ([]byte, *Error) {
 	case info.Size() > maxConfigBytes:
 		return nil, tooLarge(at, info.Size(), maxConfigBytes)
 	}
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a fifo by now
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK, because the file may be a pipe by now
 	if err != nil {
 		return nil, errorAt(at, "E0615", "%s", reason(err))
 	}

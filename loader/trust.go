@@ -38,11 +38,11 @@ type TrustState string
 const (
 	Untrusted   TrustState = "untrusted"
 	Trusted     TrustState = "trusted"
-	Changed     TrustState = "changed" // since the operator trusted it, so that starhost does not trust it
-	TrustedPath TrustState = "path"    // trusted with any files
+	Changed     TrustState = "changed" // not trusted: files have changed since the operator trusted them
+	TrustedPath TrustState = "path"    // starhost trusts the project with any files
 )
 
-// A TrustPlan describes the effects of trusting a project.
+// A TrustPlan says what would change if the operator trusted a project.
 type TrustPlan struct {
 	// Config is the path of the project's config for messages.
 	Config string
@@ -51,10 +51,11 @@ type TrustPlan struct {
 	Settings []Setting
 	// Files are the trusted files, sorted, relative to the project's folder, with "/".
 	Files []string
-	// Unpinned describes commands of the config that run files which are not among Files.
+	// Unpinned describes commands of the config that run files beyond those in Files, so that trust does not
+	// pin them.
 	Unpinned []string
-	// Changes are the differences since the operator trusted the project; nil unless State is
-	// Changed, or Trusted and golden cases changed.
+	// Changes are the differences since the operator trusted the project. They are nil unless State is
+	// Changed, or State is Trusted and golden cases changed.
 	Changes []Change
 
 	now TrustedProject
@@ -63,7 +64,7 @@ type TrustPlan struct {
 // A Change is one difference between the trusted and the current project.
 type Change struct {
 	Op   string // "+" added, "-" removed, "~" changed
-	What string // a setting as a line of TOML, or a file
+	What string // a setting as a line of TOML, or the path of a file
 }
 
 // String returns "+ plugins/new.star".
@@ -71,7 +72,7 @@ func (c Change) String() string { return c.Op + " " + c.What }
 
 // A TrustedProject is an entry in the list of trusted projects.
 type TrustedProject struct {
-	// Folder is the absolute path, without links.
+	// Folder is the absolute path of the project without links.
 	Folder string `json:"folder"`
 	// Path is true if starhost trusts the project with any files.
 	Path bool `json:"path,omitempty"`
@@ -83,7 +84,7 @@ type TrustedProject struct {
 	Cases map[string]fragments.Hash `json:"cases,omitempty"`
 }
 
-// Plan returns the effects of trusting the project in its current state.
+// Plan returns what would change if the operator trusted the project as it is now.
 func (o TrustOptions) Plan() (*TrustPlan, error) {
 	book, err := o.book().read()
 	if err != nil {
@@ -142,8 +143,8 @@ func (o TrustOptions) List() ([]TrustedProject, error) {
 	return b.Projects, err
 }
 
-// Revoke removes a project from the list and returns its folder: Dir, or the nearest folder above
-// it that is in the list. The project needs no config any more.
+// Revoke removes a project from the list, and returns its folder. The project is the one at Dir, or else at
+// the nearest folder above Dir that is in the list. It need not have a config any more.
 func (o TrustOptions) Revoke() (folder string, err error) {
 	abs, err := filepath.Abs(cmp.Or(o.Dir, "."))
 	if err != nil {
@@ -160,12 +161,12 @@ func (o TrustOptions) Revoke() (folder string, err error) {
 	return folder, err
 }
 
-// config returns the config with or without trust in the project, and the layer of the project.
+// config returns the config, as it is with trust in the project or without, and the layer of the project.
 func (o TrustOptions) config(trust bool) (*Config, *layer, error) {
 	var project *layer
 	var src []byte
 	options := ConfigOptions{Dir: o.Dir, Managed: o.Managed, Getenv: func(name string) string {
-		if o.Getenv == nil || name == "STARHOST_CONFIG" { // LoadConfig would read it instead of the project's config
+		if o.Getenv == nil || name == "STARHOST_CONFIG" { // its file would replace the project's
 			return ""
 		}
 		return o.Getenv(name)
@@ -180,12 +181,12 @@ func (o TrustOptions) config(trust bool) (*Config, *layer, error) {
 	project.src = src
 	if paths, err := c.Paths(cmp.Or(o.Dir, "."), nil); err == nil {
 		found, _ := Discover(paths, 0)
-		c.Select(found) // applies the settings for the project's own plugins, which need no trust
+		c.Select(found) // Select applies the settings for the project's own plugins, which need no trust
 	}
 	return c, project, nil
 }
 
-// addedSettings returns the settings of after that are not in before.
+// addedSettings returns the settings that after has and before has not.
 func addedSettings(before, after *Config) []Setting {
 	had := map[string]bool{}
 	for _, s := range before.Settings() {
@@ -255,27 +256,27 @@ func (c *Config) trustProject(l *layer, src []byte, getenv func(string) string) 
 			return
 		}
 		t.files = map[string]fragments.Hash{}
-		for name, hash := range old.all() { // a plugin reads no case that changed
+		for name, hash := range old.all() { // plugins read no cases, so a case that changed ends no trust
 			t.files[filepath.Join(old.Folder, filepath.FromSlash(name))] = hash
 		}
 	}
 	l.trusted, c.trustedFiles = true, t
 }
 
-// trustCommand returns the command that asks for trust in the project of a config, by the config's
-// path from the current folder.
+// trustCommand returns the command line that asks the operator to trust a project. shown is the path of the
+// project's config from the current folder.
 func trustCommand(shown string) string {
 	dir := path.Dir(shown)
-	if strings.Trim(dir, "./") == "" { // here or above
+	if strings.Trim(dir, "./") == "" { // the project is the current folder or one above it
 		return "starhost trust"
 	}
 	return "starhost -C " + shellwords.Quote(dir) + " trust"
 }
 
-// changedText begins the reason why a project is not trusted that was trusted before.
+// changedText begins the reason why starhost does not trust a project that it trusted before.
 const changedText = "changed since it was trusted"
 
-// shortList returns the first changes and the number of the others.
+// shortList returns a text with the first changes, and the number of the others.
 func shortList(list []Change) string {
 	const most = 3
 	text := ""
@@ -294,7 +295,7 @@ func shortList(list []Change) string {
 // trustedFiles are the files of a trusted project.
 type trustedFiles struct {
 	folder string
-	files  map[string]fragments.Hash // by absolute real path; nil allows any bytes
+	files  map[string]fragments.Hash // hashes of the files, by absolute real path; nil accepts any bytes
 }
 
 // covers reports whether the plugin belongs to the trusted project, so that the project's grants

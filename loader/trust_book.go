@@ -14,7 +14,7 @@ import (
 
 // A trustBook is the list of trusted projects and the file that it is stored in.
 type trustBook struct {
-	Version  int              `json:"trust"` // trustVersion
+	Version  int              `json:"trust"` // the value of trustVersion
 	Projects []TrustedProject `json:"projects"`
 
 	file, shown string
@@ -22,10 +22,10 @@ type trustBook struct {
 
 const (
 	trustVersion = 1
-	maxTrustBook = 64 << 20 // bytes
+	maxTrustBook = 64 << 20 // the most bytes of the file
 )
 
-// book returns an empty list with the path of its file.
+// book returns an empty list that knows the path of its file.
 func (o TrustOptions) book() *trustBook {
 	getenv := o.Getenv
 	if getenv == nil {
@@ -45,7 +45,7 @@ func (o TrustOptions) book() *trustBook {
 	return b
 }
 
-// read reads the file. A missing file is an empty list.
+// read reads the list from its file. If the file is missing, the list is empty.
 func (b *trustBook) read() (*trustBook, error) {
 	if b.file == "" {
 		return b, errorAt(Place{}, "E0614", "there is no folder for the list of trusted projects: want HOME or XDG_STATE_HOME")
@@ -95,7 +95,7 @@ func (b *trustBook) change(edit func(*trustBook) error) error {
 	return nil
 }
 
-// find returns the entry of a folder, or nil.
+// find returns the entry of the project at a folder, or nil.
 func (b *trustBook) find(folder string) *TrustedProject {
 	i := slices.IndexFunc(b.Projects, func(p TrustedProject) bool { return p.Folder == folder })
 	if i < 0 {
@@ -104,7 +104,7 @@ func (b *trustBook) find(folder string) *TrustedProject {
 	return &b.Projects[i]
 }
 
-// remove removes a folder, and reports whether the list contained it.
+// remove removes the entry of the project at a folder, and reports whether there was one.
 func (b *trustBook) remove(folder string) bool {
 	n := len(b.Projects)
 	b.Projects = slices.DeleteFunc(b.Projects, func(p TrustedProject) bool { return p.Folder == folder })

@@ -15,9 +15,10 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// trustedContent returns the hashes of the files that an operator trusts with a project, by path
-// relative to its folder: the config, all files of its plugins and libraries, and its files that
-// commands in the config name or trust.pin does. unpinned describes the commands that run others.
+// trustedContent returns the hashes of the files that an operator trusts with a project, by their paths in
+// the project: the config, all files of its plugins and libraries, and those files of the project that
+// commands in the config name or that trust.pin matches. unpinned describes the commands that run further
+// files.
 func (l *layer) trustedContent() (t *tally, unpinned []string, err error) {
 	own := newConfig()
 	alone := &layer{shown: l.shown, real: l.real, home: l.home, project: true, trusted: true}
@@ -60,20 +61,20 @@ func (l *layer) trustedContent() (t *tally, unpinned []string, err error) {
 // paths returns the paths of the project's plugins.
 func (l *layer) paths(own *Config) []Path {
 	paths, err := own.Paths(l.folder(), nil)
-	if err != nil { // there are no plugins
+	if err != nil { // if this fails, the project has no plugins
 		return nil
 	}
 	return paths
 }
 
-// A tally collects the hashes of files.
+// A tally collects the hashes of the files that an operator trusts.
 type tally struct {
 	folder string
 	files  map[string]fragments.Hash
-	// cases are the golden cases of plugins and libraries, which decide nothing unless starhost
-	// test --record runs their effects.
+	// cases are the golden cases of plugins and libraries. They decide nothing about calls and prompts; only
+	// starhost test --record, which runs their effects, needs trust in them.
 	cases    map[string]fragments.Hash
-	takesAll bool // cases are files, too: a command may read what it names
+	takesAll bool // golden cases count as files, too, because a command may read whatever it names
 }
 
 // isCase reports whether a file is a golden case.
@@ -86,8 +87,8 @@ func (t *tally) add(file string, hash fragments.Hash) {
 	t.files[relativePath(t.folder, resolveLinks(file))] = hash
 }
 
-// source adds all files of a plugin or library. It skips files that it cannot read, because the
-// plugin cannot read them either.
+// source adds all files of a plugin or library. It skips files that starhost cannot read, because the plugin
+// cannot read them either.
 func (t *tally) source(s *Source) error {
 	if !s.Folder {
 		if f, err := s.file(s.Main); err == nil {
@@ -102,7 +103,7 @@ func (t *tally) source(s *Source) error {
 	return err
 }
 
-// casesBeside adds the cases in the folder golden beside a plugin that is a single file.
+// casesBeside adds the golden cases in the folder golden beside a plugin that is a single file.
 func (t *tally) casesBeside(s *Source) error {
 	if info, err := os.Lstat(filepath.Join(s.dir, "golden")); err != nil || !info.IsDir() {
 		return nil
@@ -120,7 +121,7 @@ func (t *tally) walk(s *Source, fsys fs.FS) error {
 		if err != nil {
 			return nil
 		}
-		if e.IsDir() && e.Name() == ".git" { // plugins do not read it
+		if e.IsDir() && e.Name() == ".git" { // plugins do not read this folder
 			return fs.SkipDir
 		}
 		if entries++; entries > maxEntries {
@@ -141,8 +142,8 @@ func (t *tally) walk(s *Source, fsys fs.FS) error {
 	})
 }
 
-// hashEntry returns the hash and size of a file, or the hash of the target of a link. The hash is
-// zero if there are no bytes to read.
+// hashEntry returns the hash and the size of a file, or a hash of the target of a link. The hash is zero if
+// the entry has no bytes to read.
 func hashEntry(fsys fs.FS, name string, e fs.DirEntry) (fragments.Hash, int64) {
 	if e.Type()&fs.ModeSymlink != 0 {
 		target, err := fs.ReadLink(fsys, name)
@@ -169,7 +170,7 @@ func hashEntry(fsys fs.FS, name string, e fs.DirEntry) (fragments.Hash, int64) {
 
 // A configCommand is a command that a config makes starhost run, or lets a plugin run.
 type configCommand struct {
-	key  string // the place in the config, for messages
+	key  string // the key of the command in the config, for messages
 	argv []string
 }
 
@@ -191,13 +192,13 @@ func (c *Config) commands() (all []configCommand) {
 	return all
 }
 
-// runners are programs that run files which no argument names: what a script loads, a text behind
-// -c, the recipes of a file. A version at the end of a name does not count.
+// runners are programs that run code which no argument names as a file: the files that a script loads, a text
+// after -c, the recipes of a makefile. A version at the end of a program's name does not count.
 var runners = strings.Fields(`ash awk bash bun bunx bundle cargo cmake cmd csh dash deno docker doas dotnet env fish gmake go gradle
 java just ksh lua make mise mvn nice ninja nix node nohup npm npx nu perl php pip pipx pnpm poetry powershell pwsh pypy python rake ruby
 rye sh stdbuf sudo task tclsh time timeout ts-node tsx uv uvx xargs yarn zsh`)
 
-// unpinned says why trust does not pin what a command runs, or "".
+// unpinned returns why trust cannot pin everything that a command runs, or "".
 func (t *tally) unpinned(argv []string) string {
 	if len(argv) == 0 {
 		return ""
@@ -215,8 +216,8 @@ func (t *tally) unpinned(argv []string) string {
 	return ""
 }
 
-// command adds the files of the project that a command names, and all files in the folders that it
-// names. A folder around the project is none of its files.
+// command adds those files of the project that a command names, and all files in folders that it names. A
+// folder that contains the project does not count.
 func (t *tally) command(argv []string) error {
 	for _, arg := range argv {
 		p := NewPath(t.folder, arg)
@@ -235,7 +236,7 @@ func (t *tally) command(argv []string) error {
 	return nil
 }
 
-// file adds a regular file.
+// file adds a file, if it is a regular one.
 func (t *tally) file(name string, info fs.FileInfo) {
 	if !info.Mode().IsRegular() {
 		return
@@ -244,7 +245,7 @@ func (t *tally) file(name string, info fs.FileInfo) {
 	t.add(name, hash)
 }
 
-// pin adds the files of the project that patterns match.
+// pin adds the files of the project that one of the patterns matches.
 func (t *tally) pin(patterns []string) error {
 	project := NewLibrary("", Path{Real: t.folder, Shown: ConfigName}, 0)
 	for _, pattern := range patterns {

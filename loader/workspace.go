@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Workspace returns the absolute path of the folder whose files plugins may be granted: the folder
-// of the nearest config, else the repository root, else dir.
+// Workspace returns the absolute path of the folder whose files plugins can get permissions for: the folder
+// of the nearest config, or else the repository root, or else dir.
 func Workspace(dir string) (string, error) {
 	folders, repository, err := ancestry(dir)
 	if err != nil {
@@ -39,7 +39,8 @@ func ancestry(dir string) (folders []string, repository string, err error) {
 	}
 }
 
-// nearestConfig returns the first config file in the folders, "" if there is none. See isForeign.
+// nearestConfig returns the path of the first config in the folders, or "" if none has one. It skips a config
+// that isForeign reports.
 func nearestConfig(folders []string) string {
 	for _, folder := range folders {
 		file := filepath.Join(folder, ConfigName)

@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// openWorld fills in the effects that all plugins share.
+// openWorld sets the parts of the World that all plugins share.
 func (l *loadRun) openWorld() error {
 	w := &l.World
 	if w.Env == nil {
@@ -26,7 +26,7 @@ func (l *loadRun) openWorld() error {
 	l.set.secrets = w.Secrets
 	l.set.world = effects.World{Secrets: w.Secrets, Answers: w.Answers, DryRun: w.DryRun}
 	if record := l.Host.Record; record != nil {
-		l.Host.Record = func(e host.Entry) { // also redacts the text of models
+		l.Host.Record = func(e host.Entry) { // the secrets also redact the texts of models
 			e.Line = w.RedactJSON(e.Line)
 			record(e)
 		}
@@ -46,7 +46,7 @@ func (l *loadRun) openWorld() error {
 	return nil
 }
 
-// World returns the world of a plugin that the config adds as a program: without permissions.
+// World returns the World of a program that the config adds as a plugin. It has no permissions.
 func (s *Set) World(plugin string) *effects.World {
 	w := s.world
 	w.Plugin = plugin
@@ -67,13 +67,13 @@ func (l *loadRun) secrets() *effects.Secrets {
 		}
 	}
 	for _, text := range l.config.Log.Redact {
-		o.Patterns = append(o.Patterns, regexp.MustCompile(text)) // the config was checked
+		o.Patterns = append(o.Patterns, regexp.MustCompile(text)) // no panic, because the config has been checked
 	}
 	return effects.NewSecrets(o)
 }
 
-// protectedPaths returns the paths in the workspace of configs, plugins and libraries. Plugins must
-// not write them, because they decide which plugins run with which permissions.
+// protectedPaths returns the paths of configs, plugins and libraries in the workspace. Plugins must not write
+// to them, because these files decide which plugins run with which permissions.
 func (l *loadRun) protectedPaths(workspace string) []string {
 	real := make([]string, 0, len(l.config.files)+len(l.sources))
 	for _, c := range l.allConfigs() {
@@ -98,8 +98,8 @@ func (l *loadRun) protectedPaths(workspace string) []string {
 	return slices.Compact(inside)
 }
 
-// protectRootFiles protects the files that plugins load from the root of their project, too. It
-// follows the reading of the plugins, which checks their bytes.
+// protectRootFiles also protects the files that plugins load from the root of their project. It must run
+// after reading the plugins, because reading checks the bytes of these files.
 func (l *loadRun) protectRootFiles(read []evaluation) {
 	if l.set.workspace == nil {
 		return
@@ -125,7 +125,7 @@ func (s *Source) rootPath() string {
 	return s.mainPath()
 }
 
-// openHostWorld finds the effects that the host's own references may have.
+// openHostWorld sets the World that the host's own references use.
 func (l *loadRun) openHostWorld() error {
 	w := l.World
 	var err error
@@ -145,7 +145,7 @@ func (l *loadRun) openHostWorld() error {
 	return nil
 }
 
-// world returns the effects that the plugin may have.
+// world returns the World with the effects that the plugin may do.
 func (e *evaluation) world() (*effects.World, error) {
 	w := e.World
 	if w.Plugin = e.source.Name; e.config.options != nil {
@@ -160,9 +160,9 @@ func (e *evaluation) world() (*effects.World, error) {
 	return &w, err
 }
 
-// owner returns the owner of the plugin's values: its name, with the layer or the root of the
-// project that it comes from, or else its folder. A plugin at a path of the user's config has its
-// name alone.
+// owner returns the owner of the plugin's values. The owner's name is the plugin's name, together with the
+// layer or the root of the project that the plugin comes from, or else its folder. A plugin at a path of the
+// user's config has only its name.
 func (e *evaluation) owner() *effects.Owner {
 	s := e.source
 	if s.Managed {
@@ -198,9 +198,9 @@ func (e *evaluation) isOnlyOwner() bool {
 	})
 }
 
-// mayHave reports whether a project may have a plugin of a name.
+// mayHave reports whether a project may have a plugin with a name.
 func (p *TrustedProject) mayHave(name string) bool {
-	if p.Path { // the list does not name its files
+	if p.Path { // the list does not name the project's files
 		return true
 	}
 	for file := range p.Files {
@@ -212,7 +212,7 @@ func (p *TrustedProject) mayHave(name string) bool {
 	return false
 }
 
-// rights returns the permissions that the plugin declares and those that it is granted. It reads
+// rights returns the permissions that the plugin declares, and those that the config grants it. It also reads
 // the secrets that the plugin may use, so that starhost can redact them everywhere.
 func (e *evaluation) rights() (declared, granted effects.Grants, err error) {
 	if declared, err = effects.ParseGrants(e.plugin.Declared); err != nil {
@@ -225,8 +225,9 @@ func (e *evaluation) rights() (declared, granted effects.Grants, err error) {
 	return declared, granted, nil
 }
 
-// requiredSecrets returns the secrets of requires_env. The plugin of an untrusted project has none,
-// because it could otherwise hide texts of other plugins: any variable would be a secret.
+// requiredSecrets returns the secrets that requires_env names. It returns none for a plugin of an untrusted
+// project: any variable would become a secret, so the plugin could make starhost redact words in the texts of
+// other plugins.
 func (e *evaluation) requiredSecrets() (names []string) {
 	for _, v := range e.manifest.RequiresEnv {
 		if v.Secret && e.config.isVouched(e.source) {
@@ -236,7 +237,7 @@ func (e *evaluation) requiredSecrets() (names []string) {
 	return names
 }
 
-// secretNames returns the secrets that a plugin declares by their full names and is granted.
+// secretNames returns the secrets that a plugin declares by their full names and that the config grants it.
 func secretNames(declared, granted effects.Grants) []string {
 	var names []string
 	for _, p := range declared {
@@ -253,7 +254,7 @@ func secretNames(declared, granted effects.Grants) []string {
 	return names
 }
 
-// commonNames returns the globs on names that a plugin both declares and is granted. It omits globs
+// commonNames returns the globs on names that a plugin declares and that the config grants it. It omits globs
 // that overlap only in part, because no glob describes their overlap.
 func commonNames(kind string, declared, granted effects.Grants) []string {
 	var names []string
