@@ -15,16 +15,16 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// A cut text retains cutLength bytes. While the record still has values to mask, it retains twice
-// as much, so that half of a secret at the end of the text goes, too.
+// cutLength is the number of bytes that stay of a cut text. While the record still has values to mask, twice
+// as many stay, so that masking can also remove half of a secret at the end of the text.
 const cutLength = 1 << 10
 
 // cutMark ends a cut text.
 const cutMark = "…"
 
-// encode returns a record between two newlines, cut to at most MaxRecord bytes and masked. It cuts
-// first: no value is copied, searched or encoded beyond what fits in a record. Masking can make a
-// record larger, so that it must sometimes be cut again.
+// encode returns the JSON of a record between two newlines, cut to at most MaxRecord bytes and masked. It
+// cuts first, so that it copies, searches and encodes no more of a value than fits into a record. Masking can
+// make a record larger, so encode must sometimes cut again.
 func (l *Log) encode(r *Record) ([]byte, error) {
 	for limit := MaxRecord; limit >= cutLength; limit /= 2 {
 		out := *r
@@ -41,7 +41,7 @@ func (l *Log) encode(r *Record) ([]byte, error) {
 	return nil, fmt.Errorf("got a record of more than %d bytes without its values", MaxRecord)
 }
 
-// fillLists makes all lists empty that are nil, because readers of other languages expect lists.
+// fillLists makes an empty list of each list that is nil, because readers in other languages expect lists.
 func (r *Record) fillLists() {
 	for _, list := range []*[]string{&r.Errors, &r.Masked, &r.Cut, &r.Omitted} {
 		if *list == nil {
@@ -64,19 +64,20 @@ func (r *Record) fillLists() {
 
 // A partVisitor sees the parts of a record that can be long.
 type partVisitor interface {
-	size(bytes int) // counts what cannot be cut
+	size(bytes int) // size counts bytes that cannot be cut
 	text(at string, text *string)
-	// raw reports whether a value has room. Only an effect and the fields of a line may have none.
+	// raw reports whether a record has room for a value. Only an effect and the fields of a line may have no
+	// room.
 	raw(at string, value *json.RawMessage) bool
-	// list visits the elements of a list, and returns how many of them have room. The caller has
-	// counted the list's name.
+	// list visits the elements of a list, and returns for how many of them the record has room. The caller
+	// has counted the list's name.
 	list(at string, elements int, visit func(at string, i int) bool) int
 }
 
-// visit passes the parts of a record on, the most telling first. The effects and logs of handlers
+// visit shows the visitor the parts of a record, the most telling first. The effects and logs of handlers
 // come last, because there may be many of them.
 func (r *Record) visit(v partVisitor) {
-	const fields = 700 // the names of all fields and lists, and the short values
+	const fields = 700 // bytes of the names of all fields and lists, and of the short values
 	v.size(fields + len(jsontext.EncodeOrNull(r.Set)))
 	for _, f := range []struct {
 		at   string
@@ -143,7 +144,7 @@ func (c *Context) visit(at string, v partVisitor) {
 	}
 }
 
-// visitMembers passes the values of members on, in the order of their names.
+// visitMembers shows the visitor the values of an object's members, in the order of their names.
 func visitMembers(at string, members map[string]json.RawMessage, v partVisitor) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		v.size(len(name) + 3)
@@ -171,15 +172,15 @@ func (d *Decision) visit(at string, v partVisitor) {
 }
 
 func (h *Handler) visit(at string, v partVisitor) {
-	v.size(60 + 4*len(h.Context) + len(at+`/logs`+at+`/effects`) + 6) // and the names of two lists
+	v.size(60 + 4*len(h.Context) + len(at+`/logs`+at+`/effects`) + 6) // with the names of two lists
 	h.Decision.visit(at, v)
 	v.text(at+"/error", &h.Error)
 }
 
-// A sizer measures a record.
+// A sizer finds out how many bytes a record takes.
 type sizer struct {
 	total int
-	// texts has the number and the bytes of the texts from 1<<(i-1) to less than 1<<i bytes.
+	// texts has the number of the texts of 1<<(i-1) up to 1<<i - 1 bytes, and their bytes.
 	texts [32]struct{ count, bytes int } // an event has less than 1<<31 bytes
 }
 
@@ -192,7 +193,7 @@ func (s *sizer) list(at string, elements int, visit func(at string, i int) bool)
 	return elements
 }
 
-// sizeOfText returns the bytes of a text in JSON.
+// sizeOfText returns the number of bytes that a text takes in JSON.
 func sizeOfText(text string) int {
 	n := 2 + len(text)
 	for i := range len(text) {
@@ -215,10 +216,10 @@ func (s *sizer) text(_ string, text *string) {
 func (s *sizer) raw(_ string, value *json.RawMessage) bool {
 	s.total += len(*value)
 	if len(*value) <= 2*cutLength {
-		return true // it has no long text
+		return true // so short a value has no long text
 	}
 	r := jsontext.Reader{Text: string(*value)}
-	for { // all quotes outside of strings begin one
+	for { // each quote outside of strings begins a string
 		i := strings.IndexByte(r.Text[r.At:], '"')
 		if i < 0 {
 			return true
@@ -238,8 +239,8 @@ func (s *sizer) addText(bytes int) {
 	row.bytes += bytes
 }
 
-// longest returns the size from which texts must be cut, so that want bytes remain. It cuts the
-// longest texts first, and none that remain whole.
+// longest returns the length to which texts must be cut so that the record takes want bytes. It cuts the
+// longest texts first, and no text that is shorter than the result.
 func (s *sizer) longest(want int) int {
 	total, longest := s.total, math.MaxInt
 	for i := len(s.texts) - 1; 1<<i > 2*cutLength && total > want; i-- {
@@ -251,10 +252,10 @@ func (s *sizer) longest(want int) int {
 	return longest
 }
 
-// A cutter cuts long texts, and puts digests in the place of values without room.
+// A cutter cuts long texts, and replaces values without room by digests.
 type cutter struct {
-	longest int // see sizer.longest
-	left    int // the rest of the record's bytes
+	longest int // the result of sizer.longest
+	left    int // how many bytes are left for the rest of the record
 	cut     []string
 }
 
@@ -272,7 +273,7 @@ func (c *cutter) list(at string, elements int, visit func(at string, i int) bool
 	return elements
 }
 
-// mark names a cut part.
+// mark notes that the part at a pointer is cut.
 func (c *cutter) mark(at string) {
 	c.cut = append(c.cut, at)
 	c.left -= len(at) + 3
@@ -310,8 +311,8 @@ func (c *cutter) raw(at string, value *json.RawMessage) bool {
 	return true
 }
 
-// shorten returns a value with its long texts cut, and their places. The error is about a value
-// that has no room.
+// shorten returns a value in which long texts are cut, and the places of these texts. The error says that the
+// record has no room for the value.
 func (c *cutter) shorten(at string, value json.RawMessage) (short json.RawMessage, places []string, err error) {
 	w := rewriter{most: max(c.left, 1)}
 	w.text = func(at []byte, q jsontext.Quoted) json.RawMessage {
@@ -328,7 +329,7 @@ func (c *cutter) shorten(at string, value json.RawMessage) (short json.RawMessag
 	return short, places, err
 }
 
-// startOf returns at least the first bytes of a string, or all of it.
+// startOf returns a string, or at least its first bytes.
 func startOf(q jsontext.Quoted, bytes int) string {
 	end := 1
 	for n := 0; n < bytes+utf8.UTFMax && end < len(q.Text)-1; n++ {
@@ -342,13 +343,13 @@ func startOf(q jsontext.Quoted, bytes int) string {
 		}
 	}
 	q.Text = q.Text[:errtext.RuneStart(q.Text, end)] + `"`
-	text, _ := q.Decode() // it is the start of a valid string
+	text, _ := q.Decode() // no error, because it is the start of a valid string
 	return text
 }
 
-// fit makes a record fit into a number of bytes. It cuts the longest texts; then values without
-// room become digests, and the last elements of lists go; at last all parts go that can have any
-// number of elements. The record then shares nothing that changes with the caller's.
+// fit makes a record fit into limit bytes. It first cuts the longest texts. Then it replaces values without
+// room by digests and drops the last elements of lists. Last, it drops all parts that can have any number of
+// elements. Afterwards the record shares no part that fit changes with the caller's copy.
 func (r *Record) fit(limit int) {
 	var s sizer
 	if r.visit(&s); s.total <= limit {
@@ -375,7 +376,7 @@ func (r *Record) fit(limit int) {
 	}
 }
 
-// separate copies all parts of a record that fit changes.
+// separate copies all parts of a record that fit changes, so that the caller's copy stays as it is.
 func (r *Record) separate() {
 	for _, list := range []*[]string{&r.Roles, &r.Errors, &r.Omitted, &r.Cut} {
 		*list = slices.Clone(*list)

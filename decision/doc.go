@@ -1,13 +1,13 @@
 // Package decision records what plugins decided, and reads the records back.
 //
-// A [Record] describes one event that a host fired: its input, the answer of each handler with its
-// effects, and the decision. The log is a folder of append-only files with one JSON line for each
-// record, one file for each day (UTC). A [Log] appends to it and a [Reader] reads it. Many
-// processes may append at once, because each record is one write. Each write begins with a
-// newline, so that a record never joins a line that a crash tore.
+// A [Record] describes one event that a host fired: its input, the answer of each handler with its effects,
+// and the decision. The log is a folder of append-only files, one file for each day (UTC), with a line of
+// JSON for each record. A [Log] appends records and a [Reader] reads them. Many processes may append at once,
+// because a Log writes each record with one system call. Each write begins with a newline, so that a record
+// never joins a line that a crash tore.
 //
-// A record contains what a replay of the event needs, as far as the operator's choice and the masks
-// allow, and lists what it lacks: see [Record.Masked], [Record.Cut] and [Record.Omitted].
+// A record contains what a replay of the event needs, as far as the operator's choice and the masks allow,
+// and lists what it lacks: see [Record.Masked], [Record.Cut] and [Record.Omitted].
 //
-// This package evaluates no plugins and prints nothing.
+// This package evaluates no plugins.
 package decision

@@ -30,27 +30,28 @@ type Options struct {
 	Dir string
 	// Keep is how long the files of days stay. Zero means [DefaultKeep].
 	Keep time.Duration
-	// Max is the most bytes of all files, and of one day's file. Zero means [DefaultMax].
+	// Max is the most bytes of all files together, and of one day's file. Zero means [DefaultMax].
 	Max int64
-	// Sync flushes each record to the disk before the answer.
+	// Sync makes the log flush each record to the disk before the host answers.
 	Sync bool
 	// Required makes [Log.Observe] return the error of a record that it cannot write, so that the
 	// host refuses the event.
 	Required bool
-	// Include lists the parts of events that records contain only by choice: [IncludePrompt] and
-	// the others.
+	// Include lists the parts of events that records contain only if the operator wants them: [IncludePrompt]
+	// and the others.
 	Include []string
-	// Mask are globs on JSON pointers into records. The log masks their values, beside all values
+	// Mask are globs on JSON pointers into records. The log masks the values at these places, and all values
 	// that look like keys and passwords.
 	Mask []string
-	// KeepLikelyKeys does not mask values only because they look like keys and passwords. The
-	// values of Mask and Patterns, and the secrets of [Log.Use], are masked in any case.
+	// KeepLikelyKeys lets values stay that only look like keys and passwords. The log always masks the values
+	// of Mask and Patterns, and the secrets of [Log.Use].
 	KeepLikelyKeys bool
-	// Patterns match other texts that the log must not contain.
+	// Patterns match further texts that the log must not contain.
 	Patterns []*regexp.Regexp
-	// Agent is the agent of events that name none, and Starhost is the version of the program.
+	// Agent is the agent that records state for events that name none. Starhost is the version of the
+	// program.
 	Agent, Starhost string
-	// Describe describes the tool calls of events that no host fired: see [Log.Undecided].
+	// Describe describes the tool call of an event that no host fired: see [Log.Undecided].
 	Describe func(*starhost.Event) *starhost.CallInfo
 	// Report receives each failure of [Log.Observe]. Nil drops them.
 	Report func(error)
@@ -66,13 +67,13 @@ type Log struct {
 	used  atomic.Pointer[usedSet]
 }
 
-// A usedSet is the set of plugins that decide, and the function that removes their secrets.
+// A usedSet is the set of plugins that decide, with the function that removes their secrets from texts.
 type usedSet struct {
 	set    Set
 	redact func(string) string
 }
 
-// New returns a log. It touches no file until the first record.
+// New returns a log. The log touches no file until the first record comes.
 func New(o Options) *Log {
 	o.Keep, o.Max = cmp.Or(o.Keep, DefaultKeep), cmp.Or(o.Max, DefaultMax)
 	if o.Clock == nil {
@@ -83,17 +84,17 @@ func New(o Options) *Log {
 	return l
 }
 
-// Use sets the plugins of the next records. redact replaces the values of their secrets in a text;
-// nil replaces nothing.
+// Use sets the plugins that decide about the next records. redact replaces the values of their secrets in a
+// text; nil replaces nothing.
 func (l *Log) Use(set Set, redact func(string) string) { l.used.Store(&usedSet{set, redact}) }
 
-// mask returns the mask of the next record.
+// mask returns the mask for the next record.
 func (l *Log) mask() *mask {
 	return &mask{l.globs(), l.o.Patterns, l.used.Load().redact, l.o.KeepLikelyKeys}
 }
 
-// Append writes a record. It sets the schema, and the id and the time if they are empty. The first
-// record of a day deletes the files that Keep and Max require.
+// Append writes a record. If the record has no schema, id or time, Append sets it. The first record of a day
+// deletes the files that Keep and Max do not allow.
 func (l *Log) Append(r *Record) error {
 	if r.Time.IsZero() {
 		r.Time = l.o.Clock()
@@ -110,7 +111,7 @@ func (l *Log) Append(r *Record) error {
 	return nil
 }
 
-// write appends bytes to the file of a day with one system call.
+// write appends the bytes to the file of a day with one system call.
 func (l *Log) write(line []byte, day time.Time) error {
 	name := filepath.Join(l.o.Dir, fileName(day))
 	if l.o.Dir == "" {
@@ -181,7 +182,7 @@ func (l *Log) Collect() (removed []string, err error) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(l.o.Dir, name)); err != nil {
-			if errors.Is(err, fs.ErrNotExist) { // another process removed it
+			if errors.Is(err, fs.ErrNotExist) { // another process has removed it
 				continue
 			}
 			return removed, err
@@ -197,7 +198,7 @@ func newID(now time.Time) string {
 	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
-	_, _ = rand.Read(b[6:]) // it never fails
+	_, _ = rand.Read(b[6:]) // rand.Read never fails
 	high, low := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
 	var id [26]byte
 	for i := len(id) - 1; i >= 0; i-- {

@@ -12,19 +12,19 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// masked replaces a masked value.
+// masked is the text in place of a masked value.
 const masked = "<masked>"
 
 // A mask hides values that the log must not contain.
 type mask struct {
-	globs    *regexp.Regexp // on JSON pointers; nil for none
+	globs    *regexp.Regexp // match the JSON pointers of values to mask; nil for none
 	patterns []*regexp.Regexp
 	redact   func(string) string // replaces the values of secrets; nil replaces nothing
-	keepKeys bool                // values that look like keys stay
+	keepKeys bool                // values that only look like keys stay
 }
 
-// compileGlobs returns an expression for globs on JSON pointers, in which * does not cross a slash
-// and ** does. Letter case does not matter. It returns nil for no globs.
+// compileGlobs returns one regular expression for all globs on JSON pointers, or nil for no globs. * does not
+// match a slash, and ** does. Letter case does not matter.
 func compileGlobs(globs []string) *regexp.Regexp {
 	if len(globs) == 0 {
 		return nil
@@ -37,9 +37,10 @@ func compileGlobs(globs []string) *regexp.Regexp {
 	return regexp.MustCompile(`(?is)^(?:` + strings.Join(all, "|") + `)$`)
 }
 
-// apply returns a record in JSON without the values to mask, with their pointers as its member
-// "masked". It first hides each value in its place, and then where else it occurs: see [origin].
-// The texts at cut are incomplete; they lose their second half, which may have a part of a value.
+// apply returns the JSON of a record without the values to mask, and with their pointers in its member
+// "masked". It first masks each value at its own place, and then wherever else the value occurs: see
+// [origin]. The texts at the pointers in cut are incomplete. They lose their second half, which may have a
+// part of a value.
 func (m *mask) apply(record []byte, cut []string) []byte {
 	r := masking{mask: m, seen: map[string]bool{}}
 	out := r.walk(record, r.hide, r.hideParts)
@@ -76,34 +77,34 @@ func (m *mask) apply(record []byte, cut []string) []byte {
 // A masking masks one record.
 type masking struct {
 	*mask
-	// all are the values to mask wherever arguments have them, and keys those of them that are
-	// masked in the words of plugins, too.
+	// all are the values to mask wherever arguments contain them. keys are those of them that are also masked
+	// in the words of plugins.
 	all, keys []string
-	seen      map[string]bool // values, and pointers
-	places    []string        // pointers
+	seen      map[string]bool // the values and pointers that are noted already
+	places    []string        // the pointers of masked values
 }
 
-// plainFields are fields of a record that have no texts of agents and plugins.
+// plainFields are fields of a record that contain no texts of agents and plugins.
 var plainFields = []string{
 	"schema", "id", "starhost", "time", "turn", "round", "event", "mode", "cut", "omitted", "duration_us", "approval/asked", "approval/answered",
 }
 
-// An origin is who wrote a text of a record.
+// An origin says who wrote a text of a record.
 //
-// A call must not erase itself from the record of its denial: arguments of any name can repeat the
-// tool, the session, the command and the guard's reason, and an argument's name can say that its
-// value is secret. So such a value is masked in the other arguments, and not in what the host and
-// the agent wrote. In the words of plugins, and in the argument that says what a call does, it is
-// masked if it is a word like a key, which is no word of a command or of a reason.
+// A call must not erase itself from the record of its denial: an argument of any name can repeat the tool,
+// the session, the command or the guard's reason, and the argument's name can claim that the value is secret.
+// So such a value is masked in the other arguments, but not in what the host and the agent wrote. In the
+// words of plugins, and in the argument that says what a call does, it is masked if it looks like a key,
+// because no command and no reason has such a word.
 type origin int
 
 const (
-	isHosts    origin = iota // the host's and the agent's: names, ids, actions, places
-	isPlugins                // reasons, errors, lines of logs, titles; commands and paths of a call
-	isArgument               // other arguments, changes, results, effects, settings
+	isHosts    origin = iota // texts of the host and the agent: names, ids, actions, places
+	isPlugins                // reasons, errors, lines of logs, titles; also commands and paths of a call
+	isArgument               // all other arguments, and changes, results, effects, settings
 )
 
-// originOf returns the origin of the text at a pointer.
+// originOf returns the origin of the text at a JSON pointer.
 func originOf(at []byte) origin {
 	top, rest, _ := strings.Cut(strings.TrimPrefix(string(at), "/"), "/")
 	switch top {
@@ -125,7 +126,7 @@ func originOf(at []byte) origin {
 	case "handlers":
 		_, rest, _ = strings.Cut(rest, "/")
 	case "approval":
-		_, rest, _ = strings.Cut(rest, "/") // asks
+		_, rest, _ = strings.Cut(rest, "/") // the pointer is in the list "asks"
 		_, rest, _ = strings.Cut(rest, "/")
 	case "decision":
 	default:
@@ -140,14 +141,14 @@ func originOf(at []byte) origin {
 	return isHosts
 }
 
-// isSetting reports whether a pointer is that of a plugin's setting, or of a value in it.
+// isSetting reports whether a JSON pointer leads to a plugin's setting, or to a value in one.
 func isSetting(at string) bool {
-	steps := strings.SplitN(at, "/", 6) // "", set, plugins, 0, config, name
+	steps := strings.SplitN(at, "/", 6) // "", set, plugins, the index, config, the name
 	return len(steps) == 6 && steps[1] == "set" && steps[4] == "config"
 }
 
-// walk passes each text of a record to hide and each free name of a member to hideName. It returns
-// the record with the changed ones.
+// walk calls hide with each text of a record, and hideName with each name of a member that is free. It
+// returns the record with the results in their place.
 func (r *masking) walk(
 	record []byte, hide func(at []byte, text string) (clean string, isMasked bool), hideName func(string) string,
 ) []byte {
@@ -156,7 +157,7 @@ func (r *masking) walk(
 		if slices.Contains(plainFields, strings.TrimPrefix(string(at), "/")) {
 			return func(raw string) json.RawMessage { return json.RawMessage(raw) }
 		}
-		if string(at) == "/masked" { // behind all parts that can be masked
+		if string(at) == "/masked" { // this list comes after everything that can be masked
 			return func(string) json.RawMessage { return jsontext.EncodeOrNull(append([]string{}, r.places...)) }
 		}
 		if r.globs == nil || w.Text[w.At] == '"' || !isFree(string(at)) || !r.globs.Match(at) {
@@ -172,7 +173,7 @@ func (r *masking) walk(
 		if top := string(at); strings.HasPrefix(top, "/set/") && !isSetting(top) {
 			return nil
 		}
-		text, _ := q.Decode() // the reader has checked it
+		text, _ := q.Decode() // no error, because the reader has checked it
 		clean, isMasked := hide(at, text)
 		if isMasked {
 			r.addPlace(string(at))
@@ -192,7 +193,7 @@ func (r *masking) walk(
 		}
 		return clean
 	}
-	out, _ := w.rewrite("", record) // it is the JSON of encode
+	out, _ := w.rewrite("", record) // no error, because encode wrote the record
 	return out
 }
 
@@ -203,7 +204,7 @@ func (r *masking) addPlace(at string) {
 	}
 }
 
-// isFree reports whether the value at a pointer can have any type, so that a text can replace it.
+// isFree reports whether the value at a JSON pointer can have any type, so that a text may replace it.
 func isFree(at string) bool {
 	top, rest, isDeep := strings.Cut(strings.TrimPrefix(at, "/"), "/")
 	switch top {
@@ -230,10 +231,10 @@ func isFree(at string) bool {
 	return part == "value"
 }
 
-// hasFreeNames reports whether the names of an object's members can be any texts. The host's own
-// names stay, whatever the values to mask are: a model that says "arguments" where a value is masked
-// must not remove the arguments from the record of its call. The members of an effect are its kind,
-// whose request has names of the host, and its reply, which can be any value.
+// hasFreeNames reports whether the names of an object's members can be any texts. The host's own names stay,
+// whatever values must be masked: if a model says "arguments" where a value is masked, the record of its call
+// must not lose its member "arguments". The members of an effect are its kind, whose request has names of the
+// host, and its reply, which can be any value.
 func hasFreeNames(at string) bool {
 	if steps := strings.Split(at, "/"); len(steps) == 6 && steps[1] == "handlers" && steps[3] == "effects" && steps[5] != "reply" {
 		return false
@@ -241,7 +242,8 @@ func hasFreeNames(at string) bool {
 	return isFree(at)
 }
 
-// hide returns the text at a pointer without the values to mask in it, and collects these.
+// hide returns the text at a JSON pointer without the values to mask. It notes each value that it finds in
+// the text.
 func (r *masking) hide(at []byte, text string) (clean string, isMasked bool) {
 	chosen := r.globs != nil && r.globs.Match(at)
 	isKey := !r.keepKeys && text != "" && isSensitive(lastStep(at)) && isFree(string(at))
@@ -257,7 +259,7 @@ func (r *masking) hide(at []byte, text string) (clean string, isMasked bool) {
 	return clean, clean != text
 }
 
-// hideChosen returns a text without secrets and without what the operator's patterns match.
+// hideChosen returns a text without secrets, and without what the operator's patterns match.
 func (r *masking) hideChosen(text string) string {
 	if r.redact != nil {
 		text = r.redact(text)
@@ -268,8 +270,7 @@ func (r *masking) hideChosen(text string) string {
 	return text
 }
 
-// hideParts returns a text without secrets and without the values to mask in it, and collects the
-// latter.
+// hideParts returns a text without secrets and without the values to mask. It notes each of these values.
 func (r *masking) hideParts(text string) string {
 	text = r.hideChosen(text)
 	if r.keepKeys {
@@ -289,25 +290,25 @@ func (r *masking) hideParts(text string) string {
 	return b.String() + text[last:]
 }
 
-// addValuesIn adds the texts in a masked value.
+// addValuesIn notes the texts in a masked value as values to mask.
 func (r *masking) addValuesIn(value string) {
 	w := rewriter{text: func(_ []byte, q jsontext.Quoted) json.RawMessage {
-		text, _ := q.Decode() // the reader has checked it
+		text, _ := q.Decode() // no error, because the reader has checked it
 		r.addValue(text, true)
 		return nil
 	}}
 	_, _ = w.rewrite("", []byte(value))
 }
 
-// Values that are shorter than these numbers of bytes occur in texts by chance, so that they are
-// masked in their places only.
+// Values of fewer bytes than these occur in texts by chance, so they are masked at their own places only.
 const (
-	minChosen  = 3  // the operator chose the place
-	minMixed   = 6  // with digits, or with letters of both cases
-	minUniform = 12 // others
+	minChosen  = 3  // a value at a place that the operator chose
+	minMixed   = 6  // a value with digits, or with letters of both cases
+	minUniform = 12 // any other value
 )
 
-// addValue adds a value to mask wherever it occurs.
+// addValue notes a value that must be masked wherever it occurs. chosen is true if the operator chose its
+// place.
 func (r *masking) addValue(text string, chosen bool) {
 	least := minUniform
 	switch {
@@ -327,7 +328,7 @@ func (r *masking) addValue(text string, chosen bool) {
 	}
 }
 
-// isKeyWord reports whether a text is one word with letters and digits, and no path, address or
+// isKeyWord reports whether a text is a single word with letters and digits, and not a path, an address or a
 // part of a command.
 func isKeyWord(text string) bool {
 	isLetter := func(c rune) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
@@ -335,7 +336,8 @@ func isKeyWord(text string) bool {
 		strings.ContainsFunc(text, isLetter)
 }
 
-// newReplacer masks values, also in the forms of JSON and of URLs. It returns nil for no values.
+// newReplacer returns a replacer that masks values, also in the forms that JSON and URLs give them. It
+// returns nil for no values.
 func newReplacer(values []string) *strings.Replacer {
 	var forms []string
 	for _, v := range values {

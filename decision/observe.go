@@ -24,28 +24,28 @@ const maxReply = 16 << 10
 
 // Parts of an event that a record contains only if [Options.Include] has them.
 const (
-	IncludePrompt  = "prompt"  // the user's words, the conversation, the model's answer, texts of context
+	IncludePrompt  = "prompt"  // the user's words, the conversation, the model's answer, and texts of context
 	IncludeResults = "results" // results of tools and commands
 	IncludeWrites  = "writes"  // contents of files that a call writes
 )
 
-// argumentParts are the arguments of events that belong to such a part.
+// argumentParts maps arguments of events to the part that they belong to.
 var argumentParts = map[string]string{
 	"user_message": IncludePrompt, "messages": IncludePrompt, "history": IncludePrompt,
 	"system": IncludePrompt, "tools": IncludePrompt, "fragments": IncludePrompt, "response": IncludePrompt, "tool_calls": IncludePrompt,
 	"result": IncludeResults, "content": IncludeWrites,
 }
 
-// Observe records an event, with the host's decision as the answer. It is a
-// host.Options.Observe. If it fails, it returns the error with [Options.Required], so that the
-// host refuses the event, and else passes it to [Options.Report].
+// Observe records an event, with the host's decision as the answer. It is a value for host.Options.Observe.
+// If it cannot record the event and [Options.Required] is set, it returns the error, so that the host refuses
+// the event. Otherwise it passes the error to [Options.Report].
 func (l *Log) Observe(e starhost.Event, o host.Outcome) error {
 	r := l.Record(e, o)
 	r.Answered = r.Decision.Action
 	return l.Deliver(r)
 }
 
-// Deliver appends a record, and handles a failure as Observe does.
+// Deliver appends a record. It treats an error as Observe does.
 func (l *Log) Deliver(r *Record) error {
 	err := l.Append(r)
 	if err == nil {
@@ -60,8 +60,8 @@ func (l *Log) Deliver(r *Record) error {
 	return nil
 }
 
-// Record returns the record of an event, which the caller completes with the answer and appends. It
-// omits what [Options.Include] does not name.
+// Record returns the record of an event. The caller adds the answer, and appends the record. Record omits the
+// parts that [Options.Include] does not name.
 func (l *Log) Record(e starhost.Event, o host.Outcome) *Record {
 	r := &Record{
 		Starhost: l.o.Starhost, Agent: cmp.Or(e.Agent, l.o.Agent, e.Platform),
@@ -96,10 +96,10 @@ func (l *Log) Record(e starhost.Event, o host.Outcome) *Record {
 	return r
 }
 
-// utc returns a time as records have it.
+// utc returns a time in the form that records have.
 func utc(t time.Time) time.Time { return t.UTC().Round(time.Microsecond) }
 
-// describe describes the tool call of an event. It returns nil if nothing can.
+// describe returns a description of the tool call of an event, or nil if nobody can describe it.
 func (l *Log) describe(e *starhost.Event) *starhost.CallInfo {
 	info := e.CallInfo()
 	if info == nil && l.o.Describe != nil {
@@ -108,7 +108,7 @@ func (l *Log) describe(e *starhost.Event) *starhost.CallInfo {
 	return info
 }
 
-// addKind adds the kind of a tool call.
+// addKind adds the kind of a tool call to the record.
 func (b *recordBuilder) addKind(info *starhost.CallInfo) {
 	if info == nil {
 		return
@@ -122,10 +122,10 @@ func (b *recordBuilder) addKind(info *starhost.CallInfo) {
 	}
 }
 
-// Undecided returns the record of an event that plugins did not decide, because a guard is not
-// loaded or plugins gave no answer in time. reason says why, and answered is the agent's answer:
-// "deny", or [ActionNone] for an event that guards cannot refuse. Before [Log.Use], the log does
-// not know the secrets that it must remove, so that the record has no input.
+// Undecided returns the record of an event that plugins did not decide, because a guard is not loaded or
+// plugins gave no answer in time. reason says why, and answered is the answer that the agent got: "deny", or
+// [ActionNone] for an event that guards cannot refuse. Before [Log.Use], the log does not know which secrets
+// it must remove, so the record has no input.
 func (l *Log) Undecided(e starhost.Event, answered, reason string) *Record {
 	o := host.Outcome{Lost: errors.New(reason)}
 	if answered != ActionNone {
@@ -136,8 +136,8 @@ func (l *Log) Undecided(e starhost.Event, answered, reason string) *Record {
 	return r
 }
 
-// DeliverUndecided records an event that plugins did not decide, as Undecided and Deliver do. A nil
-// log, and a nil event, record nothing.
+// DeliverUndecided appends the record that Undecided returns, as Deliver does. If the log or the event is
+// nil, it does nothing.
 func (l *Log) DeliverUndecided(e *starhost.Event, answered, reason string) error {
 	if l == nil || e == nil {
 		return nil
@@ -154,7 +154,7 @@ const (
 	modeWarn    = "warn"
 )
 
-// modeOf returns the mode of the plugins that decided.
+// modeOf returns the mode of a record with these decisions.
 func modeOf(decisions []starhost.Decision) string {
 	warned := false
 	for i := range decisions {
@@ -171,23 +171,23 @@ func modeOf(decisions []starhost.Decision) string {
 	return modeEnforce
 }
 
-// A recordBuilder fills in a record.
+// A recordBuilder builds a record, and omits parts by the operator's choice.
 type recordBuilder struct {
 	*Record
 	include  []string
-	contents map[string]bool // the texts of files in the call's arguments, which the record omits
+	contents map[string]bool // the texts of files in the call's arguments, if the record omits them
 }
 
-// omits reports whether the record omits a part of an event; "" is no such part.
+// omits reports whether the record omits a part of an event. No record omits the part "".
 func (b *recordBuilder) omits(part string) bool {
 	return part != "" && !slices.Contains(b.include, part)
 }
 
-// elsewhere are the arguments of events that fields of a record contain, beside the plugin of an
-// event about a tool.
+// elsewhere are the arguments that other fields of a record contain. For an event about a tool, the argument
+// plugin is one of them, too.
 var elsewhere = []string{"session_id", "tool", "call", "call_id", "platform", "roles", "workspace", "model", "round"}
 
-// addInput adds the event's arguments.
+// addInput adds the event's arguments to the record.
 func (b *recordBuilder) addInput(e *starhost.Event) {
 	if e.App != nil {
 		for i := range e.App {
@@ -197,7 +197,7 @@ func (b *recordBuilder) addInput(e *starhost.Event) {
 	}
 	spec, err := starhost.LookupEvent(cmp.Or(likeEvents[e.Name], e.Name))
 	if err != nil {
-		return // an event that the program declares, without arguments
+		return // the program declares the event, without arguments
 	}
 	for _, name := range spec.Args {
 		if slices.Contains(elsewhere, name) || name == "plugin" && spec.Tool {
@@ -215,7 +215,7 @@ func (b *recordBuilder) addInput(e *starhost.Event) {
 	}
 }
 
-// argument returns an argument's field as JSON.
+// argument returns the value of an argument as JSON.
 func (b *recordBuilder) argument(at string, field any) json.RawMessage {
 	switch v := field.(type) {
 	case *starhost.Result:
@@ -234,7 +234,7 @@ func (b *recordBuilder) argument(at string, field any) json.RawMessage {
 	return jsontext.EncodeOrNull(field)
 }
 
-// text returns a text as JSON, cut if it is longer than a record can be.
+// text returns a text as JSON. If the text is longer than a record can be, it is cut.
 func (b *recordBuilder) text(at, text string) json.RawMessage {
 	if len(text) > MaxRecord {
 		text = errtext.CutTo(text, 2*cutLength, cutMark)
@@ -243,7 +243,7 @@ func (b *recordBuilder) text(at, text string) json.RawMessage {
 	return jsontext.EncodeOrNull(text)
 }
 
-// messages returns messages as JSON, which does not contain their attachments.
+// messages returns messages as JSON, without their attachments.
 func (b *recordBuilder) messages(at string, list *starhost.Messages) json.RawMessage {
 	for i := range list.Len() {
 		if len(list.At(i).Attachments) > 0 {
@@ -253,11 +253,11 @@ func (b *recordBuilder) messages(at string, list *starhost.Messages) json.RawMes
 	return encodeList(b, at, list.Items())
 }
 
-// encodeList returns a list as JSON, or its digest if it is longer than a record can be.
+// encodeList returns a list as JSON. If that is longer than a record can be, it returns a digest.
 func encodeList[T any](b *recordBuilder, at string, items []T) json.RawMessage {
 	out, sum, size := []byte("["), sha256.New(), 0
 	add := func(part []byte) {
-		_, _ = sum.Write(part) // it never fails
+		_, _ = sum.Write(part) // a hash never fails
 		if size += len(part); size <= 2*MaxRecord {
 			out = append(out, part...)
 		}
@@ -277,8 +277,8 @@ func encodeList[T any](b *recordBuilder, at string, items []T) json.RawMessage {
 	return jsontext.EncodeOrNull(Digest{size + 1, hex.EncodeToString(sum.Sum(nil))})
 }
 
-// withoutContents returns arguments with digests in place of the texts of files. It omits the texts
-// that an edit replaces, too. If so many digests have no room, one replaces all arguments.
+// withoutContents returns arguments with digests in place of the texts of files, also of the texts that an
+// edit replaces. If a record has no room for so many digests, one digest replaces all arguments.
 func (b *recordBuilder) withoutContents(at string, arguments json.RawMessage) json.RawMessage {
 	if b.contents == nil {
 		return arguments
@@ -289,7 +289,7 @@ func (b *recordBuilder) withoutContents(at string, arguments json.RawMessage) js
 		if len(q.Text) == 2 {
 			return nil
 		}
-		text, _ := q.Decode() // the reader has checked it
+		text, _ := q.Decode() // no error, because the reader has checked it
 		if !b.contents[text] && !strings.HasPrefix(strings.ToLower(lastStep(at)), "old") {
 			return nil
 		}
@@ -315,7 +315,7 @@ func digestOf(text string) Digest {
 	return Digest{len(text), hex.EncodeToString(sum[:])}
 }
 
-// decision returns a decision in JSON, for the place at in the record.
+// decision returns a decision as JSON. at is its place in the record.
 func (b *recordBuilder) decision(at string, d *starhost.Decision) Decision {
 	out := Decision{Action: cmp.Or(string(d.Action), ActionNone), Reason: d.Reason, Plugin: d.Plugin}
 	if d.Pos != (starhost.Pos{}) {
@@ -336,8 +336,8 @@ func (b *recordBuilder) decision(at string, d *starhost.Decision) Decision {
 	return out
 }
 
-// change returns the new value of an argument. A digest replaces a value of a part that the record
-// omits, so that a replay can still compare it.
+// change returns the new value of an argument as JSON. If the record omits the part that the argument belongs
+// to, it returns a digest, so that a replay can still compare the value.
 func (b *recordBuilder) change(at, name string, value any) json.RawMessage {
 	var raw json.RawMessage
 	switch v := value.(type) {
@@ -346,7 +346,7 @@ func (b *recordBuilder) change(at, name string, value any) json.RawMessage {
 	case *starhost.Messages:
 		if raw = b.messages(at, v); b.omits(argumentParts[name]) && slices.Contains(b.Cut, at) {
 			b.Omitted = append(b.Omitted, at)
-			return raw // it is the digest already
+			return raw // the value is a digest already
 		}
 	case starhost.Result:
 		if b.omits(argumentParts[name]) {
@@ -366,7 +366,7 @@ func (b *recordBuilder) change(at, name string, value any) json.RawMessage {
 	return raw
 }
 
-// digestOfJSON returns the digest of a string's text, or of other JSON.
+// digestOfJSON returns the digest of a string's text, or of any other JSON value.
 func digestOfJSON(raw json.RawMessage) Digest {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -375,7 +375,7 @@ func digestOfJSON(raw json.RawMessage) Digest {
 	return digestOf(string(raw))
 }
 
-// result returns a result in JSON, or its digest if the record omits results.
+// result returns a result as JSON. If the record omits results, it returns a digest in place of the texts.
 func (b *recordBuilder) result(at string, r *starhost.Result) *Result {
 	out := resultOf(r)
 	if b.omits(IncludeResults) && out.ForLLM+out.ForUser != "" {
@@ -386,7 +386,7 @@ func (b *recordBuilder) result(at string, r *starhost.Result) *Result {
 	return out
 }
 
-// resultOf returns a result in JSON.
+// resultOf returns a result in the form that records have.
 func resultOf(r *starhost.Result) *Result {
 	out := &Result{ForLLM: r.ForLLM, ForUser: r.ForUser, Silent: r.Silent, IsError: r.IsError, Handled: r.Handled}
 	for i := range r.Attachments {
@@ -395,7 +395,7 @@ func resultOf(r *starhost.Result) *Result {
 	return out
 }
 
-// addHandler adds the call of a handler.
+// addHandler adds one call of a handler to the record.
 func (b *recordBuilder) addHandler(t *host.HookTrace) {
 	at := fmt.Sprintf("/handlers/%d", len(b.Handlers))
 	h := Handler{Again: t.Again, Steps: t.Steps}
@@ -432,7 +432,7 @@ func (b *recordBuilder) addHandler(t *host.HookTrace) {
 	b.Handlers = append(b.Handlers, h)
 }
 
-// addContext adds the context that a handler offered.
+// addContext adds the context that a handler offered to the record.
 func (b *recordBuilder) addContext(h *Handler, c *starhost.Context) {
 	add := func(row Context) {
 		h.Context = append(h.Context, len(b.Context))
@@ -457,7 +457,7 @@ func (b *recordBuilder) addContext(h *Handler, c *starhost.Context) {
 	}
 }
 
-// attachmentOf describes an attachment.
+// attachmentOf returns an attachment in the form that records have.
 func attachmentOf(a *fragments.Attachment) Context {
 	return Context{
 		ID: a.ID().String(), Bytes: a.Bytes(), Plugin: a.Plugin, Source: a.Source,
@@ -465,8 +465,8 @@ func attachmentOf(a *fragments.Attachment) Context {
 	}
 }
 
-// effect returns the line of an effect, with a digest in place of a long reply, and of an answer of
-// a hook process that can contain a part that the record omits.
+// effect returns the line of an effect. A digest replaces a long reply, and an answer of a hook process that
+// can contain a part which the record omits.
 func (b *recordBuilder) effect(at string, line json.RawMessage) json.RawMessage {
 	var e struct {
 		Process json.RawMessage `json:"process"`
@@ -508,7 +508,8 @@ func withoutReply(line json.RawMessage) (short json.RawMessage, ok bool) {
 	return slices.Concat(rest, []byte(`"digest":`), jsontext.EncodeOrNull(digestOf(string(e.Reply))), []byte("}")), true
 }
 
-// changesParts reports whether an answer of a hook process has new parts of the event.
+// changesParts reports whether the answer of a hook process contains new values of parts that a record may
+// omit.
 func changesParts(answer json.RawMessage) bool {
 	var a struct {
 		Action string `json:"action"`
@@ -516,7 +517,7 @@ func changesParts(answer json.RawMessage) bool {
 	return json.Unmarshal(answer, &a) != nil || a.Action == "modify" || a.Action == "respond"
 }
 
-// validJSON returns JSON, or null for bytes that are none.
+// validJSON returns raw, or null if raw is not JSON.
 func validJSON(raw json.RawMessage) json.RawMessage {
 	if !json.Valid(raw) {
 		return null

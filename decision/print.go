@@ -21,7 +21,7 @@ import (
 	"github.com/starhost/starhost/internal/texttable"
 )
 
-// Open returns a reader of the log. A log without a folder is empty.
+// Open returns a reader of the log in a folder. If the folder is missing, the log is empty.
 func Open(dir string) (*Reader, error) {
 	r, err := NewReader(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,13 +40,13 @@ type Printer struct {
 	Err    error
 }
 
-// NewPrinter returns a printer of a format: text, json, jsonl or csv. Lines of text have at most
-// width columns, if it is not 0.
+// NewPrinter returns a printer for a format: text, json, jsonl or csv. In the format text, a line has at most
+// width columns, or any number if width is 0.
 func NewPrinter(w *bufio.Writer, format string, width int) *Printer {
 	return &Printer{w: w, Format: format, width: width}
 }
 
-// Begin prints the text before the first record.
+// Begin prints what precedes the first record.
 func (p *Printer) Begin() {
 	switch p.Format {
 	case "json":
@@ -91,8 +91,8 @@ func (p *Printer) Print(r *Record) {
 	}
 }
 
-// PlainCell returns a cell that no spreadsheet takes for a formula: a quote in front of its first
-// character makes it a text.
+// PlainCell returns a text for a cell that no spreadsheet takes for a formula: a quote in front of the first
+// character makes it a plain text.
 func PlainCell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
 		return "'" + text
@@ -100,15 +100,15 @@ func PlainCell(text string) string {
 	return text
 }
 
-// End prints the text after the last record.
+// End prints what follows the last record.
 func (p *Printer) End(skipped int) {
 	if p.Format == "json" && p.Err == nil {
 		_, p.Err = fmt.Fprintf(p.w, "\n],\"skipped\":%d,\"ok\":true}\n", skipped)
 	}
 }
 
-// lineText returns the line of a record for people. If it is longer than width, what was asked gives
-// way, down to 20 letters.
+// lineText returns the line that shows a record to people. If the line is longer than width, it shows less of
+// what the event was about, but at least 20 letters.
 func lineText(r *Record, width int) string {
 	d := &r.Decision
 	answer := r.Answered
@@ -150,13 +150,15 @@ func orDash(text string) string {
 	return text
 }
 
-// ShortestID is the fewest characters of an id's beginning or end. Lists show so many of its end.
+// ShortestID is the fewest characters by which an id can be found, at its beginning or end. Lists show that
+// many at its end.
 const ShortestID = 8
 
-// lastRecord stands for the id of the newest record.
+// lastRecord is the word for the newest record in place of an id.
 const lastRecord = "last"
 
-// Find returns the record of a log in a folder.
+// Find returns the record with an id, or with the id's beginning or end. For the id "last", it returns the
+// newest record of the log in the folder dir.
 func Find(r *Reader, dir, id string) (*Record, error) {
 	if id == lastRecord {
 		return lastRecordOf(r, dir)
@@ -205,7 +207,7 @@ func lastRecordOf(r *Reader, dir string) (*Record, error) {
 	return last, nil
 }
 
-// WriteRecord writes a whole record for people.
+// WriteRecord writes all of a record for people.
 func WriteRecord(p *page.Page, r *Record) {
 	p.WriteString(lineText(r, 0) + "\n")
 	rows := [][]string{
@@ -246,7 +248,7 @@ func WriteRecord(p *page.Page, r *Record) {
 	}
 }
 
-// writeApproval writes who answered a question, when, and why it was asked.
+// writeApproval writes the question of a record, who answered it, and when.
 func writeApproval(p *page.Page, approval *Approval) {
 	when := "asked " + approval.Asked.Format(time.RFC3339)
 	if !approval.Answered.IsZero() {
@@ -263,7 +265,7 @@ func writeApproval(p *page.Page, approval *Approval) {
 // A Filter selects records; its zero value selects all.
 type Filter struct {
 	Session, Plugin, Tool string   // tool is a glob, or kind:KIND
-	Actions, Approvals    []string // nil for all
+	Actions, Approvals    []string // nil selects all
 }
 
 // Selects reports whether the filter selects a record.

@@ -23,21 +23,22 @@ const (
 	maxFiles = 100_000       // files of a folder
 )
 
-// A Reader reads records one after another, so that its memory does not grow with the log.
+// A Reader reads records one after another. Its memory does not grow with the log.
 type Reader struct {
-	// Since skips the files of days before this time and all records that are older.
+	// Since makes the Reader skip the files of days before this time, and all older records.
 	Since time.Time
-	// Skipped counts the lines that are no records: torn by a crash, or another program's.
+	// Skipped counts the lines that are no records, because a crash tore them or another program wrote them.
 	Skipped int
-	// Stdin is the file "-". NewReader sets that of the process.
+	// Stdin is what the Reader reads for the file "-". NewReader sets it to the standard input of the
+	// process.
 	Stdin io.Reader
 
 	files []string
 }
 
-// NewReader returns a reader of files and of the logs in folders, in the order of the paths and
-// then of days. A file "-" is standard input. It skips everything in a folder that is not a regular
-// file of the log.
+// NewReader returns a reader of files and of the logs in folders, in the order of the paths and then of days.
+// The path "-" means standard input. In a folder, the Reader skips everything that is no regular file of the
+// log.
 func NewReader(paths ...string) (*Reader, error) {
 	r := &Reader{Stdin: os.Stdin}
 	for _, p := range paths {
@@ -64,7 +65,7 @@ func NewReader(paths ...string) (*Reader, error) {
 	return r, nil
 }
 
-// The names of the log's files: decisions-YYYY-MM-DD.jsonl, of the day in UTC.
+// These are the parts of a log file's name: decisions-YYYY-MM-DD.jsonl, with the day in UTC.
 const (
 	filePrefix = "decisions-"
 	fileSuffix = ".jsonl"
@@ -74,7 +75,7 @@ func fileName(day time.Time) string {
 	return filePrefix + day.UTC().Format(time.DateOnly) + fileSuffix
 }
 
-// dayOf returns the day of a log's file. ok is false for the name of another file.
+// dayOf returns the day that the name of a log file states. ok is false for the name of any other file.
 func dayOf(name string) (day time.Time, ok bool) {
 	middle, isPrefixed := strings.CutPrefix(filepath.Base(name), filePrefix)
 	middle, isSuffixed := strings.CutSuffix(middle, fileSuffix)
@@ -82,7 +83,7 @@ func dayOf(name string) (day time.Time, ok bool) {
 	return day, isPrefixed && isSuffixed && err == nil
 }
 
-// logFiles returns the names of a folder's log files that are regular files, by day.
+// logFiles returns the names of a folder's log files, sorted by day. It skips files that are not regular.
 func logFiles(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -106,8 +107,8 @@ func logFiles(dir string) ([]string, error) {
 	return names, nil
 }
 
-// All returns the records with nil errors. The caller must not change them. An error of a file is
-// the last element.
+// All returns the records, each with a nil error. The caller must not change a record. If a file cannot be
+// read, the last element is the error.
 func (r *Reader) All() iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		var parser recordParser
@@ -128,8 +129,8 @@ func (r *Reader) All() iter.Seq2[*Record, error] {
 	}
 }
 
-// Lines returns the lines that are not blank. Each is valid until the next one. An error of a file
-// is the last element.
+// Lines returns the lines that are not blank. A line is valid until the next one comes. If a file cannot be
+// read, the last element is the error.
 func (r *Reader) Lines() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		buffer := bufio.NewReaderSize(nil, maxLine)
@@ -148,7 +149,7 @@ func (r *Reader) Lines() iter.Seq2[[]byte, error] {
 	}
 }
 
-// readFile passes the lines of a file to yield. more is false if yield wants no more.
+// readFile calls yield with each line of a file. more is false if yield wants no more lines.
 func (r *Reader) readFile(
 	name string, buffer *bufio.Reader, yield func([]byte, error) bool,
 ) (more bool, err error) {
@@ -176,7 +177,7 @@ func (r *Reader) readFile(
 	}
 }
 
-// readLine returns the next line, nil for one that is too long.
+// readLine returns the next line. It returns nil for a line that is too long.
 func (r *Reader) readLine(buffer *bufio.Reader) ([]byte, error) {
 	line, err := buffer.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -189,8 +190,8 @@ func (r *Reader) readLine(buffer *bufio.Reader) ([]byte, error) {
 	return nil, err
 }
 
-// openRegular opens a file for reading. Opening a pipe without a writer would wait forever, so it
-// opens without waiting and refuses special files.
+// openRegular opens a file for reading, and refuses special files. It opens without waiting, because opening
+// a pipe without a writer would wait forever.
 func openRegular(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -207,11 +208,11 @@ func openRegular(name string) (*os.File, error) {
 	return f, nil
 }
 
-// pollInterval is the time between two looks at a log that a reader follows.
+// pollInterval is how long a reader that follows a log waits before it looks for new records.
 const pollInterval = 200 * time.Millisecond
 
-// Follow returns the records of a folder as All does, and then those that programs write, until ctx
-// ends. It calls wait each time it has returned all records so far; an error of wait ends it.
+// Follow returns the records of a folder as All does, and then the records that programs write, until ctx
+// ends. Each time it has returned all records so far, it calls wait. If wait returns an error, Follow ends.
 func (r *Reader) Follow(ctx context.Context, dir string, wait func() error) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		t := tail{Reader: r, dir: dir, offsets: map[string]int64{}, buffer: bufio.NewReaderSize(nil, maxLine)}
@@ -235,20 +236,20 @@ func (r *Reader) Follow(ctx context.Context, dir string, wait func() error) iter
 	}
 }
 
-// A tail reads what is new in a folder. It looks at all files, because programs write to the file
-// of an earlier day after a clock jumped back.
+// A tail reads the records that programs add to a folder. It looks at all files, because after a clock has
+// jumped back, programs write to the file of an earlier day.
 type tail struct {
 	*Reader
 	dir     string
-	offsets map[string]int64 // behind the last complete line, by file
+	offsets map[string]int64 // the offsets after the last complete line that was read, by file
 	buffer  *bufio.Reader
 }
 
-// readNew passes the new records to yield. more is false if yield wants no more.
+// readNew calls yield with the new records. more is false if yield wants no more.
 func (t *tail) readNew(yield func(*Record, error) bool) (more bool, err error) {
 	names, err := logFiles(t.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // no program has written yet
+		return true, nil // no program has written anything yet
 	}
 	if err != nil {
 		return false, err
@@ -259,7 +260,7 @@ func (t *tail) readNew(yield func(*Record, error) bool) (more bool, err error) {
 		}
 		file := filepath.Join(t.dir, name)
 		if info, err := os.Lstat(file); err != nil || info.Size() == t.offsets[file] {
-			continue // it was deleted, or has nothing new
+			continue // the file was deleted, or has nothing new
 		}
 		if more, err := t.readFrom(file, yield); err != nil || !more {
 			return more, err
@@ -268,11 +269,11 @@ func (t *tail) readNew(yield func(*Record, error) bool) (more bool, err error) {
 	return true, nil
 }
 
-// readFrom reads the complete lines of a file behind its offset.
+// readFrom reads the complete lines of a file that follow the file's offset.
 func (t *tail) readFrom(file string, yield func(*Record, error) bool) (more bool, err error) {
 	f, err := openRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // it was deleted
+		return true, nil // the file was deleted
 	}
 	if err != nil {
 		return false, err
@@ -289,7 +290,7 @@ func (t *tail) readFrom(file string, yield func(*Record, error) bool) (more bool
 		}
 		t.offsets[file] += int64(len(line))
 		if errors.Is(err, bufio.ErrBufferFull) {
-			continue // a part of a line that is too long
+			continue // the line is too long, and this is a part of it
 		}
 		if err != nil {
 			return false, err

@@ -13,31 +13,31 @@ import (
 // Schema is the value of "schema" in each record.
 const Schema = "starhost.decision/1"
 
-// MaxRecord is the most bytes of a record. A [Log] cuts larger ones.
+// MaxRecord is the most bytes of a record in the log. A [Log] cuts larger records.
 const MaxRecord = 256 << 10
 
-// ActionNone is the action of a record's decision if no handler decided anything.
+// ActionNone is the action of a record's decision if no handler made a decision.
 const ActionNone = "none"
 
-// A Record is one event that a host fired, as the log stores it, or something else that
-// [host.Options.Observe] receives.
+// A Record is an entry of the log: one event that a host fired, or something else that [host.Options.Observe]
+// receives.
 type Record struct {
 	Schema   string    `json:"schema"`
-	ID       string    `json:"id"`       // unique; later records have greater ids if the clock does not jump
+	ID       string    `json:"id"`       // unique; greater for later records, unless the clock jumps
 	Starhost string    `json:"starhost"` // version of the program
-	Time     time.Time `json:"time"`     // end of the event, UTC
+	Time     time.Time `json:"time"`     // when the event ended, UTC
 
-	Agent   string `json:"agent,omitempty"` // "claude-code"; the adapter's name for others: "mcp"
+	Agent   string `json:"agent,omitempty"` // such as "claude-code", or the name of the adapter: "mcp"
 	Session string `json:"session"`
-	Turn    int    `json:"turn"` // number of turns that began
+	Turn    int    `json:"turn"` // how many turns of the session have begun
 	Round   int    `json:"round,omitempty"`
 	Event   string `json:"event"`
 	Tool    string `json:"tool,omitempty"`
-	// ToolAlias and Foreign are the fields of [starhost.Event]; Plugin is the tool's plugin.
+	// ToolAlias and Foreign are the fields of [starhost.Event]. Plugin is the plugin that has the tool.
 	ToolAlias string   `json:"tool_alias,omitempty"`
 	Foreign   bool     `json:"foreign,omitempty"`
 	Plugin    string   `json:"plugin,omitempty"`
-	Kind      string   `json:"kind,omitempty"` // for readers; a replay derives it again
+	Kind      string   `json:"kind,omitempty"` // for people; a replay finds the kind again
 	CallID    string   `json:"call_id,omitempty"`
 	Platform  string   `json:"platform,omitempty"`
 	Roles     []string `json:"roles,omitempty"`
@@ -48,25 +48,24 @@ type Record struct {
 	// Input has the event's other arguments by their names, as the first handler saw them.
 	Input map[string]json.RawMessage `json:"input"`
 	Set   Set                        `json:"set"`
-	// Decision is the host's decision. Answered is the answer that the caller got, which differs if
-	// the agent cannot express the decision.
+	// Decision is the host's decision. Answered is the answer that the caller got, which differs if the agent
+	// has no form for the decision.
 	Decision Decision `json:"decision"`
 	Answered string   `json:"answered"`
-	// Approval says how the question of an "approval" was answered; else nil.
+	// Approval says how a question was answered, in a record of "approval"; otherwise it is nil.
 	Approval *Approval `json:"approval,omitempty"`
-	// Handlers has an entry for each handler that ran, in the order of their calls. Handlers of
-	// events that fired within this one name their event.
+	// Handlers has an entry for each handler that ran, in the order of the calls. If a handler ran for an
+	// event that fired during this one, its entry names that event.
 	Handlers []Handler `json:"handlers"`
 	// Context are the fragments and attachments that the handlers offered.
 	Context []Context `json:"context"`
-	// Errors are the failures of handlers. If there are no handlers, they say why plugins did not
+	// Errors are the failures of handlers. If the record has no handlers, Errors say why plugins did not
 	// decide: see [Log.Undecided].
 	Errors []string `json:"errors"`
 
-	// Masked, Cut and Omitted are JSON pointers into the record. A placeholder replaces a masked
-	// value. Cut fields are incomplete because of a limit, or a [Digest] stands in their place.
-	// The operator's choice omits fields (see [Options.Include]): they are missing, or a [Digest]
-	// stands in their place.
+	// Masked, Cut and Omitted are JSON pointers into the record. A masked value is replaced by a placeholder.
+	// A cut value is incomplete because of a limit, or a [Digest] replaces it. An omitted value is left out
+	// by the operator's choice (see [Options.Include]), or a [Digest] replaces it.
 	Masked  []string `json:"masked"`
 	Cut     []string `json:"cut"`
 	Omitted []string `json:"omitted"`
@@ -76,7 +75,7 @@ type Record struct {
 
 // A Set identifies the plugins that decided.
 type Set struct {
-	Revision string   `json:"revision"` // SHA-256 of plugins, config and limits
+	Revision string   `json:"revision"` // SHA-256 of the plugins, the config and the limits
 	Plugins  []Plugin `json:"plugins"`
 }
 
@@ -85,9 +84,9 @@ type Plugin struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 	SHA256  string `json:"sha256,omitempty"`
-	// Mode is "warn" if the plugin only warns.
+	// Mode is "warn" if the plugin only warns, else "".
 	Mode string `json:"mode,omitempty"`
-	// Granted are the permissions of the plugin if it declares any; else nil.
+	// Granted are the permissions that the plugin has, if it declares any; else nil.
 	Granted []string `json:"granted,omitzero"`
 	// Config has the values that the operator set for the plugin.
 	Config map[string]json.RawMessage `json:"config,omitempty"`
@@ -95,7 +94,7 @@ type Plugin struct {
 
 // A Decision is a [starhost.Decision] in JSON. Changes have the form of the event's arguments.
 type Decision struct {
-	Action  string                     `json:"action"` // [ActionNone] without a decision
+	Action  string                     `json:"action"` // [ActionNone] if there is no decision
 	Reason  string                     `json:"reason,omitempty"`
 	Plugin  string                     `json:"plugin,omitempty"`
 	Pos     string                     `json:"pos,omitempty"` // "file:line:col"
@@ -104,7 +103,7 @@ type Decision struct {
 	Value   json.RawMessage            `json:"value,omitempty"`
 }
 
-// A Result is a [starhost.Result] in JSON, with the ids of its attachments.
+// A Result is a [starhost.Result] in JSON, with the ids of its attachments in place of the attachments.
 type Result struct {
 	ForLLM      string    `json:"for_llm"`
 	ForUser     string    `json:"for_user,omitempty"`
@@ -112,36 +111,36 @@ type Result struct {
 	IsError     bool      `json:"is_error,omitempty"`
 	Handled     bool      `json:"handled,omitempty"`
 	Attachments []Context `json:"attachments,omitempty"`
-	// Digest replaces both texts if the operator does not include results: of the texts with a NUL
-	// between them.
+	// Digest replaces both texts if the operator does not include results. It is the digest of the texts with
+	// a NUL between them.
 	Digest *Digest `json:"digest,omitempty"`
 }
 
 // A Handler is one call of a handler.
 type Handler struct {
 	Decision
-	// Event names the event of the call if it is not the record's.
+	// Event is the event of the call, if it is not the record's.
 	Event string `json:"event,omitempty"`
-	// Again says that the host called the handler again with the final arguments.
+	// Again is true if the host called the handler again with the final arguments.
 	Again bool `json:"again,omitempty"`
-	// Error is the failure of the handler; the action is then the one that the failure stands for.
+	// Error says why the handler failed. The action is then the one that the host takes for the failure.
 	Error string `json:"error,omitempty"`
 	Steps uint64 `json:"steps"`
-	// Effects are lines of the journal: see package effects, Journal. The line of a long reply has
-	// its digest as "digest" in place of "reply".
+	// Effects are the handler's lines of the journal: see Journal in package effects. If a reply is long, its
+	// line has the member "digest" in place of "reply".
 	Effects []json.RawMessage `json:"effects,omitempty"`
 	// Logs are the lines that the handler logged.
 	Logs []Line `json:"logs,omitempty"`
-	// Context are indexes in the record's Context.
+	// Context are the handler's entries in the record's Context, by index.
 	Context []int `json:"context,omitempty"`
 }
 
 // An Approval says who answered a question about a call, and when. The record's Decision is the
 // answer: approve, deny, or ask while the turn waits.
 type Approval struct {
-	By string `json:"by"` // one of host.Answerers, or a word of the program
-	// Asks say why an approval is needed. One without a place is the tool's own, or a command's
-	// question.
+	By string `json:"by"` // one of host.Answerers, or a word that the program chose
+	// Asks say why somebody must approve. An entry without a place is the question of the tool itself, or of
+	// a command.
 	Asks     []Decision `json:"asks"`
 	Asked    time.Time  `json:"asked"`
 	Answered time.Time  `json:"answered,omitzero"` // zero while the turn waits
@@ -165,9 +164,9 @@ type Context struct {
 	Title    string `json:"title,omitempty"`
 	Target   string `json:"target,omitempty"` // "system", or "" for the prompt
 	Priority int    `json:"priority,omitempty"`
-	Type     string `json:"type,omitempty"` // an attachment's media type
-	Name     string `json:"name,omitempty"` // an attachment's
-	URL      string `json:"url,omitempty"`  // an attachment's
+	Type     string `json:"type,omitempty"` // the media type; only for an attachment
+	Name     string `json:"name,omitempty"` // only for an attachment
+	URL      string `json:"url,omitempty"`  // only for an attachment
 	// Content is the fragment's text, if the operator includes prompts.
 	Content *string `json:"content,omitempty"`
 }
@@ -194,8 +193,8 @@ func ParseRecord(line []byte) (*Record, error) {
 	return r, nil
 }
 
-// isID reports whether a text can be the id of a record. An id is a plain word, because people copy
-// ids into command lines.
+// isID reports whether a text can be the id of a record. An id is one plain word, because people copy ids
+// into command lines.
 func isID(id string) bool {
 	isOther := func(c rune) bool {
 		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '-' && c != '_'
@@ -204,8 +203,8 @@ func isID(id string) bool {
 	return id != "" && len(id) <= maxID && id[0] != '-' && !strings.ContainsFunc(id, isOther)
 }
 
-// NewEvent returns the recorded event with the values that the record contains. declared lists the
-// events of the program and of plugins. An argument that the record lacks is zero: callers consult
+// NewEvent returns the recorded event with the values that the record contains. declared lists the events
+// that the program and plugins declare. If the record lacks an argument, it is zero, so callers look at
 // Omitted, Cut and Masked.
 func (r *Record) NewEvent(declared ...starhost.EventSpec) (*starhost.Event, error) {
 	spec, err := starhost.LookupEvent(r.Event, declared...)
@@ -231,16 +230,16 @@ func (r *Record) NewEvent(declared ...starhost.EventSpec) (*starhost.Event, erro
 	return e, nil
 }
 
-// likeEvents are the events whose arguments records have that are about no event.
+// likeEvents maps the names of records that are about no event to the event that has the same arguments.
 var likeEvents = map[string]string{
 	"approval": "pre_tool_call", "tool_run": "pre_tool_call", "command_run": "pre_command", "call_ran": "pre_tool_call",
 }
 
-// IsEvent reports whether a record is about an event, so that plugins can decide about it again.
-// Others say how a question was answered, or what a tool or a command did.
+// IsEvent reports whether a record is about an event, so that plugins can decide about it again. Other
+// records say how a question was answered, or what a tool or a command did.
 func (r *Record) IsEvent() bool { return !(&starhost.Event{Name: r.Event}).IsTrace() }
 
-// lacks reports whether the field at a pointer is cut or omitted as a whole.
+// lacks reports whether the record cuts or omits the value at a pointer as a whole.
 func (r *Record) lacks(pointer string) bool {
 	return slices.Contains(r.Cut, pointer) || slices.Contains(r.Omitted, pointer)
 }

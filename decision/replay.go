@@ -18,13 +18,13 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// A Replay fires the recorded events of a log again, with the plugins of another host, and compares
-// the decisions with the recorded ones. It does no effect: the record answers each request of a
-// plugin, and an event with a request that its record does not answer counts as "cannot tell". It
-// runs the events one after another, in the order of the log.
+// A Replay fires the recorded events of a log again, with the plugins of another host, and compares the
+// decisions with the recorded ones. It does no effect: the record answers each request of a plugin. If a
+// record does not answer a request, its event counts as "cannot tell". A Replay fires one event after
+// another, in the order of the log.
 //
-// The host's options must have the replay's Now as Clock and its Answer as Answer. The worlds of
-// its plugins must have the replay's Resolve as Answers. A Replay is for one run.
+// The host's options must have the replay's Now as Clock and its Answer as Answer. The worlds of its plugins
+// must have the replay's Resolve as Answers. A Replay is for one run.
 type Replay struct {
 	o        ReplayOptions
 	host     *host.Host
@@ -33,20 +33,20 @@ type Replay struct {
 	report   ReplayReport
 	groups   groups
 
-	mu sync.Mutex // loaders of one event can run at the same time
+	mu sync.Mutex // needed because loaders of one event can run at the same time
 	pastEvent
 }
 
 // ReplayOptions configure a [Replay].
 type ReplayOptions struct {
-	// Only limits the report to events about some tools: globs of names, or "kind:shell". Without
-	// any, the report is about all events.
+	// Only limits the report to events about some tools: globs of names, or "kind:shell". If it is empty, the
+	// report is about all events.
 	Only []string
-	// ReadFiles lets plugins read files that the record does not answer, as they are today.
+	// ReadFiles lets plugins read a file as it is today, if the record does not have it.
 	ReadFiles bool
 }
 
-// NewReplay returns a replay. The error is about a glob of Only.
+// NewReplay returns a replay. The error is about a wrong glob in o.Only.
 func NewReplay(o ReplayOptions) (*Replay, error) {
 	for _, glob := range o.Only {
 		if _, err := path.Match(glob, ""); err != nil {
@@ -61,16 +61,16 @@ type pastEvent struct {
 	record  *Record
 	firing  bool
 	session *pastSession
-	effects []pastEffect // nil until they are needed
+	effects []pastEffect // nil until a handler asks for one
 	parsed  bool
-	unknown string // the reason why the replay cannot tell; "" if it can
+	unknown string // why the replay cannot tell what plugins decide; "" if it can
 
 	changes  []valueChange
-	diverged []*pluginValues // their plugins first wrote otherwise in this event
+	diverged []*pluginValues // the values of plugins that in this event first wrote other values than the record says
 }
 
-// Run fires the events of records with the plugins of a host. The error is that of load, the first
-// one of records, or that of ctx.
+// Run fires the events of records with the plugins of a host. The error is that of load, the first error in
+// records, or that of ctx.
 func (r *Replay) Run(
 	ctx context.Context, load func() (*host.Host, error), records iter.Seq2[*Record, error],
 ) (*ReplayReport, error) {
@@ -94,9 +94,9 @@ func (r *Replay) Run(
 	return &r.report, nil
 }
 
-// replay fires the event of a record again. If the log masked a value that handlers can read,
-// replay fires it twice, with different values in its place: a decision that could depend on the
-// real value is "cannot tell". The error is the error of ctx.
+// replay fires the event of a record again. If the log masked a value that handlers can read, replay fires
+// the event twice, with different values in its place: if the two decisions differ, the event counts as
+// "cannot tell". The error is that of ctx.
 func (r *Replay) replay(ctx context.Context, record *Record) error {
 	if !record.IsEvent() {
 		return nil
@@ -129,12 +129,12 @@ func (r *Replay) replay(ctx context.Context, record *Record) error {
 	return nil
 }
 
-// placeholders stand for a masked value. They have little in common, so that no usual test of a
-// value has the same result for both. They are words, because a command with "<masked>" would read
-// a file.
+// placeholders are the two texts that stand for a masked value, one after the other. They have little in
+// common, so that no usual test of a value has the same result for both. They are plain words, because a
+// command with "<masked>" would read a file.
 var placeholders = [2]string{"masked", "Zq7_another-value.for/what=the:log+hides@4711"}
 
-// maskedInput returns the place of the first masked value that handlers can read, "" for none.
+// maskedInput returns the pointer of the first masked value that handlers can read, or "" if there is none.
 func (r *Record) maskedInput() string {
 	for _, at := range r.Masked {
 		if rest, ok := strings.CutPrefix(at, "/input/"); ok {
@@ -147,8 +147,8 @@ func (r *Record) maskedInput() string {
 	return ""
 }
 
-// unmasked returns a record with another text in the place of its masked values, as far as handlers
-// can read them. The requests of effects are as recorded: see fitsMasked.
+// unmasked returns a copy of a record in which placeholder replaces the masked values that handlers can read.
+// The requests of effects stay as recorded: see fitsMasked.
 func (r *Record) unmasked(placeholder string) *Record {
 	out := *r
 	replace := func(raw []byte) json.RawMessage {
@@ -171,7 +171,7 @@ func (r *Record) unmasked(placeholder string) *Record {
 	return &out
 }
 
-// compare compares the outcome of the event that was fired last.
+// compare compares the outcome of the event that was fired last with its record.
 func (r *Replay) compare(record *Record, out *host.Outcome) comparison {
 	c := compare(record, out)
 	if r.unknown == "" {
@@ -183,8 +183,7 @@ func (r *Replay) compare(record *Record, out *host.Outcome) comparison {
 	return c
 }
 
-// fire fires the event of a record. e is nil if it could not be fired. The error is the error of
-// ctx.
+// fire fires the event of a record. If that is not possible, e is nil. The error is that of ctx.
 func (r *Replay) fire(ctx context.Context, record *Record) (e *starhost.Event, out host.Outcome, err error) {
 	r.pastEvent = pastEvent{record: record, session: r.values.sessionOf(record)}
 	if record.hasValueEffects() {
@@ -209,7 +208,7 @@ func (r *Replay) fire(ctx context.Context, record *Record) (e *starhost.Event, o
 	if out.Lost != nil {
 		r.cannotTell("a guard is not loaded: " + out.Lost.Error())
 	}
-	if aborted, ok := errors.AsType[*host.AbortError](err); ok { // by a call that a handler made
+	if aborted, ok := errors.AsType[*host.AbortError](err); ok { // a call that a handler made was aborted
 		d := &out.Decision
 		d.Action, d.Reason, d.Plugin, d.Pos = starhost.ActionAbort, aborted.Reason, aborted.Plugin, aborted.Pos
 	} else if ctx.Err() != nil {
@@ -220,7 +219,7 @@ func (r *Replay) fire(ctx context.Context, record *Record) (e *starhost.Event, o
 	return e, out, nil
 }
 
-// finish adds the replayed event to the report. e is nil if the event could not be fired.
+// finish adds the replayed event to the report. e is nil if replay could not fire the event.
 func (r *Replay) finish(record *Record, e *starhost.Event, c *comparison) {
 	r.values.endEvent(&r.pastEvent)
 	if e != nil && !r.isWanted(e) || e == nil && len(r.o.Only) > 0 {
@@ -238,7 +237,7 @@ func (r *Replay) finish(record *Record, e *starhost.Event, c *comparison) {
 	}
 }
 
-// isWanted reports whether the report is about an event.
+// isWanted reports whether the report includes an event.
 func (r *Replay) isWanted(e *starhost.Event) bool {
 	if len(r.o.Only) == 0 {
 		return true
@@ -257,20 +256,20 @@ func (r *Replay) isWanted(e *starhost.Event) bool {
 	})
 }
 
-// cannotTell says why the replay cannot tell what the plugins decide about the event. The first
-// reason counts.
+// cannotTell notes why the replay cannot tell what the plugins decide about the event. If several reasons
+// come, the first one counts.
 func (r *Replay) cannotTell(reason string) {
 	if r.unknown == "" {
 		r.unknown = reason
 	}
 }
 
-// newEvent returns the recorded event. A handler that reads a value that the record lacks makes it
-// "cannot tell".
+// newEvent returns the event of the record. If a handler reads a value that the record lacks, the event
+// becomes "cannot tell".
 func (r *Replay) newEvent() (*starhost.Event, error) {
 	input := r.record.Input
 	arguments, hasArguments := input["arguments"]
-	delete(input, "arguments") // an agent may send others than an object, which NewEvent refuses
+	delete(input, "arguments") // an agent may send something else than an object, which NewEvent refuses
 	e, err := r.record.NewEvent(r.declared...)
 	if hasArguments {
 		input["arguments"] = arguments
@@ -306,7 +305,7 @@ func (r *Replay) newEvent() (*starhost.Event, error) {
 	return e, nil
 }
 
-// Now returns the time that the record's handlers saw. It is a host.Options.Clock.
+// Now returns the time that the handlers of the record saw. It is a value for host.Options.Clock.
 func (r *Replay) Now() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -324,11 +323,11 @@ func (r *Replay) Now() time.Time {
 	return r.record.Time
 }
 
-// errNobody says that a replay has no answer of the model or of a person.
+// errNobody says that the replay has no answer of the model or of a person.
 var errNobody = errors.New("a replay asks neither the model nor a person")
 
-// Answer refuses the questions to the model and to a person, because a record of an event has no
-// answers. It is a host.Options.Answer.
+// Answer refuses the questions to the model and to a person, because the record of an event has no answers to
+// them. It is a value for host.Options.Answer.
 func (r *Replay) Answer(in host.Input) (json.RawMessage, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,26 +12,26 @@ import (
 
 // The outcomes of replayed events.
 const (
-	isSame       = "same"          // also with another reason or place
-	nowDenied    = "now denied"    // or aborted
-	nowPass      = "now pass"      // denied or asked before
-	askMore      = "ask more"      // a person must approve now
-	nowDiffers   = "now differ"    // another action, change or result, which refuses as before
+	isSame       = "same"          // the same, or with another reason or place only
+	nowDenied    = "now denied"    // denied or aborted now
+	nowPass      = "now pass"      // was denied or asked before
+	askMore      = "ask more"      // now a person must approve
+	nowDiffers   = "now differ"    // another action, change or result, which refuses neither more nor less
 	otherContext = "other context" // the same decision with other fragments or attachments
 	isUnclear    = "cannot tell"
 )
 
 // A comparison compares a replayed event with its record.
 type comparison struct {
-	outcome             string // one of the above
-	plugin, pos, reason string // the decision that makes the difference
-	isReworded          bool   // the same decision has another reason, plugin or place
-	contextBytes        int    // bytes of context more than the record's
+	outcome             string // one of the outcomes above
+	plugin, pos, reason string // the decision that differs
+	isReworded          bool   // the same decision, with another reason, plugin or place
+	contextBytes        int    // bytes of context beyond those of the record
 	hasOtherContext     bool
-	unknown             string // why the record is not enough to compare
+	unknown             string // why the record is not enough to compare; "" if it is
 }
 
-// compare compares an outcome with the recorded one.
+// compare compares the outcome of a replayed event with the record.
 func compare(record *Record, out *host.Outcome) comparison {
 	b := recordBuilder{Record: &Record{}, include: everything}
 	is := b.decision("", &out.Decision)
@@ -59,7 +59,7 @@ func compare(record *Record, out *host.Outcome) comparison {
 	return c
 }
 
-// everything are all parts that a record can contain by choice.
+// everything has all parts that a record can contain by the operator's choice.
 var everything = []string{IncludePrompt, IncludeResults, IncludeWrites}
 
 // sizeOf returns the bytes of fragments and attachments.
@@ -88,7 +88,7 @@ func (c *comparison) compareDecisions(record *Record, is *Decision) {
 	}
 }
 
-// severity returns 3 for an action that refuses, 2 for one that asks a person, else 1.
+// severity returns 3 for an action that refuses, 2 for one that asks a person, and else 1.
 func severity(action string) int {
 	switch starhost.Action(action) {
 	case starhost.ActionDeny, starhost.ActionAbort:
@@ -116,8 +116,8 @@ func (c *comparison) compareChanges(record *Record, is *Decision) {
 	}
 }
 
-// sameChange reports whether a new value equals the recorded one, which can be a [Digest] or a
-// [Result] with a digest.
+// sameChange reports whether the new value of an argument equals the recorded one. The recorded one can be a
+// [Digest], or a [Result] with a digest.
 func sameChange(recorded, value json.RawMessage) bool {
 	if sameJSON(recorded, value) {
 		return true
@@ -156,8 +156,8 @@ func (c *comparison) compareResults(record *Record, is *Decision) {
 	}
 }
 
-// differ makes the outcome a difference. If the record has only a part of the recorded value, the
-// replay cannot tell.
+// differ notes that the event differs in the value at a pointer. If the record has only a part of that value,
+// the replay cannot tell.
 func (c *comparison) differ(record *Record, pointer string) {
 	c.outcome = nowDiffers
 	for _, cut := range record.Cut {
@@ -167,7 +167,7 @@ func (c *comparison) differ(record *Record, pointer string) {
 	}
 }
 
-// otherPlugin returns the plugin of the first fragment or attachment that only one list has.
+// otherPlugin returns the plugin of the first fragment or attachment that is in one of the lists only.
 func otherPlugin(was, is []Context) string {
 	for i := range max(len(was), len(is)) {
 		switch {

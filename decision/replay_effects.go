@@ -20,13 +20,13 @@ import (
 // A pastEffect is a recorded effect.
 type pastEffect struct {
 	effects.RecordedEffect
-	used bool // it answered a request
+	used bool // it has answered a request
 }
 
 // hasReply reports whether the record has the reply, or the error, of the effect.
 func (e *pastEffect) hasReply() bool { return e.Failed || e.Reply != nil }
 
-// readEffects decodes the record's effects, once.
+// readEffects decodes the effects of the record, at its first call.
 func (r *pastEvent) readEffects() {
 	if r.parsed {
 		return
@@ -34,7 +34,7 @@ func (r *pastEvent) readEffects() {
 	r.parsed = true
 	for i := range r.record.Handlers {
 		for _, line := range r.record.Handlers[i].Effects {
-			if e, err := effects.ReadEffect(line); err == nil { // a line that is no effect answers none
+			if e, err := effects.ReadEffect(line); err == nil { // a line that records no effect answers no request
 				r.effects = append(r.effects, pastEffect{RecordedEffect: e})
 			}
 		}
@@ -44,7 +44,7 @@ func (r *pastEvent) readEffects() {
 // errNotRecorded ends a handler whose request the record does not answer.
 var errNotRecorded = errors.New("the record does not answer this request")
 
-// Resolve answers a plugin's effect from the record. It is an [effects.Resolver].
+// Resolve answers a plugin's request for an effect from the record. It is an [effects.Resolver].
 func (r *Replay) Resolve(plugin, kind string, request json.RawMessage) (effects.RecordedEffect, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,11 +61,11 @@ func (r *Replay) Resolve(plugin, kind string, request json.RawMessage) (effects.
 	}
 	switch kind {
 	case "now":
-		return effects.RecordedEffect{}, false, nil // the clock is the record's
+		return effects.RecordedEffect{}, false, nil // the world asks the clock, which returns the record's time
 	case "tools.call":
 		return r.callTool(request)
 	case "fire", "fragments.get":
-		return effects.RecordedEffect{}, false, nil // the effects of the handlers that it calls come here
+		return effects.RecordedEffect{}, false, nil // the effects of the called handlers come here, too
 	}
 	e := r.find(plugin, kind, request)
 	switch {
@@ -82,19 +82,18 @@ func (r *Replay) Resolve(plugin, kind string, request json.RawMessage) (effects.
 	return e.RecordedEffect, true, nil
 }
 
-// refuse makes the event "cannot tell" and ends the handler.
+// refuse makes the event count as "cannot tell", and ends the handler.
 func (r *Replay) refuse(reason string) (effects.RecordedEffect, bool, error) {
 	r.cannotTell(reason)
 	return effects.RecordedEffect{}, false, errNotRecorded
 }
 
-// callTool lets a handler call a tool of a plugin in the host. The tool's own effects come to
-// Resolve, too.
+// callTool lets the host call a tool of a plugin for a handler. The effects of the tool come to Resolve, too.
 func (r *Replay) callTool(request json.RawMessage) (effects.RecordedEffect, bool, error) {
 	var call struct {
 		Name string `json:"name"`
 	}
-	_ = json.Unmarshal(request, &call) // effects wrote it
+	_ = json.Unmarshal(request, &call) // no error, because package effects wrote it
 	for _, t := range r.host.Tools() {
 		if t.Name == call.Name {
 			return effects.RecordedEffect{}, false, nil
@@ -103,8 +102,9 @@ func (r *Replay) callTool(request json.RawMessage) (effects.RecordedEffect, bool
 	return r.refuse(fmt.Sprintf("tools.call: a replay does not have the tool %s", errtext.Clip(call.Name)))
 }
 
-// find returns the recorded effect that answers a request: the plugin's next one, else its last
-// one, else that of another plugin. A draw answers one request of its plugin.
+// find returns the recorded effect that answers a request: the plugin's next one with the same request, or
+// else the plugin's last one, or else one of another plugin. A random draw answers only one request of its
+// plugin.
 func (r *pastEvent) find(plugin, kind string, request json.RawMessage) *pastEffect {
 	var last, foreign *pastEffect
 	for i := range r.effects {
@@ -130,18 +130,18 @@ func (r *pastEvent) find(plugin, kind string, request json.RawMessage) *pastEffe
 	return foreign
 }
 
-// sameRequest reports whether two requests are equal.
+// sameRequest reports whether a request equals the recorded one.
 func sameRequest(recorded, request json.RawMessage) bool {
 	return string(recorded) == string(request) || sameJSON(recorded, request)
 }
 
-// sameJSON reports whether a value equals the recorded one. A recorded [Digest] equals the text for
-// which it stands.
+// sameJSON reports whether a value equals the recorded one. A recorded [Digest] equals the text whose digest
+// it is.
 func sameJSON(recorded, value json.RawMessage) bool {
 	return string(recorded) == string(value) || sameValue(decodeJSON(recorded), decodeJSON(value))
 }
 
-// decodeJSON returns JSON as Go values. Numbers retain their spelling.
+// decodeJSON returns JSON as Go values. Numbers keep their spelling.
 func decodeJSON(raw json.RawMessage) any {
 	v, err := jsontext.DecodeValue(string(raw))
 	if err != nil {
@@ -167,8 +167,8 @@ func sameValue(recorded, value any) bool {
 	return reflect.DeepEqual(recorded, value) || isText && strings.Contains(was, masked) && fitsMasked(was, is)
 }
 
-// fitsMasked reports whether a text can be the one in which the log masked values. A plugin's own
-// constants are masked in the record and not in the replay.
+// fitsMasked reports whether text can be what recorded was before the log masked values in it. If a plugin's
+// own constant looks like a key, it is masked in the record and not in the replay.
 func fitsMasked(recorded, text string) bool {
 	parts := strings.Split(recorded, masked)
 	rest, ok := strings.CutPrefix(text, parts[0])
@@ -188,8 +188,8 @@ func isDigestOf(object map[string]any, text string) bool {
 	return len(object) == 2 && fmt.Sprint(object["bytes"]) == fmt.Sprint(len(text)) && object["sha256"] == hex.EncodeToString(sum[:])
 }
 
-// replaceDigests puts a text in the place of each [Digest] that stands for an omitted text of a
-// call's arguments, so that tables of tools find a text there.
+// replaceDigests replaces each [Digest] that stands for an omitted text of a call's arguments by a text,
+// because tables of tools expect a text there.
 func replaceDigests(arguments json.RawMessage, omitted []string) json.RawMessage {
 	const maxDepth = 200
 	doc, err := jsontext.Parse(string(arguments), maxDepth)
@@ -221,14 +221,14 @@ func replaceDigests(arguments json.RawMessage, omitted []string) json.RawMessage
 	slices.SortFunc(changes, func(a, b change) int { return b.start - a.start })
 	text := string(arguments)
 	for _, c := range changes {
-		if c.end <= len(text) { // a pointer into another omitted value has no place left
+		if c.end <= len(text) { // the pointer leads into a value that is replaced already
 			text = text[:c.start] + c.text + text[c.end:]
 		}
 	}
 	return json.RawMessage(text)
 }
 
-// nodeAt returns the value at a path in a document, or NoNode.
+// nodeAt returns the value at a path in a document, or NoNode if there is none.
 func nodeAt(doc *jsontext.Document, path []string) int {
 	node := 0
 	for _, name := range path {

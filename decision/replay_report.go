@@ -9,13 +9,13 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// A ReplayReport is the result of a [Replay].
+// A ReplayReport says how the replayed events compare with their records.
 type ReplayReport struct {
-	Events   int `json:"events"` // the report is about them
+	Events   int `json:"events"` // the number of events in the report
 	Sessions int `json:"sessions"`
-	Others   int `json:"others"` // events that [ReplayOptions.Only] leaves out
-	// Same counts the same decisions without masked values, and SameMasked those with one.
-	// Reworded counts how many of both have another reason, plugin or place.
+	Others   int `json:"others"` // the number of events that [ReplayOptions.Only] leaves out
+	// Same counts the events with the same decision and no masked value, and SameMasked those with a masked
+	// value. Reworded counts the events of both whose decision has another reason, plugin or place.
 	Same       int `json:"same"`
 	SameMasked int `json:"same_masked"`
 	Reworded   int `json:"reworded"`
@@ -24,30 +24,31 @@ type ReplayReport struct {
 	AskMore    int `json:"ask_more"`
 	Differ     int `json:"now_differ"`
 	CannotTell int `json:"cannot_tell"`
-	// OtherContext counts the events whose only difference is their context. ContextEvents counts
-	// all events with other context, and ContextBytes how many bytes more they have.
+	// OtherContext counts the events that differ in their context only. ContextEvents counts all events with
+	// other context, and ContextBytes how many bytes of context they have beyond their records.
 	OtherContext  int `json:"other_context"`
 	ContextEvents int `json:"context_events"`
 	ContextBytes  int `json:"context_bytes"`
 
-	// Groups are the differences, the most frequent first, and then the reasons of events that the
-	// replay cannot tell. MoreReasons counts the events in groups without a reason.
+	// Groups are first the differences, the most frequent first, and then the reasons why the replay cannot
+	// tell. MoreReasons counts the events in groups without a reason, because a report has a bounded number
+	// of reasons.
 	Groups      []ReplayGroup `json:"groups"`
 	MoreReasons int           `json:"more_reasons"`
 }
 
-// A ReplayGroup is the events with one outcome, plugin, place and reason.
+// A ReplayGroup sums up the events with the same outcome, plugin, place and reason.
 type ReplayGroup struct {
-	Outcome string `json:"outcome"` // "now denied", "cannot tell"
+	Outcome string `json:"outcome"` // such as "now denied" or "cannot tell"
 	Plugin  string `json:"plugin"`
-	Pos     string `json:"pos"` // "file:line:col" of the decision; of the recorded one if the event now passes
+	Pos     string `json:"pos"` // "file:line:col" of the decision; if the event now passes, of the recorded one
 	Reason  string `json:"reason"`
 	Count   int    `json:"count"`
-	Example string `json:"example"` // id of a record
+	Example string `json:"example"` // the id of one of the records
 	Allowed bool   `json:"allowed"`
 }
 
-// Title returns the outcome with the plugin: "now denied by freeze".
+// Title returns the outcome and the plugin: "now denied by freeze".
 func (g *ReplayGroup) Title() string {
 	switch {
 	case g.Plugin == "":
@@ -60,10 +61,10 @@ func (g *ReplayGroup) Title() string {
 	return string(g.Outcome) + " by " + g.Plugin
 }
 
-// Text returns the title with the reason: "now denied by freeze: no writes".
+// Text returns the title and the reason: "now denied by freeze: no writes".
 func (g *ReplayGroup) Text() string { return strings.TrimSuffix(g.Title()+": "+g.Reason, ": ") }
 
-// Changed returns the number of events that differ, without those that are allowed.
+// Changed returns the number of events that differ, except those that are allowed.
 func (r *ReplayReport) Changed() (n int) {
 	for i := range r.Groups {
 		if g := &r.Groups[i]; g.Outcome != isUnclear && !g.Allowed {
@@ -76,7 +77,7 @@ func (r *ReplayReport) Changed() (n int) {
 // Unclear reports whether the replay cannot tell what the plugins decide about the events.
 func (g *ReplayGroup) Unclear() bool { return g.Outcome == isUnclear }
 
-// Allow marks the groups whose text begins with a text, up to the end of a word. It returns the
+// Allow marks the groups whose text begins with text, up to the end of a word, as allowed. It returns the
 // number of their events.
 func (r *ReplayReport) Allow(text string) (n int) {
 	for i := range r.Groups {
@@ -110,7 +111,7 @@ func (r *ReplayReport) Summary() string {
 	return text
 }
 
-// countOf returns a number with a noun.
+// countOf returns a number with its noun, in the singular or the plural.
 func countOf(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -118,7 +119,7 @@ func countOf(n int, noun string) string {
 	return thousands(n) + " " + noun
 }
 
-// thousands writes a number with commas.
+// thousands returns a number with commas between its thousands.
 func thousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -127,7 +128,7 @@ func thousands(n int) string {
 	return text
 }
 
-// signedSize writes a difference of sizes: "+18 KB".
+// signedSize returns a difference of sizes with its sign: "+18 KB".
 func signedSize(n int) string {
 	switch abs := max(n, -n); {
 	case abs >= 10_000_000:
@@ -172,18 +173,18 @@ func (r *ReplayReport) add(record *Record, c *comparison) {
 // Bounds of the groups of a report.
 const (
 	maxGroups = 1000
-	maxReason = 200 // bytes of a group's reason
+	maxReason = 200 // the most bytes of a group's reason
 )
 
 // groups collect the differences of a replay.
 type groups struct {
 	byKey  map[ReplayGroup]*ReplayGroup
-	merged int // events whose reason is missing, because there are too many reasons
+	merged int // events without a reason in the report, because there are too many reasons
 }
 
 func newGroups() groups { return groups{byKey: map[ReplayGroup]*ReplayGroup{}} }
 
-// add adds an event that differs, or that the replay cannot tell.
+// add adds an event that differs, or about which the replay cannot tell.
 func (g *groups) add(id string, c *comparison) {
 	key := ReplayGroup{Outcome: c.outcome, Plugin: c.plugin, Pos: c.pos, Reason: errtext.CutTo(c.reason, maxReason, "…")}
 	if g.byKey[key] == nil && len(g.byKey) >= maxGroups {

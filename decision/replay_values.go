@@ -15,51 +15,51 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// Bounds of the values that a replay has in memory.
+// Bounds of the values that a replay stores in memory.
 const (
 	maxSessions = 10_000
-	maxValues   = 16 << 20 // bytes of all sessions, and of the store
-	entryBytes  = 200      // memory of a session or a value beside its texts
+	maxValues   = 16 << 20 // bytes of the values of all sessions, and of the store
+	entryBytes  = 200      // bytes that a session or a value takes beside its texts
 )
 
-// pastValues simulate ctx.state and ctx.store. While a plugin writes as the record says, its reads
-// get the recorded replies. From its first other write on, it reads the values that it wrote, and
-// the ones that the record shows from before.
+// pastValues simulate ctx.state and ctx.store. While a plugin writes what the record says, it reads the
+// recorded replies. From its first other write on, it reads the values that it wrote itself, and the values
+// that the record shows from before.
 type pastValues struct {
-	sessions  map[string]*list.Element // each a *pastSession, by agent and id
-	byUse     *list.List               // the last used session first
-	evicted   bloom                    // keys of the sessions that were evicted
-	size      int                      // bytes of all sessions
-	max       int                      // the most sessions; a test sets fewer
-	store     map[string]*pluginValues // by plugin
+	sessions  map[string]*list.Element // elements with a *pastSession, by agent and id
+	byUse     *list.List               // the sessions, the last used one first
+	evicted   bloom                    // the keys of the sessions that the replay forgot
+	size      int                      // the bytes of all sessions
+	max       int                      // the most sessions; tests set fewer
+	store     map[string]*pluginValues // the values in ctx.store, by plugin
 	storeSize int
 }
 
 // A pastSession is the part of a session that a replay remembers.
 type pastSession struct {
 	key       string
-	isWhole   bool // the replay has seen it from its start
-	hasStart  bool // a record had the number of its turn
-	isCounted bool // by the report
+	isWhole   bool // the replay has seen the session from its start
+	hasStart  bool // a record has told the number of its turn
+	isCounted bool // the report has counted the session
 	state     map[string]*pluginValues
 	size      int
 }
 
 // pluginValues are the values of one plugin, in a session or in the store.
 type pluginValues struct {
-	differs bool // the plugin wrote something else than the record says
-	isWhole bool // a key without a value is absent
+	differs bool // the plugin has written something else than the record says
+	isWhole bool // all values are known: a key without a value is absent
 	values  map[string]pastValue
 }
 
 // A pastValue is the value of a key.
 type pastValue struct {
-	json      json.RawMessage // nil for an absent key
+	json      json.RawMessage // nil if the key is absent
 	isUnknown bool
-	writer    string // the session that wrote it, "" if the replay has not seen that
+	writer    string // the session that wrote the value; "" if the replay has not seen that
 }
 
-// A valueChange is a change of a value by the event that the replay fires.
+// A valueChange is a change of a value that the replayed event made.
 type valueChange struct {
 	values *pluginValues
 	effect valueEffect
@@ -73,7 +73,7 @@ func newPastValues() pastValues {
 	}
 }
 
-// sessionOf returns the session of a record.
+// sessionOf returns the session that a record belongs to.
 func (p *pastValues) sessionOf(r *Record) *pastSession {
 	key := r.Agent + "\x00" + r.Session
 	if e := p.sessions[key]; e != nil {
@@ -96,8 +96,8 @@ func (p *pastValues) sessionOf(r *Record) *pastSession {
 	return s
 }
 
-// startAt takes the turn of a record. A session that began before the log is not whole. Records of
-// handlers that do not need the session's state have the turn 0.
+// startAt stores the turn of a record. If a session began before the log, the replay does not know the whole
+// session. Records of handlers that do not need the session's state have the turn 0.
 func (s *pastSession) startAt(turn int) {
 	if turn > 1 && !s.hasStart {
 		s.isWhole = false
@@ -108,7 +108,7 @@ func (s *pastSession) startAt(turn int) {
 	s.hasStart = s.hasStart || turn > 0
 }
 
-// hasValueEffects reports whether a record has effects on values, on which later events can depend.
+// hasValueEffects reports whether a record has effects on values, because later events can depend on them.
 func (r *Record) hasValueEffects() bool {
 	for i := range r.Handlers {
 		for _, line := range r.Handlers[i].Effects {
@@ -120,7 +120,7 @@ func (r *Record) hasValueEffects() bool {
 	return false
 }
 
-// valuesOf returns a plugin's values in the session or in the store.
+// valuesOf returns the values that a plugin has in the session or in the store.
 func (p *pastValues) valuesOf(e *pastEvent, plugin, where string) *pluginValues {
 	all, isWhole := p.store, false
 	if where == "state" {
@@ -139,10 +139,10 @@ func (p *pastValues) valuesOf(e *pastEvent, plugin, where string) *pluginValues 
 	return all[plugin]
 }
 
-// A valueEffect is a plugin's request on its values.
+// A valueEffect is a plugin's request to read or write a value.
 type valueEffect struct {
-	plugin, where, verb string          // "state" or "store", and "get"
-	raw                 json.RawMessage // the request
+	plugin, where, verb string          // where is "state" or "store"; verb is, for example, "get"
+	raw                 json.RawMessage // the request as JSON
 	request             struct {
 		Key             string
 		N               int64
@@ -150,7 +150,7 @@ type valueEffect struct {
 	}
 }
 
-// newValueEffect decodes a request. ok is false for another effect than one on values.
+// newValueEffect decodes a request. ok is false if the request is not about values.
 func newValueEffect(plugin, kind string, raw json.RawMessage) (v valueEffect, ok bool) {
 	v.plugin, v.raw = plugin, raw
 	v.where, v.verb, _ = strings.Cut(kind, ".")
@@ -161,12 +161,12 @@ func newValueEffect(plugin, kind string, raw json.RawMessage) (v valueEffect, ok
 // isWrite reports whether the effect can change a value.
 func (v *valueEffect) isWrite() bool { return v.verb != "get" && v.verb != "keys" }
 
-// isSame reports whether a recorded effect is the same one.
+// isSame reports whether a recorded effect is this one.
 func (v *valueEffect) isSame(past *pastEffect) bool {
 	return past.Plugin == v.plugin && past.Kind == v.where+"."+v.verb && sameRequest(past.Request, v.raw)
 }
 
-// startEvent takes the values that the record shows from before the event.
+// startEvent stores the values that the record of an event shows from before the event.
 func (p *pastValues) startEvent(e *pastEvent) {
 	written := map[string]bool{}
 	for i := range e.effects {
@@ -184,9 +184,9 @@ func (p *pastValues) startEvent(e *pastEvent) {
 	}
 }
 
-// endEvent compares the plugins' writes with the recorded ones. An event that the replay cannot
-// tell counts as one in which a plugin wrote what the record says, if it always did so before. If
-// not, the values that it may have written become unknown.
+// endEvent compares what the plugins wrote with the record. If the replay cannot tell about the event,
+// endEvent takes for granted that a plugin wrote what the record says, if the plugin always did so before.
+// Otherwise, the values that it may have written become unknown.
 func (p *pastValues) endEvent(e *pastEvent) {
 	if e.unknown != "" {
 		p.undo(e)
@@ -212,7 +212,7 @@ func (p *pastValues) endEvent(e *pastEvent) {
 	}
 }
 
-// rollback takes back the changes of an event that will be fired again.
+// rollback takes back the changes of an event that the replay will fire again.
 func (p *pastValues) rollback(e *pastEvent) {
 	for _, c := range slices.Backward(e.changes) {
 		p.set(e, c.values, &c.effect, c.old)
@@ -222,7 +222,7 @@ func (p *pastValues) rollback(e *pastEvent) {
 	}
 }
 
-// undo takes back the changes of an event that the replay cannot tell.
+// undo takes back the changes of an event about which the replay cannot tell.
 func (p *pastValues) undo(e *pastEvent) {
 	p.rollback(e)
 	for _, c := range e.changes {
@@ -232,7 +232,7 @@ func (p *pastValues) undo(e *pastEvent) {
 	}
 }
 
-// answer returns the reply to an effect on values, or why the replay cannot tell it.
+// answer returns the reply to an effect on values. If the replay cannot tell the reply, unknown says why.
 func (p *pastValues) answer(e *pastEvent, v *valueEffect) (reply effects.RecordedEffect, unknown string) {
 	values := p.valuesOf(e, v.plugin, v.where)
 	if past := e.nextValue(v); past != nil && !values.differs {
@@ -253,8 +253,9 @@ func (p *pastValues) answer(e *pastEvent, v *valueEffect) (reply effects.Recorde
 	return effects.NewReply(raw), unknown
 }
 
-// nextValue returns the recorded effect that answers a request: for a write the plugin's next one,
-// and for a read the next same one before that write. It returns nil if the record has another.
+// nextValue returns the recorded effect that answers a request. For a write it is the plugin's next recorded
+// write, and for a read it is the next equal read before that write. It returns nil if the record has another
+// effect there.
 func (r *pastEvent) nextValue(v *valueEffect) *pastEffect {
 	for i := range r.effects {
 		past := &r.effects[i]
@@ -271,7 +272,7 @@ func (r *pastEvent) nextValue(v *valueEffect) *pastEffect {
 	return nil
 }
 
-// apply changes the values as a recorded effect with its reply did.
+// apply changes the values as a recorded effect with its reply has changed them.
 func (p *pastValues) apply(e *pastEvent, values *pluginValues, v *valueEffect, reply json.RawMessage) {
 	next := pastValue{writer: e.session.key}
 	switch v.verb {
@@ -284,7 +285,7 @@ func (p *pastValues) apply(e *pastEvent, values *pluginValues, v *valueEffect, r
 			return
 		}
 		if was, ok := values.values[v.request.Key]; ok && bytes.Equal(was.json, found.Value) && !was.isUnknown {
-			return // the replay has seen who wrote it
+			return // the replay has seen who wrote the value
 		}
 		next = pastValue{json: found.Value}
 	case "set":
@@ -304,7 +305,7 @@ func (p *pastValues) apply(e *pastEvent, values *pluginValues, v *valueEffect, r
 	p.set(e, values, v, next)
 }
 
-// set sets a value and counts its bytes. If the store is over its limit, the replay forgets it.
+// set sets a value, and counts its bytes. If the store becomes too large, the replay forgets all of it.
 func (p *pastValues) set(e *pastEvent, values *pluginValues, v *valueEffect, next pastValue) {
 	old, ok := values.values[v.request.Key]
 	if !ok {
@@ -331,7 +332,7 @@ func (p *pastValues) set(e *pastEvent, values *pluginValues, v *valueEffect, nex
 	}
 }
 
-// simulate does an effect on the values that the replay has.
+// simulate does an effect on the values that the replay knows.
 func (p *pastValues) simulate(
 	e *pastEvent, values *pluginValues, v *valueEffect,
 ) (reply json.RawMessage, unknown string) {
@@ -362,7 +363,8 @@ func (p *pastValues) simulate(
 // isForeign reports whether another session wrote the value.
 func (v *pastValue) isForeign(s *pastSession) bool { return v.writer != "" && v.writer != s.key }
 
-// do returns the reply to the effect on a value, and the next value. Both values are nil for none.
+// do returns the reply to the effect on a value, and the value after it. was and next are nil if there is no
+// value.
 func (v *valueEffect) do(was json.RawMessage) (reply, next json.RawMessage, err error) {
 	switch v.verb {
 	case "get":
@@ -391,7 +393,7 @@ func (v *valueEffect) do(was json.RawMessage) (reply, next json.RawMessage, err 
 	return nil, nil, errors.New("a replay cannot simulate this effect")
 }
 
-// orNull returns a value, or null for an absent one.
+// orNull returns a value, or null if the value is absent.
 func orNull(value json.RawMessage) json.RawMessage {
 	if value == nil {
 		return null
@@ -399,7 +401,7 @@ func orNull(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-// orZero returns a value, or 0 for an absent one.
+// orZero returns a value, or 0 if the value is absent.
 func orZero(value json.RawMessage) json.RawMessage {
 	if value == nil {
 		return json.RawMessage("0")
@@ -407,7 +409,7 @@ func orZero(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-// keys returns the sorted keys, if the replay has all of them.
+// keys returns the sorted keys. If the replay does not know all of them, unknown says so.
 func (p *pluginValues) keys(e *pastEvent, v *valueEffect) (reply json.RawMessage, unknown string) {
 	isUnknown := !p.isWhole
 	keys := []string{}
@@ -428,11 +430,11 @@ func (p *pluginValues) keys(e *pastEvent, v *valueEffect) (reply json.RawMessage
 	return reply, ""
 }
 
-// A bloom is a set of texts in 4 MiB. It finds all that were added and, of a million others, one in
-// ten thousand.
+// A bloom is a set of texts in 4 MiB. It finds all texts that were added. Of a million other texts, it also
+// finds one in ten thousand by mistake.
 type bloom struct {
 	seed maphash.Seed
-	bits []uint64 // nil if it is empty
+	bits []uint64 // nil while the set is empty
 }
 
 const (
@@ -440,7 +442,7 @@ const (
 	bloomHashes = 4
 )
 
-// places returns the bits of a text.
+// places returns the bits that stand for a text.
 func (b *bloom) places(text string) (list [bloomHashes]uint64) {
 	h := maphash.String(b.seed, text)
 	for i := range list {

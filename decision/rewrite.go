@@ -10,33 +10,32 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// maxNesting is the deepest nesting of values in a record: the limit of encoding/json for the
-// values of others, and the levels of the record around them.
+// maxNesting is the deepest nesting of values in a record: the limit of encoding/json, which holds for the
+// values of others, and the record's own levels around them.
 const maxNesting = 10_000 + 100
 
-// errTooLarge says that the result of a rewriter is over its limit.
+// errTooLarge says that the result of a rewriter would have more bytes than its limit.
 var errTooLarge = errors.New("the JSON is too large")
 
-// A rewriter copies one JSON text in compact form and replaces values. It sees each byte once and
-// holds nothing but the result, so that a text of any size costs the memory of what it becomes.
-// The members and their order stay. The functions get the pointer of a value, which is valid until
-// they return.
+// A rewriter copies one JSON text in compact form, and replaces values. It reads each byte once and stores
+// only the result, so it needs no more memory than the result has bytes. All members stay, in their order.
+// The functions get the JSON pointer of a value, which is valid until they return.
 type rewriter struct {
 	jsontext.Reader
-	// whole replaces a value of any kind, before the rewriter reads it. Nil retains all.
+	// whole may replace a value of any kind, before the rewriter reads it. If it is nil, all values stay.
 	whole func(at []byte) func(raw string) json.RawMessage
-	// text replaces a string, or retains it with nil.
+	// text may replace a string. If it returns nil, the string stays.
 	text func(at []byte, q jsontext.Quoted) json.RawMessage
-	// name replaces the name of a member of the object at a pointer. Nil retains all.
+	// name returns a new name for a member of the object at a pointer. If it is nil, all names stay.
 	name func(at []byte, name string) string
-	// most is the most bytes of the result. Zero means no limit.
+	// most is the most bytes of the result. Zero means any number.
 	most int
 
 	at  []byte
 	out []byte
 }
 
-// rewrite returns the new JSON of raw, whose own pointer is at.
+// rewrite returns the new JSON of raw. at is the JSON pointer of raw itself.
 func (w *rewriter) rewrite(at string, raw []byte) (json.RawMessage, error) {
 	w.Reader = jsontext.Reader{Text: string(raw), IsStrict: true}
 	w.at, w.out = append(w.at[:0], at...), make([]byte, 0, min(len(raw), 2*MaxRecord))
@@ -87,11 +86,11 @@ func (w *rewriter) value(depth int) error {
 	return err
 }
 
-// values copies an object or an array.
+// values copies the parts of an object or an array.
 func (w *rewriter) values(kind byte, depth int) error {
 	w.At++
 	w.out = append(w.out, kind)
-	closing, length := kind+2, len(w.at) // the bracket of objects and of arrays
+	closing, length := kind+2, len(w.at) // the closing bracket of an object or an array
 	more, err := w.More(closing, true)
 	for n := 0; more && err == nil; n++ {
 		if n > 0 {
@@ -143,7 +142,7 @@ func (w *rewriter) member(length int) error {
 
 var errNoName = errors.New("a member without a name")
 
-// replaceWhole replaces the next value by what replace makes of it.
+// replaceWhole replaces the next value by the result of replace.
 func (w *rewriter) replaceWhole(replace func(raw string) json.RawMessage) error {
 	inner := rewriter{Reader: w.Reader}
 	if err := inner.value(0); err != nil {
@@ -154,7 +153,7 @@ func (w *rewriter) replaceWhole(replace func(raw string) json.RawMessage) error 
 	return nil
 }
 
-// escapePointer writes a name as a step of a JSON pointer.
+// escapePointer turns the name of a member into a step of a JSON pointer.
 var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 // lastStep returns the last step of a pointer.

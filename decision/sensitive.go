@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// sensitiveNames end the names of headers, variables and members whose values are secret. A space
+// sensitiveNames are the ends of names of headers, variables and members whose values are secret. A space
 // stands for "-", "_" or nothing.
 var sensitiveNames = []string{
 	"authorization", "api key", "access key", "private key", "secret key", "secret", "token", "passwd", "password", "passphrase",
@@ -16,8 +16,9 @@ var sensitiveNames = []string{
 
 var removeSeparators = strings.NewReplacer("-", "", "_", "")
 
-// isSensitive reports whether the value of a member with a name is secret. It needs no expression,
-// because each record has names and compiling one costs more than the rest of a record.
+// isSensitive reports whether the name of a member says that its value is secret. It uses no regular
+// expression, because each record has names, and compiling an expression costs more than the rest of a
+// record.
 func isSensitive(name string) bool {
 	plain := removeSeparators.Replace(strings.ToLower(name))
 	return slices.ContainsFunc(sensitiveNames, func(end string) bool {
@@ -25,19 +26,20 @@ func isSensitive(name string) bool {
 	})
 }
 
-// sensitiveValue returns the expression for the values to mask in a text, each in a group. It is
-// compiled when a text may contain one, because most commands and most records need none.
+// sensitiveValue returns the expression for the values to mask in a text. Each value is a group. The
+// expression is compiled when a text may contain a value, because most commands and most records contain
+// none.
 var sensitiveValue = sync.OnceValue(func() *regexp.Regexp {
 	names := strings.ReplaceAll(strings.Join(sensitiveNames, "|"), " ", "[-_]?")
 	return regexp.MustCompile(`(?i)` + strings.Join([]string{
-		// All of a cookie's line; then name: value, NAME=value and --name value.
+		// A cookie's whole line; then name: value, NAME=value and --name value.
 		`cookie["']?\s*:\s*["']?([^\s"'][^"'\r\n]*)`,
 		`(?:` + names + `)\\?["']?\s*(?:=|:\s?)\s*\\?["']?(?:(?:bearer|basic|token)\s+)?([^\s"'$<>{}()\[\],;&|\\]{3,})`,
 		`--[a-z0-9-]*(?:` + names + `)\s+["']?([^\s"'$<>{}()\[\],;&|-][^\s"'$<>{}()\[\],;&|]{2,})`,
-		// An authorization without its name, and the password in a URL.
+		// A value of an authorization header without the header's name, and the password in a URL.
 		`\b(?:bearer|basic)\s+([a-z0-9._~+/-]{8,}=*)`,
 		`://[^\s/:@"']*:([^\s/@"'$<]+)@`,
-		// Keys of well-known forms.
+		// Keys in well-known forms.
 		`(-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$))`,
 		`\b([srp]k[-_][a-z0-9_-]{16,})`,
 		`\b((?:gh[pousr]|github_pat|glpat|glrt|xox[abeoprs]|xapp|npm|pypi|hf|dop_v1|shpat|sntrys|dckr_pat|tskey|lin_api|hv[sbr]|atlasv1|rubygems)[-_.][a-z0-9_.-]{12,})`,
@@ -49,11 +51,12 @@ var sensitiveValue = sync.OnceValue(func() *regexp.Regexp {
 	}, "|"))
 })
 
-// bareGroup is the number of the group of an authorization without its name: any word can follow
-// "basic" in prose.
+// bareGroup is the number of the group for an authorization without its name. Any word can follow "basic" in
+// prose.
 const bareGroup = 4
 
-// hints are texts of which a text with a value to mask contains one, unless it has a long word.
+// hints are texts of which at least one is in each text with a value to mask, unless that value is a long
+// word.
 var hints = []string{
 	"authorization", "key", "secret", "token", "pass", "credential", "cookie", "bearer", "basic", "://", "sk-", "sk_", "pk-",
 	"pk_", "rk-", "rk_", "gh", "gl", "xox", "xapp", "npm", "pypi", "hf", "dop_v1", "shpat", "sntrys", "dckr_pat", "lin_api",
@@ -63,10 +66,9 @@ var hints = []string{
 // longWord is the fewest bytes of a word that may be a random key.
 const longWord = 32
 
-// mayBeSensitive reports whether a text could contain a value to mask. It is cheaper than the
-// expression.
+// mayBeSensitive reports whether a text could contain a value to mask. It costs less than the expression.
 func mayBeSensitive(text string) bool {
-	word, upper := 0, strings.ContainsAny(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") // each key has some
+	word, upper := 0, strings.ContainsAny(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") // each key has a capital letter
 	for i := range len(text) {
 		c := text[i] | 0x20
 		if 'a' <= c && c <= 'z' || '0' <= text[i] && text[i] <= '9' || text[i] == '+' {

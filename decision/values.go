@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Values are values of plugins: by plugin, then by key. An entry of nil is a key that was absent.
+// Values are the values of plugins, by plugin and then by key. nil stands for a key that was absent.
 type Values map[string]map[string]json.RawMessage
 
-// set sets a value, unless the key has one.
+// set sets the value of a key, unless the key has one already.
 func (v Values) set(plugin, key string, value json.RawMessage) {
 	if v[plugin] == nil {
 		v[plugin] = map[string]json.RawMessage{}
@@ -20,9 +20,9 @@ func (v Values) set(plugin, key string, value json.RawMessage) {
 	}
 }
 
-// Before returns the values of ctx.state and ctx.store at the start of the event, as far as the
-// handlers read them before they changed them. If the record shows only that a key has a value, as
-// ctx.state.keys, delete and a swap that fails do, a text stands for the value.
+// Before returns the values of ctx.state and ctx.store at the start of the event, as far as handlers read
+// them before they changed them. The effects ctx.state.keys, delete and a swap that fails show only that a
+// key has a value; a made-up text then stands for the value.
 func (r *Record) Before() (state, store Values) {
 	b := beforeEvent{Values{}, Values{}, map[string]bool{}}
 	for i := range r.Handlers {
@@ -33,10 +33,10 @@ func (r *Record) Before() (state, store Values) {
 	return b.state, b.store
 }
 
-// A beforeEvent collects the values before an event from the event's effects.
+// A beforeEvent collects from an event's effects the values that were there before the event.
 type beforeEvent struct {
 	state, store Values
-	changed      map[string]bool // store, plugin and key of the values that a handler changed
+	changed      map[string]bool // the values that a handler has changed, by store, plugin and key
 }
 
 // A valueRequest is the request of an effect on a value.
@@ -51,7 +51,7 @@ var (
 	unseen = json.RawMessage(`"a value that the record does not show"`)
 )
 
-// add adds the line of an effect.
+// add reads the line of an effect.
 func (b *beforeEvent) add(line json.RawMessage) {
 	var members map[string]json.RawMessage
 	var plugin string
@@ -73,13 +73,13 @@ func (b *beforeEvent) add(line json.RawMessage) {
 	}
 }
 
-// addEffect adds one effect on values. prefix and the key identify a value.
+// addEffect reads one effect on values. prefix and the key together identify a value.
 func (b *beforeEvent) addEffect(
 	values Values, prefix, plugin, verb string, request valueRequest, reply json.RawMessage,
 ) {
 	if verb == "keys" {
 		var keys []string
-		_ = json.Unmarshal(reply, &keys) // a key that is not UTF-8 cannot be in a case either
+		_ = json.Unmarshal(reply, &keys) // a golden case cannot have a key that is not UTF-8
 		for _, key := range keys {
 			if !b.changed[prefix+key] {
 				values.set(plugin, key, unseen)
@@ -98,7 +98,7 @@ func (b *beforeEvent) addEffect(
 	}
 }
 
-// oldValue returns the value before an effect, nil for none. ok is false if the effect does not
+// oldValue returns the value before an effect, or nil if there was none. ok is false if the effect does not
 // show it.
 func oldValue(verb string, request valueRequest, reply json.RawMessage) (old json.RawMessage, ok bool) {
 	switch verb {
@@ -116,7 +116,7 @@ func oldValue(verb string, request valueRequest, reply json.RawMessage) (old jso
 		return nil, true
 	case "add":
 		sum, err := strconv.ParseInt(string(reply), 10, 64)
-		if err != nil || sum == request.N { // 0 and none have the same sum
+		if err != nil || sum == request.N { // 0 and no value have the same sum
 			return nil, err == nil
 		}
 		return strconv.AppendInt(nil, sum-request.N, 10), true
@@ -130,5 +130,5 @@ func oldValue(verb string, request valueRequest, reply json.RawMessage) (old jso
 		}
 		return request.Old, true
 	}
-	return nil, false // set
+	return nil, false // the verb is set, which shows nothing
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// newTurn waits for the session and returns a turn that is not counted yet.
+// newTurn waits until the session is free, and returns a turn. The turn gets its number later, when it
+// begins.
 func (s *Session) newTurn(ctx context.Context) (*Turn, error) {
 	if err := s.acquire(ctx); err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (t *Turn) startTurn(ctx context.Context) error {
 	return nil
 }
 
-// openSession finds the tools on offer, and fires session_start once for each session.
+// openSession asks which tools are available, and fires session_start once for each session.
 func (t *Turn) openSession(ctx context.Context) error {
 	s := t.session
 	if err := t.askAvailable(ctx); err != nil {
@@ -115,9 +116,9 @@ func (t *Turn) openSession(ctx context.Context) error {
 	return nil
 }
 
-// End fires turn_end, also after ctx ended, and lets the next turn begin. It answers calls that did
-// not run, because no provider accepts a conversation without the answers. A turn that waits for an
-// approval remains in its session: see [Options.PauseTurns]. A second End does nothing.
+// End fires turn_end, also if ctx has ended, and lets the session's next turn begin. It answers the model's
+// calls that did not run, because no provider accepts a conversation without answers to them. If the turn
+// waits for an approval, it stays in its session: see [Options.PauseTurns]. A second End does nothing.
 func (t *Turn) End(ctx context.Context) {
 	if t.ended {
 		return
@@ -139,18 +140,18 @@ func (t *Turn) End(ctx context.Context) {
 		e := t.newEvent("turn_end")
 		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.requestedCalls
 		e.Messages = starhost.NewList(typedMessages(s.history, nil))
-		if !t.start.IsZero() { // a plugin of a later set may be the first with a hook
+		if !t.start.IsZero() { // a plugin that was loaded meanwhile may be the first with a hook
 			e.DurationMS = int(t.host.opts.Clock().Sub(t.start).Milliseconds())
 		}
-		_, _ = t.fireEvent(context.WithoutCancel(ctx), e) // only its end_session has an effect
+		_, _ = t.fireEvent(context.WithoutCancel(ctx), e) // of its decisions, only end_session has an effect
 	}
 	t.endSession(context.WithoutCancel(ctx))
 	s.lastNoteCount = len(t.notes)
 	s.slot <- struct{}{}
 }
 
-// endSession closes the session if a handler's end_session wants that. In an agent's session, or
-// between two turns, it only logs the decision, because the host must go on to guard the session.
+// endSession closes the session if a handler asked for that by end_session. In an agent's session, or between
+// two turns, it only logs the decision, because the host must go on guarding the session.
 func (t *Turn) endSession(ctx context.Context) {
 	d := t.ending
 	if d == nil || t.session.closed {
@@ -164,11 +165,11 @@ func (t *Turn) endSession(ctx context.Context) {
 	t.host.opts.Log(line)
 	if isOurs {
 		t.session.closed = true
-		_ = t.fireSessionEnd(ctx) // ctx does not end
+		_ = t.fireSessionEnd(ctx) // no error, because this ctx does not end
 	}
 }
 
-// fireSessionEnd fires session_end. The error is the error of ctx.
+// fireSessionEnd fires session_end. The error is that of ctx.
 func (t *Turn) fireSessionEnd(ctx context.Context) error {
 	s := t.session
 	e := t.newEvent("session_end")
@@ -177,16 +178,16 @@ func (t *Turn) fireSessionEnd(ctx context.Context) error {
 	return err
 }
 
-// Leave ends the host's part in a turn that goes on in an agent, and lets the next turn begin. It
-// does not fire turn_end, because only the agent sees the end and fires the event by
+// Leave ends the host's part in a turn that an agent continues, and lets the session's next turn begin. Leave
+// does not fire turn_end, because only the agent sees the end of the turn: it fires the event by
 // [Session.Fire].
 func (t *Turn) Leave(ctx context.Context) {
 	t.begun = false
 	t.End(ctx)
 }
 
-// Prompt begins a turn, builds its first prompt and ends the turn. It suits conversations of user
-// messages only.
+// Prompt begins a turn, builds its first prompt, and ends the turn. It suits conversations that consist of
+// user messages only.
 func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 	t, err := s.Begin(ctx, r)
 	if err != nil {
@@ -196,12 +197,12 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 	return t.Prompt(ctx)
 }
 
-// maxWords is the most bytes of the user's words that a session stores for events between turns.
+// maxWords is the most bytes of the user's words that a session stores for the events between two turns.
 const maxWords = 16 << 10
 
-// BetweenTurns calls use with a turn between two turns, which has no message and no events. Its
-// handlers see the user's words of the turn before, up to 16 KiB. It is for programs whose agent
-// calls tools and loads references without reporting its turns.
+// BetweenTurns calls use with a turn that has no message and fires no events of its own. Handlers of this
+// turn see the user's words of the turn before, up to 16 KiB. BetweenTurns is for programs whose agent calls
+// tools and loads references without reporting its turns.
 func (s *Session) BetweenTurns(ctx context.Context, use func(*Turn) error) error {
 	t, err := s.newTurn(ctx)
 	if err != nil {
@@ -226,16 +227,16 @@ func (s *Session) Fire(ctx context.Context, e *starhost.Event) (Outcome, error) 
 	return out, err
 }
 
-// Fire runs the handlers of an event that belongs to no session, in a new session without other
-// events. See [Turn.Fire].
+// Fire runs the handlers of an event that belongs to no session. They run in a new session, which fires no
+// other event. See [Turn.Fire].
 func (h *Host) Fire(ctx context.Context, e *starhost.Event) (Outcome, error) {
 	s := newSession(h.live, SessionConfig{ID: "host"})
 	s.started = true
 	return s.Fire(ctx, e)
 }
 
-// Refire runs the handlers of a recorded event again, without other events. It asks no tool whether
-// it is available, because the record says nothing about that. See [Turn.Fire].
+// Refire runs the handlers of a recorded event again, and fires no other event. It does not ask tools whether
+// they are available, because the record does not say what they answered. See [Turn.Fire].
 func (s *Session) Refire(ctx context.Context, e *starhost.Event) (out Outcome, err error) {
 	t, err := s.newTurn(ctx)
 	if err != nil {
@@ -249,9 +250,9 @@ func (s *Session) Refire(ctx context.Context, e *starhost.Event) (out Outcome, e
 	return t.Fire(ctx, e)
 }
 
-// Reset drops the history. The session retains its model, its plugins' state and the request's
-// system text. Reset fires session_reset. The next turn counts as the first one and offers the
-// context of session_start again.
+// Reset drops the history. The session keeps its model, the state of its plugins and the system text of the
+// request. Reset fires session_reset. The next turn counts as the first one and offers the context of
+// session_start again.
 func (s *Session) Reset(ctx context.Context) error {
 	return s.BetweenTurns(ctx, func(t *Turn) error {
 		s.history, s.sentContents, s.documents, s.droppedAge, s.paused = nil, nil, 0, 0, nil
@@ -262,8 +263,8 @@ func (s *Session) Reset(ctx context.Context) error {
 	})
 }
 
-// Close waits for the running turn, then ends the session and fires session_end if the session had
-// begun. Turns that wait, and all later calls, get [ErrClosed]. A second Close does nothing.
+// Close waits for the running turn. Then it ends the session, and fires session_end if the session had begun.
+// Turns that wait, and all later calls, get [ErrClosed]. A second Close does nothing.
 func (s *Session) Close(ctx context.Context) error {
 	t, err := s.newTurn(ctx)
 	if errors.Is(err, ErrClosed) {

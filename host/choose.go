@@ -15,8 +15,8 @@ import (
 // maxDescription is the most bytes of a description that a handler gives a tool.
 const maxDescription = 64 << 10
 
-// chooseTools returns the tools that a modify of pre_llm_call wants on offer, by name: names as
-// []string, or []Tool with new descriptions.
+// chooseTools returns the tools that a handler of pre_llm_call wants on offer. value has their names as
+// []string, or tools with new descriptions as []Tool.
 func (t *Turn) chooseTools(plugin string, offered *starhost.Tools, value any) (*starhost.Tools, error) {
 	wanted, ok := value.([]starhost.Tool)
 	if names, isNames := value.([]string); isNames {
@@ -31,7 +31,7 @@ func (t *Turn) chooseTools(plugin string, offered *starhost.Tools, value any) (*
 	chosen := map[string]starhost.Tool{}
 	for i := range wanted {
 		if _, isChosen := chosen[wanted[i].Name]; isChosen && wanted[i].Description == "" {
-			continue // an entry with a description counts
+			continue // if a tool occurs twice, the entry with a description counts
 		}
 		tool, err := chooseTool(t, plugin, offered, &wanted[i])
 		if err != nil {
@@ -46,9 +46,9 @@ func (t *Turn) chooseTools(plugin string, offered *starhost.Tools, value any) (*
 	return starhost.NewList(list), nil
 }
 
-// chooseTool returns a tool that is on offer, or that a plugin may add: its own tool even if it is
-// unavailable, and tools that the grant override:NAME allows. Filters and roles limit these tools,
-// too, and a tool that an earlier handler took away stays away. Only the same tools can get another
+// chooseTool returns a tool that is on offer, or one that the plugin may add: a tool of its own even if that
+// is unavailable, and tools that the grant override:NAME allows. Filters and roles limit these tools, too,
+// and a tool that an earlier handler took away stays away. The plugin may give only the same tools another
 // description.
 func chooseTool(t *Turn, plugin string, offered *starhost.Tools, wanted *starhost.Tool) (starhost.Tool, error) {
 	var tool starhost.Tool
@@ -78,14 +78,13 @@ func chooseTool(t *Turn, plugin string, offered *starhost.Tools, wanted *starhos
 	return tool, nil
 }
 
-// mayOverride reports whether the operator lets a plugin take the place of other plugins' tools of
-// a name.
+// mayOverride reports whether the operator lets a plugin replace other plugins' tools of that name.
 func mayOverride(t *Turn, plugin, tool string) bool {
 	p := pluginOf(t, plugin)
 	return p != nil && matchAny(p.Overrides, tool)
 }
 
-// missingTools returns the names that only the first list has.
+// missingTools returns the names of the tools that before has and after does not have.
 func missingTools(before, after *starhost.Tools) []string {
 	left := toolNames(after)
 	return slices.DeleteFunc(toolNames(before), func(name string) bool { return slices.Contains(left, name) })

@@ -91,7 +91,7 @@ func parseCommand(t *Turn, line string) (*starhost.Command, starhost.CommandCall
 	return c, call, nil
 }
 
-// splitName cuts a line behind the command's name.
+// splitName splits a line after the command's name.
 func splitName(line string) (name, rest string) {
 	line = strings.TrimPrefix(strings.TrimSpace(line), "/")
 	i := strings.IndexAny(line, " \t\r\n")
@@ -109,7 +109,7 @@ func commandNames(t *Turn, prefix string) []string {
 			names = append(names, "/"+name)
 		}
 	}
-	slices.Sort(names) // only the matches, which are few
+	slices.Sort(names) // sort only the matches, because they are few
 	return names
 }
 
@@ -140,8 +140,8 @@ func (t *Turn) runCommand(ctx context.Context, c *starhost.Command, pre *starhos
 // maxCompletions is the most completions of a command.
 const maxCompletions = 1000
 
-// Complete returns completions of a line that begins with a slash: names of commands, or a
-// command's completions of its arguments. The error comes from the command's handler or from ctx.
+// Complete returns completions of a line that begins with a slash: names of commands, or what a command's
+// handler proposes for its arguments. The error comes from the command's handler or from ctx.
 func (s *Session) Complete(ctx context.Context, line string) ([]string, error) {
 	var list []string
 	err := s.BetweenTurns(ctx, func(t *Turn) (err error) {

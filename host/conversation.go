@@ -1,5 +1,5 @@
-// What the messages of a session mean for the next prompt: words as typed, contents that were
-// sent.
+// This file says what the messages of a session mean for the next prompt: the words that the user typed, and
+// the contents that the model has.
 
 package host
 
@@ -35,10 +35,10 @@ func typedMessages(lists ...[]starhost.Message) []starhost.Message {
 	return typed
 }
 
-// checkHistory returns an error for a history that no provider accepts: each call of a tool needs
-// one answer behind it.
+// checkHistory returns an error for a history that no provider accepts: each call of a tool needs exactly one
+// answer after it.
 func checkHistory(list []starhost.Message) error {
-	waiting := map[string]int{} // calls without an answer, by id
+	waiting := map[string]int{} // the number of calls without an answer, by id
 	for i := range list {
 		m := &list[i]
 		if m.Role == starhost.RoleTool {
@@ -64,9 +64,9 @@ func checkHistory(list []starhost.Message) error {
 	return nil
 }
 
-// contentsOf returns the contents that starhost need not send again, because messages already
-// contain them: contents from merging, and attachments of messages from other sources. It counts
-// their uses back from the current one, with one use for each message of the user.
+// contentsOf returns the contents that the messages already have, so that starhost need not send them again:
+// contents from merging, and attachments of messages from other sources. It says for each in which use of the
+// session it was sent last. It counts these uses back from use, one for each message of the user.
 func contentsOf(messages []starhost.Message, use int) map[fragments.Hash]int {
 	all := map[fragments.Hash]int{}
 	add := func(id fragments.Hash) {
@@ -86,8 +86,7 @@ func contentsOf(messages []starhost.Message, use int) map[fragments.Hash]int {
 	return all
 }
 
-// contentIDs returns the contents of a message that need not be sent again. The caller must not
-// change the list.
+// contentIDs returns the ids of the contents that a message has. The caller must not change the list.
 func contentIDs(m *starhost.Message) []fragments.Hash {
 	if m.Contents != nil {
 		return m.Contents
@@ -99,7 +98,7 @@ func contentIDs(m *starhost.Message) []fragments.Hash {
 	return ids
 }
 
-// shownText returns the text of a result for the user.
+// shownText returns the text that the user sees of a result.
 func shownText(r *starhost.Result) string {
 	if r.Silent {
 		return ""
@@ -107,5 +106,5 @@ func shownText(r *starhost.Result) string {
 	return cmp.Or(r.ForUser, r.ForLLM)
 }
 
-// noArguments stands for empty arguments.
+// noArguments are the arguments of a call without any.
 var noArguments = json.RawMessage("{}")

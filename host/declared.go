@@ -17,7 +17,7 @@ var appActions = []starhost.Action{starhost.ActionContext, starhost.ActionModify
 // maxValue is the most bytes of JSON that a handler of a declared event may return.
 const maxValue = 64 << 10
 
-// checkValue returns why a handler cannot return a value, or nil.
+// checkValue returns an error if a handler of a declared event cannot return the value.
 func checkValue(v json.RawMessage) error {
 	switch {
 	case len(v) > maxValue:
@@ -28,7 +28,7 @@ func checkValue(v json.RawMessage) error {
 	return nil
 }
 
-// checkDeclared returns why a program cannot declare the event, or nil.
+// checkDeclared returns an error if a program cannot declare the event.
 func checkDeclared(s *starhost.EventSpec) error {
 	switch rest, ok := strings.CutPrefix(s.Name, starhost.AppPrefix); {
 	case !ok || !appName.MatchString(rest):

@@ -16,10 +16,11 @@ import (
 
 var endpointAPIs = []string{"openai", "responses", "anthropic"}
 
-// anyModel is the model of an endpoint that offers more models than it lists.
+// anyModel in the models of an endpoint means that the endpoint offers more models than it lists.
 const anyModel = "*"
 
-// builtInEndpoint returns an endpoint that exists if no plugin registers its name, or nil.
+// builtInEndpoint returns the built-in endpoint with a name, or nil. It exists as long as no plugin registers
+// that name.
 func builtInEndpoint(name string) *starhost.Endpoint {
 	e := &starhost.Endpoint{Name: name, API: name, Models: []string{anyModel}}
 	switch name {
@@ -45,12 +46,12 @@ func completeEndpoint(e *starhost.Endpoint) {
 	}
 }
 
-// offers reports whether an endpoint has a model.
+// offers reports whether an endpoint has the model.
 func offers(e *starhost.Endpoint, model string) bool {
 	return model != "" && (slices.Contains(e.Models, model) || slices.Contains(e.Models, anyModel))
 }
 
-// checkEndpoint returns why an endpoint is not valid, or nil.
+// checkEndpoint returns an error if an endpoint is not valid.
 func checkEndpoint(e *starhost.Endpoint) error {
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
 		if !toolName.MatchString(name) {

@@ -20,12 +20,12 @@ import (
 // without a call; a guard then denies. Nested calls use the steps of the calling handler, so only
 // the time limits their events. An error event uses the budget of the event whose handler failed.
 
-// maxHeld is the most bytes that the host holds for the handlers of one event until the event ends:
-// what they decided, and what they logged and did if the program records that.
+// maxHeld is the most bytes that the host stores for the handlers of one event until the event ends: their
+// decisions, and, if the program records them, their logs and effects.
 const maxHeld = 32 << 20
 
-// hold charges what a call leaves with the host to the event. The error says that there is no room.
-// The host then forgets the call's logs and effects, and takes no decision of it.
+// hold counts what a call leaves in the host's memory as a part of the event. If there is no room, it returns
+// an error. The host then drops the logs and effects of the call, and ignores its decision.
 func (t *Turn) hold(l *Lane, d *starhost.Decision) error {
 	if l.ReadOnly { // loaders run beside each other, and have limits of their own
 		return nil
@@ -70,13 +70,13 @@ func heldBytes(d *starhost.Decision) int {
 	return n
 }
 
-// A pluginShare is a plugin's use of one event's budget.
+// A pluginShare is the part of an event's budget that one plugin has used.
 type pluginShare struct {
 	steps    uint64
-	exceeded bool // a handler failed because of the budget, and the log says so
+	exceeded bool // a handler failed because the budget was spent, and the log says so
 }
 
-// startEvent gives a new budget to the event of ctx. It returns the event's deadline.
+// startEvent gives the event of ctx a new budget, and returns the event's deadline.
 func (t *Turn) startEvent(ctx context.Context) (deadline time.Time) {
 	if LaneOf(ctx) == nil && !t.inErrorEvent {
 		t.held = 0
@@ -85,8 +85,9 @@ func (t *Turn) startEvent(ctx context.Context) (deadline time.Time) {
 	return time.Now().Add(t.host.opts.EventTimeout)
 }
 
-// limitCall limits a call to the rest of the event's budget: its deadline and the steps for the
-// lane's plugin (0 means no bound). It returns an *eventLimitError if there is no rest.
+// limitCall lets a call use only what is left of the event's budget: the time up to the deadline, and the
+// steps for the plugin of the lane. If most is 0, the steps have no bound. If nothing is left, limitCall
+// returns an *eventLimitError.
 func (t *Turn) limitCall(l *Lane, most uint64, deadline time.Time) error {
 	l.deadline = deadline
 	share := t.shares[l.Plugin]
@@ -102,7 +103,7 @@ func (t *Turn) limitCall(l *Lane, most uint64, deadline time.Time) error {
 	return nil
 }
 
-// exceedBudget returns the error of a call that the event's budget forbids.
+// exceedBudget returns the error of a call that does not run because the event's budget is spent.
 func (t *Turn) exceedBudget(l *Lane, share pluginShare, code, text string) error {
 	err := &eventLimitError{code: code, text: text, logged: share.exceeded}
 	share.exceeded = true
@@ -110,8 +111,8 @@ func (t *Turn) exceedBudget(l *Lane, share pluginShare, code, text string) error
 	return err
 }
 
-// addSteps adds the steps of a call to its plugin's share. It returns the error of the call, or a
-// clearer one if the event's deadline caused it.
+// addSteps adds the steps of a call to the plugin's part of the budget. It returns err, or a clearer error if
+// the event's deadline caused err.
 func (t *Turn) addSteps(l *Lane, err error) error {
 	l.stopTimer()
 	if l.outer == nil && l.Steps > 0 {
@@ -149,7 +150,7 @@ func (t *Turn) setShare(l *Lane, share pluginShare) {
 type eventLimitError struct {
 	code   string
 	text   string
-	logged bool // an earlier error of the same plugin and event is in the log
+	logged bool // the log already has an error of the same plugin and event
 }
 
 func (e *eventLimitError) Error() string { return e.text }

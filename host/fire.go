@@ -17,10 +17,10 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// Fire runs the handlers of one event for a program that declares events or saves files. It returns
-// their decisions; modifications are in e. It fills in fields of the session, the turn and the tool
-// that are empty in e. An abort is an outcome and not an error. The error is ErrDepth if too many
-// handlers wait for each other.
+// Fire runs the handlers of one event, for a program that declares events or saves files. It returns the
+// handlers' decisions, and changes e as they decide. If fields of the session, the turn and the tool are
+// empty in e, Fire sets them. An abort is an outcome and no error. The error is ErrDepth if too many handlers
+// wait for each other.
 func (t *Turn) Fire(ctx context.Context, e *starhost.Event) (out Outcome, err error) {
 	c, err := t.registry.hooksOf(e.Name)
 	if err != nil {
@@ -40,7 +40,7 @@ func (t *Turn) Fire(ctx context.Context, e *starhost.Event) (out Outcome, err er
 	return out, err
 }
 
-// fillEvent sets empty fields of the session, the turn and the tool.
+// fillEvent sets the fields of e about the session, the turn and the tool that are empty.
 func fillEvent(t *Turn, e *starhost.Event) {
 	c := &t.session.config
 	fillEmpty(&e.SessionID, c.ID)
@@ -67,8 +67,8 @@ func fillEvent(t *Turn, e *starhost.Event) {
 	}
 }
 
-// toolOf returns the plugin's tool of an event, or nil. An agent's tool is never a plugin's tool,
-// even if a plugin registered the same name.
+// toolOf returns the plugin's tool that an event is about, or nil. A tool of an agent is never a plugin's
+// tool, even if a plugin has registered the same name.
 func (t *Turn) toolOf(e *starhost.Event) *starhost.Tool {
 	if e.Foreign {
 		return nil
@@ -76,16 +76,16 @@ func (t *Turn) toolOf(e *starhost.Event) *starhost.Tool {
 	return t.registry.tools[e.Tool]
 }
 
-// fillEmpty sets a text that is empty.
+// fillEmpty sets *text to known if it is empty.
 func fillEmpty(text *string, known string) {
 	if *text == "" {
 		*text = known
 	}
 }
 
-// fireEvent runs all handlers of e in order. It applies modifications to e at once, so that each
-// handler sees the previous ones. The error is an *AbortError or the error of ctx. It traces and
-// logs all other failures; a failed guard denies.
+// fireEvent runs all handlers of e in order. It changes e after each handler, so that the next one sees the
+// change. The error is an *AbortError or the error of ctx. fireEvent traces and logs all other failures; a
+// guard that fails denies.
 func (t *Turn) fireEvent(ctx context.Context, e *starhost.Event) (out Outcome, err error) {
 	c, err := t.registry.hooksOf(e.Name)
 	if err != nil {
@@ -96,7 +96,7 @@ func (t *Turn) fireEvent(ctx context.Context, e *starhost.Event) (out Outcome, e
 	return out, err
 }
 
-// run runs the handlers of e and fills an empty outcome.
+// run runs the handlers of e, and stores their decisions in out, which is empty.
 func (f *eventRun) run(ctx context.Context, e *starhost.Event, out *Outcome) error {
 	around := f.turn.swapReading(clockReading{})
 	defer f.turn.swapReading(around)
@@ -124,20 +124,20 @@ func (f *eventRun) run(ctx context.Context, e *starhost.Event, out *Outcome) err
 	return nil
 }
 
-// refuse decides about a closed event in place of its handlers.
+// refuse decides about an event that the host refuses, in place of the event's handlers.
 func (f *eventRun) refuse(e *starhost.Event, out *Outcome) {
 	d := starhost.Decision{Action: f.Refusal(), Reason: f.closed.Error()}
 	if d.Action == starhost.ActionNone {
 		d = withheld(d.Reason)
-		_ = modify(e, f.EventSpec, starhost.HostPlugin, starhost.Pos{}, d.Changes) // a result can be replaced
+		_ = modify(e, f.EventSpec, starhost.HostPlugin, starhost.Pos{}, d.Changes) // every result can be replaced
 	}
 	d.Plugin = starhost.HostPlugin
 	f.decisions, out.Lost = []starhost.Decision{d}, f.closed
 }
 
-// callHooks calls all handlers of e. If a handler changed the arguments, it calls the handlers
-// before it again. It calls them even if the tool's schema refuses the arguments, because an agent
-// checks arguments by other rules.
+// callHooks calls all handlers of e. If a handler changes the arguments, callHooks calls the handlers before
+// it again. It does so even if the tool's schema refuses the new arguments, because an agent checks arguments
+// by other rules.
 func (f *eventRun) callHooks(ctx context.Context, e *starhost.Event) error {
 	hooks, given := f.hooksMatching(e.Subject(), e.ToolAlias), e.Arguments
 	if len(hooks) == 0 {
@@ -148,7 +148,7 @@ func (f *eventRun) callHooks(ctx context.Context, e *starhost.Event) error {
 	}
 	f.hookCount = len(hooks)
 	f.deadline = f.turn.startEvent(ctx)
-	changed := 0 // number of handlers that ran before the last change of the arguments
+	changed := 0 // how many handlers had run when the arguments last changed
 	changer := ""
 	for i, h := range hooks {
 		if !e.HasKind(h.Kind) {
@@ -177,8 +177,8 @@ func (f *eventRun) callHooks(ctx context.Context, e *starhost.Event) error {
 	return nil
 }
 
-// argumentProblems returns the problems of the arguments of the event's tool call, which a plugin
-// changed. It charges the work to the plugin.
+// argumentProblems returns what is wrong with the arguments that a plugin changed, by the schema of the tool.
+// The plugin pays for the check.
 func argumentProblems(ctx context.Context, t *Turn, e *starhost.Event, plugin string) []string {
 	tool := t.toolOf(e)
 	if tool == nil {
@@ -190,7 +190,7 @@ func argumentProblems(ctx context.Context, t *Turn, e *starhost.Event, plugin st
 	return problems
 }
 
-// hasHooks reports whether an event has hooks. Without hooks, callers need not prepare the event.
+// hasHooks reports whether an event has hooks. If it has none, callers need not prepare the event.
 func (t *Turn) hasHooks(event string) bool {
 	c, err := t.registry.hooksOf(event)
 	return err == nil && (len(c.hooks) > 0 || t.host.closes(c) != nil || t.host.opts.ObserveAll)
@@ -200,17 +200,16 @@ func (t *Turn) hasHooks(event string) bool {
 type eventRun struct {
 	*eventHooks
 	turn      *Turn
-	closed    error // see Host.closes
-	hookCount int   // number of its handlers
+	closed    error // why the host refuses the event, or nil: see Host.closes
+	hookCount int   // how many handlers the event has
 	deadline  time.Time
 	decisions []starhost.Decision // see [Outcome.Decisions]
 	problems  []string            // see Outcome.problems
 }
 
-// callHook runs one handler and applies its decision to e. A failure becomes the decision of the
-// hook's fail mode. If again is true, the handler has run before with other arguments, and only its
-// refusal counts. The error is the error of ctx, or the *AbortError of a call that the handler
-// made.
+// callHook runs one handler, and changes e as the handler decides. If the handler fails, the hook's fail mode
+// says what the decision is. If again is true, the handler has run before with other arguments, and counts
+// only if it refuses. The error is that of ctx, or the *AbortError of a call that the handler made.
 func (f *eventRun) callHook(ctx context.Context, h *starhost.Hook, e *starhost.Event, again bool) error {
 	t := f.turn
 	lane := t.newLane(ctx, h.Plugin.Name, false)
@@ -245,22 +244,22 @@ func (f *eventRun) callHook(ctx context.Context, h *starhost.Hook, e *starhost.E
 	return nil
 }
 
-// callHandler runs a hook's handler and returns a panic as an error.
+// callHandler runs the handler of a hook. If the handler panics, callHandler returns that as an error.
 func callHandler(ctx context.Context, h *starhost.Hook, t *Turn, e *starhost.Event, d *starhost.Decision) (err error) {
 	defer recoverPanic(&err)
 	*d, err = h.Call(ctx, e)
 	return err
 }
 
-// applyDecision adds a handler's decision to the outcome. It returns the stored decision, and a
-// full trace if a note cannot describe the call.
+// applyDecision adds a handler's decision to the outcome. It returns the stored decision, and a full trace if
+// a note cannot describe the call.
 func (f *eventRun) applyDecision(
 	h *starhost.Hook, lane *Lane, e *starhost.Event, d *starhost.Decision, err error, again bool,
 ) (decided *starhost.Decision, full *HookTrace) {
 	if err != nil {
 		*d = onFailure(f.EventSpec, h, err)
 		if d.Action == starhost.ActionModify && !h.Plugin.Warn {
-			_ = modify(e, f.EventSpec, h.Plugin.Name, h.Pos, d.Changes) // a result can be replaced
+			_ = modify(e, f.EventSpec, h.Plugin.Name, h.Pos, d.Changes) // every result can be replaced
 		}
 	}
 	if d.Pos == (starhost.Pos{}) {
@@ -297,12 +296,13 @@ func (f *eventRun) addDecision(d *starhost.Decision, h *starhost.Hook) *starhost
 	return own
 }
 
-// trustedActions are the decisions that a plugin of an untrusted project cannot make about others.
+// trustedActions are decisions that a plugin of an untrusted project cannot make about tools and commands of
+// others.
 var trustedActions = []starhost.Action{starhost.ActionApprove, starhost.ActionModify, starhost.ActionEnd}
 
-// checkDecision checks a decision against the event's rules and applies its changes. It clears
-// fields that do not belong to the action. A refusal in a form that the event lacks, such as a deny
-// of a prompt, becomes the refusal that the event has.
+// checkDecision checks a decision by the event's rules, and changes e as the decision says. It clears fields
+// that do not belong to the action. If the event cannot be refused in the form of the decision, such as a
+// prompt by a deny, the decision becomes the refusal that the event has.
 func checkDecision(t *Turn, spec *starhost.EventSpec, h *starhost.Hook, e *starhost.Event, d *starhost.Decision) error {
 	if d.Refuses() && !slices.Contains(spec.Actions, d.Action) && spec.CanRefuse() {
 		t.host.opts.Log(LogLine{Plugin: h.Plugin.Name, Level: "warn", Pos: d.Pos, Text: errtext.Format(
@@ -349,8 +349,8 @@ func checkDecision(t *Turn, spec *starhost.EventSpec, h *starhost.Hook, e *starh
 	return nil
 }
 
-// applyChanges applies the changes of a modify to the event, if they are valid. A plugin that only
-// warns does not change the event.
+// applyChanges changes the event as a modify says, if the changes are valid. A plugin that only warns does
+// not change the event.
 func (t *Turn) applyChanges(spec *starhost.EventSpec, h *starhost.Hook, e *starhost.Event, changes map[string]any) error {
 	if h.Plugin.Warn {
 		scratch := *e
@@ -384,7 +384,7 @@ func (t *Turn) applyChanges(spec *starhost.EventSpec, h *starhost.Hook, e *starh
 	return nil
 }
 
-// modify applies all changes of a handler or none.
+// modify makes all changes of a handler, or none if one of them is not valid.
 func modify(e *starhost.Event, spec *starhost.EventSpec, plugin string, pos starhost.Pos, changes map[string]any) error {
 	if err := e.Modify(spec, changes); err != nil {
 		return err
@@ -393,15 +393,15 @@ func modify(e *starhost.Event, spec *starhost.EventSpec, plugin string, pos star
 	return nil
 }
 
-// ownsTool reports whether the event's tool belongs to the hook's plugin. A call through an agent
-// proves it only by a name, which another server can have too, so it gives a restricted plugin no
-// rights.
+// ownsTool reports whether the tool that the event is about belongs to the hook's plugin. A call through an
+// agent shows this only by the tool's name, which another server can use, too. So such a call gives a
+// restricted plugin no rights.
 func ownsTool(t *Turn, h *starhost.Hook, e *starhost.Event) bool {
 	tool := t.toolOf(e)
 	return tool != nil && tool.Plugin == h.Plugin && !(h.Plugin.Restricted && e.Agent != "")
 }
 
-// onFailure returns the decision that a handler's failure stands for.
+// onFailure returns the decision that the host takes if a handler fails.
 func onFailure(spec *starhost.EventSpec, h *starhost.Hook, err error) starhost.Decision {
 	mode := h.OnError
 	if mode == "" {
@@ -418,10 +418,10 @@ func onFailure(spec *starhost.EventSpec, h *starhost.Hook, err error) starhost.D
 	return starhost.Decision{}
 }
 
-// failWithhold replaces the event's result. No plugin chooses it.
+// failWithhold is the fail mode in which the host withholds the event's result. A plugin cannot choose it.
 const failWithhold starhost.FailMode = "withhold"
 
-// failMode returns the fail mode of a hook without OnError.
+// failMode returns the fail mode of a hook, if the hook states none.
 func failMode(spec *starhost.EventSpec, h *starhost.Hook) starhost.FailMode {
 	switch refusal := spec.Refusal(); {
 	case spec.Guard:
@@ -435,8 +435,8 @@ func failMode(spec *starhost.EventSpec, h *starhost.Hook) starhost.FailMode {
 	}
 }
 
-// reportFailure records and logs a handler's failure and fires an error event. It reports one
-// failure for all handlers of a plugin that an event's budget forbids.
+// reportFailure records and logs that a handler failed, and fires an error event. If the event's budget is
+// spent, it reports that once for all handlers of a plugin.
 func (t *Turn) reportFailure(ctx context.Context, err *HandlerError) {
 	if limit, ok := errors.AsType[*eventLimitError](err.Err); ok && limit.logged {
 		return
@@ -446,7 +446,7 @@ func (t *Turn) reportFailure(ctx context.Context, err *HandlerError) {
 	t.fireError(ctx, err)
 }
 
-// fireError fires an error event. A failure in an error event fires no other one.
+// fireError fires an error event. If a handler of that event fails, no further error event follows.
 func (t *Turn) fireError(ctx context.Context, err *HandlerError) {
 	if t.inErrorEvent {
 		return
@@ -456,5 +456,5 @@ func (t *Turn) fireError(ctx context.Context, err *HandlerError) {
 	e := t.newEvent("error")
 	e.Plugin, e.Handler = err.Plugin, strings.TrimPrefix(err.What, "hook ")
 	e.Message, e.Traceback = err.Error(), err.Traceback()
-	_, _ = t.fireEvent(ctx, e) // an error event takes no decisions, and its failures are in the log
+	_, _ = t.fireEvent(ctx, e) // nothing to return: an error event takes no decisions, and its failures are in the log
 }

@@ -23,7 +23,7 @@ import (
 // ErrNoReference is the error of a loader without prefix for a reference that it does not know.
 var ErrNoReference = errors.New("no such reference")
 
-// A RefError says why a reference of the request cannot be resolved.
+// A RefError says why the host cannot resolve a reference of the request.
 type RefError struct {
 	Ref string
 	Err error
@@ -38,7 +38,7 @@ type UnknownRefError struct {
 	What     string // "fragment reference" or "template"
 	Ref      string
 	Near     string   // a similar reference, or ""
-	Prefixes []string // sorted prefixes of the registered loaders
+	Prefixes []string // prefixes of the registered loaders, sorted
 }
 
 func (e *UnknownRefError) Error() string {
@@ -54,7 +54,7 @@ func (e *UnknownRefError) Error() string {
 	return msg + ": no loader has its prefix, and no alias or file its name; prefixes: " + strings.Join(e.Prefixes, ", ")
 }
 
-// A reference stands for context that a prompt needs.
+// A reference names context that a prompt needs.
 type reference struct {
 	text   string
 	system bool                     // the context becomes system text
@@ -69,7 +69,7 @@ func refsOf(list []string, by *starhost.TemplateLoader, system bool) []reference
 	return refs
 }
 
-// resolveRequested resolves the references of the template and the request in the first round.
+// resolveRequested resolves the references of the template and of the request, in the first round.
 func (t *Turn) resolveRequested(ctx context.Context) ([]starhost.Context, error) {
 	if t.round != 1 {
 		return nil, nil
@@ -85,8 +85,8 @@ func (t *Turn) resolveRequested(ctx context.Context) ([]starhost.Context, error)
 	return offers, nil
 }
 
-// Load resolves references at the same time and returns their contexts in order. The error is the
-// *RefError of the first failed one, ErrDepth, or the error of ctx.
+// Load resolves references at the same time, and returns their contexts in the order of the references. The
+// error is the *RefError of the first reference that failed, ErrDepth, or the error of ctx.
 func (t *Turn) Load(ctx context.Context, refs []string) ([]starhost.Context, error) {
 	return t.resolveReferences(ctx, refsOf(refs, nil, false))
 }
@@ -121,8 +121,8 @@ func (t *Turn) resolveReferences(ctx context.Context, refs []reference) ([]starh
 	return t.recordLoads(ctx, refs, jobs)
 }
 
-// runLoaders runs loaders at the same time. If they are fast, this goroutine runs all of them
-// before others start.
+// runLoaders runs loaders at the same time. If the loaders are fast, this goroutine runs all of them before
+// another one starts.
 func (t *Turn) runLoaders(ctx context.Context, refs []reference, jobs []loadJob) {
 	var next atomic.Int64
 	work := func() {
@@ -146,7 +146,7 @@ func (t *Turn) runLoaders(ctx context.Context, refs []reference, jobs []loadJob)
 	wg.Wait()
 }
 
-// recordLoads records the loaders' calls in the order of the references.
+// recordLoads records the calls of the loaders in the order of the references.
 func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob) ([]starhost.Context, error) {
 	out := make([]starhost.Context, len(jobs))
 	var first error
@@ -194,7 +194,7 @@ func (t *Turn) runLoader(ctx context.Context, l foundLoader, lane *Lane, ref str
 	}
 	if err != nil {
 		what := "loader " + l.Prefix
-		if l.Prefix == "" { // a path or an alias
+		if l.Prefix == "" { // the reference is a path or an alias
 			what = "fragment"
 		}
 		return starhost.Context{}, &HandlerError{Plugin: l.Plugin.Name, What: what, Pos: l.Pos, Err: err}
@@ -202,15 +202,15 @@ func (t *Turn) runLoader(ctx context.Context, l foundLoader, lane *Lane, ref str
 	return got, nil
 }
 
-// A foundLoader is the loader of a reference, with the argument of its call.
+// A foundLoader is the loader for a reference, with the argument for its call.
 type foundLoader struct {
 	*starhost.FragmentLoader
 	arg    string
-	relays bool // Load returns contexts of other plugins, which name their plugin
+	relays bool // the loader returns contexts of other plugins, which name their plugin
 }
 
-// attribute returns a loader's context with its origin. It leaves the origins of other plugins if
-// the loader relays their context.
+// attribute returns a loader's context with its origin. If the loader passes on context of other plugins,
+// that context keeps its origin.
 func (l foundLoader) attribute(got starhost.Context, ref string) starhost.Context {
 	if l.relays {
 		return attributeMissing(got, ref, l.Plugin.Name, l.Pos)
@@ -218,7 +218,7 @@ func (l foundLoader) attribute(got starhost.Context, ref string) starhost.Contex
 	return attribute(got, ref, l.Plugin.Name, l.Pos.String())
 }
 
-// findLoader finds the loader of a reference.
+// findLoader returns the loader for a reference.
 func findLoader(t *Turn, ref reference) (foundLoader, error) {
 	if ref.by != nil {
 		return findLoaderForTemplate(t, ref.by, ref.text)
@@ -226,8 +226,8 @@ func findLoader(t *Turn, ref reference) (foundLoader, error) {
 	return findLoaderByPrefix(t, ref.text)
 }
 
-// findLoaderByPrefix returns the loader of a reference: "-", then a skill, then the loader of the
-// prefix, then the loader without one. A single letter before ":" is never a prefix. The error is
+// findLoaderByPrefix returns the loader for a reference: the one for "-", a skill's, the one for the
+// reference's prefix, or the one without a prefix. A single letter before ":" is never a prefix. The error is
 // ErrNoReference.
 func findLoaderByPrefix(t *Turn, ref string) (foundLoader, error) {
 	loaders := t.registry.loaders
@@ -248,8 +248,8 @@ func findLoaderByPrefix(t *Turn, ref string) (foundLoader, error) {
 	return foundLoader{}, ErrNoReference
 }
 
-// findLoaderForTemplate returns the loader of a reference that a template names: the plugin's own
-// loader, or one that resolves it with the plugin's rights.
+// findLoaderForTemplate returns the loader for a reference that a template names: a loader of the template's
+// own plugin, or one that resolves the reference with the rights of that plugin.
 func findLoaderForTemplate(t *Turn, l *starhost.TemplateLoader, ref string) (foundLoader, error) {
 	loader, err := findLoaderByPrefix(t, ref)
 	switch {
@@ -272,7 +272,7 @@ func unknownFragment(ctx context.Context, t *Turn, ref string) error {
 	}
 	e := newUnknownRefError("fragment reference", ref, slices.Sorted(maps.Keys(t.registry.loaders)))
 	if store := t.host.opts.Fragments; store != nil && !strings.Contains(ref, ":") {
-		aliases, _ := store.Aliases(ctx) // an error only means that there is no hint
+		aliases, _ := store.Aliases(ctx) // without aliases there is only no hint
 		e.Near = cmp.Or(near.Name(ref, aliases), e.Near)
 	}
 	return e

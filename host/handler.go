@@ -19,8 +19,8 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// newLane returns the lane for the next call of a plugin's handler. It nests the lane in the lane
-// of ctx, if there is one. It must be called in the order in which the calls are due.
+// newLane returns the lane for the next call of a plugin's handler. If ctx has a lane, the new one is nested
+// in it. newLane must be called in the order in which the calls are due.
 func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane {
 	if outer := LaneOf(ctx); outer != nil {
 		outer.children++
@@ -31,7 +31,7 @@ func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane 
 	}
 	t.laneCount++
 	o := &t.host.opts
-	isLoader := readOnly && o.Observe != nil // finishLoad observes it
+	isLoader := readOnly && o.Observe != nil // finishLoad observes the loader
 	l := &Lane{
 		Plugin: plugin, ReadOnly: readOnly, turn: t,
 		records: o.Record != nil || t.observed != nil || isLoader, aside: t.aside, number: t.laneCount,
@@ -51,7 +51,7 @@ func isMediaType(typ string) bool {
 	return err == nil && strings.Contains(typ, "/")
 }
 
-// maxMediaType is the limit on the length of a media type, in bytes.
+// maxMediaType is the most bytes of a media type.
 const maxMediaType = 512
 
 // isPrintable reports whether s contains only printable ASCII characters and spaces.
@@ -59,11 +59,11 @@ func isPrintable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// firstNotes is the initial capacity of a turn's trace, in calls.
+// firstNotes is the capacity that the trace of a turn begins with, in calls.
 const firstNotes = 2
 
-// deliverRecords passes the logs and effects of a handler on. Inside a loader, the loader's lane
-// stores them first, because other loaders run beside it.
+// deliverRecords passes the logs and effects of a handler on to the program. Inside a loader, the loader's
+// lane stores them first, because other loaders run at the same time.
 func (t *Turn) deliverRecords(l *Lane) {
 	if outer := l.outer; outer != nil && outer.ReadOnly {
 		outer.pendingRecords().appendFrom(l)
@@ -85,7 +85,7 @@ func (t *Turn) deliverRecords(l *Lane) {
 	}
 }
 
-// deliverEntries passes the effects of a handler on.
+// deliverEntries passes the effects of a handler on to the program.
 func (t *Turn) deliverEntries(entries []Entry) {
 	for _, e := range entries {
 		if t.observed != nil && t.observed.hasRoom(len(e.Line)) {
@@ -98,7 +98,7 @@ func (t *Turn) deliverEntries(entries []Entry) {
 	}
 }
 
-// addNote adds a note for the call of a lane whose records have been delivered.
+// addNote adds a note about the call of a lane, after the lane's logs and effects were passed on.
 func (t *Turn) addNote(l *Lane) *traceNote {
 	trace := &t.notes
 	if outer := l.outer; outer != nil && outer.ReadOnly {
@@ -110,7 +110,8 @@ func (t *Turn) addNote(l *Lane) *traceNote {
 	return &(*trace)[len(*trace)-1]
 }
 
-// As runs work as a handler of plugin: in its own lane, whose logs and effects are recorded.
+// As calls work as if it were a handler of the plugin: in a lane of its own, whose logs and effects are
+// recorded.
 func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context) error) error {
 	lane := t.newLane(ctx, plugin, false)
 	_, err := protect(func() (struct{}, error) { return struct{}{}, work(lane.context(ctx)) })
@@ -118,8 +119,8 @@ func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context)
 	return err
 }
 
-// askInput returns an input from [Options.Answer], else from ask, and passes it to
-// [Options.Record]. It records nothing if ctx ended the wait.
+// askInput returns an answer from [Options.Answer] if that is set, or else from ask, and passes it to
+// [Options.Record]. If ctx ended the wait, it records nothing.
 func askInput[A any](
 	ctx context.Context, t *Turn, kind string, request func() any, ask func() (A, error),
 ) (answer A, err error) {
@@ -151,21 +152,21 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// protect returns a panic of a handler as an error.
+// protect calls a handler, and returns a panic of it as an error.
 func protect[T any](call func() (T, error)) (v T, err error) {
 	defer recoverPanic(&err)
 	return call()
 }
 
-// recoverPanic turns a panic into an error. Callers defer it.
+// recoverPanic turns a panic into an error. Callers defer the call.
 func recoverPanic(err *error) {
 	if p := recover(); p != nil {
 		*err = &PanicError{Value: p, Stack: debug.Stack()}
 	}
 }
 
-// endingError returns the error that ends a turn after a handler returned err: the error of ctx,
-// the *AbortError of a tool call that the handler made, or nil.
+// endingError returns the error that ends the turn after a handler returned err: the error of ctx, the
+// *AbortError of a tool call that the handler made, or nil if the turn goes on.
 func endingError(ctx context.Context, err error) error {
 	if err == nil {
 		return ctx.Err()
@@ -176,8 +177,8 @@ func endingError(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// checkContext refuses context with too many parts, with a fragment over its limit or with text
-// that is not UTF-8. It sets the ids of the fragments.
+// checkContext returns an error for context with too many parts, with a fragment over its limit, or with text
+// that is not UTF-8. It also sets the ids of the fragments.
 func (t *Turn) checkContext(c *starhost.Context) error {
 	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
 		return errtext.Errorf("%d fragments and attachments, limit %d", n, maxParts)

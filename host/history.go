@@ -1,4 +1,4 @@
-// A handler of turn_start replaces the history.
+// This file lets a handler of turn_start replace the history.
 
 package host
 
@@ -10,10 +10,10 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// changeHistory makes the history that a handler of turn_start returned the session's. Contents
-// that are no longer in it count as not sent, so that a later prompt may send them again.
+// changeHistory replaces the session's history by next, which a handler of turn_start returned. A content
+// that next does not have counts as not sent, so that a later prompt may send it again.
 func (s *Session) changeHistory(next []starhost.Message) {
-	texts := map[fragments.Hash]string{} // by id, of the parts that merging added
+	texts := map[fragments.Hash]string{} // texts of the parts that merging added, by id
 	for i := range s.history {
 		for _, part := range s.history[i].Content.Parts() {
 			texts[fragments.Sum(part)] = part
@@ -46,12 +46,12 @@ func (s *Session) changeHistory(next []starhost.Message) {
 		if slices.ContainsFunc(c.Fragments, func(f fragments.Fragment) bool {
 			return f.Target == fragments.Prompt && !present[fragments.Sum(f.Content)]
 		}) {
-			s.unsentContext = s.startContext // merging omits what is still there
+			s.unsentContext = s.startContext // merging omits what the history still has
 		}
 	}
 }
 
-// hasContent reports whether a message contains a content: an attachment, or a text.
+// hasContent reports whether a message contains a content, which is an attachment or a text.
 func hasContent(
 	m *starhost.Message, id fragments.Hash, texts map[fragments.Hash]string, idOf func(*fragments.Attachment) fragments.Hash,
 ) bool {

@@ -37,33 +37,32 @@ import (
 
 // Options configure a Host. The zero value works.
 type Options struct {
-	// Prompt says how prompts are put together.
+	// Prompt says how the host builds prompts.
 	Prompt PromptOptions
-	// Tools limits the tools of all turns, by globs on their names: Deny wins, and an empty Allow
-	// allows all.
+	// Tools limits the tools of all turns, by globs on their names. Deny wins over Allow, and an empty Allow
+	// allows all tools.
 	Tools ToolFilter
 	// AppEvents are the events that the program declares and fires by [Host.Fire], [Session.Fire]
 	// or [Turn.Fire]. Their names start with "app."; they may allow context, modify, deny, ask and
 	// abort.
 	AppEvents []starhost.EventSpec
-	// Approver decides about calls that a person must approve, and answers [Turn.Confirm]. Nil
-	// denies them, and so does an error. An error that wraps [errors.ErrUnsupported] says, as nil
+	// Approver decides about calls that a person must approve, and answers [Turn.Confirm]. If it is nil, or
+	// returns an error, the host denies the call. An error that wraps [errors.ErrUnsupported] means, as nil
 	// does, that nobody can answer.
 	Approver func(ctx context.Context, r ApprovalRequest) (Answer, error)
 	// PauseTurns makes a turn wait if a call of the model needs an approval and nobody can answer:
 	// [TurnResult.Paused] has the question, End leaves the turn in its session, and
 	// [Session.ResumeTurn] goes on with it, possibly in another process.
 	PauseTurns bool
-	// EventTimeout is the most wall-clock time of one event, for the calls of all its hooks
-	// together, effects and nested calls included. Hooks that have no result by then fail, so that
-	// guards deny. Zero or less means 20 seconds.
+	// EventTimeout is the most wall-clock time of one event, for the calls of all its hooks together, with
+	// their effects and nested calls. A hook that has no result by then fails, so that guards deny. Zero or
+	// less means 20 seconds.
 	EventTimeout time.Duration
-	// ApprovalTimeout bounds the wait for the Approver; later answers count as no. An Approver that
-	// ignores its context goes on in the background. Zero or less means five minutes.
+	// ApprovalTimeout bounds the wait for the Approver. A later answer counts as no. An Approver that ignores
+	// its context goes on in the background. Zero or less means five minutes.
 	ApprovalTimeout time.Duration
-	// MaxRounds is the most requests of [Turn.Run] that offer tools. If the model
-	// still asks for tools, one last request offers none, so that there is an answer.
-	// Zero or less means 25.
+	// MaxRounds is the most requests of [Turn.Run] that offer tools. If the model still asks for tools after
+	// them, one last request offers none, so that the model must answer. Zero or less means 25.
 	MaxRounds int
 	// MaxResult is the most bytes of a tool's result that the model gets. The host cuts a longer
 	// result and says so in its last line. Handlers that call tools, and post_tool_call, get the
@@ -76,7 +75,7 @@ type Options struct {
 	// them. Several sessions may call it at once.
 	Log func(LogLine)
 	// Describe describes the tool call of an event, for hooks that match kinds or read
-	// [starhost.Event.CallInfo]. Without it, hooks see calls of all kinds. Several sessions may call it at
+	// [starhost.Event.CallInfo]. If it is nil, hooks see calls of all kinds. Several sessions may call it at
 	// once.
 	Describe func(*starhost.Event) *starhost.CallInfo
 	// Observe receives each event that handlers answered, before the caller gets the outcome: the
@@ -93,17 +92,17 @@ type Options struct {
 	// [Host.ReportRun] reports ("call_ran"). An error about an answer denies the call; one about a
 	// run is logged.
 	Observe func(e starhost.Event, o Outcome) error
-	// ObserveAll also passes events to Observe that no handler heard, and runs without effects.
+	// ObserveAll also passes to Observe the events that no handler heard, and the runs that had no effects.
 	ObserveAll bool
-	// Halt returns why the operator halts all calls, nil if the operator does not. The host asks it
-	// at each event of guards, and refuses the event with its error. Nil halts nothing. Several
-	// sessions may call it at once.
+	// Halt returns an error that says why the operator halts all calls, or nil if the operator does not. The
+	// host calls it at each event of guards, and refuses the event with the error. A nil Halt halts nothing.
+	// Several sessions may call it at once.
 	Halt func() error
 	// Record receives the effects of handlers and each [Input], in the order of the handlers'
 	// calls. Nil drops them. Several sessions may call it at once.
 	Record func(Entry)
-	// Answer returns recorded answers for each [Input], so that a program can replay a turn. Nil
-	// asks the model and the Approver.
+	// Answer returns the recorded answer to an [Input], so that a program can replay a turn. If it is nil,
+	// the host asks the model and the Approver.
 	Answer func(Input) (json.RawMessage, error)
 	// Fragments stores the fragments that prompts send, so that later requests can refer to them by
 	// their ids. The host logs a failure of the store, and the prompt goes on. Nil stores nothing.
@@ -112,11 +111,11 @@ type Options struct {
 	Sessions SessionStore
 	// Workers is the most loaders of one prompt that run at once; zero or less means 8.
 	Workers int
-	// MaxWaiting is the most turns that wait for a session's running turn; zero means 16, and less
-	// than zero none. One more turn is an error.
+	// MaxWaiting is the most turns that wait while another turn of their session runs; zero means 16, and
+	// less than zero none. If one more turn comes, it gets an error.
 	MaxWaiting int
-	// LoadersLastFirst starts the loaders of a prompt from the last one on. Golden cases run in both
-	// orders, because the order in which loaders finish must not show.
+	// LoadersLastFirst makes the host start the loaders of a prompt from the last one on. Golden cases run in
+	// both orders, because nobody may notice the order in which loaders finish.
 	LoadersLastFirst bool
 }
 
@@ -151,7 +150,7 @@ func (f ToolFilter) admits(name string) bool {
 	return (len(f.Allow) == 0 || matchAny(f.Allow, name)) && !matchAny(f.Deny, name)
 }
 
-// Dedup says how far back the host looks for a content that it need not send again.
+// Dedup says in which messages the host looks for a content that it need not send again.
 type Dedup string
 
 // The kinds of dedup. The zero value means DedupSession.
@@ -162,7 +161,7 @@ const (
 
 // PromptOptions say how the host builds prompts.
 type PromptOptions struct {
-	// Dedup says how far back the host looks for contents that it need not send again.
+	// Dedup says in which messages the host looks for contents that it need not send again.
 	Dedup Dedup
 	// Render is the form of fragments in a prompt; "" means [fragments.Plain].
 	Render fragments.Rendering
@@ -184,10 +183,10 @@ func (p PromptOptions) withDefaults() PromptOptions {
 	return p
 }
 
-// defaultEventTimeout is the EventTimeout of Options that set none.
+// defaultEventTimeout is the EventTimeout if the Options set none.
 const defaultEventTimeout = 20 * time.Second
 
-// defaultMaxResult is the MaxResult of Options that set none.
+// defaultMaxResult is the MaxResult if the Options set none.
 const defaultMaxResult = 256 << 10
 
 // An ApprovalRequest is a question to a person.
@@ -195,7 +194,7 @@ type ApprovalRequest struct {
 	SessionID string
 	Call      starhost.ToolCall
 	Plugin    string              // the tool's plugin
-	Reasons   []string            // why approval is needed; for a command, its question
+	Reasons   []string            // why somebody must approve; for a command, its question
 	Asks      []starhost.Decision // the decisions of hooks that ask, with their places
 }
 
@@ -204,13 +203,13 @@ type ApprovalRequest struct {
 type Host struct {
 	opts       Options
 	optionsErr error      // an error of the options, which Add returns
-	mu         sync.Mutex // locked by Add
+	mu         sync.Mutex // Add locks it
 	registry   atomic.Pointer[registry]
 	hashes     *fragments.HashCache
-	live       *LiveHost // for sessions that are always on this host
+	live       *LiveHost // of sessions that stay on this host
 }
 
-// maxHashes is the most bytes of a host's cache of hashes, including the texts.
+// maxHashes is the most bytes of the cache of hashes that a host has, with the texts.
 const maxHashes = 32 << 20
 
 // New returns a Host without plugins.
@@ -244,9 +243,9 @@ func New(o Options) *Host {
 	return h
 }
 
-// Add adds all registrations of all the plugins, or nothing. A bad name, a bad schema or a name
-// that another plugin has is an error with the place, or both places: a *RegistrationError or a
-// *ConflictError. A bad name of a plugin and bad options are other errors: see [Options.Check].
+// Add adds all registrations of all the plugins, or nothing. If a name or a schema is not valid, or another
+// plugin has the name, the error is a *RegistrationError or a *ConflictError with the place, or both places.
+// Other errors are about names of plugins, and about options: see [Options.Check].
 func (h *Host) Add(plugins ...starhost.Plugin) error {
 	if h.optionsErr != nil || len(plugins) == 0 {
 		return h.optionsErr
@@ -266,9 +265,9 @@ func (h *Host) Add(plugins ...starhost.Plugin) error {
 	return nil
 }
 
-// AddEach adds plugins one after another, as [Host.Add] of each does, and omits those that it
-// cannot add. It returns an error or nil for each. The host copies its registry once and not for
-// each plugin, because 1,000 calls of Add take 90 times as long.
+// AddEach adds one plugin after another, as [Host.Add] does for each, and omits those that it cannot add. The
+// result has an error or nil for each plugin. AddEach copies the registry once, while 1,000 calls of Add
+// would copy it 1,000 times and take 90 times as long.
 func (h *Host) AddEach(plugins []*starhost.Plugin) []error {
 	errs := make([]error, len(plugins))
 	h.mu.Lock()
@@ -282,16 +281,16 @@ func (h *Host) AddEach(plugins []*starhost.Plugin) []error {
 			good = append(good, p)
 			continue
 		}
-		next, _ = old.withPlugins(good) // they could be added before, so this cannot fail
+		next, _ = old.withPlugins(good) // no error, because each of them could be added before
 	}
 	next.sort()
 	h.registry.Store(next)
 	return errs
 }
 
-// Lose tells the host which guards are not loaded, beside those that it has lost already. In turns
-// that begin from now on, the host refuses each event that one of them closes, and calls no handler
-// for it. A program that loads plugins calls it at once: every caller of the host is then closed.
+// Lose tells the host that further guards are not loaded. In turns that begin from now on, the host refuses
+// each event that one of these guards closes, and calls no handler for it. A program that loads plugins calls
+// Lose once; then the host refuses for all its callers.
 func (h *Host) Lose(guards ...Guard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -301,7 +300,7 @@ func (h *Host) Lose(guards ...Guard) {
 // LostGuards returns the guards that [Host.Lose] named.
 func (h *Host) LostGuards() []Guard { return slices.Clone(h.registry.Load().lost) }
 
-// Refuses returns why the host refuses an event without its handlers, nil if it does not.
+// Refuses returns why the host refuses an event without calling handlers, or nil if it does not refuse it.
 func (h *Host) Refuses(event string) error {
 	c, err := h.registry.Load().hooksOf(event)
 	if err != nil {

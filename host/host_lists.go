@@ -1,4 +1,4 @@
-// What a host contains, as lists for people and adapters.
+// This file lists for people and adapters what a host contains.
 
 package host
 
@@ -19,13 +19,13 @@ type HookInfo struct {
 	Event, Plugin string
 	Priority      int
 	Match, Kind   []string
-	// RespondsTo are globs of other plugins' and agents' tools whose calls the hook may answer.
+	// RespondsTo are globs on the names of other plugins' and agents' tools whose calls the hook may answer.
 	RespondsTo []string
 	Pos        starhost.Pos
 }
 
-// Hooks returns all hooks in the order in which they run: by event in the order of [Host.Events],
-// by priority, by plugin name, by registration.
+// Hooks returns all hooks in the order in which they run: by event in the order of [Host.Events], then by
+// priority, by the plugin's name, and by the order of registration.
 func (h *Host) Hooks() []HookInfo {
 	r := h.registry.Load()
 	var infos []HookInfo
@@ -40,10 +40,10 @@ func (h *Host) Hooks() []HookInfo {
 	return infos
 }
 
-// ListensTo reports whether any hook takes part in an event about a tool or a command ("" for other
-// events), whatever the call's kind. It also reports whether the event needs its session, because
-// one of these hooks is not pure or reads the user's words. The host itself hears the events that
-// it refuses: see [Host.Lose].
+// ListensTo reports whether any hook takes part in an event about the tool or command subject, whatever the
+// kind of the call. subject is "" for events about neither. needsSession says whether the event needs its
+// session, because one of these hooks is not pure or reads the user's words. The host itself listens to the
+// events that it refuses: see [Host.Lose].
 func (h *Host) ListensTo(event, subject string) (hears, needsSession bool) {
 	c, err := h.registry.Load().hooksOf(event)
 	if err != nil {
@@ -60,8 +60,8 @@ func (h *Host) Tools() []starhost.Tool {
 	return slices.Clone(h.registry.Load().toolsWhere(func(t *starhost.Tool) bool { return h.opts.Tools.admits(t.Name) }))
 }
 
-// HasTool reports whether a plugin has a tool of the name, and whether the plugin is restricted.
-// The tools that the host's filter leaves out count too.
+// HasTool reports whether a plugin has a tool of that name, and whether the plugin is restricted. It also
+// finds tools that the host's filter excludes.
 func (h *Host) HasTool(name string) (found, restricted bool) {
 	t := h.registry.Load().tools[name]
 	return t != nil, t != nil && t.Plugin.Restricted
@@ -100,7 +100,7 @@ func (h *Host) Commands() []starhost.Command {
 	r := h.registry.Load()
 	var list []starhost.Command
 	for _, name := range slices.Sorted(maps.Keys(r.commands)) {
-		if c := r.commands[name]; c.Name == name { // not an alias
+		if c := r.commands[name]; c.Name == name { // otherwise name is an alias
 			list = append(list, *c)
 		}
 	}
@@ -135,15 +135,16 @@ func (h *Host) Endpoints() []starhost.Endpoint {
 	maps.Copy(all, r.endpoints)
 	var list []starhost.Endpoint
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if e := all[name]; e.Name == name { // not an alias
+		if e := all[name]; e.Name == name { // otherwise name is an alias
 			list = append(list, *e)
 		}
 	}
 	return list
 }
 
-// Endpoint returns the user's choice: NAME/MODEL, NAME for its default model, or MODEL alone if
-// only one endpoint lists it. The error says why an endpoint cannot be used.
+// Endpoint returns the endpoint and the model that a user chose. The choice is NAME/MODEL, NAME for the
+// default model of the endpoint, or MODEL alone if only one endpoint lists the model. The error says why the
+// choice cannot be used.
 func (h *Host) Endpoint(choice string) (e starhost.Endpoint, model string, err error) {
 	found, model, err := h.registry.Load().choose(choice)
 	if err != nil {

@@ -1,4 +1,4 @@
-// One call of a handler: its place in the turn, its usage, its log, its context.
+// This file describes one call of a handler: its place in the turn, its usage, its log and its context.
 
 package host
 
@@ -12,38 +12,37 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// A Lane is one call of a handler: its place in the turn, its usage and its log. Lanes are numbered
-// in the order in which their calls are due and not in which they end, so that everything derived
-// from a lane is the same on any number of cores. Only the goroutine of the call uses the lane.
+// A Lane is one call of a handler: its place in the turn, its usage and its log. Lanes are numbered in the
+// order in which their calls are due, not in the order in which they end. So everything that depends on a
+// lane is the same on any number of cores. Only the goroutine of the call uses the lane.
 type Lane struct {
 	// Plugin is the handler's plugin.
 	Plugin string
-	// ReadOnly is true for loaders, which may run beside each other.
+	// ReadOnly is true for the calls of loaders, which may run at the same time.
 	ReadOnly bool
-	// Steps and Bytes are the evaluation's usage so far.
+	// Steps and Bytes are what the call has used so far.
 	Steps, Bytes uint64
 	// Logs are the lines that the handler logged, in order.
 	Logs []LogLine
-	// Counters count the draws of each source by its name (random, uuid), so that each draw
-	// differs.
+	// Counters count how often the call has drawn from each source (random, uuid), so that each draw differs.
 	Counters map[string]uint64
 
 	// MaxSteps is the most steps that the event's budget leaves for the call. The plugin's own
 	// limit applies as well. Zero means no bound.
 	MaxSteps uint64
 
-	records      bool // Options.Record or Options.Observe wants the call's effects
-	most         int  // the most bytes of effects that the lane holds; 0 for any
+	records      bool // Options.Record or Options.Observe wants the effects of the call
+	most         int  // the most bytes of effects that the lane stores; 0 for any number
 	turn         *Turn
-	aside        string // starts the path if the call belongs to no turn
-	outer        *Lane  // lane of the calling handler, or nil
-	number       int    // among the calls of the outer lane or the turn, from 1
+	aside        string // begins the path, if the call belongs to no turn
+	outer        *Lane  // the lane of the calling handler, or nil
+	number       int    // the call's number among the calls of the outer lane or of the turn, from 1
 	depth        int
 	children     int
 	pending      *pendingRecords // or nil
 	ctx          context.Context // the caller's context
-	deadline     time.Time       // end of the event; zero means none
-	mu           sync.Mutex      // guards the next two
+	deadline     time.Time       // the end of the event; zero means none
+	mu           sync.Mutex      // guards the two fields below
 	timedContext context.Context // ctx with the deadline; Done makes it
 	cancel       context.CancelFunc
 }
@@ -64,16 +63,15 @@ func (l *Lane) Path() string {
 // Depth returns the number of handlers that wait for this call: 0 if no handler made it.
 func (l *Lane) Depth() int { return l.depth }
 
-// The pendingRecords of a lane are the entries and notes that its turn delivers when the call is
-// done.
+// The pendingRecords of a lane are the entries and notes that the turn passes on when the call is done.
 type pendingRecords struct {
-	notes   []traceNote // notes of nested calls, while other lanes run beside this one
+	notes   []traceNote // notes of nested calls, while other lanes run at the same time
 	entries []Entry
-	size    int // bytes of entries, if the lane has a bound
-	lost    int // number of entries that had no room
+	size    int // the bytes of entries, if the lane has a bound
+	lost    int // how many entries had no room
 }
 
-// pendingRecords returns the lane's pending records.
+// pendingRecords returns the pending records of the lane, and makes them at the first call.
 func (l *Lane) pendingRecords() *pendingRecords {
 	if l.pending == nil {
 		l.pending = new(pendingRecords)
@@ -100,7 +98,7 @@ func (l *Lane) Record(line json.RawMessage) {
 
 type laneKey struct{}
 
-// A laneContext is a lane as the context of its call, so that each call needs one allocation only.
+// A laneContext is a lane that is also the context of its call, so that each call needs only one allocation.
 type laneContext Lane
 
 func (c *laneContext) Deadline() (time.Time, bool) {
@@ -111,7 +109,7 @@ func (c *laneContext) Deadline() (time.Time, bool) {
 	return outer, ok
 }
 
-// Done starts a timer only when a caller waits, because most handlers never do.
+// Done starts the timer only when a caller waits, because most handlers never wait.
 func (c *laneContext) Done() <-chan struct{} {
 	if c.deadline.IsZero() {
 		return c.ctx.Done()
@@ -140,7 +138,7 @@ func (c *laneContext) Err() error {
 // isLate reports whether the deadline of the lane's event has passed.
 func (l *Lane) isLate() bool { return !l.deadline.IsZero() && time.Until(l.deadline) <= 0 }
 
-// stopTimer ends the timer of a finished call.
+// stopTimer stops the timer of a call that has ended.
 func (l *Lane) stopTimer() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +170,7 @@ func (l *Lane) Next(name string) uint64 {
 	return n
 }
 
-// AddUsage adds the steps and bytes of one evaluation.
+// AddUsage adds the steps and bytes of one evaluation to those of the call.
 func (l *Lane) AddUsage(steps, bytes uint64) {
 	l.Steps += steps
 	l.Bytes += bytes
@@ -200,14 +198,14 @@ func checkDepth(ctx context.Context) error {
 	return nil
 }
 
-// readsOnly reports whether ctx belongs to a call that must only read, because others may run
-// beside it.
+// readsOnly reports whether ctx belongs to a call that must only read, because other calls may run at the
+// same time.
 func readsOnly(ctx context.Context) bool {
 	l := LaneOf(ctx)
 	return l != nil && l.ReadOnly
 }
 
-// context returns ctx with the lane. It may be called once for each lane.
+// context returns ctx with the lane. It may be called only once for each lane.
 func (l *Lane) context(ctx context.Context) context.Context {
 	l.ctx = ctx
 	return (*laneContext)(l)

@@ -1,4 +1,4 @@
-// A host that is replaced while sessions run, after its plugins changed.
+// This file lets a program replace a host while sessions run, after plugins have changed.
 
 package host
 
@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// A LiveHost is a host that a program can replace. To reload plugins, a program builds a second
-// Host and swaps it in. A turn ends on the plugins that it began with; the next turn of its session
-// has the new ones. A LiveHost is safe for concurrent use.
+// A LiveHost is a host that a program can replace. To reload plugins, a program builds a second Host and
+// swaps it in. A turn keeps the plugins that it began with to its end; the next turn of its session has the
+// new ones. A LiveHost is safe for concurrent use.
 type LiveHost struct {
 	host     atomic.Pointer[Host]
 	sessions atomic.Int64
@@ -21,7 +21,7 @@ func NewLiveHost(h *Host) *LiveHost {
 	return l
 }
 
-// Host returns the host of the next turns.
+// Host returns the host that the next turn will have.
 func (l *LiveHost) Host() *Host { return l.host.Load() }
 
 // Swap makes h the host of all turns that begin from now on. It returns the previous host.

@@ -12,13 +12,13 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// A Model answers prompts. It must not change a prompt. It may stream an answer to other readers on
-// its own. With an error, the Content of the reply is the text that arrived before it.
+// A Model answers prompts. It must not change a prompt. It may stream an answer to other readers itself. If
+// Complete returns an error, the Content of the reply is the text that arrived before the error.
 type Model interface {
 	Complete(ctx context.Context, p *Prompt) (starhost.Reply, error)
 }
 
-// A TurnResult describes a turn so far.
+// A TurnResult says how far a turn has come.
 type TurnResult struct {
 	// Text is the final answer if Completed is true.
 	Text string
@@ -30,24 +30,25 @@ type TurnResult struct {
 	Pending []starhost.ToolCall
 	// Paused is the question for which the turn waits, or nil: see [Options.PauseTurns].
 	Paused *ApprovalRequest
-	// Calls are the calls that Run ran, in order; those of a resumed turn, since it was resumed.
+	// Calls are the calls that Run ran, in order. For a resumed turn, these are the calls since it was
+	// resumed.
 	Calls []ToolReply
 	// Usage is the sum over all requests, and Rounds their number.
 	Usage  starhost.Usage
 	Rounds int
 	// Ends is the first decision that ends the session after this turn, or nil.
 	Ends *starhost.Decision
-	// Prompts are the requests that Run sent, in order. A program with its own loop has those of
-	// [Turn.Prompt], which the turn does not hold.
+	// Prompts are the requests that Run sent, in order. A program with its own loop gets them from
+	// [Turn.Prompt], and the turn does not store them.
 	Prompts []*Prompt
 	// Turn is the turn itself, with its traces and errors.
 	Turn *Turn
 }
 
-// Turn runs a whole turn: it begins one, asks the model, runs its tool calls, and so on up to the
-// final answer. It ends the turn unless the result has Pending calls. Then the session waits, and
-// the caller goes on with the result's Turn and must call End. See [Turn.Run] for the errors. A
-// result comes with each error except those of [Session.Begin].
+// Turn runs a whole turn: it begins a turn, asks the model and runs the model's tool calls, until the model
+// gives the final answer. It ends the turn unless the result has Pending calls. In that case the session
+// waits; the caller goes on with the result's Turn and must call End. [Turn.Run] describes the errors. Turn
+// returns a result with each error except those of [Session.Begin].
 func (s *Session) Turn(ctx context.Context, r Request, m Model) (*TurnResult, error) {
 	t, err := s.Begin(ctx, r)
 	if err != nil {
@@ -60,11 +61,10 @@ func (s *Session) Turn(ctx context.Context, r Request, m Model) (*TurnResult, er
 	return result, err
 }
 
-// Run continues the turn up to its final answer, or up to calls that the caller must Answer. It
-// runs tool calls in the order of the reply by [Turn.CallTool]; a handled result ends the turn
-// after the reply's other calls. If [Options.Answer] is set, Run does not ask the model, which may
-// be nil. The error comes from [Turn.Prompt], [Turn.CallTool] or the model; the turn can then only
-// end.
+// Run continues the turn up to its final answer, or up to calls that the caller must Answer. It runs the
+// calls of a reply in their order by [Turn.CallTool]. If a tool has handled the request, the turn ends after
+// the reply's other calls. If [Options.Answer] is set, Run does not ask the model, which may be nil. The
+// error comes from [Turn.Prompt], [Turn.CallTool] or the model; after an error the turn can only end.
 func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 	t.session.waiting.Store(nil)
 	for !t.completed {
@@ -86,7 +86,7 @@ func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 	return t.Result(), nil
 }
 
-// Result describes the turn so far.
+// Result says how far the turn has come.
 func (t *Turn) Result() *TurnResult {
 	r := &TurnResult{
 		Completed: t.completed, Calls: t.replies, Usage: t.usage, Rounds: t.round, Ends: t.ending,
@@ -104,7 +104,7 @@ func (t *Turn) Result() *TurnResult {
 	return r
 }
 
-// isExternal reports whether the caller runs the call's tool.
+// isExternal reports whether the caller, not the host, runs the tool of the call.
 func isExternal(t *Turn, c starhost.ToolCall) bool {
 	return slices.ContainsFunc(t.offeredTools.Items(), func(tool starhost.Tool) bool {
 		return tool.Name == c.Name && tool.Validator == nil
@@ -126,8 +126,8 @@ func (t *Turn) runCalls(ctx context.Context) error {
 	return nil
 }
 
-// askModel makes one request. The last request that MaxRounds allows offers no tools, and ignores
-// tool calls of the reply.
+// askModel sends one request. The last request that MaxRounds allows offers no tools, and askModel ignores
+// tool calls in the reply to it.
 func (t *Turn) askModel(ctx context.Context, m Model) error {
 	t.withoutTools = t.round >= t.host.opts.MaxRounds
 	p, err := t.Prompt(ctx)
@@ -157,8 +157,8 @@ func (t *Turn) askModel(ctx context.Context, m Model) error {
 	return t.Reply(ctx, reply)
 }
 
-// storeCut stores the text of an answer that broke off. It stores no tool calls, because some of
-// their arguments may be missing, and no handler sees the text, because it is no answer.
+// storeCut stores the text of an answer that broke off. It stores no tool calls, because some arguments may
+// be missing. No handler sees the text, because it is no complete answer.
 func (t *Turn) storeCut(text string) {
 	if text != "" {
 		t.messages = append(t.messages, starhost.Message{Role: starhost.RoleAssistant, Content: fragments.NewText(text), Cut: true})
@@ -185,8 +185,8 @@ func (t *Turn) Reply(ctx context.Context, r starhost.Reply) error {
 	return nil
 }
 
-// Answer stores the result of a call that the caller ran. It returns an error if no call of that id
-// waits for an answer.
+// Answer stores the result of a call that the caller ran. It returns an error if no call with that id waits
+// for an answer.
 func (t *Turn) Answer(callID string, r starhost.Result) error {
 	calls := unanswered(t)
 	i := slices.IndexFunc(calls, func(c starhost.ToolCall) bool { return c.ID == callID })
@@ -198,9 +198,9 @@ func (t *Turn) Answer(callID string, r starhost.Result) error {
 	return nil
 }
 
-// Follow replaces the turn's replies and tool answers by the messages of an agent with its own
-// loop. The contents that the turn's prompts added stay in front of them. Before the first prompt,
-// it adds messages of a turn that began elsewhere, which stand behind the user's message.
+// Follow replaces the turn's replies and tool answers by the messages of an agent that has its own loop. The
+// contents that the turn's prompts added stay in front of these messages. Before the first prompt, Follow
+// adds messages of a turn that began elsewhere. They come after the user's message.
 func (t *Turn) Follow(messages []starhost.Message) {
 	if t.round == 0 {
 		t.followed = messages

@@ -29,9 +29,9 @@ func (t *Turn) startObserving(ctx context.Context, e *starhost.Event) *observati
 	return o
 }
 
-// finishObserving passes an observed event to [Options.Observe]. If that fails, the event is denied
-// or, if nothing can deny it, aborted. failed is the error of the event's handlers, and the
-// returned error is the event's.
+// finishObserving passes an observed event to [Options.Observe]. If Observe fails, the host denies the event
+// or, if nothing can deny it, aborts. failed is the error of the event's handlers; the returned error is that
+// of the event.
 func (t *Turn) finishObserving(o *observation, spec *starhost.EventSpec, out *Outcome, failed error) error {
 	if o == nil {
 		return failed
@@ -55,7 +55,7 @@ func (t *Turn) finishObserving(o *observation, spec *starhost.EventSpec, out *Ou
 	return t.refuseUnrecorded(spec, out, err)
 }
 
-// observe passes an event to [Options.Observe]. A panic of it is logged.
+// observe passes an event to [Options.Observe], and logs a panic of it.
 func (t *Turn) observe(e *starhost.Event, out *Outcome) error {
 	err, panicked := protect(func() (error, error) { return t.host.opts.Observe(*e, *out), nil })
 	if panicked != nil {
@@ -64,8 +64,8 @@ func (t *Turn) observe(e *starhost.Event, out *Outcome) error {
 	return err
 }
 
-// startRun begins the observation of a handler that is no hook. It returns nil if nothing observes
-// it, or if another handler called it.
+// startRun begins the observation of a handler that belongs to no hook. It returns nil if nobody observes, or
+// if another handler called this one.
 func (t *Turn) startRun(ctx context.Context, e *starhost.Event, name string) *observation {
 	run := *e
 	run.Name = name
@@ -103,9 +103,9 @@ func (t *Turn) finishRun(o *observation, lane *Lane, pos starhost.Pos, failed er
 	}
 }
 
-// finishLoad passes on what a loader of a reference logged and did, and passes its run to
-// [Options.Observe] as finishRun does. It follows the call, because loaders run beside each other.
-// The host's own loaders read what the user names, and count for no plugin.
+// finishLoad passes on what a loader logged and did, and passes the loader's run to [Options.Observe] as
+// finishRun does. It is called after the loader has ended, because loaders run at the same time. The host's
+// own loaders read what the user names, and count for no plugin.
 func (t *Turn) finishLoad(
 	ctx context.Context, name, ref string, lane *Lane, pos starhost.Pos, took time.Duration, failed error,
 ) {
@@ -121,8 +121,8 @@ func (t *Turn) finishLoad(
 	t.finishRun(run, lane, pos, failed)
 }
 
-// observeApproval passes the answer to a question about a call to [Options.Observe]. If that fails,
-// an approval does not count.
+// observeApproval passes the answer to a question about a call to [Options.Observe]. If Observe fails, an
+// approval does not count.
 func (t *Turn) observeApproval(ctx context.Context, r *ApprovalRequest, got *approval, d starhost.Decision) {
 	if t.host.opts.Observe == nil || ctx.Err() != nil {
 		return
@@ -146,7 +146,7 @@ func (t *Turn) observeApproval(ctx context.Context, r *ApprovalRequest, got *app
 	}
 }
 
-// ReportRun passes a call that ran otherwise than guards judged it to [Options.Observe], for a
+// ReportRun passes a call that ran with other arguments than guards judged to [Options.Observe], for a
 // program whose agent says what ran. reason says what differs.
 func (h *Host) ReportRun(e *starhost.Event, reason string) error {
 	if h.opts.Observe == nil {

@@ -25,12 +25,12 @@ func (t *Turn) catalog() []starhost.Tool {
 	return slices.CompactFunc(tools, func(a, b starhost.Tool) bool { return a.Name == b.Name })
 }
 
-// mayOffer reports whether this session and this request may use a tool.
+// mayOffer reports whether the roles of the session and the filters of the request allow a tool.
 func (t *Turn) mayOffer(tool *starhost.Tool) bool {
 	return !t.session.unavailable[tool.Name] && admits(t, tool)
 }
 
-// askAvailable calls Available of all tools, by name, once for each set of plugins.
+// askAvailable asks each tool by its Available, in the order of names, once for each set of plugins.
 func (t *Turn) askAvailable(ctx context.Context) error {
 	s := t.session
 	if s.availabilityOf == t.registry {

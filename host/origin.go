@@ -1,4 +1,4 @@
-// Where a part of a context comes from, and how many parts one handler may offer.
+// This file says where a part of a context comes from, and how many parts one handler may offer.
 
 package host
 
@@ -31,8 +31,8 @@ func attribute(c starhost.Context, source, plugin, at string) starhost.Context {
 	return out
 }
 
-// attributeMissing is attribute for the parts that do not name a plugin. It leaves the others as
-// they are.
+// attributeMissing sets the origin of the parts that do not name a plugin, as attribute does. It leaves the
+// other parts as they are.
 func attributeMissing(c starhost.Context, source, plugin string, pos starhost.Pos) starhost.Context {
 	out := attribute(c, source, plugin, pos.String())
 	for i, f := range c.Fragments {
@@ -54,8 +54,8 @@ func attributeResult(r starhost.Result, source, plugin string, pos starhost.Pos)
 	return r
 }
 
-// setTarget marks all parts of a context as system text, if system is true, and as pinned, if the user typed the
-// reference.
+// setTarget makes all parts of a context system text if system is true. It pins them if typed is true,
+// because the user typed the reference.
 func setTarget(c *starhost.Context, system, typed bool) {
 	for i := range c.Fragments {
 		c.Fragments[i].Pinned = typed
@@ -68,7 +68,7 @@ func setTarget(c *starhost.Context, system, typed bool) {
 	}
 }
 
-// fragmentLists returns a list of fragments for each offer.
+// fragmentLists returns the fragments of each offer, as one list for each.
 func fragmentLists(offers []starhost.Context) [][]fragments.Fragment {
 	lists := make([][]fragments.Fragment, len(offers))
 	for i, o := range offers {

@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// actionNames lists actions for a message: "deny, ask or abort".
+// actionNames lists actions for a message, such as "deny, ask or abort".
 func actionNames(actions []starhost.Action) string {
 	names := make([]string, len(actions))
 	for i, a := range actions {
@@ -29,7 +29,7 @@ func actionNames(actions []starhost.Action) string {
 	return errtext.Or(names)
 }
 
-// soften turns a decision into one without effect, which says what the plugin would do.
+// soften turns a decision into a decision without effect, which says what the plugin would do.
 func soften(d *starhost.Decision) {
 	*d = starhost.Decision{Action: "would " + d.Action, Reason: d.Detail(), Pos: d.Pos}
 }
@@ -58,8 +58,8 @@ func (e *HandlerError) Error() string { return e.Err.Error() }
 
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-// Traceback returns the lines of the failure's traceback, "" if the error has none. Errors of the
-// evaluator have one: their method Detail returns it.
+// Traceback returns the lines of the failure's traceback, or "" if the error has none. Errors of the
+// evaluator have one, which their method Detail returns.
 func (e *HandlerError) Traceback() string {
 	var detailed interface{ Detail() string }
 	if errors.As(e.Err, &detailed) {
@@ -68,8 +68,8 @@ func (e *HandlerError) Traceback() string {
 	return ""
 }
 
-// advice returns what the plugin's author can write instead, in brackets, or "". A person who sees
-// only the denial learns it there. Errors of the evaluator have it: their method Advice returns it.
+// advice returns in brackets what the plugin's author can write instead, or "". A person who sees only the
+// denial learns it from there. Errors of the evaluator have such advice, which their method Advice returns.
 func advice(err error) string {
 	var helpful interface{ Advice() string }
 	if !errors.As(err, &helpful) || helpful.Advice() == "" {
@@ -95,29 +95,29 @@ type HookTrace struct {
 	Priority int
 	Action   starhost.Action // the decision; ActionError if the handler failed
 	Detail   string          // the reason, the size or the error
-	Again    bool            // the host called the handler again with the final arguments: only a refusal counts
+	Again    bool            // called again with the final arguments, so only a refusal counts
 	Steps    uint64
 	Bytes    uint64         // allocated by guarded operations
-	Changes  map[string]any // by a modify
-	// Decision is the decision, nil for none. Effects are the journal's lines of the effects of the
-	// call, and of the handlers that it called, and Logs are the lines that all of these logged.
-	// All are only for [Options.Observe].
+	Changes  map[string]any // the changes of a modify
+	// Decision is the handler's decision, or nil. Effects are the lines of the journal for the effects of the
+	// call, and of the handlers that it called. Logs are the lines that all of these handlers logged. The
+	// three fields are set for [Options.Observe] only.
 	Decision *starhost.Decision
 	Effects  []json.RawMessage
 	Logs     []LogLine
 }
 
-// An Answer is the answer to an [ApprovalRequest]. An Approver sets Yes and By, and the host the
-// other fields, for [Options.Observe].
+// An Answer is the answer to an [ApprovalRequest]. An Approver sets Yes and By. The host sets the other
+// fields, for [Options.Observe].
 type Answer struct {
 	Yes bool
-	// By says who answered: one of [Answerers], or a word of the program. Empty means "program".
+	// By says who answered: one of [Answerers], or a word that the program chose. Empty means "program".
 	By string
-	// Asks say why an approval is needed. Pos is zero for a tool that always asks, and for the
-	// question of a command.
+	// Asks say why somebody must approve. Pos is zero for a tool that always asks, and for the question of a
+	// command.
 	Asks []starhost.Decision
-	// Asked and Answered are the times of the question and of the answer, which is zero while the
-	// turn waits. The stored answer to the question of a turn that waited is older than the record.
+	// Asked and Answered are the times of the question and of the answer. Answered is zero while the turn
+	// waits. If a turn waited, the stored answer is older than the record.
 	Asked, Answered time.Time
 }
 
@@ -138,30 +138,29 @@ type Outcome struct {
 	// and then the refusals of handlers that the host called again. The caller must not change it,
 	// because the turn's trace shares it.
 	Decisions []starhost.Decision
-	// Decision is the decision of the event: the winner among abort, deny, ask, approve, respond
-	// and modify. Its Changes are the final values of all changed arguments.
+	// Decision is the decision of the event: the strongest one among abort, deny, ask, approve, respond and
+	// modify. Its Changes are the final values of all changed arguments.
 	Decision starhost.Decision
 	// Ask is true if any handler asks for an approval, even if another handler responds.
 	Ask bool
-	// Lost is why the host refused the event and called no handler: a guard is not loaded. Nil
-	// means that the handlers decided.
+	// Lost says why the host refused the event and called no handler: a guard is not loaded. Nil means that
+	// the handlers decided.
 	Lost error
-	// Hooks are the calls of the handlers in their order, with their decisions and effects. Turn is
-	// the number of the turn, and Duration the time of the event. All are only for
-	// [Options.Observe].
+	// Hooks are the calls of the handlers in their order, with their decisions and effects. Turn is the
+	// number of the turn, and Duration the time that the event took. The three fields are set for
+	// [Options.Observe] only.
 	Hooks    []HookTrace
 	Turn     int
 	Duration time.Duration
-	// Answer is the answer to a question about a call, else nil. Decision is then approve or deny,
-	// or ask while the turn waits. See [Options.Observe].
+	// Answer is the answer to a question about a call, in an outcome about such an answer; else it is nil.
+	// Decision is then approve or deny, or ask while the turn waits. See [Options.Observe].
 	Answer *Answer
 
 	problems []string // why the tool cannot take the final arguments
 }
 
-// Combine sets the outcome's Decision and Ask from its Decisions, by the rules of plugin-api.md,
-// section 3: an abort wins over a deny, a deny over all others, in any order; an ask wins over an
-// approve; the first respond wins.
+// Combine sets Decision and Ask from Decisions. An abort wins over a deny, and a deny over all others, in any
+// order. An ask wins over an approve. The first respond wins.
 func (o *Outcome) Combine() {
 	if len(o.Decisions) == 0 {
 		return
@@ -172,7 +171,7 @@ func (o *Outcome) Combine() {
 	for i := range o.Decisions {
 		d := &o.Decisions[i]
 		if d.Action == starhost.ActionContext {
-			continue // context stands beside all other decisions
+			continue // context does not compete with other decisions
 		}
 		if r := slices.Index(rank[:], d.Action); r >= 0 && r < best {
 			best, o.Decision = r, *d

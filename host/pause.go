@@ -18,7 +18,7 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// errPaused says that nobody can answer now, so that the turn waits.
+// errPaused says that nobody can answer now, so the turn waits.
 var errPaused = errors.New("the turn waits for an approval")
 
 // canPause reports whether the turn can wait for the approval of a call: it must be a call of the
@@ -28,7 +28,7 @@ func (t *Turn) canPause(ctx context.Context, r *ApprovalRequest) bool {
 		slices.ContainsFunc(unanswered(t), func(c starhost.ToolCall) bool { return c.ID == r.Call.ID })
 }
 
-// waitFor makes the turn wait for the answer to a question.
+// waitFor lets the turn wait for the answer to a question.
 func (t *Turn) waitFor(r *ApprovalRequest) {
 	nonce := rand.Text()
 	t.question = &pausedTurn{
@@ -47,8 +47,8 @@ func digestOf(t *Turn, nonce string, c *starhost.ToolCall) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// storedApproval returns the stored answer to a question of a resumed turn. If it refuses the
-// answer, it adds the reason to the question. Each answer counts once.
+// storedApproval returns the stored answer to a question of a resumed turn. If the answer does not count,
+// storedApproval adds the reason to the question. Each answer counts once.
 func storedApproval(t *Turn, r *ApprovalRequest) (got approval, ok bool) {
 	q := t.resumed
 	if q == nil || string(q.Call.ID) != r.Call.ID {
@@ -81,7 +81,7 @@ func storedApproval(t *Turn, r *ApprovalRequest) (got approval, ok bool) {
 	return got, false
 }
 
-// stateIn completes p with the turn's state.
+// stateIn sets the fields of p that have the turn's state.
 func stateIn(t *Turn, p *pausedTurn) *pausedTurn {
 	p.Round, p.Lanes, p.Words, p.Spent = t.round, t.laneCount, exactText(t.words), t.budgetSpent
 	p.System, p.Model, p.Options, p.Tools = t.request.System, t.request.Model, t.request.Options, t.request.Tools
@@ -89,7 +89,7 @@ func stateIn(t *Turn, p *pausedTurn) *pausedTurn {
 	for i := range t.messages {
 		p.Messages = append(p.Messages, saveMessage(&t.messages[i]))
 	}
-	for _, f := range t.filters[1:] { // the first one is the host's
+	for _, f := range t.filters[1:] { // the first filter is the host's
 		p.Allowed = append(p.Allowed, f.Allow)
 	}
 	for i := range t.requestedCalls {
@@ -98,8 +98,8 @@ func stateIn(t *Turn, p *pausedTurn) *pausedTurn {
 	return p
 }
 
-// checkPaused returns an error if a turn of the session waits for an answer. It ends a turn that
-// waits for too long.
+// checkPaused returns an error if a turn of the session waits for an answer. If a turn has waited too long,
+// checkPaused ends it.
 func (s *Session) checkPaused(clock func() time.Time) error {
 	p := s.paused
 	if p == nil {
@@ -118,7 +118,7 @@ func (s *Session) checkPaused(clock func() time.Time) error {
 	return nil
 }
 
-// history returns the messages of the turn.
+// history returns the messages of the turn that waits.
 func (p *pausedTurn) history() []starhost.Message {
 	list := make([]starhost.Message, len(p.Messages))
 	for i := range p.Messages {
@@ -129,7 +129,7 @@ func (p *pausedTurn) history() []starhost.Message {
 
 // unanswered returns the calls of the last reply that have no answer yet.
 func unanswered(t *Turn) []starhost.ToolCall {
-	answered := map[string]int{} // by id, because a model may use an id twice
+	answered := map[string]int{} // a count by id, because a model may use an id twice
 	for _, m := range slices.Backward(t.messages) {
 		switch m.Role {
 		case starhost.RoleTool:
@@ -144,7 +144,7 @@ func unanswered(t *Turn) []starhost.ToolCall {
 	return nil
 }
 
-// answerRest answers the calls that did not run.
+// answerRest adds an answer to each call that did not run.
 func (t *Turn) answerRest() {
 	for _, c := range unanswered(t) {
 		t.messages = append(t.messages, starhost.Message{Role: starhost.RoleTool, Content: fragments.NewText("not run: the turn ended"),

@@ -1,4 +1,4 @@
-// A prompt and its report: what was merged, and what breaks the provider's cache.
+// This file describes a prompt and its report: what was merged, and what breaks the provider's cache.
 
 package host
 
@@ -17,8 +17,8 @@ import (
 // A Prompt is one complete request to a model, with a report that explains it. The caller must not
 // change it, because the session shares its parts.
 type Prompt struct {
-	// System is the system text. Messages is the conversation with the new user message, or the
-	// answers of tools, at its end. Both are as sent.
+	// System is the system text. Messages is the conversation. At its end is the new user message, or the
+	// answers of tools. Both are as the model gets them.
 	System   string
 	Messages []starhost.Message
 	// Text is the user message that this prompt added; empty if it added none.
@@ -32,8 +32,8 @@ type Prompt struct {
 	// Fragments and Attachments have a row for each offered content.
 	Fragments   []*fragments.Row
 	Attachments []*fragments.AttachmentRow
-	// Given is the number of offered fragments, including repeats. SavedBytes is the size of those
-	// that were not sent again.
+	// Given is the number of offered fragments, including repeated ones. SavedBytes is the size of the
+	// fragments that were not sent again.
 	Given      int
 	SavedBytes int64
 	// Hooks are the traces of handlers since the turn's previous prompt, and Errors their failures.
@@ -61,12 +61,12 @@ func (p *Prompt) Sum() fragments.Hash {
 // Bytes returns the size of the system text and the new user message.
 func (p *Prompt) Bytes() int { return len(p.System) + p.Text.Len() }
 
-// Rendering returns the prompt as one text that begins with the tools and the system text. It
-// contains attachments by their ids. SharedPrefix and CacheBreak count its bytes.
+// Rendering returns the prompt as one text, which begins with the tools and the system text. Ids stand for
+// the attachments. SharedPrefix and CacheBreak count the bytes of this text.
 func (p *Prompt) Rendering() string { return strings.Join(p.pieces, "") }
 
-// A CacheBreak says at which byte a prompt stops to continue the previous one, so that the
-// provider's prompt cache loses the rest.
+// A CacheBreak says at which byte a prompt differs from the previous one, so that the provider's prompt cache
+// loses everything after it.
 type CacheBreak struct {
 	Offset int64
 	Cause  string
@@ -74,19 +74,19 @@ type CacheBreak struct {
 	Pos    string // the place of the plugin's registration, or ""
 }
 
-// A transcript is the rendering of a prompt in pieces that share memory with its contents. It
-// starts with a piece for each tool and the system text.
+// A transcript is the rendering of a prompt in pieces, which share memory with the prompt's contents. It
+// begins with one piece for each tool, and one for the system text.
 type transcript struct {
 	pieces     []string
 	tools      int
-	lacksNamed bool // pre_send dropped a message with a content that the user named now
-	// changedBy is the pre_send handler that changed the request, or nil. unchanged are the pieces
-	// without its changes.
+	lacksNamed bool // pre_send dropped a message with a content that the user has named in this turn
+	// changedBy is the handler of pre_send that changed the request, or nil. unchanged are the pieces before
+	// that change.
 	changedBy *HookInfo
 	unchanged []string
 }
 
-// system returns the piece of the system text without the changes of pre_send.
+// system returns the piece of the system text, as it was before pre_send.
 func (s *transcript) system() string { return s.unchanged[s.tools] }
 
 // compareTranscripts measures the prefix that p shares with the previous prompt, and names the
@@ -116,8 +116,8 @@ func compareTranscripts(p *Prompt, last *transcript, changed *fragments.Row) {
 	}
 }
 
-// sharedPrefix returns the length of the common prefix of two texts in pieces, and whether b starts
-// with all of a. It does not read equal pieces that share memory.
+// sharedPrefix returns the length of the common prefix of two texts in pieces, and whether b begins with all
+// of a. It does not compare the bytes of equal pieces that share memory.
 func sharedPrefix(a, b []string) (n int64, whole bool) {
 	var x, y string
 	for {
@@ -153,8 +153,7 @@ func lastChange(out Outcome) *HookInfo {
 	return nil
 }
 
-// lastUserText returns the text of the last user message, or an empty text if the prompt added
-// none.
+// lastUserText returns the text of the last user message, or an empty text if the prompt added no message.
 func lastUserText(messages []starhost.Message, added fragments.Text) fragments.Text {
 	if added.Len() == 0 {
 		return added
@@ -167,7 +166,7 @@ func lastUserText(messages []starhost.Message, added fragments.Text) fragments.T
 	return fragments.Text{}
 }
 
-// relocateFragments sets the offsets of the sent fragments in a request that pre_send changed. If a
+// relocateFragments finds the sent fragments in a request that pre_send changed, and sets their offsets. If a
 // fragment's bytes are gone, its row becomes Changed and names the handler.
 func relocateFragments(p *Prompt, out Outcome) {
 	from := map[fragments.Target]int{}
@@ -207,7 +206,7 @@ func changerOf(out Outcome, target fragments.Target, content string) string {
 	return "pre_send"
 }
 
-// copyRows copies the report's rows for plugins.
+// copyRows returns copies of the rows of the report, for plugins.
 func copyRows(list []*fragments.Row) []fragments.Row {
 	out := make([]fragments.Row, len(list))
 	for i, r := range list {

@@ -43,7 +43,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	before := t.mark()
 	p, err := t.build(ctx, pre, offers)
 	if err == nil && p.lacksNamed && before != nil {
-		t.restore(before) // now the new message has it
+		t.restore(before) // the new message has the content now
 		p, err = t.build(ctx, pre, offers)
 	}
 	if err != nil {
@@ -75,7 +75,7 @@ func (t *Turn) build(ctx context.Context, pre *starhost.Event, offers []starhost
 	return p, t.firePreSend(ctx, p, m)
 }
 
-// A promptMark is what a prompt changes in its turn and session.
+// A promptMark stores what building a prompt can change in its turn and session.
 type promptMark struct {
 	messages, followed []starhost.Message
 	spent              fragments.Spent
@@ -85,7 +85,8 @@ type promptMark struct {
 	system             systemText
 }
 
-// mark returns the state before the first prompt, nil if no handler can drop messages of it.
+// mark returns the state before the first prompt. It returns nil if no handler can drop messages of that
+// prompt.
 func (t *Turn) mark() *promptMark {
 	s := t.session
 	if t.round != 1 || !t.hasHooks("pre_send") {
@@ -97,8 +98,8 @@ func (t *Turn) mark() *promptMark {
 	}
 }
 
-// restore takes back a prompt, but not what its pre_send handlers showed: contents that they
-// dropped with an earlier message are not in the session.
+// restore takes a prompt back. It does not take back what the handlers of pre_send showed: a content that
+// they dropped with an earlier message is no longer in the session.
 func (t *Turn) restore(m *promptMark) {
 	s := t.session
 	for id := range m.sent {
@@ -130,7 +131,7 @@ func (t *Turn) storeFragments(ctx context.Context, rows []*fragments.Row) {
 	}
 }
 
-// storeAttachments stores the attachments that a prompt sends, if the store can.
+// storeAttachments stores the attachments that a prompt sends, if the store has a place for attachments.
 func (t *Turn) storeAttachments(ctx context.Context, rows []*fragments.AttachmentRow) {
 	store, ok := t.host.opts.Fragments.(interface {
 		PutAttachments(context.Context, ...fragments.Attachment) error
@@ -163,12 +164,12 @@ func typedConversation(t *Turn) []starhost.Message {
 	return all
 }
 
-// A mergeResult contains the parts that one prompt adds.
+// A mergeResult has the parts that one prompt adds to the session.
 type mergeResult struct {
 	set     *fragments.Set
 	system  string         // the session's new system text
 	text    fragments.Text // the new user message
-	changed *fragments.Row // a system fragment that the previous prompt did not have
+	changed *fragments.Row // a system fragment that the previous prompt did not have, or nil
 }
 
 // mergeOffers merges the context that was offered for this prompt.
@@ -194,14 +195,14 @@ func mergeOffers(t *Turn, offers []starhost.Context) (*mergeResult, error) {
 	return &mergeResult{set: set, changed: s.update(set)}, nil
 }
 
-// remainingBudget returns the rest of the turn's budget.
+// remainingBudget returns what is left of the turn's budget.
 func (t *Turn) remainingBudget() fragments.Budget {
 	b := t.host.opts.Prompt.Budget
 	b.Spent = &t.budgetSpent
 	return b
 }
 
-// pinAttachments returns the user's attachments as pinned ones.
+// pinAttachments returns the user's attachments marked as pinned.
 func pinAttachments(list []fragments.Attachment) []fragments.Attachment {
 	list = slices.Clone(list)
 	for i := range list {
@@ -210,8 +211,8 @@ func pinAttachments(list []fragments.Attachment) []fragments.Attachment {
 	return list
 }
 
-// inSession reports whether an earlier message contains a content: of the session, or of this turn
-// with DedupPrompt. Messages that pre_send probably drops do not count.
+// inSession reports whether an earlier message has a content. With DedupPrompt, only messages of this turn
+// count. Messages that pre_send probably drops do not count.
 func (t *Turn) inSession(h fragments.Hash) bool {
 	s := t.session
 	use, sent := s.sentContents[h]
@@ -219,8 +220,8 @@ func (t *Turn) inSession(h fragments.Hash) bool {
 	return sent && (age == 0 || t.host.opts.Prompt.Dedup == DedupSession && (s.droppedAge == 0 || age < s.droppedAge))
 }
 
-// appendMessage renders the merged context and adds it to the turn: in the first round in front of
-// the user's words, later as a separate message.
+// appendMessage renders the merged context, and adds it to the turn: in the first round before the user's
+// words, later as a message of its own.
 func (t *Turn) appendMessage(m *mergeResult) {
 	msg := starhost.Message{Role: starhost.RoleUser, Merged: starhost.FragmentsOnly, Contents: make([]fragments.Hash, 0, len(m.set.Rows()))}
 	if len(t.session.sentContents) == 0 {
@@ -239,7 +240,7 @@ func (t *Turn) appendMessage(m *mergeResult) {
 	}
 	var tail []string
 	for _, note := range m.set.Notes() {
-		if id := fragments.Sum(note); !t.inSession(id) { // a note is sent once, like a fragment
+		if id := fragments.Sum(note); !t.inSession(id) { // a note is sent only once, like a fragment
 			t.addContent(&msg, id)
 			tail = append(tail, note)
 		}
@@ -258,7 +259,7 @@ func (t *Turn) appendMessage(m *mergeResult) {
 	t.messages, t.followed = append(t.messages, t.followed...), nil
 }
 
-// addContent records that a message contains a content.
+// addContent notes that a message has a content.
 func (t *Turn) addContent(m *starhost.Message, id fragments.Hash) {
 	s := t.session
 	if s.sentContents == nil {
@@ -295,14 +296,14 @@ func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error
 	if last := t.session.lastTranscript; last != nil {
 		compareTranscripts(p, last, m.changed)
 	}
-	sent := p.transcript // a copy, so that the session does not store the report
+	sent := p.transcript // store a copy, so that the session does not keep the report in memory
 	t.session.lastTranscript = &sent
 	return nil
 }
 
 // render returns the pieces of a prompt's rendering.
 func (t *Turn) render(p *Prompt) []string {
-	const around, more = 5, 16 // pieces of a message with one part, and of the new one
+	const around, more = 5, 16 // numbers of pieces around a message with one part, and of the new message
 	pieces := make([]string, 0, len(p.Tools)+2+around*len(p.Messages)+more)
 	tools := make([]*toolPiece, len(p.Tools))
 	for i := range p.Tools {

@@ -1,4 +1,4 @@
-// What pre_send left of a prompt, and so what the session has sent.
+// This file finds out what pre_send left of a prompt, and so which contents the model has.
 
 package host
 
@@ -11,9 +11,9 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// checkSent compares the complete request with p, which pre_send handlers made of it. A content of
-// a dropped message leaves the session, so that a later prompt sends it again, and the report does
-// not say in_session for a content that p does not contain.
+// checkSent compares the complete request with p, which handlers of pre_send made of it. If they dropped a
+// message, its contents leave the session, so that a later prompt sends them again. The report then does not
+// say in_session for a content that p does not have.
 func (t *Turn) checkSent(p *Prompt, complete []starhost.Message, out Outcome) {
 	s, sent := t.session, t.newSentContents(p.Messages, complete)
 	var lost []fragments.Hash
@@ -48,21 +48,21 @@ func (t *Turn) checkSent(p *Prompt, complete []starhost.Message, out Outcome) {
 	}
 }
 
-// noteDropped records that pre_send dropped a message of an earlier use. A context engine that
-// drops one message will drop others of the same age, so their contents no longer count as sent.
+// noteDropped notes that pre_send dropped a message of an earlier use. A context engine that drops one
+// message will drop others of the same age, so their contents no longer count as sent.
 func (s *Session) noteDropped(use int) {
 	if age := s.currentUse() - use; age > 0 && (s.droppedAge == 0 || age < s.droppedAge) {
 		s.droppedAge = age
 	}
 }
 
-// sentContents are the contents of a request that pre_send changed.
+// sentContents finds the contents that a request still has after pre_send changed it.
 type sentContents struct {
 	messages    []starhost.Message
-	parts       map[string]bool // messages and their parts
+	parts       map[string]bool // the texts of messages and of their parts
 	attachments map[fragments.Hash]bool
-	derived     map[fragments.Hash]bool // texts that a message had before a handler replaced its text
-	found       map[fragments.Hash]bool // results of has
+	derived     map[fragments.Hash]bool // texts that were in a message whose text a handler replaced
+	found       map[fragments.Hash]bool // results of has, by content
 	sameCount   bool
 	idOf        func(*fragments.Attachment) fragments.Hash
 }
@@ -89,8 +89,8 @@ func (t *Turn) newSentContents(sent, complete []starhost.Message) *sentContents 
 	return c
 }
 
-// has reports whether the request contains a content of the message m, possibly in a form that a
-// handler changed: a redacted text need not be sent again.
+// has reports whether the request has a content of the message m. It also finds the content in a form that a
+// handler changed, because a redacted text need not be sent again.
 func (c *sentContents) has(m *starhost.Message, id fragments.Hash) bool {
 	found := c.found[id] || c.attachments[id]
 	if !found && !c.isAttachment(m, id) {

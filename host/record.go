@@ -1,4 +1,4 @@
-// Inputs from outside, such as a model's reply, for journals and replay.
+// This file records inputs from outside, such as a model's reply, for journals and replays.
 
 package host
 
@@ -14,12 +14,12 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// An Entry records an effect of a handler or an [Input]: something from outside of the plugins that
-// the turn depends on.
+// An Entry records an effect of a handler or an [Input]: something from outside of the plugins that the turn
+// depends on.
 type Entry struct {
 	Session string // the session's id
 	Turn    int    // the turn's number, from 1
-	// Line is the JSON object that the layer of the effect wrote.
+	// Line is the JSON object that the recording package wrote.
 	Line json.RawMessage
 }
 
@@ -29,15 +29,15 @@ const (
 	InputApproval = "approval" // a person's approval
 )
 
-// An Input is a question of the turn to the model or to a person. It has its own lane, of the
-// plugin [starhost.HostPlugin].
+// An Input is a question that the turn asks the model or a person. It has a lane of its own, with the plugin
+// [starhost.HostPlugin].
 type Input struct {
-	// Lane is the input's own lane: see [Lane.Path].
+	// Lane is the path of the input's own lane: see [Lane.Path].
 	Lane string
 	// Kind is InputModel or InputApproval.
 	Kind string
-	// Request is a JSON object that describes the question. It contains a prompt as its SHA-256,
-	// because a program that replays the turn rebuilds the prompt.
+	// Request is a JSON object that describes the question. It has the SHA-256 of a prompt in place of the
+	// prompt, because a program that replays the turn builds the prompt again.
 	Request json.RawMessage
 }
 
@@ -59,14 +59,14 @@ func (in *Input) line(answer any, err error) json.RawMessage {
 	return b.Bytes()
 }
 
-// A modelRequest identifies the request to the model.
+// A modelRequest identifies a request to the model in the journal.
 type modelRequest struct {
 	Name    string          `json:"name"`
 	Options json.RawMessage `json:"options"`
 	Prompt  fragments.Hash  `json:"prompt"` // [Prompt.Sum]
 }
 
-// A modelReply is a [starhost.Reply] in the form of the journal.
+// A modelReply is the form of a [starhost.Reply] in the journal.
 type modelReply struct {
 	Content   string         `json:"content"`
 	ToolCalls []modelCall    `json:"tool_calls,omitempty"`
@@ -107,7 +107,7 @@ func (w *modelReply) reply() starhost.Reply {
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// An approvalRequest is the question to a person.
+// An approvalRequest is the form of a question to a person in the journal.
 type approvalRequest struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -116,10 +116,10 @@ type approvalRequest struct {
 	Reasons   []string        `json:"reasons"`
 }
 
-// An approval is a person's answer.
+// An approval is the form of a person's answer in the journal.
 type approval struct {
 	Approved bool   `json:"approved"`
-	Reason   string `json:"reason,omitempty"` // why it was refused
+	Reason   string `json:"reason,omitempty"` // why the host denies although a person was asked
 
 	by           string    // see [Answer]
 	asked, given time.Time // zero means now

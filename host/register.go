@@ -17,7 +17,7 @@ import (
 	"github.com/starhost/starhost/schema"
 )
 
-// withPlugins returns an unsorted copy with more plugins.
+// withPlugins returns a copy of the registry with more plugins. The copy is not sorted yet.
 func (r *registry) withPlugins(plugins []*starhost.Plugin) (*registry, error) {
 	next := r.clone()
 	for _, p := range plugins {
@@ -28,7 +28,7 @@ func (r *registry) withPlugins(plugins []*starhost.Plugin) (*registry, error) {
 	return next, nil
 }
 
-// add adds a plugin and completes its registrations.
+// add adds a plugin, and sets the missing fields of its registrations.
 func (r *registry) add(p *starhost.Plugin) error {
 	if !pluginName.MatchString(p.Name) {
 		return errtext.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
@@ -51,7 +51,7 @@ func (r *registry) add(p *starhost.Plugin) error {
 	)
 }
 
-// addAll adds registrations of one kind, up to the first one with an error.
+// addAll adds the registrations of one kind. It stops at the first error.
 func addAll[T any](p *starhost.Plugin, list []T, add func(*starhost.Plugin, *T) error) error {
 	for i := range list {
 		if err := add(p, &list[i]); err != nil {
@@ -61,7 +61,7 @@ func addAll[T any](p *starhost.Plugin, list []T, add func(*starhost.Plugin, *T) 
 	return nil
 }
 
-// clonePlugin returns a copy whose registrations a host may complete.
+// clonePlugin returns a copy of a plugin whose registrations the host may change.
 func clonePlugin(p *starhost.Plugin) *starhost.Plugin {
 	c := *p
 	c.Tools, c.Hooks = slices.Clone(p.Tools), slices.Clone(p.Hooks)
@@ -129,8 +129,8 @@ func (r *registry) addTool(p *starhost.Plugin, t *starhost.Tool) error {
 	return r.placeTool(t)
 }
 
-// checkTool returns why a tool is not valid, or nil. It does not check the schema, nor whether the
-// name is free.
+// checkTool returns an error if a tool is not valid. It checks neither the schema nor whether the name is
+// free.
 func checkTool(p *starhost.Plugin, t *starhost.Tool) error {
 	fail := func(format string, args ...any) error {
 		return newRegistrationError(t.Pos, "tool %q"+format, append([]any{t.Name}, args...)...)
@@ -160,8 +160,8 @@ func checkTool(p *starhost.Plugin, t *starhost.Tool) error {
 	return nil
 }
 
-// placeTool adds a tool by its name. If one of two tools overrides the other, it wins, whichever
-// comes first.
+// placeTool adds a tool under its name. If two tools have one name and one of them overrides the other, that
+// one stays, whichever came first.
 func (r *registry) placeTool(t *starhost.Tool) error {
 	old := r.tools[t.Name]
 	conflict := func(with *starhost.Tool) error {
@@ -174,7 +174,7 @@ func (r *registry) placeTool(t *starhost.Tool) error {
 	case old.Override && old.Replaced != nil:
 		return conflict(old.Replaced)
 	case old.Override:
-		winner := *old // a copy, because an earlier registry has it, too
+		winner := *old // change a copy, because an earlier registry has the same tool
 		t, winner.Replaced = &winner, t
 	default:
 		t.Replaced = old
@@ -208,8 +208,8 @@ func (r *registry) addHook(p *starhost.Plugin, h *starhost.Hook) error {
 	return nil
 }
 
-// decisionsOf returns what a plugin can decide. A restricted one changes nothing: a result that it
-// would change is withheld, because it may be one that nobody should read.
+// decisionsOf returns which decisions a plugin can make. A restricted plugin changes nothing: the host
+// withholds a result that the plugin would change, because nobody should perhaps read it.
 func decisionsOf(p *starhost.Plugin) (list []string) {
 	if !p.Restricted {
 		return p.Decides
@@ -225,7 +225,7 @@ func decisionsOf(p *starhost.Plugin) (list []string) {
 	return list
 }
 
-// unknownKind describes the first kind that no call can have, "" for none.
+// unknownKind returns a text about the first kind that no call can have, or "" if there is none.
 func unknownKind(kinds []string) string {
 	for _, k := range kinds {
 		if !slices.Contains(starhost.CallKinds, k) {
@@ -329,7 +329,7 @@ func (r *registry) addEndpoint(p *starhost.Plugin, e *starhost.Endpoint) error {
 		return newRegistrationError(e.Pos, "model %q: %v", e.Name, err)
 	}
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
-		if p.Restricted && builtInEndpoint(name) != nil { // it would get the words that users mean for that one
+		if p.Restricted && builtInEndpoint(name) != nil { // the plugin would get texts for that endpoint
 			return newRegistrationError(e.Pos, "model %q is built in: a plugin that nobody trusts cannot take its place", name)
 		}
 		if old := r.endpoints[name]; old != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// reservedCommands are the names that no plugin may register, because programs have commands of
-// these names themselves.
+// reservedCommands are names that no plugin may register for a command, because programs have their own
+// commands of these names.
 var reservedCommands = []string{
 	"edit", "exit", "fragment", "help", "hooks", "model", "multi", "new", "plugins", "quit", "reset", "resume", "save", "tools",
 }
 
-// A nameForm describes the valid names of a kind. It is no regular expression, because each start
-// of the program would compile it, which takes longer than a small plugin.
+// A nameForm describes the valid names of one kind of registration. It is no regular expression, because each
+// start of the program would have to compile it, which takes longer than loading a small plugin.
 type nameForm struct {
 	first, rest string // the bytes that a name begins with and is made of
 	min, max    int    // bytes

@@ -13,22 +13,22 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// A registry contains all registrations of a host. It does not change once the host uses it.
+// A registry contains all registrations of a host. It does not change after the host has begun to use it.
 type registry struct {
 	plugins      []*starhost.Plugin
 	names        map[string]bool      // names of plugins
-	events       []starhost.EventSpec // declared by the program
+	events       []starhost.EventSpec // events that the program declares
 	hooksByEvent []eventHooks         // the host's own events, then the declared ones
 	tools        map[string]*starhost.Tool
 	catalog      []starhost.Tool       // the tools sorted by name
-	pieces       map[string]*toolPiece // of the tools
+	pieces       map[string]*toolPiece // the pieces of transcripts for the tools, by name
 	loaders      map[string]*starhost.FragmentLoader
 	templates    map[string]*starhost.TemplateLoader
 	commands     map[string]*starhost.Command  // by name and alias
 	skills       map[string]*starhost.Skill    // by plugin:name
 	endpoints    map[string]*starhost.Endpoint // by name and alias
 	lost         []Guard
-	guards       []Guard // the guards that a session remembers, without lost
+	guards       []Guard // the guards that a session remembers; guards in lost are not among them
 }
 
 // An eventHooks is an event with its hooks.
@@ -36,11 +36,11 @@ type eventHooks struct {
 	*starhost.EventSpec
 	hooks    []*starhost.Hook // in the order in which they run
 	hasMatch bool             // at least one hook has a Match
-	closed   error            // the error of a lost guard that closes the event; see Host.closes
+	closed   error            // the error of a lost guard that closes the event, or nil; see Host.closes
 }
 
-// hooksMatching returns the hooks for a tool or command, in the order in which they run. alias is
-// another name of it, or "".
+// hooksMatching returns the hooks that match a tool or command, in the order in which they run. alias is
+// another name of the tool, or "".
 func (c *eventHooks) hooksMatching(subject, alias string) []*starhost.Hook {
 	if !c.hasMatch {
 		return c.hooks
@@ -77,7 +77,7 @@ func (r *registry) clone() *registry {
 	return c
 }
 
-// withLost returns a registry that has lost more guards.
+// withLost returns a copy of the registry that has lost further guards.
 func (r *registry) withLost(guards []Guard) *registry {
 	if len(guards) == 0 {
 		return r
@@ -92,8 +92,7 @@ func (r *registry) withLost(guards []Guard) *registry {
 	return &next
 }
 
-// sort brings the hooks into the order in which they run, and the tools into the order of their
-// names.
+// sort puts the hooks into the order in which they run, and the tools into the order of their names.
 func (r *registry) sort() {
 	r.catalog, r.pieces = make([]starhost.Tool, 0, len(r.tools)), make(map[string]*toolPiece, len(r.tools))
 	for _, name := range slices.Sorted(maps.Keys(r.tools)) {
@@ -110,7 +109,7 @@ func (r *registry) sort() {
 	r.guards = r.findGuards()
 }
 
-// findGuards returns what sessions remember of a registry without lost guards.
+// findGuards returns the guards that sessions remember, for a registry that has lost none.
 func (r *registry) findGuards() (list []Guard) {
 	for _, p := range r.plugins {
 		if !p.Required || p.Warn {
@@ -134,7 +133,7 @@ func (r *registry) findGuards() (list []Guard) {
 	return list
 }
 
-// newEventHooks returns all events without hooks.
+// newEventHooks returns an entry without hooks for each event.
 func newEventHooks(declared []starhost.EventSpec) []eventHooks {
 	own := starhost.Events()
 	all := make([]eventHooks, 0, len(own)+len(declared))
@@ -147,7 +146,7 @@ func newEventHooks(declared []starhost.EventSpec) []eventHooks {
 }
 
 // hooksOf returns an event with its hooks, or the error of [starhost.LookupEvent]. If two events have one
-// name, it returns the host's. It is no map, because a walk through few events is faster.
+// name, it returns the host's own. It walks through a list, which is faster than a map for so few events.
 func (r *registry) hooksOf(event string) (*eventHooks, error) {
 	for i := range r.hooksByEvent {
 		if c := &r.hooksByEvent[i]; c.Name == event {
@@ -158,8 +157,8 @@ func (r *registry) hooksOf(event string) (*eventHooks, error) {
 	return nil, err
 }
 
-// toolsWhere returns the tools that may returns true for, by name. The caller must not change them,
-// because they can share memory with the registry.
+// toolsWhere returns the tools that may accepts, sorted by name. The caller must not change them, because
+// they can share memory with the registry.
 func (r *registry) toolsWhere(may func(*starhost.Tool) bool) []starhost.Tool {
 	var tools []starhost.Tool
 	for i := range r.catalog {
@@ -174,7 +173,7 @@ func (r *registry) toolsWhere(may func(*starhost.Tool) bool) []starhost.Tool {
 	return tools
 }
 
-// choose returns the endpoint and the model of the user's choice.
+// choose returns the endpoint and the model that the user's choice names.
 func (r *registry) choose(choice string) (*starhost.Endpoint, string, error) {
 	name, model, _ := strings.Cut(choice, "/")
 	found := r.endpoints[name]

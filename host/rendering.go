@@ -1,4 +1,4 @@
-// The parts of a prompt's transcript, which is compared with the previous prompt's.
+// This file renders the parts of a prompt's transcript, which the host compares with the previous prompt's.
 
 package host
 
@@ -11,9 +11,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// appendPieces appends a message's part of a transcript to dst: strings for everything that a
-// provider sees of the message. They share memory with the contents. idOf returns an attachment's
-// id.
+// appendPieces appends a message's part of a transcript to dst: strings with everything that a provider sees
+// of the message. The strings share memory with the contents. idOf returns the id of an attachment.
 func appendPieces(dst []string, m *starhost.Message, idOf func(*fragments.Attachment) fragments.Hash) []string {
 	dst = append(dst, "\n<|", m.Role, "|>\n")
 	dst = append(dst, m.Content.Parts()...)
@@ -33,12 +32,12 @@ func appendPieces(dst []string, m *starhost.Message, idOf func(*fragments.Attach
 	return append(dst, "\n")
 }
 
-// A toolPiece is a tool's part of a transcript. The first prompt that needs it renders it.
+// A toolPiece is a tool's part of a transcript. It is rendered when a prompt first needs it.
 type toolPiece struct {
 	once sync.Once
 	text string
 
-	name, description string // identify the tool, with its parameters
+	name, description string // these fields and the parameters identify the tool
 	parameters        []byte
 }
 
@@ -46,8 +45,8 @@ func newToolPiece(t *starhost.Tool) *toolPiece {
 	return &toolPiece{name: t.Name, description: t.Description, parameters: t.Parameters}
 }
 
-// pieceOf returns the piece of a prompt's tool: that of the registered tool, which all sessions
-// share, or that of the same tool in the same place of the session's previous prompt.
+// pieceOf returns the piece for a tool of a prompt. It is the piece of the registered tool, which all
+// sessions share, or the piece that the same tool had at the same place of the session's previous prompt.
 func pieceOf(t *Turn, tool *starhost.Tool, i int) *toolPiece {
 	if p := t.registry.pieces[tool.Name]; p.matches(tool) {
 		return p
@@ -56,7 +55,7 @@ func pieceOf(t *Turn, tool *starhost.Tool, i int) *toolPiece {
 		return before[i]
 	}
 	piece := newToolPiece(tool)
-	piece.parameters = bytes.Clone(piece.parameters) // a program may change its request afterwards
+	piece.parameters = bytes.Clone(piece.parameters) // copied, because the program may change its request later
 	return piece
 }
 

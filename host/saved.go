@@ -14,17 +14,17 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// A SavedSession is a session for another process: see [SessionStore]. Without its messages, it
-// suits an agent that stores the conversation itself and starts a process for each event. JSON
-// restores it exactly. The zero value is a session that has not begun.
+// A SavedSession is a session in a form for another process: see [SessionStore]. Without its messages, it is
+// enough for an agent that stores the conversation itself and starts a process for each event. JSON restores
+// it exactly. The zero value is a session that has not begun.
 type SavedSession struct {
 	// ID is the session's name, and Agent its platform. Version counts how often a [SessionStore]
 	// has stored the session; 0 means never.
 	ID      string `json:"id,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Version int64  `json:"version,omitempty"`
-	// Turns is the number of turns that began, Base how many of them began before the last reset,
-	// and Asides the number of other uses.
+	// Turns is how many turns have begun, Base how many of them began before the last reset, and Asides how
+	// often the session was used outside of a turn.
 	Turns  int `json:"turns"`
 	Base   int `json:"base,omitempty"`
 	Asides int `json:"asides,omitempty"`
@@ -33,14 +33,15 @@ type SavedSession struct {
 	Started     bool `json:"started"`
 	Completed   bool `json:"completed,omitempty"`
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Words are the user's words of the last turn, up to 16 KiB, if a hook for an event behind the
-	// prompt reads them.
+	// Words are the user's words of the last turn, up to 16 KiB, if a hook on an event after the prompt reads
+	// them.
 	Words string `json:"words,omitempty"`
-	// Welcome is the context that session_start offered. Offer says that no prompt contains it yet.
+	// Welcome is the context that session_start offered. Offer is true if no prompt contains it yet.
 	Welcome []savedContext `json:"welcome,omitempty"`
 	Offer   bool           `json:"offer,omitempty"`
-	// Sent are the sorted contents of earlier prompts. Uses are the uses that sent them last, if
-	// there are messages, and Dropped is the fewest uses after which pre_send dropped a message.
+	// Sent are the ids of the contents of earlier prompts, sorted. Uses say for each in which use of the
+	// session it was sent last, if there are messages. Dropped is the fewest uses after which pre_send
+	// dropped a message.
 	Sent    []fragments.Hash `json:"sent,omitempty"`
 	Uses    []int            `json:"uses,omitempty"`
 	Dropped int              `json:"dropped,omitempty"`
@@ -49,15 +50,16 @@ type SavedSession struct {
 	// System is the request's own system text, and Parts are the texts that plugins added to it.
 	System string      `json:"system,omitempty"`
 	Parts  []savedPart `json:"parts,omitempty"`
-	// Messages is the conversation, and State the values of ctx.state by plugin and key. An agent's
-	// session ([SessionConfig.Guarded]) has neither: its adapter stores the state.
+	// Messages is the conversation, and State has the values of ctx.state by plugin and key. A session of an
+	// agent ([SessionConfig.Guarded]) has neither, because the agent's adapter stores the state.
 	Messages []savedMessage                        `json:"messages,omitempty"`
 	State    map[string]map[string]json.RawMessage `json:"state,omitempty"`
-	// Guards are the guards that the session had. Without them, a host refuses what they could.
+	// Guards are the guards that the session had. A host that does not have one of them refuses whatever that
+	// guard could refuse.
 	Guards []Guard `json:"guards,omitempty"`
 	// Ended is true once session_end has run.
 	Ended bool `json:"ended,omitempty"`
-	// Paused is the turn that waits, or nil. See [Session.ResumeTurn].
+	// Paused is the turn that waits for an approval, or nil. See [Session.ResumeTurn].
 	Paused *pausedTurn `json:"paused,omitempty"`
 }
 
@@ -67,7 +69,7 @@ type savedContext struct {
 	Attachments []savedAttachment    `json:"attachments,omitempty"`
 }
 
-// A savedPart is a system fragment with its origins.
+// A savedPart is a fragment of the system text, with its origins.
 type savedPart struct {
 	Fragment fragments.Fragment `json:"fragment"`
 	Origins  []fragments.Origin `json:"origins"`
@@ -78,13 +80,13 @@ type savedPart struct {
 type SessionStore interface {
 	// LoadSession returns a stored session. Its Version is 0 if there is none.
 	LoadSession(ctx context.Context, id string) (SavedSession, error)
-	// StoreSession stores a session as the version after s.Version. If the store has another
-	// version than s.Version, it changes nothing and returns an error that wraps [ErrBusy].
+	// StoreSession stores a session, as the version after s.Version. If the stored version is not s.Version,
+	// StoreSession changes nothing, and returns an error that wraps [ErrBusy].
 	StoreSession(ctx context.Context, s SavedSession) error
 }
 
-// Status returns "ended" if session_end has run, "waits" if a turn waits,
-// "answered" if the approval is there, or "".
+// Status returns "ended" if session_end has run, "waits" if a turn waits for an approval, "answered" if the
+// approval has come, or "".
 func (s *SavedSession) Status() string {
 	switch {
 	case s.Ended:
@@ -119,8 +121,8 @@ func (s *SavedSession) Answer(digest string, approve bool, now time.Time) error 
 	return nil
 }
 
-// Contents returns the sorted ids of the contents that the session refers to, so that a store does
-// not remove them.
+// Contents returns the sorted ids of the contents that the session needs, so that a store does not remove
+// them.
 func (s *SavedSession) Contents() []fragments.Hash {
 	ids := slices.Concat(s.Sent, s.Paused.contentIDs())
 	for i := range s.Messages {

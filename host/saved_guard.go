@@ -1,4 +1,4 @@
-// A session remembers its guards: one that is gone is lost.
+// This file lets a session remember its guards, so that the host notices if one is gone.
 
 package host
 
@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// gone says that a session has lost a guard that it had.
+// gone returns the error that a guard which the session had is gone.
 func (g *Guard) gone() error {
 	if g.Name == "" {
 		return errtext.Errorf("this session had a guard (%s) and has none now", cmp.Or(g.From, "not loaded"))
@@ -18,7 +18,8 @@ func (g *Guard) gone() error {
 	return errtext.Errorf("this session had the required guard %s (%s), which is not loaded now", g.Name, g.From)
 }
 
-// allGuards returns what sessions remember: a session may begin while its only guard is lost.
+// allGuards returns the guards that sessions remember, with the lost ones: a session may begin while its only
+// guard is lost.
 func (r *registry) allGuards() []Guard {
 	forAny := func(g Guard) bool { return g.Name == "" }
 	if len(r.lost) == 0 || slices.ContainsFunc(r.guards, forAny) {
@@ -30,15 +31,15 @@ func (r *registry) allGuards() []Guard {
 // missing returns the guards of a session that the registry does not have, neither loaded nor lost.
 func (r *registry) missing(had []Guard) (lost []Guard) {
 	for i := range had {
-		if g := &had[i]; !r.hasGuard(g) && (g.Name != "" || lost == nil) { // it may be one of the others
+		if g := &had[i]; !r.hasGuard(g) && (g.Name != "" || lost == nil) { // without a name it may be one of the others
 			lost = append(lost, Guard{Name: g.Name, Err: g.gone(), Events: g.Events})
 		}
 	}
 	return lost
 }
 
-// hasGuard reports whether a session's guard is loaded, or lost by [Host.Lose]. A plugin of its
-// name that comes from elsewhere, or that only warns, is another one.
+// hasGuard reports whether the guard of a session is loaded, or known to be lost by [Host.Lose]. A plugin of
+// the same name that comes from elsewhere, or that only warns, is not that guard.
 func (r *registry) hasGuard(g *Guard) bool {
 	if g.Name == "" {
 		return len(r.lost) > 0 || slices.ContainsFunc(r.guards, func(o Guard) bool { return o.Name == "" })
@@ -47,8 +48,8 @@ func (r *registry) hasGuard(g *Guard) bool {
 		slices.ContainsFunc(r.plugins, func(p *starhost.Plugin) bool { return p.Name == g.Name && p.From == g.From && !p.Warn })
 }
 
-// Remember returns what a session remembers: the guards that it had, which stay as they were, and
-// then the host's others.
+// Remember returns the guards that a session remembers: those that it had, which stay as they were, and then
+// the host's other guards.
 func (h *Host) Remember(had []Guard) []Guard { return h.registry.Load().remember(had) }
 
 func (r *registry) remember(had []Guard) []Guard {
@@ -60,10 +61,10 @@ func (r *registry) remember(had []Guard) []Guard {
 	return had
 }
 
-// Missing returns the guards, with the reasons, that a session had and the host does not have.
+// Missing returns the guards that a session had and the host does not have, each with the reason.
 func (h *Host) Missing(had []Guard) []Guard { return h.registry.Load().missing(had) }
 
-// Losing returns a host with the plugins of now that has lost more guards, for one session.
+// Losing returns a host with the current plugins that has lost further guards, for one session.
 func (h *Host) Losing(guards ...Guard) *Host {
 	o := &Host{opts: h.opts, optionsErr: h.optionsErr, hashes: h.hashes}
 	o.live = NewLiveHost(o)
@@ -71,8 +72,8 @@ func (h *Host) Losing(guards ...Guard) *Host {
 	return o
 }
 
-// guarded returns the registry for the next turn: it has lost the guards that the session had and
-// that are gone. The caller has the token.
+// guarded returns the registry for the session's next turn. It has lost the guards that the session had and
+// that are gone. The caller has the session's token.
 func (s *Session) guarded(r *registry) *registry {
 	if s.checked != r {
 		s.checked, s.registry = r, r.withLost(r.missing(s.guards))

@@ -1,4 +1,4 @@
-// Messages as JSON, exact to the byte.
+// This file stores messages as JSON, exactly to the byte.
 
 package host
 
@@ -20,25 +20,25 @@ type savedMessage struct {
 	CallID      exactText         `json:"tool_call_id,omitempty"`
 	ToolName    exactText         `json:"name,omitempty"`
 	IsError     bool              `json:"is_error,omitempty"`
-	Native      exactText         `json:"native,omitempty"` // JSON as a string, which preserves its bytes
+	Native      exactText         `json:"native,omitempty"` // JSON in a string, which keeps its bytes
 	Cut         bool              `json:"cut,omitempty"`
-	// Merged says how merging changed the message. Words are the user's own words, nil if they are
-	// the last part of the content.
+	// Merged says how merging changed the message. Words are the user's own words, or nil if the last part of
+	// the content has them.
 	Merged   starhost.MergeForm `json:"merged,omitempty"`
 	Words    *exactText         `json:"words,omitempty"`
 	Contents []fragments.Hash   `json:"contents,omitempty"`
 }
 
-// A savedAttachment is an attachment with its content as Bytes, because the content may be no text.
+// A savedAttachment is an attachment whose content is in Bytes, because the content may be no text.
 type savedAttachment struct {
 	fragments.Attachment
 	Bytes []byte `json:"bytes,omitempty"`
 }
 
-// ID returns the id of the attachment with its bytes.
+// ID returns the id of the attachment, which depends on its bytes.
 func (s *savedAttachment) ID() fragments.Hash { return s.attachment().ID() }
 
-// A savedCall is a [starhost.ToolCall] whose arguments may be invalid JSON.
+// A savedCall is a [starhost.ToolCall] that JSON restores exactly, also if the arguments are invalid JSON.
 type savedCall struct {
 	ID        exactText `json:"id"`
 	Name      exactText `json:"name"`

@@ -1,4 +1,4 @@
-// A waiting turn as JSON.
+// This file stores a turn that waits as JSON.
 
 package host
 
@@ -11,17 +11,17 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// approvalTime is how long a question can be answered, and how long the answer counts.
+// approvalTime is how long a person can answer a question, and how long the answer counts.
 const approvalTime = 24 * time.Hour
 
-// resumeTime is how long no other process resumes a turn that one has resumed.
+// resumeTime is how long a turn that one process has resumed is closed to other processes.
 const resumeTime = 10 * time.Minute
 
 // A pausedTurn is a turn that waits for a person's approval of a tool call, or for results of calls
 // that the program runs.
 type pausedTurn struct {
-	// Call is the call with the arguments with which it would run. Plugin is the plugin of its
-	// tool, and Reasons say why a person must approve it. All are empty if there is no question.
+	// Call is the call with the arguments that it would run with. Plugin is the plugin that has the tool, and
+	// Reasons say why a person must approve the call. All are empty if there is no question.
 	Call    savedCall `json:"call"`
 	Plugin  string    `json:"plugin"`
 	Reasons []string  `json:"reasons"`
@@ -43,8 +43,8 @@ type pausedTurn struct {
 	System    string          `json:"system,omitempty"`
 	Model     string          `json:"model,omitempty"`
 	Options   json.RawMessage `json:"options,omitempty"`
-	Tools     []starhost.Tool `json:"tools,omitempty"`   // the request brought them
-	Allowed   [][]string      `json:"allowed,omitempty"` // globs of the request and its template
+	Tools     []starhost.Tool `json:"tools,omitempty"`   // tools that the request brought
+	Allowed   [][]string      `json:"allowed,omitempty"` // globs of the request and of its template
 	Offered   []string        `json:"offered"`           // names of the tools that the last prompt offered
 	Requested []savedCall     `json:"requested"`
 	Usage     starhost.Usage  `json:"usage"`
@@ -53,22 +53,22 @@ type pausedTurn struct {
 
 // A savedAnswer is a person's answer to a question.
 type savedAnswer struct {
-	Digest   string    `json:"digest"` // the question that it answers
+	Digest   string    `json:"digest"` // the digest of the question that it answers
 	Approved bool      `json:"approved"`
 	Given    time.Time `json:"given"`
-	Used     time.Time `json:"used,omitzero"` // when a process resumed the turn with it
+	Used     time.Time `json:"used,omitzero"` // when a process resumed the turn with this answer
 }
 
 // isQuestion reports whether the turn waits for an approval.
 func (p *pausedTurn) isQuestion() bool { return p.Digest != "" }
 
-// expired reports whether the time of the question is over, or has not come.
+// expired reports whether the time to answer the question is over, or has not begun.
 func (p *pausedTurn) expired(now time.Time) bool {
 	age := now.Sub(p.Asked)
 	return age > approvalTime || age < -approvalTime
 }
 
-// contentIDs returns the contents of the turn's messages.
+// contentIDs returns the ids of the contents in the turn's messages.
 func (p *pausedTurn) contentIDs() (ids []fragments.Hash) {
 	if p == nil {
 		return nil

@@ -1,4 +1,4 @@
-// A session: one turn at a time, and what outlives a turn.
+// This file describes a session, which runs one turn at a time, and what outlives a turn.
 
 package host
 
@@ -18,64 +18,65 @@ import (
 
 // A SessionConfig describes a session. The zero value works.
 type SessionConfig struct {
-	// ID is the session's name for plugins; empty means "session-N", which the host numbers.
+	// ID is the name of the session that plugins see; empty means "session-N", where the host chooses N.
 	ID string
-	// Platform says where the user talks to the model; empty means "go".
+	// Platform is a word for the program in which the user talks to the model; empty means "go".
 	Platform string
-	// Model is the model's name for plugins. A request may name another one.
+	// Model is the name of the model that plugins see. A request may name another one.
 	Model string
-	// Roles are the user's roles, to which tools may be limited.
+	// Roles are the user's roles. A tool may be limited to some roles.
 	Roles []string
 	// Workspace is the absolute folder that the session works in, "" if the program does not know
 	// it.
 	Workspace string
-	// Guarded says that an agent owns the conversation and the host only guards it, so that
-	// end_session has no effect: a closed session would no longer guard.
+	// Guarded is true if an agent owns the conversation and the host only guards it. Then end_session has no
+	// effect, because a closed session would no longer guard.
 	Guarded bool
 	// Seed changes the values of ctx.random and ctx.uuid.
 	Seed uint64
 }
 
-// A Session is a conversation. It runs one turn at a time; other turns, commands and events wait.
-// Its methods are safe for concurrent use.
+// A Session is a conversation. It runs one turn at a time; other turns, commands and events wait. Its methods
+// are safe for concurrent use.
 type Session struct {
 	live         *LiveHost
 	config       SessionConfig
-	slot         chan struct{} // contains one token: the right to run a turn
+	slot         chan struct{} // has one token, which is the right to run a turn
 	waitingTurns atomic.Int64
-	values       sync.Map // state of other layers, such as plugins' state
-	// waiting returns the running turn while it waits for calls that the program runs, or is nil.
+	values       sync.Map // what other packages store in the session, such as plugins' state
+	// waiting returns the running turn while it waits for calls that the program runs. The pointer is nil if
+	// no turn waits for that.
 	waiting atomic.Pointer[func() *pausedTurn]
 
-	// The fields below belong to the turn that has the token.
+	// Only the turn that has the token uses the fields below.
 
-	turns            int                    // number of turns that began
+	turns            int                    // how many turns have begun
 	turnsBeforeReset int                    // how many of them began before the last reset
-	asides           int                    // number of other uses
+	asides           int                    // how often the session was used outside of a turn
 	started          bool                   // session_start has run
 	closed           bool                   // session_end has run
-	words            string                 // the user's words of the last turn, cut to maxWords
+	words            string                 // the user's words of the last turn, cut to maxWords bytes
 	interrupted      bool                   // the last turn ended because of its context
-	completed        bool                   // the last turn had its final answer
+	completed        bool                   // the last turn had a final answer
 	startContext     []starhost.Context     // context that session_start offered
-	history          []starhost.Message     // as sent, oldest first
-	sentContents     map[fragments.Hash]int // by content, the use that sent it last; 0 or less: before the session
+	history          []starhost.Message     // the messages as sent, oldest first
+	sentContents     map[fragments.Hash]int // the use that sent each content last; 0 or less means before this process
 	droppedAge       int                    // the fewest uses after which pre_send dropped a message; 0 means never
 	unsentContext    []starhost.Context     // startContext until a prompt contains it
-	lastNoteCount    int                    // length of the last turn's trace
+	lastNoteCount    int                    // the length of the last turn's trace
 	system           systemText
-	documents        int                       // number of rendered documents
+	documents        int                       // how many documents prompts have numbered
 	lastTranscript   *transcript               // the previous prompt's transcript, for the next report
-	attachmentIDs    map[string]fragments.Hash // ids by content
-	toolPieces       []*toolPiece              // of the previous prompt's tools
-	availabilityOf   *registry                 // registry whose tools were asked
+	attachmentIDs    map[string]fragments.Hash // ids of attachments, by content
+	toolPieces       []*toolPiece              // the pieces of the previous prompt's tools
+	availabilityOf   *registry                 // the registry whose tools have said whether they are available
 	unavailable      map[string]bool           // names of unavailable tools
-	version          int64                     // as [SavedSession] has it
+	version          int64                     // the same as SavedSession.Version
 	restoredState    map[string]map[string]json.RawMessage
-	paused           *pausedTurn // or nil
-	guards           []Guard     // all that it had
-	checked          *registry   // the host's at the last turn
-	registry         *registry   // see guarded
+	paused           *pausedTurn // the turn that waits for an approval; or nil
+	guards           []Guard     // all guards that the session has had
+	checked          *registry   // the registry of the host at the last turn
+	registry         *registry   // what guarded returned for it
 }
 
 // NewSession begins a conversation. No hook runs before its first turn.
@@ -102,7 +103,7 @@ func (s *Session) currentUse() int { return s.turns + s.asides }
 // ID returns the session's name.
 func (s *Session) ID() string { return s.config.ID }
 
-// Seed returns the start of the session's random draws.
+// Seed returns the number that the session's random draws depend on.
 func (s *Session) Seed() uint64 { return s.config.Seed }
 
 // Value returns the session's value for a key. The first call for a key makes the value, such as
@@ -115,7 +116,7 @@ func (s *Session) Value(key any, make func() any) any {
 	return v
 }
 
-// ErrBusy says that too many turns wait for a session, or that another process has continued it.
+// ErrBusy says that too many turns wait for the session, or that another process has continued it.
 var ErrBusy = errors.New("session is busy")
 
 // ErrClosed says that the session is closed.

@@ -11,13 +11,12 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// ResumeTurn waits for the session and goes on with the turn that waits for an approval or for the
-// program's results, or returns nil if none waits. [Turn.Run] then asks the guards about the call
-// again and uses the answer of [SavedSession.Answer]. Without one, or if it does not count any
-// more, it asks the Approver. An answer counts for 24 hours, once, and only for the same call and
-// plugins. If [Host.Continue] returned the session, ResumeTurn marks the answer as used in the
-// store. The error wraps [ErrBusy] if another process did so less than ten minutes before, because
-// that process may go on.
+// ResumeTurn waits until the session is free, and goes on with the turn that waits for an approval or for the
+// program's results. It returns nil if no turn waits. [Turn.Run] then asks the guards about the call again,
+// and uses the answer of [SavedSession.Answer]. If there is no answer, or it no longer counts, Run asks the
+// Approver. An answer counts for 24 hours, once, and only for the same call and plugins. If [Host.Continue]
+// returned the session, ResumeTurn marks the answer in the store as used. The error wraps [ErrBusy] if
+// another process did so less than ten minutes before, because that process may go on.
 func (s *Session) ResumeTurn(ctx context.Context) (*Turn, error) {
 	t, err := s.newTurn(ctx)
 	if err != nil {
@@ -37,7 +36,7 @@ func (s *Session) ResumeTurn(ctx context.Context) (*Turn, error) {
 	t.request.Text, t.request.Model = t.words, p.Model
 	t.messages, t.usage, t.start, t.resumed, t.begun = p.history(), p.Usage, p.Start, &p, true
 	for i := range t.request.Tools {
-		if tool := &t.request.Tools[i]; string(tool.Parameters) == "null" { // as JSON writes none
+		if tool := &t.request.Tools[i]; string(tool.Parameters) == "null" { // JSON writes null for no parameters
 			tool.Parameters = nil
 		}
 	}
@@ -88,7 +87,7 @@ func toolsNamed(t *Turn, names []string) []starhost.Tool {
 	var list []starhost.Tool
 	for _, name := range names {
 		i := slices.IndexFunc(t.tools.Items(), func(tool starhost.Tool) bool { return tool.Name == name })
-		added := t.registry.tools[name] // a handler of pre_llm_call can have added it
+		added := t.registry.tools[name] // a handler of pre_llm_call may have added the tool
 		switch {
 		case i >= 0:
 			list = append(list, *t.tools.At(i))

@@ -11,10 +11,10 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// Save returns the session's state after the running turn. If the turn waits for calls that the
-// program runs ([TurnResult.Pending]), the state has the turn, as far as it is: the program then
-// calls Save as it calls the turn's methods, and [Session.ResumeTurn] goes on in another process.
-// Save returns the errors of [Session.Begin].
+// Save returns the session's state after the running turn. If the turn waits for calls that the program runs
+// ([TurnResult.Pending]), the state contains the turn as far as it has come. The program then calls Save from
+// the goroutine that calls the turn's methods, and another process can go on by [Session.ResumeTurn]. Save
+// returns the errors of [Session.Begin].
 func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 	if turn := s.waiting.Load(); turn != nil {
 		saved := s.save()
@@ -28,7 +28,7 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 	return s.save(), nil
 }
 
-// save returns the session's state. The caller has the token.
+// save returns the state of the session. The caller has the token.
 func (s *Session) save() SavedSession {
 	saved := SavedSession{
 		ID: s.config.ID, Agent: s.config.Platform, Version: s.version,
@@ -63,7 +63,7 @@ func (s *Session) save() SavedSession {
 	return saved
 }
 
-// pluginState returns the values of ctx.state. If no plugin has used its state, they are those of
+// pluginState returns the values of ctx.state. If no plugin has used its state yet, these are the values of
 // the saved session.
 func (s *Session) pluginState() (state map[string]map[string]json.RawMessage) {
 	state = s.restoredState
@@ -79,11 +79,11 @@ func (s *Session) pluginState() (state map[string]map[string]json.RawMessage) {
 	return state
 }
 
-// RestoredState returns the values of ctx.state of the saved session, by plugin and key, for the
-// layer that gives plugins their state.
+// RestoredState returns the values of ctx.state that the saved session had, by plugin and key, for the
+// package that gives plugins their state.
 func (s *Session) RestoredState() map[string]map[string]json.RawMessage { return s.restoredState }
 
-// Resume returns a saved session. c describes it as [Host.NewSession] does.
+// Resume returns a session that continues a saved one. c describes the session as for [Host.NewSession].
 func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 	s := h.NewSession(c)
 	s.turns, s.turnsBeforeReset, s.asides, s.started = saved.Turns, saved.Base, saved.Asides, saved.Started
@@ -114,7 +114,7 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 	return s
 }
 
-// readsWords reports whether a hook reads the user's words in an event behind the prompt.
+// readsWords reports whether a hook on an event after the prompt reads the user's words.
 func (h *Host) readsWords() bool {
 	for _, events := range h.registry.Load().hooksByEvent {
 		for _, k := range events.hooks {

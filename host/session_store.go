@@ -1,4 +1,4 @@
-// A session continues from Options.Sessions.
+// This file continues a session from Options.Sessions.
 
 package host
 
@@ -11,7 +11,7 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// maxSessionID is the most bytes of a stored session's id.
+// maxSessionID is the most bytes of the id of a stored session.
 const maxSessionID = 200
 
 // CheckID returns an error unless a [SessionStore] can store a session of this ID: 1 to 200 bytes
@@ -30,9 +30,9 @@ func (c SessionConfig) CheckID() error {
 	return nil
 }
 
-// Continue returns the session c.ID of [Options.Sessions], with its messages, its plugins' state
-// and the contents that it sent. If none is stored, it begins one. It returns an error that
-// wraps [ErrClosed] for a session that ended. [Session.Store] stores the turns.
+// Continue returns the session with the id c.ID from [Options.Sessions], with its messages, its plugins'
+// state and the ids of the contents that it sent. If none is stored, Continue begins one. If the session has
+// ended, the error wraps [ErrClosed]. The caller stores later turns by [Session.Store].
 func (h *Host) Continue(ctx context.Context, c SessionConfig) (*Session, error) {
 	if h.opts.Sessions == nil {
 		return nil, errtext.Errorf("session %q: there is no store of sessions (Options.Sessions)", c.ID)
@@ -50,9 +50,9 @@ func (h *Host) Continue(ctx context.Context, c SessionConfig) (*Session, error) 
 	return h.Resume(c, saved), nil
 }
 
-// Store waits for the running turn and stores the session in [Options.Sessions]. If another process
-// has stored it since [Host.Continue], Store changes nothing and returns an error that wraps
-// [ErrBusy]; the program can continue the session anew.
+// Store waits for the running turn, and stores the session in [Options.Sessions]. If another process has
+// stored the session since [Host.Continue], Store changes nothing and returns an error that wraps [ErrBusy].
+// The program can then continue the session anew.
 func (s *Session) Store(ctx context.Context) error {
 	store := s.live.Host().opts.Sessions
 	if store == nil {

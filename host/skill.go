@@ -1,4 +1,4 @@
-// Skills as fragments, with the lines that list what is beside them.
+// This file offers skills as fragments, with lines that list what else is in the skill's folder.
 
 package host
 
@@ -17,7 +17,7 @@ import (
 // skillPrefix is the prefix of references to skills.
 const skillPrefix = "skill"
 
-// skillLoader returns a loader of one skill.
+// skillLoader returns a loader whose only reference is the skill.
 func (r *registry) skillLoader(s *starhost.Skill) *starhost.FragmentLoader {
 	load := func(ctx context.Context, _ string) (starhost.Context, error) {
 		text, err := s.Load(ctx)
@@ -26,8 +26,8 @@ func (r *registry) skillLoader(s *starhost.Skill) *starhost.FragmentLoader {
 	return &starhost.FragmentLoader{Prefix: skillPrefix, Load: load, Pos: s.Pos, Plugin: s.Plugin}
 }
 
-// relatedLines returns the lines in front of a skill's text that list the plugin's other skills and
-// the skill's files.
+// relatedLines returns the lines before a skill's text. They list the plugin's other skills and the skill's
+// files.
 func (r *registry) relatedLines(s *starhost.Skill) string {
 	var others []string
 	for _, key := range slices.Sorted(maps.Keys(r.skills)) {

@@ -1,4 +1,4 @@
-// The system text of a session, which only grows.
+// This file has the system text of a session, which only grows.
 
 package host
 
@@ -9,23 +9,23 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A systemText is a session's system text, which is rendered once. If a plugin offers another text
-// under a source that it used before, it replaces the old text; a new source adds a text.
+// A systemText is the system text of a session, which is rendered once. If a plugin offers another text under
+// a source that it has used before, the new text replaces the old one. A text under a new source is added.
 type systemText struct {
 	ownText string       // the request's own system text without surrounding space
-	parts   []systemPart // in the order in which they were offered
+	parts   []systemPart // the fragments in the order in which they were offered
 	text    string       // the last rendering
-	stale   bool         // ownText or parts changed since the last rendering
+	stale   bool         // ownText or parts have changed since the last rendering
 }
 
-// A systemPart is a system fragment with the origins that offered it last.
+// A systemPart is a fragment of the system text, with the origins that offered it last.
 type systemPart struct {
 	fragments.Fragment
 	id      fragments.Hash
 	origins []fragments.Origin
 }
 
-// setOwnText sets the system text of a request. An empty text changes nothing.
+// setOwnText sets the system text that the request has. An empty text changes nothing.
 func (s *systemText) setOwnText(text string) {
 	if text = strings.TrimSpace(text); text != "" && text != s.ownText {
 		s.ownText, s.stale = text, true
@@ -45,8 +45,8 @@ func (s *systemText) markPresent(set *fragments.Set) {
 	}
 }
 
-// update updates the parts to the fragments of a prompt, and returns the first new fragment or nil.
-// A fragment that replaces a part takes its place.
+// update changes the parts to the fragments of a prompt. It returns the first fragment that is new, or nil. A
+// fragment that replaces a part takes the part's place.
 func (s *systemText) update(set *fragments.Set) (fresh *fragments.Row) {
 	offers := map[fragments.Origin][]*fragments.Row{}
 	for _, r := range set.Rows() {
@@ -90,7 +90,7 @@ func (s *systemText) update(set *fragments.Set) (fresh *fragments.Row) {
 	return fresh
 }
 
-// addOrigins adds the new origins of unchanged fragments to their parts.
+// addOrigins adds to the parts the new origins of fragments that did not change.
 func (s *systemText) addOrigins(set *fragments.Set) {
 	rows := map[fragments.Hash]*fragments.Row{}
 	for _, r := range set.Rows() {
@@ -109,7 +109,8 @@ func (s *systemText) addOrigins(set *fragments.Set) {
 	}
 }
 
-// remainingOrigins returns the origins of a part that did not offer another fragment instead.
+// remainingOrigins returns the origins of a part, without those that have offered another fragment in its
+// place.
 func (p *systemPart) remainingOrigins(offers map[fragments.Origin][]*fragments.Row) []fragments.Origin {
 	var left []fragments.Origin
 	again := func(r *fragments.Row) bool { return r.ID == p.id }

@@ -1,4 +1,4 @@
-// A template is loaded, checked and becomes the start of a request.
+// This file loads and checks a template, which becomes the beginning of a request.
 
 package host
 
@@ -51,7 +51,7 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (starhost.Template,
 	return tm, l, nil
 }
 
-// useTemplate adds the template's values to the request.
+// useTemplate adds what the template says to the request.
 func (t *Turn) useTemplate(ctx context.Context) error {
 	r := &t.request
 	if r.Template == "" {
@@ -77,7 +77,7 @@ func (t *Turn) useTemplate(ctx context.Context) error {
 	return nil
 }
 
-// checkTemplate returns why a template is not valid, or nil.
+// checkTemplate returns an error if a template is not valid.
 func checkTemplate(tm *starhost.Template) error {
 	if err := checkGlobs("template: tools", tm.Tools); err != nil {
 		return err
@@ -91,8 +91,8 @@ func checkTemplate(tm *starhost.Template) error {
 	return nil
 }
 
-// mergeObjects returns the members of two JSON objects; b wins if both have a member. Empty text is
-// an empty object.
+// mergeObjects returns a JSON object with the members of a and b. If both have a member, that of b wins.
+// Empty text stands for an empty object.
 func mergeObjects(a, b json.RawMessage) json.RawMessage {
 	switch {
 	case len(a) == 0:
@@ -102,7 +102,7 @@ func mergeObjects(a, b json.RawMessage) json.RawMessage {
 	}
 	members := map[string]json.RawMessage{}
 	if json.Unmarshal(a, &members) != nil || json.Unmarshal(b, &members) != nil {
-		return b // checkTemplate or the model refuses it
+		return b // checkTemplate or the model will refuse it
 	}
 	merged, _ := json.Marshal(members) // marshalling decoded values cannot fail
 	return merged

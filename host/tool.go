@@ -1,4 +1,4 @@
-// A tool's call: schema, guards, approval, the handler, post_tool_call.
+// This file runs a call of a tool: schema, guards, approval, the handler, post_tool_call.
 
 package host
 
@@ -34,15 +34,14 @@ type ToolReply struct {
 	// Steps and Bytes are the usage of the tool's handler.
 	Steps, Bytes uint64
 
-	ms int // duration of the handler
+	ms int // milliseconds that the handler took
 }
 
-// CallTool runs a tool of the last prompt. It validates the arguments, fires pre_tool_call, gets an
-// approval if the call needs one, runs the tool or takes a hook's answer, and fires post_tool_call.
-// The model gets each failure as an is_error result. If the model asked for the call, the answer
-// becomes a message of the turn. A handler may call tools as well, with its own context, and its
-// lane contains the call's lane. The error is an *AbortError, the error of ctx, ErrReadOnly or
-// ErrDepth.
+// CallTool runs a tool that the last prompt offered. It validates the arguments, fires pre_tool_call, gets an
+// approval if the call needs one, runs the tool or takes the answer of a hook, and fires post_tool_call. The
+// model gets each failure as an is_error result. If the model asked for the call, the answer becomes a
+// message of the turn. A handler may call tools, too, with its own context; the lane of such a call is nested
+// in the handler's. The error is an *AbortError, the error of ctx, ErrReadOnly or ErrDepth.
 func (t *Turn) CallTool(ctx context.Context, call starhost.ToolCall) (ToolReply, error) {
 	if readsOnly(ctx) {
 		return ToolReply{Call: call}, ErrReadOnly
@@ -78,8 +77,8 @@ func cutResult(t *Turn, r *starhost.Result) {
 // ErrReadOnly says that a fragment loader called a tool.
 var ErrReadOnly = errors.New("a fragment loader only reads: it cannot call tools")
 
-// appendAnswer stores the reply to a call of the model. Attachments over a limit, or already in an
-// earlier message, are omitted; the result's text notes each.
+// appendAnswer stores the reply to a call of the model as a message. It omits attachments over a limit and
+// those that an earlier message has. The result's text says so for each.
 func appendAnswer(t *Turn, reply *ToolReply) {
 	call, r := reply.Call, &reply.Result
 	if !slices.ContainsFunc(unanswered(t), func(c starhost.ToolCall) bool { return c.ID == call.ID }) {
@@ -88,7 +87,7 @@ func appendAnswer(t *Turn, reply *ToolReply) {
 	var set fragments.Set
 	set.Attach(r.Attachments)
 	set.InSession(t.inSession)
-	_ = set.Fit(t.remainingBudget()) // only fragments can exceed the budget
+	_ = set.Fit(t.remainingBudget()) // no error, because only fragments can exceed the budget
 	m := starhost.Message{Role: starhost.RoleTool, CallID: call.ID, ToolName: call.Name, IsError: r.IsError}
 	for _, row := range set.Attachments() {
 		switch row.Status {
@@ -147,9 +146,9 @@ func (t *Turn) callTool(ctx context.Context, call starhost.ToolCall) (ToolReply,
 	return reply, t.postTool(ctx, e, &reply)
 }
 
-// validateCall returns the problems of a call's arguments, and drops the nulls that stand for arguments
-// that are left out. If a handler makes the call, the host charges the work to the handler's
-// plugin. The error says that its budget is spent.
+// validateCall returns what is wrong with the arguments of a call, and drops the nulls that stand for absent
+// arguments. If a handler makes the call, the handler's plugin pays for the check. The error says that the
+// plugin's budget is spent.
 func validateCall(ctx context.Context, t *Turn, tool *starhost.Tool, call *starhost.ToolCall) (problems []string, err error) {
 	lane := LaneOf(ctx)
 	if lane != nil && lane.MaxSteps > 0 && lane.Steps >= lane.MaxSteps {
@@ -163,7 +162,8 @@ func validateCall(ctx context.Context, t *Turn, tool *starhost.Tool, call *starh
 	return problems, nil
 }
 
-// lookupTool returns an offered tool that the host can run.
+// lookupTool returns a tool that was offered and that the host can run. Otherwise problem says why there is
+// none.
 func lookupTool(t *Turn, name string) (tool *starhost.Tool, problem string) {
 	for i := range t.offeredTools.Len() {
 		if tool := t.offeredTools.At(i); tool.Name == name {
@@ -214,7 +214,8 @@ func (t *Turn) runTool(ctx context.Context, tool *starhost.Tool, pre *starhost.E
 	return nil
 }
 
-// callWithTimeout calls the tool. If the tool takes longer than its timeout, the error says so.
+// callWithTimeout calls the tool. If the tool takes longer than its timeout, callWithTimeout returns an error
+// that says so.
 func callWithTimeout(ctx context.Context, tool *starhost.Tool, t *Turn, call starhost.ToolCall) (starhost.Result, error) {
 	if tool.Timeout == 0 {
 		return protect(func() (starhost.Result, error) { return tool.Call(ctx, call) })
@@ -242,8 +243,8 @@ func (t *Turn) postTool(ctx context.Context, pre *starhost.Event, reply *ToolRep
 	return err
 }
 
-// approve gets the approvals that a call needs. It returns the decision that denies the call, or
-// nil.
+// approve gets the approvals that a call needs. If the call is denied, it returns the decision that denies
+// it, or else nil.
 func (t *Turn) approve(ctx context.Context, tool *starhost.Tool, pre *starhost.Event, out Outcome) (*starhost.Decision, error) {
 	var reasons []string
 	var asks []starhost.Decision
@@ -251,7 +252,7 @@ func (t *Turn) approve(ctx context.Context, tool *starhost.Tool, pre *starhost.E
 		reasons = append(reasons, fmt.Sprintf("tool %s asks for approval", tool.Name))
 	}
 	for _, d := range out.Decisions {
-		// A handler that is called again repeats its reason.
+		// A handler that the host calls again repeats its reason.
 		if d.Action == starhost.ActionAsk && !slices.Contains(reasons, d.Reason) {
 			reasons, asks = append(reasons, d.Reason), append(asks, d)
 		}
@@ -265,7 +266,7 @@ func (t *Turn) approve(ctx context.Context, tool *starhost.Tool, pre *starhost.E
 	if err != nil {
 		return nil, err
 	}
-	switch verdict.Decision.Action { // a deny wins over an ask, an ask over an approve
+	switch verdict.Decision.Action { // a deny wins over an ask, and an ask over an approve
 	case starhost.ActionDeny:
 		return &verdict.Decision, nil
 	}
@@ -285,8 +286,8 @@ func (t *Turn) approve(ctx context.Context, tool *starhost.Tool, pre *starhost.E
 	return &starhost.Decision{Action: starhost.ActionDeny, Reason: got.Reason, Plugin: starhost.HostPlugin}, nil
 }
 
-// askPerson gets the answer of a resumed turn, or asks the program's Approver. It denies the call
-// without an Approver, after a no or an error, and if no answer comes in time.
+// askPerson gets the stored answer of a resumed turn, or asks the program's Approver. It denies the call if
+// there is no Approver, if the answer is no or an error, and if no answer comes in time.
 func (t *Turn) askPerson(ctx context.Context, r *ApprovalRequest) (approval, error) {
 	ask := func() (approval, error) { return t.askApprover(ctx, r) }
 	if stored, ok := storedApproval(t, r); ok {
@@ -299,9 +300,9 @@ func (t *Turn) askPerson(ctx context.Context, r *ApprovalRequest) (approval, err
 	return got, err
 }
 
-// Confirm asks the program's Approver whether a command may go on. The call's name is the command's
-// with its slash, and Reasons is the question. No answer in time, an error of the Approver, and a
-// program without one mean false. The error comes from ctx or from [Options.Answer].
+// Confirm asks the program's Approver whether a command may go on. The call of r has the command's name with
+// its slash, and Reasons has the question. The result is false if no answer comes in time, if the Approver
+// returns an error, and if there is none. The error comes from ctx or from [Options.Answer].
 func (t *Turn) Confirm(ctx context.Context, r ApprovalRequest) (bool, error) {
 	got, err := t.requestApproval(ctx, &r, func() (approval, error) { return t.askApprover(ctx, &r) })
 	return got.Approved, err
@@ -336,8 +337,8 @@ func (t *Turn) requestApproval(
 	return got, err
 }
 
-// askApprover asks the program's Approver. The error is errPaused if nobody can answer and the turn
-// can wait.
+// askApprover asks the program's Approver. If nobody can answer and the turn can wait, the error is
+// errPaused.
 func (t *Turn) askApprover(ctx context.Context, r *ApprovalRequest) (approval, error) {
 	got, err := Answer{}, errors.ErrUnsupported
 	if t.host.opts.Approver != nil {
@@ -353,7 +354,7 @@ func (t *Turn) askApprover(ctx context.Context, r *ApprovalRequest) (approval, e
 	return approval{Approved: problem == "", Reason: problem, by: got.By}, nil
 }
 
-// whyNotApproved returns why a person did not approve, or "" for an approval.
+// whyNotApproved returns a text that says why the call is not approved, or "" if it is.
 func (h *Host) whyNotApproved(why string, ok bool, err error) (problem string) {
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):

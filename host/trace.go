@@ -1,4 +1,5 @@
-// What a turn notes about each handler's call, and what an observed event collects.
+// This file has what a turn notes about each call of a handler, and what the host collects of an observed
+// event.
 
 package host
 
@@ -11,7 +12,7 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// The events of traces about calls of other handlers than hooks.
+// These are the events that traces name for calls of other handlers than hooks.
 const (
 	eventLoad      = "load"      // a fragment loader
 	eventTemplate  = "template"  // a template loader
@@ -19,16 +20,16 @@ const (
 	eventOverride  = "override"  // a tool that overrides another
 )
 
-// A traceNote stores what a HookTrace needs. It is small, because most handlers decide nothing and
+// A traceNote stores what a HookTrace can be made of. It is small, because most handlers decide nothing, and
 // most programs never read the traces.
 type traceNote struct {
 	hook         *starhost.Hook
 	steps, bytes uint64
 	decision     *starhost.Decision // nil if the handler decided nothing
-	trace        *HookTrace         // replaces all other fields if the call is no hook, or failed
+	trace        *HookTrace         // takes the place of all other fields, if the call is of no hook or failed
 }
 
-// hookTrace returns the trace of a note.
+// hookTrace returns the trace that a note stands for.
 func (n *traceNote) hookTrace() HookTrace {
 	if n.trace != nil {
 		return *n.trace
@@ -40,7 +41,7 @@ func (n *traceNote) hookTrace() HookTrace {
 	return t
 }
 
-// traceOf returns the trace of a call without a decision.
+// traceOf returns the trace of a call that made no decision.
 func traceOf(h *starhost.Hook, steps, bytes uint64) HookTrace {
 	return HookTrace{Event: h.Event, Plugin: h.Plugin.Name, Pos: h.Pos, Priority: h.Priority, Steps: steps, Bytes: bytes}
 }
@@ -59,21 +60,21 @@ type observation struct {
 	given   starhost.Event // the event as the first handler sees it
 	start   time.Time
 	calls   []HookTrace
-	effects []json.RawMessage // the running call's so far, with nested calls
-	logs    []LogLine         // the same
-	isRun   bool              // a handler runs that is no hook, whose effects happen before the host counts them
-	size    int               // bytes of a run's effects and logs
-	lost    int               // number of those that had no room
+	effects []json.RawMessage // the effects of the running call so far, with those of nested calls
+	logs    []LogLine         // the lines that these calls logged
+	isRun   bool              // the handler is no hook; its effects happen before the host counts them
+	size    int               // the bytes of a run's effects and logs
+	lost    int               // how many effects and logs had no room
 }
 
 // maxRun is the most bytes of effects and logs that the host holds for the record of one run of a
 // tool, a command or a loader.
 const maxRun = 1 << 20
 
-// hasRoom reports whether there is room for one more effect or line of a run.
+// hasRoom reports whether the record of a run has room for an effect or line of that many bytes.
 func (o *observation) hasRoom(bytes int) bool {
 	if !o.isRun {
-		return true // the event's budget bounds it: see hold
+		return true // the budget of the event bounds it: see hold
 	}
 	if o.size+bytes > maxRun {
 		o.lost++
@@ -83,7 +84,7 @@ func (o *observation) hasRoom(bytes int) bool {
 	return true
 }
 
-// addLogs adds the lines of a call.
+// addLogs adds the lines that a call logged.
 func (o *observation) addLogs(lines []LogLine) {
 	for i := range lines {
 		if o.hasRoom(len(lines[i].Text) + len(lines[i].Fields)) {
@@ -92,7 +93,7 @@ func (o *observation) addLogs(lines []LogLine) {
 	}
 }
 
-// addCall adds the call of a handler, after its effects.
+// addCall adds the call of a handler. Its effects have been added before.
 func (o *observation) addCall(n *traceNote) {
 	call := n.hookTrace()
 	if d := n.decision; d != nil {

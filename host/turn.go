@@ -1,4 +1,5 @@
-// A turn: one user message up to the final answer, and what its handlers may ask of it.
+// This file describes a turn, which is one user message up to the final answer, and what handlers may ask of
+// it.
 
 package host
 
@@ -16,9 +17,9 @@ import (
 type Request struct {
 	// Text is the user's own words.
 	Text string
-	// System is the system text. Empty means the text of the session's earlier requests.
+	// System is the system text. If it is empty, the text of the session's earlier requests stays.
 	System string
-	// Template is a reference to a template, as the user typed it. Params are the values of its
+	// Template is a reference to a template, as the user typed it. Params are the values of the template's
 	// parameters. See [starhost.Template].
 	Template string
 	Params   map[string]string
@@ -26,23 +27,23 @@ type Request struct {
 	Fragments, SystemFragments []string
 	// Attachments go with the message.
 	Attachments []fragments.Attachment
-	// Tools are on offer beside the host's tools, which win over tools of the same name. The caller
-	// runs them itself.
+	// Tools are further tools, which the caller runs itself. If the host has a tool of the same name, the
+	// host's tool wins.
 	Tools []starhost.Tool
-	// OnlyTools limits the tools on offer by globs; none means all.
+	// OnlyTools are globs on the names of the tools on offer. None means all tools.
 	OnlyTools []string
 	// Model and Options (a JSON object) are for the model. Hooks may change them.
 	Model   string
 	Options json.RawMessage
-	// History replaces the session's history, for callers that store the messages themselves.
-	// starhost recognises the contents that merging added to messages of earlier prompts. Nil
-	// leaves the session's history.
+	// History replaces the session's history, for callers that store the messages themselves. starhost
+	// recognises the contents that merging added to messages of earlier prompts. If History is nil, the
+	// session's history stays.
 	History []starhost.Message
 }
 
-// A Turn is one user message up to the final answer. Only one goroutine at a time may call its
-// methods, but loaders may call Load, Now, Number and Session. The caller must call End at last,
-// also after an error.
+// A Turn is one user message up to the final answer. Only one goroutine at a time may call its methods, but
+// loaders may call Load, Now, Number and Session from others. The caller must call End at the end, also after
+// an error.
 type Turn struct {
 	session      *Session
 	host         *Host
@@ -51,47 +52,47 @@ type Turn struct {
 	number       int
 	round        int
 	words        string             // the user's own words, as history stores them
-	refs         []reference        // references of the template
-	filters      []ToolFilter       // limits of the host, the request and the template
+	refs         []reference        // references that the template names
+	filters      []ToolFilter       // filters of the host, the request and the template
 	offers       []starhost.Context // context of the template and of turn_start
 	messages     []starhost.Message // this turn's part of the history
-	followed     []starhost.Message // messages behind the user's, until the first prompt
-	budgetSpent  fragments.Spent    // use of the budget by its prompts
+	followed     []starhost.Message // messages after the user's, until the first prompt
+	budgetSpent  fragments.Spent    // what the turn's prompts have used of the budget
 	tools        *starhost.Tools    // tools that the request may offer
 	offeredTools *starhost.Tools    // tools that the last prompt offered
 	withoutTools bool               // the next prompt offers no tools
 	withdrawn    []string           // tools that handlers of the running pre_llm_call took away
-	prompts      []*Prompt          // those that Run built, at most MaxRounds
-	model        string             // the last prompt's
+	prompts      []*Prompt          // the prompts that Run built, at most MaxRounds
+	model        string             // the model of the last prompt
 
-	requestedCalls []starhost.ToolCall // calls of the model
+	requestedCalls []starhost.ToolCall // calls that the model asked for
 	replies        []ToolReply         // replies to the calls that Run ran
 	usage          starhost.Usage
-	completed      bool   // there is a final answer
+	completed      bool   // the turn has a final answer
 	response       string // the final answer
 
-	aside        string    // prefix of the lanes' paths outside of a turn
+	aside        string    // begins the paths of lanes outside of a turn
 	begun        bool      // turn_start has run
-	start        time.Time // the turn's first moment, if turn_end has a hook
+	start        time.Time // when the turn began, if turn_end has a hook
 	laneCount    int
 	notes        []traceNote
-	traces       []HookTrace // traces of notes, as far as Hooks returned them
+	traces       []HookTrace // the traces of notes that Hooks has already returned
 	errors       []error
 	inErrorEvent bool                        // an error event is running
-	observed     *observation                // the running event's; nil if nothing observes it
-	shares       map[string]pluginShare      // parts of the running event's budget, by plugin
-	held         int                         // bytes of the running event's handlers: see hold
-	reported     struct{ trace, errors int } // how many notes and errors earlier prompts contain
-	clock        sync.Mutex                  // guards the next two
+	observed     *observation                // the observation of the running event; nil if nobody observes it
+	shares       map[string]pluginShare      // what each plugin has used of the running event's budget
+	held         int                         // bytes that the host stores for the running event: see hold
+	reported     struct{ trace, errors int } // how many notes and errors earlier prompts have reported
+	clock        sync.Mutex                  // guards the two fields below
 	now          clockReading
 	firstNow     clockReading
 	ended        bool
-	ending       *starhost.Decision // ends the session after the turn; nil if none does
-	question     *pausedTurn        // the turn waits for its answer; or nil
-	resumed      *pausedTurn        // the question for which the turn waited, until its call; or nil
+	ending       *starhost.Decision // the decision that ends the session after the turn; nil if none does
+	question     *pausedTurn        // the question for which the turn waits; or nil
+	resumed      *pausedTurn        // the question for which the turn waited, until the call runs; or nil
 }
 
-// newEvent returns an event with the arguments that every event of the turn has.
+// newEvent returns an event with the arguments that all events of the turn have.
 func (t *Turn) newEvent(name string) *starhost.Event {
 	return &starhost.Event{
 		Name: name, SessionID: t.session.config.ID, UserMessage: t.lastWords(),
@@ -106,10 +107,10 @@ func (t *Turn) newEvent(name string) *starhost.Event {
 // Tools returns the tools that the turn may offer to the model, by name.
 func (t *Turn) Tools() *starhost.Tools { return t.tools }
 
-// Request returns the turn's request after its template.
+// Request returns the turn's request, with what its template added.
 func (t *Turn) Request() Request { return t.request }
 
-// lastWords returns the user's words for events. Between two turns, these are the words of the turn
+// lastWords returns the user's words that events have. Between two turns, these are the words of the turn
 // before.
 func (t *Turn) lastWords() string {
 	if t.aside != "" {
@@ -163,8 +164,8 @@ func (t *Turn) Now() time.Time {
 	return t.now.at
 }
 
-// swapReading replaces the reading of the clock and returns the old one. An event begins without a
-// reading; an outer event gets its reading back.
+// swapReading replaces the reading of the clock, and returns the old one. Each event begins without a
+// reading. When it ends, the outer event gets its reading back.
 func (t *Turn) swapReading(next clockReading) (before clockReading) {
 	t.clock.Lock()
 	defer t.clock.Unlock()
@@ -172,8 +173,8 @@ func (t *Turn) swapReading(next clockReading) (before clockReading) {
 	return before
 }
 
-// FirstNow returns the first time that [Turn.Now] returned to a handler. asked is false if none
-// called it.
+// FirstNow returns the first time that [Turn.Now] returned to a handler. asked is false if no handler has
+// called Now.
 func (t *Turn) FirstNow() (first time.Time, asked bool) {
 	t.clock.Lock()
 	defer t.clock.Unlock()
