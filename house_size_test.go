@@ -18,7 +18,7 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4450,
-	"cmd/starhost":     10540,
+	"cmd/starhost":     9940,
 	"decision":         3790,
 	"editor/check":     780,
 	"editor/format":    80,
@@ -32,7 +32,7 @@ var sizes = map[string]int{
 	"loader":           6230,
 	"measure":          400,
 	"model":            2390,
-	"report":           1370,
+	"report":           1950,
 	"schema":           1100,
 	"scripts":          10,
 	"serve/decide":     530,
@@ -51,7 +51,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 100_340
+const maxSize = 100_330
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

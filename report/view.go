@@ -70,26 +70,26 @@ type (
 		Declared []string `json:"declared"`
 		Granted  []string `json:"granted"`
 	}
-	PromptJSON struct {
+	promptJSON struct {
 		SHA256       fragments.Hash `json:"sha256"`
 		System       string         `json:"system"`
 		Text         string         `json:"text"`
 		Bytes        int            `json:"bytes"`
 		Tokens       tokensJSON     `json:"tokens"`
 		SharedPrefix int64          `json:"shared_prefix_bytes"`
-		CacheBreak   *BreakJSON     `json:"cache_break"`
+		CacheBreak   *breakJSON     `json:"cache_break"`
 	}
 	tokensJSON struct {
 		Count  int    `json:"count"`
 		Method string `json:"method"`
 	}
-	BreakJSON struct {
+	breakJSON struct {
 		Offset int64  `json:"offset"`
 		Cause  string `json:"cause"`
 		Plugin string `json:"plugin"`
 		Pos    string `json:"pos"`
 	}
-	FragmentJSON struct {
+	fragmentJSON struct {
 		ID         fragments.Hash   `json:"id"`
 		Content    string           `json:"content"`
 		Bytes      int              `json:"bytes"`
@@ -125,7 +125,7 @@ type (
 		Parameters  json.RawMessage `json:"parameters"`
 		Pos         string          `json:"pos"`
 	}
-	TraceJSON struct {
+	traceJSON struct {
 		Event      string `json:"event"`
 		Plugin     string `json:"plugin"`
 		Pos        string `json:"pos"`
@@ -135,12 +135,12 @@ type (
 		Steps      uint64 `json:"steps"`
 		AllocBytes uint64 `json:"alloc_bytes"`
 	}
-	EffectJSON struct {
+	effectJSON struct {
 		Plugin string `json:"plugin"`
 		Effect string `json:"effect"`
 		What   string `json:"what"`
 	}
-	CallJSON struct {
+	callJSON struct {
 		Tool        string           `json:"tool"`
 		Output      string           `json:"output"`
 		ForUser     string           `json:"for_user"`
@@ -156,7 +156,7 @@ type (
 		Decision  combinedJSON   `json:"decision"`
 		Context   []contextJSON  `json:"context"`
 	}
-	ExprJSON struct {
+	exprJSON struct {
 		Plugin     string `json:"plugin"`
 		Expr       string `json:"expr"`
 		Value      string `json:"value"` // as Starlark's repr shows it
@@ -181,7 +181,7 @@ type (
 		ID      fragments.Hash `json:"id"`
 		Content string         `json:"content"`
 	}
-	StatsJSON struct {
+	statsJSON struct {
 		Steps          uint64 `json:"steps"`
 		AllocBytes     uint64 `json:"alloc_bytes"`
 		FragmentsGiven int    `json:"fragments_given"`
@@ -219,9 +219,9 @@ type (
 	}
 )
 
-// TracesJSON splits traces into those of hooks and those of loaders.
-func (v View) TracesJSON(traces []host.HookTrace) (hooks, loads []TraceJSON) {
-	hooks, loads = []TraceJSON{}, []TraceJSON{}
+// tracesJSON splits traces into those of hooks and those of loaders.
+func (v View) tracesJSON(traces []host.HookTrace) (hooks, loads []traceJSON) {
+	hooks, loads = []traceJSON{}, []traceJSON{}
 	for i := range traces {
 		trace := v.newTraceJSON(&traces[i])
 		if event := traces[i].Event; event == "load" || event == "template" {
@@ -233,8 +233,8 @@ func (v View) TracesJSON(traces []host.HookTrace) (hooks, loads []TraceJSON) {
 	return hooks, loads
 }
 
-// NewEffectJSON returns an effect that did not run for JSON.
-func NewEffectJSON(e *effects.Effect) EffectJSON { return EffectJSON{e.Plugin, e.Kind, e.What} }
+// newEffectJSON returns an effect that did not run for JSON.
+func newEffectJSON(e *effects.Effect) effectJSON { return effectJSON{e.Plugin, e.Kind, e.What} }
 
 // NewPluginJSON returns a plugin with its registrations, or its error, for JSON.
 func (v View) NewPluginJSON(p *loader.Plugin) PluginJSON {
@@ -267,26 +267,26 @@ func (v View) NewPluginJSON(p *loader.Plugin) PluginJSON {
 	return out
 }
 
-// NewPromptJSON returns the texts and sizes of a prompt for JSON.
-func NewPromptJSON(p *host.Prompt) *PromptJSON {
-	out := &PromptJSON{
+// newPromptJSON returns the texts and sizes of a prompt for JSON.
+func newPromptJSON(p *host.Prompt) *promptJSON {
+	out := &promptJSON{
 		SHA256: p.Sum(), System: p.System, Text: p.Text.String(), Bytes: p.Bytes(),
 		Tokens: tokensJSON{Tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix,
 	}
 	if c := p.CacheBreak; c != nil {
-		out.CacheBreak = &BreakJSON{c.Offset, c.Cause, c.Plugin, c.Pos}
+		out.CacheBreak = &breakJSON{c.Offset, c.Cause, c.Plugin, c.Pos}
 	}
 	return out
 }
 
-// NewFragmentJSON returns a row of a prompt's report for JSON.
-func (v View) NewFragmentJSON(r **fragments.Row) FragmentJSON {
+// newFragmentJSON returns a row of a prompt's report for JSON.
+func (v View) newFragmentJSON(r **fragments.Row) fragmentJSON {
 	f := *r
 	var at string
 	if f.Pos != "" {
 		at = v.Place(ParsePos(f.Pos)).String()
 	}
-	return FragmentJSON{
+	return fragmentJSON{
 		ID: f.ID, Content: f.Content, Bytes: len(f.Content), Target: f.Target.String(), Priority: f.Priority,
 		Status: f.Status, Place: f.Place, Offset: f.Offset, Reason: f.Reason,
 		Provenance: jsontext.List(f.Provenance(), newOriginJSON), Pos: at,
@@ -295,8 +295,8 @@ func (v View) NewFragmentJSON(r **fragments.Row) FragmentJSON {
 
 func newOriginJSON(o *fragments.Origin) originJSON { return originJSON{o.Source, o.Plugin} }
 
-// NewAttachmentRowJSON returns an attachment with its status in a prompt for JSON.
-func NewAttachmentRowJSON(r **fragments.AttachmentRow) AttachmentJSON {
+// newAttachmentRowJSON returns an attachment with its status in a prompt for JSON.
+func newAttachmentRowJSON(r **fragments.AttachmentRow) AttachmentJSON {
 	out := NewAttachmentJSON(&(*r).Attachment)
 	out.Status, out.Reason = (*r).Status, (*r).Reason
 	out.Provenance = jsontext.List((*r).Provenance(), newOriginJSON)
@@ -320,9 +320,9 @@ func (v View) NewToolJSON(t *starhost.Tool) ToolJSON {
 	return ToolJSON{t.Name, t.PluginName(), t.Description, parameters, v.Place(t.Pos).String()}
 }
 
-func (v View) newTraceJSON(t *host.HookTrace) TraceJSON {
+func (v View) newTraceJSON(t *host.HookTrace) traceJSON {
 	pos := v.Place(t.Pos).String()
-	return TraceJSON{t.Event, t.Plugin, pos, t.Priority, ActionName(t.Action), t.Detail, t.Steps, t.Bytes}
+	return traceJSON{t.Event, t.Plugin, pos, t.Priority, ActionName(t.Action), t.Detail, t.Steps, t.Bytes}
 }
 
 // NewDecisionJSON returns a handler's decision for JSON.

@@ -134,7 +134,7 @@ func runChat(ctx context.Context, env Env, res *Result, f *chatFlags, paths []st
 	defer signal.Stop(c.interrupts)
 	if c.terminal != nil {
 		c.terminal.Complete = func(text string) (int, []string) { return c.complete(ctx, text) }
-		fmt.Fprintln(env.stderr, texttable.EscapeLine("plugins "+pluginLine(set.Plugins)+"; model "+config.Model+"; exit or ctrl-D ends"))
+		fmt.Fprintln(env.stderr, texttable.EscapeLine("plugins "+report.PluginLine(set.Plugins)+"; model "+config.Model+"; exit or ctrl-D ends"))
 	}
 	return c.loop(ctx)
 }

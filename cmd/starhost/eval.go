@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -17,12 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/effects"
-	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/jsontext"
-	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/model/anthropic"
@@ -154,26 +150,16 @@ func (f *requestFlags) addFire(cmd *cobra.Command, usage, of string) {
 
 // An evaluation is the result of eval so far.
 type evaluation struct {
-	flags      *evalFlags
-	set        *loader.Set
-	config     host.SessionConfig
-	request    host.Request
-	arguments  map[string]json.RawMessage // for the tool or the event
-	turn       *host.Turn
-	prompt     *host.Prompt
-	call       *callResult
-	fire       *fireResult
-	expr       *exprResult
-	against    *comparison
-	readsClock bool      // a handler read the real clock
-	now        time.Time // the first time that a handler read
+	flags *evalFlags
+	report.Evaluation
+	config    host.SessionConfig
+	arguments map[string]json.RawMessage // for the tool or the event
 
 	dryRun   effects.DryRun  // effects that did not run
 	recorder *recorder       // nil without --record
 	replay   *effects.Replay // nil without --replay
 	profiler *profiler       // nil without --profile
-	reach    *reach          // nil without --reached
-	reached  []reachedFile   // what it found, with a turn
+	reach    *report.Reach   // nil without --reached
 
 	loadTime, promptTime time.Duration
 }
@@ -195,8 +181,8 @@ func runEval(ctx context.Context, env Env, res *Result, f *evalFlags, paths []st
 		}
 	}
 	res.addError(evaluate(ctx, env, res, f, paths, &e))
-	if e.set != nil {
-		defer e.set.Close()
+	if e.Set != nil {
+		defer e.Set.Close()
 	}
 	if e.profiler != nil {
 		catchSignals(ctx)
@@ -249,22 +235,20 @@ func printEvaluation(env Env, res *Result, f *evalFlags, e *evaluation) error {
 	if f.timings {
 		fmt.Fprintf(env.stderr, "timings: load %s, prompt %s\n", e.loadTime, e.promptTime)
 	}
-	if f.against != "" && e.prompt != nil {
-		var err error
-		if e.against, err = env.comparePrompt(res, f.against, e.prompt); err != nil {
-			res.addError(err)
-		}
+	e.WouldRun, e.Explain, e.Describe = e.dryRun.Effects(), f.explain, describe
+	if f.against != "" && e.Prompt != nil {
+		res.addError(env.comparePrompt(res, f.against, e))
 	}
 	env.keepPictures(e)
-	if e.reach != nil && e.turn != nil {
-		e.reached = e.reach.files(env.path("."))
+	if e.reach != nil && e.Turn != nil {
+		e.Reached = e.reach.Files(env.path("."))
 	}
 	return env.printResult(res, e)
 }
 
 // evaluate loads the plugins and runs the turn that the flags ask for.
 func evaluate(ctx context.Context, env Env, res *Result, f *evalFlags, paths []string, e *evaluation) (err error) {
-	if e.set, err = env.loadFor(ctx, res, f, paths, e); err != nil {
+	if e.Set, err = env.loadFor(ctx, res, f, paths, e); err != nil {
 		return err
 	}
 	end, err := env.mountForCall(ctx, res, f, e)
@@ -273,7 +257,7 @@ func evaluate(ctx context.Context, env Env, res *Result, f *evalFlags, paths []s
 		return err
 	}
 	if e.reach != nil {
-		e.reach.begin()
+		e.reach.Begin()
 	}
 	return runQuestion(ctx, env, res, f, e)
 }
@@ -314,12 +298,12 @@ func (env Env) readQuestion(f *evalFlags, e *evaluation) (err error) {
 			return nil
 		}
 	}
-	e.request, e.config, err = env.readRequest(&f.requestFlags)
+	e.Request, e.config, err = env.readRequest(&f.requestFlags)
 	if f.session != "" && err == nil {
-		if len(e.request.History) > 0 {
+		if len(e.Request.History) > 0 {
 			return usagef("%s: got earlier messages beside --session, which has its own, want only the new one", f.input)
 		}
-		e.request.History = nil
+		e.Request.History = nil
 	}
 	return err
 }
@@ -334,8 +318,8 @@ func (e *evaluation) configureHost(f *evalFlags, o *loader.Options) {
 		o.Profile = &e.profiler.plugins
 	}
 	if f.reached {
-		e.reach = new(reach)
-		e.reach.measure(o)
+		e.reach = new(report.Reach)
+		e.reach.Measure(o)
 	}
 	if e.replay != nil {
 		configureReplay(e.replay, o)
@@ -354,7 +338,7 @@ func runQuestion(ctx context.Context, env Env, res *Result, f *evalFlags, e *eva
 	start := time.Now()
 	defer func() { e.promptTime = time.Since(start) }()
 	e.config.Seed = f.seed
-	e.config.Model = cmp.Or(e.config.Model, e.request.Model, e.set.Config.Model.Default)
+	e.config.Model = cmp.Or(e.config.Model, e.Request.Model, e.Set.Config.Model.Default)
 	if err := env.readArguments(f, e); err != nil {
 		return err
 	}
@@ -364,7 +348,7 @@ func runQuestion(ctx context.Context, env Env, res *Result, f *evalFlags, e *eva
 	if f.session != "" {
 		return res.runStored(ctx, f, e)
 	}
-	session := e.set.Host.NewSession(e.config)
+	session := e.Set.Host.NewSession(e.config)
 	if e.replay != nil {
 		if err := e.checkQuestion(f); err != nil {
 			return err
@@ -375,8 +359,8 @@ func runQuestion(ctx context.Context, env Env, res *Result, f *evalFlags, e *eva
 	}
 	err := res.runTurn(ctx, f, e, session)
 	var failures []error
-	if e.turn != nil {
-		failures = slices.Clone(e.turn.Errors())
+	if e.Turn != nil {
+		failures = slices.Clone(e.Turn.Errors())
 	}
 	failures = append(failures, err)
 	if e.recorder != nil {
@@ -392,11 +376,29 @@ func runQuestion(ctx context.Context, env Env, res *Result, f *evalFlags, e *eva
 	return errors.Join(failures...)
 }
 
+// comparePrompt compares the prompt with the report in a file.
+func (env Env) comparePrompt(res *Result, file string, e *evaluation) error {
+	text, err := env.readText(file)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(text, "{") {
+		if err := checkJSON(file, text); err != nil {
+			return err
+		}
+	}
+	err = e.CompareWith(file, text)
+	if err == nil && e.Against.Break != nil {
+		res.code = report.ExitNegative
+	}
+	return err
+}
+
 // runStored runs a turn of a stored session and stores it. If another process was first, it runs
 // the turn again, unless the turn had effects. It does not store a turn that failed.
 func (res *Result) runStored(ctx context.Context, f *evalFlags, e *evaluation) error {
 	for start, logs := time.Now(), len(res.logs); ; {
-		session, err := f.session.open(ctx, e.set, e.config)
+		session, err := f.session.open(ctx, e.Set, e.config)
 		if err != nil {
 			return err
 		}
@@ -407,55 +409,63 @@ func (res *Result) runStored(ctx context.Context, f *evalFlags, e *evaluation) e
 		}
 		if !errors.Is(err, host.ErrBusy) || f.allowEffects || !waitForTurn(ctx, start) {
 			var failures []error
-			if e.turn != nil {
-				failures = slices.Clone(e.turn.Errors())
+			if e.Turn != nil {
+				failures = slices.Clone(e.Turn.Errors())
 			}
 			return errors.Join(append(failures, err)...)
 		}
 		res.logs, e.dryRun = res.logs[:logs], effects.DryRun{}
-		e.turn, e.prompt, e.call, e.fire, e.expr = nil, nil, nil, nil, nil
+		e.Turn, e.Prompt, e.Call, e.Fire, e.Expr = nil, nil, nil, nil, nil
 	}
 }
 
 // runTurn begins a turn, runs the prompt, call, event or expression in it, and ends it.
 func (res *Result) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session *host.Session) (err error) {
-	if e.turn, err = session.Begin(ctx, e.request); err != nil {
+	if e.Turn, err = session.Begin(ctx, e.Request); err != nil {
 		return err
 	}
 	defer func() {
-		e.turn.End(ctx)
-		first, read := e.turn.FirstNow()
-		e.readsClock, e.now = read && f.now == "", first
+		e.Turn.End(ctx)
+		if first, read := e.Turn.FirstNow(); read && f.now == "" {
+			e.Now = first
+		}
 	}()
 	if f.wantsPrompt() {
-		if e.prompt, err = e.turn.Prompt(ctx); err != nil {
+		if e.Prompt, err = e.Turn.Prompt(ctx); err != nil {
 			return err
 		}
 	}
 	if e.reach != nil && !f.wantsPrompt() {
-		e.reach.begin() // without the events that begin the turn
+		e.reach.Begin() // without the events that begin the turn
 	}
 	switch {
 	case f.callGiven:
-		e.call, err = res.callTool(ctx, f, e)
+		e.Call, err = res.callTool(ctx, f, e)
 	case f.fireGiven:
-		e.fire, err = fireEvent(ctx, f, e)
+		e.Fire, err = fireEvent(ctx, f, e)
 	case f.expr != "":
-		e.expr, err = evaluateExpr(ctx, f, e)
+		e.Expr, err = evaluateExpr(ctx, f, e)
 	}
 	return err
 }
 
-func (e *evaluation) WriteJSON(res *Result) error { return res.out.JSON(res.evalJSON(e)) }
+func (e *evaluation) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
+		head
+		report.EvaluationJSON
+		tail
+	}{head{report.EvaluationSchema, len(res.problems) == 0}, e.JSON(), res.tail()})
+}
 
 // WriteText writes the list of registrations, or the report of a turn.
 func (e *evaluation) WriteText(res *Result) {
 	switch {
-	case e.set == nil:
+	case e.Set == nil:
 	case !e.flags.wantsTurn():
-		listing{set: e.set}.WriteText(res)
+		listing{set: e.Set}.WriteText(res)
 	default:
-		res.printReport(e.flags, e)
+		res.undone = e.replay == nil && len(e.WouldRun) > 0
+		e.Evaluation.WriteText(&res.out)
 	}
 }
 
@@ -463,34 +473,20 @@ func (e *evaluation) WriteText(res *Result) {
 // or expression.
 func (e *evaluation) WritePrompt(res *Result, format string) error {
 	switch {
-	case e.set == nil:
+	case e.Set == nil:
 	case !e.flags.wantsTurn():
-		listing{set: e.set}.WriteText(res)
-	case e.call != nil:
-		fmt.Fprintln(&res.out, e.call.reply.Result.ForLLM)
-	case e.expr != nil:
-		fmt.Fprintln(&res.out, e.expr.value)
-	case e.prompt != nil && format == "text":
-		return writeText(&res.out.Buffer, e.prompt)
-	case e.prompt != nil:
+		listing{set: e.Set}.WriteText(res)
+	case e.Call != nil:
+		fmt.Fprintln(&res.out, e.Call.Reply.Result.ForLLM)
+	case e.Expr != nil:
+		fmt.Fprintln(&res.out, e.Expr.Value)
+	case e.Prompt != nil && format == "text":
+		res.out.WriteString(report.PromptText(e.Prompt))
+	case e.Prompt != nil:
 		bodies := map[string]func(*host.Prompt) ([]byte, error){
 			"openai": openai.Body, "responses": responses.Body, "anthropic": anthropic.Body,
 		}
-		return writeBody(&res.out.Buffer, e.prompt, bodies[format])
-	}
-	return nil
-}
-
-// writeText writes the system text, a blank line, and the new user message.
-func writeText(b *bytes.Buffer, p *host.Prompt) error {
-	start := b.Len()
-	b.WriteString(p.System)
-	if p.System != "" {
-		b.WriteString("\n\n")
-	}
-	_, _ = p.Text.WriteTo(b)
-	if text := b.Bytes()[start:]; len(text) > 0 && text[len(text)-1] != '\n' {
-		b.WriteByte('\n')
+		return writeBody(&res.out.Buffer, e.Prompt, bodies[format])
 	}
 	return nil
 }
@@ -512,17 +508,6 @@ func bodyHelp(p *host.Prompt) string {
 		return "--model names one, or [model] default in the config, or options.model of -i"
 	}
 	return "-a REF;type=TYPE says what an attachment is"
-}
-
-// countSent returns the number of rows that the request contains.
-func countSent(rows []*fragments.Row) int {
-	n := 0
-	for _, r := range rows {
-		if r.Status == fragments.Kept || r.Status == fragments.Changed {
-			n++
-		}
-	}
-	return n
 }
 
 // watchEval runs eval, and again whenever a file changes that the result depends on, until ctx
@@ -556,7 +541,7 @@ func watchEval(ctx context.Context, env Env, res *Result, f *evalFlags, paths []
 		case live.Set() == nil && w.IsIdle():
 			return err // there is nothing to watch
 		case err == nil:
-			e.set = live.Set()
+			e.Set = live.Set()
 			round.addError(runQuestion(ctx, env, round, f, e))
 			round.addError(printEvaluation(env, round, f, e))
 		case len(round.problems) == 0:
@@ -612,78 +597,4 @@ func (p *profiler) finish(env Env, name string) error {
 		return err
 	}
 	return errtext.File(name+".host", disk.Replace(env.path(name+".host"), p.host.Bytes(), 0o666))
-}
-
-// A reach finds the lines of plugins that run after the plugins loaded.
-type reach struct {
-	starlark.Coverage
-	loaded map[string]map[int]uint64 // counts of lines by file, from loading
-}
-
-// A reachedFile has the lines of one file that ran.
-type reachedFile struct {
-	Path  string `json:"path"`
-	Lines []int  `json:"lines"`
-}
-
-// measure counts the lines of the plugins that o loads.
-func (r *reach) measure(o *loader.Options) { o.Coverage = &r.Coverage }
-
-// begin says that the plugins loaded: only later runs count.
-func (r *reach) begin() {
-	r.loaded = map[string]map[int]uint64{}
-	for _, f := range r.Report() {
-		counts := map[int]uint64{}
-		for _, l := range f.Lines {
-			counts[l.Line] = l.Count
-		}
-		r.loaded[f.Path] = counts
-	}
-}
-
-// files returns the lines that ran since begin, with paths from a folder.
-func (r *reach) files(dir string) []reachedFile {
-	here, err := filepath.Abs(dir)
-	out := []reachedFile{}
-	for _, f := range r.Report() {
-		file := reachedFile{Path: filepath.ToSlash(f.Path)}
-		if rel, wrong := filepath.Rel(here, f.Path); err == nil && wrong == nil {
-			file.Path = filepath.ToSlash(rel)
-		}
-		for _, l := range f.Lines {
-			if l.Count > r.loaded[f.Path][l.Line] {
-				file.Lines = append(file.Lines, l.Line)
-			}
-		}
-		if file.Lines != nil {
-			out = append(out, file)
-		}
-	}
-	return out
-}
-
-// printReached prints the lines of each file.
-func (res *Result) printReached(files []reachedFile) {
-	res.printLine("reached", jsontext.List(files, func(f *reachedFile) string {
-		return texttable.EscapeLine(f.Path) + ": " + lineRanges(f.Lines)
-	})...)
-}
-
-// lineRanges returns numbers in their order as "3-5, 9".
-func lineRanges(lines []int) string {
-	var b strings.Builder
-	for i := 0; i < len(lines); {
-		j := i + 1
-		for j < len(lines) && lines[j] == lines[j-1]+1 {
-			j++
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		if fmt.Fprint(&b, lines[i]); j > i+1 {
-			fmt.Fprintf(&b, "-%d", lines[j-1])
-		}
-		i = j
-	}
-	return b.String()
 }

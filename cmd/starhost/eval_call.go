@@ -17,17 +17,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
-	"github.com/starhost/starhost/starlark"
 )
-
-// A callResult is the result of --call.
-type callResult struct {
-	arguments json.RawMessage // before hooks change them
-	reply     host.ToolReply
-	hooks     []host.HookTrace
-
-	printed bool
-}
 
 // callID is the id of the call that --call makes.
 const callID = "call-1"
@@ -37,9 +27,9 @@ func (env Env) readArguments(f *evalFlags, e *evaluation) (err error) {
 	var types map[string]string
 	switch {
 	case f.callGiven:
-		types, err = toolTypes(e.set.Host, f.call)
+		types, err = toolTypes(e.Set.Host, f.call)
 	case f.fireGiven:
-		types, err = eventTypes(e.set.Host, f.fire)
+		types, err = eventTypes(e.Set.Host, f.fire)
 	default:
 		return nil
 	}
@@ -54,8 +44,8 @@ func (res *Result) checkTools(f *evalFlags, e *evaluation) error {
 	if len(f.tools) == 0 {
 		return nil
 	}
-	names := jsontext.List(e.set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
-	names = append(names, jsontext.List(e.request.Tools, func(t *starhost.Tool) string { return t.Name })...)
+	names := jsontext.List(e.Set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
+	names = append(names, jsontext.List(e.Request.Tools, func(t *starhost.Tool) string { return t.Name })...)
 	for _, glob := range f.tools {
 		if _, err := path.Match(glob, ""); err != nil {
 			return usagef("--tool: got %q, want a glob: %v", glob, err)
@@ -72,7 +62,7 @@ func (res *Result) checkTools(f *evalFlags, e *evaluation) error {
 // lists its tools. The caller must call end.
 func (env Env) mountForCall(ctx context.Context, res *Result, f *evalFlags, e *evaluation) (end func(), err error) {
 	wanted := func(server string) bool { return f.callGiven && strings.HasPrefix(f.call, server+"_") }
-	for server := range e.set.Config.MCP {
+	for server := range e.Set.Config.MCP {
 		if wanted(server) && (f.record != "" || f.replay != "") {
 			return func() {}, usagef("--call: a journal has no calls of MCP servers: call %s without --record and --replay", f.call)
 		}
@@ -81,7 +71,7 @@ func (env Env) mountForCall(ctx context.Context, res *Result, f *evalFlags, e *e
 	if f.allowEffects {
 		dryRun = nil
 	}
-	return env.mountTools(ctx, res, e.set, dryRun, wanted)
+	return env.mountTools(ctx, res, e.Set, dryRun, wanted)
 }
 
 // toolTypes returns the JSON Schema types of a tool's parameters.
@@ -104,34 +94,26 @@ func toolTypes(h *host.Host, name string) (map[string]string, error) {
 }
 
 // callTool calls the tool that the flags name.
-func (res *Result) callTool(ctx context.Context, f *evalFlags, e *evaluation) (*callResult, error) {
-	seen := len(e.turn.Hooks())
-	c := &callResult{arguments: jsontext.Must(e.arguments)}
+func (res *Result) callTool(ctx context.Context, f *evalFlags, e *evaluation) (*report.CallResult, error) {
+	seen := len(e.Turn.Hooks())
+	c := &report.CallResult{Arguments: jsontext.Must(e.arguments)}
 	var err error
-	c.reply, err = e.turn.CallTool(ctx, starhost.ToolCall{ID: callID, Name: f.call, Arguments: c.arguments})
-	c.hooks = e.turn.Hooks()[seen:]
-	if err == nil && c.reply.Result.IsError {
+	c.Reply, err = e.Turn.CallTool(ctx, starhost.ToolCall{ID: callID, Name: f.call, Arguments: c.Arguments})
+	c.Hooks = e.Turn.Hooks()[seen:]
+	if err == nil && c.Reply.Result.IsError {
 		res.code = report.ExitNegative
 	}
 	return c, err
 }
 
-// A fireResult is the result of --fire.
-type fireResult struct {
-	event   string
-	outcome host.Outcome
-	hooks   []host.HookTrace
-}
-
 // fireEvent fires the event that the flags name.
-func fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fireResult, error) {
-	event, err := newEvent(e.set.Host, f.fire, e.arguments)
+func fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*report.FireResult, error) {
+	event, err := newEvent(e.Set.Host, f.fire, e.arguments)
 	if err != nil {
 		return nil, err
 	}
-	seen := len(e.turn.Hooks())
-	out, err := e.turn.Fire(ctx, event)
-	return &fireResult{event.Name, out, e.turn.Hooks()[seen:]}, err
+	out, err := e.Turn.Fire(ctx, event)
+	return &report.FireResult{Event: event.Name, Outcome: out}, err
 }
 
 // newEvent returns the event of --fire, whose name eventTypes has found.
@@ -176,16 +158,9 @@ func eventTypes(h *host.Host, name string) (map[string]string, error) {
 	return types, nil
 }
 
-// An exprResult is the result of -e.
-type exprResult struct {
-	plugin, expr string
-	value        string // as Starlark's repr shows it
-	usage        starlark.Usage
-}
-
 // evaluateExpr evaluates the expression of -e.
-func evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*exprResult, error) {
-	p, expr, err := exprPlugin(e.set.Plugins, f.expr)
+func evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*report.ExprResult, error) {
+	p, expr, err := exprPlugin(e.Set.Plugins, f.expr)
 	if err != nil {
 		return nil, err
 	}
@@ -196,13 +171,13 @@ func evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*exprResult
 				return nil, err
 			}
 		}
-		return &exprResult{plugin: p.Name, expr: text, value: e.set.Redact(strings.TrimSuffix(value, "\n"))}, nil
+		return &report.ExprResult{Plugin: p.Name, Expr: text, Value: e.Set.Redact(strings.TrimSuffix(value, "\n"))}, nil
 	}
-	value, usage, err := p.Inside.Eval(ctx, e.turn, expr)
+	value, usage, err := p.Inside.Eval(ctx, e.Turn, expr)
 	if err != nil {
 		return nil, &host.HandlerError{Plugin: p.Name, What: "expression", Err: err}
 	}
-	return &exprResult{p.Name, strings.TrimSpace(expr), e.set.Redact(value), usage}, nil
+	return &report.ExprResult{Plugin: p.Name, Expr: strings.TrimSpace(expr), Value: e.Set.Redact(value), Usage: usage}, nil
 }
 
 // helpCall matches an expression that asks for help, as at the prompt of repl.
@@ -233,13 +208,4 @@ func exprPlugin(plugins []loader.Plugin, text string) (*loader.Plugin, string, e
 // an expression that begins with a name and a colon.
 func namesPlugin(s string) bool {
 	return s != "" && s != "lambda" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == "" && s[0] >= 'a'
-}
-
-func (r *exprResult) json() *report.ExprJSON {
-	if r == nil {
-		return nil
-	}
-	return &report.ExprJSON{
-		Plugin: r.plugin, Expr: r.expr, Value: r.value, Steps: r.usage.Steps, AllocBytes: r.usage.Bytes,
-	}
 }

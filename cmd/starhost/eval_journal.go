@@ -92,8 +92,8 @@ func (e *evaluation) journalHeader(f *evalFlags, session *host.Session) effects.
 	return effects.Header{
 		Starhost: version(), Sandbox: dependency("go.starlark.net"),
 		Session: session.ID(), Turn: 1, Seed: f.seed,
-		Config: configDigest(e.set.Config, &f.loadFlags), Plugins: pluginDigests(e.set),
-		Input: json.RawMessage(e.set.Redact(string(jsontext.Must(e.newQuestion(f))))),
+		Config: configDigest(e.Set.Config, &f.loadFlags), Plugins: pluginDigests(e.Set),
+		Input: json.RawMessage(e.Set.Redact(string(jsontext.Must(e.newQuestion(f))))),
 	}
 }
 
@@ -149,7 +149,7 @@ func (e *evaluation) divergence(failures []error) error {
 // changesSinceRecording lists the plugins and the config that differ from the journal's.
 func (e *evaluation) changesSinceRecording(f *evalFlags) string {
 	h := &e.replay.Header
-	now := pluginDigests(e.set)
+	now := pluginDigests(e.Set)
 	names := maps.Clone(now)
 	maps.Copy(names, h.Plugins)
 	var changed []string
@@ -158,7 +158,7 @@ func (e *evaluation) changesSinceRecording(f *evalFlags) string {
 			changed = append(changed, "plugin "+name)
 		}
 	}
-	if configDigest(e.set.Config, &f.loadFlags) != h.Config {
+	if configDigest(e.Set.Config, &f.loadFlags) != h.Config {
 		changed = append(changed, "the config")
 	}
 	return strings.Join(changed, ", ")
@@ -166,8 +166,8 @@ func (e *evaluation) changesSinceRecording(f *evalFlags) string {
 
 // reportDivergence reports a divergence without results of the turn.
 func (res *Result) reportDivergence(f *evalFlags, e *evaluation, err error) {
-	e.turn, e.prompt, e.call, e.fire, e.expr, res.logs = nil, nil, nil, nil, nil, nil
-	e.readsClock = false
+	e.Turn, e.Prompt, e.Call, e.Fire, e.Expr, res.logs = nil, nil, nil, nil, nil, nil
+	e.Now = time.Time{}
 	res.addError(err)
 	if changed := e.changesSinceRecording(f); changed != "" {
 		res.warnings = append(res.warnings, loader.Warning{Place: loader.Place{File: f.replay}, Msg: "not as it was recorded: " + changed})
@@ -249,10 +249,10 @@ type fireQuestion struct {
 // newQuestion returns the question of the flags. e must have its request and arguments.
 func (e *evaluation) newQuestion(f *evalFlags) question {
 	q := question{
-		Prompt: f.wantsPrompt(), Request: requestJSON(e.request), Session: sessionJSON(e.config),
+		Prompt: f.wantsPrompt(), Request: requestJSON(e.Request), Session: sessionJSON(e.config),
 		Expr: f.expr, Now: f.now,
 	}
-	for _, a := range e.request.Attachments {
+	for _, a := range e.Request.Attachments {
 		data := attachmentData{a.Name, a.Type, a.URL, a.Source, a.Width, a.Height, []byte(a.Content)}
 		q.Attachments = append(q.Attachments, data)
 	}
@@ -267,15 +267,15 @@ func (e *evaluation) newQuestion(f *evalFlags) question {
 
 // apply sets the flags and the request to those of the question.
 func (q *question) apply(f *evalFlags, e *evaluation) {
-	e.request, e.config = host.Request(q.Request), host.SessionConfig(q.Session)
+	e.Request, e.config = host.Request(q.Request), host.SessionConfig(q.Session)
 	for _, a := range q.Attachments {
-		e.request.Attachments = append(e.request.Attachments, fragments.Attachment{
+		e.Request.Attachments = append(e.Request.Attachments, fragments.Attachment{
 			Name: a.Name, Type: a.Type, URL: a.URL, Source: a.Source, Width: a.Width, Height: a.Height,
 			Content: string(a.Content),
 		})
 	}
-	for i := range e.request.Tools {
-		if t := &e.request.Tools[i]; string(t.Parameters) == "null" { // journals write no parameters as null
+	for i := range e.Request.Tools {
+		if t := &e.Request.Tools[i]; string(t.Parameters) == "null" { // journals write no parameters as null
 			t.Parameters = nil
 		}
 	}

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -277,21 +275,4 @@ func (env Env) checkPaths(paths []string) error {
 		}
 	}
 	return nil
-}
-
-// pluginLine lists the loaded plugins with their count, and the status of the others.
-func pluginLine(plugins []loader.Plugin) string {
-	var names, others []string
-	for _, p := range plugins {
-		if p.Status != loader.StatusLoaded {
-			others = append(others, p.Name+" "+p.Status)
-			continue
-		}
-		names = append(names, strings.TrimSpace(p.Name+" "+p.Version))
-	}
-	line := "none"
-	if len(names) > 0 {
-		line = fmt.Sprintf("%s (%d)", strings.Join(names, ", "), len(names))
-	}
-	return strings.Join(slices.Concat([]string{line}, others), "; ")
 }

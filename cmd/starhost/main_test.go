@@ -17,7 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
@@ -192,13 +191,14 @@ func TestRunOddFlags(t *testing.T) {
 	})
 }
 
-// TestMergedPrompt checks that --explain shows the actual request if no pre_send hook changes
-// it.
+// TestMergedPrompt checks that --explain shows no change of the request if a pre_send hook returns
+// the request that it got.
 func TestMergedPrompt(t *testing.T) {
 	const plugin = `
 register_hook("session_start", lambda: [fragment(" Be careful. ", target = "system"), fragment("  ", target = "system")])
 register_hook("turn_start", lambda user_message: modify(user_message = user_message.upper()))
 register_hook("pre_llm_call", lambda: ["one", fragment("zero", priority = -1), "one", attachment(content = "x" * 100)])
+register_hook("pre_send", lambda messages, system: modify(messages = messages, system = system))
 register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 `
 	const history = `{"messages": [{"role": "user", "content": "before"}, {"role": "assistant", "content": "yes"}, {"role": "user", "content": "now"}]}`
@@ -219,17 +219,19 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 					"a.star": plugin, "request.json": history,
 					"starhost.toml": "[prompt]\nmax_attachment = 10\nrender = \"" + render + "\"\n",
 				})
-				env, res := Env{dir: dir, getenv: func(string) string { return "" }}.fresh(), new(Result)
-				var e evaluation
-				f := evalFlags{requestFlags: tt.args, approve: "never"}
+				env, res := Env{dir: dir, format: "pretty", getenv: func(string) string { return "" }}.fresh(), new(Result)
+				f := evalFlags{requestFlags: tt.args, approve: "never", explain: true}
+				e := evaluation{flags: &f}
 				if err := evaluate(t.Context(), env, res, &f, []string{"a.star"}, &e); err != nil {
 					t.Fatal(err)
 				}
-				defer e.set.Close()
-				system, messages := mergedPrompt(&e)
-				want := []string{e.prompt.System, messagesText(e.prompt.Messages)}
-				if diff := cmp.Diff(want, []string{system, messages}); diff != "" {
-					t.Errorf("assembled (-want +got):\n%s", diff)
+				defer e.Set.Close()
+				if err := printEvaluation(env, res, &f, &e); err != nil {
+					t.Fatal(err)
+				}
+				out := res.out.String()
+				if step := "pre_send a: modify messages, system"; !strings.Contains(out, step) || strings.Contains(out, "--- messages") || strings.Contains(out, "--- system") {
+					t.Errorf("got\n%s\nwant %s without a difference", out, step)
 				}
 			})
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -197,7 +198,7 @@ func (c *replRun) openSession(ctx context.Context, f *replFlags) (err error) {
 
 // greeting describes the names that are available.
 func (c *replRun) greeting() string {
-	text := "plugins " + pluginLine(c.set.Plugins)
+	text := "plugins " + report.PluginLine(c.set.Plugins)
 	if c.plugin != nil {
 		text += "; names and ctx of " + c.plugin.Name
 	}

@@ -276,19 +276,6 @@ func (env Env) showResult(res *Result) error {
 	return res.out.Show(env.stdout, env.wantsColour(env.stdout))
 }
 
-// colourOf returns the colour of a decision.
-func colourOf(action starhost.Action) page.Colour {
-	switch action {
-	case starhost.ActionDeny, starhost.ActionAbort, starhost.ActionError:
-		return page.Red
-	case starhost.ActionAsk, starhost.ActionModify:
-		return page.Yellow
-	case starhost.ActionApprove, starhost.ActionRespond:
-		return page.Green
-	}
-	return page.Plain
-}
-
 // wantsColour reports whether w is a terminal and the environment allows colours.
 func (env Env) wantsColour(w io.Writer) bool {
 	w = page.Behind(w)

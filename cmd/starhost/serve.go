@@ -372,7 +372,7 @@ func (v *server) replaceSet(ctx context.Context) error {
 	v.use(ctx, set)
 	v.mounts.closeUnused()
 	v.processes.closeUnused()
-	v.printNote("loaded " + pluginLine(set.Plugins))
+	v.printNote("loaded " + report.PluginLine(set.Plugins))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/report"
 )
 
 // TestServeUI opens the page of serve beside another server, as the operator's browser, and attacks
@@ -111,7 +112,7 @@ func TestServeUI(t *testing.T) {
 		}
 		var answer struct {
 			Records []record
-			Reached []reachedFile
+			Reached []report.ReachedFile
 		}
 		isCall := func(r record) bool {
 			return r.Kind == "shell" && slices.Contains(slices.Collect(maps.Values(r.Input.Arguments)), any("rm -r /"))
@@ -121,7 +122,7 @@ func TestServeUI(t *testing.T) {
 		if err != nil || sent == example || !slices.ContainsFunc(answer.Records, isCall) {
 			t.Errorf("%s: got %+v, %v; want a record of the command\n%s", agent, answer, err, sent)
 		}
-		if want := []reachedFile{{"tools/p.star", []int{2}}}; !reflect.DeepEqual(answer.Reached, want) {
+		if want := []report.ReachedFile{{Path: "tools/p.star", Lines: []int{2}}}; !reflect.DeepEqual(answer.Reached, want) {
 			t.Errorf("%s: reached: got %+v, want %+v", agent, answer.Reached, want)
 		}
 	}

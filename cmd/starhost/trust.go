@@ -134,10 +134,10 @@ func (env Env) askPerson(question string) (yes, asked bool) {
 
 // printPlan prints a plan as text.
 func (res *Result) printPlan(p *loader.TrustPlan) {
-	res.printLine("project", p.Config+": "+trustWords[p.State])
-	res.printLine("changes", stringsOf(p.Changes)...)
-	res.printLine("would hold", heldBy(p)...)
-	res.printLine("files", limitLines(p.Files, maxFilesShown)...)
+	report.WriteLine(&res.out, "project", p.Config+": "+trustWords[p.State])
+	report.WriteLine(&res.out, "changes", stringsOf(p.Changes)...)
+	report.WriteLine(&res.out, "would hold", heldBy(p)...)
+	report.WriteLine(&res.out, "files", limitLines(p.Files, maxFilesShown)...)
 	res.printUnpinned(p)
 }
 
@@ -148,9 +148,9 @@ func heldBy(p *loader.TrustPlan) []string {
 
 // printUnpinned prints what may change without an end of the trust.
 func (res *Result) printUnpinned(p *loader.TrustPlan) {
-	res.printLine("not pinned", p.Unpinned...)
+	report.WriteLine(&res.out, "not pinned", p.Unpinned...)
 	if len(p.Unpinned) > 0 {
-		res.printLine("", "such files may change, and the project stays trusted: [trust] pin = [\"srv/**\"] ends that")
+		report.WriteLine(&res.out, "", "such files may change, and the project stays trusted: [trust] pin = [\"srv/**\"] ends that")
 	}
 }
 
@@ -185,11 +185,11 @@ func stringsOf[T fmt.Stringer](items []T) []string {
 func (r *trustResult) WriteText(res *Result) {
 	switch {
 	case r.plan != nil:
-		res.printLine("project", r.plan.Config+": "+trustWords[r.state])
-		res.printLine("holds", heldBy(r.plan)...)
+		report.WriteLine(&res.out, "project", r.plan.Config+": "+trustWords[r.state])
+		report.WriteLine(&res.out, "holds", heldBy(r.plan)...)
 		res.printUnpinned(r.plan)
 	case r.revoked != "":
-		res.printLine("project", errtext.InHome(r.home, r.revoked)+": "+trustWords[r.state])
+		report.WriteLine(&res.out, "project", errtext.InHome(r.home, r.revoked)+": "+trustWords[r.state])
 	}
 	for _, p := range r.projects {
 		what := fmt.Sprintf("%d files", len(p.Files)+len(p.Cases))

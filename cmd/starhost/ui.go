@@ -21,6 +21,7 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/front"
 	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/serve/ui"
@@ -274,13 +275,13 @@ func (v *inspected) folder(plugin string) (dir, file string, ok bool) {
 
 // A hookAnswer is what the page shows of an agent's event.
 type hookAnswer struct {
-	Out     string             `json:"out"`
-	Stderr  string             `json:"stderr"`
-	Code    int                `json:"code"`
-	Records []*decision.Record `json:"records"`
-	Ran     []string           `json:"ran"`     // places of the registrations whose handlers ran
-	Reached []reachedFile      `json:"reached"` // lines that ran
-	Problem string             `json:"problem"` // a mistake of the plugins on the disk, or ""
+	Out     string               `json:"out"`
+	Stderr  string               `json:"stderr"`
+	Code    int                  `json:"code"`
+	Records []*decision.Record   `json:"records"`
+	Ran     []string             `json:"ran"`     // places of the registrations whose handlers ran
+	Reached []report.ReachedFile `json:"reached"` // lines that ran
+	Problem string               `json:"problem"` // a mistake of the plugins on the disk, or ""
 }
 
 // decide answers an agent's event in a new session, and writes no record to the log.
@@ -321,16 +322,16 @@ func (v *inspected) decide(ctx context.Context, agent, event string) (any, error
 
 // reachedBy returns the lines that an agent's event reaches. It answers the event once more,
 // because a run that is measured counts other steps.
-func (v *inspected) reachedBy(ctx context.Context, agent, event string) []reachedFile {
-	var r reach
-	set, _, err := v.load(ctx, r.measure)
+func (v *inspected) reachedBy(ctx context.Context, agent, event string) []report.ReachedFile {
+	var r report.Reach
+	set, _, err := v.load(ctx, r.Measure)
 	if err != nil {
-		return []reachedFile{} // the plugins changed meanwhile: the page asks again
+		return []report.ReachedFile{} // the plugins changed meanwhile: the page asks again
 	}
 	defer set.Close()
-	r.begin()
+	r.Begin()
 	_, _, _, _ = caseHooks(set.Host)(ctx, agent, event) // decide has the answer
-	return r.files(v.path("."))
+	return r.Files(v.path("."))
 }
 
 // example returns an agent's event before a shell command.
@@ -343,13 +344,13 @@ func (env Env) keepPictures(e *evaluation) {
 	if env.keepPicture == nil {
 		return
 	}
-	if e.prompt != nil {
-		for _, r := range e.prompt.Attachments {
+	if e.Prompt != nil {
+		for _, r := range e.Prompt.Attachments {
 			env.keepPicture(r.ID.String(), r.Content)
 		}
 	}
-	if e.call != nil {
-		for _, at := range e.call.reply.Result.Attachments {
+	if e.Call != nil {
+		for _, at := range e.Call.Reply.Result.Attachments {
 			env.keepPicture(at.ID().String(), at.Content)
 		}
 	}
