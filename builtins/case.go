@@ -25,18 +25,18 @@ import (
 type CaseDriver interface {
 	// Prompt builds the first prompt of a new turn. full asks for a report with sizes and hashes.
 	Prompt(ctx context.Context, r host.Request, full bool) (*host.Prompt, error)
-	// CallTool calls a tool as the model would, with hooks and schema. answers are the user's
-	// answers to the approvals that it needs: if there are any, they must be as many as these.
+	// CallTool calls a tool as the model would, with hooks and schema. answers are the user's answers to the
+	// approvals that the call needs. If there are any answers, the call must need exactly as many.
 	CallTool(ctx context.Context, call starhost.ToolCall, answers []bool) (host.ToolReply, error)
-	// Fire fires an event; its arguments are JSON, by name.
+	// Fire fires an event. args has the event's arguments by name, as JSON.
 	Fire(ctx context.Context, event string, args map[string]json.RawMessage) (host.Outcome, error)
-	// Hook sends an agent's event, as the agent writes it, and returns the output, the standard
-	// error and the exit code of starhost hook.
+	// Hook sends an agent's event to the plugins, in the form in which the agent writes it. It returns what
+	// starhost hook would: output, standard error and exit code.
 	Hook(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
-	// LoadFragments resolves one reference.
+	// LoadFragments resolves a reference.
 	LoadFragments(ctx context.Context, ref string) (starhost.Context, error)
-	// Turn runs a whole turn with a model that gives all of these replies, in order, and a user who
-	// gives these answers. full is as in Prompt.
+	// Turn runs a whole turn. The model gives these replies, all of them and in order, and the user gives
+	// these answers. full asks for a report, as in Prompt.
 	Turn(
 		ctx context.Context, r host.Request, replies []starhost.Reply, answers []bool, full bool,
 	) (*host.TurnResult, error)
@@ -49,14 +49,14 @@ type CaseDriver interface {
 	CompleteCommand(ctx context.Context, line string) ([]string, error)
 	// Advance moves the clock that handlers see.
 	Advance(ctx context.Context, d time.Duration) error
-	// SetNow sets the clock that handlers see. It then stands still.
+	// SetNow sets the clock that handlers see. The clock then stands still.
 	SetNow(ctx context.Context, now time.Time) error
 	// Row returns the JSON of a value of the row that runs.
 	Row(name string) (json.RawMessage, error)
 }
 
-// CaseTable returns the entries that only case.star can use, in addition to [Table]. d may be
-// nil if the caller needs only the descriptions.
+// CaseTable returns the entries that only case.star can use, in addition to those of [Table]. d may be nil if
+// the caller needs only the descriptions.
 func CaseTable(rt call.Runtime, d CaseDriver) []call.Entry {
 	return entriesOf(rt, []call.Member{
 		{
@@ -207,7 +207,7 @@ assert_eq(assert_fails(lambda: fail("no ticket"), ""), "fail: no ticket")`,
 	})
 }
 
-// runStep runs a step of the driver while the case's clock stands still.
+// runStep calls work, which runs a step, while the clock of the case's run stands still.
 func runStep[T any](c call.Call, work func(ctx context.Context) (T, error)) (got T, err error) {
 	got, err = runEffect(c, work)
 	if err != nil && !isCoded(err) {
@@ -263,8 +263,8 @@ func promptValue(p *host.Prompt) starlark.Value {
 	})
 }
 
-// namedArguments splits a step's arguments into the first, by position or by name, and the
-// rest. If the first comes by position, the rest may contain an argument of its name.
+// namedArguments returns the argument named first, which comes by position or by name, and all other
+// arguments. If it comes by position, the others may contain one of the same name.
 func namedArguments(c call.Call, first string) (string, *starlark.Dict, error) {
 	names := []string{first}
 	if len(c.Args) > 0 {
@@ -309,8 +309,8 @@ func caseCallTool(c call.Call, d CaseDriver) (starlark.Value, error) {
 	return replyValue(&reply, objectOrText(ran)), nil
 }
 
-// survivesJSON reports whether reading an object's JSON gives an equal object. It reports false
-// if only reading could tell: for many members, or for values other than words, texts and small
+// survivesJSON reports whether an object is equal to what comes back from its JSON. It reports false if it
+// would have to read the JSON to know: for many members, or for values other than words, texts and small
 // numbers.
 func survivesJSON(object *starlark.Dict) bool {
 	if object.Len() > 64 {
@@ -420,7 +420,7 @@ func outcomeValue(out host.Outcome) starlark.Value {
 	})
 }
 
-// toolTexts returns the names of tools, each with its new description if it has one.
+// toolTexts returns the names of tools. If a tool has a new description, it follows the name.
 func toolTexts(tools []starhost.Tool) []string {
 	texts := make([]string, len(tools))
 	for i, t := range tools {
@@ -431,7 +431,7 @@ func toolTexts(tools []starhost.Tool) []string {
 	return texts
 }
 
-// changeValue converts the new value of an argument in Decision.Changes.
+// changeValue converts a new value of an argument, from [starhost.Decision].Changes, to Starlark.
 func changeValue(v any) starlark.Value {
 	switch v := v.(type) {
 	case string:
@@ -450,7 +450,7 @@ func changeValue(v any) starlark.Value {
 	return starlark.None
 }
 
-// jsonOrText converts JSON text, and returns any other text itself.
+// jsonOrText converts JSON to Starlark. A text that is no JSON becomes a string.
 func jsonOrText(raw json.RawMessage) starlark.Value {
 	v, err := fromJSON(raw)
 	if err != nil {
@@ -471,7 +471,7 @@ func caseLoad(c call.Call, d CaseDriver) (starlark.Value, error) {
 	return starlark.NewList(contextValues(got)), nil
 }
 
-// contextValues converts the fragments and attachments of a context.
+// contextValues converts the fragments and attachments of a context to Starlark.
 func contextValues(c starhost.Context) []starlark.Value {
 	var values []starlark.Value
 	for _, f := range c.Fragments {

@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// requestParams are the parameters of a request behind its text.
+// requestParams are the parameters of a step that makes a request, except for the request's text.
 const requestParams = `fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}, template="", params={}, report=False`
 
 // requestArgs are the arguments of a step that makes a request.
@@ -26,14 +26,14 @@ type requestArgs struct {
 	report                  bool
 }
 
-// bind binds the text, the arguments in behind, and the parameters of the request.
+// bind stores the arguments of a step: the text, those that behind names, and those of the request.
 func (a *requestArgs) bind(c call.Call, behind ...any) error {
 	pairs := append([]any{"text", &a.r.Text}, behind...)
 	return c.Bind(append(pairs, "fragments?", &a.refs, "system_fragments?", &a.systemRefs, "attachments??", &a.attachments,
 		"system?", &a.r.System, "tools?", &a.tools, "model?", &a.r.Model, "options?", &a.options, "template??", &a.r.Template, "params??", &a.params, "report?", &a.report)...)
 }
 
-// request returns the request of the bound arguments.
+// request returns the request that the arguments describe.
 func (a *requestArgs) request(c call.Call) (r host.Request, err error) {
 	r = a.r
 	r.Fragments, r.SystemFragments, r.OnlyTools, r.Attachments = a.refs, a.systemRefs, a.tools, a.attachments

@@ -16,7 +16,7 @@ import (
 // has its own.
 type ctxValue struct {
 	call  *handlerCall
-	group string // "", "state", "http"
+	group string // "" for ctx itself, or a group such as "state" or "http"
 }
 
 func (v *ctxValue) String() string        { return "<" + v.Type() + ">" }
@@ -59,7 +59,7 @@ func (v *ctxValue) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// method returns a member that can be called.
+// method returns a member of ctx that is a function.
 func (v *ctxValue) method(m ctxMember) starlark.Value {
 	full := "ctx." + m.name
 	h := v.call
@@ -76,15 +76,16 @@ func (v *ctxValue) method(m ctxMember) starlark.Value {
 
 // A ctxMember describes one member of ctx. Exactly one of get and call is set.
 type ctxMember struct {
-	name    string // "session", "state.get"
-	params  string // for a function
+	name    string // the name in ctx: "session", "state.get"
+	params  string // the parameters, if the member is a function
 	doc     string
 	example string
 	get     func(*handlerCall) (starlark.Value, error)
 	call    func(call.Call, *handlerCall) (starlark.Value, error)
 }
 
-// entry describes the member for the reference; it has no value, because each call has its own.
+// entry returns the entry of the member for the reference. It has no value, because each call has its own
+// ctx.
 func (m ctxMember) entry() call.Entry {
 	e := call.Entry{Name: "ctx." + m.name, Doc: m.doc, Example: m.example}
 	if m.call != nil {
@@ -307,7 +308,8 @@ assert_eq(ctx.fs.read("reports/today.md"), "All is well.")`,
 		call: fsWrite},
 }
 
-// ctxEntries describes ctx and its members. They have no values, because ctx is a parameter.
+// ctxEntries returns the entries of ctx and its members for the reference. They have no values, because
+// handlers receive ctx as an argument.
 func ctxEntries() []call.Entry {
 	entries := []call.Entry{{
 		Name: "ctx",
@@ -328,8 +330,8 @@ register_tool(greet)`,
 	return entries
 }
 
-// runEffect runs an effect while the run's clock stands still, because an effect has a separate
-// deadline. The effect charges the run for its own work.
+// runEffect calls work, which does an effect, while the clock of the run stands still, because an effect has
+// a deadline of its own. The effect charges the run for its work.
 func runEffect[T any](c call.Call, work func(ctx context.Context) (T, error)) (T, error) {
 	goOn := c.Runtime.Pause(c.Thread)
 	got, err := work(effects.WithPay(c.Runtime.Context(c.Thread), c.Pay))
@@ -337,8 +339,8 @@ func runEffect[T any](c call.Call, work func(ctx context.Context) (T, error)) (T
 	return got, err
 }
 
-// encodeJSON converts an argument to JSON. It pays for each part before it writes the part. The
-// name arg prefixes errors; it is "" if the value is the call's only argument.
+// encodeJSON converts an argument to JSON. It pays for each part before it writes the part. Errors begin with
+// the name arg, which is "" if v is the only argument of the call.
 func encodeJSON(c call.Call, arg string, v starlark.Value) (json.RawMessage, error) {
 	p := textPayer{Call: c}
 	if err := p.value(v, 0); err != nil {
@@ -351,7 +353,7 @@ func encodeJSON(c call.Call, arg string, v starlark.Value) (json.RawMessage, err
 	return raw, nil
 }
 
-// argumentPrefix returns the start of a message about an argument.
+// argumentPrefix returns how a message about an argument begins.
 func argumentPrefix(arg string) string {
 	if arg == "" {
 		return ""
@@ -359,7 +361,7 @@ func argumentPrefix(arg string) string {
 	return arg + ": "
 }
 
-// decodeJSON converts JSON text. It pays for the decoded value before it decodes.
+// decodeJSON converts JSON to Starlark. It pays for the value before it decodes the text.
 func decodeJSON(c call.Call, raw []byte) (starlark.Value, error) {
 	shape, err := jsonScan(c, string(raw))
 	if err != nil {

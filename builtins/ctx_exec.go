@@ -39,7 +39,7 @@ func ctxExec(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := 2*len(out.Stdout) + len(out.Stderr) // text that is not UTF-8 is a copy of the bytes
+	size := 2*len(out.Stdout) + len(out.Stderr) // twice, because text that is not UTF-8 is copied
 	if err := c.Pay(1+size/64, size); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// onPath calls work with the path or pattern that the call's argument named want contains.
+// onPath calls work with the call's only argument, which is a path or pattern. want is the argument's name.
 func onPath[T any](c call.Call, want string, work func(ctx context.Context, arg string) (T, error)) (T, error) {
 	var arg string
 	if err := c.Bind(want, &arg); err != nil {
@@ -47,7 +47,7 @@ func fsRead(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.String(text), c.Pay(1+len(text)/64, len(text))
 }
 
-// isNoText reports whether an error says that a file is missing, or that it is not text.
+// isNoText reports whether an error says that a file is missing or is no text.
 func isNoText(err error) bool {
 	var e *effects.Error
 	return errors.Is(err, fs.ErrNotExist) || errors.As(err, &e) && e.Code() == "E0505"

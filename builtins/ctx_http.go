@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// Parameters of ctx.http, for requests without and with a body.
+// These are the parameters of ctx.http, for requests without a body and with one.
 const (
 	httpParams     = "url, params={}, headers={}, auth=None, timeout=None"
 	httpBodyParams = "url, body=None, json=None, params={}, headers={}, auth=None, timeout=None"
@@ -90,7 +90,7 @@ var responseFields = []field[responseValue]{
 	{"body", func(v *responseValue) starlark.Value { return starlark.Bytes(v.r.Body) }},
 }
 
-// String omits the body, because a reader cannot use megabytes of it.
+// String omits the body, because nobody reads megabytes of it.
 func (v *responseValue) String() string {
 	return fmt.Sprintf("<response %d %d B>", v.r.Status, len(v.r.Body))
 }

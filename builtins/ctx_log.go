@@ -45,8 +45,7 @@ func ctxLog(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// splitNamedArgs separates the arguments of a function's named parameters from all others, which it
-// returns as a dict.
+// splitNamedArgs returns the keyword arguments whose names are in names, and a dict with all others.
 func splitNamedArgs(kwargs []starlark.Tuple, names ...string) (own []starlark.Tuple, rest *starlark.Dict) {
 	rest = starlark.NewDict(len(kwargs))
 	for _, kv := range kwargs {
@@ -54,7 +53,7 @@ func splitNamedArgs(kwargs []starlark.Tuple, names ...string) (own []starlark.Tu
 			own = append(own, kv)
 			continue
 		}
-		rest.SetKey(kv[0], kv[1]) // the key is a string, so this cannot fail
+		rest.SetKey(kv[0], kv[1]) // no error, because the key is a string
 	}
 	return own, rest
 }
@@ -65,21 +64,21 @@ const (
 	maxLogBytes = 256 << 10
 )
 
-// A logBook counts the lines that a call logs, so that it can enforce the limits.
+// A logBook counts the lines that a call logs, and enforces the limits.
 type logBook struct {
-	lines []host.LogLine // for the evaluation of files, because it has no lane
+	lines []host.LogLine // the lines that the evaluation of files logs, because it has no lane
 	count int
 	bytes int
 	full  bool
 }
 
-// write logs a line. If the line exceeds a limit, write returns that limit instead.
+// write logs a line. If the line exceeds a limit, write drops the line, and returns which limit it is.
 func (h *handlerCall) write(line host.LogLine) (limit string) {
 	if h.logs == nil {
 		h.logs = new(logBook)
 	}
 	b := h.logs
-	switch { // before the redaction, which takes time
+	switch { // check before removing secrets, which takes time
 	case b.count == maxLogLines:
 		return "1,000 lines"
 	case b.bytes+len(line.Text)+len(line.Fields) > maxLogBytes:
@@ -92,7 +91,7 @@ func (h *handlerCall) write(line host.LogLine) (limit string) {
 	return ""
 }
 
-// redactLine returns a line without secrets and with valid UTF-8.
+// redactLine returns a copy of the line without secrets, in valid UTF-8.
 func (r *Recorder) redactLine(line host.LogLine) host.LogLine {
 	line.Text, line.Fields = asText(r.world.RedactLog(line.Text)), r.world.RedactJSON(line.Fields)
 	return line
@@ -106,9 +105,9 @@ func (h *handlerCall) appendLog(line host.LogLine) {
 	h.lane.Logs = append(h.lane.Logs, line)
 }
 
-// PrintTo logs a line that a plugin printed, with the place of the print, in the log of the
-// call or evaluation that ctx belongs to. It drops lines over the limits of a call and logs
-// once that it did.
+// PrintTo logs a line that a plugin printed, with the place of the print. The line goes to the log of the
+// call or evaluation that ctx belongs to. PrintTo drops lines over the limits of a call, and logs once that
+// it did.
 func PrintTo(ctx context.Context, file string, line, col int, text string) {
 	h, _ := ctx.Value(handlerKey{}).(*handlerCall)
 	if h == nil {

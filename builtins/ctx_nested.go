@@ -38,8 +38,8 @@ func toolsCall(c call.Call, h *handlerCall) (starlark.Value, error) {
 	}), c.Pay(2+len(r.ForLLM)/64, 512+len(r.ForLLM))
 }
 
-// maxEventJSON is the most bytes of JSON of the arguments of ctx.fire, and of a value that a
-// handler of such an event returns.
+// maxEventJSON is the most bytes that the arguments of ctx.fire may have as JSON, and the most bytes of a
+// value that a handler of such an event returns.
 const maxEventJSON = 64 << 10
 
 // ctxFire implements
@@ -79,7 +79,7 @@ func ctxFire(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.NewList(values), c.Pay(1+len(values), 64*len(values))
 }
 
-// ownEvent returns an event that the plugin declares, with its arguments.
+// ownEvent returns an event that the plugin itself declares, with its arguments.
 func (r *Recorder) ownEvent(name string, raw json.RawMessage) (*starhost.Event, error) {
 	foreign := func(e starhost.EventSpec) bool { return e.Plugin != r.plugin.Name }
 	own := slices.DeleteFunc(slices.Clone(r.declared), foreign)

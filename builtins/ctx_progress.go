@@ -26,7 +26,7 @@ func ctxProgress(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// progressSteps is the price of one progress report to a client.
+// progressSteps is the price of telling a client about progress once.
 const progressSteps = 100
 
 // An amount is a number from 0 to 1e15.

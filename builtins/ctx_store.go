@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// A keyedStore stores a plugin's values by key: ctx.state for the session, ctx.store across
-// sessions.
+// A keyedStore gives plugins their values by key: ctx.state the values of the session, ctx.store the values
+// across sessions.
 type keyedStore struct {
 	get    func(ctx context.Context, h *handlerCall, key string) (json.RawMessage, bool, error)
 	set    func(ctx context.Context, h *handlerCall, key string, value json.RawMessage) error

@@ -17,7 +17,7 @@ import (
 type decision struct {
 	action  starhost.Action
 	reason  string
-	result  starhost.Result // respond(...) has one
+	result  starhost.Result // only respond(...) has one
 	changes []starlark.Tuple
 	place   starhost.Pos
 }
@@ -46,7 +46,7 @@ func (d *decision) Freeze() {
 	}
 }
 
-// Parts returns the values that Freeze freezes and the texts that the decision prints.
+// Parts returns the values that Freeze freezes, and the texts that the decision prints.
 func (d *decision) Parts() []starlark.Value {
 	held := append(nonEmptyTexts(d.reason), partsOfResult(&d.result)...)
 	for _, c := range d.changes {
@@ -55,8 +55,8 @@ func (d *decision) Parts() []starlark.Value {
 	return held
 }
 
-// decide returns d and stores it in the handler's call, so that a handler that forgets to
-// return it fails.
+// decide returns d, and notes it in the call of the handler. A handler that makes a decision and forgets to
+// return it then fails.
 func decide(c call.Call, d *decision) (starlark.Value, error) {
 	d.place = callerOf(c.Thread)
 	if h := handlerOf(c); h != nil {
@@ -74,7 +74,7 @@ func makeReasoned(action starhost.Action) call.Func {
 		if err := c.Bind("reason", &d.reason); err != nil {
 			return nil, err
 		}
-		d.reason = asText(d.reason) // broken text is no reason to let the call pass
+		d.reason = asText(d.reason) // a text with broken bytes is no reason to let the call pass
 		return decide(c, d)
 	}
 }
@@ -114,7 +114,7 @@ func makeModify(c call.Call) (starlark.Value, error) {
 	return decide(c, &decision{action: starhost.ActionModify, changes: c.Kwargs})
 }
 
-// toDecision converts the value that a hook of the event returned and stores it in out.
+// toDecision converts what a hook of the event returned, and stores it in out.
 func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decision) error {
 	d, ok := v.(*decision)
 	if !ok && slices.Contains(spec.Actions, starhost.ActionValue) {
@@ -153,8 +153,8 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decisi
 	return nil
 }
 
-// toChange converts a new value of an event's argument. The host checks whether the event lets
-// hooks change it.
+// toChange converts a new value of an event's argument to Go. The host checks whether hooks may change that
+// argument.
 func toChange(spec *starhost.EventSpec, name string, v starlark.Value) (any, error) {
 	if spec.Tool && name == "paths" {
 		var list []string
@@ -199,7 +199,7 @@ func isObject(v starlark.Value) bool {
 	return ok
 }
 
-// changeResult converts the new result of a tool: a text replaces only the text for the model.
+// changeResult converts a new result of a tool to Go. A string replaces only the text for the model.
 func changeResult(v starlark.Value) (any, error) {
 	if s, ok := v.(starlark.String); ok {
 		return string(s), textError(string(s))

@@ -12,11 +12,11 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// DescribeCalls returns the function for [host.Options.Describe], which reads the tables of
-// agents. mapped describes tools that no table has, by name: the kind under "kind", and the places
-// of fields, such as "command" and "paths".
+// DescribeCalls returns a function for [host.Options.Describe], which finds the kinds and fields of a call in
+// the tables of agents. mapped describes further tools, by name: a row has the kind under "kind", and the
+// places of fields such as "command" and "paths".
 func DescribeCalls(mapped map[string]map[string]string) func(*starhost.Event) *starhost.CallInfo {
-	var rows map[string]agents.Tool // most configs have none
+	var rows map[string]agents.Tool // nil, because most configs have none
 	for name, places := range mapped {
 		if rows == nil {
 			rows = map[string]agents.Tool{}
@@ -41,7 +41,7 @@ func DescribeCalls(mapped map[string]map[string]string) func(*starhost.Event) *s
 			Content: c.Content, Contents: c.Contents(), URL: c.URL, Query: c.Query, Prompt: c.Prompt,
 			Server: c.Server, ServerTool: c.ServerTool,
 			Rewrite: func(name string, values []string) (json.RawMessage, error) {
-				c := given // Rewrite changes the decoded arguments of its call
+				c := given // Rewrite changes the decoded arguments of the call
 				c.Describe(rows)
 				return c.Rewrite(name, values)
 			},
@@ -49,7 +49,7 @@ func DescribeCalls(mapped map[string]map[string]string) func(*starhost.Event) *s
 	}
 }
 
-// callKind describes the view of a tool call. A field that the call does not have is None.
+// callKind describes how handlers see a tool call. A field that the call does not have is None.
 var callKind = viewKind[starhost.CallInfo]{
 	item: "call_view",
 	keys: []field[starhost.CallInfo]{
@@ -84,7 +84,7 @@ func optionalField[T any](name string, get func(*T) string) field[T] {
 	}}
 }
 
-// callView returns the view of a call, None for an event that is not about one.
+// callView returns what handlers see of a call. It returns None for an event that is not about a call.
 func callView(c *starhost.CallInfo) starlark.Value {
 	if c == nil {
 		return starlark.None

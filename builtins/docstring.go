@@ -12,9 +12,9 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// toolDescription returns a tool's description from its docstring: the first paragraph on one
-// line, then the other lines without their common indentation. It omits the section "Args:" if
-// argsInSchema says that the derived schema contains it.
+// toolDescription returns the description that a docstring has of a tool: the first paragraph on one line,
+// then the other lines without their common indentation. If argsInSchema is true, it omits the section
+// "Args:", because the derived schema has its content.
 func toolDescription(doc string, argsInSchema bool) string {
 	lines := strings.Split(strings.TrimSpace(doc), "\n")
 	if argsInSchema {
@@ -31,9 +31,9 @@ func toolDescription(doc string, argsInSchema bool) string {
 	return strings.TrimSpace(description)
 }
 
-// withoutArgs returns the lines outside of the section that parseArgs reads. It changes lines.
+// withoutArgs returns the lines without the section that parseArgs reads. It changes the slice lines.
 func withoutArgs(lines []string) []string {
-	head := -1 // indentation of the head
+	head := -1 // the indentation of the section's head
 	out, done := lines[:0], false
 	for i, line := range lines {
 		text, depth := strings.TrimSpace(line), indentation(line)
@@ -54,8 +54,8 @@ func withoutArgs(lines []string) []string {
 	return out
 }
 
-// dedentLines joins lines without the indentation that all of them have, without trailing white
-// space, and with single blank lines.
+// dedentLines joins lines. It removes the indentation that all lines share, white space at the ends of lines,
+// and all but one of several blank lines.
 func dedentLines(lines []string) string {
 	common := -1
 	for _, line := range lines {
@@ -80,7 +80,7 @@ func dedentLines(lines []string) string {
 	return strings.Trim(b.String(), "\n")
 }
 
-// parseType parses a type in a docstring.
+// parseType parses the name of a type in a docstring.
 func parseType(text string) (*jsonType, error) {
 	text = strings.TrimSpace(text)
 	if of, ok := strings.CutPrefix(text, "array of "); ok {
@@ -106,19 +106,19 @@ func parseType(text string) (*jsonType, error) {
 	return nil, fmt.Errorf("unknown type %s%s, want %s, array of TYPE or texts such as \"low\", \"high\"", errtext.Quote(text), near.Hint(found), strings.Join(names, ", "))
 }
 
-// An argDoc is the entry of a docstring for one parameter.
+// An argDoc is what a docstring says about one parameter.
 type argDoc struct {
 	name string
-	typ  *jsonType // nil if the entry has none
+	typ  *jsonType // nil if the docstring states no type
 	text string
-	enum []starlark.Value // texts in place of the type, or behind "one of"
+	enum []starlark.Value // the texts that stand in place of the type, or after "one of"
 }
 
 // quotedTexts matches "a", "b" or "c".
 const quotedTexts = `("[^"]*"(?:(?:,\s*(?:or\s+)?|\s+or\s+|\s*\|\s*)"[^"]*")*)`
 
-// enumForms match the two places of an enum in a docstring: a type such as
-// `array of one of "a", "b"`, and a text that contains `one of "a", "b"`.
+// enumForms match the two forms in which a docstring lists the values of a parameter: a type such as `array
+// of one of "a", "b"`, and a text that contains `one of "a", "b"`.
 var enumForms = sync.OnceValue(func() [2]*regexp.Regexp {
 	return [2]*regexp.Regexp{
 		regexp.MustCompile(`^\s*(?:string,?\s+)?(array of )?(?:string,?\s+)?(?:one of )?` + quotedTexts + `\s*$`),
@@ -131,8 +131,8 @@ var enumForms = sync.OnceValue(func() [2]*regexp.Regexp {
 // like its head.
 func parseArgs(doc string) ([]argDoc, error) {
 	var docs []argDoc
-	var words []string    // text of the last entry, line by line
-	head, entry := -1, -1 // indentation of the head and of the entries
+	var words []string    // the text of the last entry, line by line
+	head, entry := -1, -1 // the indentations of the head and of the entries
 	end := func() {
 		if len(docs) > 0 {
 			docs[len(docs)-1].text = strings.Join(words, " ")
@@ -170,7 +170,7 @@ func indentation(line string) int {
 	return len(line) - len(strings.TrimLeft(line, " \t"))
 }
 
-// parseArg parses the first line of an entry.
+// parseArg parses the first line of an entry for a parameter.
 func parseArg(line string) (argDoc, error) {
 	name, typ, text, ok := splitArgLine(line)
 	if !ok {
@@ -224,8 +224,8 @@ func closingParen(s string) int {
 	return -1
 }
 
-// finishArgDocs parses the parts of entries that may span lines. It refuses a second entry for
-// one parameter.
+// finishArgDocs parses those parts of entries that may go over several lines. Two entries for one parameter
+// are an error.
 func finishArgDocs(docs []argDoc) ([]argDoc, error) {
 	seen := map[string]bool{}
 	for i := range docs {
@@ -241,15 +241,15 @@ func finishArgDocs(docs []argDoc) ([]argDoc, error) {
 	return docs, nil
 }
 
-// enumOf returns the quoted texts that a form finds in a text, or nil, and whether "array of" is in
-// front of them.
+// enumOf returns the quoted texts that a form finds in a text, or nil. array is true if "array of" precedes
+// them.
 func enumOf(form *regexp.Regexp, text string) (array bool, enum []starlark.Value) {
 	match := form.FindStringSubmatch(text)
 	if match == nil {
 		return false, nil
 	}
 	for i, part := range strings.Split(match[2], `"`) {
-		if i%2 == 1 { // the parts with odd numbers are quoted
+		if i%2 == 1 { // parts with odd numbers were between quotes
 			enum = append(enum, starlark.String(part))
 		}
 	}

@@ -42,8 +42,8 @@ func raiseFail(c call.Call) (starlark.Value, error) {
 	return nil, &failError{asText(strings.Join(parts, sep))}
 }
 
-// spell returns v as a plugin would write it. It pays for each node before it prints, because
-// few values can print much.
+// spell returns v in the form in which a plugin writes it. It pays for each part before it prints the part,
+// because few values can print much.
 func spell(c call.Call, v starlark.Value) (string, error) {
 	p := textPayer{Call: c}
 	if err := p.value(v, 0); err != nil {

@@ -49,7 +49,7 @@ assert_eq(files.exists("data/none.txt"), False)`,
 	})
 }
 
-// ownFilesOf returns the plugin's folder.
+// ownFilesOf returns the files of the plugin's folder.
 func ownFilesOf(c call.Call) (effects.OwnFiles, error) {
 	h := handlerOf(c)
 	if h == nil {
@@ -62,11 +62,11 @@ func ownFilesOf(c call.Call) (effects.OwnFiles, error) {
 	return h.rec.world.Own, nil
 }
 
-// maxOwnPath is the most bytes of a path or pattern in the plugin's folder.
+// maxOwnPath is the most bytes of a path or pattern of files in the plugin's folder.
 const maxOwnPath = 4 << 10
 
-// payForOwn charges for the search of a file, because the system walks through each folder of its
-// path. It refuses a path that is too long for any system. arg is the name of the argument.
+// payForOwn charges for finding a file, because the system walks through each folder on its path. A path that
+// is too long for any system is an error. arg is the name of the argument, for errors.
 func payForOwn(c call.Call, arg, name string) error {
 	if len(name) > maxOwnPath {
 		return c.Fail("E0316", "%s: got %d bytes, want at most %d", arg, len(name), maxOwnPath)
@@ -74,12 +74,12 @@ func payForOwn(c call.Call, arg, name string) error {
 	return c.Pay(100+len(name)/4+8*strings.Count(name, "/"), 4*len(name))
 }
 
-// payStepsOf returns a function that charges steps.
+// payStepsOf returns a function that charges the call for steps.
 func payStepsOf(c call.Call) func(steps int) error {
 	return func(steps int) error { return c.Pay(steps, 0) }
 }
 
-// readOwn returns a file of the plugin's folder.
+// readOwn returns the bytes of a file in the plugin's folder.
 func readOwn(c call.Call, name string) ([]byte, error) {
 	own, err := ownFilesOf(c)
 	if err != nil {
@@ -169,8 +169,8 @@ func filesExists(c call.Call) (starlark.Value, error) {
 	return starlark.Bool(ok), nil
 }
 
-// attachmentFile returns the bytes for attachment(path = name): a file of the plugin's folder
-// or else, under the plugin's grants, of the workspace.
+// attachmentFile returns the bytes for attachment(path = name). The file is in the plugin's folder or else,
+// if the plugin may read it, in the workspace.
 func attachmentFile(c call.Call, name string) ([]byte, error) {
 	h := handlerOf(c)
 	own, noFolder := ownFilesOf(c)

@@ -8,9 +8,9 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// Inside returns the surroundings of a handler of the plugin, so that a program can evaluate an
-// expression in them: the context of the evaluation, and config and ctx by name. The caller
-// passes a context of [host.Turn.As].
+// Inside returns what a handler of the plugin has around it, so that a program can evaluate an expression
+// there: the context of the evaluation, and the values of config and ctx by name. The caller passes the
+// context that [host.Turn.As] gives it.
 func (r *Recorder) Inside(ctx context.Context, t *host.Turn) (context.Context, starlark.StringDict) {
 	h := r.beginCall(ctx, t)
 	names := r.Env()

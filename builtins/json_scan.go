@@ -6,17 +6,17 @@ import "github.com/starhost/starhost/builtins/call"
 // takes quadratic work.
 const maxTextDigits = 20_000
 
-// A jsonShape describes the work that decoding a JSON text will make.
+// A jsonShape says how much work decoding a JSON text will take.
 type jsonShape struct {
-	depth int // deepest nesting
+	depth int // levels of the deepest nesting
 	bytes int // estimated memory of the decoded value
 }
 
-// jsonBytePrice estimates the memory in bytes that a byte of JSON text adds to the decoded
-// value, besides the byte itself.
+// jsonBytePrice is an estimate of how much memory a byte of JSON adds to the decoded value, by the byte, in
+// addition to the byte itself.
 var jsonBytePrice = [256]int{'[': 64, '{': 512, ',': 48, ':': 140}
 
-// jsonScan measures a text in one pass, before recursive code reads it. It pays for the pass.
+// jsonScan measures a text in one pass, before recursive code reads the text. It pays for the pass.
 func jsonScan(c call.Call, text string) (jsonShape, error) {
 	shape := jsonShape{bytes: len(text)}
 	if err := c.Pay(1+len(text)/16, 0); err != nil {

@@ -23,21 +23,20 @@ import (
 // Limits of the JSON that crosses between Go and Starlark. They apply without a budget, because
 // conversions also run outside of plugins.
 const (
-	jsonMaxDepth  = 64       // nested arrays and objects
-	jsonMaxBytes  = 16 << 20 // text written for one value
-	jsonMaxDigits = 20_000   // in one int that is read, because conversion takes quadratic work
+	jsonMaxDepth  = 64       // levels of nested arrays and objects
+	jsonMaxBytes  = 16 << 20 // bytes of the text of one value
+	jsonMaxDigits = 20_000   // digits of an int that is read, because converting it takes quadratic work
 )
 
-// fromJSON converts one JSON text to None, Bool, Int, Float, String, *List or *Dict, in time
-// linear in the text. A Dict has the keys in the text's order. A number with a point or an
-// exponent becomes a Float, any other an Int of at most jsonMaxDigits. Errors are: a key that
-// stands twice in one object, nesting over jsonMaxDepth, and text after the value. The result
-// is not frozen.
+// fromJSON converts one JSON text to None, Bool, Int, Float, String, *List or *Dict, in time linear in the
+// text. A Dict has the keys in the order of the text. A number with a point or an exponent becomes a Float,
+// and any other an Int of at most jsonMaxDigits digits. It returns an error for a key that occurs twice in
+// one object, for nesting over jsonMaxDepth, and for text after the value. The result is not frozen.
 func fromJSON(raw []byte) (starlark.Value, error) {
 	return readJSON(raw, func(int) error { return nil })
 }
 
-// readJSON converts as fromJSON does, and calls pay with the steps of keys that share a hash.
+// readJSON converts a text as fromJSON does. It calls pay with the price of keys that share a hash.
 func readJSON(raw []byte, pay func(steps int) error) (starlark.Value, error) {
 	return convertJSON(raw, jsonConverter{pay: pay})
 }
@@ -54,7 +53,7 @@ func readObject(dict *starlark.Dict, raw []byte) error {
 	return err
 }
 
-// convertJSON converts one JSON text with an empty converter.
+// convertJSON converts one JSON text with the converter j, which is empty.
 func convertJSON(raw []byte, j jsonConverter) (starlark.Value, error) {
 	j.r = jsontext.Reader{Text: string(raw), IsStrict: true}
 	v, err := j.value(0)
@@ -70,7 +69,7 @@ func convertJSON(raw []byte, j jsonConverter) (starlark.Value, error) {
 	return nil, fmt.Errorf("at byte %d: %w", j.r.At, err)
 }
 
-// invalidJSON returns the error of a text that is not one JSON value, with its place.
+// invalidJSON returns an error that says where a text stops to be one JSON value.
 func invalidJSON(raw []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -102,10 +101,10 @@ var errTooDeep = fmt.Errorf("nested deeper than %d levels", jsonMaxDepth)
 type jsonConverter struct {
 	r     jsontext.Reader
 	pay   func(steps int) error
-	whole *starlark.Dict // receives the members of the outermost object; nil for a new dict
+	whole *starlark.Dict // the dict that gets the members of the outermost object; nil for a new dict
 }
 
-// value converts the next value, which stands depth levels deep.
+// value converts the next value, which is depth levels deep.
 func (j *jsonConverter) value(depth int) (starlark.Value, error) {
 	c, err := j.r.Peek()
 	switch {
@@ -141,7 +140,7 @@ func (j *jsonConverter) value(depth int) (starlark.Value, error) {
 	return starlark.Bool(word == "true"), nil
 }
 
-// string converts a string. It copies the string, so that the value does not retain the whole text.
+// string converts a string. It copies the string, so that the value does not keep the whole text in memory.
 func (j *jsonConverter) string() (starlark.String, error) {
 	quoted, err := j.r.Quoted()
 	if err != nil {
@@ -190,7 +189,7 @@ func (j *jsonConverter) member(dict *starlark.Dict, flood *call.KeyFlood, depth 
 	if err != nil {
 		return err
 	}
-	var key starlark.Value = name // converted only once, because each conversion allocates
+	var key starlark.Value = name // converted only once, because each conversion takes an allocation
 	if _, found, _ := dict.Get(key); found {
 		return fmt.Errorf("key %s stands twice in one object", errtext.Quote(string(name)))
 	}
@@ -225,23 +224,23 @@ func jsonNumber(s string) (starlark.Value, error) {
 	if len(s) > jsonMaxDigits {
 		return nil, fmt.Errorf("got a number of %d digits, want %d or fewer", len(s), jsonMaxDigits)
 	}
-	i, _ := new(big.Int).SetString(s, 10) // cannot fail, because s consists of digits
+	i, _ := new(big.Int).SetString(s, 10) // it cannot fail, because s consists of digits
 	return starlark.MakeBigInt(i), nil
 }
 
-// appendJSON appends v as compact JSON text to dst. Dicts keep the order of their keys and
-// structs are sorted by field; tuples and sets become arrays. A host's view that is a
-// starlark.IterableMapping or a starlark.Sequence becomes an object or an array. In strings,
-// bytes that are not UTF-8 become U+FFFD, and "<", ">" and "&" stay.
+// appendJSON appends v as compact JSON to dst. Dicts keep the order of their keys, and structs are sorted by
+// field. Tuples and sets become arrays. A value of the host that is a starlark.IterableMapping or a
+// starlark.Sequence becomes an object or an array. In strings, bytes that are not UTF-8 become U+FFFD, and
+// "<", ">" and "&" stay.
 //
-// Errors are: values of other types, keys that are no strings, NaN and infinities, nesting over
-// jsonMaxDepth (so also a value that contains itself) and text over jsonMaxBytes. They give the
-// path: "at .a[3]: got function, want a JSON value". With an error, the returned slice is dst.
+// It returns an error for values of other types, keys that are no strings, NaN and infinities, nesting over
+// jsonMaxDepth (so also for a value that contains itself), and text over jsonMaxBytes. The error says where
+// the value is: "at .a[3]: got function, want a JSON value". With an error, the returned slice is dst.
 func appendJSON(dst []byte, v starlark.Value) ([]byte, error) {
 	return appendBoundedJSON(dst, v, jsonMaxBytes)
 }
 
-// appendBoundedJSON is appendJSON with another bound on the text.
+// appendBoundedJSON does what appendJSON does, for a text of at most most bytes.
 func appendBoundedJSON(dst []byte, v starlark.Value, most int) ([]byte, error) {
 	w := jsonWriter{out: dst, limit: len(dst) + most, most: most}
 	if err := w.value(v, 0); err != nil {
@@ -250,14 +249,14 @@ func appendBoundedJSON(dst []byte, v starlark.Value, most int) ([]byte, error) {
 	return w.out, nil
 }
 
-// A jsonWriter appends one value to out, up to limit bytes.
+// A jsonWriter appends the text of one value to out, until out has limit bytes.
 type jsonWriter struct {
 	out   []byte
-	limit int // bytes of out
-	most  int // bytes of text, for messages
+	limit int // the most bytes of out
+	most  int // the most bytes of the text, for messages
 }
 
-// value writes v, which stands depth levels deep.
+// value writes v, which is depth levels deep.
 func (w *jsonWriter) value(v starlark.Value, depth int) error {
 	switch v := v.(type) {
 	case starlark.NoneType:
@@ -270,7 +269,7 @@ func (w *jsonWriter) value(v starlark.Value, depth int) error {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
 			return errtext.PathErrorf("got float %v, want a finite number", v)
 		}
-		w.out = append(w.out, v.String()...) // String writes a point or an exponent
+		w.out = append(w.out, v.String()...) // String always writes a point or an exponent
 	case starlark.String:
 		return w.text(string(v))
 	case starlark.IterableMapping:
@@ -285,8 +284,8 @@ func (w *jsonWriter) value(v starlark.Value, depth int) error {
 	return w.full(0)
 }
 
-// notJSON returns the error for a value that JSON cannot express, with a remedy if there is
-// one.
+// notJSON returns the error for a value that JSON cannot express. If the plugin could write something else,
+// the error says what.
 func notJSON(v starlark.Value) error {
 	switch v := v.(type) {
 	case nil:
@@ -296,7 +295,7 @@ func notJSON(v starlark.Value) error {
 	case interface {
 		starlark.Value
 		json.Marshaler
-	}: // a time or a duration, which refuse to become JSON
+	}: // a time or a duration, which refuses to become JSON
 		return errtext.PathErrorf("got %s, want a JSON value (str(x) for text)", v.Type())
 	default:
 		return errtext.PathErrorf("got %s, want a JSON value", v.Type())
@@ -311,7 +310,7 @@ func (w *jsonWriter) full(n int) error {
 	return nil
 }
 
-// container writes two brackets and calls body to write between them, one level below depth.
+// container writes two brackets, and calls body to write what is between them, one level deeper.
 func (w *jsonWriter) container(depth int, open, end byte, body func() error) error {
 	if depth == jsonMaxDepth {
 		return errtext.PathErrorf("nested deeper than %d levels, or contains itself", jsonMaxDepth)
@@ -327,7 +326,7 @@ func (w *jsonWriter) container(depth int, open, end byte, body func() error) err
 	return nil
 }
 
-// elements writes the elements of an array, a comma after each.
+// elements writes the elements of an array, each with a comma after it.
 func (w *jsonWriter) elements(seq starlark.Sequence, depth int) error {
 	i := 0
 	for elem := range starlark.Elements(seq) {
@@ -340,7 +339,7 @@ func (w *jsonWriter) elements(seq starlark.Sequence, depth int) error {
 	return nil
 }
 
-// entries writes the members of a mapping, a comma after each.
+// entries writes the members of a mapping, each with a comma after it.
 func (w *jsonWriter) entries(m starlark.IterableMapping, depth int) error {
 	for k, v := range starlark.Entries(m) {
 		key, ok := k.(starlark.String)
@@ -354,7 +353,7 @@ func (w *jsonWriter) entries(m starlark.IterableMapping, depth int) error {
 	return nil
 }
 
-// fields writes the fields of a struct, a comma after each.
+// fields writes the fields of a struct, each with a comma after it.
 func (w *jsonWriter) fields(s *starlarkstruct.Struct, depth int) error {
 	for name, v := range s.Entries() {
 		if err := w.member(name, v, depth); err != nil {
@@ -364,7 +363,7 @@ func (w *jsonWriter) fields(s *starlarkstruct.Struct, depth int) error {
 	return nil
 }
 
-// member writes one member of an object and a comma.
+// member writes one member of an object, with a comma after it.
 func (w *jsonWriter) member(key string, v starlark.Value, depth int) error {
 	if err := w.text(key); err != nil {
 		return err
@@ -383,7 +382,7 @@ func (w *jsonWriter) text(s string) error {
 		return err
 	}
 	w.out = append(w.out, '"')
-	from := 0 // s[from:i] needs no escapes
+	from := 0 // the bytes s[from:i] need no escapes
 	for i := 0; i < len(s); {
 		if b := s[i]; b < utf8.RuneSelf {
 			if b < ' ' || jsontext.Escapes[b] != 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// findPlugin returns the file's call of plugin(...), or nil. A file has at most one, a
-// statement at the top level.
+// findPlugin returns the call of plugin(...) in a file, or nil if there is none. A file has at most one,
+// which must be a statement at the top level.
 func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
 	var calls []*syntax.CallExpr
 	syntax.Walk(f, func(n syntax.Node) bool {
@@ -38,7 +38,7 @@ func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
 	return calls[0], nil
 }
 
-// callOf returns the call if a statement calls the named function, or nil.
+// callOf returns the call that a statement is, if it calls the named function, or nil.
 func callOf(stmt syntax.Stmt, name string) *syntax.CallExpr {
 	if x, ok := stmt.(*syntax.ExprStmt); ok {
 		if expr, ok := x.X.(*syntax.CallExpr); ok && isName(expr.Fn, name) {
@@ -53,8 +53,8 @@ func isName(x syntax.Expr, name string) bool {
 	return ok && id.Name == name
 }
 
-// literal returns the value of an expression that is a literal: a string, a
-// number with or without sign, True, False, None, or a list or dict of these.
+// literal returns the value of an expression that is a literal: a string, a number with or without a sign,
+// True, False, None, or a list or dict of literals.
 func literal(x syntax.Expr) (starlark.Value, error) {
 	switch x := x.(type) {
 	case *syntax.Literal:

@@ -29,21 +29,21 @@ const APIVersion = 1
 type Manifest struct {
 	// API is the version of the vocabulary that the plugin needs: [APIVersion].
 	API int
-	// Name is "" or the plugin's name; see [Manifest.CheckName].
+	// Name is the plugin's name, or "" if the file states none; see [Manifest.CheckName].
 	Name, Version, Owner string
-	// Description is the argument of plugin(...) or else the first paragraph of the file's
+	// Description is the argument description of plugin(...), or else the first paragraph of the file's
 	// docstring.
 	Description string
-	// Permissions lists the effects that the plugin asks for; it grants none. The host of a request
-	// can be a setting, as in "http:{config.host}"; see [Manifest.ResolvePermissions]. Requires
+	// Permissions lists the effects that the plugin asks for. It grants none. The host in a permission for
+	// requests can be a setting, as in "http:{config.host}"; see [Manifest.ResolvePermissions]. Requires
 	// lists other plugins, as "policy" or "policy>=1.2".
 	Permissions, Requires []string
 	// RequiresEnv lists the environment variables without which the plugin is unavailable.
 	RequiresEnv []EnvVar
-	// Config maps the settings to their defaults, in the plugin's order.
+	// Config has the settings with their defaults, in the order in which the plugin states them.
 	Config *starlark.Dict
-	// Events are the events that the plugin declares, in its order. They have no Plugin before
-	// [Manifest.CheckName] set it.
+	// Events are the events that the plugin declares, in its order. [Manifest.CheckName] sets the field
+	// Plugin of each.
 	Events []starhost.EventSpec
 	// Place is the position of plugin(...), or the zero Position if the file has none.
 	Place syntax.Position
@@ -82,8 +82,8 @@ func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
 	return nil, call.Errorf("E0203", "plugin: unexpected keyword argument %q%s, it takes %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// ReadManifest returns the manifest of a plugin's file. A file without plugin(...) has a
-// manifest with the defaults. The error has a place.
+// ReadManifest returns the manifest that a plugin's file states. For a file without plugin(...), it has the
+// defaults. The error has a place.
 func ReadManifest(f Text) (*Manifest, error) {
 	m, note, err := noteManifest(f)
 	if m != nil || err != nil {
@@ -92,8 +92,8 @@ func ReadManifest(f Text) (*Manifest, error) {
 	return manifestOf(f.Name(), note)
 }
 
-// noteManifest returns the manifest of a file and its encoded form, which f may cache. If the
-// encoded form comes from the cache, m is nil.
+// noteManifest returns the manifest of a file, and the encoded form, which f may cache. If f has the encoded
+// form in its cache, m is nil.
 func noteManifest(f Text) (m *Manifest, note []byte, err error) {
 	note, err = f.Note("manifest with dicts in requires_env", func(f *syntax.File) ([]byte, error) {
 		read, err := readManifest(f)
@@ -111,9 +111,9 @@ type manifestNote struct {
 	Name, Version, Owner, Description string      `json:",omitzero"`
 	Permissions, Requires             []string    `json:",omitzero"`
 	RequiresEnv                       []EnvVar    `json:",omitzero"`
-	Config                            string      `json:",omitzero"` // a literal of Starlark
+	Config                            string      `json:",omitzero"` // the settings, as a literal of Starlark
 	Events                            []eventNote `json:",omitzero"`
-	Place, NamePlace, EventsPlace     [2]int32    `json:",omitzero"` // line and column
+	Place, NamePlace, EventsPlace     [2]int32    `json:",omitzero"` // the line and the column of each
 }
 
 // An eventNote is the encoded form of a declared event.
@@ -122,7 +122,7 @@ type eventNote struct {
 	Args []string `json:",omitzero"`
 }
 
-// note encodes the manifest.
+// note returns the encoded form of the manifest.
 func (m *Manifest) note() ([]byte, error) {
 	n := manifestNote{
 		Name: m.Name, Version: m.Version, Owner: m.Owner, Description: m.Description,
@@ -141,7 +141,7 @@ func (m *Manifest) note() ([]byte, error) {
 // columnOf returns the line and the column of a place.
 func columnOf(p syntax.Position) [2]int32 { return [2]int32{p.Line, p.Col} }
 
-// manifestOf decodes the manifest of a file.
+// manifestOf returns the manifest that an encoded form describes.
 func manifestOf(file string, note []byte) (*Manifest, error) {
 	var n manifestNote
 	if err := json.Unmarshal(note, &n); err != nil {
@@ -199,7 +199,7 @@ func readManifest(f *syntax.File) (*Manifest, error) {
 	return m, m.checkHostSettings()
 }
 
-// read decodes the arguments of plugin(...).
+// read reads the arguments of plugin(...) into the manifest.
 func (m *Manifest) read(expr *syntax.CallExpr) error {
 	m.Place, _ = expr.Span()
 	seen := map[string]bool{}
@@ -227,7 +227,7 @@ func (m *Manifest) read(expr *syntax.CallExpr) error {
 	return nil
 }
 
-// field decodes one argument, which stands at start.
+// field reads one argument, which begins at start.
 func (m *Manifest) field(name string, x syntax.Expr, start syntax.Position) error {
 	set, err := manifestField(name)
 	if err != nil {
@@ -239,7 +239,7 @@ func (m *Manifest) field(name string, x syntax.Expr, start syntax.Position) erro
 	}
 	if err := set(m, v); err != nil {
 		code := "E0302"
-		var coded interface{ Code() string } // a wrong permission has a code already
+		var coded interface{ Code() string } // the error of a wrong permission has a code of its own
 		if errors.As(err, &coded) {
 			code = coded.Code()
 		}
@@ -284,7 +284,7 @@ func setTexts(p *[]string, v starlark.Value) error {
 	return nil
 }
 
-// HostSetting reports whether a key of [plugin.NAME] belongs to the host, so that no plugin can
+// HostSetting reports whether a key of [plugin.NAME] has a meaning for the host, so that no plugin can
 // declare it.
 func HostSetting(key string) bool { return key == "limits" || key == "mode" }
 
@@ -316,7 +316,8 @@ func setEvents(m *Manifest, v starlark.Value) error {
 	return (&host.Options{AppEvents: m.Events}).Check()
 }
 
-// declaredEvent returns an event of a plugin: its handlers return values only.
+// declaredEvent returns an event that a plugin declares. Handlers of such events return values and no
+// decisions.
 func declaredEvent(name string, args []string) starhost.EventSpec {
 	return starhost.EventSpec{
 		Name: name, Fires: "its plugin calls ctx.fire", Args: args, Actions: []starhost.Action{starhost.ActionValue},
@@ -343,8 +344,9 @@ func setConfig(m *Manifest, v starlark.Value) error {
 	return nil
 }
 
-// CheckName returns an error with a place if the plugin's name differs from that of its file or
-// folder, or if it declares an event of another plugin's name. Else it sets the Plugin of Events.
+// CheckName returns an error with a place if the plugin's name differs from the name of its file or folder,
+// or if the name of a declared event begins with another plugin's name. Otherwise it sets the field Plugin of
+// each event in Events.
 func (m *Manifest) CheckName(name string) error {
 	if m.Name != "" && m.Name != name {
 		return call.Errorf("E0302", "plugin: name: got %q, want %q: a plugin has the name of its file or folder", m.Name, name).At(m.namePlace)
@@ -363,14 +365,14 @@ type Setting struct {
 	Key string
 	// Value is a string, bool, int64, float64, []any or map[string]any.
 	Value any
-	// Place is the setting's origin: "starhost.toml:12", "--set".
+	// Place says where the setting comes from: "starhost.toml:12", "--set".
 	Place string
 }
 
-// Configure returns the plugin's `config`: a frozen struct of the declared defaults, in which
-// settings replace values; later ones win. A setting must have a declared key and a value of
-// the default's type, also inside of lists and dicts, else the error names its place. A float also
-// accepts an int, and None accepts any type.
+// Configure returns the plugin's `config`: a frozen struct with the declared defaults. Settings replace
+// defaults, and later settings win. A setting must have a declared key, and a value of the default's type,
+// also inside lists and dicts. Otherwise the error names the setting's place. If the default is a float, an
+// int is valid, too; if it is None, any type is.
 func (m *Manifest) Configure(settings []Setting) (starlark.Value, error) {
 	fields := starlark.StringDict{}
 	for k, v := range m.Config.Entries() {
@@ -400,8 +402,8 @@ func declaredNames(names []string) string {
 	return "the plugin declares " + strings.Join(names, ", ")
 }
 
-// convertSetting converts a value to the type of the one that it replaces. After the first
-// setting of a key whose default is None, later settings must have the type of the first.
+// convertSetting converts a value to the type of the value that it replaces. If the default of a key is None,
+// the first setting may have any type, and later ones must have the type of the first.
 func convertSetting(old starlark.Value, value any) (starlark.Value, error) {
 	v, err := goToStarlark(value)
 	if err != nil {
@@ -410,8 +412,8 @@ func convertSetting(old starlark.Value, value any) (starlark.Value, error) {
 	return fitSetting(old, v, "as the default is")
 }
 
-// fitSetting returns a new value with the type of a default. Its contents have the types of the
-// default's, if these are of one type: a list of texts takes no number.
+// fitSetting returns a new value in the type of the default. If all contents of the default have one type,
+// the contents of the value must have it, too: a list of texts takes no number.
 func fitSetting(old, v starlark.Value, why string) (starlark.Value, error) {
 	if n, ok := v.(starlark.Int); ok && old.Type() == "float" {
 		return n.Float(), nil
@@ -424,7 +426,7 @@ func fitSetting(old, v starlark.Value, why string) (starlark.Value, error) {
 	case *starlark.List:
 		list, ok := old.(*starlark.List)
 		if !ok {
-			return v, nil // the default is None
+			return v, nil // the default is None, so any value fits
 		}
 		model := commonElement(list)
 		for i := range v.Len() {
@@ -432,7 +434,7 @@ func fitSetting(old, v starlark.Value, why string) (starlark.Value, error) {
 			if err != nil {
 				return nil, fmt.Errorf("[%d]: %w", i, err)
 			}
-			v.SetIndex(i, fits) // a new list is not frozen
+			v.SetIndex(i, fits) // no error, because a new list is not frozen
 		}
 	case *starlark.Dict:
 		dict, ok := old.(*starlark.Dict)
@@ -445,7 +447,7 @@ func fitSetting(old, v starlark.Value, why string) (starlark.Value, error) {
 		}
 		model := commonElement(starlark.NewList(values))
 		for _, item := range v.Items() {
-			same, found, _ := dict.Get(item[0]) // a text is always hashable
+			same, found, _ := dict.Get(item[0]) // no error, because a text can be hashed
 			if !found {
 				same = model
 			}
@@ -460,8 +462,8 @@ func fitSetting(old, v starlark.Value, why string) (starlark.Value, error) {
 	return v, nil
 }
 
-// commonElement returns a value that stands for the type of all elements of a list: None if the
-// types differ or there is none. A list or dict in it stands for its type alone.
+// commonElement returns a value that has the type of all elements of a list. It returns None if the types
+// differ, or if the list is empty. If that value is a list or dict, only its own type counts.
 func commonElement(list *starlark.List) starlark.Value {
 	if list.Len() == 0 {
 		return starlark.None
@@ -509,7 +511,7 @@ func goToStarlark(value any) (starlark.Value, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", k, err)
 			}
-			dict.SetKey(starlark.String(k), v) // the key is a string, so this cannot fail
+			dict.SetKey(starlark.String(k), v) // no error, because the key is a string
 		}
 		return dict, nil
 	}

@@ -15,17 +15,17 @@ import (
 // Limits of requires_env.
 const (
 	maxEnvVars = 256
-	maxEnvText = 1000 // bytes of a name, a description or a URL
+	maxEnvText = 1000 // the most bytes of a name, a description or a URL
 )
 
 // An EnvVar is an environment variable without which a plugin is unavailable.
 type EnvVar struct {
 	Name string
-	// Description and URL tell a user what the variable is for, and where to find a value. They are
-	// "" if the plugin does not give them. URL begins with http:// or https://.
+	// Description and URL tell a user what the variable is for, and where to get a value. A plugin may leave
+	// them "". URL begins with http:// or https://.
 	Description, URL string `json:",omitzero"`
-	// Secret is true if the value is a secret, which starhost removes from texts. Such a value may
-	// also come from the other places of secrets; see [effects.Secrets].
+	// Secret is true if the value is a secret, which starhost removes from texts. The value of a secret may
+	// also come from the sources of [effects.Secrets].
 	Secret bool `json:",omitzero"`
 }
 
@@ -43,7 +43,7 @@ func (v EnvVar) String() string {
 	return errtext.Word(v.Name) + " (" + errtext.Cut(about) + ")"
 }
 
-// setEnv decodes requires_env: a list of names, and of dicts that describe a variable.
+// setEnv reads requires_env, which is a list of names, and of dicts that describe a variable.
 func setEnv(m *Manifest, v starlark.Value) error {
 	list, ok := v.(*starlark.List)
 	if !ok {
@@ -62,7 +62,7 @@ func setEnv(m *Manifest, v starlark.Value) error {
 	return nil
 }
 
-// envVarOf decodes one element of requires_env.
+// envVarOf reads one element of requires_env.
 func envVarOf(v starlark.Value) (env EnvVar, err error) {
 	switch v := v.(type) {
 	case starlark.String:
@@ -85,7 +85,7 @@ func envVarOf(v starlark.Value) (env EnvVar, err error) {
 // envKeys are the keys of a dict in requires_env.
 var envKeys = []string{"name", "description", "url", "secret"}
 
-// set decodes a key of a dict in requires_env.
+// set reads one key of a dict in requires_env.
 func (v *EnvVar) set(k, x starlark.Value) error {
 	key, _ := starlark.AsString(k)
 	var err error
@@ -113,7 +113,7 @@ func (v *EnvVar) set(k, x starlark.Value) error {
 	return nil
 }
 
-// setShort decodes a text of at most maxEnvText bytes.
+// setShort reads a text of at most maxEnvText bytes.
 func setShort(p *string, v starlark.Value) error {
 	if err := setText(p, v); err != nil {
 		return err
@@ -124,7 +124,7 @@ func setShort(p *string, v starlark.Value) error {
 	return nil
 }
 
-// checkWebAddress returns an error unless a text is an address that a browser opens.
+// checkWebAddress returns an error unless a browser can open the text as an address.
 func checkWebAddress(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {

@@ -13,10 +13,10 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// Bounds of the permissions of a plugin, because effects compare them all.
+// Bounds of the permissions of a plugin, because each effect is compared with all of them.
 const (
 	maxPermissions     = 256
-	maxPermissionBytes = 16 << 10 // sum over all
+	maxPermissionBytes = 16 << 10 // bytes of all permissions together
 )
 
 func setPermissions(m *Manifest, v starlark.Value) error {
@@ -37,7 +37,8 @@ func setPermissions(m *Manifest, v starlark.Value) error {
 	return nil
 }
 
-// checkPermission checks the form of a permission, in which a setting may stand for the host.
+// checkPermission returns an error if a permission does not have a valid form. A setting may take the place
+// of the host.
 func checkPermission(text string) error {
 	p, ok := parseHostPermission(text)
 	if !ok {
@@ -58,11 +59,11 @@ func checkPermission(text string) error {
 	return err
 }
 
-// A hostPermission is a permission whose host is the value of a setting: the texts before and after
-// {config.KEY}.
+// A hostPermission is a permission whose host is the value of a setting. It has the key, and the texts before
+// and after {config.KEY}.
 type hostPermission struct{ before, key, after string }
 
-// parseHostPermission splits a permission. ok is false if it names no setting.
+// parseHostPermission splits a permission that names a setting. ok is false if it names none.
 func parseHostPermission(text string) (p hostPermission, ok bool) {
 	before, rest, ok := strings.Cut(text, "{config.")
 	if !ok {
@@ -73,14 +74,14 @@ func parseHostPermission(text string) (p hostPermission, ok bool) {
 	return p, ok
 }
 
-// checkHostSettings checks that the settings in permissions are declared and are texts.
+// checkHostSettings returns an error unless the settings that permissions name are declared and are texts.
 func (m *Manifest) checkHostSettings() error {
 	for _, text := range m.Permissions {
 		p, ok := parseHostPermission(text)
 		if !ok {
 			continue
 		}
-		value, declared, _ := m.Config.Get(starlark.String(p.key)) // a text is always hashable
+		value, declared, _ := m.Config.Get(starlark.String(p.key)) // no error, because a text can be hashed
 		if _, isText := value.(starlark.String); !declared || !isText {
 			return call.Errorf("E0302", "plugin: permissions: %s: want a setting of config whose default is a text", errtext.Quote(text)).At(m.Place)
 		}
@@ -88,9 +89,8 @@ func (m *Manifest) checkHostSettings() error {
 	return nil
 }
 
-// ResolvePermissions returns the permissions with the hosts that the settings name; see
-// [Manifest.Configure]. It omits a permission whose setting is empty. The error has the place of
-// plugin(...).
+// ResolvePermissions returns the permissions, with the value of the setting in place of its name; see
+// [Manifest.Configure]. It omits a permission if the value is empty. The error has the place of plugin(...).
 func (m *Manifest) ResolvePermissions(settings []Setting) (list []string, err error) {
 	if !slices.ContainsFunc(m.Permissions, func(p string) bool { return strings.Contains(p, "{") }) {
 		return m.Permissions, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// eventValue converts an argument of an event.
+// eventValue converts an argument of an event to Starlark.
 func eventValue(e *starhost.Event, name string) (starlark.Value, error) {
 	p := e.Arg(name)
 	if len(e.Omitted) == 0 {
@@ -47,7 +47,8 @@ func eventValue(e *starhost.Event, name string) (starlark.Value, error) {
 	return argumentValue(p)
 }
 
-// messagesOf returns a view of messages, which reports reads of attachments that the event lacks.
+// messagesOf returns what handlers see of messages. It reports if a handler reads an attachment that a
+// recorded event lacks.
 func messagesOf(e *starhost.Event, list *starhost.Messages) starlark.Value {
 	items, lacking := list.Items(), map[*starhost.Message]string{}
 	for _, pointer := range e.Omitted {
@@ -67,17 +68,17 @@ func messagesOf(e *starhost.Event, list *starhost.Messages) starlark.Value {
 	return newListView(&kind, items)
 }
 
-// lacksTexts reports whether the arguments of an event's call lack a text.
+// lacksTexts reports whether the arguments of a recorded event's call lack a text.
 func lacksTexts(e *starhost.Event) bool {
 	return slices.ContainsFunc(e.Omitted, func(pointer string) bool { return strings.HasPrefix(pointer, "/arguments/") })
 }
 
-// An omittedValue stands for a text that a recorded event lacks. A handler can pass it on, but each
-// operation reports that the handler reads it.
+// An omittedValue stands for a text that a recorded event lacks. A handler can pass it on. Each operation on
+// it reports that the handler reads it.
 type omittedValue struct {
-	pointer string   // in the event: "/arguments/content"
-	path    []string // in the arguments
-	text    string   // stands for it in the arguments, "" if the arguments have no text there
+	pointer string   // where the text is in the event: "/arguments/content"
+	path    []string // where the text is in the arguments
+	text    string   // what the arguments have in place of the text; "" if they have no text there
 	report  func(pointer string)
 }
 
@@ -86,7 +87,7 @@ type omissions []*omittedValue
 
 // omissionsOf returns the texts that the event's arguments lack.
 func omissionsOf(e *starhost.Event) (list omissions) {
-	root, _ := jsontext.DecodeObject(e.Arguments) // nil if it is no object: then no path leads to a text
+	root, _ := jsontext.DecodeObject(e.Arguments) // nil if it is no object, so that no path leads to a text
 	for _, pointer := range e.Omitted {
 		rest, ok := strings.CutPrefix(pointer, "/arguments/")
 		if !ok {
@@ -121,14 +122,14 @@ func valueAt(v any, path []string) any {
 	return v
 }
 
-// indexOf returns the index that a path names in a list of n elements.
+// indexOf returns the index that a step of a path names in a list of n elements.
 func indexOf(name string, n int) (int, bool) {
 	i, err := strconv.Atoi(name)
 	return i, err == nil && 0 <= i && i < n
 }
 
-// replaceIn puts the value into the decoded arguments. If they have no place for it, a handler that
-// gets the arguments counts as one that reads it.
+// replaceIn puts the value into decoded arguments. If they have no place for it, every handler that gets the
+// arguments counts as one that reads it.
 func (o *omittedValue) replaceIn(dict *starlark.Dict) {
 	v := starlark.Value(dict)
 	last := len(o.path) - 1
@@ -162,9 +163,8 @@ func memberOf(v starlark.Value, name string) starlark.Value {
 	return nil
 }
 
-// callKind returns the description of views of a call whose arguments lack texts. A field with such
-// a text in it is an omittedValue. So are the paths of a call without any, because a patch that is
-// omitted can name them.
+// callKind describes how handlers see a call whose arguments lack texts. A field that would have such a text
+// is an omittedValue. If no paths are known, the paths are one, too, because an omitted patch can name paths.
 func (list omissions) callKind() *viewKind[starhost.CallInfo] {
 	kind := callKind
 	kind.keys = make([]field[starhost.CallInfo], len(callKind.keys))
@@ -183,7 +183,7 @@ func (list omissions) callKind() *viewKind[starhost.CallInfo] {
 	return &kind
 }
 
-// findIn returns the first of the omitted texts that a text contains, or nil.
+// findIn returns the first omitted text that occurs in a text, or nil.
 func (list omissions) findIn(v starlark.Value) *omittedValue {
 	text, ok := starlark.AsString(v)
 	for _, o := range list {
@@ -194,7 +194,7 @@ func (list omissions) findIn(v starlark.Value) *omittedValue {
 	return nil
 }
 
-// read reports that a handler reads the value.
+// read reports that a handler reads the text.
 func (o *omittedValue) read() { o.report(o.pointer) }
 
 var errOmitted = errors.New("the record lacks this value")
@@ -205,7 +205,7 @@ func (o *omittedValue) Freeze()               {}
 func (o *omittedValue) Truth() starlark.Bool  { o.read(); return true }
 func (o *omittedValue) Hash() (uint32, error) { o.read(); return 0, errOmitted }
 
-// Attr and AttrNames implement starlark.HasAttrs, so that getattr and hasattr read the value, too.
+// Attr and AttrNames implement starlark.HasAttrs, so that getattr and hasattr count as reading, too.
 func (o *omittedValue) Attr(string) (starlark.Value, error) { o.read(); return nil, nil }
 func (o *omittedValue) AttrNames() []string                 { o.read(); return nil }
 

@@ -15,9 +15,8 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// A Recorder fills a starhost.Plugin with the registrations of a plugin's file. Each evaluation
-// has its own Recorder, to which the registered handlers refer. After the evaluation the
-// Recorder is read-only.
+// A Recorder adds the registrations of a plugin's file to a starhost.Plugin. Each evaluation has a Recorder
+// of its own, which the registered handlers use later. After the evaluation nobody changes the Recorder.
 type Recorder struct {
 	plugin     *starhost.Plugin
 	rt         call.Runtime
@@ -26,14 +25,14 @@ type Recorder struct {
 	declared   []starhost.EventSpec
 	handlers   []starlark.Value
 	names      map[registeredName]starhost.Pos // the place of each registration
-	captures   map[starhost.Pos]capture        // by the place of the function; nil if there are none
-	decides    []string                        // the decisions in the files, as [starhost.Plugin.Decides]
+	captures   map[starhost.Pos]capture        // functions that capture a variable, by place; or nil
+	decides    []string                        // what the files can decide, as in [starhost.Plugin.Decides]
 	evaluation *handlerCall
 	warnings   []host.LogLine
 }
 
-// Record returns a Recorder that adds to p. Handlers reach the effects of w and the settings of
-// config, which [Manifest.Configure] returned. declared are the program's own events, as in
+// Record returns a Recorder that adds registrations to p. Handlers do effects through w, and read the
+// settings of config, which [Manifest.Configure] returned. declared are the program's own events, as in
 // host.Options.AppEvents.
 func Record(
 	p *starhost.Plugin, rt call.Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec,
@@ -43,23 +42,21 @@ func Record(
 	return r
 }
 
-// End ends the evaluation: no registration follows, so r drops the data that only registrations
-// need.
+// End ends the evaluation. No registration follows, so End drops the data that only registrations need.
 func (r *Recorder) End() {
 	slices.Sort(r.decides)
 	r.plugin.Decides = slices.Compact(r.decides)
 	r.names, r.captures, r.decides = nil, nil, nil
 }
 
-// Attach returns the context in which to evaluate the plugin's files: registrations find r
-// through it.
+// Attach returns a context for evaluating the plugin's files. Registrations find r through it.
 func (r *Recorder) Attach(ctx context.Context) context.Context {
 	r.evaluation.Context = ctx
 	return r.evaluation
 }
 
-// Check checks a file as [Check] does, and stores which functions capture a variable of a loop,
-// because a registration refuses these. The loader calls it for each file before the file runs.
+// Check checks a file as [Check] does. It also stores which functions capture a variable of a loop, because a
+// registration refuses these. The loader calls it for each file before the file runs.
 func (r *Recorder) Check(f Text) error {
 	found, err := checkText(f)
 	if err != nil {
@@ -75,14 +72,13 @@ func (r *Recorder) Check(f Text) error {
 	return nil
 }
 
-// ConfigName is the name in [Recorder.Env] of the plugin's settings.
+// ConfigName is the name under which plugins see their settings.
 const ConfigName = "config"
 
 // Env returns the names that only this plugin sees.
 func (r *Recorder) Env() starlark.StringDict { return starlark.StringDict{ConfigName: r.config} }
 
-// Handlers returns the registered handlers, so that the evaluator freezes them with the
-// globals.
+// Handlers returns the registered handlers, so that the evaluator can freeze them with the globals.
 func (r *Recorder) Handlers() []starlark.Value { return r.handlers }
 
 // Logs returns the lines that the files printed during the evaluation.
@@ -102,7 +98,7 @@ type handlerCall struct {
 	turn         *host.Turn
 	lane         *host.Lane
 	lastDecision *decision // the decision that the handler made last, or nil
-	logs         *logBook  // nil until the handler logs
+	logs         *logBook  // nil until the handler logs something
 	argBuffer    [4]starlark.Value
 }
 
@@ -116,7 +112,7 @@ func (h *handlerCall) Value(key any) any {
 	return h.Context.Value(key)
 }
 
-// handlerOf returns the handler's call that c belongs to, or nil if no plugin is running.
+// handlerOf returns the handler's call that the builtin's call c belongs to, or nil if no plugin is running.
 func handlerOf(c call.Call) *handlerCall {
 	h, _ := c.Runtime.Context(c.Thread).Value(handlerKey{}).(*handlerCall)
 	return h
@@ -125,7 +121,7 @@ func handlerOf(c call.Call) *handlerCall {
 // ctx returns the argument for the handler's parameter ctx.
 func (h *handlerCall) ctx() *ctxValue { return &ctxValue{h, ""} }
 
-// beginCall returns a new call of a handler for a turn.
+// beginCall returns a new call of a handler in a turn.
 func (r *Recorder) beginCall(ctx context.Context, t *host.Turn) *handlerCall {
 	lane := host.LaneOf(ctx)
 	if lane == nil {
@@ -134,7 +130,7 @@ func (r *Recorder) beginCall(ctx context.Context, t *host.Turn) *handlerCall {
 	return &handlerCall{Context: ctx, rec: r, turn: t, lane: lane}
 }
 
-// run calls the function of s and adds its steps and bytes to the lane.
+// run calls the handler whose signature is s, and adds the steps and bytes that it takes to the lane.
 func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, usage, err := h.rec.rt.CallWithin(h, call.Allowance{h.lane.MaxSteps, "[limits] event"}, s.fn, args, kwargs)
 	h.lane.AddUsage(usage.Steps, usage.Bytes)
@@ -154,20 +150,19 @@ func callerOf(th *starlark.Thread) starhost.Pos {
 	return starhost.Pos{}
 }
 
-// registrationPlace returns the place of a registration: the outermost frame, which is in
-// plugin.star even if a helper of a library registers.
+// registrationPlace returns the place of a registration. It is the outermost frame, which is in plugin.star
+// even if a function of a library registers.
 func registrationPlace(th *starlark.Thread) starhost.Pos {
 	for i := th.CallStackDepth() - 1; i >= 0; i-- {
 		if p := th.CallFrame(i).Pos; starnames.InScript(p) {
 			return posOf(p)
 		}
 	}
-	file := th.CallFrame(th.CallStackDepth() - 1).Pos.Filename() // a line of the host's in it registers
+	file := th.CallFrame(th.CallStackDepth() - 1).Pos.Filename() // the host put a line into the file that registers
 	return starhost.Pos{File: file, Line: 1, Col: 1}
 }
 
-// recorderOf returns the Recorder for a registration, or an error if plugins cannot register at
-// this time.
+// recorderOf returns the Recorder for a registration, or an error if the plugin cannot register now.
 func recorderOf(c call.Call) (*Recorder, error) {
 	h := handlerOf(c)
 	if h == nil {
@@ -189,7 +184,8 @@ const maxName = 1 << 10
 // A registeredName is the name of a registration and its kind, such as "tool".
 type registeredName struct{ kind, name string }
 
-// claimName reserves a name of some kind, or reports the place of its first registration.
+// claimName reserves a name for a registration of some kind. If the name is taken, the error has the place of
+// the first registration.
 func claimName(c call.Call, r *Recorder, kind, name string) (starhost.Pos, error) {
 	pos := registrationPlace(c.Thread)
 	if len(name) > maxName {
@@ -205,7 +201,7 @@ func claimName(c call.Call, r *Recorder, kind, name string) (starhost.Pos, error
 // retainHandler adds a handler to [Recorder.Handlers].
 func (r *Recorder) retainHandler(fn *starlark.Function) { r.handlers = append(r.handlers, fn) }
 
-// posOf converts a position of Starlark to one of the host.
+// posOf converts a position of Starlark to a position of the host.
 func posOf(p syntax.Position) starhost.Pos {
 	return starhost.Pos{File: p.Filename(), Line: int(p.Line), Col: int(p.Col)}
 }

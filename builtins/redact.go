@@ -11,11 +11,10 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// The functions of this file remove the values of secrets from everything that handlers return,
-// before it gets an identity. Handlers cannot read secrets, but the servers and programs that
-// they call may repeat one.
+// The functions of this file remove the values of secrets from everything that handlers return, before its
+// hash is computed. Handlers cannot read secrets, but the servers and programs that they call may repeat one.
 
-// cleanAttachments removes secrets from attachments, in place.
+// cleanAttachments removes secrets from the attachments in a list.
 func (r *Recorder) cleanAttachments(list []fragments.Attachment) {
 	for i := range list {
 		for _, text := range []*string{&list[i].Content, &list[i].URL, &list[i].Name, &list[i].Source} {
@@ -37,7 +36,7 @@ func (r *Recorder) cleanContext(c starhost.Context) starhost.Context {
 
 func (r *Recorder) cleanResult(x starhost.Result) starhost.Result {
 	x.ForLLM, x.ForUser = r.world.Redact(x.ForLLM), r.world.Redact(x.ForUser)
-	x.Attachments = slices.Clone(x.Attachments) // a handler may return one result several times
+	x.Attachments = slices.Clone(x.Attachments) // copied, because a handler may return one result several times
 	r.cleanAttachments(x.Attachments)
 	return x
 }
@@ -56,8 +55,8 @@ func (r *Recorder) cleanDecision(d *starhost.Decision) {
 	}
 }
 
-// cleanChange returns a cleaned copy of an argument's new value, as [starhost.Decision] has it.
-// Names of tools stay, because only registered names are valid.
+// cleanChange returns a copy of an argument's new value, as in [starhost.Decision], without secrets. Names of
+// tools stay, because only registered names are valid.
 func (r *Recorder) cleanChange(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -83,7 +82,7 @@ func (r *Recorder) cleanJSON(text json.RawMessage) json.RawMessage {
 	return r.world.RedactJSON(text)
 }
 
-// cleanMessages returns a cleaned list, or the same list if no message contains a secret.
+// cleanMessages returns the list without secrets. If no message contains one, it returns the list itself.
 func (r *Recorder) cleanMessages(list *starhost.Messages) *starhost.Messages {
 	items := list.Items()
 	var clean []starhost.Message
@@ -117,8 +116,8 @@ func (r *Recorder) cleanTexts(list []string) []string {
 	return clean
 }
 
-// A redactedError replaces an error without a place whose message contained a secret. It hides
-// the original error, but its cause is the one that callers test for.
+// A redactedError replaces an error without a place whose message contained a secret. It hides that error,
+// but keeps the cause that callers test for.
 type redactedError struct {
 	msg, code string
 	cause     error
@@ -128,14 +127,14 @@ func (e *redactedError) Error() string { return e.msg }
 func (e *redactedError) Unwrap() error { return e.cause }
 func (e *redactedError) Code() string  { return e.code }
 
-// A locatedError has a place and source text, which the evaluator shows on a terminal.
+// A locatedError has a place and a source text, which a terminal shows.
 type locatedError interface {
 	error
 	Detail() string
 	Redact(redact func(string) string, cause error) error
 }
 
-// cleanError returns an error without secrets: err itself if it contains none.
+// cleanError returns err without secrets. If err contains none, it returns err itself.
 func (r *Recorder) cleanError(err error) error {
 	if err == nil {
 		return nil
@@ -155,7 +154,7 @@ func (r *Recorder) cleanError(err error) error {
 	}
 }
 
-// codeOf returns the code of an error that contained a secret.
+// codeOf returns the code of an error whose message contained a secret.
 func codeOf(err error) string {
 	if coded := interface{ Code() string }(nil); errors.As(err, &coded) {
 		return coded.Code()
@@ -163,7 +162,7 @@ func codeOf(err error) string {
 	return "E0313"
 }
 
-// cleanCause returns the cause that callers test an error for, or nil.
+// cleanCause returns the cause of an error that callers test for, or nil.
 func (r *Recorder) cleanCause(err error) error {
 	if failed := new(failError); errors.As(err, &failed) {
 		return &failError{r.world.Redact(failed.message)}

@@ -39,7 +39,7 @@ func declarePlugin(c call.Call) (starlark.Value, error) {
 }
 
 const (
-	// maxRegistrations is the most registrations of one plugin, of all kinds.
+	// maxRegistrations is the most registrations of one plugin, of all kinds together.
 	maxRegistrations = 1000
 	// maxListNames is the most names in one list of a registration.
 	maxListNames = 100
@@ -51,8 +51,8 @@ type listArg struct {
 	values stringOrList
 }
 
-// startRegistration returns the Recorder for one more registration with these lists, or the
-// error that refuses the registration.
+// startRegistration returns the Recorder for one more registration with these lists of names. If the
+// registration is not possible, it returns an error.
 func startRegistration(c call.Call, lists ...listArg) (*Recorder, error) {
 	r, err := recorderOf(c)
 	if err != nil {
@@ -181,8 +181,7 @@ func checkKinds(c call.Call, kinds []string) error {
 	return nil
 }
 
-// availability returns the Go function that asks a plugin's handler whether a tool is
-// available.
+// availability returns a Go function that asks the plugin's handler whether a tool is available.
 func availability(
 	c call.Call, r *Recorder, handler starlark.Callable,
 ) (func(context.Context) (bool, error), error) {
@@ -205,8 +204,8 @@ func availability(
 	}, nil
 }
 
-// defaultToolName returns the name of a tool that was registered without one: the function's
-// name, with the toolset's name in front.
+// defaultToolName returns the name of a tool that states none: the name of its function, with the toolset's
+// name before it.
 func defaultToolName(c call.Call, fn *starlark.Function, toolset string) (string, error) {
 	if fn.Name() == "lambda" {
 		return "", c.Fail("E0307", "name: a lambda has none: give the tool a name")
@@ -233,8 +232,8 @@ func (r *Recorder) toolCall(
 	}
 }
 
-// resultOf converts the return value of a tool's or a command's handler, or its error:
-// fail(...) becomes a result.
+// resultOf converts what the handler of a tool or a command returned. If the handler failed by fail(...), the
+// error becomes a result.
 func (r *Recorder) resultOf(fn *starlark.Function, v starlark.Value, err error) (starhost.Result, error) {
 	if err != nil {
 		if failed, ok := errors.AsType[*failError](err); ok {
@@ -246,7 +245,7 @@ func (r *Recorder) resultOf(fn *starlark.Function, v starlark.Value, err error) 
 	return r.cleanResult(result), r.explainReturn(fn, err)
 }
 
-// toolArguments converts a call's arguments, in the order in which the model wrote them.
+// toolArguments converts the arguments of a call to Starlark, in the order in which the model wrote them.
 func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMessage) ([]starlark.Tuple, error) {
 	args, err := objectOf(raw)
 	if err != nil {
@@ -262,7 +261,7 @@ func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMes
 	})
 }
 
-// objectOf converts a JSON object; empty text becomes an empty dict.
+// objectOf converts a JSON object to a dict. Empty text becomes an empty dict.
 func objectOf(raw json.RawMessage) (*starlark.Dict, error) {
 	dict := new(starlark.Dict)
 	if err := readObject(dict, raw); err != nil {
@@ -271,7 +270,7 @@ func objectOf(raw json.RawMessage) (*starlark.Dict, error) {
 	return dict, nil
 }
 
-// explainReturn adds fn's name and place to an error about the value that fn returned.
+// explainReturn adds the name and the place of fn to an error about the value that fn returned.
 func (r *Recorder) explainReturn(fn *starlark.Function, err error) error {
 	if err == nil {
 		return nil
@@ -331,9 +330,8 @@ func registerHook(c call.Call) (starlark.Value, error) {
 	return starlark.None, c.Pay(10, 1024)
 }
 
-// mayBeDeclared reports whether a program or a plugin that is not here may declare an unknown
-// event. It reports false for a name that looks like a misspelt event of this program, because the
-// hook may be a guard.
+// mayBeDeclared reports whether a program or a plugin that is not loaded may declare an unknown event. It
+// reports false if the name looks like a misspelt event of this program, because the hook may be a guard.
 func (r *Recorder) mayBeDeclared(event string) bool {
 	var names []string
 	for _, e := range r.declared {

@@ -11,10 +11,10 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// commandArgs are the arguments that a command's handler may name besides ctx.
+// commandArgs are the arguments that the handler of a command may name, besides ctx.
 var commandArgs = []string{"args", "full_args", "messages", "confirm"}
 
-// maxQuestion is the most bytes of a question of confirm.
+// maxQuestion is the most bytes of a question that confirm asks.
 const maxQuestion = 1000
 
 // registerCommand implements
@@ -119,7 +119,7 @@ func (h *handlerCall) confirm(command starhost.CommandCall) starlark.Value {
 	})
 }
 
-// completion returns the Go function that calls a handler to complete a command's arguments.
+// completion returns the Go function that calls a handler to complete the arguments of a command.
 func completion(
 	c call.Call, r *Recorder, handler starlark.Callable,
 ) (func(context.Context, string) ([]string, error), error) {

@@ -50,8 +50,8 @@ func registerSkill(c call.Call) (starlark.Value, error) {
 	return starlark.None, c.Pay(10, 1024)
 }
 
-// readSkill returns the text of a skill behind its front matter. The front matter supplies the
-// name and description if skill has none.
+// readSkill returns the text of a skill after its front matter. If skill has no name or description, it takes
+// them from the front matter.
 func readSkill(c call.Call, file string, skill *starhost.Skill) (string, error) {
 	data, err := readOwn(c, file)
 	if err != nil {
@@ -87,8 +87,8 @@ func readSkill(c call.Call, file string, skill *starhost.Skill) (string, error) 
 	return text, nil
 }
 
-// frontMatter splits a text into the part between two lines "---" at its start and the rest. A
-// text without these lines has no front matter.
+// frontMatter splits a text that begins with a part between two lines "---" into that part and the rest. Any
+// other text has no front matter.
 func frontMatter(text string) (head, rest string) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	inner, ok := strings.CutPrefix(text, "---\n")
@@ -106,8 +106,8 @@ func frontMatter(text string) (head, rest string) {
 	return head, strings.TrimLeft(rest, "\n")
 }
 
-// filesBesideSkill returns the other files of a skill's folder and its subfolders, as paths
-// relative to it.
+// filesBesideSkill returns the other files in a skill's folder and the folders below, as paths relative to
+// the folder.
 func filesBesideSkill(c call.Call, file string) ([]string, error) {
 	own, err := ownFilesOf(c)
 	if err != nil {

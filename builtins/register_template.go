@@ -64,7 +64,7 @@ func (r *Recorder) templateCall(
 			return starhost.Template{}, r.explainReturn(p.fn, call.Errorf("E0312", "got %s, want template(...)", v.Type()))
 		}
 		made := tm.t
-		made.Attachments = slices.Clone(made.Attachments) // the plugin may return the same value again
+		made.Attachments = slices.Clone(made.Attachments) // copied, because the plugin may return the same value again
 		return r.cleanTemplate(made), nil
 	}
 }
@@ -84,7 +84,7 @@ var templateFields = []field[starhost.Template]{
 	{"defaults", func(t *starhost.Template) starlark.Value { return textDict(t.Defaults) }},
 }
 
-// textDict converts texts by name to a frozen dict, sorted by name.
+// textDict returns a frozen dict of texts, sorted by name.
 func textDict(texts map[string]string) starlark.Value {
 	d := starlark.NewDict(len(texts))
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -166,7 +166,7 @@ func makeTemplate(c call.Call) (starlark.Value, error) {
 	return &templateValue{t}, nil
 }
 
-// optionsJSON converts a dict of options to JSON; nil stays nil.
+// optionsJSON converts a dict of options to JSON. It returns nil for nil.
 func optionsJSON(c call.Call, options *starlark.Dict) (json.RawMessage, error) {
 	if options == nil {
 		return nil, nil
@@ -174,7 +174,8 @@ func optionsJSON(c call.Call, options *starlark.Dict) (json.RawMessage, error) {
 	return encodeJSON(c, "options", options)
 }
 
-// stringParameters converts the values of a template's parameters: strings, numbers and bools.
+// stringParameters converts the values of a template's parameters, which are strings, numbers and bools, to
+// texts.
 func stringParameters(c call.Call, arg string, d *starlark.Dict) (map[string]string, error) {
 	if d == nil {
 		return nil, nil

@@ -18,12 +18,12 @@ import (
 // A toolSchema is a tool's JSON Schema.
 type toolSchema struct {
 	raw   json.RawMessage
-	shape *shape // converts arguments
-	valid bool   // valid by construction; if false, the host must check the schema
+	shape *shape // converts the arguments of calls
+	valid bool   // the schema is certainly valid; if false, the host must check it
 }
 
-// schemaOf returns a tool's JSON Schema: the given one, checked against the handler's
-// parameters, or one derived from the signature, the docstring and the values of enum.
+// schemaOf returns the JSON Schema of a tool. If the plugin gives one, schemaOf checks it against the
+// handler's parameters. Otherwise it derives one from the signature, the docstring and the values of enum.
 func schemaOf(c call.Call, sig *signature, given, enum *starlark.Dict) (s toolSchema, err error) {
 	if given == nil {
 		return deriveSchema(c, sig, enum)
@@ -42,7 +42,7 @@ func schemaOf(c call.Call, sig *signature, given, enum *starlark.Dict) (s toolSc
 	return s, nil
 }
 
-// deriveSchema derives the schema of a tool from its handler.
+// deriveSchema derives the schema of a tool from the tool's handler.
 func deriveSchema(c call.Call, sig *signature, enum *starlark.Dict) (s toolSchema, err error) {
 	if err := payDefaults(c, sig); err != nil {
 		return s, err
@@ -63,11 +63,11 @@ func deriveSchema(c call.Call, sig *signature, enum *starlark.Dict) (s toolSchem
 	return s, nil
 }
 
-// maxUnchecked is the size in bytes above which the host checks a derived schema too.
+// maxUnchecked is the most bytes of a derived schema that the host does not check.
 const maxUnchecked = 4 << 10
 
-// payDefaults pays for the defaults, which become parts of a schema, before code reads them. So
-// it refuses a default that contains itself or that prints larger than it is.
+// payDefaults pays for the defaults of parameters before other code makes them a part of the schema. So it
+// refuses a default that contains itself, or that prints larger than it is.
 func payDefaults(c call.Call, sig *signature) error {
 	for _, p := range sig.namedParams() {
 		if p.value == nil {
@@ -81,7 +81,7 @@ func payDefaults(c call.Call, sig *signature) error {
 	return nil
 }
 
-// checkSchema reports a mismatch between an explicit schema and the handler's parameters. The
+// checkSchema returns an error if the schema that a plugin gives does not match the handler's parameters. The
 // host checks that the schema is valid.
 func checkSchema(sig *signature, schema *starlark.Dict) error {
 	if typ, _ := starlark.AsString(dictMember(schema, "type")); typ != "object" {
@@ -106,7 +106,7 @@ func checkSchema(sig *signature, schema *starlark.Dict) error {
 	return nil
 }
 
-// dictMember returns a member of a dict, or nil.
+// dictMember returns the member of a dict with a key, or nil.
 func dictMember(v starlark.Value, key string) starlark.Value {
 	if m, ok := v.(starlark.Mapping); ok {
 		if v, found, err := m.Get(starlark.String(key)); found && err == nil {
@@ -116,7 +116,7 @@ func dictMember(v starlark.Value, key string) starlark.Value {
 	return nil
 }
 
-// stringKeys returns the string keys of a dict, in its order.
+// stringKeys returns those keys of a dict that are strings, in the dict's order.
 func stringKeys(v starlark.Value) []string {
 	var keys []string
 	if m, ok := v.(starlark.IterableMapping); ok {
@@ -129,9 +129,8 @@ func stringKeys(v starlark.Value) []string {
 	return keys
 }
 
-// A shape describes which numbers of a schema are integers. JSON has one number type, so 5.0
-// may arrive for an integer, but Starlark distinguishes 5 and 5.0. A nil shape converts
-// nothing.
+// A shape says which numbers of a schema are integers. JSON has one type for numbers, so 5.0 may arrive for
+// an integer, but Starlark distinguishes 5 and 5.0. A nil shape converts nothing.
 type shape struct {
 	integer    bool
 	items      *shape
@@ -150,7 +149,7 @@ func shapeOf(schema starlark.Value) *shape {
 	return s
 }
 
-// put adds the shape of a property.
+// put adds the shape of the property with a name.
 func (s *shape) put(name string, p *shape) {
 	if p == nil {
 		return
@@ -168,8 +167,8 @@ func (s *shape) property(name string) *shape {
 	return s.properties[name]
 }
 
-// coerce returns v with integral floats as ints where the shape has integers. It changes lists
-// and dicts in place.
+// coerce returns v with ints in place of those whole floats that the shape says are integers. It changes
+// lists and dicts in place.
 func (s *shape) coerce(v starlark.Value) starlark.Value {
 	if s == nil {
 		return v
@@ -181,27 +180,27 @@ func (s *shape) coerce(v starlark.Value) starlark.Value {
 		}
 	case *starlark.List:
 		for i := range x.Len() {
-			x.SetIndex(i, s.items.coerce(x.Index(i))) // cannot fail: the list is new, neither frozen nor being iterated
+			x.SetIndex(i, s.items.coerce(x.Index(i))) // no error, because the list is new and nobody iterates over it
 		}
 	case *starlark.Dict:
 		for _, item := range x.Items() {
 			name, _ := starlark.AsString(item[0])
-			x.SetKey(item[0], s.property(name).coerce(item[1])) // likewise
+			x.SetKey(item[0], s.property(name).coerce(item[1])) // no error, because the dict is new
 		}
 	}
 	return v
 }
 
-// A property is a parameter in the form of a schema's property.
+// A property is what the schema says about one parameter.
 type property struct {
 	param
 	typ  *jsonType
 	text string
-	enum []starlark.Value // scalars of typ, or of the elements of an array
+	enum []starlark.Value // values of the type typ, or of the elements of an array
 }
 
-// deriveProperties describes a handler's parameters from its signature and docstring, and from the
-// values that enum has for some of them.
+// deriveProperties derives the schema of each parameter from the handler's signature and docstring, and from
+// the values that enum has for some parameters.
 func deriveProperties(sig *signature, enum *starlark.Dict) ([]property, error) {
 	docs, err := parseArgs(sig.fn.Doc())
 	if err != nil {
@@ -239,7 +238,7 @@ func deriveProperties(sig *signature, enum *starlark.Dict) ([]property, error) {
 	return properties, nil
 }
 
-// enumOrNone returns a dict without entries for nil.
+// enumOrNone returns enum, or an empty dict for nil.
 func enumOrNone(enum *starlark.Dict) *starlark.Dict {
 	if enum == nil {
 		return new(starlark.Dict)
@@ -247,7 +246,7 @@ func enumOrNone(enum *starlark.Dict) *starlark.Dict {
 	return enum
 }
 
-// enumValues returns the values that a parameter can have: scalars of one type.
+// enumValues returns the values that a parameter can have. They must be scalars of one type.
 func enumValues(v starlark.Value) ([]starlark.Value, error) {
 	list, ok := v.(starlark.Iterable)
 	if !ok {
@@ -266,8 +265,8 @@ func enumValues(v starlark.Value) ([]starlark.Value, error) {
 	return values, nil
 }
 
-// deriveProperty describes one parameter. Its type is that of the docstring, else of the default,
-// else of the enum.
+// deriveProperty derives the schema of one parameter. The type comes from the docstring, or else from the
+// default, or else from the enum.
 func deriveProperty(p param, doc argDoc) (property, error) {
 	d := property{p, doc.typ, doc.text, doc.enum}
 	var own *jsonType
@@ -281,13 +280,13 @@ func deriveProperty(p param, doc argDoc) (property, error) {
 		}
 	}
 	if d.typ = cmp.Or(d.typ, own); d.typ == nil && len(d.enum) > 0 {
-		d.typ, _ = typeOf(d.enum[0]) // it is a scalar
+		d.typ, _ = typeOf(d.enum[0]) // no error, because the value is a scalar
 	}
 	d.typ = cmp.Or(d.typ, &jsonType{name: "string"})
 	return d, d.checkEnum()
 }
 
-// checkEnum checks that the values of an enum have the type, and that the default is one of them.
+// checkEnum returns an error unless all values of the enum have the type, and the default is one of them.
 func (d *property) checkEnum() error {
 	inner := d.typ
 	for inner.items != nil {
@@ -295,7 +294,7 @@ func (d *property) checkEnum() error {
 	}
 	for _, e := range d.enum {
 		typ, err := typeOf(e)
-		if err == nil && inner.name == "array" { // an array without a type has that of the values
+		if err == nil && inner.name == "array" { // an array without a type for its elements gets the type of the values
 			inner.items = typ
 			inner = typ
 		}
@@ -321,8 +320,8 @@ func showAll(values []starlark.Value) string {
 // hasDefault reports whether the schema states a default.
 func (d *property) hasDefault() bool { return d.value != nil && d.value != starlark.None }
 
-// hasScalars reports whether the default and the values of the enum are single values, which every
-// reader of JSON accepts.
+// hasScalars reports whether the default and the values of the enum are single values, which every reader of
+// JSON accepts.
 func (d *property) hasScalars() bool {
 	for _, v := range d.enum {
 		if !isScalar(v) {
@@ -343,7 +342,7 @@ func isScalar(v starlark.Value) bool {
 	return false
 }
 
-// appendDerived appends the schema of an object with the given properties.
+// appendDerived appends the schema of an object that has these properties.
 func appendDerived(dst []byte, properties []property) ([]byte, error) {
 	var required []starlark.Value
 	for i := range properties {
@@ -364,7 +363,7 @@ func appendDerived(dst []byte, properties []property) ([]byte, error) {
 	return w.out, err
 }
 
-// object writes a member that is an object, at a depth, and a comma.
+// object writes a member that is an object, which is depth levels deep, and a comma.
 func (w *jsonWriter) object(key string, depth int, members func() error) error {
 	if err := w.text(key); err != nil {
 		return err
@@ -398,8 +397,7 @@ func (w *jsonWriter) property(d *property) error {
 	return err
 }
 
-// jsonType writes the keywords of a type. An enum applies to the innermost elements of an
-// array.
+// jsonType writes the keywords that describe a type. An enum applies to the innermost elements of an array.
 func (w *jsonWriter) jsonType(t *jsonType, enum []starlark.Value, depth int) error {
 	if err := w.member("type", starlark.String(t.name), depth); err != nil || t.items == nil && len(enum) == 0 {
 		return err
@@ -410,7 +408,7 @@ func (w *jsonWriter) jsonType(t *jsonType, enum []starlark.Value, depth int) err
 	return w.member("enum", starlark.NewList(enum), depth)
 }
 
-// enumHas reports whether the enum contains a default, or each element of a list.
+// enumHas reports whether the enum contains a value, or each element of a value that is a list.
 func enumHas(enum []starlark.Value, v starlark.Value) bool {
 	if list, ok := v.(starlark.Sequence); ok {
 		for e := range starlark.Elements(list) {
@@ -447,7 +445,7 @@ func (t *jsonType) takes(x *jsonType) bool {
 	return t.items == nil || x.items == nil || t.items.takes(x.items)
 }
 
-// shape returns the shape of the type, or nil if there is nothing to convert.
+// shape returns the shape of the type, or nil if the type needs no conversion.
 func (t *jsonType) shape() *shape {
 	if t.items != nil {
 		if items := t.items.shape(); items != nil {
@@ -459,7 +457,7 @@ func (t *jsonType) shape() *shape {
 	return nil
 }
 
-// jsonTypes lists the types of docstrings with the names that Python and Starlark give them.
+// jsonTypes are the types that docstrings may name, each with its name in Python and Starlark.
 var jsonTypes = []struct{ name, starlark string }{
 	{"string", "string"}, {"integer", "int"}, {"number", "float"}, {"boolean", "bool"}, {"object", "dict"}, {"array", "list"},
 	{"array", "tuple"}, {"string", "str"},

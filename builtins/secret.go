@@ -17,11 +17,11 @@ import (
 // instead of values.
 type secretValue struct {
 	s     effects.Secret
-	parts int // number of joined parts
+	parts int // how many parts were joined
 	size  int // bytes of the texts among the parts
 }
 
-// Limits of a joined value, because joining copies the parts without a charge.
+// Limits of a value that is joined by +, because joining copies the parts without a charge.
 const (
 	maxSecretParts = 64
 	maxSecretSize  = 64 << 10
@@ -58,7 +58,7 @@ func (v *secretValue) Binary(op syntax.Token, y starlark.Value, side starlark.Si
 	return joined, nil
 }
 
-// toSecret converts a value for a place that accepts secrets.
+// toSecret converts a value for a place that accepts strings and secrets.
 func toSecret(v starlark.Value) (effects.Secret, error) {
 	switch v := v.(type) {
 	case *secretValue:
@@ -113,7 +113,7 @@ func (a *secretsArg) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// authArg is a pair of user and password.
+// authArg is an argument that is a pair of a user and a password.
 type authArg struct{ *effects.Auth }
 
 // Unpack implements starlark.Unpacker.

@@ -26,17 +26,17 @@ type param struct {
 // private reports whether the parameter never receives an argument.
 func (p param) private() bool { return strings.HasPrefix(p.name, "_") }
 
-// A signature describes the parameters of a handler: those that its def or lambda lists.
+// A signature describes the parameters that a handler's def or lambda lists.
 type signature struct {
-	arg    string // the parameter of the registration that received the handler: "handler", "complete"
+	arg    string // the argument of the registration that the handler is: "handler", "complete"
 	fn     *starlark.Function
-	params []param // in order, private ones included
-	rest   bool    // it has **kwargs
+	params []param // the parameters in their order, with the private ones
+	rest   bool    // the handler has **kwargs
 }
 
-// signatureOf reads a handler's parameters. It refuses a builtin, which has no parameters to
-// read; *args, because arguments arrive by name; and a private parameter without a default,
-// which would stay empty.
+// signatureOf reads the parameters of a handler. It refuses a builtin, because its parameters cannot be read;
+// *args, because arguments come by name; and a private parameter without a default, because it would stay
+// empty.
 func signatureOf(c call.Call, r *Recorder, arg string, handler starlark.Callable) (*signature, error) {
 	fn, ok := handler.(*starlark.Function)
 	if !ok {
@@ -49,7 +49,7 @@ func signatureOf(c call.Call, r *Recorder, arg string, handler starlark.Callable
 	if fn.HasVarargs() {
 		return nil, c.Fail("E0307", "%s: %s has *args, but arguments arrive by name: use **kwargs", arg, fn.Name())
 	}
-	if n := len(fn.Doc()); n > 0 { // the docstring becomes a description and a schema
+	if n := len(fn.Doc()); n > 0 { // registrations make a description and a schema of the docstring
 		if err := c.Pay(n/4, 6*n); err != nil {
 			return nil, err
 		}
@@ -70,8 +70,7 @@ func signatureOf(c call.Call, r *Recorder, arg string, handler starlark.Callable
 	return s, nil
 }
 
-// namedParams returns the parameters that receive an argument by name: all but ctx and the
-// private ones.
+// namedParams returns the parameters that receive an argument by name: all except ctx and the private ones.
 func (s *signature) namedParams() []param {
 	return slices.DeleteFunc(slices.Clone(s.params), func(p param) bool { return p.name == ctxName || p.private() })
 }
@@ -90,7 +89,7 @@ func (s *signature) takesArgument(name string) bool {
 	return slices.ContainsFunc(s.params, func(p param) bool { return p.name == name && !p.private() })
 }
 
-// checkNames reports a parameter that no offered argument has the name of.
+// checkNames returns an error if a parameter has a name that no offered argument has.
 func checkNames(c call.Call, s *signature, what string, offered []string) error {
 	for _, p := range s.namedParams() {
 		if !slices.Contains(offered, p.name) {
@@ -103,8 +102,8 @@ func checkNames(c call.Call, s *signature, what string, offered []string) error 
 	return nil
 }
 
-// keywordArguments returns the keyword arguments of a call, in the order of names: ctx, the
-// arguments that the parameters name and, with **kwargs, all other names.
+// keywordArguments returns the keyword arguments for a call, in the order of names: ctx, the arguments that
+// parameters name and, with **kwargs, all other names, too.
 func (s *signature) keywordArguments(
 	h *handlerCall, names []string, get func(name string) (starlark.Value, error),
 ) ([]starlark.Tuple, error) {
@@ -125,10 +124,10 @@ func (s *signature) keywordArguments(
 	return kwargs, nil
 }
 
-// eventArguments makes the arguments of a hook's call from an event.
+// eventArguments is a function that makes the arguments for a hook's call from an event.
 type eventArguments func(*handlerCall, *starhost.Event) (args starlark.Tuple, kwargs []starlark.Tuple, err error)
 
-// arranger returns the function that makes the arguments for hooks of an event.
+// arranger returns the function that makes the arguments for hooks on an event.
 func (s *signature) arranger(spec *starhost.EventSpec) eventArguments {
 	if names, ok := s.positionalNames(); ok {
 		return func(h *handlerCall, e *starhost.Event) (starlark.Tuple, []starlark.Tuple, error) {
@@ -143,9 +142,8 @@ func (s *signature) arranger(spec *starhost.EventSpec) eventArguments {
 	}
 }
 
-// positionalNames returns the arguments that can be passed by position, with ctx. ok is false if
-// some parameters need their arguments by name: keyword-only ones, and those behind a private
-// parameter.
+// positionalNames returns the names of the arguments, with ctx, if they can be passed by position. ok is
+// false if some can only come by name: keyword-only parameters, and those after a private parameter.
 func (s *signature) positionalNames() (names []string, ok bool) {
 	public := func(p param) bool { return !p.private() }
 	first := slices.IndexFunc(s.params, param.private)
@@ -156,8 +154,8 @@ func (s *signature) positionalNames() (names []string, ok bool) {
 		!s.rest && s.fn.NumKwonlyParams() == 0 && !slices.ContainsFunc(s.params[first:], public)
 }
 
-// positionalArguments returns the arguments of a call by position. Passing by name would have
-// the same effect, but takes more allocations.
+// positionalArguments returns the arguments for a call by position. Arguments by name would have the same
+// effect, but take more allocations.
 func positionalArguments(h *handlerCall, e *starhost.Event, names []string) (starlark.Tuple, error) {
 	args := h.argBuffer[:0]
 	for _, name := range names {
@@ -177,12 +175,12 @@ func positionalArguments(h *handlerCall, e *starhost.Event, names []string) (sta
 // A positionalHandler receives its arguments by position: (arg) or (ctx, arg).
 type positionalHandler struct {
 	*signature
-	ctx  bool // ctx comes first
-	args int  // arguments beside ctx: 1 or 0
+	ctx  bool // the first parameter receives ctx
+	args int  // how many parameters there are besides ctx: 1 or 0
 }
 
-// readPositionalHandler reads the parameters of a handler that takes args arguments (1 or 0) by
-// position, and optionally ctx in front of them.
+// readPositionalHandler reads the parameters of a handler that takes args arguments (1 or 0) by position, and
+// perhaps ctx before them.
 func readPositionalHandler(
 	c call.Call, r *Recorder, arg string, handler starlark.Callable, args int,
 ) (*positionalHandler, error) {
@@ -207,7 +205,7 @@ func readPositionalHandler(
 		Way("a parameter that is only for a default begins with _")
 }
 
-// takesContextFirst reports whether the first parameter receives ctx: it is named ctx, or
+// takesContextFirst reports whether the first parameter receives ctx. It does if its name is ctx, or if
 // another parameter without a default follows.
 func (s *signature) takesContextFirst(places []param) bool {
 	first, last := places[0], places[len(places)-1]
@@ -217,7 +215,7 @@ func (s *signature) takesContextFirst(places []param) bool {
 	return first.name == ctxName || len(places) > 1 && last.value == nil
 }
 
-// call calls the handler for a turn. A handler without arguments ignores arg.
+// call calls the handler in a turn. A handler without parameters does not get arg.
 func (p *positionalHandler) call(
 	ctx context.Context, r *Recorder, t *host.Turn, arg string,
 ) (starlark.Value, error) {

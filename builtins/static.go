@@ -11,9 +11,9 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// A Text is a file that [Check] and [ReadManifest] read without running it. Note returns the
-// result of find, which a Text may cache: the result must depend only on the file's name and
-// syntax, and each kind has one find. A *starlark.File is a Text.
+// A Text is a file that [Check] and [ReadManifest] read without running it. Note returns the result of find,
+// which a Text may cache. So the result must depend only on the file's name and syntax, and each function
+// find has a kind of its own. A *starlark.File is a Text.
 type Text interface {
 	Name() string
 	Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error)
@@ -27,8 +27,8 @@ func Check(f Text) error {
 	return err
 }
 
-// checkText returns the captures of a file, which registrations refuse, and what its functions can
-// decide, or the mistake that its text shows.
+// checkText returns which functions of a file capture variables, because registrations refuse these, and what
+// its functions can decide. If the file's text shows a mistake, checkText returns that as an error.
 func checkText(f Text) (found checkedText, err error) {
 	if _, _, err := noteManifest(f); err != nil {
 		return found, err
@@ -49,15 +49,15 @@ func checkText(f Text) (found checkedText, err error) {
 	return found, json.Unmarshal(note, &found)
 }
 
-// A checkedText is what a file shows before it runs.
+// A checkedText is what the text of a file shows before the file runs.
 type checkedText struct {
 	Captures []capture
-	Decides  []string // as [starhost.Plugin.Decides]
+	Decides  []string // what the functions can decide, as in [starhost.Plugin.Decides]
 }
 
-// decidesOf returns what the functions of a file can decide beside guard events.
+// decidesOf returns what the functions of a file can decide on events that are no guard events.
 func decidesOf(f *syntax.File) (decides []string) {
-	called := map[*syntax.Ident]bool{} // the callees that were already read
+	called := map[*syntax.Ident]bool{} // names in call position that were read already
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
@@ -94,8 +94,8 @@ func keywordOf(arg syntax.Expr) string {
 // decisionNames are the builtins that make a decision.
 var decisionNames = []string{"abort", "approve", "ask", "deny", "end_session", "modify", "respond"}
 
-// checkDecisions reports a decision that is a statement, because its author forgot the return.
-// It ignores names that the file defines itself.
+// checkDecisions returns an error if a decision is a statement of its own, because the author forgot the
+// return. It ignores names that the file itself defines.
 func checkDecisions(f *syntax.File) error {
 	var err error
 	syntax.Walk(f, func(n syntax.Node) bool {
@@ -114,7 +114,7 @@ func checkDecisions(f *syntax.File) error {
 	return err
 }
 
-// droppedDecision returns the name of the decision that a statement calls, or "".
+// droppedDecision returns the name of the decision that a statement makes and drops, or "".
 func droppedDecision(stmt *syntax.ExprStmt) string {
 	for _, name := range decisionNames {
 		if callOf(stmt, name) != nil {
@@ -124,31 +124,31 @@ func droppedDecision(stmt *syntax.ExprStmt) string {
 	return ""
 }
 
-// A capture is a function that stands in a loop and whose body uses a name that the loop binds.
-// Called after the loop, the function sees the last value of the name.
+// A capture is a function inside a loop whose body uses a name that the loop binds. If somebody calls the
+// function after the loop, it sees the last value of the name.
 type capture struct {
 	Line, Col int // position of the function
 	Name      string
 	Loop      starhost.Pos
 }
 
-// captures returns the captures of a file, the last one for each function. They are no mistakes
-// yet: only a registered function is called after its loop.
+// captures returns the captures in a file. For each function it returns the last one. A capture is no mistake
+// by itself: only registered functions are called after their loop.
 func captures(f *syntax.File) []capture {
 	w := captureWalk{scope: &captureScope{}}
 	w.stmts(f.Stmts)
 	return w.found
 }
 
-// A captureScope is the file, or one of its functions, during the walk.
+// A captureScope is the file, or one of its functions, while the walk is in it.
 type captureScope struct {
 	outer *captureScope
 	fn    starhost.Pos
-	names map[string]bool // the names that it binds itself
-	loops []captureLoop   // the loops around the current point of the walk
+	names map[string]bool // the names that the scope itself binds
+	loops []captureLoop   // the loops around the place where the walk is
 }
 
-// A captureLoop is a loop or a comprehension and the names that it binds.
+// A captureLoop is a loop or a comprehension, with the names that it binds.
 type captureLoop struct {
 	pos   starhost.Pos
 	names map[string]bool
@@ -156,12 +156,12 @@ type captureLoop struct {
 
 type captureWalk struct {
 	scope *captureScope
-	open  int       // number of loops around the current point, in all scopes
+	open  int       // how many loops are around the place where the walk is, in all scopes
 	found []capture // if a function has several captures, the last one counts
 }
 
-// use records that name is used at this point: every function between here and the loop that
-// binds the name captures it.
+// use notes that the name is used here. Every function between this place and the loop that binds the name
+// captures it.
 func (w *captureWalk) use(name string) {
 	if w.open == 0 {
 		return
@@ -183,8 +183,8 @@ func (w *captureWalk) use(name string) {
 	}
 }
 
-// function walks a def with its statements, or a lambda. Its defaults belong to the scope
-// around it.
+// function walks a def with its statements, or a lambda. The defaults of parameters belong to the scope
+// around the function.
 func (w *captureWalk) function(fn syntax.Position, params []syntax.Expr, stmts []syntax.Stmt, body func()) {
 	for _, p := range params {
 		if bin, ok := p.(*syntax.BinaryExpr); ok {
@@ -225,7 +225,7 @@ func (w *captureWalk) node(n syntax.Node) {
 		switch n := n.(type) {
 		case *syntax.Ident:
 			w.use(n.Name)
-		case *syntax.DotExpr: // the Name behind the point is not a variable
+		case *syntax.DotExpr: // the name after the point is no variable
 			w.node(n.X)
 			return false
 		case *syntax.CallExpr:
@@ -251,7 +251,7 @@ func (w *captureWalk) node(n syntax.Node) {
 	})
 }
 
-// call walks the arguments of a call, but not the names of keyword arguments.
+// call walks the arguments of a call. It skips the names of keyword arguments.
 func (w *captureWalk) call(n *syntax.CallExpr) {
 	w.node(n.Fn)
 	for _, arg := range n.Args {

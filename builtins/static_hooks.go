@@ -8,21 +8,20 @@ import (
 
 // Hooks describes the hooks that a file registers, as far as its syntax tree shows them.
 type Hooks struct {
-	// Events are the events that the file writes as literals, sorted.
+	// Events are the events whose names the file writes as literals, sorted.
 	Events []string
-	// Unclear is true if the file registers hooks for events that it does not write as
-	// literals.
+	// Unclear is true if the file also registers hooks for events whose names are no literals.
 	Unclear bool
-	// Decides is what its functions can decide, as [starhost.Plugin.Decides].
+	// Decides is what the functions of the file can decide, as in [starhost.Plugin.Decides].
 	Decides []string
-	// Loads are the labels of the files that it loads. These may register hooks too.
+	// Loads are the labels of the files that the file loads. These may register hooks, too.
 	Loads []string
 }
 
-// ReadHooks returns the hooks that a file registers. It does not run the file.
+// ReadHooks returns the hooks that a file registers, without running it.
 func ReadHooks(f *syntax.File) Hooks {
 	var h Hooks
-	called := map[*syntax.Ident]bool{} // the callees that were already read
+	called := map[*syntax.Ident]bool{} // names in call position that were read already
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.LoadStmt:
@@ -42,7 +41,7 @@ func ReadHooks(f *syntax.File) Hooks {
 	return h
 }
 
-// add adds the event of one call.
+// add adds the event that one call of register_hook names.
 func (h *Hooks) add(event string, spelt bool) {
 	if !spelt {
 		h.Unclear = true
@@ -51,7 +50,7 @@ func (h *Hooks) add(event string, spelt bool) {
 	h.Events = append(h.Events, event)
 }
 
-// eventOf returns the event of a call of register_hook if it is a literal.
+// eventOf returns the event that a call of register_hook names, if the name is a literal.
 func eventOf(call *syntax.CallExpr) (event string, spelt bool) {
 	for i, arg := range call.Args {
 		if bin, ok := arg.(*syntax.BinaryExpr); ok && bin.Op == syntax.EQ {

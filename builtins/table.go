@@ -11,9 +11,9 @@ import (
 	"github.com/starhost/starhost/builtins/modules"
 )
 
-// Topics returns the table of all names that a plugin's file can use. An entry without a Value
-// belongs to the language, or handlers receive its value as an argument. rt may be nil if the
-// caller needs only the descriptions.
+// Topics returns the table of all names that a plugin's file can use. If an entry has no Value, the name
+// belongs to the language, or handlers receive its value as an argument. rt may be nil if the caller needs
+// only the descriptions.
 func Topics(rt call.Runtime) []call.Topic {
 	topics := []call.Topic{
 		{Name: "Registrations", Doc: "Functions that describe the plugin and register its handlers.", Entries: entriesOf(rt, registrations)},
@@ -46,8 +46,8 @@ func entriesOf(rt call.Runtime, members []call.Member) []call.Entry {
 	return entries
 }
 
-// Modules returns the values of entries by their names in a file. It groups members such as
-// "text.wrap" into frozen modules and omits entries without a Value.
+// Modules returns the values of entries, by the names that a file uses. It groups members such as "text.wrap"
+// into frozen modules, and omits entries without a Value.
 func Modules(entries []call.Entry) starlark.StringDict {
 	env := starlark.StringDict{}
 	for _, e := range entries {

@@ -2,8 +2,8 @@ package builtins
 
 import "github.com/starhost/starhost/builtins/call"
 
-// language describes the names of Starlark itself, and sum, which Starlark lacks. If a row has no
-// function, the evaluator's function stays.
+// language describes the names of Starlark itself, and sum, which Starlark does not have. If a row has no
+// function, the evaluator's own function stays.
 var language = []call.Member{
 	{Name: "None", Doc: "The value that stands for no value.",
 		Example: `assert_eq(None == False, False)`},

@@ -5,7 +5,7 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// registrations describes the functions with which a plugin describes itself and registers.
+// registrations describes the functions by which a plugin's file describes the plugin and registers handlers.
 var registrations = []call.Member{
 	{
 		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False, kind=None, enum=None`,

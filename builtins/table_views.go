@@ -2,8 +2,8 @@ package builtins
 
 import "github.com/starhost/starhost/builtins/call"
 
-// viewEntries describes the arguments of events that are views. They have no values, because
-// handlers receive them.
+// viewEntries describes arguments of events that handlers see as lists or dicts of the host. They have no
+// values, because handlers receive them as arguments.
 var viewEntries = []call.Entry{
 	{
 		Name: "messages",

@@ -8,19 +8,18 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// A compositeValue is a value of the host that contains other values or long texts. The
-// evaluator follows the parts when it charges for printing the value and when it freezes it.
+// A compositeValue is a value of the host that contains other values or long texts. The evaluator follows
+// these parts when it charges for printing the value, and when it freezes the value.
 type compositeValue interface{ Parts() []starlark.Value }
 
 // maxTextDepth is the deepest nesting of lists and dicts in a value that becomes text.
 const maxTextDepth = 256
 
-// A textPayer walks a value as a writer of its text will, and pays for each node before it
-// visits the next. A list that contains the same list many times costs as much as its text is
-// long.
+// A textPayer walks through a value as a writer of its text will, and pays for each part before it goes to
+// the next. A list that contains one list many times costs as much as its text is long.
 type textPayer struct{ call.Call }
 
-// value pays for v, which stands depth levels deep.
+// value pays for v, which is depth levels deep.
 func (p *textPayer) value(v starlark.Value, depth int) error {
 	if depth > maxTextDepth {
 		return p.Fail("E0202", "got a value nested deeper than %d levels (or one that contains itself)", maxTextDepth)
@@ -43,7 +42,7 @@ func (p *textPayer) value(v starlark.Value, depth int) error {
 				return err
 			}
 		}
-	case starlark.String, starlark.Bytes: // strings and bytes have attributes, but are no objects
+	case starlark.String, starlark.Bytes: // strings and bytes have attributes, but do not become objects
 	case starlark.HasAttrs:
 		for _, name := range v.AttrNames() {
 			field, err := v.Attr(name)
@@ -71,7 +70,7 @@ func (p *textPayer) items(m starlark.IterableMapping, depth int) error {
 	return nil
 }
 
-// node pays for one value without its parts. One byte of a string may become six bytes of text.
+// node pays for one value, but not for its parts. One byte of a string may become six bytes of text.
 func (p *textPayer) node(v starlark.Value) error {
 	size := 24
 	switch v := v.(type) {
@@ -84,7 +83,7 @@ func (p *textPayer) node(v starlark.Value) error {
 			size += 2 * v.BigInt().BitLen()
 		}
 	case starlark.Float:
-		if f := math.Abs(float64(v)); f < 1e-290 && f > 0 { // reading its text takes 15 µs
+		if f := math.Abs(float64(v)); f < 1e-290 && f > 0 { // writing such a number takes 15 µs
 			return p.Pay(40, size)
 		}
 	case starlark.IterableMapping, starlark.Iterable:

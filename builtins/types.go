@@ -21,8 +21,8 @@ type Type struct {
 //go:embed classes.pyi
 var Classes string
 
-// TypeOf returns the type of an entry of [Table] or [CaseTable]. Names that mean the same in
-// Python have no row.
+// TypeOf returns the type of an entry of [Table] or [CaseTable]. ok is false for names that mean the same in
+// Python.
 func TypeOf(name string) (Type, bool) {
 	i := slices.IndexFunc(types, func(t typeRow) bool { return t.name == name })
 	if i < 0 {
@@ -59,14 +59,14 @@ func SplitParams(list string) []string {
 	return params
 }
 
-// viewMethods are the methods of dicts and lists, which views have, too.
+// viewMethods are the methods of dicts and lists that views have, too.
 var viewMethods = map[string][]string{
 	"Mapping":  {"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"},
 	"Sequence": {"append", "clear", "extend", "index", "insert", "pop", "remove"},
 }
 
-// ClassMembers returns the members of a class in [Classes], and nil for another type. The type of
-// a method is "(PARAM, PARAM) -> RESULT". ClassMembers omits the operators of Python.
+// ClassMembers returns the members of a class in [Classes], or nil if there is no such class. The type of a
+// method is "(PARAM, PARAM) -> RESULT". ClassMembers omits Python's operators.
 func ClassMembers(class string) []Arg {
 	var members []Arg
 	inside := false
@@ -92,8 +92,8 @@ func ClassMembers(class string) []Arg {
 	return members
 }
 
-// parseMember parses "name: type" or "def name(self, params) -> type: ...". It returns no name for
-// a docstring.
+// parseMember parses a line "name: type" or "def name(self, params) -> type: ...". For a docstring it returns
+// no name.
 func parseMember(line string) Arg {
 	signature, isMethod := strings.CutPrefix(line, "def ")
 	if !isMethod {
@@ -303,9 +303,9 @@ var types = []typeRow{
 	{"assert_fails", "Callable[[], Any], str -> str"},
 }
 
-// An Arg describes an argument of events.
+// An Arg describes an argument that events have.
 type Arg struct {
-	// Name is the parameter's name in handlers.
+	// Name is the name by which handlers ask for the argument.
 	Name string
 	// Type is the argument's type, in the syntax of [Type].
 	Type string

@@ -34,7 +34,7 @@ func fieldNames[T any](fields []field[T]) []string {
 	return names
 }
 
-// fieldOf returns an attribute, or nil if no field has the name.
+// fieldOf returns the attribute of x with a name, or nil if no field has the name.
 func fieldOf[T any](fields []field[T], x *T, name string) starlark.Value {
 	for _, f := range fields {
 		if f.name == name {
@@ -44,7 +44,7 @@ func fieldOf[T any](fields []field[T], x *T, name string) starlark.Value {
 	return nil
 }
 
-// printFields prints a value as the call that creates it, without empty fields.
+// printFields returns the text of the call that creates a value, without the fields that are empty.
 func printFields[T any](typ string, fields []field[T], x *T) string {
 	var parts []string
 	for _, f := range fields {
@@ -74,7 +74,7 @@ func sameFields[T any](op syntax.Token, typ string, fields []field[T], x, y *T, 
 
 func unhashable(typ string) (uint32, error) { return 0, fmt.Errorf("unhashable type: %s", typ) }
 
-// nonEmptyTexts returns the texts that are not empty, as values.
+// nonEmptyTexts returns those texts that are not empty, as Starlark values.
 func nonEmptyTexts(texts ...string) []starlark.Value {
 	var held []starlark.Value
 	for _, text := range texts {
@@ -85,7 +85,7 @@ func nonEmptyTexts(texts ...string) []starlark.Value {
 	return held
 }
 
-// comparedSize returns the bytes that comparing these parts of a value reads.
+// comparedSize returns how many bytes comparing these parts of a value reads.
 func comparedSize(held []starlark.Value) int {
 	n := 0
 	for _, v := range held {
@@ -130,7 +130,7 @@ func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 //
 //	fragment(content, source="", target="prompt", priority=0, title="")
 func makeFragment(c call.Call) (starlark.Value, error) {
-	made := &struct { // one allocation for both
+	made := &struct { // one allocation for the value and its fragment
 		fragmentValue
 		target string
 	}{target: "prompt"}
@@ -146,7 +146,7 @@ func makeFragment(c call.Call) (starlark.Value, error) {
 
 // setTarget sets a fragment's target.
 func setTarget(c call.Call, f *fragments.Fragment, target string) (err error) {
-	start := target[:min(len(target), errtext.MaxText)] // the parser's error quotes its whole argument
+	start := target[:min(len(target), errtext.MaxText)] // cut, because the parser's error quotes its whole argument
 	f.Target, err = fragments.ParseTarget(start)
 	if err != nil {
 		return c.Fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", errtext.Quote(target), near.DidYouMean(target, []string{"prompt", "system"}))
@@ -154,7 +154,7 @@ func setTarget(c call.Call, f *fragments.Fragment, target string) (err error) {
 	return nil
 }
 
-// maxAttachment is the most bytes of one attachment that a plugin creates.
+// maxAttachment is the most bytes of an attachment that a plugin makes.
 const maxAttachment = 8 << 20
 
 // An attachmentValue is the value of attachment(...). It is immutable.
@@ -169,7 +169,7 @@ var attachmentFields = []field[fragments.Attachment]{
 	{"height", func(a *fragments.Attachment) starlark.Value { return starlark.MakeInt(a.Height) }},
 }
 
-// String omits the content, because a reader cannot use megabytes of it.
+// String omits the content, because nobody reads megabytes of it.
 func (v *attachmentValue) String() string {
 	return fmt.Sprintf("<attachment %q %s %d B>", v.a.Name+v.a.URL, v.a.Type, v.a.Bytes())
 }
@@ -232,11 +232,10 @@ func makeAttachment(c call.Call) (starlark.Value, error) {
 	return &attachmentValue{effects.NewAttachment([]byte(content.text), name, mimeType)}, nil
 }
 
-// attachmentSteps pays for guessing the type of an attachment from its first kilobytes.
+// attachmentSteps is the price of guessing the type of an attachment from its first kilobytes.
 const attachmentSteps = 256
 
-// optionalText is an argument that is a string, bytes or missing. An empty string counts as
-// given.
+// optionalText is an argument that may be missing and is a string or bytes. An empty string is not missing.
 type optionalText struct {
 	text  call.TextOrBytes
 	given bool
@@ -248,7 +247,7 @@ func (o *optionalText) Unpack(v starlark.Value) error {
 	return o.text.Unpack(v)
 }
 
-// urlAttachment returns an attachment that the model fetches.
+// urlAttachment returns an attachment whose content the model's provider fetches.
 func urlAttachment(c call.Call, ref, mimeType, name string) (starlark.Value, error) {
 	if err := c.Pay(1+len(ref)/16, 512); err != nil {
 		return nil, err
@@ -275,7 +274,7 @@ var resultFields = []field[starhost.Result]{
 	{"handled", func(r *starhost.Result) starlark.Value { return starlark.Bool(r.Handled) }},
 }
 
-// attachmentList converts attachments to a frozen list.
+// attachmentList returns a frozen list of attachments.
 func attachmentList(list []fragments.Attachment) starlark.Value {
 	elems := make([]starlark.Value, len(list))
 	for i, a := range list {
@@ -304,7 +303,7 @@ func (v *resultValue) CompareSameType(op syntax.Token, y starlark.Value, depth i
 	return sameFields(op, "result", resultFields, &v.r, &y.(*resultValue).r, depth)
 }
 
-// partsOfResult returns the texts and the attachments of a result, as values.
+// partsOfResult returns the texts and the attachments of a result, as Starlark values.
 func partsOfResult(r *starhost.Result) []starlark.Value {
 	held := nonEmptyTexts(r.ForLLM, r.ForUser)
 	for _, a := range r.Attachments {
@@ -337,7 +336,7 @@ func makeResult(c call.Call) (starlark.Value, error) {
 	}
 	if attachments != nil {
 		if n := max(starlark.Len(attachments), 0); n > 0 {
-			if err := c.Pay(n, 512*n); err != nil { // the list grows by copying
+			if err := c.Pay(n, 512*n); err != nil { // adding to the list copies it
 				return nil, err
 			}
 		}
@@ -352,8 +351,8 @@ func makeResult(c call.Call) (starlark.Value, error) {
 	return &resultValue{r}, c.Pay(2+len(r.ForLLM)/64, 256+len(r.ForLLM))
 }
 
-// resultText returns the text that a model reads for a value: a string itself, "" for None, and
-// compact JSON for anything else.
+// resultText returns the text that a model reads for a value: a string itself, "" for None, and compact JSON
+// for any other value.
 func resultText(v starlark.Value) (string, error) {
 	switch v := v.(type) {
 	case starlark.String:
@@ -365,7 +364,7 @@ func resultText(v starlark.Value) (string, error) {
 	return string(text), err
 }
 
-// toResult converts the value that a tool returned.
+// toResult converts the value that a tool returned to a result.
 func toResult(v starlark.Value) (starhost.Result, error) {
 	switch v := v.(type) {
 	case *resultValue:
@@ -387,20 +386,20 @@ func toResult(v starlark.Value) (starhost.Result, error) {
 	return starhost.Result{ForLLM: text, IsError: saysError(v)}, nil
 }
 
-// saysError reports whether a dict says that the call failed, in the words of [makeResult] or of
-// MCP, so that an error does not pass for a success.
+// saysError reports whether a dict says that the call failed, in the words of [makeResult] or of MCP. Such a
+// dict must not pass for a success.
 func saysError(v starlark.Value) bool {
 	return dictMember(v, "is_error") == starlark.True || dictMember(v, "isError") == starlark.True
 }
 
-// toContext converts the value that a loader or a hook returned to add to the prompt.
+// toContext converts the value that a loader or a hook returned to context for the prompt.
 func toContext(v starlark.Value) (starhost.Context, error) {
 	var c starhost.Context
 	list, ok := v.(starlark.Indexable)
 	if !ok || v.Type() == "string" {
 		return c, addPart(&c, v)
 	}
-	c.Fragments = make([]fragments.Fragment, 0, min(list.Len(), 16)) // a range can be long
+	c.Fragments = make([]fragments.Fragment, 0, min(list.Len(), 16)) // bounded, because a range can be long
 	for i := range list.Len() {
 		if err := addPart(&c, list.Index(i)); err != nil {
 			return c, call.Errorf("E0312", "[%d]: %v", i, err)
@@ -409,7 +408,7 @@ func toContext(v starlark.Value) (starhost.Context, error) {
 	return c, nil
 }
 
-// addPart adds one part of a context. Empty text and None add nothing.
+// addPart adds one part to a context. Empty text and None add nothing.
 func addPart(c *starhost.Context, v starlark.Value) error {
 	switch v := v.(type) {
 	case starlark.NoneType:
@@ -425,12 +424,12 @@ func addPart(c *starhost.Context, v starlark.Value) error {
 	return nil
 }
 
-// errNotText refuses text for a model that is not UTF-8. Texts for people (fail, logs, reasons)
-// get U+FFFD instead: see asText.
+// errNotText refuses a text for a model that is not UTF-8. In texts for people (fail, logs, reasons), such
+// bytes become U+FFFD instead: see asText.
 var errNotText = errors.New("got text that is not UTF-8, want text (data goes into attachment(content = ...))")
 
-// textError returns errNotText for text that a model cannot read, because strings of Starlark
-// can contain any bytes.
+// textError returns errNotText for a text that a model cannot read, because strings of Starlark can have any
+// bytes.
 func textError(text string) error {
 	if utf8.ValidString(text) {
 		return nil

@@ -25,7 +25,7 @@ var (
 	contentField = textField("content", func(m *starhost.Message) string { return m.Content.String() })
 )
 
-// messageKind describes views of a conversation.
+// messageKind describes how handlers see the messages of a conversation.
 var messageKind = viewKind[starhost.Message]{
 	item: "message_view", list: "messages_view",
 	keys: []field[starhost.Message]{
@@ -58,8 +58,8 @@ func callList(calls []starhost.ToolCall) starlark.Value {
 	return freeze(starlark.NewList(elems))
 }
 
-// objectOrText converts a JSON object to a frozen dict. Arguments that a model wrote wrongly
-// stay text.
+// objectOrText converts a JSON object to a frozen dict. Arguments that are no valid JSON, because a model
+// wrote them, become a string.
 func objectOrText(raw json.RawMessage) starlark.Value {
 	d, err := objectOf(raw)
 	if err != nil {
@@ -118,8 +118,8 @@ func checkRole(role string) error {
 	return nil
 }
 
-// toMessages converts a conversation that a handler returned. Its messages are views, which
-// retain their attachments and state, or dicts.
+// toMessages converts a conversation that a handler returned. Its messages are views, which keep their
+// attachments and state, or dicts.
 func toMessages(v starlark.Value) (*starhost.Messages, error) {
 	if l, ok := v.(*listView[starhost.Message]); ok {
 		return starhost.NewList(l.items), nil
@@ -165,7 +165,7 @@ func toMessage(v starlark.Value) (starhost.Message, error) {
 
 var toolName = textField("name", func(t *starhost.Tool) string { return t.Name })
 
-// toolKind describes views of the offered tools.
+// toolKind describes how handlers see the offered tools.
 var toolKind = viewKind[starhost.Tool]{
 	item: "tool_view", list: "tools_view",
 	keys: []field[starhost.Tool]{
@@ -178,8 +178,8 @@ var toolKind = viewKind[starhost.Tool]{
 	columns: []field[starhost.Tool]{{"names", toolName.get}},
 }
 
-// toTools converts the tools that a handler selected: names, views, or dicts with a name and a new
-// description. It returns []string if there are no dicts, else []starhost.Tool.
+// toTools converts the tools that a handler chose: names, views, or dicts with a name and a new description.
+// It returns []string if there are no dicts, and else []starhost.Tool.
 func toTools(v starlark.Value) (any, error) {
 	list, ok := elementsOf(v)
 	if !ok {
@@ -249,7 +249,7 @@ var (
 	rowID      = textField("id", func(r *fragments.Row) string { return r.ID.String() })
 )
 
-// rowKind describes views of a request's fragments, as a prompt's report lists them.
+// rowKind describes how handlers see a request's fragments, as the report of a prompt lists them.
 var rowKind = viewKind[fragments.Row]{
 	item: "fragment_view", list: "fragments_view",
 	keys: []field[fragments.Row]{

@@ -15,8 +15,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// argumentValue converts an argument of an event, to which [starhost.Event.Arg] points. The
-// value is frozen.
+// argumentValue converts an argument of an event to a frozen value. p is the pointer that
+// [starhost.Event.Arg] returned.
 func argumentValue(p any) (starlark.Value, error) {
 	switch p := p.(type) {
 	case *string:
@@ -62,7 +62,8 @@ func argumentValue(p any) (starlark.Value, error) {
 	return nil, fmt.Errorf("got %T", p)
 }
 
-// sharedJSON converts JSON to a frozen value that all handlers of an event share, or to an error.
+// sharedJSON converts JSON to a frozen value, which all handlers of an event share. If it cannot be
+// converted, sharedJSON returns an error.
 func sharedJSON(raw []byte) any {
 	v, err := fromJSON(raw)
 	if err != nil {
@@ -71,26 +72,26 @@ func sharedJSON(raw []byte) any {
 	return freeze(v)
 }
 
-// viewOf returns the view of a list, which all handlers share.
+// viewOf returns the view of a list. All handlers share it.
 func viewOf[T any](list *starhost.List[T], kind *viewKind[T]) starlark.Value {
 	return list.SharedView(func() any { return newListView(kind, list.Items()) }).(starlark.Value)
 }
 
-// A viewKind describes the views of Go values of one type. Handlers see a value as a dict, and
-// a sequence of values as a list. Both are immutable.
+// A viewKind describes the views of Go values of one type. Handlers see such a value as a dict, and a
+// sequence of them as a list. Both are immutable.
 type viewKind[T any] struct {
-	item, list string // the Go Type() of the dict and of the list
-	// keys are the members of the dict, and attributes. The first `always` members are always
+	item, list string // what Type() of the dict and of the list returns
+	// keys are the members of the dict, which are also its attributes. The first `always` of them are always
 	// there, the others only if they are not empty.
 	keys   []field[T]
 	always int
-	// attrs are attributes that the dict does not contain.
+	// attrs are further attributes, which the dict does not contain as members.
 	attrs []field[T]
-	// columns are the attributes of a list: one field of each item.
+	// columns are attributes of the list. Each has one field of every item.
 	columns []field[T]
-	// verbs are methods of a list that other lists do not have.
+	// verbs are methods of the list that ordinary lists do not have.
 	verbs []verb[T]
-	// change returns a copy of the value with one field replaced. It is nil if plugins cannot
+	// change returns a copy of the value in which one field has a new value. It is nil if plugins cannot
 	// change such values.
 	change func(x T, name string, v starlark.Value) (T, error)
 }
@@ -101,19 +102,19 @@ type verb[T any] struct {
 	call func(l *listView[T], c call.Call) (starlark.Value, error)
 }
 
-// A view shows a Go value as a dict. The first access builds the dict, so that reading it in a
-// loop does not allocate.
+// A view shows a Go value as a dict. The first access makes the dict, so that reading the view in a loop
+// takes no allocations.
 type view[T any] struct {
 	kind *viewKind[T]
 	item *T
 	once sync.Once
-	dict *starlark.Dict // frozen; see asDict
+	dict *starlark.Dict // frozen; asDict makes it
 }
 
 // listOrDictView is a value that behaves like a list or a dict.
 type listOrDictView interface {
 	starlark.Value
-	// StandsFor returns the type that the host's type() says.
+	// StandsFor returns the type that type() returns for the value.
 	StandsFor() string
 }
 
@@ -124,7 +125,7 @@ func (v *view[T]) Truth() starlark.Bool  { return true }
 func (v *view[T]) Hash() (uint32, error) { return unhashable("dict") }
 func (v *view[T]) String() string        { return v.asDict().String() }
 
-// asDict returns the members of the value as a frozen dict.
+// asDict returns a frozen dict with the members of the view.
 func (v *view[T]) asDict() *starlark.Dict {
 	v.once.Do(func() {
 		d := new(starlark.Dict)
@@ -138,15 +139,15 @@ func (v *view[T]) asDict() *starlark.Dict {
 	return v.dict
 }
 
-// The methods of a dict in Go: len, v["role"], in, iteration.
+// The methods below do what a dict does: len, v["role"], in, iteration.
 
 func (v *view[T]) Len() int                                                 { return v.asDict().Len() }
 func (v *view[T]) Get(k starlark.Value) (_ starlark.Value, _ bool, _ error) { return v.asDict().Get(k) }
 func (v *view[T]) Items() []starlark.Tuple                                  { return v.asDict().Items() }
 func (v *view[T]) Iterate() starlark.Iterator                               { return v.asDict().Iterate() }
 
-// Binary implements the operator | of dicts. If the view is on the left, the union is a view
-// with replaced fields, which retains the attributes that a dict cannot contain.
+// Binary implements the operator | of dicts. If the view is on the left, the result is a view with replaced
+// fields, which keeps the attributes that a dict cannot contain.
 func (v *view[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {
 	other, ok := y.(starlark.IterableMapping)
 	if op != syntax.PIPE || !ok {
@@ -166,7 +167,7 @@ func (v *view[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Side) 
 	return d, nil
 }
 
-// replaceFields returns a view of a copy with replaced fields.
+// replaceFields returns a view of a copy in which some fields have new values.
 func (v *view[T]) replaceFields(what string, changes []starlark.Tuple) (starlark.Value, error) {
 	if v.kind.change == nil {
 		return nil, call.Errorf("E0202", "%s: a %s cannot be changed: dict(x) is a copy that can", what, v.kind.item)
@@ -187,8 +188,8 @@ func (v *view[T]) CompareSameType(op syntax.Token, y starlark.Value, depth int) 
 	return compareAsPlain(op, v, y, depth)
 }
 
-// dictMethods are the methods of a dict. Calling one that would change it returns an error that
-// says why it cannot.
+// dictMethods are the methods of a dict. A method that would change the view returns an error that says why
+// it cannot.
 var dictMethods = []string{"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"}
 
 var mutators = []string{"append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
@@ -227,8 +228,8 @@ func (v *view[T]) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// method returns a method of a view. It needs no Runtime, because the size of the view limits
-// its work.
+// method returns a method of a view. It needs no Runtime, because its work is bounded by the size of the
+// view.
 func method(recv starlark.Value, name string, fn call.Func) starlark.Value {
 	full := recv.Type() + "." + name
 	return starlark.NewBuiltin(full, func(
@@ -238,8 +239,7 @@ func method(recv starlark.Value, name string, fn call.Func) starlark.Value {
 	}).BindReceiver(recv)
 }
 
-// immutable returns a method whose error says that the value cannot change and suggests another
-// way.
+// immutable returns a method whose error says that the value cannot change, and what to write instead.
 func immutable(recv listOrDictView, name string) starlark.Value {
 	return method(recv, name, func(c call.Call) (starlark.Value, error) {
 		return nil, c.Fail("E0202", "a %s cannot be changed: %s(x) is a copy that can", recv.Type(), recv.StandsFor())
@@ -250,11 +250,11 @@ func immutable(recv listOrDictView, name string) starlark.Value {
 type listView[T any] struct {
 	kind    *viewKind[T]
 	items   []T
-	list    *starlark.List // the views; frozen
-	columns []column       // in the order of kind.columns
+	list    *starlark.List // the views of the items; frozen
+	columns []column       // the columns, in the order of kind.columns
 }
 
-// A column is one field of every item. The first access builds it.
+// A column has one field of every item of a list. The first access makes it.
 type column struct {
 	once sync.Once
 	list *starlark.List // frozen
@@ -285,7 +285,7 @@ func (l *listView[T]) Slice(start, end, step int) starlark.Value {
 	return l.list.Slice(start, end, step)
 }
 
-// Has implements starlark.Container: the operator in.
+// Has implements starlark.Container, for the operator in.
 func (l *listView[T]) Has(y starlark.Value) (bool, error) {
 	for x := range l.list.Elements() {
 		if same, err := equalAsPlain(x, y, starlark.CompareLimit); same || err != nil {
@@ -317,8 +317,8 @@ func elementsOf(v starlark.Value) ([]starlark.Value, bool) {
 	return slices.Collect(list.Elements()), true
 }
 
-// plainValue returns the list or dict behind a view, and any other value itself. Elements of
-// the list may still be views.
+// plainValue returns the list or dict that a view shows, and any other value unchanged. Elements of the list
+// may still be views.
 func plainValue(v starlark.Value) starlark.Value {
 	if p, ok := v.(interface{ plainValue() starlark.Value }); ok {
 		return p.plainValue()
@@ -329,7 +329,7 @@ func plainValue(v starlark.Value) starlark.Value {
 func (v *view[T]) plainValue() starlark.Value     { return v.asDict() }
 func (l *listView[T]) plainValue() starlark.Value { return l.list }
 
-// compareAsPlain compares two values, at least one of which is a view.
+// compareAsPlain compares two values. At least one of them is a view.
 func compareAsPlain(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
 	if op != syntax.EQL && op != syntax.NEQ {
 		return false, fmt.Errorf("%s %s %s not implemented", x.Type(), op, y.Type())

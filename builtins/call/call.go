@@ -10,7 +10,7 @@ import (
 type Call struct {
 	Runtime Runtime
 	Thread  *starlark.Thread
-	Name    string // as in "text.wrap"; begins every error
+	Name    string // the name in the plugin, as "text.wrap"; every error begins with it
 	Args    starlark.Tuple
 	Kwargs  []starlark.Tuple
 }
@@ -23,11 +23,11 @@ func (c Call) Pay(steps, bytes int) error {
 	return c.Runtime.Charge(c.Thread, c.Name, uint64(steps), uint64(bytes))
 }
 
-// A Member describes one member of a module. It has Func or Value, or neither if the evaluator
-// supplies the function.
+// A Member describes one member of a module. It has Func or Value, or neither if the evaluator supplies the
+// function.
 type Member struct {
-	Name    string // without the module's name
-	Params  string // as in "text, width=80"
+	Name    string // the name without the module's name
+	Params  string // the parameters, as "text, width=80"
 	Doc     string
 	Example string
 	Check   string // see [Entry]
@@ -45,8 +45,8 @@ func Entries(rt Runtime, module string, members []Member) []Entry {
 	return entries
 }
 
-// Entry describes m under its full name. The flat cost is one step, because a Func charges for
-// its own work.
+// Entry returns the entry of m in the table, under its full name. Its flat cost is one step, because a Func
+// charges for its own work.
 func (m Member) Entry(rt Runtime, name string) Entry {
 	e := Entry{Name: name, Doc: m.Doc, Example: m.Example, Check: m.Check, Value: m.Value}
 	e.Cost.Steps = 1

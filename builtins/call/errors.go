@@ -16,7 +16,7 @@ import (
 // An Error reports that a plugin broke the rules of a builtin. The evaluator adds the place of
 // the failed call, unless the error has a better place.
 type Error struct {
-	code string // a row of the table of codes
+	code string // a code that the table of codes explains
 	msg  string
 	help string
 	pos  syntax.Position // the zero Position stands for the place of the call
@@ -37,7 +37,7 @@ func (e *Error) Help() string { return e.help }
 // maxMessage is the most bytes of a message, because names and texts of a plugin can be long.
 const maxMessage = 16 << 10
 
-// Errorf returns an error with a code of the table of codes.
+// Errorf returns an error with a code, which the table of codes explains.
 func Errorf(code, format string, args ...any) *Error {
 	return &Error{code: code, msg: errtext.CutTo(fmt.Sprintf(format, args...), maxMessage, "…")}
 }
@@ -48,15 +48,15 @@ func (e *Error) At(pos syntax.Position) *Error {
 	return e
 }
 
-// Way sets the help of e, the way out of the mistake, and returns e.
+// Way sets the help of e, which says how to write it instead, and returns e.
 func (e *Error) Way(help string) *Error {
 	e.help = help
 	return e
 }
 
-// BindArgs binds args and kwargs, which may be a part of the call's arguments, to pairs of
-// names and pointers, as starlark.UnpackArgs does. A name that ends in "?" is optional; if it
-// ends in "??", None counts as absent. Errors have a code.
+// BindArgs stores arguments in variables, as starlark.UnpackArgs does. args and kwargs may be a part of the
+// call's arguments. pairs are names, each with a pointer to its variable. A name that ends in "?" is
+// optional; if it ends in "??", None counts as absent, too. The errors have a code.
 func (c Call) BindArgs(args starlark.Tuple, kwargs []starlark.Tuple, pairs ...any) error {
 	err := starlark.UnpackArgs(c.Name, args, kwargs, pairs...)
 	if err == nil {
@@ -68,8 +68,8 @@ func (c Call) BindArgs(args starlark.Tuple, kwargs []starlark.Tuple, pairs ...an
 	return &Error{code: "E0201", msg: errtext.CutTo(err.Error(), maxMessage, "…")}
 }
 
-// unknownArg returns the error for the first keyword argument that pairs does not name, or nil.
-// Upstream considers only half of the names when it looks for a similar one.
+// unknownArg returns an error for the first keyword argument whose name is not in pairs, or nil if there is
+// none. Upstream's own error looks for a similar name among half of the names only.
 func unknownArg(name string, kwargs []starlark.Tuple, pairs []any) *Error {
 	names := make([]string, 0, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
@@ -89,10 +89,10 @@ func unknownArg(name string, kwargs []starlark.Tuple, pairs []any) *Error {
 	return nil
 }
 
-// Bind binds the call's arguments to pairs of names and pointers; see [Call.BindArgs].
+// Bind stores the call's arguments in variables; see [Call.BindArgs].
 func (c Call) Bind(pairs ...any) error { return c.BindArgs(c.Args, c.Kwargs, pairs...) }
 
-// Fail returns an error with a code, whose text starts with the function's name.
+// Fail returns an error with a code. Its text begins with the name of the called function.
 func (c Call) Fail(code, format string, args ...any) *Error {
 	return Errorf(code, "%s: %s", c.Name, fmt.Sprintf(format, args...))
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// maxShownBits is the size from which Show describes an int, because writing its digits takes
-// quadratic time.
+// maxShownBits is the number of bits from which Show describes an int in words, because writing its digits
+// takes quadratic time.
 const maxShownBits = 512
 
-// Bounds of a list or dict that Show writes.
+// Bounds of a list or dict whose text Show writes.
 const (
-	maxShownParts = 16  // values in it
-	maxShownText  = 512 // bytes of a string in it
+	maxShownParts = 16  // the most values in it
+	maxShownText  = 512 // the most bytes of a string in it
 )
 
-// Show writes v for a message: the start of its text. It does not read the rest of a string, which
-// may have megabytes, nor a list or dict that is large.
+// Show returns the beginning of v's text, for a message. It does not read the rest of a string, which may
+// have megabytes, and does not read a large list or dict.
 func Show(v starlark.Value) string {
 	switch v := v.(type) {
 	case starlark.String:
@@ -38,7 +38,7 @@ func Show(v starlark.Value) string {
 	return errtext.Cut(v.String())
 }
 
-// isSmall reports whether v has at most as many parts, and subtracts them.
+// isSmall reports whether v has at most *parts values, and subtracts their number from *parts.
 func isSmall(v starlark.Value, parts *int) bool {
 	if *parts--; *parts < 0 {
 		return false

@@ -95,7 +95,7 @@ type csvReader struct {
 	call.Call
 	source sourceName
 	csv    *csv.Reader
-	header []starlark.Value // column names, or nil
+	header []starlark.Value // the names of the columns, or nil
 }
 
 // next returns the next row, or nil after the last one.
@@ -109,8 +109,8 @@ func (r *csvReader) next() ([]string, error) {
 	return nil, r.Fail("E0202", "%s: line %d, column %d: %v", r.source, e.Line, e.Column, e.Err)
 }
 
-// readHeader reads the column names. It pays in advance for names that would make the given
-// number of dicts slow.
+// readHeader reads the names of the columns. If several names share a hash, which makes dicts slow, it pays
+// for that in advance, for as many dicts as there are rows.
 func (r *csvReader) readHeader(rows int) error {
 	names, err := r.next()
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *csvReader) rows() (starlark.Value, error) {
 	}
 }
 
-// value converts a row to a list, or with a header to a dict.
+// value converts a row to a list. If the text has a header, the row becomes a dict.
 func (r *csvReader) value(row []string) (starlark.Value, error) {
 	if r.header == nil {
 		cells := make([]starlark.Value, len(row))
@@ -251,7 +251,7 @@ func (t *csvTable) text(delimiter string) string {
 	return out.String()
 }
 
-// writeRow writes one row, padded to the width of the header.
+// writeRow writes one row. If the row is shorter than the header, it gets empty cells.
 func (t *csvTable) writeRow(out *strings.Builder, cells []string, delimiter string) {
 	n := max(len(cells), len(t.header))
 	for i := range n {
@@ -263,12 +263,13 @@ func (t *csvTable) writeRow(out *strings.Builder, cells []string, delimiter stri
 		}
 	}
 	if n == 1 && (len(cells) == 0 || cells[0] == "") {
-		out.WriteString(`""`) // because readers skip an empty line
+		out.WriteString(`""`) // readers skip an empty line
 	}
 	out.WriteByte('\n')
 }
 
-// csvCell quotes a text that a reader would otherwise split, or strip of white space.
+// csvCell returns the text of a cell. It quotes a text that readers would otherwise split, or whose white
+// space they would remove.
 func csvCell(text, delimiter string) string {
 	first, _ := utf8.DecodeRuneInString(text)
 	last, _ := utf8.DecodeLastRuneInString(text)

@@ -17,13 +17,13 @@ import (
 
 // Limits of YAML and TOML texts.
 const (
-	dataMaxDigits = 20_000  // in an int that is decoded, because decoding takes quadratic work
-	dataMaxBits   = 65_536  // in an int that is encoded; 20,000 digits have about as many
+	dataMaxDigits = 20_000  // digits of an int that is decoded, because decoding takes quadratic work
+	dataMaxBits   = 65_536  // bits of an int that is encoded; 20,000 digits have about as many
 	dataMaxNodes  = 100_000 // values in one text
 )
 
-// A sourceName is the argument name of a decoder: the file of a text, for messages. The zero value
-// stands for a text without a file.
+// A sourceName is the argument name of a decoder: the file that the text is from, for messages. The zero
+// value means that the text is from no file.
 type sourceName string
 
 // String returns the name, quoted if it is long or not printable.
@@ -34,8 +34,8 @@ func (n sourceName) String() string {
 	return errtext.Word(string(n))
 }
 
-// dataMembers returns the members of a value that is encoded as a mapping: the entries of a
-// dict in its order, or the fields of a struct, sorted. It returns nil for other values.
+// dataMembers returns the members of a value that becomes a mapping: the entries of a dict in their order, or
+// the fields of a struct, sorted. It returns nil for all other values.
 func dataMembers(v starlark.Value) iter.Seq2[starlark.Value, starlark.Value] {
 	switch v := v.(type) {
 	case starlark.IterableMapping:
@@ -60,8 +60,8 @@ type dataWriter struct {
 	out      []byte
 }
 
-// enter pays for v without its parts. v stands depth levels deep, and its lines begin with the
-// given number of spaces. A byte of v may become six bytes of text.
+// enter pays for v, but not for its parts. v is depth levels deep, and each of its lines begins with so many
+// spaces. A byte of v may become six bytes of text.
 func (w *dataWriter) enter(v starlark.Value, depth, spaces int) error {
 	if depth > w.maxDepth {
 		return errtext.PathErrorf("nested deeper than %d levels, or contains itself", w.maxDepth)
@@ -82,7 +82,7 @@ func (w *dataWriter) enter(v starlark.Value, depth, spaces int) error {
 	return w.Pay(2+size/32, 3*size)
 }
 
-// text returns the written text, or err with the path in the value.
+// text returns what was written. If err is not nil, it returns err with the path to the value that failed.
 func (w *dataWriter) text(err error) (starlark.Value, error) {
 	var e *errtext.PathError
 	if errors.As(err, &e) {
@@ -105,11 +105,11 @@ func notData(format string, v starlark.Value) error {
 	return errtext.PathErrorf("got %s, want a value that %s has", v.Type(), format)
 }
 
-// isPrintable reports whether YAML and TOML may contain r without an escape. They may not
-// contain line breaks of any kind or the byte order mark.
+// isPrintable reports whether YAML and TOML may have the character r without an escape. They may not have
+// line breaks of any kind or the byte order mark.
 func isPrintable(r rune) bool {
 	switch {
-	case r == utf8.RuneError: // it may stand for broken text
+	case r == utf8.RuneError: // the character may stand for broken bytes
 		return true
 	case r < ' ', 0x7f <= r && r < 0xa0, 0xfffe <= r && r <= 0xffff, r == '\u2028', r == '\u2029', r == '\ufeff':
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// lastDigit warns that processors disagree, because some compute these functions by their own
-// machine instructions.
+// lastDigit is a sentence for the docs: processors disagree about the last digit, because some compute these
+// functions by machine instructions of their own.
 const lastDigit = "\nThe last digit may differ between processor architectures: round what you print."
 
 // mathModule returns the members of the module math: all members of upstream's module.
@@ -91,8 +91,8 @@ assert_eq(math.round(math.log(1024, 2)), 10.0)`},
 	return call.Entries(rt, "math", members)
 }
 
-// shiftSteps returns the price of a remainder of two floats, which takes a step of work for each
-// bit between them. The other functions of two floats pay it too.
+// shiftSteps returns the price of the remainder of two floats, which takes a step of work for each bit
+// between them. The other functions of two floats have the same price.
 func shiftSteps(args starlark.Tuple) int {
 	if len(args) != 2 {
 		return 0
@@ -105,7 +105,8 @@ func shiftSteps(args starlark.Tuple) int {
 	return max(0, gomath.Ilogb(x)-gomath.Ilogb(y)) / 4
 }
 
-// longIntSteps returns the price of converting integers of more than 64 bits to floats.
+// longIntSteps returns the price of converting those arguments to floats that are integers of more than 64
+// bits.
 func longIntSteps(args starlark.Tuple) (steps int) {
 	for _, v := range args {
 		if i, ok := v.(starlark.Int); ok {
@@ -117,8 +118,8 @@ func longIntSteps(args starlark.Tuple) (steps int) {
 	return steps
 }
 
-// upstreamMember sets the function or value of a member from upstream's module. It adds the
-// module's name to errors, which upstream omits.
+// upstreamMember returns m with the function or value of upstream's module. It adds the module's name to
+// errors, because upstream omits it.
 func upstreamMember(m call.Member, v starlark.Value) call.Member {
 	b, ok := v.(*starlark.Builtin)
 	if !ok {

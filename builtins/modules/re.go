@@ -103,8 +103,8 @@ assert_eq(bool(re.search(re.escape("1+1"), "1+1 is 2")), True)`,
 	})
 }
 
-// patternOf returns the compiled pattern of source and pays for compiling. It charges the same
-// for a cached pattern.
+// patternOf returns the compiled pattern of source, and pays for compiling it. A cached pattern costs the
+// same.
 func patternOf(c call.Call, source string, anchor reAnchor) (*rePattern, error) {
 	if err := c.Pay(parseSteps(source), 0); err != nil {
 		return nil, err
@@ -123,7 +123,8 @@ func patternOf(c call.Call, source string, anchor reAnchor) (*rePattern, error) 
 	return p, nil
 }
 
-// firstMatch returns a function that returns the first match under anchor.
+// firstMatch returns a function of the module that returns the first match, if the match is where anchor
+// says.
 func firstMatch(anchor reAnchor) call.Func {
 	return func(c call.Call) (starlark.Value, error) {
 		var source, text string
@@ -148,7 +149,7 @@ func firstMatch(anchor reAnchor) call.Func {
 	}
 }
 
-// allMatches binds (pattern, text) and returns the converted matches.
+// allMatches reads the arguments (pattern, text), and returns what value makes of each match.
 func allMatches(c call.Call, value func(*reMatch) starlark.Value) (starlark.Value, error) {
 	var source, text string
 	if err := c.Bind("pattern", &source, "text", &text); err != nil {
@@ -279,10 +280,10 @@ func joinAndPay(c call.Call, pieces []string) (starlark.Value, error) {
 	return starlark.String(strings.Join(pieces, "")), nil
 }
 
-// A replaceFunc appends the replacement of a match, in pieces.
+// A replaceFunc appends the text that replaces a match to pieces, in one or more pieces.
 type replaceFunc func(pieces []string, m *reMatch) ([]string, error)
 
-// replacer returns the function that replaces a match by repl, a string or a function.
+// replacer returns the function that replaces a match. repl is a string or a function.
 func replacer(c call.Call, p *rePattern, repl starlark.Value) (replaceFunc, error) {
 	switch repl := repl.(type) {
 	case starlark.String:
@@ -303,13 +304,14 @@ func replacer(c call.Call, p *rePattern, repl starlark.Value) (replaceFunc, erro
 	return nil, c.Fail("E0202", "repl: got %s, want string or function", repl.Type())
 }
 
-// A replPart is a piece of a replacement: text, or a group of the match.
+// A replPart is a part of a replacement: a text, or a group of the match.
 type replPart struct {
 	text  string
-	group int // -1 for text
+	group int // the number of the group; -1 for a text
 }
 
-// templateReplacer parses a replacement that contains \1 or \g<name>.
+// templateReplacer parses a replacement that contains \1 or \g<name>, and returns a function that fills it
+// in.
 func templateReplacer(c call.Call, p *rePattern, repl string) (replaceFunc, error) {
 	if err := c.Pay(1+len(repl)/4, 32*strings.Count(repl, `\`)+64); err != nil {
 		return nil, err
@@ -357,12 +359,12 @@ func parseRepl(p *rePattern, repl string) ([]replPart, error) {
 	}
 }
 
-// reGroupRef matches \g<name> and \1 up to \99, behind the backslash.
+// reGroupRef matches what may follow a backslash: g<name>, or 1 up to 99.
 var reGroupRef = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\A(?:g<([^>]*)>|([1-9][0-9]?))`)
 })
 
-// parseEscape parses the text behind a backslash and returns its length.
+// parseEscape parses what follows a backslash, and returns how many bytes it has.
 func parseEscape(p *rePattern, s string) (replPart, int, error) {
 	if m := reGroupRef().FindStringSubmatch(s); m != nil {
 		n, err := p.refNumber(m[1] + m[2])

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// patterns caches the compiled patterns of all hosts of the process.
+// patterns is the cache of compiled patterns that all hosts of the process share.
 var patterns reCache
 
-// A reCache stores the compiled patterns of the latest searches, up to reMaxWeight bytes.
-// Goroutines may share it.
+// A reCache stores the compiled patterns that searches used last, up to reMaxWeight bytes. Many goroutines
+// may use it at the same time.
 type reCache struct {
 	mu     sync.Mutex
-	byKey  map[reKey]*list.Element // the values are *reCacheEntry
-	recent list.List               // the latest use is first
-	weight int                     // bytes
+	byKey  map[reKey]*list.Element // elements with a *reCacheEntry
+	recent list.List               // the pattern that was used last is first
+	weight int                     // bytes of all patterns
 }
 
 type reKey struct {
@@ -27,15 +27,15 @@ type reCacheEntry struct {
 	pattern *rePattern
 }
 
-// get returns the compiled pattern from the cache, or compiles it. It calls pay with the size of
-// the pattern before it compiles, and also for a cached pattern, because a plugin must not
-// observe which patterns other plugins use.
+// get returns the compiled pattern from the cache, or compiles it. Before, it calls pay with the size of the
+// pattern. It does so for a cached pattern, too, because a plugin must not notice which patterns other
+// plugins use.
 func (c *reCache) get(source string, anchor reAnchor, pay func(reSize) error) (*rePattern, error) {
 	key := reKey{source, anchor}
 	if p := c.find(key); p != nil {
 		return p, pay(p.size)
 	}
-	p, err := parseRE(source, anchor) // without the lock, because it may take milliseconds
+	p, err := parseRE(source, anchor) // the lock is free meanwhile, because this may take milliseconds
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (c *reCache) get(source string, anchor reAnchor, pay func(reSize) error) (*
 	return p, nil
 }
 
-// find returns the pattern from the cache, or nil.
+// find returns the compiled pattern from the cache, or nil.
 func (c *reCache) find(key reKey) *rePattern {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,13 +61,13 @@ func (c *reCache) find(key reKey) *rePattern {
 	return e.Value.(*reCacheEntry).pattern
 }
 
-// add adds a pattern and drops the patterns of the oldest searches. It does not add a pattern
-// that is heavier than the whole cache may be.
+// add adds a pattern, and drops the patterns that were not used for longest. It does not add a pattern that
+// is heavier than the whole cache may be.
 func (c *reCache) add(key reKey, p *rePattern) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byKey[key] != nil || p.weight() > reMaxWeight {
-		return // if there is an entry, another goroutine compiled the pattern meanwhile
+		return // another goroutine has compiled the pattern meanwhile
 	}
 	if c.byKey == nil {
 		c.byKey = map[reKey]*list.Element{}

@@ -10,22 +10,20 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// A search reads the text through a textReader, which pays for each piece before the engine
-// reads it. So the price is proportional to the work, and the clock can stop a search between
-// two pieces. Package regexp alone reads a text in one go, and its work can be quadratic:
-// "<[^>]*>|a" looks for a ">" up to the end of the text before it settles for an "a", and
-// starts again for the next "a".
+// A search reads the text through a textReader, which pays for each piece before the engine reads the piece.
+// So the price grows with the work, and the clock can stop a search between two pieces. Package regexp alone
+// reads a text in one go, and its work can be quadratic: "<[^>]*>|a" looks for a ">" up to the end of the
+// text before it takes an "a", and starts again for the next "a".
 
-// The most bytes of a text that one payment covers.
+// These are the most bytes of a text that one payment covers.
 const (
 	pieceBytes = 256
 	pieceSteps = 1000
-	skipBytes  = 64 << 10 // during a search for a literal prefix
+	skipBytes  = 64 << 10 // while the search looks for a literal prefix
 )
 
-// A reRest finds a pattern behind a first character, which it reads without matching it,
-// because "^" and "\b" depend on that character. The first search that needs a reRest compiles
-// it.
+// A reRest finds a match that begins after the first character of a text. It reads that character without
+// matching it, because "^" and "\b" depend on it. The first search that needs a reRest compiles it.
 type reRest struct {
 	once    sync.Once
 	pattern string
@@ -38,8 +36,8 @@ func (r *reRest) regexp() (*regexp.Regexp, error) {
 	return r.re, r.err
 }
 
-// all returns the positions of at most limit matches, of all if limit is 0. Like package
-// regexp, it returns no empty match right behind another match.
+// all returns the positions of at most limit matches, or of all matches if limit is 0. Like package regexp,
+// it returns no empty match right after another match.
 func (p *rePattern) all(c call.Call, text string, limit int) ([][]int, error) {
 	var found [][]int
 	for pos, end := 0, -1; (limit == 0 || len(found) < limit) && pos <= len(text); {
@@ -65,19 +63,19 @@ func (p *rePattern) all(c call.Call, text string, limit int) ([][]int, error) {
 	return found, nil
 }
 
-// find returns the positions of the first match at or behind pos, or nil.
+// find returns the positions of the first match that begins at pos or later, or nil.
 func (p *rePattern) find(c call.Call, text string, pos int) ([]int, error) {
 	pos, err := p.skip(c, text, pos)
 	if err != nil || pos < 0 {
 		return nil, err
 	}
 	re, groups, from := p.re, 0, pos
-	if pos > 0 && p.prefix == "" { // a literal does not depend on the text in front of it
+	if pos > 0 && p.prefix == "" { // a literal does not depend on the text before it
 		_, before := utf8.DecodeLastRuneInString(text[:pos])
 		if re, err = p.rest.regexp(); err != nil {
 			return nil, c.Fail("E0202", "%v", explainRE(p.source, err))
 		}
-		groups, from = 2, pos-before // the first group is the match
+		groups, from = 2, pos-before // the first group is the match itself
 	}
 	pay := func(n int) error { return c.Pay(1+p.rangeSteps(n), 0) }
 	r := textReader{text: text, at: from, piece: p.pieceBytes(), pay: pay}
@@ -94,7 +92,7 @@ func (p *rePattern) find(c call.Call, text string, pos int) ([]int, error) {
 	return at, nil
 }
 
-// skip returns the first position at or behind pos at which a match can begin, or -1.
+// skip returns the first position from pos on at which a match can begin, or -1.
 func (p *rePattern) skip(c call.Call, text string, pos int) (int, error) {
 	if p.prefix == "" {
 		return pos, nil
@@ -116,8 +114,8 @@ func (p *rePattern) skip(c call.Call, text string, pos int) (int, error) {
 type textReader struct {
 	text  string
 	at    int
-	due   int // bytes that were read but not paid for
-	piece int // limit of due
+	due   int // bytes that the engine has read and that are not paid for
+	piece int // the most that due may be
 	pay   func(bytes int) error
 	err   error
 }

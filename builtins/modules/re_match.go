@@ -18,7 +18,7 @@ type reMatch struct {
 	rt      call.Runtime
 	pattern *rePattern
 	text    string
-	at      []int // byte offsets: start and end of the match, then of each group; -1 if unmatched
+	at      []int // offsets in bytes: start and end of the match, then of each group; -1 for a group without a match
 }
 
 // reMatchMethods are the methods of a match.
@@ -42,7 +42,7 @@ func (m *reMatch) Truth() starlark.Bool  { return true }
 func (m *reMatch) Hash() (uint32, error) { return 0, errors.New("unhashable type: match") }
 func (m *reMatch) AttrNames() []string   { return slices.Sorted(maps.Keys(reMatchMethods)) }
 
-// Attr returns the method called name, bound to m.
+// Attr returns the method of m with a name.
 func (m *reMatch) Attr(name string) (starlark.Value, error) {
 	method := reMatchMethods[name]
 	if method == nil {
@@ -127,7 +127,7 @@ func (m *reMatch) groupDict(c call.Call) (starlark.Value, error) {
 	return dict, nil
 }
 
-// unpackGroup binds the argument that names a group, and pays for the call.
+// unpackGroup reads the argument that names a group, and pays for the call.
 func (m *reMatch) unpackGroup(c call.Call) (int, error) {
 	var group starlark.Value = starlark.MakeInt(0)
 	if err := c.Bind("group?", &group); err != nil {
@@ -143,7 +143,7 @@ func (m *reMatch) unpackGroup(c call.Call) (int, error) {
 	return n, nil
 }
 
-// unpackDefault binds the value for unmatched groups, and pays for all groups.
+// unpackDefault reads the argument for groups without a match, and pays for all groups.
 func (m *reMatch) unpackDefault(c call.Call) (starlark.Value, error) {
 	var absent starlark.Value = starlark.None
 	if err := c.Bind("default?", &absent); err != nil {
@@ -160,7 +160,7 @@ func (m *reMatch) value(n int, absent starlark.Value) starlark.Value {
 	return starlark.String(m.text[m.at[2*n]:m.at[2*n+1]])
 }
 
-// captures returns all groups without the whole match.
+// captures returns the texts of all groups, without the whole match.
 func (m *reMatch) captures(absent starlark.Value) starlark.Tuple {
 	groups := make(starlark.Tuple, len(m.at)/2-1)
 	for i := range groups {
@@ -186,7 +186,7 @@ func (p *rePattern) groupNumber(v starlark.Value) (int, error) {
 	return 0, fmt.Errorf("got %s, want %s", call.Show(v), p.groupChoices())
 }
 
-// groupChoices lists the groups for a message: `0 to 2, "year" or "month"`.
+// groupChoices lists the groups of the pattern for a message: `0 to 2, "year" or "month"`.
 func (p *rePattern) groupChoices() string {
 	n := p.re.NumSubexp()
 	if n == 0 {

@@ -14,16 +14,16 @@ import (
 // Limits of regular expressions. RE2 takes time linear in text times program, and copies the
 // positions of the groups at each step, so all three need a limit.
 const (
-	reMaxSource  = 4 << 10 // bytes of a pattern
-	reMaxProgram = 4096    // instructions; x{1000} needs 1,000
+	reMaxSource  = 4 << 10 // the most bytes of a pattern
+	reMaxProgram = 4096    // the most instructions; x{1000} needs 1,000
 	reMaxGroups  = 100
-	reMaxDepth   = 200      // levels of groups and repetitions; Go's parser refuses 1,000
-	reMaxCopies  = 64 << 10 // bytes of the one-pass form of a program
-	reMaxCached  = 1024     // patterns in the cache
-	reMaxWeight  = 16 << 20 // bytes of all patterns in the cache
+	reMaxDepth   = 200      // the most levels of groups and repetitions; Go's parser refuses 1,000
+	reMaxCopies  = 64 << 10 // the most bytes of the one-pass form of a program
+	reMaxCached  = 1024     // the most patterns in the cache
+	reMaxWeight  = 16 << 20 // the most bytes of all patterns in the cache
 )
 
-// A reAnchor says which part of the text a match must cover.
+// A reAnchor says which part of the text a match must be.
 type reAnchor int
 
 const (
@@ -32,46 +32,46 @@ const (
 	reWhole                    // re.fullmatch
 )
 
-// reAnchors are the texts around a pattern, by anchor. The pattern may contain "^" and "$" that
-// match at lines, but these match only at the ends of the text.
+// reAnchors are the texts that go before and after a pattern, by anchor. "^" and "$" in the pattern itself
+// may match at lines, but these texts match only at the ends of the text.
 var reAnchors = [...]struct{ before, after string }{
 	reAnywhere: {"", ""},
 	reAtStart:  {`\A(?:`, `)`},
 	reWhole:    {`\A(?:`, `)\z`},
 }
 
-// A rePattern is a compiled pattern with the sizes on which its prices depend.
+// A rePattern is a compiled pattern, with the sizes that its prices depend on.
 type rePattern struct {
-	source string // as the plugin wrote it
-	text   string // as starhost compiles it
+	source string // the pattern that the plugin wrote
+	text   string // the pattern that starhost compiles
 	re     *regexp.Regexp
 	size   reSize
-	prefix string // literal with which every match begins, whatever stands in front; or ""
-	rest   reRest // finds matches behind the first one
+	prefix string // the literal that every match begins with, whatever precedes the match; or ""
+	rest   reRest // finds the matches after the first one
 }
 
 // A reSize has upper bounds of the sizes of a compiled pattern.
 type reSize struct {
-	program int // instructions
-	ranges  int // character ranges, which make compiling slow
-	copies  int // character ranges of the one-pass form, which has those of each instruction
-	choices int // instructions with two ways out, of which the one-pass form merges the ranges
-	depth   int // levels of groups and repetitions
+	program int // the number of instructions
+	ranges  int // the number of character ranges, which make compiling slow
+	copies  int // the number of character ranges in the one-pass form, which has the ranges of each instruction
+	choices int // the number of instructions with two ways out, whose ranges the one-pass form merges
+	depth   int // the levels of groups and repetitions
 }
 
-// Prices in steps of a Unicode class such as \pL, which has hundreds of ranges, without and
-// with case folding.
+// These are the prices in steps of a Unicode class such as \pL, which has hundreds of ranges: without folding
+// of letter case, and with it.
 const (
 	reClassSteps = 2_000
 	reFoldSteps  = 30_000
 )
 
-// parseSteps returns the price of parsing a pattern, estimated from its text. With case
-// folding, the parser reads a range such as [\x{50}-\x{ffff}] character by character.
+// parseSteps returns the price of parsing a pattern, which it estimates from the pattern's text. If the
+// pattern ignores letter case, the parser reads a range such as [\x{50}-\x{ffff}] character by character.
 func parseSteps(source string) int {
 	steps := 8 + len(source)
 	if len(source) > reMaxSource {
-		return steps // the parser refuses it
+		return steps // the parser refuses such a pattern
 	}
 	class, folds := reClassSteps, foldsCase(source)
 	if folds {
@@ -95,7 +95,7 @@ func parseSteps(source string) int {
 	return steps
 }
 
-// foldsCase reports whether a pattern may have the flag i.
+// foldsCase reports whether a pattern may have the flag i, by which letter case does not matter.
 func foldsCase(source string) bool {
 	for {
 		_, rest, found := strings.Cut(source, "(?")
@@ -110,7 +110,8 @@ func foldsCase(source string) bool {
 	}
 }
 
-// compileSteps returns the price of the pattern's size, in addition to that of its length.
+// compileSteps returns the price of compiling a pattern of this size, in addition to the price for its
+// length.
 func (z reSize) compileSteps() int { return z.program + z.ranges/2 }
 
 // compileBytes returns the memory of a compiled pattern.
@@ -122,37 +123,37 @@ func (z reSize) compileBytes() int {
 	return bytes
 }
 
-// onePassBytes returns the memory of the one-pass form of the program. Package regexp builds it
-// for some patterns that match only at the start of the text.
+// onePassBytes returns the memory of the one-pass form of the program. Package regexp makes this form for
+// some patterns that match only at the start of the text.
 func (z reSize) onePassBytes() int { return 16 * (z.copies + z.choices*(z.program+z.ranges)) }
 
-// onePass reports whether package regexp may build the one-pass form. It copies the ranges of
-// \pL for each instruction of \pL{990}, which takes 8 MB.
+// onePass reports whether package regexp may make the one-pass form. That form has the ranges of \pL for each
+// instruction of \pL{990}, which takes 8 MB.
 func (z reSize) onePass() bool { return z.onePassBytes() <= reMaxCopies }
 
-// weight returns the memory that the cache charges for p and its rest.
+// weight returns how many bytes the cache counts for p and its rest.
 func (p *rePattern) weight() int {
 	return 2048 + 4*len(p.source) + 2*p.size.compileBytes()
 }
 
-// rangeSteps returns the price of running the program over n bytes. At each character the
-// engine may be at all instructions, and it copies the positions of all groups.
+// rangeSteps returns the price of running the program over n bytes. At each character, the engine may be at
+// all instructions at once, and copies the positions of all groups.
 func (p *rePattern) rangeSteps(n int) int { return n * p.byteSteps() / 16 }
 
-// skipSteps returns the price of searching the prefix in n bytes. strings.Index may compare a
-// whole long prefix at some positions.
+// skipSteps returns the price of looking for the prefix in n bytes. strings.Index may compare all of a long
+// prefix at some positions.
 func (p *rePattern) skipSteps(n int) int { return 1 + n/64*(1+len(p.prefix)/64) }
 
-// byteSteps returns the price of one byte, in sixteenths of a step.
+// byteSteps returns the price of running the program over one byte, in sixteenths of a step.
 func (p *rePattern) byteSteps() int { return 8 + p.size.program + p.size.program*p.re.NumSubexp()/16 }
 
-// pieceBytes returns the most bytes that the program reads before they are paid for.
+// pieceBytes returns the most bytes that the program reads before somebody pays for them.
 func (p *rePattern) pieceBytes() int { return min(pieceBytes, 16*pieceSteps/p.byteSteps()+1) }
 
 // matchBytes returns the memory of one match: its positions, and a value for each group.
 func (p *rePattern) matchBytes() int { return 128 + 48*p.re.NumSubexp() }
 
-// parseRE parses and measures source. Its errors quote the pattern.
+// parseRE parses a pattern and measures it. Its errors quote the pattern.
 func parseRE(source string, anchor reAnchor) (*rePattern, error) {
 	if len(source) > reMaxSource {
 		return nil, badRE(source, "got %d bytes, want %d or fewer", len(source), reMaxSource)
@@ -174,7 +175,7 @@ func parseRE(source string, anchor reAnchor) (*rePattern, error) {
 	closed := source + closeQuote(source)
 	p.text = reAnchors[anchor].before + closed + reAnchors[anchor].after
 	if !p.size.onePass() {
-		p.text = "(?:)(?:" + p.text + ")" // package regexp builds a one-pass form only if \A is first
+		p.text = "(?:)(?:" + p.text + ")" // package regexp makes a one-pass form only if \A comes first
 	}
 	if anchor == reAnywhere {
 		p.prefix, p.rest.pattern = prefixRE(tree), closed
@@ -182,7 +183,7 @@ func parseRE(source string, anchor reAnchor) (*rePattern, error) {
 	return p, nil
 }
 
-// compile compiles p, which the caller paid for.
+// compile compiles p. The caller has paid for that.
 func (p *rePattern) compile() (err error) {
 	if p.re, err = regexp.Compile(p.text); err != nil {
 		return explainRE(p.source, err)
@@ -199,7 +200,7 @@ func compileRE(source string, anchor reAnchor) (*rePattern, error) {
 	return p, p.compile()
 }
 
-// closeQuote returns the \E that source lacks behind its last \Q, or "".
+// closeQuote returns the \E that is missing after the last \Q of a pattern, or "".
 func closeQuote(source string) string {
 	for {
 		_, rest, found := strings.Cut(source, `\`)
@@ -216,8 +217,8 @@ func closeQuote(source string) string {
 	}
 }
 
-// prefixRE returns a literal with which every match begins, whatever text stands in front of
-// it. So "^a" has none, although [regexp.Regexp.LiteralPrefix] returns one.
+// prefixRE returns a literal that every match begins with, whatever text precedes the match. So "^a" has
+// none, although [regexp.Regexp.LiteralPrefix] returns one.
 func prefixRE(tree *syntax.Regexp) string {
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil {
@@ -241,7 +242,7 @@ func measureRE(re *syntax.Regexp) (z reSize) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		z.program += len(re.Rune)
-		z.copies += 4 * len(re.Rune) // with case folding, a letter stands for up to four
+		z.copies += 4 * len(re.Rune) // if letter case does not matter, a letter stands for up to four
 	case syntax.OpConcat:
 	case syntax.OpAlternate:
 		z.program += len(re.Sub) - 1
@@ -265,12 +266,12 @@ func measureRE(re *syntax.Regexp) (z reSize) {
 	return z
 }
 
-// badRE returns an error about a pattern, with the pattern in its text.
+// badRE returns an error about a pattern. The error quotes the pattern.
 func badRE(source, format string, args ...any) error {
 	return fmt.Errorf("pattern %s: %s", errtext.Quote(source), fmt.Sprintf(format, args...))
 }
 
-// reHints maps syntax of other engines, by its first characters, to the alternative in RE2.
+// reHints maps how syntax of other engines begins to what RE2 has instead.
 var reHints = []struct{ begins, hint string }{
 	{"(?=", "RE2 has no lookahead: match what follows too, and read a group"},
 	{"(?!", "RE2 has no lookahead: match more, and test the result in the script"},
@@ -286,7 +287,7 @@ var reHints = []struct{ begins, hint string }{
 	{`\k`, "RE2 has no backreferences: compare two groups in the script"},
 }
 
-// reHint returns the hint for a refused part of a pattern, or "".
+// reHint returns the hint for the part of a pattern that RE2 refuses, or "".
 func reHint(part string) string {
 	for _, h := range reHints {
 		if strings.HasPrefix(part, h.begins) {
@@ -302,7 +303,7 @@ func reHint(part string) string {
 	return ""
 }
 
-// explainRE converts an error of the parser to a message.
+// explainRE turns an error of the parser into a message for the plugin's author.
 func explainRE(source string, err error) error {
 	var e *syntax.Error
 	if !errors.As(err, &e) {

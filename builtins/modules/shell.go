@@ -12,13 +12,13 @@ import (
 	"github.com/starhost/starhost/shell"
 )
 
-// Prices of the module shell. A node is a part of a command line, such as a word.
+// These are the prices of the module shell. A node is a part of a command line, such as a word.
 const (
 	shellNodeSteps = 20
 	shellNodeBytes = 256
-	shellTextBytes = 4 << 10 // the memory of an analysis
-	shellByteBytes = 96      // the memory of the syntax tree for a byte of text
-	maxShellNames  = 64      // of flags in one question
+	shellTextBytes = 4 << 10 // bytes that an analysis takes in any case
+	shellByteBytes = 96      // bytes that the syntax tree takes for each byte of text
+	maxShellNames  = 64      // the most flags that one question may name
 )
 
 // shellModule returns the members of the module shell.
@@ -104,8 +104,8 @@ assert_eq(shell.parse(shell.quote(["echo", "$HOME"])).commands[0].argv, ["echo",
 	})
 }
 
-// A shellLine is the constructor of the struct that shell.parse returns. It has the analysis for
-// shell.runs. All else sees a struct, so that it is paid, compared, frozen and encoded as one.
+// A shellLine is the constructor of the struct that shell.parse returns. It carries the analysis to
+// shell.runs. All other code sees a struct, and charges, compares, freezes and encodes it as one.
 type shellLine struct {
 	text, dialect string
 	script        *shell.Script
@@ -123,7 +123,7 @@ func (l *shellLine) CompareSameType(op syntax.Token, other starlark.Value, _ int
 	return (l.text == o.text && l.dialect == o.dialect) == (op == syntax.EQL), nil
 }
 
-// parseShell pays for the analysis of a text, and makes it.
+// parseShell pays for the analysis of a text, and returns it.
 func parseShell(c call.Call, text, dialect string) (*shell.Script, error) {
 	if err := c.Pay(1+len(text), shellTextBytes+shellByteBytes*len(text)); err != nil {
 		return nil, err
@@ -166,11 +166,11 @@ func shellParse(c call.Call) (starlark.Value, error) {
 	return line, nil
 }
 
-// shellCommand converts a command.
+// shellCommand converts a command to Starlark.
 func shellCommand(c *shell.Command) starlark.Value {
 	env := starlark.NewDict(len(c.Env))
 	for _, e := range c.Env {
-		_ = env.SetKey(starlark.String(e.Name), shellWord(e.Value)) // a new dict accepts strings
+		_ = env.SetKey(starlark.String(e.Name), shellWord(e.Value)) // no error, because a new dict accepts strings
 	}
 	wrappers := make([]starlark.Value, len(c.Wrappers))
 	for i, w := range c.Wrappers {
@@ -192,7 +192,7 @@ func shellCommand(c *shell.Command) starlark.Value {
 	})
 }
 
-// shellWord converts a word: None if it is decided at run time.
+// shellWord converts a word to Starlark. It returns None for a word that is known only when the shell runs.
 func shellWord(w *string) starlark.Value {
 	if w == nil {
 		return starlark.None
@@ -200,7 +200,7 @@ func shellWord(w *string) starlark.Value {
 	return starlark.String(*w)
 }
 
-// shellWords converts words.
+// shellWords converts words to Starlark.
 func shellWords(words []*string) starlark.Value {
 	list := make([]starlark.Value, len(words))
 	for i, w := range words {
@@ -224,7 +224,7 @@ func shellRuns(c call.Call) (starlark.Value, error) {
 	if program == "" {
 		return nil, c.Fail("E0202", `program: got "", want a name`)
 	}
-	size := len(program) / 16 // its letters are compared without regard to case
+	size := len(program) / 16 // letter case does not matter, so all letters are compared
 	if err := c.Pay(1+size, 2*len(program)); err != nil {
 		return nil, err
 	}
@@ -282,8 +282,8 @@ func shellAlternatives(c call.Call, v starlark.Value) ([]string, error) {
 	return list, nil
 }
 
-// shellNames returns the words of a command, and the names of flags that stand behind it.
-// more are other arguments, by their names.
+// shellNames reads the arguments of a function: the words of a command, and the names of flags. more are
+// further arguments, each with its name.
 func shellNames(c call.Call, more ...any) (argv []*string, names []string, err error) {
 	var command *starlarkstruct.Struct
 	if err := c.BindArgs(c.Args[:min(1, len(c.Args))], c.Kwargs, append([]any{"command", &command}, more...)...); err != nil {
@@ -357,7 +357,7 @@ func shellOption(c call.Call) (starlark.Value, error) {
 // shellPlain are the bytes that no shell treats specially within a word.
 const shellPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,@%+"
 
-// shellReserved are words that mean something else at the start of a command.
+// shellReserved are words that do not name a program if a command begins with them.
 var shellReserved = " if then else elif fi do done case esac while until for in function select time coproc repeat foreach end nocorrect "
 
 // shellQuote implements

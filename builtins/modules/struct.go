@@ -33,7 +33,7 @@ func makeStruct(c call.Call) (starlark.Value, error) {
 	if len(c.Args) > 0 {
 		return nil, c.Fail("E0202", "got %d positional arguments, want fields by name", len(c.Args))
 	}
-	names := 0 // bytes that sorting may compare, because long names can differ only at their ends
+	names := 0 // bytes that sorting may compare, because long names may differ only at their ends
 	for _, kv := range c.Kwargs {
 		names += len(kv[0].(starlark.String))
 	}

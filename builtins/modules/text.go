@@ -16,8 +16,8 @@ import (
 
 // Limits of the module text.
 const (
-	textMaxWidth  = 1 << 20 // for text.pad
-	textMaxDigits = 100     // behind the point
+	textMaxWidth  = 1 << 20 // the greatest width for text.pad
+	textMaxDigits = 100     // the most digits after the point
 )
 
 // textModule returns the members of the module text. Widths count characters
@@ -147,7 +147,7 @@ func textDedent(c call.Call) (starlark.Value, error) {
 	return starlark.String(strings.Join(lines, "\n")), nil
 }
 
-// commonMargin returns the spaces and tabs at the start of all lines that are not blank.
+// commonMargin returns the spaces and tabs that all lines begin with, except blank lines.
 func commonMargin(lines []string) string {
 	margin, found := "", false
 	for _, line := range lines {
@@ -163,7 +163,7 @@ func commonMargin(lines []string) string {
 	return margin
 }
 
-// commonPrefix returns the longest text with which both a and b begin.
+// commonPrefix returns the longest text that both a and b begin with.
 func commonPrefix(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -208,7 +208,7 @@ func textWrap(c call.Call) (starlark.Value, error) {
 	if w < 1 {
 		return nil, c.Fail("E0202", "width: got %d, want 1 or more", w)
 	}
-	// Two lines in sequence, unless one is blank, are together longer than one width.
+	// Two successive lines together are longer than one width, unless one of them is blank.
 	lines := min(len(text), 2*(len(text)/w+strings.Count(text, "\n"))) + 2
 	if err := c.Pay(1+len(text)/4+lines, 2*len(text)+64*lines); err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ func paragraphs(text string) iter.Seq[string] {
 // wrapParagraph appends the words of text to lines.
 func wrapParagraph(lines []string, text string, width int) []string {
 	var line strings.Builder
-	used := 0 // length of line in runes
+	used := 0 // the length of the line in runes
 	for word := range strings.FieldsSeq(text) {
 		n := utf8.RuneCountInString(word)
 		if used > 0 && used+1+n > width {
@@ -263,7 +263,7 @@ func wrapParagraph(lines []string, text string, width int) []string {
 			line.Reset()
 			used = 0
 		}
-		for n > width { // only at the start of a line
+		for n > width { // possible only at the start of a line
 			cut := runeOffset(word, width)
 			lines = append(lines, word[:cut])
 			word, n = word[cut:], n-width
@@ -278,7 +278,7 @@ func wrapParagraph(lines []string, text string, width int) []string {
 	return append(lines, line.String())
 }
 
-// runeOffset returns the byte offset of rune n of s, which has more than n runes.
+// runeOffset returns the byte offset of rune n in s. s has more than n runes.
 func runeOffset(s string, n int) int {
 	for i := range s {
 		if n == 0 {
@@ -307,7 +307,7 @@ func textTruncate(c call.Call) (starlark.Value, error) {
 	if len(text) <= most {
 		return starlark.String(text), nil
 	}
-	if err := c.Pay(1+most/16, 16+most); err != nil { // the search for fences reads each line
+	if err := c.Pay(1+most/16, 16+most); err != nil { // the search for fences reads every line
 		return nil, err
 	}
 	return starlark.String(cutMarkdown(text, most-len(suffix)) + suffix), nil
@@ -334,7 +334,7 @@ func textFence(c call.Call) (starlark.Value, error) {
 	return starlark.String(fence + lang + "\n" + text + fence), nil
 }
 
-// longestRun returns the length of the longest run of the byte b in s.
+// longestRun returns the length of the longest sequence of the byte b in s.
 func longestRun(s string, b byte) int {
 	longest, run := 0, 0
 	for i := 0; i < len(s); i++ {
@@ -348,7 +348,7 @@ func longestRun(s string, b byte) int {
 	return longest
 }
 
-// padLeft returns, by the alignment, how many of n padding characters go in front of the text.
+// padLeft returns how many of n padding characters go before the text, by the alignment.
 var padLeft = map[string]func(n int) int{
 	"left":   func(n int) int { return 0 },
 	"right":  func(n int) int { return n },
@@ -382,7 +382,7 @@ func textPad(c call.Call) (starlark.Value, error) {
 	return starlark.String(strings.Repeat(" ", before) + text + strings.Repeat(" ", missing-before)), nil
 }
 
-// digitCount is an argument: the number of digits behind the point.
+// digitCount is an argument that is the number of digits after the point.
 type digitCount int
 
 // Unpack implements starlark.Unpacker.
@@ -420,7 +420,7 @@ func textFormatNumber(c call.Call) (starlark.Value, error) {
 	return starlark.String(groupDigits(decimal(x, int(digits)), sep)), nil
 }
 
-// decimalSize returns the most digits that x, an int or float, has in front of the point.
+// decimalSize returns an upper bound of the digits that x, an int or float, has before the point.
 func decimalSize(x starlark.Value) (int, error) {
 	switch x := x.(type) {
 	case starlark.Int:
@@ -434,8 +434,8 @@ func decimalSize(x starlark.Value) (int, error) {
 	return 0, fmt.Errorf("got %s, want int or float", x.Type())
 }
 
-// decimal formats x, an int or float, with a number of digits behind the point; -1 stands for
-// as many as the value needs.
+// decimal returns the text of x, an int or float, with so many digits after the point; -1 means as many as
+// the value needs.
 func decimal(x starlark.Value, digits int) string {
 	f, ok := x.(starlark.Float)
 	switch {
@@ -447,7 +447,7 @@ func decimal(x starlark.Value, digits int) string {
 	return strconv.FormatFloat(float64(f), 'f', digits, 64)
 }
 
-// groupDigits inserts sep between groups of three digits in front of the point.
+// groupDigits inserts sep between groups of three digits before the point.
 func groupDigits(number, sep string) string {
 	if sep == "" {
 		return number

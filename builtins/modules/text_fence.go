@@ -8,13 +8,13 @@ import (
 
 // A codeFence is the opening line of a fenced Markdown code block.
 type codeFence struct {
-	start, end int    // the place of the line without its line break
-	indent     string // white space in front of the marker
-	marker     string // the run of backticks or tildes
+	start, end int    // where the line begins and ends, without its line break
+	indent     string // the white space before the marker
+	marker     string // the sequence of backticks or tildes
 }
 
-// cutMarkdown returns the start of text with at most size bytes. If the cut is inside a fenced code
-// block, it closes the block, or omits it if none of its lines would fit.
+// cutMarkdown returns the beginning of text, in at most size bytes. If the cut is inside a fenced code block,
+// cutMarkdown closes the block, or omits it if none of its lines would fit.
 func cutMarkdown(text string, size int) string {
 	cut := text[:errtext.RuneStart(text, size)]
 	fence, open := openFence(cut)
@@ -27,13 +27,13 @@ func cutMarkdown(text string, size int) string {
 		return cut[:fence.start]
 	}
 	cut = cut[:errtext.RuneStart(cut, room)]
-	if _, open := openFence(cut); !open { // the cut line looks like the end of the block
+	if _, open := openFence(cut); !open { // the line that was cut looks like the end of the block
 		return cut
 	}
 	return strings.TrimSuffix(cut, "\n") + closing
 }
 
-// openFence returns the fence of the code block that is open at the end of a text.
+// openFence returns the fence of the code block that is still open at the end of a text.
 func openFence(text string) (fence codeFence, open bool) {
 	at := 0
 	for line := range strings.Lines(text) {
@@ -53,8 +53,8 @@ func openFence(text string) (fence codeFence, open bool) {
 	return fence, open
 }
 
-// splitFence splits a line that begins with a run of three or more backticks or tildes. marker is
-// empty for other lines.
+// splitFence splits a line that begins with three or more backticks or tildes. For other lines, marker is
+// empty.
 func splitFence(line string) (indent, marker, info string) {
 	rest := strings.TrimLeft(line, " \t")
 	indent = line[:len(line)-len(rest)]

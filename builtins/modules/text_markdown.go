@@ -44,14 +44,14 @@ func textMarkdownTable(c call.Call) (starlark.Value, error) {
 			return nil, c.Fail("E0202", "rows: row %d: %v", n, err)
 		}
 	}
-	cells := len(t.header) * (2 + len(t.rows)) // rows are padded to the header's length
+	cells := len(t.header) * (2 + len(t.rows)) // rows get empty cells up to the length of the header
 	if err := c.Pay(1+t.size/8+cells/4, 6*t.size+8*cells); err != nil {
 		return nil, err
 	}
 	return starlark.String(t.render()), nil
 }
 
-// payRow pays for the cells of a row, at least atLeast, without their text.
+// payRow pays for the cells of a row, but for at least atLeast cells. It does not pay for their text.
 func payRow(c call.Call, row starlark.Value, atLeast int) error {
 	n := max(1, starlark.Len(row), atLeast)
 	return c.Pay(n, 64*n)
@@ -60,14 +60,14 @@ func payRow(c call.Call, row starlark.Value, atLeast int) error {
 // An mdTable collects the cells of a table.
 type mdTable struct {
 	header []string
-	fixed  bool           // the header is given or comes from a row, so dicts add no columns
-	column map[string]int // column number by name
+	fixed  bool           // the header is given or comes from a row, so that dicts add no columns
+	column map[string]int // the number of each column, by its name
 	rows   [][]string
-	size   int // bytes of all cells
+	size   int // the bytes of all cells
 	pay    func(steps, bytes int) error
 }
 
-// add appends a row. Without a given header, the first row that is a list becomes the header.
+// add appends a row. If no header is given, the first row that is a list becomes the header.
 func (t *mdTable) add(row starlark.Value) error {
 	switch row := row.(type) {
 	case starlark.IterableMapping:
@@ -90,7 +90,7 @@ func (t *mdTable) add(row starlark.Value) error {
 	return fmt.Errorf("got %s, want list, tuple or dict", row.Type())
 }
 
-// addDict appends a row of named cells. A new name adds a column, unless the header is fixed.
+// addDict appends a row whose cells have names. A new name adds a column, unless the header is fixed.
 func (t *mdTable) addDict(row starlark.IterableMapping) error {
 	cells := make([]string, len(t.header))
 	for k, v := range starlark.Entries(row) {
@@ -115,8 +115,8 @@ func (t *mdTable) addDict(row starlark.IterableMapping) error {
 	return nil
 }
 
-// columnOf returns the number of the column called name. A new name gets the next column,
-// unless the header is fixed; then ok is false.
+// columnOf returns the number of the column with a name. A new name gets the next column. If the header is
+// fixed, ok is false for a new name.
 func (t *mdTable) columnOf(name string) (at int, ok bool) {
 	if t.column == nil {
 		t.column = map[string]int{}
@@ -134,7 +134,7 @@ func (t *mdTable) columnOf(name string) (at int, ok bool) {
 	return at, true
 }
 
-// cells returns the texts of a row.
+// cells returns the texts of the cells of a row.
 func (t *mdTable) cells(row starlark.Sequence) ([]string, error) {
 	cells := make([]string, 0, row.Len())
 	for v := range starlark.Elements(row) {
@@ -147,7 +147,7 @@ func (t *mdTable) cells(row starlark.Sequence) ([]string, error) {
 	return cells, nil
 }
 
-// cell returns the text of a cell, without escapes.
+// cell returns the text of a cell, before escapes.
 func (t *mdTable) cell(v starlark.Value) (string, error) {
 	text := ""
 	switch v := v.(type) {
@@ -155,7 +155,7 @@ func (t *mdTable) cell(v starlark.Value) (string, error) {
 	case starlark.String:
 		text = string(v)
 	case starlark.Int:
-		if n := v.BigInt().BitLen(); n > 64 { // decimal digits take quadratic work
+		if n := v.BigInt().BitLen(); n > 64 { // because writing decimal digits takes quadratic work
 			if err := t.pay(1+n/64+(n/64)*(n/64)/128, n); err != nil {
 				return "", err
 			}
@@ -173,8 +173,8 @@ func (t *mdTable) cell(v starlark.Value) (string, error) {
 // cellBreaks replaces line breaks, because they would end the row.
 var cellBreaks = strings.NewReplacer("\r\n", "<br>", "\n", "<br>", "\r", "<br>")
 
-// escapeCell escapes a text for a cell. It doubles backslashes in front of a "|", because a
-// single one would undo the escape of the "|".
+// escapeCell returns the text of a cell with escapes. It doubles the backslashes before a "|", because a
+// single one would cancel the escape of the "|".
 func escapeCell(text string) string {
 	text = cellBreaks.Replace(strings.TrimSpace(text))
 	var out strings.Builder
@@ -194,7 +194,7 @@ func escapeCell(text string) string {
 	return out.String()
 }
 
-// render returns the table without a line break at the end.
+// render returns the table, without a line break at its end.
 func (t *mdTable) render() string {
 	if len(t.header) == 0 {
 		return ""
@@ -209,7 +209,7 @@ func (t *mdTable) render() string {
 	return out.String()
 }
 
-// line writes one row, padded to the width of the header.
+// line writes one row. If the row is shorter than the header, it gets empty cells.
 func (t *mdTable) line(out *strings.Builder, cells []string) {
 	out.WriteByte('|')
 	for i := range t.header {
@@ -262,8 +262,8 @@ func sections(text string) iter.Seq[mdSection] {
 	return func(yield func(mdSection) bool) {
 		var (
 			section    mdSection
-			fence      string // fence of the open code block, or ""
-			start, end int    // the section's body, up to the current line
+			fence      string // the fence of the open code block, or ""
+			start, end int    // where the section's body begins, and where it ends so far
 		)
 		for line := range strings.Lines(text) {
 			level, title := heading(line)
@@ -292,13 +292,13 @@ func heading(line string) (level int, title string) {
 	}
 	title = strings.TrimSpace(title)
 	if open := strings.TrimRight(title, "#"); open == "" || strings.HasSuffix(open, " ") || strings.HasSuffix(open, "\t") {
-		title = strings.TrimSpace(open) // without closing hashes
+		title = strings.TrimSpace(open) // a heading may end with hashes, which are no part of the title
 	}
 	return level, title
 }
 
-// nextFence returns the fence of the code block that is open after line, "" for none. open is
-// the fence in front of the line.
+// nextFence returns the fence of the code block that is open after a line, or "" for none. open is the fence
+// that is open before the line.
 func nextFence(open, line string) string {
 	rest := unindentLine(line)
 	if rest == "" || rest[0] != '`' && rest[0] != '~' {
@@ -315,8 +315,8 @@ func nextFence(open, line string) string {
 	return open
 }
 
-// unindentLine returns the line without its line break and without up to three leading spaces.
-// For a line with more spaces, which is code or a continuation, it returns "".
+// unindentLine returns the line without its line break and without up to three spaces at its start. It
+// returns "" for a line with more spaces, which is code or continues another line.
 func unindentLine(line string) string {
 	line = strings.TrimRight(line, "\r\n")
 	rest := strings.TrimLeft(line, " ")
@@ -326,7 +326,7 @@ func unindentLine(line string) string {
 	return rest
 }
 
-// trimBlankLines removes blank lines around text, and the line break at its end.
+// trimBlankLines removes blank lines before and after a text, and the line break at its end.
 func trimBlankLines(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
 	for {

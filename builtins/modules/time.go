@@ -14,9 +14,8 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// timeModule returns the members of the module time. They behave as upstream's, but do not
-// depend on the machine: there is no clock and no local zone, and zones come from the embedded
-// database.
+// timeModule returns the members of the module time. They do what upstream's do, but do not depend on the
+// machine: there is no clock and no local zone, and zones come from the embedded database.
 func timeModule(rt call.Runtime) []call.Entry {
 	members := []call.Member{
 		{
@@ -94,7 +93,7 @@ assert_eq(d > 80 * time.minute, True)`,
 	return call.Entries(rt, "time", members)
 }
 
-// durationUnits are the durations with names.
+// durationUnits are the durations that have names.
 var durationUnits = []struct {
 	name string
 	d    time.Duration
@@ -127,13 +126,13 @@ func (z *zoneArg) Unpack(v starlark.Value) error {
 // maxLayout bounds the bytes of a layout.
 const maxLayout = 1 << 10
 
-// layoutNames are the formats with a name.
+// layoutNames are the layouts that have names.
 var layoutNames = map[string]string{
 	"date": time.DateOnly, "clock": "15:04", "datetime": time.DateTime, "rfc3339": time.RFC3339,
 	"http": "Mon, 02 Jan 2006 15:04:05 GMT", "email": time.RFC1123Z,
 }
 
-// strftime maps the directives of other languages to the texts of a layout.
+// strftime maps directives of other languages, such as %Y, to the texts that layouts have for them.
 var strftime = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(
 		"%Y", "2006", "%m", "01", "%d", "02", "%H", "15", "%M", "04", "%S", "05", "%y", "06", "%b", "Jan", "%B", "January",
@@ -166,7 +165,8 @@ func (l *layoutArg) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// exampleOf returns the layout that directives of other languages mean, if all have one.
+// exampleOf returns the layout that means the same as directives of other languages. It returns "" if a
+// directive has no counterpart.
 func exampleOf(directives string) string {
 	if layout := strftime().Replace(directives); !strings.Contains(layout, "%") {
 		return layout
@@ -174,7 +174,7 @@ func exampleOf(directives string) string {
 	return time.DateTime
 }
 
-// payTime pays for one time, and for reading or writing a text of n bytes.
+// payTime pays for making one time, and for reading or writing a text of n bytes.
 func payTime(c call.Call, n int) error { return c.Pay(64+n/4, 256+8*n) }
 
 // parseTime implements
@@ -192,7 +192,7 @@ func parseTime(c call.Call) (starlark.Value, error) {
 	if err := payTime(c, len(x)+len(layout)); err != nil {
 		return nil, err
 	}
-	// ParseInLocation, because Parse would use the machine's zone for offsets.
+	// Parse would use the machine's zone for offsets.
 	t, err := time.ParseInLocation(string(layout), x, zone.Location)
 	if err != nil {
 		return nil, c.Fail("E0202", "x: %s", timeErrorText(err, x, string(layout)))
@@ -214,8 +214,8 @@ func timeErrorText(err error, x, layout string) string {
 	return fmt.Sprintf("got %s, want a time like %s: %s", errtext.Quote(x), errtext.Quote(layout), why)
 }
 
-// unresolvedZone reports whether loc does not have the zone that the text names, so that t got
-// the offset 0 as a guess. It also returns the zone's name.
+// unresolvedZone reports whether package time did not know the zone that the text names, and guessed the
+// offset 0. It also returns the name of the zone.
 func unresolvedZone(t time.Time, loc *time.Location, layout string) (name string, guessed bool) {
 	name, offset := t.Zone()
 	if offset != 0 || t.Location() == loc || t.Location() == time.UTC {
@@ -246,8 +246,7 @@ func newTime(c call.Call) (starlark.Value, error) {
 	return timeOf(c, t)
 }
 
-// A timePart is an argument such as a number of hours. It is small enough that no sum of parts
-// overflows.
+// A timePart is an argument such as a number of hours. It is so small that no sum of parts overflows.
 type timePart int
 
 // Unpack implements starlark.Unpacker.

@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// A timeValue is the Starlark value of an instant in a zone. It behaves as upstream's, but does
-// not use the machine's zone, and returns an error where upstream overflows.
+// A timeValue is the Starlark value of an instant in a zone. It does what upstream's does, but does not use
+// the machine's zone, and returns an error where upstream overflows.
 type timeValue struct {
 	rt call.Runtime
 	t  time.Time
@@ -80,7 +80,7 @@ func (t timeValue) AttrNames() []string {
 	return slices.Sorted(maps.Keys(withKeys(timeFields, timeMethods)))
 }
 
-// withKeys returns the keys of both maps as a set.
+// withKeys returns a set of the keys of both maps.
 func withKeys[V, W any](a map[string]V, b map[string]W) map[string]bool {
 	keys := map[string]bool{}
 	for k := range a {
@@ -150,7 +150,7 @@ func (t timeValue) Binary(op syntax.Token, y starlark.Value, side starlark.Side)
 			return makeTime(t.rt, t.t.Add(time.Duration(y)))
 		}
 		if op == syntax.MINUS && side == starlark.Left {
-			half := time.Duration(y / 2) // two steps, because the shortest duration has no opposite
+			half := time.Duration(y / 2) // added in two steps, because the shortest duration has no opposite
 			return makeTime(t.rt, t.t.Add(-half).Add(half-time.Duration(y)))
 		}
 	case timeValue:
@@ -166,8 +166,8 @@ func unixNano(t time.Time) starlark.Int {
 	return starlark.MakeInt64(t.Unix()).Mul(starlark.MakeInt64(1e9)).Add(starlark.MakeInt(t.Nanosecond()))
 }
 
-// A Duration is the Starlark value of a duration. It behaves as upstream's, but returns errors
-// where upstream overflows or takes one operation for another.
+// A Duration is the Starlark value of a duration. It does what upstream's does, but returns an error where
+// upstream overflows or takes one operation for another.
 type Duration time.Duration
 
 var (
@@ -230,7 +230,7 @@ func (d Duration) ns() starlark.Int { return starlark.MakeInt64(int64(d)) }
 // Binary returns d + d, d - d, d / d, d // d, d * int, int * d, d / int or d / float.
 func (d Duration) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {
 	switch y := y.(type) {
-	case Duration: // y is the right operand: two durations call the left one's method
+	case Duration: // y is the right operand, because two durations call the method of the left one
 		return d.combine(op, y)
 	case starlark.Int:
 		switch {

@@ -2,7 +2,7 @@ package modules
 
 import (
 	"archive/zip"
-	_ "embed" // the zones
+	_ "embed" // embeds the database of zones
 	"errors"
 	"io"
 	"maps"

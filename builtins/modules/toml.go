@@ -87,12 +87,12 @@ func tomlErrorText(err error) string {
 	if !errors.As(err, &e) {
 		return errtext.Cut(err.Error())
 	}
-	// Without the column, because it is sometimes off by a line.
+	// The message omits the column, because the parser's is sometimes that of another line.
 	return fmt.Sprintf("line %d: %s", max(1, e.Position.Line), errtext.Cut(jsontext.ExplainTOML(e.Message)))
 }
 
-// A tomlOrder is the position of a key in its table, and the order of the keys below it. The
-// parser returns tables as Go maps, and the order of all keys separately.
+// A tomlOrder has the position of a key in its table, and the order of the keys below that key. The parser
+// returns tables as Go maps, which have no order, and a list of all keys in order.
 type tomlOrder struct {
 	rank int
 	keys map[string]*tomlOrder
@@ -119,8 +119,8 @@ func tomlOrderOf(keys []toml.Key) *tomlOrder {
 	return top
 }
 
-// tableOrder returns the order for the table called key. Keys without an order from the parser are
-// sorted by name.
+// tableOrder returns the order of the table with a key. Keys that the parser does not list are sorted by
+// name.
 func (o *tomlOrder) tableOrder(key string) *tomlOrder {
 	if next := o.keys[key]; next != nil {
 		return next
@@ -132,10 +132,10 @@ func (o *tomlOrder) tableOrder(key string) *tomlOrder {
 type tomlReader struct {
 	call.Call
 	source sourceName
-	nodes  int // values read so far
+	nodes  int // how many values were read so far
 }
 
-// table converts a table, which stands depth levels deep, to a dict.
+// table converts a table, which is depth levels deep, to a dict.
 func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (starlark.Value, error) {
 	if err := r.enter(640+160*len(table), depth); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (s
 	return dict, nil
 }
 
-// enter pays for a value of the given size, which stands depth levels deep.
+// enter pays for a value of so many bytes, which is depth levels deep.
 func (r *tomlReader) enter(bytes, depth int) error {
 	if r.nodes++; r.nodes > dataMaxNodes {
 		return r.Fail("E0202", "%s: got more than %d values", r.source, dataMaxNodes)
@@ -219,7 +219,8 @@ func tomlArray[T any](r *tomlReader, array []T, order *tomlOrder, depth int) (st
 	return starlark.NewList(values), nil
 }
 
-// tomlLayouts maps the parser's zone name of a date or time without an offset to its layout.
+// tomlLayouts has the layout of a date or time without an offset, by the name that the parser gives to its
+// zone.
 var tomlLayouts = map[string]string{
 	"datetime-local": "2006-01-02T15:04:05.999999999",
 	"date-local":     time.DateOnly,
@@ -234,39 +235,39 @@ func tomlTime(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// A tomlScan measures a text before the parser reads it, because the parser's work for a key
-// grows with the square of the key's parts and with the length of the table's name. It reads
-// valid TOML as the parser does; in other text it may read on where the parser stops.
+// A tomlScan measures a text before the parser reads it, because the work of the parser for a key grows with
+// the square of the key's parts, and with the length of the table's name. A tomlScan reads valid TOML as the
+// parser does. In other text it may read on where the parser stops.
 type tomlScan struct {
 	text string
-	at   int // offset of the next byte
-	line int // the line of that byte
+	at   int // the offset of the next byte
+	line int // the line that has the next byte
 
-	bytes  int         // estimated memory of the parsed text
-	depth  int         // number of open brackets
-	start  int         // offset of the current key or value
-	dots   int         // number of points in the current key
+	bytes  int         // an estimate of the memory of the parsed text
+	depth  int         // how many brackets are open
+	start  int         // the offset at which the current key or value begins
+	dots   int         // how many points the current key has
 	header bool        // the current line names a table
 	in     tomlScope   // the scope of the current key
-	outer  []tomlScope // the scopes around the open inline tables
+	outer  []tomlScope // the scopes around the inline tables that are open
 }
 
-// A tomlScope is the table of the current keys, and the last key.
+// A tomlScope is the table that the current keys belong to, with the last key.
 type tomlScope struct{ table, key tomlPath }
 
 // A tomlPath is the size of a key.
 type tomlPath struct{ parts, bytes int }
 
-// wholeKey returns the size of the key together with the table's name.
+// wholeKey returns the size of the last key together with the name of its table.
 func (s tomlScope) wholeKey() tomlPath {
 	return tomlPath{s.table.parts + s.key.parts, s.table.bytes + s.key.bytes}
 }
 
-// tomlPrices are the bytes that a mark costs: an element, a table, or a part of a date, which
-// the parser tries in many formats.
+// tomlPrices has the bytes of memory that a byte of the text stands for: a "," for an element, a bracket for
+// a table, a "-" for a part of a date, which the parser tries in many formats.
 var tomlPrices = [256]int{',': 160, '[': 160, '{': 640, ':': 640, '-': 256, '#': 128, '\n': 32}
 
-// scan reads the whole text. Its error belongs to s.line.
+// scan reads the whole text. Its error is about the line s.line.
 func (s *tomlScan) scan() error {
 	for s.at < len(s.text) {
 		b := s.text[s.at]
@@ -284,7 +285,7 @@ func (s *tomlScan) scan() error {
 	return nil
 }
 
-// readMark reads one byte outside of strings.
+// readMark reads one byte that is not in a string.
 func (s *tomlScan) readMark(b byte) error {
 	switch b {
 	case '#':
@@ -315,7 +316,7 @@ func (s *tomlScan) readMark(b byte) error {
 	return nil
 }
 
-// next starts another key or value behind the current byte.
+// next begins another key or value after the current byte.
 func (s *tomlScan) next() { s.start, s.dots = s.at+1, 0 }
 
 // current returns the size of the key that ends at the current byte.
@@ -327,7 +328,7 @@ func (s *tomlScan) payPath(n int) {
 	s.bytes += n * (100*whole.parts + 4*whole.bytes)
 }
 
-// endLine ends a header. Any other line starts a new key or value.
+// endLine ends the line of a header. The next line begins a new key or value.
 func (s *tomlScan) endLine() {
 	if s.header {
 		s.in = tomlScope{table: s.current()}
@@ -338,7 +339,7 @@ func (s *tomlScan) endLine() {
 	s.next()
 }
 
-// open starts an array, an inline table or a header.
+// open begins an array, an inline table or a header.
 func (s *tomlScan) open(b byte) error {
 	if s.header || b == '[' && s.depth == 0 && s.lineStarts() {
 		s.header = true
@@ -358,7 +359,7 @@ func (s *tomlScan) open(b byte) error {
 	return nil
 }
 
-// lineStarts reports whether only white space stands in front of the current byte on its line.
+// lineStarts reports whether only white space precedes the current byte on its line.
 func (s *tomlScan) lineStarts() bool {
 	return (s.start == 0 || s.text[s.start-1] == '\n') && strings.TrimSpace(s.text[s.start:s.at]) == ""
 }
@@ -375,7 +376,7 @@ func (s *tomlScan) close(b byte) {
 	s.next()
 }
 
-// skipString moves behind the string that starts with quote at the current byte.
+// skipString moves to the byte after the string that begins with quote at the current byte.
 func (s *tomlScan) skipString(quote byte) {
 	end := s.text[s.at : s.at+1]
 	if triple := strings.Repeat(end, 3); strings.HasPrefix(s.text[s.at:], triple) {
@@ -385,7 +386,7 @@ func (s *tomlScan) skipString(quote byte) {
 	for ; s.at < len(s.text) && !strings.HasPrefix(s.text[s.at:], end); s.at++ {
 		switch {
 		case s.text[s.at] == '\n' && len(end) == 1:
-			return // the parser stops at this error
+			return // the parser will stop at this mistake
 		case s.text[s.at] == '\n':
 			s.line++
 		case quote == '"' && (strings.HasPrefix(s.text[s.at:], `\"`) || strings.HasPrefix(s.text[s.at:], `\\`)):

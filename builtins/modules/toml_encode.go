@@ -58,7 +58,7 @@ func (w *tomlWriter) table(members iter.Seq2[starlark.Value, starlark.Value], pa
 	return nil
 }
 
-// A tomlTable is a member that the writer writes behind the plain values of its table.
+// A tomlTable is a member of a table that is a table itself. TOML has it after the plain values.
 type tomlTable struct {
 	name, key string // key is name in TOML syntax
 	v         starlark.Value
@@ -144,7 +144,7 @@ func (w *tomlWriter) value(v starlark.Value, depth int) error {
 		}
 		w.out = append(w.out, v.String()...)
 	case starlark.Float:
-		w.out = append(w.out, v.String()...) // String writes a point, an exponent, +inf, -inf or nan
+		w.out = append(w.out, v.String()...) // String always writes a point, an exponent, +inf, -inf or nan
 	case starlark.String:
 		w.out = appendQuoted(w.out, string(v))
 	case starlark.Sequence:
@@ -155,7 +155,7 @@ func (w *tomlWriter) value(v starlark.Value, depth int) error {
 	return nil
 }
 
-// array writes the elements of a list between brackets.
+// array writes the elements of a list on one line, between brackets.
 func (w *tomlWriter) array(seq starlark.Sequence, depth int) error {
 	w.out = append(w.out, '[')
 	i := 0
@@ -172,7 +172,7 @@ func (w *tomlWriter) array(seq starlark.Sequence, depth int) error {
 	return nil
 }
 
-// inline writes a table between braces.
+// inline writes a table on one line, between braces.
 func (w *tomlWriter) inline(members iter.Seq2[starlark.Value, starlark.Value], depth int) error {
 	w.out = append(w.out, '{')
 	first := true

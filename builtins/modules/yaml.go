@@ -21,7 +21,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// yamlMaxDepth is the deepest nesting of lists and mappings, with aliases replaced.
+// yamlMaxDepth is the deepest nesting of lists and mappings, counted after aliases are replaced.
 const yamlMaxDepth = 64
 
 // yamlModule returns the members of the module yaml.
@@ -111,7 +111,7 @@ func yamlDecodeAll(c call.Call) (starlark.Value, error) {
 	return starlark.NewList(docs), nil
 }
 
-// yamlDocuments binds the arguments text, name and tags, and decodes the documents of the text.
+// yamlDocuments reads the arguments text, name and tags, and decodes the documents of the text.
 func yamlDocuments(c call.Call) (docs []starlark.Value, source sourceName, err error) {
 	var text, tags string
 	if err := c.Bind("text", &text, "name?", (*string)(&source), "tags?", &tags); err != nil {
@@ -127,7 +127,7 @@ func yamlDocuments(c call.Call) (docs []starlark.Value, source sourceName, err e
 		return nil, source, c.Fail("E0202", "%s: line %d: %s", source, line, why)
 	}
 	if rest, ok := strings.CutPrefix(text, "%YAML 1.2"); ok {
-		text = "%YAML 1.1" + rest // the parser accepts only 1.1; our rules for types do not depend on it
+		text = "%YAML 1.1" + rest // the parser knows only 1.1, and the types here do not depend on the version
 	}
 	r := yamlReader{Call: c, source: source, keepTags: tags == "keep"}
 	for dec := yaml.NewDecoder(strings.NewReader(text)); ; {
@@ -147,7 +147,7 @@ func yamlDocuments(c call.Call) (docs []starlark.Value, source sourceName, err e
 	}
 }
 
-// yamlPay pays for parsing text. Tokens and comments cost most.
+// yamlPay pays for parsing a text. Tokens and comments cost most.
 func yamlPay(c call.Call, text string) error {
 	marks := 1
 	for i := range len(text) {
@@ -159,7 +159,7 @@ func yamlPay(c call.Call, text string) error {
 	return c.Pay(1+len(text)/2+16*marks+jsontext.TinyFloatSteps(text), 24*len(text)+640*marks)
 }
 
-// findUnsupportedYAML finds syntax that the parser reports in unclear words, and tag
+// findUnsupportedYAML finds syntax about which the parser's messages are unclear. It also finds tag
 // directives, because the parser copies them into each tag.
 func findUnsupportedYAML(text string) (line int, why string) {
 	for l := range strings.Lines(text) {
@@ -180,11 +180,11 @@ func findUnsupportedYAML(text string) (line int, why string) {
 	return 0, ""
 }
 
-// yamlErrorText returns the parser's message with the line. If the parser expected other
-// syntax, it only reports a line in front of the mistake.
+// yamlErrorText returns the parser's message with its line. If the parser expected other syntax, it reports
+// only a line before the mistake.
 func yamlErrorText(err error, text string) string {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
-	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok { // the only error without a line
+	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok { // the only error that has no line
 		alias := "*" + strings.TrimSuffix(name, "' referenced")
 		before, _, _ := strings.Cut(text, alias)
 		return fmt.Sprintf("line %d: got the alias %s, but no anchor of that name in front of it", 1+strings.Count(before, "\n"), errtext.Quote(alias))
@@ -203,15 +203,15 @@ type yamlReader struct {
 	call.Call
 	source   sourceName
 	keepTags bool
-	nodes    int // values so far; each use of an alias counts
+	nodes    int // how many values were read so far; each use of an alias counts
 }
 
-// trouble returns an error with the line of n.
+// trouble returns an error with the line of the node n.
 func (r *yamlReader) trouble(n *yaml.Node, format string, args ...any) error {
 	return r.Fail("E0202", "%s: line %d: %s", r.source, n.Line, fmt.Sprintf(format, args...))
 }
 
-// value converts the node n, which stands depth levels deep.
+// value converts the node n, which is depth levels deep.
 func (r *yamlReader) value(n *yaml.Node, depth int) (starlark.Value, error) {
 	if r.nodes++; r.nodes > dataMaxNodes {
 		return nil, r.trouble(n, "got more than %d values, aliases counted each time", dataMaxNodes)
@@ -245,7 +245,7 @@ func (r *yamlReader) content(n *yaml.Node, depth int) (starlark.Value, error) {
 // yamlTags are the tags of the core schema.
 var yamlTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!seq", "!!map"}
 
-// hasOwnTag reports whether a node has a tag that the core schema lacks.
+// hasOwnTag reports whether a node has a tag that is not in the core schema.
 func hasOwnTag(n *yaml.Node) bool {
 	return n.Style&yaml.TaggedStyle != 0 && !slices.Contains(yamlTags, n.ShortTag())
 }
@@ -253,7 +253,7 @@ func hasOwnTag(n *yaml.Node) bool {
 // taggedName is the constructor of the structs that yaml.tagged returns.
 const taggedName = starlark.String("tagged")
 
-// newTagged pays for a value with a local tag.
+// newTagged pays for a value with a local tag, and returns it.
 func newTagged(c call.Call, tag string, v starlark.Value) (starlark.Value, error) {
 	if err := c.Pay(4, 256+len(tag)); err != nil {
 		return nil, err
@@ -276,7 +276,7 @@ func makeTagged(c call.Call) (starlark.Value, error) {
 	return newTagged(c, tag, v)
 }
 
-// yamlTagText returns a tag as a document has it, or "" if a document can have it only with
+// yamlTagText returns a tag as documents write it. It returns "" if a document could write it only with
 // escapes.
 func yamlTagText(tag string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/"
@@ -308,7 +308,7 @@ func (r *yamlReader) list(n *yaml.Node, depth int) (starlark.Value, error) {
 	return starlark.NewList(values), nil
 }
 
-// dict converts a mapping. Its own entries come first, then the merged ones.
+// dict converts a mapping. The mapping's own entries come first, then those that it merges in.
 func (r *yamlReader) dict(n *yaml.Node, depth int) (starlark.Value, error) {
 	if tag := n.ShortTag(); tag != "!!map" && !hasOwnTag(n) {
 		return nil, r.trouble(n, "got a mapping tagged %s", tag)
@@ -343,7 +343,7 @@ type yamlDict struct {
 	flood call.KeyFlood
 }
 
-// add adds one entry of the mapping to the dict.
+// add adds one entry of a mapping to the dict.
 func (b *yamlDict) add(key, value *yaml.Node, depth int) error {
 	k, err := b.value(key, depth)
 	if err != nil {
@@ -363,7 +363,7 @@ func (b *yamlDict) add(key, value *yaml.Node, depth int) error {
 	return b.set(key, k, v)
 }
 
-// set inserts an entry of the mapping at n, and pays for keys that share a hash.
+// set inserts an entry of the mapping at n, and pays if its key shares a hash with others.
 func (b *yamlDict) set(n *yaml.Node, k, v starlark.Value) error {
 	if err := b.flood.Add(k); err != nil {
 		return b.trouble(n, "%v", err)
@@ -374,7 +374,8 @@ func (b *yamlDict) set(n *yaml.Node, k, v starlark.Value) error {
 	return b.dict.SetKey(k, v)
 }
 
-// merge adds the entries of a mapping, or of each mapping in a list, whose keys the dict lacks.
+// merge adds the entries of another mapping, or of each mapping in a list. It skips keys that the dict has
+// already.
 func (b *yamlDict) merge(n *yaml.Node, depth int) error {
 	v, err := b.value(n, depth)
 	if err != nil {
@@ -404,10 +405,10 @@ func (b *yamlDict) merge(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// yamlQuoted are the styles in which a text is always a string.
+// yamlQuoted are the styles of a text that is a string, whatever it looks like.
 const yamlQuoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-// scalar converts a text by its tag, or without a tag by its form.
+// scalar converts a text by its tag. If it has no tag, what it looks like decides.
 func (r *yamlReader) scalar(n *yaml.Node) (starlark.Value, error) {
 	tag := ""
 	if n.Style&yaml.TaggedStyle != 0 {
@@ -449,13 +450,13 @@ var (
 	yamlNaN = starlark.Float(math.NaN())
 )
 
-// Sets of characters in numbers.
+// These are sets of characters that numbers consist of.
 const (
 	decimalDigits = "0123456789"
 	hexDigits     = decimalDigits + "abcdefABCDEF"
 )
 
-// yamlPlain converts a text without quotes and tag.
+// yamlPlain converts a text that has neither quotes nor a tag.
 func yamlPlain(s string) (starlark.Value, error) {
 	if v, ok := yamlWords[s]; ok {
 		return v, nil
@@ -493,8 +494,8 @@ func isYAMLInt(s string) bool {
 // consistsOf reports whether s is not empty and all its characters are in set.
 func consistsOf(s, set string) bool { return s != "" && strings.Trim(s, set) == "" }
 
-// yamlInteger converts an int. Its base is 10 unless a prefix such as 0x states another; a
-// leading 0 does not.
+// yamlInteger converts an int. Its base is 10, unless a prefix such as 0x says otherwise. A leading 0 is no
+// such prefix.
 func yamlInteger(s string) (starlark.Value, error) {
 	if len(s) > dataMaxDigits {
 		return nil, fmt.Errorf("got a number of %d digits, want %d or fewer", len(s), dataMaxDigits)
@@ -503,6 +504,6 @@ func yamlInteger(s string) (starlark.Value, error) {
 	if len(s) > 1 && (s[1] == 'x' || s[1] == 'o') {
 		base = 0
 	}
-	i, _ := new(big.Int).SetString(s, base) // cannot fail: isYAMLInt checked the digits
+	i, _ := new(big.Int).SetString(s, base) // it cannot fail, because isYAMLInt has checked the digits
 	return starlark.MakeBigInt(i), nil
 }

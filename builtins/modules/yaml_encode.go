@@ -16,8 +16,8 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// yamlKeyLen is the longest key in bytes that the writer puts on one line with its value,
-// because readers look at most 1024 characters ahead.
+// yamlKeyLen is the most bytes of a key that the writer puts on one line with its value, because readers look
+// at most 1024 characters ahead.
 const yamlKeyLen = 1000
 
 // yamlEncode implements
@@ -44,8 +44,7 @@ const (
 	yamlAtDash                   // "-"
 )
 
-// node writes v, which stands depth levels deep. All of its lines except the first begin with
-// indent spaces.
+// node writes v, which is depth levels deep. All lines of v but the first begin with indent spaces.
 func (w *yamlWriter) node(v starlark.Value, depth, indent int, at yamlPlace) error {
 	if err := w.enter(v, depth, indent); err != nil {
 		return err
@@ -68,9 +67,10 @@ func (w *yamlWriter) node(v starlark.Value, depth, indent int, at yamlPlace) err
 	return w.scalar(v, "\n")
 }
 
-// tagged writes a tag and its value. The parts of a list or mapping begin below the tag.
+// tagged writes a tag and its value. If the value is a list or mapping, its parts begin on the line below the
+// tag.
 func (w *yamlWriter) tagged(s *starlarkstruct.Struct, depth, indent int, at yamlPlace) error {
-	tag, _ := s.Attr("tag") // yaml.tagged and yaml.decode make both fields
+	tag, _ := s.Attr("tag") // no error, because yaml.tagged and yaml.decode set both fields
 	value, _ := s.Attr("value")
 	name, _ := starlark.AsString(tag)
 	text := yamlTagText(name)
@@ -89,8 +89,7 @@ func (w *yamlWriter) space(at yamlPlace) {
 	}
 }
 
-// item starts the next item of a list or mapping on a new line. The first item stays on the
-// line of a dash.
+// item begins the next item of a list or mapping on a new line. The first item stays on the line of a dash.
 func (w *yamlWriter) item(first bool, indent int, at yamlPlace) {
 	switch {
 	case !first:
@@ -148,7 +147,7 @@ func (w *yamlWriter) mapping(members iter.Seq2[starlark.Value, starlark.Value], 
 	return nil
 }
 
-// yamlKeyStep returns the step of a path to the member of a key.
+// yamlKeyStep returns the text that a path has for the member with a key.
 func yamlKeyStep(k starlark.Value) string {
 	if s, ok := k.(starlark.String); ok {
 		return errtext.KeyStep(string(s))
@@ -177,7 +176,7 @@ func (w *yamlWriter) key(k starlark.Value, depth, indent int) error {
 	return nil
 }
 
-// scalar writes a value without parts, and then end.
+// scalar writes a value without parts, and then the text end.
 func (w *yamlWriter) scalar(v starlark.Value, end string) error {
 	switch v := v.(type) {
 	case starlark.NoneType:
@@ -211,10 +210,10 @@ func yamlFloatText(f float64) string {
 	case math.IsInf(f, -1):
 		return "-.inf"
 	}
-	return starlark.Float(f).String() // String writes a point or an exponent
+	return starlark.Float(f).String() // String always writes a point or an exponent
 }
 
-// block writes a text of several lines, each with indent spaces in front.
+// block writes a text of several lines. Each line begins with indent spaces.
 func (w *yamlWriter) block(s string, indent int) {
 	body := strings.TrimRight(s, "\n")
 	switch s[len(body):] {
@@ -236,9 +235,8 @@ func (w *yamlWriter) block(s string, indent int) {
 	}
 }
 
-// yamlIsBlock reports whether a block can represent s: a text of several lines that does not
-// start with white space and has no white space at the end of a line, which readers would not
-// see.
+// yamlIsBlock reports whether the writer can write s as a block. s must have several lines, must not begin
+// with white space, and must have no white space at the end of a line, which people would not see.
 func yamlIsBlock(s string) bool {
 	lines := strings.Count(s, "\n")
 	if lines == 0 || strings.Contains("\n\t ", s[:1]) {
@@ -260,8 +258,8 @@ func yamlIsBlock(s string) bool {
 // They also convert texts that begin with a digit, a sign or a point.
 var yamlOldWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
-// yamlIsPlain reports whether s needs no quotes: it begins with a letter, "_" or "/", and every
-// reader takes it for a string without syntax.
+// yamlIsPlain reports whether s needs no quotes: it begins with a letter, "_" or "/", and every reader takes
+// it for a string.
 func yamlIsPlain(s string) bool {
 	if first, _ := utf8.DecodeRuneInString(s); first != '_' && first != '/' && !unicode.IsLetter(first) {
 		return false
