@@ -28,15 +28,16 @@ type Agent struct {
 	// Timeout is the shortest time that the agent gives a hook which can refuse something, unless
 	// its settings say otherwise.
 	Timeout time.Duration
-	// BlockCode is the exit code of a hook that blocks an event. It is 0 if the agent reads JSON
-	// only at code 0 and denies at any other.
+	// BlockCode is the exit code of a hook that blocks an event. It is 0 for an agent that reads JSON only at
+	// code 0 and denies at any other code.
 	BlockCode int
 	// FailCode is the exit code of a hook that failed at an event that guards cannot refuse.
 	FailCode int
-	// Unseen names the tools whose programs can get input of the model at which no event is sent.
+	// Unseen names the tools that start programs to which the model can type later, without an event that
+	// guards see.
 	Unseen string
-	// Asks, Rewrites and Redacts name the events at which the agent can ask a person, takes other
-	// arguments, and takes another result: names with spaces between them, or "*" for all events.
+	// Asks, Rewrites and Redacts name events of the agent: those at which it can ask a person, accepts other
+	// arguments, and accepts another result. The names have spaces between them; "*" means all events.
 	Asks, Rewrites, Redacts string
 	// RefusesPrompts is true if the agent lets a hook refuse a prompt. TellsModel is true if the
 	// agent sends a refused prompt all the same, with the reason for the model. TakesContext is
@@ -47,8 +48,8 @@ type Agent struct {
 	ReplacesWords bool
 	// Missing says what the agent does if starhost is missing or does not answer.
 	Missing string
-	// Seen is the version or the date of the source that the row describes, and says whether the
-	// program was run or its source was read.
+	// Seen is the version or the date of the source that the row describes. It also says whether somebody ran
+	// the program or read its source.
 	Seen string
 	// Files say where the agent's settings lie.
 	Files Files
@@ -67,23 +68,24 @@ type Agent struct {
 	// Canary is the agent's event before a tool call, with the places @SESSION@, @FOLDER@, @TOOL@
 	// and @ARGS@ for JSON.
 	Canary string
-	// ReportsRan is true if runs showed that the event after a call has the arguments that ran, and
-	// which of them the program itself changes. Then a difference from the judged ones is sure, and
-	// ends the session's calls. For other agents, starhost only records and tells it.
+	// ReportsRan is true if runs of the program showed that its event after a call has the arguments that
+	// ran, and which of them the program itself changes. A difference from the judged arguments is then
+	// certain, and ends the session's calls. For other agents, starhost only records the difference and
+	// reports it.
 	ReportsRan bool
 
-	lifts []lift // nil for [Agent.Lifts] of an agent that nobody attacked or read
+	lifts []lift // the result of [Agent.Lifts]; nil for an agent that nobody attacked or read
 }
 
-// claudeCanary is the Canary of Claude Code and the agents with its events.
+// claudeCanary is the Canary of Claude Code and of the agents that send its events.
 const claudeCanary = `{"session_id":@SESSION@,"cwd":@FOLDER@,"permission_mode":"default","hook_event_name":"PreToolUse",` +
 	`"tool_name":@TOOL@,"tool_input":@ARGS@,"tool_use_id":"t"}`
 
 // An Event is a hook event of an agent.
 type Event struct {
-	// Name is the agent's name for it.
+	// Name is the name that the agent gives the event.
 	Name string
-	// Ours is the event of starhost that comes closest, or "".
+	// Ours is the event of starhost that comes closest to it, or "".
 	Ours string
 	// Served is true if plugins take part in the event through the agent's adapter.
 	Served bool
@@ -93,13 +95,13 @@ type Event struct {
 	Branches bool
 }
 
-// All are the agents. If two have an event of one name, messages name the first agent.
+// All are the agents. If two agents have an event of the same name, messages name the first agent.
 var All = []*Agent{
 	picoclaw, gptme, hermes, hermesGateway, neko, claudeCode, copilot, llm, dockerMCP,
 	codex, vscode, cursor, gemini, qwen, droid, goose, windsurf, kiro, cline, openhands, opencode,
 }
 
-// Find returns the agent of a name, or nil.
+// Find returns the agent with a name, or nil.
 func Find(name string) *Agent {
 	i := slices.IndexFunc(All, func(a *Agent) bool { return a.Name == name && name != "" })
 	if i < 0 {
@@ -121,8 +123,8 @@ func EventHint(name string) string {
 	return ""
 }
 
-// UnknownEvent returns the error for an event that starhost does not have: one that names our
-// event if another agent has an event of that name, else err.
+// UnknownEvent returns the error for a name that is no event of starhost. If another agent has an event of
+// that name, the error names starhost's event, otherwise it is err.
 func UnknownEvent(name string, err error) error {
 	if hint := EventHint(name); hint != "" && err != nil {
 		return fmt.Errorf("unknown event %q (%s)", name, hint)

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// A role is the set of the things that the name of an argument may stand for.
+// A role is a set of meanings that the name of an argument may have.
 type role uint16
 
 const (
@@ -20,15 +20,15 @@ const (
 	pathRole
 	targetRole  // a path that is written
 	contentRole // the text that is written
-	textRole    // the same, or a text that the tool looks for
+	textRole    // a text that is written, or that the tool looks for
 	patchRole
 	addressRole
 	queryRole
 	promptRole
 )
 
-// argumentRoles has the names of arguments of tools that no table lists, in lower case and without
-// "_" and "-". testdata/servers.txt has the tools of public servers that the names come from.
+// argumentRoles has the roles of arguments by their names, in lower case and without "_" and "-", for tools
+// that no table lists. The names come from tools of public servers, which testdata/servers.txt lists.
 var argumentRoles = sync.OnceValue(func() map[string]role {
 	return readNames([]nameRow[role]{
 		{commandRole, `command commands cmd cmds script commandline shellcommand bashcommand bash program executable argv
@@ -61,15 +61,15 @@ var argumentRoles = sync.OnceValue(func() map[string]role {
 	})
 })
 
-// A verb is the set of the things that a tool may do, by the words of its name.
+// A verb is a set of things that a tool may do, as the words of its name say.
 type verb uint8
 
 const (
 	readVerb verb = 1 << iota
 	writeVerb
 	runVerb
-	terminalNoun // it sends text to a program that runs
-	agentNoun    // it starts another agent
+	terminalNoun // the tool sends text to a program that runs
+	agentNoun    // the tool starts another agent
 )
 
 var toolVerbs = sync.OnceValue(func() map[string]verb {
@@ -87,13 +87,13 @@ var toolVerbs = sync.OnceValue(func() map[string]verb {
 	})
 })
 
-// A nameRow gives names, with spaces between them, a meaning.
+// A nameRow gives some names, with spaces between them, one meaning.
 type nameRow[T ~uint8 | ~uint16] struct {
 	meaning T
 	names   string
 }
 
-// readNames returns the meanings of names.
+// readNames returns the meaning of each name in the rows.
 func readNames[T ~uint8 | ~uint16](rows []nameRow[T]) map[string]T {
 	meanings := map[string]T{}
 	for _, row := range rows {
@@ -104,7 +104,7 @@ func readNames[T ~uint8 | ~uint16](rows []nameRow[T]) map[string]T {
 	return meanings
 }
 
-// verbsOf returns what the words of a tool's name say. A word ends at a mark and in front of a
+// verbsOf returns what the words of a tool's name say about it. A word ends before a mark and before a
 // capital letter.
 func verbsOf(tool string) (all verb) {
 	var word []rune
@@ -128,7 +128,8 @@ func verbsOf(tool string) (all verb) {
 // maxRoleName is the most bytes of a name that can have a role.
 const maxRoleName = 32
 
-// roleOf returns an argument's name as argumentRoles has it, and its role, 0 for none.
+// roleOf returns the name of an argument in the form of argumentRoles, and its role, which is 0 if it has
+// none.
 func roleOf(key string) (name string, r role) {
 	if len(key) > maxRoleName {
 		return "", 0
@@ -142,20 +143,20 @@ func roleOf(key string) (name string, r role) {
 	return name, argumentRoles()[name]
 }
 
-// Bounds of the arguments that the guesses look at.
+// Bounds of the arguments that starhost looks at when it guesses what a tool does.
 const (
 	maxPlaces     = 64
 	maxPlaceDepth = 64
 )
 
-// guesses are the places in arguments whose names say what is there, by their roles.
+// guesses are the places in arguments whose names say what is there, by the role of the name.
 type guesses struct {
 	places  map[role][]string
 	seen    map[string]bool
 	tooMany bool
 }
 
-// at returns the places that have one of the roles, with spaces between them.
+// at returns the places whose role is one of roles, with spaces between them.
 func (g *guesses) at(roles role) string {
 	var all []string
 	for r := commandRole; r <= promptRole; r <<= 1 {
@@ -166,17 +167,17 @@ func (g *guesses) at(roles role) string {
 	return strings.Join(all, " ")
 }
 
-// argumentRows returns the rows that the arguments of an unlisted tool stand for. If place is not
-// "", they are in a member of the call's arguments. The tool's own name decides whether it reads or
-// writes; if it could do both, it has both kinds.
+// argumentRows returns rows for a tool that no table lists, which follow from the names of its arguments. If
+// place is not "", the arguments are in that member of the call's arguments. The tool's name decides whether
+// it reads or writes; if the name does not say, the tool counts as both.
 func (c *Call) argumentRows(place, tool string) []Tool {
-	if c.isBroken { // a guard must see too many calls rather than too few
+	if c.isBroken { // guards should rather see too many calls than too few
 		return []Tool{{Kind: "shell"}, {Kind: "write"}}
 	}
 	root, prefix := c.root, ""
 	if place != "" {
 		root, prefix = valueAt(c.root, place), place+"."
-		if text, isText := root.(string); isText { // JSON in a text
+		if text, isText := root.(string); isText { // the arguments are JSON in a text
 			v, err := decodeJSON(text)
 			object, isObject := c.root.(map[string]any)
 			if err != nil || !isObject {
@@ -195,7 +196,7 @@ func (c *Call) argumentRows(place, tool string) []Tool {
 	return g.rows(verbsOf(tool))
 }
 
-// rows returns the rows of a tool with these verbs.
+// rows returns the rows of a tool whose name has these verbs.
 func (g *guesses) rows(v verb) (rows []Tool) {
 	does := v & (readVerb | writeVerb | runVerb)
 	commands, contents := commandRole, contentRole
@@ -220,7 +221,7 @@ func (g *guesses) rows(v verb) (rows []Tool) {
 		rows = append(rows, Tool{Kind: "shell", Command: command, CWD: g.at(folderRole), isGuessed: true})
 	}
 	rows = append(rows, g.fileRows(does, g.at(paths), g.at(contents))...)
-	if where := g.at(paths); where != "" && does == runVerb && command == "" { // it runs a file
+	if where := g.at(paths); where != "" && does == runVerb && command == "" { // the tool runs a file
 		rows = append(rows, Tool{Kind: "shell", Command: where, isGuessed: true})
 	}
 	if where := g.at(addressRole); where != "" {
@@ -235,7 +236,7 @@ func (g *guesses) rows(v verb) (rows []Tool) {
 	return rows
 }
 
-// walk adds the members of a value at a place.
+// walk adds the members of a value. prefix is the place of the value.
 func (g *guesses) walk(v any, prefix string, depth int) {
 	if depth > maxPlaceDepth || g.tooMany {
 		g.tooMany = true
@@ -254,7 +255,7 @@ func (g *guesses) walk(v any, prefix string, depth int) {
 		slices.Sort(keys)
 		for _, key := range keys {
 			if strings.ContainsAny(key, ". \t\n") {
-				continue // no place can name it
+				continue // a place cannot name such a member
 			}
 			if name, r := roleOf(key); r != 0 {
 				g.add(name, r, prefix+key, v[key])
@@ -308,8 +309,7 @@ func hasText(v any) bool {
 	return false
 }
 
-// misses reports whether the arguments have nothing at the places of a row that says what the tool
-// does.
+// misses reports whether the arguments have nothing at the places by which a row says what the tool does.
 func (t *Tool) misses(root any) bool {
 	switch t.Kind {
 	case "shell":
@@ -337,8 +337,8 @@ func (g *guesses) fileRows(does verb, where, content string) (rows []Tool) {
 	return rows
 }
 
-// findCommands returns the commands at places. A list of arguments becomes one text in the quotes
-// of a shell, which no text can replace.
+// findCommands returns the commands at places. A list of arguments becomes one text, quoted as for a shell,
+// which nobody can replace by another text.
 func findCommands(root any, places string, isGuessed bool) (found []slot) {
 	for place := range strings.FieldsSeq(places) {
 		found = append(found, commandsAt(root, nil, strings.Split(place, "."), isGuessed)...)
@@ -346,7 +346,7 @@ func findCommands(root any, places string, isGuessed bool) (found []slot) {
 	return found
 }
 
-// commandsAt returns the commands at one place under a value. set replaces the value.
+// commandsAt returns the commands at one place in a value. set replaces the value.
 func commandsAt(v any, set func(any), place []string, isGuessed bool) (found []slot) {
 	if len(place) == 0 {
 		return commandOf(v, set)
@@ -362,7 +362,7 @@ func commandsAt(v any, set func(any), place []string, isGuessed bool) (found []s
 	return found
 }
 
-// commandsIn returns the commands at one place under an object.
+// commandsIn returns the commands at one place in an object.
 func commandsIn(v map[string]any, place []string, isGuessed bool) (found []slot) {
 	name, args, _ := strings.Cut(place[0], "+")
 	name, isEach := strings.CutSuffix(name, "[]")
@@ -372,7 +372,7 @@ func commandsIn(v map[string]any, place []string, isGuessed bool) (found []slot)
 	}
 	list, isList := value.([]any)
 	if _, isObject := value.(map[string]any); isEach && isObject {
-		return nil // another place of the row leads into it
+		return nil // another place of the row leads into this value
 	}
 	if isEach && isList {
 		for i, e := range list {
@@ -402,7 +402,7 @@ func commandsIn(v map[string]any, place []string, isGuessed bool) (found []slot)
 	return found
 }
 
-// argumentsOf returns the arguments that stand beside a program, quoted for a shell.
+// argumentsOf returns the arguments that an object has beside a program, quoted as for a shell.
 func argumentsOf(object map[string]any) string {
 	for _, name := range []string{"args", "arguments", "argv", "parameters", "params"} {
 		if list, ok := object[name].([]any); ok {
@@ -412,7 +412,7 @@ func argumentsOf(object map[string]any) string {
 	return ""
 }
 
-// argumentText returns arguments, quoted for a shell, or their JSON.
+// argumentText returns arguments quoted as for a shell, or as JSON if they are no words.
 func argumentText(list []any) string {
 	if words, ok := quoteWords(list); ok {
 		return words
@@ -420,9 +420,9 @@ func argumentText(list []any) string {
 	return jsonText(list)
 }
 
-// commandOf returns the command that a value is. A guard sees the JSON of a value that is neither a
-// text nor a list of words, because a program may make a text of it. For the module shell, such a
-// command is unknown.
+// commandOf returns the command that a value stands for. If the value is neither a text nor a list of words,
+// a guard sees its JSON, because a program may make a text of it. The module shell answers that it does not
+// know such a command.
 func commandOf(v any, set func(any)) []slot {
 	switch v := v.(type) {
 	case nil:
@@ -433,7 +433,7 @@ func commandOf(v any, set func(any)) []slot {
 		if len(v) == 0 {
 			return nil
 		}
-		first, _ := v[0].(string) // with a space, it may be a text for a shell
+		first, _ := v[0].(string) // if it has a space, it may be a text for a shell
 		if words, ok := quoteWords(v); ok && !strings.ContainsAny(first, " \t\n") {
 			return []slot{{text: words}}
 		}
@@ -441,7 +441,7 @@ func commandOf(v any, set func(any)) []slot {
 	return []slot{{text: jsonText(v)}}
 }
 
-// quoteWords joins words and numbers, quoted for a shell. ok is false if the list has other values.
+// quoteWords joins words and numbers, quoted as for a shell. If the list has other values, ok is false.
 func quoteWords(list []any) (joined string, ok bool) {
 	words := make([]string, len(list))
 	for i, v := range list {
@@ -461,7 +461,7 @@ func quoteWords(list []any) (joined string, ok bool) {
 func jsonText(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return "?" // a decoded value has JSON, so this does not happen
+		return "?" // not reached, because a decoded value has JSON
 	}
 	return string(text)
 }

@@ -14,44 +14,45 @@ import (
 // Kinds are the kinds of calls. If a call has several, the first of them in this order is its kind.
 var Kinds = []string{"shell", "write", "fetch", "read", "search", "agent", "mcp", "other"}
 
-// A Call is a call of a tool, in words that fit every agent. The caller fills in the first group
-// of fields; [Call.Describe] fills in the second one.
+// A Call is a call of a tool, described in words that fit every agent. The caller sets the first group of
+// fields, and [Call.Describe] sets the second one.
 type Call struct {
 	// Agent is the name of the agent that calls the tool, "" if the tool is no agent's.
 	Agent string
-	// Tool is the tool's name in the agent's spelling, Arguments are a JSON object.
+	// Tool is the tool's name as the agent spells it. Arguments are a JSON object.
 	Tool      string
 	Arguments json.RawMessage
 	// Workspace is the absolute folder that the agent works in, "" if the caller does not know it.
 	Workspace string
-	// Own is true for a plugin's tool. OwnKinds are the kinds that it was registered with. The
-	// caller sets Server for the tool of a mounted server, whose name begins the tool's name.
+	// Own is true for a plugin's tool. OwnKinds are the kinds that the plugin registered it with. For the
+	// tool of a mounted server, the caller sets Server, whose name the tool's name begins with.
 	Own      bool
 	OwnKinds []string
-	// Decode decodes Arguments, with numbers as [json.Number]. Nil uses encoding/json. A replay
-	// spends a quarter of its time there with encoding/json (goal P7).
+	// Decode decodes Arguments, with numbers as [json.Number]. Nil means encoding/json, with which a replay
+	// would spend a quarter of its time there (goal P7).
 	Decode func(text string) (any, error)
 
 	// Kinds has at least one kind.
 	Kinds []string
-	// These fields are empty if the call does not have them.
+	// Each of these fields is empty if the call does not have it.
 	Command, CWD, Content, URL, Query, Server, ServerTool, Prompt string
-	// Paths are absolute and clean, without following links. If the caller does not know the
-	// workspace, relative paths stay relative. If only the agent knows the folder of a command, a
-	// relative path of its patch is there twice: from the workspace, and relative.
+	// Paths are absolute and clean. starhost does not follow links in them. If the caller does not know the
+	// workspace, relative paths stay relative. If only the agent knows the folder of a command, Paths has a
+	// relative path of the command's patch twice: from the workspace, and relative.
 	Paths []string
 
 	root                    any             // the decoded arguments
-	textPlace               string          // the place in root of arguments that are texts
+	textPlace               string          // the place in root that arguments have which are texts
 	isBroken                bool            // nothing can decode the arguments
 	isAdrift                bool            // only the agent knows CWD
 	commandSlots, pathSlots []slot          // the places of Command and Paths
 	contents                []string        // the texts that Content joins
 	patched                 map[string]bool // the paths that the texts of patches name
-	used                    map[string]bool // fields with their places so far
+	used                    map[string]bool // the places that rows have named so far, by field
 }
 
-// Describe finds the call's kinds and fields. mapped are rows for tools that no table has, by name.
+// Describe finds the kinds and the fields of the call. mapped has rows for tools that no table has, by the
+// tool's name.
 func (c *Call) Describe(mapped map[string]Tool) {
 	decode := c.Decode
 	if decode == nil {
@@ -71,7 +72,7 @@ func (c *Call) Describe(mapped map[string]Tool) {
 	for _, row := range rows {
 		c.addRow(&row)
 	}
-	if strings.Contains(c.Command, patchStart) { // the program apply_patch in a shell
+	if strings.Contains(c.Command, patchStart) { // the shell runs the program apply_patch
 		c.addKind("write")
 		c.addPatch(c.Command)
 		if !strings.Contains(c.Content, patchStart) {
@@ -84,15 +85,15 @@ func (c *Call) Describe(mapped map[string]Tool) {
 	slices.SortFunc(c.Kinds, func(a, b string) int { return slices.Index(Kinds, a) - slices.Index(Kinds, b) })
 }
 
-// isTexts reports whether arguments are no object, but a text or a list of texts.
+// isTexts reports whether arguments are a text or a list of texts in place of an object.
 func isTexts(root any) bool {
 	list, isList := root.([]any)
 	_, isText := root.(string)
 	return isText || isList && len(list) > 0 && len(textsAt(list, nil, nil)) == len(list)
 }
 
-// placeTexts makes arguments of a text, such as a patch in Copilot, or of a list of texts, as the
-// rows name their place. Texts that no row can place could be commands.
+// placeTexts makes an object of arguments that are a text, such as a patch in Copilot, or a list of texts.
+// The rows name the place of the texts in the object. If no row does, the texts could be commands.
 func (c *Call) placeTexts(rows []Tool) []Tool {
 	place := ""
 	for _, r := range rows {
@@ -113,7 +114,7 @@ func (c *Call) placeTexts(rows []Tool) []Tool {
 	return rows
 }
 
-// decodeJSON decodes a JSON value with its numbers as they are.
+// decodeJSON decodes a JSON value. Numbers keep their spelling.
 func decodeJSON(text string) (v any, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -133,7 +134,7 @@ func (c *Call) rows(mapped map[string]Tool) []Tool {
 		if own.Kind == "mcp" {
 			return append([]Tool{*own}, c.argumentRows(own.Arguments, joinTexts(findTexts(c.root, own.ServerTool)))...)
 		}
-		if !c.isBroken && own.misses(c.root) { // the agent may have given its arguments other names
+		if !c.isBroken && own.misses(c.root) { // the agent may have given the arguments other names
 			return append([]Tool{*own}, c.argumentRows("", cmp.Or(c.ServerTool, c.Tool))...)
 		}
 		return []Tool{*own}
@@ -157,8 +158,8 @@ func (c *Call) rows(mapped map[string]Tool) []Tool {
 	return append(rows, c.argumentRows("", cmp.Or(c.ServerTool, c.Tool))...)
 }
 
-// ownRows returns the rows for a plugin's tool: those of the kinds that it was registered with, and
-// those of its arguments if an agent calls it.
+// ownRows returns the rows for a plugin's tool: those of the kinds that it was registered with. If an agent
+// calls the tool, it also returns those that follow from the arguments.
 func (c *Call) ownRows(row Tool, isMapped bool) (rows []Tool) {
 	for i, kind := range c.OwnKinds {
 		if !slices.Contains(c.OwnKinds[:i], kind) {
@@ -168,20 +169,21 @@ func (c *Call) ownRows(row Tool, isMapped bool) (rows []Tool) {
 	switch {
 	case len(rows) == 0 && isMapped:
 		return []Tool{row}
-	case slices.Contains(c.OwnKinds, "mcp"): // a mounted server's tool
+	case slices.Contains(c.OwnKinds, "mcp"): // the tool is of a mounted server
 		c.ServerTool = strings.TrimPrefix(c.Tool, c.Server+"_")
 		if isMapped {
 			return append(rows, row)
 		}
 		return append(rows, c.argumentRows("", cmp.Or(c.ServerTool, c.Tool))...)
 	}
-	if c.Agent != "" { // the name proves nothing: another server may have the tool
+	if c.Agent != "" { // the name proves nothing, because another server may have such a tool
 		rows = append(rows, c.argumentRows("", cmp.Or(c.ServerTool, c.Tool))...)
 	}
 	return rows
 }
 
-// registeredRow says where the arguments of a plugin's tool are that was registered with a kind.
+// registeredRow returns a row that says where the arguments of a plugin's tool are, if the tool was
+// registered with the kind.
 func registeredRow(kind string) Tool {
 	row := Tool{Kind: kind}
 	switch kind {
@@ -201,7 +203,7 @@ func registeredRow(kind string) Tool {
 	return row
 }
 
-// addRow adds the kind and the fields of a row.
+// addRow adds to the call the kind of a row, and the fields at its places.
 func (c *Call) addRow(row *Tool) {
 	c.addKind(row.Kind)
 	places, isAdrift := strings.CutSuffix(row.CWD, "?")
@@ -243,7 +245,7 @@ func (c *Call) addRow(row *Tool) {
 	}
 }
 
-// addContents adds new texts of files.
+// addContents adds texts of files that the call does not have yet.
 func (c *Call) addContents(texts []slot) {
 	c.Content = joinLines(c.Content, joinTexts(texts))
 	for _, s := range texts {
@@ -254,12 +256,12 @@ func (c *Call) addContents(texts []slot) {
 // Contents returns the texts of the arguments that Content joins.
 func (c *Call) Contents() []string { return c.contents }
 
-// findNew returns the texts of a field at places that no earlier row named.
+// findNew returns the texts of a field at those places that no earlier row named.
 func (c *Call) findNew(field, places string) []slot {
 	return findTexts(c.root, c.newPlaces(field, places))
 }
 
-// newPlaces returns the places of a field that no earlier row named.
+// newPlaces returns those places of a field that no earlier row named.
 func (c *Call) newPlaces(field, places string) string {
 	fresh := slices.DeleteFunc(strings.Fields(places), func(place string) bool { return c.used[field+" "+place] })
 	for _, place := range fresh {
@@ -274,9 +276,9 @@ func (c *Call) addKind(kind string) {
 	}
 }
 
-// Rewrite returns the arguments with another command or other paths. name is "command" or "paths";
-// for a command, values has one element. It returns an error if the call has no such field, or if
-// the new value has no place in the arguments.
+// Rewrite returns the arguments with another command or with other paths. name is "command" or "paths"; for a
+// command, values has one element. If the call has no such field, or the arguments have no place for the new
+// value, Rewrite returns an error.
 func (c *Call) Rewrite(name string, values []string) (json.RawMessage, error) {
 	var targets []slot
 	switch {
@@ -297,7 +299,7 @@ func (c *Call) Rewrite(name string, values []string) (json.RawMessage, error) {
 	}
 	for i, s := range targets {
 		if name == "paths" && values[i] == c.Paths[i] {
-			continue // the agent's own spelling stays
+			continue // the path stays as the agent spells it
 		}
 		if s.set == nil {
 			return nil, errors.New("the value has no place in the arguments: change arguments")
@@ -317,8 +319,9 @@ func (c *Call) Rewrite(name string, values []string) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// absolute returns a path relative to a folder as a clean absolute path with slashes. It does not
-// follow links. A path that begins with ~ stays so, because only the agent knows the home folder.
+// absolute returns a path as a clean absolute path with slashes. A relative path begins at the folder.
+// absolute does not follow links. A path that begins with ~ stays, because only the agent knows the home
+// folder.
 func absolute(folder, name string) string {
 	name = withoutRootSlash(name)
 	if isWindows(folder) || isWindows(name) {
@@ -331,8 +334,8 @@ func absolute(folder, name string) string {
 	return path.Join(folder, name)
 }
 
-// withoutRootSlash returns a folder of Windows that has the form of a URL's path, /c:/Users, as
-// other paths of the call have it: c:/Users.
+// withoutRootSlash returns a folder of Windows in the form that other paths of the call have, c:/Users, if it
+// has the form of a URL's path, /c:/Users.
 func withoutRootSlash(name string) string {
 	if rest, ok := strings.CutPrefix(name, "/"); ok && isWindows(rest) && rest[1] == ':' {
 		return rest
@@ -340,7 +343,7 @@ func withoutRootSlash(name string) string {
 	return name
 }
 
-// isWindows reports whether a path begins as one of Windows: with a drive or two backslashes.
+// isWindows reports whether a path begins like one of Windows: with a drive or with two backslashes.
 func isWindows(name string) bool {
 	if strings.HasPrefix(name, `\\`) {
 		return true

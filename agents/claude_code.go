@@ -2,9 +2,9 @@ package agents
 
 import "time"
 
-// claudeCode gives a hook 600 s, but only 30 s for UserPromptSubmit. At exit code 2 it blocks the
-// event and reads JSON or standard error; it takes any other code over 0 for a failure that blocks
-// nothing. Codex, VS Code and Gemini have similar events.
+// claudeCode gives a hook 600 s, but only 30 s for UserPromptSubmit. At exit code 2 it blocks the event, and
+// reads JSON or standard error. Any other code over 0 is a failure that blocks nothing. Codex, VS Code and
+// Gemini have similar events.
 var claudeCode = &Agent{
 	Name: "claude-code", Title: "Claude Code", ToolPrefix: "mcp__starhost__",
 	Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,

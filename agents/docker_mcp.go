@@ -8,7 +8,8 @@ import "time"
 // interceptors after a call, too, but does not tell them the tool.
 var dockerMCP = &Agent{
 	Name: "docker-mcp", Title: "Docker's MCP gateway",
-	// The gateway waits for any time; MCP clients wait for a minute unless their settings say more.
+	// The gateway itself waits as long as the program runs; MCP clients wait for a minute unless their
+	// settings say more.
 	Served: true, Timeout: time.Minute,
 	Missing: "refuses", Seen: "source at 2bd20fe83dd0",
 	Events: []Event{

@@ -2,10 +2,10 @@ package agents
 
 import "time"
 
-// droid has Claude Code's events: docs.factory.ai/reference/hooks-reference, 2026-11. Version 0.225
-// runs a call about which a hook asks, also with a person present. Tools of other servers are
-// SERVER___TOOL there. It merges new arguments into the old ones. Its exec runs no hook for a
-// prompt, its terminal does (read in version 0.225.2).
+// droid has Claude Code's events: docs.factory.ai/reference/hooks-reference, 2026-11. If a hook asks about a
+// call, version 0.225 runs the call, also if a person is present. The agent names tools of other servers
+// SERVER___TOOL. It merges new arguments into the old ones. Its command exec runs no hook for a prompt, its
+// terminal does (read in version 0.225.2).
 var droid = &Agent{
 	Name: "droid", Title: "Factory Droid", ToolPrefix: "starhost___", MCPSeparator: "___",
 	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,

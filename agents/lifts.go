@@ -2,22 +2,22 @@ package agents
 
 import "strings"
 
-// A lift is something that lifts a guard in an agent, or passes it by, and no right of
-// the user's account: whoever removes starhost's line from its settings removes the guard.
+// A lift is a way to lift a guard in an agent, or to pass it by. It is no lift that the user's account may
+// change the settings: whoever removes starhost's line from its settings removes the guard.
 type lift struct {
-	// By is a noun for it, as in "can be lifted by another hook that answers updatedInput".
+	// By is a noun for the lift, as in "can be lifted by another hook that answers updatedInput".
 	By string
-	// StoppedBy is what in the settings of all users stops it, "" if they do not.
+	// StoppedBy says what in the settings of all users stops the lift; "" if they do not stop it.
 	StoppedBy string
-	// Ours says what starhost does about it.
+	// Ours says what starhost does about the lift.
 	Ours string
-	// Attacks are the attacks of e2e/agents that showed it, with ", " between them.
+	// Attacks are the attacks of e2e/agents that showed the lift, with ", " between them.
 	Attacks string
-	// Read says where somebody read it, if no attack showed it.
+	// Read says where somebody read about the lift, if no attack showed it.
 	Read string
 }
 
-// These say how starhost answers the lifts of several agents.
+// These texts say what starhost does about lifts that several agents have.
 const (
 	comparesRan  = "compares what ran with what it judged: a record, a message, and no more calls in the session; doctor lists other hooks"
 	recordsRan   = "compares what ran with what it judged: a record and a message; doctor lists other hooks"
@@ -25,11 +25,11 @@ const (
 	doctorBlind  = "nothing: doctor cannot see it"
 )
 
-// managedHooks stops what only lifts the hooks of the user and of projects.
+// managedHooks stops the lifts that concern only the hooks of the user and of projects.
 const managedHooks = "managed hooks"
 
-// Grade describes how an agent's guard holds, with the lifts that remain: "holds", "holds unless …"
-// if the settings of all users have starhost's line, or "can be lifted by …".
+// Grade says how an agent's guard holds, with the lifts that remain: "holds", "holds unless …" if the
+// settings of all users have starhost's line, or "can be lifted by …".
 func (a *Agent) Grade(isManaged bool) (grade, by string) {
 	var left []string
 	for _, l := range a.Lifts() {
@@ -46,7 +46,7 @@ func (a *Agent) Grade(isManaged bool) (grade, by string) {
 	return "can be lifted", "by " + enumerate(left)
 }
 
-// Stopped says which lifts the settings of all users stop: "all of them", "all but …", "" for none.
+// Stopped says which lifts the settings of all users stop: "all of them", "all but …", or "" for none.
 func (a *Agent) Stopped() string {
 	var left []string
 	all := a.Lifts()
@@ -76,13 +76,13 @@ func enumerate(nouns []string) string {
 	}
 }
 
-// The lifts of agents whose programs nobody could run.
+// These are the lifts of agents whose programs nobody could run.
 var (
 	notTried   = lift{By: "what nobody could try, because the program did not run here", Ours: recordsRan}
 	otherHooks = lift{By: "another hook that changes the call", Ours: recordsRan}
 )
 
-// Lifts returns what lifts the agent's guard, or passes it by.
+// Lifts returns the ways to lift the agent's guard, or to pass it by.
 func (a *Agent) Lifts() []lift {
 	switch {
 	case a.lifts != nil:

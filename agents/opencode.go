@@ -2,9 +2,8 @@ package agents
 
 import "time"
 
-// opencode runs hooks in its own process: packages/plugin/src/index.ts of opencode, in
-// @opencode-ai/plugin 1.18.33. The bridge of serve/hook passes its events on, and names the tools
-// of servers, which are SERVER_TOOL there.
+// opencode runs hooks in its own process: packages/plugin/src/index.ts of opencode, in @opencode-ai/plugin
+// 1.18.33. The bridge of serve/hook passes its events on. opencode names the tools of servers SERVER_TOOL.
 var opencode = &Agent{
 	Name: "opencode", Title: "opencode", ToolPrefix: "mcp__starhost__", MCPPrefix: "mcp__", MCPSeparator: "__",
 	Served: true, Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,

@@ -11,17 +11,17 @@ import (
 // patchStart is the first line of a patch in the format of apply_patch.
 const patchStart = "*** Begin Patch"
 
-// patchMarks start the lines of a patch that name a file. Codex removes spaces around such lines.
+// patchMarks begin the lines of a patch that name a file. Codex removes spaces around such lines.
 var patchMarks = []string{
 	"*** add file:", "*** update file:", "*** delete file:", "*** move to:", "+++ b/", "--- a/", "rename from ", "rename to ", "copy to ",
 }
 
-// isLineEnd reports whether a rune ends a line for some program: Python has the most.
+// isLineEnd reports whether some program takes a rune for the end of a line: Python knows most of them.
 func isLineEnd(c rune) bool {
 	return c >= '\n' && c <= '\r' || c >= 0x1c && c <= 0x1e || c == 0x85 || c == 0x2028 || c == 0x2029
 }
 
-// addPatch adds the paths that the text of a patch names.
+// addPatch adds the paths that a patch names.
 func (c *Call) addPatch(text string) {
 	if c.patched == nil {
 		c.patched = map[string]bool{}
@@ -38,7 +38,7 @@ func (c *Call) addPatch(text string) {
 				c.addPatched(folder, line[len(mark):])
 			}
 		}
-		if from, ok := strings.CutPrefix(before, "--- "); ok { // a patch without a/ and b/
+		if from, ok := strings.CutPrefix(before, "--- "); ok { // the patch has no a/ and b/ before its paths
 			if to, ok := strings.CutPrefix(line, "+++ "); ok && !strings.HasPrefix(to, "b/") {
 				c.addPatched(folder, from)
 				c.addPatched(folder, to)
@@ -48,7 +48,7 @@ func (c *Call) addPatch(text string) {
 	}
 }
 
-// addPatched adds a path that a patch names, without the time behind a tab.
+// addPatched adds a path that a patch names. It drops the time, which may follow a tab.
 func (c *Call) addPatched(folder, name string) {
 	name, _, _ = strings.Cut(strings.TrimSpace(name), "\t")
 	if name == "" || name == "/dev/null" {
@@ -67,9 +67,9 @@ func (c *Call) addPatched(folder, name string) {
 	}
 }
 
-// entersFolder matches a change of the folder by a word that a shell leaves as it is. Codex runs
-// "cd FOLDER && apply_patch" itself. changesFolder matches all others, and startsShell what stands
-// in front of a shell's text.
+// entersFolder matches a change of the folder to a word that a shell does not change. Codex runs "cd FOLDER
+// && apply_patch" itself. changesFolder matches all other changes of the folder, and startsShell what
+// precedes a text for a shell.
 var (
 	entersFolder = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^\s*cd\s+(?:--\s+)?(?:"([^"$` + "`" + `\\]*)"|'([^']*)'|([^\s;&|'"$` + "`" + `\\*?(){}<>-][^\s;&|'"$` + "`" + `\\*?(){}<>]*))\s*&&`)
@@ -78,8 +78,8 @@ var (
 	startsShell   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(?:/\S*/)?(?:ba|da|z)?sh\s+-l?c\s+['"]`) })
 )
 
-// afterCD returns the folder after the changes of it in a command. After any other change than
-// those in front, only the shell knows it.
+// afterCD returns the folder after the changes of the folder at the beginning of a command. If the command
+// changes the folder later, only the shell knows it.
 func (c *Call) afterCD(folder, command string) string {
 	rest := command[len(startsShell().FindString(command)):]
 	for {
@@ -95,7 +95,7 @@ func (c *Call) afterCD(folder, command string) string {
 	return folder
 }
 
-// withoutScheme returns the path of a file: address, and any other name as it is.
+// withoutScheme returns the path in a URL file:..., and any other name unchanged.
 func withoutScheme(name string) string {
 	if len(name) < 5 || !strings.EqualFold(name[:5], "file:") {
 		return name

@@ -6,32 +6,33 @@ import (
 	"strings"
 )
 
-// A Tool is a row of the table of tools: one tool of an agent, its kind, and the places of its
+// A Tool is a row of the table of tools. It describes one tool of an agent: its kind, and the places of its
 // fields in the arguments.
 //
-// A place names members of objects, with points between them: "edits.path". A list on the way
-// stands for each of its elements. A field can have several places, with spaces between them.
+// A place names members of objects, with points between them: "edits.path". A list on the way stands for each
+// of its elements. A field can have several places, with spaces between them.
 type Tool struct {
 	// Names are the tool's names, with spaces between them.
 	Names string
-	// If limits the row to calls with a member of that value: "command=view".
+	// If limits the row to calls whose arguments have a member with that value: "command=view".
 	If string
 	// Kind is one of [Kinds].
 	Kind string
-	// Command is the place of a shell command: a text, or a list of arguments. In "NAME[]" each
-	// element of the list is a command; in "NAME+ARGS" the list ARGS beside it has its arguments.
-	// CWD is the place of its folder. If a "?" ends it, the agent runs a command without that place
-	// in a folder that it tells nobody, such as the last one of a terminal; else in the workspace.
+	// Command is the place of a shell command: a text, or a list of arguments. In "NAME[]" each element of
+	// the list is a command. In "NAME+ARGS" the list ARGS beside the command has its arguments. CWD is the
+	// place of the command's folder. If CWD ends with "?" and a call does not have that place, the agent runs
+	// the command in a folder that it tells nobody, such as the last one of a terminal. Otherwise it runs the
+	// command in the workspace.
 	Command, CWD string
-	// Paths are the places of paths, Globs those of globs from the first path, and Patch is the
-	// place of a patch that names its paths.
+	// Paths are the places of paths. Globs are the places of globs, which begin at the first path. Patch is
+	// the place of a patch that names its paths.
 	Paths, Globs, Patch string
 	// Content, URL, Query and Prompt are places of texts.
 	Content, URL, Query, Prompt string
-	// Server, ServerTool and Arguments are the places of a call of another server's tool.
+	// Server, ServerTool and Arguments are the places in a call of another server's tool.
 	Server, ServerTool, Arguments string
 
-	isGuessed bool // the names of the arguments decided, and no table
+	isGuessed bool // the row follows from the names of the arguments, and from no table
 }
 
 // findTool returns the row of a tool, or nil.
@@ -47,7 +48,7 @@ func (a *Agent) findTool(name string, arguments any) *Tool {
 	return nil
 }
 
-// fits reports whether the arguments meet the row's condition.
+// fits reports whether the arguments have what the row's If says.
 func (t *Tool) fits(arguments any) bool {
 	member, value, conditional := strings.Cut(t.If, "=")
 	if !conditional {
@@ -57,8 +58,8 @@ func (t *Tool) fits(arguments any) bool {
 	return len(found) == 1 && found[0].text == value
 }
 
-// Matches reports whether a glob fits a name of one of the agent's tools, or begins as its names of
-// other servers' tools do.
+// Matches reports whether a glob matches the name of one of the agent's tools, or begins like the agent's
+// names for tools of other servers.
 func (a *Agent) Matches(glob string) bool {
 	if a.MCPPrefix != "" && strings.HasPrefix(glob, a.MCPPrefix) {
 		return true
@@ -73,24 +74,24 @@ func (a *Agent) Matches(glob string) bool {
 	return false
 }
 
-// splitServerTool splits the name of another server's tool.
+// splitServerTool splits the agent's name for another server's tool.
 func (a *Agent) splitServerTool(name string) (server, tool string, ok bool) {
 	prefix, sep := "mcp__", "__"
 	if a != nil {
 		prefix, sep = a.MCPPrefix, a.MCPSeparator
 	}
 	rest, ok := strings.CutPrefix(name, prefix)
-	if double, isDouble := strings.CutPrefix(name, "mcp__"); isDouble && prefix == "mcp_" { // Hermes has both
+	if double, isDouble := strings.CutPrefix(name, "mcp__"); isDouble && prefix == "mcp_" { // Hermes has both prefixes
 		rest, sep = double, "__"
 	}
 	switch {
-	case a != nil && len(a.Tools) == 0: // a gateway: all its tools are other servers'
+	case a != nil && len(a.Tools) == 0: // the agent is a gateway, whose tools all belong to other servers
 		return "", name, true
 	case !ok, prefix+sep == "":
 		return "", "", false
 	case sep == "":
 		return "", rest, true
-	case sep == "-": // names of servers contain it too
+	case sep == "-": // names of servers contain this separator, too
 		i := strings.LastIndexByte(rest, '-')
 		return rest[:max(i, 0)], rest[i+1:], i > 0
 	}
@@ -104,7 +105,7 @@ type slot struct {
 	set  func(any) // replaces the text; nil if no single text can replace it
 }
 
-// findTexts returns the texts at places.
+// findTexts returns the texts at places in the arguments.
 func findTexts(root any, places string) (found []slot) {
 	for place := range strings.FieldsSeq(places) {
 		found = append(found, textsAt(root, nil, strings.Split(place, "."))...)
@@ -112,7 +113,7 @@ func findTexts(root any, places string) (found []slot) {
 	return found
 }
 
-// textsAt returns the texts at one place under a value. set replaces the value.
+// textsAt returns the texts at one place in a value. set replaces the value.
 func textsAt(v any, set func(any), place []string) (found []slot) {
 	switch v := v.(type) {
 	case string:
@@ -131,7 +132,7 @@ func textsAt(v any, set func(any), place []string) (found []slot) {
 	return found
 }
 
-// valueAt returns the value at a place without lists on the way, or nil.
+// valueAt returns the value at a place that has no list on the way, or nil.
 func valueAt(root any, place string) any {
 	for name := range strings.SplitSeq(place, ".") {
 		object, ok := root.(map[string]any)

@@ -2,8 +2,8 @@ package install
 
 import "strings"
 
-// Split splits one simple command line into its arguments. ok is false if a shell would do more
-// than run one program: for variables, pipes, lists, redirections, globs and comments.
+// Split splits a simple command line into its arguments. ok is false if a shell would do more than run one
+// program: if the line has variables, pipes, lists, redirections, globs or comments.
 func Split(line string) (argv []string, ok bool) {
 	var word strings.Builder
 	var inWord bool
@@ -31,7 +31,7 @@ func Split(line string) (argv []string, ok bool) {
 			word.WriteByte(line[i])
 		case strings.IndexByte("$`\\|&;<>()*?[]{}!#~\n\r", c) >= 0:
 			return nil, false
-		case c == '=' && len(argv) == 0: // an assignment, or a program that nobody names so
+		case c == '=' && len(argv) == 0: // an assignment, or a name that no program has
 			return nil, false
 		default:
 			word.WriteByte(c)

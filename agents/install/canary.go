@@ -14,9 +14,9 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// CanaryReason returns the reason for the denial of a canary. It names the set's revision, the
-// guards, the hooks that do less in the agent than elsewhere, and the guards that do nothing in it,
-// each behind a semicolon.
+// CanaryReason returns the reason for the denial of a canary. It names the revision of the set, the guards,
+// the hooks that have less effect in this agent than elsewhere, and the guards that have no effect in it. A
+// semicolon precedes each of them.
 func CanaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 	parts := []string{fmt.Sprintf("%s %s: set %s", hook.CanaryTool, nonce, revision(set))}
 	var guards, idle []string
@@ -32,7 +32,7 @@ func CanaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 	}
 	kept := KeptWords(agent, set)
 	for i, h := range set.Host.Hooks() {
-		// A hook that redacts guards, too, where the agent takes its change.
+		// A hook that redacts is a guard, too, if the agent accepts its change.
 		if e := events[h.Event]; !e.Guard && (!e.FailsClosed(decides[h.Plugin]) || kept[i] != "") {
 			continue
 		}
@@ -50,14 +50,14 @@ func CanaryReason(nonce string, agent *hook.Agent, set *loader.Set) string {
 			idle = append(idle, p.Name+" only warns (mode in the config)")
 		}
 	}
-	for _, note := range slices.Compact(slices.Sorted(maps.Values(kept))) { // once a plugin
+	for _, note := range slices.Compact(slices.Sorted(maps.Values(kept))) { // each note once for a plugin
 		parts = append(parts, hook.CanaryNote+note)
 	}
 	return strings.ReplaceAll(strings.Join(append(parts, idle...), "; "), "\n", " ")
 }
 
-// KeptWords returns a sentence for each hook whose change of the user's words or of results the
-// agent does not take, by the hook's index among those of the host.
+// KeptWords returns a sentence for each hook whose change of the user's words or of results the agent
+// ignores. The keys are indexes among the host's hooks.
 func KeptWords(agent *hook.Agent, set *loader.Set) map[int]string {
 	kept := map[int]string{}
 	for i, h := range set.Host.Hooks() {
@@ -79,7 +79,7 @@ func changesResults(set *loader.Set, plugin string) bool {
 	})
 }
 
-// matchesAgent reports whether one of the globs fits a tool of the agent, a plugin or another
+// matchesAgent reports whether one of the globs matches a tool of the agent, of a plugin or of another
 // server.
 func matchesAgent(globs []string, agent *hook.Agent, set *loader.Set) bool {
 	return len(globs) == 0 || slices.ContainsFunc(globs, func(glob string) bool {

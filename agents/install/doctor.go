@@ -17,39 +17,39 @@ import (
 // A Doctor checks whether guards work in the agents of a machine.
 type Doctor struct {
 	Machine
-	// Parse parses the flags of a command line of hook, as hook itself does.
+	// Parse parses the flags of a command line of hook, in the way of hook itself.
 	Parse func(argv []string) (*Flags, error)
-	// Own is the path of this program. Doctor runs no other, unless Try is set.
+	// Own is the path of this program. Unless Try is set, Doctor runs no other program.
 	Own string
 	Try bool
-	// File is a settings file that it checks instead of the agent's usual ones, or "".
+	// File is the settings file to check in place of the agent's usual ones, or "".
 	File string
-	// Project is the folder of the current project. Trust is its state, and ProjectProblem says what
+	// Project is the folder of the current project. Trust is the state of its trust. ProjectProblem says what
 	// its config lacks because nobody trusts it, or is "".
 	Project        string
 	Trust          loader.TrustState
 	ProjectProblem string
-	// Log is the folder of the decision log, "" for none. Now is the time by which its records are
-	// recent.
+	// Log is the folder of the decision log, or "" for none. Now is the current time, by which Doctor tells
+	// recent records from old ones.
 	Log string
 	Now time.Time
 }
 
-// A Diagnosis is what a doctor says of one agent.
+// A Diagnosis is what a Doctor found out about one agent.
 type Diagnosis struct {
 	Name     string   `json:"name"`
 	Title    string   `json:"title"`
-	Program  string   `json:"program"` // the path of the agent's program, ""
+	Program  string   `json:"program"` // the path of the agent's program, or ""
 	Lines    []Line   `json:"lines"`
 	Problems []string `json:"problems"`
-	Grade    string   `json:"grade"` // holds, holds unless, can be lifted, or off
-	By       string   `json:"by"`    // the agent's lifts that remain
-	Found    []string `json:"found"` // other hooks and plugins, and whatever else could lift the guard
+	Grade    string   `json:"grade"` // how the guard holds: holds, holds unless, can be lifted, or off
+	By       string   `json:"by"`    // what can lift the guard
+	Found    []string `json:"found"` // other hooks and plugins, and whatever else may lift the guard
 	Unseen   string   `json:"unseen"`
-	Missing  string   `json:"missing"` // the agent's behaviour without starhost
-	// LastAsked is the agent's newest event in the decision log, nil if the last days have none.
+	Missing  string   `json:"missing"` // what the agent does without starhost
+	// LastAsked is the agent's newest event in the decision log; nil if the log of the last days has none.
 	LastAsked *Asked   `json:"last_asked"`
-	Unlisted  []string `json:"unlisted_tools"` // tools in the log that no row of the agent's table names
+	Unlisted  []string `json:"unlisted_tools"` // tools in the log that the agent's table does not have
 
 	agent *hook.Agent
 }
@@ -63,25 +63,26 @@ type Asked struct {
 
 // A Line is a command line of starhost in an agent's settings.
 type Line struct {
-	Scope    string   `json:"scope"` // user, project, managed or given
+	Scope    string   `json:"scope"` // whose settings: user, project, managed or given
 	Path     string   `json:"path"`
 	Line     int      `json:"line"`
-	Command  string   `json:"command"` // its first bytes
-	Canary   string   `json:"canary"`  // denied, not tried, or failed
-	Why      string   `json:"why"`     // for not tried and failed
+	Command  string   `json:"command"` // the first bytes of the line
+	Canary   string   `json:"canary"`  // what happened to the canary: denied, not tried, or failed
+	Why      string   `json:"why"`     // why it was not tried, or failed
 	Guards   []string `json:"guards"`
-	Notes    []string `json:"notes"` // hooks that do less in the agent than elsewhere
+	Notes    []string `json:"notes"` // hooks that have less effect in the agent than elsewhere
 	Revision string   `json:"revision"`
 
 	command commandLine
 }
 
-// newLine returns a line of a file that nobody tried yet.
+// newLine returns a Line for a command line that nobody has tried yet.
 func newLine(scope, path string, c *commandLine) Line {
 	return Line{Scope: scope, Path: path, Line: c.Line, Command: limitText(c.Text), Guards: []string{}, Notes: []string{}, command: *c}
 }
 
-// Examine checks agents. With absent, it reports those without settings and program, too.
+// Examine checks agents. If absent is true, the result also has the agents that have neither settings nor a
+// program.
 func (d *Doctor) Examine(ctx context.Context, agents []*hook.Agent, absent bool) []Diagnosis {
 	used := d.readUsage()
 	var result []Diagnosis
@@ -116,7 +117,7 @@ func (d *Doctor) Examine(ctx context.Context, agents []*hook.Agent, absent bool)
 	return result
 }
 
-// addProblem adds a reason why the guard could be off.
+// addProblem adds a reason why the guard may be off.
 func (x *Diagnosis) addProblem(format string, args ...any) {
 	x.Problems = append(x.Problems, fmt.Sprintf(format, args...))
 }
@@ -142,23 +143,23 @@ func (d *Doctor) places(agent *hook.Agent) (files []*File, scopes []string) {
 	return files, scopes
 }
 
-// IsInstalled reports whether the user's, the project's or the machine's settings run starhost for
-// an agent.
+// IsInstalled reports whether the settings of the user, of the project or of all users run starhost for an
+// agent.
 func (m *Machine) IsInstalled(agent *hook.Agent) bool {
 	d := Doctor{Machine: *m}
 	files, _ := d.places(agent)
 	return slices.ContainsFunc(files, func(f *File) bool {
 		text, _, err := f.Read()
 		if err != nil {
-			return false // hook doctor reports it
+			return false // hook doctor will report the error
 		}
 		commands, _ := f.Commands(text)
 		return slices.ContainsFunc(commands, func(c commandLine) bool { return ownerOf(agent)(c.Argv) })
 	})
 }
 
-// isUsers reports whether the file of --settings is in the folder of the user's settings. Any other
-// file could be an untrusted project's.
+// isUsers reports whether the file that --settings names is in the folder of the user's settings. Any other
+// file could belong to a project that nobody trusts.
 func (d *Doctor) isUsers(agent *hook.Agent) bool {
 	file, err := filepath.Abs(loader.NewPath(d.Dir, d.File).Real)
 	if err != nil || agent.Files.Folder == "~/.config" {
@@ -168,7 +169,7 @@ func (d *Doctor) isUsers(agent *hook.Agent) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// diagnose checks an agent. It reports whether the agent has a settings file.
+// diagnose checks an agent. present says whether the agent has a settings file.
 func (d *Doctor) diagnose(ctx context.Context, x *Diagnosis) (present bool) {
 	own := ownerOf(x.agent)
 	files, scopes := d.places(x.agent)
@@ -189,7 +190,7 @@ func (d *Doctor) diagnose(ctx context.Context, x *Diagnosis) (present bool) {
 			}
 			same := func(l Line) bool { return l.Path == f.Path() && l.command.Text == c.Text }
 			if slices.ContainsFunc(x.Lines, same) {
-				continue // the same line for another event
+				continue // the file has the same line for another event
 			}
 			line := newLine(scopes[i], f.Path(), &c)
 			why := d.tryLine(ctx, x.agent, &line)
@@ -213,8 +214,8 @@ func (d *Doctor) diagnose(ctx context.Context, x *Diagnosis) (present bool) {
 	return present
 }
 
-// checkShared reports lines of starhost for another agent that reads the same folders. starhost
-// refuses each event of the one that arrives at a line for the other.
+// checkShared reports lines of starhost for another agent that reads hooks in the same folders. starhost
+// refuses each event that one of the agents sends to a line for the other.
 func (d *Doctor) checkShared(x *Diagnosis) {
 	other := hook.AgentOf(x.agent.Files.SharedWith)
 	if other == nil {
@@ -224,7 +225,7 @@ func (d *Doctor) checkShared(x *Diagnosis) {
 	for _, f := range files {
 		text, _, err := f.Read()
 		if err != nil {
-			continue // the diagnosis of the other agent reports it
+			continue // the diagnosis of the other agent will report the error
 		}
 		commands, _ := f.Commands(text)
 		if i := slices.IndexFunc(commands, func(c commandLine) bool { return ownerOf(other)(c.Argv) }); i >= 0 {
@@ -235,17 +236,17 @@ func (d *Doctor) checkShared(x *Diagnosis) {
 	}
 }
 
-// mentions reports whether a line of a shell may run hook for an agent.
+// mentions reports whether a line for a shell may run starhost hook for an agent.
 func mentions(text string, agent *hook.Agent) bool {
 	return strings.Contains(text, "starhost") && strings.Contains(text, agent.Name)
 }
 
-// checkComplete reports settings that install would change: an event without starhost is a guard
-// that is off.
+// checkComplete reports settings that install would change: if an event lacks starhost's line, the guard is
+// off at that event.
 func (d *Doctor) checkComplete(x *Diagnosis, main *File, line *Line) {
 	f, err := d.Parse(line.command.Argv)
 	if err != nil {
-		return // tryLine reports it
+		return // tryLine will report it
 	}
 	want := f.Settings(x.agent, "", nil)
 	want.Command, want.Project, want.Managed = line.command.Argv, f.Project, line.Scope == "managed"
@@ -262,7 +263,7 @@ func (d *Doctor) checkComplete(x *Diagnosis, main *File, line *Line) {
 	}
 }
 
-// offText describes a setting that switches hooks off, by its scope.
+// offText says in words, by the scope, whose setting switches hooks off.
 func offText(scope string) string {
 	switch scope {
 	case "project":
@@ -282,7 +283,7 @@ func (d *Doctor) checkOff(x *Diagnosis, places []settingsPlace, first int) {
 	for i, p := range places {
 		text, exists, err := p.Read()
 		if err == nil && (!exists || p.format == formWhole) || err != nil && i < first {
-			continue // diagnose reports the error
+			continue // diagnose will report the error
 		}
 		var values map[string]any
 		if err == nil {
@@ -294,7 +295,7 @@ func (d *Doctor) checkOff(x *Diagnosis, places []settingsPlace, first int) {
 		}
 		path := d.inHome(p.Path())
 		for _, setting := range offSettings(x.agent.Files.Off, p.scope) {
-			isOverridden := p.scope != "managed" && holds && (on == "" || !strings.HasSuffix(setting, "=LINE")) // a list adds to others
+			isOverridden := p.scope != "managed" && holds && (on == "" || !strings.HasSuffix(setting, "=LINE")) // lists add up
 			if !isOverridden && x.hasOff(values, setting) {
 				x.addProblem("%s: %s (%s)", path, offText(p.scope), setting)
 			}
@@ -305,12 +306,13 @@ func (d *Doctor) checkOff(x *Diagnosis, places []settingsPlace, first int) {
 	}
 }
 
-// lacksManaged reports whether values have a setting that lets only managed hooks run, and no line is.
+// lacksManaged reports whether values have the setting by which only managed hooks run, although no line is
+// in managed settings.
 func (x *Diagnosis) lacksManaged(values map[string]any, only string) bool {
 	return only != "" && !x.isManaged() && hasSetting(values, only, "")
 }
 
-// offSettings returns those of the settings that count in a scope: "a=true managed:b=true".
+// offSettings returns those settings that count in a scope. all has a form such as "a=true managed:b=true".
 func offSettings(all, scope string) (list []string) {
 	for setting := range strings.FieldsSeq(all) {
 		only, name, isScoped := strings.Cut(setting, ":")
@@ -329,8 +331,8 @@ func (x *Diagnosis) hasOff(values map[string]any, setting string) bool {
 	return slices.ContainsFunc(x.Lines, func(l Line) bool { return hasSetting(values, setting, l.command.Text) })
 }
 
-// hasSetting reports whether values have a setting as "a.b=true". "a.b=LINE" is a list with a
-// command line: Gemini CLI lists the commands of disabled hooks.
+// hasSetting reports whether values have a setting, such as "a.b=true". "a.b=LINE" means a list that has the
+// line: Gemini CLI lists the commands of disabled hooks.
 func hasSetting(values map[string]any, setting, line string) bool {
 	name, want, _ := strings.Cut(setting, "=")
 	var v any = values

@@ -19,21 +19,21 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// The grades that a caller compares with.
+// These are the grades that callers compare with.
 const (
 	GradeHolds = "holds"
 	GradeOff   = "off"
 )
 
-// unseen is what doctor cannot see of any agent.
+// unseen says what Doctor cannot see of any agent.
 const unseen = "the agent's flags, variables of other shells, and settings that an organisation sends"
 
-// isManaged reports whether the settings of all users have a line.
+// isManaged reports whether the settings of all users have a line of starhost.
 func (x *Diagnosis) isManaged() bool {
 	return slices.ContainsFunc(x.Lines, func(l Line) bool { return l.Scope == "managed" })
 }
 
-// grade returns how the agent's guard holds, and what could lift it.
+// grade says how the agent's guard holds, and what can lift it.
 func (x *Diagnosis) grade() (grade, by string) {
 	if len(x.Problems) > 0 {
 		return GradeOff, "or could be"
@@ -41,7 +41,7 @@ func (x *Diagnosis) grade() (grade, by string) {
 	return x.agent.Grade(x.isManaged())
 }
 
-// addFound adds something that runs beside starhost, or could lift its guard.
+// addFound adds a text about something that runs beside starhost, or that may lift its guard.
 func (x *Diagnosis) addFound(format string, args ...any) {
 	x.Found = append(x.Found, fmt.Sprintf(format, args...))
 }
@@ -52,7 +52,7 @@ type settingsPlace struct {
 	*File
 }
 
-// allPlaces returns the agent's settings files, and those that can switch its hooks off.
+// allPlaces returns the agent's settings files, and the further files that can switch its hooks off.
 func (d *Doctor) allPlaces(agent *hook.Agent, files []*File, scopes []string) (places []settingsPlace) {
 	for i, f := range files {
 		places = append(places, settingsPlace{scopes[i], f})
@@ -73,8 +73,8 @@ func (d *Doctor) allPlaces(agent *hook.Agent, files []*File, scopes []string) (p
 	return places
 }
 
-// valuesOf returns the values of a settings file, nil if it does not exist or has a mistake, which
-// other checks report.
+// valuesOf returns the values of a settings file. It returns nil if the file is missing or has a mistake,
+// which other checks report.
 func valuesOf(f *File) map[string]any {
 	text, exists, err := f.Read()
 	if err != nil || !exists || f.format == formWhole {
@@ -87,7 +87,7 @@ func valuesOf(f *File) map[string]any {
 	return all
 }
 
-// findLifts lists what runs beside starhost, and what lifts its guard in this agent.
+// findLifts lists what runs beside starhost, and what may lift its guard in this agent.
 func (d *Doctor) findLifts(x *Diagnosis, places []settingsPlace) {
 	only := slices.ContainsFunc(places, func(p settingsPlace) bool {
 		return p.scope == "managed" && x.agent.Files.ManagedOnly != "" && hasSetting(valuesOf(p.File), x.agent.Files.ManagedOnly, "")
@@ -99,7 +99,7 @@ func (d *Doctor) findLifts(x *Diagnosis, places []settingsPlace) {
 			continue
 		}
 		seen = append(seen, p.Path())
-		commands, _ := p.Commands(text) // a mistake has been reported
+		commands, _ := p.Commands(text) // another check has reported the mistake
 		for _, c := range commands {
 			if x.agent.AsksAt(c.Event) && !ownerOf(x.agent)(c.Argv) && (p.scope == "managed" || !only) {
 				x.addFound("%s: another hook runs at %s: %s", d.placeOf(p.File, c.Line), c.Event, limitText(c.Text))
@@ -114,7 +114,7 @@ func (d *Doctor) findLifts(x *Diagnosis, places []settingsPlace) {
 	d.checkVersion(x)
 }
 
-// placeOf returns a place for people.
+// placeOf returns a line of a file in a form for people.
 func (d *Doctor) placeOf(f *File, line int) string {
 	if line == 0 {
 		return d.inHome(f.Path())
@@ -122,7 +122,8 @@ func (d *Doctor) placeOf(f *File, line int) string {
 	return fmt.Sprintf("%s:%d", d.inHome(f.Path()), line)
 }
 
-// liftFinders look at what only one agent has. It is no map, because a map costs each start.
+// liftFinders look at what only one agent has. They are a list, because making a map costs time at each
+// start.
 var liftFinders = []struct {
 	agent string
 	find  func(*Doctor, *Diagnosis, []settingsPlace)
@@ -153,8 +154,8 @@ func (d *Doctor) findClaudeLifts(x *Diagnosis, places []settingsPlace) {
 	}
 }
 
-// findCodexLifts looks for hooks that Codex does not run: those of the user and of projects run
-// only after a person trusts them.
+// findCodexLifts looks for hooks that Codex does not run. Codex runs the hooks of the user and of projects
+// only after a person has trusted them.
 func (d *Doctor) findCodexLifts(x *Diagnosis, places []settingsPlace) {
 	config := &File{Root: x.agent.Files.UserFolder(d.Getenv), Name: "config.toml", format: formTOML}
 	all := valuesOf(config)
@@ -184,8 +185,8 @@ func (d *Doctor) findCodexLifts(x *Diagnosis, places []settingsPlace) {
 	}
 }
 
-// codexDistrust says why Codex does not run a hook, by the states in the user's config.toml. Codex
-// knows a hook by the place of its line, and trusts it with its hash.
+// codexDistrust says why Codex does not run a hook. The states in the user's config.toml say which hooks a
+// person trusts: Codex identifies a hook by the place of its line, and compares its hash.
 func codexDistrust(states map[string]any, f *File, text []byte, c *commandLine) string {
 	event := strings.ToLower(regexp.MustCompile(`\B[A-Z]`).ReplaceAllString(c.Event, "_$0"))
 	paths := []string{f.Path()}
@@ -210,8 +211,8 @@ func codexDistrust(states map[string]any, f *File, text []byte, c *commandLine) 
 	return ""
 }
 
-// codexHash returns the hash of a hook as Codex 0.169 computes it: of the sorted JSON of the event,
-// the matcher and the hook with its defaults.
+// codexHash returns the hash that Codex 0.169 computes of a hook: of the sorted JSON of the event, the
+// matcher and the hook with its defaults.
 func codexHash(f *File, text []byte, event string, c *commandLine) string {
 	all, err := f.Values(text)
 	if err != nil {
@@ -245,7 +246,7 @@ func codexHash(f *File, text []byte, event string, c *commandLine) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// findGptmeLifts looks for a project that enables other plugins alone.
+// findGptmeLifts looks for a project whose settings enable other plugins only.
 func (d *Doctor) findGptmeLifts(x *Diagnosis, _ []settingsPlace) {
 	config := &File{Root: d.Project, Name: "gptme.toml", format: formTOML}
 	plugins, _ := valuesOf(config)["plugins"].(map[string]any)
@@ -255,8 +256,8 @@ func (d *Doctor) findGptmeLifts(x *Diagnosis, _ []settingsPlace) {
 	}
 }
 
-// findHermesLifts looks for lines that nobody allowed. Hermes asks for each at a terminal, and
-// skips it elsewhere.
+// findHermesLifts looks for lines that nobody has allowed. Hermes asks for each line at a terminal, and skips
+// it elsewhere.
 func (d *Doctor) findHermesLifts(x *Diagnosis, _ []settingsPlace) {
 	name := filepath.Join(x.agent.Files.UserFolder(d.Getenv), "shell-hooks-allowlist.json")
 	text, err := os.ReadFile(name)
@@ -281,12 +282,12 @@ func (d *Doctor) findHermesLifts(x *Diagnosis, _ []settingsPlace) {
 	}
 }
 
-// findOpencodeLifts looks for other plugins.
+// findOpencodeLifts looks for other plugins of opencode.
 func (d *Doctor) findOpencodeLifts(x *Diagnosis, places []settingsPlace) {
 	for _, p := range places {
 		for _, folder := range []string{"plugin", "plugins"} {
 			folder = filepath.Join(filepath.Dir(filepath.Dir(p.Path())), folder)
-			entries, _ := os.ReadDir(folder) // no folder has no plugins
+			entries, _ := os.ReadDir(folder) // a missing folder has no plugins
 			for _, e := range entries {
 				if ext := filepath.Ext(e.Name()); (ext == ".js" || ext == ".ts") && e.Name() != "starhost.js" {
 					x.addFound("another plugin: %s", d.inHome(filepath.Join(folder, e.Name())))
@@ -296,13 +297,13 @@ func (d *Doctor) findOpencodeLifts(x *Diagnosis, places []settingsPlace) {
 	}
 }
 
-// lacks says what versions of an agent's program before one do not have.
+// lacks says what the versions of an agent's program before a certain one do not have.
 var lacks = []struct{ agent, version, what string }{
 	{"claude-code", "2.1.295", "a call runs if starhost is missing or late (onFailure)"},
 }
 
-// checkVersion reports a program that is older than the one that the agent's row describes: npm
-// installs an old version without a word if Node is old.
+// checkVersion reports a program that is older than the version that the agent's row describes. npm silently
+// installs an old version if Node is old.
 func (d *Doctor) checkVersion(x *Diagnosis) {
 	version := programVersion(x.Program)
 	for _, l := range lacks {
@@ -317,14 +318,14 @@ func (d *Doctor) checkVersion(x *Diagnosis) {
 	}
 }
 
-// programVersion returns the version of a program that npm installed, or whose path has it, without
-// running it; "" for any other.
+// programVersion returns the version of a program without running it, if npm installed the program or its
+// path has the version. It returns "" otherwise.
 func programVersion(program string) string {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return ""
 	}
-	if v := filepath.Base(real); isVersion(v) { // Claude Code's own installer
+	if v := filepath.Base(real); isVersion(v) { // a program from Claude Code's own installer
 		return v
 	}
 	folder := real
@@ -339,12 +340,13 @@ func programVersion(program string) string {
 	return ""
 }
 
-// versionForm matches the numbers that a version begins with.
+// versionForm matches the numbers at the beginning of a version.
 var versionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+(\.\d+)+`) })
 
 func isVersion(text string) bool { return versionForm().MatchString(text) && len(text) < 40 }
 
-// isOlder compares the numbers of two versions. Nothing is older than a text that is no version.
+// isOlder reports whether a version is older than another, by its numbers. Nothing is older than a text that
+// is no version.
 func isOlder(version, than string) bool {
 	if !isVersion(version) || !isVersion(than) {
 		return false
@@ -354,7 +356,7 @@ func isOlder(version, than string) bool {
 
 func versionNumbers(version string) (numbers []int) {
 	for part := range strings.SplitSeq(versionForm().FindString(version), ".") {
-		n, _ := strconv.Atoi(part) // a number too large for an int is no version
+		n, _ := strconv.Atoi(part) // a number that is too large for an int belongs to no version
 		numbers = append(numbers, n)
 	}
 	return numbers

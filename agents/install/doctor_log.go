@@ -9,24 +9,25 @@ import (
 	"github.com/starhost/starhost/decision"
 )
 
-// Bounds of what doctor reads of the decision log. It begins with the newest file.
+// Bounds of what Doctor reads of the decision log. It begins with the newest file.
 const (
 	usageDays  = 7
-	usageBytes = 64 << 20 // a file that begins below it is read whole
-	usageTools = 100      // names of tools of one agent
+	usageBytes = 64 << 20 // Doctor reads a file to its end if it begins below this number of bytes
+	usageTools = 100      // the most names of tools of one agent
 )
 
-// A usage is what the decision log says about an agent.
+// A usage is what the decision log shows about an agent.
 type usage struct {
-	last  *decision.Record // without its contents; nil if the agent did not ask
-	tools map[string]bool  // tools that no row of the agent's table names
-	// ran counts the calls that ran otherwise than guards judged them. lastRan is the last of them.
+	last  *decision.Record // the last event, without its contents; nil if the agent did not ask
+	tools map[string]bool  // tools that the agent's table does not have
+	// ran counts the calls that ran with other arguments than guards judged, or although they were refused.
+	// lastRan is the last of them.
 	ran     int
 	lastRan decision.Record
 }
 
-// readUsage reads the newest part of the decision log. Doctor shows what it finds, but does not
-// depend on the log: a guard works without it.
+// readUsage reads the newest part of the decision log. It returns what it finds, and no error: a guard works
+// without the log.
 func (d *Doctor) readUsage() map[string]*usage {
 	if d.Log == "" {
 		return nil
@@ -36,7 +37,7 @@ func (d *Doctor) readUsage() map[string]*usage {
 		return nil
 	}
 	slices.Sort(files)
-	slices.Reverse(files) // the names have dates
+	slices.Reverse(files) // the names are dates
 	all, size := map[string]*usage{}, int64(0)
 	for _, file := range files {
 		info, err := os.Lstat(file)
@@ -84,8 +85,8 @@ func (d *Doctor) addUsage(all map[string]*usage, file string) (recent bool) {
 	return recent
 }
 
-// unlisted returns the tools in the log that no row of the agent's table names, so that no guard
-// finds them by their kind.
+// unlisted returns the tools in the log that the agent's table does not have, so that guards do not find them
+// by their kind.
 func (u *usage) unlisted(matches func(string) bool) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(u.tools)), matches)
 }

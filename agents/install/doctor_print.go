@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/internal/texttable"
 )
 
-// WriteDiagnoses writes the result of [Doctor.Examine] for a person, whose home folder is home.
+// WriteDiagnoses writes the result of [Doctor.Examine] for a person. home is the person's home folder.
 func WriteDiagnoses(w io.Writer, all []Diagnosis, home string) {
 	if len(all) == 0 {
 		io.WriteString(w, "no agent of this machine has settings\n")
@@ -46,7 +46,7 @@ func WriteDiagnoses(w io.Writer, all []Diagnosis, home string) {
 	}
 }
 
-// write writes one line of the settings.
+// write writes what Doctor found out about one line of the settings.
 func (l *Line) write(w io.Writer, home string) {
 	fmt.Fprintf(w, "  configured: %s:%d (%s)\n", texttable.EscapeLine(errtext.InHome(home, l.Path)), l.Line, l.Scope)
 	fmt.Fprintf(w, "  command: %s\n", texttable.EscapeLine(l.Command))
@@ -62,5 +62,5 @@ func (l *Line) write(w io.Writer, home string) {
 	}
 }
 
-// limitText returns at most 200 bytes of a text.
+// limitText returns a text cut to 200 bytes.
 func limitText(text string) string { return errtext.CutTo(text, 200, "...") }

@@ -18,9 +18,9 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// TryNew sends canaries through a new line from several folders, and returns what they show. A line
-// of the project, and one that names no plugins, guard other plugins in other folders: of these it
-// says only which hooks do less in this agent than elsewhere.
+// TryNew sends canaries through a new line from several folders, and returns what is wrong. A line of a
+// project, and a line that names no plugins, has other plugins in other folders. For such a line, TryNew only
+// says which hooks have less effect in this agent than elsewhere.
 func (d *Doctor) TryNew(ctx context.Context, agent *hook.Agent, line *hook.Settings, named bool) []string {
 	l := newLine("user", "", &commandLine{Argv: line.Command})
 	var problems []string
@@ -32,7 +32,7 @@ func (d *Doctor) TryNew(ctx context.Context, agent *hook.Agent, line *hook.Setti
 	return append(problems, l.Notes...)
 }
 
-// tryLine sends a canary through a line if it may run it. It returns the problems.
+// tryLine sends a canary through a line, if Doctor may run the line. It returns what is wrong.
 func (d *Doctor) tryLine(ctx context.Context, agent *hook.Agent, l *Line) (problems []string) {
 	l.Canary = "not tried"
 	notTried := func(format string, args ...any) []string {
@@ -65,9 +65,9 @@ func (d *Doctor) tryLine(ctx context.Context, agent *hook.Agent, l *Line) (probl
 	return d.tryFolders(ctx, agent, l, program)
 }
 
-// tryFolders sends a canary through a line from the current project. If the line names plugins, it
-// guards all folders, so tryFolders sends one from an empty folder and from the home folder, too,
-// and compares the answers.
+// tryFolders sends a canary through a line from the current project. A line that names plugins guards all
+// folders, so tryFolders also sends one from an empty folder and one from the home folder, and compares the
+// answers.
 func (d *Doctor) tryFolders(ctx context.Context, agent *hook.Agent, l *Line, program string) (problems []string) {
 	problems = d.sendCanary(ctx, agent, l, program, d.Project)
 	f, err := d.Parse(l.command.Argv)
@@ -119,13 +119,14 @@ func findProgram(name string) (string, error) {
 	return path, nil
 }
 
-// maxCanary bounds the output of a line in bytes, and canaryTime its time beside the deadline.
+// maxCanary is the most bytes of a line's output, and canaryTime is how long Doctor waits in addition to the
+// deadline.
 const (
 	maxCanary  = 1 << 20
 	canaryTime = 5 * time.Second
 )
 
-// sendCanary runs a line with a canary event in a folder, and reads the answer.
+// sendCanary runs a line in a folder with a canary as its event, and reads the answer.
 func (d *Doctor) sendCanary(
 	ctx context.Context, agent *hook.Agent, l *Line, program, folder string,
 ) (problems []string) {
@@ -184,7 +185,7 @@ func (d *Doctor) sendCanary(
 	return problems
 }
 
-// canaryFailure returns the first line that a failed hook wrote.
+// canaryFailure returns the first line that a hook wrote when it failed.
 func canaryFailure(code int, out, stderr string) string {
 	for _, text := range []string{stderr, out} {
 		for line := range strings.Lines(text) {

@@ -16,11 +16,11 @@ import (
 	"strings"
 )
 
-// A File is a settings file on the disk. No part of its path below Root may be a link, because
-// whoever controls the folder Root could lead starhost elsewhere by one.
+// A File is a settings file on the disk. No part of its path below Root may be a link, because whoever
+// controls the folder Root could lead starhost elsewhere by a link.
 type File struct {
-	Root string // a folder that exists, or that Write makes
-	Name string // below Root, with slashes
+	Root string // a folder that exists, or that Apply makes
+	Name string // the path below Root, with slashes
 	Mode fs.FileMode
 	format
 }
@@ -58,8 +58,8 @@ func (f *File) read(root *os.Root) (text []byte, exists bool, err error) {
 	return text, true, err
 }
 
-// check returns the file's properties, nil if it does not exist. It refuses links and all that is
-// no file.
+// check returns the properties of the file, or nil if it does not exist. It refuses links, and everything
+// else that is no regular file.
 func (f *File) check(root *os.Root) (fs.FileInfo, error) {
 	at := ""
 	parts := strings.Split(f.Name, "/")
@@ -85,13 +85,13 @@ func (f *File) check(root *os.Root) (fs.FileInfo, error) {
 	return nil, nil
 }
 
-// backupName returns the name of the backup of the file that text replaced.
+// backupName returns the name of the backup of the file that text has replaced.
 func (f *File) backupName(text []byte) string {
 	sum := sha256.Sum256(text)
 	return f.Name + ".starhost-" + hex.EncodeToString(sum[:6]) + ".bak"
 }
 
-// original returns the bytes that install replaced by text, if it did.
+// original returns the bytes that install has replaced by text. ok is false if it did not.
 func (f *File) original(root *os.Root, text []byte) (original []byte, ok bool, err error) {
 	backup := &File{Root: f.Root, Name: f.backupName(text)}
 	return backup.read(root)
@@ -109,14 +109,14 @@ func (f *File) backups() (names []string, err error) {
 	return names, err
 }
 
-// A change is a planned change of a file.
+// A change is a change of a file that is planned and not made yet.
 type change struct {
 	File    *File
-	Backup  string // the path of the backup that Apply writes, "" for none
-	Text    []byte // nil removes the file
+	Backup  string // the path of the backup that Apply will write, or ""
+	Text    []byte // the new text; nil removes the file
 	old     []byte
 	existed bool
-	stale   []string // backups that Apply removes, because nothing needs them any more
+	stale   []string // backups that Apply will remove, because nobody needs them any more
 	saved   []byte   // the bytes of the backup
 }
 
@@ -125,7 +125,7 @@ func (c *change) IsNeeded() bool {
 	return c.existed != (c.Text != nil) || !bytes.Equal(c.old, c.Text)
 }
 
-// Install plans to merge settings into the file.
+// Install plans to merge the settings want into the file.
 func (f *File) Install(want []byte, own owner) (*change, error) {
 	c := &change{File: f}
 	root, err := os.OpenRoot(f.Root)
@@ -167,7 +167,7 @@ func (f *File) Install(want []byte, own owner) (*change, error) {
 	return c, nil
 }
 
-// checkWritable refuses a file without write permission, which a rename would replace all the same.
+// checkWritable refuses a file without write permission. A rename would replace it all the same.
 func (f *File) checkWritable(root *os.Root) error {
 	info, err := root.Lstat(filepath.FromSlash(f.Name))
 	if err == nil && info.Mode()&0o200 == 0 {
@@ -176,10 +176,10 @@ func (f *File) checkWritable(root *os.Root) error {
 	return err
 }
 
-// Uninstall plans to restore the original bytes if the file is as install left it, and otherwise to
-// remove the owner's entries. It also removes the backups: without the entries, the file has all that
-// they had. void is the text of the file that has no other settings: of [formWhole] with the entries,
-// otherwise without.
+// Uninstall plans to restore the original bytes, if the file is as install left it. Otherwise it plans to
+// remove the owner's entries. It also plans to remove the backups: without the entries, the file has
+// everything that they had. void is the text that the file would have without other settings: for [formWhole]
+// with the entries, otherwise without them.
 func (f *File) Uninstall(void []byte, own owner) (*change, error) {
 	c := &change{File: f}
 	root, err := os.OpenRoot(f.Root)
@@ -203,7 +203,7 @@ func (f *File) Uninstall(void []byte, own owner) (*change, error) {
 	if c.Text, err = f.without(c.old, void, own); err != nil {
 		return nil, err
 	}
-	if !ok && f.format == formJSON { // somebody else changed the file, too
+	if !ok && f.format == formJSON { // the file was also changed by somebody else
 		c.unset(root, void)
 	}
 	if ok {
@@ -215,7 +215,7 @@ func (f *File) Uninstall(void []byte, own owner) (*change, error) {
 			c.Text = append([]byte{}, original...)
 		}
 	} else if c.IsNeeded() && f.format != formWhole && f.isVoid(c.Text, void) && len(c.stale) == 0 {
-		c.Text = nil // install made the file
+		c.Text = nil // install has made the file
 	}
 	if c.IsNeeded() {
 		err = f.checkWritable(root)
@@ -223,7 +223,7 @@ func (f *File) Uninstall(void []byte, own owner) (*change, error) {
 	return c, err
 }
 
-// without returns a text without the owner's entries.
+// without returns text without the owner's entries.
 func (f *File) without(text, void []byte, own owner) ([]byte, error) {
 	switch {
 	case f.format != formWhole:
@@ -234,7 +234,7 @@ func (f *File) without(text, void []byte, own owner) ([]byte, error) {
 	return text, nil
 }
 
-// unset removes the values of void that a backup lacks: install set them.
+// unset removes the values of void that the backup does not have, because install set them.
 func (c *change) unset(root *os.Root, void []byte) {
 	for _, name := range c.stale {
 		backup := &File{Root: c.File.Root, Name: name}
@@ -250,7 +250,7 @@ func (c *change) unset(root *os.Root, void []byte) {
 	}
 }
 
-// isVoid reports whether a text has no more settings than void.
+// isVoid reports whether a text has no settings beyond those of void.
 func (f *File) isVoid(text, void []byte) bool {
 	if f.format == formJSON {
 		_, a, errA := parseJSON(text, nil)
@@ -260,11 +260,11 @@ func (f *File) isVoid(text, void []byte) bool {
 	return len(bytes.TrimSpace(text)) == 0
 }
 
-// Apply changes the file: it writes the backup, then a new file that it renames. A file that
-// somebody else changed meanwhile stays as it is.
+// Apply makes the change: it writes the backup, then a new file, which it renames. If somebody else has
+// changed the file meanwhile, the file stays.
 func (c *change) Apply() error {
 	f := c.File
-	folder := f.Mode | f.Mode&0o444>>2 | 0o100 // readers of the file may search its folder
+	folder := f.Mode | f.Mode&0o444>>2 | 0o100 // whoever may read the file may search its folder
 	if err := os.MkdirAll(f.Root, folder); err != nil {
 		return err
 	}
@@ -300,7 +300,7 @@ func (c *change) Apply() error {
 	return c.removeStale(root)
 }
 
-// removeStale removes the backups that nothing needs any more.
+// removeStale removes the backups that nobody needs any more.
 func (c *change) removeStale(root *os.Root) error {
 	for _, name := range c.stale {
 		if err := root.Remove(filepath.FromSlash(name)); err != nil {
@@ -310,7 +310,7 @@ func (c *change) removeStale(root *os.Root) error {
 	return nil
 }
 
-// writeFile writes a whole file by renaming another one.
+// writeFile writes a file as a whole: it writes another file, and renames that.
 func writeFile(root *os.Root, name string, text []byte, mode fs.FileMode) error {
 	name = filepath.FromSlash(name)
 	beside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:8])

@@ -20,17 +20,17 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// A Machine is where agents have their settings.
+// A Machine says where agents have their settings.
 type Machine struct {
-	// Dir is the current folder, "" for the process's.
+	// Dir is the current folder; "" means the one of the process.
 	Dir string
-	// Root stands in front of the paths of managed settings; it is "" except in tests.
+	// Root precedes the paths of managed settings. Only tests set it.
 	Root string
 	// Getenv returns environment variables.
 	Getenv func(string) string
 }
 
-// inHome returns a path for people.
+// inHome returns a path in a form for people, with "~" for the home folder.
 func (m *Machine) inHome(path string) string { return errtext.InHome(m.Getenv("HOME"), path) }
 
 // A Misuse is a mistake in what the caller asks for, such as settings that an agent does not have.
@@ -40,24 +40,25 @@ func (m Misuse) Error() string { return string(m) }
 
 func misusef(format string, args ...any) error { return Misuse(fmt.Sprintf(format, args...)) }
 
-// A Scope says whose settings a command changes: at most one of the first three, and the user's if
-// none is set.
+// A Scope says whose settings a command changes. At most one of the first three fields is set. If none is,
+// the command changes the user's settings.
 type Scope struct {
 	User, Project, Managed bool
-	File                   string // this file instead of the agent's usual one; or ""
+	File                   string // the file to change in place of the agent's usual one; or ""
 }
 
-// Flags are what settings depend on in a line of starhost hook.
+// Flags are the flags in a line of starhost hook that settings depend on.
 type Flags struct {
-	Deadline          time.Duration // 0 for the agent's own timeout
+	Deadline          time.Duration // 0 means the agent's own timeout
 	FailOpen, Project bool
 	Paths             []string // the plugins that the line names
 }
 
-// answerMargin is the time between the deadline of an answer and the agent's timeout.
+// answerMargin is how much longer the agent waits than starhost takes for an answer.
 const answerMargin = time.Second
 
-// Timeout returns how long the agent waits: as long as it does by itself, or as the flag decides.
+// Timeout returns how long the agent waits for an answer. Without a deadline, that is as long as it waits by
+// itself.
 func (f *Flags) Timeout(agent *hook.Agent) time.Duration {
 	if f.Deadline > 0 {
 		return (f.Deadline + answerMargin + time.Second - 1).Truncate(time.Second)
@@ -65,8 +66,8 @@ func (f *Flags) Timeout(agent *hook.Agent) time.Duration {
 	return agent.Timeout
 }
 
-// Settings returns the settings that run a program with these flags and with others. Without a
-// deadline, the line gets the agent's timeout less answerMargin.
+// Settings returns settings that run a program with these flags and with others. If there is no deadline, the
+// line gets one: the agent's timeout less answerMargin.
 func (f *Flags) Settings(agent *hook.Agent, program string, others []string) hook.Settings {
 	timeout := f.Timeout(agent)
 	if f.Deadline <= 0 {
@@ -90,7 +91,7 @@ func (m *Machine) SettingsFile(agent *hook.Agent, s *Scope) (*File, error) {
 	}
 	f := &File{Mode: 0o600}
 	if s.Project || s.Managed {
-		f.Mode = 0o644 // others must read it
+		f.Mode = 0o644 // other users must be able to read it
 	}
 	none := func(whose string) error {
 		return misusef("%s has no file for %s that starhost knows; --settings FILE names one", agent.Title, whose)
@@ -125,7 +126,7 @@ func (m *Machine) SettingsFile(agent *hook.Agent, s *Scope) (*File, error) {
 	return f, nil
 }
 
-// pieceFile returns the file of a piece.
+// pieceFile returns the file that a piece belongs into.
 func pieceFile(main *File, p *hook.Piece) *File {
 	f := *main
 	if p.Name != "" {
@@ -140,7 +141,7 @@ func pieceFile(main *File, p *hook.Piece) *File {
 	return &f
 }
 
-// ownerOf returns the owner of the lines of an agent.
+// ownerOf returns a function that recognises the lines of starhost for an agent.
 func ownerOf(agent *hook.Agent) owner {
 	return func(argv []string) bool {
 		return len(argv) > 2 && programName(argv[0]) == "starhost" && argv[1] == "hook" && argv[2] == agent.Name
@@ -153,30 +154,30 @@ func programName(program string) string {
 	return strings.TrimSuffix(program, ".exe")
 }
 
-// A Result says what an installation, or its removal, did.
+// A Result says what installing or uninstalling did.
 type Result struct {
 	Files []Installed `json:"files"`
-	Next  string      `json:"next"`  // the step that the user must take then, or ""
-	Lifts string      `json:"lifts"` // a sentence about lifts of the guard, or ""
+	Next  string      `json:"next"`  // the next step, which the user must take; or ""
+	Lifts string      `json:"lifts"` // a sentence about what can lift the guard; or ""
 }
 
-// An Installed is a file that changed, or should have.
+// An Installed is a file that changed, or that a person should change.
 type Installed struct {
 	Path   string `json:"path"`
 	State  string `json:"state"` // written, unchanged, removed, or by hand
 	Backup string `json:"backup"`
-	Why    string `json:"why"`   // for by hand
-	Lines  string `json:"lines"` // for by hand: what a person must add
+	Why    string `json:"why"`   // why a person must change it
+	Lines  string `json:"lines"` // what a person must add
 }
 
 const byHand = "by hand"
 
-// IsByHand reports whether a person must change a file.
+// IsByHand reports whether a person must change one of the files.
 func (r *Result) IsByHand() bool {
 	return slices.ContainsFunc(r.Files, func(f Installed) bool { return f.State == byHand })
 }
 
-// WriteText writes the result for a person, whose home folder is home.
+// WriteText writes the result for a person. home is the person's home folder.
 func (r *Result) WriteText(w io.Writer, home string) {
 	written := false
 	for _, f := range r.Files {
@@ -201,7 +202,7 @@ func (r *Result) WriteText(w io.Writer, home string) {
 	}
 }
 
-// Install merges settings into the agent's files. main is the first of them.
+// Install merges settings into the agent's files. main is the first of these files.
 func (m *Machine) Install(agent *hook.Agent, main *File, line *hook.Settings) (*Result, error) {
 	r := &Result{Files: []Installed{}, Next: agent.Files.Next, Lifts: liftSentence(agent, line.Managed)}
 	var changes []*change
@@ -218,12 +219,12 @@ func (m *Machine) Install(agent *hook.Agent, main *File, line *hook.Settings) (*
 		}
 	}
 	if len(r.Files) > 0 {
-		return r, nil // half of the files would be no guard
+		return r, nil // half of the files would make no guard
 	}
 	return r, m.apply(r, changes)
 }
 
-// Uninstall removes the settings of starhost from the agent's files. line says what they are.
+// Uninstall removes the settings of starhost from the agent's files. line says which settings these are.
 func (m *Machine) Uninstall(agent *hook.Agent, main *File, line *hook.Settings) (*Result, error) {
 	r := &Result{Files: []Installed{}}
 	var changes []*change
@@ -248,7 +249,7 @@ func (m *Machine) Uninstall(agent *hook.Agent, main *File, line *hook.Settings) 
 	return r, m.apply(r, changes)
 }
 
-// apply applies changes and adds them to the result.
+// apply makes the changes, and adds them to the result.
 func (m *Machine) apply(r *Result, changes []*change) error {
 	for _, c := range changes {
 		done := Installed{Path: c.File.Path(), State: "unchanged"}
@@ -266,7 +267,8 @@ func (m *Machine) apply(r *Result, changes []*change) error {
 	return nil
 }
 
-// liftSentence says what can lift a guard, and offers the settings of all users if they stop it.
+// liftSentence returns a sentence that says what can lift a guard. If managed settings stop that, it proposes
+// them.
 func liftSentence(agent *hook.Agent, managed bool) string {
 	grade, by := agent.Grade(managed)
 	if by == "" {
@@ -279,8 +281,8 @@ func liftSentence(agent *hook.Agent, managed bool) string {
 	return text
 }
 
-// Plugins returns the paths of plugins as a line names them: absolute, or from the project's root
-// if the line belongs into a project. main is the settings file.
+// Plugins returns the paths of plugins in the form for a line: absolute, or from the project's root if the
+// line belongs into a project's settings. main is the settings file.
 func (m *Machine) Plugins(main *File, inProject bool, paths []string) ([]string, error) {
 	var full []string
 	for _, p := range paths {
@@ -303,8 +305,8 @@ func (m *Machine) Plugins(main *File, inProject bool, paths []string) ([]string,
 	return full, nil
 }
 
-// OwnProgram returns the path of this program: as PATH names it if that is the same file, because
-// an update may change the target of a link in PATH.
+// OwnProgram returns the path of this program. If the program in PATH is the same file, it returns the path
+// from there, because an update may change the target of a link in PATH.
 func OwnProgram() (string, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -323,7 +325,7 @@ func isSameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// fileError returns an error of a settings file, with its place.
+// fileError returns an error about a settings file, with its place.
 func (m *Machine) fileError(f *File, err error) error {
 	name := m.inHome(f.Path())
 	if at, ok := errors.AsType[*mistake](err); ok {

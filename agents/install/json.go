@@ -15,13 +15,13 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// hooksName is the member in which all agents list their hooks. Entries elsewhere are not ours.
+// hooksName is the member in which all agents list their hooks. Entries elsewhere are not starhost's.
 const hooksName = "hooks"
 
 // A jsonEditor changes a syntax tree of JSON with comments.
 type jsonEditor struct {
 	src           []byte
-	unit, newline string // one level of indentation, and the end of a line
+	unit, newline string // one level of indentation, and the end of a line, as the file has them
 	own           owner
 }
 
@@ -49,7 +49,7 @@ func parseJSON(src []byte, own owner) (*jsonEditor, *hujson.Value, error) {
 	return e, &root, nil
 }
 
-// jsonError gives an error of the parser our form.
+// jsonError returns an error of the parser in the form of this package.
 func jsonError(err error) error {
 	message := strings.TrimPrefix(err.Error(), "hujson: ")
 	if m := regexp.MustCompile(`^line (\d+), column (\d+): (.*)`).FindStringSubmatch(message); m != nil {
@@ -60,8 +60,8 @@ func jsonError(err error) error {
 	return &mistake{Message: message}
 }
 
-// deepOffset returns the offset at which values lie too deep in each other, or -1. The parser calls
-// itself for each level.
+// deepOffset returns the offset at which values are nested too deep, or -1. The parser calls itself for each
+// level.
 func deepOffset(src []byte) int {
 	depth := 0
 	for i := 0; i < len(src); i++ {
@@ -108,7 +108,7 @@ func mergeJSON(src, want []byte, own owner) ([]byte, error) {
 	return have.Pack(), nil
 }
 
-// merge adds the values of want.
+// merge adds the values of want to have.
 func (e *jsonEditor) merge(have, want *hujson.Value, depth int, path string) error {
 	switch w := want.Value.(type) {
 	case *hujson.Object:
@@ -135,7 +135,7 @@ func (e *jsonEditor) merge(have, want *hujson.Value, depth int, path string) err
 	return nil
 }
 
-// mergeMember adds a member to an object, or merges it with the member of this name.
+// mergeMember adds a member to an object. If the object has a member of this name, it merges the two.
 func (e *jsonEditor) mergeMember(h *hujson.Object, m *hujson.ObjectMember, depth int, path string) error {
 	name := memberName(m)
 	path = strings.TrimPrefix(path+"."+name, ".")
@@ -162,7 +162,8 @@ func (e *jsonEditor) mergeMember(h *hujson.Object, m *hujson.ObjectMember, depth
 	return nil
 }
 
-// mergeList removes our elements that want lacks, and adds those that the list lacks.
+// mergeList removes starhost's elements that want does not have, and adds the elements of want that the list
+// does not have.
 func (e *jsonEditor) mergeList(h, w *hujson.Array, depth int) {
 	missing := slices.Clone(w.Elements)
 	drop := make([]bool, len(h.Elements))
@@ -198,7 +199,7 @@ func removeJSON(src []byte, own owner) ([]byte, error) {
 	return root.Pack(), nil
 }
 
-// unsetJSON removes the values of set that base lacks.
+// unsetJSON removes those values of set that base does not have.
 func unsetJSON(src, set, base []byte) ([]byte, error) {
 	_, b, errBase := parseJSON(base, nil)
 	_, s, errSet := parseJSON(set, nil)
@@ -232,8 +233,8 @@ func (e *jsonEditor) unset(v, set, base *hujson.Value) {
 	e.removeMembers(o, drop)
 }
 
-// prune removes our entries inside a value, and values that are empty then. It reports whether it
-// removed something.
+// prune removes starhost's entries from a value, and then the values that are empty. It reports whether it
+// removed anything.
 func (e *jsonEditor) prune(v *hujson.Value) (pruned bool) {
 	switch c := v.Value.(type) {
 	case *hujson.Object:
@@ -252,7 +253,7 @@ func (e *jsonEditor) prune(v *hujson.Value) (pruned bool) {
 	return pruned
 }
 
-// pruneItem prunes a value of a list. drop is true if the value must go.
+// pruneItem prunes one value of a list. drop is true if the value itself must go.
 func (e *jsonEditor) pruneItem(v *hujson.Value, before bool) (drop, pruned bool) {
 	if e.isOurs(*v) {
 		return true, true
@@ -261,7 +262,7 @@ func (e *jsonEditor) pruneItem(v *hujson.Value, before bool) (drop, pruned bool)
 	return pruned && isEmpty(*v), pruned || before
 }
 
-// isOurs reports whether a value is an entry with our command line, or a group of such entries.
+// isOurs reports whether a value is an entry with starhost's command line, or a group of such entries.
 func (e *jsonEditor) isOurs(v hujson.Value) bool {
 	if argv, ok := commandOf(v); ok {
 		return argv != nil && e.own(argv)
@@ -282,8 +283,8 @@ func (e *jsonEditor) isOurs(v hujson.Value) bool {
 	return true
 }
 
-// commandOf returns the command line of an entry: nil if a shell would do more than run one
-// program. ok is false if the value is no entry.
+// commandOf returns the arguments of an entry's command line. They are nil if a shell would do more than run
+// one program. ok is false if the value is no entry.
 func commandOf(v hujson.Value) (argv []string, ok bool) {
 	for _, name := range []string{"command", "bash"} {
 		command, found := find(&v, name)
@@ -307,7 +308,7 @@ func commandOf(v hujson.Value) (argv []string, ok bool) {
 	return nil, false
 }
 
-// find returns the last member of a name, as other readers of JSON do.
+// find returns the last member with a name. Other readers of JSON take the last one, too.
 func find(v *hujson.Value, name string) (*hujson.Value, bool) {
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -349,7 +350,7 @@ func (e *jsonEditor) fail(at *hujson.Value, format string, args ...any) error {
 	return errorAt(e.src, at.StartOffset, format, args...)
 }
 
-// kindName describes the kind of a value.
+// kindName returns a name for the kind of a value.
 func kindName(v hujson.Value) string {
 	switch v.Value.Kind() {
 	case '{':
@@ -364,7 +365,7 @@ func kindName(v hujson.Value) string {
 	return string(bytes.TrimSpace(v.Pack()))
 }
 
-// shorten returns at most 60 bytes of a value.
+// shorten returns the text of a value, cut to 60 bytes.
 func shorten(text []byte) string {
 	return errtext.CutTo(string(bytes.TrimSpace(text)), 60, "...")
 }

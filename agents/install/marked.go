@@ -13,22 +13,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML and TOML have no syntax tree that keeps comments and layout. Their lines therefore lie
-// between two marks, and each change must mean what it should: the values of the new file are
-// those of the old one and ours.
+// No syntax tree of YAML or TOML keeps comments and layout. So starhost puts its lines between two marks. It
+// checks each change: the values of the new file must be those of the old file together with starhost's.
 
 const (
 	beginMark = "# >>> starhost hook"
 	endMark   = "# <<< starhost hook"
 )
 
-// maxDots bounds the dots of a line in TOML. For each part of a dotted key, the library makes a
-// text of all parts before it.
+// maxDots is the most dots on a line of TOML. For each part of a dotted key, the library makes a text of all
+// parts before it.
 const maxDots = 500
 
-// cutMarked returns the lines outside of marks, and says whether there are marks.
+// cutMarked returns the lines that are not between marks, and says whether the text has marks.
 func cutMarked(text []byte) (rest []byte, found bool, err error) {
-	at := 0 // the line of the open mark
+	at := 0 // the line of the mark that is open
 	n := 0
 	for line := range bytes.Lines(text) {
 		n++
@@ -49,7 +48,7 @@ func cutMarked(text []byte) (rest []byte, found bool, err error) {
 	return rest, found, nil
 }
 
-// mark puts lines between marks, with an indentation in front of each.
+// mark returns lines between two marks, each with an indentation.
 func mark(lines []string, indent, newline string) []byte {
 	var b bytes.Buffer
 	for _, line := range slices.Concat([]string{beginMark}, lines, []string{endMark}) {
@@ -58,7 +57,7 @@ func mark(lines []string, indent, newline string) []byte {
 	return b.Bytes()
 }
 
-// removeMarked removes marked lines, unless the marks lie in a text.
+// removeMarked removes marked lines, unless the marks are in a text value.
 func removeMarked(f format, text []byte, own owner) ([]byte, error) {
 	values, err := f.decode(text)
 	if err != nil {
@@ -114,7 +113,7 @@ func (f format) decode(text []byte) (map[string]any, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&values); err != nil {
 		if len(bytes.TrimSpace(text)) == 0 || err.Error() == "EOF" {
-			return values, nil // only comments
+			return values, nil // the file has only comments
 		}
 		return nil, yamlError(err)
 	}
@@ -125,7 +124,7 @@ func (f format) decode(text []byte) (map[string]any, error) {
 	return values, nil
 }
 
-// checkKeys refuses two keys of one name. The library lists each pair of them in its error.
+// checkKeys refuses two keys with one name, because the library would list each pair of them in its error.
 func checkKeys(n *yaml.Node) error {
 	keys := map[string]bool{}
 	for i, c := range n.Content {
@@ -164,7 +163,7 @@ func containsMark(v any) bool {
 	return found
 }
 
-// hasOwn reports whether the hooks have a command line of the owner.
+// hasOwn reports whether the hooks contain a command line of the owner.
 func hasOwn(values map[string]any, own owner) bool {
 	found := false
 	walk(values[hooksName], func(v any) {
@@ -176,7 +175,7 @@ func hasOwn(values map[string]any, own owner) bool {
 	return found
 }
 
-// walk calls visit for a value, and all keys and values inside.
+// walk calls visit with a value, and with all keys and values inside it.
 func walk(v any, visit func(any)) {
 	visit(v)
 	switch v := v.(type) {
@@ -201,7 +200,7 @@ func walk(v any, visit func(any)) {
 	}
 }
 
-// merged returns have with the values of want. Lists get longer.
+// merged returns have with the values of want added. Lists get longer.
 func merged(have, want any) any {
 	switch w := want.(type) {
 	case map[string]any:
@@ -221,7 +220,7 @@ func merged(have, want any) any {
 	return want
 }
 
-// checked returns the new text if it means the old values and those of want.
+// checked returns the new text, if its values are the old values together with those of want.
 func (f format) checked(text []byte, have, want map[string]any) ([]byte, error) {
 	got, err := f.decode(text)
 	if err != nil || !reflect.DeepEqual(got, merged(have, want)) {
@@ -230,7 +229,7 @@ func (f format) checked(text []byte, have, want map[string]any) ([]byte, error) 
 	return text, nil
 }
 
-// mergeYAML adds a marked block at the end, or marked lines inside the hooks that the file has.
+// mergeYAML adds a marked block at the end of the file, or marked lines inside the hooks that the file has.
 func mergeYAML(text, want []byte, own owner) ([]byte, error) {
 	rest, err := removeMarked(formYAML, text, nil)
 	if err != nil {
@@ -258,8 +257,8 @@ func mergeYAML(text, want []byte, own owner) ([]byte, error) {
 	return formYAML.checked(out, have, wanted)
 }
 
-// spliceYAML adds marked lines to the hooks of a file, which must be a plain block: an entry behind
-// the entries of its event, and an event behind the last one.
+// spliceYAML adds marked lines to the hooks of a file, which must be written as a plain block. A new entry
+// goes after the entries of its event, and a new event after the last one.
 func spliceYAML(text, want []byte, newline string) ([]byte, error) {
 	root, err := yamlRoot(text)
 	if err != nil {
@@ -274,7 +273,7 @@ func spliceYAML(text, want []byte, newline string) ([]byte, error) {
 	if !isBlock(hooks, yaml.MappingNode) {
 		return nil, errByHand
 	}
-	items, events := map[int][]byte{}, map[int][]byte{} // by the line that they follow
+	items, events := map[int][]byte{}, map[int][]byte{} // new lines, by the line that they follow
 	lines := slices.Collect(bytes.Lines(text))
 	wantLines := strings.Split(strings.TrimRight(string(want), "\n"), "\n")
 	column := hooks.Content[0].Column
@@ -308,13 +307,13 @@ func spliceYAML(text, want []byte, newline string) ([]byte, error) {
 	return out, nil
 }
 
-// isBlock reports whether a node is a list or mapping whose values lie on lines of their own.
+// isBlock reports whether a node is a list or mapping whose values are on lines of their own.
 func isBlock(n *yaml.Node, kind yaml.Kind) bool {
 	return n != nil && n.Kind == kind && n.Style&yaml.FlowStyle == 0 && n.Anchor == "" && len(n.Content) > 0
 }
 
-// lastLine returns the last line of the value that begins at a line: the value's lines are
-// indented more than column.
+// lastLine returns the last line of the value that begins on a line. The lines of the value are indented by
+// more than column.
 func lastLine(lines [][]byte, line, column int) int {
 	last := line
 	for i := line; i < len(lines); i++ {
@@ -330,7 +329,7 @@ func lastLine(lines [][]byte, line, column int) int {
 	return last
 }
 
-// yamlRoot returns the mapping that a file is.
+// yamlRoot returns the mapping that a file consists of.
 func yamlRoot(text []byte) (*yaml.Node, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
@@ -352,7 +351,7 @@ func yamlMember(m *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// outdent removes n bytes from the start of each line.
+// outdent removes n bytes from the beginning of each line.
 func outdent(lines []string, n int) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
@@ -367,7 +366,7 @@ func appendBlock(text, block []byte, newline string) []byte {
 	return append(endLine(bytes.Clone(text), newline), mark(lines, "", newline)...)
 }
 
-// endLine ends the last line of a text.
+// endLine returns a text with a line end at its end.
 func endLine(text []byte, newline string) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		return append(text, newline...)
@@ -375,8 +374,8 @@ func endLine(text []byte, newline string) []byte {
 	return text
 }
 
-// mergeTOML adds marked lines: those of no table in front of the file, those of a table behind its
-// header, or with the header at the end.
+// mergeTOML adds marked lines. Lines of no table go before the file. Lines of a table go after the table's
+// header, or with the header to the end of the file.
 func mergeTOML(text, want []byte) ([]byte, error) {
 	rest, err := removeMarked(formTOML, text, nil)
 	if err != nil {
@@ -409,7 +408,7 @@ func mergeTOML(text, want []byte) ([]byte, error) {
 	return formTOML.checked(out, have, withoutHad(have, wanted))
 }
 
-// tomlSections splits a text in TOML at the headers of its tables.
+// tomlSections splits a text of TOML before each header of a table.
 func tomlSections(text string) (sections []string) {
 	for line := range strings.Lines(text) {
 		switch last := len(sections) - 1; {
@@ -422,7 +421,7 @@ func tomlSections(text string) (sections []string) {
 	return sections
 }
 
-// addSection adds the lines of one section of the wanted settings.
+// addSection adds the lines of one section of want.
 func addSection(text []byte, section string, have map[string]any, newline string) ([]byte, error) {
 	section = strings.TrimRight(section, "\n")
 	header, body, isTable := strings.Cut(section, "\n")
@@ -449,7 +448,7 @@ func addSection(text []byte, section string, have map[string]any, newline string
 	return out, nil
 }
 
-// withoutHad returns the values of want that have lacks. A list that have has must not get longer.
+// withoutHad returns those values of want that have does not have. It does not lengthen a list that have has.
 func withoutHad(have, want map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range want {
@@ -465,7 +464,7 @@ func withoutHad(have, want map[string]any) map[string]any {
 	return out
 }
 
-// hasAll reports whether have contains all of want; lists may have more elements.
+// hasAll reports whether have contains all of want. Its lists may have more elements.
 func hasAll(have, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:

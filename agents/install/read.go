@@ -14,17 +14,17 @@ import (
 // A commandLine is a command line that a settings file has.
 type commandLine struct {
 	Line int
-	// Text is the line as the file has it.
+	// Text is the line in the form that the file has.
 	Text string
-	// Argv has the arguments, or is nil if a shell would do more than run one program.
+	// Argv has the arguments of the line, or is nil if a shell would do more than run one program.
 	Argv []string
-	// Event is the event that runs the line, "" for a program that runs at all events. Group and
-	// Index are the places of its group in the event's list and of the line in the group, in JSON.
+	// Event is the event that runs the line, or "" for a program that runs at all events. In JSON, Group is
+	// the index of the line's group in the event's list, and Index the index of the line in the group.
 	Event        string
 	Group, Index int
 }
 
-// Commands returns the command lines among the hooks of a file.
+// Commands returns the command lines that the hooks in a file run.
 func (f format) Commands(file []byte) ([]commandLine, error) {
 	text, _, err := f.open(file)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -68,7 +68,8 @@ func (f format) Commands(file []byte) ([]commandLine, error) {
 	return programCommands(text), nil
 }
 
-// tomlCommands returns the command lines among the hooks of a file in TOML, without their lines.
+// tomlCommands returns the command lines that the hooks in a file of TOML run. It does not know on which
+// lines they are.
 func tomlCommands(values map[string]any) (list []commandLine) {
 	hooks, _ := values[hooksName].(map[string]any)
 	for _, event := range slices.Sorted(maps.Keys(hooks)) {
@@ -83,7 +84,7 @@ func tomlCommands(values map[string]any) (list []commandLine) {
 	return list
 }
 
-// eventCommands returns the command lines of all events.
+// eventCommands returns the command lines of the hooks on all events.
 func (e *jsonEditor) eventCommands(hooks *hujson.Value) (list []commandLine) {
 	events, ok := hooks.Value.(*hujson.Object)
 	if !ok {
@@ -132,7 +133,8 @@ func (e *jsonEditor) commands(v *hujson.Value, list []commandLine) []commandLine
 	return list
 }
 
-// yamlCommands appends the command lines in a node. Aliases lead to nodes that it visits anyway.
+// yamlCommands appends the command lines in a node. It skips aliases, because they lead to nodes that it
+// visits anyway.
 func yamlCommands(n *yaml.Node, list []commandLine) []commandLine {
 	if n == nil {
 		return list
@@ -147,7 +149,7 @@ func yamlCommands(n *yaml.Node, list []commandLine) []commandLine {
 	return list
 }
 
-// programCommands returns the command line of a script or of a bridge.
+// programCommands returns the command line that a script or a bridge runs.
 func programCommands(text []byte) []commandLine {
 	n := 0
 	for line := range bytes.Lines(text) {

@@ -19,11 +19,10 @@ import (
 	"unicode/utf8"
 )
 
-// These bound a settings file. The library for YAML compares each key of a mapping with each other
-// one.
+// Bounds of a settings file. The library for YAML compares each key of a mapping with all others.
 const (
 	maxBytes       = 4 << 20
-	maxMarkedBytes = 128 << 10 // for YAML and TOML
+	maxMarkedBytes = 128 << 10 // the most bytes of a file of YAML or TOML
 	maxNesting     = 200
 )
 
@@ -33,7 +32,7 @@ type owner func(argv []string) bool
 // A format is a way to write settings.
 type format int
 
-// The formats. formWhole is a file that belongs to one program alone, such as a script.
+// These are the formats. formWhole is a file that belongs to one program as a whole, such as a script.
 const (
 	formJSON format = iota
 	formYAML
@@ -41,7 +40,7 @@ const (
 	formWhole
 )
 
-// formatOf returns the format of a file by the end of its name.
+// formatOf returns the format of a file, by the end of its name.
 func formatOf(name string) format {
 	switch filepath.Ext(name) {
 	case ".json":
@@ -56,7 +55,7 @@ func formatOf(name string) format {
 
 // A mistake is an error at a line of a settings file.
 type mistake struct {
-	Line    int // 0 for the whole file
+	Line    int // from 1; 0 for the whole file
 	Column  int // in bytes from 1; 0 for the whole line
 	Message string
 }
@@ -72,8 +71,8 @@ func (e *mistake) Error() string {
 // remove the lines.
 var errByHand = errors.New("a person must change this file")
 
-// Merge returns the file with the settings in want. Entries of the owner that want lacks go. If the
-// file has all of want, the result is the file.
+// Merge returns the file with the settings in want. Entries of the owner that want does not have are removed.
+// If the file has all of want already, the result is equal to file.
 func (f format) Merge(file, want []byte, own owner) ([]byte, error) {
 	if f == formWhole {
 		if len(file) > 0 && !isOurProgram(file, want, own) {
@@ -99,7 +98,7 @@ func (f format) Merge(file, want []byte, own owner) ([]byte, error) {
 	return append(bom, text...), err
 }
 
-// Remove returns the file without the entries of the owner. It is not for [formWhole].
+// Remove returns the file without the entries of the owner. A file in [formWhole] has no such entries.
 func (f format) Remove(file []byte, own owner) ([]byte, error) {
 	text, bom, err := f.open(file)
 	if err != nil {
@@ -142,18 +141,18 @@ func (f format) open(file []byte) (text, bom []byte, err error) {
 	return file, nil, nil
 }
 
-// errorAt returns an error at an offset.
+// errorAt returns an error about the text at an offset.
 func errorAt(text []byte, offset int, format string, args ...any) *mistake {
 	before := text[:min(offset, len(text))]
 	return &mistake{lineAt(text, offset), len(before) - bytes.LastIndexByte(before, '\n'), fmt.Sprintf(format, args...)}
 }
 
-// lineAt returns the line of an offset.
+// lineAt returns the number of the line that an offset is on.
 func lineAt(text []byte, offset int) int {
 	return 1 + bytes.Count(text[:min(offset, len(text))], []byte("\n"))
 }
 
-// newlineOf returns the end of the first line, so that new lines end like it.
+// newlineOf returns the end of the first line of a text, so that new lines can end in the same way.
 func newlineOf(text []byte) string {
 	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
 		return "\r\n"
@@ -161,8 +160,8 @@ func newlineOf(text []byte) string {
 	return "\n"
 }
 
-// isOurProgram reports whether a file is want with perhaps another command line of the owner: a
-// script that runs it, or a program with the line as a JSON list.
+// isOurProgram reports whether a file is equal to want, perhaps with another command line of the owner. want
+// is a script that runs the line, or a program that has the line as a JSON list.
 func isOurProgram(file, want []byte, own owner) bool {
 	if bytes.Equal(file, want) {
 		return true

@@ -9,16 +9,16 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// The functions below add and remove values, and leave every byte around them in place, so that
-// removing a value undoes adding it whatever else changed meanwhile. In hujson's tree, the last
-// value of a list has an AfterExtra only if a comma follows it.
+// The functions below add and remove values, and leave every byte around them. So removing a value undoes
+// adding it, whatever else has changed meanwhile. In hujson's tree, the last value of a list has an
+// AfterExtra only if a comma follows it.
 
-// format returns a value with the file's indentation.
+// format returns a value with the indentation of the file.
 func (e *jsonEditor) format(v hujson.Value, depth int) hujson.Value {
 	v = v.Clone()
 	v.Minimize()
 	var b bytes.Buffer
-	_ = json.Indent(&b, v.Pack(), e.indent(depth), e.unit) // it is valid
+	_ = json.Indent(&b, v.Pack(), e.indent(depth), e.unit) // no error, because the value is valid
 	text := strings.ReplaceAll(b.String(), "\n", e.newline)
 	v, _ = hujson.Parse([]byte(text))
 	return v
@@ -52,9 +52,9 @@ func (e *jsonEditor) addElement(a *hujson.Array, v hujson.Value, depth int) {
 	a.Elements = append(a.Elements, added)
 }
 
-// join returns the bytes around a value behind the last one, which has before in front and after in
-// front of its comma, if it has one. The comments of end, which follow the last value, then stand in
-// front of the new one, and its white space stays where it is.
+// join returns the bytes around a value that is added after the last one. The last value has the bytes before
+// in front, and after before its comma, if it has a comma. end are the bytes after it. The comments in end
+// then precede the new value, and the white space in end stays at the end of the list.
 func (e *jsonEditor) join(before, after hujson.Extra, end *hujson.Extra, depth int) (newBefore, newAfter hujson.Extra) {
 	if after != nil {
 		newAfter = hujson.Extra{}
@@ -64,13 +64,13 @@ func (e *jsonEditor) join(before, after hujson.Extra, end *hujson.Extra, depth i
 	if i := bytes.LastIndexByte(before, '\n'); i >= 0 && len(bytes.TrimSpace(before[i:])) == 0 {
 		indent = string(before[i+1:])
 	}
-	newBefore = slices.Concat(comments, []byte(e.newline+indent)) // end is a part of the source
+	newBefore = slices.Concat(comments, []byte(e.newline+indent)) // copied, because end is a part of the source
 	*end = (*end)[len(comments):]
 	return newBefore, newAfter
 }
 
-// open returns the bytes in front of the first value of a list, which has end between its brackets:
-// end and a new line, so that moveComments can give end back.
+// open returns the bytes that precede the first value of a list whose brackets contain end: end itself and a
+// new line. moveComments can restore end from them.
 func (e *jsonEditor) open(end *hujson.Extra, depth int) (before hujson.Extra) {
 	before = slices.Concat(*end, []byte(e.newline+e.indent(depth)))
 	*end = hujson.Extra(e.newline + e.indent(depth-1))
@@ -104,11 +104,12 @@ func without[T any](items []T, drop []bool) []T {
 	})
 }
 
-// moveComments moves the comments around values that go to the next value, or to the end of the
-// list, and gives back what stood in the list before its first value. The list ends with a comma if it did before.
+// moveComments moves the comments around values that are removed to the next value, or to the end of the
+// list. If the first value goes, it restores what the list had before that value. If the list ended with a
+// comma before, it does afterwards.
 func (e *jsonEditor) moveComments(drop []bool, end *hujson.Extra, at func(i int) (before, after *hujson.Extra)) {
 	var saved []byte
-	last := -1 // the last value that stays
+	last := -1 // the index of the last value that stays
 	for i, dropped := range drop {
 		before, after := at(i)
 		if dropped {
@@ -143,7 +144,7 @@ func (e *jsonEditor) moveComments(drop []bool, end *hujson.Extra, at func(i int)
 	}
 }
 
-// saveComments appends the comments that lie around a value.
+// saveComments appends the comments around a value.
 func (e *jsonEditor) saveComments(saved []byte, before, after hujson.Extra) []byte {
 	for _, extra := range []hujson.Extra{before, after} {
 		if text := bytes.TrimRight(extra, space); len(bytes.TrimSpace(text)) > 0 {
@@ -153,7 +154,7 @@ func (e *jsonEditor) saveComments(saved []byte, before, after hujson.Extra) []by
 	return saved
 }
 
-// appendExtra appends the bytes behind comments.
+// appendExtra appends bytes after the saved comments.
 func (e *jsonEditor) appendExtra(saved []byte, next hujson.Extra) hujson.Extra {
 	if saved == nil {
 		return next
@@ -161,7 +162,7 @@ func (e *jsonEditor) appendExtra(saved []byte, next hujson.Extra) hujson.Extra {
 	return append(e.endLine(saved, next), next...)
 }
 
-// endLine ends a line between a line comment and the text behind it.
+// endLine ends the line after a line comment, if a text follows.
 func (e *jsonEditor) endLine(saved, next []byte) []byte {
 	if endsInLine(saved) && !bytes.HasPrefix(next, []byte("\n")) && !bytes.HasPrefix(next, []byte("\r\n")) {
 		return append(saved, e.newline...)
@@ -169,7 +170,7 @@ func (e *jsonEditor) endLine(saved, next []byte) []byte {
 	return saved
 }
 
-// endsInLine reports whether white space and comments end within a comment that a line ends.
+// endsInLine reports whether white space and comments end with a line comment that is still open.
 func endsInLine(extra []byte) bool {
 	for len(extra) > 0 {
 		end, found := 1, true

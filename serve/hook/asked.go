@@ -8,26 +8,26 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// A Verdict says what becomes of a call that no person can be asked about.
+// A Verdict is the decision about a call about which no person can be asked.
 type Verdict struct {
-	// Denied is why the call must not run, "" if it may.
+	// Denied says why the call must not run; "" if it may run.
 	Denied string
 	// Abort is true if a plugin ends the whole turn. Denied says why.
 	Abort bool
-	// Answer is the result that a plugin gives in the tool's stead, nil for none.
+	// Answer is the result that a plugin gives in place of the tool; nil if the tool runs.
 	Answer *starhost.Result
-	// Arguments are the arguments that plugins changed, nil if they stay.
+	// Arguments are the new arguments, if plugins changed them; nil if they did not.
 	Arguments json.RawMessage
 }
 
-// AskGuards asks the guards about a call, and the approvals if a person must agree. If no approval
-// decides, it denies the call.
+// AskGuards asks the guards about a call, and if a person must agree, the hooks that approve calls. If none
+// of them decides, it denies the call.
 func AskGuards(ctx context.Context, t *host.Turn, pre *starhost.Event) (Verdict, error) {
 	v, err := askGuards(ctx, t, pre)
 	switch {
 	case err != nil:
 		return Verdict{}, err
-	case ctx.Err() != nil: // handlers behind the end of ctx did not run
+	case ctx.Err() != nil: // handlers that would run after the end of ctx did not run
 		return Verdict{}, context.Cause(ctx)
 	case v.answer != nil:
 		return Verdict{Answer: v.answer}, nil

@@ -50,11 +50,11 @@ var bridgeForm = &form{
 	callID: "call_id", result: "output",
 }
 
-// writeBridge writes an answer for a bridge.
+// writeBridge writes an answer in the form that a bridge reads.
 func writeBridge(e *Event, v *verdict) (Answer, error) {
 	out := map[string]any{}
 	switch {
-	case e.kind == kindPrompt && v.block: // a bridge cannot end the turn
+	case e.kind == kindPrompt && v.block: // a bridge has no way to end the turn
 		out["withhold"] = withholdPrompt("was withheld by a policy: " + endSentence(v.reason))
 	case v.block:
 		return e.agent.blockingAnswer(nil, v.reason), nil
@@ -68,8 +68,8 @@ func writeBridge(e *Event, v *verdict) (Answer, error) {
 	return jsonAnswer(out), nil
 }
 
-// formatBridge returns a bridge that runs a command line. second is a second in the unit of the
-// bridge's timeout.
+// formatBridge returns the text of a bridge that runs a command line. second is the number of units of the
+// bridge's timeout that make a second.
 func formatBridge(text string, s Settings, second int) string {
 	return strings.NewReplacer("@COMMAND@", string(mustJSON(s.Command)), "@TIMEOUT@", strconv.Itoa(s.seconds()*second)).Replace(text)
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// A calledTool is the plugins' view of a tool that an agent names.
+// A calledTool says how plugins see a tool that an agent names.
 type calledTool struct {
 	name    string // the name that guards see
-	alias   string // the agent's name if it may be another server's tool, which guards match too
+	alias   string // the agent's own name, if the tool may be another server's, because guards match that name, too
 	foreign bool   // the agent or another MCP server has the tool
 }
 
@@ -29,7 +29,7 @@ func (a *Agent) findTool(tool string, h *host.Host) calledTool {
 	}
 	name := rest
 	found, restricted := h.HasTool(name)
-	const unambiguous = 2 // bytes of a separator
+	const unambiguous = 2 // separators of at least this many bytes are unambiguous
 	if !found && len(a.MCPSeparator) < unambiguous {
 		for _, t := range h.Tools() {
 			if strings.ReplaceAll(t.Name, "-", "_") == rest {
@@ -44,7 +44,7 @@ func (a *Agent) findTool(tool string, h *host.Host) calledTool {
 	return calledTool{name: name, alias: tool, foreign: true}
 }
 
-// heard reports whether a hook of an event would run for the event's tool, and whether it needs the
+// heard reports whether a hook on the event would run for the tool. needsSession says whether it needs the
 // session.
 func (e *Event) heard(h *host.Host, event string) (hears, needsSession bool) {
 	hears, needsSession = h.ListensTo(event, e.called.name)

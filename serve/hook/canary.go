@@ -12,16 +12,16 @@ import (
 // that hook doctor sees whether the guards work.
 const CanaryTool = "starhost_canary"
 
-// CanaryNote begins the part of the reason of a canary's denial that is no problem.
+// CanaryNote begins those parts of the reason of a canary's denial that are no problem.
 const CanaryNote = "note "
 
-// Canary returns the agent's event for a call of [CanaryTool] in a folder. The nonce makes sure
-// that the answer belongs to this event.
+// Canary returns the agent's event for a call of [CanaryTool] in a folder. The answer repeats the nonce,
+// which shows that it belongs to this event.
 func (a *Agent) Canary(nonce, folder string) string {
 	return fillEvent(a.Agent.Canary, "starhost-canary", CanaryTool, map[string]string{"nonce": nonce}, folder)
 }
 
-// fillEvent returns the event of a form: see [agents.Agent].
+// fillEvent returns the event that a form makes, with values in its places: see [agents.Agent].
 func fillEvent(form, session, tool string, args map[string]string, folder string) string {
 	return strings.NewReplacer("@SESSION@", string(mustJSON(session)), "@FOLDER@", string(mustJSON(folder)),
 		"@TOOL@", string(mustJSON(tool)), "@ARGS@", string(mustJSON(args))).Replace(form) + "\n"
@@ -34,13 +34,13 @@ func (a *Agent) Example(command, folder string) string {
 	if i := slices.IndexFunc(a.Tools, func(t agents.Tool) bool { return t.Kind == "shell" }); i >= 0 {
 		tool, field = strings.Fields(a.Tools[i].Names)[0], strings.TrimSuffix(strings.Fields(a.Tools[i].Command)[0], "[]")
 	}
-	if a.Name == "windsurf" { // it has another event for commands
+	if a.Name == "windsurf" { // Windsurf has another event for commands
 		event = `{"agent_action_name":"pre_run_command","trajectory_id":@SESSION@,"tool_info":@ARGS@}`
 	}
 	return fillEvent(event, "example", tool, map[string]string{field: command}, folder)
 }
 
-// Canary returns the nonce of a call of [CanaryTool]. ok is false for any other event.
+// Canary returns the nonce of the event, if it is a call of [CanaryTool]. ok is false for any other event.
 func (e *Event) Canary() (nonce string, ok bool) {
 	if e.kind != kindTool {
 		return "", false
@@ -50,7 +50,7 @@ func (e *Event) Canary() (nonce string, ok bool) {
 		Tool string          `json:"mcp_tool_name"`
 		Args json.RawMessage `json:"mcp_tool_arguments"`
 	}
-	if e.tool == "mcp_tool_use" && json.Unmarshal(args, &info) == nil && info.Tool == CanaryTool { // Windsurf's
+	if e.tool == "mcp_tool_use" && json.Unmarshal(args, &info) == nil && info.Tool == CanaryTool { // Windsurf's form
 		return canaryNonce(info.Args)
 	}
 	if e.tool != CanaryTool {
@@ -59,7 +59,7 @@ func (e *Event) Canary() (nonce string, ok bool) {
 	return canaryNonce(args)
 }
 
-// canaryNonce returns the nonce in a call's arguments: up to 64 letters and digits.
+// canaryNonce returns the nonce in the arguments of a call, which has at most 64 letters and digits.
 func canaryNonce(args json.RawMessage) (nonce string, ok bool) {
 	var in struct {
 		Nonce string `json:"nonce"`
@@ -75,8 +75,8 @@ func canaryNonce(args json.RawMessage) (nonce string, ok bool) {
 	return in.Nonce, true
 }
 
-// IsDenied reports whether an answer to the event [Agent.Canary] is the agent's refusal, and
-// returns its reason.
+// IsDenied reports whether an answer to the event that [Agent.Canary] returned is the agent's refusal. It
+// also returns the reason of the refusal.
 func (a *Agent) IsDenied(nonce, folder string, code int, out, errors string) (reason string, ok bool) {
 	mark := CanaryTool + " " + nonce
 	if a.Lines {
@@ -102,7 +102,7 @@ func (a *Agent) IsDenied(nonce, folder string, code int, out, errors string) (re
 	return reason, err == nil && want.Code == code && want.Out == out
 }
 
-// findReason returns the text that begins with mark: in a JSON value, or a line.
+// findReason returns the text in a JSON value, or the line, that begins with mark.
 func findReason(text, mark string) string {
 	var v any
 	if json.Unmarshal([]byte(text), &v) == nil {

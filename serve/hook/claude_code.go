@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/agents"
 )
 
-// claudeCode is Anthropic's agent. At exit code 0 it reads the JSON object on standard output, and
-// at exit code 2 too, or standard error if there is none (2.1.330, run on 2026-11-23).
+// claudeCode is Anthropic's agent. At exit codes 0 and 2 it reads the JSON object on standard output. At code
+// 2 it reads standard error if there is no object (2.1.330, run on 2026-11-23).
 var claudeCode = &Agent{
 	Agent: agents.Find("claude-code"), HTTP: true, retainsContext: true, showsMessages: true,
 	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
@@ -100,7 +100,7 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 		specific["hookEventName"] = e.name
 		out["hookSpecificOutput"] = specific
 	}
-	if e.isError && v.result != nil { // the user must learn that the model reads it
+	if e.isError && v.result != nil { // the user should learn that the model reads the result
 		v.notice = "starhost: a plugin changed the output of a failed call, which " + e.agent.Title + " does not let it"
 	}
 	if v.notice != "" {
@@ -122,8 +122,8 @@ func addClaudeContext(out map[string]any, v *verdict) {
 	}
 }
 
-// claudeRefusal returns the object that refuses a prompt. If a plugin refuses it, Claude Code does
-// not repeat the prompt beside the reason; other agents have no such member.
+// claudeRefusal returns the object that refuses a prompt. If a plugin refuses the prompt, a member tells
+// Claude Code not to show the prompt beside the reason; other agents have no such member.
 func claudeRefusal(e *Event, v *verdict) map[string]any {
 	out := map[string]any{"decision": "block", "reason": v.reason}
 	if v.stop && e.agent.Name == "claude-code" {
@@ -132,8 +132,8 @@ func claudeRefusal(e *Event, v *verdict) map[string]any {
 	return out
 }
 
-// claudeTool adds the decision about a tool call to an object. Without a decision Claude Code
-// applies its own permissions to the arguments, as plugins changed them.
+// claudeTool adds the decision about a tool call to an object. If there is no decision, Claude Code applies
+// its own permissions, to the arguments that plugins changed.
 func claudeTool(out map[string]any, v *verdict) {
 	switch {
 	case v.block:
@@ -158,7 +158,8 @@ func claudeApproval(v *verdict) map[string]any {
 	return map[string]any{"behavior": "deny", "message": v.reason}
 }
 
-// claudeResult replaces a tool's result in the form in which Claude Code sent it.
+// claudeResult adds a new result of a tool to an object, in the form in which Claude Code sent the old
+// result.
 func claudeResult(e *Event, v *verdict, out map[string]any) {
 	response := e.raw["tool_response"]
 	var output object
@@ -173,7 +174,7 @@ func claudeResult(e *Event, v *verdict, out map[string]any) {
 		out["updatedToolOutput"] = output.withValue("stdout", *v.result)
 	case output.isTextFile():
 		var file object
-		_ = json.Unmarshal(output["file"], &file) // isTextFile decoded it
+		_ = json.Unmarshal(output["file"], &file) // no error, because isTextFile decoded it
 		out["updatedToolOutput"] = output.withValue("file", file.withValue("content", *v.result))
 	default:
 		updated := changeResult(response, *v.result)
@@ -185,12 +186,12 @@ func claudeResult(e *Event, v *verdict, out map[string]any) {
 	}
 }
 
-// changeResult puts a text into a result in the places where resultText found the old one. It
-// returns nil if the text does not fit, because Claude Code ignores a result of another form.
+// changeResult puts a text into a result, at the places where resultText found the old text. It returns nil
+// if the text does not fit there, because Claude Code ignores a result in another form.
 func changeResult(response json.RawMessage, text string) any {
 	var output object
 	var blocks []object
-	_ = json.Unmarshal(response, &output) // a list stays for the case below
+	_ = json.Unmarshal(response, &output) // a list is handled below
 	switch {
 	case strings.HasPrefix(string(output["content"]), `"`):
 		return output.withValue("content", text)
@@ -201,7 +202,7 @@ func changeResult(response json.RawMessage, text string) any {
 	}
 	text = strings.TrimSpace(text)
 	if resultText(response) != string(response) || !json.Valid([]byte(text)) || text[0] != response[0] {
-		return nil // plugins see JSON, and this is no longer JSON of that form
+		return nil // plugins saw JSON, and the text is no longer JSON of that form
 	}
 	return json.RawMessage(text)
 }
@@ -210,7 +211,7 @@ func hasText(blocks []object) bool {
 	return slices.ContainsFunc(blocks, func(b object) bool { return b.textField("type") == "text" })
 }
 
-// withText returns content blocks whose first text block has a text and whose other text blocks are
+// withText returns content blocks in which the first text block has the text and the other text blocks are
 // gone.
 func withText(blocks []object, text string) (out []object) {
 	done := false
@@ -238,7 +239,7 @@ func configClaude(s Settings) string {
 	all, tools := []any{map[string]any{"hooks": run}}, []any{map[string]any{"matcher": "*", "hooks": run}}
 	guardTools := []any{map[string]any{"matcher": "*", "hooks": guard}}
 	settings := map[string]any{}
-	if s.Managed { // no other hook changes what runs, and skills run no commands that no hook sees
+	if s.Managed { // with this, other hooks change nothing that runs, and skills run no commands that hooks do not see
 		settings["allowManagedHooksOnly"], settings["disableSkillShellExecution"] = true, true
 	}
 	settings["hooks"] = map[string]any{

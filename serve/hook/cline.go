@@ -8,9 +8,9 @@ import (
 	"github.com/starhost/starhost/agents"
 )
 
-// cline is an agent for editors and for the terminal. It runs an executable file for each event,
-// reads JSON from its output, and takes no output for a hook that allows the call. The program for
-// the terminal is another one than the extension: it has other names for the same files' events.
+// cline is an agent for editors and for the terminal. It runs an executable file for each event, and reads
+// JSON from its output. No output means that the hook allows the call. The extension for editors and the
+// program for the terminal are two programs, which name the events of these files differently.
 var cline = &Agent{
 	Agent: agents.Find("cline"), retainsContext: true,
 	nameOf: clineForm.nameIn, toolEvent: "PreToolUse",
@@ -37,8 +37,8 @@ var (
 	}
 )
 
-// readCline decodes an event of the extension or of the program. The subagents of the program have
-// conversations of their own, but belong to the session of the first one.
+// readCline decodes an event of the extension or of the program. In the program, a subagent has a
+// conversation of its own, which belongs to the session of the conversation that began it.
 func readCline(a *Agent, payload []byte) (*Event, error) {
 	f := clineForm
 	all := skimObject(string(payload))

@@ -9,9 +9,9 @@ import (
 	"github.com/starhost/starhost/agents"
 )
 
-// codex is OpenAI's agent for the terminal. It has Claude Code's events. It ignores continue in an
-// answer about a tool, takes new arguments only from a hook that allows the call, and replaces a
-// result by the reason of a block.
+// codex is OpenAI's agent for the terminal. It has Claude Code's events. In an answer about a tool, it
+// ignores continue, accepts new arguments only from a hook that allows the call, and replaces a result by the
+// reason of a block.
 var codex = &Agent{
 	Agent: agents.Find("codex"), retainsContext: true, showsMessages: true,
 	nameOf: hookEventName, toolEvent: "PreToolUse", members: claudeMembers,
@@ -28,22 +28,21 @@ var codex = &Agent{
 	},
 }
 
-// writeCodex writes only members of Codex's schemas, because Codex refuses an answer with another
-// one.
+// writeCodex writes only members of Codex's schemas, because Codex refuses an answer with any other member.
 func writeCodex(e *Event, v *verdict) (Answer, error) {
 	if e.kind == kindResult && v.result != nil {
 		return jsonAnswer(map[string]any{"decision": "block", "reason": *v.result}), nil
 	}
 	v.stop = false
 	if e.kind == kindTool && v.args != nil && !v.block {
-		v.allow = true // without it, Codex runs the old arguments
+		v.allow = true // without this, Codex runs the old arguments
 	}
 	return writeClaude(e, v)
 }
 
-// unseenReason returns why a person must allow a call that starts a program which runs typed text,
-// if the agent types without an event. Codex does so by write_stdin, and tells a hook neither that
-// nor whether the program has a terminal.
+// unseenReason returns why a person must allow a call. The call starts a program that runs what is typed, and
+// Codex types by write_stdin without an event. Codex tells a hook neither that it will type, nor whether the
+// program has a terminal.
 func unseenReason(pre *starhost.Event) string {
 	agent, call := agents.Find(pre.Agent), pre.CallInfo()
 	switch {
@@ -53,17 +52,18 @@ func unseenReason(pre *starhost.Event) string {
 	return agent.Title + " shows no hook what is typed into this program: run its commands one by one"
 }
 
-// interpreters are programs that run what is typed if they get nothing else.
+// interpreters are programs that run what is typed, if they get no other text.
 const interpreters = " ash bash bun csh dash deno fish irb ipython ipython3 julia ksh lua node perl php " +
 	"powershell pwsh python python2 python3 r ruby sh sqlite3 su tcsh zsh "
 
-// starters run the program that follows them, and interactive are flags that leave a program typed.
+// starters run the program that follows them on the line. interactive are flags that make an interpreter read
+// what is typed although it has a text.
 const (
 	starters    = " builtin command env exec nice nohup script sudo time "
 	interactive = " - -- -i -il -l -li -q -s -u --interactive --login --noprofile --norc "
 )
 
-// isTyped reports whether the last command of a line is an interpreter without a text. It knows
+// isTyped reports whether the last command of a line is an interpreter that will read what is typed. It knows
 // common names only: any program may run what it reads.
 func isTyped(line string) bool {
 	last := strings.TrimRight(line, "; \n")

@@ -14,8 +14,8 @@ const roleSystem = "system"
 // and Hermes use.
 type conversation struct {
 	places []int // the nodes of the messages in the document
-	// messages has one entry for each node. The role is "" if plugins do not know the node's role.
-	// System messages are included.
+	// messages has one entry for each node, also for system messages. The role is "" if plugins do not know
+	// the role that the node names.
 	messages []starhost.Message
 }
 

@@ -25,8 +25,8 @@ var copilot = &Agent{
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
 }
 
-// copilotSigns identify an event without a name by a field that only this event has. The first row
-// that matches counts.
+// copilotSigns identify an event that has no name, by a field that only this event has. The first row that
+// matches counts.
 var copilotSigns = []struct{ field, event string }{
 	{"transformedPrompt", "userPromptTransformed"},
 	{"prompt", "userPromptSubmitted"},
@@ -42,7 +42,8 @@ var copilotSigns = []struct{ field, event string }{
 	{"source", "sessionStart"},
 }
 
-// copilotName returns the name of an event, "" if the event has no form that Copilot documents.
+// copilotName returns the name of an event. It returns "" if the event has no form that Copilot's
+// documentation shows.
 func copilotName(all object) string {
 	if all["hook_event_name"] != nil {
 		return hookEventName(all)
@@ -58,8 +59,8 @@ func copilotName(all object) string {
 	return ""
 }
 
-// copilotSpellings are the two spellings of members. An event has one of each, because Copilot
-// could run the call that the other one describes.
+// copilotSpellings are the pairs of spellings that a member can have. An event must have only one of each
+// pair, because Copilot could run the call that the other one describes.
 var copilotSpellings = [][2]string{
 	{"sessionId", "session_id"}, {"toolName", "tool_name"}, {"toolArgs", "tool_input"}, {"toolResult", "tool_result"},
 }
@@ -191,10 +192,10 @@ func copilotSubmitted(e *Event, v *verdict, out map[string]any) {
 	}
 }
 
-// copilotPrompt returns the text that replaces a prompt for the model, "" if plugins change
-// nothing. In place of a refused prompt the model gets the reason. If plugins changed the user's
-// words and Copilot's text does not contain the old ones, the model gets a reason too, because it
-// must not read words that a plugin removes.
+// copilotPrompt returns the text that replaces a prompt for the model, or "" if plugins change nothing. If
+// plugins refuse the prompt, that text is the reason. If plugins changed the user's words and Copilot's text
+// does not contain the old words, it is a reason, too, because the model must not read words that a plugin
+// removed.
 func copilotPrompt(e *Event, v *verdict) string {
 	if v.block {
 		return withholdPrompt("was withheld by a policy: " + endSentence(v.reason))

@@ -9,9 +9,9 @@ import (
 	"github.com/starhost/starhost/agents"
 )
 
-// cursor is Anysphere's editor with its agent. It can ask a person only about shell commands and
-// tools of other servers, at events that take no other arguments. The settings name these events
-// for these tools and preToolUse for all others, so that guards see each call once.
+// cursor is Anysphere's editor with its agent. It can ask a person only about shell commands and tools of
+// other servers, at events that accept no new arguments. The settings name these events for these tools, and
+// preToolUse for all others, so that guards see each call once.
 var cursor = &Agent{
 	Agent: agents.Find("cursor"), retainsContext: true,
 	nameOf: cursorForm.nameIn, toolEvent: "preToolUse",
@@ -25,12 +25,11 @@ var cursorForm = &form{
 	callID: "tool_use_id", input: "tool_input", duration: "duration", failure: "error_message",
 }
 
-// readCursor decodes an event. The events before a shell command and before the read of a file name
-// no tool.
+// readCursor decodes an event. The events before a shell command and before reading a file name no tool.
 func readCursor(a *Agent, payload []byte) (*Event, error) {
 	f := *cursorForm
 	if name := f.nameIn(skimObject(string(payload))); name == "beforeMCPExecution" {
-		f.input = "" // a text
+		f.input = "" // here the input is a text
 	}
 	e, err := f.read(a, payload)
 	if err != nil {
@@ -58,7 +57,7 @@ func readCursor(a *Agent, payload []byte) (*Event, error) {
 	return e, err
 }
 
-// pick returns an object with some of the members.
+// pick returns an object that has only the named members.
 func (o object) pick(names ...string) json.RawMessage {
 	picked := object{}
 	for _, name := range names {
@@ -89,7 +88,7 @@ func cursorOutput(text string) string {
 	return text
 }
 
-// maxCursorContext is the most characters of context that Cursor takes: it drops a longer text.
+// maxCursorContext is the most characters of context that Cursor accepts. It drops a longer text.
 const maxCursorContext = 10_000
 
 // writeCursor always writes an object, because Cursor takes an empty answer for a failure.
@@ -150,7 +149,7 @@ func configCursor(s Settings) string {
 		guard["failClosed"] = true
 		others["failClosed"] = true
 	}
-	others["matcher"] = "^(?!Shell$|MCP:)" // the events before these tools can ask
+	others["matcher"] = "^(?!Shell$|MCP:)" // the events for these tools can ask a person
 	hooks := map[string]any{"preToolUse": []any{others}}
 	for _, event := range []string{"beforeSubmitPrompt", "beforeShellExecution", "beforeMCPExecution"} {
 		hooks[event] = []any{guard}

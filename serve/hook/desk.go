@@ -14,45 +14,47 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// A Desk is the only road from an agent's event to its answer: it reads the event, checks its form,
-// loads the plugins, asks them, records what they decided, and answers within the deadline, whatever
-// they do. A process asks its desk once and a server for each request, with [Desk.Answer]; a
-// connection asks it for each line, with [Desk.Serve]. Load and Warn are required.
+// A Desk is the only way from an agent's event to its answer: it reads the event, checks its form, loads the
+// plugins, asks them, records what they decided, and answers within the deadline, whatever the plugins do. A
+// process asks its Desk once, and a server asks it for each request, with [Desk.Answer]. A connection that
+// stays open asks it for each line, with [Desk.Serve]. Load and Warn are required.
 type Desk struct {
-	// Load returns the plugins that decide. e is nil for [Desk.Serve], whose plugins decide about all
-	// events. While Load runs, Serve already answers hook.hello.
+	// Load returns the plugins that decide about the event e. For [Desk.Serve], whose plugins decide about
+	// all events, e is nil. While Load runs, Serve already answers hook.hello.
 	Load func(ctx context.Context, e *Event) Plugins
-	// Deadline is the longest time from the arrival of an event to its answer. 0 means the constant
+	// Deadline is the longest time from the arrival of an event to its answer. 0 means the default,
 	// [Deadline].
 	Deadline time.Duration
 	// FailClosed and IsOpen are the flags of [Event.Check].
 	FailClosed, IsOpen bool
-	// Mistake is why the operator's command line or config cannot be used, nil for none. An event that
-	// cannot be read is refused with it, because it may be the reason.
+	// Mistake says why the operator's command line or config cannot be used; nil if it can. If an event
+	// cannot be read, the refusal names the mistake, because it may be the reason.
 	Mistake error
-	// Record records an answer before the agent gets it. e is nil for an event that reaches no plugins.
-	// If plugins did not decide, a.Refused says why, and Record may run while Load does. An error
-	// refuses the event. Nil records nothing.
+	// Record records an answer before the agent gets it. e is nil for an event that reaches no plugins. If
+	// plugins did not decide, a.Refused says why, and Load may still be running. If Record returns an error,
+	// the Desk refuses the event. A nil Record records nothing.
 	Record func(e *starhost.Event, a Answer) error
 	// Warn receives a line for the operator: a decision that the agent did not get, or an event that
 	// no guard was asked about.
 	Warn func(string)
 }
 
-// Plugins are what a [Desk] asks about an event. The zero value has no plugins, so all events pass.
+// Plugins are what a [Desk] needs to ask plugins about an event. The zero value has no plugins, so all events
+// pass.
 type Plugins struct {
-	// Host has the plugins, nil for none. A program whose plugins cannot be loaded gives [Refusing].
+	// Host has the plugins; nil means none. A program that cannot load its plugins gives the result of
+	// [Refusing].
 	Host *host.Host
-	// Options control the answer. Serve ignores them: a connection keeps its sessions in memory.
+	// Options control the answer. Serve ignores them, because a connection keeps its sessions in memory.
 	Options Options
-	// Canary returns the reason for the denial of a call of [CanaryTool] with a nonce. Nil makes it a
-	// call as others.
+	// Canary returns the reason for denying a call of [CanaryTool] with a nonce. If it is nil, such a call is
+	// like any other.
 	Canary func(nonce string) string
-	// Finish changes an answer before it is recorded as given. err is why plugins could not be asked.
-	// Nil changes nothing. Serve ignores it.
+	// Finish may change an answer before it is given. err says why plugins could not be asked, or is nil. A
+	// nil Finish changes nothing. Serve ignores it.
 	Finish func(e *Event, a *Answer, err error)
-	// Close releases the plugins after the state of the session is stored; nil for nothing. Serve
-	// ignores it, as a handler may still run.
+	// Close releases the plugins after the state of the session is stored. It may be nil. Serve ignores it,
+	// because a handler may still run.
 	Close func()
 }
 
@@ -60,12 +62,12 @@ type Plugins struct {
 type Reply struct {
 	Event  *Event
 	Answer Answer
-	// Done is closed when the handlers ended and the state of the session is stored.
+	// Done is closed when all handlers have ended and the state of the session is stored.
 	Done <-chan struct{}
 }
 
-// Answer answers the event that read returns and that arrived at a time. If plugins give no answer
-// in time, or ctx ends, it refuses the event and does not wait for them.
+// Answer answers an event, which read returns. arrived is when the event arrived. If plugins give no answer
+// in time, or ctx ends, Answer refuses the event and does not wait for the plugins.
 func (d *Desk) Answer(ctx context.Context, agent *Agent, arrived time.Time, read func() ([]byte, error)) Reply {
 	q := &question{desk: d, agent: agent, given: make(chan Reply, 1)}
 	limit := cmp.Or(d.Deadline, Deadline)
@@ -82,10 +84,10 @@ func (d *Desk) Answer(ctx context.Context, agent *Agent, arrived time.Time, read
 	return r
 }
 
-// InTime runs ask, and returns the answer that it gives. At the deadline, which is limit behind the
-// arrival of a question, the context of ask ends. InTime does not wait longer for an ask that does
-// not end; done tells when it has. ask passes one answer to give and may go on, to store the state of a
-// session. The error says why there is no answer.
+// InTime runs ask, and returns the answer that ask passes to give. At the deadline, which is limit after
+// arrived, the context of ask ends. InTime does not wait for an ask that goes on after that; done is closed
+// when ask has ended. After it has given its answer, ask may go on to store the state of a session. The error
+// says why there is no answer.
 func InTime[T any](
 	ctx context.Context, deadline time.Time, limit time.Duration, ask func(ctx context.Context, give func(T)),
 ) (answer T, done <-chan struct{}, err error) {
@@ -96,7 +98,7 @@ func InTime[T any](
 	late := time.AfterFunc(time.Until(deadline), func() {
 		why := errors.New(Late(limit))
 		failed <- why
-		<-decided // an answer of handlers that end with their context is none
+		<-decided // if handlers end because their context ends, their answer does not count
 		cancel(why)
 	})
 	go func() {
@@ -118,7 +120,7 @@ func InTime[T any](
 		return answer, ended, context.Cause(ctx)
 	}
 	select {
-	case answer = <-answers: // it came at the last moment
+	case answer = <-answers: // the answer came at the last moment
 		return answer, ended, nil
 	default:
 		return answer, ended, err
@@ -129,15 +131,15 @@ func InTime[T any](
 type question struct {
 	desk    *Desk
 	agent   *Agent
-	given   chan Reply  // has the reply of run
-	decided atomic.Bool // a goroutine has begun to record the answer
+	given   chan Reply  // run passes its reply here
+	decided atomic.Bool // true once a goroutine has begun to record the answer
 
 	mu      sync.Mutex
-	event   *Event // nil until it is read
+	event   *Event // the event; nil until it is read
 	payload []byte
 }
 
-// run reads the event, asks the plugins, gives their answer and stores the session's state.
+// run reads the event, asks the plugins, gives their answer, and stores the state of the session.
 func (q *question) run(ctx context.Context, read func() ([]byte, error), give func(Reply)) {
 	d := q.desk
 	payload, err := read()
@@ -198,7 +200,7 @@ func (q *question) run(ctx context.Context, read func() ([]byte, error), give fu
 	store()
 }
 
-// finish returns the reply with an answer.
+// finish returns the reply for an answer, after Finish.
 func (p *Plugins) finish(e *Event, a Answer, err error) Reply {
 	if p.Finish != nil {
 		p.Finish(e, &a, err)
@@ -206,8 +208,8 @@ func (p *Plugins) finish(e *Event, a Answer, err error) Reply {
 	return Reply{Event: e, Answer: a}
 }
 
-// denyCanary returns the reason for the denial of a canary, "" if every call would pass. It touches
-// no session and no log, and asks no plugin.
+// denyCanary returns the reason for denying a canary, or "" if nothing denies it. It touches no session and
+// no log, and asks no plugin.
 func (p *Plugins) denyCanary(nonce string) string {
 	switch {
 	case p.Host != nil && p.Host.Refuses("pre_tool_call") != nil:
@@ -218,8 +220,8 @@ func (p *Plugins) denyCanary(nonce string) string {
 	return p.Canary(nonce)
 }
 
-// cutShort returns the refusal of an event whose plugins are late, after its record. If their answer
-// is being recorded, it arrives in a moment.
+// cutShort returns the refusal of an event whose plugins are late, and records it. If the plugins' answer is
+// being recorded, cutShort waits for it, because it arrives in a moment.
 func (q *question) cutShort(reason string) Reply {
 	r := q.refuse(reason)
 	if q.decided.Swap(true) {
@@ -233,14 +235,14 @@ func (q *question) cutShort(reason string) Reply {
 	return r
 }
 
-// record records a refusal, and waits only briefly: the event is refused also without a record.
+// record records a refusal, but waits only briefly: the Desk refuses the event also without a record.
 func (q *question) record(r Reply) {
 	if q.desk.Record != nil && r.Answer.Refused != "" {
 		WaitBriefly(LogWait, func() { _ = q.desk.Record(r.Event.PluginEvent(), r.Answer) })
 	}
 }
 
-// refuse returns the agent's refusal of the event, with a reason. The plugins may still run.
+// refuse returns the agent's refusal of the event, with a reason. The plugins may still be running.
 func (q *question) refuse(reason string) Reply {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -264,11 +266,11 @@ func (q *question) refuse(reason string) Reply {
 	return Reply{Event: e, Answer: a}
 }
 
-// LogWait is how long the refusal of an event waits for its record. A write takes less than a
+// LogWait is how long the refusal of an event waits for its record. Writing a record takes less than a
 // millisecond, but a broken disk can take forever.
 const LogWait = 50 * time.Millisecond
 
-// WaitBriefly runs f, and returns when it has ended or the time is over.
+// WaitBriefly runs f, and returns when f has ended or the time is over.
 func WaitBriefly(most time.Duration, f func()) {
 	done := make(chan struct{})
 	go func() {

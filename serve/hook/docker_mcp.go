@@ -16,13 +16,13 @@ var dockerMCP = &Agent{
 	intro: "the command line of the gateway",
 }
 
-// dockerMCPForms are the requests before a call: in the spelling of the gateway's source, and in
-// that of its documentation.
+// dockerMCPForms are the forms of the request before a call: one has the spelling of the gateway's source,
+// the other that of its documentation.
 var dockerMCPForms = []form{
 	{tool: "Params.name", input: "Params.arguments"}, {tool: "params.name", input: "params.arguments"},
 }
 
-// dockerMCPEvent returns "before" for a request and "after" for a result.
+// dockerMCPEvent returns "before" for a request, and "after" for a result.
 func dockerMCPEvent(all object) string {
 	switch {
 	case all["Params"] != nil || all["params"] != nil:

@@ -9,14 +9,14 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// callers stands for the programs that fire plugin events themselves. Their sessions share no state
-// with the sessions of agents.
+// callers stands for programs that fire plugin events themselves. Their sessions share no state with the
+// sessions of agents.
 var callers = &Agent{Agent: &agents.Agent{Name: "fire", Title: "the caller"}}
 
-// Fire fires one plugin event for a program that names plugin events itself. e.SessionID names the
-// session, "" for one that ends with the event. A tool of the event is the program's own, even if a
-// plugin has a tool of the same name, unless e names the plugin. The caller calls store after it
-// has sent the outcome. An error means that the event has no outcome, so that a guard did not allow
+// Fire fires one plugin event, for a program that uses the plugins' names of events. e.SessionID names the
+// session; "" means a session that ends with the event. If the event is about a tool, the tool is the
+// program's own, even if a plugin has a tool of the same name, unless e names the plugin. The caller calls
+// store after it has sent the outcome. An error means that the event has no outcome, so no guard has allowed
 // it.
 func Fire(
 	ctx context.Context, h *host.Host, e *starhost.Event, o Options,
@@ -26,7 +26,7 @@ func Fire(
 		out, err = s.Fire(ctx, e)
 		return &verdict{}, err
 	}
-	event := &Event{agent: callers, kind: kindTool, session: e.SessionID} // without its state it is refused
+	event := &Event{agent: callers, kind: kindTool, session: e.SessionID} // an event without its state is refused
 	h, remember, unknown := o.guarded(h, event, o.pinOf(event))
 	v, storeState, err := o.inSession(ctx, h, event, flow{everyEvent: true, run: run})
 	v.closeFor(event, unknown)

@@ -19,13 +19,13 @@ import (
 type flow struct {
 	// events are the plugin events that the flow fires.
 	events []string
-	// everyEvent is true if the session must see the event even if no plugin has a hook for it.
-	// startedOnly limits that to sessions that had a prompt before.
+	// everyEvent is true if the session must see the event although no plugin has a hook for it. startedOnly
+	// limits that to sessions that had a prompt before.
 	everyEvent, startedOnly bool
 	run                     func(context.Context, *host.Session, *Event) (*verdict, error)
 }
 
-// flows is an array, because a map costs each start.
+// flows is an array, because making a map costs time at each start.
 var flows = [...]flow{
 	kindPrompt:  {everyEvent: true, run: askPrompt},
 	kindTool:    {events: []string{"pre_tool_call", "approve_tool_call"}, run: askTool},
@@ -39,7 +39,7 @@ var flows = [...]flow{
 	kindBranch:  {everyEvent: true, startedOnly: true, run: repeatContext},
 }
 
-// isNeeded reports whether the event changes the session or reaches a plugin.
+// isNeeded reports whether the event changes the session, or reaches a plugin.
 func (f flow) isNeeded(e *Event, h *host.Host) bool {
 	if f.everyEvent || e.kind == kindTool && e.needsApproval(h) {
 		return true
@@ -77,7 +77,7 @@ func askPrompt(ctx context.Context, s *host.Session, e *Event) (*verdict, error)
 	return v, v.takeAbort(err)
 }
 
-// gatherContext builds the turn's prompt and splits it into the user's words and the context.
+// gatherContext builds the turn's prompt, and splits it into the user's words and the context.
 func (v *verdict) gatherContext(ctx context.Context, t *host.Turn, e *Event) error {
 	p, err := t.Prompt(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (v *verdict) gatherContext(ctx context.Context, t *host.Turn, e *Event) err
 	}
 	text, ok := strings.CutSuffix(p.Text.String(), t.UserWords())
 	v.words = t.UserWords()
-	if !ok { // a pre_send hook changed the end of the text
+	if !ok { // a hook on pre_send has changed the end of the text
 		if v.words, text = p.Text.String(), ""; !e.agent.ReplacesWords {
 			text = beforeLines(v.words, 1+strings.Count(t.UserWords(), "\n"))
 		}
@@ -101,9 +101,9 @@ func (v *verdict) gatherContext(ctx context.Context, t *host.Turn, e *Event) err
 	return nil
 }
 
-// beforeLines returns a text without its last lines. A hook that redacts the user's words leaves
-// their lines, so the context in front of them remains. If it does not, what is sent is still only
-// what the hook made of the text.
+// beforeLines returns a text without so many lines at its end. A hook that redacts the user's words does not
+// change the number of their lines, so this leaves the context before them. If a hook does change the number,
+// starhost still sends nothing but what the hook made of the text.
 func beforeLines(text string, lines int) string {
 	for ; lines > 0; lines-- {
 		text = text[:max(0, strings.LastIndexByte(text, '\n'))]
@@ -111,8 +111,8 @@ func beforeLines(text string, lines int) string {
 	return text
 }
 
-// newSystemText returns the plugins' system text. For an agent that retains context, it omits the
-// texts that an earlier prompt sent.
+// newSystemText returns the system text that plugins add. For an agent that stores context in its
+// conversation, it omits the texts that an earlier prompt sent.
 func (e *Event) newSystemText(p *host.Prompt) string {
 	if !e.agent.retainsContext {
 		return p.System
@@ -140,8 +140,7 @@ func joinTexts(sep string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), sep)
 }
 
-// takeAbort turns a plugin's abort into a verdict that blocks. It returns any other error
-// unchanged.
+// takeAbort turns the abort of a plugin into a verdict that blocks. It returns any other error unchanged.
 func (v *verdict) takeAbort(err error) error {
 	if aborted, ok := errors.AsType[*host.AbortError](err); ok {
 		v.block, v.reason = true, abortReason(aborted)
@@ -151,7 +150,7 @@ func (v *verdict) takeAbort(err error) error {
 	return err
 }
 
-// abortReason returns why a turn ended, and names starhost if no plugin ended it.
+// abortReason returns why a turn ended. If no plugin ended it, the reason names starhost.
 func abortReason(aborted *host.AbortError) string {
 	if aborted.Lost != nil {
 		return "starhost: " + aborted.Reason
@@ -159,10 +158,10 @@ func abortReason(aborted *host.AbortError) string {
 	return aborted.Reason
 }
 
-// hostEvent returns the plugin event with a name for the event's tool call.
+// hostEvent returns the plugin event with a name, about the tool call of the agent's event.
 func (e *Event) hostEvent(name string) *starhost.Event { return e.calledEvent(name, e.called) }
 
-// calledEvent returns a plugin event about a tool.
+// calledEvent returns the plugin event with a name, about a tool.
 func (e *Event) calledEvent(name string, called calledTool) *starhost.Event {
 	args := e.args
 	if len(args) == 0 || string(args) == "null" {
@@ -174,8 +173,8 @@ func (e *Event) calledEvent(name string, called calledTool) *starhost.Event {
 	}
 }
 
-// PluginEvent returns the first plugin event that the event fires, for the record of an event that
-// plugins did not decide. It returns nil for an event that reaches no plugins.
+// PluginEvent returns the first plugin event that the agent's event fires, for the record that plugins did
+// not decide. It returns nil if the agent's event reaches no plugins.
 func (e *Event) PluginEvent() *starhost.Event {
 	i := slices.IndexFunc(e.agent.Events, func(a agents.Event) bool { return a.Name == e.name })
 	if i < 0 || e.agent.Events[i].Ours == "" || !e.ReachesPlugins() {
@@ -184,8 +183,8 @@ func (e *Event) PluginEvent() *starhost.Event {
 	return e.undecidedEvent(e.agent.Events[i].Ours)
 }
 
-// undecidedEvent returns a plugin event without asking a host about the tool. Handlers may still
-// run, so it reads no field that Answer writes.
+// undecidedEvent returns the plugin event with a name, without asking a host about the tool. It reads no
+// field that Answer writes, because handlers may still be running.
 func (e *Event) undecidedEvent(name string) *starhost.Event {
 	p := e.calledEvent(name, calledTool{name: e.tool, foreign: e.tool != ""})
 	p.UserMessage, p.Model, p.Response, p.DurationMS = e.prompt, e.model, e.response, e.duration
@@ -193,7 +192,7 @@ func (e *Event) undecidedEvent(name string) *starhost.Event {
 	return p
 }
 
-// askTool asks the guards and, if a person must agree, the approvals.
+// askTool asks the guards about a tool call and, if a person must agree, the hooks that approve calls.
 func askTool(ctx context.Context, s *host.Session, e *Event) (v *verdict, err error) {
 	err = s.BetweenTurns(ctx, func(t *host.Turn) error {
 		v, err = askGuards(ctx, t, e.hostEvent("pre_tool_call"))
@@ -236,7 +235,7 @@ func askGuards(ctx context.Context, t *host.Turn, pre *starhost.Event) (*verdict
 	return v, nil
 }
 
-// verdictOf turns the decision of one plugin event into a verdict.
+// verdictOf returns the verdict for the decision of one plugin event.
 func verdictOf(out host.Outcome) *verdict {
 	d := out.Decision
 	v := &verdict{reason: d.Reason}
@@ -274,8 +273,8 @@ func approvalReasons(t *host.Turn, pre *starhost.Event, out host.Outcome) (reaso
 	return reasons
 }
 
-// takeApproval adds the outcome of approve_tool_call to a verdict. If no approval decides, a person
-// must.
+// takeApproval adds the outcome of approve_tool_call to a verdict. If no hook approves or denies, a person
+// must decide.
 func (v *verdict) takeApproval(by *verdict, reason string) {
 	v.block, v.stop, v.allow = by.block, by.stop, by.allow
 	v.ask = !by.block && !by.allow
@@ -285,9 +284,9 @@ func (v *verdict) takeApproval(by *verdict, reason string) {
 	}
 }
 
-// takeResponse turns a plugin's answer to a call into a verdict that blocks the call, because the
-// agent must not run it too. If a person must agree first, the call is refused: agents ask only
-// about calls that they run.
+// takeResponse turns a plugin's answer to a call into a verdict that blocks the call, because the agent must
+// not run it, too. If a person would have to agree first, the verdict refuses the call: agents ask only about
+// calls that they run.
 func (v *verdict) takeResponse(out host.Outcome) {
 	i := slices.IndexFunc(out.Decisions, func(d starhost.Decision) bool { return d.Action == starhost.ActionRespond })
 	if i < 0 {
@@ -357,13 +356,13 @@ func endSession(ctx context.Context, s *host.Session, _ *Event) (*verdict, error
 	return &verdict{}, s.Close(ctx)
 }
 
-// maxBranchContext bounds the context of a subagent. Claude Code puts a longer text into a file,
-// and the subagent reads only its beginning.
+// maxBranchContext is the most bytes of context for a subagent. Claude Code puts a longer text into a file,
+// of which the subagent reads only the beginning.
 const maxBranchContext = 10_000
 
-// repeatContext gathers what session_start offered and the system text that plugins added, for a
-// subagent, which does not see the session's conversation. It fires no event, because no user sent
-// a message.
+// repeatContext gathers the context that session_start offered and the system text that plugins added, for a
+// subagent, which does not see the session's conversation. It fires no event, because no user has sent a
+// message.
 func repeatContext(ctx context.Context, s *host.Session, e *Event) (*verdict, error) {
 	saved, err := s.Save(ctx)
 	if err != nil {
@@ -400,10 +399,11 @@ func repeatContext(ctx context.Context, s *host.Session, e *Event) (*verdict, er
 // doNothing fires no event: [savedState.applyEvent] does all that a compaction needs.
 func doNothing(context.Context, *host.Session, *Event) (*verdict, error) { return &verdict{}, nil }
 
-// endSentence returns a text with one full stop at its end.
+// endSentence returns a text that ends with exactly one full stop.
 func endSentence(reason string) string { return strings.TrimRight(reason, ".") + "." }
 
-// describeMissingPerson returns the reason for refusing a call that only a person could allow.
+// describeMissingPerson returns the reason for refusing a call that only a person could allow, where nobody
+// can be asked.
 func describeMissingPerson(reason string) string {
 	return "approval is needed and nobody can give it: " + cmp.Or(reason, "no reason given")
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// A form names the members of an agent's events. Points lead into objects: "tool_info.cwd". A
-// member can have several names, with spaces between them, and an event has it once. "" is a
-// member that the agent does not send.
+// A form names the members of an agent's events. Points lead into objects: "tool_info.cwd". If a member has
+// several names, with spaces between them, an event has one of them. "" stands for a member that the agent
+// does not send.
 type form struct {
-	event, session, model, prompt, reply, tool, callID string // texts
+	event, session, model, prompt, reply, tool, callID string // members that are texts
 	workspace                                          string // a text, or a list whose first text counts
-	input                                              string // the arguments
-	result, failure                                    string // values; failure is the message of a failed call
+	input                                              string // the arguments of the call
+	result, failure                                    string // values; failure is the message of a call that failed
 	duration                                           string // in milliseconds
-	isAnyInput                                         bool   // the arguments may be a text or a list, too
+	isAnyInput                                         bool   // true if the arguments may also be a text or a list
 }
 
 // nameIn returns the name of an event that starhost cannot read as a whole.
@@ -81,7 +81,7 @@ func readMembers(payload []byte) (*members, error) {
 	return m, json.Unmarshal(payload, &m.all)
 }
 
-// fail records a mistake.
+// fail records a mistake. The first one counts.
 func (m *members) fail(format string, args ...any) {
 	if m.err == nil {
 		m.err = fmt.Errorf(format, args...)
@@ -109,10 +109,10 @@ func (m *members) find(names string) int {
 	return found
 }
 
-// raw returns the JSON of a member, nil for a missing one.
+// raw returns the JSON of a member, or nil if it is missing.
 func (m *members) raw(names string) json.RawMessage { return m.doc.CopyAt(m.find(names)) }
 
-// text returns a member's text, "" for a missing member or null.
+// text returns the text of a member, or "" if it is missing or null.
 func (m *members) text(names string) string {
 	i := m.find(names)
 	if i != noNode && !m.doc.HasKind(i, jsontext.String) && m.doc.TextAt(i) != "null" {
@@ -121,7 +121,7 @@ func (m *members) text(names string) string {
 	return m.doc.StringAt(i)
 }
 
-// firstText returns a member's text, or the first text of a list.
+// firstText returns the text of a member, or the first text if the member is a list.
 func (m *members) firstText(names string) string {
 	if list := m.doc.Elements(m.find(names)); len(list) > 0 {
 		return m.doc.StringAt(list[0])

@@ -42,7 +42,7 @@ func writeGemini(e *Event, v *verdict) (Answer, error) {
 		specific["tool_input"] = v.args
 	}
 	if e.kind == kindResult && v.result != nil {
-		v.block, v.reason = true, *v.result // the reason stands for the result
+		v.block, v.reason = true, *v.result // the reason takes the place of the result
 	}
 	if len(specific) > 0 && !v.block {
 		specific["hookEventName"] = e.name

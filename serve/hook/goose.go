@@ -2,8 +2,8 @@ package hook
 
 import "github.com/starhost/starhost/agents"
 
-// goose is Block's agent. It reads a refusal from the exit code, and takes any output but a
-// decision for a failure.
+// goose is Block's agent. It reads a refusal from the exit code. Any output that is no decision counts as a
+// failure.
 var goose = &Agent{
 	Agent:  agents.Find("goose"),
 	nameOf: gooseForm.nameIn, toolEvent: "PreToolUse",

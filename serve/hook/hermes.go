@@ -62,8 +62,8 @@ func readHermes(a *Agent, payload []byte) (*Event, error) {
 	return e, err
 }
 
-// hermesHistory decodes the messages before the user's new one. Hermes may list the new one as the
-// last message; hermesHistory omits it.
+// hermesHistory decodes the messages before the user's new one. Hermes may list the new message as the last
+// one; hermesHistory leaves it out.
 func hermesHistory(raw json.RawMessage, words string) ([]starhost.Message, error) {
 	d, ok := readDocument(string(raw))
 	if len(raw) > 0 && string(raw) != "null" && (!ok || !d.HasKind(0, arrayNode)) {

@@ -34,36 +34,35 @@ import (
 // An Agent describes one agent program: how starhost reads its events and writes its answers.
 type Agent struct {
 	*agents.Agent // the agent's names
-	// Lines is true if the agent starts one process and sends it a line for each event: see
-	// [Serve].
+	// Lines is true if the agent starts one process and sends it a line for each event: see [Desk.Serve].
 	Lines bool
-	// HTTP is true if the agent can send its events to a server in place of a process: it reads the
-	// answer's standard output at status 200.
+	// HTTP is true if the agent can send its events to a server in place of a process. It then reads the body
+	// of an answer with status 200 as the process's standard output.
 	HTTP bool
 
-	// retainsContext is true if the agent stores added context in its conversation, so that
-	// starhost sends each text once.
+	// retainsContext is true if the agent stores added context in its conversation, so that starhost sends
+	// each text only once.
 	retainsContext bool
-	// mergesArgs is true if the agent merges new arguments into the old ones, so that no plugin can
-	// remove one.
+	// mergesArgs is true if the agent merges new arguments into the old ones, so that no plugin can remove an
+	// argument.
 	mergesArgs bool
 	// showsMessages is true if the agent shows its user a hook's message.
 	showsMessages bool
-	// nameOf returns the name of an event. If starhost cannot read an event's name, it answers as
-	// if the name were toolEvent, the agent's event before a tool call.
+	// nameOf returns the name of an event. If it finds none, starhost answers as if the name were toolEvent,
+	// the agent's event before a tool call.
 	nameOf    func(all object) string
 	toolEvent string
 	// read decodes an event.
 	read func(a *Agent, payload []byte) (*Event, error)
 	// write encodes a verdict in the agent's format.
 	write func(e *Event, v *verdict) (Answer, error)
-	// members lists the members that the agent's guard events always have: see [Event.CheckForm].
+	// members lists the members that the agent's events before a call always have: see [Event.CheckForm].
 	members []memberForm
-	// config returns the agent's settings that run a command line.
+	// config returns the settings by which the agent runs a command line.
 	config func(Settings) string
-	// intro names the file that the settings belong into.
+	// intro says in which file the settings belong.
 	intro string
-	// more returns the files that the agent needs beside its settings; nil for none.
+	// more returns the files that the agent needs in addition to its settings. It may be nil.
 	more func(Settings) []Piece
 }
 
@@ -88,17 +87,17 @@ type Settings struct {
 	Command []string
 	// Timeout is the time that the agent waits for an answer, in whole seconds.
 	Timeout time.Duration
-	// FailOpen omits the agent's own field that blocks an event whose hook fails.
+	// FailOpen leaves out the agent's own field that blocks an event whose hook fails.
 	FailOpen bool
-	// Project is true for settings that belong to a project, Managed for those of all users.
+	// Project is true for the settings of a project, and Managed for those of all users.
 	Project, Managed bool
 	// URL replaces Command for an agent with [Agent.HTTP]. TokenEnv is the environment variable
 	// with the server's token.
 	URL, TokenEnv string
 }
 
-// entry returns the agent's setting for one hook: the timeout is in seconds, or in milliseconds if
-// the agent counts a command's time so.
+// entry returns the agent's setting for one hook. The timeout is in seconds, or in milliseconds if inMillis
+// is true.
 func (s *Settings) entry(inMillis bool) map[string]any {
 	if s.URL != "" {
 		return map[string]any{
@@ -116,21 +115,20 @@ func (s *Settings) entry(inMillis bool) map[string]any {
 // seconds returns the timeout in seconds.
 func (s *Settings) seconds() int { return int(s.Timeout / time.Second) }
 
-// Config returns the agent's settings that run a command, and the name of the file that they belong
-// into.
+// Config returns the settings by which the agent runs a command, and says in which file they belong.
 func (a *Agent) Config(s Settings) (text, where string) { return a.config(s), a.intro }
 
-// A Piece is one of the files that make an agent run starhost.
+// A Piece is one of the files that an agent needs to run starhost.
 type Piece struct {
-	// Name is the file's path from the folder of the first piece, or "" for the first piece.
+	// Name is the path of the file, from the folder of the first piece. It is "" for the first piece.
 	Name string
-	// Text is what the file must have.
+	// Text is what the file must contain.
 	Text string
 	// Whole is true if nothing else may be in the file.
 	Whole bool
 }
 
-// Pieces returns the files that make the agent run a command. The first one has the settings.
+// Pieces returns the files that an agent needs to run a command. The first one has the settings.
 func (a *Agent) Pieces(s Settings) []Piece {
 	pieces := []Piece{{Text: a.config(s)}}
 	if a.more != nil {
@@ -139,7 +137,7 @@ func (a *Agent) Pieces(s Settings) []Piece {
 	return pieces
 }
 
-// A kind is the subject of an event. It decides which plugin events the event fires.
+// A kind says what an event is about. It decides which plugin events the event fires.
 type kind int
 
 const (
@@ -156,8 +154,8 @@ const (
 	kindBranch              // a subagent begins, which gets the context of the session
 )
 
-// kindOf returns the kind of an event by its name: kindNone for an event that plugins do not take
-// part in. ok is false if the agent's documentation does not list the event.
+// kindOf returns the kind of an event with a name. It returns kindNone for an event that plugins do not see.
+// ok is false if the agent's documentation does not list the event.
 func (a *Agent) kindOf(event string) (k kind, ok bool) {
 	i := slices.IndexFunc(a.Events, func(e agents.Event) bool { return e.Name == event })
 	switch {
@@ -173,54 +171,54 @@ func (a *Agent) kindOf(event string) (k kind, ok bool) {
 	return kindOfEvent(a.Events[i].Ours), true
 }
 
-// AsksAt reports whether the agent asks guards about calls at an event.
+// AsksAt reports whether the agent's event with a name asks guards about calls.
 func (a *Agent) AsksAt(event string) bool {
 	k, _ := a.kindOf(event)
 	return k == kindTool
 }
 
-// firstEvents are the first plugin events that the kinds fire. It is an array, because a map costs
-// each start.
+// firstEvents are the plugin events that each kind fires first. It is an array, because making a map costs
+// time at each start.
 var firstEvents = [...]string{
 	kindPrompt: "turn_start", kindTool: "pre_tool_call", kindApprove: "approve_tool_call", kindResult: "post_tool_call",
 	kindReply: "post_llm_call", kindStop: "turn_end", kindReset: "session_reset", kindEnd: "session_end",
 }
 
-// kindOfEvent returns the kind that fires a plugin event first.
+// kindOfEvent returns the kind whose first plugin event has a name.
 func kindOfEvent(event string) kind { return kind(max(0, slices.Index(firstEvents[:], event))) }
 
 // An Event is one event of an agent that starts a process for each event.
 type Event struct {
 	agent   *Agent
 	kind    kind
-	name    string // in the agent's spelling
+	name    string // the name that the agent gives the event
 	session string
 
 	prompt  string
 	model   string
-	history []starhost.Message // nil if the agent does not send it
+	history []starhost.Message // the earlier messages; nil if the agent does not send them
 
-	workspace string // the agent's folder, "" if the agent does not send it
+	workspace string // the folder that the agent works in; "" if the agent does not send it
 
-	tool     string // in the agent's spelling
+	tool     string // the name that the agent gives the tool
 	called   calledTool
 	callID   string
 	args     json.RawMessage
 	result   string
 	isError  bool
-	duration int // in milliseconds
+	duration int // milliseconds
 
 	response string
-	clear    bool // the agent itself dropped the session
-	unread   bool // starhost cannot read the event
+	clear    bool // true if the agent itself has dropped the session
+	unread   bool // true if starhost cannot read the event
 
 	raw map[string]json.RawMessage // all members of the event
 }
 
-// byteOrderMark begins texts that PowerShell and programs of Windows write.
+// byteOrderMark is how texts begin that PowerShell and programs of Windows write.
 var byteOrderMark = []byte("\ufeff")
 
-// Read decodes an event, which a byte order mark may begin. The agent must not have [Agent.Lines].
+// Read decodes an event. A byte order mark may precede it. The agent must not have [Agent.Lines].
 func (a *Agent) Read(payload []byte) (*Event, error) {
 	payload = bytes.TrimPrefix(payload, byteOrderMark)
 	e, err := a.read(a, payload)
@@ -239,10 +237,10 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 	return e, nil
 }
 
-// Name returns the event's name in the agent's spelling, "" if the event has none.
+// Name returns the name that the agent gives the event, or "" if the event has none.
 func (e *Event) Name() string { return e.name }
 
-// AgentName returns the name of the agent whose event it is.
+// AgentName returns the name of the agent that sent the event.
 func (e *Event) AgentName() string { return e.agent.Name }
 
 // IsDocumented reports whether the agent's documentation lists the event's name.
@@ -251,9 +249,9 @@ func (e *Event) IsDocumented() bool {
 	return ok
 }
 
-// Refuse returns the agent's refusal for a payload that starhost cannot read, or for an event that
-// [Event.CheckForm] refuses. If the payload names an event that guards cannot refuse, the answer
-// lets it pass.
+// Refuse returns the agent's refusal of a payload that starhost cannot read, or of an event that
+// [Event.CheckForm] refuses. If the payload names an event that guards cannot refuse, the answer lets the
+// event pass.
 func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 	payload = bytes.TrimPrefix(payload, byteOrderMark)
 	all := skimObject(string(payload))
@@ -281,14 +279,14 @@ func hookEventName(all object) string { return all.textField("hook_event_name") 
 // Workspace returns the folder that the agent works in, or "" if the event names none.
 func (e *Event) Workspace() string { return e.workspace }
 
-// ReachesPlugins reports whether any plugin event belongs to the event.
+// ReachesPlugins reports whether the event fires any plugin event.
 func (e *Event) ReachesPlugins() bool { return e.kind != kindNone }
 
-// pluginToolName returns the plugins' name for a tool: the agent's name without the prefix of
+// pluginToolName returns the name that plugins see of a tool: the agent's name without the prefix of
 // starhost's MCP server.
 func (a *Agent) pluginToolName(tool string) string { return strings.TrimPrefix(tool, a.ToolPrefix) }
 
-// renameTools changes the agent's tool names in messages to the plugins' names.
+// renameTools replaces the agent's names of tools in messages by the names that plugins see.
 func (a *Agent) renameTools(messages []starhost.Message) {
 	for i := range messages {
 		m := &messages[i]
@@ -307,36 +305,35 @@ type Answer struct {
 	Code int
 	// Blocks is true if the answer refuses the event.
 	Blocks bool
-	// Refused says why starhost refused the event, or let it pass if guards cannot refuse it,
-	// without asking plugins. It is "" if plugins answered.
+	// Refused says why starhost did not ask plugins, and refused the event, or let it pass because guards
+	// cannot refuse it. It is "" if plugins answered.
 	Refused string
-	// Action is the strongest part of the answer, for the decision log: abort, deny, respond, ask,
-	// modify, approve, context or none.
+	// Action says for the decision log what the answer does: abort, deny, respond, ask, modify, approve,
+	// context or none. If it does several things, Action is the first of these.
 	Action string
-	// Dropped are decisions of plugins that the agent does not take, for the decision log.
+	// Dropped are the decisions of plugins that the agent ignores, for the decision log.
 	Dropped []string
-	// Binding is true if the agent would do something else without Out: it would use a call, a
-	// result or words that plugins refuse, ask about or change. If the caller cannot write Out, the
-	// process must end with [ExitBlock].
+	// Binding is true if the agent would do something else without Out: it would use a call, a result or
+	// words that plugins refuse, ask about or change. If the caller cannot write Out, the process must
+	// therefore end with [ExitBlock].
 	Binding bool
 }
 
-// Deadline is the default time from the arrival of an event to its answer. Agents wait for 5 s at
-// least.
+// Deadline is the default time from the arrival of an event to its answer. All agents wait for at least 5 s.
 const Deadline = 4500 * time.Millisecond
 
-// Late returns the reason for refusing an event that the plugins did not decide in time.
+// Late returns the reason for refusing an event about which plugins did not decide in time.
 func Late(deadline time.Duration) string {
 	return fmt.Sprintf("the plugins gave no answer within %v", deadline)
 }
 
-// ExitBlock is the exit code that blocks a call in every agent.
+// ExitBlock is an exit code that blocks a call in every agent.
 const ExitBlock = 2
 
-// A verdict is the sum of the plugins' decisions about one event.
+// A verdict combines the decisions of all plugins about one event.
 type verdict struct {
-	// context is text for the model beside the user's words. words replace the user's words if
-	// hasWords is true.
+	// context is text for the model in addition to the user's words. If hasWords is true, words replace the
+	// user's words.
 	context  string
 	words    string
 	hasWords bool
@@ -344,16 +341,16 @@ type verdict struct {
 	block, stop bool
 	// ask means that a person must decide; allow means that no person needs to.
 	ask, allow bool
-	// reason explains block, stop, ask or allow.
+	// reason says why block, stop, ask or allow is set.
 	reason string
-	// args replace the call's arguments, and result replaces the tool's result. answer is a
-	// plugin's result for a call that block stops.
+	// args replace the arguments of the call, and result replaces the result of the tool. answer is the
+	// result that a plugin gives for a call that block stops.
 	args   json.RawMessage
 	result *string
 	answer *starhost.Result
-	// notice is a message for the user, "" for none.
+	// notice is a message for the user, or "".
 	notice string
-	// unsupported lists decisions that the agent cannot express, for standard error.
+	// unsupported lists decisions for which the agent has no form, for standard error.
 	unsupported []string
 }
 
@@ -362,21 +359,20 @@ func (v *verdict) changesWords(e *Event) bool {
 	return e.kind == kindPrompt && v.hasWords && v.words != e.prompt
 }
 
-// addUnsupported records a decision that the agent cannot express.
+// addUnsupported adds a decision for which the agent has no form.
 func (v *verdict) addUnsupported(format string, args ...any) {
 	v.unsupported = append(v.unsupported, fmt.Sprintf(format, args...))
 }
 
-// Refusing returns a host without plugins that refuses what guards could, for a program whose
-// plugins cannot be loaded. observe receives the refusals: see [host.Options].
+// Refusing returns a host without plugins that refuses whatever guards could refuse, for a program that
+// cannot load its plugins. observe receives the refusals: see [host.Options].
 func Refusing(err error, open bool, observe func(starhost.Event, host.Outcome) error) *host.Host {
 	h := host.New(host.Options{Observe: observe})
 	h.Lose(host.Guard{Err: err, Open: open})
 	return h
 }
 
-// lossNotice returns the message to the user about an event that passes while guards are not
-// loaded, "" for none.
+// lossNotice returns a message to the user about an event that passes although guards are not loaded, or "".
 func lossNotice(h *host.Host, k kind) string {
 	if h == nil {
 		return ""
@@ -399,9 +395,8 @@ func lossNotice(h *host.Host, k kind) string {
 	return ""
 }
 
-// Block returns the answer that refuses an event in place of plugins that did not answer. It
-// withholds a result, which plugins could have changed. If guards cannot refuse the event, the
-// answer lets it pass.
+// Block returns the answer that refuses an event because plugins did not answer. It withholds a result,
+// because plugins could have changed it. If guards cannot refuse the event, the answer lets the event pass.
 func (e *Event) Block(reason string) (Answer, error) {
 	v := &verdict{reason: reason, block: e.IsRefusable()}
 	if e.kind == kindResult && !e.unread {
@@ -413,9 +408,9 @@ func (e *Event) Block(reason string) (Answer, error) {
 	return a, err
 }
 
-// FailureCode returns the exit code of a process that failed without an answer. It is the agent's
-// FailCode, which blocks nothing, if guards cannot refuse the event or if open is true
-// (--fail-open). Otherwise the code is 0.
+// FailureCode returns the exit code of a process that failed without an answer. If guards cannot refuse the
+// event, or open is true (--fail-open), it is the agent's FailCode, which blocks nothing. Otherwise the code
+// is 0.
 func (e *Event) FailureCode(open bool) int {
 	if e.IsRefusable() && !open {
 		return 0
@@ -423,8 +418,7 @@ func (e *Event) FailureCode(open bool) int {
 	return e.agent.FailCode
 }
 
-// answer encodes a verdict for the agent. It first replaces decisions that the agent cannot
-// express.
+// answer encodes a verdict for the agent. Before, it replaces decisions for which the agent has no form.
 func (e *Event) answer(v *verdict) (Answer, error) {
 	e.fit(v)
 	a, err := e.agent.write(e, v)
@@ -440,7 +434,8 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 	return a, err
 }
 
-// action returns the strongest part of a verdict.
+// action returns what the answer does, for the decision log. If the verdict has several parts, the strongest
+// one counts.
 func (v *verdict) action(e *Event) string {
 	switch {
 	case v.block && v.answer != nil:
@@ -461,7 +456,7 @@ func (v *verdict) action(e *Event) string {
 	return "none"
 }
 
-// fit replaces decisions that the agent would ignore by the strongest ones that it honours.
+// fit replaces decisions that the agent would ignore by the strongest decisions that it follows.
 func (e *Event) fit(v *verdict) {
 	a := e.agent
 	if v.args != nil && !v.block && !e.isOneOf(a.Rewrites) {
@@ -489,7 +484,8 @@ func (e *Event) fit(v *verdict) {
 	}
 }
 
-// isOneOf reports whether names, with spaces between them, have the event's name or "*".
+// isOneOf reports whether names contain the name of the event, or are "*". The names have spaces between
+// them.
 func (e *Event) isOneOf(names string) bool {
 	return names == "*" || slices.Contains(strings.Fields(names), e.name)
 }
@@ -498,24 +494,24 @@ func (e *Event) isOneOf(names string) bool {
 type Options struct {
 	// States stores the state of sessions between two processes. Nil stores nothing.
 	States *States
-	// Resume returns the event's session, for a caller that keeps sessions in memory instead of
-	// States: a new session begins with the saved state. Nil means [host.Host.Resume].
+	// Resume returns the session of the event, for a caller that keeps sessions in memory instead of in
+	// States. If it makes a new session, that begins with the saved state. Nil means [host.Host.Resume].
 	Resume func(host.SessionConfig, host.SavedSession) *host.Session
-	// Pin is what [States.Pin] returned for the event; nil if the caller has not called it. Root is
-	// the folder whose config the host has, for a session without a pin. FailOpen lets events pass
-	// without the guards that the session had.
+	// Pin is what [States.Pin] returned for the event; nil if the caller has not called it. Root is the
+	// folder whose config the host has, for a session without a pin. FailOpen lets events pass although
+	// guards are gone that the session had.
 	Pin      *Pin
 	Root     string
 	FailOpen bool
-	// Notice is a message that the user sees with the next prompt, "" for none.
+	// Notice is a message for the user, who sees it with the next prompt; or "".
 	Notice string
-	// Report receives failures that do not change an answer. Nil drops them.
+	// Report receives failures that change no answer. Nil drops them.
 	Report func(error)
 }
 
-// Answer asks the host's plugins about an event. A nil host has no plugins. The caller writes the
-// answer first and then calls store, which stores the session's state. A failure of store goes to
-// Options.Report and never changes the answer.
+// Answer asks the host's plugins about an event. A nil host has no plugins. The caller first writes the
+// answer, and then calls store, which stores the state of the session. If store fails, the error goes to
+// Options.Report, and the answer stays.
 func (e *Event) Answer(ctx context.Context, h *host.Host, o Options) (a Answer, store func(), err error) {
 	flow := flows[e.kind]
 	v, storeState := &verdict{}, func() {}

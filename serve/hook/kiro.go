@@ -23,7 +23,7 @@ var kiroForm = &form{
 
 func readKiro(a *Agent, payload []byte) (*Event, error) {
 	e, err := kiroForm.read(a, payload)
-	if err == nil && e.kind == kindResult && e.tool == "" { // the events of a whole turn
+	if err == nil && e.kind == kindResult && e.tool == "" { // without a tool, this is an event about the whole turn
 		e.kind = kindNone
 	}
 	return e, err

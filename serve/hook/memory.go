@@ -19,15 +19,15 @@ const (
 	maxMemoryBytes    = 64 << 20
 )
 
-// A Memory stores the states of sessions for a process that answers many events. If it is full, it
-// drops the state whose last event is the oldest, so a session over the limit begins again. It is
-// safe for concurrent use.
+// A Memory stores the states of sessions for a process that answers many events. If it is full, it drops the
+// state of the session whose last event is the oldest; that session then begins again. It is safe for
+// concurrent use.
 type Memory struct {
-	report func(error) // receives a warning when states had to go
+	report func(error) // gets a warning when the Memory has dropped states
 
 	mu       sync.Mutex
-	sessions map[string]*list.Element // each with a *memorySession, by name
-	byUse    list.List                // the last used one first
+	sessions map[string]*list.Element // elements with a *memorySession, by name
+	byUse    list.List                // the sessions, the last used one first
 	bytes    int
 }
 
@@ -40,12 +40,12 @@ func NewMemory(report func(error)) *Memory {
 // A memorySession is the state of one session.
 type memorySession struct {
 	name  string
-	slot  chan struct{} // contains a token while an event has the session
-	users int           // events that have the session or wait for it
-	text  []byte        // nil for a session without a state
+	slot  chan struct{} // has a token while an event uses the session
+	users int           // how many events use the session or wait for it
+	text  []byte        // the state; nil if the session has none
 	had   []host.Guard
-	ran   string // see [Pin.Ran]
-	calls []byte // lines of judged calls
+	ran   string // the same as Pin.Ran
+	calls []byte // lines about calls that guards judged
 	used  time.Time
 }
 
@@ -79,7 +79,7 @@ func (m *Memory) lock(ctx context.Context, name string) (unlock func(), err erro
 	}
 }
 
-// session returns a session, which is then the last used one. The caller has locked mu.
+// session returns the session with a name, and makes it the last used one. The caller has locked mu.
 func (m *Memory) session(name string) *list.Element {
 	e := m.sessions[name]
 	if e == nil {
@@ -91,10 +91,10 @@ func (m *Memory) session(name string) *list.Element {
 	return e
 }
 
-// Use calls use with what is stored of a session, and a function that gives a session its plugins'
-// values. It stores what use leaves in saved, with the values of the session that use returns; if
-// that is nil, it stores nothing. No other event has the session meanwhile. The error also says
-// which values of trusted plugins are not stored.
+// Use calls use with what is stored of a session, and with a function that gives a session its plugins'
+// values. use changes saved and returns the session. Use then stores saved, with the values of that session's
+// plugins. If use returns nil, Use stores nothing. No other event uses the session meanwhile. The error also
+// says which values of trusted plugins were not stored.
 func (m *Memory) Use(
 	ctx context.Context, name string,
 	use func(saved *host.SavedSession, restore func(*host.Session) error) (*host.Session, error),
@@ -124,7 +124,7 @@ func (m *Memory) Use(
 	return err
 }
 
-// guards returns the guards that a session had, and [Pin.Ran].
+// guards returns the guards that a session had, and its Ran: see [Pin].
 func (m *Memory) guards(name string) (had []host.Guard, ran string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,7 +135,7 @@ func (m *Memory) guards(name string) (had []host.Guard, ran string) {
 	return nil, ""
 }
 
-// setRan sets [Pin.Ran] of a session, unless it is set.
+// setRan sets Ran of a session, unless it is set already: see [Pin].
 func (m *Memory) setRan(name, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,10 +143,11 @@ func (m *Memory) setRan(name, why string) {
 	s.ran = cmp.Or(s.ran, why)
 }
 
-// maxMemoryCalls is the most bytes of judged calls in a session. The oldest half goes first.
+// maxMemoryCalls is the most bytes of the lines about judged calls in a session. If there are more, the older
+// half goes.
 const maxMemoryCalls = 32 << 10
 
-// addCall adds the line of a judged call.
+// addCall adds the line about a call that guards judged.
 func (m *Memory) addCall(name string, line []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -161,7 +162,7 @@ func (m *Memory) addCall(name string, line []byte) {
 	m.makeRoom()
 }
 
-// calls returns the lines of a session's judged calls.
+// calls returns the lines about the calls of a session that guards judged.
 func (m *Memory) calls(name string) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -171,7 +172,7 @@ func (m *Memory) calls(name string) []byte {
 	return nil
 }
 
-// setGuards sets the guards that a session had.
+// setGuards stores the guards that a session had.
 func (m *Memory) setGuards(name string, had []host.Guard) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,14 +180,14 @@ func (m *Memory) setGuards(name string, had []host.Guard) {
 	m.makeRoom()
 }
 
-// text returns the state of a locked session, nil for none.
+// text returns the state of a session that the caller has locked, or nil if it has none.
 func (m *Memory) text(name string) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.sessions[name].Value.(*memorySession).text
 }
 
-// setText replaces the state of a locked session, nil for none.
+// setText replaces the state of a session that the caller has locked. nil removes it.
 func (m *Memory) setText(name string, text []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,7 +197,7 @@ func (m *Memory) setText(name string, text []byte) {
 	m.makeRoom()
 }
 
-// makeRoom drops sessions that are too old or too many. The caller has locked mu.
+// makeRoom drops sessions that are too old, and if there are too many, the oldest. The caller has locked mu.
 func (m *Memory) makeRoom() {
 	full := 0
 	for e := m.byUse.Back(); e != nil; {
@@ -219,7 +220,7 @@ func (m *Memory) makeRoom() {
 	}
 }
 
-// drop removes a session that no event has.
+// drop removes a session that no event uses.
 func (m *Memory) drop(e *list.Element) {
 	s := e.Value.(*memorySession)
 	m.bytes -= len(s.text) + len(s.calls)

@@ -18,9 +18,8 @@ import (
 // An object is a JSON object whose members stay encoded.
 type object map[string]json.RawMessage
 
-// ReadObject decodes a JSON object into v, a pointer to a struct, and returns all members. It
-// refuses a text that two readers could decode differently, because a guard must see what the asker
-// does.
+// ReadObject decodes a JSON object into v, a pointer to a struct, and returns all members. It refuses a text
+// that two readers could decode differently, because a guard must see what the sender means.
 func ReadObject(text []byte, v any) (map[string]json.RawMessage, error) { return readObject(text, v) }
 
 // readObject decodes a payload into v, a pointer to a struct, and returns all members of the
@@ -59,7 +58,7 @@ func isObjectOrNull(value json.RawMessage) bool {
 
 // textField returns the text of a member, "" if the member is not a string.
 func (o object) textField(name string) (s string) {
-	_ = json.Unmarshal(o[name], &s) // it stays ""
+	_ = json.Unmarshal(o[name], &s) // s stays "" if this fails
 	return s
 }
 
@@ -73,9 +72,9 @@ func (o object) withValue(key string, value any) object {
 	return next
 }
 
-// mustJSON encodes a value without the escapes that only HTML needs, but with escapes for the
-// characters that terminals obey. It panics if the value has no JSON form, so it is only for values
-// that always have one.
+// mustJSON returns the JSON of a value. It does not escape what only HTML needs escaped, but escapes the
+// characters that terminals obey. It panics if the value has no JSON form, so callers pass only values that
+// always have one.
 func mustJSON(v any) json.RawMessage {
 	raw, err := jsontext.Encode(v)
 	if err != nil {
@@ -84,8 +83,8 @@ func mustJSON(v any) json.RawMessage {
 	return json.RawMessage(texttable.Escape(string(raw)))
 }
 
-// jsonAnswer returns an answer with one JSON object on standard output. An empty object gives an
-// empty answer.
+// jsonAnswer returns an answer with one JSON object on standard output. For an empty object, the output is
+// empty.
 func jsonAnswer(o map[string]any) Answer {
 	if len(o) == 0 {
 		return Answer{}
@@ -93,16 +92,16 @@ func jsonAnswer(o map[string]any) Answer {
 	return Answer{Out: string(mustJSON(o)) + "\n"}
 }
 
-// blockingAnswer returns an answer that blocks: JSON on standard output, the reason on standard
-// error, and the agent's exit code. Each agent reads one of them.
+// blockingAnswer returns an answer that blocks, in three forms: JSON on standard output, the reason on
+// standard error, and the agent's exit code. Each agent reads one of them.
 func (a *Agent) blockingAnswer(o map[string]any, reason string) Answer {
 	answer := jsonAnswer(o)
 	answer.Err, answer.Code = texttable.Hang(reason)+"\n", a.BlockCode
 	return answer
 }
 
-// resultText returns a tool's result as text: a string, the texts of content blocks, the output of
-// a command, or the content of a file that Claude Code read. Any other result stays JSON.
+// resultText returns the text of a tool's result: a string, the texts of content blocks, the output of a
+// command, or the content of a file that Claude Code read. For any other result it returns JSON.
 func resultText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -127,14 +126,14 @@ func resultText(raw json.RawMessage) string {
 			return resultText(output["content"])
 		case output.isTextFile():
 			var file object
-			_ = json.Unmarshal(output["file"], &file) // isTextFile decoded it
+			_ = json.Unmarshal(output["file"], &file) // no error, because isTextFile decoded it
 			return file.textField("content")
 		}
 	}
 	return string(raw)
 }
 
-// hasNoType reports whether an object is no content block.
+// hasNoType reports whether an object has no type, so that it is no content block.
 func hasNoType(o object) bool { return o.textField("type") == "" }
 
 // isTextFile reports whether a result has the form of Claude Code's tool Read for a text:
@@ -156,11 +155,11 @@ func quoteCommand(argv []string) string {
 // formatSettings encodes a value as indented JSON for a settings file.
 func formatSettings(v any) string {
 	var b bytes.Buffer
-	_ = json.Indent(&b, mustJSON(v), "", "  ") // it is valid
+	_ = json.Indent(&b, mustJSON(v), "", "  ") // no error, because the JSON is valid
 	return b.String() + "\n"
 }
 
-// writeCode writes the answer for an agent that reads the exit code alone.
+// writeCode writes the answer for an agent that reads only the exit code.
 func writeCode(e *Event, v *verdict) (Answer, error) {
 	if v.block {
 		return e.agent.blockingAnswer(nil, v.reason), nil

@@ -25,33 +25,34 @@ var picoclaw = &Agent{
 	config: configPicoclaw, intro: "~/.picoclaw/config.json",
 }
 
-// These limits bound a connection to PicoClaw.
+// Bounds of a connection to PicoClaw.
 const (
-	// maxReply is the size in bytes at which a line ends PicoClaw's reader.
+	// maxReply is the number of bytes of a line from which on PicoClaw cannot read it.
 	maxReply = 1 << 20
 	// maxRequest is the most bytes of a line. starhost does not decode a longer one.
 	maxRequest = 64 << 20
 	// readAhead is the size of the read buffer in bytes.
 	readAhead = 256 << 10
-	// maxRunningRequests is the most requests that plugins answer at one time; later ones wait. A
-	// request whose handler does not stop counts until the handler ends.
+	// maxRunningRequests is the most requests that plugins answer at one time. Later requests wait. If a
+	// handler does not stop, its request counts until the handler ends.
 	maxRunningRequests = 64
-	// maxOpenRequests is the most requests without an answer. starhost refuses others at once.
+	// maxOpenRequests is the most requests without an answer. If there are so many, starhost refuses further
+	// requests at once.
 	maxOpenRequests = 256
-	// maxSessions is the most open conversations. If there are more, starhost ends the one with the
-	// oldest request.
+	// maxSessions is the most open conversations. If one more begins, starhost ends the conversation whose
+	// last request is the oldest.
 	maxSessions = 1024
 )
 
 // ErrStuck means that a handler did not stop, so the program must end without it.
 var ErrStuck = errors.New("a handler of a plugin did not stop")
 
-// Serve answers PicoClaw, which waits for 5 s, until in or ctx ends, and then ends all sessions. It
-// answers the requests of one conversation in their order.
+// Serve answers PicoClaw, which waits for 5 s for each answer, until in or ctx ends. Then it ends all
+// sessions. It answers the requests of one conversation in their order.
 //
-// If plugins give no answer before the deadline, Serve refuses the requests that guards can refuse
-// and lets the others pass. If a handler cannot be stopped, Serve refuses the later requests of its
-// conversation until the handler ends; other conversations go on.
+// If plugins give no answer before the deadline, Serve refuses a request that guards can refuse, and lets any
+// other pass. If a handler does not stop, Serve refuses the later requests of its conversation until the
+// handler ends. Other conversations go on.
 //
 // The error comes from in or out, or is ErrStuck.
 func (d *Desk) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -69,7 +70,7 @@ func (d *Desk) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	var err error
 	select {
 	case err = <-p.readErr:
-	case <-ctx.Done(): // do not wait for the read under way
+	case <-ctx.Done(): // without waiting for the read that is under way
 	}
 	p.mu.Lock()
 	p.isClosed = true
@@ -84,15 +85,15 @@ func (d *Desk) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(2 * p.Deadline): // one deadline for requests, one for session_end
+	case <-time.After(2 * p.Deadline): // one deadline for the requests, and one for session_end
 		p.awaitAnswers()
 		return cmp.Or(err, ErrStuck)
 	}
 	return err
 }
 
-// awaitAnswers waits until the watchdog has answered all requests, because a busy machine can delay
-// it. It waits for at most one deadline.
+// awaitAnswers waits until the watchdog has answered all requests, because the watchdog can be late on a busy
+// machine. It waits for at most one deadline.
 func (p *picoConn) awaitAnswers() {
 	late := time.After(p.Deadline)
 	for range maxOpenRequests {
@@ -122,11 +123,11 @@ func panicError(value any) error { return fmt.Errorf("starhost failed: panic: %v
 type picoConn struct {
 	Desk
 	cancel    context.CancelCauseFunc
-	hostReady chan struct{} // closed after Load; Plugins are then set
+	hostReady chan struct{} // closed after Load, when Plugins are set
 	Plugins
 
-	in      *bufio.Reader // only the reading goroutine uses it
-	readErr chan error    // receives the reader's error, nil at the end of in
+	in      *bufio.Reader // only the goroutine that reads uses it
+	readErr chan error    // gets the error of the reader, or nil at the end of in
 
 	outMu sync.Mutex // guards out
 	out   io.Writer
@@ -135,14 +136,14 @@ type picoConn struct {
 	openRequests    chan struct{} // has an element for each request without an answer
 	runningRequests chan struct{} // has an element for each request that plugins answer
 
-	mu           sync.Mutex // guards the next fields, and lastEntry and lastUse of sessions
-	isClosed     bool       // no more requests begin
+	mu           sync.Mutex // guards the fields below, and lastEntry and lastUse of sessions
+	isClosed     bool       // true when no more requests may begin
 	sessions     map[string]*picoSession
-	requestCount uint64 // all requests so far; gives sessions their age
+	requestCount uint64 // how many requests have come; tells the age of sessions
 }
 
-// handOverAfter is the time after which another goroutine takes over reading from one that answers
-// a request. Most answers take less time and need no other goroutine.
+// handOverAfter is the time after which another goroutine takes over reading from a goroutine that answers a
+// request. Most answers take less time, and so need only one goroutine.
 const handOverAfter = time.Millisecond
 
 // readLines handles messages until in ends or another goroutine takes over. It reads only the
@@ -186,7 +187,7 @@ func readLine(r *bufio.Reader) (line string, tooLong bool, err error) {
 	}
 }
 
-// handleLine answers a message, and reports whether the caller goes on reading.
+// handleLine answers a message. It reports whether the caller should read on.
 func (p *picoConn) handleLine(ctx context.Context, line string, arrived time.Time) bool {
 	r, ok := readRequest(line)
 	if !ok {
@@ -203,7 +204,7 @@ func (p *picoConn) refuseLine(line string) {
 	r := &request{id: string(all["id"]), method: all.textField("method")}
 	isAnswer := r.method == "" && (all["result"] != nil || all["error"] != nil)
 	if isAnswer || r.id == "" && r.method == "" {
-		return // there is no request to answer
+		return // the line has no request to answer
 	}
 	if r.id == "" || !r.hasValidID() {
 		r.id = "null"
@@ -216,7 +217,7 @@ func (p *picoConn) refuseLine(line string) {
 	}
 }
 
-// handleRequest answers a request, and reports whether the caller goes on reading.
+// handleRequest answers a request. It reports whether the caller should read on.
 func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.Time) bool {
 	method := picoMethods[r.method]
 	switch {
@@ -250,7 +251,7 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 	case p.openRequests <- struct{}{}:
 	default:
 		p.mu.Lock()
-		r.verdicts = &p.findSession(r.session).verdicts // approve_tool must refuse the call too
+		r.verdicts = &p.findSession(r.session).verdicts // approve_tool must refuse the call as well
 		p.mu.Unlock()
 		p.refuseUnanswered(r, fmt.Errorf("more than %d requests have no answer yet", maxOpenRequests))
 		return true
@@ -269,7 +270,7 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 		p.refuseUnanswered(r, context.DeadlineExceeded)
 		release()
 	})
-	var reader atomic.Bool // true after one goroutine has the duty to read on
+	var reader atomic.Bool // true after a goroutine has taken over the duty to read on
 	slow := time.AfterFunc(handOverAfter, func() {
 		if reader.CompareAndSwap(false, true) {
 			p.readLines(ctx)
@@ -278,7 +279,7 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 	p.answerInTurn(within, s, r, method, at)
 	slow.Stop()
 	if !late.Stop() {
-		<-watched // the watchdog must have written its answer before Serve can end
+		<-watched // Serve must not end before the watchdog has written its answer
 	}
 	cancel()
 	release()
@@ -286,11 +287,11 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 	return reader.CompareAndSwap(false, true)
 }
 
-// A picoMethod answers the requests of one method. The verdict is the decision about a tool call
-// before it runs, nil for other methods.
+// A picoMethod answers the requests with one method. The verdict is the decision about a tool call before the
+// call runs; other methods return nil.
 type picoMethod func(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error)
 
-// withoutVerdict turns a function that decides about no tool call into a picoMethod.
+// withoutVerdict makes a picoMethod of a function that decides about no tool call.
 func withoutVerdict(answer func(context.Context, *picoConn, *picoSession, *request) (picoAnswer, error)) picoMethod {
 	return func(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
 		a, err := answer(ctx, p, s, r)
@@ -308,7 +309,7 @@ var picoMethods = map[string]picoMethod{
 	"hook.runtime_event": withoutVerdict(runtimeEvent),
 }
 
-// askPlugins answers a request after all waiting.
+// askPlugins answers a request that need not wait any more.
 func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, method picoMethod) {
 	if notice := lossNotice(p.Host, kindOfEvent(picoEvents[r.method])); notice != "" {
 		p.Warn(r.method + ": " + notice)
@@ -325,8 +326,8 @@ func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, m
 	p.reply(r, a, v)
 }
 
-// refuseUnanswered answers a request that plugins did not answer. It refuses what guards can
-// refuse. The watchdog calls it while the handler may still run.
+// refuseUnanswered answers a request that plugins did not answer. It refuses the request if guards can. The
+// watchdog calls it while the handler may still be running.
 func (p *picoConn) refuseUnanswered(r *request, err error) {
 	why := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -337,15 +338,15 @@ func (p *picoConn) refuseUnanswered(r *request, err error) {
 	}
 }
 
-// replyUndecided answers a request that plugins did not decide, unless it has an answer. It reports
-// whether it did.
+// replyUndecided answers a request about which plugins did not decide. It reports whether it did so: another
+// answer may have been faster.
 func (p *picoConn) replyUndecided(r *request, why error) bool {
 	if !r.isAnswered.CompareAndSwap(false, true) {
 		return false
 	}
 	a, refuse := r.answerWithoutPlugins(why), refusalAnswers[r.method]
 	if refuse == nil && p.mayChange(picoEvents[r.method]) {
-		refuse = refusalAnswers["hook.before_llm"] // ends the turn, because plugins did not see the result or reply
+		refuse = refusalAnswers["hook.before_llm"] // ends the turn: plugins did not see the result or reply
 		a = refuse(why.Error())
 	}
 	p.recordUndecided(r.method, r.event(), why.Error(), refuse != nil)
@@ -353,7 +354,7 @@ func (p *picoConn) replyUndecided(r *request, why error) bool {
 	return true
 }
 
-// mayChange reports whether a plugin has a hook on an event, or may have: it is not loaded.
+// mayChange reports whether a plugin has a hook on an event, or might have one because it is not loaded.
 func (p *picoConn) mayChange(event string) bool {
 	select {
 	case <-p.hostReady:
@@ -364,7 +365,7 @@ func (p *picoConn) mayChange(event string) bool {
 		slices.ContainsFunc(p.Host.Hooks(), func(h host.HookInfo) bool { return h.Event == event }))
 }
 
-// recordUndecided records the event of a request that plugins did not decide.
+// recordUndecided records the event of a request about which plugins did not decide.
 func (p *picoConn) recordUndecided(method string, e *Event, why string, refused bool) {
 	event := picoEvents[method]
 	if event == "" || p.Record == nil {
@@ -374,10 +375,10 @@ func (p *picoConn) recordUndecided(method string, e *Event, why string, refused 
 	if refused {
 		a.Action = string(starhost.ActionDeny)
 	}
-	WaitBriefly(LogWait, func() { _ = p.Record(e.undecidedEvent(event), a) }) // the event is refused, also without a record
+	WaitBriefly(LogWait, func() { _ = p.Record(e.undecidedEvent(event), a) }) // refused also without a record
 }
 
-// event returns what the request says about its event.
+// event returns the agent's event that the request is about, as far as the request says.
 func (r *request) event() *Event {
 	return &Event{
 		agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.CopyAt(r.Member(r.params, "arguments")),
@@ -385,14 +386,14 @@ func (r *request) event() *Event {
 	}
 }
 
-// picoEvents gives the first plugin event of each method.
+// picoEvents has the first plugin event of each method.
 var picoEvents = map[string]string{
 	"hook.before_llm": "turn_start", "hook.after_llm": "post_llm_call", "hook.before_tool": "pre_tool_call",
 	"hook.after_tool": "post_tool_call", "hook.approve_tool": "approve_tool_call",
 }
 
-// configPicoclaw writes PicoClaw's timeouts, which count for all hooks. An approval waits for a
-// minute by default, because other hooks ask a person.
+// configPicoclaw returns settings with PicoClaw's timeouts, which count for all hooks. By default an approval
+// waits for a minute, because other hooks ask a person.
 func configPicoclaw(s Settings) string {
 	return formatSettings(map[string]any{"hooks": map[string]any{
 		"enabled": true,

@@ -11,8 +11,8 @@ func textAnswer(s string) picoAnswer { return func(to []byte) []byte { return ap
 // fieldsAnswer returns an answer with a few fields.
 func fieldsAnswer(fields map[string]any) picoAnswer { return textAnswer(string(mustJSON(fields))) }
 
-// modifyAnswer returns the answer that replaces a part (the request, call, response or result) with
-// the request's parameters after edits.
+// modifyAnswer returns the answer that replaces a part (the request, call, response or result) by the
+// parameters of the request with edits made in them.
 func (r *request) modifyAnswer(part string, edits []edit) picoAnswer {
 	return func(to []byte) []byte {
 		to = append(append(append(to, `{"action":"modify","`...), part...), `":`...)
@@ -23,7 +23,7 @@ func (r *request) modifyAnswer(part string, edits []edit) picoAnswer {
 // passAnswer is the answer that changes nothing.
 var passAnswer = textAnswer(`{"action":"continue"}`)
 
-// refusalAnswers lists the methods that starhost can refuse, with their refusals.
+// refusalAnswers has the answer that refuses a request, for each method whose requests starhost can refuse.
 var refusalAnswers = map[string]func(reason string) picoAnswer{
 	"hook.before_llm": func(reason string) picoAnswer {
 		return fieldsAnswer(map[string]any{"action": "abort_turn", "reason": reason})
@@ -36,8 +36,8 @@ var refusalAnswers = map[string]func(reason string) picoAnswer{
 	},
 }
 
-// answerWithoutPlugins returns the answer if no plugin decides: a refusal for an error, or for nil
-// the answer that lets the request pass.
+// answerWithoutPlugins returns the answer if no plugin decides. If refusal is nil, the answer lets the
+// request pass; otherwise it refuses the request.
 func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
 	refuse := refusalAnswers[r.method]
 	switch {
@@ -49,8 +49,8 @@ func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
 	return passAnswer
 }
 
-// reply writes an answer, unless the request already has one. v is the decision about a call before
-// it runs, nil for other requests.
+// reply writes an answer, unless the request has one already. v is the decision about a call before it runs;
+// nil for other requests.
 func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) {
 	if r.isAnswered.CompareAndSwap(false, true) {
 		p.send(r, a, v)
@@ -68,7 +68,7 @@ func (p *picoConn) send(r *request, a picoAnswer, v *verdict) {
 	defer p.outMu.Unlock()
 	line := r.composeMessage("result", a)
 	if size := len(line); size >= maxReply {
-		defer func() { // the log can block, so the answer goes first
+		defer func() { // the answer goes first, because the log can block
 			p.Warn(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, size, maxReply-1))
 		}()
 		a = passAnswer
@@ -76,7 +76,7 @@ func (p *picoConn) send(r *request, a picoAnswer, v *verdict) {
 			v = &verdict{block: true, reason: "the answer of the plugins is too long for PicoClaw"}
 			refuse := refusalAnswers[r.method]
 			if refuse == nil {
-				refuse = refusalAnswers["hook.before_llm"] // ends the turn
+				refuse = refusalAnswers["hook.before_llm"] // this ends the turn
 			}
 			a = refuse(v.reason)
 		}

@@ -19,17 +19,16 @@ import (
 type picoSession struct {
 	lastEntry *queueEntry // the newest request, nil before the first; guarded by picoConn.mu
 	lastUse   uint64      // the number of the newest request; guarded by picoConn.mu
-	verdicts  verdicts    // about the last calls; has its own lock
+	verdicts  verdicts    // decisions about the last calls; has a lock of its own
 
-	session  *host.Session // nil before the first request that reaches plugins
-	system   string        // the agent's system text, without the plugins' text
-	offer    picoOffer     // the agent's tools
+	session  *host.Session // nil until a request reaches plugins
+	system   string        // the agent's own system text
+	offer    picoOffer     // the tools that the agent offers
 	turn     *host.Turn    // nil between turns
 	turnText picoTurnText
 }
 
-// A picoTurnText is the user's message at the start of the open turn, with the context that plugins
-// added to it.
+// A picoTurnText is the user's message that began the open turn, with the context that plugins added to it.
 type picoTurnText struct {
 	id    string
 	place int    // the index of the user's last message
@@ -39,11 +38,11 @@ type picoTurnText struct {
 	// context.
 	endsWithWords bool
 	media         []string
-	tools         []string // the plugins' names of the agent's tools
+	tools         []string // the names of the agent's tools that plugins see
 }
 
-// findSession returns the conversation with a name. If there are maxSessions, it ends the one with
-// the oldest request.
+// findSession returns the conversation with a name. If there are maxSessions already, it ends the one whose
+// last request is the oldest.
 func (p *picoConn) findSession(name string) *picoSession {
 	p.requestCount++
 	s := p.sessions[name]
@@ -58,7 +57,7 @@ func (p *picoConn) findSession(name string) *picoSession {
 	return s
 }
 
-// evictIdle ends the session with the oldest request.
+// evictIdle ends the session whose last request is the oldest.
 func (p *picoConn) evictIdle() {
 	var oldest string
 	for name, s := range p.sessions {
@@ -88,11 +87,11 @@ func (p *picoConn) closeSessions(ctx context.Context) {
 	}
 }
 
-// closeSession ends the turn and the session.
+// closeSession ends the open turn and the session.
 func (s *picoSession) closeSession(ctx context.Context) {
 	s.endTurn(ctx)
 	if s.session != nil {
-		_ = s.session.Close(ctx) // an error cannot change an answer now
+		_ = s.session.Close(ctx) // too late for an error to change an answer
 	}
 }
 
@@ -103,7 +102,7 @@ func (s *picoSession) endTurn(ctx context.Context) {
 	}
 }
 
-// inTurn calls use with the open turn, or with a turn beside the conversation if none is open.
+// inTurn calls use with the open turn. If no turn is open, it calls use with a turn between two turns.
 func (s *picoSession) inTurn(ctx context.Context, p *picoConn, name string, use func(*host.Turn) error) error {
 	s.openSession(p, name)
 	if s.turn != nil {
@@ -123,14 +122,14 @@ type picoRequest struct {
 	*request
 	model    string
 	options  json.RawMessage
-	messages int // the node of the array
+	messages int // the node of the list of messages
 
-	system string             // the text of all system messages
-	chat   []starhost.Message // the other messages
-	last   int                // the node of the user's last message, noNode without one
-	place  int                // the index of that message
-	before int                // the number of chat messages before it
-	words  string             // its text
+	system string             // the text of all system messages together
+	chat   []starhost.Message // the messages that are no system messages
+	last   int                // the node of the user's last message; noNode if there is none
+	place  int                // the index of the user's last message
+	before int                // how many chat messages precede it
+	words  string             // the text of the user's last message
 }
 
 func readPicoRequest(r *request) (*picoRequest, error) {
@@ -173,24 +172,24 @@ func (q *picoRequest) findMessages(c *conversation) {
 	q.system = strings.TrimSpace(strings.Join(system, "\n\n"))
 }
 
-// A picoOffer is the list of tools that the agent offers to the model. Requests mostly repeat the
-// list of the request before, so a session stores it decoded.
+// A picoOffer is the list of tools that the agent offers to the model. Most requests repeat the list of the
+// request before, so a session stores the list decoded.
 type picoOffer struct {
-	text  string // the JSON of the array
+	text  string // the JSON of the list
 	tools []starhost.Tool
 }
 
-// offeredTools returns the agent's tools under the plugins' names. It omits a tool without a name.
+// offeredTools returns the agent's tools under the names that plugins see. It omits a tool without a name.
 func (s *picoSession) offeredTools(q *picoRequest) []starhost.Tool {
 	text := q.TextAt(q.Member(q.params, "tools"))
 	if text == s.offer.text {
 		return s.offer.tools
 	}
-	s.offer = picoOffer{text: strings.Clone(text)} // text shares the memory of the line
+	s.offer = picoOffer{text: strings.Clone(text)} // cloned, because text shares the memory of the line
 	if text == "" {
 		return nil
 	}
-	d, _ := readDocument(s.offer.text) // the whole request was valid, so this part is
+	d, _ := readDocument(s.offer.text) // no error, because the whole request was valid
 	list := d.Elements(0)
 	s.offer.tools = make([]starhost.Tool, 0, len(list))
 	for _, t := range list {
@@ -204,7 +203,7 @@ func (s *picoSession) offeredTools(q *picoRequest) []starhost.Tool {
 	return s.offer.tools
 }
 
-// toolName returns the plugins' name of a tool in the agent's list.
+// toolName returns the name that plugins see of a tool in the agent's list.
 func (d *document) toolName(tool int) string {
 	return picoclaw.pluginToolName(d.StringAt(d.Member(d.Member(tool, "function"), "name")))
 }
@@ -229,7 +228,7 @@ func beforeLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 	return p.rewriteRequest(s, q, prompt), nil
 }
 
-// abortAnswer returns the answer that ends the turn if a plugin aborted it, else the error.
+// abortAnswer returns the answer that ends the turn, if err is a plugin's abort. Otherwise it returns err.
 func abortAnswer(err error) (picoAnswer, error) {
 	if aborted, ok := errors.AsType[*host.AbortError](err); ok {
 		return refusalAnswers["hook.before_llm"](abortReason(aborted)), nil
@@ -237,8 +236,8 @@ func abortAnswer(err error) (picoAnswer, error) {
 	return nil, err
 }
 
-// enterTurn begins a turn, or continues the open one if the request belongs to it. first is true
-// for a new turn.
+// enterTurn begins a turn, or continues the open one if the request belongs to it. first says whether the
+// turn is new.
 func (s *picoSession) enterTurn(ctx context.Context, id string, q *picoRequest) (first bool, err error) {
 	said := &s.turnText
 	same := said.id == id && said.place == q.place && said.words == q.words && (id != "" || q.before+1 < len(q.chat))
@@ -284,8 +283,8 @@ func mediaURL(a *fragments.Attachment) string {
 	return "data:" + a.Type + ";base64," + base64.StdEncoding.EncodeToString([]byte(a.Content))
 }
 
-// rewriteRequest returns the answer that changes a request as plugins decided. The answer contains
-// the whole request, because PicoClaw replaces its own with it.
+// rewriteRequest returns the answer that changes a request as plugins have decided. The answer contains the
+// whole request, because PicoClaw replaces its own request by it.
 func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *host.Prompt) picoAnswer {
 	edits := p.editMessage(s, q, prompt)
 	q.mayPass = s.turnText.endsWithWords && s.turn.UserWords() == q.words
@@ -307,8 +306,7 @@ func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *host.P
 	return q.modifyAnswer("request", edits)
 }
 
-// editMessage returns the edits that add the turn's context and attachments to the user's last
-// message.
+// editMessage returns the edits of the user's last message that add the turn's context and attachments.
 func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *host.Prompt) []edit {
 	system, ok := strings.CutSuffix(prompt.System, s.system)
 	if !ok {
@@ -337,8 +335,8 @@ func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *host.Prom
 	return edits
 }
 
-// remainingTools returns the JSON of the agent's tools without those that plugins removed, and
-// reports whether any is missing.
+// remainingTools returns the JSON of the agent's tools without those that plugins removed. fewer says whether
+// plugins removed any.
 func (t *picoTurnText) remainingTools(q *picoRequest, left []starhost.Tool) (tools []byte, fewer bool) {
 	var gone []string
 	for _, name := range t.tools {
@@ -359,7 +357,7 @@ func (t *picoTurnText) remainingTools(q *picoRequest, left []starhost.Tool) (too
 	return mustJSON(remaining), len(remaining) < len(list)
 }
 
-// hasTool reports whether a list has a tool of a name. It avoids slices.ContainsFunc, which would
+// hasTool reports whether a list has a tool with a name. It does not use slices.ContainsFunc, which would
 // copy each tool.
 func hasTool(tools []starhost.Tool, name string) bool {
 	for i := range tools {
@@ -370,8 +368,8 @@ func hasTool(tools []starhost.Tool, name string) bool {
 	return false
 }
 
-// afterLLM fires post_llm_call for the model's answer. It never changes an answer that asks for
-// tools, because PicoClaw would read the changed calls without their names.
+// afterLLM fires post_llm_call for the model's answer. It never changes an answer that asks for tools,
+// because PicoClaw would read the changed calls without their names.
 func afterLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
 	response := r.Member(r.params, "response")
 	if !r.HasKind(response, objectNode) {
@@ -398,7 +396,7 @@ func afterLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (pic
 	return r.modifyAnswer("response", []edit{r.setMember(response, "content", mustJSON(text))}), nil
 }
 
-// hearReply fires post_llm_call and returns the reply's text after it. A reply without tool calls
+// hearReply fires post_llm_call, and returns the text of the reply after that. A reply without tool calls
 // also ends the turn.
 func (s *picoSession) hearReply(ctx context.Context, p *picoConn, r *request, reply starhost.Reply) (string, error) {
 	if s.turn != nil && len(reply.ToolCalls) == 0 {

@@ -6,7 +6,7 @@ import "context"
 type queueEntry struct {
 	before    *queueEntry   // nil for the first entry
 	done      chan struct{} // closed when the request leaves the queue
-	leftEarly bool          // it left before its turn, so the next entry waits for before; set before done closes
+	leftEarly bool          // the request left before its turn: wait for before; set before done closes
 }
 
 // enqueue adds a request to the queue of its conversation. It returns nil if the connection is
@@ -23,8 +23,8 @@ func (p *picoConn) enqueue(name string) (*picoSession, *queueEntry) {
 	return s, s.lastEntry
 }
 
-// awaitTurn waits for the request's turn, and returns false if ctx ends first. While a handler does
-// not stop, its request stays in front of all later ones.
+// awaitTurn waits until it is the request's turn. It returns false if ctx ends first. While a handler does
+// not stop, its request blocks all later ones.
 func (at *queueEntry) awaitTurn(ctx context.Context) bool {
 	for at.before != nil {
 		select {
@@ -42,9 +42,9 @@ func (at *queueEntry) awaitTurn(ctx context.Context) bool {
 	return true
 }
 
-// answerInTurn answers a request when its turn has come, the plugins are loaded and a slot for
-// running requests is free. It refuses the request after a panic: if the process ended, PicoClaw
-// would run the call.
+// answerInTurn answers a request when it is the request's turn, the plugins are loaded, and fewer than
+// maxRunningRequests run. After a panic it refuses the request: if the process ended instead, PicoClaw would
+// run the call.
 func (p *picoConn) answerInTurn(ctx context.Context, s *picoSession, r *request, method picoMethod, at *queueEntry) {
 	defer close(at.done)
 	defer func() {

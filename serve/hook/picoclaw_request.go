@@ -11,15 +11,15 @@ import (
 // A request is one message of PicoClaw.
 type request struct {
 	*document
-	id      string // as JSON, "" for none
+	id      string // the id as JSON; "" for none
 	method  string
-	params  int    // the node of the parameters, noNode without any
-	session string // the conversation's name
-	turn    string // the name of the turn, "" if PicoClaw does not say
+	params  int    // the node of the parameters; noNode for none
+	session string // the name of the conversation
+	turn    string // the name of the turn; "" if PicoClaw does not send it
 
-	mayPass    bool        // the answer only adds context, so the agent may go on without it
-	isAnswered atomic.Bool // set by plugins or by the watchdog
-	verdicts   *verdicts   // the store of the conversation, nil before handleRequest finds it
+	mayPass    bool        // the answer only adds context, so the request may pass without it
+	isAnswered atomic.Bool // set by whoever answers first: the plugins or the watchdog
+	verdicts   *verdicts   // decisions about the conversation's calls; nil until handleRequest finds it
 }
 
 // readRequest decodes a line. It returns false for a line without a method, which is not a request.
@@ -38,8 +38,8 @@ func readRequest(line string) (*request, bool) {
 	return r, r.method != ""
 }
 
-// setSession finds the request's conversation and turn. PicoClaw spells the names of these fields
-// as Go does in requests, and in snake case in notifications.
+// setSession reads which conversation and turn the request belongs to. PicoClaw spells the names of these
+// fields as Go does in requests, and in snake case in notifications.
 func (r *request) setSession() {
 	meta, scope := r.Member(r.params, "meta"), r.Member(r.params, "scope")
 	r.turn = cmp.Or(r.firstText(meta, "TurnID", "turn_id"), r.firstText(scope, "TurnID", "turn_id"))
@@ -53,16 +53,16 @@ func (r *request) setSession() {
 	}
 }
 
-// firstText returns the text of the first of two members that is not empty.
+// firstText returns the text of one of two members: the first text that is not empty.
 func (r *request) firstText(object int, name, other string) string {
 	return cmp.Or(r.StringAt(r.Member(object, name)), r.StringAt(r.Member(object, other)))
 }
 
-// param returns a parameter's text.
+// param returns the text of a parameter.
 func (r *request) param(name string) string { return r.StringAt(r.Member(r.params, name)) }
 
-// picoNames are the member names of a request, of its parameters, and of the objects meta and scope
-// there, which name the conversation.
+// picoNames are the names of the members of a request, of its parameters, and of the objects meta and scope
+// in these, which name the conversation.
 var picoNames = struct{ request, params, place []string }{
 	request: []string{"id", "method", "params"},
 	params: []string{
@@ -71,8 +71,8 @@ var picoNames = struct{ request, params, place []string }{
 	place: []string{"TurnID", "turn_id", "SessionKey", "session_key"},
 }
 
-// checkRequest returns an error if two readers could decode the request differently. It does not
-// check the messages of a conversation, because no guard decides about them.
+// checkRequest returns an error if two readers could decode the request differently. It does not check the
+// messages of a conversation, because guards do not decide about them.
 func (r *request) checkRequest() error {
 	err := cmp.Or(r.checkCase(0, picoNames.request), r.checkCase(r.params, picoNames.params))
 	for _, place := range []string{"meta", "scope"} {
@@ -98,13 +98,12 @@ func (r *request) checkRequest() error {
 // errShape means that a request differs from PicoClaw's documentation.
 var errShape = errors.New("params: got something else than is documented")
 
-// isNotification reports whether the message needs no answer: it has no id, or it is an event that
-// PicoClaw only reports.
+// isNotification reports whether PicoClaw waits for no answer: the message has no id, or reports an event.
 func (r *request) isNotification() bool {
 	return r.id == "" || r.method == "hook.runtime_event" && (r.id == "0" || r.id == "null")
 }
 
-// maxID is the most bytes of an id that an answer repeats.
+// maxID is the most bytes of an id that answers repeat.
 const maxID = 200
 
 // hasValidID reports whether an answer can repeat the id: a short string, number or word.

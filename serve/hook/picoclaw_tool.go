@@ -13,16 +13,16 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// toolCallEvent returns the plugin event with a name for a request's tool call. PicoClaw omits the
-// arguments of a call without any.
+// toolCallEvent returns the plugin event with a name, about the tool call of a request. PicoClaw sends no
+// arguments if the call has none.
 func toolCallEvent(p *picoConn, r *request, name string) *starhost.Event {
 	e := &Event{agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.CopyAt(r.Member(r.params, "arguments"))}
 	e.called = picoclaw.findTool(e.tool, p.Host)
 	return e.hostEvent(name)
 }
 
-// beforeTool asks the guards and, if a person must agree, the approvals. If no approval decides, it
-// denies the call, because PicoClaw cannot ask a person.
+// beforeTool asks the guards and, if a person must agree, the hooks that approve calls. If none of these
+// decides, it denies the call, because PicoClaw cannot ask a person.
 func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
 	if r.param("tool") == CanaryTool && p.Canary != nil {
 		if nonce, ok := canaryNonce(r.CopyAt(r.Member(r.params, "arguments"))); ok {
@@ -57,20 +57,20 @@ func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (p
 	return passAnswer, v, nil
 }
 
-// maxVerdicts is the most verdicts that starhost stores for a conversation. It asks the guards
-// again about a call without a stored verdict.
+// maxVerdicts is the most verdicts that starhost stores for a conversation. If the verdict about a call is
+// gone, it asks the guards again.
 const maxVerdicts = 256
 
-// A verdicts is the store of before_tool's decisions about the last calls of a conversation.
-// approve_tool reads them.
+// A verdicts stores what before_tool decided about the last calls of a conversation, because approve_tool
+// needs it.
 type verdicts struct {
-	mu    sync.Mutex // a handler and the watchdog can write at the same time
+	mu    sync.Mutex // needed because a handler and the watchdog can write at the same time
 	calls map[string]*verdict
-	order []string // the keys of calls, oldest first
+	order []string // the keys of the calls, the oldest first
 }
 
-// record stores the verdict about a request's call. If plugins changed the arguments, PicoClaw asks
-// for approval of the changed call, so record stores a denial of the original call.
+// record stores the verdict about the call of a request. If plugins changed the arguments, PicoClaw will ask
+// for an approval of the changed call, so record also stores a denial of the original call.
 func (vs *verdicts) record(r *request, v *verdict) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
@@ -80,7 +80,7 @@ func (vs *verdicts) record(r *request, v *verdict) {
 	}
 	original := &verdict{block: true, reason: "plugins changed the arguments of this call, and it has the original ones"}
 	vs.setVerdict(r.callName(r.arguments()), original)
-	vs.setVerdict(r.callName(string(v.args)), &verdict{}) // the same key if only the form of the arguments changed
+	vs.setVerdict(r.callName(string(v.args)), &verdict{}) // the same key if only the form has changed
 }
 
 func (vs *verdicts) setVerdict(call string, v *verdict) {
@@ -96,14 +96,14 @@ func (vs *verdicts) setVerdict(call string, v *verdict) {
 	vs.calls[call] = v
 }
 
-// find returns the verdict about a request's call, nil if none is stored.
+// find returns the verdict about the call of a request, or nil if none is stored.
 func (vs *verdicts) find(r *request) *verdict {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	return vs.calls[r.callName(r.arguments())]
 }
 
-// arguments returns the call's arguments as JSON, {} without any.
+// arguments returns the arguments of the call as JSON, or {} if it has none.
 func (r *request) arguments() string {
 	if args := r.TextAt(r.Member(r.params, "arguments")); args != "" && args != "null" {
 		return args
@@ -111,8 +111,8 @@ func (r *request) arguments() string {
 	return "{}"
 }
 
-// callName returns a hash that identifies a call with these arguments: PicoClaw's id of the call if
-// it sends one, its turn, the tool and the arguments. The order of the arguments does not matter.
+// callName returns a hash that identifies a call with these arguments: a hash of PicoClaw's id of the call if
+// it sends one, the turn, the tool and the arguments. The order of the arguments does not matter.
 func (r *request) callName(args string) string {
 	if v, err := jsontext.DecodeValue(args); err == nil {
 		args = string(mustJSON(v))
@@ -121,7 +121,7 @@ func (r *request) callName(args string) string {
 	return string(sum[:])
 }
 
-// picoResult returns a result in PicoClaw's format.
+// picoResult returns a result in the form of PicoClaw.
 func picoResult(r *starhost.Result) map[string]any {
 	out := map[string]any{"for_llm": r.ForLLM, "silent": r.Silent, "is_error": r.IsError}
 	if r.ForUser != "" {
@@ -140,7 +140,7 @@ func picoResult(r *starhost.Result) map[string]any {
 	return out
 }
 
-// afterTool fires post_tool_call for a tool's result.
+// afterTool fires post_tool_call for the result of a tool.
 func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
 	post := toolCallEvent(p, r, "post_tool_call")
 	result := r.Member(r.params, "result")
@@ -149,7 +149,7 @@ func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 		Silent: r.IsTrue(r.Member(result, "silent")), IsError: r.IsTrue(r.Member(result, "is_error")),
 	}
 	given := picoResult(&post.Result)
-	post.IsError, post.DurationMS = post.Result.IsError, int(r.IntegerAt(r.Member(r.params, "duration"))/1e6) // nanoseconds
+	post.IsError, post.DurationMS = post.Result.IsError, int(r.IntegerAt(r.Member(r.params, "duration"))/1e6) // nanoseconds there
 	err := s.inTurn(ctx, p, r.session, func(t *host.Turn) error {
 		_, err := t.Fire(ctx, post)
 		return err
@@ -173,10 +173,10 @@ func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 // approveAnswer is the answer that approves a call.
 var approveAnswer = textAnswer(`{"approved":true}`)
 
-// approveTool asks the approvals. It refuses a call that before_tool refused or did not answer. If
-// before_tool did not decide about the call, because PicoClaw sends approvals alone, approveTool
-// asks the guards first. An approval cannot change the arguments, so approveTool refuses a call
-// that plugins change.
+// approveTool asks the hooks that approve calls. It refuses a call that before_tool refused or did not
+// answer. If before_tool did not decide about the call, because PicoClaw sends approvals only, approveTool
+// asks the guards first. An approval cannot change the arguments, so approveTool refuses a call that plugins
+// would change.
 func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
 	ask := toolCallEvent(p, r, "approve_tool_call")
 	v := r.verdicts.find(r)

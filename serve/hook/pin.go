@@ -18,49 +18,51 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// A Pin keeps a session on the root and the guards that it had. The program reads it before any
-// config, because the root decides which config the session has: the folder of an event is the
-// model's choice. The file needs no lock.
+// A Pin stores the root and the guards that a session had, so that the session keeps them. The program reads
+// it before any config, because the root decides which config the session has, and the folder of an event is
+// the model's choice. The file needs no lock.
 type Pin struct {
 	Version int `json:"starhost_pin"`
 	// Agent and Session are the agent's name and the first KiB of the session's id.
 	Agent   string `json:"agent"`
 	Session string `json:"session"`
-	// Root is the absolute folder whose config the session has, "" if no event had a guard yet.
+	// Root is the absolute folder whose config the session has; "" if no event of the session had a guard
+	// yet.
 	Root string `json:"root,omitempty"`
-	// Folder is the absolute folder that the session worked in then, "" if the agent sent none.
+	// Folder is the absolute folder that the session worked in when it got its root; "" if the agent sent
+	// none.
 	Folder string `json:"folder,omitempty"`
 	// Guards are the guards that the session had.
 	Guards []host.Guard `json:"guards"`
-	// Ran says which call ran otherwise than starhost judged it, "" for none.
+	// Ran says which call ran in another form than starhost judged it; "" for none.
 	Ran string `json:"ran,omitempty"`
 
-	name   string    // the file's, without its end
-	stored time.Time // the zero time for no file
-	err    error     // it cannot be read
+	name   string    // the name of the file, without its end
+	stored time.Time // when the file was stored; zero if there is none
+	err    error     // why the file cannot be read
 }
 
 // pinVersion is the version of the file format.
 const pinVersion = 1
 
-// pinEnd ends the name of a file with a Pin.
+// pinEnd is the end of the name of a file that has a Pin.
 const pinEnd = ".pin"
 
-// maxSessionName is the most bytes of a session's id in the file, because agents choose it.
+// maxSessionName is the most bytes that a file has of a session's id, because agents choose the id.
 const maxSessionName = 1 << 10
 
-// pinAgain is the age at which an event stores a Pin anew, long before it expires.
+// pinAgain is the age at which an event stores the Pin again, long before the file expires.
 const pinAgain = 24 * time.Hour
 
-// fileName returns the name of a session's file without its end.
+// fileName returns the name of a session's file, without its end.
 func fileName(of ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(of, "\x00")))
 	return hex.EncodeToString(sum[:])
 }
 
-// Pin returns the pin of the event's session. Each command line of an agent's settings has its own
-// plugins, and so its own pin. The pin is empty for an event without a session. If it cannot be
-// read, [Event.Answer] refuses calls in place of guards that nobody knows.
+// Pin returns the pin of the event's session. Each command line in an agent's settings has its own plugins,
+// and therefore its own pin. For an event without a session, the pin is empty. If the file cannot be read,
+// nobody knows the guards of the session, so [Event.Answer] refuses calls.
 func (st *States) Pin(e *Event, line ...string) *Pin {
 	p := &Pin{Version: pinVersion, Agent: e.agent.Name}
 	p.name = fileName(append([]string{e.agent.Name, e.session}, line...)...)
@@ -83,7 +85,7 @@ func (st *States) Pin(e *Event, line ...string) *Pin {
 	return p
 }
 
-// openExisting opens the folder. It returns nil if there is none.
+// openExisting opens the folder. It returns nil if the folder is missing.
 func (st *States) openExisting() (*os.Root, error) {
 	if _, err := os.Stat(st.Dir); st.Dir == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -91,7 +93,7 @@ func (st *States) openExisting() (*os.Root, error) {
 	return st.openDir()
 }
 
-// readPin reads the file of p.name into p. Without a file p stays as it is.
+// readPin reads the file p.name into p. If the file is missing, p stays as it is.
 func (st *States) readPin(dir *os.Root, p *Pin) error {
 	file := p.name + pinEnd
 	if err := checkRegular(dir, st.Dir, file); err != nil {
@@ -113,7 +115,7 @@ func (st *States) readPin(dir *os.Root, p *Pin) error {
 	return nil
 }
 
-// remember stores that the session has the guards of a host, if that is new.
+// remember stores the guards of a host for the session, if any of them is new.
 func (st *States) remember(p *Pin, h *host.Host, root, folder string) error {
 	guards := h.Remember(p.Guards)
 	isNew := len(guards) != len(p.Guards)
@@ -126,7 +128,7 @@ func (st *States) remember(p *Pin, h *host.Host, root, folder string) error {
 		}
 		return nil
 	case !isNew && st.now().Sub(p.stored) < pinAgain || st.Dir == "":
-		return nil // without a folder, no session remembers anything
+		return nil // sessions remember nothing if there is no folder
 	}
 	return st.writePin(p, func(next *Pin) {
 		next.Guards = h.Remember(next.Guards)
@@ -136,8 +138,7 @@ func (st *States) remember(p *Pin, h *host.Host, root, folder string) error {
 	})
 }
 
-// writePin changes the stored pin, which another process may have changed or removed since p was
-// read.
+// writePin changes the stored pin. Another process may have changed or removed it since p was read.
 func (st *States) writePin(p *Pin, change func(*Pin)) error {
 	err := os.MkdirAll(st.Dir, 0o700)
 	if err == nil {
@@ -166,7 +167,7 @@ func (st *States) writePin(p *Pin, change func(*Pin)) error {
 	return nil
 }
 
-// Pins returns the pins of all sessions, by agent and session. It leaves out files that cannot be
+// Pins returns the pins of all sessions, sorted by agent and session. It leaves out files that cannot be
 // read.
 func (st *States) Pins() (list []*Pin, err error) {
 	dir, err := st.openExisting()
@@ -189,12 +190,12 @@ func (st *States) Pins() (list []*Pin, err error) {
 	return list, err
 }
 
-// Unpin lets a session go on without the guards that it had, and in spite of what ran.
+// Unpin lets a session go on without the guards that it had, and whatever call ran.
 func (st *States) Unpin(p *Pin) error {
 	return os.Remove(filepath.Join(st.Dir, p.name+pinEnd))
 }
 
-// pinOf returns the pin of the event's session, nil for an event without a session.
+// pinOf returns the pin of the event's session, or nil if the event has no session.
 func (o *Options) pinOf(e *Event) *Pin {
 	switch {
 	case o.States == nil || e.session == "":
@@ -205,9 +206,9 @@ func (o *Options) pinOf(e *Event) *Pin {
 	return o.States.Pin(e)
 }
 
-// guarded returns the host for an event: it has lost the guards that the session had and that are
-// gone. The caller calls remember after it has sent the answer. unknown says why nobody knows the
-// guards.
+// guarded returns a host for the event that has lost the guards which the session had and which are gone. The
+// caller calls remember after it has sent the answer. unknown says why nobody knows the guards of the
+// session.
 func (o *Options) guarded(h *host.Host, e *Event, p *Pin) (own *host.Host, remember func(), unknown error) {
 	remember = func() {}
 	if h == nil || p == nil {
@@ -220,7 +221,7 @@ func (o *Options) guarded(h *host.Host, e *Event, p *Pin) (own *host.Host, remem
 	if p.Ran != "" {
 		lost = append(lost, host.Guard{Err: &errRan{p.Ran}})
 	}
-	if len(lost) == 0 && len(h.Remember(p.Guards)) != len(p.Guards) { // a guard that nobody remembers could go unseen
+	if len(lost) == 0 && len(h.Remember(p.Guards)) != len(p.Guards) { // the loss of a guard could go unseen
 		return h, remember, o.States.remember(p, h, o.Root, e.workspace)
 	}
 	if len(lost) == 0 {

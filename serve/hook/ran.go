@@ -20,40 +20,40 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// Other hooks of an agent run beside starhost on the same call, and may give it other arguments
-// after starhost judged the first ones. Nothing that starhost answers prevents this. But agents
-// report the arguments that ran, so starhost compares them with what it judged.
+// Other hooks of an agent run beside starhost on the same call, and may give it other arguments after
+// starhost has judged the first ones. No answer of starhost prevents this. But agents report the arguments
+// that ran, so starhost compares them with those that it judged.
 
-// A judgedCall is a call that starhost judged, or that ran. It has digests, because the file of a
-// session must not repeat what calls write.
+// A judgedCall is a call that starhost judged, or that ran. It has digests of arguments, because the file of
+// a session must not repeat what calls write.
 type judgedCall struct {
-	ID      string            `json:"id,omitempty"` // "" from agents that name no calls
+	ID      string            `json:"id,omitempty"` // the id; "" from agents that give calls no id
 	Tool    string            `json:"tool"`
-	Args    map[string]string `json:"args,omitempty"` // a digest of each argument that is not empty, by its name
+	Args    map[string]string `json:"args,omitempty"` // digests of the arguments that are not empty, by name
 	Refused bool              `json:"refused,omitempty"`
 }
 
-// maxArgs is the most arguments with digests of their own, and the most bytes of their names.
+// maxArgs is the most arguments that have a digest each, and the most bytes of their names.
 const maxArgs = 64
 
-// emptyValues are the values of an argument that mean the same as none. Agents add and drop them.
+// emptyValues are values of an argument that mean the same as no value. Agents add and drop them.
 var emptyValues = []string{"null", "false", "0", `""`, "[]", "{}"}
 
-// newJudgedCall describes the event's call, with the arguments of the verdict if it has any.
+// newJudgedCall describes the call of the event. If the verdict has arguments, the call has these.
 func (e *Event) newJudgedCall(v *verdict, refused bool) judgedCall {
 	args := v.args
 	if args == nil {
 		args = e.args
 	}
 	c := judgedCall{ID: e.callID, Tool: e.tool, Args: map[string]string{}, Refused: refused}
-	value, _ := jsontext.DecodeValue(string(args)) // nil for arguments that nothing reads
+	value, _ := jsontext.DecodeValue(string(args)) // nil if nobody can read the arguments
 	members, ok := value.(map[string]any)
 	isLong := func(name string) bool { return len(name) > maxArgs }
 	if !ok || len(members) > maxArgs || slices.ContainsFunc(slices.Collect(maps.Keys(members)), isLong) {
 		members = map[string]any{"arguments": value}
 	}
 	for name, value := range members {
-		text, _ := json.Marshal(value) // a decoded value, whose members it sorts
+		text, _ := json.Marshal(value) // no error; this also sorts the members
 		if sum := sha256.Sum256(text); !slices.Contains(emptyValues, string(text)) {
 			c.Args[name] = hex.EncodeToString(sum[:12])
 		}
@@ -61,8 +61,8 @@ func (e *Event) newJudgedCall(v *verdict, refused bool) judgedCall {
 	return c
 }
 
-// difference names the arguments that differ from those of a call that ran, or is "". If isSure is
-// false, an argument that only one of them has does not count.
+// difference names the arguments in which the call differs from a call that ran, or returns "". If isSure is
+// false, an argument that only one of the two calls has does not count.
 func (c *judgedCall) difference(ran *judgedCall, isSure bool) string {
 	var names []string
 	if c.Tool != ran.Tool {
@@ -79,15 +79,16 @@ func (c *judgedCall) difference(ran *judgedCall, isSure bool) string {
 	return strings.Join(names, ", ")
 }
 
-// A call that ran, and that starhost did not let run so, is one of these.
+// These texts say how a call that ran differs from what starhost let run.
 const (
 	ranOther   = "ran other arguments"
 	ranRefused = "ran though it was refused"
 	ranUnasked = "ran, and starhost was not asked"
 )
 
-// compareRan finds what a call that ran was judged as, and returns "" if that let it run. An agent
-// that names no calls may report them in any order, so all calls of the tool count.
+// compareRan looks for the judged call that a call that ran was. If starhost let it run so, compareRan
+// returns "". If the agent gives calls no id, it may report them in any order, so all judged calls of the
+// tool count.
 func compareRan(judged []judgedCall, ran *judgedCall, isSure bool) (what, differs string) {
 	what = ranUnasked
 	for i := range slices.Backward(judged) {
@@ -111,11 +112,11 @@ func compareRan(judged []judgedCall, ran *judgedCall, isSure bool) (what, differ
 // isGuarded reports whether a host has guards.
 func isGuarded(h *host.Host) bool { return len(h.Remember(nil)) > 0 }
 
-// checkRan compares a call that ran with what starhost judged. A difference is recorded. It returns
-// a message to the user about one that ends the session's calls, "" for none.
+// checkRan compares a call that ran with the calls that starhost judged, and records a difference. If the
+// difference ends the session's calls, checkRan returns a message to the user, otherwise "".
 func (o *Options) checkRan(h *host.Host, e *Event, p *Pin) (notice string) {
 	if len(e.args) == 0 || string(e.args) == "null" || !isGuarded(h) {
-		return "" // the agent reports no arguments, or nothing judges them
+		return "" // the agent reports no arguments, or no guard judges them
 	}
 	ran := e.newJudgedCall(&verdict{}, false)
 	judged, err := o.States.calls(p)
@@ -128,7 +129,7 @@ func (o *Options) checkRan(h *host.Host, e *Event, p *Pin) (notice string) {
 		what, reason = ranUnasked, errtext.Format("nobody can tell what it was judged as: %v", err)
 	}
 	if what == ranUnasked && !e.agent.ReportsRan {
-		return "" // it may have another name for the call
+		return "" // the agent may use another name for the call here
 	}
 	o.report(h.ReportRun(e.hostEvent(""), reason))
 	if what == ranUnasked {
@@ -149,20 +150,20 @@ func (o *Options) checkRan(h *host.Host, e *Event, p *Pin) (notice string) {
 	return notice
 }
 
-// errRan is the error of a session in which a call ran that starhost did not judge so.
+// errRan is the error of a session in which a call ran that starhost had not judged in that form.
 type errRan struct{ text string }
 
 func (e *errRan) Error() string { return e.text }
 
-// The judged calls of a session are lines of two files. Events append to the first one without a
-// lock; if it is full, it takes the place of the second one.
+// The judged calls of a session are lines in two files. Events append to the first file without a lock. When
+// it is full, it replaces the second file.
 const (
 	callsEnd    = ".calls"
 	oldCallsEnd = ".calls.old"
 	maxCalls    = 128 << 10
 )
 
-// addCall stores a judged call.
+// addCall stores a call that starhost judged.
 func (st *States) addCall(p *Pin, c judgedCall) error {
 	line, err := json.Marshal(c)
 	line = append(line, '\n')
@@ -173,14 +174,14 @@ func (st *States) addCall(p *Pin, c judgedCall) error {
 		st.Memory.addCall(p.name, line)
 		return nil
 	case st.Dir == "":
-		return nil // without a folder, no session remembers anything
+		return nil // sessions remember nothing if there is no folder
 	}
 	size, err := st.appendFile(p.name+callsEnd, line)
 	if err == nil && size > maxCalls {
 		err = (&stateFile{states: st, name: p.name}).inShard(func() error {
 			name := filepath.Join(st.Dir, p.name)
 			if info, err := os.Stat(name + callsEnd); err != nil || info.Size() <= maxCalls {
-				return nil // another process was faster
+				return nil // another process has done it already
 			}
 			return os.Rename(name+callsEnd, name+oldCallsEnd)
 		})
@@ -228,7 +229,7 @@ func checkRegular(dir *os.Root, folder, name string) error {
 	return err
 }
 
-// calls returns the calls that the session's last events judged, the oldest first.
+// calls returns the calls that starhost judged at the session's last events, the oldest first.
 func (st *States) calls(p *Pin) (list []judgedCall, err error) {
 	var text []byte
 	if st.Memory != nil {
@@ -238,15 +239,15 @@ func (st *States) calls(p *Pin) (list []judgedCall, err error) {
 	}
 	for line := range bytes.Lines(text) {
 		var c judgedCall
-		if json.Unmarshal(line, &c) == nil { // a process may have died inside of a line
+		if json.Unmarshal(line, &c) == nil { // a process may have died while it wrote a line
 			list = append(list, c)
 		}
 	}
 	return list, nil
 }
 
-// readCalls returns the lines of both files. It reads the second one last, because the first one
-// may take its place meanwhile.
+// readCalls returns the lines of both files. It reads the second file last, because the first one may replace
+// it meanwhile.
 func (st *States) readCalls(name string) (text []byte, err error) {
 	dir, err := st.openExisting()
 	if dir == nil || err != nil {
@@ -266,7 +267,7 @@ func (st *States) readCalls(name string) (text []byte, err error) {
 	return text, nil
 }
 
-// setRan stores why the session's next calls are refused, until a person resets the session.
+// setRan stores why starhost refuses the session's next calls, until a person resets the session.
 func (st *States) setRan(p *Pin, why string) error {
 	if st.Memory != nil {
 		st.Memory.setRan(p.name, why)

@@ -7,15 +7,15 @@ import (
 	"unicode"
 )
 
-// owns reports whether an event has a name and members as the agent sends them.
+// owns reports whether an event has a name and members that the agent sends.
 func (a *Agent) owns(all object) bool {
 	_, known := a.kindOf(a.nameOf(all))
 	return known && !slices.ContainsFunc(a.ForeignFields, func(name string) bool { return all[name] != nil })
 }
 
-// senders are the agents with forms of events of their own, each with a member of all its events.
-// The first one that owns an event has sent it. isAlone is true if no other agent has the member:
-// then the name is enough.
+// senders are the agents that send events in a form of their own, each with a member that all its events
+// have. The first agent that owns an event has sent it. isAlone is true if no other agent has the member, so
+// that the member's name is enough.
 var senders = []struct {
 	member  string
 	agent   *Agent
@@ -27,9 +27,8 @@ var senders = []struct {
 	{"hook_event_name", hermes, false}, {"hook_event_name", kiro, false},
 }
 
-// sender returns the agent that sent an event. Agents read the hooks of others, and users copy
-// their command lines, but each reads only its own form of an answer, and runs a call that another
-// form denies.
+// sender returns the agent that sent an event. Agents read the hooks of other agents, and users copy command
+// lines, but each agent reads only its own form of an answer, and would run a call that another form denies.
 func (a *Agent) sender(all object) *Agent {
 	if a.owns(all) {
 		return a
@@ -43,8 +42,8 @@ func (a *Agent) sender(all object) *Agent {
 	return a
 }
 
-// nearName returns the name of one of the agent's events that is equal to a name, or differs from
-// it in letter case, blanks and marks alone, "" for none.
+// nearName returns the name of the agent's event that is equal to a name, or differs from it only in letter
+// case, blanks and marks. It returns "" if there is none.
 func (a *Agent) nearName(name string) string {
 	letters := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -66,10 +65,10 @@ func (a *Agent) nearName(name string) string {
 	return near
 }
 
-// Check returns why the event is refused before any guard is asked, nil if it is not. strict
-// (--fail-closed) refuses all that [Event.CheckForm] does. Otherwise an unknown name is refused if
-// it is that of an event in another spelling, or if the agent's row has all names of its version;
-// isOpen (--fail-closed=false) lets the latter pass.
+// Check returns why starhost refuses the event before it asks any guard, or nil. If strict is true
+// (--fail-closed), it refuses everything that [Event.CheckForm] refuses. Otherwise it refuses an unknown name
+// in two cases: if it is the name of an event in another spelling, or if the agent's row has all names of the
+// agent's version. isOpen (--fail-closed=false) lets an event of the second case pass.
 func (e *Event) Check(strict, isOpen bool) error {
 	why := e.CheckForm()
 	switch near := e.agent.nearName(e.name); {
@@ -89,15 +88,16 @@ func (e *Event) Check(strict, isOpen bool) error {
 	return why
 }
 
-// A memberForm is a member that all events of a kind have.
+// A memberForm describes a member that all events of a kind have.
 type memberForm struct {
 	kind   kind
-	names  string // its names, with spaces between them; an event has one of them
-	starts string // the possible first bytes of its value: '"' for a string, '{' for an object, 'n' for null
+	names  string // the names of the member, with spaces between them; an event has one of them
+	starts string // the first bytes that its value may have: '"' for a string, '{' for an object, 'n' for null
 }
 
-// CheckForm returns an error if the event is not one that the agent documents: its name is unknown,
-// it lacks a member, or it has a member that only another agent's events have. See [Event.Check].
+// CheckForm returns an error if the agent's documentation does not show such an event: the event's name is
+// unknown, the event lacks a member, or it has a member that only another agent's events have. See
+// [Event.Check].
 func (e *Event) CheckForm() error {
 	if !e.IsDocumented() {
 		return fmt.Errorf("%s: unknown event %s", e.agent.Name, quoteShort(e.name))

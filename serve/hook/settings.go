@@ -9,12 +9,12 @@ import (
 // nestedSettings are the settings of agents whose hooks have the form of Claude Code's: events with
 // lists of groups, each with a list of commands.
 type nestedSettings struct {
-	guards, others        string         // events, with spaces between them; guards can refuse something
-	matcher               string         // each group has it, unless it is ""
-	failMember            string         // the member of a guard's command whose value "block" blocks if the command fails
-	inMillis              bool           // the timeout is in milliseconds
-	isFlat                bool           // events have lists of commands
-	managed, managedHooks map[string]any // more settings, and members of hooks, without which others switch managed hooks off
+	guards, others        string         // names of events, with spaces between them; guards can refuse the first ones
+	matcher               string         // what each group has as its matcher; "" for none
+	failMember            string         // "block" in this member blocks if a guard's command fails
+	inMillis              bool           // true if the timeout is in milliseconds
+	isFlat                bool           // true if events have lists of commands, without groups
+	managed, managedHooks map[string]any // without these, others switch managed hooks off
 }
 
 // format returns the settings as JSON.
@@ -48,7 +48,7 @@ func (n nestedSettings) format(s Settings) string {
 	return formatSettings(all)
 }
 
-// dropsMember reports whether the second of two objects lacks a member of the first.
+// dropsMember reports whether after lacks a member that before has.
 func dropsMember(before, after json.RawMessage) bool {
 	var b, a object
 	if json.Unmarshal(before, &b) != nil || json.Unmarshal(after, &a) != nil {

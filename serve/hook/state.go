@@ -23,7 +23,7 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// maxState is the most bytes that each part of a session's stored state takes: the host's, and the
+// maxState is the most bytes of each part of a session's stored state. The parts are the host's, and the
 // values of the plugins of each layer.
 const maxState = 1 << 20
 
@@ -33,21 +33,20 @@ const maxFile = 4*maxState + 64<<10
 // maxStateAge is the age at which starhost drops a session's stored state.
 const maxStateAge = 7 * 24 * time.Hour
 
-// States stores the state of sessions between two processes, in files that only their owner can
-// read. A file's name is a hash of the session's name, because agents choose that name and it could
-// contain a path.
+// States stores the state of sessions between two processes, in files that only their owner can read. The
+// name of a file is a hash of the session's name, because agents choose that name, and it could contain a
+// path.
 type States struct {
-	// Dir is the folder of the files. States creates it if it is missing. With "" every session
-	// that needs its state fails.
+	// Dir is the folder of the files. States makes it if it is missing. If Dir is "", every session that
+	// needs its state fails.
 	Dir string
-	// Memory stores the states in this process instead of the folder, for a server. Nil means
-	// files.
+	// Memory, if not nil, stores the states in this process instead of in files, for a server.
 	Memory *Memory
 	// Now returns the time for the age of files. Nil means time.Now.
 	Now func() time.Time
 }
 
-// StateDir returns the folder for sessions by the XDG rules, "" if the environment names none.
+// StateDir returns the folder for sessions by the rules of XDG, or "" if the environment names none.
 func StateDir(getenv func(string) string) string {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "starhost", "sessions")
@@ -66,11 +65,11 @@ type savedState struct {
 	Version int                 `json:"starhost_session"`
 	Session host.SavedSession   `json:"session"`
 	Plugins effects.SavedStates `json:"plugins,omitempty"`
-	Layers  map[string]string   `json:"layers,omitempty"` // by plugin: see [effects.Owner.Layer]
+	Layers  map[string]string   `json:"layers,omitempty"` // the layers of plugins: see [effects.Owner.Layer]
 	Ended   bool                `json:"ended,omitempty"`  // session_end fired after the last prompt
 }
 
-// inSession runs a flow in the event's session. store writes the session's new state; it is never
+// inSession runs a flow in the session of the event. store writes the new state of the session; it is never
 // nil.
 func (o *Options) inSession(
 	ctx context.Context, h *host.Host, e *Event, f flow,
@@ -94,7 +93,7 @@ func (o *Options) inSession(
 	state, err := file.read()
 	unheard := f.startedOnly && !state.Session.Started || e.kind == kindEnd && state.Ended
 	state.applyEvent(e)
-	state.Session.Guards = nil // guarded has compared them
+	state.Session.Guards = nil // guarded has compared the guards
 	s := h.Resume(config, state.Session)
 	if err == nil {
 		err = state.restore(s)
@@ -109,7 +108,7 @@ func (o *Options) inSession(
 	case err != nil:
 		o.report(err)
 		return o.withoutState(ctx, h.Resume(config, blank), e, f, err)
-	case unheard: // plugins do not see an event of this session
+	case unheard: // plugins do not see this event of the session
 		return &verdict{}, store, nil
 	}
 	v, err = f.run(ctx, s, e)
@@ -132,10 +131,9 @@ func (o *Options) inSession(
 	return v, store, err
 }
 
-// withoutState runs a flow if starhost cannot read the state of the session. Handlers see an empty
-// state, which starhost does not store. Because a guard that reads the state could decide
-// differently with the real one, withoutState refuses a tool call or approval that no plugin
-// refuses.
+// withoutState runs a flow if starhost cannot read the state of the session. Handlers see an empty state,
+// which starhost does not store. If a guard reads the state, it might decide differently with the real one.
+// So withoutState refuses a tool call or approval that plugins would let pass.
 func (o *Options) withoutState(
 	ctx context.Context, s *host.Session, e *Event, f flow, why error,
 ) (v *verdict, store func(), err error) {
@@ -147,7 +145,7 @@ func (o *Options) withoutState(
 	return v, func() {}, err
 }
 
-// closeFor refuses a tool call or approval that no plugin refuses, if why is not nil.
+// closeFor refuses a tool call or approval that plugins let pass, if why is not nil.
 func (v *verdict) closeFor(e *Event, why error) {
 	if why != nil && v != nil && !v.block && (e.kind == kindTool || e.kind == kindApprove) {
 		*v = verdict{block: true, reason: why.Error()}
@@ -160,9 +158,9 @@ func (o *Options) report(err error) {
 	}
 }
 
-// applyEvent changes a state as the event demands, before plugins see the session.
+// applyEvent changes a state as the event requires, before plugins see the session.
 func (st *savedState) applyEvent(e *Event) {
-	st.Ended = e.kind == kindEnd // any other event resumes the session
+	st.Ended = e.kind == kindEnd // any event but the end resumes the session
 	switch e.kind {
 	case kindPrompt:
 		st.Session.Completed = false
@@ -174,18 +172,18 @@ func (st *savedState) applyEvent(e *Event) {
 	}
 }
 
-// A stateFile is the locked file of one session. Other processes wait until it is unlocked; plugins
-// can take long, so processes of other sessions do not wait.
+// A stateFile is the locked file of one session. Other processes of the session wait until it is unlocked.
+// Processes of other sessions do not wait, because plugins can take long.
 type stateFile struct {
 	states  *States
 	dir     *os.Root // nil for a state in memory
 	name    string
-	oldText []byte // the content before the event, nil without a file
+	oldText []byte // the content before the event; nil if there was no file
 	unlock  func()
 }
 
-// lock opens and locks the file of a session. Only the wait for a state in memory ends with ctx: a
-// process with files ends anyway.
+// lock opens and locks the file of a session. If ctx ends, only the wait for a state in memory ends: a
+// process that uses files ends anyway.
 func (st *States) lock(ctx context.Context, name string) (*stateFile, error) {
 	if st.Memory != nil {
 		unlock, err := st.Memory.lock(ctx, name)
@@ -194,7 +192,7 @@ func (st *States) lock(ctx context.Context, name string) (*stateFile, error) {
 	return st.lockFile(name)
 }
 
-// lockFile opens and locks a file of a session by its name without the end.
+// lockFile opens and locks the file of a session. name is the name of the file without its end.
 func (st *States) lockFile(name string) (*stateFile, error) {
 	dir, err := st.openDir()
 	if err != nil {
@@ -220,8 +218,8 @@ func (st *States) lockFile(name string) (*stateFile, error) {
 	return f, nil
 }
 
-// checkFiles refuses special files in the places of the session's files, because opening a fifo
-// waits for another process.
+// checkFiles refuses special files at the paths of the session's files, because opening a fifo waits for
+// another process.
 func (f *stateFile) checkFiles() error {
 	name := strings.TrimSuffix(f.name, stateEnd)
 	for _, file := range []string{"lock-" + name[:1], name + ".lock", f.name, name + tempEnd} {
@@ -233,12 +231,12 @@ func (f *stateFile) checkFiles() error {
 	return nil
 }
 
-// tempEnd is the end of the name of a state that is not complete.
+// tempEnd is the end of the name of a file that is not written completely yet.
 const tempEnd = ".new"
 
-// inShard calls change while no other process changes files whose names begin with the same digit.
-// No plugin may run meanwhile. So removeExpired removes neither a lock that a process waits for,
-// nor a state that a process has just stored.
+// inShard calls change while no other process changes files whose names begin with the same digit. No plugin
+// may run in change. So removeExpired removes neither a lock that a process waits for, nor a state that a
+// process has just stored.
 func (f *stateFile) inShard(change func() error) error {
 	unlock, err := lockedfile.MutexAt(filepath.Join(f.states.Dir, "lock-"+f.name[:1])).Lock()
 	if err != nil {
@@ -248,7 +246,7 @@ func (f *stateFile) inShard(change func() error) error {
 	return change()
 }
 
-// touchFile creates a file or sets its time to now.
+// touchFile makes a file, or sets the time of an existing one to now.
 func (st *States) touchFile(name string) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -258,7 +256,7 @@ func (st *States) touchFile(name string) error {
 	return errors.Join(f.Close(), os.Chtimes(name, now, now))
 }
 
-// read returns the state of the session, an empty one if there is no file.
+// read returns the state of the session. If there is no file, the state is empty.
 func (f *stateFile) read() (state savedState, err error) {
 	state.Version = stateVersion
 	if m := f.states.Memory; m != nil {
@@ -302,7 +300,7 @@ func (f *stateFile) store(
 	return lost, err
 }
 
-// restore gives a session its plugins' values.
+// restore gives a session the stored values of its plugins.
 func (st *savedState) restore(s *host.Session) error {
 	for plugin := range st.Plugins {
 		effects.StateOf(s, plugin).SetLayer(st.Layers[plugin])
@@ -310,11 +308,11 @@ func (st *savedState) restore(s *host.Session) error {
 	return effects.RestoreStates(s, st.Plugins)
 }
 
-// takeStates takes over the values of a session's plugins, and encodes the state with at most
-// maxState bytes for each part. No part takes the room of another, so no plugin of a project that
-// nobody trusts, and no context of session_start, makes a guard of the user lose its values. lost
-// says what is not stored, and err which values of trusted plugins are not: a guard that loses its
-// values would decide differently later.
+// takeStates stores the values of a session's plugins in the state, and encodes the state with at most
+// maxState bytes for each part. No part takes the room of another. So no plugin of a project that nobody
+// trusts, and no context of session_start, makes a guard of the user lose its values. lost says what is not
+// stored, and err which values of trusted plugins are not: a guard without its values would decide
+// differently later.
 func (st *savedState) takeStates(s *host.Session) (text []byte, lost, err error) {
 	before := st.Plugins
 	st.Plugins, st.Layers = effects.SaveStates(s), map[string]string{}
@@ -336,8 +334,8 @@ func (st *savedState) takeStates(s *host.Session) (text []byte, lost, err error)
 	return text, lost, errors.Join(err, ours)
 }
 
-// fitSession drops what the host can do without from its part: first the context that it would
-// offer again, then the contents that it would not send again.
+// fitSession drops from the host's part what the host can do without: first the context that it can offer
+// again, then the ids of contents that it can send again.
 func (st *savedState) fitSession() (lost, err error) {
 	drop := []func(){
 		func() { st.Session.Welcome, st.Session.Offer, st.Session.Parts = nil, false, nil },
@@ -359,9 +357,9 @@ func (st *savedState) fitSession() (lost, err error) {
 	}
 }
 
-// fitLayer makes the values of a layer's plugins fit. The plugin with the largest state gets its
-// old state back, then the plugin with the next largest, so that a plugin that fills the layer
-// makes no other one lose its values.
+// fitLayer makes the values of a layer's plugins fit. The plugin with the largest state gets its old state
+// back, then the plugin with the next largest. So a plugin that fills the layer makes no other plugin lose
+// its values.
 func (st *savedState) fitLayer(layer string, before effects.SavedStates) error {
 	size := map[string]int{}
 	all := 0
@@ -384,7 +382,7 @@ func (st *savedState) fitLayer(layer string, before effects.SavedStates) error {
 			break
 		}
 		if reflect.DeepEqual(st.Plugins[plugin], before[plugin]) {
-			continue // another one has grown
+			continue // another plugin has grown
 		}
 		old, err := jsontext.Encode(before[plugin])
 		if err != nil {
@@ -404,7 +402,7 @@ func (st *savedState) fitLayer(layer string, before effects.SavedStates) error {
 		all, maxState, strings.Join(lost, ", "))
 }
 
-// remove removes the session's file.
+// remove removes the file of the session.
 func (f *stateFile) remove() error {
 	if m := f.states.Memory; m != nil {
 		m.setText(f.name, nil)
@@ -416,13 +414,13 @@ func (f *stateFile) remove() error {
 	return nil
 }
 
-// write replaces the file by a rename, so that a reader never sees half of it.
+// write replaces the file by renaming another one, so that nobody reads half of it.
 func (f *stateFile) write(text []byte) error {
 	if m := f.states.Memory; m != nil {
 		m.setText(f.name, text)
 		return nil
 	}
-	temp := strings.TrimSuffix(f.name, stateEnd) + tempEnd // only the owner of the lock writes this file
+	temp := strings.TrimSuffix(f.name, stateEnd) + tempEnd // only the process with the lock writes this file
 	to, err := f.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -432,12 +430,12 @@ func (f *stateFile) write(text []byte) error {
 		err = f.inShard(func() error { return f.dir.Rename(temp, f.name) })
 	}
 	if err != nil {
-		_ = f.dir.Remove(temp) // so that a full disk gets its space back
+		_ = f.dir.Remove(temp) // a full disk gets its space back
 	}
 	return err
 }
 
-// openDir opens the folder. Other users must not be able to read it.
+// openDir opens the folder. It returns an error if other users can read the folder.
 func (st *States) openDir() (*os.Root, error) {
 	if st.Dir == "" {
 		return nil, errors.New("there is no place to keep sessions in: want HOME or XDG_STATE_HOME")
@@ -460,7 +458,7 @@ func (st *States) openDir() (*os.Root, error) {
 	return dir, nil
 }
 
-// readFile returns the content of a file, nil if the file is missing or expired.
+// readFile returns the content of a file. It returns nil if the file is missing or expired.
 func (st *States) readFile(dir *os.Root, name string) ([]byte, error) {
 	f, err := dir.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -492,8 +490,8 @@ func (st *States) now() time.Time {
 	return time.Now()
 }
 
-// removeExpired removes the expired files of a shard, which the caller has locked: states and
-// locks. A later call retries files that it cannot remove.
+// removeExpired removes the expired files of a shard: states and locks. The caller has locked the shard. If
+// it cannot remove a file, a later call tries again.
 func (st *States) removeExpired(dir *os.Root, shard string) {
 	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {

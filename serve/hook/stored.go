@@ -17,18 +17,19 @@ import (
 
 // A StoredState describes the file of a session.
 type StoredState struct {
-	// Name is the name of the file without its end: a hash of the agent's and the session's name.
+	// Name is the name of the file without its end. It is a hash of the names of the agent and of the
+	// session.
 	Name   string
 	Stored time.Time // when the last event stored it
-	Size   int64     // bytes
-	// Session has the values of ctx.state, too. Files of older versions have neither ID nor Agent.
+	Size   int64     // the bytes of the file
+	// Session also has the values of ctx.state. Files of older versions have neither ID nor Agent.
 	Session host.SavedSession
-	// Err says why the file cannot be read; then Session is empty.
+	// Err says why the file cannot be read. If it is not nil, Session is empty.
 	Err error
 }
 
-// List returns the files of sessions, the last stored first, at most limit of them. It changes
-// nothing, and does not wait for running hooks. Without a folder there are none.
+// List returns at most limit files of sessions, the last stored one first. It changes nothing, and does not
+// wait for hooks that run. If the folder is missing, there are no files.
 func (st *States) List(limit int) ([]StoredState, error) {
 	dir, entries, err := st.entries()
 	if dir == nil || err != nil {
@@ -39,7 +40,7 @@ func (st *States) List(limit int) ([]StoredState, error) {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || st.isExpired(info) {
-			continue // another process removed it, or the next event will
+			continue // another process has removed the file, or the next event will
 		}
 		name := strings.TrimSuffix(entry.Name(), stateEnd)
 		stored := info.ModTime().UTC().Truncate(time.Second)
@@ -58,7 +59,7 @@ func (st *States) List(limit int) ([]StoredState, error) {
 // stateEnd is the end of the name of a session's file.
 const stateEnd = ".json"
 
-// entries returns the folder and the files of sessions in it. Without a folder both are nil.
+// entries returns the folder, and the files of sessions in it. If the folder is missing, both are nil.
 func (st *States) entries() (*os.Root, []fs.DirEntry, error) {
 	dir, err := st.openExisting()
 	if dir == nil || err != nil {
@@ -77,7 +78,7 @@ func (st *States) entries() (*os.Root, []fs.DirEntry, error) {
 	return dir, entries, nil
 }
 
-// decodeFile returns the session of a file.
+// decodeFile returns the session that a file has.
 func (st *States) decodeFile(dir *os.Root, name string) (host.SavedSession, error) {
 	text, err := st.readFile(dir, name+stateEnd)
 	if err != nil {
@@ -91,13 +92,13 @@ func (st *States) decodeFile(dir *os.Root, name string) (host.SavedSession, erro
 	return state.Session, nil
 }
 
-// wrongVersion says that a file is no session.
+// wrongVersion returns the error that a file is no session's.
 func (st *States) wrongVersion(file string) error {
 	return fmt.Errorf("%s: this is no session of version %d (remove it)", filepath.Join(st.Dir, file), stateVersion)
 }
 
-// Remove removes the file of a session, by the Name of a [StoredState]. It waits for the hook that
-// uses it.
+// Remove removes the file of a session. name is the Name of a [StoredState]. Remove waits for a hook that
+// uses the file.
 func (st *States) Remove(name string) error {
 	f, err := st.lockFile(name)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // bytes that are not UTF-8. So starhost refuses such input instead of choosing one reading: see
 // [jsontext.Document.Ambiguity].
 
-// checkNames returns an error if a member of an object, or of an object inside it, differs from a
-// field of the struct by letter case alone.
+// checkNames returns an error if a member of an object, or of an object in it, has the name of a field of the
+// struct in other letter case.
 func (d *document) checkNames(object int, fields reflect.Type) error {
 	var names []string
 	inside := map[string]reflect.Type{}
@@ -40,8 +40,7 @@ func (d *document) checkNames(object int, fields reflect.Type) error {
 	return nil
 }
 
-// checkCase returns an error if a member of an object differs from one of the names by letter case
-// alone.
+// checkCase returns an error if a member of an object has one of the names in other letter case.
 func (d *document) checkCase(object int, names []string) error {
 	for key := range d.Members(object) {
 		got := d.StringAt(key)
@@ -54,7 +53,7 @@ func (d *document) checkCase(object int, names []string) error {
 	return nil
 }
 
-// quoteShort quotes at most 200 bytes of a text.
+// quoteShort quotes a text, cut to 200 bytes.
 func quoteShort(s string) string {
 	if len(s) > 200 {
 		return fmt.Sprintf("%q...", strings.ToValidUTF8(s[:200], ""))
@@ -62,12 +61,12 @@ func quoteShort(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// skimObject returns the members of an object that starhost cannot read as a whole, up to the first
-// mistake. A string, number or word keeps its value; any other value becomes {}. A name that
-// appears twice, or in two letter cases, has the value {} too.
+// skimObject returns the members of an object that starhost cannot read as a whole, up to the first mistake.
+// A string, number or word keeps its value; any other value becomes {}. If a name occurs twice, or in two
+// letter cases, its value becomes {}, too.
 func skimObject(text string) object {
 	all := object{}
-	seen := map[string]string{} // the first spelling of each name
+	seen := map[string]string{} // how each name was spelt first
 	r := jsontext.Reader{Text: text, IsStrict: true}
 	for depth := 0; r.At < len(text); {
 		switch text[r.At] {
@@ -83,7 +82,7 @@ func skimObject(text string) object {
 			if c, _ := r.Peek(); depth != 1 || c != ':' {
 				continue
 			}
-			name, _ := quoted.Decode() // it is a valid string
+			name, _ := quoted.Decode() // no error, because it is a valid string
 			same := strings.ToLower(strings.ToUpper(name))
 			if first, twice := seen[same]; twice {
 				all[first], all[name] = json.RawMessage("{}"), json.RawMessage("{}")
@@ -96,8 +95,8 @@ func skimObject(text string) object {
 	return all
 }
 
-// firstScalar returns the string, number or word at the beginning of a text, {} for any other
-// value.
+// firstScalar returns the string, number or word at the beginning of a text. For any other value it returns
+// {}.
 func firstScalar(text string) json.RawMessage {
 	r := jsontext.Reader{Text: text, IsStrict: true}
 	if c, _ := r.Peek(); c == '"' {
@@ -113,7 +112,7 @@ func firstScalar(text string) json.RawMessage {
 	return word
 }
 
-// cutAtDelimiter returns a text up to the first byte that ends a number or word.
+// cutAtDelimiter returns the beginning of a text, up to the first byte that ends a number or word.
 func cutAtDelimiter(text string) string {
 	if i := strings.IndexAny(text, " \t\r\n,:]}"); i >= 0 {
 		return text[:i]
