@@ -65,6 +65,51 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// TestPackages makes packages of the commit twice, in different surroundings, compares their bytes, and
+// installs and removes one in an empty root.
+func TestPackages(t *testing.T) {
+	long(t)
+	clone, root := filepath.Join(t.TempDir(), "clone"), t.TempDir()
+	run := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), testbed.Need(t, name), args...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	run("git", "clone", "-q", "..", clone)
+	run("git", "-C", clone, "tag", release)
+	var sums []string
+	for _, set := range []string{"umask 022", "umask 077; export TZ=Asia/Tokyo LANG=tr_TR.UTF-8 GOMAXPROCS=1"} {
+		out := t.TempDir()
+		run("bash", "-c", set+`; "$0" "$1" linux/amd64`, filepath.Join(clone, ".ci/package"), out)
+		text, err := os.ReadFile(filepath.Join(out, "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sums = append(sums, string(text)); strings.Count(string(text), "\n") != 3 {
+			t.Errorf("got %s, want a tarball, a deb and an rpm", text)
+		}
+		if len(sums) > 1 || os.Getuid() != 0 {
+			continue // only root can install a package
+		}
+		run("bash", "-c", `mkdir -p "$0/var/lib/dpkg/info" "$0/var/lib/dpkg/updates" && touch "$0/var/lib/dpkg/status"`, root)
+		run("bash", "-c", `dpkg --root="$0" --force-script-chrootless -i "$1"/*.deb`, root, out)
+		if got := run(filepath.Join(root, "usr/bin/starhost"), "version"); !strings.HasPrefix(got, "starhost "+strings.TrimPrefix(release, "v")+" (commit ") {
+			t.Errorf("got %s", got)
+		}
+		run("bash", "-c", `dpkg --root="$0" -P starhost`, root)
+		if left := run("find", root, "-path", "*starhost*", "-not", "-path", "*/dpkg/*"); left != "" {
+			t.Errorf("the package leaves %s", left)
+		}
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("two runs differ:\n%s\n%s", sums[0], sums[1])
+	}
+}
+
 // TestModulePaths checks that the names of all files may be in a module, because the go command
 // refuses to install a module with others: device names of Windows, and some signs.
 func TestModulePaths(t *testing.T) {
