@@ -24,7 +24,7 @@ import (
 // approveWays are the values of --approve.
 var approveWays = []string{"ask", "auto", "never"}
 
-// addApprove adds the flag --approve to a command. more are ways beside approveWays.
+// addApprove adds the flag --approve to a command. more are values that the flag accepts besides approveWays.
 func addApprove(cmd *cobra.Command, way *string, more ...string) {
 	usage := "answers to questions and approvals: `WAY` is ask (at a terminal, else no), auto (yes) or never"
 	if len(more) > 0 {
@@ -36,8 +36,8 @@ func addApprove(cmd *cobra.Command, way *string, more ...string) {
 // An approver answers requests for approval: see [host.Options].
 type approver func(context.Context, host.ApprovalRequest) (host.Answer, error)
 
-// newApprover returns the approver of a value of --approve. A program without a terminal asks
-// nobody, and hints at auto. more are ways beside approveWays, in which nobody is asked.
+// newApprover returns the approver for a value of --approve. If the program has no terminal, the approver
+// asks nobody, and hints at auto. more are values besides approveWays; for these, it asks nobody.
 func (env Env) newApprover(res *Result, way string, more ...string) (approver, error) {
 	ways := slices.Concat(approveWays, more)
 	if !slices.Contains(ways, way) {
@@ -56,7 +56,7 @@ func (env Env) newApprover(res *Result, way string, more ...string) (approver, e
 	case way != "ask":
 		return nil, nil
 	case !ok || !term.IsTerminal(int(in.Fd())):
-		asked := new(atomic.Bool) // answers come from goroutines
+		asked := new(atomic.Bool) // atomic, because answers come from goroutines
 		res.nobodyAsked = asked
 		return func(context.Context, host.ApprovalRequest) (host.Answer, error) {
 			asked.Store(true)
@@ -68,10 +68,9 @@ func (env Env) newApprover(res *Result, way string, more ...string) (approver, e
 	return newQuestion(env.stderr, read, false), nil
 }
 
-// newQuestion returns an approver that shows a call with its arguments, and each reason with its
-// guard and place, and reads y or n. With mayKeep, the answer a counts for the same call in the
-// rest of the process: the same tool with the same arguments, for the same reasons. The question
-// says so.
+// newQuestion returns an approver that shows a call with its arguments, and each reason with the guard and
+// the place, and reads y or n. If mayKeep is true, the answer a counts for the rest of the process, for calls
+// of the same tool with the same arguments and for the same reasons. The question says so.
 func newQuestion(show io.Writer, read func(prompt string) (string, error), mayKeep bool) approver {
 	always := map[string]bool{}
 	return func(_ context.Context, r host.ApprovalRequest) (host.Answer, error) {
@@ -95,7 +94,7 @@ func newQuestion(show io.Writer, read func(prompt string) (string, error), mayKe
 		line, err := read(prompt)
 		answer := strings.ToLower(strings.TrimSpace(line))
 		if err != nil {
-			answer = "no" // ctrl-C, ctrl-D and the end of the input
+			answer = "no" // after ctrl-C, ctrl-D and at the end of the input
 		}
 		always[key] = mayKeep && (answer == "a" || answer == "always")
 		return host.Answer{Yes: always[key] || answer == "y" || answer == "yes", By: "person"}, nil
@@ -105,13 +104,13 @@ func newQuestion(show io.Writer, read func(prompt string) (string, error), mayKe
 // maxAnswer is the most bytes of a line that answers a question.
 const maxAnswer = 4 << 10
 
-// readAnswer reads a line of at most maxAnswer bytes. A longer one is an error, as is the end of
-// the input.
+// readAnswer reads a line of at most maxAnswer bytes. A longer line is an error, and so is the end of the
+// input.
 func readAnswer(lines *bufio.Reader, out io.Writer, prompt string) (string, error) {
 	fmt.Fprint(out, prompt)
 	line, err := lines.ReadSlice('\n')
 	text := string(line)
-	// The rest of a longer line must not answer the next question.
+	// What is left of a longer line must not answer the next question.
 	for failed := err; errors.Is(failed, bufio.ErrBufferFull); {
 		_, failed = lines.ReadSlice('\n')
 	}

@@ -20,7 +20,7 @@ type benchFlags struct {
 	fragments []string
 	time      time.Duration
 	count     int
-	event     requestFlags // --fire, --args and --arg
+	event     requestFlags // the flags --fire, --args and --arg
 }
 
 func (p *program) benchCommand() *cobra.Command {
@@ -93,7 +93,7 @@ func runBench(ctx context.Context, env Env, res *Result, f *benchFlags, paths []
 			return set.Close()
 		},
 	}
-	dropLogs := false // set while handlers run again and again
+	dropLogs := false // true while handlers run again and again
 	var err error
 	o.Set, err = env.loadWith(ctx, res, &f.loadFlags, paths, func(o *loader.Options) {
 		withoutEffects(o)
@@ -109,7 +109,7 @@ func runBench(ctx context.Context, env Env, res *Result, f *benchFlags, paths []
 	}
 	defer o.Set.Close()
 	var results benchResult
-	if len(o.Set.Problems) == 0 { // otherwise the set is not the one that the user meant
+	if len(o.Set.Problems) == 0 { // with problems, the set is not the one that the user meant
 		dropLogs = true
 		if o.New, err = env.newEvents(o.Set, &f.event); err == nil {
 			results.Results, err = measure.Run(ctx, o)
@@ -121,7 +121,7 @@ func runBench(ctx context.Context, env Env, res *Result, f *benchFlags, paths []
 	return env.printResult(res, results)
 }
 
-// newEvents returns a function that makes the event of --fire, nil without the flag.
+// newEvents returns a function that makes the event of --fire, or nil if the flag is not given.
 func (env Env) newEvents(set *loader.Set, f *requestFlags) (func() (*starhost.Event, error), error) {
 	if f.fire == "" {
 		return nil, nil
@@ -139,7 +139,7 @@ func (env Env) newEvents(set *loader.Set, f *requestFlags) (func() (*starhost.Ev
 	return make, err
 }
 
-// withoutEffects forbids effects outside of this machine.
+// withoutEffects forbids effects that reach outside of this machine.
 func withoutEffects(o *loader.Options) {
 	o.RequiredInArgs = true
 	o.World.DryRun = new(effects.DryRun)

@@ -76,10 +76,10 @@ the same call always in this session, and any other answer denies it.`,
 // A chat is one run of the command.
 type chat struct {
 	*conversation
-	next       host.Request // parts of the next message
+	next       host.Request // parts that wait for the next message
 	read       func(prompt string) (string, error)
-	terminal   *console.Terminal // nil for input that is piped
-	input      *os.File          // the terminal's keys, for an editor
+	terminal   *console.Terminal // nil if the input is piped
+	input      *os.File          // where the terminal's keys come from; an editor reads them, too
 	interrupts console.Interrupts
 	usage      starhost.Usage
 	turns      int
@@ -89,12 +89,12 @@ type chat struct {
 func runChat(ctx context.Context, env Env, res *Result, f *chatFlags, paths []string) error {
 	c := &chat{interrupts: make(console.Interrupts, 1)}
 	in := env.stdin
-	env.stdin = nil // chat reads it: no reference may
+	env.stdin = nil // chat reads standard input, so no reference may
 	c.terminal = env.terminal(in, "chat")
 	c.read = console.BoundedLines(in, disk.MaxInput)
 	if c.terminal != nil {
 		defer c.terminal.Close()
-		c.input = in.(*os.File) // openTerminal takes no other stream
+		c.input = in.(*os.File) // no error, because openTerminal accepts no other stream
 		c.read = console.OneByOne(c.terminal)
 	}
 	ask, err := c.newApprover(env, res, f.approve)
@@ -108,7 +108,7 @@ func runChat(ctx context.Context, env Env, res *Result, f *chatFlags, paths []st
 	}
 	defer set.Close()
 	if set.Missing() != nil {
-		return nil // loadWith reported it
+		return nil // loadWith has reported it
 	}
 	end, err := env.mountTools(ctx, res, set, nil, allServers)
 	defer end()
@@ -139,7 +139,7 @@ func runChat(ctx context.Context, env Env, res *Result, f *chatFlags, paths []st
 	return c.loop(ctx)
 }
 
-// loop reads lines until the input ends. It reports the errors of a line and continues.
+// loop reads lines until the input ends. If a line fails, it reports the error and goes on.
 func (c *chat) loop(ctx context.Context) error {
 	ctx, stop := console.WithoutInterrupt(ctx)
 	defer stop()
@@ -164,15 +164,15 @@ func (c *chat) loop(ctx context.Context) error {
 		}
 		c.addError(c.runLine(ctx, line))
 		if c.broken != nil {
-			return nil // the report has it
+			return nil // the report has the error
 		}
 		code := c.code
 		c.report(c.Result)
-		c.code = code // an error of a line does not fail the session
+		c.code = code // an error in one line does not make the session fail
 	}
 }
 
-// runLine runs a line until ctrl-C.
+// runLine runs a line. ctrl-C ends the line, not the session.
 func (c *chat) runLine(ctx context.Context, line string) error {
 	ctx, done := c.interrupts.Within(ctx)
 	defer done()
@@ -187,14 +187,14 @@ func (c *chat) runLine(ctx context.Context, line string) error {
 	return c.send(ctx, strings.TrimPrefix(line, " "))
 }
 
-// send sends a message with the parts that wait for it.
+// send sends a message, together with the parts that wait for it.
 func (c *chat) send(ctx context.Context, text string) error {
 	r := c.next
 	r.Text = text
 	result, err := c.ask(ctx, r)
 	if result != nil {
 		c.count(result)
-		// The session keeps the system text, and the template's part of it.
+		// The session keeps the system text, and what the template added to it.
 		c.next = host.Request{OnlyTools: c.next.OnlyTools, Model: c.next.Model}
 	}
 	if err != nil && c.lastText != "" && ctx.Err() != nil {
@@ -213,8 +213,8 @@ func (c *chat) count(r *host.TurnResult) {
 	}
 }
 
-// resumeWaiting goes on with a turn that waits for an approval, if there is one, because the user
-// can give it here.
+// resumeWaiting goes on with the turn that waits for an approval, if one does, because here the user can give
+// it.
 func (c *chat) resumeWaiting(ctx context.Context) error {
 	ctx, done := c.interrupts.Within(ctx)
 	defer done()
@@ -281,7 +281,7 @@ func (c *chat) runBang(ctx context.Context, line string) error {
 	return nil
 }
 
-// multi reads a message of several lines.
+// multi reads the lines of a message up to !end.
 func (c *chat) multi(ctx context.Context) error {
 	var text strings.Builder
 	for {
@@ -302,7 +302,7 @@ func (c *chat) multi(ctx context.Context) error {
 	}
 }
 
-// edit returns the text that the user wrote in an editor.
+// edit returns the text that the user writes in an editor.
 func (c *chat) edit(ctx context.Context) (string, error) {
 	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
 	words, err := shellwords.Split(editor)
@@ -348,7 +348,7 @@ func (c *chat) showTools(ctx context.Context) error {
 	})
 }
 
-// complete completes the last word of a line.
+// complete returns completions of the last word of a line, and the offset where that word begins.
 func (c *chat) complete(ctx context.Context, text string) (begin int, names []string) {
 	word := strings.LastIndexByte(text, ' ') + 1
 	var candidates []string
@@ -376,7 +376,7 @@ func (c *chat) complete(ctx context.Context, text string) (begin int, names []st
 	return begin, names
 }
 
-// commandPlace returns the offset of what a command completes: its name, or all of its arguments.
+// commandPlace returns the offset of what a command can complete: the command's name, or all its arguments.
 func commandPlace(text string) int {
 	if i := strings.IndexByte(text, ' '); i >= 0 {
 		return i + 1
@@ -384,9 +384,9 @@ func commandPlace(text string) int {
 	return 0
 }
 
-// newApprover returns the approver of a value of --approve, which asks at the prompt.
+// newApprover returns the approver for a value of --approve. It asks at the prompt of chat.
 func (c *chat) newApprover(env Env, res *Result, way string) (approver, error) {
-	plain, err := env.newApprover(res, way) // checks the value; asks nobody, because chat has the input
+	plain, err := env.newApprover(res, way) // this checks the value; it asks nobody, because chat reads the input
 	if err != nil || way != "ask" || c.terminal == nil {
 		return plain, err
 	}

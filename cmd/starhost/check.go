@@ -21,7 +21,7 @@ type checkFlags struct {
 	loadFlags
 	lint      bool
 	stdinPath string
-	agents    []string // --agent
+	agents    []string // the values of --agent
 }
 
 func (p *program) checkCommand() *cobra.Command {
@@ -69,7 +69,7 @@ func runCheck(ctx context.Context, env Env, res *Result, f *checkFlags, paths []
 	return env.printResult(res, checkReport{found, env.quiet})
 }
 
-// findMistakes reads what the flags ask for, and checks it.
+// findMistakes reads what the flags name, and checks it.
 func findMistakes(ctx context.Context, env Env, res *Result, f *checkFlags, paths []string) (*check.Report, error) {
 	none := &check.Report{Findings: []*check.Finding{}}
 	prepareRun(ctx)
@@ -102,7 +102,7 @@ func findMistakes(ctx context.Context, env Env, res *Result, f *checkFlags, path
 	return found, cmp.Or(err, wrong)
 }
 
-// readEdited reads the file on standard input that --stdin-path names.
+// readEdited reads the text of the file that --stdin-path names from standard input.
 func (env Env) readEdited(f *checkFlags, o *check.Options) error {
 	args := o.Load.Args
 	o.Load.Args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-" })
@@ -119,8 +119,8 @@ func (env Env) readEdited(f *checkFlags, o *check.Options) error {
 	return err
 }
 
-// keptWords returns what the agents that --agent names, or whose settings, the user's or the
-// project's, run starhost, do not take of the plugins' changes.
+// keptWords returns which changes of plugins agents ignore. The agents are those that --agent names. Without
+// the flag, they are those whose settings, of the user or of the project, run starhost.
 func keptWords(env Env, f *checkFlags, set *loader.Set) (notes []map[int]string, err error) {
 	if _, err := loader.Workspace(env.dir); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 	return cmd
 }
 
-// runPluginCommand runs the command of a plugin that args begin with.
+// runPluginCommand runs the plugin's command whose name is the first of args.
 func runPluginCommand(ctx context.Context, env Env, res *Result, f *loadFlags, id sessionID, approve string, args []string) error {
 	ask, err := env.newApprover(res, approve)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r commandReply) WriteText(res *Result) {
 	}
 }
 
-// command runs the command in a new session, or in the stored session of an id.
+// command runs a command in a new session, or in the stored session that id names.
 func (res *Result) command(
 	ctx context.Context, set *loader.Set, id sessionID, args []string,
 ) (reply host.CommandReply, err error) {
@@ -110,13 +110,13 @@ func (res *Result) command(
 	return reply, errors.Join(err, session.Close(context.WithoutCancel(ctx)))
 }
 
-// commandSession returns the config of that session. Each call has other random values, because a
-// user runs a command for its effect and not for its output.
+// commandSession returns the config of the session that runs a command. Each run has other random values,
+// because a user runs a command for its effect and not for its output.
 func commandSession(set *loader.Set) host.SessionConfig {
 	return host.SessionConfig{Platform: "cli", Model: set.Config.Model.Default, Seed: rand.Uint64()}
 }
 
-// checkCommandName returns an error if no plugin registers the name.
+// checkCommandName returns an error if no plugin registers a command with the name.
 func checkCommandName(h *host.Host, name string) error {
 	name = strings.TrimPrefix(name, "/")
 	names := commandNames(h)
@@ -138,7 +138,7 @@ func commandNames(h *host.Host) []string {
 	return names
 }
 
-// userText returns the text of a result for the user, "" for a silent result.
+// userText returns what the user sees of a result; it is "" for a silent result.
 func userText(r *starhost.Result) string {
 	if r.Silent {
 		return ""
@@ -178,16 +178,16 @@ func (r commandReply) WriteJSON(res *Result) error {
 // A commandReply is the result of command.
 type commandReply struct{ *host.CommandReply }
 
-// completePluginCommand returns the names of commands, or the values that the command completes its
-// argument to.
+// completePluginCommand returns the names of commands. After a name, it returns what that command proposes
+// for its arguments.
 func completePluginCommand(ctx context.Context, env Env, res *Result, f *loadFlags, args []string, word string) []string {
 	return env.registeredNames(ctx, res, f, nil, func(set *loader.Set) []string {
 		if len(args) == 0 {
 			return commandNames(set.Host)
 		}
-		before := strings.TrimPrefix(shellwords.Join(args[1:])+" ", " ") // the command completes all words as one
+		before := strings.TrimPrefix(shellwords.Join(args[1:])+" ", " ") // all words are completed as one text
 		words, err := set.Host.NewSession(commandSession(set)).Complete(ctx, "/"+args[0]+" "+before+word)
-		if err != nil { // the command cannot complete
+		if err != nil { // the command proposes nothing
 			return nil
 		}
 		return jsontext.List(words, func(w *string) string { return strings.TrimPrefix(*w, before) })

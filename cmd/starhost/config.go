@@ -43,7 +43,7 @@ only for plugins of the project.`,
 	return cmd
 }
 
-// refuseSubcommand returns an error for an argument of a command that only has subcommands.
+// refuseSubcommand returns an error for an unknown argument of a command that has only subcommands.
 func refuseSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -69,8 +69,8 @@ type settingJSON struct {
 	Key     string          `json:"key"`
 	Value   any             `json:"value"`
 	Layer   string          `json:"layer"`
-	Origin  *report.PosJSON `json:"origin"`  // null for a built-in value
-	Project bool            `json:"project"` // it holds only for plugins of the project
+	Origin  *report.PosJSON `json:"origin"`  // where the value is set; null for a built-in value
+	Project bool            `json:"project"` // true if the setting is only for plugins of the project
 }
 
 func newSettingJSON(s *loader.Setting) settingJSON {
@@ -80,10 +80,10 @@ func newSettingJSON(s *loader.Setting) settingJSON {
 // A settingsReport is the result of config show.
 type settingsReport struct {
 	settings []loader.Setting
-	origin   bool // --origin
+	origin   bool // --origin is given
 }
 
-// showConfig prints the settings that hold after all layers.
+// showConfig prints the values that settings have after all layers.
 func showConfig(env Env, res *Result, origin bool) error {
 	r := settingsReport{origin: origin}
 	config, warnings, err := env.readConfig(true)
@@ -112,11 +112,10 @@ func (r settingsReport) WriteText(res *Result) {
 	}
 }
 
-// selectPlugins reads what the project's config says of the project's own plugins, as loading
-// does.
+// selectPlugins applies what the project's config says about the project's own plugins, as loading does.
 func (env Env) selectPlugins(res *Result, config *loader.Config) {
 	paths, err := config.Paths(env.path(""), nil)
-	if err != nil { // no plugins
+	if err != nil { // without plugins there is nothing to apply
 		paths = nil
 	}
 	found, _ := loader.Discover(slices.Concat(config.ManagedPaths(), paths), 0)

@@ -30,21 +30,22 @@ type conversation struct {
 	*Result
 	set     *loader.Set
 	session *host.Session
-	id      sessionID // "" if the session is not stored
+	id      sessionID // the id; "" if the session is not stored
 	caller  *model.Caller
-	out     io.Writer // text of models; nil shows none
-	waits   bool      // a hook may change answers, so nobody may see them before
-	streams bool      // shows text as it arrives
+	out     io.Writer // where text of the model goes; nil shows none
+	waits   bool      // a hook may change answers, so nobody may see them before it has run
+	streams bool      // shows text while it arrives
 
 	turn     *host.Turn // the running turn
-	shown    int        // how many of its calls were shown
-	lastText string     // text of the last reply
-	written  string     // the last bytes of out in this turn
-	broken   error      // out is closed
+	shown    int        // how many calls of the turn were shown
+	lastText string     // the text of the last reply
+	written  string     // the last bytes that this turn wrote to out
+	broken   error      // the error of writing to out
 	cancel   context.CancelFunc
 }
 
-// newConversation returns a conversation in the session of an id, or in one that is not stored.
+// newConversation returns a conversation in the session that id names. If id is "", it is in a session that
+// is not stored.
 func (env Env) newConversation(
 	ctx context.Context, res *Result, set *loader.Set, id sessionID, config host.SessionConfig, streams bool,
 ) (*conversation, error) {
@@ -78,7 +79,7 @@ func (env Env) newConversation(
 	return c, nil
 }
 
-// close closes connections. It ends a session that is not stored.
+// close closes connections. If the session is not stored, it ends the session.
 func (c *conversation) close(ctx context.Context) {
 	c.caller.Options.HTTP.CloseIdleConnections()
 	if c.id == "" {
@@ -86,8 +87,7 @@ func (c *conversation) close(ctx context.Context) {
 	}
 }
 
-// ask runs one turn and shows its answer. With an error, the result is nil if the turn did not
-// begin.
+// ask runs one turn and shows its answer. If the turn did not begin, the result is nil, and err says why.
 func (c *conversation) ask(ctx context.Context, r host.Request) (*host.TurnResult, error) {
 	t, err := c.session.Begin(ctx, r)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *conversation) ask(ctx context.Context, r host.Request) (*host.TurnResul
 	return c.finish(ctx, t)
 }
 
-// finish runs a turn up to its end, or until it waits for an approval.
+// finish runs a turn to its end, or until the turn waits for an approval.
 func (c *conversation) finish(ctx context.Context, t *host.Turn) (*host.TurnResult, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -135,7 +135,7 @@ func (c *conversation) finish(ctx context.Context, t *host.Turn) (*host.TurnResu
 	return result, err
 }
 
-// Complete asks the model of a prompt.
+// Complete sends a prompt to the prompt's model, and shows the answer.
 func (c *conversation) Complete(ctx context.Context, p *host.Prompt) (starhost.Reply, error) {
 	c.showCalls()
 	if p.Model == "" {
@@ -156,14 +156,14 @@ func (c *conversation) piece(p model.Piece) {
 	}
 }
 
-// startText separates the text of a round from earlier text.
+// startText separates the text of this round from the text before it.
 func (c *conversation) startText() {
 	if c.written != "" {
 		c.write(strings.Repeat("\n", 2-min(2, trailingNewlines(c.written))))
 	}
 }
 
-// endText ends the last line.
+// endText ends the last line that was written.
 func (c *conversation) endText() {
 	if c.written != "" && trailingNewlines(c.written) == 0 {
 		c.write("\n")
@@ -172,7 +172,7 @@ func (c *conversation) endText() {
 
 func trailingNewlines(text string) int { return len(text) - len(strings.TrimRight(text, "\n")) }
 
-// partialText returns the text of an answer that broke off, "" if nobody may see it.
+// partialText returns the text of an answer that broke off, or "" if nobody may see it.
 func (c *conversation) partialText() string {
 	if c.waits {
 		return ""
@@ -180,7 +180,7 @@ func (c *conversation) partialText() string {
 	return c.lastText
 }
 
-// write writes text of a model. A failure ends the turn.
+// write writes text of the model. If that fails, the turn ends.
 func (c *conversation) write(text string) {
 	if c.out == nil || text == "" || c.broken != nil {
 		return
@@ -192,7 +192,7 @@ func (c *conversation) write(text string) {
 	}
 }
 
-// showCalls shows the calls of the turn that ran since the last time.
+// showCalls shows the calls of the turn that have run since showCalls ran last.
 func (c *conversation) showCalls() {
 	calls := c.turn.Result().Calls
 	for i := range calls[c.shown:] {
@@ -210,7 +210,7 @@ func (c *conversation) warnLine(text string) {
 	}
 }
 
-// line writes a line to standard error, below the text so far if both are one terminal.
+// line writes a line to standard error. If that is the same terminal as out, the line goes below the text.
 func (c *conversation) line(text string) {
 	if console.IsTerminal(c.stdout) {
 		c.endText()
@@ -218,7 +218,7 @@ func (c *conversation) line(text string) {
 	fmt.Fprintln(c.stderr, c.set.Redact(text))
 }
 
-// asEndpoint recognizes an endpoint that did not answer.
+// asEndpoint fills in the problem if err says that an endpoint did not answer. It reports whether it did.
 func asEndpoint(err error, p *report.Problem) bool {
 	e, ok := errors.AsType[*model.EndpointError](err)
 	if !ok {
@@ -228,7 +228,7 @@ func asEndpoint(err error, p *report.Problem) bool {
 	return true
 }
 
-// A waitingError says that a turn waits for an approval, and is stored.
+// A waitingError says that a turn waits for an approval and that its session is stored.
 type waitingError struct {
 	session  sessionID
 	question *report.Question
@@ -240,7 +240,7 @@ func (e *waitingError) Error() string {
 		strings.Join(q.Reasons, "; ")
 }
 
-// newWaitingError returns the error for the turn that now waits.
+// newWaitingError stores the session, and returns the error for its turn, which waits.
 func (c *conversation) newWaitingError(ctx context.Context) error {
 	saved, err := c.session.Save(context.WithoutCancel(ctx))
 	if err != nil {
@@ -262,8 +262,8 @@ func asWaiting(err error, p *report.Problem) bool {
 	return true
 }
 
-// resume goes on with the turn that waits for an approval, and shows its answer. The result is nil
-// if none waits.
+// resume goes on with the turn that waits for an approval, and shows its answer. If no turn waits, the result
+// is nil.
 func (c *conversation) resume(ctx context.Context) (*host.TurnResult, error) {
 	t, err := c.session.ResumeTurn(ctx)
 	switch {
@@ -275,7 +275,7 @@ func (c *conversation) resume(ctx context.Context) (*host.TurnResult, error) {
 	return c.finish(ctx, t)
 }
 
-// answer runs the turn of a request, or goes on with the turn that waits, if resumes is set.
+// answer runs a turn for a request. If resumes is true, it goes on with the turn that waits instead.
 func (c *conversation) answer(ctx context.Context, r host.Request, resumes bool) (*host.TurnResult, error) {
 	if !resumes {
 		return c.ask(ctx, r)

@@ -19,7 +19,7 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// logDir returns the folder of the decision log, "" if the environment names none.
+// logDir returns the folder of the decision log, or "" if the environment names none.
 func (env Env) logDir(c *loader.Config) string {
 	if c.Log.Path.Real != "" {
 		return c.Log.Path.Real
@@ -31,8 +31,8 @@ func (env Env) logDir(c *loader.Config) string {
 	return filepath.Join(filepath.Dir(sessions), "log")
 }
 
-// newLog returns the decision log of a config, or nil if it is not enabled. agent is the agent of
-// events that name none. report receives the failures to write a record.
+// newLog returns the decision log of a config, or nil if the config does not enable it. agent is the agent
+// that records state for events that name none. report receives the errors of writing records.
 func (env Env) newLog(c *loader.Config, agent string, report func(error)) *decision.Log {
 	if !c.Log.Enabled {
 		return nil
@@ -52,15 +52,15 @@ func (env Env) newLog(c *loader.Config, agent string, report func(error)) *decis
 	return decision.New(o)
 }
 
-// redactPatterns returns the expressions of [redact] patterns.
+// redactPatterns returns the regular expressions of redact.patterns in the config.
 func redactPatterns(c *loader.Config) (patterns []*regexp.Regexp) {
 	for _, text := range c.Log.Redact {
-		patterns = append(patterns, regexp.MustCompile(text)) // the config was checked
+		patterns = append(patterns, regexp.MustCompile(text)) // no panic, because the config has been checked
 	}
 	return patterns
 }
 
-// observe makes a host pass its events to a log, if there is one.
+// observe makes a host pass its events to a log. If log is nil, it does nothing.
 func observe(
 	l *decision.Log, c *loader.Config, o *host.Options, pass func(starhost.Event, host.Outcome) error,
 ) {
@@ -69,8 +69,8 @@ func observe(
 	}
 }
 
-// recordEvents makes a host record its events. It returns the log, or nil if the config does not
-// enable it. A failure to write goes to standard error, once if each event has the same.
+// recordEvents makes a host record its events. It returns the log, or nil if the config does not enable it.
+// An error of writing goes to standard error, but only once if each event has the same.
 func (env Env) recordEvents(o *loader.Options) *decision.Log {
 	reported := ""
 	records := env.newLog(o.Config, "", func(err error) {
@@ -85,7 +85,7 @@ func (env Env) recordEvents(o *loader.Options) *decision.Log {
 	return records
 }
 
-// useSet names the plugins of a set in the next records.
+// useSet tells a log which plugins decide about the next events.
 func useSet(l *decision.Log, set *loader.Set) {
 	if l == nil || set == nil {
 		return
@@ -97,14 +97,14 @@ func useSet(l *decision.Log, set *loader.Set) {
 		}
 	}
 	for name, source := range set.Config.Secrets {
-		if source.Command == nil || len(set.Config.Log.Mask) == 0 { // a command can take seconds
-			_, _ = set.Secret(name) // Redact removes the secrets that were read; one without a value needs none
+		if source.Command == nil || len(set.Config.Log.Mask) == 0 { // a command that prints a secret can take seconds
+			_, _ = set.Secret(name) // reads it, so that Redact removes it; without a value, nothing is to do
 		}
 	}
 	l.Use(used, set.Redact)
 }
 
-// recordedPlugin identifies a plugin in records. config has its settings; it may be nil.
+// recordedPlugin returns what records say about a plugin. config has the plugin's settings; it may be nil.
 func recordedPlugin(p *loader.Plugin, config *loader.PluginConfig) decision.Plugin {
 	r := decision.Plugin{Name: p.Name, Version: p.Version, SHA256: p.Digest.String()}
 	if p.Mode != "enforce" {
@@ -123,11 +123,11 @@ func recordedPlugin(p *loader.Plugin, config *loader.PluginConfig) decision.Plug
 	return r
 }
 
-// A hookLog is the decision log of an agent's events. It collects the records of one event, because
-// they have the agent's answer. One goroutine asks the plugins and records; if it is late, another
-// one records the refusal.
+// A hookLog is the decision log of an agent's events. It collects the records of one event, because they
+// contain the agent's answer, which comes last. One goroutine asks the plugins and records; if it is late,
+// another one records the refusal.
 type hookLog struct {
-	find    func() *decision.Log // opens the log; nil if it is not enabled
+	find    func() *decision.Log // opens the log; returns nil if it is not enabled
 	records []*decision.Record
 
 	mu       sync.Mutex
@@ -136,7 +136,7 @@ type hookLog struct {
 	failures strings.Builder
 }
 
-// open opens the log once, and returns it.
+// open opens the log at the first call, and returns it.
 func (h *hookLog) open(newLog func() *decision.Log) *decision.Log {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -146,21 +146,21 @@ func (h *hookLog) open(newLog func() *decision.Log) *decision.Log {
 	return h.log
 }
 
-// fail collects a failure to write.
+// fail stores an error of writing a record.
 func (h *hookLog) fail(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	fmt.Fprintf(&h.failures, "hook: %v\n", err)
 }
 
-// failureText returns the failures, for standard error.
+// failureText returns the errors of writing records, for standard error.
 func (h *hookLog) failureText() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.failures.String()
 }
 
-// observe collects an event of plugins.
+// observe stores an event of plugins until the answer is known.
 func (h *hookLog) observe(e starhost.Event, o host.Outcome) error {
 	if log := h.find(); log != nil {
 		h.records = append(h.records, log.Record(e, o))
@@ -168,7 +168,8 @@ func (h *hookLog) observe(e starhost.Event, o host.Outcome) error {
 	return nil
 }
 
-// record writes the records with an answer: see [hook.Desk]. The error is for a log that is required.
+// record writes the stored records with an answer: see [hook.Desk]. It returns an error only if the log is
+// required.
 func (h *hookLog) record(e *starhost.Event, a hook.Answer) (err error) {
 	log := h.find()
 	switch {
@@ -187,8 +188,8 @@ func (h *hookLog) record(e *starhost.Event, a hook.Answer) (err error) {
 	return err
 }
 
-// openHookLog returns the decision log of an agent's events, or nil if it is not enabled. If
-// nothing has loaded the config, openHookLog does. Without a config it does not know the log.
+// openHookLog returns the decision log of an agent's events, or nil if it is not enabled. If nobody has
+// loaded the config yet, openHookLog loads it, because the config says where the log is.
 func (env Env) openHookLog(h *hookLog, agent string, report func(error)) *decision.Log {
 	return h.open(func() *decision.Log {
 		config, _, err := env.readConfig(false)

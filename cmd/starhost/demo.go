@@ -17,7 +17,7 @@ import (
 	"github.com/starhost/starhost/scripts"
 )
 
-// demos are the commands of the demo, each with what it shows.
+// demos are the commands that the demo runs, each with a sentence about what it shows.
 var demos = []struct {
 	shows string
 	args  []string
@@ -61,7 +61,7 @@ func runDemo(ctx context.Context, env Env, res *Result) error {
 		var out bytes.Buffer
 		inner := program{env: Env{
 			stdin: strings.NewReader(""), stdout: &out, stderr: &out, managed: env.managed,
-			getenv: func(string) string { return "" }, // as on a fresh machine
+			getenv: func(string) string { return "" }, // no variables, as on a fresh machine
 		}}
 		code := inner.run(ctx, append([]string{"-C", dir, "--no-config"}, d.args...))
 		if err := ctx.Err(); err != nil {

@@ -39,7 +39,7 @@ func (env Env) readArguments(f *evalFlags, e *evaluation) (err error) {
 	return err
 }
 
-// checkTools refuses an invalid glob of --tool, and warns of a glob that matches no tool.
+// checkTools returns an error for an invalid glob of --tool, and warns of a glob that matches no tool.
 func (res *Result) checkTools(f *evalFlags, e *evaluation) error {
 	if len(f.tools) == 0 {
 		return nil
@@ -58,8 +58,8 @@ func (res *Result) checkTools(f *evalFlags, e *evaluation) error {
 	return nil
 }
 
-// mountForCall starts the MCP server whose tool --call names. Without --allow-effects starhost only
-// lists its tools. The caller must call end.
+// mountForCall starts the MCP server that has the tool of --call. Without --allow-effects, starhost only
+// lists the server's tools. The caller must call end.
 func (env Env) mountForCall(ctx context.Context, res *Result, f *evalFlags, e *evaluation) (end func(), err error) {
 	wanted := func(server string) bool { return f.callGiven && strings.HasPrefix(f.call, server+"_") }
 	for server := range e.Set.Config.MCP {
@@ -116,7 +116,7 @@ func fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*report.FireRe
 	return &report.FireResult{Event: event.Name, Outcome: out}, err
 }
 
-// newEvent returns the event of --fire, whose name eventTypes has found.
+// newEvent returns the event of --fire. eventTypes has checked its name.
 func newEvent(h *host.Host, name string, arguments map[string]json.RawMessage) (*starhost.Event, error) {
 	event, err := starhost.NewEvent(name, arguments, h.Events()...)
 	if err != nil {
@@ -137,8 +137,8 @@ func eventTypes(h *host.Host, name string) (map[string]string, error) {
 	types := map[string]string{}
 	for _, arg := range spec.Args {
 		switch spec.New().Arg(arg).(type) {
-		case **starhost.CallInfo: // starhost makes it from the other arguments
-		case *starhost.AppArg: // any JSON value
+		case **starhost.CallInfo: // starhost makes this argument from the others
+		case *starhost.AppArg: // any JSON value is valid
 			types[arg] = ""
 		case *string, *starhost.Result:
 			types[arg] = "string"
@@ -180,10 +180,10 @@ func evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*report.Exp
 	return &report.ExprResult{Plugin: p.Name, Expr: strings.TrimSpace(expr), Value: e.Set.Redact(value), Usage: usage}, nil
 }
 
-// helpCall matches an expression that asks for help, as at the prompt of repl.
+// helpCall matches an expression that asks for help in the way of repl's prompt.
 var helpCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^help(\(["']?[\w.]*["']?\))?$`) })
 
-// exprPlugin splits [PLUGIN:]EXPR. Without a plugin it returns the only loaded one.
+// exprPlugin splits [PLUGIN:]EXPR. If the text names no plugin, it returns the only loaded plugin.
 func exprPlugin(plugins []loader.Plugin, text string) (*loader.Plugin, string, error) {
 	loaded := map[string]*loader.Plugin{}
 	for i := range plugins {
@@ -204,8 +204,8 @@ func exprPlugin(plugins []loader.Plugin, text string) (*loader.Plugin, string, e
 	return loaded[names[0]], text, nil
 }
 
-// namesPlugin reports whether the text before a colon must be a plugin's name: only a lambda is
-// an expression that begins with a name and a colon.
+// namesPlugin reports whether the text before a colon must be the name of a plugin. Of all expressions, only
+// a lambda begins with a name and a colon.
 func namesPlugin(s string) bool {
 	return s != "" && s != "lambda" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == "" && s[0] >= 'a'
 }

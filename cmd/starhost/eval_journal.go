@@ -21,14 +21,14 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// A recorder writes a journal of a turn. The journal begins after loading, because its first
-// line describes the plugins.
+// A recorder writes the journal of a turn. The journal begins after the plugins are loaded, because its first
+// line describes them.
 type recorder struct {
 	journal *effects.Journal
 	clock   func() time.Time
 }
 
-// configureHost makes a host record.
+// configureHost makes a host record effects and inputs in the journal.
 func (r *recorder) configureHost(o *loader.Options) {
 	clock := o.Host.Clock
 	if clock == nil {
@@ -39,7 +39,7 @@ func (r *recorder) configureHost(o *loader.Options) {
 	o.Host.Record = func(e host.Entry) { r.journal.Record(e) }
 }
 
-// startJournal creates the journal with its first line.
+// startJournal makes the journal, with its first line.
 func (r *recorder) startJournal(h effects.Header) {
 	r.journal = effects.NewJournal(h)
 	r.clock = r.journal.Clock(r.clock)
@@ -62,16 +62,16 @@ func (env Env) openJournal(name string) (*effects.Replay, error) {
 	return replay, nil
 }
 
-// configureReplay makes a host take its effects from a journal. The host gets no secrets,
-// because the journal has none and no effect runs.
+// configureReplay makes a host take the replies of effects from a journal. The host gets no secrets, because
+// the journal has none and no effect runs.
 func configureReplay(r *effects.Replay, o *loader.Options) {
 	o.World.Answers = r
 	o.World.Secrets = effects.NewSecrets(effects.SecretOptions{Patterns: redactPatterns(o.Config)})
 	o.Host.Clock, o.Host.Answer = r.Clock, r.Answer
 }
 
-// recordedQuestion returns the question of the journal, and uses its seed and time. If flags
-// ask a question too, checkQuestion compares both later, when the arguments are complete.
+// recordedQuestion returns the question that the journal has, and takes over its seed and time. If flags ask
+// a question, too, checkQuestion later compares the two, when the arguments are complete.
 func (e *evaluation) recordedQuestion(f *evalFlags) (*question, error) {
 	var q question
 	if err := json.Unmarshal(e.replay.Header.Input, &q); err != nil {
@@ -81,13 +81,13 @@ func (e *evaluation) recordedQuestion(f *evalFlags) (*question, error) {
 	return &q, nil
 }
 
-// A replayError is the error of a journal whose first line is unusable.
+// A replayError says why the first line of a journal cannot be used.
 type replayError struct{ code, msg string }
 
 func (e *replayError) Error() string { return e.msg }
 func (e *replayError) Code() string  { return e.code }
 
-// journalHeader returns the first line of a journal of this turn.
+// journalHeader returns the first line for the journal of this turn.
 func (e *evaluation) journalHeader(f *evalFlags, session *host.Session) effects.Header {
 	return effects.Header{
 		Starhost: version(), Sandbox: dependency("go.starlark.net"),
@@ -97,8 +97,8 @@ func (e *evaluation) journalHeader(f *evalFlags, session *host.Session) effects.
 	}
 }
 
-// configDigest returns the SHA-256 of the settings that can change a turn. It does not depend
-// on the places of files.
+// configDigest returns the SHA-256 of the settings that can change a turn. It does not depend on where files
+// are.
 func configDigest(c *loader.Config, f *loadFlags) string {
 	var b strings.Builder
 	for _, s := range c.Settings() {
@@ -126,9 +126,9 @@ func (e *evaluation) checkQuestion(f *evalFlags) error {
 	return e.replay.CheckInput(jsontext.Must(e.newQuestion(f)))
 }
 
-// divergence returns the error of a replay that differs from its journal, or nil. It prefers a
-// failure that wraps the divergence, because the failure names a place in the plugin. If a
-// permission is missing, it returns only that error.
+// divergence returns an error if a replay differed from its journal. If a handler failed because of that, it
+// returns the handler's failure, which names a place in the plugin. If a permission is missing, it returns
+// only that error.
 func (e *evaluation) divergence(failures []error) error {
 	err := e.replay.End()
 	var first *effects.DivergenceError
@@ -146,7 +146,7 @@ func (e *evaluation) divergence(failures []error) error {
 	return err
 }
 
-// changesSinceRecording lists the plugins and the config that differ from the journal's.
+// changesSinceRecording lists the plugins, and perhaps the config, that are not those of the journal.
 func (e *evaluation) changesSinceRecording(f *evalFlags) string {
 	h := &e.replay.Header
 	now := pluginDigests(e.Set)
@@ -164,7 +164,7 @@ func (e *evaluation) changesSinceRecording(f *evalFlags) string {
 	return strings.Join(changed, ", ")
 }
 
-// reportDivergence reports a divergence without results of the turn.
+// reportDivergence reports that a replay differed from its journal, without results of the turn.
 func (res *Result) reportDivergence(f *evalFlags, e *evaluation, err error) {
 	e.Turn, e.Prompt, e.Call, e.Fire, e.Expr, res.logs = nil, nil, nil, nil, nil, nil
 	e.Now = time.Time{}
@@ -180,21 +180,21 @@ func (env Env) writeJournal(name string, j *effects.Journal) error {
 	if err != nil {
 		return err
 	}
-	const ownerOnly = 0o600 // because a journal has everything that the turn read
+	const ownerOnly = 0o600 // only the owner may read it, because a journal has everything that the turn read
 	return errtext.File(name, disk.Replace(env.path(name), data, ownerOnly))
 }
 
-// A question is everything that eval is asked. The same plugins, the question and the effects
-// of a journal give the same answer again.
+// A question is everything that a user asks of eval. The same plugins, the question and the effects of a
+// journal give the same answer again.
 type question struct {
-	Prompt      bool             `json:"prompt"` // eval assembles a prompt
+	Prompt      bool             `json:"prompt"` // true if eval builds a prompt
 	Request     requestJSON      `json:"request"`
 	Attachments []attachmentData `json:"attachments,omitempty"`
 	Session     sessionJSON      `json:"session"`
 	Call        *callQuestion    `json:"call,omitempty"`
 	Fire        *fireQuestion    `json:"fire,omitempty"`
 	Expr        string           `json:"expr,omitempty"`
-	Now         string           `json:"now,omitempty"` // --now
+	Now         string           `json:"now,omitempty"` // the value of --now
 }
 
 // A requestJSON is a host.Request with names for JSON.
@@ -205,7 +205,7 @@ type requestJSON struct {
 	Params          map[string]string      `json:"params,omitempty"`
 	Fragments       []string               `json:"fragments,omitempty"`
 	SystemFragments []string               `json:"system_fragments,omitempty"`
-	Attachments     []fragments.Attachment `json:"-"` // see attachmentData
+	Attachments     []fragments.Attachment `json:"-"` // attachmentData stores them
 	Tools           []starhost.Tool        `json:"tools,omitempty"`
 	OnlyTools       []string               `json:"only_tools,omitempty"`
 	Model           string                 `json:"model,omitempty"`
@@ -219,10 +219,10 @@ type sessionJSON struct {
 	Platform string   `json:"platform"`
 	Model    string   `json:"model,omitempty"`
 	Roles    []string `json:"roles,omitempty"`
-	// Workspace is in journals only if a program sets it.
+	// Workspace is in a journal only if a program sets it.
 	Workspace string `json:"workspace,omitempty"`
-	Guarded   bool   `json:"-"` // only sessions of agents are
-	Seed      uint64 `json:"-"` // see effects.Header
+	Guarded   bool   `json:"-"` // always false here: only sessions of agents are guarded
+	Seed      uint64 `json:"-"` // the journal's header has it: see effects.Header
 }
 
 // An attachmentData is an attachment with its bytes.
@@ -246,7 +246,7 @@ type fireQuestion struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// newQuestion returns the question of the flags. e must have its request and arguments.
+// newQuestion returns the question that the flags ask. e must already have its request and its arguments.
 func (e *evaluation) newQuestion(f *evalFlags) question {
 	q := question{
 		Prompt: f.wantsPrompt(), Request: requestJSON(e.Request), Session: sessionJSON(e.config),
@@ -265,7 +265,7 @@ func (e *evaluation) newQuestion(f *evalFlags) question {
 	return q
 }
 
-// apply sets the flags and the request to those of the question.
+// apply makes the flags and the request those of the question.
 func (q *question) apply(f *evalFlags, e *evaluation) {
 	e.Request, e.config = host.Request(q.Request), host.SessionConfig(q.Session)
 	for _, a := range q.Attachments {
@@ -275,7 +275,7 @@ func (q *question) apply(f *evalFlags, e *evaluation) {
 		})
 	}
 	for i := range e.Request.Tools {
-		if t := &e.Request.Tools[i]; string(t.Parameters) == "null" { // journals write no parameters as null
+		if t := &e.Request.Tools[i]; string(t.Parameters) == "null" { // journals have null for no parameters
 			t.Parameters = nil
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// formats are the values of --format by command, the default of each command first. Help,
-// completion and the check of the flag read this table.
+// formats has the values of --format for each command, the command's default first. Help, completion and the
+// check of the flag read this table.
 var formats = []struct{ command, names string }{
 	{"bench", "pretty json gobench"},
 	{"chat", "text"},
@@ -54,7 +54,7 @@ var formats = []struct{ command, names string }{
 	{"version", "pretty json"},
 }
 
-// formatNames returns the values of --format for a command, its default first.
+// formatNames returns the values of --format that a command accepts, the default first.
 func formatNames(command string) []string {
 	for _, f := range formats {
 		if f.command == command {
@@ -64,8 +64,8 @@ func formatNames(command string) []string {
 	return nil
 }
 
-// chooseFormat checks --format against the formats of a command, and sets the command's
-// default if the flag is not given. A command without formats has no result.
+// chooseFormat returns an error if the command does not have the format of --format. Without the flag, it
+// sets the command's default. A command without formats has no result.
 func (p *program) chooseFormat(command string) error {
 	names := formatNames(command)
 	if len(names) == 0 {
@@ -74,7 +74,8 @@ func (p *program) chooseFormat(command string) error {
 	return checkChoice("--format", cmp.Or(p.env.format, names[0]), names, &p.env.format)
 }
 
-// The forms of a result. A value has those that the table formats names for its command.
+// These are the ways to write a result. A value implements those for the formats that its command has in the
+// table formats.
 type (
 	textWriter     interface{ WriteText(*Result) }
 	jsonWriter     interface{ WriteJSON(*Result) error }
@@ -83,7 +84,7 @@ type (
 	goBenchWriter  interface{ WriteGoBench(*Result) }
 	markdownWriter interface{ WriteMarkdown(*Result) error }
 	stubsWriter    interface{ WriteStubs(*Result) error }
-	promptWriter   interface { // of the formats text, openai, responses and anthropic
+	promptWriter   interface { // for the formats text, openai, responses and anthropic
 		WritePrompt(res *Result, format string) error
 	}
 )
@@ -114,7 +115,7 @@ func (env Env) printResult(res *Result, result any) error {
 	return nil
 }
 
-// checkChoice sets *set to the value of a flag if the value is one of those wanted.
+// checkChoice sets *set to the value of a flag. It returns an error unless the value is one of want.
 func checkChoice(flag, got string, want []string, set *string) error {
 	if !slices.Contains(want, got) {
 		return usagef("%s: got %q, want %s%s", flag, got, strings.Join(want, ", "), near.DidYouMean(got, want))
@@ -123,12 +124,12 @@ func checkChoice(flag, got string, want []string, set *string) error {
 	return nil
 }
 
-// commandName returns the name of a command as the table of formats has it.
+// commandName returns the name that the table of formats has for a command.
 func commandName(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "starhost ")
 }
 
-// completeFormat completes the value of --format.
+// completeFormat returns completions of the value of --format.
 func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return formatNames(commandName(cmd)), cobra.ShellCompDirectiveNoFileComp
 }

@@ -55,7 +55,8 @@ func (env Env) configuredStore(res *Result) (fragmentStore, *loader.Config, erro
 	return db, config, err
 }
 
-// runSubcommand returns the function of a subcommand, whose work returns a result.
+// runSubcommand returns the function that runs a subcommand: it calls work, and prints the result that work
+// returns.
 func runSubcommand[R any](
 	p *program, name string, work func(ctx context.Context, args []string) (R, error),
 ) func(*cobra.Command, []string) error {
@@ -69,7 +70,7 @@ func runSubcommand[R any](
 	}
 }
 
-// wantArguments returns a check of the number of arguments.
+// wantArguments returns a function that checks that a command has these arguments.
 func wantArguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == len(names) {
@@ -82,7 +83,7 @@ func wantArguments(names ...string) cobra.PositionalArgs {
 // A fragmentList is the result of fragments list.
 type fragmentList struct {
 	items []store.Item
-	more  bool // beyond the limit
+	more  bool // true if the store has more than the limit
 }
 
 func (p *program) fragmentsListCommand() *cobra.Command {
@@ -129,7 +130,7 @@ func (p *program) fragmentsShowCommand() *cobra.Command {
 				return shownFragment{}, err
 			}
 			text, ok, err := db.Get(ctx, id)
-			if err == nil && !ok { // it is an attachment, or another process removed it
+			if err == nil && !ok { // the id is an attachment's, or another process has removed the text
 				err = fmt.Errorf("sha256:%s: the store has no such text; -f sha256:%[1]s sends an attachment", id)
 			}
 			return shownFragment{id, text, console.IsTerminal(p.env.stdout)}, store.AsFailure(err)
@@ -141,7 +142,7 @@ func (p *program) fragmentsShowCommand() *cobra.Command {
 type shownFragment struct {
 	id         fragments.Hash
 	text       string
-	toTerminal bool // so that the last line must end
+	toTerminal bool // true if a terminal shows the text, so that its last line must end
 }
 
 func (p *program) fragmentsSetCommand() *cobra.Command {
@@ -167,10 +168,10 @@ names, else of ./plugins or ./*.star. The alias stands for the text as it is now
 type namedFragment struct {
 	alias string
 	id    fragments.Hash
-	size  int // bytes of the text, -1 if it is unknown
+	size  int // bytes of the text; -1 if nobody knows
 }
 
-// setFragment stores the text of a reference and gives it an alias.
+// setFragment stores the text that a reference stands for, and gives it an alias.
 func (env Env) setFragment(ctx context.Context, res *Result, f *loadFlags, alias, ref string) (n namedFragment, err error) {
 	if err := fragments.CheckAlias(alias); err != nil {
 		return n, usagef("%v", err)
@@ -198,8 +199,8 @@ func (env Env) setFragment(ctx context.Context, res *Result, f *loadFlags, alias
 // hostPrefixes are the prefixes of references that need no plugin.
 var hostPrefixes = []string{"file", "http", "https", "sha256"}
 
-// resolveFragment returns the only fragment that a reference stands for. It loads plugins only for
-// a plugin's prefix.
+// resolveFragment returns the fragment that a reference stands for, which must be the only one. It loads
+// plugins only for the prefix of a plugin.
 func (env Env) resolveFragment(ctx context.Context, res *Result, f *loadFlags, ref string) (c fragments.Content, err error) {
 	prefix, _, named := strings.Cut(ref, ":")
 	set, err := env.loadWith(ctx, res, f, nil, func(o *loader.Options) {
@@ -409,7 +410,7 @@ func (loaders loaderList) WriteText(res *Result) {
 	res.out.Table(rows)
 }
 
-// prefixText returns how references with a prefix begin.
+// prefixText returns the beginning of references with a prefix.
 func prefixText(prefix string) string {
 	switch prefix {
 	case "":

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpCommand shows the help of a command, or that of the flags of all commands.
+// helpCommand makes the command help. It shows the help of a command, or that of the flags of all commands.
 func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|flags]",
@@ -46,7 +46,8 @@ func (res *Result) printGlobalHelp(root *cobra.Command) {
 	res.out.Table(rows)
 }
 
-// variables lists the variables that the program reads, except those of the system's folders.
+// variables lists the environment variables that the program reads, except those that name the system's
+// folders.
 var variables = []struct{ name, doc string }{
 	{"NO_COLOR", "any value: no colours on terminals"},
 	{colourVariable, "colours: auto (on terminals), always or never; always wins over NO_COLOR"},
@@ -62,7 +63,7 @@ const (
 	logVariable    = "STARHOST_LOG"
 )
 
-// readEnvironment sets the colours and the level of logs, unless flags do.
+// readEnvironment sets colours and the level of logs from the environment, unless flags set them.
 func (p *program) readEnvironment(cmd *cobra.Command) error {
 	var level string
 	for _, v := range []struct {
@@ -84,8 +85,8 @@ func (p *program) readEnvironment(cmd *cobra.Command) error {
 	return nil
 }
 
-// printUsage prints how to call a command: its own flags, and its formats. The flags of all
-// commands would hide them.
+// printUsage prints how to call a command, with the command's own flags and formats. It omits the flags that
+// all commands have, because they would hide the others.
 func printUsage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
@@ -117,14 +118,14 @@ func printUsage(cmd *cobra.Command) error {
 	return err
 }
 
-// A commandGroup is a list of subcommands with one purpose.
+// A commandGroup is a list of subcommands that serve one purpose.
 type commandGroup struct {
 	title    string
 	commands []*cobra.Command
 }
 
-// groupsOf returns the subcommands of a command by their purposes, in the order of their table. The
-// subcommands of all but the program have one purpose.
+// groupsOf returns the subcommands of a command by their purposes, in the order of commandTable. Only the
+// program's own commands have several purposes.
 func groupsOf(cmd *cobra.Command) []commandGroup {
 	groups := []commandGroup{{title: "Available Commands"}}
 	for _, g := range cmd.Groups() {
@@ -149,7 +150,7 @@ func groupsOf(cmd *cobra.Command) []commandGroup {
 	return slices.DeleteFunc(groups, func(g commandGroup) bool { return len(g.commands) == 0 })
 }
 
-// usualFlags are the flags that a user of a command with many flags needs first, in this order.
+// usualFlags are the flags that users need first, in this order, for commands with many flags.
 var usualFlags = map[string]string{
 	"chat":  "model system fragment attachment tool session continue approve",
 	"eval":  "prompt fragment attachment system template tool call arg fire explain format watch",
@@ -164,8 +165,7 @@ type flagGroup struct {
 	flags *pflag.FlagSet
 }
 
-// flagGroups returns the flags of a command: first those that users need most, if the command has
-// many.
+// flagGroups returns the flags of a command. If it has many, the ones that users need most come first.
 func flagGroups(cmd *cobra.Command) []flagGroup {
 	usual, rest := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
 	usual.SortFlags = false
@@ -185,7 +185,7 @@ func flagGroups(cmd *cobra.Command) []flagGroup {
 	return slices.DeleteFunc(groups, func(g flagGroup) bool { return !g.flags.HasAvailableFlags() })
 }
 
-// ownFlags returns the flags of a command, and --format if the command has several formats.
+// ownFlags returns the flags that only this command has, with --format if the command has several formats.
 func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	own.AddFlagSet(cmd.LocalFlags())

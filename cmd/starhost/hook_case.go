@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// caseHooks returns the function for the step hook of golden cases. It answers as starhost hook
-// does, but sessions are in memory.
+// caseHooks returns the function for the step hook of golden cases. It gives the answers of starhost hook,
+// but keeps sessions in memory.
 func caseHooks(
 	h *host.Host,
 ) func(ctx context.Context, agent, event string) (out, stderr string, code int, err error) {
@@ -22,10 +22,10 @@ func caseHooks(
 	return c.answer
 }
 
-// A hookCase answers the agents' events of one case.
+// A hookCase answers the events of agents in one golden case.
 type hookCase struct {
 	host     *host.Host
-	sessions map[string]*host.Session // by agent and id
+	sessions map[string]*host.Session // sessions by agent and id
 }
 
 func (c *hookCase) answer(ctx context.Context, name, event string) (out, stderr string, code int, err error) {
@@ -43,7 +43,7 @@ func (c *hookCase) answer(ctx context.Context, name, event string) (out, stderr 
 		return a.Out, a.Err, a.Code, err
 	}
 	answer, _, err := e.Answer(ctx, c.host, hook.Options{Resume: c.session})
-	if errors.Is(err, host.ErrClosed) { // the agent resumes a session that ended
+	if errors.Is(err, host.ErrClosed) { // the session has ended, and the agent resumes it
 		answer, _, err = e.Answer(ctx, c.host, hook.Options{Resume: c.resume})
 	}
 	return answer.Out, answer.Err, answer.Code, err
@@ -58,16 +58,17 @@ func (c *hookCase) session(config host.SessionConfig, saved host.SavedSession) *
 	return c.sessions[key]
 }
 
-// resume replaces the event's session, which ended, by one with its plugins' states.
+// resume replaces the event's session, which has ended, by a new one with the states of its plugins.
 func (c *hookCase) resume(config host.SessionConfig, saved host.SavedSession) *host.Session {
 	ended := c.session(config, saved)
 	delete(c.sessions, config.Platform+"\x00"+config.ID)
 	s := c.session(config, saved)
-	_ = effects.RestoreStates(s, effects.SaveStates(ended)) // they were in memory, so they fit
+	_ = effects.RestoreStates(s, effects.SaveStates(ended)) // no error, because the states fitted before
 	return s
 }
 
-// caseDeadline is the time for a line in a golden case. A busy machine must not change the answer.
+// caseDeadline is the deadline for an answer in a golden case. It is long, because a busy machine must not
+// change the answer.
 const caseDeadline = 10 * time.Minute
 
 // answerLine answers one line of an agent that keeps its process running.

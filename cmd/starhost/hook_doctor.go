@@ -50,8 +50,8 @@ with its own flags, from a file of the user, of the administrator or of a truste
 	return cmd
 }
 
-// newDoctor returns a doctor of this machine, which knows the current project and not yet its trust
-// and log.
+// newDoctor returns a doctor for this machine. It knows the current project, but not yet whether the user
+// trusts it, nor the log.
 func (env Env) newDoctor() (*install.Doctor, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -64,7 +64,7 @@ func (env Env) newDoctor() (*install.Doctor, error) {
 	return &install.Doctor{Machine: *env.machine(), Parse: parseHookLine, Own: own, Project: project, Now: time.Now()}, nil
 }
 
-// runDoctor runs hook doctor for the agents with some names, or for all.
+// runDoctor runs hook doctor for the agents with these names, or for all agents.
 func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, strict bool, names []string) error {
 	chosen := hook.Agents
 	if len(names) > 0 {
@@ -78,7 +78,7 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 		chosen = append(chosen, agent)
 	}
 	env.addTrust(d)
-	if dir, _, err := env.openLog(res); err == nil { // loading the config reports the error for each line of the settings
+	if dir, _, err := env.openLog(res); err == nil { // an error of the config is reported for each line of the settings
 		d.Log = dir
 	}
 	result := d.Examine(ctx, chosen, len(names) > 0)
@@ -93,12 +93,12 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 	return env.printResult(res, diagnoses{result, env.getenv("HOME")})
 }
 
-// addTrust tells a doctor what the current project's config lacks because nobody trusts it.
+// addTrust tells a doctor which settings of the current project do not apply because nobody trusts it.
 func (env Env) addTrust(d *install.Doctor) {
 	o := loader.TrustOptions{Dir: d.Project, Getenv: env.getenv, Managed: env.managed}
 	plan, err := o.Plan()
 	if err != nil {
-		return // no config, or one that loading reports
+		return // there is no config, or loading will report its mistake
 	}
 	d.Trust = plan.State
 	if plan.State == loader.Trusted || plan.State == loader.TrustedPath || len(plan.Settings) == 0 {
@@ -107,7 +107,7 @@ func (env Env) addTrust(d *install.Doctor) {
 	d.ProjectProblem = fmt.Sprintf("%s is %s, so %d of its settings do not count: starhost trust", plan.Config, trustWords[plan.State], len(plan.Settings))
 }
 
-// The diagnoses are the result of hook doctor.
+// diagnoses are the result of hook doctor.
 type diagnoses struct {
 	list []install.Diagnosis
 	home string
@@ -125,7 +125,7 @@ func (result diagnoses) WriteJSON(res *Result) error {
 	}{head{"starhost.hook-doctor/1", res.code == 0 && len(res.problems) == 0}, append([]install.Diagnosis{}, result.list...), res.errorsJSON()})
 }
 
-// parseHookLine parses the flags of a command line of hook, as hook itself does.
+// parseHookLine parses the flags of a command line of hook, in the way of hook itself.
 func parseHookLine(argv []string) (*install.Flags, error) {
 	if len(argv) < 3 {
 		return nil, usagef("got no agent")

@@ -38,7 +38,7 @@ func addScope(cmd *cobra.Command, s *install.Scope) {
 	flags.StringVar(&s.File, "settings", "", "this `FILE` instead of the agent's usual one")
 }
 
-// scopeFlags are the flags of addScope, which do not belong into the line that install writes.
+// scopeFlags are the flags that addScope adds. They do not go into the line that install writes.
 var scopeFlags = []string{"user", "project", "managed", "settings", "output", "format"}
 
 func (p *program) hookInstallCommand() *cobra.Command {
@@ -107,12 +107,12 @@ func agentArgument(command string, args []string) (*hook.Agent, error) {
 	return agent, nil
 }
 
-// machine returns where the agents have their settings.
+// machine returns where the agents of this machine have their settings.
 func (env Env) machine() *install.Machine {
 	return &install.Machine{Dir: env.dir, Root: managedRoot, Getenv: env.getenv}
 }
 
-// misuseOf returns an error of package install, which knows no command, for a command.
+// misuseOf returns the error of a command for an error of package install, which does not know commands.
 func misuseOf(command string, err error) error {
 	if m, ok := errors.AsType[install.Misuse](err); ok {
 		return usagef("%s: %v", command, m)
@@ -152,7 +152,7 @@ func installHook(env Env, res *Result, cmd *cobra.Command, f *hookFlags, s *inst
 	return env.printResult(res, installed{r, env.getenv("HOME")})
 }
 
-// tryInstalled sends canaries through a new line, and warns of what they show.
+// tryInstalled sends canaries through a new line, and warns of what is wrong.
 func (env Env) tryInstalled(ctx context.Context, res *Result, agent *hook.Agent, line *hook.Settings, named bool) error {
 	d, err := env.newDoctor()
 	if err != nil {
@@ -164,11 +164,11 @@ func (env Env) tryInstalled(ctx context.Context, res *Result, agent *hook.Agent,
 	return nil
 }
 
-// warnWithoutPlugins warns if the current folder has no plugins: the settings name none, so that no
-// guard is active there.
+// warnWithoutPlugins warns if the current folder has no plugins. The settings name none, so no guard is
+// active in such a folder.
 func (env Env) warnWithoutPlugins(res *Result, agent *hook.Agent) {
 	config, _, err := env.readConfig(false)
-	if err != nil { // hook doctor shows the mistake
+	if err != nil { // hook doctor will show the mistake
 		return
 	}
 	_, err = config.Paths(cmp.Or(env.dir, "."), nil)

@@ -9,16 +9,17 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// A projectPlace is what hook --project knows of a project. No name that is looked up decides which
-// project it is, because the model may write files of any name in and around it.
+// A projectPlace is what hook --project knows about the place of a project. It does not look for files by
+// their names to find out which project it is, because the model may write files with any names, in and
+// around the project.
 type projectPlace struct {
-	root  string // --project-root: absolute, or relative to the repository's root; "" for old lines
-	start string // the folder that the agent names as the project's, else the event's
+	root  string // the value of --project-root: absolute, or relative to the repository's root; "" in old lines
+	start string // the folder that the agent names as the project's, or else the folder of the event
 	home  string // the user's home folder
 }
 
-// projectPlace returns the place of the project that an event is about. root is the session's, ""
-// for none.
+// projectPlace returns the place of the project that an event is about. root is the root that the session
+// has; "" for none.
 func (r *hookRun) projectPlace(f *hookFlags, e *hook.Event, root string) projectPlace {
 	start := cmp.Or(root, r.agentProject(), e.Workspace(), r.dir)
 	return projectPlace{root: f.projectRoot, start: start, home: r.getenv("HOME")}
@@ -39,16 +40,17 @@ func (p projectPlace) paths(paths []string) (root string, full []string, err err
 	return root, full, err
 }
 
-// find returns the folder that the plugins' paths begin at, and the project's root. They differ if
-// there is no repository and nothing names the root: then a folder above is searched, but its
-// plugins are not the project's.
+// find returns the folder that the paths of plugins begin at, and the root of the project. The two differ if
+// there is no repository and nobody names the root: find then also looks in folders above, but plugins there
+// are not the project's.
 //
-// A line without a root has the plugins of the only folder that has any. If there are several, none
-// is better than the others: the model may have written the outermost as well as the innermost.
+// If the line has no root, find takes the plugins of the only folder that has any. If several folders have
+// some, none of them is better than the others: the model may have written those in the outermost folder as
+// well as those in the innermost.
 func (p projectPlace) find(paths []string) (base, root string, err error) {
 	named := filepath.FromSlash(p.root)
 	if !filepath.IsAbs(named) {
-		start, err := filepath.Abs(p.start) // an event without a folder means the current one
+		start, err := filepath.Abs(p.start) // if the event names no folder, this is the current one
 		if err != nil {
 			return "", "", err
 		}
@@ -80,8 +82,8 @@ func onlyFolder(start, root string, folders, paths []string) (string, string, er
 		quote(paths[0]), having[0], having[len(having)-1])
 }
 
-// folders returns a folder and those above it, up to the root of its repository; outside of a
-// repository, up to the user's home folder. It stops in front of a folder that everybody may write.
+// folders returns a folder and the folders above it, up to the root of its repository. Outside of a
+// repository, it goes up to the user's home folder. It stops before a folder that everybody may write to.
 func (p projectPlace) folders(start string) (folders []string, repository string) {
 	for at := filepath.Clean(start); !isShared(at); at = filepath.Dir(at) {
 		folders = append(folders, at)
@@ -95,7 +97,7 @@ func (p projectPlace) folders(start string) (folders []string, repository string
 	return folders, ""
 }
 
-// rootFromRepository returns the path of a folder for --project-root.
+// rootFromRepository returns the value of --project-root for a folder.
 func rootFromRepository(folder, home string) string {
 	_, repository := projectPlace{home: home}.folders(folder)
 	if rel, err := filepath.Rel(repository, folder); err == nil && repository != "" {
@@ -104,13 +106,13 @@ func rootFromRepository(folder, home string) string {
 	return filepath.ToSlash(folder)
 }
 
-// isShared reports whether everybody may write in a folder, or nobody can tell.
+// isShared reports whether everybody may write to a folder, or nobody can tell.
 func isShared(folder string) bool {
 	info, err := os.Stat(folder)
 	return err == nil && info.Mode()&0o002 != 0 && filepath.Separator == '/'
 }
 
-// hasAny reports whether a folder has one of the paths.
+// hasAny reports whether a folder has a file at one of the paths.
 func hasAny(folder string, paths []string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		_, err := os.Stat(filepath.Join(folder, filepath.FromSlash(p)))

@@ -22,9 +22,9 @@ import (
 	"github.com/starhost/starhost/store"
 )
 
-// findRoot makes the root of the event's session the current folder, before starhost reads any
-// config. A session without a root has the project that the agent names, if the current folder is
-// in it. findRoot returns the session's pin.
+// findRoot makes the root of the event's session the current folder, before starhost reads any config. If the
+// session has no root yet, it belongs to the project that the agent names, if the current folder is in that
+// project. findRoot returns the session's pin.
 func (r *hookRun) findRoot(f *hookFlags, e *hook.Event, states *hook.States, paths []string) *hook.Pin {
 	pin := states.Pin(e, append([]string{fmt.Sprint(f.inProject, r.noConfig), f.projectRoot, r.config}, paths...)...)
 	if r.isHomeless() && len(paths) == 0 {
@@ -38,9 +38,10 @@ func (r *hookRun) findRoot(f *hookFlags, e *hook.Event, states *hook.States, pat
 	return pin
 }
 
-// eventFolder returns the folder whose files plugins read for an event, "" for the current one:
-// the session worked there when it got its root. Later folders are the model's choice. Without a
-// root, the event's folder is as good as the process's, which the model chooses as well.
+// eventFolder returns the folder whose files plugins read for an event; "" means the current one. It is the
+// folder that the session worked in when it got its root, because later folders are the model's choice. If
+// the session has no root, it is the event's folder: the model chooses that as it chooses the folder of the
+// process.
 func eventFolder(pin *hook.Pin, e *hook.Event) string {
 	folder := pin.Folder
 	if pin.Root == "" {
@@ -70,9 +71,8 @@ func (env Env) isHomeless() bool {
 		cmp.Or(env.config, env.getenv("STARHOST_CONFIG")) == "" && !env.noConfig
 }
 
-// sessionRoot returns the folder that the session keeps, "" if nothing was loaded from there. It is
-// the folder of the config if the config names the plugins, so that a new config below it changes
-// nothing.
+// sessionRoot returns the folder that the session should keep, or "" if nothing was loaded from there. If the
+// config names the plugins, it is the folder of the config, so that a new config below it changes nothing.
 func (r *hookRun) sessionRoot(f *hookFlags, set *loader.Set, paths []string) string {
 	root := cmp.Or(f.argsRoot, r.path("."))
 	switch {
@@ -89,8 +89,8 @@ func (r *hookRun) sessionRoot(f *hookFlags, set *loader.Set, paths []string) str
 	return root
 }
 
-// withHome returns getenv with the home of the user database in place of an empty HOME: whoever
-// starts starhost without it must not lose the guards of the user's config.
+// withHome returns getenv, with the home of the user database in place of an empty HOME. Whoever starts
+// starhost without HOME must not lose the guards that the user's config names.
 func withHome(getenv func(string) string, home func() string) func(string) string {
 	home = sync.OnceValue(home)
 	return func(name string) string {
@@ -100,11 +100,11 @@ func withHome(getenv func(string) string, home func() string) func(string) strin
 		case value == "":
 			return home()
 		}
-		return "" // a relative path means another folder for each folder
+		return "" // a relative path would mean another folder in each folder
 	}
 }
 
-// userHome returns the home of the user database, "" if it has none.
+// userHome returns the home that the user database has, or "" if it has none.
 func userHome() string {
 	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
 	if err != nil || !filepath.IsAbs(u.HomeDir) {

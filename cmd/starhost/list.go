@@ -22,14 +22,14 @@ func (p *program) listCommand() *cobra.Command {
 		ValidArgs: report.Kinds,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, paths := "", args
-			if cmd.ArgsLenAtDash() != 0 { // behind -- are paths only
+			if cmd.ArgsLenAtDash() != 0 { // all arguments after -- are paths
 				var err error
 				if kind, paths, err = p.env.splitKind(args); err != nil {
 					return err
 				}
 			}
 			load := p.env.loadOrLastGood
-			if kind == "models" { // starhost and the config have models, too
+			if kind == "models" { // starhost itself and the config have models, too
 				load = p.env.loadAny
 			}
 			set, err := load(cmd.Context(), &p.res, &f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
@@ -51,8 +51,8 @@ func (p *program) listCommand() *cobra.Command {
 	return cmd
 }
 
-// splitKind splits the arguments into a kind, "" for all, and paths. A folder with the name of
-// a kind needs ./ or the argument -- before it.
+// splitKind splits the arguments into a kind, which is "" for all kinds, and paths. If a folder has the name
+// of a kind, the user writes ./ before it, or the argument --.
 func (env Env) splitKind(args []string) (kind string, paths []string, err error) {
 	if len(args) == 0 {
 		return "", nil, nil
@@ -70,11 +70,11 @@ func (env Env) splitKind(args []string) (kind string, paths []string, err error)
 
 // A listing is the result of list.
 type listing struct {
-	set  *loader.Set // nil if nothing could be loaded
-	kind string      // one kind of registrations, "" for all
+	set  *loader.Set // nil if no plugin could be loaded
+	kind string      // a kind of registrations; "" for all kinds
 }
 
-// WriteText writes a line for each registration.
+// WriteText writes one line for each registration.
 func (l listing) WriteText(res *Result) {
 	if l.set != nil {
 		res.out.Table(report.View{Set: l.set}.Rows(l.kind))

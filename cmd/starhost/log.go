@@ -70,7 +70,7 @@ repeats it. ID is the id, or its first or last letters.`,
 	return cmd
 }
 
-// A commaList is a flag's list with commas.
+// A commaList is the value of a flag that is a list with commas.
 type commaList []string
 
 func (l *commaList) Type() string   { return "list" }
@@ -98,7 +98,7 @@ func (env Env) openLog(res *Result) (dir string, config *loader.Config, err erro
 	return dir, config, nil
 }
 
-// printLog lists the records. It prints while it reads, so that its memory does not grow with the
+// printLog prints the records as a list. It prints while it reads, so that its memory does not grow with the
 // log.
 func printLog(ctx context.Context, env Env, res *Result, f *logFlags) (err error) {
 	since, err := f.check(env.format)
@@ -152,9 +152,9 @@ func printLog(ctx context.Context, env Env, res *Result, f *logFlags) (err error
 	return errtext.File("standard output", errors.Join(p.Err, w.Flush()))
 }
 
-// streamOut returns standard output or the file of -o, and what ends it with the error of the
-// writer. The file takes the place of an older one without an error, or at once for a reader that
-// waits for more records.
+// streamOut returns standard output or the file of -o, and a function that ends it. The caller passes the
+// error of writing to that function. The file replaces an older one if there was no error. If atOnce is true,
+// for a user who waits for more records, it replaces the older file at once.
 func streamOut(env Env, res *Result, atOnce bool) (out io.Writer, end func(error) error, err error) {
 	if env.output == "" {
 		return env.stdout, func(err error) error { return err }, nil
@@ -206,7 +206,7 @@ func (f *logFlags) check(format string) (since time.Time, err error) {
 	return since, nil
 }
 
-// terminalWidth returns the number of columns of a terminal, 0 for another stream.
+// terminalWidth returns the number of columns of a terminal, or 0 if w is none.
 func terminalWidth(w io.Writer) int {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
@@ -219,7 +219,7 @@ func terminalWidth(w io.Writer) int {
 // A shownRecord is the result of log show.
 type shownRecord struct {
 	record *decision.Record
-	text   string // the golden case, or ""
+	text   string // the text of a golden case, or ""
 }
 
 func (p *program) logShowCommand() *cobra.Command {
@@ -261,7 +261,7 @@ is masked or cut, or lacks what the case must show, makes no case.`,
 	return cmd
 }
 
-// findRecord returns the record whose id is, begins with or ends with a text, or the last one.
+// findRecord returns the record whose id equals, begins with or ends with a text, or the last record.
 func (env Env) findRecord(res *Result, id string) (*decision.Record, error) {
 	dir, _, err := env.openLog(res)
 	if err != nil {

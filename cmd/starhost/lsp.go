@@ -45,9 +45,9 @@ handler, except in golden cases that you run, whose effects are recorded ones.`,
 	}
 }
 
-// runLSP serves one editor until it goes.
+// runLSP answers one editor until the editor ends the connection.
 func runLSP(ctx context.Context, env Env, res *Result) error {
-	res.written = true // it answers others
+	res.written = true // this command answers other programs
 	prepareRun(ctx)
 	cache := editorCache()
 	r := wholeReference()
@@ -65,15 +65,15 @@ func runLSP(ctx context.Context, env Env, res *Result) error {
 		Format:  func(name, text string) (string, error) { return format.Text(filepath.Base(name), text) },
 		RunCase: env.runCase,
 	})
-	if errors.Is(err, lsp.ErrExit) { // as the protocol wants
+	if errors.Is(err, lsp.ErrExit) { // the protocol wants this exit code
 		res.code = report.ExitNegative
 		return nil
 	}
 	return errtext.File("standard output", err)
 }
 
-// maxSharedAnalyses is the number of analyses that share compiled plugins. Almost every analysis
-// compiles a text that no other analysis uses.
+// maxSharedAnalyses is how many analyses use one cache of compiled plugins before a new cache begins. Almost
+// every analysis compiles a text that no other one uses.
 const maxSharedAnalyses = 50
 
 // editorCache returns a function that returns the cache for the next analysis.
@@ -87,7 +87,7 @@ func editorCache() func() *starlark.Cache {
 	}
 }
 
-// nested returns the Env for one question of an editor. What it prints goes to out.
+// nested returns the Env for answering one question of an editor. What the command prints goes to out.
 func (env Env) nested(out io.Writer) Env {
 	return Env{
 		stdin: bytes.NewReader(nil), stdout: out, stderr: out, getenv: env.getenv, lookupEnv: env.lookupEnv,
@@ -107,7 +107,7 @@ func (env Env) runCase(ctx context.Context, file string) (text string, ok bool) 
 	return strings.TrimSpace(out.String()), code == report.ExitOK
 }
 
-// The Markdown about rows of the tables, for editors.
+// The functions below return Markdown about rows of tables, for editors.
 
 func entryHelp(e call.Entry) string {
 	return "```python\n" + docgen.Signature(e) + "\n```\n\n" + docgen.EntryBody(e)

@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	procgroup.HideEnvironment() // from the programs that plugins may run
+	procgroup.HideEnvironment() // hides it from the programs that plugins may run
 	os.Exit(run(processContext(os.Getenv), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -34,10 +34,10 @@ func main() {
 // -ldflags "-X main.managedConfig=PATH".
 var managedConfig = "/etc/starhost/config.toml"
 
-// managedRoot is put in front of the paths of the agents' managed settings. It is for tests.
+// managedRoot precedes the paths of the agents' managed settings. Only tests set it.
 var managedRoot = ""
 
-// run is the whole program: it returns the exit code.
+// run runs the whole program, and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := program{env: Env{
 		stdin: stdin, stdout: stdout, stderr: stderr, managed: managedConfig, deadline: hook.Deadline,
@@ -51,7 +51,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	p.env.startTime = time.Now()
 	p.env.stderr = page.Screen{Writer: p.env.stderr}
 	if args == nil {
-		args = []string{} // cobra takes nil for os.Args
+		args = []string{} // for nil, cobra would take os.Args
 	}
 	p.env = p.env.fresh()
 	cmd, err := p.execute(ctx, args)
@@ -73,7 +73,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	case err == nil || !isHook:
 		return code
 	case p.res.hook != nil && p.res.hook.answering:
-		return report.ExitNegative // agents got their answers
+		return report.ExitNegative // the agent has got its answer already
 	}
-	return hook.ExitBlock // the line may belong to an agent that sends no event
+	return hook.ExitBlock // the line may be of an agent that sends no event
 }

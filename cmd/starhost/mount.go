@@ -24,18 +24,18 @@ import (
 	"github.com/starhost/starhost/serve/process"
 )
 
-// mounts are the MCP servers that the config names. A reload restarts a server only if its
-// settings changed.
+// mounts are the MCP servers that the config names. A reload restarts a server only if the server's settings
+// have changed.
 type mounts struct {
 	getenv  func(string) string
-	changed func()          // see [mcp.MountOptions.Changed]
-	warn    func(string)    // any goroutine may call it
-	dryRun  *effects.DryRun // lists the calls in place of making them; nil makes them
+	changed func()          // called when a server has other tools: see [mcp.MountOptions].Changed
+	warn    func(string)    // called with warnings, by any goroutine
+	dryRun  *effects.DryRun // gets a list of the calls, which are not made; nil means that calls are made
 	servers []*mountedServer
 }
 
-// mountTools adds the tools of the config's MCP servers to a set, for a command that runs once. It
-// starts only the servers whose names wanted accepts. The caller must call end.
+// mountTools adds the tools of the config's MCP servers to a set, for a command that runs once. It starts
+// only the servers whose names wanted accepts. The caller must call end.
 func (env Env) mountTools(
 	ctx context.Context, res *Result, set *loader.Set, dryRun *effects.DryRun, wanted func(name string) bool,
 ) (end func(), err error) {
@@ -50,7 +50,7 @@ func (env Env) mountTools(
 	}}
 	err = m.addTools(ctx, set, wanted)
 	mu.Lock()
-	ended = true // a later warning is about the end of the servers
+	ended = true // a warning after this is only about the end of the servers
 	mu.Unlock()
 	return m.closeAll, err
 }
@@ -60,11 +60,12 @@ type mountedServer struct {
 	*mcp.Mount
 	name   string
 	config loader.MCPConfig
-	token  string // its value at the start
-	inUse  bool   // by the last loaded set
+	token  string // the token when the server was started
+	inUse  bool   // the set that was loaded last names the server
 }
 
-// addTools adds the tools of the wanted servers to a loaded set, and starts new servers.
+// addTools adds the tools of the servers that wanted accepts to a loaded set. It starts servers that do not
+// run yet.
 func (m *mounts) addTools(ctx context.Context, set *loader.Set, wanted func(name string) bool) error {
 	for _, old := range m.servers {
 		old.inUse = false
@@ -115,8 +116,8 @@ func (m *mountedServer) registerTools(h *host.Host, all *mounts) error {
 	return registerTools(h, p, "MCP server "+m.name, all.warn)
 }
 
-// registerTools adds the tools of another program to a host. It leaves out tools whose names are
-// taken, so that the program cannot replace a plugin's tool or prevent serving.
+// registerTools adds the tools of another program to a host. If the name of a tool is taken, it leaves the
+// tool out, so that the program can neither replace a plugin's tool nor keep starhost from serving.
 func registerTools(h *host.Host, p starhost.Plugin, program string, warn func(string)) error {
 	for {
 		err := h.Add(p)
@@ -133,14 +134,13 @@ func registerTools(h *host.Host, p starhost.Plugin, program string, warn func(st
 	}
 }
 
-// listCall lists a call of a tool in a dry run, in place of making it.
+// listCall adds a call of a tool to the list of a dry run, and does not make the call.
 func (m *mountedServer) listCall(dryRun *effects.DryRun, call starhost.ToolCall) starhost.Result {
 	dryRun.Add(effects.Effect{Plugin: "mcp-" + m.name, Kind: "call", What: call.Name})
 	return starhost.Result{ForLLM: "dry run: starhost did not call MCP server " + m.name}
 }
 
-// serverToken returns the token for a server, "" for none. It refuses to send a token over
-// plain HTTP.
+// serverToken returns the token for a server, or "" for none. It refuses to send a token over plain HTTP.
 func serverToken(set *loader.Set, c *loader.MCPConfig) (string, error) {
 	if c.Token == "" {
 		return "", nil
@@ -161,7 +161,7 @@ func isThisMachine(h string) bool {
 	return h == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// closeUnused closes the servers that the set in use does not name.
+// closeUnused closes the servers that the current set does not name.
 func (m *mounts) closeUnused() {
 	m.servers = slices.DeleteFunc(m.servers, func(o *mountedServer) bool {
 		if !o.inUse {
@@ -192,9 +192,9 @@ func (m *mounts) options(name string, c *loader.MCPConfig) mcp.MountOptions {
 	}
 }
 
-// pinFile returns the path of the file that stores the first tools of a server, "" if the
-// environment names no folder for it. Its name has a hash of the server, because two projects may
-// give two servers one name.
+// pinFile returns the path of the file that stores the first list of a server's tools, or "" if the
+// environment names no folder for it. The file's name has a hash of the server, because two projects may give
+// two servers one name.
 func (m *mounts) pinFile(name string, c *loader.MCPConfig) string {
 	sessions := hook.StateDir(m.getenv)
 	if sessions == "" {
@@ -204,23 +204,23 @@ func (m *mounts) pinFile(name string, c *loader.MCPConfig) string {
 	return filepath.Join(filepath.Dir(sessions), "mcp", name+"-"+server.Short()+".json")
 }
 
-// processes are the hook processes of a run. Several sets of plugins share those whose settings are
-// the same. No program runs before its first event.
+// processes are the hook processes of a run. Several sets of plugins share a process if its settings are the
+// same. A process starts its program when its first event comes.
 type processes struct {
 	mu   sync.Mutex
 	list []*hookProcess
 }
 
-// A hookProcess is a program with its settings.
+// A hookProcess is a process together with its settings.
 type hookProcess struct {
 	*process.Process
 	name   string
 	config loader.ProcessConfig
-	inUse  bool // by the last loaded set
+	inUse  bool // the set that was loaded last names the process
 }
 
-// addProcesses adds the hook processes of the config to a set as plugins. With enforce, those that
-// the config only lets warn decide, too.
+// addProcesses adds the hook processes of the config to a set, as plugins. If enforce is true, the decisions
+// of those count, too, that the config only lets warn.
 func (env Env) addProcesses(set *loader.Set, enforce bool) error {
 	all := env.processes
 	all.mu.Lock()
@@ -249,7 +249,7 @@ func (env Env) addProcesses(set *loader.Set, enforce bool) error {
 	return nil
 }
 
-// register adds the plugin of the process to a set.
+// register adds the plugin that stands for the process to a set.
 func (p *hookProcess) register(set *loader.Set, enforce bool) error {
 	name := "process-" + p.name
 	plugin := p.Plugin(set.World(name))
@@ -292,7 +292,7 @@ func (env Env) processOptions(set *loader.Set, name string) process.Options {
 	return o
 }
 
-// closeUnused ends the programs that the last loaded set does not name.
+// closeUnused ends the programs that the set which was loaded last does not name.
 func (all *processes) closeUnused() { all.closeIf(func(p *hookProcess) bool { return !p.inUse }) }
 
 // close ends all programs.

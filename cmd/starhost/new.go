@@ -21,8 +21,8 @@ import (
 	"github.com/starhost/starhost/scripts"
 )
 
-// starters lists the kinds of new plugins, each with a command that shows it at work. The
-// plugin's name replaces the word starter.
+// starters lists the kinds of new plugins, each with a command that shows such a plugin at work. The name of
+// the plugin replaces the word starter.
 var starters = []struct{ kind, next string }{
 	{"tool", "starhost eval starter --call starter_who_is_on_call --arg team=checkout"},
 	{"hook", `starhost eval starter --fire pre_tool_call --args '{"tool": "restart_pods", "arguments": {"cluster": "prod-1"}}'`},
@@ -82,13 +82,13 @@ and changes of production. Nothing that exists is overwritten.`,
 	return cmd
 }
 
-// newGuard writes the guard of rules.
+// newGuard writes the guard that uses rules.
 func (env Env) newGuard(res *Result) error {
 	return env.writeNew(res, "new guard", "guard", scripts.Files, "guard", strings.NewReplacer(), "starhost hook claude-code guard --print-config")
 }
 
-// writeNew writes the files of a starter into a new folder, and sets the command's result. next is
-// the command that shows the plugin at work.
+// writeNew writes the files of a starter into a new folder, and sets the result of the command. next is a
+// command that shows the plugin at work.
 func (env Env) writeNew(res *Result, command, name string, from embed.FS, root string, rename *strings.Replacer, next string) error {
 	if _, err := os.Lstat(env.path(name)); err == nil {
 		return usagef("%s: %s exists, and nothing is overwritten: want another name", command, name)
@@ -116,8 +116,8 @@ func runNew(env Env, res *Result, name, kind string) error {
 	return env.writeNew(res, "new plugin", name, scripts.Files, path.Join("starter", kind), strings.NewReplacer("starter", name), next)
 }
 
-// checkNewName refuses names that no plugin can have, and names that are too long for the
-// starter's tools and loader, which begin with them.
+// checkNewName returns an error for a name that no plugin can have, and for a name that is too long: the
+// names of the starter's tools and loader begin with it.
 func checkNewName(name string) error {
 	if dir, base := path.Split(filepath.ToSlash(name)); dir != "" && base != "" {
 		return usagef("new plugin: got a path %q, want a name (did you mean starhost -C %s new plugin %s?)", name, path.Clean(dir), base)
@@ -133,7 +133,7 @@ func checkNewName(name string) error {
 	return usagef("new plugin: got name %q, want 2 to %d of a-z, 0-9, _ and -, a letter first, and none of the host's own (did you mean %s?)", name, maxNewName, good)
 }
 
-// maxNewName is the limit in bytes for a new plugin's name. Names of tools may have 64, and the
+// maxNewName is the most bytes of a new plugin's name. Names of tools may have 64 bytes, and the names of the
 // starter's tools begin with the plugin's name.
 const maxNewName = 40
 

@@ -77,15 +77,15 @@ type replRun struct {
 	*Result
 	out          io.Writer
 	set          *loader.Set
-	plugin       *loader.Plugin // its names and ctx are available; nil for none
+	plugin       *loader.Plugin // the plugin whose names and ctx are available; nil for none
 	session      *host.Session
 	steps        *golden.Steps
-	names        []string // names of the steps
+	names        []string // the names of steps
 	repl         *starlark.REPL
 	lines        console.LineReader
 	interrupts   console.Interrupts
 	dryRun       effects.DryRun // effects that did not run
-	effectsShown int            // how many of them were printed
+	effectsShown int            // how many of these effects were printed
 }
 
 // runREPL runs the command.
@@ -99,7 +99,7 @@ func runREPL(ctx context.Context, env Env, res *Result, f *replFlags, paths []st
 		return err
 	}
 	in := env.stdin
-	env.stdin = nil // repl reads it: no reference may
+	env.stdin = nil // repl reads standard input, so no reference may
 	configure := func(o *loader.Options) {
 		c.configureHost(f, o)
 		f.session.useStore(env, o)
@@ -126,7 +126,7 @@ func runREPL(ctx context.Context, env Env, res *Result, f *replFlags, paths []st
 	return errors.Join(c.loop(ctx), f.session.store(ctx, c.session))
 }
 
-// configureHost sets what plugins can reach, and a clock that steps can advance.
+// configureHost sets what plugins can reach, and a clock that steps can move forward.
 func (c *replRun) configureHost(f *replFlags, o *loader.Options) {
 	o.RequiredInArgs = true
 	if !f.allowEffects {
@@ -140,14 +140,14 @@ func (c *replRun) configureHost(f *replFlags, o *loader.Options) {
 		clock = time.Now
 	}
 	o.Host.Clock = func() time.Time {
-		if c.steps == nil { // while plugins are loaded
+		if c.steps == nil { // nil while plugins are loaded
 			return clock()
 		}
 		return c.steps.Now(clock)
 	}
 }
 
-// choosePlugin chooses the plugin of a name, or the first loaded plugin for "".
+// choosePlugin chooses the plugin with a name; for "", it chooses the first loaded plugin.
 func (c *replRun) choosePlugin(name string) error {
 	var names []string
 	for i := range c.set.Plugins {
@@ -180,7 +180,7 @@ func (c *replRun) openSession(ctx context.Context, f *replFlags) (err error) {
 	c.steps.SetHook(caseHooks(c.set.Host))
 	steps := builtins.CaseTable(box, c.steps)
 	for _, e := range slices.Concat(builtins.Table(box), steps) {
-		if e.Value == nil { // Starlark itself defines it
+		if e.Value == nil { // Starlark itself defines the name
 			continue
 		}
 		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
@@ -196,7 +196,7 @@ func (c *replRun) openSession(ctx context.Context, f *replFlags) (err error) {
 	return nil
 }
 
-// greeting describes the names that are available.
+// greeting returns a text about the names that are available.
 func (c *replRun) greeting() string {
 	text := "plugins " + report.PluginLine(c.set.Plugins)
 	if c.plugin != nil {
@@ -205,8 +205,7 @@ func (c *replRun) greeting() string {
 	return text + "; exit or ctrl-D ends"
 }
 
-// loop reads and evaluates lines until the input ends. It reports the errors of a line and
-// continues.
+// loop reads and evaluates lines until the input ends. If a line fails, it reports the error and goes on.
 func (c *replRun) loop(ctx context.Context) error {
 	ctx, stop := console.WithoutInterrupt(ctx)
 	defer stop()
@@ -242,11 +241,11 @@ func (c *replRun) loop(ctx context.Context) error {
 		code := c.code
 		c.addError(err)
 		c.report(c.Result)
-		c.code = code // an error of a line does not fail the session
+		c.code = code // an error in one line does not make the session fail
 	}
 }
 
-// help answers help and help(NAME).
+// help answers the inputs help and help(NAME).
 func (c *replRun) help(text string) error {
 	name := helpName(text)
 	if name == "" {
@@ -260,17 +259,17 @@ func (c *replRun) help(text string) error {
 	return cmp.Or(err, c.write(text))
 }
 
-// helpText is the answer to help().
+// helpText is the answer to the input help().
 const helpText = "help(NAME) explains a name, such as help(register_tool) or help(ctx.fs.read); dir() lists the names of the plugin,\n" +
 	"dir(x) the members of a value."
 
-// helpName returns the name in help(NAME), "" if there is none.
+// helpName returns the name in the input help(NAME), or "" if it has none.
 func helpName(text string) string {
 	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(text), "help"), "("), ")")
 	return strings.Trim(strings.TrimSpace(name), `"'`)
 }
 
-// explainName explains a name of a plugin, which may be nil, or of starhost.
+// explainName returns an explanation of a name of the plugin or of starhost. inside, the plugin, may be nil.
 func explainName(inside *loader.Inside, name string) (string, error) {
 	if inside != nil {
 		if doc := inside.Module().Describe(name); doc != "" {
@@ -288,8 +287,9 @@ func explainName(inside *loader.Inside, name string) (string, error) {
 	return text + "starhost docs " + name + " has examples.\n", nil
 }
 
-// evaluate runs an input until ctrl-C, and prints its output and value. It omits the value of a
-// golden step, because the step has printed it. A FileError means that output is closed.
+// evaluate runs an input, and prints its output and its value. ctrl-C ends the input, not the session.
+// evaluate does not print the value of a golden step, because the step has printed it. It returns a FileError
+// if the output is closed.
 func (c *replRun) evaluate(ctx context.Context, in *starlark.Input) error {
 	ctx, done := c.interrupts.Within(ctx)
 	defer done()
@@ -306,13 +306,13 @@ func (c *replRun) evaluate(ctx context.Context, in *starlark.Input) error {
 	return cmp.Or(c.write(text), err)
 }
 
-// write writes a part of the result without the values of secrets.
+// write writes a part of the result, without the values of secrets.
 func (c *replRun) write(text string) error {
 	_, err := io.WriteString(c.out, texttable.Escape(c.set.Redact(text)))
 	return errtext.File("standard output", err)
 }
 
-// run evaluates an input. An input that mentions ctx runs as a handler of the plugin.
+// run evaluates an input. If the input mentions ctx, it runs as a handler of the plugin.
 func (c *replRun) run(ctx context.Context, in *starlark.Input) (value string, err error) {
 	c.steps.SetContext(ctx)
 	if c.plugin == nil || !in.Mentions("ctx") {

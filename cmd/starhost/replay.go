@@ -67,7 +67,7 @@ another time: each event has the time of its record.`,
 // A replayRun is the result of replay.
 type replayRun struct {
 	*decision.ReplayReport
-	skipped int // lines that are no records
+	skipped int // lines of the log that are no records
 }
 
 // replayLog runs the command.
@@ -87,14 +87,14 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 	}
 	defer set.Close()
 	if len(res.problems) > 0 {
-		return nil // without a plugin the decisions would be others
+		return nil // without this plugin, the decisions would be different
 	}
 	records, err := env.openLogs(f, set.Config)
 	if err != nil {
 		return err
 	}
 	if !env.inside {
-		// A long log makes much garbage. The program itself takes 20 MiB beside the heap.
+		// A long log makes much garbage. Beside the heap, the program itself takes 20 MiB.
 		const garbage, maxHeap = 200, 40 << 20
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxHeap))
@@ -115,7 +115,7 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 	return env.printResult(res, &replayRun{found, records.Skipped})
 }
 
-// loadReplay loads plugins whose effects the records answer.
+// loadReplay loads plugins. The records answer their effects.
 func loadReplay(ctx context.Context, env Env, res *Result, f *replayFlags, r *decision.Replay, paths []string) (*loader.Set, error) {
 	return env.loadWith(ctx, res, &f.loadFlags, paths, func(o *loader.Options) {
 		o.RequiredInArgs, o.Enforce = true, f.asEnforced
@@ -123,11 +123,11 @@ func loadReplay(ctx context.Context, env Env, res *Result, f *replayFlags, r *de
 		o.World.HTTP, o.World.Exec, o.World.Store = nil, nil, nil
 		o.World.Secrets = effects.NewSecrets(effects.SecretOptions{Patterns: redactPatterns(o.Config)})
 		o.Host.Clock, o.Host.Answer = r.Now, r.Answer
-		o.Host.Log = func(host.LogLine) {} // plugins logged it when the event happened
+		o.Host.Log = func(host.LogLine) {} // dropped, because plugins logged it when the event happened
 	})
 }
 
-// openLogs returns the reader of the records.
+// openLogs returns a reader of the records that the flags name.
 func (env Env) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader, error) {
 	names := slices.Clone(f.logs)
 	for i, name := range names {
@@ -157,7 +157,7 @@ func (env Env) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader
 	return reader, nil
 }
 
-// logError returns the error of a log's file with its name.
+// logError returns an error about a file of the log, with the file's name.
 func logError(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return errtext.File(filepath.ToSlash(failed.Path), err)

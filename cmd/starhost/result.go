@@ -25,8 +25,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// execute runs the command that args ask for, and returns its name. It returns a panic as an
-// error.
+// execute runs the command that args name, and returns the command's name. If the command panics, execute
+// returns that as an error.
 func (p *program) execute(ctx context.Context, args []string) (name string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -42,8 +42,8 @@ func (p *program) execute(ctx context.Context, args []string) (name string, err 
 	return cmd.Name(), err
 }
 
-// addError adds an error to the report, or each error that it joins. It adds an error once, even if
-// several plugins load the file with the mistake.
+// addError adds an error to the report. If the error joins several, it adds each of them. It adds the same
+// error only once, even if several plugins load the file with the mistake.
 func (res *Result) addError(err error) {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range many.Unwrap() {
@@ -51,7 +51,7 @@ func (res *Result) addError(err error) {
 		}
 	} else if err != nil {
 		if aborted, ok := errors.AsType[*host.AbortError](err); ok && aborted.Lost != nil && len(res.problems) > 0 {
-			return // loading has reported the guard
+			return // loading has reported the guard already
 		}
 		p := describe(err)
 		res.moveHere(&p, err)
@@ -61,10 +61,10 @@ func (res *Result) addError(err error) {
 	}
 }
 
-// end writes the result, then the diagnostics, and returns the exit code, which is the code of
-// the first problem.
+// end writes the result, then the diagnostics, and returns the exit code. If there are problems, the first
+// one decides the code.
 func (env Env) end(res *Result) int {
-	// From now on a closed pipe is an error. Programs that plugins run would inherit this, but
+	// From here on, writing to a closed pipe is an error. Programs that plugins start would inherit this, but
 	// none starts any more.
 	signal.Ignore(syscall.SIGPIPE)
 	if err := env.writeResult(res); err != nil {
@@ -74,7 +74,7 @@ func (env Env) end(res *Result) int {
 	return res.code
 }
 
-// report writes the diagnostics so far and forgets them, except the exit code.
+// report writes the diagnostics so far, and forgets all of them but the exit code.
 func (env Env) report(res *Result) {
 	if !env.quiet {
 		for _, w := range res.relevantWarnings() {
@@ -104,7 +104,7 @@ func (env Env) report(res *Result) {
 	res.warnings, res.logs, res.problems = nil, nil, nil
 }
 
-// relevantWarnings returns the warnings without those that mean nothing for this command.
+// relevantWarnings returns the warnings, without those that mean nothing for this command.
 func (res *Result) relevantWarnings() []loader.Warning {
 	return slices.DeleteFunc(slices.Clone(res.warnings), func(w loader.Warning) bool {
 		return res.grantless && w.Notice == "grant"
@@ -123,14 +123,14 @@ func (env Env) writeResult(res *Result) error {
 		return errtext.File("standard output", env.showResult(res))
 	}
 	if res.failed() {
-		return nil // leave the file as it was
+		return nil // the file stays as it was
 	}
 	return errtext.File(env.output, disk.Replace(env.path(env.output), env.resultBytes(res), 0o666))
 }
 
-// failed reports whether the result is not what the user asked for: there is none, or it lacks what a
-// problem prevented. The report of a command that judges plugins is whole, whatever it found, and so
-// is a negative result.
+// failed reports whether the result is not what the user asked for, because there is none, or because a
+// problem prevented a part of it. The report of a command that judges plugins is complete, whatever it found.
+// So is a negative result.
 func (res *Result) failed() bool {
 	if len(res.problems) == 0 {
 		return false
@@ -138,7 +138,7 @@ func (res *Result) failed() bool {
 	return res.out.Len() == 0 || !res.judges && res.problems[0].Exit != report.ExitNegative
 }
 
-// path returns the path of a file that an argument names, as the system needs it.
+// path returns the path that the system needs for a file that an argument names.
 func (env Env) path(name string) string { return loader.NewPath(env.dir, name).Real }
 
 // readText returns the text of the file that an argument names. The name "-" stands for
@@ -164,8 +164,8 @@ func (env Env) readText(name string) (string, error) {
 // addLog for one line after another.
 func (res *Result) addLog(line host.LogLine) { res.logs = append(res.logs, line) }
 
-// writeLogs writes the lines that handlers logged, except lines that the report of errors
-// repeats, and except debug lines without -v.
+// writeLogs writes the lines that handlers logged. It omits lines that the report of errors repeats, and
+// debug lines without -v.
 func (env Env) writeLogs(res *Result) {
 	inReport := map[string]bool{}
 	for _, p := range res.problems {
@@ -202,7 +202,7 @@ func (env Env) writeLog(res *Result, line host.LogLine) {
 	fmt.Fprintln(env.stderr, texttable.Hang(text))
 }
 
-// maxLogged is the limit in bytes for a log line on standard error without -v.
+// maxLogged is the most bytes of a log line on standard error without -v.
 const maxLogged = 2000
 
 // failureJSON is the JSON result of a command that could not begin.
@@ -234,11 +234,11 @@ func (res *Result) view() report.View { return report.View{Set: res.loaded} }
 
 func (res *Result) fromHere(p starhost.Pos) starhost.Pos { return res.view().Place(p) }
 
-// moveHere changes the places of a plugin's error to paths from the current folder. Errors of the
-// loader have such paths already.
+// moveHere changes the places in a plugin's error to paths from the current folder. Errors of the loader have
+// such paths already.
 func (res *Result) moveHere(p *report.Problem, err error) {
 	e, isScript := errors.AsType[*starlark.Error](err)
-	isScript = isScript && p.Detail != "" // an interrupted script has no place
+	isScript = isScript && p.Detail != "" // a script that was interrupted has no place
 	_, failed := errors.AsType[*host.HandlerError](err)
 	_, aborted := errors.AsType[*host.AbortError](err)
 	if res.loaded == nil || !isScript && !failed && !aborted {
@@ -251,15 +251,15 @@ func (res *Result) moveHere(p *report.Problem, err error) {
 	}
 }
 
-// exactFormats are the formats that programs read: a file or a pipe gets their bytes unescaped.
+// exactFormats are the formats that programs read. A file or a pipe gets their bytes without escapes.
 var exactFormats = []string{"json", "text", "openai", "responses", "anthropic", "junit", "pyi"}
 
-// isExact reports whether the result is for a program.
+// isExact reports whether a program will read the result.
 func (env Env) isExact(res *Result) bool {
 	return res.exact || slices.Contains(exactFormats, env.format)
 }
 
-// resultBytes returns the result for a file or a pipe.
+// resultBytes returns the bytes of the result for a file or a pipe.
 func (env Env) resultBytes(res *Result) []byte {
 	if env.isExact(res) {
 		return res.out.Bytes()
@@ -288,7 +288,7 @@ func (env Env) wantsColour(w io.Writer) bool {
 	return console.IsTerminal(w) && env.getenv("NO_COLOR") == "" && env.getenv("TERM") != "dumb"
 }
 
-// terminal returns the terminal of the program, or nil if its streams are none.
+// terminal returns the terminal that the program runs in, or nil if its streams are no terminal.
 func (env Env) terminal(stdin io.Reader, history string) *console.Terminal {
 	if env.output != "" {
 		return nil

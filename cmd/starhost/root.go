@@ -20,20 +20,20 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// A commandMaker names a command, the group of its purpose in the help, and the function that makes
-// it.
+// A commandMaker has the name of a command, the group of the help that the command belongs to, and the
+// function that makes the command.
 type commandMaker struct {
 	name  string
-	group int // in commandGroups
+	group int // an index in commandGroups
 	make  func(*program) *cobra.Command
 }
 
-// commandGroups are the purposes of commands, in the order of the help. The last one has the
-// commands of cobra, too.
+// commandGroups are the purposes of commands, in the order of the help. The last one also has the commands
+// that cobra adds.
 var commandGroups = []string{"Write plugins", "Test plugins", "Run in agents", "Look back", "Serve", "More"}
 
-// commandTable returns the commands. A variable would be a cycle, because the page of ui runs
-// commands itself.
+// commandTable returns the commands. A variable would make a cycle of initialisation, because the page of ui
+// runs commands itself.
 func commandTable() []commandMaker {
 	const write, test, run, back, serve, more = 0, 1, 2, 3, 4, 5
 	return []commandMaker{
@@ -64,12 +64,12 @@ func commandTable() []commandMaker {
 	}
 }
 
-// grantless are the commands that run no effect of the project's plugins as the config grants it.
-// CI runs them without trust. Grants that an untrusted project gives change nothing for them.
+// grantless are the commands that run no effect which the config grants to the project's plugins. CI runs
+// them without trust. So it does not matter to them which grants an untrusted project gives.
 var grantless = []string{"fmt", "test", "log", "sessions"}
 
-// rootCommand returns the program with the commands that args name, because making all takes
-// longer than a short run. If args run none of them, as for help, it makes all.
+// rootCommand returns the program with the command that args name, because making all commands takes longer
+// than a short run. If args name none, as for help, it makes all commands.
 func (p *program) rootCommand(args []string) *cobra.Command {
 	root := p.emptyCommand()
 	add := func(named bool) {
@@ -135,7 +135,7 @@ func (p *program) emptyCommand() *cobra.Command {
 		return p.chooseFormat(command)
 	}
 	if err := root.RegisterFlagCompletionFunc("format", completeFormat); err != nil {
-		panic(err) // there is no such flag
+		panic(err) // not reached: the flag exists
 	}
 	root.SetHelpCommand(p.helpCommand(root))
 	root.SetHelpCommandGroupID(commandGroups[len(commandGroups)-1])
@@ -167,7 +167,7 @@ func refuseArguments(root *cobra.Command, args []string) error {
 	return e
 }
 
-// flagHabits gives our form for flags of other programs.
+// flagHabits maps flags of other programs to those of starhost.
 var flagHabits = map[string]string{
 	"attachment-type": "-a REF;type=TYPE",
 	"at":              "-a REF;type=TYPE",
@@ -179,7 +179,7 @@ var flagHabits = map[string]string{
 	"V":               "starhost version",
 }
 
-// valueKinds describes the valid values of flags, by the type of the value.
+// valueKinds says in words which values flags accept, by the type of the value.
 var valueKinds = map[string]string{
 	"bool":     "true or false",
 	"duration": "a time span as 500ms or 2s",
@@ -191,7 +191,7 @@ var valueKinds = map[string]string{
 	"uint64":   "a whole number",
 }
 
-// flagError turns an error of the flag parser into a UsageError with suggestions.
+// flagError turns an error of the flag parser into a UsageError with a suggestion.
 func flagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
@@ -227,9 +227,9 @@ func suggestFlag(cmd *cobra.Command, name string) string {
 	return near.DidYouMean("--"+name, names)
 }
 
-// flagArguments returns the flags that the user gave, except some, as arguments that mean the
-// same in any folder. It copies all flags, so a new flag is never missing from a command line
-// that starhost writes. Flags whose help names a FILE or a DIR get absolute paths.
+// flagArguments returns the flags that the user gave, except those named, as arguments that mean the same in
+// any folder. It copies all other flags, so that a command line that starhost writes never lacks a new flag.
+// If the help of a flag names a FILE or a DIR, the value becomes an absolute path.
 func (env Env) flagArguments(cmd *cobra.Command, except ...string) (argv []string, err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(except, f.Name) {
@@ -267,15 +267,15 @@ func flagName(name string) string {
 
 func quote(s string) string { return `"` + s + `"` }
 
-// completeEval completes the values of eval's flags. It loads the plugins of the command line
-// to list their names; if they cannot be loaded, it offers none.
+// completeEval adds completions of the values of eval's flags. It loads the plugins that the command line
+// names to list their names. If they cannot be loaded, it offers none.
 func (p *program) completeEval(cmd *cobra.Command, f *evalFlags) {
 	complete := func(flag string, names func(paths []string) []string) {
 		values := func(_ *cobra.Command, paths []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return names(paths), cobra.ShellCompDirectiveNoFileComp
 		}
 		if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
-			panic(err) // there is no such flag, or it is completed twice
+			panic(err) // not reached: the flag exists, and has one completion
 		}
 	}
 	loaded := func(paths []string, names func(*loader.Set) []string) []string {
@@ -301,7 +301,7 @@ func (p *program) completeEval(cmd *cobra.Command, f *evalFlags) {
 	})
 }
 
-// registeredNames returns the names that plugins register, none if loading fails.
+// registeredNames returns the names that plugins register. If loading fails, it returns none.
 func (env Env) registeredNames(
 	ctx context.Context, res *Result, f *loadFlags, paths []string, names func(*loader.Set) []string,
 ) []string {
@@ -314,8 +314,8 @@ func (env Env) registeredNames(
 	return names(set)
 }
 
-// finishCompletion gives cobra's own commands examples, as all other commands have, and an
-// error for an unknown shell.
+// finishCompletion adds examples to cobra's own commands, as all other commands have them, and an error for
+// an unknown shell.
 func (p *program) finishCompletion(root *cobra.Command) {
 	shell := func(name string) string { return "  starhost completion " + name }
 	for _, cmd := range root.Commands() {

@@ -75,8 +75,8 @@ type runResult struct {
 	turn   *host.TurnResult // nil if the turn did not begin
 	model  string
 	text   string
-	loaded []report.ErrorJSON // errors of plugins that failed
-	waits  *waitingError      // the turn waits for an approval; or nil
+	loaded []report.ErrorJSON // the errors of plugins that failed
+	waits  *waitingError      // set if the turn waits for an approval
 }
 
 // runModel runs the command.
@@ -93,7 +93,7 @@ func runModel(ctx context.Context, env Env, res *Result, f *runFlags, paths []st
 	return env.printResult(res, &result)
 }
 
-// check refuses flags that do not go together.
+// check returns an error for flags that do not go together.
 func (f *runFlags) check() error {
 	switch {
 	case f.wantsPrompt():
@@ -130,7 +130,7 @@ func askOnce(ctx context.Context, env Env, res *Result, f *runFlags, paths []str
 	}
 	defer set.Close()
 	if err := set.Missing(); err != nil {
-		return nil // loadWith reported it
+		return nil // loadWith has reported it
 	}
 	if f.approve == "later" && f.session.used == "" {
 		return errNoStore
@@ -165,11 +165,11 @@ func askOnce(ctx context.Context, env Env, res *Result, f *runFlags, paths []str
 	return err
 }
 
-// allServers makes mountTools start all MCP servers of the config.
+// allServers accepts all MCP servers of the config, for mountTools.
 func allServers(string) bool { return true }
 
-// loadForModel loads the plugins for a conversation, which needs none. The decision log records the
-// events, if the config does not turn it off.
+// loadForModel loads the plugins for a conversation. It needs no plugin. The decision log records the events,
+// unless the config turns it off.
 func (env Env) loadForModel(
 	ctx context.Context, res *Result, f *loadFlags, paths []string, session *sessionChoice, choose func(*loader.Options),
 ) (*loader.Set, error) {
@@ -190,8 +190,8 @@ func (env Env) loadForModel(
 	return set, err
 }
 
-// checkModel returns an error for a model that does not exist or whose key is missing. A template
-// may name a model later.
+// checkModel returns an error for a model that does not exist or whose key is missing. later is true if a
+// template may name another model.
 func checkModel(set *loader.Set, choice string, later bool) error {
 	if choice == "" {
 		if later {
@@ -222,14 +222,14 @@ type runJSON struct {
 	Model     string           `json:"model"`
 	Usage     starhost.Usage   `json:"usage"`
 	ToolCalls []runCallJSON    `json:"tool_calls"`
-	Question  *report.Question `json:"question,omitempty"` // the turn waits for its answer
+	Question  *report.Question `json:"question,omitempty"` // set if the turn waits for the answer
 	tail
 }
 
 type runCallJSON struct {
 	Tool      string `json:"tool"`
 	Arguments any    `json:"arguments"`
-	Decision  string `json:"decision"` // allow or deny
+	Decision  string `json:"decision"` // "allow" or "deny"
 	Output    string `json:"output"`
 	IsError   bool   `json:"is_error"`
 }
@@ -244,7 +244,7 @@ func (r *runResult) WriteJSON(res *Result) error {
 		if n := len(t.Prompts); n > 0 {
 			out.Model = cmp.Or(t.Prompts[n-1].Model, out.Model)
 		}
-		out.Model = cmp.Or(out.Model, t.Turn.Request().Model) // the model of a turn that waited
+		out.Model = cmp.Or(out.Model, t.Turn.Request().Model) // for a turn that waited, its own model
 		out.ToolCalls = jsontext.List(t.Calls, newRunCallJSON)
 	}
 	if r.waits != nil {
@@ -261,7 +261,7 @@ func newRunCallJSON(r *host.ToolReply) runCallJSON {
 	return out
 }
 
-// rawOrText returns JSON as it is, and other text as a string.
+// rawOrText returns a text that is JSON as JSON, and any other text as a string.
 func rawOrText(raw json.RawMessage) any {
 	switch {
 	case len(raw) == 0:
@@ -272,10 +272,10 @@ func rawOrText(raw json.RawMessage) any {
 	return string(raw)
 }
 
-// WriteText ends the text on standard output, which the conversation has written.
+// WriteText only ends the text on standard output, because the conversation has written the text.
 func (*runResult) WriteText(res *Result) {}
 
-// callLine describes a tool call in one line for people.
+// callLine returns one line about a tool call, for people.
 func callLine(r *host.ToolReply) string {
 	arguments := cutArguments(string(r.Call.Arguments))
 	line := "tool: " + r.Call.Name + " " + arguments
@@ -290,7 +290,7 @@ func callLine(r *host.ToolReply) string {
 	return texttable.EscapeLine(line)
 }
 
-// cutArguments returns the arguments of a call for one line.
+// cutArguments returns the arguments of a call, cut for one line.
 func cutArguments(text string) string {
 	text = strings.TrimSpace(text)
 	return errtext.CutTo(text, maxShownArguments, fmt.Sprintf("… (%d B)", len(text)))

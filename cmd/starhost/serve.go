@@ -36,21 +36,21 @@ type serveFlags struct {
 	tools, register        string
 	proxy, upstream        string
 	ui                     string
-	pageGlobal             []string // arguments of the commands that the page runs
+	pageGlobal             []string // arguments for the commands that the page runs
 	pageLoading            []string
 	offered                []string
 	passUnknown            bool
 	watch                  bool
 	tokenFile, printConfig string
 	deadline               timeSpan
-	failClosed, isOpen     bool // isOpen is --fail-closed=false
+	failClosed, isOpen     bool // isOpen is true for --fail-closed=false
 }
 
-// guards reports whether a server asks guards, so that a guard that does not load refuses in place
-// of passing unseen.
+// guards reports whether one of the servers asks guards. Then a guard that does not load must refuse, and may
+// not be absent unseen.
 func (f *serveFlags) guards() bool { return f.decides() || f.proxy != "" }
 
-// decides reports whether a server answers questions of other programs.
+// decides reports whether one of the servers answers questions of other programs.
 func (f *serveFlags) decides() bool { return f.hooks != "" || f.guardrail != "" }
 
 func (p *program) serveCommand() *cobra.Command {
@@ -134,7 +134,7 @@ nothing.`,
 // many calls at once.
 const maxWaiting = 1000
 
-// stdioAddress is the address for standard input and output.
+// stdioAddress is the value of --mcp that means standard input and output.
 const stdioAddress = "stdio"
 
 // A server is one run of serve.
@@ -145,27 +145,27 @@ type server struct {
 	paths      []string
 	live       *host.LiveHost
 	mcp        *mcp.Server    // nil without --mcp
-	decide     *decide.Server // nil without a server that answers questions
+	decide     *decide.Server // nil if no server answers questions
 	proxy      *proxy.Server  // nil without --proxy
 	guards     atomic.Pointer[guardState]
 	metrics    *metrics.Registry // nil without --metrics
 	tools      *neko.Registry    // nil without --tools
 	page       *inspected        // nil without --ui
 	traces     *otlp.Exporter    // nil if the environment names no collector
-	fragments  fragments.Store   // shared by all sets
-	background sync.WaitGroup    // goroutines beside the answers
+	fragments  fragments.Store   // all sets share it
+	background sync.WaitGroup    // goroutines that do not answer requests
 
-	toolRequests chan struct{} // has a token if other programs have other tools
+	toolRequests chan struct{} // has a token if other programs have changed their tools
 
 	reloading sync.Mutex    // guards the fields below
-	set       *loader.Set   // in use
-	plugins   *host.Host    // those in set, without the tools of other programs
-	fresh     *host.Host    // as plugins, in the set that was loaded last
-	records   *decision.Log // nil if it is not enabled
+	set       *loader.Set   // the set in use
+	plugins   *host.Host    // the plugins of set, without the tools of other programs
+	fresh     *host.Host    // the same for the set that was loaded last
+	records   *decision.Log // nil if the log is not enabled
 	mounts    mounts
 }
 
-// check refuses flags that need others.
+// check returns an error for flags that need others.
 func (f *serveFlags) check() error {
 	switch {
 	case f.register != "" && f.tools == "":
@@ -180,7 +180,7 @@ func (f *serveFlags) check() error {
 
 // runServe runs the command.
 func runServe(ctx context.Context, env Env, res *Result, f *serveFlags, paths []string) error {
-	res.written = true // it answers others
+	res.written = true // this command answers other programs
 	if f.printConfig != "" {
 		return printHTTPConfig(env, res, f)
 	}
@@ -192,7 +192,7 @@ func runServe(ctx context.Context, env Env, res *Result, f *serveFlags, paths []
 		return err
 	}
 	in, out := env.stdin, env.stdout
-	env.stdin, env.stderr = nil, &lockedWriter{w: env.stderr} // the client writes to it: no reference may read it
+	env.stdin, env.stderr = nil, &lockedWriter{w: env.stderr} // the client writes to stdin, so no reference may read it
 	v := &server{Env: env, Result: res, flags: f, paths: paths, toolRequests: make(chan struct{}, 1)}
 	v.mounts = mounts{getenv: env.getenv, changed: v.requestTools, warn: v.printWarning}
 	if f.metrics != "" {
@@ -210,7 +210,7 @@ func runServe(ctx context.Context, env Env, res *Result, f *serveFlags, paths []
 		return nil // loading has reported it
 	}
 	env.report(res)
-	res.code = report.ExitOK // plugins that failed are reported, and the others are served
+	res.code = report.ExitOK // plugins that failed are reported, and starhost serves the others
 	v.live, v.plugins = host.NewLiveHost(v.set.Host), v.fresh
 	v.takeGuards()
 	if err := v.openServers(ctx, token); err != nil {
@@ -237,8 +237,8 @@ func runServe(ctx context.Context, env Env, res *Result, f *serveFlags, paths []
 	return v.answer(ctx, in, out, token)
 }
 
-// load loads the plugins, and adds the tools of mounted servers and load_fragment. It adds
-// problems to res. records is nil if the log is not enabled.
+// load loads the plugins, and adds the tools of mounted servers and load_fragment. It adds problems to res.
+// If the log is not enabled, records is nil.
 func (v *server) load(ctx context.Context, res *Result) (set *loader.Set, records *decision.Log, err error) {
 	set, err = v.loadWith(ctx, res, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
 		if v.fragments == nil {
@@ -269,7 +269,7 @@ func (v *server) load(ctx context.Context, res *Result) (set *loader.Set, record
 	return set, records, nil
 }
 
-// withTools returns a set with the plugins of a host, and the tools that other programs offer now.
+// withTools returns a set that has the plugins of a host, and the tools that other programs offer now.
 func (v *server) withTools(ctx context.Context, set *loader.Set, plugins *host.Host) (*loader.Set, error) {
 	next := *set
 	next.Host = plugins.Losing()
@@ -282,7 +282,7 @@ func (v *server) withTools(ctx context.Context, set *loader.Set, plugins *host.H
 	return &next, registerTools(next.Host, v.tools.Plugin(), "--tools", v.printWarning)
 }
 
-// startReloading starts the goroutines that reload, until ctx ends.
+// startReloading starts goroutines that reload the plugins until ctx ends.
 func (v *server) startReloading(ctx context.Context) error {
 	if v.flags.watch {
 		w, err := watch.New()
@@ -304,8 +304,8 @@ func (v *server) startReloading(ctx context.Context) error {
 	return nil
 }
 
-// reloadOnRequest reloads after a hangup signal. After a call of requestTools, it replaces the
-// tools of other programs: these do not decide when starhost reads plugins again.
+// reloadOnRequest reloads the plugins after a hangup signal. After a call of requestTools it only replaces
+// the tools of other programs: these programs do not decide when starhost reads plugins again.
 func (v *server) reloadOnRequest(ctx context.Context, hangup <-chan os.Signal) {
 	for {
 		select {
@@ -323,7 +323,7 @@ func (v *server) reloadOnRequest(ctx context.Context, hangup <-chan os.Signal) {
 	}
 }
 
-// reloadOnChange reloads whenever a file changes.
+// reloadOnChange reloads the plugins whenever a file changes.
 func (v *server) reloadOnChange(ctx context.Context, w *watch.Watcher) {
 	defer w.Close()
 	err := w.Loop(ctx, func(file string) error {
@@ -340,20 +340,21 @@ func (v *server) reloadOnChange(ctx context.Context, w *watch.Watcher) {
 func (v *server) requestTools() {
 	select {
 	case v.toolRequests <- struct{}{}:
-	default: // a request is already waiting
+	default: // a request is waiting already
 	}
 }
 
-// reload loads the plugins again, and serves them if all could be loaded. It returns the inputs
-// of the set in use.
+// reload loads the plugins again, and serves them if all of them load. It returns the inputs of the set in
+// use.
 func (v *server) reload(ctx context.Context) loader.Inputs {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
-	_ = v.replaceSet(ctx) // it reports the error
+	_ = v.replaceSet(ctx) // replaceSet reports its error itself
 	return v.set.Inputs()
 }
 
-// replaceSet loads the plugins again. The error says why the set from before stays; it is reported.
+// replaceSet loads the plugins again. If it fails, the old set stays. It has reported the error that it
+// returns.
 func (v *server) replaceSet(ctx context.Context) error {
 	round := v.newRound()
 	set, records, err := v.load(ctx, round)
@@ -386,7 +387,7 @@ func (v *server) replaceTools(ctx context.Context) error {
 	return err
 }
 
-// use makes a set the one in use.
+// use makes a set the one that the server uses.
 func (v *server) use(ctx context.Context, set *loader.Set) {
 	v.set = set
 	v.live.Swap(set.Host)
@@ -403,8 +404,8 @@ func (v *server) printWarning(text string) {
 	}
 }
 
-// countLogFailure returns a function that prints why a record is missing in the decision log, also
-// with --quiet, and counts it. The observer of the metrics counts the failures of a required log.
+// countLogFailure returns a function that prints why the decision log lacks a record, also with --quiet, and
+// counts that. If the log is required, the observer of the metrics counts it.
 func (v *server) countLogFailure(c *loader.Config) func(error) {
 	return func(err error) {
 		fmt.Fprintf(v.stderr, "serve: %v\n", err)

@@ -34,14 +34,14 @@ import (
 	"github.com/starhost/starhost/serve/ui"
 )
 
-// A guardState is the plugins that decide.
+// A guardState has the plugins that decide.
 type guardState struct {
 	host    *host.Host
-	records *decision.Log // nil if it is not enabled
+	records *decision.Log // nil if the log is not enabled
 	secret  func(name string) (string, error)
 }
 
-// takeGuards makes the loaded set the one that decides.
+// takeGuards makes the plugins of the loaded set those that decide.
 func (v *server) takeGuards() {
 	v.guards.Store(&guardState{host: v.set.Host, records: v.records, secret: v.set.Secret})
 	if v.metrics != nil {
@@ -56,8 +56,7 @@ func (v *server) takeGuards() {
 	}
 }
 
-// upstreamStates reports which MCP servers of the config, and which endpoints behind the proxy,
-// answer.
+// upstreamStates says which MCP servers of the config answer, and which endpoints behind the proxy.
 func (v *server) upstreamStates() map[string]bool {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
@@ -71,7 +70,7 @@ func (v *server) upstreamStates() map[string]bool {
 	return states
 }
 
-// observe counts and traces the decisions of a host.
+// observe makes a host pass its decisions to the metrics and traces.
 func (v *server) observe(o *host.Options) {
 	next := o.Observe
 	if v.metrics == nil && v.traces == nil {
@@ -97,17 +96,17 @@ func (v *server) observe(o *host.Options) {
 // guardingHost returns the plugins that decide.
 func (v *server) guardingHost() *host.Host { return v.guards.Load().host }
 
-// undecided records an event that plugins did not decide.
+// undecided records an event about which plugins did not decide.
 func (v *server) undecided(e *starhost.Event, answered, reason string) {
 	records := v.guards.Load().records
-	hook.WaitBriefly(hook.LogWait, func() { _ = records.DeliverUndecided(e, answered, reason) }) // e is refused
+	hook.WaitBriefly(hook.LogWait, func() { _ = records.DeliverUndecided(e, answered, reason) }) // e is refused in any case
 }
 
 // openServers makes the servers that the flags ask for.
 func (v *server) openServers(ctx context.Context, token string) (err error) {
 	if v.flags.mcp != "" {
 		session := host.SessionConfig{Model: v.set.Config.Model.Default}
-		if v.flags.mcp == stdioAddress { // the client starts the server in its own folder
+		if v.flags.mcp == stdioAddress { // relative to the folder in which the client starts the server
 			session.Workspace = v.path(".")
 		}
 		v.mcp = mcp.NewServer(v.live, mcp.Options{
@@ -141,12 +140,11 @@ func (v *server) openServers(ctx context.Context, token string) (err error) {
 	return err
 }
 
-// proxyGarbage is the growth of the heap, in percent, at which the garbage collector runs. With
-// 400 %, 1,000 open streams with requests of 48 KB take 79 MiB in place of 35, and a request takes
-// 3 % less time.
+// proxyGarbage is by how many percent the heap grows before the garbage collector runs. At 400 %, 1,000 open
+// streams with requests of 48 KB take 79 MiB instead of 35, and a request takes 3 % less time.
 const proxyGarbage = 200
 
-// openProxy makes the proxy. It has keys only behind a token.
+// openProxy makes the proxy. It gives the proxy keys of endpoints only if clients need a token.
 func (v *server) openProxy(token string) (err error) {
 	o := proxy.Options{
 		Host: v.guardingHost, Upstream: v.flags.upstream, Tools: v.flags.offered, PassUnknown: v.flags.passUnknown,
@@ -157,7 +155,7 @@ func (v *server) openProxy(token string) (err error) {
 		o.Secret = func(name string) (string, error) { return v.guards.Load().secret(name) }
 	}
 	if v.getenv("GOGC") == "" {
-		debug.SetGCPercent(proxyGarbage) // process.go sets more, for short commands
+		debug.SetGCPercent(proxyGarbage) // process.go sets a higher value, for short commands
 	}
 	if v.proxy, err = proxy.NewServer(o); err != nil {
 		return usagef("--upstream: %v", err)
@@ -171,8 +169,9 @@ func (v *server) openProxy(token string) (err error) {
 	return nil
 }
 
-// checkProxyFlags refuses a wrong glob of --tool and a name of --upstream that no endpoint has, so
-// that a mistake does not wait for the first request. A reload may still remove the endpoint.
+// checkProxyFlags returns an error for a wrong glob of --tool, and for a name of --upstream that no endpoint
+// has. Otherwise nobody would notice such a mistake before the first request. A reload may still remove the
+// endpoint.
 func (v *server) checkProxyFlags() error {
 	for _, glob := range v.flags.offered {
 		if _, err := path.Match(glob, ""); err != nil {
@@ -193,12 +192,12 @@ func (v *server) checkProxyFlags() error {
 	return nil
 }
 
-// applyTools makes a host with the registered tools the one in use. It fails if the name of a tool
-// is taken.
+// applyTools makes a host that has the registered tools the one in use. It fails if the name of a tool is
+// taken.
 func (v *server) applyTools(ctx context.Context) error {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
-	if err := v.replaceTools(context.WithoutCancel(ctx)); err != nil { // mounted servers outlive the request
+	if err := v.replaceTools(context.WithoutCancel(ctx)); err != nil { // mounted servers live longer than the request
 		return err
 	}
 	p := v.tools.Plugin()
@@ -221,7 +220,7 @@ func (v *server) outcome(event string, out host.Outcome) any {
 	return firedJSON{decide.FireSchema, v.view().NewFireJSON(event, &out)}
 }
 
-// readToken returns the token of --token-file, "" without the flag.
+// readToken returns the token in the file of --token-file, or "" without the flag.
 func (env Env) readToken(f *serveFlags) (token string, err error) {
 	if f.tokenFile == "" {
 		return "", nil
@@ -237,17 +236,17 @@ func (env Env) readToken(f *serveFlags) (token string, err error) {
 	return token, err
 }
 
-// A httpServer is a server of the flags.
+// A httpServer is an HTTP server that a flag asks for.
 type httpServer struct {
 	flag, address string
-	note          string // for the operator, before its URL
-	path          string // the path of the protocol, "" for several paths
-	isVital       bool   // the operator needs the URL, also with --quiet
+	note          string // a text for the operator, which precedes the server's URL
+	path          string // the path of the protocol; "" if it has several
+	isVital       bool   // true if the operator needs the URL, also with --quiet
 	serve         func(context.Context, net.Listener) error
 	listen        func(context.Context, string) (net.Listener, error)
 }
 
-// httpServers returns the HTTP servers of the flags.
+// httpServers returns the HTTP servers that the flags ask for.
 func (v *server) httpServers(token string) (list []httpServer) {
 	if v.flags.mcp != "" && v.flags.mcp != stdioAddress {
 		o, protocol := v.mcp.Front(token)
@@ -255,7 +254,7 @@ func (v *server) httpServers(token string) (list []httpServer) {
 		s.path = mcp.Path
 		list = append(list, s)
 	}
-	if v.proxy != nil { // Authorization belongs to the endpoint
+	if v.proxy != nil { // the header Authorization is for the endpoint
 		o := front.Options{
 			Token: token, MaxBody: proxy.MaxBody, MaxRequests: proxy.MaxRequests, TakeToken: proxy.TakeToken,
 			Ready: v.ready, Refuse: v.proxy.Refuse,
@@ -271,7 +270,7 @@ func (v *server) httpServers(token string) (list []httpServer) {
 			v.fronted("hooks", v.flags.hooks, "answering hooks", o, v.decide.Hooks()),
 			v.fronted("guardrail", v.flags.guardrail, "answering gateways", o, v.decide.Guardrails()))
 	}
-	if v.tools != nil { // N.E.K.O's plugins send no header, but take a URL with the token
+	if v.tools != nil { // N.E.K.O's plugins send no header, but accept a URL with the token in it
 		o := front.Options{
 			Token: token, NeedsToken: true, MaxBody: neko.MaxBody, MaxRequests: neko.MaxRequests,
 			TakeToken: takeToolsToken, Ready: v.ready,
@@ -296,7 +295,7 @@ func (v *server) httpServers(token string) (list []httpServer) {
 	return slices.DeleteFunc(list, func(s httpServer) bool { return s.address == "" })
 }
 
-// serveTools serves registrations, and offers the plugins' tools to N.E.K.O.
+// serveTools accepts registrations of tools, and offers the plugins' tools to N.E.K.O.
 func (v *server) serveTools(ctx context.Context, l net.Listener, o front.Options) error {
 	if l.Addr().Network() == "unix" {
 		return errors.Join(usagef("--register: got --tools %s, want an ADDR at which N.E.K.O calls", v.flags.tools), l.Close())
@@ -319,7 +318,8 @@ func (v *server) serveTools(ctx context.Context, l net.Listener, o front.Options
 	return o.Serve(ctx, l, mux)
 }
 
-// callbackURL returns the URL at which N.E.K.O calls tools: it sends no header with a token.
+// callbackURL returns the URL at which N.E.K.O calls tools. It contains the token, because N.E.K.O sends no
+// header with one.
 func callbackURL(a net.Addr, token string) string {
 	if token == "" {
 		return "http://" + a.String()
@@ -327,7 +327,7 @@ func callbackURL(a net.Addr, token string) string {
 	return "http://" + a.String() + "/t/" + url.PathEscape(token) // as proxy.TakeToken reads it
 }
 
-// takeToolsToken returns the token of a request to --tools and removes it.
+// takeToolsToken returns the token that a request to --tools brings, and removes it from the request.
 func takeToolsToken(r *http.Request) string {
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return token
@@ -335,14 +335,14 @@ func takeToolsToken(r *http.Request) string {
 	return proxy.TakeToken(r)
 }
 
-// fronted returns a server behind the front.
+// fronted returns an HTTP server whose requests pass through the front.
 func (v *server) fronted(flag, address, note string, o front.Options, h http.Handler) httpServer {
 	o.Log = func(line string) { v.printNote(flag + ": " + line) }
 	serve := func(ctx context.Context, l net.Listener) error { return o.Serve(ctx, l, h) }
 	return httpServer{flag: flag, address: address, note: note, serve: serve, listen: o.Listen}
 }
 
-// ready returns why the plugins cannot decide, nil if they can.
+// ready returns why the plugins cannot decide, or nil if they can.
 func (v *server) ready() error {
 	if v.guardingHost().Refuses("pre_tool_call") != nil {
 		return errors.New("a guard is not loaded: all calls of tools are refused")
@@ -356,7 +356,7 @@ func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, token 
 	defer cancel()
 	servers := v.httpServers(token)
 	listeners := make([]net.Listener, len(servers))
-	for i, s := range servers { // all of them first: half a set of servers is none
+	for i, s := range servers { // opens all of them first, because half of the servers would be no use
 		var err error
 		if listeners[i], err = s.listen(ctx, v.addressHere(s.address)); err != nil {
 			for _, l := range listeners[:i] {
@@ -382,12 +382,12 @@ func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, token 
 	var err error
 	for range running {
 		err = cmp.Or(err, <-ended)
-		cancel() // the servers end together
+		cancel() // if one server ends, all end
 	}
 	return err
 }
 
-// addressHere returns an address with the path of a socket as the system needs it.
+// addressHere returns an address with the path of a socket in the form that the system needs.
 func (env Env) addressHere(address string) string {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok && path != "" {
 		return "unix:" + env.path(path)
@@ -395,7 +395,7 @@ func (env Env) addressHere(address string) string {
 	return address
 }
 
-// listenError returns the error for an address that cannot be opened.
+// listenError returns the error for an address at which the server cannot listen.
 func (s *httpServer) listenError(err error) error {
 	if busy, ok := errors.AsType[*net.OpError](err); ok {
 		return errtext.File(s.address, busy.Err)
@@ -406,7 +406,7 @@ func (s *httpServer) listenError(err error) error {
 	return usagef("--%s: %v", s.flag, err)
 }
 
-// url returns where a server is.
+// url returns the URL of the server.
 func (s *httpServer) url(a net.Addr) string {
 	if a.Network() == "unix" {
 		return s.address
@@ -414,10 +414,10 @@ func (s *httpServer) url(a net.Addr) string {
 	return "http://" + a.String() + s.path
 }
 
-// tokenEnv is the environment variable with the token in the settings that serve prints.
+// tokenEnv is the environment variable that has the token, in the settings that serve prints.
 const tokenEnv = "STARHOST_TOKEN"
 
-// printHTTPConfig prints the settings that make an agent send its events to --hooks.
+// printHTTPConfig prints settings by which an agent sends its events to --hooks.
 func printHTTPConfig(env Env, res *Result, f *serveFlags) error {
 	agent := hook.AgentOf(f.printConfig)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/store"
 )
 
-// A sessionID is the value of --session, "" if the flag is not given.
+// A sessionID is the value of --session; "" if the flag is not given.
 type sessionID string
 
 func (s *sessionID) Type() string   { return "session" }
@@ -30,14 +30,15 @@ func addSession(cmd *cobra.Command, id *sessionID) {
 	cmd.Flags().Var(id, "session", "continue the stored session `ID`, or begin it, and store it")
 }
 
-// useStore lets the host store the session, and the fragments of its prompts.
+// useStore makes the host store the session, and the fragments of its prompts.
 func (s sessionID) useStore(env Env, o *loader.Options) {
 	if db, err := env.database(o.Config); s != "" && err == nil && db != nil {
 		o.Host.Sessions, o.Host.Fragments = db, env.writeContents(o.Config)
 	}
 }
 
-// open continues the stored session. Without an id it begins one that is not stored.
+// open continues the session that is stored under the id. If the id is "", it begins a session that is not
+// stored.
 func (s sessionID) open(
 	ctx context.Context, set *loader.Set, c host.SessionConfig,
 ) (*host.Session, error) {
@@ -55,7 +56,7 @@ func (s sessionID) open(
 	return session, store.AsFailure(err)
 }
 
-// store stores the session, if there is an id. It stores what an interrupted run did, too.
+// store stores the session, if the id is not "". It also stores what an interrupted run did.
 func (s sessionID) store(ctx context.Context, session *host.Session) error {
 	if s == "" {
 		return nil
@@ -70,10 +71,11 @@ func (s sessionID) store(ctx context.Context, session *host.Session) error {
 // errNoStore says that the config turns the store off.
 var errNoStore = &store.Failure{ErrorCode: "E0518", Err: errors.New("there is no store here: store.url is none")}
 
-// busyTime is how long a command without effects tries to be the next in a session.
+// busyTime is how long a command without effects goes on trying, while other processes store turns of the
+// session.
 const busyTime = 5 * time.Second
 
-// waitForTurn waits a moment before another try, and reports whether there is time for one.
+// waitForTurn waits a moment before another try. It reports whether there is time for one.
 func waitForTurn(ctx context.Context, since time.Time) bool {
 	if time.Since(since) > busyTime {
 		return false
@@ -90,8 +92,8 @@ func waitForTurn(ctx context.Context, since time.Time) bool {
 type sessionChoice struct {
 	id     sessionID // the value of --session
 	newest bool      // --continue
-	waits  bool      // --continue wants a session whose turn waits for an approval
-	used   sessionID // the session to use: see resolve
+	waits  bool      // true if --continue wants a session whose turn waits for an approval
+	used   sessionID // the session to use; resolve sets it
 }
 
 func (s *sessionChoice) add(cmd *cobra.Command) {
@@ -105,8 +107,8 @@ func (s *sessionChoice) isGiven() bool { return s.id != "" || s.newest }
 // maxNewest is the most sessions that --continue reads to find one of run or chat.
 const maxNewest = 1000
 
-// resolve chooses the session: the newest one with --continue, and a new one without a flag. It
-// chooses none if the config turns the store off.
+// resolve chooses the session: with --continue the newest one, and without a flag a new one. If the config
+// turns the store off, it chooses none.
 func (s *sessionChoice) resolve(ctx context.Context, env Env, config *loader.Config) error {
 	switch {
 	case s.used != "":

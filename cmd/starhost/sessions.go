@@ -43,15 +43,15 @@ messages of its sessions, so that starhost stores only what plugins need.`,
 	return cmd
 }
 
-// A storedSession is a session in the store, or in a file of hook.
+// A storedSession is a session that is in the store, or in a file of hook.
 type storedSession struct {
 	store.Session
-	file  string // the name of the file without its end, "" for the store
+	file  string // the name of hook's file, without its end; "" for a session in the store
 	saved host.SavedSession
-	err   error // the file cannot be read
+	err   error // why the file cannot be read
 }
 
-// A sessionPlace is where sessions are stored.
+// A sessionPlace says where sessions are stored.
 type sessionPlace struct {
 	db    *store.DB // nil if the config turns the store off
 	files *hook.States
@@ -71,8 +71,8 @@ func (env Env) sessionPlace(res *Result) (p sessionPlace, err error) {
 	return p, err
 }
 
-// list returns the sessions, the last stored first. more reports whether there are others beyond
-// the limit.
+// list returns at most limit sessions, the one that was stored last first. more reports whether there are
+// others.
 func (p *sessionPlace) list(ctx context.Context, limit int) (list []storedSession, more bool, err error) {
 	if p.db != nil {
 		stored, err := p.db.Sessions(ctx, limit+1)
@@ -113,8 +113,8 @@ func (p *sessionPlace) hookSessions(limit int) ([]storedSession, error) {
 	}), nil
 }
 
-// find returns the session of an id. A session of hook has the first digits of its file's name as
-// another id.
+// find returns the session with an id. A session of hook can also be found by the first digits of its file's
+// name.
 func (p *sessionPlace) find(ctx context.Context, id string) (s storedSession, err error) {
 	if p.db != nil && (host.SessionConfig{ID: id}).CheckID() == nil {
 		s.saved, err = p.db.LoadSession(ctx, id)
@@ -147,12 +147,12 @@ func (p *sessionPlace) find(ctx context.Context, id string) (s storedSession, er
 	return s, p.unknown(ctx, id)
 }
 
-// maxFiles is the most files of hook that a search reads.
+// maxFiles is the most files of hook that find reads.
 const maxFiles = 100_000
 
-// unknown returns the error for an id of no session.
+// unknown returns the error for an id that no session has.
 func (p *sessionPlace) unknown(ctx context.Context, id string) error {
-	all, _, _ := p.list(ctx, maxSessions) // an error only means that there is no hint
+	all, _, _ := p.list(ctx, maxSessions) // without the list there is only no hint
 	ids := jsontext.List(all, func(s *storedSession) string { return s.ID })
 	return &store.Failure{ErrorCode: "E0714", Err: fmt.Errorf("there is no stored session %s%s", errtext.Brief(id), near.DidYouMean(id, ids))}
 }
@@ -166,7 +166,7 @@ func (p *sessionPlace) remove(ctx context.Context, id string) error {
 		}
 	}
 	s, err := p.find(ctx, id)
-	if s.file == "" { // one with a file can be removed even if it cannot be read
+	if s.file == "" { // a session in a file can be removed even if the file cannot be read
 		return cmp.Or(err, p.unknown(ctx, id))
 	}
 	return store.AsFailure(p.files.Remove(s.file))
@@ -175,7 +175,7 @@ func (p *sessionPlace) remove(ctx context.Context, id string) error {
 // A sessionList is the result of sessions list.
 type sessionList struct {
 	sessions []storedSession
-	more     bool // beyond the limit
+	more     bool // true if there are more than the limit
 }
 
 func (p *program) sessionsListCommand() *cobra.Command {
@@ -241,7 +241,7 @@ func (p *program) sessionsExportCommand() *cobra.Command {
 	}
 }
 
-// A removal is the result of sessions rm: the ids.
+// A removal is the result of sessions rm: the ids of the removed sessions.
 type removal []string
 
 func (p *program) sessionsRemoveCommand() *cobra.Command {
@@ -331,7 +331,7 @@ func (s storedSession) WriteText(res *Result) {
 	}
 	plugins := s.saved.State
 	for _, owner := range slices.Sorted(maps.Keys(plugins)) {
-		plugin, _, _ := strings.Cut(owner, "@") // JSON has the owner
+		plugin, _, _ := strings.Cut(owner, "@") // the JSON result has the whole owner
 		for _, key := range slices.Sorted(maps.Keys(plugins[owner])) {
 			rows = append(rows, []string{"state", fmt.Sprintf("%s: %s = %s", plugin, key, texttable.Cell(string(plugins[owner][key])))})
 		}
@@ -425,7 +425,7 @@ call, its arguments and the plugins are still the same. The guards are asked aga
 	return cmd
 }
 
-// answerSession stores an answer to the question of a session.
+// answerSession stores an answer to the question for which the turn of a session waits.
 func answerSession(ctx context.Context, env Env, res *Result, id, word, question string) (s answeredSession, err error) {
 	words := []string{"no", "yes"}
 	choice := slices.Index(words, word)

@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/store"
 )
 
-// databases are the databases of a run by URL. Several sets of plugins share them.
+// databases are the databases of a run, by their URLs. Several sets of plugins share them.
 type databases struct {
 	mu    sync.Mutex
 	byURL map[string]*store.DB
@@ -30,13 +30,13 @@ type fragmentStore interface {
 	Name() string
 }
 
-// closeWait is how long the end of the program waits for databases, because an agent waits for the
-// end of hook, and a file on a lost network drive never answers. With hookGrace it is less than
-// the second between the deadline of an answer and the agent's timeout.
+// closeWait is how long the end of the program waits for databases. An agent waits for the end of hook, and a
+// file on a lost network drive never answers. closeWait and hookGrace together are less than the second
+// between the deadline of an answer and the agent's timeout.
 const closeWait = 500 * time.Millisecond
 
-// close closes all databases. Their writes are committed, so an error or a database that does not
-// answer loses nothing.
+// close closes all databases. All writes are committed by then, so neither an error nor a database that does
+// not answer loses anything.
 func (d *databases) close() {
 	hook.WaitBriefly(closeWait, func() {
 		d.mu.Lock()
@@ -50,8 +50,8 @@ func (d *databases) close() {
 	})
 }
 
-// database returns the database of a config, nil for none. A use opens it. With llm:PATH, which has
-// only fragments, it is the default file.
+// database returns the database that a config names, or nil for none. Its first use opens it. If the config
+// says llm:PATH, which has only fragments, database returns the default file.
 func (env Env) database(c *loader.Config) (*store.DB, error) {
 	name := c.Store.URL
 	switch {
@@ -82,7 +82,7 @@ func (env Env) database(c *loader.Config) (*store.DB, error) {
 	return db, nil
 }
 
-// fragmentDatabase returns the database of fragments, nil for none.
+// fragmentDatabase returns the database of fragments, or nil for none.
 func (env Env) fragmentDatabase(c *loader.Config) (fragmentStore, error) {
 	file, isLLM := strings.CutPrefix(cmp.Or(c.Store.Fragments, c.Store.URL), "llm:")
 	if !isLLM {
@@ -110,7 +110,7 @@ func (env Env) fragmentDatabase(c *loader.Config) (fragmentStore, error) {
 	return env.stores.ofLLM[file], nil
 }
 
-// defaultDatabase returns the file of the URL sqlite:, "" without a home.
+// defaultDatabase returns the path of the file that sqlite: means, or "" if the user has no home.
 func (env Env) defaultDatabase() string {
 	data, home := env.getenv("XDG_DATA_HOME"), env.getenv("HOME")
 	switch {
@@ -123,7 +123,7 @@ func (env Env) defaultDatabase() string {
 	return filepath.Join(data, "starhost", "starhost.db")
 }
 
-// writeContents returns the store of a server, which saves the fragments of its prompts.
+// writeContents returns the store of fragments for a server, which stores the fragments of its prompts.
 func (env Env) writeContents(c *loader.Config) fragments.Store {
 	db, err := env.fragmentDatabase(c)
 	if err != nil || db == nil { // loadWith has returned the error
@@ -132,8 +132,8 @@ func (env Env) writeContents(c *loader.Config) fragments.Store {
 	return db
 }
 
-// readContents returns the store of a command that saves no fragments: the contents of its prompts
-// end with the process, and the database has those of others.
+// readContents returns the store of fragments for a command that stores none: the fragments of its own
+// prompts are in memory, and those of others in the database.
 func (env Env) readContents(c *loader.Config) (fragments.Store, error) {
 	db, err := env.fragmentDatabase(c)
 	if err != nil || db == nil {

@@ -62,7 +62,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 	flags.StringVar(&f.run, "run", "", "run only cases whose name matches this `REGEXP`")
 	flags.Uint64VarP(&f.jobs, "jobs", "j", uint64(runtime.GOMAXPROCS(0)),
 		"run `N` cases at a time (default one for each CPU)")
-	flags.Lookup("jobs").DefValue = "0" // the machine's number is in no page
+	flags.Lookup("jobs").DefValue = "0" // the number of processors of this machine belongs in no page
 	flags.BoolVar(&f.once, "once", false, "run each case once: quicker, but results that change between runs go unseen")
 	flags.BoolVar(&f.failFast, "fail-fast", false, "stop at the first case that fails")
 	flags.BoolVar(&f.allowEmpty, "allow-empty", false, "exit with 0 if there are no cases")
@@ -101,8 +101,8 @@ func runTest(ctx context.Context, env Env, res *Result, f *testFlags, paths []st
 	return testOnce(ctx, env, res, f, o)
 }
 
-// trustedFolders returns a function that reports whether a folder is in a project that the user
-// trusts. It is safe for concurrent use.
+// trustedFolders returns a function that reports whether a folder is in a project that the user trusts. Many
+// goroutines may call it.
 func (env Env) trustedFolders() func(folder string) bool {
 	var mu sync.Mutex
 	known := map[string]bool{}
@@ -118,8 +118,8 @@ func (env Env) trustedFolders() func(folder string) bool {
 	}
 }
 
-// isTrusted reports whether the user trusts the project of the nearest config in or above a folder,
-// with its golden cases as they are.
+// isTrusted reports whether the user trusts the project that a folder is in, with its golden cases as they
+// are now. The project is that of the nearest config, in the folder or above it.
 func (env Env) isTrusted(folder string) bool {
 	for dir := folder; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, loader.ConfigName)); err == nil {
@@ -153,12 +153,12 @@ func testOnce(ctx context.Context, env Env, res *Result, f *testFlags, o golden.
 	return env.printResult(res, testSummary{&s})
 }
 
-// A shortfallError reports that no case failed, and that the cases do not suffice.
+// A shortfallError says why the cases do not suffice, although none failed.
 type shortfallError struct{ msg, help string }
 
 func (e *shortfallError) Error() string { return e.msg }
 
-// Help returns advice, "" for none.
+// Help returns advice, or "" for none.
 func (e *shortfallError) Help() string { return e.help }
 
 // Code returns "E0724".
@@ -166,7 +166,7 @@ func (e *shortfallError) Code() string { return shortfallCode }
 
 const shortfallCode = "E0724"
 
-// noCases reports that there is no case, or none that --run selects.
+// noCases returns the error that there is no case, or no case that --run selects.
 func noCases(run string) error {
 	if run != "" {
 		return &shortfallError{msg: "no case whose name matches --run " + errtext.Clip(run)}
@@ -174,12 +174,12 @@ func noCases(run string) error {
 	return &shortfallError{msg: "no case", help: "a case is golden/NAME_CASE.txtar beside NAME.star: starhost docs golden"}
 }
 
-// couldNotTest reports whether a problem prevented the cases from running.
+// couldNotTest reports whether a problem prevented cases from running.
 func (res *Result) couldNotTest() bool {
 	return slices.ContainsFunc(res.problems, func(p report.Problem) bool { return p.Code != shortfallCode })
 }
 
-// testError turns a usage error of package golden into one of the command line.
+// testError turns a usage error of package golden into a usage error of the command line.
 func testError(err error) error {
 	var usage *golden.UsageError
 	if !errors.As(err, &usage) {
@@ -192,7 +192,7 @@ func testError(err error) error {
 	return usagef("%v", err)
 }
 
-// testCode returns the exit code of golden cases.
+// testCode returns the exit code for the results of golden cases.
 func testCode(s *golden.Summary, allowEmpty bool) int {
 	switch n := len(s.Results); {
 	case n == 0 && allowEmpty:
@@ -205,8 +205,8 @@ func testCode(s *golden.Summary, allowEmpty bool) int {
 	return report.ExitOK
 }
 
-// A testSummary is the result of test. If test finds no cases to run because of an error, only JSON
-// prints a result.
+// A testSummary is the result of test. If an error prevents test from finding cases, only JSON prints a
+// result.
 type testSummary struct{ *golden.Summary }
 
 func (s testSummary) WriteText(res *Result) {
@@ -245,7 +245,7 @@ func (s testSummary) WriteGitHub(res *Result) {
 	}
 }
 
-// shortfalls returns the problems of a run whose cases do not suffice.
+// shortfalls returns the reasons why the cases of a run do not suffice.
 func (res *Result) shortfalls() (list []golden.Shortfall) {
 	for i := range res.problems {
 		list = append(list, golden.Shortfall{Message: res.problems[i].Message, Text: res.problems[i].Text()})
@@ -253,8 +253,8 @@ func (res *Result) shortfalls() (list []golden.Shortfall) {
 	return list
 }
 
-// watchTests runs the cases, and again whenever a case, a plugin or the config changes, until
-// ctx ends. The end of ctx is no error.
+// watchTests runs the cases, and runs them again whenever a case, a plugin or the config changes, until ctx
+// ends. The end of ctx is no error.
 func watchTests(ctx context.Context, env Env, res *Result, f *testFlags, o golden.Options) error {
 	w, err := watch.New()
 	if err != nil {
@@ -274,8 +274,8 @@ func watchTests(ctx context.Context, env Env, res *Result, f *testFlags, o golde
 	})
 }
 
-// testInputs returns the files that the results depend on: the config, and the plugins and
-// cases at the arguments or the config's paths.
+// testInputs returns the files that the results depend on: the config, and the plugins and cases at the
+// arguments or, without arguments, at the config's paths.
 func testInputs(env Env, args []string) loader.Inputs {
 	in := loader.Inputs{Files: []string{env.path(loader.ConfigName), env.path(env.config)}}
 	for _, arg := range args {
@@ -284,10 +284,10 @@ func testInputs(env Env, args []string) loader.Inputs {
 	}
 	config, _, err := env.readConfig(true)
 	if err != nil {
-		return in // the run reports the error
+		return in // the run will report the error
 	}
 	if len(args) == 0 {
-		paths, _ := config.Paths(env.dir, nil) // the run reports the error
+		paths, _ := config.Paths(env.dir, nil) // the run will report the error
 		for _, p := range paths {
 			addCaseInputs(&in, p.Real)
 		}
@@ -298,8 +298,8 @@ func testInputs(env Env, args []string) loader.Inputs {
 	return in
 }
 
-// addCaseInputs adds a folder, or the files that belong to a file: its plugin folder, or the
-// plugins and cases beside it.
+// addCaseInputs adds a folder, or the files that belong to a file: the plugin's folder that the file is in,
+// or the plugins and cases beside it.
 func addCaseInputs(in *loader.Inputs, name string) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		in.Folders = append(in.Folders, name)
@@ -314,7 +314,7 @@ func addCaseInputs(in *loader.Inputs, name string) {
 		return
 	}
 	cases := filepath.Join(home, "golden")
-	plugins, _ := filepath.Glob(filepath.Join(home, "*.star")) // no error: the pattern is valid
+	plugins, _ := filepath.Glob(filepath.Join(home, "*.star")) // no error, because the pattern is valid
 	in.Files = append(append(in.Files, cases, name), plugins...)
 	in.Folders = append(in.Folders, cases)
 }
@@ -332,7 +332,7 @@ func (f *coverageFlags) add(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.failUnder, "fail-under", 0, "exit with 1 if the cases reach less than `N` percent of the lines")
 }
 
-// check refuses a limit over 100 percent.
+// check returns an error for a limit over 100 percent.
 func (f *coverageFlags) check() error {
 	if f.failUnder > 100 {
 		return usagef("--fail-under: got %d, want percent: at most 100", f.failUnder)
@@ -343,7 +343,7 @@ func (f *coverageFlags) check() error {
 // isWanted reports whether a flag asks for coverage.
 func (f *coverageFlags) isWanted() bool { return f.show || f.out != "" || f.failUnder > 0 }
 
-// report writes the coverage file, and fails the run if the coverage is below --fail-under.
+// report writes the coverage file. If the coverage is below --fail-under, it makes the run fail.
 func (f *coverageFlags) report(env Env, res *Result, s *golden.Summary) {
 	if f.out != "" {
 		res.addError(errtext.File(f.out, writeChanged(env.path(f.out), s.Coverage.LCOV())))
@@ -357,7 +357,7 @@ func (f *coverageFlags) report(env Env, res *Result, s *golden.Summary) {
 	}
 }
 
-// writeChanged writes a file unless it has the same text, because --watch may watch it.
+// writeChanged writes a file, unless the file has the same text already, because --watch may watch it.
 func writeChanged(name, text string) error {
 	if old, err := disk.Read(name); err == nil && string(old) == text {
 		return nil

@@ -50,17 +50,17 @@ and shows the difference. Cloning a repository never gives its plugins anything.
 	return cmd
 }
 
-// A trustResult is the result of trust: a project that is trusted now, the list of
-// trusted projects, or the project that is not trusted any more.
+// A trustResult is the result of trust: a project that the user trusts now, the list of trusted projects, or
+// the project that the user no longer trusts.
 type trustResult struct {
-	plan     *loader.TrustPlan // nil unless a project is trusted
-	state    loader.TrustState // the project's
+	plan     *loader.TrustPlan // nil unless the user trusts a project
+	state    loader.TrustState // the state of the project
 	projects []loader.TrustedProject
 	revoked  string // the folder of the project
 	home     string
 }
 
-// runTrust runs the command. The result is nil if the user declined.
+// runTrust runs the command. If the user declined, the result is nil.
 func runTrust(env Env, res *Result, f trustFlags) (*trustResult, error) {
 	r := &trustResult{home: env.getenv("HOME")}
 	o := loader.TrustOptions{Dir: env.dir, Getenv: env.getenv, Managed: env.managed}
@@ -108,7 +108,7 @@ func (env Env) confirmTrust(res *Result, plan *loader.TrustPlan, yes bool) (bool
 	if yes {
 		return true, nil
 	}
-	show := env.stderr // JSON on standard output is one document
+	show := env.stderr // standard output is for one document of JSON
 	if env.format == "pretty" && env.output == "" {
 		show = env.stdout
 	}
@@ -121,7 +121,7 @@ func (env Env) confirmTrust(res *Result, plan *loader.TrustPlan, yes bool) (bool
 	return false, &report.UsageError{Msg: "trust: nobody can be asked, as standard input is no terminal", Help: "starhost trust --yes"}
 }
 
-// askPerson asks a question at the terminal. asked is false if nobody can be asked.
+// askPerson asks a question at the terminal. If nobody can be asked, asked is false.
 func (env Env) askPerson(question string) (yes, asked bool) {
 	if !console.IsTerminal(env.stdin) {
 		return false, false
@@ -141,12 +141,12 @@ func (res *Result) printPlan(p *loader.TrustPlan) {
 	res.printUnpinned(p)
 }
 
-// heldBy returns what holds because the user trusts a project.
+// heldBy returns what applies because the user trusts the project.
 func heldBy(p *loader.TrustPlan) []string {
 	return append(stringsOf(p.Settings), "what its plugins approve and change")
 }
 
-// printUnpinned prints what may change without an end of the trust.
+// printUnpinned prints which files may change without ending the trust.
 func (res *Result) printUnpinned(p *loader.TrustPlan) {
 	report.WriteLine(&res.out, "not pinned", p.Unpinned...)
 	if len(p.Unpinned) > 0 {
@@ -157,7 +157,7 @@ func (res *Result) printUnpinned(p *loader.TrustPlan) {
 // maxFilesShown is the most files that printPlan names.
 const maxFilesShown = 30
 
-// limitLines returns the first n lines, and a line with the count of the others.
+// limitLines returns the first n lines, and a line that counts the others.
 func limitLines(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
@@ -165,7 +165,7 @@ func limitLines(lines []string, n int) []string {
 	return append(lines[:n:n], fmt.Sprintf("and %d more (-F json lists all)", len(lines)-n))
 }
 
-// trustWords describes the states of trust.
+// trustWords has a sentence for each state of trust.
 var trustWords = map[loader.TrustState]string{
 	loader.Untrusted:   "not trusted",
 	loader.Changed:     "changed since it was trusted",
@@ -181,7 +181,7 @@ func stringsOf[T fmt.Stringer](items []T) []string {
 	return out
 }
 
-// WriteText writes the project and what its config may set now, or the list.
+// WriteText writes the project and what its config may do now, or the list of projects.
 func (r *trustResult) WriteText(res *Result) {
 	switch {
 	case r.plan != nil:
@@ -200,14 +200,14 @@ func (r *trustResult) WriteText(res *Result) {
 	}
 }
 
-// trustJSON is the JSON result of trust. Keys that do not belong to the request are empty.
+// trustJSON is the JSON result of trust. Members that the user did not ask for are empty.
 type trustJSON struct {
 	head
 	Config   string             `json:"config"`
 	State    string             `json:"state"`
 	Settings []settingJSON      `json:"settings"`
 	Files    []string           `json:"files"`
-	Changes  []changeJSON       `json:"changes"` // since the project was trusted before
+	Changes  []changeJSON       `json:"changes"` // changes since the user trusted the project before
 	Unpinned []string           `json:"unpinned"`
 	Projects []projectJSON      `json:"projects"`
 	Errors   []report.ErrorJSON `json:"errors"`

@@ -61,19 +61,19 @@ commands above.`,
 	return cmd
 }
 
-// An inspected is a page and the set of plugins that it shows.
+// An inspected is the page together with the plugins that it shows.
 type inspected struct {
 	Env
 	*Result
 	flags   *loadFlags
 	paths   []string
-	beside  bool // serve, around it, reports changes and mistakes of plugins
+	beside  bool // true if serve runs it, which reports changes and mistakes of plugins itself
 	watcher *watch.Watcher
 	server  *ui.Server
 
 	mu   sync.Mutex
-	set  *loader.Set // the last one that loaded; or nil
-	good *goodSet    // the last one without a mistake; or nil
+	set  *loader.Set // the set that loaded last; or nil
+	good *goodSet    // the last set without a mistake; or nil
 }
 
 // A goodSet has the files of plugins that loaded without a mistake.
@@ -82,12 +82,12 @@ type goodSet struct {
 	time    time.Time // when they loaded
 }
 
-// note says which plugins answer while those on the disk have a mistake.
+// note returns a sentence that says which plugins answer while those on the disk have a mistake.
 func (g *goodSet) note() string {
 	return "The plugins from before this mistake answer on this page: those of " + g.time.Format(time.TimeOnly) + "."
 }
 
-// loadOrLastGood is loadWith, but if the plugins on the disk have a mistake, it loads the ones
+// loadOrLastGood loads plugins as loadWith does. If those on the disk have a mistake, it loads the plugins
 // from before the mistake. The mistake stays in the report.
 func (env Env) loadOrLastGood(
 	ctx context.Context, res *Result, f *loadFlags, paths []string, change func(*loader.Options),
@@ -100,14 +100,14 @@ func (env Env) loadOrLastGood(
 		change(o)
 		o.Sources = env.lastGood.sources
 	})
-	if failed != nil || again.Err() != nil { // a library or the config has the mistake
+	if failed != nil || again.Err() != nil { // the mistake is in a library or in the config
 		if again != nil {
-			again.Close() // nothing was written
+			again.Close() // no error matters, because nothing was written
 		}
 		return set, err
 	}
 	if set != nil {
-		set.Close() // nothing was written
+		set.Close() // no error matters, because nothing was written
 	}
 	res.addError(err)
 	res.warnings = append(res.warnings, loader.Warning{Msg: env.lastGood.note()})
@@ -116,7 +116,7 @@ func (env Env) loadOrLastGood(
 
 // runUI serves the page until ctx ends.
 func runUI(env Env, res *Result, cmd *cobra.Command, f *uiFlags, paths []string) error {
-	res.written = true // it answers others
+	res.written = true // this command answers other programs
 	ctx := cmd.Context()
 	global, loading := commandFlags(cmd)
 	v := &inspected{Env: env, Result: res, flags: &f.loadFlags, paths: paths}
@@ -125,7 +125,7 @@ func runUI(env Env, res *Result, cmd *cobra.Command, f *uiFlags, paths []string)
 	}
 	defer v.watcher.Close()
 	if env.getenv("GOGC") == "" {
-		debug.SetGCPercent(pageGarbage) // process.go sets more, for short commands
+		debug.SetGCPercent(pageGarbage) // process.go sets a higher value, for short commands
 	}
 	l, err := listenPage(ctx, f.listen)
 	if err != nil {
@@ -140,7 +140,7 @@ func runUI(env Env, res *Result, cmd *cobra.Command, f *uiFlags, paths []string)
 	return pageFront.Serve(ctx, l, v.server)
 }
 
-// open loads the plugins and makes the page of them. The caller must close the watcher.
+// open loads the plugins, and makes the page that shows them. The caller must close the watcher.
 func (v *inspected) open(ctx context.Context, o ui.Options) (err error) {
 	if o.LogDir, _, err = v.openLog(v.Result); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (v *inspected) open(ctx context.Context, o ui.Options) (err error) {
 		return err
 	}
 	if o.Problem, err = v.reload(ctx); err != nil && v.set == nil {
-		return errors.Join(err, v.watcher.Close()) // such as a path that is missing: there is nothing to watch
+		return errors.Join(err, v.watcher.Close()) // for example, a path is missing, so there is nothing to watch
 	}
 	o.Token, o.Run, o.Paths = rand.Text(), v.runInside, v.paths
 	o.Decide, o.Agents, o.Example, o.Folder = v.decide, agentNames(), v.example, v.folder
@@ -160,14 +160,15 @@ func (v *inspected) open(ctx context.Context, o ui.Options) (err error) {
 	return nil
 }
 
-// pageGarbage is the growth of the heap, in percent, at which the garbage collector runs. Reading
-// a long log takes half of the memory then that it takes with 400 %.
+// pageGarbage is by how many percent the heap grows before the garbage collector runs. Reading a long log
+// then takes half of the memory that it takes at 400 %.
 const pageGarbage = 50
 
-// pageFront is the front of the page. It has no token, so that only this machine reaches it.
+// pageFront has the options of the front before the page. It has no token, so only this machine reaches the
+// page.
 var pageFront = front.Options{MaxBody: ui.MaxBody, MaxRequests: ui.MaxRequests}
 
-// listenPage opens the address of the page.
+// listenPage opens the address at which the page is served.
 func listenPage(ctx context.Context, address string) (net.Listener, error) {
 	if strings.HasPrefix(address, "unix:") {
 		return nil, errors.New("address: got a socket, want one as 127.0.0.1:8080: browsers open no sockets")
@@ -175,7 +176,7 @@ func listenPage(ctx context.Context, address string) (net.Listener, error) {
 	return pageFront.Listen(ctx, address)
 }
 
-// urlPath returns the path with the token that opens the page.
+// urlPath returns the path that opens the page, with the token.
 func (v *inspected) urlPath() string { return "/?token=" + v.server.Token }
 
 // follow reads the log and watches the plugins until ctx ends.
@@ -190,7 +191,7 @@ func (v *inspected) follow(ctx context.Context) {
 	v.watch(ctx)
 }
 
-// watch loads the plugins again after each change, and tells the page.
+// watch loads the plugins again after each change, and tells the page about it.
 func (v *inspected) watch(ctx context.Context) {
 	err := v.watcher.Loop(ctx, func(file string) error {
 		if !v.beside {
@@ -208,7 +209,7 @@ func (v *inspected) watch(ctx context.Context) {
 	}
 }
 
-// load loads the plugins for one question.
+// load loads the plugins to answer one question of the page.
 func (v *inspected) load(ctx context.Context, change func(*loader.Options)) (*loader.Set, *Result, error) {
 	env, round := v.Env, v.newRound()
 	env.lastGood = v.lastGoodSet()
@@ -219,15 +220,15 @@ func (v *inspected) load(ctx context.Context, change func(*loader.Options)) (*lo
 	return set, round, err
 }
 
-// lastGoodSet returns the last plugins without a mistake, or nil.
+// lastGoodSet returns the last plugins that had no mistake, or nil.
 func (v *inspected) lastGoodSet() *goodSet {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.good
 }
 
-// reload loads the plugins, and watches their files. It returns their first mistake, for the page.
-// The set from before stays if they do not load.
+// reload loads the plugins, and watches their files. problem is their first mistake, for the page. If they do
+// not load, the set from before stays.
 func (v *inspected) reload(ctx context.Context) (problem string, err error) {
 	round := v.newRound()
 	set, err := v.Env.load(ctx, round, v.flags, v.paths)
@@ -255,7 +256,7 @@ func (v *inspected) reload(ctx context.Context) (problem string, err error) {
 	return problem, v.watcher.Inputs(in.Files, in.Folders)
 }
 
-// folder returns the folder of a loaded plugin, and its file if it is a single file.
+// folder returns the folder of a loaded plugin, and the plugin's file if it is a single file.
 func (v *inspected) folder(plugin string) (dir, file string, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -273,15 +274,15 @@ func (v *inspected) folder(plugin string) (dir, file string, ok bool) {
 	return "", "", false
 }
 
-// A hookAnswer is what the page shows of an agent's event.
+// A hookAnswer is what the page shows about an agent's event.
 type hookAnswer struct {
 	Out     string               `json:"out"`
 	Stderr  string               `json:"stderr"`
 	Code    int                  `json:"code"`
 	Records []*decision.Record   `json:"records"`
-	Ran     []string             `json:"ran"`     // places of the registrations whose handlers ran
-	Reached []report.ReachedFile `json:"reached"` // lines that ran
-	Problem string               `json:"problem"` // a mistake of the plugins on the disk, or ""
+	Ran     []string             `json:"ran"`     // the places of the registrations whose handlers ran
+	Reached []report.ReachedFile `json:"reached"` // the lines that ran
+	Problem string               `json:"problem"` // a mistake in the plugins on the disk, or ""
 }
 
 // decide answers an agent's event in a new session, and writes no record to the log.
@@ -299,7 +300,7 @@ func (v *inspected) decide(ctx context.Context, agent, event string) (any, error
 			}
 			return nil
 		})
-		o.Host.ObserveAll = true // the page says why no handler ran
+		o.Host.ObserveAll = true // for the page, which says why no handler ran
 	})
 	if err != nil {
 		return nil, err
@@ -320,26 +321,27 @@ func (v *inspected) decide(ctx context.Context, agent, event string) (any, error
 	return answer, err
 }
 
-// reachedBy returns the lines that an agent's event reaches. It answers the event once more,
-// because a run that is measured counts other steps.
+// reachedBy returns the lines that an agent's event reaches. It answers the event once more, because counting
+// lines changes the steps.
 func (v *inspected) reachedBy(ctx context.Context, agent, event string) []report.ReachedFile {
 	var r report.Reach
 	set, _, err := v.load(ctx, r.Measure)
 	if err != nil {
-		return []report.ReachedFile{} // the plugins changed meanwhile: the page asks again
+		return []report.ReachedFile{} // the plugins have changed meanwhile, and the page asks again
 	}
 	defer set.Close()
 	r.Begin()
-	_, _, _, _ = caseHooks(set.Host)(ctx, agent, event) // decide has the answer
+	_, _, _, _ = caseHooks(set.Host)(ctx, agent, event) // the answer is not needed, because decide has it
 	return r.Files(v.path("."))
 }
 
-// example returns an agent's event before a shell command.
+// example returns an event of the agent before a shell command.
 func (v *inspected) example(agent, command string) string {
 	return hook.AgentOf(agent).Example(command, v.server.Workspace)
 }
 
-// keepPictures keeps the attachments of a result for the page. Its JSON has only their ids.
+// keepPictures stores the attachments of a result for the page, because the JSON of the result has only their
+// ids.
 func (env Env) keepPictures(e *evaluation) {
 	if env.keepPicture == nil {
 		return
@@ -356,7 +358,7 @@ func (env Env) keepPictures(e *evaluation) {
 	}
 }
 
-// firstProblem returns the message of the first problem.
+// firstProblem returns the message of the first problem in the report.
 func (res *Result) firstProblem() string {
 	if len(res.problems) == 0 {
 		return "it is missing"
@@ -379,8 +381,8 @@ func (v *inspected) runInside(ctx context.Context, args []string, last bool) ui.
 	return ui.Output{Out: out.Bytes(), Diagnostics: diagnostics.Bytes(), Code: code}
 }
 
-// commandFlags returns the flags of a command as arguments of other commands: those of all
-// commands, and those for loading plugins.
+// commandFlags returns the flags of a command as arguments for other commands: global has the flags that all
+// commands have, loading those for loading plugins.
 func commandFlags(cmd *cobra.Command) (global, loading []string) {
 	var load cobra.Command
 	new(loadFlags).add(&load)

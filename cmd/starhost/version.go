@@ -43,8 +43,8 @@ func (version versionText) WriteJSON(res *Result) error {
 // A versionText is the result of version.
 type versionText string
 
-// schemas are the versions of all JSON that the program writes. A program that reads the JSON
-// compares them with the versions that it understands.
+// schemas are the versions of all JSON that the program writes. A program that reads the JSON can compare
+// them with the versions that it knows.
 var schemas = []string{
 	"starhost.alias/1", "starhost.answer/1", "starhost.bench/1", "starhost.check/1",
 	"starhost.command/1", "starhost.config/1", "starhost.decision/1", "starhost.docs/1",
@@ -56,7 +56,7 @@ var schemas = []string{
 	"starhost.test/1", "starhost.trust/1", "starhost.version/1",
 }
 
-// commit returns the commit that the build recorded, "" if it recorded none.
+// commit returns the commit that the build recorded, or "" if it recorded none.
 func commit() string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {
@@ -70,8 +70,8 @@ func commit() string {
 	return ""
 }
 
-// version returns the version of the module that the build recorded, "devel" for a build from a
-// working tree.
+// version returns the version of the module that the build recorded, or "devel" for a build from a working
+// tree.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
@@ -80,7 +80,7 @@ func version() string {
 	return strings.TrimPrefix(info.Main.Version, "v")
 }
 
-// dependency returns the version of a module of the program, "" if the build did not record it.
+// dependency returns the version of a module that the program uses, or "" if the build did not record it.
 func dependency(path string) string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// rounds calls run at once and after each change, with a Result of its own, until ctx ends or
-// there is an error.
+// rounds calls run at once and after each change, with a new Result each time, until ctx ends or run returns
+// an error.
 func (env Env) rounds(ctx context.Context, res *Result, w *watch.Watcher, run func(round *Result) error) error {
 	res.written = true // each round writes the file itself
 	err := run(res.newRound())
@@ -28,17 +28,17 @@ func (env Env) rounds(ctx context.Context, res *Result, w *watch.Watcher, run fu
 	return err
 }
 
-// newRound returns an empty Result for work beside the command.
+// newRound returns an empty Result for one round of work.
 func (res *Result) newRound() *Result { return &Result{grantless: res.grantless, loaded: res.loaded} }
 
-// printNote prints a note for people, which is no part of the result.
+// printNote prints a note for people. It is no part of the result.
 func (env Env) printNote(text string) {
 	if !env.quiet {
 		fmt.Fprintln(env.stderr, texttable.Hang(text))
 	}
 }
 
-// relative returns a path relative to the current folder.
+// relative returns a path as it is from the current folder.
 func (env Env) relative(name string) string {
 	if rel, err := filepath.Rel(env.path("."), name); err == nil {
 		name = rel
