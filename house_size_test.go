@@ -18,10 +18,10 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8270,
 	"builtins/modules": 4450,
-	"cmd/starhost":     9940,
+	"cmd/starhost":     9560,
 	"decision":         3790,
 	"editor/check":     780,
-	"editor/format":    80,
+	"editor/format":    150,
 	"editor/lint":      2070,
 	"editor/lsp":       2860,
 	"effects":          5350,
@@ -32,7 +32,7 @@ var sizes = map[string]int{
 	"loader":           6230,
 	"measure":          400,
 	"model":            2390,
-	"report":           1950,
+	"report":           2280,
 	"schema":           1100,
 	"scripts":          10,
 	"serve/decide":     530,
@@ -51,7 +51,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 100_330
+const maxSize = 100_340
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

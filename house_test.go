@@ -77,7 +77,7 @@ var floors = []floor{
 	{"editor/lint", []string{"builtins", "builtins/call", "starlark", ""}, false, []string{buildtools + "/warn"}, "it reads syntax trees, and loads and runs nothing"},
 	{"editor/check", []string{"", "host", "agents", "builtins", "effects", "loader", "report", "starlark", "store", "editor/format", "editor/lint", "editor/lsp"}, false, []string{buildtools + "/warn"}, "it loads and reads plugins for check and for editors, and knows no adapter of an agent"},
 	{"editor/lsp", []string{"", "agents", "builtins", "builtins/call", "effects", "starlark"}, false, nil, "it is a leaf: its options give it the tables of docs and the analysis of check"},
-	{"editor/format", []string{"golden", "starlark"}, false, []string{buildtools + "/warn"}, "it knows texts, and writes no file"},
+	{"editor/format", []string{"golden", "loader", "report", "starlark"}, false, []string{buildtools + "/warn"}, "it knows texts and where they are, and writes no file"},
 	{"e2e", nil, false, nil, "it runs the program as others do"},
 	{"scripts", nil, false, nil, "it embeds plugins, and nothing else"},
 	{"cmd", []string{"*"}, false, []string{buildtools + "/warn"}, "it only wires: Starlark's own types end at builtins; and it starts quickly, without the tables of protocol buffers"},

@@ -8,6 +8,9 @@ import (
 
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/editor/check"
+	"github.com/starhost/starhost/editor/format"
+	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/docgen"
 	"github.com/starhost/starhost/internal/near"
@@ -62,7 +65,7 @@ func wholeReference() docgen.Reference {
 
 // allCodes returns the error codes of all packages, sorted.
 func allCodes() []starlark.Code {
-	all := slices.Concat(starlark.Codes(), builtins.Codes(), effects.Codes(), loader.Codes(), codes)
+	all := slices.Concat(starlark.Codes(), builtins.Codes(), effects.Codes(), loader.Codes(), report.Codes, format.Codes, check.Codes, lint.Codes)
 	slices.SortFunc(all, func(x, y starlark.Code) int { return strings.Compare(x.Code, y.Code) })
 	return all
 }

@@ -383,7 +383,7 @@ func (env Env) comparePrompt(res *Result, file string, e *evaluation) error {
 		return err
 	}
 	if strings.HasPrefix(text, "{") {
-		if err := checkJSON(file, text); err != nil {
+		if err := report.CheckJSON(file, text); err != nil {
 			return err
 		}
 	}

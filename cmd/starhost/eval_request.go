@@ -1,16 +1,15 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/report"
 )
 
 // requestFlags are the flags for the user's request.
@@ -23,19 +22,6 @@ type requestFlags struct {
 	call, fire, args                  string
 	argPairs                          []string
 	promptGiven, callGiven, fireGiven bool
-}
-
-// A requestInput is the JSON of --input, a whole request.
-type requestInput struct {
-	Messages []starhost.Message `json:"messages"` // including system texts
-	Tools    []starhost.Tool    `json:"tools"`
-	Options  json.RawMessage    `json:"options"`
-	Session  struct {
-		ID        string   `json:"id"`
-		Roles     []string `json:"roles"`
-		Platform  string   `json:"platform"`
-		Workspace string   `json:"workspace"`
-	} `json:"session"`
 }
 
 // wantsTurn reports whether the flags ask for more than the list of registrations.
@@ -63,11 +49,16 @@ func (f *requestFlags) countStdin() int {
 
 // readRequest returns the request of the flags, and the config of its session.
 func (env Env) readRequest(f *requestFlags) (r host.Request, c host.SessionConfig, err error) {
-	c.Platform = "cli"
+	c.Platform = platform
 	if f.input != "" {
-		if err := env.readRequestJSON(f, &r, &c); err != nil {
+		text, err := env.readText(f.input)
+		if err != nil {
 			return r, c, err
 		}
+		if r, c, err = report.ParseRequest(f.input, text, f.promptGiven); err != nil {
+			return r, c, err
+		}
+		c.Platform = cmp.Or(c.Platform, platform)
 	}
 	if len(f.roles) > 0 {
 		c.Roles = f.roles
@@ -149,80 +140,6 @@ func (f *requestFlags) addsToPrompt() bool {
 	return f.system != "" || len(f.fragments)+len(f.systemFragments)+len(f.attachments)+len(f.tools) > 0
 }
 
-// readRequestJSON reads the request of --input.
-func (env Env) readRequestJSON(f *requestFlags, r *host.Request, c *host.SessionConfig) error {
-	text, err := env.readText(f.input)
-	if err != nil {
-		return err
-	}
-	var in requestInput
-	if err := decodeJSON(f.input, text, &in); err != nil {
-		return err
-	}
-	c.ID, c.Roles, c.Workspace = in.Session.ID, in.Session.Roles, in.Session.Workspace
-	if in.Session.Platform != "" {
-		c.Platform = in.Session.Platform
-	}
-	r.Tools = in.Tools
-	for _, t := range in.Tools {
-		if t.Name == "" {
-			return usagef("%s: tools: got one without a name", f.input)
-		}
-	}
-	if r.Model, r.Options, err = takeModel(in.Options); err != nil {
-		return usagef("%s: options: %v", f.input, err)
-	}
-	return in.distributeMessages(f, r)
-}
-
-// distributeMessages sorts the messages into system text, history and the new message. The new
-// message is the last one, unless a flag gives the prompt.
-func (in *requestInput) distributeMessages(f *requestFlags, r *host.Request) error {
-	var system []string
-	r.History = []starhost.Message{}
-	for i, m := range in.Messages {
-		switch m.Role {
-		case "system":
-			system = append(system, m.Content.String())
-		case starhost.RoleUser, starhost.RoleAssistant, starhost.RoleTool:
-			r.History = append(r.History, m)
-		default:
-			return usagef("%s: messages: %d: got role %q, want system, user, assistant or tool", f.input, i+1, m.Role)
-		}
-	}
-	r.System = strings.Join(system, "\n\n")
-	if f.promptGiven {
-		return nil
-	}
-	last := len(r.History) - 1
-	if last < 0 || r.History[last].Role != starhost.RoleUser {
-		return usagef("%s: messages: got none of the user at the end, want one, or -p", f.input)
-	}
-	r.Text, r.History = r.History[last].Content.String(), r.History[:last]
-	return nil
-}
-
-// takeModel splits the model from the options, because events have separate arguments for both.
-func takeModel(options json.RawMessage) (model string, rest json.RawMessage, err error) {
-	if len(options) == 0 || string(options) == "null" {
-		return "", nil, nil
-	}
-	var set map[string]json.RawMessage
-	if err := json.Unmarshal(options, &set); err != nil {
-		return "", nil, errors.New("want an object")
-	}
-	raw, ok := set["model"]
-	if !ok {
-		return "", options, nil
-	}
-	if err := json.Unmarshal(raw, &model); err != nil {
-		return "", nil, errors.New("model: want a string")
-	}
-	delete(set, "model")
-	rest, err = json.Marshal(set)
-	return model, rest, err
-}
-
 // parseArguments returns the arguments of --args and --arg by name. types has the JSON Schema
 // types of declared arguments.
 func (env Env) parseArguments(f *requestFlags, types map[string]string) (map[string]json.RawMessage, error) {
@@ -239,7 +156,7 @@ func (env Env) parseArguments(f *requestFlags, types map[string]string) (map[str
 		name = file
 	}
 	if f.args != "" {
-		if err := decodeJSON(name, text, &args); err != nil {
+		if err := report.DecodeJSON(name, text, &args); err != nil {
 			return nil, err
 		}
 		if args == nil {
@@ -251,43 +168,11 @@ func (env Env) parseArguments(f *requestFlags, types map[string]string) (map[str
 		if !ok || key == "" {
 			return nil, usagef("--arg: got %q, want NAME=VALUE", pair)
 		}
-		raw, err := encodeArgument(value, types[key])
+		raw, err := report.EncodeArgument(value, types[key])
 		if err != nil {
 			return nil, usagef("--arg %s: got %q, want %v", key, value, err)
 		}
 		args[key] = raw
 	}
 	return args, nil
-}
-
-// encodeArgument returns the text of an --arg as JSON of a JSON Schema type. Without a type,
-// text that is JSON stays JSON, and other text is a string.
-func encodeArgument(text, typ string) (json.RawMessage, error) {
-	asString, _ := json.Marshal(text) // no error: strings always marshal
-	raw := json.RawMessage(text)
-	switch {
-	case typ == "string":
-		return asString, nil
-	case json.Valid(raw) && (typ == "" || fitsType(raw, typ)):
-		return raw, nil
-	case typ == "":
-		return asString, nil
-	}
-	return nil, fmt.Errorf("%s as JSON", typ)
-}
-
-// fitsType reports whether a JSON value looks like one of a JSON Schema type.
-func fitsType(raw json.RawMessage, typ string) bool {
-	first := bytes.TrimSpace(raw)[0]
-	switch typ {
-	case "object":
-		return first == '{'
-	case "array":
-		return first == '['
-	case "boolean":
-		return first == 't' || first == 'f'
-	case "null":
-		return first == 'n'
-	}
-	return first == '-' || '0' <= first && first <= '9'
 }

@@ -3,11 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
-	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
@@ -18,7 +13,6 @@ import (
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
-	"github.com/starhost/starhost/starlark"
 )
 
 // stdinName is the name of standard input in messages.
@@ -64,7 +58,11 @@ func runFmt(ctx context.Context, env Env, res *Result, f fmtFlags, paths []strin
 		return fmtStdin(env, res, f)
 	}
 	catchSignals(ctx)
-	files, err := env.starFiles(res, paths)
+	found, err := env.pluginPaths(res, paths)
+	if err != nil {
+		return err
+	}
+	files, err := format.Files(found)
 	if err != nil {
 		return err
 	}
@@ -143,29 +141,6 @@ func (r formattedFiles) WriteText(res *Result) {
 	}
 }
 
-// starFiles returns the .star files and golden cases at the paths, each once.
-func (env Env) starFiles(res *Result, names []string) ([]loader.Path, error) {
-	paths, err := env.pluginPaths(res, names)
-	if err != nil {
-		return nil, err
-	}
-	var files []loader.Path
-	seen := map[string]bool{}
-	for _, p := range paths {
-		found, err := starFilesAt(p)
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range found {
-			if !seen[file.Real] {
-				seen[file.Real] = true
-				files = append(files, file)
-			}
-		}
-	}
-	return files, nil
-}
-
 // pluginPaths returns the paths of plugins: the arguments, else those of the config.
 func (env Env) pluginPaths(res *Result, args []string) ([]loader.Path, error) {
 	config, warnings, err := env.readConfig(true)
@@ -174,44 +149,6 @@ func (env Env) pluginPaths(res *Result, args []string) ([]loader.Path, error) {
 		return nil, err
 	}
 	return config.Paths(cmp.Or(env.dir, "."), args)
-}
-
-// isArchive reports whether a file may be a golden case.
-func isArchive(file string) bool { return strings.HasSuffix(file, ".txtar") }
-
-// isFormattable reports whether fmt formats a file in a folder.
-func isFormattable(file string) bool {
-	return strings.HasSuffix(file, ".star") || isArchive(file) && filepath.Base(filepath.Dir(file)) == "golden"
-}
-
-// starFilesAt returns the file at a path, or all files of a folder and its subfolders. It skips
-// hidden files and folders, and does not follow links.
-func starFilesAt(p loader.Path) ([]loader.Path, error) {
-	info, err := os.Stat(p.Real)
-	switch {
-	case err != nil:
-		return nil, p.Explain(err)
-	case !info.IsDir() && !strings.HasSuffix(p.Real, ".star") && !isArchive(p.Real):
-		return nil, usagef("%s: got a file of another kind, want a .star file, a golden case or a folder", p.Shown)
-	case !info.IsDir():
-		return []loader.Path{p}, nil
-	}
-	var files []loader.Path
-	err = filepath.WalkDir(p.Real, func(file string, d fs.DirEntry, err error) error {
-		hidden := strings.HasPrefix(d.Name(), ".") && file != p.Real
-		switch {
-		case err != nil:
-			return err
-		case hidden && d.IsDir():
-			return fs.SkipDir
-		case d.Type().IsRegular() && !hidden && isFormattable(file):
-			rel, err := filepath.Rel(p.Real, file)
-			files = append(files, loader.Path{Shown: path.Join(p.Shown, filepath.ToSlash(rel)), Real: file})
-			return err
-		}
-		return nil
-	})
-	return files, errtext.File(p.Shown, err)
 }
 
 // formatFile formats a file, and writes it if inPlace is set.
@@ -229,13 +166,4 @@ func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 		err = errtext.File(p.Shown, disk.Rewrite(p.Real, []byte(after)))
 	}
 	return out, err
-}
-
-// formatCodes explain the codes that only fmt reports.
-var formatCodes = []starlark.Code{
-	{Code: "E0711", Title: "a file that the formatter cannot keep",
-		Text: "The file is valid Starlark, but has something that the formatter does not know or would write in a way that Starlark cannot read. " +
-			"The file stays as it is. Write that part in another way: bytes have no literal in Bazel's Starlark.",
-		Bad:  "MAGIC = b\"PNG\"\n",
-		Good: "MAGIC = bytes(\"PNG\")\n"},
 }

@@ -21,6 +21,9 @@ import (
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
+	"github.com/starhost/starhost/editor/check"
+	"github.com/starhost/starhost/editor/format"
+	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
@@ -275,7 +278,7 @@ func TestCodes(t *testing.T) {
 		}
 		seen[c.Code] = true
 	}
-	for _, c := range codes {
+	for _, c := range slices.Concat(report.Codes, format.Codes, check.Codes, lint.Codes) {
 		if c.Bad == "" {
 			continue
 		}

@@ -1,4 +1,6 @@
-package main
+package report
+
+// The JSON that a caller writes, read with errors that say where the mistake is.
 
 import (
 	"encoding/json"
@@ -13,37 +15,36 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
-	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
 )
 
 // maxInputDepth is how deep values in JSON of the command line may be nested, as in encoding/json.
 const maxInputDepth = 10_000
 
-// decodeJSON decodes a JSON value into v. It refuses unknown keys and text after the value,
+// DecodeJSON decodes a JSON value into v. It refuses unknown keys and text after the value,
 // with their places. Messages call the text name. encoding/json alone names neither the line of
 // an unknown key nor a similar key.
-func decodeJSON(name, text string, v any) error {
+func DecodeJSON(name, text string, v any) error {
 	text = strings.TrimPrefix(text, "\ufeff")
-	if err := checkJSON(name, text); err != nil {
+	if err := CheckJSON(name, text); err != nil {
 		return err
 	}
 	doc, err := jsontext.Parse(text, maxInputDepth)
 	if err != nil {
-		return usagef("%s: %v", name, err)
+		return Usagef("%s: %v", name, err)
 	}
 	c := jsonComparer{name: name, doc: doc}
 	if err := c.value(0, "", reflect.TypeOf(v).Elem()); err != nil {
 		return err
 	}
 	if err := json.Unmarshal([]byte(text), v); err != nil {
-		return usagef("%s: %s", name, jsontext.Explain(err))
+		return Usagef("%s: %s", name, jsontext.Explain(err))
 	}
 	return nil
 }
 
-// checkJSON returns an error with a place if a text is not JSON.
-func checkJSON(name, text string) error {
+// CheckJSON returns an error with a place if a text is not JSON.
+func CheckJSON(name, text string) error {
 	var (
 		raw    json.RawMessage
 		syntax *json.SyntaxError
@@ -52,7 +53,7 @@ func checkJSON(name, text string) error {
 	case err == nil:
 		return nil
 	case strings.TrimSpace(text) == "":
-		return usagef("%s: got nothing, want JSON", name)
+		return Usagef("%s: got nothing, want JSON", name)
 	case !errors.As(err, &syntax) || strings.HasPrefix(err.Error(), "unexpected end"):
 		return inputError(name, text, len(strings.TrimRight(text, " \t\r\n")), "got the end of the text, want the rest of the value")
 	default:
@@ -107,7 +108,7 @@ func inputError(name, text string, at int, format string, args ...any) error {
 		Msg:  fmt.Sprintf(format, args...),
 		Code: "E0701",
 	}
-	return &report.UsageError{Where: starlark.Locate(where, func(string) string { return text })}
+	return &UsageError{Where: starlark.Locate(where, func(string) string { return text })}
 }
 
 // A jsonComparer compares a JSON value with a Go type.

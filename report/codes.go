@@ -1,18 +1,9 @@
-package main
+package report
 
-import (
-	"slices"
+import "github.com/starhost/starhost/starlark"
 
-	"github.com/starhost/starhost/editor/check"
-	"github.com/starhost/starhost/editor/lint"
-	"github.com/starhost/starhost/starlark"
-)
-
-// codes explain the error codes that this package and the root package report.
-var codes = slices.Concat(commonCodes, formatCodes, check.Codes, lint.Codes)
-
-// commonCodes explain the codes that several commands report.
-var commonCodes = []starlark.Code{
+// Codes explain the codes that no other package explains.
+var Codes = []starlark.Code{
 	{Code: "E0701", Title: "a mistake on the command line",
 		Text: "A command, flag, argument or value that does not exist, or that does not go with the others. starhost COMMAND --help lists what there is.",
 		Bad:  "starhost eval \"Why is p99 up?\"", Good: "starhost eval -p \"Why is p99 up?\""},

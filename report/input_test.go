@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost/internal/jsontext"
-	"github.com/starhost/starhost/report"
 )
 
 // FuzzDecodeJSON checks that mistakes have a place, and that valid texts decode as
@@ -22,8 +21,8 @@ func FuzzDecodeJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var got, want requestInput
-		err := decodeJSON("in.json", text, &got)
-		var usage *report.UsageError
+		err := DecodeJSON("in.json", text, &got)
+		var usage *UsageError
 		if err != nil && !errors.As(err, &usage) {
 			t.Fatalf("got %v, want a UsageError", err)
 		}
