@@ -17,7 +17,7 @@ var sizes = map[string]int{
 	"agents/install":   2800,
 	"bench":            2080,
 	"builtins":         8270,
-	"builtins/modules": 4450,
+	"builtins/modules": 4460,
 	"cmd/starhost":     9560,
 	"decision":         3790,
 	"editor/check":     780,
@@ -45,13 +45,13 @@ var sizes = map[string]int{
 	"serve/process":    790,
 	"serve/proxy":      3600,
 	"serve/ui":         960,
-	"shell":            4240, // 110 of them are rows about the flags of programs
+	"shell":            4260, // 110 of them are rows about the flags of programs
 	"starlark":         7380,
 	"store":            1600,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 100_340
+const maxSize = 100_370
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

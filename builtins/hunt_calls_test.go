@@ -70,7 +70,7 @@ def share(n):
 	for _, v := range huntValues {
 		fmt.Fprintf(&b, "%s = %s\n", v.name, v.expr)
 	}
-	b.WriteString("shouted = 'B' * n\nparsed = shell.parse('a b;' * (n // 16))\nc_command = shell.parse('a -b c').commands[0]\n")
+	b.WriteString("shouted = 'B' * n\nparsed = shell.parse('a b;' * (n // 32))\nc_command = shell.parse('a -b c').commands[0]\n")
 	return b.String()
 }
 

@@ -33,7 +33,7 @@ func TestShellLine(t *testing.T) {
 a = shell.parse("a b")
 assert_eq([a == shell.parse("a b"), a == shell.parse("a c"), a == shell.parse("a b", dialect = "zsh"), a == "a b", a == None], [True] + [False] * 4)
 assert_eq(([a] == [shell.parse("a b")], a in [1, a], {"k": a} != {"k": a}), (True, True, False))
-assert_eq(str(shell.parse("")), "line(commands = [], ok = True, reason = \"\", unknown = False, unknowns = [])")
+assert_eq(str(shell.parse("")), "line(commands = [], known = True, ok = True, reason = \"\", unknown = False, unknowns = [])")
 assert_eq(json.decode(json.encode(a))["commands"][0]["argv"], ["a", "b"])
 assert_eq(json.decode(result(a).for_llm), json.decode(json.encode(a)))
 rm = {"k": shell.parse("sudo rm -rf x")}["k"]

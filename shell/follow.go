@@ -84,6 +84,7 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 	}
 	if len(rest) > 0 {
 		if row.kind == leaves {
+			r.dropTraps()
 			defer func() { r.dead = true }()
 		}
 		return j.wrap(name, rest, certain), true
@@ -459,7 +460,7 @@ var containerFlags = program{
 }
 
 // imagePrograms are subcommands that run programs, but not as exec and run do.
-var imagePrograms = []string{"create", "unshare", "machine", "runlabel", "debug", "model", "mcp", "ai"}
+var imagePrograms = []string{"build", "buildx", "bake", "up", "deploy", "start", "restart", "create", "unshare", "machine", "runlabel", "debug", "model", "mcp", "ai"}
 
 // followContainer follows docker exec and docker run.
 func (r *reader) followContainer(j job) {
@@ -476,13 +477,13 @@ func (r *reader) followContainer(j job) {
 			if !ok {
 				r.setWild()
 			} else if !query && len(rest) > 0 {
-				r.run(j.wrap("docker", rest, w.text == "exec"))
+				r.run(j.wrap("docker", rest, !hasFlag(j.argv, "--entrypoint")))
 			}
 			return
 		case isOneOf(w.text, imagePrograms):
 			r.setWild()
 			return
-		case w.text == "compose", w.text == "container", strings.HasPrefix(w.text, "-"), i > 0 && strings.HasPrefix(j.argv[i].text, "-"):
+		case isOneOf(w.text, []string{"compose", "container", "image", "builder", "service", "stack"}), strings.HasPrefix(w.text, "-"), i > 0 && strings.HasPrefix(j.argv[i].text, "-"):
 		default:
 			return
 		}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -10,7 +11,9 @@ func (r *reader) judge(name string, k kind, j job) {
 	args := j.argv[1:]
 	switch k {
 	case opaque:
-		if !isQuestion(args) || isOneOf(name, []string{".", "source", "let", "tclsh", "wish", "pwsh"}) {
+		row, _ := findProgram(name)
+		asks := len(args) == 1 && len(args[0].text) == 2 && args[0].text[0] == '-' && contains(row.query, args[0].text[1])
+		if !asks && !isQuestion(args) || isOneOf(name, []string{".", "source", "let", "tclsh", "wish", "pwsh"}) {
 			r.setWild()
 		}
 	case runsTrap:
@@ -42,11 +45,47 @@ func (r *reader) judge(name string, k kind, j job) {
 		r.judgeSet(name, args)
 	case flagged:
 		r.judgeFlags(name, args)
+		r.judgeSubcommand(j.argv)
 	case queries:
 		r.judgeQuery(name, args)
 	case writes:
 		r.judgeWriter(name, args)
 	}
+}
+
+// judgeUnlisted records a program without a row: it may run what its words mention, and anything if
+// a word is decided at run time. A function that the text certainly defines is no program.
+func (r *reader) judgeUnlisted(name string, j job) {
+	r.recordJob(j)
+	if end := r.defined[name]; end > 0 && end <= r.at.offset && len(j.wrappers) == 0 {
+		return
+	}
+	r.kind = unlisted
+	last := &r.script.calls[len(r.script.calls)-1]
+	last.unlisted, last.mentions = true, true
+	if slices.ContainsFunc(j.argv[1:], func(w word) bool { return !w.known && w.pattern == "" }) {
+		r.setWild()
+	}
+}
+
+// judgeSubcommand judges a program that runs others behind all subcommands but those of its row.
+func (r *reader) judgeSubcommand(argv []word) {
+	row, _ := findProgram(path.Base(argv[0].text))
+	if row.subs == "" || isQuestion(argv[1:]) {
+		return
+	}
+	c := Command{}
+	for i := range argv {
+		c.add(argv[i].pointer(), argv[i].many)
+	}
+	sub := c.Subcommand()
+	if sub != nil {
+		first, _, _ := strings.Cut(*sub, " ")
+		if strings.Contains(row.subs, " "+first+" ") || strings.Contains(row.subs, " "+strings.ReplaceAll(*sub, " ", "_")+" ") || *sub == "" && len(argv) == 1 {
+			return
+		}
+	}
+	r.setWild()
 }
 
 // judgeFlags judges a program that runs another one behind some of its flags or subcommands only.
@@ -120,14 +159,25 @@ func (r *reader) judgeTrap(args []word, j job) {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
+	r.dropTraps() // this one may replace those before
 	if len(args) == 0 || args[0].known && (args[0].text == "" || args[0].text[0] == '-') {
 		return
 	}
-	r.conditional(func() { r.nested(args[0], "eval", j.wrap("trap", nil, false).wrappers, false) })
+	atExit := slices.ContainsFunc(args[1:], func(w word) bool { return isOneOf(w.text, []string{"EXIT", "0"}) }) && !r.trapped
+	from := len(r.script.calls)
+	r.conditional(func() { r.nested(args[0], "eval", j.wrap("trap", nil, false).wrappers, j.certain && atExit) })
+	r.traps, r.trapped = [2]int{from, len(r.script.calls)}, true
+}
+
+// dropTraps makes the commands of a trap uncertain.
+func (r *reader) dropTraps() {
+	for i := r.traps[0]; i < r.traps[1]; i++ {
+		r.script.calls[i].certain = false
+	}
 }
 
 // modules are modules of Python that are programs by themselves.
-const modules = " json.tool venv pip pytest http.server compileall py_compile unittest "
+const modules = " json.tool venv pip http.server compileall py_compile "
 
 // judgeInterpreter judges python, perl, node and their like, whose text is no shell text.
 func (r *reader) judgeInterpreter(name string, args []word) {
@@ -140,6 +190,9 @@ func (r *reader) judgeInterpreter(name string, args []word) {
 	}
 	if len(args) > 1 && args[0].text == "-m" && strings.Contains(modules, " "+args[1].text+" ") && args[1].known {
 		r.addCall(args[1:], false)
+		if args[1].text == "pip" {
+			r.judgeSubcommand(args[1:])
+		}
 		return
 	}
 	r.setWild()
@@ -322,7 +375,11 @@ func (r *reader) judgeCalculation(name string, args []word) {
 	if name == "kill" {
 		return
 	}
-	if name != "shift" {
+	if name == "ulimit" {
+		args = slices.DeleteFunc(slices.Clone(args), func(w word) bool {
+			return w.known && (isOneOf(w.text, []string{"unlimited", "hard", "soft"}) || strings.Trim(w.text, "-HSabcdefiklmnpqrstuvxPRT") == "")
+		})
+	} else if name != "shift" {
 		r.dead = true
 	}
 	for _, w := range args {
@@ -344,6 +401,7 @@ func (r *reader) judgeAssignment(name string, args []word) {
 		case !w.known, strings.Contains(w.text, "["):
 			r.setWild()
 		case name == "unset":
+			delete(r.defined, w.text)
 			if isPoison(w.text) {
 				r.poisoned = true
 				r.setWild()

@@ -8,10 +8,10 @@ import (
 
 // readsAsShells reports whether the parser joins the lines of a text as the shells do. The shells
 // remove a backslash and the end of its line before they look for operators and delimiters, and
-// they do not remove it in a comment. The parser differs there, and takes "\r\n" for the end of a
-// line. A command could hide behind each difference, so the answer is false in doubt.
+// they do not remove it in a comment. The parser differs there, and takes "\r" for a part of the end
+// of a line, or for a blank. A command could hide behind each difference, so the answer is false in doubt.
 func readsAsShells(file *syntax.File, text string) bool {
-	if strings.Contains(text, "\r\n") || strings.HasSuffix(text, "\r") {
+	if strings.Contains(text, "\r") {
 		return false
 	}
 	if !strings.Contains(text, "\\\n") {

@@ -49,6 +49,10 @@ type shared struct {
 	turn         int                        // the last turn
 	visited      map[syntax.Node]bool       // the expansions and functions, and whether as certain ones
 	fixed        map[*syntax.BinaryCmd]bool // the results of isFixed
+	traps        [2]int                     // of the calls, those of the trap at the text's end
+	trapped      bool                       // there is a trap
+	defined      map[string]int             // the ends of the functions that the text certainly defines
+	top          *syntax.Stmt               // the current statement of the outermost text
 	called       map[string]int             // offset of the first certain call from top level, or -1
 	written      map[string]bool
 	writtenAt    int                // the number of calls in front of the first file with an unknown name
@@ -90,13 +94,17 @@ func (r *reader) fail(reason string) {
 func (r *reader) readText() string {
 	r.shared = &shared{
 		called: map[string]int{}, written: map[string]bool{}, lists: map[string]bool{}, writtenAt: math.MaxInt, at: source{text: r.text},
+		defined:      map[string]int{},
 		mostFollowed: maxFollowed + moreFollowed*len(r.text),
 		uncalled:     map[string][]int{}, visited: map[syntax.Node]bool{}, fixed: map[*syntax.BinaryCmd]bool{},
 	}
 	if !r.parse() {
 		return r.reason
 	}
-	r.statements(r.file.Stmts)
+	for _, s := range r.file.Stmts {
+		r.top = s
+		r.statements([]*syntax.Stmt{s})
+	}
 	r.readFunctions()
 	r.checkWritten()
 	if r.poisoned || r.reason != "" || r.errexit && r.fails {
@@ -277,10 +285,14 @@ func (r *reader) compound(s *syntax.Stmt) {
 
 // caseClause visits a case.
 func (r *reader) caseClause(c *syntax.CaseClause) {
-	r.visit(c.Word)
+	open := !r.word(c.Word).known
 	for _, item := range c.Items {
 		for _, w := range item.Patterns {
 			r.visit(w)
+		}
+		if open && len(item.Patterns) == 1 && item.Patterns[0].Lit() == "*" {
+			r.conditional(func() { r.statements(item.Stmts) })
+			continue
 		}
 		r.uncertain(item.Stmts)
 	}
@@ -338,12 +350,27 @@ func isPipe(c *syntax.BinaryCmd) bool { return c.Op == syntax.Pipe || c.Op == sy
 // text can tell. The commands behind "&&" and "||" may never run.
 const succeeding = " true false : echo printf pwd exit return break continue set export unset shift eval exec test [ trap alias local declare typeset readonly umask wait type hash "
 
+// isFileTest reports whether a command is test or [ with a question about a file.
+func isFileTest(args []*syntax.Word) bool {
+	if len(args) < 3 || args[0].Lit() != "[" && args[0].Lit() != "test" {
+		return false
+	}
+	flag := args[1].Lit()
+	if flag == "!" {
+		flag, args = args[2].Lit(), args[1:]
+	}
+	return len(flag) == 2 && flag[0] == '-' && strings.Contains("defrswxLhbcpSugkOGN", flag[1:]) && len(args) >= 3 && len(args) <= 4
+}
+
 // isFixed reports whether the text alone may decide whether a statement succeeds.
 func (r *reader) isFixed(s *syntax.Stmt) bool {
 	r.script.Nodes++
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
-		return len(c.Args) == 0 || strings.Contains(succeeding, " "+c.Args[0].Lit()+" ")
+		return len(c.Args) == 0 || strings.Contains(succeeding, " "+c.Args[0].Lit()+" ") && !isFileTest(c.Args)
+	case *syntax.TestClause:
+		u, ok := c.X.(*syntax.UnaryTest)
+		return !ok || u.Op < syntax.TsExists || u.Op > syntax.TsModif
 	case *syntax.BinaryCmd: // a list leans to the left, so each level would ask again for all before it
 		fixed, ok := r.fixed[c]
 		if !ok {
@@ -481,6 +508,9 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 		f.certain = f.certain && !r.script.defines[n.Value]
 		r.script.defines[n.Value] = true
 	}
+	if s == r.top && r.level == 0 && len(f.names) == 1 && r.defined[f.names[0]] == 0 {
+		r.defined[f.names[0]] = int(c.End().Offset())
+	}
 	r.funcs = append(r.funcs, f)
 	if len(f.names) == 0 {
 		r.setWild()
@@ -551,7 +581,7 @@ var failing = []string{"false", "test", "[", "exit", "return", "let", "break", "
 func (r *reader) addCall(argv []word, certain bool) {
 	r.script.Nodes++
 	base := path.Base(argv[0].text)
-	r.script.calls = append(r.script.calls, invocation{argv, certain, r.at, base, plainName(base)})
+	r.script.calls = append(r.script.calls, invocation{argv: argv, certain: certain, at: r.at, name: base, plain: plainName(base)})
 	for _, w := range argv {
 		r.script.Weight += 1 + len(w.text)/64
 	}

@@ -3,6 +3,7 @@ package shell
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -16,6 +17,8 @@ type Script struct {
 	Reason string
 	// Unknown is true if some program, or text that a shell would run, is decided at run time only.
 	Unknown bool
+	// Known is true if every program of the text has a row in the table, or is a function of it.
+	Known bool
 	// Commands are the simple commands in the order of the source, with those of nested texts.
 	Commands []Command
 	// Unknowns say why an answer of Runs can be "maybe": first the reasons for all programs, then
@@ -68,6 +71,16 @@ type invocation struct {
 	certain     bool   // control flow may reach it, and no shell reads it in another way
 	at          source // the command that runs it
 	name, plain string // the program's base name, as it is and as plainName writes it
+	unlisted    bool   // it has no row
+	mentions    bool   // it may run what its words mention
+}
+
+// add appends a word.
+func (c *Command) add(word *string, many bool) {
+	if many {
+		c.many |= 1 << len(c.Argv)
+	}
+	c.Argv = append(c.Argv, word)
 }
 
 // Limits of a text.
@@ -114,6 +127,7 @@ func Parse(text, dialect string) (s *Script) {
 		return refused(source{text[r.failedAt:], r.failedAt}, reason)
 	}
 	s.addUnknowns()
+	s.Known = s.isKnown()
 	s.Unknown = s.wild || s.hasUnlisted()
 	return s
 }
@@ -139,6 +153,11 @@ func (s *Script) hasUnlisted() bool {
 		}
 	}
 	return false
+}
+
+// isKnown reports whether every program has a row.
+func (s *Script) isKnown() bool {
+	return !slices.ContainsFunc(s.calls, func(c invocation) bool { return !c.argv[0].known || c.unlisted || isScript(c.argv[0].text) })
 }
 
 // isModule reports whether a command is "python -m NAME".
@@ -219,12 +238,41 @@ func (s *Script) Runs(program string, words ...[]string) string {
 	return answer
 }
 
+// isNameByte reports whether a byte beside a name makes it another name.
+func isNameByte(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_' || b == '-' || b == '.' || b >= 0x80
+}
+
+// mentions reports whether a word may have the name of a program in it, as a word of its own.
+func (w word) mentions(name string) bool {
+	if !w.known {
+		return w.pattern == "" || word{pattern: path.Base(w.pattern)}.mayBe(name)
+	}
+	for text := w.text; ; {
+		i := strings.Index(text, name)
+		if i < 0 {
+			return false
+		}
+		end := i + len(name)
+		if (i == 0 || !isNameByte(text[i-1])) && (end == len(text) || !isNameByte(text[end])) {
+			return true
+		}
+		text = text[i+1:]
+		if isNameByte(name[0]) { // the byte in front of the rest is a part of a name
+			text = strings.TrimLeftFunc(text, func(c rune) bool { return c < 0x80 && isNameByte(byte(c)) })
+		}
+	}
+}
+
 // answer compares one invocation with a question.
 func (c invocation) answer(q question) string {
 	if !c.argv[0].known {
 		return "maybe"
 	}
 	if c.name != q.name && c.plain != q.plain {
+		if c.mentions && slices.ContainsFunc(c.argv[1:], func(w word) bool { return w.mentions(q.name) }) {
+			return "maybe"
+		}
 		return "no"
 	}
 	answer := matchWords(c.argv[1:], q.words)

@@ -182,13 +182,19 @@ func (r *reader) run(j job) {
 		}
 		r.addCall(j.argv, j.certain)
 		row, ok := findProgram(name)
+		outer, kind := r.program, r.kind
+		r.program, r.kind = name, script
+		if isScript(first.text) {
+			r.setWild()
+		}
 		if !ok {
-			r.recordJob(j)
+			r.judgeUnlisted(first.text, j)
+			r.program, r.kind = outer, kind
 			return
 		}
-		outer, kind := r.program, r.kind
-		r.program, r.kind = name, row.kind
-		next, more := r.follow(name, row, j)
+		r.kind = row.kind
+		r.script.calls[len(r.script.calls)-1].mentions = row.mentions
+		next, more := r.follow(name, *row, j)
 		r.program, r.kind = outer, kind
 		if !more {
 			return
@@ -251,10 +257,7 @@ func (r *reader) record(argv []word, c Command) {
 			texts[i] = w.text
 			p = &texts[i]
 		}
-		c.Argv = append(c.Argv, p)
-		if w.many {
-			c.many |= 1 << i
-		}
+		c.add(p, w.many)
 		switch {
 		case i == 0:
 		case flags && w.known && w.text == "--":

@@ -1,6 +1,9 @@
 package shell
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -44,6 +47,8 @@ var kindReasons = map[kind]string{
 	opaque:     "runs code that the command does not show",
 	calculates: shellCalculates, declares: shellCalculates, assigns: shellCalculates,
 	prints: shellCalculates, tests: shellCalculates,
+	unlisted: "is not in starhost's table, and one of its words is decided at run time",
+	script:   "is a file of its own, which may run anything",
 }
 
 const (
@@ -71,6 +76,7 @@ func (r *reader) setWild() {
 
 // addUnknowns adds the reasons why the answers about single programs are "maybe".
 func (s *Script) addUnknowns() {
+	seen := map[[2]string]bool{} // the reasons of programs that may run what their words mention
 	for i := range s.calls {
 		c := &s.calls[i]
 		first := c.argv[0]
@@ -87,12 +93,49 @@ func (s *Script) addUnknowns() {
 		case !c.certain:
 			add("it may never run, or a shell reads it in another way", name)
 		}
+		if c.mentions {
+			for _, p := range mentioned(c.argv[1:]) {
+				if !seen[[2]string{name, p}] {
+					seen[[2]string{name, p}] = true
+					add(strings.Map(printable, name)+" may run what its words mention", p)
+				}
+			}
+		}
 		if plain := c.plain; plain != name {
 			add("a system may take "+name+" for "+plain, plain)
 		}
 	}
 	s.Nodes += len(s.Unknowns)
 }
+
+// mentioned returns the names that words mention, each once, or "" for any if there are many.
+func mentioned(words []word) (names []string) {
+	for _, w := range words {
+		if !w.known {
+			return []string{""}
+		}
+		for _, name := range strings.FieldsFunc(w.text, func(c rune) bool { return c < 0x80 && !isNameByte(byte(c)) }) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+			if len(names) > maxMentioned {
+				return []string{""}
+			}
+		}
+	}
+	return names
+}
+
+// printable replaces a control character.
+func printable(c rune) rune {
+	if c < ' ' || c == 0x7f {
+		return '?'
+	}
+	return c
+}
+
+// maxMentioned is the most names that an unlisted program gives as reasons.
+const maxMentioned = 16
 
 // hasUnknown reports whether a word is decided at run time.
 func hasUnknown(words []word) bool {

@@ -143,6 +143,7 @@ func (r *reader) word(w *syntax.Word) word {
 	out := wordBuilder{word: word{known: true}}
 	for i, p := range w.Parts {
 		if lit, ok := p.(*syntax.Lit); ok {
+			r.markDollar(w.Parts[:i], lit, &out)
 			out.addLit(lit.Value, out.known && out.buf.Len() == 0, len(w.Parts) == 1)
 			if i > 0 && strings.HasPrefix(lit.Value, "[") {
 				if e, ok := w.Parts[i-1].(*syntax.ParamExp); ok && e.Short {
@@ -154,6 +155,19 @@ func (r *reader) word(w *syntax.Word) word {
 		r.part(p, &out)
 	}
 	return out.finish()
+}
+
+// markDollar makes a word unknown if a text stands behind a dollar so that zsh expands both, as in
+// $=x and $~x.
+func (r *reader) markDollar(before []syntax.WordPart, behind *syntax.Lit, out *wordBuilder) {
+	if len(before) == 0 || behind.Value == "" || !contains("=~^", behind.Value[0]) {
+		return
+	}
+	if lit, ok := before[len(before)-1].(*syntax.Lit); ok && lit.Value == "$" {
+		if out.setUnknown(true); strings.Contains(behind.Value, "[") {
+			r.setWild() // an index, which zsh calculates
+		}
+	}
 }
 
 // A wordBuilder joins the parts of a word.
@@ -231,7 +245,10 @@ func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
 	case *syntax.SglQuoted:
 		r.addSingleQuoted(p, out)
 	case *syntax.DblQuoted:
-		for _, inner := range p.Parts {
+		for i, inner := range p.Parts {
+			if lit, ok := inner.(*syntax.Lit); ok {
+				r.markDollar(p.Parts[:i], lit, out)
+			}
 			r.quotedPart(inner, out)
 		}
 	case *syntax.BraceExp:
@@ -407,8 +424,12 @@ func (r *reader) heredocText(d *syntax.Redirect) word {
 	}
 	quoted := isQuotedDelimiter(d.Word)
 	out := wordBuilder{word: word{known: true}}
-	for _, p := range d.Hdoc.Parts {
-		switch lit, ok := p.(*syntax.Lit); {
+	for i, p := range d.Hdoc.Parts {
+		lit, ok := p.(*syntax.Lit)
+		if ok && !quoted {
+			r.markDollar(d.Hdoc.Parts[:i], lit, &out)
+		}
+		switch {
 		case ok && quoted:
 			out.buf.WriteString(lit.Value)
 		case ok:

@@ -28,8 +28,8 @@ func shellModule(rt call.Runtime) []call.Entry {
 			Name: "parse", Params: `command, dialect="any"`,
 			Doc: `Returns the commands that a shell would run for a command line.
 The result has ok (False if the text is not understood as a whole), reason ("", or "syntax: …",
-"size", "depth", "dialect"), unknown (True if some program is decided at run time only),
-unknowns and commands: the simple commands in the order of the source, also within pipes,
+"size", "depth", "dialect"), unknown (True if some program is decided at run time only), known (True
+if starhost's table has every program), unknowns and commands: the simple commands in the order of the source, also within pipes,
 substitutions, "sh -c", xargs and the like. unknowns say why shell.runs answers "maybe": each has
 text, offset, reason and program, "" if any program may run. A command has name, argv, flags,
 args, sub, wrappers, env, reads, writes, via, text and offset; a word that is decided at run time is
@@ -37,7 +37,7 @@ None. sub is the subcommand behind the program's global flags, such as "delete" 
 there is none. dialect is "bash", "zsh", "posix" or "any", which counts everything that one of them would
 run. Other shells are not ok.`,
 			Example: `cmd = shell.parse("cd /srv && sudo -u app env A=1 rm -rf \"$dir\" > log | tee out")
-assert_eq((cmd.ok, cmd.unknown), (True, False))
+assert_eq((cmd.ok, cmd.unknown, cmd.known), (True, False, True))
 assert_eq([c.name for c in cmd.commands], ["cd", "rm", "tee"])
 rm = cmd.commands[1]
 assert_eq((rm.wrappers, rm.flags, rm.args, rm.writes), (["sudo", "env"], ["-rf"], [None], ["log"]))
@@ -55,12 +55,15 @@ assert_eq(shell.parse("echo 'a").ok, False)`,
 command is a text or the result of shell.parse. The words must stand in the program's arguments
 in this order; flags and others may stand between them. A word may be a list of alternatives.
 Words are compared as they are: "-rf" is not "-r"; use shell.flag for flags. "no" is certain. A
-text that is not understood, a program in a variable, an interpreter's text or a script file make
-the answer "maybe", so deny or ask unless the answer is "no".`,
+text that is not understood, a program in a variable, an interpreter's text, a script file and what
+runs a project's code make the answer "maybe", and so does a program that starhost does not know, if
+one of its words mentions the program. So deny or ask unless the answer is "no".`,
 			Example: `assert_eq(shell.runs("sudo kubectl -n prod delete pod web", "kubectl", ["delete", "drain"]), "yes")
 assert_eq(shell.runs("echo kubectl delete", "kubectl", "delete"), "no")
 assert_eq(shell.runs("kubectl $verb pod web", "kubectl", "delete"), "maybe")
-assert_eq(shell.runs("bash deploy.sh", "kubectl", "delete"), "maybe")`,
+assert_eq(shell.runs("bash deploy.sh", "kubectl", "delete"), "maybe")
+assert_eq(shell.runs("tini -- kubectl delete pod web", "kubectl", "delete"), "maybe")
+assert_eq(shell.runs("cowsay moo", "kubectl", "delete"), "no")`,
 			Func: shellRuns,
 		},
 		{
@@ -159,6 +162,7 @@ func shellParse(c call.Call) (starlark.Value, error) {
 		"ok":       starlark.Bool(script.OK),
 		"reason":   starlark.String(script.Reason),
 		"unknown":  starlark.Bool(script.Unknown),
+		"known":    starlark.Bool(script.Known),
 		"commands": starlark.NewList(commands),
 		"unknowns": starlark.NewList(unknowns),
 	})

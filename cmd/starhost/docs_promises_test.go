@@ -76,7 +76,7 @@ func anchors(text string) []string {
 
 // foreignFlags are flags of other programs in the pages.
 var foreignFlags = []string{
-	"force", "hard", "json", "merge", "repo", "short", // git and gh
+	"force", "hard", "json", "merge", "repo", "short", "forc", "context", "namespace", // git, gh and kubectl
 	"install-extension", "interceptor", "ta", "transport", "unix-socket", // code, docker-mcp and curl
 	"bare", "disable", "safe-mode", "session-id", "setting-sources", // Claude Code, Codex and Droid
 }

@@ -1,0 +1,125 @@
+package shell
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestKinds checks the four kinds of programs.
+func TestKinds(t *testing.T) {
+	for text, want := range map[string]string{
+		// A program without a row may run what its words mention.
+		"tini -- kubectl delete x":                        "maybe",
+		"sops exec-env s.yaml 'kubectl delete pod x'":     "maybe",
+		"frob --run=/usr/bin/kubectl":                     "maybe",
+		"frob kubectl.yaml my-kubectl kubectl-foo":        "no",
+		"frob kubectl2 && frob 'xkubectl kubectl_'":       "no",
+		"frob 'xkubectl kubectl'":                         "maybe",
+		"cowsay moo":                                      "no",
+		"cowsay \"$x\"":                                   "maybe",
+		"frob *.go":                                       "no",
+		"frob bin/*":                                      "maybe",
+		"frob k*":                                         "maybe",
+		"f() { ls; }; f $x":                               "no",
+		"f $x; f() { ls; }":                               "maybe",
+		"if ls; then f() { ls; }; fi; f kubectl":          "maybe",
+		"coreutils --coreutils-prog=rm x":                 "no",
+		"aws ssm send-command --parameters a='kubectl x'": "maybe",
+		// The words of a harmless program are data.
+		"grep -rn 'kubectl delete' .":              "no",
+		"man kubectl":                              "no",
+		"cat \"$x\" | wc -l":                       "no",
+		"gh pr create --body 'run kubectl delete'": "no",
+		// A path is a name in the system's folders only.
+		"/usr/bin/git status":      "no",
+		"/bin/ls":                  "no",
+		"/usr/bin/../tmp/ls":       "maybe",
+		"./ls":                     "maybe",
+		"bin/ls":                   "maybe",
+		"/tmp/tool":                "maybe",
+		"sudo ./x.sh":              "maybe",
+		"find . -exec ./x.sh {} ;": "maybe",
+		"./kubectl delete pod x":   "yes",
+		// Runners are alike.
+		"go test ./...": "maybe", "go run .": "maybe", "go generate": "maybe", "npm test": "maybe", "cargo test": "maybe", "cargo build": "maybe",
+		"cargo nextest run": "maybe", "pytest": "maybe", "gradle x": "maybe", "make": "maybe", "docker build .": "maybe", "cmake --build b": "maybe",
+		"docker compose up": "maybe", "pip install x": "maybe", "tox": "maybe", "jest": "maybe",
+		"go build ./...": "no", "go vet ./...": "no", "go -C x mod tidy": "no", "go tool cover -func=x": "no", "go tool x": "maybe",
+		"cargo +nightly --locked tree": "no", "npm ls": "no", "pip list": "no", "docker ps": "no", "systemctl status x": "no", "systemctl start x": "maybe",
+		"go": "no", "go --help": "no", "go -toolexec=x build": "maybe", "go $x": "maybe", "crontab -l": "no", "crontab x": "maybe",
+		"jest --version": "no", "tar xf x.tgz": "no", "tar --to-command=x -xf y": "maybe", "hg bisect -c x": "maybe",
+	} {
+		if got := Parse(text, "").Runs("kubectl", []string{"delete"}); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestHarmless says what each harmless row means: behind these words, and no other of the row, the
+// program starts nothing. A change of the table changes this test.
+func TestHarmless(t *testing.T) {
+	for _, row := range programs {
+		for name := range strings.SplitSeq(row.names, " ") {
+			runs := func(words string) string { return Parse(name+" "+words, "").Runs("kubectl") }
+			switch {
+			case row.kind == harmless:
+				for _, words := range []string{"", "-x", "--exec=kubectl", "kubectl delete", "-c kubectl", "\"$x\"", "*"} {
+					if got := runs(words); got != "no" {
+						t.Errorf("%s %s: got %s, want no", name, words, got)
+					}
+				}
+			case row.kind == flagged:
+				for flag := range strings.FieldsSeq(row.long) {
+					if got := runs(flag + " x"); got != "maybe" {
+						t.Errorf("%s %s: got %s, want maybe", name, flag, got)
+					}
+				}
+				for sub := range strings.FieldsSeq(row.subs) {
+					if got := runs(strings.ReplaceAll(sub, "_", " ")); got != "no" {
+						t.Errorf("%s %s: got %s, want no", name, sub, got)
+					}
+				}
+				if got := runs("frobnicate"); row.subs != "" && got != "maybe" {
+					t.Errorf("%s frobnicate: got %s, want maybe", name, got)
+				}
+			}
+		}
+	}
+}
+
+func TestKnown(t *testing.T) {
+	for text, want := range map[string]bool{
+		"ls | wc -l": true, "cowsay moo": false, "ls; $x": false, "f() { ls; }; f": true, "./x.sh": false, "sudo kubectl get pods": true,
+		"make": true, "bash -c 'cowsay moo'": false, "/usr/bin/git log": true, "echo \"$(frob)\"": false, "echo 'a": false,
+	} {
+		if got := Parse(text, "").Known; got != want {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestPointSix checks lines that shells read in their own ways, and lines that certainly delete.
+func TestPointSix(t *testing.T) {
+	for text, want := range map[string]string{
+		"$=x delete": "maybe", "$~x": "maybe", "$==x": "maybe", "kubectl \"$=x\"": "maybe", "kubectl \"$~x\"": "maybe", "kubectl \"a $==x b\"": "maybe",
+		"ulimit -n 'a[$(kubectl delete x)]'": "maybe", "ulimit -n 1024": "no", "ulimit -n \"$x\"": "maybe", "ulimit -a": "no", "ulimit -Sn unlimited": "no",
+		"kubectl\r delete pod x":                                         "maybe",
+		"while read -r p; do kubectl delete pod \"$p\"; done":            "yes",
+		"while read -r p; do kubectl delete pod \"$p\"; done < pods.txt": "maybe", // the file may be missing
+		"[ -d x ] && kubectl delete pod x":                               "yes",
+		"trap 'kubectl delete pod \"$T\"' EXIT":                          "yes",
+		"trap 'kubectl delete pod x' INT TERM":                           "maybe", "trap 'kubectl delete pod x' EXIT; trap - EXIT": "maybe", "trap 'kubectl delete pod x' EXIT; exec ls": "maybe",
+		"trap 'ls' EXIT; trap 'kubectl delete pod x' EXIT": "maybe", "trap 'kubectl delete pod x' EXIT; exit": "yes",
+		"case $1 in *) kubectl delete pod x;; esac": "yes", "case a in *) kubectl delete pod x;; esac": "maybe", "case $1 in a) kubectl delete pod x;; esac": "maybe",
+		"case \"$(uname)\" in Linux) ls;; *) kubectl delete pod x;; esac": "yes",
+		"docker run --rm image kubectl delete pod x":                      "yes",
+		"test -e x && kubectl delete pod x":                               "yes",
+		"false && kubectl delete pod x":                                   "maybe",
+		"trap - EXIT":                                                     "no", "trap '' INT": "no",
+		"cat pods | while read p; do kubectl delete pod $p; done": "yes",
+	} {
+		if got := Parse(text, "").Runs("kubectl", []string{"delete"}); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package shell
+
+import (
+	"strings"
+	"sync"
+)
+
+// programs is the table of the programs that starhost knows, in groups. A program without a row may
+// run what its words mention. A row costs nothing but this line, but a wrong "harmless" is a wrong
+// "no": its words, with all of its flags, start no other program.
+var programs = []program{
+	// Wrappers: the words behind their flags are a command.
+	{names: "- busybox nocorrect noglob nohup toybox", kind: runsWords},
+	{names: "chrt", kind: runsWords, bare: "bfiorRv", values: "TPD", operands: 1},
+	{names: "command", kind: runsWords, bare: "p", query: "vV", shaky: "p"},
+	{names: "doas", kind: runsWords, bare: "ns", values: "Cu"},
+	{names: "ionice", kind: runsWords, bare: "t", values: "cn", long: " --ignore ", longValues: " --class --classdata "},
+	{names: "nice", kind: runsWords, bare: "0123456789", values: "n", longValues: " --adjustment "},
+	{names: "setsid", kind: runsWords, bare: "cfw", long: " --ctty --fork --wait "},
+	{names: "stdbuf", kind: runsWords, values: "ioe", longValues: " --input --output --error "},
+	{names: "time", kind: runsWords, bare: "apv", values: "fo"},
+	{names: "timeout", kind: runsWords, bare: "v", values: "ks", operands: 1, long: " --foreground --preserve-status --verbose ", longValues: " --kill-after --signal "},
+	{names: "env", kind: runsAssigned, bare: "iv0", values: "uCS", long: " --ignore-environment --null --debug ", longValues: " --unset --chdir --split-string ", shaky: "iuC"},
+	{names: "sudo", kind: runsAssigned, bare: "AbEHnPSsi", values: "ugpCDRTh", shaky: "si", long: " --non-interactive --preserve-env --set-home --stdin --background ", longValues: " --user --group --prompt --host --chdir "},
+	{names: "xargs", kind: runsInput, bare: "0rtxop", values: "adEILnPs", long: " --null --no-run-if-empty --verbose --replace ", longValues: " --max-args --max-procs --delimiter --arg-file "},
+	{names: "repeat", kind: runsRepeat},
+	{names: "exec", kind: leaves, bare: "cl", values: "a", shaky: "c"},
+	{names: "watch", kind: runsWatch, bare: "bcegtwxpr", values: "n", long: " --color --exec --no-title --precise --beep --errexit ", longValues: " --interval "},
+	{names: "builtin", kind: runsBuiltin},
+
+	// Shells, and what gives a text to one.
+	{names: "ash bash dash ksh mksh rbash sh zsh", kind: runsShell},
+	{names: "su", kind: runsOption},
+	{names: "eval", kind: runsEval},
+	{names: "trap", kind: runsTrap},
+	{names: "ssh", kind: runsRemote, bare: "46AaCfgKkMNnqsTtVvXxYy", values: "BbcDEeiJLlmpQRSWw", operands: 1},
+
+	// Programs that are a command themselves and also run one.
+	{names: "find", kind: runsFind},
+	{names: "docker docker-compose nerdctl podman", kind: runsContainer},
+	{names: "kubectl", kind: runsPod},
+	{names: "git", kind: runsGit},
+
+	// Interpreters of another language, and programs whose text may run others.
+	{names: "deno lua node perl php pypy python python2 python3 ruby", kind: interprets},
+	{names: "awk gawk mawk nawk", kind: interpretsAwk},
+	{names: "gsed sed", kind: interpretsSed},
+	{names: "mariadb mysql psql sqlite3", kind: queries},
+
+	// Builtins that calculate words, assign, or change how the shell reads.
+	{names: "break bye continue exit kill logout return shift suspend", kind: calculates},
+	{names: "declare export local readonly typeset", kind: declares},
+	{names: "getln getopts read unset wait", kind: assigns},
+	{names: "printf", kind: prints},
+	{names: "[ test", kind: tests},
+	{names: "set shopt", kind: sets},
+
+	// Programs that make files, which the text may run.
+	{names: "cp curl dd install ln mv tee", kind: writes},
+	{names: "wget", kind: writes, long: " --use-askpass -e --execute --config "},
+
+	// Runners of packages.
+	{names: "bun npm pnpm yarn", kind: packages},
+
+	// Harmless but for these flags and subcommands.
+	{names: "apt apt-get", kind: flagged, mentions: true, values: "oc", long: " -o -c --option --config-file "},
+	{names: "aria2c", kind: flagged, mentions: true, long: " --on-download-complete --on-download-error --on-download-pause --on-download-start --on-download-stop --on-bt-download-complete "},
+	{names: "aws", kind: flagged, mentions: true, long: " execute-command send-command start-session "},
+	{names: "cc g++ gcc", kind: flagged, long: " -wrapper -B -fplugin -specs --specs "},
+	{names: "clang", kind: flagged, long: " -wrapper -B -fplugin -fpass-plugin "},
+	{names: "cpio", kind: flagged, mentions: true, long: " --rsh-command "},
+	{names: "fd fdfind", kind: flagged, values: "xX", long: " -x -X --exec --exec-batch "},
+	{names: "fzf", kind: flagged, long: " --preview --bind --with-shell "},
+	{names: "gcloud", kind: flagged, mentions: true, long: " ssh "},
+	{names: "gh", kind: flagged, long: " alias extension ext "},
+	{names: "helm", kind: flagged, mentions: true, long: " --post-renderer plugin "},
+	{names: "hg", kind: flagged, mentions: true, long: " --config --tool bisect extdiff "},
+	{names: "svn", kind: flagged, mentions: true, long: " --editor-cmd --diff-cmd --diff3-cmd --config-option "},
+	{names: "ip", kind: flagged, mentions: true, values: "b", long: " netns vrf net netn vr -batch -b "},
+	{names: "jobs", kind: flagged, values: "x", long: " -x "},
+	{names: "less", kind: flagged, values: "k", long: " -k --lesskey-file --lesskey-src "},
+	{names: "man", kind: flagged, values: "PH", long: " -P --pager -H --html "},
+	{names: "mvn", kind: flagged, long: " exec:exec exec:java "},
+	{names: "nvm", kind: flagged, mentions: true, long: " exec run "},
+	{names: "op", kind: flagged, mentions: true, long: " run plugin "},
+	{names: "pandoc", kind: flagged, values: "FL", long: " -F -L --filter --lua-filter --pdf-engine "},
+	{names: "print", kind: flagged, values: "vf", long: " -v -f "},
+	{names: "rg", kind: flagged, long: " --pre --hostname-bin "},
+	{names: "rpm", kind: flagged, mentions: true, values: "E", long: " -E --eval --define "},
+	{names: "rsync", kind: flagged, values: "e", long: " -e --rsh --rsync-path -M --remote-option "},
+	{names: "scp", kind: flagged, values: "SoDF", long: " -S -o -D -F "},
+	{names: "sort", kind: flagged, long: " --compress-program "},
+	{names: "tcpdump", kind: flagged, values: "z", long: " -z --postrotate-command "},
+	{names: "yt-dlp", kind: flagged, mentions: true, long: " --exec --exec-before-download --downloader --external-downloader "},
+	{names: "zip", kind: flagged, long: " -TT --unzip-command -T "},
+
+	// Builtins that run a text, or that change what words mean.
+	{names: ". R alias autoload bind compctl compgen complete disable emulate enable fc functions hash let mapfile readarray " +
+		"sched setopt setterm source unsetopt vared zargs zformat zle zmodload zparseopts zpty zregexparse zrun zstyle", kind: opaque},
+
+	// Archives and schedules, which run programs behind some of their flags.
+	{names: "tar bsdtar", kind: flagged, values: "IF", long: " -I --use-compress-program --to-command --checkpoint-action --rsh-command --rmt-command --info-script --new-volume-script -F --use "},
+	{names: "crontab", kind: opaque, query: "l"},
+	{names: "openssl", kind: flagged, long: " -engine -provider -config -provider-path "},
+	{names: "bat", kind: flagged, long: " --pager --diff "},
+	{names: "javac", kind: flagged, long: " -processor --processor-path -processorpath -J-agentlib -J-javaagent "},
+	{names: "nmap", kind: flagged, long: " --script -sC -A "},
+	{names: "ulimit", kind: calculates},
+
+	// Runners and managers: harmless behind these subcommands only.
+	{names: "go", kind: flagged, long: " -exec -toolexec --exec --toolexec -vettool --vettool ", subs: " build vet list env fmt doc mod version get install clean fix bug telemetry work help tool_cover tool_nm tool_pprof tool_objdump tool_trace "},
+	{names: "cargo", kind: flagged, long: " --config ", subs: " tree metadata add remove search update version fmt login logout owner yank info locate-project pkgid generate-lockfile fetch vendor new init help read-manifest verify-project "},
+	{names: "pip pip2 pip3", kind: flagged, subs: " list show freeze check config cache debug index search uninstall help inspect hash "},
+	{names: "gem", kind: flagged, subs: " list search info environment env owner yank push signin signout outdated contents which help "},
+	{names: "poetry pdm", kind: flagged, subs: " show search version check about "},
+	{names: "uv", kind: flagged, subs: " tree version cache python help pip_list pip_show pip_freeze pip_tree pip_check "},
+	{names: "bundle", kind: flagged, subs: " list show info outdated check "},
+	{names: "composer", kind: flagged, subs: " show outdated search validate why info licenses diagnose "},
+	{names: "brew", kind: flagged, subs: " list ls info search outdated deps uses config doctor cat leaves tap-info "},
+	{names: "systemctl", kind: flagged, subs: " status is-active is-enabled is-failed is-system-running list-units list-unit-files list-timers list-sockets list-jobs list-dependencies show cat stop disable mask kill reset-failed daemon-reload poweroff reboot halt suspend "},
+	{names: "launchctl", kind: flagged, subs: " list print blame "},
+	{names: "snap", kind: flagged, subs: " list info find version changes remove "},
+	{names: "rustup", kind: flagged, subs: " show update default target component toolchain check "},
+	{names: "tmux", kind: flagged, subs: " ls list-sessions list-windows list-panes kill-session kill-server kill-window capture-pane has-session "},
+	{names: "pyenv rbenv nodenv", kind: flagged, subs: " versions version root "},
+	{names: "asdf", kind: flagged, subs: " current list "},
+	{names: "direnv", kind: flagged, subs: " status version "},
+	{names: "minikube", kind: flagged, subs: " status ip version profile delete stop "},
+
+	// Harmless. Files and texts.
+	{names: "basename cat chattr chgrp chmod chown cksum cmp comm column cut df diff dir dirname du expand file fmt fold head iconv " +
+		"join jq link ls lsattr lsblk md5 md5sum mkdir mkfifo mknod mktemp namei nl od paste pathchk pr ptx readlink realpath " +
+		"rev rm rmdir seq sha1sum sha224sum sha256sum sha384sum sha512sum b2sum shasum shred shuf stat strings sum sync tac " +
+		"tail touch tr truncate trash trash-put tree tsort unexpand uniq unlink vdir wc xmllint xxd hexdump yq gron colordiff " +
+		"eza exa lsd grep egrep fgrep zgrep zcat bzcat xzcat look numfmt csplit getfacl setfacl patch gio patchelf objdump nm " +
+		"readelf size ldd plutil", kind: harmless},
+
+	// Harmless. Archives.
+	{names: "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 unzip zipinfo 7z 7za ar jar base64 base32", kind: harmless},
+
+	// Harmless. What a machine is and does.
+	{names: "date hostname id groups users who w whoami uname uptime free vmstat iostat lscpu lsmod lsusb lspci lsof ps pstree " +
+		"pgrep pkill pidof killall top htop dmesg nproc getconf getent locale tty stty tput clear reset logname last lastlog " +
+		"sysctl journalctl timedatectl hostnamectl loginctl shutdown reboot halt poweroff sw_vers system_profiler nvidia-smi " +
+		"findmnt mountpoint swapon swapoff blkid wipefs fuser renice cal ncal sleep true false yes printenv echo : pwd cd pushd " +
+		"popd dirs umask times type which whereis help history fg bg disown caller tldr apropos whatis", kind: harmless},
+
+	// Harmless. Networks.
+	{names: "ping ping6 traceroute tracepath mtr dig host nslookup whois ss netstat ifconfig arp pbcopy pbpaste xclip xsel wl-copy " +
+		"wl-paste", kind: harmless},
+
+	// Harmless. Compilers, formatters and what reads a project without running it.
+	{names: "gofmt goimports tsc ruff black shellcheck shfmt clang-format yamllint jsonlint markdownlint hadolint actionlint protoc " +
+		"rustfmt javap tokei cloc scc sqlc", kind: harmless},
+
+	// Programs that run others, or the code of a project, a file or an image; nothing follows them.
+	// Interpreters, runners of tests and builds, terminals, editors, schedulers, agents.
+	{names: "Rscript aa-exec abduco abuild act aider airflow alacritty alembic amp anacron ansible ansible-console ansible-playbook " +
+		"ansible-pull ant apptainer arch artisan asciinema astro at autossh ava aws-okta aws-vault babel babel-node backstage " +
+		"batch bazel bazelisk bb behat behave bfs bitbake bmake bolt boundary bpftrace bpython briefcase brownie bsub buck " +
+		"buck2 buildah buildkite-agent buildozer bunx busctl busted bwrap byebug byobu c8 cabal caffeinate call cap capacitor " +
+		"capsh carthage cdk cdktf celery cgexec chamber changeset chef-client chef-run chef-shell chef-solo chokidar choom " +
+		"chpst chronic chroot circleci circus circusd claude clisp clj clojure clush cmake cmd codecept codex coffee colima " +
+		"conan concurrently conda confd conftest consul-template copilot cordova coverage cpack cpan cpanm cpulimit crictl " +
+		"cross-env cross-env-shell crush crystal cscript csh csi ctest ctr cucumber cucumber-js cursor-agent cypress daemonize " +
+		"dagger dagster dart dbclient dbt dbus-launch dbus-run-session dc debuild devbox devenv devspace dex distrobox " +
+		"django-admin doit doppler dotenv dotenvx dotnet dotnet-script dpkg-buildpackage dpkg-reconfigure drizzle-kit droid " +
+		"drone drush dsh dtach dtrace dtruss dune dvc dzdo dzil earthly eas eatmydata ecl ed electron elixir elvish emacs " +
+		"emacsclient ember emerge entr env-cmd envchain envconsul envdir envuidgid erl es esbuild escript eslint esr et evim ex " +
+		"execlineb expect expo expo-cli fab fakechroot fakeroot faketime fastlane firejail fish flask flatpak flatpak-builder " +
+		"float flock flutter fly flyctl fnm foot foreman forever fsi ftp fvm garden gatsby gdb gemini ghc ghci gimp ginkgo " +
+		"ginsh gita gitk gitlab-runner gleam gmake gnome-terminal gnuplot go-task goenv goose goreleaser goreman gosu gotestsum " +
+		"gotty gow gpg-agent gradle gradlew graftcp groovy grunt gs gst guard guile gulp gunicorn gview gvim hatch heaptrack " +
+		"heroku hush husky hx hypercorn hyperfine i386 iex ifne incus infisical initctl integer interpreter inv invoke " +
+		"invoke-expression invoke-item ion ionic ipython irb jake jasmine java jbang jekyll jenv jest jjs joe jrunscript jshell " +
+		"julia jupyter jupyter-lab jupyter-notebook just jython k3s kak karate karma kedro kiro kitchen kitty knex knife ko " +
+		"konsole kotlin kotlinc latex latexmk lazygit lckdo lefthook lein lerna lftp lima limactl lint-staged linux32 linux64 " +
+		"lksh lldb llm locust login logsave ltrace luajit lualatex luatex luigi lxc lxc-attach m4 machinectl mage mail mailx " +
+		"make makepkg mamba manim maturin maxima mc mcedit melos meson micro microk8s micromamba micropython middleman mill " +
+		"mina minijail0 mise mispipe mix mkdocs mlflow mocha modd molecule mongo mongosh monit moon mosh mprocs mshta multipass " +
+		"multitime mutt mvnw nano nbconvert nc nc.openbsd nc.traditional ncat netcat netlify new-session newgrp newrole next " +
+		"nextflow ng nightwatch nim nimble ninja nix nix-build nix-env nix-instantiate nix-shell nmake nodejs nodemon nose2 " +
+		"nosetests nox npm-run-all npx nsenter nsjail nu numactl nuxt nvim nx nyc oc ocaml octave odin oil oksh okteto onchange " +
+		"opam open opencode openvpn orb osascript osh overmind pabot packer pants papermill parallel parallel-ssh parcel " +
+		"pdflatex pdftex pdksh pdsh pee pelican perf pest pew pex pfexec phing phpunit pico pio pipenv pipx pivot_root pixi " +
+		"pkexec pkgx platformio playwright please plink pm2 pmake pnpx pod poe posh powershell pre-commit prefect prettier " +
+		"prisma prlimit proot prove proxychains proxychains4 prsh pry psexec pssh pulumi puma puppet pwsh py.test pytest qsub " +
+		"quarto qwen racket rackup rails railway rake raku rc rebar rebar3 reflex regsvr32 remake remix remsh reptyr rexec " +
+		"rlogin rlwrap robot rollup rpmbuild rpmquery rpmverify rr rsh rspec rtx run-p run-parts run-s run0 runc runcon " +
+		"rundll32 runghc runhaskell runuser rush rview rvim rvm rxvt rye s6-setuidgid sage salt salt-call sam saml2aws samu " +
+		"sandbox-exec saps sbatch sbcl sbt scala schedtool schroot schtasks scons scrapy screen script scriptlive sdk sem " +
+		"semantic-release send-keys sequelize serverless service setarch setlock setpriv setuidgid sftp sg sgpt shards " +
+		"shellspec shunit2 sidekiq singularity skaffold sls slsh snakemake snapcraft socat softlimit sphinx-build split spring " +
+		"srun ssh-agent sshfs sshpass stack start start-process start-stop-daemon storybook strace streamlit stunnel stylelint " +
+		"su-exec sudo-rs sudoedit supervisorctl supervisord sv svc swc swift swipl switch_root symfony systemd-cat " +
+		"systemd-inhibit systemd-nspawn systemd-run tap tape task taskset tauri tclsh tcpserver tcsh terminator terragrunt tex " +
+		"texlua thor tig tilix tilt tmate toolbox torify torsocks tox trace-cmd trunk ts ts-node tsh tsocks tsp tsx ttyd ttyrec " +
+		"tuist turbo typeorm uname26 unbuffer unicorn unshare urxvt utop uvicorn uvx vagrant valgrind vi vidir view vim vimdiff " +
+		"vipe vite vitest volta vue wach waf waitress-serve wasm-pack watchexec watchman-make webpack websocketd werf west " +
+		"wezterm wireit wireshark wish woodpecker-cli wp wscript wsl x86_64 xcodebuild xcrun xctool xdg-open xdotool xelatex " +
+		"xemacs xetex xonsh xterm xvfb-run yash ysh zellij zig zx", kind: opaque},
+}
+
+// programRows returns the rows of the table by name.
+var programRows = sync.OnceValue(func() map[string]*program {
+	rows := make(map[string]*program, 2048)
+	for i := range programs {
+		for name := range strings.SplitSeq(programs[i].names, " ") {
+			rows[name] = &programs[i]
+		}
+	}
+	return rows
+})
