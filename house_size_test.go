@@ -16,9 +16,9 @@ var sizes = map[string]int{
 	"agents":           1910,
 	"agents/install":   2800,
 	"bench":            2080,
-	"builtins":         8270,
+	"builtins":         8380,
 	"builtins/modules": 4460,
-	"cmd/starhost":     9560,
+	"cmd/starhost":     9580,
 	"decision":         3790,
 	"editor/check":     780,
 	"editor/format":    150,
@@ -27,8 +27,9 @@ var sizes = map[string]int{
 	"effects":          5350,
 	"fragments":        1040,
 	"golden":           3970,
+	"guard":            1570, // the engine of rules, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
-	"internal":         3950,
+	"internal":         4020,
 	"loader":           6230,
 	"measure":          400,
 	"model":            2390,
@@ -51,7 +52,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 100_370
+const maxSize = 102_140
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -29,6 +29,9 @@ type Recorder struct {
 	decides    []string                        // what the files can decide, as in [starhost.Plugin.Decides]
 	evaluation *handlerCall
 	warnings   []host.LogLine
+
+	// Prove makes register_guard check the examples of the rules. An event needs no proof.
+	Prove bool
 }
 
 // Record returns a Recorder that adds registrations to p. Handlers do effects through w, and read the

@@ -27,12 +27,17 @@ func ReadHooks(f *syntax.File) Hooks {
 		case *syntax.LoadStmt:
 			h.Loads = append(h.Loads, n.ModuleName())
 		case *syntax.CallExpr:
-			if id, ok := n.Fn.(*syntax.Ident); ok && id.Name == "register_hook" {
+			switch id, _ := n.Fn.(*syntax.Ident); {
+			case id == nil:
+			case id.Name == "register_hook":
 				called[id] = true
 				h.add(eventOf(n))
+			case id.Name == "register_guard":
+				called[id] = true
+				h.add("pre_tool_call", true)
 			}
 		case *syntax.Ident:
-			h.Unclear = h.Unclear || n.Name == "register_hook" && !called[n]
+			h.Unclear = h.Unclear || (n.Name == "register_hook" || n.Name == "register_guard") && !called[n]
 		}
 		return true
 	})

@@ -72,6 +72,16 @@ register_hook("pre_tool_call", lambda call: ask(call.command), kind = "shell")`,
 		Func:  registerHook, Whole: true,
 	},
 	{
+		Name: "register_guard", Params: `rules="rules.toml"`,
+		Doc: `Guards all tool calls by rules, which stand in a file of the plugin's folder.
+The rules name programs, paths and hosts, and packs of rules that come with starhost: see
+starhost docs guards and starhost docs packs. A rule denies a call or asks a person, also if only
+the shell knows whether a command does what the rule names. starhost check and starhost test
+prove the examples of the rules.`,
+		Example: `register_guard("data/rules.toml")`,
+		Func:    registerGuard,
+	},
+	{
 		Name: "register_fragment_loader", Params: "prefix, handler, description=None",
 		Doc: `Resolves references of the form prefix:arg.
 The function takes (arg) or (ctx, arg), under any names, and returns a string, a

@@ -116,6 +116,7 @@ var types = []typeRow{
 	{"plugin", "int, str | None, str | None, str | None, str | None, list[str], list[str | dict[str, Any]], list[str], dict[str, Any], dict[str, list[str]] -> None"},
 	{"register_tool", "Callable[..., Any], str | None, str | None, dict[str, Any] | None, str | None, float | None, str, Callable[..., bool] | None, str | list[str] | None, bool, str | list[str] | None, dict[str, Any] | None -> None"},
 	{"register_hook", "str, Callable[..., Any], int, str | list[str] | None, str | list[str] | None, str | None -> None"},
+	{"register_guard", "str -> None"},
 	{"register_fragment_loader", "str, Callable[..., Any], str | None -> None"},
 	{"register_template_loader", "str, Callable[..., Template] -> None"},
 	{"register_command", "str, Callable[..., Any], str | None, str | list[str], Callable[..., list[str] | None] | None -> None"},

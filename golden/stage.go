@@ -245,6 +245,7 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 		Workers:       1, // a stage has one goroutine
 		Coverage:      st.cond.coverage,
 		GrantDeclared: len(config.Grants) == 0,
+		Prove:         true,
 		AllowMissing:  true, // [loader.Set.Err] reports missing files, after the plugin's own error
 		Host: host.Options{
 			Clock:     func() time.Time { st.clockReads++; return st.now },

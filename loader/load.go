@@ -75,6 +75,8 @@ type Options struct {
 	// Enforce makes decisions of plugins count that the config sets to warn, for a program that shows what
 	// these plugins would do.
 	Enforce bool
+	// Prove checks the examples of rules ([builtins.Recorder.Prove]), for check and tests.
+	Prove bool
 	// AllowMissing makes Load return no error if a required plugin is not loaded. The caller then calls
 	// [Set.Missing].
 	AllowMissing bool

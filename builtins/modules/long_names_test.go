@@ -52,7 +52,7 @@ func TestLongZoneNames(t *testing.T) {
 	name := strings.Repeat("A/", maxZoneName)
 	zones.Store(name, time.UTC)
 	defer zones.Delete(name)
-	if _, err := loadZone(name); err == nil {
+	if _, err := LoadZone(name); err == nil {
 		t.Errorf("a name of %d bytes was looked up", len(name))
 	}
 }

@@ -115,7 +115,7 @@ func (z *zoneArg) Unpack(v starlark.Value) error {
 	if !ok {
 		return fmt.Errorf("got %s, want string", v.Type())
 	}
-	loc, err := loadZone(name)
+	loc, err := LoadZone(name)
 	if err != nil {
 		return fmt.Errorf("got %s, want UTC or a name of the IANA database, such as Europe/Berlin%s", errtext.Quote(name), near.DidYouMean(name, zoneNames()))
 	}
@@ -298,7 +298,7 @@ func isValidTimezone(c call.Call) (starlark.Value, error) {
 	if err := payTime(c, 0); err != nil {
 		return nil, err
 	}
-	_, err := loadZone(name)
+	_, err := LoadZone(name)
 	return starlark.Bool(err == nil), nil
 }
 

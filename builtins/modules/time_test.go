@@ -132,7 +132,7 @@ func TestZonesCanBeRead(t *testing.T) {
 		t.Errorf("got %d zones", len(names))
 	}
 	for _, name := range names {
-		if loc, err := loadZone(name); err != nil || loc.String() != name {
+		if loc, err := LoadZone(name); err != nil || loc.String() != name {
 			t.Errorf("%s: got %v, %v", name, loc, err)
 		}
 	}
@@ -167,7 +167,7 @@ func TestTimeIgnoresTheLocalZone(t *testing.T) {
 	defer func() { time.Local = local }()
 	var texts []string
 	for _, name := range []string{"UTC", "Asia/Tokyo"} {
-		loc, err := loadZone(name)
+		loc, err := LoadZone(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,8 +47,8 @@ const maxZoneName = 64
 // errNoZone is the error for a name that no zone has.
 var errNoZone = errors.New("no such time zone")
 
-// loadZone returns the zone called name, which is the same on every machine.
-func loadZone(name string) (*time.Location, error) {
+// LoadZone returns the zone called name, which is the same on every machine.
+func LoadZone(name string) (*time.Location, error) {
 	if len(name) > maxZoneName {
 		return nil, errNoZone
 	}

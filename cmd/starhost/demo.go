@@ -25,8 +25,8 @@ var demos = []struct {
 	{"A prompt with what plugins add: a runbook, a policy, tools.",
 		[]string{"eval", "scripts", "-f", "runbook:HighLatency", "-p", "Why is checkout slow?"}},
 	{"A guard that refuses an agent's command.",
-		[]string{"eval", "scripts/guard", "--now", "2026-01-01", "--fire", "pre_tool_call",
-			"--args", `{"tool": "Bash", "arguments": {"command": "cd lib && npm publish"}}`}},
+		[]string{"eval", "scripts/guard", "--fire", "pre_tool_call",
+			"--args", `{"tool": "Bash", "arguments": {"command": "cd shop && git push origin release/2.1"}}`}},
 	{"The golden tests of the plugins.",
 		[]string{"test", "scripts"}},
 }

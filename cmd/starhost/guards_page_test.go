@@ -25,8 +25,10 @@ func TestGuardsPage(t *testing.T) {
 	parts := strings.Split(string(src), "```")
 	for i, part := range parts {
 		if language, code, _ := strings.Cut(part, "\n"); i%2 == 1 {
-			plugin, path = code, filepath.Join(dir, map[string]string{"python": "guard.star", "starlark": "guard.rules"}[language])
-			if err := os.WriteFile(path, []byte(plugin), 0o600); err != nil {
+			plugin, path = code, filepath.Join(dir, map[string]string{"python": "guard.star", "starlark": "guard.rules", "toml": "guard"}[language])
+			if language == "toml" {
+				writeFiles(t, path, map[string]string{"plugin.star": "register_guard()\n", "rules.toml": code})
+			} else if err := os.WriteFile(path, []byte(plugin), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/guard"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
@@ -59,32 +60,49 @@ test, check and fmt --check pass. Nothing that exists is overwritten.`,
 		},
 	}
 	plugin.Flags().StringVar(&kind, "kind", "all", "`KIND` of what it registers: tool, hook, loader, or all of them")
-	guard := &cobra.Command{
-		Use:   "guard",
+	var packs []string
+	guardCmd := &cobra.Command{
+		Use:   "guard [DIR]",
 		Short: "Write a guard of rules for commands, files and hosts into ./guard",
-		Long: `Write a guard into ./guard: a plugin, its rules in rules.toml with examples that starhost
-checks, and a README. The rules stop destructive commands, reading of secrets' files, publishing
-and changes of production. Nothing that exists is overwritten.`,
+		Long: `Write a guard into DIR, or ./guard: a plugin of a few lines, its rules in rules.toml with
+examples that starhost checks, and a README. The packs of rules that it names come with starhost:
+they ask about destructive commands, secrets, publishing and changes of production. starhost docs
+packs lists them. Nothing that exists is overwritten.`,
 		Example: `  starhost new guard
+  starhost new guard --packs git,kubernetes
   starhost hook claude-code guard --print-config`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("new guard: got %d arguments, want none", len(args))
+			if len(args) > 1 {
+				return usagef("new guard: got %d arguments, want at most one folder", len(args))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			catchSignals(cmd.Context())
-			return p.env.newGuard(&p.res)
+			return p.env.newGuard(&p.res, append(args, "guard")[0], packs)
 		},
 	}
-	cmd.AddCommand(plugin, guard)
+	guardCmd.Flags().StringSliceVar(&packs, "packs", guard.PackNames, "`PACKS` of rules, between commas; starhost docs packs lists them")
+	cmd.AddCommand(plugin, guardCmd)
 	return cmd
 }
 
-// newGuard writes the guard that uses rules.
-func (env Env) newGuard(res *Result) error {
-	return env.writeNew(res, "new guard", "guard", scripts.Files, "guard", strings.NewReplacer(), "starhost hook claude-code guard --print-config")
+// newGuard writes the guard of rules into a folder, with some packs.
+func (env Env) newGuard(res *Result, dir string, packs []string) error {
+	for i, name := range packs {
+		if err := checkChoice("--packs", name, guard.PackNames, &packs[i]); err != nil {
+			return err
+		}
+	}
+	dir = path.Clean(filepath.ToSlash(dir))
+	name := path.Base(dir)
+	if good := loader.PluginName(name); good != name {
+		return usagef("new guard: got a folder %q, want the name of a plugin (did you mean %s?)", name, good)
+	}
+	list := func(packs []string) string { return `packs = ["` + strings.Join(packs, `", "`) + `"]` }
+	rename := strings.NewReplacer(list(guard.PackNames), list(packs), "guard/rules.toml", name+"/rules.toml", "[plugin.guard]", "[plugin."+name+"]",
+		"claude-code guard", "claude-code "+dir, "check guard", "check "+dir)
+	return env.writeNew(res, "new guard", dir, scripts.Files, "guard", rename, "starhost hook claude-code "+dir+" --print-config")
 }
 
 // writeNew writes the files of a starter into a new folder, and sets the result of the command. next is a
@@ -166,7 +184,7 @@ func writeStarter(dir string, from embed.FS, root string, rename *strings.Replac
 	return names, os.Rename(whole, dir)
 }
 
-// newFiles is the result of new plugin.
+// newFiles is the result of new.
 type newFiles struct {
 	names []string
 	next  string // the command that shows the plugin at work

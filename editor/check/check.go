@@ -121,7 +121,7 @@ func (c *checker) run(ctx context.Context) (err error) {
 		c.Plugins = 1
 	}
 	o := c.options.Load
-	o.RequiredInArgs, o.AllowMissing, o.AllowUnset, o.Sources = true, true, true, c.sources
+	o.RequiredInArgs, o.AllowMissing, o.AllowUnset, o.Prove, o.Sources = true, true, true, true, c.sources
 	if c.Set, err = loader.Load(ctx, o); err != nil {
 		return err
 	}

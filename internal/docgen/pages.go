@@ -46,6 +46,7 @@ func Pages() []Page {
 	return append(pages,
 		Page{"permissions", permissionsBody},
 		Page{"config", configBody},
+		Page{"packs", packsBody},
 		Page{"topics", subjectsBody},
 		Page{"errors", errorsBody},
 	)

@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/guard"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -26,6 +27,7 @@ type Reference struct {
 	Keys        []loader.Key
 	Codes       []starlark.Code
 	Subjects    []subject
+	Packs       []guard.Pack
 	Exit        func(code string) int // of an error code
 }
 
@@ -52,6 +54,7 @@ func New(codes []starlark.Code, exit func(code string) int, usage func(flag stri
 		Codes:       codes,
 		Exit:        exit,
 		Subjects:    Subjects(),
+		Packs:       packs(),
 	}
 }
 
@@ -86,6 +89,7 @@ func (r Reference) Part(name string) Reference {
 	table := strings.Trim(name, "[]") + "."
 	part.Keys = filter(r.Keys, func(k loader.Key) bool { return k.Name == name || strings.HasPrefix(k.Name, table) })
 	part.Codes = filter(r.Codes, func(c starlark.Code) bool { return strings.EqualFold(c.Code, name) })
+	part.Packs = filter(r.Packs, func(p guard.Pack) bool { return name == packsName || name == packsName+"."+p.Name })
 	part.Subjects = filter(r.Subjects, func(s subject) bool { return s.has(name) })
 	return part
 }
@@ -103,7 +107,7 @@ func filter[T any](items []T, fits func(T) bool) []T {
 
 // IsEmpty reports whether the reference has nothing.
 func (r Reference) IsEmpty() bool {
-	return len(r.Topics)+len(r.Cases)+len(r.Events)+len(r.Permissions)+len(r.Keys)+len(r.Codes)+len(r.Subjects) == 0
+	return len(r.Topics)+len(r.Cases)+len(r.Events)+len(r.Permissions)+len(r.Keys)+len(r.Codes)+len(r.Subjects)+len(r.Packs) == 0
 }
 
 // Entries returns the builtins of all topics.
@@ -144,6 +148,9 @@ func (r Reference) Names() []string {
 	}
 	for _, c := range r.Codes {
 		names = append(names, c.Code)
+	}
+	for _, p := range r.Packs {
+		names = append(names, packsName, packsName+"."+p.Name)
 	}
 	for _, s := range r.Subjects {
 		names = append(names, s.Words()...)

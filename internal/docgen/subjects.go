@@ -44,7 +44,7 @@ var plainSubjects = []subject{
 	{"answers confirm yes", "A case answers questions and approvals of command, turn and call_tool by answers = [True, False], in their order.", "testing.md", "command approval"},
 	{"approval approvals person human", `A tool asks a person by approval = "ask", a hook by ask(reason). approve_tool_call hooks may answer instead.`, "events.md#approve_tool_call", "ask approve approve_tool_call register_tool"},
 	{"attachment attachments file", "A plugin adds data other than text by attachment(content=, path= or url=); users add it by -a.", "prompts.md#attachments", "attachment prompt.max_attachments"},
-	{"block refuse guard guards policy", "A hook on pre_tool_call that returns deny(reason) refuses the call. starhost new guard writes one without code.", "guards.md", "deny ask pre_tool_call register_hook"},
+	{"block refuse guard guards policy", "A hook on pre_tool_call that returns deny(reason) refuses the call. starhost new guard writes one without code, from packs of rules.", "guards.md", "deny ask pre_tool_call register_hook register_guard packs"},
 	{"budget size tokens truncate", "A prompt has at most prompt.max_bytes of fragments. If there is more, starhost drops the fragments with the highest priority number first.", "prompts.md#budgets", "prompt.max_bytes prompt.max_tokens fragment"},
 	{"cache caching", "Content that stays the same keeps its place in a prompt. starhost eval --against shows where a provider's cache would break.", "prompts.md#the-order-of-the-blocks", "prompt.dedup"},
 	{"cost latency overhead slow speed", "starhost bench measures what plugins cost, on your machine and with your plugins.", "team.md#cost-of-a-call", "limits limits.timeout"},

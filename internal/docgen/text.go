@@ -46,6 +46,10 @@ func (r Reference) WriteText(p *page.Page) {
 		p.Section("")
 		printCode(p, c)
 	}
+	for _, pack := range r.Packs {
+		p.Section("")
+		printPack(p, pack)
+	}
 	for _, s := range r.Subjects {
 		p.Section("")
 		printSubject(p, s)
@@ -54,7 +58,7 @@ func (r Reference) WriteText(p *page.Page) {
 
 // printContents prints a line for each name.
 func printContents(p *page.Page, r Reference) {
-	var names, cases, events, permissions, keys, codes, words [][]string
+	var names, cases, events, permissions, keys, codes, rules, words [][]string
 	for _, e := range r.Entries() {
 		names = append(names, []string{"  " + e.Name, texttable.FirstLine(e.Doc)})
 	}
@@ -73,13 +77,16 @@ func printContents(p *page.Page, r Reference) {
 	for _, c := range r.Codes {
 		codes = append(codes, []string{"  " + c.Code, c.Title})
 	}
+	for _, pack := range r.Packs {
+		rules = append(rules, []string{"  " + packsName + "." + pack.Name, pack.About})
+	}
 	for _, s := range r.Subjects {
 		words = append(words, []string{"  " + s.Words()[0], firstSentence(s.text)})
 	}
 	for _, part := range []struct {
 		title string
 		rows  [][]string
-	}{{"Builtins", names}, {"Golden cases", cases}, {"Events", events}, {"Permissions", permissions}, {"Config", keys}, {"Errors", codes}, {"Topics", words}} {
+	}{{"Builtins", names}, {"Golden cases", cases}, {"Events", events}, {"Permissions", permissions}, {"Config", keys}, {"Errors", codes}, {"Packs of rules", rules}, {"Topics", words}} {
 		p.Section(part.title + "\n")
 		p.Table(part.rows)
 	}
@@ -162,6 +169,7 @@ type ReferenceJSON struct {
 	Config      []keyJSON        `json:"config"`
 	Errors      []codeJSON       `json:"errors"`
 	Topics      []subjectJSON    `json:"topics"`
+	Rules       []ruleJSON       `json:"rules"`
 }
 
 type builtinJSON struct {
@@ -239,7 +247,7 @@ type subjectJSON struct {
 func (r Reference) WriteJSON(p *page.Page) error {
 	out := ReferenceJSON{
 		Schema: "starhost.docs/1", Builtins: []builtinJSON{}, Cases: []casePartJSON{}, Events: []eventJSON{},
-		Permissions: []permissionJSON{}, Config: []keyJSON{}, Errors: []codeJSON{}, Topics: []subjectJSON{},
+		Permissions: []permissionJSON{}, Config: []keyJSON{}, Errors: []codeJSON{}, Topics: []subjectJSON{}, Rules: []ruleJSON{},
 	}
 	for _, t := range r.Topics {
 		for _, e := range t.Entries {
@@ -277,6 +285,11 @@ func (r Reference) WriteJSON(p *page.Page) error {
 	}
 	for _, s := range r.Subjects {
 		out.Topics = append(out.Topics, subjectJSON{s.Words(), s.text, s.page, append([]string{}, s.See()...)})
+	}
+	for _, pack := range r.Packs {
+		for _, rule := range pack.Rules {
+			out.Rules = append(out.Rules, ruleJSON{pack.Name, rule.Name, rule.Decision, rule.Reason, exampleOf(rule.Match), exampleOf(rule.NotMatch)})
+		}
 	}
 	return p.JSON(out)
 }

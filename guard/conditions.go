@@ -1,0 +1,533 @@
+package guard
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/builtins/modules"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/shell"
+)
+
+// An answer says whether a condition holds. They are in their order: the least one counts if
+// several conditions must hold, and the greatest one if one must.
+type answer int
+
+const (
+	no answer = iota
+	maybe
+	yes
+)
+
+func (a answer) String() string { return [...]string{"no", "maybe", "yes"}[a] }
+
+// The values of keys that have few.
+var (
+	unknowns = []string{"ask", "deny", "allow"}
+	kinds    = []string{"shell", "write", "fetch", "read", "search", "agent", "mcp", "other"}
+	days     = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
+	inputs   = []string{"pipe", "file", "text"}
+)
+
+// check returns what is wrong with a rule, or "".
+func (r *Rule) check() string {
+	for _, c := range []struct {
+		key           string
+		got, possible []string
+	}{
+		{"decision", []string{r.Decision}, unknowns},
+		{"unknown", []string{orElse(r.Unknown, "ask")}, unknowns},
+		{"kinds", r.Kinds, kinds},
+		{"days", r.Days, days},
+		{"input", r.Input, inputs},
+	} {
+		for _, v := range c.got {
+			if !isOneOf(v, c.possible) {
+				return errtext.Format("%s: got %s, want %s%s", c.key, errtext.Quote(v), strings.Join(c.possible, ", "), near.DidYouMean(v, c.possible))
+			}
+		}
+	}
+	for _, expression := range slices.Concat(r.Text, r.NotText, r.Source) {
+		if _, err := regexp.Compile(expression); err != nil {
+			return errtext.Format("%v", err)
+		}
+	}
+	switch {
+	case r.Name == "":
+		return "want a name"
+	case len(r.Programs)+len(r.Paths)+len(r.Hosts)+len(r.Kinds) == 0:
+		return "want at least one of programs, paths, hosts, kinds"
+	case len(r.Programs) == 0 && (r.isNarrow() || len(r.Mentions)+len(r.With) > 0):
+		return "sub, words, flags and what else is about a command need programs"
+	case r.Decision == "allow" && (len(r.Programs) == 0 || r.Pack != ""):
+		return `decision: "allow" needs programs`
+	case r.Hours != "" && !isHours(r.Hours):
+		return errtext.Format("hours: got %s, want a time of the day as 16:00-24:00", errtext.Quote(r.Hours))
+	}
+	if _, err := modules.LoadZone(r.Zone); err != nil {
+		return errtext.Format("zone: got %s, want a time zone as Europe/Berlin", errtext.Quote(r.Zone))
+	}
+	return ""
+}
+
+// isHours reports whether a text has the form 16:00-24:00.
+func isHours(text string) bool {
+	start, end, ok := strings.Cut(text, "-")
+	isClock := func(s string) bool {
+		return len(s) == 5 && s[2] == ':' && s < "24:00" && s[0] >= '0' && s[1] >= '0' && s[1] <= '9' && s[3] >= '0' && s[3] <= '5' && s[4] >= '0' && s[4] <= '9'
+	}
+	return ok && isClock(start) && (isClock(end) || end == "24:00")
+}
+
+// A line is a call with what several rules ask about it.
+type line struct {
+	call     *Call
+	commands []shell.Command
+	allowed  []bool            // commands that a rule of the user's allows
+	wild     bool              // any program may run
+	shown    bool              // the question is about the commands that the line shows
+	runs     map[string]answer // by program
+}
+
+// newLine prepares a call.
+func newLine(call *Call) *line {
+	l := &line{call: call, runs: map[string]answer{}}
+	if s := call.Script; s != nil {
+		l.commands, l.allowed = s.Commands, make([]bool, len(s.Commands))
+		for i := range s.Unknowns {
+			l.wild = l.wild || s.Unknowns[i].Program == ""
+		}
+	}
+	return l
+}
+
+// run says whether a program may run.
+func (l *line) run(program string) answer {
+	if l.call.Script == nil {
+		return no
+	}
+	a, ok := l.runs[program]
+	if !ok {
+		a = toAnswer(l.call.Script.Runs(program))
+		l.runs[program] = a
+	}
+	return a
+}
+
+// toAnswer converts an answer of package shell.
+func toAnswer(text string) answer {
+	switch text {
+	case "yes":
+		return yes
+	case "maybe":
+		return maybe
+	}
+	return no
+}
+
+// mayRun reports whether one of the programs may run.
+func (l *line) mayRun(programs []string) bool {
+	return slices.ContainsFunc(programs, func(p string) bool { return l.run(p) != no })
+}
+
+// lists reports whether the line shows one of the programs.
+func (l *line) lists(programs []string) bool {
+	for i := range l.commands {
+		c := &l.commands[i]
+		if c.Name != nil && isOneOf(*c.Name, programs) || slices.ContainsFunc(c.Wrappers, func(w string) bool { return isOneOf(w, programs) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isHidden reports whether a program may run in a way that the commands of the line do not show.
+func (l *line) isHidden(program string) bool {
+	if l.shown {
+		return slices.ContainsFunc(l.commands, func(c shell.Command) bool { return c.Name == nil })
+	}
+	if l.wild {
+		return true
+	}
+	listed := l.lists([]string{program})
+	for _, u := range l.call.Script.Unknowns {
+		if u.Program == program && !slices.ContainsFunc(l.commands, func(c shell.Command) bool { return c.Offset == u.Offset && c.Name != nil && *c.Name == program }) {
+			return true
+		}
+	}
+	return !listed && l.run(program) != no
+}
+
+// why says which part of a line makes it uncertain what it runs.
+func (l *line) why(programs []string) string {
+	if l.call.Script == nil {
+		return ""
+	}
+	for _, u := range l.call.Script.Unknowns {
+		if u.Program == "" || len(programs) == 0 || isOneOf(u.Program, programs) {
+			return errtext.Format(" (%s: %s)", errtext.Cut(u.Text), u.Reason)
+		}
+	}
+	return ""
+}
+
+// allow marks the commands that a rule certainly matches.
+func (r *Rule) allow(l *line) {
+	for i := range l.commands {
+		if c := &l.commands[i]; c.Name != nil && isOneOf(*c.Name, r.Programs) && r.command(l, c) == yes {
+			l.allowed[i] = true
+		}
+	}
+}
+
+// answer says whether a rule matches a call.
+func (r *Rule) answer(l *line) answer {
+	all := yes
+	if len(r.Programs) > 0 {
+		all = r.programs(l)
+	}
+	if all == no {
+		return no
+	}
+	isKind := slices.ContainsFunc(l.call.Kinds, func(k string) bool { return isOneOf(k, r.Kinds) })
+	switch {
+	case len(r.Paths) > 0:
+		any := no
+		if isKind || len(r.Kinds) == 0 {
+			for _, path := range l.call.Paths {
+				if anyPath(r.NotPaths, path) != yes {
+					any = max(any, anyPath(r.Paths, path))
+				}
+			}
+		}
+		if any != yes && l.call.Script != nil {
+			any = max(any, r.shellPaths(l))
+		}
+		all = min(all, any)
+	case len(r.Kinds) > 0 && !isKind:
+		return no
+	}
+	if len(r.Hosts) > 0 {
+		any := no
+		if l.call.URL != "" {
+			any = r.fetchHosts(l.call.URL)
+		}
+		if l.call.Script != nil {
+			any = max(any, r.shellHosts(l))
+		}
+		all = min(all, any)
+	}
+	return all
+}
+
+// programs says whether a line runs a command that fulfils the conditions on commands.
+func (r *Rule) programs(l *line) answer {
+	if l.call.Script == nil {
+		return no
+	}
+	any := no
+	for i := range l.commands {
+		c := &l.commands[i]
+		if r.Pack != "" && l.allowed[i] {
+			continue
+		}
+		if c.Name != nil && isOneOf(*c.Name, r.Programs) || slices.ContainsFunc(c.Wrappers, func(w string) bool { return isOneOf(w, r.Programs) }) && !r.isNarrow() {
+			if any = max(any, r.command(l, c)); any == yes {
+				return yes
+			}
+		}
+	}
+	if any == no && slices.ContainsFunc(r.Programs, l.isHidden) {
+		return maybe
+	}
+	return any
+}
+
+// isNarrow reports whether a rule asks about the words of a command. Wrappers have none.
+func (r *Rule) isNarrow() bool {
+	return len(r.Sub)+len(r.NotSub)+len(r.Words)+len(r.Flags)+len(r.Unless)+len(r.Args)+len(r.Only)+len(r.Spares)+
+		len(r.Text)+len(r.Source)+len(r.Input) > 0
+}
+
+// command says whether a command of one of the rule's programs fulfils the other conditions.
+func (r *Rule) command(l *line, c *shell.Command) (all answer) {
+	all = yes
+	for _, check := range []func() answer{
+		func() answer { return r.subcommand(c) },
+		func() answer { return matchWords(c.Argv[1:], r.Words) },
+		func() answer {
+			least := yes
+			for _, names := range r.Flags {
+				least = min(least, hasFlag(c, names))
+			}
+			return least
+		},
+		func() answer { return yes - hasFlag(c, r.Unless) },
+		func() answer { return anyArg(r.Args, c.Args) },
+		func() answer {
+			if len(r.Only) == 0 {
+				return yes
+			}
+			return allArgs(r.Only, c.Args)
+		},
+		func() answer { return yes - allArgs(r.Spares, c.Args) },
+		func() answer { return r.mentions(l, c) },
+		func() answer { return r.texts(l, c) },
+		func() answer { return r.input(l, c) },
+		func() answer {
+			if len(r.Source) == 0 || matchesExpression(r.Source, c.Text) {
+				return yes
+			}
+			return no
+		},
+		func() answer {
+			if len(r.With) == 0 || l.lists(r.With) {
+				return yes
+			}
+			return no
+		},
+	} {
+		if all = min(all, check()); all == no {
+			return no
+		}
+	}
+	return all
+}
+
+// subcommand compares the subcommand with sub and not_sub.
+func (r *Rule) subcommand(c *shell.Command) answer {
+	if len(r.Sub)+len(r.NotSub) == 0 {
+		return yes
+	}
+	sub := c.Subcommand()
+	if sub == nil {
+		return maybe
+	}
+	words := behindSub(c.Argv, strings.Fields(*sub))
+	any := yes
+	if len(r.Sub) > 0 {
+		any = no
+		for _, pattern := range r.Sub {
+			any = max(any, startsWith(words, strings.Fields(pattern)))
+		}
+	}
+	for _, pattern := range r.NotSub {
+		any = min(any, yes-startsWith(words, strings.Fields(pattern)))
+	}
+	return any
+}
+
+// behindSub returns the words of a subcommand with the operands behind it.
+func behindSub(argv []*string, sub []string) (words []*string) {
+	for i := range sub {
+		words = append(words, &sub[i])
+	}
+	found := 0
+	for _, w := range argv[1:] {
+		switch {
+		case found < len(sub):
+			if w != nil && *w == sub[found] {
+				found++
+			}
+		case w == nil || *w == "" || (*w)[0] != '-':
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// startsWith says whether words begin with a pattern, a glob for each word. "**" stands for any
+// number of words.
+func startsWith(words []*string, pattern []string) answer {
+	switch {
+	case len(pattern) == 0:
+		return yes
+	case pattern[0] == "**":
+		any := no
+		for i := 0; i <= len(words) && i < 6 && any != yes; i++ {
+			any = max(any, startsWith(words[i:], pattern[1:]))
+		}
+		return any
+	case len(words) == 0:
+		return no
+	case words[0] == nil:
+		return min(maybe, startsWith(words[1:], pattern[1:]))
+	case !matchGlob(pattern[0], *words[0]):
+		return no
+	}
+	return startsWith(words[1:], pattern[1:])
+}
+
+// matchWords looks for words in their order; others may stand between them.
+func matchWords(argv []*string, words [][]string) answer {
+	found, possible := 0, 0
+	for _, w := range argv {
+		if found < len(words) && w != nil && matchesOne(words[found], *w) {
+			found++
+		}
+		if possible < len(words) && (w == nil || matchesOne(words[possible], *w)) {
+			possible++
+		}
+	}
+	switch len(words) {
+	case found:
+		return yes
+	case possible:
+		return maybe
+	}
+	return no
+}
+
+// hasFlag says whether a command has one of the flags.
+func hasFlag(c *shell.Command, names []string) answer {
+	if len(names) == 0 {
+		return no
+	}
+	values, doubt := shell.FindFlags(c.Argv, names)
+	switch {
+	case len(values) > 0:
+		return yes
+	case doubt:
+		return maybe
+	}
+	return no
+}
+
+// anyArg says whether a glob matches an operand.
+func anyArg(globs []string, args []*string) answer {
+	if len(globs) == 0 {
+		return yes
+	}
+	any := no
+	for _, w := range args {
+		switch {
+		case w == nil:
+			any = max(any, maybe)
+		case matchesOne(globs, *w):
+			return yes
+		}
+	}
+	return any
+}
+
+// allArgs says whether a glob matches each operand, and there is one.
+func allArgs(globs []string, args []*string) answer {
+	if len(globs) == 0 || len(args) == 0 {
+		return no
+	}
+	all := yes
+	for _, w := range args {
+		switch {
+		case w == nil:
+			all = min(all, maybe)
+		case !matchesOne(globs, strings.TrimPrefix(cleanPath(*w), "./")):
+			return no
+		}
+	}
+	return all
+}
+
+// mentions says whether a command or its variables have one of the words of the rule, as a whole
+// word: "prod" is in "eu-prod" and "prod.example.com", and not in "product".
+func (r *Rule) mentions(l *line, c *shell.Command) answer {
+	if len(r.Mentions) == 0 {
+		return yes
+	}
+	any := no
+	look := func(w *string) {
+		if w == nil {
+			any = max(any, maybe)
+		} else if slices.ContainsFunc(r.Mentions, func(m string) bool { return mentions(*w, m) }) {
+			any = yes
+		}
+	}
+	for _, list := range [][]*string{c.Argv[1:], c.Reads, c.Writes} {
+		for _, w := range list {
+			look(w)
+		}
+	}
+	for _, e := range c.Env {
+		look(e.Value)
+	}
+	if c.Name == nil || !isOneOf(*c.Name, r.Programs) { // a wrapper, whose words are not there, such as a host
+		look(&l.call.Command)
+	}
+	return any
+}
+
+// mentions reports whether a text has a word with no letter or digit beside it.
+func mentions(text, word string) bool {
+	text = strings.ToLower(text)
+	isLetter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+	for at := 0; ; at++ {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len(word)
+		if (at == 0 || !isLetter(text[at-1])) && (end == len(text) || !isLetter(text[end])) {
+			return true
+		}
+	}
+}
+
+// texts says whether an expression of the rule matches an argument, or what the line passes to the
+// command's standard input.
+func (r *Rule) texts(l *line, c *shell.Command) answer {
+	if len(r.Text) == 0 {
+		return yes
+	}
+	words := c.Argv[1:]
+	if fed := input(l, c); fed["pipe"] || fed["text"] {
+		words = append(slices.Clone(words), &l.call.Command)
+	}
+	any := no
+	for _, w := range words {
+		if w == nil {
+			any = max(any, maybe)
+			continue
+		}
+		for statement := range strings.SplitSeq(*w, ";") {
+			if matchesExpression(r.Text, statement) && !matchesExpression(r.NotText, statement) {
+				return yes
+			}
+		}
+	}
+	return any
+}
+
+// matchesExpression reports whether one of the expressions matches a part of a text, in any case.
+func matchesExpression(expressions []string, text string) bool {
+	return slices.ContainsFunc(expressions, func(expression string) bool {
+		re, err := regexp.Compile("(?is)" + expression) // check refuses a wrong one
+		return err == nil && re.MatchString(text)
+	})
+}
+
+// input says where a command's standard input comes from.
+func input(l *line, c *shell.Command) map[string]bool {
+	return map[string]bool{"pipe": c.Via == "pipe", "file": len(c.Reads) > 0, "text": strings.Contains(l.call.Command, "<<")}
+}
+
+// input compares the source of standard input with the rule's.
+func (r *Rule) input(l *line, c *shell.Command) answer {
+	if len(r.Input) == 0 {
+		return yes
+	}
+	from := input(l, c)
+	if slices.ContainsFunc(r.Input, func(s string) bool { return from[s] }) {
+		return yes
+	}
+	return no
+}
+
+// matchesOne reports whether one of the globs matches a text.
+func matchesOne(globs []string, text string) bool {
+	return slices.ContainsFunc(globs, func(g string) bool { return matchGlob(g, text) })
+}
+
+// isOneOf reports whether a list has a text.
+func isOneOf(text string, list []string) bool { return slices.Contains(list, text) }

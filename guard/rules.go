@@ -1,0 +1,398 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/BurntSushi/toml"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
+)
+
+// Bounds of a file of rules.
+const (
+	maxText  = 4 << 20 // bytes
+	maxRules = 10_000
+	maxList  = 1_000 // texts in a list of a rule
+)
+
+// A Rule is one rule. An empty list is no condition. All conditions must hold.
+type Rule struct {
+	Name, Reason string
+	// Decision is "deny" or "ask". A rule of the user's may also "allow": the commands that it
+	// certainly matches are no matter of the packs. Unknown is the decision if it is not certain
+	// that the rule matches: "ask", "deny" or "allow".
+	Decision, Unknown string
+
+	// Conditions on one command of a shell's line.
+	Programs []string   // the program, also behind sudo and its like
+	Sub      []string   // the start of the subcommand: "push", "s3 rb", "* delete-*"
+	NotSub   []string   // the same, for subcommands that are harmless
+	Words    [][]string // arguments in this order, each a choice of globs
+	Flags    [][]string // flags that must be there, each a choice
+	Unless   []string   // flags with which the command is harmless
+	Args     []string   // globs of which one matches an operand
+	Only     []string   // globs that match all operands
+	Spares   []string   // globs: the command is harmless if they match all operands
+	Mentions []string   // words that stand in an argument or a variable, as in "eu-prod"
+	Text     []string   // regular expressions for a statement in an argument or standard input
+	NotText  []string   // the same, for statements that are harmless
+	Source   []string   // regular expressions for the command as it is written
+	Input    []string   // where standard input comes from: "pipe", "file" or "text"
+	With     []string   // programs of which the same line runs one, too
+
+	Paths    []string // the ends of files that a command or another tool uses
+	NotPaths []string // the same, for files that are harmless
+	Hosts    []string
+	Kinds    []string // kinds of the call
+
+	Agents, Days []string
+	Hours, Zone  string
+
+	Match, NotMatch []Example
+
+	// Pack is the pack of the rule, "" for the user's own. File and Line are its place.
+	Pack, File string
+	Line       int
+}
+
+// ID returns the rule's name, for a pack's with the pack in front.
+func (r *Rule) ID() string {
+	if r.Pack == "" {
+		return r.Name
+	}
+	return r.Pack + "/" + r.Name
+}
+
+// An Example is a call that a rule must match, or must not match.
+type Example struct {
+	Command, URL string
+	Kinds, Paths []string
+}
+
+// keys are the keys of a rule.
+var keys = []struct {
+	name  string
+	field func(*Rule) any
+}{
+	{"name", func(r *Rule) any { return &r.Name }},
+	{"reason", func(r *Rule) any { return &r.Reason }},
+	{"decision", func(r *Rule) any { return &r.Decision }},
+	{"unknown", func(r *Rule) any { return &r.Unknown }},
+	{"programs", func(r *Rule) any { return &r.Programs }},
+	{"sub", func(r *Rule) any { return &r.Sub }},
+	{"not_sub", func(r *Rule) any { return &r.NotSub }},
+	{"words", func(r *Rule) any { return &r.Words }},
+	{"flags", func(r *Rule) any { return &r.Flags }},
+	{"unless", func(r *Rule) any { return &r.Unless }},
+	{"args", func(r *Rule) any { return &r.Args }},
+	{"only", func(r *Rule) any { return &r.Only }},
+	{"spares", func(r *Rule) any { return &r.Spares }},
+	{"mentions", func(r *Rule) any { return &r.Mentions }},
+	{"text", func(r *Rule) any { return &r.Text }},
+	{"not_text", func(r *Rule) any { return &r.NotText }},
+	{"source", func(r *Rule) any { return &r.Source }},
+	{"input", func(r *Rule) any { return &r.Input }},
+	{"with", func(r *Rule) any { return &r.With }},
+	{"paths", func(r *Rule) any { return &r.Paths }},
+	{"not_paths", func(r *Rule) any { return &r.NotPaths }},
+	{"hosts", func(r *Rule) any { return &r.Hosts }},
+	{"kinds", func(r *Rule) any { return &r.Kinds }},
+	{"agents", func(r *Rule) any { return &r.Agents }},
+	{"days", func(r *Rule) any { return &r.Days }},
+	{"hours", func(r *Rule) any { return &r.Hours }},
+	{"zone", func(r *Rule) any { return &r.Zone }},
+	{"match", func(r *Rule) any { return &r.Match }},
+	{"not_match", func(r *Rule) any { return &r.NotMatch }},
+}
+
+// A block is the text of one rule. programs are those that the text names, nil if only the decoded
+// rule says them.
+type block struct {
+	file, pack string
+	line       int // of the text's first line
+	text       string
+	programs   []string
+	strict     bool // the rule may have its own answer to what is unknown, or its own time
+
+	once sync.Once
+	rule *Rule
+	err  error
+}
+
+// An Error is a mistake in a file of rules.
+type Error struct {
+	File string
+	Line int
+	Msg  string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
+
+// cut cuts the text of a file into what stands in front of the first rule, and the rules. A text
+// with strings of several lines is one block, which the parser alone can cut.
+func cut(file, pack, text string) (head string, blocks []*block) {
+	if strings.Contains(text, `'''`) || strings.Contains(text, `"""`) {
+		return text, nil
+	}
+	start, first, line := -1, 1, 1 // of the rule that the loop is in; -1 in front of the first one
+	end := func(at int) {
+		if start < 0 {
+			head = text[:at]
+			return
+		}
+		b := &block{file: file, pack: pack, line: first, text: text[start:at]}
+		b.programs = programsIn(b.text)
+		for _, key := range []string{"\nunknown", "\nagents", "\ndays", "\nhours", `"allow"`, `'allow'`} {
+			b.strict = b.strict || strings.Contains(b.text, key)
+		}
+		blocks = append(blocks, b)
+	}
+	for at := 0; at < len(text); line++ {
+		next := at + strings.IndexByte(text[at:], '\n') + 1
+		if next == at {
+			next = len(text)
+		}
+		if isHeader(text[at:next]) {
+			end(at)
+			start, first = at, line
+		}
+		at = next
+	}
+	end(len(text))
+	return head, blocks
+}
+
+// isHeader reports whether a line begins a rule. In a text without strings of several lines no
+// other line looks like it.
+func isHeader(line string) bool {
+	line = strings.TrimLeft(line, " \t")
+	if !strings.HasPrefix(line, "[[") {
+		return false
+	}
+	name, rest, ok := strings.Cut(line[2:], "]]")
+	rest = strings.TrimSpace(rest)
+	return ok && strings.TrimSpace(name) == "rule" && (rest == "" || rest[0] == '#')
+}
+
+// programsIn returns the list of programs in a rule's text, nil if it is not written in the plain
+// way: then only the decoded rule says them.
+func programsIn(text string) (names []string) {
+	i := strings.Index(text, "\nprograms")
+	if i < 0 || strings.Contains(text[i+9:], "\nprograms") {
+		return nil
+	}
+	list, ok := strings.CutPrefix(strings.TrimLeft(text[i+9:], " \t"), "=")
+	if !ok {
+		return nil
+	}
+	list, _, ok = strings.Cut(list, "]")
+	if list = strings.TrimLeft(list, " \t"); !ok || !strings.HasPrefix(list, "[") || strings.ContainsAny(list, "\\#") {
+		return nil
+	}
+	for list = list[1:]; ; {
+		list = strings.TrimLeft(list, " \t\r\n,")
+		if list == "" {
+			return names
+		}
+		quote := list[:1]
+		name, rest, ok := strings.Cut(list[1:], quote)
+		if !ok || quote != `"` && quote != `'` {
+			return nil
+		}
+		names, list = append(names, name), rest
+	}
+}
+
+// decode returns the rule of a block.
+func (b *block) decode() (*Rule, error) {
+	b.once.Do(func() {
+		text := b.text
+		if b.pack != "" { // a pack has its examples last, and no call needs them
+			text, _, _ = strings.Cut(text, "\nmatch = ")
+		}
+		b.rule, b.err = b.decodeText(text)
+	})
+	return b.rule, b.err
+}
+
+// decodeText returns the rule in a text.
+func (b *block) decodeText(text string) (*Rule, error) {
+	var doc struct{ Rule []map[string]any }
+	if _, err := toml.Decode(text, &doc); err != nil {
+		return nil, tomlError(b.file, b.line, err)
+	}
+	if len(doc.Rule) != 1 {
+		return nil, &Error{b.file, b.line, "want one rule"}
+	}
+	return newRule(b.file, b.pack, b.line, doc.Rule[0])
+}
+
+// tomlError gives a parser's error its place. line is the first line of the text.
+func tomlError(file string, line int, err error) error {
+	var syntax toml.ParseError
+	if errors.As(err, &syntax) {
+		return &Error{file, line + syntax.Position.Line - 1, syntax.Message}
+	}
+	return &Error{file, line, err.Error()}
+}
+
+// newRule makes and checks a rule.
+func newRule(file, pack string, line int, values map[string]any) (*Rule, error) {
+	r := &Rule{Pack: pack, File: file, Line: line, Decision: "deny", Zone: "UTC", Reason: "a rule of the guard"}
+	fail := func(format string, args ...any) (*Rule, error) {
+		where := "rule"
+		if r.Name != "" {
+			where += " " + errtext.Cut(r.Name)
+		}
+		return nil, &Error{file, line, where + ": " + errtext.Format(format, args...)}
+	}
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.name
+		if v, ok := values[k.name]; ok {
+			if err := fill(k.field(r), v); err != nil {
+				return fail("%s: %v", k.name, err)
+			}
+		}
+	}
+	for key := range values {
+		if !slices.Contains(names, key) {
+			return fail("unknown key %s%s", errtext.Quote(key), near.DidYouMean(key, names))
+		}
+	}
+	if msg := r.check(); msg != "" {
+		return fail("%s", msg)
+	}
+	return r, nil
+}
+
+// fill sets a field of a rule.
+func fill(field, value any) error {
+	switch field := field.(type) {
+	case *string:
+		s, ok := value.(string)
+		if !ok {
+			return errtext.Errorf("got %s, want a text", kindOf(value))
+		}
+		*field = s
+	case *[]string:
+		list, err := texts(value)
+		*field = list
+		return err
+	case *[][]string:
+		list, ok := value.([]any)
+		if !ok || len(list) > maxList {
+			return errtext.Errorf("got %s, want a list of at most %d", kindOf(value), maxList)
+		}
+		for _, v := range list {
+			if _, one := v.(string); one {
+				v = []any{v}
+			}
+			choice, err := texts(v)
+			if err != nil {
+				return err
+			}
+			*field = append(*field, choice)
+		}
+	case *[]Example:
+		list, ok := value.([]any)
+		if maps, isMaps := value.([]map[string]any); isMaps {
+			for _, m := range maps {
+				list = append(list, m)
+			}
+			ok = true
+		}
+		if !ok {
+			return errtext.Errorf("got %s, want a list", kindOf(value))
+		}
+		for _, v := range list {
+			e, err := newExample(v)
+			if err != nil {
+				return err
+			}
+			*field = append(*field, e)
+		}
+	}
+	return nil
+}
+
+// texts returns a list of texts that are not empty.
+func texts(value any) ([]string, error) {
+	list, ok := value.([]any)
+	if !ok || len(list) > maxList {
+		return nil, errtext.Errorf("got %s, want a list of at most %d texts", kindOf(value), maxList)
+	}
+	out := make([]string, len(list))
+	for i, v := range list {
+		if out[i], ok = v.(string); !ok || out[i] == "" {
+			return nil, errtext.Errorf("got %s in the list, want texts", kindOf(v))
+		}
+	}
+	return out, nil
+}
+
+// newExample reads a command line, or a table with the fields of a call.
+func newExample(value any) (e Example, err error) {
+	if text, ok := value.(string); ok {
+		return Example{Command: text, Kinds: []string{"shell"}}, nil
+	}
+	table, ok := value.(map[string]any)
+	if !ok || table["kinds"] == nil {
+		return e, errtext.Errorf("got %s, want a command line or a table with kinds", kindOf(value))
+	}
+	for key, v := range table {
+		switch key {
+		case "kinds":
+			e.Kinds, err = texts(v)
+		case "paths":
+			e.Paths, err = texts(v)
+		case "url":
+			err = fill(&e.URL, v)
+		case "command":
+			err = fill(&e.Command, v)
+		default:
+			err = errtext.Errorf("unknown key %s, want kinds, paths, url or command", errtext.Quote(key))
+		}
+		if err != nil {
+			return e, err
+		}
+	}
+	return e, nil
+}
+
+// kindOf names the type of a decoded value.
+func kindOf(value any) string {
+	switch value.(type) {
+	case string:
+		return "a text"
+	case []any, []map[string]any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	case nil:
+		return "nothing"
+	}
+	return fmt.Sprint(value)
+}
+
+// readYAML reads a file of rules in YAML, which is decoded as a whole.
+func readYAML(file, text string) (doc map[string]any, err error) {
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return nil, &Error{file, 1, errtext.Cut(err.Error())}
+	}
+	return doc, nil
+}
+
+// readTOML reads what stands in front of the rules of a file, or a file that cannot be cut.
+func readTOML(file, text string) (doc map[string]any, err error) {
+	if _, err := toml.Decode(text, &doc); err != nil {
+		return nil, tomlError(file, 1, err)
+	}
+	return doc, nil
+}

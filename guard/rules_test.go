@@ -1,0 +1,118 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/shell"
+)
+
+// TestMistakes shows that each mistake in a file of rules has its line.
+func TestMistakes(t *testing.T) {
+	const examples = "match = [\"rm x\"]\nnot_match = [\"ls\"]\n"
+	const a, rm = "[[rule]]\nname = \"a\"\n", "[[rule]]\nname = \"a\"\nprograms = [\"rm\"]\n"
+	for _, tt := range []struct{ name, rules, want string }{
+		{"nothing", "", "rules.toml:1: want packs, or rules"},
+		{"syntax", a + "programs = [\"rm\"\n", "rules.toml:"},
+		{"a head", "pack = []\n", "rules.toml:1: pack: unknown key, want one of packs, trusted, unknown, rule (did you mean packs?)"},
+		{"a pack", "packs = [\"gti\"]\n", `rules.toml:1: packs: got "gti", want files, git`},
+		{"a pack twice", "packs = [\"git\", \"git\"]\n", "rules.toml:1: packs: git is given twice"},
+		{"unknown", "unknown = \"deni\"\npacks = [\"git\"]\n", `rules.toml:1: unknown: got "deni", want ask, deny, allow`},
+		{"no name", "\n[[rule]]\nprograms = [\"rm\"]\n" + examples, "rules.toml:2: rule: want a name"},
+		{"no condition", a + examples, "rules.toml:1: rule a: want at least one of programs, paths, hosts, kinds"},
+		{"a key", a + "program = [\"rm\"]\n" + examples, `rule a: unknown key "program" (did you mean programs?)`},
+		{"a type", a + "programs = \"rm\"\n" + examples, "programs: got a text, want a list of at most 1000 texts"},
+		{"a text", a + "programs = [1]\n" + examples, "programs: got 1 in the list, want texts"},
+		{"a decision", rm + "decision = \"alow\"\n" + examples, `decision: got "alow", want ask, deny, allow (did you mean allow?)`},
+		{"allow of paths", a + "paths = [\"x\"]\ndecision = \"allow\"\n" + examples, `decision: "allow" needs programs`},
+		{"a kind", a + "kinds = [\"exec\"]\n" + examples, `kinds: got "exec", want shell`},
+		{"words alone", a + "kinds = [\"shell\"]\nwords = [\"x\"]\n" + examples, "need programs"},
+		{"an expression", rm + "text = [\"(\"]\n" + examples, "missing closing )"},
+		{"hours", rm + "hours = \"9-5\"\n" + examples, `hours: got "9-5"`},
+		{"a zone", rm + "zone = \"Mars\"\n" + examples, `zone: got "Mars"`},
+		{"no examples", rm, "rule a: want at least one example in match"},
+		{"an example", rm + "match = [{ kind = 1 }]\n", "match: got a table, want a command line or a table with kinds"},
+		{"a wrong example", a + "programs = [\"ls\"]\n" + examples, `match: the answer for "rm x" is no, want yes`},
+		{"an unclear example", rm + "match = [\"rm x\"]\nnot_match = [\"$x\"]\n", `the answer for "$x" is maybe, want no`},
+		{"a name twice", strings.Repeat(rm+examples, 2), "rules.toml:6: rule a: the name is given twice"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := Load("rules.toml", tt.rules)
+			if err == nil {
+				if errs := s.Prove(); len(errs) > 0 {
+					err = errs[0]
+				}
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// decide returns what a file of rules says about a command.
+func decide(t *testing.T, rules, command string) string {
+	t.Helper()
+	s, err := Load("rules.toml", rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := func() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) } // a Thursday
+	d, err := s.Decide(&Call{Command: command, Kinds: []string{"shell"}, CWD: "/w", Script: shell.Parse(command, ""), Now: now})
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return string(d.Action) + " " + d.Reason
+}
+
+// TestDecide shows what the keys of rules mean.
+func TestDecide(t *testing.T) {
+	const head, rm = "[[rule]]\nname = \"a\"\nreason = \"r\"\n", "[[rule]]\nname = \"a\"\nreason = \"r\"\nprograms = [\"rm\"]\n"
+	const hidden = " nobody can tell what this command runs ($x y: its program is decided at run time)"
+	const allow = "packs = [\"files\"]\n" + rm + "only = [\"x\"]\ndecision = \"allow\"\n"
+	for _, tt := range []struct{ name, rules, command, want string }{
+		{"deny is the default", rm, "rm x", "deny a: r"},
+		{"a day", rm + "days = [\"fri\"]\n", "rm x", " "},
+		{"hours of a zone", rm + "hours = \"13:00-14:00\"\nzone = \"Europe/Berlin\"\n", "rm x", "deny a: r"},
+		{"unknown", rm, "$x y", "ask" + hidden},
+		{"unknown of the file", "unknown = \"deny\"\n" + rm, "$x y", "deny" + hidden},
+		{"unknown of the rule", rm + "unknown = \"allow\"\n", "$x y", " "},
+		{"another rule asks", rm + "unknown = \"allow\"\n[[rule]]\nname = \"b\"\nprograms = [\"ls\"]\n", "$x y", "ask" + hidden},
+		{"all of the words", rm + "only = [\"x\", \"x/*\"]\n", "rm x x/y", "deny a: r"},
+		{"not all of the words", rm + "only = [\"x\", \"x/*\"]\n", "rm x x/../y", " "},
+		{"an allowed command of a pack", allow, "rm -rf x", " "},
+		{"and another one", allow, "rm -rf x; rm -rf y", "ask files/delete-tree: a deleted folder does not come back"},
+		{"a broken rule that the call needs", rm + "x = 1\n", "rm x", `error: rules.toml:1: rule a: unknown key "x"`},
+		{"a broken rule of another program", rm + "x = 1\n", "ls", " "},
+		{"strings of several lines", rm + "# '''\n", "rm x", "deny a: r"},
+		{"escapes in a program's name", head + "programs = [\"\\u0072m\"]\n", "rm x", "deny a: r"},
+		{"programs in another form", head + "\"programs\" = ['rm']\n", "rm x", "deny a: r"},
+		{"a wrapper", head + "programs = [\"sudo\"]\n", "sudo ls", "deny a: r"},
+		{"a host behind a wrapper", head + "programs = [\"ssh\"]\nmentions = [\"prod\"]\n", "ssh web.prod.example ls", "deny a: r"},
+		{"a statement", head + "programs = [\"psql\"]\ntext = ['delete']\nnot_text = ['where']\n", "psql -c 'DELETE FROM a; select 1 where b'", "deny a: r"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, decide(t, tt.rules, tt.command)); diff != "" {
+				t.Errorf("Decide (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestYAML shows that rules of YAML mean the same.
+func TestYAML(t *testing.T) {
+	s, err := Load("rules.yaml", "rule:\n  - name: a\n    reason: r\n    programs: [rm]\n    flags: [[r, R], f]\n    match: [rm -rf x]\n    not_match: [rm x, {kinds: [read], paths: [x]}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range s.Prove() {
+		t.Error(err)
+	}
+	d, err := s.Decide(&Call{Command: "rm -fr x", Script: shell.Parse("rm -fr x", "")})
+	if err != nil || d.Reason != "a: r" {
+		t.Errorf("got %v, %v", d, err)
+	}
+}
