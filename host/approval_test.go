@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// observer writes down what Options.Observe receives: the event, what it is about, the answer, who
-// gave it, and the effects.
+// observer returns a function for Options.Observe that adds to seen what it receives: the event, the tool or
+// text of the event, the answer, who gave the answer, and the effects.
 func observer(seen *[]string, fail func(e starhost.Event) error) func(starhost.Event, host.Outcome) error {
 	return func(e starhost.Event, o host.Outcome) error {
 		text := strings.TrimSpace(fmt.Sprintf("%s %s%s %s", e.Name, e.Tool, e.Command, o.Decision.Action))
@@ -47,8 +47,8 @@ func observer(seen *[]string, fail func(e starhost.Event) error) func(starhost.E
 	}
 }
 
-// TestApprovalTrace checks that each way to answer a question about a call has one trace, which
-// says who answered.
+// TestApprovalTrace checks that the host reports one trace for each way to answer a question about a call,
+// and that the trace says who answered.
 func TestApprovalTrace(t *testing.T) {
 	type approverFunc = func(context.Context, host.ApprovalRequest) (host.Answer, error)
 	approver := func(yes bool, by string, err error) approverFunc {
@@ -95,8 +95,8 @@ func TestApprovalTrace(t *testing.T) {
 	}
 }
 
-// TestApprovalTraceStored checks the traces of a turn that waits, in this process and in the one
-// that goes on with it.
+// TestApprovalTraceStored checks the traces of a turn that waits for an answer, in this process and in the
+// process that goes on with the turn.
 func TestApprovalTraceStored(t *testing.T) {
 	for _, yes := range []bool{true, false} {
 		var seen []string
@@ -115,7 +115,7 @@ func TestApprovalTraceStored(t *testing.T) {
 	}
 }
 
-// TestApprovalUnrecorded checks that an approval without a record does not count.
+// TestApprovalUnrecorded checks that an approval does not count if Observe fails to record it.
 func TestApprovalUnrecorded(t *testing.T) {
 	var seen []string
 	o := host.Options{
@@ -135,8 +135,8 @@ func TestApprovalUnrecorded(t *testing.T) {
 	diff(t, "result", "denied by host: the approval was not recorded: the disk is full", got.Result.ForLLM)
 }
 
-// TestRunTrace checks that the run of a tool, a command or a loader has a trace if it had effects,
-// with those of the calls inside it, and that its memory has a bound.
+// TestRunTrace checks that the run of a tool, a command or a loader has a trace if it had effects, that the
+// trace contains the effects of the calls inside the run, and that the memory of the trace has a bound.
 func TestRunTrace(t *testing.T) {
 	many := 0
 	effect := func(ctx context.Context, n, bytes int) {
@@ -199,7 +199,7 @@ func TestRunTrace(t *testing.T) {
 		{Text: "a", Template: "brief:one", Fragments: []string{"note:two", "note:quiet", "note:inner", "note:many"}},
 		{Text: "b", Template: "brief:quiet", Fragments: []string{"note:fails"}},
 	} {
-		_, _ = h.NewSession(host.SessionConfig{}).Prompt(t.Context(), r) // the second one fails
+		_, _ = h.NewSession(host.SessionConfig{}).Prompt(t.Context(), r) // the second reference fails
 	}
 	diff(t, "traces of loaders", []string{
 		`template_run ops 1 effects ref "brief:one"`, `load_run ops 1 effects ref "note:of a template"`,

@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// TestReset checks that the first turn after a reset gets what the first turn of a session gets.
+// TestReset checks that the first turn after a reset gets the same context as the first turn of a session.
 func TestReset(t *testing.T) {
 	system := starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Fragments: []fragments.Fragment{{Content: "rules", Target: fragments.System}}}}
 	var events []string
@@ -41,8 +41,8 @@ func TestReset(t *testing.T) {
 	diff(t, "events", []string{"session_start true", "turn_start true", "turn_start false", "session_reset false", "turn_start true"}, events)
 }
 
-// TestClose checks that a closed session refuses everything, and that one that never began has no
-// end.
+// TestClose checks that a closed session refuses all calls, and that a session that never began fires no
+// session_end.
 func TestClose(t *testing.T) {
 	ctx := context.Background()
 	ends := 0
@@ -104,7 +104,7 @@ func TestFireBetweenTurns(t *testing.T) {
 		name    string
 		plugins []starhost.Plugin
 		event   *starhost.Event
-		want    string // the decision and the changed event
+		want    string // the decision and the changed event, as text
 	}{
 		{"nobody listens", nil, deploy("service", `"a"`), `: service="a" count=null`},
 		{"modify chains", []starhost.Plugin{pluginWith(1, more), pluginWith(2, more)}, deploy("count", "1", "service", `"a"`), `modify: service="a" count=100`},
@@ -178,7 +178,7 @@ func TestErrorEvent(t *testing.T) {
 	diff(t, "failures of a hook", []string{"p turn_start: division by zero ()"}, heard)
 	diff(t, "logged", []string{
 		"p hook turn_start: division by zero",
-		"p tool page: down", // a handler of error called it
+		"p tool page: down", // a handler of error called the tool
 		"q hook error: error: deny is no decision here, want nothing",
 		"r hook error: division by zero",
 	}, logs)
@@ -195,8 +195,8 @@ func TestErrorEvent(t *testing.T) {
 	}, heard)
 }
 
-// A turn ends on the plugins that it began with. The session's next turn has the new ones and the
-// history.
+// TestLive checks that a turn keeps the plugins that it began with. The session's next turn has the new
+// plugins and the history.
 func TestLive(t *testing.T) {
 	h := func(name string) *host.Host {
 		return newHost(t, host.Options{}, toolOf(name, starhost.Tool{}),
@@ -218,7 +218,7 @@ func TestLive(t *testing.T) {
 	diff(t, "ids", []string{"session-1", "session-2"}, []string{s.ID(), live.NewSession(host.SessionConfig{}).ID()})
 }
 
-// Hosts change while sessions run turns.
+// TestLiveConcurrently changes hosts while sessions run turns.
 func TestLiveConcurrently(t *testing.T) {
 	live := host.NewLiveHost(newHost(t, host.Options{}, toolOf("p0", starhost.Tool{})))
 	var wg sync.WaitGroup
@@ -238,7 +238,7 @@ func TestLiveConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// Between two turns, a program calls tools and loads references as in a turn.
+// TestBetweenTurns checks that a program can call tools and load references between two turns as in a turn.
 func TestBetweenTurns(t *testing.T) {
 	h := newHost(t, host.Options{}, echo(), plugin("p", hookFunc("pre_tool_call", func(e *starhost.Event) starhost.Decision {
 		if strings.Contains(string(e.Arguments), "secret") {

@@ -11,10 +11,10 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// describeShell takes calls with a command for shell calls.
+// describeShell describes each call whose arguments have a command as a shell call.
 func describeShell(e *starhost.Event) *starhost.CallInfo {
 	var args struct{ Command string }
-	_ = json.Unmarshal(e.Arguments, &args) // it stays empty
+	_ = json.Unmarshal(e.Arguments, &args) // the command stays empty
 	if args.Command == "" {
 		return &starhost.CallInfo{Kinds: []string{"other"}}
 	}
@@ -76,7 +76,7 @@ func TestModifyCommand(t *testing.T) {
 		describe func(*starhost.Event) *starhost.CallInfo
 		args     string
 		changes  map[string]any
-		want     string // the arguments, or the reason
+		want     string // the arguments of the call, or the reason of the guard's failure
 	}{
 		{describeShell, `{"command":"rm x"}`, map[string]any{"command": "ls"}, `{"command":"ls"}`},
 		{describeShell, `{"command":"rm x"}`, map[string]any{"command": "none"}, "modify: command: no place"},

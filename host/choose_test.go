@@ -9,7 +9,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// named returns a plugin with tools of these names, the ones with a minus in front unavailable.
+// named returns a plugin with tools of these names. A tool whose name has a minus in front is unavailable.
 func named(plugin string, tools ...string) starhost.Plugin {
 	p := starhost.Plugin{Name: plugin}
 	for _, name := range tools {
@@ -27,7 +27,7 @@ func named(plugin string, tools ...string) starhost.Plugin {
 	return p
 }
 
-// TestChooseTools lets a hook of p1 choose the tools of one request.
+// TestChooseTools checks which tools a hook of the plugin p1 can choose for one request.
 func TestChooseTools(t *testing.T) {
 	described := func(name string) []starhost.Tool { return []starhost.Tool{{Name: name, Description: "New."}} }
 	const foreign = "is not p1's own: the operator must grant"
@@ -92,7 +92,7 @@ func TestChooseTools(t *testing.T) {
 	}
 }
 
-// offered lists tools with the descriptions that are new.
+// offered lists the names of tools, with the descriptions that a hook wrote.
 func offered(tools []starhost.Tool) string {
 	var list []string
 	for _, tool := range tools {
@@ -105,8 +105,8 @@ func offered(tools []starhost.Tool) string {
 	return strings.Join(list, " ")
 }
 
-// TestChosenToolsLastOneRequest checks that an added tool runs in its round, that the rendering has
-// the new description, and that the next request is as before.
+// TestChosenToolsLastOneRequest checks that a tool that a hook adds runs in the round of that request, that
+// the rendering has the new description, and that the next request has the usual tools.
 func TestChosenToolsLastOneRequest(t *testing.T) {
 	p := named("p1", "mine", "-hidden")
 	p.Hooks = []starhost.Hook{{Event: "pre_llm_call", Call: func(
@@ -134,7 +134,8 @@ func TestChosenToolsLastOneRequest(t *testing.T) {
 	}
 }
 
-// TestLastRequestHasNoTools checks that no hook can add tools to the request behind MaxRounds.
+// TestLastRequestHasNoTools checks that no hook can add tools to the request after the last of MaxRounds
+// rounds.
 func TestLastRequestHasNoTools(t *testing.T) {
 	p := named("p1", "mine")
 	p.Hooks = []starhost.Hook{hook("pre_llm_call", starhost.Modify("tools", []string{"mine"}))}

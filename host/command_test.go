@@ -11,7 +11,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// deliver returns a plugin with a command that reports its call.
+// deliver returns a plugin with a command whose result shows the arguments that it got.
 func deliver() starhost.Plugin {
 	return starhost.Plugin{Name: "mail", Commands: []starhost.Command{{
 		Name: "deliver", Aliases: []string{"send", "dl"}, Description: "Send a text.", Pos: at("mail.star", 4),
@@ -87,8 +87,8 @@ func addingHook(arg string) starhost.Hook {
 	})
 }
 
-// A command has no turn number and no turn events, but a session begins with it, and it has its own
-// lanes.
+// TestCommandIsNoTurn checks that a command has no turn number and fires no turn events, that it begins a
+// session, and that it has lanes of its own.
 func TestCommandIsNoTurn(t *testing.T) {
 	var fired, lanes []string
 	p := deliver()
@@ -114,7 +114,7 @@ func TestCommandIsNoTurn(t *testing.T) {
 	diff(t, "lanes", []string{"s1.1", "s1.2", "s2.1", "1", "2"}, lanes)
 }
 
-// A turn can run a command, too.
+// TestCommandInATurn checks that a turn can run a command.
 func TestCommandInATurn(t *testing.T) {
 	turn := begin(t, newHost(t, host.Options{}, deliver()), host.Request{Text: "hi"})
 	reply, err := turn.Command(context.Background(), "/dl x")

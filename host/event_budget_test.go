@@ -13,7 +13,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// spendingHook returns a hook that spends steps, as far as its lane lets it, and counts its calls.
+// spendingHook returns a hook that counts its calls, and spends the given steps or those that its lane has
+// left.
 func spendingHook(event string, steps uint64, calls *int) starhost.Hook {
 	call := func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
 		*calls++
@@ -47,8 +48,8 @@ func firePre(t *testing.T, turn *host.Turn) string {
 	return strings.TrimSpace(string(out.Decision.Action) + " " + out.Decision.Reason)
 }
 
-// A thousand guards of one plugin, each within its own limits, share one budget. The guards beyond
-// the budget deny, and the log says so once.
+// TestEventSteps checks that a thousand guards of one plugin, each within its own limits, share one budget.
+// The guards for which the budget has no steps left deny, and the log says so once.
 func TestEventSteps(t *testing.T) {
 	var logs []string
 	log := func(l host.LogLine) { logs = append(logs, l.Plugin+" "+l.Text) }
@@ -67,8 +68,8 @@ func TestEventSteps(t *testing.T) {
 	}
 }
 
-// Every guard that was not called denies, so that the on_error of an earlier guard cannot let a
-// call pass.
+// TestEventStepsOfLaterGuards checks that each guard that the host could not call denies. Otherwise the
+// on_error of an earlier guard could let a call pass.
 func TestEventStepsOfLaterGuards(t *testing.T) {
 	calls := 0
 	skips := spendingHook(pre, 600, &calls)
@@ -90,7 +91,8 @@ func TestEventStepsOfErrors(t *testing.T) {
 	diff(t, "calls of the handler of error, and of the last guard", [2]int{4, 0}, [2]int{heard, calls})
 }
 
-// A thousand plugins share the time of one event. Guards without time deny.
+// TestEventTimeout checks that a thousand plugins share the time of one event, and that guards for which no
+// time is left deny.
 func TestEventTimeout(t *testing.T) {
 	calls := 0
 	var plugins []starhost.Plugin
@@ -114,7 +116,8 @@ func TestEventTimeout(t *testing.T) {
 	}
 }
 
-// A handler that waits ends with its event, and the turn goes on.
+// TestEventTimeoutOfOneHandler checks that a handler that waits ends with its event, and that the turn goes
+// on.
 func TestEventTimeoutOfOneHandler(t *testing.T) {
 	wait := func(ctx context.Context, _ *starhost.Event) (starhost.Decision, error) {
 		if _, ok := ctx.Deadline(); !ok {
@@ -136,7 +139,8 @@ func TestEventTimeoutOfOneHandler(t *testing.T) {
 	}
 }
 
-// The questions which tools are available are one event, too.
+// TestEventStepsOfAvailable checks that the functions which say whether tools are available share the budget
+// of one event.
 func TestEventStepsOfAvailable(t *testing.T) {
 	asked := 0
 	p := plugin("p")
@@ -163,8 +167,8 @@ const slowSchema = `{"type":"object","properties":{"x":{"type":"string","pattern
 
 var slowArguments = json.RawMessage(`{"x":"` + strings.Repeat("a", 1000) + `"}`)
 
-// The host charges the validation of arguments to the plugin that causes it: by calling a tool, or
-// by changing the arguments of a call.
+// TestEventStepsOfValidation checks that the host charges the validation of arguments to the plugin that
+// causes it: by calling a tool, or by changing the arguments of a call.
 func TestEventStepsOfValidation(t *testing.T) {
 	tool := starhost.Tool{Name: "x", Description: "X.", Parameters: json.RawMessage(slowSchema), Call: func(
 		context.Context, starhost.ToolCall,
@@ -219,8 +223,8 @@ func TestEventStepsOfValidation(t *testing.T) {
 	}
 }
 
-// TestEventMemory checks that the handlers of one event cannot make the host hold more than its
-// bound: a guard beyond it denies. The next event has the whole bound again.
+// TestEventMemory checks that the handlers of one event cannot make the host hold more bytes than a bound: a
+// guard that exceeds the bound denies. The next event has the whole bound again.
 func TestEventMemory(t *testing.T) {
 	big := strings.Repeat("x", 1<<20)
 	hook := func(do func(lane *host.Lane) starhost.Decision) starhost.Hook {

@@ -34,11 +34,11 @@ type detailedError struct{ error }
 
 func (detailedError) Detail() string { return "in page ops.star:3:1" }
 
-// A whole session fires every event with all its arguments: turns of the agent loop, one of them
-// cut, commands, files and a declared event.
+// TestEventArguments fires every event with all its arguments in one session: turns of the agent loop, of
+// which one ends early, commands, files and a declared event.
 func TestEventArguments(t *testing.T) {
 	app := starhost.EventSpec{Name: "app.deploy", Args: []string{"service", "count"}, Actions: []starhost.Action{starhost.ActionContext}}
-	seen := map[string]map[string]bool{} // by event and argument: was the argument ever more than zero?
+	seen := map[string]map[string]bool{} // by event and argument: the argument had a value other than zero
 	var watch []starhost.Hook
 	specs := append(starhost.Events(), app)
 	for _, spec := range specs {

@@ -53,8 +53,8 @@ func ExampleHost() {
 	// tools: page
 }
 
-// A turn with a tool call: the guard lets it run, and its answer goes into the
-// next prompt.
+// A turn with a tool call: the guard denies the call, and the denial goes into the next prompt as the tool's
+// answer.
 func ExampleTurn() {
 	guard := starhost.Plugin{Name: "policy", Hooks: []starhost.Hook{{Event: "pre_tool_call", Match: []string{"restart_*"}, Call: func(ctx context.Context, e *starhost.Event) (starhost.Decision, error) {
 		return starhost.Deny("restarts need a change ticket"), nil
@@ -120,7 +120,7 @@ func ExampleSession_Turn() {
 	if err := h.Add(ops); err != nil {
 		log.Fatal(err)
 	}
-	model := &scriptedModel{ // stands for an endpoint
+	model := &scriptedModel{ // the scripted model stands for an endpoint
 		{ToolCalls: []starhost.ToolCall{{ID: "call-1", Name: "p99"}}},
 		{Content: "Checkout's p99 is 812 ms."},
 	}

@@ -29,7 +29,7 @@ func TestReferences(t *testing.T) {
 	reserved := starhost.Plugin{Name: starhost.HostPlugin, FragmentLoaders: []starhost.FragmentLoader{say(""), say("-"), say("file")}}
 	tests := []struct {
 		name, ref string
-		bare      bool // without the host's own references
+		bare      bool // without loaders of the host itself
 		want, err string
 	}{
 		{"prefix", "runbook:a:b", false, "runbook(a:b)", ""},
@@ -83,8 +83,8 @@ func TestUnknownRefError(t *testing.T) {
 	}
 }
 
-// TestLoaderOwnsItsContext checks that the host attributes a copy, so that a loader may return one
-// context to many hosts.
+// TestLoaderOwnsItsContext checks that the host writes the plugin's name into a copy of a context, so that a
+// loader may return one context to many hosts.
 func TestLoaderOwnsItsContext(t *testing.T) {
 	given := texts("one", "two")
 	given.Attachments = []fragments.Attachment{{Content: "png", Type: "image/png"}}
@@ -99,7 +99,8 @@ func TestLoaderOwnsItsContext(t *testing.T) {
 	}
 }
 
-// The error names the first failing reference, whichever loader ends first.
+// TestFirstFailureIsTold checks that the error names the first reference that fails, whichever loader ends
+// first.
 func TestFirstFailureIsTold(t *testing.T) {
 	second := make(chan struct{})
 	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{
@@ -117,8 +118,8 @@ func TestFirstFailureIsTold(t *testing.T) {
 	diff(t, "trace", []string{"load error slow", "load error fast"}, got)
 }
 
-// A loader may load other references. Their traces and logs follow the order of the references and
-// not the clock.
+// TestNestedLoaders checks that a loader may load other references, and that traces and logs follow the order
+// of the references and not the clock.
 func TestNestedLoaders(t *testing.T) {
 	type load = func(ctx context.Context, arg string) (starhost.Context, error)
 	logging := func(prefix string, then load) starhost.FragmentLoader {

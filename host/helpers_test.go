@@ -27,13 +27,13 @@ func newHost(t testing.TB, o host.Options, plugins ...starhost.Plugin) *host.Hos
 	return h
 }
 
-// begin starts a turn of a new session.
+// begin starts the first turn of a new session.
 func begin(t testing.TB, h *host.Host, r host.Request) *host.Turn {
 	t.Helper()
 	return beginIn(t, h.NewSession(host.SessionConfig{}), r)
 }
 
-// beginIn starts a turn and ends it with the test at the latest.
+// beginIn starts a turn of a session. The turn ends with the test at the latest.
 func beginIn(t testing.TB, s *host.Session, r host.Request) *host.Turn {
 	t.Helper()
 	turn, err := s.Begin(context.Background(), r)
@@ -107,7 +107,7 @@ func hookFunc(event string, decide func(*starhost.Event) starhost.Decision) star
 		}}
 }
 
-// sayingHook returns a hook that offers one text each time, then nothing.
+// sayingHook returns a hook that offers the texts one after the other, one at each call, and then nothing.
 func sayingHook(event string, texts ...string) starhost.Hook {
 	n := 0
 	return hookFunc(event, func(*starhost.Event) starhost.Decision {
@@ -124,12 +124,12 @@ func contextOf(list ...fragments.Fragment) starhost.Decision {
 	return starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Fragments: list}}
 }
 
-// plugin returns a plugin of hooks.
+// plugin returns a plugin that has only these hooks.
 func plugin(name string, hooks ...starhost.Hook) starhost.Plugin {
 	return starhost.Plugin{Name: name, Hooks: hooks}
 }
 
-// echo returns a plugin with a tool "echo" that answers with its arguments.
+// echo returns a plugin with a tool "echo" whose result is the argument.
 func echo() starhost.Plugin {
 	return starhost.Plugin{Name: "tools", Tools: []starhost.Tool{{
 		Name: "echo", Description: "Says what it is told.", Pos: at("tools.star", 3),
@@ -155,7 +155,7 @@ func texts(list ...string) starhost.Context {
 	return c
 }
 
-// statuses returns the report's rows in short: "content status".
+// statuses returns a text "content status" for each row of the report.
 func statuses(p *host.Prompt) []string {
 	var list []string
 	for _, r := range p.Fragments {
@@ -164,7 +164,7 @@ func statuses(p *host.Prompt) []string {
 	return list
 }
 
-// roles returns the messages in short: "role: content".
+// roles returns a text "role: content" for each message.
 func roles(messages []starhost.Message) []string {
 	var list []string
 	for _, m := range messages {
@@ -173,7 +173,7 @@ func roles(messages []starhost.Message) []string {
 	return list
 }
 
-// printRow prints a row without addresses.
+// printRow returns the fields of a row as text, without addresses in memory.
 func printRow(r *fragments.Row) string {
 	rest := *r
 	rest.Fragment = nil

@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// A handler of turn_start shortens the stored history for good. A content that left it is sent
-// again, and is never in_session; a content that stayed is.
+// TestChangeHistory checks that a handler of turn_start can shorten the stored history for good. The host
+// sends a content again, and never reports it as in_session, if the content was in a removed message.
 func TestChangeHistory(t *testing.T) {
 	var change func([]starhost.Message) []starhost.Message
 	start := hookFunc("turn_start", func(e *starhost.Event) starhost.Decision {
@@ -52,7 +52,7 @@ func TestChangeHistory(t *testing.T) {
 		}
 	}
 
-	// A message whose text was replaced loses the contents that are not in the new text.
+	// the handler replaces a text, so the message loses the contents that the new text does not have
 	change = func(list []starhost.Message) []starhost.Message {
 		summary := list[0]
 		summary.Content = fragments.NewText("In short: about b.")
@@ -73,8 +73,8 @@ func TestChangeHistory(t *testing.T) {
 	}
 }
 
-// A history that no provider accepts, and one of an agent's session, is an error of the handler and
-// changes nothing.
+// TestChangeHistoryRefuses checks that a handler fails and changes nothing if it returns a history that no
+// provider accepts, or changes the history of an agent's session.
 func TestChangeHistoryRefuses(t *testing.T) {
 	calls := starhost.Message{Role: starhost.RoleAssistant, ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "x"}}}
 	answer := starhost.Message{Role: starhost.RoleTool, CallID: "c1"}

@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// TestAs checks that work as a plugin has a lane of the turn, that its logs and records arrive, and
-// that its panic is an error.
+// TestAs checks that a function that runs as a plugin gets a lane of the turn, that the program receives its
+// logs and records, and that a panic in it is an error.
 func TestAs(t *testing.T) {
 	var logs []string
 	var recorded []string

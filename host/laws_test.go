@@ -16,10 +16,10 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// The tests draw from few contents, so that contents repeat.
+// The tests draw from few texts, so that they draw some texts repeatedly.
 var someText = rapid.SampledFrom([]string{"a", "b", "a\nb", "</document>", "```\ncode\n```", "é\x00", "", " ", "<|user|>", "a longer piece of text"})
 
-// drawContext draws context for a prompt.
+// drawContext draws the context that a handler or loader adds to a prompt.
 func drawContext(t *rapid.T, label string) starhost.Context {
 	var c starhost.Context
 	for i := range rapid.IntRange(0, 3).Draw(t, label+" fragments") {
@@ -121,7 +121,8 @@ func replyRandomly(ctx context.Context, t *rapid.T, turn *host.Turn) {
 	}
 }
 
-// checkOffsets checks that the rows of sent fragments have the right offsets, one behind the other.
+// checkOffsets checks that the offsets of the sent fragments' rows are right, and that the fragments follow
+// each other.
 func checkOffsets(t *rapid.T, p *host.Prompt) {
 	end := map[fragments.Target]int{}
 	for _, r := range p.Fragments {

@@ -14,7 +14,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// replyWith returns a reply that asks for tools, each "id name" or "id name {arguments}".
+// replyWith returns a model's reply that asks for tools. Each call is written as "id name" or "id name
+// {arguments}".
 func replyWith(calls ...string) starhost.Reply {
 	r := starhost.Reply{Content: "calling"}
 	for _, c := range calls {
@@ -35,7 +36,7 @@ func (f modelFunc) Complete(ctx context.Context, p *host.Prompt) (starhost.Reply
 	return f(ctx, p)
 }
 
-// finalTool returns a plugin with a tool whose result is the turn's final answer.
+// finalTool returns a plugin with a tool whose result r is the final answer of the turn.
 func finalTool(r starhost.Result) starhost.Plugin {
 	r.Handled = true
 	return toolOf("final", starhost.Tool{
@@ -52,7 +53,7 @@ func TestTurn(t *testing.T) {
 		name     string
 		plugins  []starhost.Plugin
 		replies  scriptedModel
-		want     host.TurnResult // only Text, Completed, Usage and Rounds
+		want     host.TurnResult // the test compares only Text, Completed, Usage and Rounds
 		messages []string        // the history after the turn
 	}{
 		{"an answer", nil, scriptedModel{said},
@@ -97,7 +98,8 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// A model that always asks for tools gets one last request without tools, and its answer counts.
+// TestMaxRounds checks that a model that always asks for tools gets one last request without tools, and that
+// its answer to this request counts.
 func TestMaxRounds(t *testing.T) {
 	var offered []int
 	model := modelFunc(func(_ context.Context, p *host.Prompt) (starhost.Reply, error) {
@@ -126,7 +128,7 @@ func TestMaxRounds(t *testing.T) {
 	}
 }
 
-// A turn waits for the answers of tools that the caller runs.
+// TestPendingCalls checks that a turn waits for the answers of tools that the caller runs.
 func TestPendingCalls(t *testing.T) {
 	replies := scriptedModel{replyWith(`c1 shell`, `c2 echo {"text":"x"}`, `c3 shell`), {Content: "done"}}
 	s := newHost(t, host.Options{}, echo()).NewSession(host.SessionConfig{})
@@ -174,10 +176,11 @@ func TestPendingCalls(t *testing.T) {
 	diff(t, "answers", map[string]string{"c1": "one false 1", "c2": `{"text":"x"} false 0`, "c3": "three true 0"}, answers)
 }
 
-// Whatever ends a turn early: the session goes on, and turn_end says that there is no answer.
+// TestCutTurns checks that the session goes on after a turn that ends early for any reason, and that turn_end
+// says that the turn has no answer.
 func TestCutTurns(t *testing.T) {
 	down := errors.New("503")
-	aborting := func(event string) starhost.Plugin { // aborts once
+	aborting := func(event string) starhost.Plugin { // its hook aborts only the first event
 		fired := false
 		return pluginWith(1, hookFunc(event, func(*starhost.Event) starhost.Decision {
 			if fired {
@@ -259,7 +262,7 @@ func TestCutTurns(t *testing.T) {
 	}
 }
 
-// TestTurnDuration checks that turn_end gets the time of its turn.
+// TestTurnDuration checks that turn_end says how long its turn took.
 func TestTurnDuration(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var got []int
@@ -323,7 +326,8 @@ func TestApprovalTimeout(t *testing.T) {
 	}
 }
 
-// Handlers that call each other stop at a depth, and the caller gets the error.
+// TestDepth checks that handlers cannot call each other deeper than a limit, and that the caller gets the
+// error.
 func TestDepth(t *testing.T) {
 	depth := 0
 	deep := toolOf("deep", starhost.Tool{
@@ -353,7 +357,8 @@ func TestDepth(t *testing.T) {
 	diff(t, "loads", 9, loads)
 }
 
-// A turn has one budget: the contents of the first round count in the second.
+// TestBudgetOfATurn checks that all rounds of a turn share one budget: the contents of the first round count
+// in the second.
 func TestBudgetOfATurn(t *testing.T) {
 	opts := host.Options{Prompt: host.PromptOptions{Budget: fragments.Budget{MaxBytes: 10}}}
 	s := newHost(t, opts, plugin("p", sayingHook("pre_llm_call", "aaaaaa", "bbbbbb", "cccccc"))).NewSession(host.SessionConfig{})

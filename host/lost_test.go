@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// TestRefusalForms checks that each refusal refuses on each event that can be refused, also in a
-// form that the event lacks, and fails on all others.
+// TestRefusalForms checks that deny, ask and abort refuse each event that a hook can refuse, and fail on all
+// others. If an event does not know the action, the host takes another one that refuses the event.
 func TestRefusalForms(t *testing.T) {
 	for _, spec := range starhost.Events() {
 		for _, action := range []starhost.Action{starhost.ActionDeny, starhost.ActionAsk, starhost.ActionAbort} {
@@ -38,8 +38,8 @@ func TestRefusalForms(t *testing.T) {
 	}
 }
 
-// TestLose checks which events a host refuses while a guard is not loaded, and that no handler
-// hears them.
+// TestLose checks which events a host refuses while a guard is not loaded, and that the host calls no handler
+// for them.
 func TestLose(t *testing.T) {
 	tests := []struct {
 		name   string

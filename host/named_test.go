@@ -11,8 +11,9 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// A prompt contains each content that the user names in its request, also if pre_send drops the
-// earlier message that has it. The report says so, and a content that nobody names is sent once.
+// TestNamedContentsAreSent checks that a prompt contains each content that the user names in the request,
+// also if pre_send drops the earlier message that contains it. The report says so. The host sends a content
+// that nobody names only once.
 func TestNamedContentsAreSent(t *testing.T) {
 	loader := starhost.Plugin{Name: "load", FragmentLoaders: []starhost.FragmentLoader{
 		{Prefix: "doc", Load: func(_ context.Context, arg string) (starhost.Context, error) {
@@ -35,7 +36,7 @@ func TestNamedContentsAreSent(t *testing.T) {
 		name   string
 		engine func([]starhost.Message) []starhost.Message
 		turns  []host.Request
-		want   string // in the last prompt; "" for no such content
+		want   string // the status of the content in the last prompt; "" if the prompt has no such content
 	}{
 		{"named again", last(1), []host.Request{names("a"), names("a")}, "text of a"},
 		{"named again and again", last(1), []host.Request{names("a"), names("a"), names("a"), names("a")}, "text of a"},
@@ -72,7 +73,8 @@ func TestNamedContentsAreSent(t *testing.T) {
 	}
 }
 
-// A turn that waits for calls of its program is stored, and goes on in another process.
+// TestSaveWaitingForProgram checks that a session stores a turn that waits for calls which the program runs,
+// and that the turn can go on in another process.
 func TestSaveWaitingForProgram(t *testing.T) {
 	tools := []starhost.Tool{{Name: "mine", Description: "d"}}
 	h := func() *host.Host { return newHost(t, host.Options{}, echo()) }
@@ -114,7 +116,8 @@ func TestSaveWaitingForProgram(t *testing.T) {
 	}
 }
 
-// A turn of a program with its own loop holds no earlier prompts.
+// TestTurnHoldsNoPrompts checks that a turn of a program with a loop of its own does not keep earlier prompts
+// in memory.
 func TestTurnHoldsNoPrompts(t *testing.T) {
 	turn := begin(t, newHost(t, host.Options{}, echo()), host.Request{Model: "m"})
 	var freed int

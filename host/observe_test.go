@@ -11,7 +11,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// recording returns a hook that records an effect and then decides.
+// recording returns a hook that records the effect and returns d and err.
 func recording(event, effect string, d starhost.Decision, err error) starhost.Hook {
 	return starhost.Hook{Event: event, Call: func(
 		ctx context.Context, _ *starhost.Event,
@@ -21,7 +21,7 @@ func recording(event, effect string, d starhost.Decision, err error) starhost.Ho
 	}}
 }
 
-// observing returns options that describe each event that Observe receives.
+// observing returns options whose Observe adds a description of each event to seen.
 func observing(seen *[]string) host.Options {
 	return host.Options{Observe: func(e starhost.Event, o host.Outcome) error {
 		*seen = append(*seen, fmt.Sprintf("%d %s %s %s: %s", o.Turn, e.Name, e.Tool, e.Arguments, o.Decision))
@@ -67,7 +67,7 @@ func TestObserve(t *testing.T) {
 	}, seen)
 }
 
-// TestObserveNested checks that an event that a handler fires counts as its caller's.
+// TestObserveNested checks that Observe gets an event that a handler fires as one of the handler's plugin.
 func TestObserveNested(t *testing.T) {
 	var seen []string
 	outer := starhost.Hook{Event: pre, Call: func(
@@ -84,7 +84,7 @@ func TestObserveNested(t *testing.T) {
 	diff(t, "observed", []string{`1 pre_tool_call x {}: no decision`, `  pre_tool_call p ["inner" "outer"]`}, seen)
 }
 
-// TestObserveAll checks that Observe gets unheard events only if the program asks for them.
+// TestObserveAll checks that Observe gets events without handlers only if the program asks for them.
 func TestObserveAll(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		var seen []string
@@ -103,8 +103,8 @@ func TestObserveAll(t *testing.T) {
 	}
 }
 
-// TestObserveFails checks that an error of Observe denies an event, or aborts it, and that a panic
-// changes nothing.
+// TestObserveFails checks that the host denies or aborts an event if Observe returns an error, and that a
+// panic of Observe changes nothing.
 func TestObserveFails(t *testing.T) {
 	full := errors.New("disk full")
 	tests := []struct {

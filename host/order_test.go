@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// drawDecision draws a decision for an event. The event may refuse it.
+// drawDecision draws a decision of a handler. Some of the decisions are invalid for the event.
 func drawDecision(t *rapid.T, spec starhost.EventSpec) starhost.Decision {
 	text := someText.Draw(t, "text")
 	changes := []starhost.Decision{{}}
@@ -27,8 +27,7 @@ func drawDecision(t *rapid.T, spec starhost.EventSpec) starhost.Decision {
 		respond(text), abort)).Draw(t, "decision")
 }
 
-// drawPlugins draws plugins with hooks on every event, loaders, and a tool that another one may
-// override.
+// drawPlugins draws plugins with hooks on every event, loaders, and a tool that another plugin may override.
 func drawPlugins(t *rapid.T) []starhost.Plugin {
 	var plugins []starhost.Plugin
 	specs := starhost.Events()

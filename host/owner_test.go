@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// TestRank checks that a plugin of a later rank takes neither the place nor the time of a guard,
-// whatever its priority.
+// TestRank checks that a plugin of a later rank, whatever its priority, cannot run before a guard of an
+// earlier rank, and cannot use up its time.
 func TestRank(t *testing.T) {
 	var order []string
 	calls := func(name string, rank, priority int, d starhost.Decision, wait bool) starhost.Plugin {
@@ -42,7 +42,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// hookAt returns a hook that notes its name, and then decides or waits for the end of the event.
+// hookAt returns a hook that appends its name to order, and then decides or waits for the end of the event.
 func hookAt(
 	event string, priority int, name string, order *[]string, d starhost.Decision, wait bool,
 ) starhost.Hook {
@@ -58,8 +58,8 @@ func hookAt(
 	}}
 }
 
-// TestFailsClosed checks that a handler that fails, or does not run, refuses an event that its
-// plugin can stop, and withholds a result that it can change.
+// TestFailsClosed checks what happens if a handler fails or cannot run: the host refuses an event that the
+// plugin could stop, and withholds a result that the plugin could change.
 func TestFailsClosed(t *testing.T) {
 	const withheld = "[starhost withholds this result: the hook of first failed: "
 	tests := []struct {
@@ -124,8 +124,8 @@ func TestFailsClosed(t *testing.T) {
 	}
 }
 
-// TestSessionGuards checks that a session of any program is refused without a guard that it had,
-// also in another process, and that another session is not.
+// TestSessionGuards checks that the host refuses the events of a session that lacks a guard which it had,
+// also in another process, and accepts those of a session that never had the guard.
 func TestSessionGuards(t *testing.T) {
 	guard := starhost.Plugin{Name: "guard", From: "/p/guard.star", Required: true, Hooks: []starhost.Hook{
 		hook("pre_tool_call", starhost.Decision{}),

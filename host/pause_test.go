@@ -17,14 +17,14 @@ import (
 // A pauseRig is a program whose tool "deploy" needs an approval.
 type pauseRig struct {
 	options host.Options
-	guard   func(*starhost.Event) starhost.Decision // for pre_tool_call; or nil
-	version string                                  // the plugin has it
-	ran     []string                                // the arguments of the calls
+	guard   func(*starhost.Event) starhost.Decision // the guard of pre_tool_call; nil for none
+	version string                                  // the version of the plugin
+	ran     []string                                // the arguments of the calls that ran
 	log     []string
 	now     time.Time
 }
 
-// host returns a new host, as another process makes one.
+// host returns a new host with the same plugin, as another process would make one.
 func (r *pauseRig) host(t testing.TB) *host.Host {
 	t.Helper()
 	deploy := starhost.Tool{Approval: starhost.ApprovalAsk, Parameters: json.RawMessage(`{"type":"object"}`)}
@@ -53,7 +53,7 @@ func (r *pauseRig) host(t testing.TB) *host.Host {
 	return newHost(t, o, p, echo())
 }
 
-// namedTool returns a plugin with a tool of its name.
+// namedTool returns a plugin with this tool. The plugin and the tool have the same name.
 func namedTool(name string, tool starhost.Tool) starhost.Plugin {
 	p := toolOf(name, tool)
 	p.Tools[0].Name = name
@@ -103,7 +103,7 @@ func saveAndLoad(t testing.TB, s *host.Session) (saved host.SavedSession) {
 	return saved
 }
 
-// resume goes on with the turn in a new host.
+// resume goes on with the stored turn in a new host. It returns the turn's result and the session.
 func (r *pauseRig) resume(t testing.TB, saved host.SavedSession) (*host.TurnResult, *host.Session) {
 	t.Helper()
 	s := r.host(t).Resume(host.SessionConfig{ID: "s"}, saved)
@@ -120,8 +120,8 @@ func (r *pauseRig) resume(t testing.TB, saved host.SavedSession) (*host.TurnResu
 	return result, s
 }
 
-// A turn that waited for its approval in another process sends the same bytes, and stores the same
-// messages, as one whose approval was there.
+// TestPause checks that a turn that waited for its approval and went on in another process sends the same
+// bytes and stores the same messages as a turn that got its approval at once.
 func TestPause(t *testing.T) {
 	for _, yes := range []bool{true, false} {
 		var rig pauseRig
@@ -154,8 +154,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// Only an answer to this question counts, in its time, once, and for the same call and plugins. The
-// turn then waits again, with another question.
+// TestPauseRefuses checks that an answer counts only for this question, in time, once, and for the same call
+// and plugins. Otherwise the turn waits again, with another question.
 func TestPauseRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -216,7 +216,7 @@ func TestPauseRefuses(t *testing.T) {
 	}
 }
 
-// Answer refuses what is no answer to the question.
+// TestPauseAnswer checks that Answer refuses values that do not answer the question.
 func TestPauseAnswer(t *testing.T) {
 	var rig pauseRig
 	saved := rig.pausedSession(t)
@@ -237,7 +237,8 @@ func TestPauseAnswer(t *testing.T) {
 	check(new(host.SavedSession).Answer(digest, true, rig.now), "no turn waits")
 }
 
-// The guards see the call again, and a denial wins over the answer.
+// TestPauseGuards checks that guards see the call again after the answer, and that their denial wins over the
+// answer.
 func TestPauseGuards(t *testing.T) {
 	var rig pauseRig
 	saved := rig.pausedSession(t)
@@ -256,7 +257,8 @@ func TestPauseGuards(t *testing.T) {
 	}
 }
 
-// While a turn waits, no other begins; after its time, it ends without the call.
+// TestPauseBegin checks that no other turn begins while a turn waits. When the time to answer is over, the
+// turn ends without the call.
 func TestPauseBegin(t *testing.T) {
 	var rig pauseRig
 	saved := rig.pausedSession(t)
@@ -282,7 +284,8 @@ func TestPauseBegin(t *testing.T) {
 	}
 }
 
-// A call that a handler makes cannot wait, nor one without PauseTurns.
+// TestPauseNested checks that a call by a handler cannot wait for an approval, and that no call can without
+// PauseTurns.
 func TestPauseNested(t *testing.T) {
 	rig := pauseRig{now: pauseStart}
 	m := scriptedModel{replyWith("c1 nested"), {Content: "done"}}
@@ -298,7 +301,7 @@ func TestPauseNested(t *testing.T) {
 	}
 }
 
-// A turn of a session without a store can wait and go on in its own process.
+// TestPauseHere checks that a turn of a session without a store can wait and go on in its own process.
 func TestPauseHere(t *testing.T) {
 	var rig pauseRig
 	asked := 0

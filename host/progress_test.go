@@ -8,8 +8,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// A tool reports its progress to the program that waits for it, also through another tool. Without
-// such a program the report does nothing.
+// TestProgress checks that a program that waits for a tool gets the tool's reports of progress, also if
+// another tool called it, and that a report without such a program does nothing.
 func TestProgress(t *testing.T) {
 	outer := tool("outer", func(ctx context.Context, c starhost.ToolCall) (starhost.Result, error) {
 		turn := host.TurnOf(ctx)

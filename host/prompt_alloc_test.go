@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector allocates.
+// The race detector allocates memory of its own, so this test would measure too much.
 
 package host_test
 
@@ -15,8 +15,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// The allocations of a prompt do not grow with repeated contents, because nothing joins its text
-// until a caller wants one string.
+// TestPromptCopiesNoKnownContent checks that a prompt allocates no more for repeated contents, because
+// nothing joins their text until a caller wants one string.
 func TestPromptCopiesNoKnownContent(t *testing.T) {
 	small, large := promptBytes(t, 1<<10), promptBytes(t, 64<<10)
 	if large > small+8<<10 { // ten fragments; a copy of one of them is 64 KiB
@@ -35,7 +35,7 @@ func promptBytes(t *testing.T, size int) uint64 {
 	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx", func(string) (starhost.Context, error) { return given, nil })}}
 	h := newHost(t, host.Options{}, p)
 	var out bytes.Buffer
-	least := uint64(math.MaxUint64) // other goroutines may allocate meanwhile
+	least := uint64(math.MaxUint64) // the least counts, because other goroutines may allocate
 	for range 5 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// contextEngine returns a plugin that sends the messages that change returns.
+// contextEngine returns a plugin whose pre_send hook sends the messages that change returns.
 func contextEngine(change func([]starhost.Message) []starhost.Message) starhost.Plugin {
 	return pluginWith(1, hookFunc("pre_send", func(e *starhost.Event) starhost.Decision {
 		return starhost.Modify("messages", starhost.NewList(change(e.Messages.Items())))
@@ -31,7 +31,7 @@ func TestDroppedMessagesAreNotInSession(t *testing.T) {
 	tests := []struct {
 		name   string
 		engine func([]starhost.Message) []starhost.Message
-		want   []string // statuses of the fact, by turn
+		want   []string // statuses of the content "the fact", one for each turn
 	}{
 		{"nothing is dropped", last(99), []string{"kept", "in_session in an earlier message", "in_session in an earlier message"}},
 		{"the last message", last(1), []string{"kept", dropped, "kept", "kept", "kept"}},
@@ -70,7 +70,8 @@ func TestDroppedMessagesAreNotInSession(t *testing.T) {
 	}
 }
 
-// agrees checks that the messages of a prompt contain what its report claims.
+// agrees checks that the messages of a prompt contain the contents that the prompt's report calls kept or
+// in_session.
 func agrees(t *testing.T, p *host.Prompt) {
 	t.Helper()
 	var all strings.Builder
@@ -94,7 +95,7 @@ func agrees(t *testing.T, p *host.Prompt) {
 	}
 }
 
-// The same holds for callers that give the history with each request.
+// TestDroppedMessagesOfAGivenHistory checks the same for callers that give the history with each request.
 func TestDroppedMessagesOfAGivenHistory(t *testing.T) {
 	fact := contextOf(fragments.Fragment{Content: "the fact"})
 	h := newHost(t, host.Options{}, contextEngine(last(1)), pluginWith(2, hook("pre_llm_call", fact)))

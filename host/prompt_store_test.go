@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// The store gets the sent contents as they were offered, including those that a hook changed later,
-// and excluding those that the budget dropped.
+// TestPromptsFillTheStore checks that the store gets the contents that a prompt sends, as plugins offered
+// them before a hook changed them, and not those that the budget dropped.
 func TestPromptsFillTheStore(t *testing.T) {
 	s := new(fragments.MemoryStore)
 	blot := hookFunc("pre_send", func(e *starhost.Event) starhost.Decision {

@@ -63,7 +63,7 @@ func TestSessionDedup(t *testing.T) {
 	}
 }
 
-// A later round's context becomes one user message behind the tool results.
+// TestLaterRounds checks that the context of a later round becomes one user message after the tool results.
 func TestLaterRounds(t *testing.T) {
 	h := newHost(t, host.Options{Prompt: host.PromptOptions{Render: fragments.XML}}, echo(),
 		pluginWith(1, sayingHook("pre_llm_call", "one", "two", "two")), pluginWith(2, sayingHook("pre_llm_call", "", "three")))
@@ -85,12 +85,12 @@ func TestLaterRounds(t *testing.T) {
 	if p.CacheBreak != nil {
 		t.Errorf("cache break: %+v", p.CacheBreak)
 	}
-	p = prompt(t, turn) // nothing new, so the prompt adds nothing
+	p = prompt(t, turn) // plugins offer nothing new, so the prompt adds nothing
 	diff(t, "messages", 4, len(p.Messages))
 	diff(t, "text", "", p.Text.String())
 }
 
-// Plugins see the user's own words, and pre_send the final request.
+// TestOwnWords checks that plugins see the user's own words, and that pre_send sees the final request.
 func TestOwnWords(t *testing.T) {
 	var before, sent [][]string
 	h := newHost(t, host.Options{}, plugin("p",
@@ -131,11 +131,11 @@ func TestSystemText(t *testing.T) {
 		return fragments.Fragment{Content: content, Source: source, Target: fragments.System}
 	}
 	type turn struct {
-		offers []fragments.Fragment // from plugin p1
-		others []fragments.Fragment // from plugin p2
+		offers []fragments.Fragment // offers of plugin p1
+		others []fragments.Fragment // offers of plugin p2
 		own    string
 		want   string
-		broken string // cause of the cache break
+		broken string // what breaks the provider's cache of prompts
 	}
 	tests := []struct {
 		name  string
@@ -196,7 +196,7 @@ func TestSystemText(t *testing.T) {
 	}
 }
 
-// offsetsHold fails the test if an offset of the report is wrong.
+// offsetsHold fails the test if the content of a sent fragment is not at the offset that the report says.
 func offsetsHold(t testing.TB, p *host.Prompt) {
 	t.Helper()
 	for _, r := range p.Fragments {
@@ -246,14 +246,14 @@ func TestPreSend(t *testing.T) {
 	if p.CacheBreak != nil {
 		t.Errorf("the same change to each request breaks no cache: got %+v", p.CacheBreak)
 	}
-	// The history stores the original.
+	// The history stores the original text, and not the changed one.
 	contains(t, "own words", prompt(t, beginIn(t, s, host.Request{})).Messages[0].Content.String(), "tell *******")
 }
 
 func TestCacheBreaks(t *testing.T) {
 	type step struct {
 		request host.Request
-		send    starhost.Decision // decision of pre_send
+		send    starhost.Decision // the decision of pre_send
 		want    string            // "cause plugin pos", or ""
 	}
 	message := func(text string) starhost.Decision {
@@ -299,8 +299,8 @@ func TestCacheBreaks(t *testing.T) {
 	}
 }
 
-// The rendering shows a request's current tools, even if the previous request had another tool in
-// the same place, or the caller changed a tool in place.
+// TestRequestTools checks that the rendering shows the current tools of a request, even if the previous
+// request had another tool in the same place, or the caller changed a tool in place.
 func TestRequestTools(t *testing.T) {
 	tool := func(name, description, parameters string) starhost.Tool {
 		return starhost.Tool{Name: name, Description: description, Parameters: json.RawMessage(parameters)}
@@ -359,7 +359,7 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// An attachment alone makes a message of a later round.
+// TestAttachmentsOfLaterRounds checks that an attachment without text makes a message of a later round.
 func TestAttachmentsOfLaterRounds(t *testing.T) {
 	n := 0
 	h := newHost(t, host.Options{}, pluginWith(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision {
@@ -374,8 +374,8 @@ func TestAttachmentsOfLaterRounds(t *testing.T) {
 	}
 }
 
-// Attachments of tool results have the same limits, and contents of earlier messages are not sent
-// again.
+// TestToolAttachments checks that attachments of tool results have the same limits as others, and that the
+// host does not send the contents of earlier messages again.
 func TestToolAttachments(t *testing.T) {
 	png := fragments.Attachment{Content: "png", Name: "a.png"}
 	huge := fragments.Attachment{Content: strings.Repeat("x", 9<<20), Name: "huge.bin"}
@@ -420,9 +420,10 @@ func TestBudgets(t *testing.T) {
 	diff(t, "the failed turn left nothing", []string{"user: important\nhi"}, roles(ask(t, s, host.Request{Text: "hi"}).Messages))
 }
 
-// The context of session_start survives a failed first turn.
+// TestOpeningSurvivesAFailedTurn checks that the turn after a failed first turn still sends the context of
+// session_start.
 func TestOpeningSurvivesAFailedTurn(t *testing.T) {
-	o := host.Options{Prompt: host.PromptOptions{Dedup: host.DedupPrompt}} // otherwise the session would count it as sent
+	o := host.Options{Prompt: host.PromptOptions{Dedup: host.DedupPrompt}} // the default would take it for sent
 	s := newHost(t, o, pluginWith(1, sayingHook("session_start", "welcome"))).NewSession(host.SessionConfig{})
 	turn := beginIn(t, s, host.Request{Fragments: []string{"typo:x"}})
 	if _, err := turn.Prompt(context.Background()); err == nil {
@@ -535,8 +536,8 @@ arguments: got [], want an object
 	diff(t, "shared", int64(len(first.Rendering())), second.SharedPrefix)
 }
 
-// A tool's part of the rendering is its name and description as JSON, and its parameters, for any
-// tool in any prompt.
+// TestRenderingOfTools checks that the rendering of any tool in any prompt has the name and description as
+// JSON, and the parameters.
 func TestRenderingOfTools(t *testing.T) {
 	for _, description := range []string{"plain", `a "quote" and a \`, "<tag> & more", "line\nbreak\x7f", "Grüße \u2028", "\xff"} {
 		t.Run(description, func(t *testing.T) {

@@ -150,8 +150,8 @@ func TestOptionsCheck(t *testing.T) {
 	}
 }
 
-// A tool that overrides another one wins in any order of Add. Two such tools, or a third tool, are
-// conflicts.
+// TestOverride checks that a tool that overrides another one wins in any order of Add, and that two such
+// tools, or a third tool, are conflicts.
 func TestOverride(t *testing.T) {
 	plain, other := toolOf("plain", starhost.Tool{}), toolOf("other", starhost.Tool{})
 	over, again := toolOf("over", starhost.Tool{Override: true}), toolOf("again", starhost.Tool{Override: true})
@@ -200,8 +200,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// The host asks once for each session whether tools are available, and again when the plugins
-// changed.
+// TestAvailable checks that the host asks once for each session whether tools are available, and again when
+// the plugins changed.
 func TestAvailable(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -240,7 +240,7 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
-// After an interrupted start, a session asks again.
+// TestAvailableCut checks that a session whose start was interrupted asks again whether tools are available.
 func TestAvailableCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	asked := 0

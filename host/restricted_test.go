@@ -9,9 +9,9 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// TestRestricted checks that hooks of a restricted plugin may only refuse and add context. Other
-// decisions are failures, unless the tool is the plugin's own and no
-// agent calls it: an agent knows it by a name that another server can have.
+// TestRestricted checks that hooks of a restricted plugin may only refuse and add context. Other decisions
+// are failures, except about a tool of the plugin itself that no agent calls: an agent knows the tool by a
+// name that another server can have.
 func TestRestricted(t *testing.T) {
 	const failed = "the guard of p1 failed: "
 	tests := []struct {
@@ -66,8 +66,8 @@ func TestRestricted(t *testing.T) {
 	}
 }
 
-// TestRestrictedWithholds checks that a result which a restricted plugin would change is withheld:
-// it may be one that nobody should read. Other texts that it would change stay as they were.
+// TestRestrictedWithholds checks that the host withholds a result that a restricted plugin wants to change,
+// because it may be one that nobody should read. The host ignores changes of other texts.
 func TestRestrictedWithholds(t *testing.T) {
 	result := starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"result": starhost.Result{ForLLM: "redacted"}}}
 	words := starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"user_message": "forged"}}

@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// A stored session has an attachment's own id, and keys in one spelling. Sessions of earlier
-// versions, with the names of Go, are read as well.
+// TestSavedAttachment checks that a stored session has the ids of attachments, and writes each key in one
+// way. It also reads sessions of earlier versions, whose keys are names of Go fields.
 func TestSavedAttachment(t *testing.T) {
 	picture := fragments.Attachment{Content: "\x89PNG", Type: "image/png", Name: "a.png"}
 	link := fragments.Attachment{URL: "https://x.test/a.png", Type: "image/png"}

@@ -7,7 +7,8 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// A request has a tool's schema without the keywords that make endpoints refuse all of its tools.
+// TestToolSchema checks that a request has a tool's schema without the keywords for which endpoints would
+// refuse all tools of the request.
 func TestToolSchema(t *testing.T) {
 	for schema, want := range map[string]string{
 		``: `{"type":"object","properties":{}}`,

@@ -12,8 +12,8 @@ import (
 
 var endSession = starhost.Decision{Action: "end_session", Reason: "enough"}
 
-// TestEndSession ends a session in each event that accepts the decision: the turn goes on to its
-// answer, session_end fires once behind turn_end, and the session takes no more turns.
+// TestEndSession ends a session in each event that accepts this decision, and checks that the turn goes on to
+// its answer, that session_end fires once after turn_end, and that the session takes no more turns.
 func TestEndSession(t *testing.T) {
 	for _, event := range []string{"turn_start", "pre_llm_call", "post_llm_call", "post_tool_call", "turn_end"} {
 		t.Run(event, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestEndSession(t *testing.T) {
 	}
 }
 
-// TestEndSessionOfAgents checks that no plugin can end a session that the host only guards: a
-// closed session would let everything pass.
+// TestEndSessionOfAgents checks that no plugin can end a session of an agent, which the host only guards: a
+// closed session would let all calls pass.
 func TestEndSessionOfAgents(t *testing.T) {
 	var logs []string
 	log := func(l host.LogLine) { logs = append(logs, l.Level+" "+l.Text) }

@@ -35,8 +35,8 @@ func reload(t *rapid.T, h *host.Host, s *host.Session) *host.Session {
 	return h.Resume(host.SessionConfig{ID: s.ID()}, back)
 }
 
-// TestSavedWords checks that a saved session has the user's words only if a hook behind the prompt
-// reads them, and not all of a long text.
+// TestSavedWords checks that a saved session has the user's words only if a hook that runs after the prompt
+// reads them, and that it has only the start of a long text.
 func TestSavedWords(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		var got string
@@ -71,8 +71,8 @@ func TestSavedWords(t *testing.T) {
 	}
 }
 
-// A session that is saved and resumed after every step sends the same bytes, and shows plugins the
-// same, as one that lives on.
+// TestLawSavedSession checks that a session that is saved and resumed after every step sends the same bytes,
+// and shows plugins the same arguments, as a session that stays in memory.
 func TestLawSavedSession(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		offers := map[string][]starhost.Context{}
@@ -94,8 +94,8 @@ func TestLawSavedSession(t *testing.T) {
 	})
 }
 
-// run runs steps with a session, and reloads it after each step if reloads is true. It returns the
-// sent texts and the events.
+// run runs steps with a session, and saves and resumes the session after each step if reloads is true. It
+// returns the sent texts and the events.
 func run(t *rapid.T, offers map[string][]starhost.Context, steps []string, reloads bool) (said []string) {
 	ctx := context.Background()
 	fired := map[string]int{}
@@ -161,7 +161,7 @@ func do(t *rapid.T, ctx context.Context, s *host.Session, step string) []string 
 	return []string{p.System, p.Text.String()}
 }
 
-// Leave fires no event for the turn's end, and the session goes on.
+// TestTurnLeave checks that Leave fires no turn_end, and that the session goes on.
 func TestTurnLeave(t *testing.T) {
 	var ends []bool
 	h := newHost(t, host.Options{}, plugin("p", hookFunc("turn_end", func(e *starhost.Event) starhost.Decision {
@@ -180,7 +180,8 @@ func TestTurnLeave(t *testing.T) {
 	diff(t, "turn_end", []bool{true}, ends)
 }
 
-// TestTurnFollowFirst checks that messages before the first prompt stand behind the user's message.
+// TestTurnFollowFirst checks that messages that the agent added before the first prompt come after the user's
+// message.
 func TestTurnFollowFirst(t *testing.T) {
 	var seen []string
 	h := newHost(t, host.Options{}, plugin("p", sayingHook("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
@@ -195,7 +196,8 @@ func TestTurnFollowFirst(t *testing.T) {
 	diff(t, "text", "context\nwords", p.Text.String())
 }
 
-// Plugins see the messages of the agent's own loop, and the contents of prompts stay.
+// TestTurnFollow checks that plugins see the messages of an agent's own loop, and that the contents of
+// earlier prompts stay in the session.
 func TestTurnFollow(t *testing.T) {
 	var seen [][]string
 	h := newHost(t, host.Options{}, plugin("p", sayingHook("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {

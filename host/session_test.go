@@ -45,7 +45,7 @@ func TestTurnNumbers(t *testing.T) {
 			t.Error("Session: got another one")
 		}
 		turn.End(context.Background())
-		turn.End(context.Background()) // a second End does nothing
+		turn.End(context.Background()) // a second call of End does nothing
 	}
 	diff(t, "is_first_turn", []bool{true, false}, firsts)
 }
@@ -71,7 +71,7 @@ func TestValue(t *testing.T) {
 	diff(t, "values", []any{1, 1}, []any{get(), get()})
 }
 
-// The end of a turn answers calls that did not run.
+// TestUnansweredCalls checks that the end of a turn adds answers to calls that did not run.
 func TestUnansweredCalls(t *testing.T) {
 	s := newHost(t, host.Options{}, echo()).NewSession(host.SessionConfig{})
 	turn := beginIn(t, s, host.Request{Text: "a"})
@@ -104,7 +104,7 @@ func TestBusySessions(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				if got = append(got, err); len(got) == 2 {
-					cancel() // two were refused at once, the others wait until now
+					cancel() // the session refused two turns at once; the others wait until now
 				}
 			})
 		}
@@ -127,7 +127,8 @@ func TestBusySessions(t *testing.T) {
 	}
 }
 
-// A waiting turn begins when the one before it ends, with its history.
+// TestTurnsOfASessionWait checks that a turn begins only when the turn before it ends, and has that turn's
+// messages in its history.
 func TestTurnsOfASessionWait(t *testing.T) {
 	s := newHost(t, host.Options{}).NewSession(host.SessionConfig{})
 	turn := beginIn(t, s, host.Request{Text: "first"})
@@ -142,7 +143,7 @@ func TestTurnsOfASessionWait(t *testing.T) {
 	diff(t, "messages", []string{"user: first", "assistant: ok", "user: second"}, roles((<-got).Messages))
 }
 
-// A turn has the plugins that were in the host when it began.
+// TestAddWhileATurnRuns checks that a turn has the plugins that were in the host when the turn began.
 func TestAddWhileATurnRuns(t *testing.T) {
 	h := newHost(t, host.Options{})
 	s := h.NewSession(host.SessionConfig{})
@@ -236,8 +237,8 @@ func TestContextBytes(t *testing.T) {
 	diff(t, "no context", starhost.Decision{}, starhost.TextContext(""))
 }
 
-// Each event and each tool call reads the clock once, whichever handler asks. An event inside
-// another one does not change the time of the outer one.
+// TestNowOfEvents checks that the host reads the clock once for each event and each tool call, whichever
+// handler asks for the time. An event inside another one does not change the time of the outer one.
 func TestNowOfEvents(t *testing.T) {
 	var seen []string
 	see := func(what string, turn *host.Turn) { seen = append(seen, what+turn.Now().Format(" 04:05")) }

@@ -57,7 +57,8 @@ func TestTemplateFill(t *testing.T) {
 	}
 }
 
-// A text with doubled dollars renders as itself; a text of names renders as their values.
+// TestLawTemplateFill checks that a text in which each dollar is doubled renders as the text, and that a text
+// of names renders as their values.
 func TestLawTemplateFill(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("ab$_{} \né1"))).Draw(t, "text")
@@ -82,7 +83,7 @@ func templates(name string, tm starhost.Template) starhost.Plugin {
 	}}}
 }
 
-// The request's values win over the template's.
+// TestTemplateInATurn checks that values of the request replace values of the template.
 func TestTemplateInATurn(t *testing.T) {
 	tm := starhost.Template{
 		Prompt: "Review for $what: $input", System: "Be $how.", Model: "big",
@@ -148,7 +149,8 @@ func TestTemplateInATurn(t *testing.T) {
 	diff(t, "template loaders", []host.LoaderInfo{{Prefix: "review", Plugin: "tmpl", Description: "By kind.", Pos: at("tmpl.star", 5)}}, h.TemplateLoaders())
 }
 
-// A template's references have the rights of its plugin and not of the user who named the template.
+// TestTemplateReferences checks that a template loads its references with the permissions of its plugin and
+// not with those of the user who named the template.
 func TestTemplateReferences(t *testing.T) {
 	secret := starhost.Plugin{Name: "secret", FragmentLoaders: []starhost.FragmentLoader{loader("vault", func(arg string) (starhost.Context, error) { return texts("vault " + arg), nil })}}
 	via := func(ctx context.Context, ref string) (starhost.Context, error) {
@@ -169,7 +171,7 @@ func TestTemplateReferences(t *testing.T) {
 		name, ref string
 		resolve   func(context.Context, string) (starhost.Context, error)
 		want      string // the prompt's text or the error
-		plugin    string // the fragment's plugin
+		plugin    string // the plugin of the fragment
 	}{
 		{"another plugin's", "vault:x", nil, `template: plugin tmpl may not load "vault:x": the operator must grant "fragment:vault"`, ""},
 		{"one that nobody knows", "volt:x", nil, `unknown fragment reference "volt:x" (did you mean vault:x?)`, ""},

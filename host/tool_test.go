@@ -39,7 +39,7 @@ func args(raw string) starhost.Decision {
 	return starhost.Modify("arguments", json.RawMessage(raw))
 }
 
-// pluginWith returns a plugin of one hook with a priority, which is in its name.
+// pluginWith returns a plugin with one hook and this priority. The plugin's name contains the priority.
 func pluginWith(priority int, h starhost.Hook) starhost.Plugin {
 	h.Priority, h.Pos = priority, at("p.star", priority)
 	return plugin(fmt.Sprintf("p%d", priority), h)
@@ -73,7 +73,7 @@ func refusingHook(text string, d starhost.Decision) starhost.Hook {
 
 // TestCombining has a case for each rule of how decisions about a call combine.
 func TestCombining(t *testing.T) {
-	own := echo() // responds for its own tool
+	own := echo() // a plugin may respond to calls of its own tool
 	own.Hooks = []starhost.Hook{hook(pre, respond("from itself"))}
 	granted := pluginWith(1, hook(pre, respond("from p1")))
 	granted.RespondsTo = []string{"ec*"}
@@ -93,7 +93,7 @@ func TestCombining(t *testing.T) {
 		tools    starhost.Plugin
 		plugins  []starhost.Plugin
 		approver func(context.Context, host.ApprovalRequest) (host.Answer, error)
-		want     string // the model's result; "abort: …" for an aborted turn
+		want     string // the result that the model gets; "abort: …" if the turn is aborted
 	}{
 		{"no hooks", echo(), nil, nil, `{"text":"hi"}`},
 		{"deny of the last of five wins", echo(), []starhost.Plugin{
@@ -282,7 +282,8 @@ func TestTraceOfACall(t *testing.T) {
 	}
 }
 
-// A call with invalid arguments reaches no hook, and the model gets all problems at once.
+// TestInvalidArguments checks that a call with invalid arguments reaches no hook, and that the model gets all
+// mistakes at once.
 func TestInvalidArguments(t *testing.T) {
 	p := echo()
 	p.Tools[0].Parameters = json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["b"]}`)
@@ -313,7 +314,8 @@ func TestUnknownTool(t *testing.T) {
 	}
 }
 
-// The model gets a tool's failure as an is_error result, which passes post_tool_call.
+// TestFailingTools checks that the model gets the failure of a tool as a result with is_error, and that
+// post_tool_call handlers see this result.
 func TestFailingTools(t *testing.T) {
 	big := strings.Repeat("x", 11_000)
 	tests := []struct {
@@ -359,7 +361,8 @@ func TestFailingTools(t *testing.T) {
 	}
 }
 
-// The next handler gets a modified result with its is_error.
+// TestPostToolCallPipeline checks that the next handler gets a result that a handler changed, with its
+// is_error.
 func TestPostToolCallPipeline(t *testing.T) {
 	var saw []string
 	watch := func(e *starhost.Event) starhost.Decision {
@@ -376,7 +379,7 @@ func TestPostToolCallPipeline(t *testing.T) {
 	diff(t, "result", starhost.Result{ForLLM: "text alone", IsError: true, Attachments: []fragments.Attachment{image}}, got)
 }
 
-// An abort below a handler's own tool call ends the whole turn.
+// TestNestedCalls checks that an abort in a tool call that a handler makes ends the whole turn.
 func TestNestedCalls(t *testing.T) {
 	var lanes []string
 	p := echo()
@@ -485,13 +488,13 @@ func TestApprovalRequest(t *testing.T) {
 	}
 	got.Asks = nil
 	diff(t, "request", host.ApprovalRequest{
-		SessionID: "session-1", Plugin: "tools", Reasons: []string{"tool echo asks for approval", "sure?"}, // once, although p1 was called twice
+		SessionID: "session-1", Plugin: "tools", Reasons: []string{"tool echo asks for approval", "sure?"}, // p1 was called twice
 		Call: starhost.ToolCall{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"final"}`)},
 	}, got)
 }
 
-// The host offers the tools that its filter admits, by name. A caller that changes the host's list
-// does not change the host.
+// TestLawOffer checks that the host offers the tools that its filter accepts, sorted by name, and that a
+// caller that changes the host's list does not change the host.
 func TestLawOffer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,3}`), 0, 6, rapid.ID).Draw(t, "tools")
@@ -527,7 +530,8 @@ func TestLawOffer(t *testing.T) {
 	})
 }
 
-// The model gets the start of a long result and a line that says so. Handlers get the whole result.
+// TestMaxResult checks that the model gets the start of a long result and a line that says so, and that
+// handlers get the whole result.
 func TestMaxResult(t *testing.T) {
 	long := strings.Repeat("é", 1<<20)
 	seen := 0
@@ -581,7 +585,7 @@ func TestMaxResult(t *testing.T) {
 	}
 }
 
-// A result of a tool that the caller runs has the same limit.
+// TestMaxResultOfCaller checks that the same limit applies to the result of a tool that the caller runs.
 func TestMaxResultOfCaller(t *testing.T) {
 	replies := scriptedModel{replyWith(`c1 shell`), {Content: "done"}}
 	s := newHost(t, host.Options{MaxResult: 1000}).NewSession(host.SessionConfig{})
@@ -602,7 +606,8 @@ func TestMaxResultOfCaller(t *testing.T) {
 	}
 }
 
-// An attachment's type goes into headers and data URLs, so that it must be a MIME type.
+// TestAttachmentTypes checks that the host accepts only MIME types for attachments, because it writes the
+// type into headers and data URLs.
 func TestAttachmentTypes(t *testing.T) {
 	for _, tt := range []struct {
 		typ string

@@ -10,13 +10,13 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// warningPlugin returns a plugin that only warns.
+// warningPlugin returns the plugin in the mode in which its decisions are only logged.
 func warningPlugin(p starhost.Plugin) starhost.Plugin {
 	p.Warn = true
 	return p
 }
 
-// answering returns a plugin that may answer the calls of all tools.
+// answering returns the plugin with the permission to answer calls of all tools.
 func answering(p starhost.Plugin) starhost.Plugin {
 	p.RespondsTo = []string{"*"}
 	return p
@@ -77,7 +77,7 @@ func TestWarnMode(t *testing.T) {
 	}
 }
 
-// pluginTraces returns the traces of the turn with their plugins.
+// pluginTraces returns a text for each call of a handler in the turn.
 func pluginTraces(turn *host.Turn) []string {
 	var list []string
 	for _, h := range turn.Hooks() {
@@ -86,7 +86,8 @@ func pluginTraces(turn *host.Turn) []string {
 	return list
 }
 
-// Fire reports a would-be denial among the decisions, but not as the event's decision.
+// TestWarnModeWhenFired checks that Fire lists a denial in the mode "warn" among the decisions, and does not
+// return it as the decision about the event.
 func TestWarnModeWhenFired(t *testing.T) {
 	h := newHost(t, host.Options{}, warningPlugin(pluginWith(1, hook(pre, deny))))
 	out, err := begin(t, h, host.Request{Text: "x"}).Fire(context.Background(), &starhost.Event{Name: pre, Tool: "echo"})
