@@ -33,8 +33,8 @@ func TestUnknownEvent(t *testing.T) {
 	}
 }
 
-// TestListed checks that All has each agent that a file of the folder describes, and that each served
-// one has a form of the canary.
+// TestListed checks that All has each agent that a file of the folder describes, and that each agent with an
+// adapter has a form of the canary.
 func TestListed(t *testing.T) {
 	list, err := os.ReadFile("agents.go")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// TestEvents checks that each row names an event of starhost.
+// TestEvents checks that each row of an agent's events names an event of starhost.
 func TestEvents(t *testing.T) {
 	for _, a := range agents.All {
 		seen := map[string]bool{}
@@ -94,7 +94,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestGuides checks that each event in the guides of other systems leads to one of ours.
+// TestGuides checks that each event in the guides of other systems stands for an event of starhost.
 func TestGuides(t *testing.T) {
 	guides := `SESSION_START SESSION_END TOOL_PRE_EXECUTE TOOL_POST_EXECUTE FILE_PRE_SAVE FILE_POST_SAVE GENERATION_PRE GENERATION_POST
 		tool.execute.pre turn.post on_session_start on_session_end on_session_finalize on_session_reset pre_gateway_dispatch

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGuessesAreCheap checks that names without a role cost no allocation each. With eleven for
-// each name, an event of 9 MB took 2 GiB.
+// TestGuessesAreCheap checks that starhost allocates nothing for the names of arguments that say nothing
+// about their role. An earlier version allocated eleven times for each name, and 2 GiB for an event of 9 MB.
 func TestGuessesAreCheap(t *testing.T) {
 	list := make([]any, 1000)
 	for i := range list {
@@ -19,13 +19,13 @@ func TestGuessesAreCheap(t *testing.T) {
 		g := guesses{places: map[role][]string{}, seen: map[string]bool{}}
 		g.walk(list, "", 0)
 	})
-	if each := allocs / float64(len(list)); each > 3 { // the keys, and a name without "_"
+	if each := allocs / float64(len(list)); each > 3 { // the keys of the map, and a name without "_"
 		t.Errorf("got %.1f allocations for each object, want at most 3", each)
 	}
 }
 
-// TestGuessesHaveADepth checks that arguments that are nested deeper than any tool's are a call of
-// every kind, so that no guard misses what stands below.
+// TestGuessesHaveADepth checks that starhost takes a call for one of every kind if its arguments are nested
+// deeper than those of any known tool, so that each guard sees the call.
 func TestGuessesHaveADepth(t *testing.T) {
 	for depth, want := range map[int]bool{maxPlaceDepth - 1: false, maxPlaceDepth + 2: true} {
 		var v any = "rm -rf x"
@@ -42,7 +42,7 @@ func TestGuessesHaveADepth(t *testing.T) {
 // withoutRow are the tools that agents offer, and whose calls no guard needs to know by a kind: they
 // ask the user, plan, or read what the agent itself has.
 var withoutRow = map[string]string{
-	// The script of a Workflow counts as a command, by its name.
+	// Workflow needs no row, because its argument script counts as a command by the name of the argument.
 	"claude-code": "DeferredToolPlaceholder ListAgents ReportFindings ToolSearch Workflow",
 	"cline": `ask_question team_attach_outcome_fragment team_await_runs team_cancel_run team_cleanup team_create_outcome team_finalize_outcome
 		team_list_outcomes team_list_runs team_mission_log team_read_mailbox team_review_outcome_fragment team_shutdown_teammate team_status`,
@@ -51,13 +51,13 @@ var withoutRow = map[string]string{
 	"droid":    "TaskOutput TaskStop ToolSearch",
 	"gemini":   "enter_plan_mode update_topic write_todos list_background_processes read_background_output",
 	"opencode": "skill todowrite",
-	// tool_call names another tool, whose arguments count by their names.
+	// tool_call needs no row, because it names another tool, whose arguments count by their names.
 	"qwen": "get_goal list_agents skill tool_call tool_search update_goal",
 }
 
-// TestOfferedTools compares the rows with the tools that the real programs offered to the model in
-// e2e/agents: each has a row, whose places are among its arguments. An argument whose name says that
-// it is a path, a command or a patch has a place in the row.
+// TestOfferedTools compares the table with the tools that the real programs offered to the model in
+// e2e/agents: each tool has a row, and the places of the row are among the tool's arguments. An argument
+// whose name says that it is a path, a command or a patch has a place in the row.
 func TestOfferedTools(t *testing.T) {
 	text, err := os.ReadFile("../e2e/agents/results.json")
 	if err != nil {

@@ -223,7 +223,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestDescribeOwn checks calls of plugins' tools: only their registration gives them kinds.
+// TestDescribeOwn checks that calls of plugins' tools have only the kinds that their plugins register.
 func TestDescribeOwn(t *testing.T) {
 	tests := []struct {
 		kinds []string
@@ -233,7 +233,7 @@ func TestDescribeOwn(t *testing.T) {
 		{nil, `{"command":"rm"}`, []string{"other"}},
 		{[]string{"shell"}, `{"cmd":"rm"}`, []string{"shell"}},
 		{[]string{"read", "write", "read"}, `{"path":"a"}`, []string{"write", "read"}},
-		{[]string{"mcp"}, `{"command":"rm"}`, []string{"shell", "mcp"}}, // a mounted server's tool
+		{[]string{"mcp"}, `{"command":"rm"}`, []string{"shell", "mcp"}}, // a tool of a mounted server
 	}
 	for _, tt := range tests {
 		c := agents.Call{Tool: "x", Arguments: json.RawMessage(tt.args), Own: true, OwnKinds: tt.kinds}
@@ -243,8 +243,8 @@ func TestDescribeOwn(t *testing.T) {
 	}
 }
 
-// TestDescribeLarge describes calls with many texts: the work grows with their size and not with
-// its square, so that the test would not end otherwise.
+// TestDescribeLarge describes calls with many texts. Their description must take time that grows with the
+// size of the texts and not with its square, or the test would not end.
 func TestDescribeLarge(t *testing.T) {
 	const n = 100_000
 	var patch strings.Builder
@@ -263,12 +263,12 @@ func TestDescribeLarge(t *testing.T) {
 	}
 }
 
-// TestRewrite checks that a command and paths go back into the agent's own form.
+// TestRewrite checks that starhost can put a new command and new paths into arguments of the agent's form.
 func TestRewrite(t *testing.T) {
 	tests := []struct {
 		agent, tool, args, field string
 		values                   []string
-		want                     string // the arguments, or the error
+		want                     string // the new arguments, or the error
 	}{
 		{"claude-code", "Bash", `{"command":"rm x","timeout":10000000000000001}`, "command", []string{"ls <x>"}, `{"command":"ls <x>","timeout":10000000000000001}`},
 		{"windsurf", "run_command", `{"command_line":"rm x"}`, "command", []string{"ls"}, `{"command_line":"ls"}`},
@@ -298,10 +298,10 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestTable checks the form of each row.
+// TestTable checks that each row of the table is well formed.
 func TestTable(t *testing.T) {
 	for _, a := range agents.All {
-		if (a.Name == "") != (len(a.Tools) == 0) && a.Name != "docker-mcp" { // all its tools are other servers'
+		if (a.Name == "") != (len(a.Tools) == 0) && a.Name != "docker-mcp" { // its tools are those of MCP servers
 			t.Errorf("%s: %d tools under the name %q", a.Title, len(a.Tools), a.Name)
 		}
 		seen := map[string]bool{}
@@ -325,7 +325,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestKinds checks that hooks take the kinds of calls, and no others.
+// TestKinds checks that hooks accept the kinds of calls, and no other words.
 func TestKinds(t *testing.T) {
 	call := func(context.Context, *starhost.Event) (d starhost.Decision, err error) { return d, nil }
 	hook := func(kind string) error {
@@ -398,8 +398,8 @@ func FuzzDescribe(f *testing.F) {
 	})
 }
 
-// misread are the calls of testdata/servers.txt whose kinds or paths are wrong, by server and tool,
-// and why.
+// misread has the calls of testdata/servers.txt for which starhost finds wrong kinds or paths, by server and
+// tool, and says why.
 var misread = map[string]string{
 	"modelcontextprotocol/servers git_diff":            "its target is a commit: a guard sees one path too many, and a write",
 	"microsoft/playwright-mcp browser_take_screenshot": "its target is an element of the page: one path too many",
@@ -456,8 +456,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestNewestTools describes calls of tools that the programs got in their newest versions. Each was
-// once of another kind: a write that a guard did not hear, or a path that was none.
+// TestNewestTools describes calls of tools that programs have only in their newest versions. An earlier
+// version of starhost misread each of them: as a write that no guard saw, or with a path that was none.
 func TestNewestTools(t *testing.T) {
 	tests := []struct{ agent, tool, args, kinds, rest string }{
 		{"claude-code", "Skill", `{"skill":"deploy","args":"prod"}`, "agent", ""},

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector allocates.
+// The race detector allocates memory of its own, so these tests would measure too much.
 
 package builtins_test
 
@@ -16,10 +16,11 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// The host makes two allocations for a hook in addition to those of its script: the lane, and
-// the call, which is also its context. The trace grows by doubling. A hook that adds a text
-// also allocates the event's list of decisions, the fragment, and the host's signed copy of it.
-// Each list among its arguments costs the func value that asks for the shared view.
+// The host makes two allocations for a hook in addition to those of the hook's script: the lane, and the
+// call, which is also the context of the call. The trace doubles its memory when it is full. For a hook that
+// adds a text, the host also allocates the event's list of decisions, the fragment, and the copy of the
+// fragment with the plugin's name. Each list among the hook's arguments costs the func value that asks for
+// the view that all hooks share.
 func TestHookAllocations(t *testing.T) {
 	want := map[string]float64{"noop": 2, "standard": 7, "columns": 7}
 	for _, hook := range benchHooks {
@@ -40,7 +41,8 @@ func TestHookAllocations(t *testing.T) {
 	}
 }
 
-// A hook allocates the same for a conversation of any length that it does not read.
+// TestHookAllocationsConstant checks that a hook that does not read the conversation allocates the same for a
+// conversation of any length.
 func TestHookAllocationsConstant(t *testing.T) {
 	for _, def := range []string{"lambda: None", "lambda messages: None", "lambda messages, tools, model: model", "lambda messages: messages.last()[\"role\"]"} {
 		l := script{src: fmt.Sprintf("register_hook(\"pre_llm_call\", %s)\n", def)}.mustLoad(t)
@@ -53,7 +55,7 @@ func TestHookAllocationsConstant(t *testing.T) {
 	}
 }
 
-// An allocation is the memory of one call.
+// An allocation says how often one call allocates memory, and how many bytes.
 type allocation struct{ allocs, bytes uint64 }
 
 // measureHook returns the allocation of a call of the script's hook. It ignores the first call,
@@ -68,9 +70,9 @@ func (l *loadedScript) measureHook(t *testing.T, e *starhost.Event) allocation {
 		}
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties the pools
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection would empty the pools
 	call()
-	least := allocation{math.MaxUint64, math.MaxUint64} // other goroutines may allocate meanwhile
+	least := allocation{math.MaxUint64, math.MaxUint64} // other goroutines may allocate, too
 	for range 5 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

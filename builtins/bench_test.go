@@ -125,10 +125,9 @@ func (l *loadedScript) raw(t testing.TB, e *starhost.Event, args []string, work 
 	}
 }
 
-// assembly returns a host of ten plugins, each with a hook and a loader of five fragments of 4
-// KiB. 40 of the 50 fragments differ. A loader creates its texts in each call, or with made
-// returns texts that its plugin created when it was loaded. refs returns references to all
-// loaders.
+// assembly returns a host of ten plugins, each with a hook and a loader of five fragments of 4 KiB. 40 of the
+// 50 fragments differ. If made is true, a loader returns texts that its plugin created when starhost loaded
+// the plugin; otherwise the loader creates its texts in each call. refs returns references to all loaders.
 func assembly(t testing.TB, made bool) (h *host.Host, refs func(arg string) []string) {
 	t.Helper()
 	text := "TEXTS[i]"

@@ -185,7 +185,7 @@ func playCase(t *testing.T, src string) (*driver, error) {
 	return d, err
 }
 
-// TestCaseExamples runs the examples of the case's vocabulary.
+// TestCaseExamples runs the examples of the functions that cases have.
 func TestCaseExamples(t *testing.T) {
 	for _, e := range builtins.CaseTable(nil, nil) {
 		t.Run(e.Name, func(t *testing.T) {

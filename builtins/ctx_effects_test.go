@@ -23,7 +23,7 @@ var wide = script{
 	others:    exampleWorld.others,
 }
 
-// wideWithAnswers returns wide with other answers.
+// wideWithAnswers returns the script wide, whose effects get these answers.
 func wideWithAnswers(lines ...string) script {
 	s := wide
 	s.answers = strings.Join(lines, "\n")

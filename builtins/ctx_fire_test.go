@@ -10,7 +10,8 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// TestFire fires the plugin's own event: values come back in the order of the handlers.
+// TestFire fires an event of the plugin, and checks that the values of handlers come back in the order of the
+// handlers.
 func TestFire(t *testing.T) {
 	s := wide
 	s.others = append(s.others[:len(s.others):len(s.others)], starhost.Plugin{Name: "z"})
@@ -78,8 +79,8 @@ func TestFireNeedsPermission(t *testing.T) {
 	}
 }
 
-// TestFireLimits lets handlers fire the event that they handle: the chain has a bound, and so has
-// the tree, because all calls share the caller's budget.
+// TestFireLimits lets handlers fire the event that they handle, and checks that they cannot do so without
+// end: the depth has a bound, and all calls share the caller's budget.
 func TestFireLimits(t *testing.T) {
 	s := script{src: `plugin(permissions = ["event:app.test.*"], events = {"app.test.asked": ["n"]})
 
@@ -107,8 +108,8 @@ register_hook("app.test.asked", down)
 	}
 }
 
-// TestFireReplays checks that a journal has the event and the effects of its handlers in lanes of
-// their own.
+// TestFireReplays checks that a journal has a lane with the effects of each handler of an event that a plugin
+// fires.
 func TestFireReplays(t *testing.T) {
 	s := script{
 		src: `plugin(permissions = ["event:app.test.*"], events = {"app.test.asked": ["n"]})

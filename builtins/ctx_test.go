@@ -119,7 +119,7 @@ register_tool(t)
 	if diff := cmp.Diff(want, append(l.rec.Logs(), l.logs...)); diff != "" {
 		t.Errorf("logs (-want +got):\n%s", diff)
 	}
-	builtins.PrintTo(t.Context(), "x", 1, 1, "nobody listens") // without a call there is no log; it must not panic
+	builtins.PrintTo(t.Context(), "x", 1, 1, "nobody listens") // no call and so no log: must not panic
 }
 
 func TestLogLimits(t *testing.T) {

@@ -20,7 +20,7 @@ func TestDecisionPlace(t *testing.T) {
 		{"pre_tool_call", `modify(arguments = {})`, "test.star:3:18"},
 		{"pre_tool_call", `abort("closed")`, "test.star:3:17"},
 		{"pre_llm_call", `"Be brief."`, "test.star:8:14"},
-		{"pre_tool_call", `1 // 0`, "test.star:8:14"}, // the guard fails
+		{"pre_tool_call", `1 // 0`, "test.star:8:14"}, // the first line makes the guard fail
 	} {
 		t.Run(tt.decision, func(t *testing.T) {
 			l := script{src: fmt.Sprintf(`

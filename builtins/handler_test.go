@@ -40,7 +40,7 @@ func fullEvent(t *testing.T, spec starhost.EventSpec) *starhost.Event {
 			*p = []string{"checkout", "--now"}
 		case *[]starhost.ToolCall:
 			*p = []starhost.ToolCall{{ID: "c1", Name: "page", Arguments: json.RawMessage(`{"team":"checkout"}`)}}
-		case **starhost.CallInfo: // the host makes it
+		case **starhost.CallInfo: // the host makes this argument
 			e.Tool, e.ToolKinds = "page", []string{"mcp"}
 		case **starhost.Messages:
 			*p = starhost.NewList([]starhost.Message{{Role: "user", Content: fragments.NewText("hi")}})
@@ -74,7 +74,7 @@ def rest(ctx, %[4]s, **kwargs):
 register_hook(%[1]q, named)
 register_hook(%[1]q, rest)
 `, spec.Name, strings.Join(spec.Args, ", "), strings.Join(pairs, ", "), spec.Args[0])}.mustLoad(t)
-			l.turn(t, host.Request{}) // ends session_start
+			l.turn(t, host.Request{}) // the next turn ends the event session_start
 			l.logs = nil
 			if _, errs := l.fire(t, fullEvent(t, spec)); len(errs) > 0 {
 				t.Fatal(errs)
@@ -406,7 +406,7 @@ register_tool(derived)
 		{"some", `{"n":5.0}`, `["ctx",5,[],null,1.0,"own"]`},
 		{"some", `{"n":5,"list":[1.0,2],"deep":{"n":3.0,"x":4.0,"z":5.0},"f":6,"unused":"u","extra":1}`, `["ctx",5,[1,2],{"n":3,"x":4.0,"z":5.0},6,"own"]`},
 		{"rest", `{"x-y":"a","n":1e2,"extra":2.0}`, `[100,{"x-y":"a","extra":2.0}]`},
-		{"rest", `{"n":1}`, `[1,{}]`}, // nothing remains from the call before
+		{"rest", `{"n":1}`, `[1,{}]`}, // a parameter has no value from the call before
 		{"derived", `{"count":2.0}`, `[2,0.5]`},
 		{"derived", `{"count":123456789012345678901234567890,"ratio":3}`, `[123456789012345678901234567890,3]`},
 	}

@@ -27,7 +27,7 @@ type script struct {
 	modules   map[string]string // modules that the script may load
 	files     map[string]string // the plugin's folder; nil for a single file
 	workspace map[string]string
-	granted   []string // grants besides the declared permissions; nil grants the declared ones
+	granted   []string // grants of the operator; nil grants what the script declares
 	settings  []builtins.Setting
 	answers   string            // JSON lines that answer outgoing effects; "" for none
 	env       map[string]string // variables and values of secrets
@@ -138,7 +138,7 @@ func (s script) load(t testing.TB) (*loadedScript, error) {
 	return l, l.Add(append(s.others, *l.plugin)...)
 }
 
-// world returns the effects that the script can reach, without its permissions.
+// world returns the World of a script, which has no permissions yet.
 func (s script) world(t testing.TB) *effects.World {
 	t.Helper()
 	lookup := func(name string) (string, bool) {

@@ -74,9 +74,10 @@ def share(n):
 	return b.String()
 }
 
-// A huntCall is an operation on names of huntValues. Its expression has %[1]s for the first name.
+// A huntCall is an operation on some of huntValues. In its expression, %[1]s stands for the name of the first
+// value.
 type huntCall struct {
-	op    string // as the table shows it
+	op    string // the name in the report
 	expr  string
 	arity int
 }

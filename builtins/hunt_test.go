@@ -1,6 +1,6 @@
 //go:build !race && unix
 
-// The race detector allocates.
+// The race detector allocates memory of its own, so this test would measure too much.
 
 package builtins_test
 
@@ -26,28 +26,28 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// The hunt looks for operations that cost more than they charge. It calls every builtin, method,
-// operator and effect with values that are dear for some operation: each argument alone, and all
-// together. The long form also makes texts of 10 MB and lists of 100,000 elements of them.
+// The hunt looks for operations that cost more than they charge. It calls each builtin, method, operator and
+// effect with values that make some operation expensive: it changes each argument alone, and all together.
+// The long form of the test also makes texts of 10 MB and lists of 100,000 elements from these values.
 
 // The bounds of the hunt.
 const (
 	huntStep   = 500 * time.Nanosecond // CPU of a charged step
 	huntListed = 100 * time.Nanosecond
 	huntMemory = 2.5                  // allocated bytes for each charged byte
-	huntFailed = 4 * time.Millisecond // CPU of an error in addition to its steps, once in a run
+	huntFailed = 4 * time.Millisecond // CPU time of a failed call in addition to its steps, once in a run
 
 	// stepBytes is the memory that a charged step may take in addition to the charged bytes.
 	stepBytes = 72
-	// failedBytes is the memory of an error, once in a run.
+	// failedBytes is the memory that a failed call takes in addition to its charge, once in a run.
 	failedBytes = 512 << 10
 	// huntRetained is the memory that operations may leave behind in the process, in bytes. It is
 	// about twice what the cache of compiled patterns may weigh.
 	huntRetained = 40 << 20
 )
 
-// Sizes of the hunt's values. The dearest expressions of the first size run with the second one
-// too, because work that grows faster than its charge may be cheap at first.
+// The sizes of the hunt's values. The most expensive expressions of the first size also run with the second
+// one, because work that grows faster than its charge may be cheap for small values.
 const (
 	huntSize  = 2048
 	huntLarge = 8192
@@ -60,8 +60,8 @@ type huntResult struct {
 	expr    string
 	steps   uint64
 	err     error
-	spent   time.Duration // CPU
-	perStep time.Duration // CPU of each step
+	spent   time.Duration // CPU time
+	perStep time.Duration // CPU time for each step
 	perByte float64       // allocated bytes for each byte that is charged or that a step stands for
 }
 
@@ -73,7 +73,7 @@ type hunter struct {
 	module    *starlark.Module
 	turn      *host.Turn
 	runs      int
-	evalBytes float64 // memory that an expression takes without an operation
+	evalBytes float64 // memory that evaluating an expression takes besides the operation
 	evalTime  time.Duration
 }
 
@@ -112,7 +112,7 @@ func newHunter(t testing.TB, n int) *hunter {
 	h.box = h.plugin.box.WithLimits(starlark.Limits{Steps: 4_000_000, Memory: 128 << 20, Timeout: 10 * time.Second})
 	h.turn = h.plugin.turn(t, host.Request{})
 	nothing := &huntCall{"", "None", 0}
-	h.run(nothing, nil, 1) // fills pools
+	h.run(nothing, nil, 1) // the first run fills the runtime's pools
 	least := h.run(nothing, nil, 1)
 	for range 20 {
 		r := h.run(nothing, nil, 1)
@@ -155,7 +155,7 @@ func cpuTime() time.Duration {
 // eval evaluates an expression in a handler.
 func (h *hunter) eval(expr string) (text string, usage starlark.Usage, err error) {
 	h.plugin.logs = nil
-	if h.runs++; h.runs%1000 == 0 { // a turn remembers its calls
+	if h.runs++; h.runs%1000 == 0 { // a turn stores its calls, so its memory grows
 		h.turn = h.plugin.turn(h.t, host.Request{})
 	}
 	h.turn.As(h.t.Context(), "test", func(ctx context.Context) error {
@@ -214,7 +214,7 @@ func (h *hunter) measure(c *huntCall, names []any, long bool) *huntResult {
 	}
 	tries := 4 // the first runs fill the runtime's pools
 	if r.perStep > huntStep {
-		tries = 20 // other programs may take the cores' caches
+		tries = 20 // other programs may take the caches of the cores, so a stable result needs more runs
 	}
 	for i := 0; i < tries && (long && r.isListed() || r.perByte > huntMemory); i++ {
 		k := 32
@@ -234,11 +234,11 @@ func (r *huntResult) isListed() bool {
 	return r.perStep > huntListed || r.err != nil && r.spent > huntFailed
 }
 
-// A huntWorst has the worst results of one operation.
+// A huntWorst has the worst results that the expressions of one operation had.
 type huntWorst struct {
 	op       string
 	cpu, mem *huntResult
-	valued   bool // some expression had a value
+	valued   bool // true if some expression had a value and not an error
 }
 
 // add records a result, and reports one over a bound.
@@ -414,8 +414,8 @@ const (
 	huntList = 100_000    // elements
 )
 
-// scaled returns the arguments with each text and list long: each alone, and all together. They
-// repeat the base's own value, so that most calls still take them.
+// scaled returns lists of arguments in which texts and lists are long: one list for each argument, and one in
+// which all are long. They repeat the value of the base, so that most calls still take them.
 func (h *hunter) scaled(base []any) [][]any {
 	all, changed := slices.Clone(base), 0
 	var list [][]any
@@ -441,7 +441,7 @@ func (h *hunter) scaled(base []any) [][]any {
 	return list
 }
 
-// reportWorst logs the table of operations, the dearest first.
+// reportWorst logs the table of operations, the most expensive one first.
 func reportWorst(t *testing.T, all []*huntWorst) {
 	all = slices.DeleteFunc(all, func(w *huntWorst) bool { return w.cpu == nil })
 	slices.SortStableFunc(all, func(a, b *huntWorst) int { return cmp.Compare(b.cpu.perStep, a.cpu.perStep) })

@@ -186,7 +186,7 @@ func TestFromJSONErrors(t *testing.T) {
 	}
 }
 
-// Keys with equal hashes would make a dict take quadratic time.
+// Keys with equal hashes would make a dict take quadratic time, so fromJSON refuses many of them.
 func TestFromJSONRefusesAFlood(t *testing.T) {
 	var b strings.Builder
 	for i, n := 0, 0; n < 1400; i++ {
@@ -235,7 +235,7 @@ func jsonValues(depth int) *rapid.Generator[starlark.Value] {
 	dict := rapid.Map(rapid.MapOfN(keys, inner, 0, 4), func(m map[string]starlark.Value) starlark.Value {
 		d := new(starlark.Dict)
 		for k, v := range m {
-			d.SetKey(starlark.String(k), v) // in random order
+			d.SetKey(starlark.String(k), v) // in random order, which is not the order of the keys in the text
 		}
 		return d
 	})

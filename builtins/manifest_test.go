@@ -41,7 +41,7 @@ func manifestTexts(m *builtins.Manifest, err error) []any {
 	return []any{
 		m.API, m.Name, m.Version, m.Owner, m.Description,
 		m.Permissions, m.RequiresEnv, m.Requires, m.Config.String(), m.Place.String(), fmt.Sprint(m.Events),
-		fmt.Sprint(m.CheckName("another")), fmt.Sprint(m.Config.Clear()), // fails, because the dict is frozen
+		fmt.Sprint(m.CheckName("another")), fmt.Sprint(m.Config.Clear()), // Clear must fail, because the dict is frozen
 	}
 }
 
@@ -119,8 +119,8 @@ func TestReadManifestDefaults(t *testing.T) {
 	}
 }
 
-// TestParameterNamedPlugin checks that a handler may have a parameter plugin, because events
-// offer such an argument.
+// TestParameterNamedPlugin checks that a handler may have a parameter with the name plugin, because events
+// have an argument of this name.
 func TestParameterNamedPlugin(t *testing.T) {
 	m, err := manifest(t, "plugin(version = \"2\")\n\ndef guard(tool, plugin):\n    return [plugin for plugin in [1]]")
 	if err != nil {
@@ -194,7 +194,7 @@ func TestReadManifestErrors(t *testing.T) {
 	}
 }
 
-// TestPermissionsAreChecked checks that package effects words the error.
+// TestPermissionsAreChecked checks that the error of a wrong permission has the words of package effects.
 func TestPermissionsAreChecked(t *testing.T) {
 	_, err := manifest(t, `plugin(permissions = ["fs.raed:x"])`)
 	if codeOf(err) != "E0502" {
@@ -320,7 +320,7 @@ func FuzzReadManifest(f *testing.F) {
 		}
 		again, err := box.Parse("again.star", []byte("plugin(config = "+m.Config.String()+")"))
 		if err != nil {
-			return // no literal exists for floats such as inf
+			return // Starlark has no literal for floats such as inf
 		}
 		n, err := builtins.ReadManifest(again)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// TestOmitted checks which handlers read a text that a recorded event lacks. The text is in
-// arguments["content"], in arguments["edits"][0]["new"] and in call.content.
+// TestOmitted checks for which handlers starhost reports that they read a text that a recorded event lacks.
+// The text is in arguments["content"], in arguments["edits"][0]["new"] and in call.content.
 func TestOmitted(t *testing.T) {
 	const content, edit = "/arguments/content", "/arguments/edits/0/new"
 	tests := []struct {
@@ -65,7 +65,7 @@ func TestOmitted(t *testing.T) {
 		{"arguments", `json.encode(arguments)`, []string{content, edit}},
 		{"arguments", `re.search("x", arguments["content"])`, []string{content}},
 		{"arguments", `shell.parse(arguments["content"])`, []string{content}},
-		{"arguments", `arguments == {}`, nil}, // the lengths differ
+		{"arguments", `arguments == {}`, nil}, // the lengths of the dicts differ, so the comparison reads no text
 		{"arguments", `arguments["edits"] == [{"old": "x", "new": "y"}]`, []string{edit}},
 		{"arguments", `arguments["edits"][0]["new"] == "x"`, []string{edit}},
 		{"ctx, arguments", `ctx.state.set("x", arguments["content"])`, []string{content}},
@@ -90,7 +90,7 @@ func TestOmitted(t *testing.T) {
 	}
 }
 
-// TestOmittedPaths checks that the paths of a patch count as read if the patch is omitted.
+// TestOmittedPaths checks that starhost takes the paths of a patch as read if the record omits the patch.
 func TestOmittedPaths(t *testing.T) {
 	for body, want := range map[string]int{`call.paths`: 0, `len(call.paths or [])`: 1} {
 		l := script{src: "register_hook(\"pre_tool_call\", lambda call: None if [" + body + "] else None)\n"}.mustLoad(t)
@@ -108,7 +108,7 @@ func TestOmittedPaths(t *testing.T) {
 	}
 }
 
-// TestOmittedAttachments checks that the read of attachments that an event lacks is reported.
+// TestOmittedAttachments checks that starhost reports that a handler read attachments which the event lacks.
 func TestOmittedAttachments(t *testing.T) {
 	for body, want := range map[string]int{
 		"messages[0].content": 0, "[m for m in messages] and None": 0, "[messages[0].attachments] and None": 0,
@@ -130,7 +130,8 @@ func TestOmittedAttachments(t *testing.T) {
 	}
 }
 
-// TestOmittedReplaced checks that a handler behind a modify gets the new value.
+// TestOmittedReplaced checks that a handler gets the new value of an argument that an earlier handler
+// replaced.
 func TestOmittedReplaced(t *testing.T) {
 	got := readOmitted(t, `
 register_hook("pre_tool_call", lambda arguments: modify(arguments = {"content": "x"}) if arguments.get("path") else None)

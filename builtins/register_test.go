@@ -372,7 +372,8 @@ for i in range(250):
 	}
 }
 
-// TestAppEvents checks that the program's events are checked and converted as the host's are.
+// TestAppEvents checks that starhost checks and converts the events of a program as it does those of the
+// host.
 func TestAppEvents(t *testing.T) {
 	s := script{events: []starhost.EventSpec{{
 		Name: "app.deploy", Args: []string{"service", "replicas"}, Modify: []string{"replicas"}, Guard: true,

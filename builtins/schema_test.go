@@ -148,7 +148,7 @@ func TestDerivedSchemaIsTaken(t *testing.T) {
 		rapid.Map(rapid.StringMatching(`[a-z"é\\\\{]{0,6}`), func(s string) string { return fmt.Sprintf("=%q", s) }),
 		rapid.Map(rapid.IntRange(0, 90), func(n int) string { return "=" + strings.Repeat("[", n) + "1" + strings.Repeat("]", n) }),
 		rapid.Map(rapid.IntRange(0, 5000), func(n int) string { return fmt.Sprintf("='x'*%d", n) }),
-		rapid.Just("='é'[:1]"), // not UTF-8
+		rapid.Just("='é'[:1]"), // a text that is not UTF-8
 	)
 	typ := rapid.Custom(func(t *rapid.T) string {
 		depth := rapid.SampledFrom([]int{0, 0, 1, 2, 30, 59, 60, 61, 62, 63}).Draw(t, "depth")

@@ -125,8 +125,8 @@ def know(ctx):
 
 const shown = "<secret PAGER_TOKEN>"
 
-// TestResultsAreRedacted checks that values of handlers lose secrets before they get an
-// identity.
+// TestResultsAreRedacted checks that starhost removes secrets from the values of handlers before it computes
+// the ids of their contents.
 func TestResultsAreRedacted(t *testing.T) {
 	l := leakyScript(`
 def tool(ctx, how = ""):

@@ -25,9 +25,9 @@ func TestShellHeredocCost(t *testing.T) {
 	}
 }
 
-// TestShellLine checks that the result of shell.parse is a struct in all that a plugin does with
-// it. An earlier build had a type of its own: a comparison was an internal error, and starhost made
-// its text before that was paid.
+// TestShellLine checks that plugins can use the result of shell.parse like any struct. An earlier build had a
+// type of its own for it: a comparison was an internal error, and starhost made the text of a value before
+// the plugin paid for it.
 func TestShellLine(t *testing.T) {
 	script{src: `
 a = shell.parse("a b")

@@ -52,8 +52,9 @@ const examplePermissions = `plugin(permissions = ["fs.read:runbooks/**", "fs.rea
 register_hook("app.test.greeted", lambda name: "Hello %s." % name)
 `
 
-// TestExamples runs the example of every entry in a plugin. It makes a tool "example" of the lines
-// of a member of ctx, calls it, and fires the plugin's hooks with a prompt.
+// TestExamples runs the example of every entry in a plugin. If the entry is a member of ctx, the example
+// becomes the body of a tool "example", which the test calls. The test then fires the plugin's hooks with a
+// prompt.
 func TestExamples(t *testing.T) {
 	for _, e := range builtins.Table(nil) {
 		t.Run(e.Name, func(t *testing.T) {
@@ -115,7 +116,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestCodes runs the examples of every code: the bad one returns the code, the good one works.
+// TestCodes runs the examples of every code, and checks that the bad one returns the code and the good one
+// works.
 func TestCodes(t *testing.T) {
 	last := ""
 	for _, c := range builtins.Codes() {

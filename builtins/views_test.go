@@ -179,7 +179,7 @@ func TestChangedMessages(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			src := "def change(messages):\n    " + tt.body + "\n\nregister_hook(\"pre_send\", change)"
 			e := request()
-			if tt.name == "dicts" { // a dict shows invalid arguments as text
+			if tt.name == "dicts" { // a dict has invalid arguments as text
 				list := append([]starhost.Message{}, conversation...)
 				list[1].ToolCalls = list[1].ToolCalls[:1]
 				e.Messages = starhost.NewList(list)

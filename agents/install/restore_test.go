@@ -16,7 +16,7 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// othersIn returns settings of others in a format, with another hook at an event and comments.
+// othersIn returns settings of other tools in a format: a hook at the event, and comments.
 func othersIn(f format, event string) string {
 	switch f {
 	case formJSON:
@@ -30,7 +30,7 @@ func othersIn(f format, event string) string {
 	return ""
 }
 
-// treeOf returns the texts of all files in a folder, by their paths.
+// treeOf returns the text of each file in a folder, by path.
 func treeOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	tree := map[string]string{}
@@ -48,13 +48,13 @@ func treeOf(t *testing.T, dir string) map[string]string {
 	return tree
 }
 
-// TestInstallRestores installs and uninstalls starhost in each agent and each scope, beside
-// settings of others. Then every file has its bytes of before, and those that somebody added.
+// TestInstallRestores installs and uninstalls starhost in each agent and each scope, beside settings of other
+// tools. It checks that each file then has the same bytes as before, and those that somebody added meanwhile.
 func TestInstallRestores(t *testing.T) {
 	variants := []struct {
 		name   string
 		change func(string) string
-		json   string // the text of a JSON file in place of change
+		json   string // the text of a JSON file; the test then does not call change
 		edit   bool   // somebody adds to the files between install and uninstall
 	}{
 		{name: "no file"},

@@ -63,7 +63,7 @@ type jsonWriter struct {
 	comments []string
 }
 
-// space returns whitespace with perhaps a comment.
+// space returns white space, and perhaps a comment.
 func (w *jsonWriter) space() string {
 	switch rapid.IntRange(0, 9).Draw(w.t, "space") {
 	case 0:
@@ -93,7 +93,7 @@ func (w *jsonWriter) list(open, end string, parts []string) string {
 	return b.String() + w.space() + end
 }
 
-// entry writes an entry or a group of another tool.
+// entry returns a hook of another tool, or a group with such a hook.
 func (w *jsonWriter) entry() string {
 	other := []string{`"audit.sh"`, `"starhost hook other"`, `"x; starhost hook agent"`, `"FOO=1 starhost hook agent"`, `["a","b"]`}
 	entry := w.list("{", "}", []string{`"command":` + w.space() + rapid.SampledFrom(other).Draw(w.t, "command")})
@@ -103,7 +103,7 @@ func (w *jsonWriter) entry() string {
 	return entry
 }
 
-// settings writes settings.
+// settings returns random settings.
 func (w *jsonWriter) settings() string {
 	parts := []string{}
 	for i := range rapid.IntRange(0, 3).Draw(w.t, "members") {
@@ -166,7 +166,7 @@ func TestJSONMergeAndRemove(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before["version"] = 1.0 // stays, because nobody knows who set it
+		before["version"] = 1.0 // uninstall leaves the version, because nobody knows who set it
 		if got := values(t, without); !reflect.DeepEqual(got, before) {
 			t.Fatalf("got %v\nwant %v\nfrom %s\nto %s\nto %s", got, before, text, with, without)
 		}
@@ -178,10 +178,10 @@ func TestJSONMergeAndRemove(t *testing.T) {
 	})
 }
 
-// TestJSONRemoveUndoesMerge: whatever else changes in the file after a merge, removing our entries
-// gives the bytes that the same change gives without a merge.
+// TestJSONRemoveUndoesMerge checks that removing our entries undoes a merge, whatever else changes in the
+// file meanwhile: the file gets the bytes that the same change gives without a merge.
 func TestJSONRemoveUndoesMerge(t *testing.T) {
-	want := []byte(strings.Replace(wantJSON, ",\n  \"version\": 1", "", 1)) // it would stay
+	want := []byte(strings.Replace(wantJSON, ",\n  \"version\": 1", "", 1)) // uninstall would leave the version
 	rapid.Check(t, func(t *rapid.T) {
 		w := &jsonWriter{t: t, newline: rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "newline")}
 		text := []byte(w.settings())
@@ -267,8 +267,8 @@ func TestFileRestores(t *testing.T) {
 	})
 }
 
-// TestFileBackups checks that uninstall leaves no backup behind, also after an edit and two installs,
-// and touches no other file.
+// TestFileBackups checks that uninstall leaves no backup behind, also after an edit and two installs, and
+// changes no other file.
 func TestFileBackups(t *testing.T) {
 	f := &File{Root: t.TempDir(), Name: "a/settings.json", Mode: 0o600, format: formJSON}
 	const mine = `{"model": "opus", "hooks": {"Stop": [{"command": "audit.sh"}]}}` + "\n"
@@ -301,7 +301,7 @@ func TestFileBackups(t *testing.T) {
 	}
 }
 
-// install merges settings, unless a person must.
+// install merges starhost's entries into the settings, unless a person must do that.
 func install(t *rapid.T, f *File, want string) {
 	t.Helper()
 	c, err := f.Install([]byte(want), ownTest)
@@ -313,7 +313,7 @@ func install(t *rapid.T, f *File, want string) {
 	}
 }
 
-// checkTwice checks that another install changes nothing.
+// checkTwice returns an error if another install changes the file.
 func checkTwice(f *File, want string) error {
 	c, err := f.Install([]byte(want), ownTest)
 	if err == nil && c.IsNeeded() {
@@ -322,7 +322,7 @@ func checkTwice(f *File, want string) error {
 	return err
 }
 
-// randomYAML writes settings in YAML.
+// randomYAML returns random settings in YAML.
 func randomYAML(t *rapid.T) string {
 	parts := []string{
 		"# comment\n", "model: x # y\n", "list:\n- a\n- b\n", "text: |\n  # >>> not a mark\n  hooks:\n\n  more\n", "a: {b: [1, 2]}\n", "\n", "other:\n    deep:\n        - x: 1\n          y: 2\n",
@@ -344,7 +344,7 @@ func randomYAML(t *rapid.T) string {
 	return text
 }
 
-// randomTOML writes settings in TOML.
+// randomTOML returns random settings in TOML.
 func randomTOML(t *rapid.T) string {
 	parts := []string{"# comment\n", "[env]\nA = \"b\"\n", "[[list]]\nx = '''\n[plugins]\n'''\n", "\n", "[a.b]\nc = [\n  1,\n]\n"}
 	plugins := []string{"", "", "[plugins]\n", "[plugins] # mine\nenabled = [\"x\"]\n", "[plugins]\npaths = [\"~/.config/agent/plugins\", \"y\"]\n", "[plugins]\npaths = [\"y\"]\n", "[plugins.x]\ny = 1\n"}
@@ -376,7 +376,7 @@ func read(t rapid.TB, name string) string {
 	return string(text)
 }
 
-// TestHostileText checks that no text panics, and that mistakes have their place.
+// TestHostileText checks that no text makes a format panic, and that errors have the place of the mistake.
 func TestHostileText(t *testing.T) {
 	aliases := "a: &a [1]\n"
 	for c := 'b'; c < 'h'; c++ {

@@ -119,7 +119,7 @@ func FuzzCSVDecode(f *testing.F) {
 			return
 		}
 		if starlark.Len(v) == 0 || strings.Contains(v.String(), `\r\n`) {
-			return // no rows means no header; a line break in a cell becomes \n
+			return // the encoder writes a header only if there are rows, and \n for each line break in a cell
 		}
 		args[0] = v
 		again, err := modEval(&modRuntime{}, `csv.decode(csv.encode(x, delimiter = y[0]), delimiter = y[0], header = y[1])`, args...)

@@ -223,7 +223,8 @@ func TestTOMLErrors(t *testing.T) {
 	})
 }
 
-// A value that contains itself, or one value many times, ends at the depth or at the budget.
+// TestDataRefusesDepthAndCycles checks that encoding stops at a depth or at the budget, if a value contains
+// itself or contains one value many times.
 func TestDataRefusesDepthAndCycles(t *testing.T) {
 	const source = `
 x = {"a": 1}
@@ -267,7 +268,7 @@ func TestDataLongInts(t *testing.T) {
 	}
 }
 
-// Keys with equal hashes would make a dict take quadratic time.
+// Keys with equal hashes would make a dict take quadratic time, so the modules refuse many of them.
 func TestDataRefusesAFlood(t *testing.T) {
 	var ints, words []string
 	for i := range 2000 {
@@ -294,8 +295,7 @@ func TestDataRefusesAFlood(t *testing.T) {
 	}
 }
 
-// The work of TOML's parser for a key depends on the keys around it, so the module charges for
-// it.
+// The work of TOML's parser for a key depends on the keys around it, so the module charges for these.
 func TestTOMLPaysForLongKeys(t *testing.T) {
 	long := strings.Repeat("k", 1000)
 	tests := []struct {

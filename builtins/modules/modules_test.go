@@ -20,7 +20,7 @@ import (
 type modRuntime struct {
 	call.Runtime
 	steps, bytes       uint64
-	maxSteps, maxBytes uint64 // 0: no maximum
+	maxSteps, maxBytes uint64 // 0 means that there is no maximum
 }
 
 var errModBudget = errors.New("over budget")
@@ -221,7 +221,7 @@ func modSize(v starlark.Value) uint64 {
 	case *starlarkstruct.Struct:
 		n := uint64(64)
 		for _, f := range v.Entries() {
-			n += modSize(f) - uint64(len(f.String())) + 32 // the text itself belongs to the source
+			n += modSize(f) - uint64(len(f.String())) + 32 // the source pays for the text of the field
 		}
 		return n
 	case starlark.Iterable:

@@ -126,10 +126,10 @@ func TestREMeasure(t *testing.T) {
 	}
 }
 
-// free pays nothing for a pattern.
+// free accepts each size of a pattern, and charges nothing.
 func free(reSize) error { return nil }
 
-// heavyPatterns need much memory for their length.
+// heavyPatterns are patterns whose compiled form needs much memory for each character.
 var heavyPatterns = []string{
 	"a", "abc[0-9]+", "(?:a?){900}x", `\pL{990}`, strings.Repeat(`\PL`, 300),
 	"(?i)" + strings.Repeat("k", 900), `[\pL\pN\pS\pM]{400}`, strings.Repeat("(a)", 99),
@@ -140,7 +140,8 @@ var heavyPatterns = []string{
 	`\A\pL{990}\z`, `\pL{8}`, "(?m)^$", `\d+-\d+`, `(?:\pL\pN\pZ)*\pS`,
 }
 
-// Law: a compiled pattern needs no more memory than compileBytes and the cache's weight say.
+// Law: a compiled pattern needs no more memory than compileBytes charges, and no more than its weight in the
+// cache.
 func TestREWeighsPatterns(t *testing.T) {
 	for _, source := range heavyPatterns {
 		for _, anchor := range []reAnchor{reAnywhere, reAtStart, reWhole} {
@@ -166,7 +167,7 @@ func TestREWeighsPatterns(t *testing.T) {
 			}
 			paid := 2*p.size.compileBytes() + 72*(parseSteps(source)+p.size.compileSteps()) + 8192
 			if anchor == reAnywhere {
-				paid *= 2 // compiling the rest too, once in the life of a cache entry
+				paid *= 2 // the first search also compiles the pattern for the rest of a text
 			}
 			if got := int(after.TotalAlloc - before.TotalAlloc); got > paid {
 				t.Errorf("%.30q: compiling allocated %d bytes, want at most %d for its price", source, got, paid)
@@ -176,8 +177,8 @@ func TestREWeighsPatterns(t *testing.T) {
 	}
 }
 
-// The cache weighs patterns by their memory. A weight of instructions and ranges let 150 patterns
-// of 8 MB in.
+// TestRECacheBoundsMemory checks that the cache weighs patterns by their memory. An earlier cache weighed
+// instructions and ranges, and kept 150 patterns of 8 MB.
 func TestRECacheBoundsMemory(t *testing.T) {
 	var c reCache
 	var before, after runtime.MemStats
@@ -213,7 +214,8 @@ func TestRECacheHasNoHugePattern(t *testing.T) {
 	}
 }
 
-// Go's parser refuses 1,000 levels, and findall adds a level.
+// TestREDepth checks the depth of patterns: Go's parser refuses 1,000 levels, and findall adds a level of its
+// own.
 func TestREDepth(t *testing.T) {
 	for _, shape := range []struct{ open, close string }{{"(?:a", ")?"}, {"(?:a", ")*b"}, {"(?:a|b", ")+"}} {
 		for _, depth := range []int{60, 90, 110, 250, 330, 499, 600, 990, 999} {

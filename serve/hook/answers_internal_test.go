@@ -18,8 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/answers.txt")
 
-// verdictForms are verdicts of all forms. Strings of 10,000 bytes are the longest that some agents
-// take.
+// verdictForms has a verdict of each form. Strings of 10,000 bytes are the longest that some agents accept.
 var verdictForms = []struct {
 	name string
 	make func() *verdict
@@ -50,9 +49,9 @@ var verdictForms = []struct {
 	{"notice and block", func() *verdict { return &verdict{notice: "N", block: true, reason: "R"} }},
 }
 
-// TestAnswers compares what is read in an event of each kind, and the agent's form of all verdicts
-// about it, with testdata/answers.txt. The events are those of golden/hooks, whose exchanges say
-// what plugins decide.
+// TestAnswers reads an event of each kind from golden/hooks, whose exchanges say what plugins decide. It
+// compares what starhost reads in the event, and the answers in the agent's form to all verdicts, with
+// testdata/answers.txt.
 func TestAnswers(t *testing.T) {
 	const path = "testdata/answers.txt"
 	shorten := strings.NewReplacer(strings.Repeat("C", 10_001), "C+", strings.Repeat("C", 10_000), "C*")
@@ -61,7 +60,7 @@ func TestAnswers(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s: kind %d, session %q, words %q of %q with %d messages, tool %q %q %s, result %q %v, response %q, clear %v, folder %q",
 			e.agent.Name, e.name, e.kind, e.session, e.prompt, e.model, len(e.history), e.tool, e.callID, e.args, e.result, e.isError, e.response, e.clear, e.workspace))
 		var texts []string
-		forms := map[string][]string{} // by text
+		forms := map[string][]string{} // the forms, by the text of their answer
 		for _, form := range verdictForms {
 			a, err := e.answer(form.make())
 			if err != nil {

@@ -79,7 +79,7 @@ func TestServedToolNames(t *testing.T) {
 	}
 }
 
-// TestDeniedIsNotAsked checks that no approval is asked for a call that a guard denies.
+// TestDeniedIsNotAsked checks that starhost asks nobody about a call that a guard denies.
 func TestDeniedIsNotAsked(t *testing.T) {
 	asked := 0
 	decide := func(d starhost.Decision) func(context.Context, *starhost.Event) starhost.Decision {
@@ -99,7 +99,7 @@ func TestDeniedIsNotAsked(t *testing.T) {
 	}
 }
 
-// TestAttachmentsAreReported checks that attachments which an agent does not take are reported.
+// TestAttachmentsAreReported checks that starhost reports attachments that it cannot give to the agent.
 func TestAttachmentsAreReported(t *testing.T) {
 	h := hostOf(t, hookOn("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision {
 		c := starhost.Context{Attachments: []fragments.Attachment{{Type: "image/png", Content: "x"}}}

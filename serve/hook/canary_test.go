@@ -8,12 +8,13 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// TestCanary checks each agent's canary: the agent's event before a tool call, as documented.
+// TestCanary checks the canary of each agent: an event of the agent before a tool call, in the documented
+// form.
 func TestCanary(t *testing.T) {
 	for _, a := range hook.Agents {
 		text := a.Canary("N1", "/w")
 		if a.Lines {
-			continue // golden/cli/hook_doctor_agents.txtar
+			continue // golden/cli/hook_doctor_agents.txtar tests this agent
 		}
 		e, err := a.Read([]byte(text))
 		if err != nil {
@@ -22,7 +23,7 @@ func TestCanary(t *testing.T) {
 		}
 		folder := "/w"
 		if a.Name == "docker-mcp" {
-			folder = "" // it sends none
+			folder = "" // the agent sends no folder
 		}
 		if err := e.CheckForm(); err != nil || !e.IsRefusable() || e.Workspace() != folder {
 			t.Errorf("%s: got %v, refusable %v, workspace %q, want nil, true, /w", a.Name, err, e.IsRefusable(), e.Workspace())
@@ -56,7 +57,7 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestCanaryIsExact checks that no other call is a canary.
+// TestCanaryIsExact checks that starhost takes no other call for a canary.
 func TestCanaryIsExact(t *testing.T) {
 	a := hook.AgentOf("claude-code")
 	for _, args := range []string{`{}`, `{"nonce":""}`, `{"nonce":"a b"}`, `{"nonce":"a;b"}`, `{"nonce":1}`, `null`, `{"nonce":"` + strings.Repeat("a", 65) + `"}`} {

@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// TestInTime checks that an answer of handlers that end with their context counts as none, whichever
-// goroutine is the first.
+// TestInTime checks that an answer does not count if its handlers ended because their context ended,
+// whichever goroutine notices that first.
 func TestInTime(t *testing.T) {
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("a signal"))

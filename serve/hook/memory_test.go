@@ -15,8 +15,8 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// turnsHost returns a host that says of each prompt whether it is the first of its session, from
-// the state that starhost stores between events.
+// turnsHost returns a host whose plugin says in each prompt whether the prompt is the first of the session.
+// The plugin knows that from the state that starhost stores between events.
 func turnsHost(t testing.TB) *host.Host {
 	t.Helper()
 	h := host.New(host.Options{})
@@ -31,8 +31,8 @@ func turnsHost(t testing.TB) *host.Host {
 	return h
 }
 
-// TestMemory checks that a memory stores sessions as files do: by agent and session, until the
-// agent clears them.
+// TestMemory checks that a memory stores sessions as the files of processes do: by agent and session, until
+// the agent clears the session.
 func TestMemory(t *testing.T) {
 	h := turnsHost(t)
 	memory := hook.NewMemory(func(err error) { t.Errorf("report: %v", err) })
@@ -71,7 +71,7 @@ func TestMemoryFull(t *testing.T) {
 		if _, err := event(t, h, o, promptOf(fmt.Sprint(i), "hi")); err != nil {
 			t.Fatal(err)
 		}
-		if i%1000 == 0 { // the session 0 is in use all the time
+		if i%1000 == 0 { // an event every thousand turns keeps session 0 in use
 			if a, err := event(t, h, o, promptOf("0", "hi")); err != nil || !strings.Contains(a.Out, "first false") {
 				t.Fatalf("at %d: got %s, %v", i, a.Out, err)
 			}

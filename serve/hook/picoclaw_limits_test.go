@@ -47,13 +47,13 @@ func TestServeIDs(t *testing.T) {
 	}
 }
 
-// TestServeFlood checks that starhost goes on reading if more requests than it stores have no
-// answer: it refuses the further calls at once, and their approvals too.
+// TestServeFlood checks that starhost goes on reading if it cannot answer more requests than it can store: it
+// refuses each further call at once, and the approval of the call too.
 func TestServeFlood(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	release := make(chan struct{})
 	h := hostOf(t, hookOn("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision {
-		<-release // it ignores its context
+		<-release // the handler ignores its context
 		return starhost.Decision{}
 	}))
 	c := connect(t, time.Hour, asks(h))
@@ -79,8 +79,8 @@ func TestServeFlood(t *testing.T) {
 	}
 }
 
-// TestServeLongAnswers checks that PicoClaw never goes on with the original of a request, reply or
-// result that plugins changed, if the answer is too long for PicoClaw. Only context may be lost.
+// TestServeLongAnswers checks that PicoClaw never uses the original of a request, reply or result that
+// plugins changed, if the answer with the change is too long for PicoClaw. Only added context may be lost.
 func TestServeLongAnswers(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	long := strings.Repeat("x", 1<<20)

@@ -15,8 +15,8 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// TestPins checks that a session which had a guard is refused without it, in files and in memory,
-// and until a person lets it go on.
+// TestPins checks that starhost refuses the events of a session that lacks a guard which it had, with
+// sessions in files and in memory, until a person lets the session go on.
 func TestPins(t *testing.T) {
 	pass := func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} }
 	allow := hookOn("pre_tool_call", pass)
@@ -39,7 +39,7 @@ func TestPins(t *testing.T) {
 	tests := []struct {
 		name       string
 		had, has   *host.Host
-		call, turn string // why the call and the prompt are refused; "" for not
+		call, turn string // the reasons for which starhost refuses the call and the prompt; "" if it does not
 	}{
 		{"the guard", h(guard), h(guard), "", ""},
 		{"no guard at all", h(), h(), "", ""},
@@ -95,8 +95,8 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestPinFiles checks that a pin that cannot be read refuses, that it lives as long as its session,
-// and that it fits whatever the agent calls the session.
+// TestPinFiles checks that starhost refuses events if it cannot read the pin of the session, that a pin lasts
+// as long as its session, and that it works for any name of a session.
 func TestPinFiles(t *testing.T) {
 	now := time.Now()
 	states := &hook.States{Dir: filepath.Join(t.TempDir(), "sessions"), Now: func() time.Time { return now }}
@@ -116,7 +116,7 @@ func TestPinFiles(t *testing.T) {
 			t.Errorf("session of %d bytes: want a refusal without its guard, and none with it", len(session))
 		}
 	}
-	for range 10 { // events of the session keep it, for longer than it would last without them
+	for range 10 { // events of the session keep the pin for longer than it would last without them
 		now = now.Add(25 * time.Hour)
 		before := stored(t, states.Dir)
 		if blocks(guarded, "s") || stored(t, states.Dir) == before {
@@ -124,7 +124,7 @@ func TestPinFiles(t *testing.T) {
 		}
 		pins, _ := filepath.Glob(filepath.Join(states.Dir, "*.pin"))
 		for _, file := range pins {
-			if err := os.Chtimes(file, now, now); err != nil { // the clock of the files
+			if err := os.Chtimes(file, now, now); err != nil { // the file must have a time of the test's clock
 				t.Fatal(err)
 			}
 		}
@@ -148,7 +148,7 @@ func TestPinFiles(t *testing.T) {
 	}
 }
 
-// stored returns when the pins in a folder were stored.
+// stored returns the times at which starhost stored the pins in a folder.
 func stored(t *testing.T, dir string) (times string) {
 	t.Helper()
 	pins, _ := filepath.Glob(filepath.Join(dir, "*.pin"))

@@ -16,15 +16,15 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// A ranStage is a session of an agent, with a guard that denies calls with "evil", asks about those
-// with "asked" and changes those with "old".
+// A ranStage is a session of an agent. Its guard denies calls with the text "evil", asks about calls with
+// "asked" and changes calls with "old".
 type ranStage struct {
 	t       *testing.T
 	agent   *hook.Agent
 	host    *host.Host
 	o       hook.Options
 	mu      sync.Mutex
-	records []string // the reasons of the records of calls that ran
+	records []string // the reasons of the records about calls that ran
 	reports string
 }
 
@@ -75,7 +75,8 @@ func (s *ranStage) send(event string) hook.Answer {
 	return a
 }
 
-// claude returns an event of Claude Code: "pre ID TOOL ARGUMENTS", or "post …" or "failed …".
+// claudeCall returns an event of Claude Code. Its text is "pre ID TOOL ARGUMENTS", "post …" or "failed
+// …".
 func claudeCall(text string) string {
 	part := strings.SplitN(text, " ", 4)
 	name := map[string]string{"pre": "PreToolUse", "post": "PostToolUse", "failed": "PostToolUseFailure"}[part[0]]
@@ -87,13 +88,13 @@ func claudeCall(text string) string {
 		name, part[2], part[3], id)
 }
 
-// TestRan checks which calls that ran count as those that starhost judged. After another one, the
-// session's calls are refused until a person resets it.
+// TestRan checks which calls that ran count as calls that starhost judged. After any other call, starhost
+// refuses the calls of the session until a person resets it.
 func TestRan(t *testing.T) {
 	tests := []struct {
-		name, events string // lines for claudeCall
-		want         string // the records
-		refuses      bool   // the next calls
+		name, events string // events has a line for each call of claudeCall
+		want         string // the records that starhost writes
+		refuses      bool   // starhost refuses the next calls
 	}{
 		{"the same", `pre 1 Bash {"command":"ls"}
 			post 1 Bash {"command":"ls"}`, "", false},
@@ -220,7 +221,7 @@ func TestRan(t *testing.T) {
 	}
 }
 
-// manyArguments returns an object with n members, of which the last has a value.
+// manyArguments returns an object with n members. The last one has the value.
 func manyArguments(n, value int) string {
 	var b strings.Builder
 	for i := range n {
@@ -229,8 +230,8 @@ func manyArguments(n, value int) string {
 	return fmt.Sprintf("{%s\"last\":%d}", b.String(), value)
 }
 
-// TestRanUnsure checks that starhost records and reports a difference in an agent that nobody ran,
-// and that an argument which only one of its events has is no difference.
+// TestRanUnsure checks that starhost only records and reports a difference between two events of an agent
+// that nobody has run, and that an argument which only one of the two events has is no difference.
 func TestRanUnsure(t *testing.T) {
 	s := newRanStage(t, "openhands", false)
 	call := func(event, args string) hook.Answer {
@@ -250,8 +251,8 @@ func TestRanUnsure(t *testing.T) {
 	}
 }
 
-// TestRanParallel checks that events of one session lose no judged call to each other, also when
-// the file of the calls is full, and that the files do not grow.
+// TestRanParallel checks that parallel events of one session do not overwrite each other's judged calls, also
+// when the file of the calls is full, and that the files do not grow.
 func TestRanParallel(t *testing.T) {
 	s := newRanStage(t, "claude-code", false)
 	const workers, calls = 8, 60
@@ -293,8 +294,8 @@ func TestRanParallel(t *testing.T) {
 	}
 }
 
-// TestRanFiles checks that starhost says what it could not write or read, and that a session stays
-// refused for longer than files are stored, as long as it has events.
+// TestRanFiles checks that starhost says what it could not write or read, and that it refuses a session for
+// longer than it stores files, as long as the session has events.
 func TestRanFiles(t *testing.T) {
 	s := newRanStage(t, "claude-code", false)
 	s.send(claudeCall(`pre 1 Bash {"command":"a"}`))
@@ -340,7 +341,7 @@ func TestRanFiles(t *testing.T) {
 		}
 		pins, _ := filepath.Glob(filepath.Join(s.o.States.Dir, "*.pin"))
 		for _, file := range pins {
-			if err := os.Chtimes(file, now, now); err != nil { // the clock of the files
+			if err := os.Chtimes(file, now, now); err != nil { // the file must have a time of the test's clock
 				t.Fatal(err)
 			}
 		}

@@ -45,12 +45,12 @@ func serve(t testing.TB, h *host.Host, in io.Reader, out io.Writer) error {
 	return d.Serve(t.Context(), in, out)
 }
 
-// asks returns a Load for the plugins of a host.
+// asks returns a Load function that gives each event the plugins of the host.
 func asks(h *host.Host) func(context.Context, *hook.Event) hook.Plugins {
 	return func(context.Context, *hook.Event) hook.Plugins { return hook.Plugins{Host: h} }
 }
 
-// answers returns the answers by id. It fails if an id has no answer or two.
+// answers returns the answers in the output, by id. It fails the test if an id has no answer, or two.
 func answers(t testing.TB, out string) map[int]string {
 	t.Helper()
 	got := map[int]string{}
@@ -278,8 +278,8 @@ func TestServeHelloFirst(t *testing.T) {
 	}
 }
 
-// TestLawServeGarbage checks that for any input, in any pieces, each answer is one line of JSON for
-// one request.
+// TestLawServeGarbage checks that Serve answers any input, in any pieces, with one line of JSON for each
+// request.
 func TestLawServeGarbage(t *testing.T) {
 	h := hostOf(t, hookOn("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		return starhost.TextContext(e.UserMessage)
@@ -372,7 +372,7 @@ func TestLawServeEcho(t *testing.T) {
 	})
 }
 
-// canonical returns JSON in one form.
+// canonical returns the same text for all spellings of a JSON value.
 func canonical(raw []byte) string {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {

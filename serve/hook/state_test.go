@@ -21,7 +21,7 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// event answers one event of Claude Code as a new process would.
+// event lets starhost answer one event of Claude Code, as a new process would.
 func event(t testing.TB, h *host.Host, o hook.Options, text string) (hook.Answer, error) {
 	t.Helper()
 	e, err := hook.AgentOf("claude-code").Read([]byte(text))
@@ -54,7 +54,7 @@ func files(t testing.TB, dir string) (names []string) {
 		if base, ok := strings.CutSuffix(name, ".json"); ok && len(base) == 64 {
 			name = "H.json"
 		}
-		if strings.HasSuffix(name, ".pin") || strings.Contains(name, ".calls") { // TestPins and TestRan check them
+		if strings.HasSuffix(name, ".pin") || strings.Contains(name, ".calls") { // see TestPins and TestRan
 			continue
 		}
 		names = append(names, name[:min(5, len(name))])
@@ -107,7 +107,8 @@ func answerWithReports(
 	return answer, reports
 }
 
-// TestStatesUnread checks that a tool call reads no state if none of its guards names ctx.
+// TestStatesUnread checks that starhost reads no state for a tool call if none of the guards of the call
+// names ctx.
 func TestStatesUnread(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
@@ -132,7 +133,8 @@ func TestStatesUnread(t *testing.T) {
 	}
 }
 
-// TestStatesOld checks that a session expires after a week without events, and that its file goes.
+// TestStatesOld checks that a session without events for a week loses its state, and that starhost removes
+// its file.
 func TestStatesOld(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	now := time.Now()
@@ -158,9 +160,9 @@ func TestStatesOld(t *testing.T) {
 	}
 }
 
-// TestStatesEnd checks that a session outlives its end: a resume continues with its state and with
-// the record of the context that it sent. session_end fires once. The agent's own clearing drops
-// the session.
+// TestStatesEnd checks that starhost keeps the state of a session that ended: a session that the agent
+// resumes goes on with its state and with the record of the context that it sent. session_end fires once. If
+// the agent clears the session, starhost removes the state.
 func TestStatesEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
@@ -175,7 +177,7 @@ func TestStatesEnd(t *testing.T) {
 	}
 	steps := []struct {
 		event string
-		said  string // the context of a prompt, or the reason of a call
+		said  string // the context that a prompt gets, or the reason for which starhost refuses a call
 		ends  int
 	}{
 		{promptOf("s", "a"), "context", 0},
@@ -224,7 +226,7 @@ func countingGuard() starhost.Hook {
 	}}
 }
 
-// TestStatesAtOnce checks that processes that run at the same time lose no change of the state.
+// TestStatesAtOnce checks that processes that run at the same time lose no change of a session's state.
 func TestStatesAtOnce(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
 	count := starhost.Hook{Event: "pre_tool_call", Call: func(
@@ -281,7 +283,7 @@ func TestStatesApart(t *testing.T) {
 	others := make(chan struct{})
 	go func() {
 		defer close(others)
-		for i := range 128 { // some are in the shard of the slow one, and the first is 75
+		for i := range 128 { // session 75 is the first in the shard of the slow one
 			answer, err := event(t, hostOf(t, countingGuard()), o, toolOf(fmt.Sprint(i), "Bash"))
 			if err != nil || !strings.Contains(answer.Err, "call 1") {
 				t.Errorf("session %d: got %q, %v", i, answer.Err, err)
@@ -298,7 +300,7 @@ func TestStatesApart(t *testing.T) {
 	<-others
 }
 
-// TestStatesLocks checks that the locks of expired sessions go with their states.
+// TestStatesLocks checks that starhost removes the locks of expired sessions with their states.
 func TestStatesLocks(t *testing.T) {
 	dir, now := filepath.Join(t.TempDir(), "sessions"), time.Now()
 	o := hook.Options{States: &hook.States{Dir: dir, Now: func() time.Time { return now }}}
@@ -311,7 +313,7 @@ func TestStatesLocks(t *testing.T) {
 		now = now.Add(30 * 24 * time.Hour)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) > 16+3*40 { // shards, and two files of each session of the last round
+	if err != nil || len(entries) > 16+3*40 { // files of shards and of the last round's sessions
 		t.Errorf("got %d files, %v", len(entries), err)
 	}
 }
@@ -365,8 +367,8 @@ func TestStatesDamaged(t *testing.T) {
 	}
 }
 
-// TestStatesFull checks that a plugin that fills the state of a session loses its own new state,
-// while a guard loses neither its state nor its denial. The stored JSON has no unnecessary escapes.
+// TestStatesFull checks that a plugin that fills the state of a session loses its own new values, while a
+// guard loses neither its state nor its denial, and that the stored JSON has no unnecessary escapes.
 func TestStatesFull(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
 	size := 10
@@ -390,7 +392,8 @@ func TestStatesFull(t *testing.T) {
 	}
 }
 
-// TestStatesFullByOther checks that a state that did not grow is stored, also if it is the largest.
+// TestStatesFullByOther checks that starhost stores the state of a plugin that did not grow, also if it is
+// the largest state of the session.
 func TestStatesFullByOther(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
 	plugin, size, had := "", 0, 0
@@ -426,9 +429,9 @@ func TestStatesFullByOther(t *testing.T) {
 	}
 }
 
-// TestStatesOwned checks that neither plugins of a project that nobody trusts nor the context of
-// session_start make a guard lose its values, and that a call is refused if the values of a trusted
-// plugin are not stored.
+// TestStatesOwned checks that a guard keeps its values, whatever plugins of an untrusted project and the
+// context of session_start store, and that starhost refuses a call if it could not store the values of a
+// trusted plugin.
 func TestStatesOwned(t *testing.T) {
 	fill := func(event, layer string, plugins, size int) starhost.Hook {
 		return starhost.Hook{Event: event, Call: func(
@@ -452,7 +455,7 @@ func TestStatesOwned(t *testing.T) {
 		}
 		return starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Fragments: list}}
 	})
-	// The guard allows two calls in a session, and has more to remember than each filler.
+	// The guard allows two calls in a session. It stores more than each of the plugins that fill the state.
 	twice := starhost.Hook{Event: "pre_tool_call", Call: func(
 		ctx context.Context, _ *starhost.Event,
 	) (starhost.Decision, error) {
@@ -467,7 +470,7 @@ func TestStatesOwned(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		hooks []starhost.Hook
-		calls string // for each call: "+" passes, "-" is refused by the guard, "!" by the host
+		calls string // for each call: "+" if it passes, "-" if the guard refuses it, "!" if the host does
 	}{
 		{"the guard alone", nil, "++-"},
 		{"a large plugin of a project", []starhost.Hook{fill("pre_tool_call", "project", 1, 1_048_500)}, "++-"},

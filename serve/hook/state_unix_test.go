@@ -16,8 +16,8 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// TestStatesWithFifos checks that a fifo in the place of a session's file is an error, and that no
-// event waits for it.
+// TestStatesWithFifos checks that a named pipe in the place of a session's file is an error, and that no
+// event waits for the pipe.
 func TestStatesWithFifos(t *testing.T) {
 	sum := sha256.Sum256([]byte("claude-code\x00one"))
 	name := hex.EncodeToString(sum[:])

@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// TestStatesList checks that the files of sessions can be listed, read and removed, and that other
-// files do not matter.
+// TestStatesList checks that a program can list, read and remove the files of sessions, and that other files
+// in the folder do not disturb it.
 func TestStatesList(t *testing.T) {
 	now := time.Now()
 	states := &hook.States{Dir: filepath.Join(t.TempDir(), "sessions"), Now: func() time.Time { return now }}

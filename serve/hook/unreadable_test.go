@@ -53,22 +53,22 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// refusals are the agents that start a process for each event, with the members of a call and
-// the answer that refuses it.
+// refusals has each agent that starts a process for each event, with the names of the members of a call and
+// the answer that refuses the call.
 var refusals = []refusal{
 	{"claude-code", `"session_id":"s","hook_event_name":"PreToolUse"`, "tool_name", "tool_input", 2, `"permissionDecision":"deny"`},
 	{"copilot", `"sessionId":"s","timestamp":1`, "toolName", "toolArgs", 0, `{"permissionDecision":"deny"`},
 	{"hermes", `"session_id":"s","hook_event_name":"pre_tool_call"`, "tool_name", "tool_input", 2, `{"action":"block"`},
 }
 
-// A refusal is an agent's refusal of a call.
+// A refusal is the way in which an agent learns that starhost refuses a call.
 type refusal struct {
 	agent, name, tool, args string
 	code                    int
-	out                     string // a part of the output
+	out                     string // a part of the output that the agent must get
 }
 
-// is reports whether an answer is the refusal.
+// is reports whether an answer refuses the call in the agent's form.
 func (r refusal) is(answer hook.Answer) bool {
 	return answer.Code == r.code && strings.Contains(answer.Out, r.out)
 }
@@ -93,8 +93,8 @@ func TestUnreadableEvent(t *testing.T) {
 	}
 }
 
-// TestUnreadableUnrefusable checks that an unreadable event is refused only if guards can refuse
-// an event of its name.
+// TestUnreadableUnrefusable checks that starhost refuses an event that it cannot read only if guards can
+// refuse events of this name.
 func TestUnreadableUnrefusable(t *testing.T) {
 	agent := hook.AgentOf("claude-code")
 	for _, text := range []string{
@@ -114,8 +114,8 @@ func TestUnreadableUnrefusable(t *testing.T) {
 	}
 }
 
-// TestUnreadableText checks that the rules hold for arguments in a string, as older versions of
-// Copilot send them.
+// TestUnreadableText checks that the same rules hold for arguments in a string, which older versions of
+// Copilot send.
 func TestUnreadableText(t *testing.T) {
 	for args, want := range map[string]bool{
 		`{"command":"ls"}`:                                            true,
@@ -177,7 +177,7 @@ func TestCopilotEmptied(t *testing.T) {
 	}
 }
 
-// TestCopilotSpellings checks that an event with both spellings of a member is unreadable.
+// TestCopilotSpellings checks that starhost refuses an event of Copilot that has both spellings of a member.
 func TestCopilotSpellings(t *testing.T) {
 	for _, text := range []string{
 		`{"sessionId":"s","toolName":"bash","toolArgs":{"command":"rm"},"tool_input":{"command":"ls"}}`,
@@ -191,8 +191,8 @@ func TestCopilotSpellings(t *testing.T) {
 	}
 }
 
-// TestBinding checks which answers the agent needs: those without which it would use something that
-// plugins refuse, ask about or change.
+// TestBinding checks for which answers starhost tells that the agent must read them, because it would
+// otherwise use something that plugins refuse, ask about or change.
 func TestBinding(t *testing.T) {
 	redact := hookOn("post_tool_call", func(context.Context, *starhost.Event) starhost.Decision {
 		return starhost.Modify("result", "***")
@@ -222,7 +222,7 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// TestDocumented checks which events count as documented by their agent.
+// TestDocumented checks which events the documentation of their agent lists.
 func TestDocumented(t *testing.T) {
 	for _, tt := range []struct {
 		agent, text string

@@ -81,7 +81,7 @@ func TestServeStuck(t *testing.T) {
 	release := make(chan struct{})
 	h := hostOf(t, hookOn("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		if e.Tool == "hang" {
-			<-release // it ignores its context
+			<-release // the handler ignores its context
 		}
 		return starhost.Decision{}
 	}))
@@ -102,7 +102,7 @@ func TestServeStuck(t *testing.T) {
 	if took := time.Since(begin); took < 5*deadline {
 		t.Errorf("five requests took %v, want the deadline of each", took)
 	}
-	// Other conversations go on, even while many requests of the first one wait.
+	// Other conversations must go on, even while many requests of the first one wait.
 	for range 100 {
 		c.send("before_tool", "s", `"tool":"quick"`)
 	}
@@ -144,8 +144,8 @@ func TestServeStuckLoad(t *testing.T) {
 	close(release)
 }
 
-// TestServePanics checks that after a panic, while starhost loads plugins or answers, the call is
-// refused and the process goes on.
+// TestServePanics checks that starhost refuses the call and goes on after a panic, which may occur while it
+// loads plugins or while it answers.
 func TestServePanics(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	in := `{"jsonrpc":"2.0","id":1,"method":"hook.before_tool","params":{"tool":"x"}}` + "\n" +
@@ -218,8 +218,7 @@ func TestServeApprovals(t *testing.T) {
 			t.Errorf("step %d, %s of %s: got %s, guards asked %d times; want %s, %d times", i+1, s.method, s.do, got, asked, s.want, s.asked)
 		}
 	}
-	// The store of verdicts is bounded: it drops the oldest ones, and starhost asks the guards
-	// again.
+	// The store of verdicts drops the oldest ones when it is full. Then starhost asks the guards again.
 	for i := range 300 {
 		c.ask("before_tool", "s", call(fmt.Sprint(i)))
 	}
