@@ -11,11 +11,11 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// realRun is what a real agent did in the checks of e2e/agents.
+// realRun says what a real agent did in the checks of e2e/agents.
 type realRun struct {
 	Version, Date string
 	Checks        map[string]string
-	Attacks       map[string]string // by the attack's name and the level of the settings, as "another hook (user)"
+	Attacks       map[string]string // outcomes, by attack and level of the settings: "another hook (user)"
 }
 
 // realChecks are the checks, as columns of the table in the pages about agents.
@@ -83,13 +83,13 @@ func TestAgentsRowsReal(t *testing.T) {
 		} {
 			want[check] = []string{"not run"}
 		}
-		if name == "cline" { // a denial ends its whole turn, and its prompts ask no hook: the page says so
+		if name == "cline" { // as the page says, a denial ends the turn, and prompts call no hook
 			for _, check := range []string{"deny", "ask", "eight", "broken", "missing", "late"} {
 				want[check] = []string{"turn ends"}
 			}
 			want["context"], want["prompt"] = []string{"none"}, []string{"sent"}
 		}
-		if name == "droid" { // its exec asks no hook about a prompt: the page says so
+		if name == "droid" { // as the page says, droid exec calls no hook for prompts
 			want["context"], want["prompt"] = []string{"none"}, []string{"sent"}
 		}
 		for check, got := range r.Checks {
@@ -103,13 +103,14 @@ func TestAgentsRowsReal(t *testing.T) {
 	}
 }
 
-// lateRefuses reports whether an agent refuses a call if starhost is late, as its row says.
+// lateRefuses reports whether the row of an agent says that the agent refuses a call if starhost answers too
+// late.
 func lateRefuses(missing string) bool {
 	return strings.HasPrefix(missing, "refuses") && !strings.Contains(missing, "late")
 }
 
-// attackRows returns what attacks did in an agent, a row for each: with the user's settings and
-// with those of all users.
+// attackRows returns a row for each attack on an agent: what it did with the user's settings, and with the
+// settings of all users.
 func attackRows(a *hook.Agent, runs map[string]realRun) (rows [][]string) {
 	seen := runs[a.Name].Attacks
 	var names []string
@@ -126,7 +127,7 @@ func attackRows(a *hook.Agent, runs map[string]realRun) (rows [][]string) {
 	return rows
 }
 
-// liftRows returns what lifts an agent's guard, a row for each.
+// liftRows returns a row for each way to turn off an agent's guard.
 func liftRows(a *hook.Agent) (rows [][]string) {
 	for _, l := range a.Lifts() {
 		stopped := l.StoppedBy
@@ -142,12 +143,12 @@ func liftRows(a *hook.Agent) (rows [][]string) {
 	return rows
 }
 
-// attacked are the agents that e2e/agents runs, and attacks.
+// attacked are the agents that e2e/agents runs and attacks.
 var attacked = []string{"claude-code", "cline", "codex", "copilot", "droid", "gemini", "opencode", "qwen"}
 
-// TestLiftsAttacked compares the table of lifts with what attacks did: each attack that passed a
-// guard is in a row, each row has attacks that passed or says where somebody read it, what stops
-// one in the settings of all users stopped it, and what starhost does about it was seen.
+// TestLiftsAttacked compares the table of lifts with what attacks did. Each attack that passed a guard is in
+// a row. Each row has attacks that passed, or says where somebody read about it. What a row says about the
+// settings of all users and about starhost is what the attacks met there.
 func TestLiftsAttacked(t *testing.T) {
 	runs := readRealRuns(t)
 	for _, name := range attacked {
@@ -195,7 +196,8 @@ func TestLiftsAttacked(t *testing.T) {
 	}
 }
 
-// saysOurs reports whether an attack's outcome has what a row says that starhost does about it.
+// saysOurs reports whether the outcome of an attack contains what a row says that starhost does about the
+// attack.
 func saysOurs(ours, got string) bool {
 	for says, want := range map[string]string{
 		"no more calls": "recorded, later calls refused", "a record": "recorded", "doctor says off": "doctor says off",

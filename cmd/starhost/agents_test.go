@@ -23,7 +23,7 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// agentPages returns the page about all agents and the pages of the agents, by their paths.
+// agentPages returns the text of the page about all agents and of the page of each agent, by path.
 func agentPages(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/agents/*.md")
@@ -51,9 +51,9 @@ var (
 	})
 )
 
-// TestAgentsPages compares what the pages about agents have from other places: each block that
-// names a command has the command's output, and each table has the agents' rows. It runs the shell
-// blocks, and checks the language of the others. With -update it writes the pages.
+// TestAgentsPages compares generated parts of the pages about agents with their sources: the output of the
+// command that a block names, and the agents' rows in tables. It runs the blocks of shell commands, and
+// checks that other blocks are valid in their language. With -update it writes the pages.
 func TestAgentsPages(t *testing.T) {
 	texts, tables := agentPages(t), append(agentTables(readRealRuns(t)), redactionTable)
 	guards, err := filepath.Abs("../../docs/guards.md")
@@ -69,7 +69,7 @@ func TestAgentsPages(t *testing.T) {
 		got := agentBlock().ReplaceAllStringFunc(src, func(block string) string {
 			m := agentBlock().FindStringSubmatch(block)
 			if file == guards {
-				return block // TestGuardsPage tests it
+				return block // TestGuardsPage tests the block
 			}
 			language, about, text := m[1], m[2], m[3]
 			if strings.HasPrefix(about, "starhost ") {
@@ -112,7 +112,7 @@ func TestAgentsPages(t *testing.T) {
 // row in the first table of docs/agents.md. A page of another name has no agent.
 func TestAgentsIndex(t *testing.T) {
 	front := readTestFile(t, "../../docs/agents.md")
-	names := []string{"llm", "neko"} // they have no hooks
+	names := []string{"llm", "neko"} // these programs have pages although they have no hooks
 	for _, a := range hook.Agents {
 		names = append(names, a.Name)
 		page := readTestFile(t, "../../docs/agents/"+a.Name+".md")
@@ -140,8 +140,8 @@ func TestAgentsIndex(t *testing.T) {
 type agentTable struct {
 	name    string
 	columns []string
-	row     func(*hook.Agent) []string   // nil if the table says nothing of the agent
-	rows    func(*hook.Agent) [][]string // in place of row, for a table with several rows of an agent
+	row     func(*hook.Agent) []string   // nil if the table says nothing about the agent
+	rows    func(*hook.Agent) [][]string // for a table with several rows of an agent, in place of row
 }
 
 // rowsOf returns the rows of an agent.
@@ -175,7 +175,7 @@ func agentTables(runs map[string]realRun) []agentTable {
 	}
 }
 
-// redactionTable says what a plugin can keep from the model. It is on the page about guards.
+// redactionTable says what a plugin can hide from the model of an agent. It is on the page about guards.
 var redactionTable = agentTable{name: "redaction", columns: []string{
 	"user's words", "context of plugins", "results of tools", "a refused prompt",
 }, row: func(a *hook.Agent) []string {
@@ -202,7 +202,7 @@ var redactionTable = agentTable{name: "redaction", columns: []string{
 	return []string{words, context, results, refused}
 }}
 
-// all returns the table with a row for each agent that it says something of.
+// all returns the table with a row for each agent about which the table says something.
 func (table agentTable) all() string {
 	rows := [][]string{append([]string{"agent"}, table.columns...)}
 	for _, a := range hook.Agents {
@@ -213,7 +213,8 @@ func (table agentTable) all() string {
 	return markdown.Table(rows)
 }
 
-// of returns the row of an agent, a line for each column that has something, or its rows.
+// of returns the row of an agent as two columns: a line for each column with a text. If the table has several
+// rows of the agent, of returns those.
 func (table agentTable) of(a *hook.Agent) string {
 	if table.rows != nil {
 		return markdown.Table(append([][]string{table.columns}, table.rows(a)...))
@@ -251,7 +252,7 @@ func toolRow(a *hook.Agent) []string {
 	return append(row, markdown.Code(server))
 }
 
-// codeRow returns what an agent takes, and its exit codes.
+// codeRow returns what an agent accepts from a hook, and its exit codes.
 func codeRow(a *hook.Agent) []string {
 	blocks := fmt.Sprint(a.BlockCode)
 	switch {

@@ -18,7 +18,7 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// openPTY returns the two ends of a pseudo-terminal: the one of the user, and the program's.
+// openPTY opens a pseudo-terminal, and returns the user's end and the program's end.
 func openPTY(t *testing.T) (user, program *os.File) {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -55,7 +55,7 @@ type typist struct {
 
 	mu    sync.Mutex
 	shown bytes.Buffer
-	seen  int // bytes of shown before the last text that the typist waited for
+	seen  int // length of the part of shown up to the last text that the typist waited for
 }
 
 // watch reads the terminal until it is closed.
@@ -72,7 +72,7 @@ func (y *typist) watch(terminal io.Reader) {
 	}
 }
 
-// wait waits until the terminal shows a text behind the last one.
+// wait waits until the terminal shows a text after the last one.
 func (y *typist) wait(text string) {
 	y.t.Helper()
 	for range 6000 {
@@ -92,7 +92,7 @@ func (y *typist) wait(text string) {
 	y.t.Fatalf("the terminal shows %q, want %q behind it", y.shown.String()[y.seen:], text)
 }
 
-// enter types keys, and waits for a text.
+// enter types keys, and waits until the terminal shows a text.
 func (y *typist) enter(keys, text string) {
 	y.t.Helper()
 	if _, err := io.WriteString(y.keys, keys); err != nil {
@@ -116,7 +116,7 @@ register_tool(restart, approval = "ask")
 // TestChatTerminal uses chat at a pseudo-terminal: the line editor, its history and completion,
 // !edit, the approvals, and a turn of run that waits for one.
 func TestChatTerminal(t *testing.T) {
-	testbed.Need(t, "sh") // the editor
+	testbed.Need(t, "sh") // the editor is a script for sh
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
 	for _, name := range []string{"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "STARHOST_STORE", "STARHOST_MODEL"} {
@@ -165,16 +165,16 @@ func TestChatTerminal(t *testing.T) {
 	y.wait("run it? [y/n/a] ")
 	y.enter("y\r", "It waited.")
 	y.wait("> ")
-	y.enter("helo\x1b[Dl\r", "First.")   // the arrow goes back one letter
-	y.enter("\x1b[A!\r", "Second.")      // the line before, and one letter
-	y.enter("!to\t\r", "Restarts a ser") // completed to !tools
+	y.enter("helo\x1b[Dl\r", "First.")   // the key moves the cursor one letter back
+	y.enter("\x1b[A!\r", "Second.")      // the key shows the line before
+	y.enter("!to\t\r", "Restarts a ser") // the line editor completes it to !tools
 	y.wait("> ")
 	y.enter("!edit\r", "\n")
 	y.enter("Words\n", "From the editor.")
 	y.enter("Restart both.\r", "run it? [y/n/a] ")
-	y.enter("y\r", "run it? [y/n/a] ") // y counts once
+	y.enter("y\r", "run it? [y/n/a] ") // the answer y counts once
 	y.enter("a\r", "Both run.")
-	y.enter("Restart the web.\r", "run it? [y/n/a] ") // a counts for the same arguments
+	y.enter("Restart the web.\r", "run it? [y/n/a] ") // the answer a counts for calls with the same arguments
 	y.enter("a\r", "Not the web.")
 	y.wait("> ")
 	y.enter("Again.\r", "Again.")
@@ -187,7 +187,7 @@ func TestChatTerminal(t *testing.T) {
 	if code := run(t.Context(), append(args[:4:4], "log", "--approval", "any", "-F", "csv"), nil, &log, &log); code != report.ExitOK {
 		t.Errorf("log: got exit code %d: %s", code, &log)
 	}
-	for who, want := range map[string]int{"later": 1, "person": 4, "always": 1} { // one each of old, db, cache and web
+	for who, want := range map[string]int{"later": 1, "person": 4, "always": 1} { // calls of old, db, cache and web
 		if got := strings.Count(log.String(), ","+who+"\n"); got != want {
 			t.Errorf("the log has %d answers by %s, want %d:\n%s", got, who, want, &log)
 		}

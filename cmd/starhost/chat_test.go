@@ -19,8 +19,8 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// TestQuestion checks what a user sees of a call that needs approval, and the answers. "Always" is
-// for the same tool, arguments and reasons.
+// TestQuestion checks which text a user sees before a call that needs approval, and what the answers do.
+// "Always" counts for the same tool, arguments and reasons.
 func TestQuestion(t *testing.T) {
 	ask := starhost.Decision{Plugin: "policy", Reason: "production\x1b[2J", Pos: starhost.Pos{File: "policy.star", Line: 3, Col: 5}}
 	request := host.ApprovalRequest{

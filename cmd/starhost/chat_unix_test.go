@@ -39,7 +39,7 @@ func TestChatCut(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"config.toml": "[store]\nurl = \"none\"\n[model.m]\nbase_url = \"" + server.URL + "\"\n"})
 	out := &when{word: "Half", do: func() {
-		cancel(console.SignalError{Signal: os.Interrupt}) // as processContext does
+		cancel(console.SignalError{Signal: os.Interrupt}) // processContext cancels the same way
 		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
 			t.Error(err)
 		}

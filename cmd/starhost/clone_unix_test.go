@@ -16,8 +16,8 @@ import (
 	"github.com/starhost/starhost/internal/testbed"
 )
 
-// teamFiles are a repository whose plugins share code. A file of lib or of a plugin's folder is no
-// plugin: taken for one, it fails.
+// teamFiles are a repository whose plugins share code. A file in lib or in a plugin's folder would fail if
+// starhost took it for a plugin.
 var teamFiles = map[string]string{
 	"starhost.toml": `[plugins]
 paths = ["plugins"]
@@ -96,7 +96,7 @@ func TestTeamRepository(t *testing.T) {
 	c := clone{git: testbed.Need(t, "git"), bash: testbed.Need(t, "bash"), dir: filepath.Join(t.TempDir(), "clone"), bin: t.TempDir()}
 	self, err := os.Executable()
 	if err == nil {
-		err = os.Symlink(self, filepath.Join(c.bin, "starhost")) // a name under which the test binary is the program
+		err = os.Symlink(self, filepath.Join(c.bin, "starhost")) // under this name, the test binary is the program
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ type clone struct{ git, bash, dir, bin string }
 // A cloneStep is a command of CI.
 type cloneStep struct {
 	name  string
-	finds bool // it fails if a plugin has a mistake
+	finds bool // the step fails if a plugin has a mistake
 	cmd   func(t *testing.T) *exec.Cmd
 }
 

@@ -43,7 +43,7 @@ register_tool(lambda: "y", name = "spin", description = "Another.", override = T
 	} {
 		_, diagnostics := runIn(t, dir, report.ExitLimit, append([]string{"eval"}, args...)...)
 		if args[0] == "hooks.star" && !strings.Contains(diagnostics, "[limits] event raises it [E0401]") {
-			t.Errorf("%q: got %s", args, diagnostics) // another error comes first and gives the code
+			t.Errorf("%q: got %s", args, diagnostics) // another error comes first, and the exit code is the one for it
 		}
 	}
 }

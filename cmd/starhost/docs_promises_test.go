@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// pages are the pages for users, by their names below the repository's folder.
+// pages returns the text of each page for users, by its path in the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	var files []string
@@ -39,7 +39,7 @@ var (
 	headingSign = regexp.MustCompile("[^a-z0-9 _-]")
 )
 
-// TestDocsLinks checks that each link of a page leads to a file, and to a heading of it.
+// TestDocsLinks checks that each link of a page leads to a file, and to a heading that the file has.
 func TestDocsLinks(t *testing.T) {
 	for name, text := range pages(t) {
 		for _, m := range pageLink.FindAllStringSubmatch(text, -1) {
@@ -81,7 +81,7 @@ var foreignFlags = []string{
 	"bare", "disable", "safe-mode", "session-id", "setting-sources", // Claude Code, Codex and Droid
 }
 
-// TestDocsFlags checks that each flag in a page is one of a command.
+// TestDocsFlags checks that each flag in a page is a flag of a command.
 func TestDocsFlags(t *testing.T) {
 	flags := map[string]bool{"help": true}
 	root := new(program).rootCommand(nil)

@@ -99,7 +99,7 @@ func TestDocsExamples(t *testing.T) {
 		}
 	}
 	for _, p := range docgen.Pages() {
-		if p.Name == "testing" { // TestDocsNewcomersPath runs all of it
+		if p.Name == "testing" { // TestDocsNewcomersPath runs the whole page
 			continue
 		}
 		for _, b := range blocksOf(p.Intro()) {
@@ -190,7 +190,7 @@ func TestEffectsExamples(t *testing.T) {
 	}
 }
 
-// permitted are the permissions of examples that are expressions.
+// permitted are the permissions of those examples that are expressions.
 var permitted = []string{"fs.read:**", "fs.write:**", "http:http://127.0.0.1", "exec:kubectl **", "exec:./deploy.sh", "secret:PAGER_*", "store"}
 
 // sameQuestion is the journal that examples replay.

@@ -45,7 +45,7 @@ func runTestingBlock(t *testing.T, dir string, b block, i int) {
 	text := b.text
 	switch b.language {
 	case "text":
-		if !strings.Contains(text, ".star --\n") { // the signature of a step
+		if !strings.Contains(text, ".star --\n") { // the block is the signature of a step
 			if name, _, _ := strings.Cut(text, "("); wholeReference().Part(name).IsEmpty() {
 				t.Errorf("%s: want a case or a signature", text)
 			}
@@ -57,7 +57,7 @@ func runTestingBlock(t *testing.T, dir string, b block, i int) {
 		if strings.Contains(b.text, "row(") {
 			text += "-- rows.jsonl --\n{\"name\": \"slow\", \"team\": \"checkout\"}\n"
 		}
-		args = append(args, "--update") // the example says what it wants with assert_eq
+		args = append(args, "--update") // the example states with assert_eq what it wants
 	case "sh":
 		args = words(t, b.text)[1:]
 	case "yaml":

@@ -183,8 +183,7 @@ func TestEditorsSettings(t *testing.T) {
 	}
 }
 
-// oldNeovim defines the functions of Neovim 0.8 that the page uses for 0.7, by the client that 0.7
-// has.
+// oldNeovim defines those functions of Neovim 0.8 which the page uses, by means of the client of Neovim 0.7.
 const oldNeovim = `
 if not vim.lsp.start then
   vim.g.do_filetype_lua = 1
@@ -197,7 +196,7 @@ if not vim.lsp.start then
 end
 `
 
-// tryNeovim asks the server by Neovim's own client and prints the answers.
+// tryNeovim sends requests to the server through Neovim's own client, and prints the answers.
 const tryNeovim = `
 local function show(...) io.write(table.concat(vim.tbl_map(tostring, { ... }), " ") .. "\n") end
 local function wait(what, test)

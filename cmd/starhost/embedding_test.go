@@ -18,11 +18,11 @@ func TestDocsEmbedding(t *testing.T) {
 	const page = "../../docs/embedding.md"
 	gocache := goEnv(t, "GOCACHE", "GOMODCACHE", "GOPATH")
 	p := newPageRun(t, page)
-	for name, value := range gocache { // the home is empty
+	for name, value := range gocache { // the test's home is empty, so the go command needs its caches
 		t.Setenv(name, value)
 	}
 	t.Setenv("GOFLAGS", "-mod=mod")
-	t.Setenv("GOPROXY", "off") // all modules are those of this module
+	t.Setenv("GOPROXY", "off") // all modules that the page needs are modules of starhost
 	p.notRun = []string{"go mod init example.com/shop", "go get github.com/starhost/starhost"}
 	p.other = goCommand
 	writeFiles(t, p.dir, map[string]string{"go.mod": shopModule(t), "go.sum": readTestFile(t, "../../go.sum")})

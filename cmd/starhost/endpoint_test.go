@@ -34,8 +34,8 @@ type scriptedReply struct {
 	Calls  []scriptedCall    `json:"calls"`
 	Status int               `json:"status"`
 	Body   string            `json:"body"`
-	Cut    bool              `json:"cut"`    // break off behind the text
-	Stop   string            `json:"stop"`   // the reason of the end
+	Cut    bool              `json:"cut"`    // break the connection off after the text
+	Stop   string            `json:"stop"`   // why the model stopped
 	Header map[string]string `json:"header"` // headers of the response
 }
 

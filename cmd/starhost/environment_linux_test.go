@@ -39,7 +39,7 @@ func TestEnvironmentIsHidden(t *testing.T) {
 	var stat syscall.Stat_t
 	statErr := syscall.Stat(fmt.Sprintf("/proc/%d/environ", cmd.Process.Pid), &stat)
 	stdin.Close()
-	_ = cmd.Wait() // the code does not matter
+	_ = cmd.Wait() // the exit code does not matter
 	if err != nil || statErr != nil {
 		t.Fatalf("got %q, %v, %v", answer, err, statErr)
 	}

@@ -162,7 +162,7 @@ func checkJournal(t *testing.T, file, secret string) {
 
 // secretForms returns the forms in which programs write a secret.
 func secretForms(secret string) []string {
-	quoted, _ := json.Marshal(secret) // no error: strings always marshal
+	quoted, _ := json.Marshal(secret) // strings always marshal without an error
 	again, _ := json.Marshal(string(quoted))
 	return []string{
 		secret, strings.Trim(string(quoted), `"`), strings.Trim(string(again), `"`),
@@ -172,8 +172,8 @@ func secretForms(secret string) []string {
 	}
 }
 
-// TestReplayReadsClock replays a journal with a plugin that reads ctx.now since: every format
-// reports where, and none panics.
+// TestReplayReadsClock replays a journal with a plugin that now reads ctx.now, which the journal lacks. Each
+// format must report where, and none may panic.
 func TestReplayReadsClock(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{

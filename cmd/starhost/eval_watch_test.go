@@ -40,7 +40,7 @@ func TestWatch(t *testing.T) {
 		"plugins/a.star": hook("one"), "plugins/b/plugin.star": "load(\"lib/x.star\", \"x\")\n" + hook("two"), "plugins/b/lib/x.star": "x = 1\n",
 		"starhost.toml": "", "prompt.md": "Why?",
 	})
-	out, stderr := make(tap, 100), make(tap, 100) // with space for all texts
+	out, stderr := make(tap, 100), make(tap, 100) // the channels have room for all texts
 	ctx, stop := context.WithCancel(t.Context())
 	code := make(chan int, 1)
 	go func() {
@@ -54,7 +54,7 @@ func TestWatch(t *testing.T) {
 	}
 	write := func(name, text string) {
 		t.Helper()
-		// Like an editor, write another file and rename it.
+		// Write another file and rename it, as an editor does.
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.WriteFile(file+"~", []byte(text), 0o666); err != nil {
 			t.Fatal(err)

@@ -56,8 +56,8 @@ const exampleRecord = `{"schema":"starhost.decision/1","id":"01JDXYZ0ZEFS7QVH5Q3
 	`"handlers":[{"action":"deny","reason":"frozen","plugin":"freeze","pos":"freeze/plugin.star:1:49","steps":9}],` +
 	`"context":[],"errors":[],"masked":[],"cut":[],"omitted":[],"duration_us":68}`
 
-// TestExamples checks that the help of every command has at least two examples, and runs them.
-// It ignores programs behind a pipe, and treats < and > as files.
+// TestExamples checks that the help of every command has at least two examples, and runs the examples. It
+// ignores programs after a pipe, and treats < and > as files.
 func TestExamples(t *testing.T) {
 	root := new(program).rootCommand(nil)
 	for _, cmd := range allCommands(root) {
@@ -101,10 +101,10 @@ func allCommands(cmd *cobra.Command) []*cobra.Command {
 func runExample(t *testing.T, line string) {
 	t.Helper()
 	if strings.Contains(line, "starhost run ") || strings.Contains(line, "starhost chat ") {
-		return // it asks a model: golden/cli/run.txtar and chat.txtar do
+		return // the example asks a model: golden/cli/run.txtar and chat.txtar test it
 	}
 	if strings.Contains(line, "starhost hook reset ") {
-		return // it asks at a terminal: golden/cli/hook_root.txtar does
+		return // the example asks at a terminal: golden/cli/hook_root.txtar tests it
 	}
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
@@ -114,7 +114,7 @@ func runExample(t *testing.T, line string) {
 	t.Setenv("XDG_STATE_HOME", "")
 	writeFiles(t, dir, exampleFiles)
 	model := ""
-	if strings.Contains(line, "-F openai") { // a body of a request names a model
+	if strings.Contains(line, "-F openai") { // the body of a request needs the name of a model
 		model = "small"
 	}
 	t.Setenv("STARHOST_MODEL", model)
@@ -133,7 +133,7 @@ func runExample(t *testing.T, line string) {
 		}
 	}
 	var stderr bytes.Buffer
-	before := map[string][]string{ // some want a stored one
+	before := map[string][]string{ // some examples need a stored session or record
 		"fragments": {"fragments set oncall oncall.star"},
 		"sessions":  {"eval oncall.star --session mine -p hi", "eval oncall.star --session other -p hi"},
 	}
@@ -143,7 +143,7 @@ func runExample(t *testing.T, line string) {
 			t.Fatalf("%s: exit code %d\n%s", line, code, &stderr)
 		}
 	}
-	if args[1] == "hook" && args[2] == "doctor" { // it wants a guard
+	if args[1] == "hook" && args[2] == "doctor" { // the example needs a guard
 		writeFiles(t, dir, map[string]string{"guard.star": "register_hook(\"pre_tool_call\", lambda call: None)\n"})
 		code := run(t.Context(), []string{"-C", dir, "hook", "install", "claude-code", "guard.star"}, nil, &stderr, &stderr)
 		if code != report.ExitOK {
@@ -165,7 +165,7 @@ func runExample(t *testing.T, line string) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	diagnostics := &lockedWriter{w: &stderr}
-	if args[1] == "ui" { // it serves until somebody stops it
+	if args[1] == "ui" { // the example serves until somebody stops it
 		diagnostics.w = io.MultiWriter(&stderr, stopWriter{"open http://", stop})
 	}
 	args = append([]string{"-C", dir}, args[1:]...)

@@ -21,7 +21,8 @@ const fileTestPlugin = `def hi():
 register_tool(hi)
 `
 
-// TestPipesNeverWait checks that no command waits for a writer of a pipe in the place of a file.
+// TestPipesNeverWait checks that no command waits for somebody to write into a named pipe that is in the
+// place of a file.
 func TestPipesNeverWait(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a.star": fileTestPlugin, "golden/x": ""})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestResultForms checks that the result of each command has all forms that the table of formats
-// names. A command without a result here prints while it runs.
+// TestResultForms checks that starhost can write the result of each command in all formats that the table of
+// formats names for it. A command without a result here prints while it runs.
 func TestResultForms(t *testing.T) {
 	results := map[string]any{
 		"bench": benchResult{}, "check": checkReport{}, "command": commandReply{}, "config show": settingsReport{},

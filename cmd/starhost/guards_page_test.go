@@ -51,8 +51,8 @@ func TestGuardsPage(t *testing.T) {
 	}
 }
 
-// TestRedactionRecipe gives a key to the plugin of docs/guards.md, in an agent that keeps the
-// user's words, and in a request of starhost's own.
+// TestRedactionRecipe gives a text with a key to the plugin of docs/guards.md, in an agent in which plugins
+// cannot change the user's words, and in a request that starhost itself sends.
 func TestRedactionRecipe(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	_, rest, _ := strings.Cut(readTestFile(t, "../../docs/guards.md"), "## Redaction\n")

@@ -38,7 +38,7 @@ func TestPrintConfigFlags(t *testing.T) {
 			values = []string{v}
 		}
 		switch f.Name {
-		case "help", "output": // they change what is printed
+		case "help", "output": // these flags change what starhost prints, so the printed line does not have them
 			return
 		case "print-config":
 			args = append(args, "--print-config")
@@ -85,8 +85,8 @@ func TestPrintConfigFlags(t *testing.T) {
 	}
 }
 
-// TestPrintConfigTimeout checks that each agent's settings have the agent's timeout T, and the
-// command line has --deadline with T less a second. With --deadline D the timeout is a second more.
+// TestPrintConfigTimeout checks that the printed settings have the agent's timeout T and the flag --deadline
+// with one second less. If the user gives --deadline D, the timeout is one second more than D.
 func TestPrintConfigTimeout(t *testing.T) {
 	for _, agent := range hook.Agents {
 		for _, tt := range []struct {
@@ -125,8 +125,8 @@ func TestPrintConfigTimeout(t *testing.T) {
 	}
 }
 
-// TestHookUsage checks that a hook line with a mistake blocks if the agent gives it no event, and
-// that the deadline of the command line counts.
+// TestHookUsage checks that a command line of hook with a mistake blocks the agent if the agent sends no
+// event, and that the deadline on the command line counts.
 func TestHookUsage(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

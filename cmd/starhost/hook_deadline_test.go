@@ -17,7 +17,7 @@ import (
 	"github.com/starhost/starhost/store"
 )
 
-// callEvents has an event of a tool call for each agent, and the agent's form of a refusal.
+// callEvents has the event before a tool call for each agent, and the form of a refusal that the agent reads.
 var callEvents = []struct {
 	agent, event string
 	code         int
@@ -28,7 +28,7 @@ var callEvents = []struct {
 	{"hermes", `{"session_id":"s","hook_event_name":"pre_tool_call","tool_name":"terminal","tool_input":{},"extra":{}}`, 2, `{"action":"block"`},
 }
 
-// hookIn runs hook in a folder with a deadline, and returns what it wrote and how long it took.
+// hookIn runs hook in a folder with a deadline. It returns what hook wrote, and how long it took.
 func hookIn(
 	t *testing.T, dir string, deadline time.Duration, stdin io.Reader, args ...string,
 ) (stdout, stderr string, code int, took time.Duration) {
@@ -88,7 +88,7 @@ func TestHookDeadline(t *testing.T) {
 		defer unlock()
 	}
 	forever := []string{"--timeout", "1h", "--max-steps", "1000000000000000"}
-	endless, end := io.Pipe() // without a writer
+	endless, end := io.Pipe() // nobody writes to or closes it
 	defer end.Close()
 	for _, c := range callEvents {
 		for what, args := range map[string][]string{
@@ -117,7 +117,7 @@ func TestHookDeadline(t *testing.T) {
 	}
 }
 
-// An endlessReader is input without an end and without an event.
+// An endlessReader is an input without an end that contains no event.
 type endlessReader struct{}
 
 func (endlessReader) Read(b []byte) (int, error) { return copy(b, strings.Repeat(" ", len(b))), nil }
@@ -159,9 +159,9 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// TestHookStateFails checks that a denial stays a denial if the session's state cannot be read
-// or stored: a plugin fills it, others can read its folder, a file is no session, there is no
-// folder.
+// TestHookStateFails checks that a denial stays a denial if starhost cannot read or store the session's
+// state, because a plugin fills it, others can read its folder, a file in the folder is no session, or no
+// folder exists.
 func TestHookStateFails(t *testing.T) {
 	plugin := "def deny_all(ctx):\n    ctx.state.set(\"k\", \"x\" * 1048560)\n    return deny(\"no\")\n\nregister_hook(\"pre_tool_call\", deny_all)\n"
 	for _, c := range callEvents {
@@ -198,7 +198,7 @@ func spoilFiles(states, text string) error {
 	return err
 }
 
-// A stuckWriter is a pipe whose reader does not read.
+// A stuckWriter is the end of a pipe from which nobody reads.
 type stuckWriter struct{ release chan struct{} }
 
 func (w stuckWriter) Write(b []byte) (int, error) { <-w.release; return len(b), nil }
@@ -240,19 +240,19 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("broken") }
 
-// TestHookSilentDatabase checks that hook ends soon after its answer if a guard's database does not
-// answer, because agents wait for the end of the process and let the call pass after their timeout.
+// TestHookSilentDatabase checks that hook ends soon after its answer if a guard's database does not answer.
+// Agents wait for the end of the process, and run the call after their timeout.
 func TestHookSilentDatabase(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close() // connections wait in its queue
+	defer server.Close() // the server accepts connections into its queue, and answers none
 	db, err := store.Open(store.Options{URL: "postgres://u@" + server.Addr().String() + "/d"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	go db.Check(t.Context()) // it fails when the test ends
+	go db.Check(t.Context()) // the check fails when the test ends
 	conn, err := server.Accept()
 	if err != nil {
 		t.Fatal(err)

@@ -15,16 +15,16 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// A hostileAgent is an agent with its events: a call and a prompt. In a form, NAME stands for the
-// members in front, TOOL and ARGS for the names of the tool and its arguments, UPPER for ARGS in
-// capital letters.
+// A hostileAgent is an agent with the forms of its events: a call and a prompt. In a form, NAME stands for
+// the first members, TOOL and ARGS for the names of the tool and its arguments, and UPPER for ARGS in capital
+// letters.
 type hostileAgent struct {
 	name, names, tool, args string
 	command                 string      // the argument with a command; "" is "command"
-	before, after           string      // around a form
-	title, prompt           string      // the members in front of a prompt, and the name of its text
-	deny, block             string      // in the output that refuses a call or a prompt; "" if an exit code does
-	unknown                 [][2]string // replacements that make a call an unknown event, or one in another spelling
+	before, after           string      // the texts before and after a form
+	title, prompt           string      // the first members of a prompt's event, and the name of its text
+	deny, block             string      // in the output that refuses a call or a prompt; "" if an exit code refuses it
+	unknown                 [][2]string // replacements that make an event unknown, or spell it in another way
 }
 
 var hostileAgents = []hostileAgent{
@@ -97,7 +97,7 @@ var hostileAgents = []hostileAgent{
 		name: "kiro", names: `"cwd":"/w","hook_event_name":"preToolUse"`, tool: "tool_name", args: "tool_input",
 		unknown: [][2]string{{"preToolUse", "PreToolUse"}},
 	},
-	{ // the name of an event says the tool, so the forms of tools do not fit
+	{ // the event's name says the tool, so the forms with other tools do not fit
 		name: "windsurf", names: `"trajectory_id":"s","agent_action_name":"pre_run_command"`, args: "tool_info", command: "command_line",
 		title: `"trajectory_id":"s","agent_action_name":"pre_user_prompt","tool_info":{"cwd":"/w"`, prompt: "user_prompt",
 		unknown: [][2]string{{"pre_run_command", "pre_run"}, {"pre_run_command", "Pre_Run_Command"}},
@@ -109,7 +109,7 @@ var hostileAgents = []hostileAgent{
 		deny: `"cancel":true`, block: `"cancel":true`,
 		unknown: [][2]string{{`"PreToolUse"`, `"BeforeTool"`}},
 	},
-	{ // the program for the terminal
+	{ // this is the agent's program for the terminal
 		name: "cline", names: `"id":"c"`, tool: "name", args: "input",
 		before: `{"hookName":"tool_call","taskId":"s","tool_call":`, after: "}",
 		deny: `"cancel":true`, block: `"cancel":true`,
@@ -157,14 +157,14 @@ func (a *hostileAgent) promptEvent(text string) string {
 	return event
 }
 
-// A hostileOutcome is what a hostile event must lead to.
+// A hostileOutcome says how hook must answer a hostile event.
 type hostileOutcome int
 
 const (
-	refused    hostileOutcome = iota // the agent gets its refusal, and standard error or the answer a reason
-	passed                           // a correct answer: no guard objects, and the exit code is 0
-	noRequest                        // as refused, but PicoClaw may get any answer: it sends nothing of the kind
-	promptHeld                       // the agent gets its refusal of a prompt
+	refused    hostileOutcome = iota // the agent gets a refusal, and standard error or the answer has a reason
+	passed                           // the answer is correct and no guard objects: the exit code is 0
+	noRequest                        // as refused, but PicoClaw never sends such a text and may get any answer
+	promptHeld                       // the agent gets its form of a refused prompt
 )
 
 // rm is a form of a call that the guard denies.
@@ -258,7 +258,7 @@ func manyMembers(n int) string {
 	return b.String()
 }
 
-// hostileTexts change the whole text of an event that the guard denies.
+// hostileTexts are functions that change the whole text of an event that the guard denies.
 var hostileTexts = []struct {
 	what   string
 	change func(text string) string
@@ -305,7 +305,7 @@ register_hook("pre_tool_call", guard)
 register_hook("turn_start", lambda user_message: abort("no rm") if "rm" in user_message else None)
 `
 
-// hostilePlugins need longer than the deadline, in Starlark or in Go, or fail.
+// hostilePlugins are plugins that take longer than the deadline, in Starlark or in Go, or that fail.
 var hostilePlugins = []struct{ what, source string }{
 	{"spins", "def guard():\n    for _ in range(1 << 40):\n        pass\n\nregister_hook(\"pre_tool_call\", guard)\n"},
 	{"spins in a regular expression", "def guard():\n    for _ in range(1000000):\n        re.search(\"(x+x+)+y\", \"x\" * 1000000)\n\nregister_hook(\"pre_tool_call\", guard)\n"},
@@ -318,11 +318,11 @@ var hostilePlugins = []struct{ what, source string }{
 	{"denies with control characters", "register_hook(\"pre_tool_call\", lambda: deny(\"\\x1b[2J\\n\" * 1000))\n"},
 }
 
-// TestLawHookHostile sends hostile events of each agent to hook. Each leads to the agent's refusal
-// or to a correct answer, within the deadline, with the documented exit code and a reason. No
-// reason quotes much of the event. In the short form each agent gets an eighth of the forms, texts
-// and plugins, and the next agent another one. The long form sends all to each, and each form in
-// each text.
+// TestLawHookHostile sends hostile events of each agent to hook. Hook must answer each with the agent's form
+// of a refusal or with a correct answer, within the deadline, with the documented exit code and a reason. No
+// reason may quote much of the event. The short form of the test gives each agent an eighth of the forms,
+// texts and plugins, and another agent the next eighth. The long form gives all of them to each agent, and
+// each form in each text.
 func TestLawHookHostile(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{"guard.star": hostileGuard}
@@ -345,7 +345,7 @@ func TestLawHookHostile(t *testing.T) {
 			a.send(t, dir, what, text, want, deadline, args...)
 		}
 		for j, f := range hostileForms() {
-			if isOthers(j) && j > 1 { // each agent gets the plain calls
+			if isOthers(j) && j > 1 { // each agent gets the plain calls, also in the short form
 				continue
 			}
 			if a.tool == "" && strings.Contains(f.what, "tool") && !strings.Contains(f.what, "twice") {
@@ -377,7 +377,7 @@ func TestLawHookHostile(t *testing.T) {
 			want, open := refused, refused
 			switch row := hook.AgentOf(a.name); {
 			case row.Lines:
-				want, open = passed, passed // with an error
+				want, open = passed, passed // hook lets the event pass, and reports an error
 			case !isSpelling(change[0], change[1]):
 				open = passed
 				if row.AllEvents {
@@ -400,7 +400,7 @@ func TestLawHookHostile(t *testing.T) {
 	}
 }
 
-// isSpelling reports whether two names differ in letter case, blanks and marks alone.
+// isSpelling reports whether two names differ only in letter case, blanks and marks.
 func isSpelling(a, b string) bool {
 	letters := func(s string) string {
 		return strings.ToLower(regexp.MustCompile(`\\u0000|[^A-Za-z]`).ReplaceAllString(s, ""))
@@ -424,12 +424,12 @@ func (a *hostileAgent) send(
 	case want == promptHeld:
 		refusal = a.block
 		if a.name == "hermes" {
-			wantCode = 0 // its prompts have no block
+			wantCode = 0 // hermes has no form to refuse prompts
 		}
 	case want == passed:
 		wantCode = 0
 	case row.Lines && code == row.FailCode:
-		wantCode = code // a plugin that does not stop; PicoClaw reads no code
+		wantCode = code // the plugin does not stop; PicoClaw ignores exit codes
 	}
 	isRefused := strings.Contains(out, a.deny) || strings.Contains(out, a.block)
 	if a.deny == "" {

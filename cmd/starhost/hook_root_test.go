@@ -26,8 +26,8 @@ func TestWithHome(t *testing.T) {
 	}
 }
 
-// TestEventFolder checks which files plugins read: those of the folder in which the session got its
-// root, and not those of a folder that the model entered later.
+// TestEventFolder checks that plugins read the files of the folder in which the session began, and not those
+// of a folder that the model entered later.
 func TestEventFolder(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"repo/.git/HEAD": "", "repo/sub/a": "", "other/a": "", "file": ""})

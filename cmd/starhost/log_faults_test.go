@@ -57,8 +57,8 @@ func evilRecord(t *testing.T, id, action string, input map[string]any) string {
 	return string(line)
 }
 
-// TestHostileRecords checks that no text of a record reaches a terminal, a report or a spreadsheet
-// as it is, and that torn and foreign lines are counted.
+// TestHostileRecords checks that the texts of a record reach a terminal, a report or a spreadsheet only in an
+// escaped form, and that starhost counts torn and foreign lines.
 func TestHostileRecords(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
@@ -139,8 +139,8 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// TestHookLogFails checks an agent's hook whose log cannot be written: the decision stands and
-// standard error says why. With required = true the agent gets a refusal.
+// TestHookLogFails checks the hook of an agent if starhost cannot write the log: the decision stays, and
+// standard error says why the record is missing. With required = true the agent gets a refusal.
 func TestHookLogFails(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
@@ -184,8 +184,8 @@ func TestHookLogFails(t *testing.T) {
 	}
 }
 
-// TestUndecided checks that an event that starhost itself refuses, because a guard is not loaded or
-// plugins give no answer in time, has one record with the reason, which a replay does not compare.
+// TestUndecided checks that an event that starhost itself refuses, because a guard is not loaded or plugins
+// do not answer in time, has one record with the reason, and that a replay does not compare this record.
 func TestUndecided(t *testing.T) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -201,7 +201,7 @@ func TestUndecided(t *testing.T) {
 	})
 	const late, deadline = "the plugins gave no answer within 300ms", 300 * time.Millisecond
 	forever := []string{"--timeout", "1h", "--max-steps", "1000000000000000"}
-	endless, end := io.Pipe() // without a writer
+	endless, end := io.Pipe() // nobody writes to or closes it
 	defer end.Close()
 	args := func(agent string, more ...string) []string { return append([]string{agent}, more...) }
 	logs := filepath.Join(dir, "home/.local/state/starhost/log")
@@ -271,8 +271,8 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
-// TestNoMask checks log.mask = []: the log then has values that look like keys, so that a replay
-// tells all events, but never the values of [secrets], also if no plugin uses them.
+// TestNoMask checks that log.mask = [] keeps values that look like keys, so that a replay can compare all
+// events, but never the values of [secrets], also if no plugin uses them.
 func TestNoMask(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{

@@ -26,20 +26,20 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// A caseCount counts the golden cases of records.
+// A caseCount counts the golden cases that log --golden makes of records.
 type caseCount struct {
 	passed  int
-	kinds   map[string]int // by event and action
-	refused map[string]int // by reason
+	kinds   map[string]int // the cases, by event and action
+	refused map[string]int // the records that gave no case, by reason
 }
 
-// test writes a case of each record, for each of its plugins, and runs all of them unchanged.
+// test writes a case for each plugin of each record, and runs the cases without --update.
 func (c *caseCount) test(t *testing.T, dir string, records []*decision.Record, paths ...string) {
 	t.Helper()
 	if c.kinds == nil {
 		c.kinds, c.refused = map[string]int{}, map[string]int{}
 	}
-	folders := map[string]string{} // by plugin
+	folders := map[string]string{} // the folders of plugins, by name
 	for _, p := range paths {
 		folder := filepath.Join(filepath.Dir(p), "golden")
 		folders[strings.TrimSuffix(filepath.Base(p), ".star")] = folder
@@ -92,7 +92,7 @@ func TestGoldenOfRecords(t *testing.T) {
 			r := newRecord(t, archive)
 			for i, e := range exchangesOf(r.file) {
 				if len(e.paths) == 0 {
-					continue // the plugins are elsewhere, and cases are beside plugins
+					continue // cases must be beside their plugins, and these plugins are elsewhere
 				}
 				dir := filepath.Join(r.dir, fmt.Sprint("log", i))
 				e.record(t, r.dir, &loadFlags{}, decision.New(decision.Options{Dir: dir, Include: everything}))
@@ -106,7 +106,7 @@ func TestGoldenOfRecords(t *testing.T) {
 	t.Logf("%d cases passed: %v; refused: %v", count.passed, count.kinds, count.refused)
 }
 
-// worldPlugin has a call for each effect.
+// worldPlugin is a plugin that calls each effect.
 const worldPlugin = `plugin(
     permissions = [
         "fs.read:**", "fs.write:out/*", "http:GET,POST SERVER", "exec:echo **", "env:TEAM", "secret:PAGER",
@@ -189,7 +189,7 @@ register_hook("session_start", lambda platform: "on " + platform)
 register_hook("session_reset", lambda ctx: ctx.state.delete("n"))
 `
 
-// worldEvents returns the events that worldPlugin hears, twice each.
+// worldEvents returns two events for each hook of worldPlugin.
 func worldEvents() (list []starhost.Event) {
 	for range 2 {
 		for _, tool := range []string{
@@ -270,7 +270,7 @@ func TestGoldenOfEffects(t *testing.T) {
 			})
 			events := worldEvents()
 			for i := range events {
-				if _, err := session.Fire(t.Context(), &events[i]); err != nil && events[i].Tool != "now" { // it aborts
+				if _, err := session.Fire(t.Context(), &events[i]); err != nil && events[i].Tool != "now" { // the handler aborts
 					t.Errorf("%s %s: %v", events[i].Name, events[i].Tool, err)
 				}
 			}
@@ -284,8 +284,8 @@ func TestGoldenOfEffects(t *testing.T) {
 	}
 }
 
-// TestNoGolden checks that a record that lacks something makes no golden case, and that the reason
-// names what it lacks.
+// TestNoGolden checks that starhost makes no golden case of a record that lacks something, and that the
+// reason names what the record lacks.
 func TestNoGolden(t *testing.T) {
 	tests := []struct {
 		event   starhost.Event

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestLogMemory checks that the memory of log and replay does not grow with the log: from 10,000 to
-// 1,000,000 records of 2 KB in its long form, and from 1,000 to 3,000 else.
+// TestLogMemory checks that the memory of log and replay does not grow with the log. The long form compares
+// 10,000 with 1,000,000 records of 2 KB, the short form 1,000 with 3,000.
 func TestLogMemory(t *testing.T) {
 	dir := t.TempDir()
 	const most = 24 << 20 // bytes that the peak may grow

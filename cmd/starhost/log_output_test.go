@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestStreamOut checks that the file of -o has the older or the whole new contents, at any end of
-// the command, and that nothing is left beside it.
+// TestStreamOut checks that the file of -o has all old or all new contents, however the command ends, and
+// that no other file is left beside it.
 func TestStreamOut(t *testing.T) {
 	failed := errors.New("failed")
 	for _, tt := range []struct {
@@ -30,7 +30,7 @@ func TestStreamOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			env, res := Env{output: name}.fresh(), new(Result)
-			if isLink { // it is written directly
+			if isLink { // starhost writes through a link directly, without another file
 				env.output, tt.during, tt.want = filepath.Join(dir, "link"), "new", "new"
 				if err := os.Symlink(name, env.output); err != nil {
 					t.Fatal(err)

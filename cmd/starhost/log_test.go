@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestHooksAtOnce checks that processes on one session and one log lose nothing: each record is one
-// whole line, and each event sees the state that the event before it wrote.
+// TestHooksAtOnce checks that processes that use one session and one log at the same time lose nothing: each
+// record is one whole line, and each event sees the state that the event before it wrote.
 func TestHooksAtOnce(t *testing.T) {
 	const processes = 24
 	home := t.TempDir()
@@ -30,7 +30,7 @@ register_hook("pre_tool_call", count)
 			cmd.Dir = home
 			cmd.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_DATA_HOME=", "XDG_CONFIG_HOME=")
 			cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"s","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"run %d"}}`, i))
-			out, err := cmd.CombinedOutput() // a denial has exit code 2
+			out, err := cmd.CombinedOutput() // hook ends with code 2 for a denial
 			if !strings.Contains(string(out), `"permissionDecision":"deny"`) {
 				t.Errorf("process %d: %v\n%s", i, err, out)
 			}
@@ -39,7 +39,7 @@ register_hook("pre_tool_call", count)
 	all.Wait()
 	files, _ := filepath.Glob(filepath.Join(home, ".local/state/starhost/log/*.jsonl"))
 	reasons, commands := map[string]bool{}, map[string]bool{}
-	for _, file := range files { // two if midnight passed
+	for _, file := range files { // there are two files if midnight passed meanwhile
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

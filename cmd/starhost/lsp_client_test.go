@@ -21,8 +21,8 @@ type lspClient struct {
 	in      io.WriteCloser
 	id      int
 	version map[string]int  // the versions of documents
-	answers chan lspMessage // to requests
-	notes   chan lspMessage // notifications
+	answers chan lspMessage // answers to requests
+	notes   chan lspMessage // notifications of the server
 	code    chan int
 	stderr  *bytes.Buffer
 	ended   bool
@@ -174,8 +174,8 @@ func (c *lspClient) change(name, text string) {
 	})
 }
 
-// at opens or changes a file whose text has | at the cursor, and returns the parameters of a
-// request about that place.
+// at opens or changes a file. The text has | at the cursor. at returns the parameters of a request about the
+// place of the cursor.
 func (c *lspClient) at(name, text string) map[string]any {
 	before, after, ok := strings.Cut(text, "|")
 	if !ok {
@@ -267,7 +267,7 @@ func (c *lspClient) end() int {
 	c.in.Close()
 	select {
 	case code := <-c.code:
-		for range c.answers { // until the reader has seen the end of the output
+		for range c.answers { // wait until the reader has seen the end of the output
 		}
 		return code
 	case <-time.After(patience):

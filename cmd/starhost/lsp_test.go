@@ -59,7 +59,7 @@ register_tool(page, name = "page")
 		}
 	}
 	check(want...)
-	// The text breaks behind the findings: these stay, and move with their lines.
+	// After this edit the text breaks after the findings. The findings stay, and move with their lines.
 	broken := strings.Replace(good, "\ndef page", "x = (\n\n\ndef page", 1)
 	c.change(oncall, broken)
 	got := c.diagnostics(oncall)
@@ -68,7 +68,7 @@ register_tool(page, name = "page")
 	}
 	c.change(oncall, strings.Replace(good, "taem", "team", 1))
 	check()
-	// A file that is not saved counts for the files that load it.
+	// The server uses the text of a file that is not saved for the files that load it.
 	c.change(oncall, strings.Replace(good, "taem", "shorten(team)", 1)+"load(\"lib/text.star\", \"shorten\")\n")
 	check()
 	c.open("plugins/oncall/lib/text.star", "def shrink(text):\n    return text\n")

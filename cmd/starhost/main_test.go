@@ -31,11 +31,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/cli")
 
-// TestMain makes the test's program starhost if it gets a command, as from the canary of an
-// installation, which runs the program that it is part of: all tests would run otherwise, and again
-// their canary.
+// TestMain makes the test binary the program starhost if it gets a command. The canary of an installation
+// runs the program of the process that installs, which is the test binary here: without this, it would run
+// all tests, and they would run the canary again.
 func TestMain(m *testing.M) {
-	managedConfig = os.Getenv("TEST_MANAGED_CONFIG") // in tests only: the machine's own has no effect
+	managedConfig = os.Getenv("TEST_MANAGED_CONFIG") // the managed config of this machine has no effect in tests
 	managedRoot = os.Getenv("TEST_MANAGED_ROOT")
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()
@@ -73,7 +73,7 @@ func TestCLI(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Values[inputKey{}] = new(scriptInput)
 			env.Setenv("HOME", env.WorkDir+"/home")
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process of a race build waits a second
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each process of a race build waits a second at its end
 			return nil
 		},
 	})
@@ -167,7 +167,7 @@ func cmdImage(ts *testscript.TestScript, neg bool, args []string) {
 // without a bug, for any arguments.
 func TestRunOddFlags(t *testing.T) {
 	dir := t.TempDir()
-	t.Chdir(dir) // because some commands write files
+	t.Chdir(dir) // some commands write files
 	if err := os.WriteFile(dir+"/a.star", []byte(`register_hook("pre_llm_call", lambda: "hi")`), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -330,8 +330,8 @@ func commandOf(code string) []string {
 	return []string{"eval", "-p", "hi"}
 }
 
-// tryWith is try with another command for the plugin. If the result of a command consists of
-// findings, tryWith returns it too.
+// tryWith runs an example as try does, with another command for a plugin. If the result of a command consists
+// of findings, tryWith returns it too.
 func tryWith(t *testing.T, args []string, example string) string {
 	dir := t.TempDir()
 	files := map[string]string{
@@ -366,7 +366,7 @@ func tryWith(t *testing.T, args []string, example string) string {
 	var out, stderr bytes.Buffer
 	run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(""), &out, &stderr)
 	if args[0] != "eval" {
-		return stderr.String() + out.String() // findings are a result
+		return stderr.String() + out.String() // the findings are the command's result
 	}
 	return stderr.String()
 }

@@ -68,7 +68,7 @@ func (m *manual) prose(text string) {
 	}
 }
 
-// verbatim adds lines that are not filled.
+// verbatim adds lines that roff must not fill.
 func (m *manual) verbatim(text string) {
 	m.line(".nf")
 	m.line(escapeRoff(text))
@@ -82,7 +82,7 @@ func (m *manual) tagged(tag, text string) {
 	m.line(escapeRoff(text))
 }
 
-// commands adds the subcommands by their purposes.
+// commands adds a list of the subcommands with their purposes.
 func (m *manual) commands(cmd *cobra.Command) {
 	m.heading("COMMANDS")
 	for _, g := range groupsOf(cmd) {
@@ -143,8 +143,8 @@ func (m *manual) related(cmd *cobra.Command) {
 // roffEscapes protects signs that roff interprets: a backslash, and a minus that a reader copies.
 var roffEscapes = strings.NewReplacer(`\`, `\e`, "-", `\-`)
 
-// escapeRoff returns a text that roff shows as it is. A line that begins with a dot or an
-// apostrophe would be a request.
+// escapeRoff returns the text in a form that roff prints as the text. roff would take a line that begins with
+// a dot or an apostrophe for a request.
 func escapeRoff(text string) string {
 	lines := strings.Split(roffEscapes.Replace(text), "\n")
 	for i, line := range lines {

@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// TestHookManaged checks that hook blocks calls for the managed config: by its guard, and if the
-// config or the guard cannot be used, whatever the flags and the environment say.
+// TestHookManaged checks that hook blocks calls that the guard of the managed config denies, and all calls if
+// it cannot use the config or the guard, whatever the flags and the environment say.
 func TestHookManaged(t *testing.T) {
 	const guard = `register_hook("pre_tool_call", lambda: deny("managed"))
 register_hook("approve_tool_call", lambda: deny("managed"))

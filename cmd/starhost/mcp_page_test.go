@@ -12,9 +12,9 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// A stopper is standard error that stops a server once it reports its address.
+// A stopper is the standard error of a server, which it stops as soon as the server reports its address.
 type stopper struct {
-	text bytes.Buffer // not embedded: its WriteString would bypass Write
+	text bytes.Buffer // not embedded, because WriteString of bytes.Buffer would bypass Write
 	stop func()
 }
 

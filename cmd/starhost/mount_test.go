@@ -7,8 +7,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestMountTimeout checks that the timeout of a server's config bounds its calls, and that a server
-// without one has the default.
+// TestMountTimeout checks that the timeout in the config of a server limits calls of its tools, and that the
+// default applies to a server without one.
 func TestMountTimeout(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": 0, "timeout = \"5m\"\n": 5 * time.Minute} {
 		c, _, err := loader.ParseConfig("starhost.toml", ".", []byte("[mcp.x]\nurl = \"https://x.internal\"\n"+text))

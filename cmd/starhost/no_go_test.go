@@ -124,7 +124,7 @@ func TestFlagValues(t *testing.T) {
 
 func checkFlag(t *testing.T, cmd *cobra.Command, f *pflag.Flag) {
 	err := cmd.Flags().Set(f.Name, "\x00no")
-	if err == nil { // any text is valid
+	if err == nil { // the flag accepts any text
 		return
 	}
 	text := flagError(cmd, err).Error()

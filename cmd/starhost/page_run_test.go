@@ -15,14 +15,14 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// A pageRun is one pass over a page of the documentation: it writes the page's files into an empty
-// folder, runs its commands there with an empty home, and compares what they print. In a page, "…"
+// A pageRun runs a page of the documentation once: it writes the page's files into an empty folder, runs the
+// page's commands there with an empty home, and compares what they print with the page. In a page, "…"
 // stands for any text in a line.
 type pageRun struct {
 	t      *testing.T
-	file   string // the page
-	page   string // its text
-	dir    string // the folder of the commands
+	file   string // path of the page
+	page   string // text of the page
+	dir    string // the folder in which commands run
 	home   string
 	notRun []string                               // commands that the test does not run
 	other  func(p *pageRun, args []string) string // runs commands other than starhost; or nil
@@ -38,7 +38,7 @@ func newPageRun(t *testing.T, file string) *pageRun {
 			t.Setenv(name, "")
 		}
 	}
-	t.Setenv("CI", "") // like the terminal of a reader, so that --update is allowed
+	t.Setenv("CI", "") // starhost must take this for a reader's terminal, where --update is allowed
 	t.Setenv("HOME", p.home)
 	return p
 }
@@ -97,7 +97,7 @@ func (p *pageRun) block(info, body string) string {
 		if p.local != nil {
 			text = p.local.Replace(body)
 		}
-		if kind == "base64" { // a picture
+		if kind == "base64" { // the block is a picture
 			data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(body))
 			if err != nil {
 				p.t.Fatalf("%s: block %q: %v", p.file, info, err)
@@ -111,7 +111,7 @@ func (p *pageRun) block(info, body string) string {
 		return p.console(body)
 	case kind == "go":
 		p.example(body)
-	case kind == "sh": // commands that the page runs elsewhere
+	case kind == "sh": // the test runs these commands elsewhere
 		for line := range strings.Lines(body) {
 			line = strings.TrimSpace(line)
 			if !slices.Contains(p.notRun, line) && !strings.Contains(p.page, "\n$ "+line+"\n") {

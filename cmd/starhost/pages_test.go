@@ -22,8 +22,8 @@ func TestDocsGuides(t *testing.T) {
 	}
 }
 
-// docsGoals are what readers look for, as links of the index, each with words of the section that
-// answers.
+// docsGoals has a link of the index for each thing that readers look for, with the section that answers and
+// words of it.
 var docsGoals = []struct{ link, target, words string }{
 	{"load a library", "libraries.md#a-library-of-the-project", "stands for the project's root, the folder"},
 	{"put an image into a prompt", "prompts.md#attachments", "attachment(path = "},
@@ -55,7 +55,7 @@ func TestDocsGoals(t *testing.T) {
 	}
 }
 
-// TestDocsPins checks that pages pin the release and nothing that moves.
+// TestDocsPins checks that pages pin the versions of programs to the release, and nothing to a branch.
 func TestDocsPins(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {

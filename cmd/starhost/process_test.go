@@ -34,7 +34,7 @@ func TestLimitMemory(t *testing.T) {
 	four := func() (uint64, error) { return 4 << 30, nil }
 	tests := []struct {
 		name      string
-		set       string // GOMEMLIMIT
+		set       string // the value of GOMEMLIMIT
 		container func() (uint64, error)
 		want      int64
 	}{
@@ -53,7 +53,7 @@ func TestLimitMemory(t *testing.T) {
 	}
 }
 
-// TestSaveMemory checks that hook takes less memory than other commands, unless the user chose.
+// TestSaveMemory checks that hook takes less memory than other commands, unless the user sets a limit.
 func TestSaveMemory(t *testing.T) {
 	was := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(was) })

@@ -10,14 +10,15 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// onEveryMachine are the programs that a golden may run without saying so: starhost and those of
+// onEveryMachine are the programs that a golden may run without a condition: starhost and the programs of
 // coreutils.
 var onEveryMachine = strings.Fields("starhost cat chmod cp ln ls mkdir mkfifo mv rm sleep stat tail test touch true wc")
 
-// TestCLIPrograms checks that a golden that runs another program skips where it is not installed.
+// TestCLIPrograms checks that a golden that runs another program has a condition that skips it on machines
+// without the program.
 func TestCLIPrograms(t *testing.T) {
 	runs := regexp.MustCompile(`(?m)^(?:\[[^]]*\] *)*(?:! *)?(?:exec|exit \d+) +([\w-]+)(.*)`)
-	within := regexp.MustCompile(`\b(sed|find|grep|awk) `) // in the text of sh -c
+	within := regexp.MustCompile(`\b(sed|find|grep|awk) `) // programs in the text of sh -c
 	files, err := filepath.Glob("../../golden/cli/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no goldens: %v", err)

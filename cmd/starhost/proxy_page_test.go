@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// proxyReplies are the replies of the page's model by a text of the request. The first match
-// counts.
+// proxyReplies has the replies of the page's model, each with a text of the requests that get it. The first
+// match counts.
 var proxyReplies = []struct{ in, out string }{
 	{`"role":"tool"`, `"id": "c3", "object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": "It is ada."}, "finish_reason": "stop"}]`},
 	{"Who is", `"id": "c2", "choices": [{"index": 0, "message": {"role": "assistant", "content": null, "tool_calls": [{"id": "t", "type": "function", "function": {"name": "who_is_on_call", "arguments": "{\"team\":\"a\"}"}}]}, "finish_reason": "tool_calls"}]`},
@@ -39,7 +39,7 @@ func TestProxyPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "s") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "s") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestServeProxyLog(t *testing.T) {
 		_, _ = io.WriteString(w, "{"+proxyReplies[2].out+"}")
 	}))
 	defer endpoint.Close()
-	dir, err := os.MkdirTemp("", "s") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "s") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func replIn(t *testing.T, ctx context.Context, lines io.Reader, out io.Writer) (
 	return code, diagnostics.String()
 }
 
-// A when is a writer that calls a function when a word is written.
+// A when is a writer that calls a function when somebody writes a certain word.
 type when struct {
 	word string
 	do   func()
@@ -39,7 +39,7 @@ func (w *when) Write(p []byte) (int, error) {
 
 const forever = "print(\"started\"); [x for x in range(1 << 40) if x < 0]\n"
 
-// TestREPLEnds checks that the end of the program's context ends the session in every state.
+// TestREPLEnds checks that a session ends in every state when the program's context ends.
 func TestREPLEnds(t *testing.T) {
 	for name, line := range map[string]string{"running": forever, "waiting": "print(\"started\")\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestREPLEnds(t *testing.T) {
 	}
 }
 
-// TestREPLBrokenPipe checks that a session ends if its output is closed.
+// TestREPLBrokenPipe checks that a session ends when the reader of its output is gone.
 func TestREPLBrokenPipe(t *testing.T) {
 	code, stderr := replIn(t, t.Context(), strings.NewReader("1\n2\n3\n"), brokenPipe{})
 	if want := "standard output: broken pipe [E0708]\n  help: starhost docs E0708\n"; code != report.ExitFile || stderr != want {

@@ -17,7 +17,7 @@ import (
 func TestREPLCut(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	out := &when{word: "started", do: func() {
-		cancel(console.SignalError{Signal: os.Interrupt}) // as processContext does
+		cancel(console.SignalError{Signal: os.Interrupt}) // processContext cancels the same way
 		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
 			t.Error(err)
 		}

@@ -73,7 +73,7 @@ func (r randomWorld) arguments() json.RawMessage {
 	return jsontext.Must(args)
 }
 
-// plugin returns a plugin whose handlers read the call, values and the environment, and decide.
+// plugin returns a plugin whose handlers read the call, stored values and the environment, and decide.
 func (r randomWorld) plugin(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "plugin(name = %q, permissions = [\"env:TEAM\", \"store\", \"respond:*\"])\n", name)
@@ -105,8 +105,8 @@ func (r randomWorld) plugin(name string) string {
 	return b.String()
 }
 
-// TestReplayProperty checks the law of replay for random plugins and events, with masked, cut and
-// stored values: the plugins that wrote a log decide as it says, or the replay says why it cannot
+// TestReplayProperty checks the law of replay for random plugins and events, with masked, cut and stored
+// values: the plugins that wrote a log make the same decisions in a replay, or the replay says why it cannot
 // tell.
 func TestReplayProperty(t *testing.T) {
 	sets, events := 3, 20

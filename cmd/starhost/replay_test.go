@@ -27,14 +27,14 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// everything are the parts of an event that a record contains by choice.
+// everything are the parts of an event that a record contains only if the operator chooses them.
 var everything = []string{decision.IncludePrompt, decision.IncludeResults, decision.IncludeWrites}
 
-// An exchange is what an agent sends to one command.
+// An exchange is the list of lines that an agent sends to one command.
 type exchange struct {
 	agent *hook.Agent
 	lines []string
-	paths []string // plugins
+	paths []string // the paths of plugins
 }
 
 // exchangesOf returns the exchanges of a file of golden/hooks.
@@ -59,7 +59,7 @@ func exchangesOf(file *txtar.File) (list []exchange) {
 	return slices.DeleteFunc(list, func(e exchange) bool { return e.agent == nil })
 }
 
-// record answers the lines of an exchange with plugins, and observes the events.
+// record answers the lines of an exchange with the plugins, and writes the events to logs.
 func (e *exchange) record(t *testing.T, dir string, f *loadFlags, logs ...*decision.Log) {
 	t.Helper()
 	env, res := Env{
@@ -76,11 +76,11 @@ func (e *exchange) record(t *testing.T, dir string, f *loadFlags, logs ...*decis
 		}
 	})
 	if err != nil {
-		return // the exchange shows a set that does not load
+		return // this exchange shows a set of plugins that does not load
 	}
 	defer set.Close()
 	if len(res.problems) > 0 {
-		return // replay refuses such a set
+		return // replay refuses such a set of plugins
 	}
 	used := decision.Set{}
 	for _, p := range set.Plugins {
@@ -123,7 +123,7 @@ func recordsIn(t *testing.T, dir string) (list []*decision.Record) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Event != "call_ran" { // replay reads events
+		if r.Event != "call_ran" { // replay reads only events
 			list = append(list, r)
 		}
 	}
@@ -225,14 +225,14 @@ register_hook("turn_end", lambda completed: None)
 // A week is a folder with the plugin and a log of one week, made from the exchanges of all agents.
 type week struct {
 	dir, log string
-	records  []*decision.Record // without the repetitions
-	times    int                // repetitions
-	server   string             // the plugin may reach it
+	records  []*decision.Record // records before the repetitions
+	times    int                // number of repetitions
+	server   string             // address that the plugin may reach
 }
 
-// newWeek records the exchanges with the parts of include, without masks if there are any, and
-// writes the records again and again with other ids, sessions and times. The log has 20,000
-// records, and that of short tests a tenth.
+// newWeek records the exchanges with the parts of include, and does not mask values that look like keys if
+// include has parts. It writes the records again and again with other ids, sessions and times, until the log
+// has 20,000 records, or a tenth of them in short tests.
 func newWeek(t *testing.T, include ...string) *week {
 	t.Helper()
 	exchangeFile := txtar.File{Name: "exchange"}
@@ -252,7 +252,7 @@ func newWeek(t *testing.T, include ...string) *week {
 			}
 			for _, e := range exchangesOf(&archive.Files[k]) {
 				e.paths = []string{"week.star"}
-				for n, line := range e.lines { // the files have the same sessions
+				for n, line := range e.lines { // files have sessions of the same names
 					e.lines[n] = strings.ReplaceAll(line, `ession_id":"`, fmt.Sprintf(`ession_id":"%d-`, i))
 				}
 				e.record(t, r.dir, &loadFlags{grant: weekGrants}, one)
@@ -300,7 +300,7 @@ func (w *week) replay(t *testing.T, rule string, args ...string) (decision.Repla
 	return runReplay(t, w.dir, append(args, "--log", w.log, "week.star")...)
 }
 
-// count returns how many events of the week are so.
+// count returns for how many events of the week is returns true.
 func (w *week) count(is func(*decision.Record) bool) (n int) {
 	for _, r := range w.records {
 		if is(r) {
@@ -315,8 +315,8 @@ func isShell(r *decision.Record) bool {
 	return r.Event == "pre_tool_call" && slices.ContainsFunc(r.Handlers, func(h decision.Handler) bool { return len(h.Effects) > 0 })
 }
 
-// TestReplayWeek checks the reports of a log with everything: the same plugin, a stricter one, and
-// one with a new request.
+// TestReplayWeek checks the reports about a log that has everything, for the same plugin, a stricter one, and
+// one that makes a new request.
 func TestReplayWeek(t *testing.T) {
 	w := newWeek(t, everything...)
 	events := w.count(func(*decision.Record) bool { return true })
@@ -328,7 +328,7 @@ func TestReplayWeek(t *testing.T) {
 		t.Errorf("the same plugin: got %s: %+v", report.Summary(), report.Groups)
 	}
 
-	// One rule more denies the commands that it names, except those that another rule denies.
+	// One more rule denies the commands that it names, except those that another rule denies already.
 	push := func(r *decision.Record) bool {
 		return isShell(r) && strings.Contains(string(r.Input["arguments"]), "git push") && r.Decision.Action != "deny"
 	}
@@ -342,7 +342,7 @@ func TestReplayWeek(t *testing.T) {
 		t.Errorf("the denials are allowed: got code %d", code)
 	}
 
-	// A new request reaches nobody.
+	// The new request must not reach the server.
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
 	defer server.Close()

@@ -37,18 +37,18 @@ func TestFormats(t *testing.T) {
 func TestRootCommand(t *testing.T) {
 	tests := []struct {
 		args     string
-		commands string // the commands that rootCommand makes
+		commands string // names of the commands that rootCommand makes
 	}{
 		{"version", "version"},
 		{"-C eval --format json version", "eval version"},
-		{"eval docs.star -p test", "eval test"}, // only eval has the flag
+		{"eval docs.star -p test", "eval test"}, // only eval has the flag -p
 		{"eval test", "eval test"},
 		{"hook picoclaw", "hook"},
 		{"config show", "config"},
 		{"docs eval", "docs eval"},
 		{"command new", "command new"},
 		{"", "all"},
-		{"-C version", "all"}, // version is a folder here
+		{"-C version", "all"}, // in this line, version is a folder
 		{"--no-config", "all"},
 		{"evil eval", "all"},
 		{"help eval", "all"},

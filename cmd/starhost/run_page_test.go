@@ -11,7 +11,7 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// pageReplies are the answers to the examples of docs/run.md, in order.
+// pageReplies are the model's replies to the examples of docs/run.md, in order.
 const pageReplies = `{"text": "Let me look.", "calls": [{"name": "status", "arguments": {"service": "checkout"}}, {"name": "restart", "arguments": {"service": "checkout"}}]}
 {"text": "Checkout is up. I could not restart it."}
 {"text": "Yes."}

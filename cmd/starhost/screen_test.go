@@ -85,8 +85,8 @@ var hostileCommands = []struct{ args, checked string }{
 	{"docs", "all"}, {"docs -F md", "all"}, {"repl", "diagnostics"}, {"hook claude-code plugins/bad.star", "all"}, {"eval -p hi -F json", "all"}, {"test --update", "all"}, {"nosuch", "all"},
 }
 
-// checkedText returns the text in which no line may be forged. A prompt and an output of a tool or
-// a command come last in a result, below a blank line, so that no line of ours can follow it.
+// checkedText returns the part of the output in which no line may be forged. A prompt and the output of a
+// tool or a command come last in a result, after a blank line, so starhost writes no line after them.
 func checkedText(checked, out string) string {
 	switch checked {
 	case "head":
@@ -101,8 +101,8 @@ func checkedText(checked, out string) string {
 	return out
 }
 
-// TestHostileText checks that texts of plugins, files and configs neither control the terminal
-// nor forge a line of ours, in every command.
+// TestHostileText checks that no command lets texts of plugins, files and configs control the terminal or
+// forge a line of starhost.
 func TestHostileText(t *testing.T) {
 	for _, c := range hostileCommands {
 		t.Run(c.args, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestHostileTextAny checks the same for the characters of any text.
+// TestHostileTextAny checks the same for texts of any characters.
 func TestHostileTextAny(t *testing.T) {
 	dirs := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {

@@ -37,7 +37,7 @@ func TestServeClients(t *testing.T) {
 		clients, most = 200, time.Minute
 	}
 	plugin := httptest.NewServer(http.NotFoundHandler())
-	t.Run("clients", func(t *testing.T) { // its end stops the servers
+	t.Run("clients", func(t *testing.T) { // the end of this test stops the servers
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "mask.star"), `register_hook("turn_start", lambda user_message: abort("no passwords") if "password" in user_message else None)`+"\n")
 		write(t, filepath.Join(dir, "token"), "0123456789abcdef\n")
@@ -57,7 +57,7 @@ func TestServeClients(t *testing.T) {
 					q := requestFor(server, i, n, plugin.URL)
 					got := q.ask(t, strings.TrimPrefix(addrs[server], "http://"), i%5 == 3, i%5 == 4)
 					isBusy := server == 2 && (got == "" || strings.HasPrefix(got, busy))
-					if i%5 == 4 || isBusy { // it hung up
+					if i%5 == 4 || isBusy { // the client hung up
 						continue
 					}
 					if !strings.Contains(got, q.want) {
@@ -117,7 +117,7 @@ func (q *clientRequest) ask(t *testing.T, address string, isSlow, hangsUp bool) 
 	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nConnection: close\r\n%sContent-Length: %d\r\n\r\n%s",
 		q.method, q.path, address, q.header, len(q.body), q.body)
 	if hangsUp {
-		_, _ = io.WriteString(c, text[:len(text)-1]) // the server may have refused it
+		_, _ = io.WriteString(c, text[:len(text)-1]) // the server may have refused the request
 		time.Sleep(time.Millisecond)
 		return ""
 	}
@@ -125,7 +125,7 @@ func (q *clientRequest) ask(t *testing.T, address string, isSlow, hangsUp bool) 
 		return err.Error()
 	}
 	if !isSlow {
-		answer, _ := io.ReadAll(c) // a part of an answer is none
+		answer, _ := io.ReadAll(c) // an incomplete answer counts as none
 		return string(answer)
 	}
 	_ = c.(*net.TCPConn).SetReadBuffer(1)

@@ -16,8 +16,9 @@ import (
 	"github.com/starhost/starhost/decision"
 )
 
-// TestServeTools registers a tool with serve --tools: a client of --mcp calls it behind the guards
-// of plugins. A name that a plugin has is refused, and a reload leaves the tool in place.
+// TestServeTools registers a tool at serve --tools, and checks that guards of plugins see the calls of the
+// tool by a client of --mcp. serve must refuse a name that a plugin has, and keep the tool when it reloads
+// plugins.
 func TestServeTools(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	dir := t.TempDir()
@@ -35,7 +36,7 @@ serve.tools.roles = ["day", "night"]
 		t.Helper()
 		return curl(t, dir, []string{"--unix-socket", "s", "-d", body, "http://localhost/api/tools" + path})
 	}
-	write(t, filepath.Join(dir, "p.star"), toolNamed("one")) // a registration reads no plugin again
+	write(t, filepath.Join(dir, "p.star"), toolNamed("one")) // serve must not read plugins again for a registration
 	tool := `{"name":"%","description":"Weather.","callback_url":"` + plugin.URL + `",` +
 		`"parameters":{"type":"object","properties":{"city":{"type":"string"}}}}`
 	if got, want := post("/register", strings.Replace(tool, "%", "weather", 1)),
@@ -46,7 +47,7 @@ serve.tools.roles = ["day", "night"]
 	if !strings.Contains(got, `"error":"tool 'one' already owned by plugin 'p'"`) {
 		t.Errorf("a plugin's name: got %s", got)
 	}
-	for _, step := range [][2]string{ // none of these reads plugins, either
+	for _, step := range [][2]string{ // serve reads no plugins for these requests, either
 		{"/register", strings.Replace(tool, "%", "other", 1)}, {"/unregister", `{"name":"other"}`}, {"/clear", `{"source":"none"}`},
 		{"/register", strings.Replace(tool, "%", "weather", 1)},
 	} {
@@ -80,7 +81,7 @@ func TestServeRegister(t *testing.T) {
 	const token = "0123456789abcdef"
 	write(t, filepath.Join(dir, "token"), token+"\n")
 	_, registry := start(t, dir, 1, "--no-config", "empty.star", "--tools", "127.0.0.1:0", "--token-file", "token")
-	registry[0] += "/t/" + token // as N.E.K.O's plugins send it
+	registry[0] += "/t/" + token // the URL has the form that plugins of N.E.K.O send
 	ok := t.Run("provider", func(t *testing.T) {
 		_, provider := start(t, dir, 1, "--no-config", "p.star", "--tools", "127.0.0.1:0", "--register", registry[0], "--token-file", "token")
 		var list struct {
@@ -106,8 +107,8 @@ func TestServeRegister(t *testing.T) {
 	}
 }
 
-// TestServeMetrics checks that the metrics name the revision that records of the decision log have,
-// and say which MCP servers answer.
+// TestServeMetrics checks that the metrics name the same revision as records of the decision log, and say
+// which MCP servers answer.
 func TestServeMetrics(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "p.star"), "register_hook(\"pre_tool_call\", lambda: deny(\"no\"))\n")

@@ -20,7 +20,7 @@ func TestServeTraces(t *testing.T) {
 	}))
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	dir, err := os.MkdirTemp("", "t") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "t") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}

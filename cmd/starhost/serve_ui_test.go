@@ -99,7 +99,7 @@ func TestServeUI(t *testing.T) {
 	if !strings.Contains(string(text), "frozen") {
 		t.Errorf("fire: got %s", text)
 	}
-	// Each agent's example is the event before a command.
+	// The example of each agent is its event before a command.
 	var about struct{ Examples map[string]string }
 	if err := json.NewDecoder(ask("GET", "/api/about", "", with()).Body).Decode(&about); err != nil || len(about.Examples) < 10 {
 		t.Fatalf("about: got %v, %v", about, err)
@@ -126,7 +126,7 @@ func TestServeUI(t *testing.T) {
 			t.Errorf("%s: reached: got %+v, want %+v", agent, answer.Reached, want)
 		}
 	}
-	// The other server answers meanwhile.
+	// The other server must answer meanwhile.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := new(net.Dialer).DialContext(ctx, "unix", dir+"/hooks")

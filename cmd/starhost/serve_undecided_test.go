@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/decision"
 )
 
-// TestServeUndecided checks the records of requests, calls and replies that plugins did not decide,
-// behind the proxy and for gateways: a guard is not loaded or too late, or starhost cannot read the
+// TestServeUndecided checks the records of requests, calls and replies that plugins did not decide, in the
+// proxy and for gateways: because a guard is not loaded or too late, or because starhost cannot read the
 // bytes.
 func TestServeUndecided(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -143,7 +143,7 @@ func TestServeMounts(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err == nil {
-		err = os.Symlink(self, filepath.Join(dir, "starhost")) // a name under which the test binary is the program
+		err = os.Symlink(self, filepath.Join(dir, "starhost")) // under this name, the test binary is the program
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -165,8 +165,7 @@ command = ["`+filepath.Join(dir, "starhost")+`", "serve", "--no-config", "other.
 	}
 }
 
-// TestServeMountsBesideOthers checks that a server is mounted without the tools whose names are
-// taken.
+// TestServeMountsBesideOthers checks that starhost mounts a server without those tools whose names are taken.
 func TestServeMountsBesideOthers(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.Executable()

@@ -17,8 +17,8 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// A notifier is standard error that reports each line that begins with one of the notes about an
-// address.
+// A notifier is the standard error of a server. It reports each line that begins with one of the notes about
+// an address.
 type notifier struct {
 	mu    sync.Mutex
 	text  bytes.Buffer
@@ -127,7 +127,7 @@ func TestServersPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "s") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "s") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestServersPage(t *testing.T) {
 	writeFiles(t, dir, files)
 	commands := 0
 	for _, block := range blocks {
-		if block[1] == "sh" { // a server that could start
+		if block[1] == "sh" { // the block starts a server
 			args := slices.DeleteFunc(strings.Fields(block[2]), func(word string) bool { return word == "&" })
 			for i, arg := range args {
 				if strings.HasPrefix(arg, "127.0.0.1:") {

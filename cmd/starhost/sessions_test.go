@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/store"
 )
 
-// askingModel asks for a deployment.
+// askingModel is a model that asks for a deployment in each reply.
 type askingModel struct{}
 
 func (askingModel) Complete(context.Context, *host.Prompt) (starhost.Reply, error) {
@@ -53,7 +53,8 @@ func storeWaiting(t *testing.T, home, id string) {
 	}
 }
 
-// TestSessionsAnswer checks that a question is shown, and that one answer to it is stored.
+// TestSessionsAnswer checks that sessions shows the question of a waiting turn, and stores only one answer to
+// it.
 func TestSessionsAnswer(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "STARHOST_STORE"} {

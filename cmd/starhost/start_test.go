@@ -17,16 +17,16 @@ const maxPrepared = 412_000 // 402,000 today, and 2 % more with the race detecto
 // preparing lists the packages that allocate 8 KiB or more before main begins, because they fill
 // tables and compile patterns, with the most KiB that each may allocate.
 var preparing = map[string]int{
-	"encoding/gob":                               48, // through the MCP library
+	"encoding/gob":                               48, // imported by the MCP library
 	"encoding/xml":                               32,
-	"github.com/BurntSushi/toml/internal":        48, // for the time zone
+	"github.com/BurntSushi/toml/internal":        48, // for the zone of the machine
 	"github.com/bazelbuild/buildtools/build":     48,
 	"github.com/bazelbuild/buildtools/tables":    16,
 	"github.com/gabriel-vasile/mimetype":         48,
 	"github.com/google/jsonschema-go/jsonschema": 128,
 	"github.com/lib/pq/pqerror":                  24, // the names of errors of PostgreSQL; pgx prepared 60 KiB
 	"github.com/modelcontextprotocol/go-sdk/mcp": 16,
-	command:                                 32, // with its tests
+	command:                                 32, // includes the tests of this package
 	"github.com/starhost/starhost/starlark": 32,
 	"go.starlark.net/starlark":              16,
 	"go.yaml.in/yaml/v3":                    48,
@@ -61,10 +61,10 @@ func TestStart(t *testing.T) {
 			size      int
 		)
 		if n, _ := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes", &name, &at, &clock, &size); n < 4 || !slices.Contains(packages, name) {
-			continue // only the tests import it
+			continue // only tests import the package
 		}
 		count++
-		if name != command { // its tests allocate, too
+		if name != command { // the tests of this package allocate, too
 			sum += size
 		}
 		switch most, listed := preparing[name]; {

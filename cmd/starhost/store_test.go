@@ -16,7 +16,8 @@ import (
 	"github.com/starhost/starhost/store"
 )
 
-// Another process finds a stored fragment by its id, the first digits of it, and an alias.
+// TestStoredFragments checks that another process finds a stored fragment by its id, by the first digits of
+// the id, and by an alias.
 func TestStoredFragments(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
@@ -47,7 +48,8 @@ func TestStoredFragments(t *testing.T) {
 	}
 }
 
-// A hook that needs no store opens no database: it makes no file, and no damaged one stops it.
+// TestHookOpensNoDatabase checks that a hook that needs no store opens no database: it makes no file, and a
+// damaged file does not stop it.
 func TestHookOpensNoDatabase(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
@@ -86,7 +88,8 @@ func TestHookOpensNoDatabase(t *testing.T) {
 	answer("a.star", `"deny"`)
 }
 
-// Texts, sources and names of the store cannot move the cursor or forge a line.
+// TestHostileFragments checks that texts, sources and names in the store cannot move the cursor or forge a
+// line.
 func TestHostileFragments(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
@@ -143,7 +146,8 @@ func TestHostileFragments(t *testing.T) {
 	}
 }
 
-// With llm:PATH, fragments and aliases are in llm's file, and ctx.store is not.
+// TestLLMStore checks that llm:PATH stores fragments and aliases in the file of llm, and values of ctx.store
+// elsewhere.
 func TestLLMStore(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
@@ -198,7 +202,7 @@ func TestLLMStore(t *testing.T) {
 	}
 }
 
-// Eight processes count at the same time, and the sum is right.
+// TestProcessesCount lets eight processes count at the same time, and checks the sum.
 func TestProcessesCount(t *testing.T) {
 	times := 50
 	if os.Getenv("STARHOST_LONG") != "" {

@@ -23,28 +23,29 @@ import (
 	"github.com/starhost/starhost/serve/proxy"
 )
 
-// A faulty is a folder of plugins whose guard may be lost, with what the surfaces need.
+// A faulty is a folder of plugins whose guard a test can break, with what the surfaces of starhost need.
 type faulty struct {
 	t     *testing.T
 	dir   string
-	files map[string]string // as written last
+	files map[string]string // the files, as use wrote them last
 	live  *host.LiveHost
-	model *scriptedEndpoint // at modelURL
+	model *scriptedEndpoint // the model at modelURL
 	url   string
 }
 
-// The plugins: a guard that refuses nothing, and a tool. Whoever sees ran knows that the tool ran.
+// The plugins of a faulty: a guard that refuses nothing, and a tool. Whoever sees the text ran knows that the
+// tool ran.
 const (
 	ran        = "THE TOOL RAN"
 	passGuard  = "register_hook(\"pre_tool_call\", lambda: None)\n"
 	touchTool  = "def touch():\n    \"\"\"Touches.\"\"\"\n    return \"" + ran + "\"\n\nregister_tool(touch)\n"
 	requireIt  = "[plugins]\npaths = [\"plugins\"]\nrequired = [\"guard\"]\n"
-	noPlugin   = "\x00" // the file is missing
+	noPlugin   = "\x00" // the content that stands for a missing file
 	ownCall    = `{"calls": [{"name": "touch", "arguments": {}}]}` + "\n" + `{"text": "done"}` + "\n"
 	agentsCall = `{"calls": [{"name": "Bash", "arguments": {"command": "ls"}}]}` + "\n" + `{"text": "done"}` + "\n"
 )
 
-// faults are the ways in which a session is without its guard.
+// faults are the reasons for which a session has no guard.
 var faults = []struct{ name, guard, config string }{
 	{"a syntax error", passGuard + "def\n", requireIt},
 	{"an unknown event", passGuard + "register_hook(\"pre_tol_call\", lambda: None)\n", requireIt},
@@ -60,14 +61,15 @@ var faults = []struct{ name, guard, config string }{
 // hadGuard is the fault of a session that had a guard before.
 const hadGuard = "the session had a guard"
 
-// A way is a surface with a call. open returns a function that makes the call, each time in the
-// same session, and reports whether the call passed, with what was seen.
+// A way is a surface of starhost through which a call can come. open returns a function that makes the call,
+// each time in the same session. The function reports whether the call passed, and what it saw.
 type way struct {
 	name string
 	open func(f *faulty) func() (passed bool, seen string)
 }
 
-// ways are all surfaces, with a plugin's tool and with an agent's tool where they have one.
+// ways are all surfaces, with a call of a plugin's tool and, where the surface has one, a call of an agent's
+// tool.
 var ways = []way{
 	{"hook, an agent's tool", hookWay("Bash")},
 	{"hook, a plugin's tool", hookWay("mcp__starhost__touch")},
@@ -100,13 +102,13 @@ var ways = []way{
 	{"golden", goldenWay},
 }
 
-// TestNoSurfacePasses checks that no surface lets a call pass while a guard is lost, whatever lost
-// it, and that each lets the call pass with the guard.
+// TestNoSurfacePasses checks that no surface lets a call pass while the guard is missing, for any reason, and
+// that each surface lets the call pass with the guard.
 func TestNoSurfacePasses(t *testing.T) {
 	for _, fault := range faults {
 		for _, w := range ways {
 			if w.name == "golden" && slices.Contains([]string{hadGuard, "a missing variable"}, fault.name) {
-				continue // the plugins of a case do not change, and load without their variables
+				continue // golden cases load plugins without these variables, and their plugins do not change
 			}
 			t.Run(fault.name+"/"+w.name, func(t *testing.T) {
 				f := newFaulty(t)
@@ -118,7 +120,7 @@ func TestNoSurfacePasses(t *testing.T) {
 					}
 				}
 				f.use(fault.guard, fault.config)
-				if fault.name != hadGuard { // a new session
+				if fault.name != hadGuard { // each of these faults needs a new session
 					call = w.open(f)
 				}
 				if passed, seen := call(); passed {
@@ -134,7 +136,7 @@ func TestNoSurfacePasses(t *testing.T) {
 func TestHaltOfSurfaces(t *testing.T) {
 	for _, w := range ways {
 		if w.name == "golden" {
-			continue // a case runs alike on all machines
+			continue // golden cases ignore the managed config, to run alike on all machines
 		}
 		t.Run(w.name, func(t *testing.T) {
 			f := newFaulty(t)
@@ -144,7 +146,7 @@ func TestHaltOfSurfaces(t *testing.T) {
 				if halted {
 					writeFiles(t, f.dir, map[string]string{"etc/halt": "stop\n"})
 				} else {
-					_ = os.RemoveAll(filepath.Join(f.dir, "etc")) // it may be missing
+					_ = os.RemoveAll(filepath.Join(f.dir, "etc")) // the file may not exist
 				}
 				passed, seen := call()
 				if passed == halted {
@@ -158,7 +160,7 @@ func TestHaltOfSurfaces(t *testing.T) {
 	}
 }
 
-// managed returns the path of the managed config, which is missing.
+// managed returns the path of the managed config. The file is missing.
 func (f *faulty) managed() string { return filepath.Join(f.dir, "etc", "config.toml") }
 
 func newFaulty(t *testing.T) *faulty {
@@ -170,7 +172,7 @@ func newFaulty(t *testing.T) *faulty {
 	return f
 }
 
-// use writes the plugins and loads them.
+// use writes the guard and the config, and loads the plugins.
 func (f *faulty) use(guard, config string) {
 	f.t.Helper()
 	f.files = map[string]string{
@@ -320,7 +322,7 @@ func proxyWay(script, mark string) func(*faulty) func() (bool, string) {
 
 func modelWay(command string, args ...string) func(*faulty) func() (bool, string) {
 	return func(f *faulty) func() (bool, string) {
-		had := 0 // results in the session's history
+		had := 0 // the number of results in the session's history
 		return func() (bool, string) {
 			f.model.restart(ownCall)
 			seen := f.run("Hi\n", append([]string{command, "-m", "acme/small", "--session", "s"}, args...)...)

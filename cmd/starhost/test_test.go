@@ -96,7 +96,7 @@ func TestJUnit(t *testing.T) {
 		"golden/a_broken.txtar/it": "",
 		"golden/a_fails.txtar":     "-- case.star --\nfail(\"no\")\n",
 	})
-	t.Setenv("CI", "") // so that --update is allowed
+	t.Setenv("CI", "") // --update is refused in CI
 	for _, args := range [][]string{nil, {"--fail-fast"}, {"--run", "nothing"}, {"--update"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			var out, diagnostics bytes.Buffer
@@ -116,7 +116,7 @@ func TestJUnit(t *testing.T) {
 // TestTestWatch checks that cases run again when a plugin or a case changes, when a folder is
 // new, and when the config is broken and repaired.
 func TestTestWatch(t *testing.T) {
-	t.Setenv("CI", "") // so that --update is allowed
+	t.Setenv("CI", "") // --update is refused in CI
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"plugins/a.star": helloPlugin, "plugins/golden/a_hello.txtar": helloCase + helloWant})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -125,7 +125,7 @@ func TestTestWatch(t *testing.T) {
 	steps := []struct {
 		name  string
 		files map[string]string
-		want  string // the end of the last diagnostics
+		want  string // the last lines of the diagnostics
 	}{
 		{"the first run", nil, "1 case: 1 passed\n"},
 		{"a plugin", map[string]string{"plugins/a.star": strings.Replace(helloPlugin, "hello", "bye", 1)}, "1 case: 1 updated\n"},
@@ -164,7 +164,7 @@ func TestTestWatch(t *testing.T) {
 
 // TestTestInterrupted checks that an interrupted run says so and has no result, in all formats.
 func TestTestInterrupted(t *testing.T) {
-	t.Setenv("CI", "") // so that --update is allowed
+	t.Setenv("CI", "") // --update is refused in CI
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a.star": helloPlugin, "golden/a_hello.txtar": helloCase})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -188,7 +188,7 @@ func TestTestInterrupted(t *testing.T) {
 	}
 }
 
-// TestClosedPipe checks that a closed reader makes one clear line.
+// TestClosedPipe checks that the program writes one clear line if the reader of its output is gone.
 func TestClosedPipe(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a.star": helloPlugin, "golden/a_hello.txtar": helloCase})

@@ -10,8 +10,8 @@ const tutorialReplies = `{"text": "", "calls": [{"name": "who_is_on_call", "argu
 {"text": "Ada is on call for checkout."}
 `
 
-// TestDocsNewcomersPath goes the way of a newcomer from the pages' own text, with an empty home:
-// docs/tutorial.md from an empty folder to a guarded, tested, logged agent, then every section of
+// TestDocsNewcomersPath runs the pages of a newcomer from their own text, with an empty home:
+// docs/tutorial.md from an empty folder to an agent with guards, tests and a log, then every section of
 // docs/testing.md. With -update it writes the output of the commands into the pages.
 func TestDocsNewcomersPath(t *testing.T) {
 	t.Run("tutorial", runTutorial)
