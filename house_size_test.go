@@ -18,7 +18,7 @@ var sizes = map[string]int{
 	"bench":            2080,
 	"builtins":         8380,
 	"builtins/modules": 4460,
-	"cmd/starhost":     9580,
+	"cmd/starhost":     9360,
 	"decision":         3790,
 	"editor/check":     780,
 	"editor/format":    150,
@@ -44,6 +44,7 @@ var sizes = map[string]int{
 	"serve/neko":       800,
 	"serve/otlp":       240,
 	"serve/process":    790,
+	"serve/programs":   220,
 	"serve/proxy":      3600,
 	"serve/ui":         960,
 	"shell":            4260, // 110 of them are rows about the flags of programs

@@ -73,6 +73,7 @@ var floors = []floor{
 	{"serve/metrics", []string{"", "host"}, false, nil, "it counts what the host observes, and knows no server"},
 	{"serve/otlp", []string{"", "host"}, false, nil, "it sends what the host observes, and knows no server"},
 	{"serve/front", nil, false, nil, "all servers pass their requests through it, so it knows none of them, nor plugins"},
+	{"serve/programs", []string{"", "host", "effects", "loader", "report", "serve/mcp", "serve/process"}, false, nil, "it starts what a config names through the adapters, and knows no command"},
 	{"serve/ui", []string{"", "host", "decision"}, false, nil, "it shows what commands print, which cmd runs for it, and the log"},
 	{"agents/install", []string{"", "agents", "host", "decision", "loader", "serve/hook"}, false, []string{"database/sql", "net/http"}, "it writes what the adapters' settings say, and knows no command: flags and printing end at cmd"},
 	{"editor/lint", []string{"builtins", "builtins/call", "starlark", ""}, false, []string{buildtools + "/warn"}, "it reads syntax trees, and loads and runs nothing"},

@@ -9,6 +9,7 @@ import (
 	"github.com/starhost/starhost/internal/page"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
+	"github.com/starhost/starhost/serve/programs"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -31,7 +32,7 @@ type Env struct {
 	deadline    time.Duration            // the time that hook has for an answer, from startTime on
 	cache       *starlark.Cache          // compiled plugins, for all rounds of the process
 	stores      *databases               // the databases of the run, open or not
-	processes   *processes               // the hook processes of the run
+	processes   *programs.Processes      // the hook processes of the run
 	keepPicture func(id, content string) // stores an attachment for the page; nil elsewhere
 	inside      bool                     // true if the process does other work beside the command
 	lastGood    *goodSet                 // plugins that the page shows if those on the disk do not load; or nil
@@ -39,7 +40,7 @@ type Env struct {
 
 // fresh returns a copy of the Env with its own caches and databases.
 func (env Env) fresh() Env {
-	env.cache, env.stores, env.processes = new(starlark.Cache), new(databases), new(processes)
+	env.cache, env.stores, env.processes = new(starlark.Cache), new(databases), new(programs.Processes)
 	return env
 }
 

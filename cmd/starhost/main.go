@@ -56,7 +56,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	p.env = p.env.fresh()
 	cmd, err := p.execute(ctx, args)
 	defer p.env.stores.close()
-	defer p.env.processes.close()
+	defer p.env.processes.Close()
 	isHook := (cmd == "hook" || p.res.hook != nil) && !managesHooks(args)
 	if err != nil && isHook {
 		err = refuseHook(ctx, p.env, &p.res, args, err)

@@ -25,6 +25,7 @@ import (
 	"github.com/starhost/starhost/serve/metrics"
 	"github.com/starhost/starhost/serve/neko"
 	"github.com/starhost/starhost/serve/otlp"
+	"github.com/starhost/starhost/serve/programs"
 	"github.com/starhost/starhost/serve/proxy"
 )
 
@@ -162,7 +163,7 @@ type server struct {
 	plugins   *host.Host    // the plugins of set, without the tools of other programs
 	fresh     *host.Host    // the same for the set that was loaded last
 	records   *decision.Log // nil if the log is not enabled
-	mounts    mounts
+	mounts    programs.Servers
 }
 
 // check returns an error for flags that need others.
@@ -180,10 +181,10 @@ func (f *serveFlags) check() error {
 
 // runServe runs the command.
 func runServe(ctx context.Context, env Env, res *Result, f *serveFlags, paths []string) error {
-	res.written = true // this command answers other programs
 	if f.printConfig != "" {
 		return printHTTPConfig(env, res, f)
 	}
+	res.written = true // this command answers other programs
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func runServe(ctx context.Context, env Env, res *Result, f *serveFlags, paths []
 	in, out := env.stdin, env.stdout
 	env.stdin, env.stderr = nil, &lockedWriter{w: env.stderr} // the client writes to stdin, so no reference may read it
 	v := &server{Env: env, Result: res, flags: f, paths: paths, toolRequests: make(chan struct{}, 1)}
-	v.mounts = mounts{getenv: env.getenv, changed: v.requestTools, warn: v.printWarning}
+	v.mounts.Getenv, v.mounts.PinDir, v.mounts.Changed, v.mounts.Warn = env.getenv, env.pinDir(), v.requestTools, v.printWarning
 	if f.metrics != "" {
 		v.metrics = metrics.New()
 		v.metrics.SetUpstreams(v.upstreamStates)
@@ -202,7 +203,7 @@ func runServe(ctx context.Context, env Env, res *Result, f *serveFlags, paths []
 	if v.traces, err = otlp.New(env.getenv, v.printWarning); err != nil {
 		return usagef("%v", err)
 	}
-	defer v.mounts.closeAll()
+	defer v.mounts.Close()
 	if v.set, v.records, err = v.load(ctx, res); err != nil {
 		return err
 	}
@@ -273,13 +274,13 @@ func (v *server) load(ctx context.Context, res *Result) (set *loader.Set, record
 func (v *server) withTools(ctx context.Context, set *loader.Set, plugins *host.Host) (*loader.Set, error) {
 	next := *set
 	next.Host = plugins.Losing()
-	if err := v.mounts.addTools(ctx, &next, func(string) bool { return true }); err != nil {
+	if err := v.mounts.AddTools(ctx, &next, func(string) bool { return true }); err != nil {
 		return set, err
 	}
 	if v.tools == nil {
 		return &next, nil
 	}
-	return &next, registerTools(next.Host, v.tools.Plugin(), "--tools", v.printWarning)
+	return &next, programs.AddTools(next.Host, v.tools.Plugin(), "--tools", v.printWarning)
 }
 
 // startReloading starts goroutines that reload the plugins until ctx ends.
@@ -371,8 +372,8 @@ func (v *server) replaceSet(ctx context.Context) error {
 	}
 	v.records, v.plugins = records, v.fresh
 	v.use(ctx, set)
-	v.mounts.closeUnused()
-	v.processes.closeUnused()
+	v.mounts.CloseUnused()
+	v.processes.CloseUnused()
 	v.printNote("loaded " + report.PluginLine(set.Plugins))
 	return nil
 }

@@ -61,8 +61,8 @@ func (v *server) upstreamStates() map[string]bool {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
 	states := map[string]bool{}
-	for _, m := range v.mounts.servers {
-		states["mcp."+m.name] = m.IsUp()
+	for name, up := range v.mounts.Up() {
+		states["mcp."+name] = up
 	}
 	if v.proxy != nil {
 		maps.Copy(states, v.proxy.Upstreams())
