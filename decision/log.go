@@ -111,9 +111,12 @@ func (l *Log) Append(r *Record) error {
 	return nil
 }
 
-// write appends the bytes to the file of a day with one system call.
-func (l *Log) write(line []byte, day time.Time) error {
-	name := filepath.Join(l.o.Dir, fileName(day))
+// write appends a record to the file of a day.
+func (l *Log) write(line []byte, day time.Time) error { return l.writeFile(filePrefix, line, day) }
+
+// writeFile appends bytes to the file of a kind and of a day with one system call.
+func (l *Log) writeFile(prefix string, line []byte, day time.Time) error {
+	name := filepath.Join(l.o.Dir, fileName(prefix, day))
 	if l.o.Dir == "" {
 		return errors.New("there is no folder for it: want HOME, XDG_STATE_HOME or [log] path")
 	}
@@ -164,10 +167,11 @@ func (l *Log) open(name string) (*os.File, error) {
 // larger than Max. It never deletes the file of the newest day. It returns the names of the deleted
 // files.
 func (l *Log) Collect() (removed []string, err error) {
-	names, err := logFiles(l.o.Dir)
+	names, err := filesOf(l.o.Dir, filePrefix, answeredPrefix)
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
+	newest, _ := dayOf(names[len(names)-1])
 	sizes, total := make([]int64, len(names)), int64(0)
 	for i, name := range names {
 		if info, err := os.Lstat(filepath.Join(l.o.Dir, name)); err == nil {
@@ -176,9 +180,9 @@ func (l *Log) Collect() (removed []string, err error) {
 		}
 	}
 	oldest := l.o.Clock().Add(-l.o.Keep)
-	for i, name := range names[:len(names)-1] {
+	for i, name := range names {
 		day, _ := dayOf(name)
-		if !day.AddDate(0, 0, 1).Before(oldest) && total <= l.o.Max {
+		if day.Equal(newest) || !day.AddDate(0, 0, 1).Before(oldest) && total <= l.o.Max {
 			continue
 		}
 		if err := os.Remove(filepath.Join(l.o.Dir, name)); err != nil {

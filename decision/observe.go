@@ -47,7 +47,11 @@ func (l *Log) Observe(e starhost.Event, o host.Outcome) error {
 
 // Deliver appends a record. It treats an error as Observe does.
 func (l *Log) Deliver(r *Record) error {
-	err := l.Append(r)
+	return l.failed(l.Append(r))
+}
+
+// failed reports a failure to write, and returns it if the log is required.
+func (l *Log) failed(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package decision
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,26 +66,32 @@ func NewReader(paths ...string) (*Reader, error) {
 	return r, nil
 }
 
-// These are the parts of a log file's name: decisions-YYYY-MM-DD.jsonl, with the day in UTC.
+// The names of the log's files: decisions-YYYY-MM-DD.jsonl and answered-YYYY-MM-DD.jsonl, of the day in
+// UTC.
 const (
-	filePrefix = "decisions-"
-	fileSuffix = ".jsonl"
+	filePrefix     = "decisions-"
+	answeredPrefix = "answered-"
+	fileSuffix     = ".jsonl"
 )
 
-func fileName(day time.Time) string {
-	return filePrefix + day.UTC().Format(time.DateOnly) + fileSuffix
+func fileName(prefix string, day time.Time) string {
+	return prefix + day.UTC().Format(time.DateOnly) + fileSuffix
 }
 
 // dayOf returns the day that the name of a log file states. ok is false for the name of any other file.
 func dayOf(name string) (day time.Time, ok bool) {
-	middle, isPrefixed := strings.CutPrefix(filepath.Base(name), filePrefix)
+	kind, middle, _ := strings.Cut(filepath.Base(name), "-")
+	isPrefixed := kind+"-" == filePrefix || kind+"-" == answeredPrefix
 	middle, isSuffixed := strings.CutSuffix(middle, fileSuffix)
 	day, err := time.Parse(time.DateOnly, middle)
 	return day, isPrefixed && isSuffixed && err == nil
 }
 
-// logFiles returns the names of a folder's log files, sorted by day. It skips files that are not regular.
-func logFiles(dir string) ([]string, error) {
+// logFiles returns the names of a folder's files of records.
+func logFiles(dir string) ([]string, error) { return filesOf(dir, filePrefix) }
+
+// filesOf returns the names of a folder's files of some kinds that are regular files, by day.
+func filesOf(dir string, prefixes ...string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -99,11 +106,16 @@ func logFiles(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if _, ok := dayOf(e.Name()); ok && e.Type().IsRegular() {
+		isOf := func(prefix string) bool { return strings.HasPrefix(e.Name(), prefix) }
+		if _, ok := dayOf(e.Name()); ok && e.Type().IsRegular() && slices.ContainsFunc(prefixes, isOf) {
 			names = append(names, e.Name())
 		}
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, func(a, b string) int {
+		dayA, _ := dayOf(a)
+		dayB, _ := dayOf(b)
+		return cmp.Or(dayA.Compare(dayB), strings.Compare(a, b))
+	})
 	return names, nil
 }
 

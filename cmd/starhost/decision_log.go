@@ -176,16 +176,20 @@ func (h *hookLog) record(e *starhost.Event, a hook.Answer) (err error) {
 	case log == nil:
 		return nil
 	case a.Refused != "":
-		return log.DeliverUndecided(e, a.Action, a.Refused)
+		return cmp.Or(log.DeliverUndecided(e, a.Action, a.Refused), log.DeliverAnswered(e, a.Action, nil, ""))
 	}
+	id := ""
 	for _, r := range h.records {
 		r.Answered = a.Action
 		if r.Decision.Action == string(starhost.ActionModify) && len(r.Handlers) > 0 {
 			r.Errors = append(r.Errors, a.Dropped...)
 		}
 		err = cmp.Or(err, log.Deliver(r))
+		if r.Event == "pre_tool_call" {
+			id = r.ID
+		}
 	}
-	return err
+	return cmp.Or(err, log.DeliverAnswered(e, a.Action, a.Args, id))
 }
 
 // openHookLog returns the decision log of an agent's events, or nil if it is not enabled. If nobody has

@@ -311,6 +311,8 @@ type Answer struct {
 	// Action says for the decision log what the answer does: abort, deny, respond, ask, modify, approve,
 	// context or none. If it does several things, Action is the first of these.
 	Action string
+	// Args are the arguments that the answer puts in the place of the call's, nil for none.
+	Args json.RawMessage
 	// Dropped are the decisions of plugins that the agent ignores, for the decision log.
 	Dropped []string
 	// Binding is true if the agent would do something else without Out: it would use a call, a result or
@@ -426,7 +428,7 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 	if v.notice != "" && (!e.agent.showsMessages || v.block) {
 		v.addUnsupported("%s", v.notice)
 	}
-	a.Blocks, a.Action = v.block, v.action(e)
+	a.Blocks, a.Action, a.Args = v.block, v.action(e), v.args
 	a.Binding = v.block || v.ask || v.args != nil || v.result != nil || v.changesWords(e)
 	for _, text := range v.unsupported {
 		a.Err += text + "\n"

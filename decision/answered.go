@@ -1,0 +1,110 @@
+package decision
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"iter"
+	"path/filepath"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
+)
+
+// AnsweredSchema is the value of "schema" in each line of the files of answered calls.
+const AnsweredSchema = "starhost.answered/1"
+
+// An Answered says that an agent asked about a call and got an answer, also if no handler heard the
+// event. It has none of the call's contents. The files answered-YYYY-MM-DD.jsonl have one line for
+// each, beside the records: a policy about commands would otherwise fill the log with calls that it
+// did not look at. Package agents/trace compares them with what agents say that they did.
+type Answered struct {
+	Schema   string    `json:"schema"`
+	ID       string    `json:"id"`   // of the event's record, if it has one
+	Time     time.Time `json:"time"` // of the answer, UTC
+	Agent    string    `json:"agent"`
+	Session  string    `json:"session"`
+	CallID   string    `json:"call_id,omitempty"`
+	Tool     string    `json:"tool"`
+	Answered string    `json:"answered"` // as in a [Record]
+	// Args is [ArgsMark] of the call's arguments, and Changed that of the ones that the answer puts in
+	// their place, "" for none.
+	Args    string `json:"args"`
+	Changed string `json:"changed,omitempty"`
+}
+
+// ArgsMark returns 16 bits of the SHA-256 of a call's arguments, in four letters. They tell the calls
+// of a session apart. They are too few to find out, by guesses, what the arguments were.
+func ArgsMark(arguments json.RawMessage) string {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	d.UseNumber()
+	if d.Decode(&v) == nil {
+		if v == nil {
+			v = map[string]any{}
+		}
+		arguments = jsontext.EncodeOrNull(v) // with sorted names, without spaces
+	}
+	sum := sha256.Sum256(arguments)
+	return hex.EncodeToString(sum[:2])
+}
+
+// DeliverAnswered appends a line about the answer to a call, and handles a failure as Deliver does.
+// changed are the arguments that the answer puts in the place of the call's, nil for none, and id is
+// that of the event's record, "" for none. It does nothing for a nil log, and for an event that is no
+// call.
+func (l *Log) DeliverAnswered(e *starhost.Event, answered string, changed json.RawMessage, id string) error {
+	if l == nil || e == nil || e.Name != "pre_tool_call" {
+		return nil
+	}
+	now := utc(l.o.Clock())
+	a := Answered{
+		Schema: AnsweredSchema, ID: cmp.Or(id, newID(now)), Time: now, Agent: cmp.Or(e.Agent, l.o.Agent), Session: e.SessionID,
+		CallID: e.CallID, Tool: e.Tool, Answered: answered, Args: ArgsMark(e.Arguments),
+	}
+	if changed != nil {
+		a.Changed = ArgsMark(changed)
+	}
+	line, err := jsontext.Encode(&a)
+	if err == nil && len(line) > MaxRecord {
+		err = errtext.Errorf("a call of %d bytes without its arguments, limit %d", len(line), MaxRecord)
+	}
+	if err == nil {
+		err = l.writeFile(answeredPrefix, append([]byte("\n"), line...), now)
+	}
+	return l.failed(err)
+}
+
+// ReadAnswered returns the answers since a time that a folder's files have, by day. A line that is
+// none is skipped. An error of a file is the last element.
+func ReadAnswered(dir string, since time.Time) iter.Seq2[*Answered, error] {
+	return func(yield func(*Answered, error) bool) {
+		names, err := filesOf(dir, answeredPrefix)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				yield(nil, err)
+			}
+			return
+		}
+		r := &Reader{Since: since}
+		for _, name := range names {
+			r.files = append(r.files, filepath.Join(dir, name))
+		}
+		for line, err := range r.Lines() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			a := new(Answered)
+			if json.Unmarshal(line, a) == nil && a.Schema == AnsweredSchema && !a.Time.Before(since) && !yield(a, nil) {
+				return
+			}
+		}
+	}
+}
