@@ -13,13 +13,14 @@ import (
 // a budget: who raises a number says why in the commit.
 var sizes = map[string]int{
 	".":                1090,
-	"agents":           1910,
-	"agents/install":   2800,
+	"agents":           1980,
+	"agents/install":   2930,
+	"agents/trace":     1440,
 	"bench":            2080,
 	"builtins":         8380,
 	"builtins/modules": 4460,
-	"cmd/starhost":     9360,
-	"decision":         3790,
+	"cmd/starhost":     9590,
+	"decision":         3930,
 	"editor/check":     780,
 	"editor/format":    150,
 	"editor/lint":      2070,
@@ -38,7 +39,7 @@ var sizes = map[string]int{
 	"scripts":          10,
 	"serve/decide":     530,
 	"serve/front":      560,
-	"serve/hook":       5070,
+	"serve/hook":       5090,
 	"serve/mcp":        2320,
 	"serve/metrics":    230,
 	"serve/neko":       800,
@@ -53,7 +54,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 102_140
+const maxSize = 104_140
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -51,8 +51,9 @@ type Agent struct {
 	// Seen is the version or the date of the source that the row describes. It also says whether somebody ran
 	// the program or read its source.
 	Seen string
-	// Files say where the agent's settings lie.
-	Files Files
+	// Files say where the agent's settings lie, and Transcripts where it writes down what it did.
+	Files       Files
+	Transcripts Transcripts
 	// ForeignFields are members that this agent's events never have, but the events of agents with
 	// similar ones do.
 	ForeignFields []string

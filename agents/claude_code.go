@@ -20,6 +20,10 @@ var claudeCode = &Agent{
 		Windows: `C:/Program Files/ClaudeCode/managed-settings.json`,
 		Off:     "disableAllHooks=true", OffIn: []string{"project:.claude/settings.local.json"}, ManagedOnly: "allowManagedHooksOnly=true",
 	},
+	Transcripts: Transcripts{
+		Folder: "~/.claude", Env: "CLAUDE_CONFIG_DIR", HasIDs: true,
+		Files: "projects/*/*.jsonl projects/*/*/subagents/agent-*.jsonl projects/*/*/subagents/workflows/*/agent-*.jsonl",
+	},
 	AllEvents: true,
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},

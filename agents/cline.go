@@ -17,6 +17,9 @@ var cline = &Agent{
 		Program: "cline", Folder: "~/Documents/Cline", User: "Hooks/PreToolUse", Project: ".clinerules/hooks/PreToolUse",
 		Next: "switch hooks on in the settings of Cline's extension; its command line always runs them",
 	},
+	Transcripts: Transcripts{
+		Folder: "~/.cline/data", Env: "CLINE_DIR/data CLINE_DATA_DIR", Files: "sessions/*/*.messages.json", HasIDs: true,
+	},
 	AllEvents: true,
 	Events: []Event{
 		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},

@@ -21,6 +21,10 @@ var codex = &Agent{
 		ManagedOnly: "allow_managed_hooks_only=true",
 		Next:        "trust the hooks in Codex by /hooks, unless they are managed",
 	},
+	Transcripts: Transcripts{
+		Folder: "~/.codex", Env: "CODEX_HOME", Files: "sessions/*/*/*/rollout-*.jsonl archived_sessions/rollout-*.jsonl", HasIDs: true,
+		Quiet: "update_plan request_user_input",
+	},
 	AllEvents: true,
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},

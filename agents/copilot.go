@@ -21,7 +21,8 @@ var copilot = &Agent{
 
 		SharedWith: "vscode",
 	},
-	AllEvents: true,
+	Transcripts: Transcripts{Folder: "~/.copilot", Env: "COPILOT_HOME", Files: "session-state/*/events.jsonl", VagueFailures: true},
+	AllEvents:   true,
 	Events: []Event{
 		{Name: "userPromptSubmitted", Ours: "turn_start", Served: true},
 		{Name: "UserPromptSubmit", Ours: "turn_start", Served: true},

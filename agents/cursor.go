@@ -2,8 +2,8 @@ package agents
 
 import "time"
 
-// cursor names tools in preToolUse as Claude Code does, and in snake case elsewhere. The sources of the events
-// are cursor.com/docs/hooks, and reports of others about the program cursor-agent 2026.09.18.
+// cursor names tools in preToolUse as Claude Code does, and in snake case elsewhere. The events are
+// those of cursor.com/docs/hooks, and of the program cursor-agent 2026.09.18 as others read it.
 var cursor = &Agent{
 	Name: "cursor", Title: "Cursor", MCPPrefix: "MCP:",
 	Served: true, Timeout: 30 * time.Second, BlockCode: 0, FailCode: 1,

@@ -20,6 +20,9 @@ var gemini = &Agent{
 		Windows: `C:/ProgramData/gemini-cli/settings.json`,
 		Off:     "hooksConfig.enabled=false hooksConfig.disabled=LINE", ManagedOn: "hooksConfig.enabled=true",
 	},
+	Transcripts: Transcripts{
+		Folder: "~/.gemini", Env: "GEMINI_CLI_HOME/.gemini", Files: "tmp/*/chats/session-*.jsonl tmp/*/chats/*/*.jsonl", VagueFailures: true,
+	},
 	AllEvents: true,
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},

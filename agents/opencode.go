@@ -15,7 +15,8 @@ var opencode = &Agent{
 		Program: "opencode", Env: "XDG_CONFIG_HOME", Folder: "~/.config", User: "opencode/plugins/starhost.js",
 		Project: ".opencode/plugins/starhost.js",
 	},
-	AllEvents: true,
+	Transcripts: Transcripts{Folder: "~/.local/share/opencode", Env: "XDG_DATA_HOME/opencode", Files: "opencode.db", HasIDs: true, VagueFailures: true},
+	AllEvents:   true,
 	Events: []Event{
 		{Name: "chat.message", Ours: "turn_start", Served: true},
 		{Name: "tool.execute.before", Ours: "pre_tool_call", Served: true},

@@ -10,7 +10,7 @@ var picoclaw = &Agent{
 	Served: true, MCPPrefix: "mcp_", MCPSeparator: "_",
 	Rewrites: "*", Redacts: "*", RefusesPrompts: true, TakesContext: true, ReplacesWords: true,
 	Missing: "runs the call", Seen: "docs of 2026-11",
-	// Others cite these names from docs/configuration of sipeed/picoclaw.
+	// docs/configuration of sipeed/picoclaw, as others cite it.
 	Files: Files{Program: "picoclaw", Env: "PICOCLAW_HOME", Folder: "~/.picoclaw", User: "config.json", Off: "hooks.enabled=false"},
 	Events: []Event{
 		{Name: "before_llm", Ours: "pre_llm_call"},

@@ -18,6 +18,9 @@ var qwen = &Agent{
 		Windows: `C:/ProgramData/qwen-code/settings.json`,
 		Off:     "disableAllHooks=true", ManagedOn: "disableAllHooks=false",
 	},
+	Transcripts: Transcripts{
+		Folder: "~/.qwen", Env: "QWEN_HOME QWEN_RUNTIME_DIR", Files: "projects/*/chats/*.jsonl projects/*/subagents/*/agent-*.jsonl",
+	},
 	AllEvents: true,
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},

@@ -2,6 +2,7 @@ package decision
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,11 @@ type ReplayOptions struct {
 	// Only limits the report to events about some tools: globs of names, or "kind:shell". If it is empty, the
 	// report is about all events.
 	Only []string
+	// Lacks says why a record has no value of its event, "" for the reasons of a log.
+	Lacks string
+	// Example returns a line about a record that stands for its group in the report. Nil takes the
+	// record's id.
+	Example func(record *Record, group *ReplayGroup, e *starhost.Event) string
 	// ReadFiles lets plugins read a file as it is today, if the record does not have it.
 	ReadFiles bool
 }
@@ -171,6 +177,21 @@ func (r *Record) unmasked(placeholder string) *Record {
 	return &out
 }
 
+// Mask returns a record as the log would store it, with a word in the place of each masked value.
+func (l *Log) Mask(r *Record) (*Record, error) {
+	line, err := l.encode(r)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.ReplaceAll(string(line), masked, placeholders[0])
+	out := new(Record)
+	if err := json.Unmarshal([]byte(text), out); err != nil {
+		return nil, err
+	}
+	out.Masked = nil
+	return out, nil
+}
+
 // compare compares the outcome of the event that was fired last with its record.
 func (r *Replay) compare(record *Record, out *host.Outcome) comparison {
 	c := compare(record, out)
@@ -233,7 +254,12 @@ func (r *Replay) finish(record *Record, e *starhost.Event, c *comparison) {
 	}
 	r.report.add(record, c)
 	if c.outcome != isSame {
-		r.groups.add(record.ID, c)
+		r.groups.add(c, func(g *ReplayGroup) string {
+			if r.o.Example == nil || e == nil {
+				return record.ID
+			}
+			return r.o.Example(record, g, e)
+		})
 	}
 }
 
@@ -295,6 +321,7 @@ func (r *Replay) newEvent() (*starhost.Event, error) {
 		if slices.Contains(r.record.Cut, "/input"+pointer) {
 			why = "it was too large for the log"
 		}
+		why = cmp.Or(r.o.Lacks, why)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.cannotTell(fmt.Sprintf("the record lacks %s: %s", pointer[1:], why))

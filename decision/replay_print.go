@@ -21,7 +21,7 @@ func WriteReplay(p *page.Page, r *ReplayReport, skipped int) {
 		if g.Allowed {
 			line += " [allowed]"
 		}
-		fmt.Fprintf(p, "%6d  %s\n        starhost log show %s\n", g.Count, line, g.Example)
+		fmt.Fprintf(p, "%6d  %s\n        %s\n", g.Count, line, texttable.EscapeLine(g.ShowExample()))
 	}
 	p.WriteString(replayNotes(r, skipped))
 }
@@ -95,7 +95,7 @@ func WriteReplayJUnit(p *page.Page, r *ReplayReport) error {
 	for i := range r.Groups {
 		g := &r.Groups[i]
 		c := add(g.Text(), g.Plugin)
-		text := fmt.Sprintf("%s\n%s\nstarhost log show %s", texttable.Count(g.Count, "event"), texttable.EscapeLine(g.Pos), g.Example)
+		text := fmt.Sprintf("%s\n%s\n%s", texttable.Count(g.Count, "event"), texttable.EscapeLine(g.Pos), texttable.EscapeLine(g.ShowExample()))
 		switch {
 		case g.Unclear():
 			suite.Skipped++

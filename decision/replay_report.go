@@ -44,7 +44,7 @@ type ReplayGroup struct {
 	Pos     string `json:"pos"` // "file:line:col" of the decision; if the event now passes, of the recorded one
 	Reason  string `json:"reason"`
 	Count   int    `json:"count"`
-	Example string `json:"example"` // the id of one of the records
+	Example string `json:"example"` // id of a record, or its place in a transcript
 	Allowed bool   `json:"allowed"`
 }
 
@@ -61,7 +61,15 @@ func (g *ReplayGroup) Title() string {
 	return string(g.Outcome) + " by " + g.Plugin
 }
 
-// Text returns the title and the reason: "now denied by freeze: no writes".
+// ShowExample returns how a person sees the example.
+func (g *ReplayGroup) ShowExample() string {
+	if isID(g.Example) {
+		return "starhost log show " + g.Example
+	}
+	return g.Example
+}
+
+// Text returns the title with the reason: "now denied by freeze: no writes".
 func (g *ReplayGroup) Text() string { return strings.TrimSuffix(g.Title()+": "+g.Reason, ": ") }
 
 // Changed returns the number of events that differ, except those that are allowed.
@@ -184,8 +192,9 @@ type groups struct {
 
 func newGroups() groups { return groups{byKey: map[ReplayGroup]*ReplayGroup{}} }
 
-// add adds an event that differs, or about which the replay cannot tell.
-func (g *groups) add(id string, c *comparison) {
+// add adds an event that differs, or that the replay cannot tell. example returns the example of a new
+// group.
+func (g *groups) add(c *comparison, example func(*ReplayGroup) string) {
 	key := ReplayGroup{Outcome: c.outcome, Plugin: c.plugin, Pos: c.pos, Reason: errtext.CutTo(c.reason, maxReason, "…")}
 	if g.byKey[key] == nil && len(g.byKey) >= maxGroups {
 		key.Reason = ""
@@ -196,7 +205,8 @@ func (g *groups) add(id string, c *comparison) {
 	}
 	group := g.byKey[key]
 	if group == nil {
-		group = &ReplayGroup{Outcome: key.Outcome, Plugin: key.Plugin, Pos: key.Pos, Reason: key.Reason, Example: id}
+		group = &ReplayGroup{Outcome: key.Outcome, Plugin: key.Plugin, Pos: key.Pos, Reason: key.Reason}
+		group.Example = example(group)
 		g.byKey[key] = group
 	}
 	group.Count++

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/host"
 )
 
 // CanaryTool is a tool that no agent has. hook itself denies its calls after all guards loaded, so
@@ -23,8 +25,26 @@ func (a *Agent) Canary(nonce, folder string) string {
 
 // fillEvent returns the event that a form makes, with values in its places: see [agents.Agent].
 func fillEvent(form, session, tool string, args map[string]string, folder string) string {
+	return fillForm(form, session, tool, mustJSON(args), folder)
+}
+
+func fillForm(form, session, tool string, args json.RawMessage, folder string) string {
 	return strings.NewReplacer("@SESSION@", string(mustJSON(session)), "@FOLDER@", string(mustJSON(folder)),
-		"@TOOL@", string(mustJSON(tool)), "@ARGS@", string(mustJSON(args))).Replace(form) + "\n"
+		"@TOOL@", string(mustJSON(tool)), "@ARGS@", string(args)).Replace(form) + "\n"
+}
+
+// Before returns the agent's event before a call of a tool, for a call that happened earlier. Nil
+// arguments are none.
+func (a *Agent) Before(session, folder, tool string, args json.RawMessage) (*Event, error) {
+	if args == nil {
+		args = json.RawMessage("{}")
+	}
+	return a.Read([]byte(fillForm(a.Agent.Canary, session, tool, args, folder)))
+}
+
+// Call returns the plugin event about the call of a tool, for a host with plugins.
+func (e *Event) Call(h *host.Host) *starhost.Event {
+	return e.calledEvent("pre_tool_call", e.agent.findTool(e.tool, h))
 }
 
 // Example returns an event of the agent before a shell command in a folder, for people who try

@@ -1,0 +1,107 @@
+package trace
+
+import (
+	"cmp"
+	"database/sql"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost/internal/jsontext"
+)
+
+// opencodeRows are the calls of opencode's database, as 1.18.33 writes it. A subagent has a session
+// of its own.
+const opencodeRows = `SELECT p.rowid, p.session_id, p.time_created, p.data, s.directory, s.version, s.parent_id IS NOT NULL, s.time_created
+	FROM part p JOIN session s ON s.id = p.session_id
+	WHERE p.time_created >= ? AND length(p.data) <= ? AND p.data LIKE '%"type":"tool"%' ORDER BY p.rowid `
+
+// opencodeFile reads the calls of a database.
+func opencodeFile(f *file) {
+	var wal io.ReaderAt
+	if log, _, err := openOwn(f.path + "-wal"); err == nil {
+		defer log.Close()
+		wal = log
+	} else if !os.IsNotExist(err) {
+		f.spoil(reason(err))
+		return
+	}
+	s, err := newSnapshot(f.File, f.size, wal)
+	if err != nil {
+		f.spoil(err.Error())
+		return
+	}
+	f.Bytes += s.size
+	db, closeAll, err := s.open()
+	if err != nil {
+		f.spoil(err.Error())
+		return
+	}
+	defer closeAll()
+	order, limit := "", -1
+	if f.Last > 0 {
+		order, limit = "DESC", f.Last
+	}
+	rows, err := db.Query(opencodeRows+order+" LIMIT ?", max(0, f.Since.UnixMilli()), maxLine, limit)
+	if err != nil {
+		f.spoil("a database of an unknown form: " + err.Error())
+		return
+	}
+	defer rows.Close()
+	for !f.ended && rows.Next() {
+		if err := f.opencodeRow(rows); err != nil {
+			f.spoil(err.Error())
+		}
+	}
+	if err := rows.Err(); err != nil {
+		f.spoil(err.Error())
+	}
+}
+
+// opencodeRow reads one call.
+func (f *file) opencodeRow(rows *sql.Rows) error {
+	var session, data, folder, version string
+	var created, began int64
+	err := rows.Scan(&f.row, &session, &created, &data, &folder, &version, &f.subagent, &began)
+	if err != nil {
+		return err
+	}
+	parsed, err := jsontext.ParseFew(data, maxNesting, maxValues)
+	if err != nil {
+		f.spoil("a row that is no JSON")
+		return nil
+	}
+	d := &document{Document: parsed}
+	if d.text(0, "type") != "tool" {
+		return nil
+	}
+	f.began = time.UnixMilli(began).UTC()
+	c := Call{
+		ID: d.text(0, "callID"), Session: session, Version: version, Folder: folder, Time: time.UnixMilli(created).UTC(),
+		Ended: d.time(0, "state.time.end"), Tool: f.opencodeTool(d.text(0, "tool")), Arguments: d.object(0, "state.input"),
+	}
+	switch d.text(0, "state.status") {
+	case "completed":
+		c.Result = Ran
+	case "error":
+		c.Result = deniedBy(d.text(0, "state.error"), Failed)
+	case "pending", "running":
+		c.Result = None
+	default:
+		c.Result = Unknown
+		f.fail(f.path, int64(f.row), "a row of an unknown form")
+	}
+	f.call(c)
+	return nil
+}
+
+// opencodeTool returns the name that hooks get for a tool: opencode calls the tool TOOL of a server
+// SERVER_TOOL, and the bridge of starhost tells them apart.
+func (f *file) opencodeTool(tool string) string {
+	server, name, ok := strings.Cut(tool, "_")
+	if !ok || f.agent.Matches(tool) || cmp.Or(server, name) == "" {
+		return tool
+	}
+	return "mcp__" + server + "__" + name
+}

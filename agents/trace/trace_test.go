@@ -1,0 +1,474 @@
+package trace
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/agents"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/*.want")
+
+// readable are the agents whose transcripts starhost reads.
+func readable() (list []*agents.Agent) {
+	for _, a := range agents.All {
+		if a.Transcripts.Folder != "" {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// newHome returns a home with the transcripts that a run of a real agent left: see TestTraces of
+// e2e/agents. The rows of opencode are in the write-ahead log of its database only.
+func newHome(t testing.TB, agent string) (home string, getenv func(string) string) {
+	t.Helper()
+	home = t.TempDir()
+	if err := os.CopyFS(home, os.DirFS(filepath.Join("testdata", agent))); err != nil {
+		t.Fatal(err)
+	}
+	if agent == "opencode" {
+		makeDatabase(t, filepath.Join(home, "rows.jsonl"), filepath.Join(home, ".local/share/opencode"))
+	}
+	return home, func(name string) string {
+		if name == "HOME" {
+			return home
+		}
+		return ""
+	}
+}
+
+// makeDatabase makes a database as opencode leaves it if it is killed.
+func makeDatabase(t testing.TB, rows, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(rows)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(work, "opencode.db")+"?_pragma=journal_mode(wal)&_pragma=wal_autocheckpoint(0)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	run := func(query string, args ...any) {
+		if _, err := db.Exec(query, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("CREATE TABLE session (id, parent_id, directory, version, time_created)")
+	run("CREATE TABLE part (id, message_id, session_id, time_created, data)")
+	for line := range bytes.Lines(text) {
+		var in struct {
+			Table string
+			Row   []any
+		}
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.UseNumber()
+		if err := d.Decode(&in); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range in.Row {
+			if n, ok := v.(json.Number); ok {
+				in.Row[i], _ = n.Int64()
+			}
+		}
+		run("INSERT INTO "+in.Table+" VALUES (?, ?, ?, ?, ?)", in.Row...)
+	}
+	for _, name := range []string{"opencode.db", "opencode.db-wal"} { // closing would move the rows
+		text, err := os.ReadFile(filepath.Join(work, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lineOf shows a call in one line.
+func lineOf(c *Call, home string) string {
+	args := new(bytes.Buffer)
+	if json.Compact(args, c.Arguments) != nil {
+		args.WriteString("-")
+	}
+	ended := "-"
+	if !c.Ended.IsZero() {
+		ended = c.Ended.Format("15:04:05.000")
+	}
+	file, _ := filepath.Rel(home, c.File)
+	return fmt.Sprintf("%s %s %s %s %s %s %s %s sub=%v %s %s:%d", c.Agent, c.Version, c.Session, c.ID, c.Time.Format("15:04:05.000"), ended,
+		c.Tool, args, c.Subagent, c.Folder+" "+string(c.Result), filepath.ToSlash(file), c.Line)
+}
+
+// TestCalls reads what real agents wrote.
+func TestCalls(t *testing.T) {
+	for _, a := range readable() {
+		t.Run(a.Name, func(t *testing.T) {
+			home, getenv := newHome(t, a.Name)
+			before := snapshotOf(t, home)
+			r := &Reader{Getenv: getenv}
+			var got strings.Builder
+			calls := slices.Collect(r.InOrder(a))
+			for _, c := range calls {
+				got.WriteString(lineOf(c, home) + "\n")
+			}
+			if len(r.Places) > 0 || r.Bytes == 0 {
+				t.Errorf("got %d bytes, broken: %v", r.Bytes, r.Places)
+			}
+			name := filepath.Join("testdata", a.Name+".want")
+			if *update {
+				if err := os.WriteFile(name, []byte(got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			last := slices.Collect((&Reader{Getenv: getenv, Last: 5}).Calls(a))
+			if len(last) < 5 || len(last) > len(calls) {
+				t.Errorf("the last 5: got %d calls of %d", len(last), len(calls))
+			}
+			if diff := cmp.Diff(before, snapshotOf(t, home)); diff != "" {
+				t.Errorf("reading changed the home:\n%s", diff)
+			}
+		})
+	}
+}
+
+// snapshotOf returns the files of a folder with their sizes and times.
+func snapshotOf(t testing.TB, dir string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			list = append(list, fmt.Sprint(name, info.Size(), info.ModTime()))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// compare compares an agent's calls in a home with the log there.
+func compare(t testing.TB, a *agents.Agent, home string, getenv func(string) string, change func(*Comparison)) Coverage {
+	t.Helper()
+	installed := Change{Time: time.Date(2026, 11, 26, 17, 0, 0, 0, time.UTC), In: true}
+	x := &Comparison{Getenv: getenv, Log: filepath.Join(home, "log"), Changes: map[string][]Change{a.Name: {installed}}}
+	if change != nil {
+		change(x)
+	}
+	all, err := x.Compare(t.Context(), []*agents.Agent{a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		return Coverage{Counts: map[Verdict]int{}}
+	}
+	return all[0]
+}
+
+// TestCoverage compares what real agents wrote with what starhost logged.
+func TestCoverage(t *testing.T) {
+	for _, a := range readable() {
+		t.Run(a.Name, func(t *testing.T) {
+			home, getenv := newHome(t, a.Name)
+			log := filepath.Join(home, "log/answered-2026-11-26.jsonl")
+			text, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := compare(t, a, home, getenv, nil)
+			if len(c.Findings) > 0 || c.Counts[Covered] < 9 || c.Counts[Covered]+c.Counts[DidNotRun] != c.Calls {
+				t.Fatalf("got %v, %+v", c.Counts, c.Findings)
+			}
+			if quick := compare(t, a, home, getenv, func(x *Comparison) { x.Last = 50 }); quick.Calls != c.Calls || quick.Faults() > 0 {
+				t.Errorf("the last 50: got %v", quick.Counts)
+			}
+			without := func(what string, line func(string) string) Coverage {
+				t.Helper()
+				var out strings.Builder
+				for l := range strings.Lines(string(text)) {
+					out.WriteString(line(l))
+				}
+				if err := os.WriteFile(log, []byte(out.String()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return compare(t, a, home, getenv, nil)
+			}
+			n := 0
+			got := without("an answer", func(l string) string {
+				if strings.Contains(l, `"answered":"none"`) {
+					if n++; n == 3 {
+						return ""
+					}
+				}
+				return l
+			})
+			if got.Counts[NotAsked] != 1 || got.Counts[Covered] != c.Counts[Covered]-1 || got.Faults() != 1 {
+				t.Errorf("without an answer: got %v, %+v", got.Counts, got.Findings)
+			}
+			n = 0
+			got = without("a denial that did nothing", func(l string) string {
+				if n++; n == 4 {
+					return strings.Replace(l, `"answered":"none"`, `"answered":"deny"`, 1)
+				}
+				return l
+			})
+			if got.Counts[DeniedRan] != 1 || got.Faults() != 1 {
+				t.Errorf("denied but ran: got %v, %+v", got.Counts, got.Findings)
+			}
+			n = 0
+			got = without("a late answer", func(l string) string {
+				if n++; n == 4 {
+					var at struct{ Time time.Time }
+					_ = json.Unmarshal([]byte(l), &at)
+					return strings.Replace(l, at.Time.Format(time.RFC3339Nano), at.Time.Add(40*time.Second).Format(time.RFC3339Nano), 1)
+				}
+				return l
+			})
+			if got.Counts[TooLate] != 1 || got.Faults() != 1 {
+				t.Errorf("asked too late: got %v, %+v %+v", got.Counts, got.Findings, got.Findings[0].Call)
+			}
+			without("all", func(string) string { return "" })
+			got = compare(t, a, home, getenv, func(x *Comparison) { x.Log = "" })
+			if got.Faults() > 0 || got.Counts[Covered] > 0 || got.Counts[CannotTell] == 0 {
+				t.Errorf("with the log off: got %v", got.Counts)
+			}
+			got = compare(t, a, home, getenv, func(x *Comparison) { x.Changes[a.Name][0].Time = time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC) })
+			if got.Counts[Before]+got.Counts[DidNotRun] != got.Calls {
+				t.Errorf("before the installation: got %v", got.Counts)
+			}
+			got = compare(t, a, home, getenv, func(x *Comparison) {
+				x.Changes[a.Name] = append(x.Changes[a.Name], Change{Time: x.Changes[a.Name][0].Time.Add(time.Minute)})
+			})
+			if got.Counts[Before]+got.Counts[DidNotRun] != got.Calls {
+				t.Errorf("after uninstall: got %v", got.Counts)
+			}
+			got = compare(t, a, home, getenv, nil)
+			if got.Counts[NotAsked] == 0 || got.Counts[Covered] > 0 {
+				t.Errorf("with no answers: got %v", got.Counts)
+			}
+		})
+	}
+}
+
+// breaks are ways to break a file.
+var breaks = []func(r *rand.Rand, text []byte) []byte{
+	func(r *rand.Rand, text []byte) []byte { return text[:r.IntN(len(text))] },
+	func(r *rand.Rand, text []byte) []byte { return text[r.IntN(len(text)):] },
+	func(r *rand.Rand, text []byte) []byte { text[r.IntN(len(text))] = 0; return text },
+	func(r *rand.Rand, text []byte) []byte { text[r.IntN(len(text))] = 0xff; return text },
+	func(r *rand.Rand, text []byte) []byte {
+		at := r.IntN(len(text))
+		return slices.Concat(text[:at], []byte("\n"), text[at:])
+	},
+	func(r *rand.Rand, text []byte) []byte {
+		at := bytes.IndexByte(text[r.IntN(len(text)):], '\n') + 1
+		return slices.Concat(text[:at], []byte(`{"foreign":[1,2,{"type":"tool_use"}],"tool_use_id":4,"toolCalls":"x"}`+"\n[]\n\x00\n"), text[at:])
+	},
+	func(r *rand.Rand, text []byte) []byte {
+		deep := strings.Repeat(`{"type":"tool_use","a":[`, 5000)
+		return append(text, deep...)
+	},
+	func(r *rand.Rand, text []byte) []byte { // a version with other words
+		words := []string{"tool_use", "tool_result", "function_call", "status", "toolCalls", "functionResponse", "execution_complete", "success", "sessionId"}
+		return bytes.ReplaceAll(text, []byte(words[r.IntN(len(words))]), []byte("renamed"))
+	},
+	func(r *rand.Rand, text []byte) []byte {
+		from := r.IntN(len(text))
+		return slices.Delete(text, from, min(len(text), from+1+r.IntN(2000)))
+	},
+	func(r *rand.Rand, text []byte) []byte { return nil },
+}
+
+// TestBroken reads 700 broken transcripts. No reader crashes or waits, and no call is covered that is
+// not covered in the whole ones.
+func TestBroken(t *testing.T) {
+	for _, a := range readable() {
+		t.Run(a.Name, func(t *testing.T) {
+			home, getenv := newHome(t, a.Name)
+			whole := compare(t, a, home, getenv, nil)
+			var files []string
+			for _, name := range (&Reader{Getenv: getenv}).files(a) {
+				files = append(files, name)
+				if a.Name == "opencode" {
+					files = append(files, name+"-wal")
+				}
+			}
+			for i := range 100 {
+				r := rand.New(rand.NewPCG(1, uint64(i)))
+				name := files[r.IntN(len(files))]
+				text, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(text) > 0 {
+					if err := os.WriteFile(name, breaks[i%len(breaks)](r, slices.Clone(text)), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got := compare(t, a, home, getenv, nil)
+				if got.Counts[Covered] > whole.Counts[Covered] {
+					t.Errorf("break %d of %s: %d calls are covered, %d in the whole transcripts", i%len(breaks), name, got.Counts[Covered], whole.Counts[Covered])
+				}
+				_ = compare(t, a, home, getenv, func(x *Comparison) { x.Last = 50 })
+				if err := os.WriteFile(name, text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestLongLine skips a line that is longer than a reader takes, and counts its place.
+func TestLongLine(t *testing.T) {
+	a := agents.Find("claude-code")
+	home, getenv := newHome(t, a.Name)
+	name := filepath.Join(home, ".claude/projects/-home-e2e-work/long.jsonl")
+	line := `{"type":"assistant","sessionId":"s","timestamp":"2026-11-26T18:02:05Z","message":{"content":[{"type":"tool_use","id":"%s","name":"Bash","input":{"command":"%s"}}]}}` + "\n"
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{fmt.Sprintf(line, "one", "x"), `{"type":"tool_use","x":"`, strings.Repeat("x", maxLine), "\"}\n", fmt.Sprintf(line, "two", strings.Repeat("y", 5<<20))} {
+		if _, err := f.WriteString(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := &Reader{Getenv: getenv}
+	found := map[string]Result{}
+	for c := range r.Calls(a) {
+		if c.File == name {
+			found[c.ID] = c.Result
+		}
+	}
+	if diff := cmp.Diff(map[string]Result{"one": Unknown, "two": Unknown}, found); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	want := []Place{{name, int64(len(fmt.Sprintf(line, "one", "x"))), "a line of more than 64 MiB"}}
+	if diff := cmp.Diff(want, r.Places); diff != "" {
+		t.Errorf("places (-want +got):\n%s", diff)
+	}
+}
+
+// TestOthers reads no link and no special file.
+func TestOthers(t *testing.T) {
+	a := agents.Find("claude-code")
+	home, getenv := newHome(t, a.Name)
+	want := len(slices.Collect((&Reader{Getenv: getenv}).Calls(a)))
+	dir := filepath.Join(home, ".claude/projects/-home-e2e-work")
+	names, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err == nil {
+		err = os.Symlink(names[0], filepath.Join(dir, "link.jsonl"))
+	}
+	if err == nil {
+		err = os.Symlink(dir, filepath.Join(home, ".claude/projects/other"))
+	}
+	if err == nil {
+		err = makePipe(filepath.Join(dir, "pipe.jsonl"))
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	r := &Reader{Getenv: getenv}
+	if got := len(slices.Collect(r.Calls(a))); got != want {
+		t.Errorf("got %d calls, want %d", got, want)
+	}
+	if _, _, err := openOwn(filepath.Join(dir, "link.jsonl")); err == nil {
+		t.Error("a link was opened")
+	}
+	if _, _, err := openOwn(filepath.Join(dir, "pipe.jsonl")); err == nil {
+		t.Error("a pipe was opened")
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(names[0], 12345, 12345); err != nil {
+			t.Skip(err)
+		}
+		r := &Reader{Getenv: getenv}
+		if got := len(slices.Collect(r.Calls(a))); got >= want || r.Broken == 0 {
+			t.Errorf("another user's file: got %d calls and %v", got, r.Places)
+		}
+	}
+}
+
+// BenchmarkCoverage reads 256 MiB of transcripts, of which lines have the lengths of real sessions.
+func BenchmarkCoverage(b *testing.B) {
+	a := agents.Find("claude-code")
+	home, getenv := newHome(b, a.Name)
+	bigHome(b, home, 256)
+	var size int64
+	for b.Loop() {
+		c := compare(b, a, home, getenv, nil)
+		size = 256 << 20
+		if c.Broken > 0 {
+			b.Fatal(c.Places)
+		}
+	}
+	b.SetBytes(size)
+}
+
+// BenchmarkQuick looks at the last 50 calls of 1 GiB of transcripts.
+func BenchmarkQuick(b *testing.B) {
+	a := agents.Find("claude-code")
+	home, getenv := newHome(b, a.Name)
+	bigHome(b, home, 1024)
+	for b.Loop() {
+		if c := compare(b, a, home, getenv, func(x *Comparison) { x.Last = 50 }); c.Calls != 50 {
+			b.Fatalf("%d calls", c.Calls)
+		}
+	}
+}
+
+// bigHome adds files of 16 MiB to a home: calls with arguments of 200 bytes and results of 6 KB, and
+// beside them what the agent said.
+func bigHome(b *testing.B, home string, megabytes int) {
+	b.Helper()
+	result := strings.Repeat("a line of what a program wrote, and of nothing else\\n", 120)
+	for file := range megabytes / 16 {
+		var text bytes.Buffer
+		for i := 0; text.Len() < 16<<20; i++ {
+			at := time.Date(2026, 11, 20, 0, file, 0, i, time.UTC).Format(time.RFC3339Nano)
+			head := fmt.Sprintf(`"sessionId":"s%d","version":"2.1.332","cwd":"/w","timestamp":"%s"`, file, at)
+			fmt.Fprintf(&text, `{"type":"assistant",%s,"message":{"content":[{"type":"text","text":"%s"}]}}`+"\n", head, result[:1000])
+			fmt.Fprintf(&text, `{"type":"assistant",%s,"message":{"content":[{"type":"tool_use","id":"t%d_%d","name":"Bash","input":{"command":"%s"}}]}}`+"\n", head, file, i, result[:200])
+			fmt.Fprintf(&text, `{"type":"user",%s,"message":{"content":[{"type":"tool_result","tool_use_id":"t%d_%d","content":"%s"}]},"toolUseResult":{"stdout":"%s"}}`+"\n",
+				head, file, i, result, result)
+		}
+		name := filepath.Join(home, ".claude/projects/-home-e2e-work", fmt.Sprintf("big%d.jsonl", file))
+		if err := os.WriteFile(name, text.Bytes(), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
