@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/agents/trace"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -33,6 +35,8 @@ type Doctor struct {
 	// recent records from old ones.
 	Log string
 	Now time.Time
+	// Compare compares the agents' transcripts with the log; nil for not.
+	Compare *trace.Comparison
 }
 
 // A Diagnosis is what a Doctor found out about one agent.
@@ -50,6 +54,9 @@ type Diagnosis struct {
 	// LastAsked is the agent's newest event in the decision log; nil if the log of the last days has none.
 	LastAsked *Asked   `json:"last_asked"`
 	Unlisted  []string `json:"unlisted_tools"` // tools in the log that the agent's table does not have
+	// Calls says of the calls in the agent's transcripts whether it asked about them, nil for an agent
+	// without any.
+	Calls *trace.Coverage `json:"calls"`
 
 	agent *hook.Agent
 }
@@ -82,11 +89,12 @@ func newLine(scope, path string, c *commandLine) Line {
 }
 
 // Examine checks agents. If absent is true, the result also has the agents that have neither settings nor a
-// program.
-func (d *Doctor) Examine(ctx context.Context, agents []*hook.Agent, absent bool) []Diagnosis {
+// program. The
+// error is that of the log of answers, or of ctx.
+func (d *Doctor) Examine(ctx context.Context, chosen []*hook.Agent, absent bool) ([]Diagnosis, error) {
 	used := d.readUsage()
 	var result []Diagnosis
-	for _, agent := range agents {
+	for _, agent := range chosen {
 		x := Diagnosis{
 			Name: agent.Name, Title: agent.Title, Missing: strings.ReplaceAll(agent.Missing, "`", ""), Unseen: unseen, agent: agent,
 			Lines: []Line{}, Problems: []string{}, Found: []string{}, Unlisted: []string{},
@@ -114,7 +122,24 @@ func (d *Doctor) Examine(ctx context.Context, agents []*hook.Agent, absent bool)
 		x.Grade, x.By = x.grade()
 		result = append(result, x)
 	}
-	return result
+	return result, d.compare(ctx, result)
+}
+
+// compare adds what agents' transcripts say.
+func (d *Doctor) compare(ctx context.Context, result []Diagnosis) error {
+	if d.Compare == nil {
+		return nil
+	}
+	var list []*agents.Agent
+	for i := range result {
+		list = append(list, result[i].agent.Agent)
+	}
+	all, err := d.Compare.Compare(ctx, list)
+	for i := range all {
+		at := slices.IndexFunc(result, func(x Diagnosis) bool { return x.Name == all[i].Agent })
+		result[at].Calls = &all[i]
+	}
+	return err
 }
 
 // addProblem adds a reason why the guard may be off.

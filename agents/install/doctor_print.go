@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost/agents/trace"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 )
@@ -39,6 +40,9 @@ func WriteDiagnoses(w io.Writer, all []Diagnosis, home string) {
 		if len(x.Unlisted) > 0 {
 			fmt.Fprintf(w, "  tools without a kind: %s\n", texttable.EscapeLine(limitText(strings.Join(x.Unlisted, ", "))))
 		}
+		if x.Calls != nil {
+			writeCalls(w, x.Calls, home)
+		}
 		if len(x.Lines) > 0 {
 			fmt.Fprintf(w, "  without starhost: %s\n", x.Missing)
 			fmt.Fprintf(w, "  not seen: %s\n", x.Unseen)
@@ -59,6 +63,35 @@ func (l *Line) write(w io.Writer, home string) {
 	}
 	for _, note := range l.Notes {
 		fmt.Fprintf(w, "  note: %s\n", texttable.EscapeLine(note))
+	}
+}
+
+// writeCalls writes what the transcripts of an agent say: the counts, and each call that a person must
+// know of.
+func writeCalls(w io.Writer, c *trace.Coverage, home string) {
+	text := fmt.Sprintf("  calls: %d in the transcripts", c.Calls)
+	for _, v := range trace.Verdicts() {
+		if n := c.Counts[v]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, v)
+		}
+	}
+	if c.Broken > 0 {
+		text += fmt.Sprintf("; %s cannot be read", texttable.Count(c.Broken, "line"))
+	}
+	io.WriteString(w, text+"\n")
+	for i := range c.Findings {
+		f := &c.Findings[i]
+		line := fmt.Sprintf("%s: %s %s of session %s at %s", f.Verdict, f.Time.Format(time.RFC3339), f.Tool, f.Session, f.Place(home))
+		if f.Why != "" {
+			line += ": " + f.Why
+		}
+		fmt.Fprintf(w, "    %s\n", texttable.EscapeLine(line))
+	}
+	if c.More > 0 {
+		fmt.Fprintf(w, "    %d more\n", c.More)
+	}
+	for _, p := range c.Places {
+		fmt.Fprintf(w, "    unread: %s\n", texttable.EscapeLine(fmt.Sprintf("%s, byte %d: %s", errtext.InHome(home, p.File), p.Offset, p.Why)))
 	}
 }
 

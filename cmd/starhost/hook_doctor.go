@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,14 +10,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/agents/install"
+	"github.com/starhost/starhost/agents/trace"
+	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 )
 
 func (p *program) hookDoctorCommand() *cobra.Command {
-	var try, strict bool
-	var file string
+	var try, strict, calls bool
+	var file, since string
 	cmd := &cobra.Command{
 		Use:   "doctor [AGENT...]",
 		Short: "Check that guards work in the agents of this machine",
@@ -31,8 +36,14 @@ also if one does not hold.
 doctor sends a canary: a call of a tool that no agent has, which hook denies after all guards
 loaded. It gives no text of a settings file to a shell. It runs a line only if that is this program
 with its own flags, from a file of the user, of the administrator or of a trusted project.
---try runs other programs and untrusted projects' lines, too.`,
+--try runs other programs and untrusted projects' lines, too.
+
+doctor also compares the agents' own transcripts with the decision log: the last 50 calls of each
+agent, or with --calls all of them. It names each call about which the agent did not ask though the
+hook was installed, which ran though it was denied, or about which it asked too late, and each of
+which it cannot tell. The exit code is 1 if there is such a fault. See docs/traces.md.`,
 		Example: `  starhost hook doctor
+  starhost hook doctor --calls --since 7d
   starhost hook doctor claude-code -F json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.env.newDoctor()
@@ -40,12 +51,17 @@ with its own flags, from a file of the user, of the administrator or of a truste
 				return err
 			}
 			d.Try, d.File = try, file
+			if d.Compare, err = p.env.newComparison(calls, since); err != nil {
+				return err
+			}
 			return runDoctor(cmd.Context(), p.env, &p.res, d, strict, args)
 		},
 		ValidArgsFunction: completeAgent,
 	}
 	cmd.Flags().BoolVar(&try, "try", false, "run lines that are not this program's own, too")
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 unless all guards hold")
+	cmd.Flags().BoolVar(&calls, "calls", false, "look at all calls in the transcripts, not only at the last 50 of each agent")
+	cmd.Flags().StringVar(&since, "since", "", "with --calls, only calls of the last `TIME`, as 7d or 12h (default all)")
 	cmd.Flags().StringVar(&file, "settings", "", "check this `FILE` instead of the agent's usual ones")
 	return cmd
 }
@@ -64,6 +80,27 @@ func (env Env) newDoctor() (*install.Doctor, error) {
 	return &install.Doctor{Machine: *env.machine(), Parse: parseHookLine, Own: own, Project: project, Now: time.Now()}, nil
 }
 
+// quickCalls is how many calls of each agent doctor looks at without --calls.
+const quickCalls = 50
+
+// newComparison returns what compares transcripts with the log, which it does not know yet.
+func (env Env) newComparison(calls bool, since string) (*trace.Comparison, error) {
+	x := &trace.Comparison{Getenv: env.getenv, Changes: env.machine().Changes()}
+	switch {
+	case since != "" && !calls:
+		return nil, usagef("hook doctor: --since without --calls")
+	case !calls:
+		x.Last = quickCalls
+	case since != "":
+		span, err := timetext.ParseSpan(since)
+		if err != nil {
+			return nil, usagef("--since: got %s, want %v", errtext.Brief(since), err)
+		}
+		x.Since = time.Now().Add(-span)
+	}
+	return x, nil
+}
+
 // runDoctor runs hook doctor for the agents with these names, or for all agents.
 func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, strict bool, names []string) error {
 	chosen := hook.Agents
@@ -78,12 +115,18 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 		chosen = append(chosen, agent)
 	}
 	env.addTrust(d)
-	if dir, _, err := env.openLog(res); err == nil { // an error of the config is reported for each line of the settings
-		d.Log = dir
+	if dir, config, err := env.openLog(res); err == nil { // loading the config reports the error for each line of the settings
+		if d.Log = dir; config.Log.Enabled {
+			d.Compare.Log, d.Compare.Kept = dir, d.Now.Add(-cmp.Or(config.Log.Keep, decision.DefaultKeep))
+		}
 	}
-	result := d.Examine(ctx, chosen, len(names) > 0)
+	result, err := d.Examine(ctx, chosen, len(names) > 0)
+	if err != nil {
+		return err
+	}
 	for i := range result {
-		if grade := result[i].Grade; grade == install.GradeOff || strict && grade != install.GradeHolds {
+		isFault := result[i].Calls != nil && result[i].Calls.Faults() > 0
+		if grade := result[i].Grade; isFault || grade == install.GradeOff || strict && grade != install.GradeHolds {
 			res.code = report.ExitNegative
 		}
 	}

@@ -139,6 +139,7 @@ func installHook(env Env, res *Result, cmd *cobra.Command, f *hookFlags, s *inst
 	if err != nil {
 		return err
 	}
+	m.Note(agent, main, s, true, r)
 	if r.IsByHand() {
 		res.code = report.ExitNegative
 		return env.printResult(res, installed{r, env.getenv("HOME")})
@@ -234,6 +235,7 @@ func uninstallHook(env Env, res *Result, s *install.Scope, args []string) error 
 	if err != nil {
 		return err
 	}
+	m.Note(agent, main, s, false, r)
 	if r.IsByHand() {
 		res.code = report.ExitNegative
 	}
