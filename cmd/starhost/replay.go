@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -17,6 +18,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
@@ -27,7 +29,10 @@ type replayFlags struct {
 	loadFlags
 	since             string
 	logs, only, allow []string
+	agents            []string
 	asEnforced, read  bool
+	transcripts       bool
+	golden            string
 }
 
 func (p *program) replayCommand() *cobra.Command {
@@ -44,9 +49,16 @@ The exit code is 1 if a decision changed that no --allow accepts, and with --str
 if replay cannot tell. --allow takes the beginning of a line of the report, up to the end
 of a word, such as "now denied by freeze". --only takes a glob of tools' names, or
 kind:KIND; the report then leaves out all other events. With --now a plugin does not see
-another time: each event has the time of its record.`,
+another time: each event has the time of its record.
+
+--transcripts reads the agents' own transcripts in place of a log: what the plugins would have
+decided about the calls of the last weeks, without installing anything. --agent names the agents to
+look at. Each session begins with empty ctx.state, and what a transcript lacks, as the user's words,
+is "cannot tell". Nothing of the transcripts is stored, unless --golden writes a golden case for each
+group of changes, masked as the log is. See docs/traces.md.`,
 		Example: `  starhost replay --since 7d
   starhost replay plugins/freeze --only kind:shell --allow "now denied by freeze"
+  starhost replay plugins/freeze --transcripts --since 30d
   starhost replay --log decisions-2026-11-23.jsonl --strict -F junit`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			return replayLog(cmd.Context(), p.env, &p.res, &f, paths)
@@ -59,6 +71,9 @@ another time: each event has the time of its record.`,
 	flags.Var((*stringList)(&f.logs), "log", "a `FILE` or folder of records, - for standard input, in place of the config's log; repeatable")
 	flags.Var((*stringList)(&f.only), "only", "report only events about tools whose name matches a `GLOB`, or kind:KIND; repeatable")
 	flags.Var((*stringList)(&f.allow), "allow", "accept changes whose line begins with `TEXT`; repeatable")
+	flags.BoolVar(&f.transcripts, "transcripts", false, "read the agents' own transcripts in place of a log")
+	flags.Var((*stringList)(&f.agents), "agent", "with --transcripts, only this `AGENT`; repeatable")
+	flags.StringVar(&f.golden, "golden", "", "with --transcripts, write a golden case for each group of changes into `DIR`")
 	flags.BoolVar(&f.asEnforced, "as-enforced", false, "enforce plugins that the config only lets warn")
 	flags.BoolVar(&f.read, "read", false, "answer reads of files that the record lacks with today's files")
 	return cmd
@@ -67,7 +82,8 @@ another time: each event has the time of its record.`,
 // A replayRun is the result of replay.
 type replayRun struct {
 	*decision.ReplayReport
-	skipped int // lines of the log that are no records
+	skipped int    // lines that are no records
+	past    string // what was read of transcripts, "" for a log
 }
 
 // replayLog runs the command.
@@ -77,11 +93,19 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 			return &report.UsageError{Msg: "replay: " + errtext.Brief(p) + " is no plugin: records of decisions are --log FILE", Help: "starhost replay --log " + p}
 		}
 	}
-	r, err := decision.NewReplay(decision.ReplayOptions{Only: f.only, ReadFiles: f.read})
+	past, err := env.newPast(f)
+	if err != nil {
+		return err
+	}
+	options := decision.ReplayOptions{Only: f.only, ReadFiles: f.read}
+	if past != nil {
+		options.Lacks, options.Example = "transcripts do not have it", past.example
+	}
+	r, err := decision.NewReplay(options)
 	if err != nil {
 		return usagef("--only: %v", err)
 	}
-	set, err := loadReplay(ctx, env, res, f, r, paths)
+	set, err := loadReplay(ctx, env, res, f, r, past, paths)
 	if err != nil {
 		return err
 	}
@@ -89,9 +113,16 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 	if len(res.problems) > 0 {
 		return nil // without this plugin, the decisions would be different
 	}
-	records, err := env.openLogs(f, set.Config)
-	if err != nil {
-		return err
+	skipped := func() int { return 0 }
+	var records iter.Seq2[*decision.Record, error]
+	if past != nil {
+		records = past.records(set)
+	} else {
+		reader, err := env.openLogs(f, set.Config)
+		if err != nil {
+			return err
+		}
+		records, skipped = reader.All(), func() int { return reader.Skipped }
 	}
 	if !env.inside {
 		// A long log makes much garbage. Beside the heap, the program itself takes 20 MiB.
@@ -100,7 +131,7 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxHeap))
 	}
 	load := func() (*host.Host, error) { return set.Host, nil }
-	found, err := r.Run(ctx, load, records.All())
+	found, err := r.Run(ctx, load, records)
 	if err != nil {
 		return logError(err)
 	}
@@ -112,18 +143,28 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 	if found.Changed() > 0 || f.strict && found.CannotTell > 0 {
 		res.code = report.ExitNegative
 	}
-	return env.printResult(res, &replayRun{found, records.Skipped})
+	run := &replayRun{found, skipped(), ""}
+	if past != nil {
+		run.past = past.String()
+		res.warnings = append(res.warnings, past.warnings...)
+	}
+	return env.printResult(res, run)
 }
 
-// loadReplay loads plugins. The records answer their effects.
-func loadReplay(ctx context.Context, env Env, res *Result, f *replayFlags, r *decision.Replay, paths []string) (*loader.Set, error) {
+// loadReplay loads plugins whose effects the records answer.
+func loadReplay(
+	ctx context.Context, env Env, res *Result, f *replayFlags, r *decision.Replay, past *transcriptReplay, paths []string,
+) (*loader.Set, error) {
 	return env.loadWith(ctx, res, &f.loadFlags, paths, func(o *loader.Options) {
 		o.RequiredInArgs, o.Enforce = true, f.asEnforced
 		o.World.Answers = effects.Resolver(r.Resolve)
 		o.World.HTTP, o.World.Exec, o.World.Store = nil, nil, nil
 		o.World.Secrets = effects.NewSecrets(effects.SecretOptions{Patterns: redactPatterns(o.Config)})
 		o.Host.Clock, o.Host.Answer = r.Now, r.Answer
-		o.Host.Log = func(host.LogLine) {} // dropped, because plugins logged it when the event happened
+		if past != nil {
+			o.Host.Observe = past.observe
+		}
+		o.Host.Log = func(host.LogLine) {} // plugins logged it when the event happened
 	})
 }
 
@@ -166,6 +207,9 @@ func logError(err error) error {
 }
 
 func (r *replayRun) WriteText(res *Result) {
+	if r.past != "" {
+		res.out.WriteString(texttable.EscapeLine(r.past) + "\n")
+	}
 	decision.WriteReplay(&res.out, r.ReplayReport, r.skipped)
 }
 

@@ -38,7 +38,7 @@ func (env Env) printNote(text string) {
 	}
 }
 
-// relative returns the path of a file relative to the current folder, or name if no such path exists.
+// relative returns a path as it is from the current folder.
 func (env Env) relative(name string) string {
 	if rel, err := filepath.Rel(env.path("."), name); err == nil {
 		name = rel
