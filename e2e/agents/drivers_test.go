@@ -29,6 +29,7 @@ type agent struct {
 	// write returns a call that writes a file, and mcp one of the tool touch of the server lab,
 	// which lab adds to the settings.
 	write func(path, content string) call
+	read  func(path string) call
 	mcp   func(path string) call
 	lab   func(s *stage)
 	// subagent, background and interactive return calls that begin a subagent, run a command in the
@@ -63,6 +64,7 @@ var agents = []*agent{
 		},
 		shell: func(command string) call { return call{"Bash", dict{"command": command, "description": "a test"}} },
 		write: func(path, content string) call { return call{"Write", dict{"file_path": path, "content": content}} },
+		read:  func(path string) call { return call{"Read", dict{"file_path": path}} },
 		mcp:   func(path string) call { return call{"mcp__lab__touch", dict{"path": path}} },
 		lab: func(s *stage) {
 			s.write("lab.json", jsonText(dict{"mcpServers": dict{"lab": dict{"command": "node", "args": []string{filepath.Join(s.home, "lab.mjs")}}}}))
@@ -88,6 +90,7 @@ var agents = []*agent{
 		},
 		noResume: true,
 		shell:    func(command string) call { return call{"run_commands", dict{"commands": []any{command}}} },
+		read:     func(path string) call { return call{"read_files", dict{"files": []dict{{"path": path}}}} },
 		want: map[string]string{
 			"context": "none", "prompt": "sent", "deny": "turn ends", "eight": "turn ends", "ask": "turn ends",
 			"redact": "not changed", "broken": "turn ends", "missing": "turn ends", "late": "turn ends",
@@ -140,6 +143,7 @@ var agents = []*agent{
 		},
 		shell: func(command string) call { return call{"bash", dict{"command": command, "description": "a test"}} },
 		write: func(path, content string) call { return call{"create", dict{"path": path, "file_text": content}} },
+		read:  func(path string) call { return call{"view", dict{"path": path}} },
 		mcp:   func(path string) call { return call{"lab-touch", dict{"path": path}} },
 		lab: func(s *stage) {
 			s.write(".copilot/mcp-config.json", jsonText(dict{"mcpServers": dict{"lab": dict{
@@ -147,7 +151,7 @@ var agents = []*agent{
 			}}}))
 		},
 		subagent: func(text string) call {
-			return call{"task", dict{"agent_type": "general-purpose", "description": "d", "prompt": text}}
+			return call{"task", dict{"agent_type": "general-purpose", "name": "e2e", "description": "d", "prompt": text}}
 		},
 		background: func(text string) call {
 			return call{"bash", dict{"command": text, "description": "a test", "mode": "async", "sessionId": "e2e"}}
@@ -217,8 +221,9 @@ var agents = []*agent{
 		write: func(path, content string) call {
 			return call{"write_file", dict{"file_path": path, "content": content}}
 		},
-		mcp: func(path string) call { return call{"mcp_lab_touch", dict{"path": path}} },
-		lab: func(s *stage) { s.addServer(".gemini/settings.json") },
+		read: func(path string) call { return call{"read_file", dict{"file_path": path}} },
+		mcp:  func(path string) call { return call{"mcp_lab_touch", dict{"path": path}} },
+		lab:  func(s *stage) { s.addServer(".gemini/settings.json") },
 		subagent: func(text string) call {
 			return call{"invoke_agent", dict{"agent_name": "generalist", "prompt": text}}
 		},
@@ -250,8 +255,9 @@ var agents = []*agent{
 		write: func(path, content string) call {
 			return call{"write_file", dict{"file_path": path, "content": content}}
 		},
-		mcp: func(path string) call { return call{"mcp__lab__touch", dict{"path": path}} },
-		lab: func(s *stage) { s.addServer(".qwen/settings.json") },
+		read: func(path string) call { return call{"read_file", dict{"file_path": path}} },
+		mcp:  func(path string) call { return call{"mcp__lab__touch", dict{"path": path}} },
+		lab:  func(s *stage) { s.addServer(".qwen/settings.json") },
 		subagent: func(text string) call {
 			return call{"agent", dict{"description": "d", "prompt": text, "subagent_type": "general-purpose"}}
 		},
@@ -281,6 +287,7 @@ var agents = []*agent{
 		},
 		shell: func(command string) call { return call{"bash", dict{"command": command, "description": "a test"}} },
 		write: func(path, content string) call { return call{"write", dict{"filePath": path, "content": content}} },
+		read:  func(path string) call { return call{"read", dict{"filePath": path}} },
 		mcp:   func(path string) call { return call{"lab_touch", dict{"path": path}} },
 		lab: func(s *stage) {
 			s.change(".config/opencode/opencode.json", func(all dict) {

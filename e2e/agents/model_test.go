@@ -37,6 +37,7 @@ type model struct {
 	replies  []reply
 	requests []string // bodies of the requests with tools
 	others   []string // methods and paths of all requests
+	asked    int      // calls in the replies so far
 }
 
 func startModel(t *testing.T, replies []reply) *model {
@@ -73,6 +74,7 @@ func (m *model) next(r *http.Request, body []byte) (reply, int) {
 	}
 	out := m.replies[0]
 	m.replies = m.replies[1:]
+	m.asked += len(out.calls)
 	return out, n
 }
 

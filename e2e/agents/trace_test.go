@@ -1,0 +1,237 @@
+//go:build unix
+
+package agents
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "github.com/ncruces/go-sqlite3/driver" // for opencode's database
+)
+
+// calls40 returns replies with 40 calls of all kinds that the agent has: shell, write, read, MCP, wrong,
+// failed, denied, asked, changed, parallel, by a subagent and in a resumed session.
+func calls40(s *stage) (first, resumed []reply) {
+	a := s.agent
+	shell := func(names ...string) (r reply) {
+		for _, name := range names {
+			r.calls = append(r.calls, a.shell("touch "+name))
+		}
+		return r
+	}
+	one := func(c call) reply { return reply{calls: []call{c}} }
+	wrong := a.shell("x")
+	wrong.args = dict{"wrong": 1}
+	first = []reply{shell("a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"), shell("b1"), one(a.shell("echo before; exit 3"))}
+	if a.read != nil {
+		first = append(first, one(a.read(filepath.Join(s.work, "secret.txt"))))
+	}
+	denials := []reply{shell("denied1"), shell("c1", "denied2", "c2"), shell("old"), shell("asked")}
+	if a.write != nil {
+		first = append(first, one(a.write(filepath.Join(s.work, "good.txt"), "x")))
+		denials = append(denials, one(a.write(filepath.Join(s.work, "kept.txt"), "x")))
+	}
+	if a.mcp != nil {
+		first = append(first, one(a.mcp(filepath.Join(s.work, "mcp1"))))
+		denials = append(denials, one(a.mcp(filepath.Join(s.work, "bykind"))))
+	}
+	first = append(first, one(wrong), one(call{"no_such_tool", dict{"a": 1}}))
+	last := []reply{shell("d1", "d2"), {text: "hello"}}
+	if a.subagent != nil {
+		last = append([]reply{one(a.subagent("E2E-SUB")), shell("sub1"), shell("denied3"), {text: "it is done"}}, last...)
+	}
+	if a.want["deny"] == "turn ends" {
+		first, denials = append(first, shell("d1", "d2")), []reply{shell("denied1")}
+		last = nil
+	}
+	if !a.noResume {
+		resumed = []reply{shell("r1", "r2"), shell("r3"), shell("denied4"), shell("same"), shell("same"), {text: "bye"}}
+	}
+	all := slices.Concat(first, denials, last)
+	n := 0
+	for _, r := range slices.Concat(all, resumed) {
+		n += len(r.calls)
+	}
+	var fill reply
+	for ; n < 40; n++ {
+		fill.calls = append(fill.calls, a.shell("touch f"+string(rune('a'+n%26))))
+	}
+	return append([]reply{fill}, all...), resumed
+}
+
+// covered is what hook doctor says of the calls of one agent.
+type covered struct {
+	Calls    int
+	Counts   map[string]int
+	Broken   int
+	Findings []struct {
+		Verdict, Why, Tool, File, Result string
+		Call                             string `json:"call_id"`
+		Line                             int
+	}
+}
+
+// coverage returns what hook doctor says of the agent's calls, with the environment of its run.
+func (s *stage) coverage(flags ...string) (c covered) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), filepath.Join(s.home, "bin", "starhost"), append([]string{"hook", "doctor", s.agent.name, "-F", "json"}, flags...)...)
+	cmd.Env, cmd.Dir = slices.Concat(s.environment(), s.agent.env(s), s.moreEnv), s.work
+	out, _ := cmd.Output() // it ends with 1 if a guard could be off
+	var all struct {
+		Agents []struct{ Calls *covered }
+	}
+	if err := json.Unmarshal(out, &all); err != nil || len(all.Agents) != 1 {
+		s.t.Fatalf("hook doctor: %v in %s", err, out)
+	}
+	if all.Agents[0].Calls == nil {
+		return c
+	}
+	return *all.Agents[0].Calls
+}
+
+// TestTraces lets each agent make 40 calls and compares its transcript with what happened: starhost was
+// asked about each that the agent did not refuse itself.
+func TestTraces(t *testing.T) {
+	wanted(t)
+	for _, a := range agents {
+		t.Run(a.name, func(t *testing.T) {
+			if a.name == "droid" {
+				t.Skip("starhost reads no transcripts of it")
+			}
+			s := newStage(t, a, plugin)
+			if a.lab != nil {
+				a.lab(s)
+			}
+			first, resumed := calls40(s)
+			s.model.replies = first
+			s.run("go on", false)
+			if len(resumed) > 0 {
+				s.model.replies = resumed
+				s.run("more", true)
+			}
+			for _, flags := range [][]string{{"--calls"}, nil} {
+				c := s.coverage(flags...)
+				t.Logf("doctor %q: %d calls, %v", flags, c.Calls, c.Counts)
+				if c.Calls != s.model.asked || c.Broken > 0 {
+					t.Errorf("doctor %q: got %d calls and %d broken lines, the model asked for %d", flags, c.Calls, c.Broken, s.model.asked)
+				}
+				for _, f := range c.Findings {
+					t.Errorf("doctor %q: %+v", flags, f)
+				}
+			}
+			if *update {
+				s.saveTranscripts()
+			}
+		})
+	}
+}
+
+// saveTranscripts writes the agent's transcripts and starhost's log of answers to the fixtures of
+// agents/trace, with stable paths and without what is not about calls.
+func (s *stage) saveTranscripts() {
+	s.t.Helper()
+	target := filepath.Join("../../agents/trace/testdata", s.agent.name)
+	_ = os.RemoveAll(target)
+	folders := []string{
+		".claude/projects", ".cline/data/sessions", ".codex/sessions", ".copilot/session-state", ".gemini/tmp", ".qwen/projects",
+		".local/state/starhost/log",
+	}
+	for _, folder := range folders {
+		_ = filepath.WalkDir(filepath.Join(s.home, folder), func(name string, d os.DirEntry, err error) error {
+			base := filepath.Base(name)
+			isKept := strings.HasPrefix(base, "answered-") || base == ".project_root" || strings.Contains(name, ".cline/data/sessions") ||
+				strings.HasSuffix(base, ".jsonl") && !strings.HasPrefix(base, "decisions-")
+			if err != nil || !d.Type().IsRegular() || !isKept {
+				return nil
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			rel, _ := filepath.Rel(s.home, name)
+			rel = strings.ReplaceAll(strings.Replace(rel, ".local/state/starhost/log", "log", 1), strings.ReplaceAll(s.home, "/", "-"), "-home-e2e")
+			s.saveFixture(filepath.Join(target, rel), strings.ReplaceAll(callLines(base, string(text)), s.home, "/home/e2e"))
+			return nil
+		})
+	}
+	if s.agent.name == "opencode" {
+		s.saveFixture(filepath.Join(target, "rows.jsonl"), strings.ReplaceAll(s.databaseRows(), s.home, "/home/e2e"))
+	}
+}
+
+func (s *stage) saveFixture(name, text string) {
+	s.t.Helper()
+	err := os.MkdirAll(filepath.Dir(name), 0o755)
+	if err == nil {
+		err = os.WriteFile(name, []byte(text), 0o644)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// callLines returns the first lines of a transcript and those about calls, without long texts.
+func callLines(base, text string) string {
+	if !strings.HasSuffix(base, ".jsonl") || strings.HasPrefix(base, "answered-") {
+		return text
+	}
+	marks := []string{
+		"tool_use", `_call"`, `_call_output"`, "turn_context", "toolCalls", "functionCall", "functionResponse", "tool.execution_", `"session.`,
+	}
+	var out strings.Builder
+	n := 0
+	for line := range strings.Lines(text) {
+		const long = 6000
+		var meta struct {
+			Payload map[string]any `json:"payload"`
+		}
+		var all map[string]any
+		if strings.Contains(line, `"base_instructions"`) && json.Unmarshal([]byte(line), &meta) == nil && json.Unmarshal([]byte(line), &all) == nil {
+			delete(meta.Payload, "base_instructions")
+			all["payload"] = meta.Payload
+			line = jsonText(all) + "\n"
+		}
+		isCall := slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(line, mark) })
+		if n++; len(line) < long && (n <= 3 || isCall) && !strings.HasPrefix(line, `{"type":"api-request`) {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// databaseRows returns the sessions and the calls of opencode's database, a line each.
+func (s *stage) databaseRows() string {
+	s.t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(s.home, "data/opencode/opencode.db"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer db.Close()
+	var out strings.Builder
+	for table, columns := range map[string]string{
+		"session": "id, parent_id, directory, version, time_created", "part": "id, message_id, session_id, time_created, data",
+	} {
+		rows, err := db.Query("SELECT " + columns + " FROM " + table)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for rows.Next() {
+			row := make([]any, 5)
+			if err := rows.Scan(&row[0], &row[1], &row[2], &row[3], &row[4]); err != nil {
+				s.t.Fatal(err)
+			}
+			out.WriteString(jsonText(dict{"table": table, "row": row}) + "\n")
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return out.String()
+}
