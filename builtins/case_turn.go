@@ -26,7 +26,7 @@ type requestArgs struct {
 	report                  bool
 }
 
-// bind stores the arguments of a step: first the text, then the arguments that behind lists, then those of the request.
+// bind stores the arguments of a step: the text, those that behind names, and those of the request.
 func (a *requestArgs) bind(c call.Call, behind ...any) error {
 	pairs := append([]any{"text", &a.r.Text}, behind...)
 	return c.Bind(append(pairs, "fragments?", &a.refs, "system_fragments?", &a.systemRefs, "attachments??", &a.attachments,

@@ -12,8 +12,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// approvalOf returns the outcome of a call that a guard asked about with this reason, and that a person
-// approved.
+// approvalOf returns the outcome of a question that a person answered.
 func approvalOf(reason string) host.Outcome {
 	return host.Outcome{
 		Decision: starhost.Decision{Action: starhost.ActionApprove}, Turn: 2,
@@ -23,8 +22,8 @@ func approvalOf(reason string) host.Outcome {
 	}
 }
 
-// TestRecordOfApproval checks that a record says who answered a question about a call, and when. The log must
-// mask and cut the answer like other texts, and a replay must leave it out.
+// TestRecordOfApproval checks that a record says who answered a question about a call, and when,
+// and that it is masked, cut and read as others are. A replay leaves it out.
 func TestRecordOfApproval(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := newLog(t, decision.Options{Dir: dir, Mask: []string{"**/reason", "/approval/*"}})
@@ -53,7 +52,7 @@ func TestRecordOfApproval(t *testing.T) {
 		records = append(records, record)
 	}
 	i := 0
-	for read, err := range r.All() { // the reader must parse what the log wrote
+	for read, err := range r.All() { // by the reader's own parser
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +72,7 @@ func TestRecordOfApproval(t *testing.T) {
 	diff(t, "replayed events", 0, report.Events)
 }
 
-// TestRecordOfRun checks the records of a tool, a command and a loader that ran.
+// TestRecordOfRun checks the record of what a tool, a command and a loader did.
 func TestRecordOfRun(t *testing.T) {
 	l, _ := newLog(t, decision.Options{})
 	run := func(e starhost.Event) *decision.Record {

@@ -8,7 +8,7 @@ import (
 	"github.com/starhost/starhost/decision"
 )
 
-// TestAsked checks the text by which a list of records describes the event of each.
+// TestAsked checks what a list shows of a record's event.
 func TestAsked(t *testing.T) {
 	long := strings.Repeat("é", 100)
 	for _, tt := range []struct{ input, want string }{

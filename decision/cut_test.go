@@ -72,9 +72,9 @@ func argumentsOnly(arguments string) *decision.Record {
 	}
 }
 
-// TestRecordBudget checks that the record of any event says what the host decided, and that writing it takes
-// a small multiple of the record's limit in memory, not of the event's size. The log may copy the event's
-// text a few times, to read its JSON and to make a digest.
+// TestRecordBudget checks that a record of any event says what was decided, and takes a small
+// multiple of its limit, not of the event's size. It may copy the event's text a few times, to read
+// its JSON and to make a digest of it.
 func TestRecordBudget(t *testing.T) {
 	for name, make := range hostileRecords() {
 		r := make()
@@ -106,8 +106,8 @@ func TestRecordBudget(t *testing.T) {
 	}
 }
 
-// TestWritesAtLimit checks that the log omits the texts of a call with 60,000 edits in linear time, and as
-// one omission and not as 60,000 pointers.
+// TestWritesAtLimit checks the record of a call with 60,000 edits, whose texts it omits: once in
+// linear time, and without a pointer for each.
 func TestWritesAtLimit(t *testing.T) {
 	var args strings.Builder
 	var contents []string

@@ -12,8 +12,8 @@ import (
 	"github.com/starhost/starhost/decision"
 )
 
-// TestClockJumps checks that no record is lost if the clock jumps back, or forward and back, and that a
-// replay reads the records of each file in their order.
+// TestClockJumps checks that a clock that jumps back, or forward and back, loses no record, and
+// that replay gets the records in the order of each file.
 func TestClockJumps(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	l, now := newLog(t, decision.Options{Dir: dir})
@@ -27,8 +27,8 @@ func TestClockJumps(t *testing.T) {
 	at(-48*time.Hour, "c")  // to an earlier day
 	at(240*time.Hour, "d")  // forward
 	at(time.Minute, "e")    // and back again
-	at(-49*time.Hour, "f")  // a record of the same day has a later time
-	at(-240*time.Hour, "g") // the log deletes old files at the first record of a day
+	at(-49*time.Hour, "f")  // behind a record of the same day
+	at(-240*time.Hour, "g") // the first record of a day collects
 	want := []string{"g", "c", "f", "a", "b", "e", "d"}
 	events, skipped := eventsIn(t, time.Time{}, dir)
 	diff(t, "events", want, events)
@@ -40,8 +40,8 @@ func TestClockJumps(t *testing.T) {
 	diff(t, "events since noon", []string{"a", "e", "d"}, events)
 }
 
-// TestFollow checks that a reader that follows a log gets each record once: old records, new ones in the file
-// of the same and of another day, records after a torn line, and records after the clock jumped back.
+// TestFollow checks that a reader that follows a log gets each record once: from before, in a file
+// of the same and of another day, behind a torn line, and after the clock jumped back.
 func TestFollow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	l, now := newLog(t, decision.Options{Dir: dir})
@@ -55,7 +55,7 @@ func TestFollow(t *testing.T) {
 	rounds := 0
 	file := func(day string) string { return filepath.Join(dir, "decisions-2026-11-"+day+".jsonl") }
 	steps := []func() error{
-		func() error { return nil }, // the log's folder does not exist yet
+		func() error { return nil }, // there is no folder yet
 		func() error { appendEvents(t, l, "a", "b"); return nil },
 		func() error { return appendText(file("23"), "\n{\"schema\":\"starhost.decision/1\",\"id\":\"torn") },
 		func() error { appendEvents(t, l, "c"); return nil },
@@ -91,7 +91,7 @@ func appendText(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestTornAnywhere checks that a crash that cuts a record at any byte loses no other record.
+// TestTornAnywhere checks that a record that a crash cut at any byte costs only this record.
 func TestTornAnywhere(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	l, _ := newLog(t, decision.Options{Dir: dir})
@@ -108,7 +108,7 @@ func TestTornAnywhere(t *testing.T) {
 		}
 		appendEvents(t, l, "b")
 		want, lost := []string{"a", "b"}, 1
-		if n == len(whole)-1 { // the record is whole: only the newline after it is missing
+		if n == len(whole)-1 { // only the last newline is missing
 			want, lost = []string{"a", "t", "b"}, 0
 		} else if n <= 1 {
 			lost = 0
@@ -123,7 +123,7 @@ func TestTornAnywhere(t *testing.T) {
 func TestCollect(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, tt := range []struct {
-		name, files   string // days before noon's day, each with a file of 100 bytes
+		name, files   string // days before noon's, each of 100 bytes
 		keep          time.Duration
 		max           int64
 		removed, left string
@@ -173,8 +173,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestLogRefuses checks in which places a log refuses to write, and that the first record of a day deletes
-// old files.
+// TestLogRefuses checks where a log writes no record, and that the first record of a day collects.
 func TestLogRefuses(t *testing.T) {
 	appendTo := func(o decision.Options) error {
 		l, _ := newLog(t, o)

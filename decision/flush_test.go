@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSync checks that Append puts each record on the disk before it returns, if the operator wants that, and
-// that it returns the failure of doing so.
+// TestSync checks that each record is on the disk before the answer if the operator wants that, and
+// that a failure is one of the record.
 func TestSync(t *testing.T) {
 	defer func(own func(*os.File) error) { flush = own }(flush)
 	calls, failure := 0, error(nil)

@@ -26,8 +26,8 @@ func mountDisk(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestFullDisk checks that writing to a full disk returns an error with the file's name, that all earlier
-// records remain, and that the next record after a torn one is whole.
+// TestFullDisk checks that a record on a full disk is an error with the file's name, that all
+// acknowledged records remain, and that the next record behind a torn one is whole.
 func TestFullDisk(t *testing.T) {
 	dir := mountDisk(t)
 	filler, logs := filepath.Join(dir, "filler"), filepath.Join(dir, "log")
@@ -59,8 +59,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that writing to a read-only folder returns an error with the file's name, and that the
-// earlier records remain.
+// TestReadOnly checks that a record in a read-only folder is an error with the file's name, and
+// that the records remain.
 func TestReadOnly(t *testing.T) {
 	dir := mountDisk(t)
 	l, now := newLog(t, decision.Options{Dir: filepath.Join(dir, "log")})

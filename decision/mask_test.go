@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost/decision"
 )
 
-// written writes r into a new log. It returns the record as a reader returns it, and the text of the file.
+// written returns the only record of a new log, as read and as text.
 func written(t *testing.T, o decision.Options, use func(*decision.Log), r *decision.Record) (*decision.Record, string) {
 	t.Helper()
 	o.Dir = filepath.Join(t.TempDir(), "log")
@@ -93,8 +93,8 @@ func TestDefaultMasks(t *testing.T) {
 	}
 }
 
-// TestKeepLikelyKeys checks that a record keeps values that look like keys if the operator wants that, but
-// not values at masked places, values that a pattern matches, and secrets.
+// TestKeepLikelyKeys checks that values that look like keys stay in a record if the operator wants
+// them, and that chosen places, patterns and secrets do not.
 func TestKeepLikelyKeys(t *testing.T) {
 	const text = "TOKEN=abcdef123 ghp_abcdefghijklmnopqrstuvwxyz0123456789 pinpin cust-42 loaded-secret"
 	o := decision.Options{
@@ -111,8 +111,8 @@ func TestKeepLikelyKeys(t *testing.T) {
 	diff(t, "masked", []string{"/input/arguments/password", "/input/arguments/pin"}, r.Masked)
 }
 
-// TestMasks checks that the log masks values at chosen places and in members with certain names, and masks
-// such a value in all texts of the record.
+// TestMasks checks chosen places and named members, and that a masked value is masked wherever it
+// occurs.
 func TestMasks(t *testing.T) {
 	o := decision.Options{
 		Mask:     []string{"/input/arguments/*Secret*", "/input/arguments/deep/**", "/handlers/*/reason", "/input/arguments/list"},
@@ -148,7 +148,7 @@ func TestMasks(t *testing.T) {
 	}, r.Masked)
 }
 
-// TestCuts checks that the log cuts a record down to its limit, and that the record says what it lacks.
+// TestCuts checks that a record stays below its limit and says what it lacks.
 func TestCuts(t *testing.T) {
 	long := strings.Repeat("é", 200<<10)
 	many := map[string]int{}
@@ -206,8 +206,8 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// TestOrigins checks that no argument of a call hides what the host, the agent and a guard wrote about the
-// call, and that the log masks a secret argument also in other arguments and in the words of plugins.
+// TestOrigins checks that no argument hides what the host, the agent and a guard wrote about its
+// call, and that a secret argument is masked in other arguments and in the words of plugins.
 func TestOrigins(t *testing.T) {
 	base := func(arguments map[string]any) *decision.Record {
 		return &decision.Record{
@@ -237,7 +237,7 @@ func TestOrigins(t *testing.T) {
 			want.Time, want.ID, want.Schema, want.Cut, want.Omitted = r.Time, r.ID, r.Schema, r.Cut, r.Omitted
 			want.Set.Plugins, want.Context = r.Set.Plugins, r.Context
 			for _, part := range []*decision.Record{r, want} {
-				if own == "freeze9" { // the value looks like a key, so the log masks it in the words of plugins
+				if own == "freeze9" { // it looks like a key in the words of plugins
 					part.Errors, part.Handlers[0].Logs = nil, nil
 				}
 			}
@@ -285,8 +285,8 @@ func TestMaskedSet(t *testing.T) {
 	diff(t, "limit", "5", string(r.Set.Plugins[0].Config["limit"]))
 }
 
-// TestMaskedElsewhere checks which masked values the log also masks in other arguments and in the words of
-// plugins. It must leave short values that texts contain by chance.
+// TestMaskedElsewhere checks which masked values are masked in other arguments and in the words of
+// plugins, too: not those that occur in texts by chance.
 func TestMaskedElsewhere(t *testing.T) {
 	tests := []struct {
 		name, value       string
@@ -315,8 +315,8 @@ func TestMaskedElsewhere(t *testing.T) {
 	}
 }
 
-// TestMaskLeavesNames checks that masking does not change names that the host gives. Otherwise the argument
-// of a call could be such a name, and remove the call from its record.
+// TestMaskLeavesNames checks that no value to mask removes a name of the host from a record: the
+// argument of a call could have such a value, and erase the call.
 func TestMaskLeavesNames(t *testing.T) {
 	o := decision.Options{Mask: []string{"/input/arguments/pin"}}
 	for _, name := range []string{"arguments", "input", "user_message", "state.set", "plugin", "key", "reply", "limit", "handlers", "sha256"} {

@@ -21,8 +21,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// TestNewEventOwner checks to which plugin a replay assigns the tool of a call, and that other events have no
-// such plugin.
+// TestNewEventOwner checks whose tool a replayed call is. Other events have no such plugin.
 func TestNewEventOwner(t *testing.T) {
 	for event, want := range map[string]string{"pre_tool_call": "p", "post_tool_call": "p", "turn_start": "", "turn_end": ""} {
 		r := decision.Record{Event: event, Tool: "t", Plugin: "p"}
@@ -61,8 +60,8 @@ func TestProcessAnswers(t *testing.T) {
 	}
 }
 
-// TestEffectOfLongRequest checks that a record keeps the reply to a long request, and replaces a long reply
-// by its digest.
+// TestEffectOfLongRequest checks that a record has the reply to a long request, and the digest of a
+// long reply.
 func TestEffectOfLongRequest(t *testing.T) {
 	for name, tt := range map[string]struct {
 		request, reply int
@@ -80,8 +79,7 @@ func TestEffectOfLongRequest(t *testing.T) {
 	}
 }
 
-// TestEffectOfOtherForm checks that a record keeps a long line of a journal if the log finds no reply in the
-// line that it could replace.
+// TestEffectOfOtherForm checks that a record has a long line whose reply it cannot replace as it is.
 func TestEffectOfOtherForm(t *testing.T) {
 	long := strings.Repeat("r", 20<<10)
 	for _, line := range []string{`{"reply":"` + long + `","plugin":"p"}`, `{"plugin":"p","env":"` + long + `"}`, `"` + long + `"`, `{"process":{},"reply":{"action":"modify"},"plugin":"p"}`} {
@@ -147,8 +145,7 @@ func TestCutParts(t *testing.T) {
 	}
 }
 
-// TestReaderRefuses checks that a reader refuses a device, and that ParseRecord refuses an id that a command
-// could take for a flag.
+// TestReaderRefuses checks that a reader reads no device, and that an id is no flag of a command.
 func TestReaderRefuses(t *testing.T) {
 	r, err := decision.NewReader(os.DevNull)
 	if err != nil {
@@ -168,7 +165,7 @@ func TestReaderRefuses(t *testing.T) {
 	}
 }
 
-// TestLastCut checks that the log writes a record without its shortest parts if they do not fit either.
+// TestLastCut checks that a record without room for its shortest parts is written without them.
 func TestLastCut(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := newLog(t, decision.Options{Dir: dir})
@@ -194,8 +191,7 @@ func TestLastCut(t *testing.T) {
 	}
 }
 
-// TestRecordOfTrace checks that the record of a handler that decided nothing still has the handler's place
-// and log lines.
+// TestRecordOfTrace checks that a handler without a decision has its place and its lines of the log.
 func TestRecordOfTrace(t *testing.T) {
 	l, _ := newLog(t, decision.Options{})
 	at := starhost.Pos{File: "p.star", Line: 3, Col: 1}
@@ -209,8 +205,8 @@ func TestRecordOfTrace(t *testing.T) {
 	diff(t, "lines", want, r.Handlers[0].Logs)
 }
 
-// TestCutValues checks that the log cuts a long value between two characters of its text, also if they are
-// escapes, and replaces a long value without texts by a digest.
+// TestCutValues checks that a long value is cut between two letters of its text, also if these are
+// escapes, and that a long value without texts has a digest.
 func TestCutValues(t *testing.T) {
 	for name, letter := range map[string]string{"a newline": "\n", "a quote": `"`, "a control character": "\x01", "an accent": "é", "plain": "a"} {
 		text := "x" + strings.Repeat(letter, 400_000)
@@ -234,8 +230,7 @@ func TestCutValues(t *testing.T) {
 	}
 }
 
-// TestReaderOfStdin checks that a reader reads standard input for the name "-", and returns fs.ErrNotExist
-// for a file that somebody removed.
+// TestReaderOfStdin checks the file "-", and what a missing file is called.
 func TestReaderOfStdin(t *testing.T) {
 	r, err := decision.NewReader("-")
 	if err != nil {
@@ -266,7 +261,7 @@ func TestReaderOfStdin(t *testing.T) {
 	}
 }
 
-// TestRecordOfMode checks when a record says that all plugins that decided are in the mode "warn".
+// TestRecordOfMode checks when a record says that all plugins that decided only warn.
 func TestRecordOfMode(t *testing.T) {
 	for actions, want := range map[string]string{
 		"": "enforce", "would deny": "warn", "context,would deny": "warn", "would ask,deny": "enforce", "deny,would ask": "enforce", "context": "enforce",
@@ -302,8 +297,7 @@ func TestRecordOfContents(t *testing.T) {
 	}
 }
 
-// TestDeliverUndecided checks that a log writes one record of an event that no plugin decided, and that a nil
-// log and a nil event are no error.
+// TestDeliverUndecided checks that a log, if there is one, has an event that plugins did not decide.
 func TestDeliverUndecided(t *testing.T) {
 	var none *decision.Log
 	dir := t.TempDir()
@@ -318,8 +312,8 @@ func TestDeliverUndecided(t *testing.T) {
 	diff(t, "events", []string{"turn_start"}, events)
 }
 
-// TestRecordAtLimits checks the longest text and the longest list of an event that a record keeps whole, and
-// what a record keeps of longer ones.
+// TestRecordAtLimits checks the longest text and the longest list of an event that a record takes
+// over whole, and what it has of longer ones.
 func TestRecordAtLimits(t *testing.T) {
 	l, _ := newLog(t, decision.Options{Include: []string{decision.IncludePrompt}})
 	record := func(text string, history ...starhost.Message) *decision.Record {
@@ -344,7 +338,7 @@ func TestRecordAtLimits(t *testing.T) {
 	diff(t, "omitted", []string{"/input/history/1/attachments"}, record("", seen...).Omitted)
 }
 
-// TestRecordOfChanges checks how a record describes the values that a plugin changed.
+// TestRecordOfChanges checks what a record has of the values that a plugin changed.
 func TestRecordOfChanges(t *testing.T) {
 	all := []string{decision.IncludePrompt, decision.IncludeResults, decision.IncludeWrites}
 	messages := func(text string) *starhost.Messages {
@@ -384,8 +378,7 @@ func TestRecordOfChanges(t *testing.T) {
 	diff(t, "decision", decision.Decision{Action: "respond", Value: json.RawMessage("1"), Result: &decision.Result{Digest: &sum}}, r.Decision)
 }
 
-// TestEmptyLists checks that the JSON of a record has an empty list or object, and not null, for each list or
-// object that the record lacks.
+// TestEmptyLists checks that a record has empty lists and objects for what it lacks.
 func TestEmptyLists(t *testing.T) {
 	_, text := written(t, decision.Options{}, nil, &decision.Record{Event: "e"})
 	for _, want := range []string{`"input":{}`, `"plugins":[]`, `"handlers":[]`, `"context":[]`, `"errors":[]`, `"masked":[]`, `"cut":[]`, `"omitted":[]`} {
@@ -395,8 +388,8 @@ func TestEmptyLists(t *testing.T) {
 	}
 }
 
-// TestCutLists checks that a record keeps the first log lines and effects of a handler if it has no room for
-// all.
+// TestCutLists checks that a record without room for all lines and effects of a handler has the
+// first ones.
 func TestCutLists(t *testing.T) {
 	numbers := json.RawMessage("[" + strings.Repeat("1,", 400_000) + "1]")
 	effect := func(request string) json.RawMessage {

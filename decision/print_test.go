@@ -33,11 +33,11 @@ func printed(t *testing.T, format string, width int, records ...*decision.Record
 	return b.String()
 }
 
-// localNoon is the text that lists show for the time of the records in these tests.
+// localNoon is the time of records in lists.
 var localNoon = noon.Local().Format("2006-01-02 15:04:05")
 
-// TestPrinter checks what each format writes around and between records, and that no character of a record
-// moves a cursor or begins a formula.
+// TestPrinter checks the forms of a list: what is around records and between them, and that no
+// character of a record moves a cursor or begins a formula.
 func TestPrinter(t *testing.T) {
 	one := &decision.Record{ID: "1", Time: noon, Event: "e", Tool: "\x1b[31m", Answered: "deny", DurationUS: 7, Decision: decision.Decision{Action: "deny", Plugin: "p", Reason: "=1+1", Pos: "p.star:1:2"}}
 	two := &decision.Record{ID: "2", Time: noon, Event: "f", Kind: "shell", Agent: "a", Session: "s", Answered: "approve", Decision: decision.Decision{Action: "none"}, Approval: &decision.Approval{By: "person"}}
@@ -65,8 +65,8 @@ func TestPrinter(t *testing.T) {
 	}
 }
 
-// TestLineOfRecord checks the line that people read for a record. If the line is too long, it has less of
-// what was asked, but at least 20 letters.
+// TestLineOfRecord checks the line of a record for people, and that what was asked gives way if the
+// line is too long, down to 20 letters.
 func TestLineOfRecord(t *testing.T) {
 	const id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 	asks := func(command string) map[string]json.RawMessage {
@@ -118,7 +118,7 @@ func lineOf(id, event string) string {
 	return fmt.Sprintf(`{"schema":%q,"id":%q,"event":%q}`, decision.Schema, id, event)
 }
 
-// TestFind checks which record a reader finds for a part of an id.
+// TestFind checks which record a part of an id means.
 func TestFind(t *testing.T) {
 	lines := []string{
 		lineOf("01ARZ3NDEKTSV4RRFFQ69G5FAV", "a"), lineOf("01ARZ3NDXXXXV4RRFFQ69G5FAW", "b"), lineOf("01ARZ3NDXXXXV4RRFFQ69G5FAW", "b"),
@@ -253,7 +253,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestWriteReplay checks what each format shows of a replay's report.
+// TestWriteReplay checks the forms of a replay's report.
 func TestWriteReplay(t *testing.T) {
 	r := &decision.ReplayReport{
 		Events: 1234, Sessions: 1, Same: 1000, NowDenied: 3, CannotTell: 1, Others: 4, Reworded: 2, ContextEvents: 1, ContextBytes: 20_000,

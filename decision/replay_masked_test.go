@@ -30,8 +30,8 @@ func commandGuard(decide func(command string) bool) handler {
 	}
 }
 
-// TestReplayMasked checks that a replay says "cannot tell" of a decision that depends on a masked value, and
-// compares any other decision.
+// TestReplayMasked checks that a decision that depends on a masked value is "cannot tell", and that
+// others are compared.
 func TestReplayMasked(t *testing.T) {
 	contains := func(part string) func(string) bool {
 		return func(command string) bool { return strings.Contains(command, part) }
@@ -67,8 +67,8 @@ func TestReplayMasked(t *testing.T) {
 	}
 }
 
-// TestReplayMaskedReply checks that a replay says "cannot tell" of a decision that depends on a masked reply
-// to an effect, and that the first of its two firings leaves no stored value behind.
+// TestReplayMaskedReply checks the same for a reply to an effect, and that the first of the two
+// firings leaves no value behind.
 func TestReplayMaskedReply(t *testing.T) {
 	deny := denyIf(func(ctx context.Context, w *effects.World, _ *host.Session) (string, error) {
 		text, _, err := w.GetEnv(ctx, "A")
@@ -94,9 +94,8 @@ func TestReplayMaskedReply(t *testing.T) {
 	diff(t, "counted otherwise", 3, report.Events)
 }
 
-// TestReplayOwnLog replays a log of 2,000 events, with masked, cut and stored values, with the plugins that
-// wrote the log. It checks that they decide the same, or that the replay names the masked place on which a
-// decision depends.
+// TestReplayOwnLog checks that the plugins that wrote a log of 2,000 events, with masked, cut and
+// stored values, decide as it says, or that the replay says which masked place decided.
 func TestReplayOwnLog(t *testing.T) {
 	const events, sessions = 2000, 20
 	long := strings.Repeat("some words ", 30_000)

@@ -197,8 +197,8 @@ func TestReplayOutcomes(t *testing.T) {
 	}
 }
 
-// TestReplayNamesPlugin checks which plugin the text of a difference names: the one that decides now, or the
-// one that decided in the record if none decides now.
+// TestReplayNamesPlugin checks whose decision the text of a difference names: the new one's, or the
+// recorded one's if there is no decision now.
 func TestReplayNamesPlugin(t *testing.T) {
 	for want, now := range map[string]starhost.Decision{
 		"now differ by p": starhost.Modify("arguments", json.RawMessage(`{}`)), "now differ by was": {},
@@ -270,8 +270,7 @@ func TestReplayClock(t *testing.T) {
 	}
 }
 
-// count returns a handler that adds step to a number in ctx.state or ctx.store, and denies once the number
-// reaches most.
+// count returns a handler that adds step to ctx.state or ctx.store and denies from most on.
 func count(where string, step, most int) handler {
 	return denyIf(func(ctx context.Context, w *effects.World, s *host.Session) (string, error) {
 		get := func() (json.RawMessage, bool, error) { return w.StateGet(ctx, s, "n") }
@@ -352,7 +351,7 @@ func TestReplayState(t *testing.T) {
 		{"a new plugin", unread, count("state", 1, 3), "3 events of 1 session: 2 same, 1 now denied, 0 cannot tell"},
 		{"the same plugin with a store", days("store", "a", "b", "a", "a", "b"), count("store", 1, 3), "5 events of 2 sessions: 5 same, 0 cannot tell"},
 		{"another bound with a store", days("store", "a", "b", "a", "b"), count("store", 1, 2), "4 events of 2 sessions: 3 same, 1 now denied, 0 cannot tell"},
-		// The event of b depends on a write of a, and then the last event of a depends on the write of b.
+		// The event of b depends on the writes of a, and then the last one of a on that of b.
 		{"another session's writes", days("store", "a", "a", "b", "a"), count("store", 2, 5), "4 events of 2 sessions: 2 same, 2 cannot tell"},
 		{"reads of omitted values", lacking(days("state", "a", "a", "a", "a"), 1), count("state", 1, 3), "4 events of 1 session: 3 same, 1 cannot tell"},
 		{"another step, omitted values", lacking(days("state", "a", "a", "a", "a"), 1), count("state", 2, 3), "4 events of 1 session: 1 same, 3 cannot tell"},
@@ -389,10 +388,10 @@ func TestReplayEvicts(t *testing.T) {
 	}
 }
 
-// TestReplayEvictsLong checks that a replay remembers as many sessions as fit into its memory, also after it
-// forgot the first ones.
+// TestReplayEvictsLong checks that a replay remembers as many sessions as have room, also after the
+// first ones were evicted.
 func TestReplayEvictsLong(t *testing.T) {
-	const sessions = 20 // each has 1 MiB; a replay has room for 15
+	const sessions = 20 // of 1 MiB; 15 have room
 	long := strings.Repeat("a", 1<<20)
 	read := func(r *decision.Record, again bool, key, value string) {
 		if !again {
@@ -479,7 +478,7 @@ func TestReplayRewords(t *testing.T) {
 	}
 }
 
-// lacking removes the user's words from the record at an index.
+// lacking makes the record at an index lack the user's words.
 func lacking(records []*decision.Record, i int) []*decision.Record {
 	records[i].Omitted = []string{"/input/user_message"}
 	return records

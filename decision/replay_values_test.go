@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// valueOps does the effect on values that op describes in words: "set k 1", "swap k 1 2".
+// valueOps do effects on values, as words of a script: "set k 1", "swap k 1 2".
 func valueOps(ctx context.Context, w *effects.World, s *host.Session, where, op string) string {
 	f := strings.Fields(op)
 	isStore := where == "store"
@@ -67,8 +67,8 @@ func valueOps(ctx context.Context, w *effects.World, s *host.Session, where, op 
 	return "?"
 }
 
-// TestReplaySimulates checks the effects of a new plugin on values, which the record does not answer: the
-// replay answers them from the values that the plugin wrote.
+// TestReplaySimulates checks each effect on values that the record does not answer, because the
+// plugin is new: the replay does it on the values that the plugin wrote.
 func TestReplaySimulates(t *testing.T) {
 	const both = "get k, set k 1, get k, keys, set j 2, keys, delete k, delete k, get k, keys"
 	tests := []struct{ where, script, want string }{
@@ -101,8 +101,8 @@ func TestReplaySimulates(t *testing.T) {
 	}
 }
 
-// TestReplayUnknownValues checks for which reads a replay says "cannot tell", because neither the record nor
-// the plugin's writes show the value.
+// TestReplayUnknownValues checks which reads of values the replay cannot tell: those that neither
+// the record nor the plugin's writes show.
 func TestReplayUnknownValues(t *testing.T) {
 	tests := []struct{ name, script, want string }{
 		{"a key of the store", "set a 1, get k", "cannot tell: store.get: the record does not show the value that p reads"},
@@ -132,8 +132,8 @@ func TestReplayUnknownValues(t *testing.T) {
 	}
 }
 
-// TestReplayLateStart checks a session whose first records have no number of a turn: a replay does not treat
-// the session as whole once a record shows that the session began before the log.
+// TestReplayLateStart checks that a session whose first records have no number of a turn is not
+// whole once a record shows that it began before the log.
 func TestReplayLateStart(t *testing.T) {
 	read := denyIf(func(ctx context.Context, w *effects.World, s *host.Session) (string, error) {
 		_ = w.StateSet(ctx, s, "a", json.RawMessage("1"))
@@ -204,8 +204,8 @@ func TestReplayLookup(t *testing.T) {
 	}
 }
 
-// TestReplayNextValue checks which recorded effect on values answers a request: a write gets the plugin's
-// next recorded write, and a read gets a recorded read before that write.
+// TestReplayNextValue checks which recorded effect on values answers a request: for a write the
+// plugin's next one, and for a read one before that write.
 func TestReplayNextValue(t *testing.T) {
 	const add = `p store.add {"key":"n","n":5} 12`
 	const found = `{"value":1,"found":true}`
@@ -244,7 +244,7 @@ func TestReplayNextValue(t *testing.T) {
 	}
 }
 
-// TestReplayOtherEffects checks that a replay stores no value for an effect that does not concern values.
+// TestReplayOtherEffects checks that effects on something else than values leave no value behind.
 func TestReplayOtherEffects(t *testing.T) {
 	first, second := call("a", "none", `{"http.get":{"url":"http://x"},"reply":{"status":200}}`, `{"store.delete":{"key":"k"},"reply":false}`), call("b", "none")
 	first.Set.Plugins, second.Set.Plugins = nil, nil
@@ -258,8 +258,8 @@ func TestReplayOtherEffects(t *testing.T) {
 	diff(t, "keys", "[] []", strings.Join(got, " "))
 }
 
-// TestReplayFiresTwice checks that a replay begins both firings of a masked event alike: a plugin that wrote
-// other values in the first firing gets the recorded replies again.
+// TestReplayFiresTwice checks that the second firing of a masked event begins as the first one did:
+// a plugin that wrote otherwise gets the recorded replies again.
 func TestReplayFiresTwice(t *testing.T) {
 	r := call("s", "none", `{"store.add":{"key":"n","n":5},"reply":12}`)
 	r.Masked, r.Input["arguments"] = []string{"/input/arguments/command"}, json.RawMessage(`{"command":"<masked>"}`)
@@ -322,8 +322,8 @@ func TestReplayContext(t *testing.T) {
 	}
 }
 
-// TestReplayOmittedInList checks that a replay puts a text that names the digest in the place of an omitted
-// text in a list, so that a handler finds a text there.
+// TestReplayOmittedInList checks that a digest in a list becomes a text that says which one it is,
+// so that a handler finds one there.
 func TestReplayOmittedInList(t *testing.T) {
 	r := call("s", "none")
 	r.Input["arguments"] = json.RawMessage(`{"edits":[{"new":{"bytes":3,"sha256":"aa"}},{"new":{"bytes":3,"sha256":"bb"}}],"a/b":{"bytes":1,"sha256":"cc"}}`)

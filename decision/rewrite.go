@@ -112,7 +112,7 @@ func (w *rewriter) values(kind byte, depth int) error {
 	return err
 }
 
-// member copies the name of a member to the output, and appends the name to the JSON pointer w.at.
+// member copies the name of a member, and appends it to the pointer.
 func (w *rewriter) member(length int) error {
 	if c, err := w.Peek(); err != nil || c != jsontext.String {
 		return errors.Join(err, errNoName)

@@ -166,8 +166,7 @@ var readers = []act{
 	}},
 }
 
-// writers are the effects that change something outside of the session. sessional are the effects that change
-// the state of a session.
+// writers are the other effects; sessional are those of them that end with the session.
 var (
 	writers = []act{
 		{"fs.write", func(ctx context.Context, w *effects.World, _ *host.Turn) (any, error) {

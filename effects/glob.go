@@ -20,7 +20,7 @@ const (
 // a dot. A name that begins with a dot matches only a name of the pattern that begins with a dot.
 //
 // Matching goes down a path name by name, and stores the set of places in the pattern that the names so far
-// can have reached. So a second "**" in a pattern does not make matching slower, and a walk can skip
+// can have reached. So a pattern with many "**" takes no longer than one with one, and a walk can skip
 // folders that cannot lead to a match.
 type glob struct {
 	alternatives [][]string
@@ -266,8 +266,7 @@ var quoter = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", "{", "[{]",
 // quoteGlob returns the pattern that matches only the path name.
 func quoteGlob(name string) string { return quoter.Replace(name) }
 
-// cleanPath removes "." and doubled or final "/" from a path, so that permissions and journals see one name for
-// each file. It returns an error for a path that leaves the folder, or that operating systems read differently.
+// cleanPath returns a path in the only form that means its file, or an error if there is none.
 func cleanPath(name string) (string, error) {
 	if err := checkLength("path", name, maxPath); err != nil {
 		return "", err

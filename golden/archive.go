@@ -46,7 +46,7 @@ type archive struct {
 // section would have no effect and no message.
 func parseArchive(src []byte) (archive, error) {
 	parsed := txtar.Parse(src)
-	// The loop appends to the slice that it reads. It overwrites only files that it has read.
+	// The loop writes to the slice that it reads, always behind the file that it reads next.
 	a := archive{prose: strings.TrimSpace(string(parsed.Comment)), files: parsed.Files[:0]}
 	for i, f := range parsed.Files {
 		err := checkSection(f.Name)

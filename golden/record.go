@@ -21,7 +21,7 @@ type recording struct {
 	grants map[string][]string // what plugins may do, if the user does not trust the case; else nil
 	lines  []string
 	texts  []string        // a description of each line's effect
-	seen   map[string]bool // the effects of which lines has a line
+	seen   map[string]bool // the effects that lines has already
 }
 
 // allowEffects lets the plugins of a host reach the network, programs, and secrets of the

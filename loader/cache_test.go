@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// writeMany writes plugins that load, share a library, require each other, print, conflict, and fail in each
-// phase of a load. It returns their folder.
+// writeMany writes plugins that load, share a library, require each other, print, conflict, and
+// fail in each phase.
 func writeMany(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,8 +85,8 @@ func everything(t *testing.T, dir string, o loader.Options) string {
 	return b.String()
 }
 
-// TestLoadSame loads plugins with one worker and without a cache, with several workers, and with empty and
-// full caches, and checks that all loads have the same outcome.
+// TestLoadSame loads plugins with one worker and without a cache, with several workers, and with
+// empty and full caches: the outcome is the same.
 func TestLoadSame(t *testing.T) {
 	dir := writeMany(t)
 	want := everything(t, dir, loader.Options{Workers: 1})

@@ -51,7 +51,7 @@ func tree(t testing.TB, archive string) string {
 	return dir
 }
 
-// write replaces the content of a file.
+// write changes a file.
 func write(t testing.TB, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -59,7 +59,7 @@ func write(t testing.TB, file, text string) {
 	}
 }
 
-// env returns a Getenv function for the given pairs of names and values.
+// env returns an environment with the given names and values.
 func env(pairs ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
@@ -89,7 +89,7 @@ func parse(t *testing.T, src string) *loader.Config {
 	return c
 }
 
-// full is the example in the documentation. It has each key of a config.
+// full is the example in the documentation, with each key.
 const full = `
 [plugins]
 paths = ["plugins", "/srv/plugins"]
@@ -330,7 +330,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// layered is an archive with a config of the user and a config of a project.
+// layered has the user's file and a project's file.
 const layered = `
 -- home/.config/starhost/config.toml --
 [plugins]
@@ -603,8 +603,8 @@ func TestProjectOnlyLowersLimits(t *testing.T) {
 	})
 }
 
-// TestProjectSetsWhatApplies checks that a project may repeat a limit that applies already, and may write a
-// plugin of the user's config as a table.
+// TestProjectSetsWhatApplies checks that a project may repeat a limit, and name a plugin as a table
+// that is the user's.
 func TestProjectSetsWhatApplies(t *testing.T) {
 	home := tree(t, "-- .config/starhost/config.toml --\nlimits.event = 1000\n")
 	repo := tree(t, "-- starhost.toml --\nlimits.event = 1000\n[plugin.log]\nx = 1\n")
@@ -614,7 +614,7 @@ func TestProjectSetsWhatApplies(t *testing.T) {
 	}
 }
 
-// TestSecretNameBound checks how long the name of a secret may be.
+// TestSecretNameBound checks the longest name of a secret.
 func TestSecretNameBound(t *testing.T) {
 	for n, want := range map[int]bool{64: true, 65: false} {
 		_, _, err := loader.ParseConfig("starhost.toml", ".", []byte("[mcp.a]\ntoken = \""+strings.Repeat("A", n)+"\""))
@@ -624,7 +624,7 @@ func TestSecretNameBound(t *testing.T) {
 	}
 }
 
-// TestRaiseKeepsCopies checks that raising a limit in one config raises it in no copy of the config.
+// TestRaiseKeepsCopies checks that a raised limit of one config is none of its copies.
 func TestRaiseKeepsCopies(t *testing.T) {
 	c := loader.LimitsConfig{Raised: map[string]string{"steps": "--max-steps"}}
 	other := c
@@ -792,7 +792,7 @@ func TestCodesAreDocumentedAndTrue(t *testing.T) {
 			last = c.Code
 			bad := c.Bad
 			switch c.Code {
-			case "E0608": // its example would be too large for the page
+			case "E0608": // its example is too large
 				bad = strings.Repeat("#", 1<<20+1)
 			case "E0613", "E0614", "E0616": // see TestTrustIsInTheBytes, TestTrustNeeds, TestManagedOwner
 				return
@@ -852,7 +852,7 @@ func loadHere(t *testing.T, dir string) error {
 	return set.Err()
 }
 
-// The law: the loader reads a config, or refuses it and names a place in the file. Plugins get only settings
+// The law: the loader reads a config, or refuses it at a place in the file. Plugins get only values
 // that JSON can express.
 func FuzzParseConfig(f *testing.F) {
 	f.Add(full)

@@ -83,8 +83,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestOneErrorOfAPath checks that a path with a broken plugin has only the error of the plugin, and not also
-// the error for a path without plugins.
+// TestOneErrorOfAPath checks that a path with a broken plugin is not also one without plugins.
 func TestOneErrorOfAPath(t *testing.T) {
 	if got := discover(tree(t, "-- p/a.star/x --\n"), "p"); strings.Count(got, "\n") != 1 || !strings.Contains(got, "a.star: got a folder") {
 		t.Errorf("got %s", got)
@@ -126,8 +125,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// source writes the files of an archive into a new folder, and returns the only plugin that Discover finds at
-// arg.
+// source returns the only plugin of a new folder.
 func source(t testing.TB, archive, arg string) (*loader.Source, string) {
 	t.Helper()
 	dir := tree(t, archive)
@@ -317,7 +315,7 @@ func TestReadBounds(t *testing.T) {
 		{"limit.star", ""},
 		{"over.star", "a/over.star: got 262145 bytes, want at most 262144 ([limits] source raises it)"},
 		{"data.bin", ""},
-		{"more.bin", "a/more.bin: got 25165824 bytes, want at most 24903680"}, // the files have 64 MiB together
+		{"more.bin", "a/more.bin: got 25165824 bytes, want at most 24903680"}, // 64 MiB in all
 		{"data.bin", ""},
 	}
 	for _, test := range tests {
@@ -413,7 +411,7 @@ func TestDiscoverLaw(t *testing.T) {
 		for _, file := range rapid.SliceOfDistinct(name, rapid.ID).Draw(r, "files") {
 			path := filepath.Join(dir, file)
 			if os.MkdirAll(filepath.Dir(path), 0o755) == nil {
-				_ = os.WriteFile(path, []byte("x"), 0o644) // a path that is a folder already stays one
+				_ = os.WriteFile(path, []byte("x"), 0o644) // an existing name stays as it is
 			}
 		}
 		found, errs := loader.Discover([]loader.Path{loader.NewPath(dir, "."), loader.NewPath(dir, ".")}, 0)

@@ -29,8 +29,8 @@ register_hook("app.broken.asked", lambda: None)
 register_hook("app.nobody.asked", lambda: None)
 `
 
-// TestDeclaredEvents checks that hooks can register on events that any manifest declares, in any order of the
-// plugins, and also if the declaring plugin does not load.
+// TestDeclaredEvents checks that hooks register on the events of all manifests: the order of the
+// plugins does not matter, nor whether the declaring plugin loads.
 func TestDeclaredEvents(t *testing.T) {
 	l := loads(t, declaringPlugins, "a_hook.star", "deploys.star", "broken.star", "z_late.star")
 	want := `a_hook loaded

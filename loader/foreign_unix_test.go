@@ -14,9 +14,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestForeignFiles checks that files of another user, in a folder such as /tmp in which all users can write,
-// belong to no project of the user who works there, and do not stop a command. A file that an argument names
-// counts.
+// TestForeignFiles checks that files which another user puts into a folder in which all users can,
+// as /tmp, belong to no project of the user who works there, and block nothing. An argument counts.
 func TestForeignFiles(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")

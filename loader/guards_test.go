@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// TestLoadNeedsRequiredPlugins checks that a program that ignores the set does not run without a required
+// TestLoadNeedsRequiredPlugins: a program that ignores the set does not run without a required
 // guard.
 func TestLoadNeedsRequiredPlugins(t *testing.T) {
 	const config = "-- config.toml --\n[plugins]\npaths = [\"p\"]\nrequired = [\"freeze\"]\n"
@@ -64,8 +64,7 @@ func TestLoadNeedsRequiredPlugins(t *testing.T) {
 	}
 }
 
-// TestLostGuards checks that Load finds in the syntax tree of a plugin that does not load whether the plugin
-// may be a guard.
+// TestLostGuards: the syntax tree of a plugin that is not loaded says whether it may be a guard.
 func TestLostGuards(t *testing.T) {
 	const hook, broken = `register_hook("pre_tool_call", lambda: None)`, "\nbroken\n"
 	const tool = "def page(who):\n    return who\nregister_tool(page)\n"
@@ -149,7 +148,7 @@ func TestLostGuards(t *testing.T) {
 				fmt.Fprintln(&got, g.Name, strings.Join(g.Events, " "), codeOf(g.Err))
 			}
 			want := tt.want
-			if strings.HasPrefix(want, " ") { // the guard is a path and has no name
+			if strings.HasPrefix(want, " ") { // a path
 				want = " " + want
 			}
 			if diff := gocmp.Diff(want, got.String()); diff != "" {
@@ -159,7 +158,7 @@ func TestLostGuards(t *testing.T) {
 	}
 }
 
-// codeOf returns the error's code, by which the documentation explains the error.
+// codeOf returns the code that docs explain.
 func codeOf(err error) string {
 	var located *starlark.Error
 	var own *loader.Error

@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestKeys checks each key in the reference of the config: its texts, its example and its default value.
+// TestKeys compares the reference of the config with the config.
 func TestKeys(t *testing.T) {
 	builtIn := parseConfig(t, "")
 	for _, k := range loader.Keys() {
@@ -27,7 +27,7 @@ func TestKeys(t *testing.T) {
 				t.Errorf("the example changes nothing: %s", k.Example)
 			}
 			if k.Default == "" || strings.Contains(k.Name, "NAME") {
-				return // the table is absent, so it has no values to compare
+				return // an absent table has no values
 			}
 			if !same(builtIn, parseConfig(t, k.Name+" = "+k.Default)) {
 				t.Errorf("%s is not the built-in value", k.Default)

@@ -17,8 +17,8 @@ type projectLimits struct {
 	places       map[string]Place // places of the limits, by key: "steps"
 }
 
-// over returns the limits for a plugin of the project. A limit that the project sets replaces the one in limits,
-// unless a flag set that one.
+// over returns the limits of a plugin of the project: those of the project where it sets one, unless a flag
+// set the limit, and otherwise limits.
 func (p *projectLimits) over(limits LimitsConfig) LimitsConfig {
 	overlay(&limits.Steps, p.Steps, limits.Raised["steps"])
 	overlay(&limits.Memory, p.Memory, limits.Raised["memory"])

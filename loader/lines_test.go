@@ -122,7 +122,7 @@ func collect(keys map[string]bool, table []string, v any) {
 		for name, sub := range v {
 			collect(keys, append(table[:len(table):len(table)], name), sub)
 		}
-	case []map[string]any: // the tables come from [[headers]] or from an array of inline tables
+	case []map[string]any: // written as [[headers]], or an array of inline tables
 		for _, sub := range v {
 			collect(keys, table, sub)
 		}

@@ -43,7 +43,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// says renders a prompt from the set, and returns the text of the first fragment.
+// says returns the first fragment of a prompt.
 func says(t *testing.T, set *loader.Set) string {
 	t.Helper()
 	prompt, err := set.Host.NewSession(host.SessionConfig{}).Prompt(t.Context(), host.Request{Text: "?"})

@@ -61,8 +61,8 @@ type Options struct {
 	// Load compiles every file.
 	Cache *starlark.Cache
 	// Workers is the number of plugins that Load reads, compiles and evaluates at the same time;
-	// zero or less means one for each CPU. The number changes no result. Up to that many goroutines
-	// call the functions in these options at the same time, except the functions in Host.
+	// zero or less means one for each CPU. It changes no result. As many goroutines call the
+	// functions of these options, except those of Host.
 	Workers int
 	// Coverage counts the lines and branches of plugins, and of the files that they load, by the real paths
 	// of the files. Nil counts nothing.

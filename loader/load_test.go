@@ -30,8 +30,8 @@ type loadTest struct {
 	err     error
 }
 
-// loads loads the plugins at the paths, or the plugins of the config if args has no path. An argument that
-// begins with a dash is --set or --grant, and its value follows.
+// loads loads the plugins at the paths, or the plugins of the config if there are none. Arguments
+// with dashes are --set and --grant, each with its value.
 func loads(t *testing.T, archive string, args ...string) *loadTest {
 	t.Helper()
 	l := &loadTest{dir: tree(t, archive)}
@@ -111,7 +111,7 @@ func detail(err error) string {
 	return fmt.Sprintf("%v (no code)\n", err)
 }
 
-// page is a plugin that registers one tool.
+// page is a plugin with one tool.
 const page = "def page():\n    \"\"\"Page somebody.\"\"\"\nregister_tool(page)\n"
 
 func TestLoad(t *testing.T) {
@@ -272,7 +272,7 @@ func TestSettingOfSeveralLinesIsText(t *testing.T) {
 	}
 }
 
-// notes is a plugin that reads a file of the workspace, which needs a permission.
+// notes reads a note of the workspace, which needs a permission.
 const notes = `
 -- p/a.star --
 plugin(permissions = ["fs.read:notes/*.md", "env:HOME"])
@@ -313,8 +313,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// fragment loads the fragment with a reference. It returns the text of the fragment, or the text of the
-// error.
+// fragment loads a reference and returns its text or the error.
 func (l *loadTest) fragment(t *testing.T, ref string) string {
 	t.Helper()
 	session := l.set.Host.NewSession(host.SessionConfig{})
@@ -403,8 +402,8 @@ func TestRequires(t *testing.T) {
 	}
 }
 
-// TestDigest checks that a plugin's digest is the SHA-256 of the lines that sha256sum prints for the files
-// that a load reads, also the libraries.
+// The digest is the SHA-256 of the lines that sha256sum prints for the files that a load reads,
+// with libraries.
 func TestDigest(t *testing.T) {
 	l := loads(t, "-- config.toml --\n[libraries]\nlib = \"lib\"\n-- a/plugin.star --\nload(\"x.star\", \"x\")\nload(\"@lib//y.star\", \"y\")\nfiles.read(\"z.md\")\n"+
 		"-- a/x.star --\nx = 1\n-- a/z.md --\nz\n-- a/unread.md --\n-- lib/y.star --\ny = 1\n", "a")
@@ -422,8 +421,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestRevision checks that an approval counts only while the files, settings, grants and limits of the plugin
-// stay the same.
+// An approval counts for one revision of a plugin: of its files, settings, grants and limits.
 func TestRevision(t *testing.T) {
 	files := "-- a/plugin.star --\nplugin(config = {\"k\": \"v\"}, permissions = [\"store\"])\nload(\"x.star\", \"x\")\n-- a/x.star --\nx = 1\n"
 	revision := func(archive string, args ...string) string {
@@ -608,7 +606,7 @@ func TestRequiresLaw(t *testing.T) {
 			archive += "])\nprint()\n"
 		}
 		l := loads(t, archive, "p")
-		place := map[string]int{} // the place of each plugin in the order of loading, from 1
+		place := map[string]int{} // in the order of loading, from 1
 		for i, line := range l.logs {
 			place[strings.Split(line, ": ")[1]] = i + 1
 		}
@@ -625,8 +623,8 @@ func TestRequiresLaw(t *testing.T) {
 	})
 }
 
-// leadsIntoCycle walks from the plugin name along its requirements, and reports whether the walk can reach a
-// plugin that it visited. path has the plugins that the walk visited before name.
+// leadsIntoCycle reports whether a walk from name, which came along path, can return to a plugin
+// that it visited.
 func leadsIntoCycle(requires map[string][]string, name string, path []string) bool {
 	if slices.Contains(path, name) {
 		return true

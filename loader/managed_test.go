@@ -15,8 +15,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// managedTree writes the files of an archive, and gives the managed folder the owner and mode that
-// checkManaged demands. In the options, HOME is the folder home, and the current folder is project.
+// managedTree writes the files of an archive, and makes the managed folder as checkManaged wants
+// it. Home is HOME and project the current folder.
 func managedTree(t *testing.T, archive string) (dir string, o loader.ConfigOptions) {
 	t.Helper()
 	dir = tree(t, archive)
@@ -32,7 +32,7 @@ func managedTree(t *testing.T, archive string) (dir string, o loader.ConfigOptio
 	}
 }
 
-// managedGuard is a managed plugin that takes a number of steps to load.
+// managedGuard is a managed plugin that needs some steps to load.
 const managedGuard = `-- etc/guards/guard.star --
 plugin(config = {"strict": True, "level": 1}, permissions = ["env:A", "env:B"])
 x = [i * i for i in range(100)]
@@ -49,7 +49,7 @@ func TestManagedPlugins(t *testing.T) {
 		name, files string
 		options     func(*loader.ConfigOptions)
 		load        func(*loader.Options)
-		want        string // the warnings, without the path of the folder
+		want        string // the warnings, without the folder
 	}{
 		{name: "no other config"},
 		{name: "the user disables it", files: user + "plugins.disabled = [\"guard\"]\n",
@@ -97,7 +97,7 @@ func TestManagedPlugins(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		for _, tt := range tests {
 			if trusted && !strings.Contains(tt.files, project) {
-				continue // this test has no project that the user could trust
+				continue // there is no project to trust
 			}
 			t.Run(fmt.Sprint(tt.name, " ", trusted), func(t *testing.T) {
 				_, o := managedTree(t, paths+managedGuard+tt.files)
@@ -408,7 +408,7 @@ func TestManagedBroken(t *testing.T) {
 	tests := []struct {
 		name  string
 		spoil func(dir string) error
-		want  string // empty if the config must load
+		want  string // "" for no error
 	}{
 		{"fine", write("limits.steps = 5"), ""},
 		{"missing", replace(func(string) error { return nil }), ""},
@@ -518,8 +518,8 @@ func TestProjectTables(t *testing.T) {
 	}
 }
 
-// TestManagedAlone checks that a value of the managed config, also an empty one, replaces the whole value of
-// other layers, and that Load reports its grants as the only ones that count.
+// TestManagedAlone checks that nothing of another layer stays beside a value that the managed
+// config sets, also an empty one, and that its own grants are reported as granted alone.
 func TestManagedAlone(t *testing.T) {
 	_, o := managedTree(t, `-- etc/config.toml --
 plugins.paths = ["guards"]

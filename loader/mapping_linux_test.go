@@ -44,7 +44,7 @@ func TestWriteThroughMapping(t *testing.T) {
 		}
 		return text
 	}
-	outcome() // the first load fills the cache
+	outcome() // fills the cache
 	text := ""
 	read := filesRead(t, files, func() { text = outcome() })
 	if strings.Count(text, "before") != 2 {
@@ -83,7 +83,7 @@ func filesRead(t *testing.T, files []string, do func()) (read []string) {
 	if err != nil && err != syscall.EAGAIN {
 		t.Fatal(err)
 	}
-	for at := 0; at+syscall.SizeofInotifyEvent <= n; at += syscall.SizeofInotifyEvent { // events of files have no names
+	for at := 0; at+syscall.SizeofInotifyEvent <= n; at += syscall.SizeofInotifyEvent { // without names
 		watch := int32(binary.NativeEndian.Uint32(events[at:]))
 		if name := names[watch]; name != "" && !slices.Contains(read, name) {
 			read = append(read, name)

@@ -12,8 +12,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestPluginTimeout checks that the timeout of one plugin can shorten the timeout of all plugins, and never
-// lengthens it.
+// TestPluginTimeout checks that the timeout of one plugin tightens that of all, and never loosens
+// it.
 func TestPluginTimeout(t *testing.T) {
 	for own, want := range map[string]time.Duration{"1s": time.Second, "3s": 2 * time.Second} {
 		text := "[limits]\ntimeout = \"2s\"\n[plugin.p]\nlimits = { timeout = \"" + own + "\" }\n"
@@ -27,8 +27,7 @@ func TestPluginTimeout(t *testing.T) {
 	}
 }
 
-// TestManagedKind checks that a kind of tool in the managed config replaces the whole kind of the same name
-// in another layer.
+// TestManagedKind checks that no part of another layer's kind stays beside the managed one.
 func TestManagedKind(t *testing.T) {
 	_, o := managedTree(t, `-- etc/config.toml --
 [kinds]
@@ -49,9 +48,8 @@ own = { kind = "read", paths = "p" }
 	}
 }
 
-// TestWrongIgnoredSettings checks that a project's config counts although it has a wrong value for a setting
-// that starhost ignores in projects. A wrong grant makes the whole config wrong, because the project asks for
-// grants.
+// TestWrongIgnoredSettings checks that a wrong value of a setting that a project may not make does
+// not make all of its config count as wrong. A wrong grant does, because the project asks for it.
 func TestWrongIgnoredSettings(t *testing.T) {
 	for setting, want := range map[string]int{"model.default = 7": 1, "store.url = 7": 1, `grants.a = ["nonsense"]`: 0, `limits.timeout = "x"`: 0} {
 		dir := tree(t, "-- .git/x --\n-- starhost.toml --\nlibraries.lib = \"lib\"\n"+setting+"\n")

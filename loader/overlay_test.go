@@ -8,8 +8,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestReplace checks that the text in an editor replaces the file, for the plugin and for the files that the
-// plugin loads.
+// TestReplace: the text of an editor replaces the file, for the plugin and for the files that it
+// loads.
 func TestReplace(t *testing.T) {
 	dir := tree(t, "-- a/plugin.star --\nx = 1\n-- a/lib.star --\ny = 1\n")
 	sources, errs := loader.Discover([]loader.Path{loader.NewPath(dir, "a")}, 0)
@@ -34,8 +34,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// TestDiscoverEdited checks to which plugin Discover assigns a file that is open in an editor, and that may
-// not exist on the disk.
+// TestDiscoverEdited checks which plugin an editor's file is, on the disk or not.
 func TestDiscoverEdited(t *testing.T) {
 	dir := tree(t, "-- p/a.star --\n-- p/b/plugin.star --\n")
 	for file, want := range map[string]string{

@@ -17,8 +17,8 @@ func (g gossip) Complete(context.Context, *host.Prompt) (starhost.Reply, error) 
 	return starhost.Reply{Content: "The token is " + string(g) + "."}, nil
 }
 
-// TestRecordHasNoSecret checks that a record has the model's text without the values of secrets, and without
-// what the patterns of the config match.
+// The record has the text of the model without the values of secrets and what the config's patterns
+// match.
 func TestRecordHasNoSecret(t *testing.T) {
 	const secret = `s3cret "quoted" value`
 	dir := tree(t, "-- a.star --\nplugin(permissions = [\"secret:TOKEN\"])\n-- b.star --\nplugin(requires_env = [{\"name\": \"PIN\", \"secret\": True}])\n")

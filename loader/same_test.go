@@ -62,7 +62,7 @@ func registered(p *starhost.Plugin) string {
 	return b.String()
 }
 
-// loaded loads plugins and calls each of their tools. It returns the outcome and the results as text.
+// loaded returns the outcome of a Load and the results of the plugins' tools as text.
 func loaded(ctx context.Context, o loader.Options, cache *starlark.Cache) (string, error) {
 	var b strings.Builder
 	o.Cache = cache
@@ -96,8 +96,8 @@ func loaded(ctx context.Context, o loader.Options, cache *starlark.Cache) (strin
 	return b.String(), nil
 }
 
-// TestCachedSame loads plugins of all kinds without a cache, with an empty cache and with a cache that has
-// all their programs, and checks that they register and answer the same.
+// TestCachedSame loads plugins of all kinds without a cache, with an empty cache and with one
+// that has all their programs: they register and say the same.
 func TestCachedSame(t *testing.T) {
 	many := writeMany(t)
 	write := func(name, text string) {
@@ -169,8 +169,8 @@ def tell():
 register_tool(tell, description = repr([own, far, found, missed, extra, config]))
 `
 
-// TestCachedEdits changes the files and settings that a plugin's evaluation depends on, step by step, and
-// checks after each step that a load with a cache has the same outcome as a load without one.
+// TestCachedEdits changes the files and settings that a plugin's evaluation depends on, step
+// by step: loading with a cache gives the same as loading without one.
 func TestCachedEdits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "edits")
@@ -204,7 +204,7 @@ func TestCachedEdits(t *testing.T) {
 			"file that is read if it is there": func() { write("plugins/looking/data/extra", text.Draw(t, "extra")) },
 			"files that go": func() {
 				for _, name := range []string{"late.md", "extra", "b.txt"} {
-					os.Remove(filepath.Join(dir, "plugins/looking/data", name)) // the file may not exist
+					os.Remove(filepath.Join(dir, "plugins/looking/data", name)) // it may not exist
 				}
 			},
 			"plugin": func() { write("plugins/looking/plugin.star", lookingSource+"\ny = "+text.Draw(t, "y")+"\n") },
@@ -241,8 +241,7 @@ func TestCachedEdits(t *testing.T) {
 	})
 }
 
-// TestCachedSecret checks that starhost masks a text that a cached plugin printed, as soon as the text is the
-// value of a secret.
+// TestCachedSecret prints a text that becomes a secret: from then on starhost masks it.
 func TestCachedSecret(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "says.star"), []byte("plugin(permissions = [\"secret:TOKEN\"])\nprint(\"is hunter2-hunter2 here\")\n"), 0o644); err != nil {
@@ -276,8 +275,8 @@ func TestCachedSecret(t *testing.T) {
 	}
 }
 
-// TestCachedLater loads a plugin, changes its files, and loads it again with the same cache. It checks that
-// the handlers of the first set do not change.
+// TestCachedLater loads a plugin with a cache, then changes its files and loads it again with the same
+// cache: the first set's handlers do not change.
 func TestCachedLater(t *testing.T) {
 	dir, cache := t.TempDir(), new(starlark.Cache)
 	write := func(result string) {

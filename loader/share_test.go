@@ -13,8 +13,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestShareFiles checks that a config that takes over a project's libraries keeps its own library of the same
-// name.
+// TestShareFiles checks that a config keeps its own libraries beside those of a project.
 func TestShareFiles(t *testing.T) {
 	dir := tree(t, "-- p/.git/x --\n-- p/starhost.toml --\n[libraries]\nlib = \"lib\"\nmore = \"more\"\n-- q/.git/x --\n")
 	project := func(name string) *loader.Config {
@@ -81,7 +80,7 @@ func TestDefaultFragments(t *testing.T) {
 	}
 }
 
-// TestPathFromHere checks which paths messages show for the files of plugins, libraries and projects.
+// TestPathFromHere checks the paths for messages of the files of plugins, libraries and projects.
 func TestPathFromHere(t *testing.T) {
 	dir := tree(t, "-- .git/x --\n-- starhost.toml --\nlibraries.lib = \"shared\"\nplugins.disabled = [\"aside\"]\n-- plugins/aside.star --\n-- shared/t.star --\n"+
 		"-- plugins/a/plugin.star --\n-- plugins/b.star --\nload(\"//top.star\", \"x\")\nx()\n-- top.star --\nx = 1\n")
@@ -104,8 +103,8 @@ func TestPathFromHere(t *testing.T) {
 	}
 }
 
-// TestPluginsOfOtherProjects checks that a plugin at a path gets the config of its own project. That config
-// may lower the plugin's limits, and cannot turn off plugins.
+// TestPluginsOfOtherProjects checks that each plugin at a path has the config of its own project,
+// which lowers limits and turns none off.
 func TestPluginsOfOtherProjects(t *testing.T) {
 	dir := tree(t, "-- here/a.star --\n-- team/.git/x --\n-- team/starhost.toml --\nplugins.disabled = [\"c\"]\n[plugin.b]\nlimits.steps = 1234\n"+
 		"-- team/p/b.star --\n-- team/p/c.star --\n")

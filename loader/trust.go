@@ -161,7 +161,7 @@ func (o TrustOptions) Revoke() (folder string, err error) {
 	return folder, err
 }
 
-// config returns the config, and the layer of the project. trust says whether the user trusts the project.
+// config returns the config, as it is with trust in the project or without, and the layer of the project.
 func (o TrustOptions) config(trust bool) (*Config, *layer, error) {
 	var project *layer
 	var src []byte

@@ -12,8 +12,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestTrustedCommandFolder checks that a trusted command runs in the folder of the config. The operator
-// trusted the files there; in another folder, a relative name would mean another file.
+// TestTrustedCommandFolder checks that a trusted command runs in the folder of the config, whose
+// files the operator trusted. In another folder a relative name is another file.
 func TestTrustedCommandFolder(t *testing.T) {
 	test := newTrustTest(t)
 	sub := test.path("repo/sub")
@@ -50,7 +50,7 @@ func TestTrustedCommandFolder(t *testing.T) {
 	}
 }
 
-// TestTrustOfPipe checks that the command trust does not wait for a named pipe that a hook's command names.
+// TestTrustOfPipe checks that trust waits for no pipe that a command names.
 func TestTrustOfPipe(t *testing.T) {
 	p := newTrustTest(t)
 	file := p.path("repo/token.sh")

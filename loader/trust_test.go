@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// project has a repository whose config makes settings that need trust, and an operator with a config and
-// plugins elsewhere.
+// project is a repository whose config makes settings that need trust, and an operator with a
+// separate config and plugins.
 const project = `
 -- home/.config/starhost/config.toml --
 [plugins]
@@ -98,7 +98,7 @@ func (t *trustTest) config() (*loader.Config, []loader.Warning) {
 	return c, warnings
 }
 
-// load loads the plugins. It returns the set, and a text with the grants of each plugin.
+// load loads the plugins and returns the grants of each.
 func (t *trustTest) load(args ...string) (*loader.Set, string) {
 	t.Helper()
 	c, _ := t.config()
@@ -196,7 +196,7 @@ func TestTrustEndsWithAChange(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*trustTest)
-		want   string // the changes that Plan shows
+		want   string // changes
 	}{
 		{"nothing", func(*trustTest) {}, ""},
 		{"a file of no plugin", edit("README.md", "x"), ""},
@@ -243,7 +243,7 @@ func TestTrustEndsWithAChange(t *testing.T) {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 			want := loader.Trusted
-			if test.want != "" && test.name != "a golden case" { // golden cases decide nothing
+			if test.want != "" && test.name != "a golden case" { // which decides nothing
 				want = loader.Changed
 			}
 			_, warnings := p.config()
@@ -541,8 +541,8 @@ func TestTrustIsBounded(t *testing.T) {
 	}
 }
 
-// TestUncountedGrants checks that the error for a missing permission names the grants that would allow it but
-// do not count, and what the user must do so that they count.
+// TestUncountedGrants checks that a lacking permission names the grants that do not count, how to
+// make them count, and no others.
 func TestUncountedGrants(t *testing.T) {
 	p := newTrustTest(t)
 	write(t, p.path("repo/plugins/oncall/plugin.star"), "plugin(config = {\"team\": \"\"}, permissions = [\"fs.read:notes/**\"])\n"+
@@ -567,8 +567,7 @@ func TestUncountedGrants(t *testing.T) {
 	}
 }
 
-// TestTrustedGrantOfNobody checks that Load reports once that a trusted project grants permissions to a
-// plugin that does not exist.
+// TestTrustedGrantOfNobody checks that a trusted project's grant for no plugin is reported once.
 func TestTrustedGrantOfNobody(t *testing.T) {
 	p := newTrustTest(t)
 	write(t, p.path("repo/starhost.toml"), "[plugins]\npaths = [\"plugins\"]\n[grants]\noncal = [\"store\"]\nmine = [\"store\"]\n")

@@ -90,8 +90,8 @@ func TestProtected(t *testing.T) {
 	}
 }
 
-// TestProtectedBroken checks that plugins cannot write the config of a project, also while a mistake in the
-// config makes starhost ignore it.
+// TestProtectedBroken checks that plugins must not write a project's config that does not count
+// because of a mistake.
 func TestProtectedBroken(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"starhost.toml": "[", "b.star": ""} {
@@ -113,8 +113,7 @@ func TestProtectedBroken(t *testing.T) {
 	}
 }
 
-// TestMayHave checks for which trusted projects mayHave reports that a plugin of a given name may have stored
-// values.
+// TestMayHave checks which projects may have stored the values of a plugin's name.
 func TestMayHave(t *testing.T) {
 	files := func(names ...string) map[string]fragments.Hash {
 		m := map[string]fragments.Hash{}

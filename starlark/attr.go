@@ -76,7 +76,7 @@ func nameOf(x starlark.Value) string {
 	return x.Type()
 }
 
-// guardMethod replaces a bound method by a function that charges for each call. It returns any other value unchanged.
+// guardMethod returns the guarded method for a bound method, and any other value unchanged.
 func (w *worker) guardMethod(v starlark.Value) (starlark.Value, error) {
 	b, ok := v.(*starlark.Builtin)
 	if !ok || b.Receiver() == nil {

@@ -173,11 +173,11 @@ func isAccepted(stock, guarded error) bool {
 		for _, text := range []string{
 			"panic",                       // the plain interpreter alone
 			"cannot assign to an element", // in the target of a comprehension
-			"want a range of less than",   // the plain interpreter computes a wrong length
-			"too large to count from",     // the plain interpreter counts wrongly
-			"captures itself",             // the plain interpreter crashes
-			"field or method",             // a sandbox evaluates the arguments first
-			"too many steps",              // the helpers of a sandbox take other numbers of steps
+			"want a range of less than",   // stock overflows
+			"too large to count from",     // stock overflows
+			"captures itself",             // stock crashes
+			"field or method",             // here after the arguments, in stock before them
+			"too many steps",              // helpers take other steps
 			"source holds a NUL", "not UTF-8", "fail: ",
 		} {
 			if strings.Contains(err.Error(), text) {

@@ -37,7 +37,7 @@ type jsonEncoder struct {
 	path       []string // path to the failed value, innermost step first
 }
 
-// addPath puts the path of the value that cannot be encoded before the text of the error.
+// addPath adds the path of the failed value to its error.
 func (e *jsonEncoder) addPath(err error) error {
 	if e.w.stopCause != nil {
 		return err

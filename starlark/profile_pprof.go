@@ -19,8 +19,8 @@ const (
 )
 
 // Pprof returns the counts so far in the format of go tool pprof. It encodes the protocol buffer
-// itself, because two libraries would slow each start of the program: the library of pprof compiles twenty
-// regular expressions, and the library of protocol buffers reads the executable.
+// itself. The libraries would slow each start of the program: pprof's compiles twenty regular
+// expressions, and that of protocol buffers reads the executable.
 func (p *Profile) Pprof() ([]byte, error) {
 	w := &profileWriter{strings: map[string]uint64{}, functions: map[[2]string]uint64{}, locations: map[Frame]uint64{}}
 	w.text("") // the table must begin with the empty string

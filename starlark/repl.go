@@ -201,7 +201,7 @@ func (w *worker) runInput(r *REPL, f *File) (_ string, err error) {
 	if len(f.tree.Stmts) == 0 {
 		return "", nil
 	}
-	// The rewriter changes the tree that it gets, and the Input must keep its own tree.
+	// The rewriter must not change the tree of the Input.
 	if f, err = w.sandbox.parseUncached(f.name, f.src); err != nil {
 		return "", err
 	}

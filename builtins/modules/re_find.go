@@ -19,7 +19,7 @@ import (
 const (
 	pieceBytes = 256
 	pieceSteps = 1000
-	skipBytes  = 64 << 10 // the limit while a search looks only for a literal prefix
+	skipBytes  = 64 << 10 // while the search looks for a literal prefix
 )
 
 // A reRest finds a match that begins after the first character of a text. It reads that character without

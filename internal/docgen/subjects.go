@@ -51,6 +51,7 @@ var plainSubjects = []subject{
 	{"coverage", "starhost test --coverage names the lines and branches that no case runs.", "testing.md#coverage", "--coverage --fail-under"},
 	{"ci github junit pipeline pre-commit", "starhost check and starhost test run in CI; -F junit and -F github print what CI reads.", "team.md#ci", "action.yml .pre-commit-config.yaml --format"},
 	{"date day now weekday timezone calendar", "ctx.now is the time of the event; the module time takes it apart. A case sets the clock.", "modules/time.md", "time ctx.now set_now"},
+	{"transcript transcripts bypass", "starhost replay --transcripts tries a guard on the calls of the agents' own transcripts; hook doctor --calls names calls that no guard was asked about.", "traces.md", ""},
 	{"debug explain why trace", "starhost eval --explain shows who added, changed and dropped what; starhost log shows past decisions.", "replay.md", "print ctx.log"},
 	{"dedup deduplicate duplicate merge identical same", "Two fragments with the same bytes are one. starhost sends it once in a session, or once in each prompt.", "prompts.md#equal-contents", "prompt.dedup fragment hash.sha256"},
 	{"editor lsp vim neovim completion", "starhost lsp is a language server for plugins and cases.", "editors.md", ""},

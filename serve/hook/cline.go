@@ -22,8 +22,8 @@ var cline = &Agent{
 	},
 }
 
-// clineForm is the form of the extension's events, and clineProgramForm that of the program's. The program
-// sends a result as an object and as text; plugins read the text.
+// clineForm is the form of the extension, and clineProgramForm that of the program. Its results are
+// structured, so plugins read the text that it sends beside them.
 var (
 	clineForm = &form{
 		event: "hookName", session: "taskId", workspace: "workspaceRoots", prompt: "userPromptSubmit.prompt",

@@ -54,7 +54,7 @@ func (r *responsesReply) add(e *event) (done bool, err error) {
 	return false, nil
 }
 
-// begin handles the event with which the endpoint begins an item of the reply.
+// begin handles the event that an item begins.
 func (r *responsesReply) begin(e *event) error {
 	index, ok := indexAt(&e.doc, e.doc.Member(0, "output_index"))
 	if !ok || index != len(r.items) || index >= maxItems {
@@ -65,7 +65,7 @@ func (r *responsesReply) begin(e *event) error {
 	return nil
 }
 
-// end handles the event with which the endpoint ends an item. Some endpoints send no event when the item begins.
+// end handles the event that an item has ended. Some endpoints send no event when the item begins.
 func (r *responsesReply) end(e *event) error {
 	index, ok := indexAt(&e.doc, e.doc.Member(0, "output_index"))
 	if !ok || index > len(r.items) || index >= maxItems || e.doc.Member(0, "item") == noNode {

@@ -208,7 +208,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := r.WithContext(x.withExchange(r.Context()))
-	if x.dialect != nil { // the server keeps r, and so the text of its body, until the reply ends
+	if x.dialect != nil { // the server keeps r while the reply lasts, and with it the text
 		r.Body, r.GetBody = http.NoBody, nil
 	}
 	s.forward.ServeHTTP(w, out)

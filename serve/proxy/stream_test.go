@@ -181,7 +181,7 @@ func TestUnreadableStream(t *testing.T) {
 	}
 }
 
-// itemAt returns the event with which an item begins. itemsTo returns these events for all items before a number.
+// itemAt returns the event that an item begins. itemsTo returns these events for all items before a number.
 func itemAt(index int) string {
 	const item = `{"type":"response.output_item.added","output_index":%d,"item":{"type":"message","id":"m","content":[]}}`
 	return "event: response.output_item.added\ndata: " + fmt.Sprintf(item, index) + "\n\n"
