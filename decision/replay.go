@@ -75,7 +75,7 @@ type pastEvent struct {
 	diverged []*pluginValues // the values of plugins that in this event first wrote other values than the record says
 }
 
-// Run fires the events of records with the plugins of a host. The error is that of load, the first error in
+// Run fires the events of records with the plugins of a host. It returns the error of load, the first error in
 // records, or that of ctx.
 func (r *Replay) Run(
 	ctx context.Context, load func() (*host.Host, error), records iter.Seq2[*Record, error],

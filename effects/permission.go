@@ -429,7 +429,7 @@ type PermissionError struct {
 	Permission string // the narrowest one that is enough: "fs.read:runbooks/a.md"
 	Declared   bool   // the plugin declares Permission
 	Granted    bool   // the operator grants Permission
-	Grant      string // the declared permission to grant; "" means Permission
+	Grant      string // the declared permission to grant; "" if it is Permission
 	Why        string // why the effect needs it, if that is not obvious; else ""
 	// Lacking are further permissions that the plugin declares and the operator does not grant, so that the
 	// message names all at once.

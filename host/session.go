@@ -60,8 +60,8 @@ type Session struct {
 	completed        bool                   // the last turn had a final answer
 	startContext     []starhost.Context     // context that session_start offered
 	history          []starhost.Message     // the messages as sent, oldest first
-	sentContents     map[fragments.Hash]int // the use that sent each content last; 0 or less means before this process
-	droppedAge       int                    // the fewest uses after which pre_send dropped a message; 0 means never
+	sentContents     map[fragments.Hash]int // by content, the use (currentUse) that sent it last; up to 0 in earlier processes
+	droppedAge       int                    // the fewest uses after which pre_send dropped a message; 0 if it never did
 	unsentContext    []starhost.Context     // startContext until a prompt contains it
 	lastNoteCount    int                    // the length of the last turn's trace
 	system           systemText

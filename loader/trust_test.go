@@ -61,7 +61,7 @@ a
 -- repo/plugins/oncall/link -> data --
 `
 
-// A trustTest has an operator in the project.
+// A trustTest has the folder of an operator who works in the project.
 type trustTest struct {
 	*testing.T
 	dir string

@@ -95,7 +95,7 @@ func (e *Error) Redact(redact func(string) string, cause error) error {
 	return &clean
 }
 
-// These bound the text of an error, because a script may put any text into it.
+// These constants bound the text of an error, because a script may put any text into it.
 const (
 	maxMessage = 4 << 10 // bytes of Msg
 	maxSource  = 200     // bytes of Source

@@ -300,7 +300,7 @@ func (w *week) replay(t *testing.T, rule string, args ...string) (decision.Repla
 	return runReplay(t, w.dir, append(args, "--log", w.log, "week.star")...)
 }
 
-// count returns for how many events of the week is returns true.
+// count returns how many events of the week the function is accepts.
 func (w *week) count(is func(*decision.Record) bool) (n int) {
 	for _, r := range w.records {
 		if is(r) {
