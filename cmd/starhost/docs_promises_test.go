@@ -91,6 +91,9 @@ func TestDocsFlags(t *testing.T) {
 		cmd.PersistentFlags().VisitAll(add)
 	}
 	for name, text := range pages(t) {
+		if name == "docs/packs.md" { // its commands are those that rules are about
+			continue
+		}
 		for _, m := range pageFlag.FindAllStringSubmatch(text, -1) {
 			if !flags[m[1]] && !slices.Contains(foreignFlags, m[1]) {
 				t.Errorf("%s: no command has --%s", name, m[1])
