@@ -18,7 +18,7 @@ var sizes = map[string]int{
 	"agents/trace":     1440,
 	"bench":            2080,
 	"builtins":         8380,
-	"builtins/modules": 4460,
+	"builtins/modules": 4510,
 	"cmd/starhost":     9590,
 	"decision":         3930,
 	"editor/check":     780,
@@ -31,7 +31,7 @@ var sizes = map[string]int{
 	"guard":            1570, // the engine of rules, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
 	"internal":         4030,
-	"loader":           6230,
+	"loader":           6240,
 	"measure":          400,
 	"model":            2390,
 	"report":           2280,
@@ -48,13 +48,13 @@ var sizes = map[string]int{
 	"serve/programs":   220,
 	"serve/proxy":      3600,
 	"serve/ui":         960,
-	"shell":            4260, // 110 of them are rows about the flags of programs
+	"shell":            4600, // 110 of them are rows about the flags of programs
 	"starlark":         7380,
 	"store":            1600,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 104_140
+const maxSize = 104_500
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -18,6 +18,9 @@ import (
 // A Recorder adds the registrations of a plugin's file to a starhost.Plugin. Each evaluation has a Recorder
 // of its own, which the registered handlers use later. After the evaluation nobody changes the Recorder.
 type Recorder struct {
+	// Trusted are the runners that count as harmless for shell.parse and shell.runs: trusted of [shell] in the config.
+	Trusted []string
+
 	plugin     *starhost.Plugin
 	rt         call.Runtime
 	world      *effects.World
@@ -111,6 +114,9 @@ type handlerKey struct{}
 func (h *handlerCall) Value(key any) any {
 	if key == (handlerKey{}) {
 		return h
+	}
+	if key == (call.TrustedRunners{}) {
+		return h.rec.Trusted
 	}
 	return h.Context.Value(key)
 }

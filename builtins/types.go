@@ -270,7 +270,7 @@ var types = []typeRow{
 	{"hash.sha1", "str | Bytes -> str"},
 	{"hash.md5", "str | Bytes -> str"},
 
-	{"shell.parse", "str, str -> Any"},
+	{"shell.parse", "str, str, Any | None, str | None, Sequence[str] | None -> Any"},
 	{"shell.runs", "Any, str, str | Sequence[str] -> str"},
 	{"shell.flag", "Any, str -> bool | None"},
 	{"shell.option", "Any, str, bool -> str | list[str | None] | None"},

@@ -37,6 +37,8 @@ type Config struct {
 	Model  ModelConfig
 	Store  StoreConfig
 	Log    LogConfig
+	// Shell are runners, as their first words, that count as harmless for shell.parse and shell.runs.
+	Shell []string
 	// Kinds describe tools that no agent's table has, by the tool's name. A tool has the kind of its calls
 	// under "kind", and under command, paths and so on the places of these fields in its arguments.
 	Kinds map[string]map[string]string

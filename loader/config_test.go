@@ -176,6 +176,8 @@ observe = ["agent.turn.end"]
 timeout = "2s"
 [trust]
 pin = ["srv/**"]
+[shell]
+trusted = ["make"]
 `
 
 func TestParseConfigKnowsAllKeys(t *testing.T) {
@@ -224,6 +226,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 			Mask: []string{"default", "/input/arguments/*pin*"}, Include: []string{"prompt", "writes"}, Required: true, Fsync: true, All: true,
 			Redact: []string{"cust-[0-9]+"},
 		},
+		Shell: []string{"make"},
 		Kinds: map[string]map[string]string{
 			"mcp__desktop__run": {"kind": "shell", "command": "cmd"},
 			"writer":            {"kind": "write", "paths": "target", "content": "text"},

@@ -61,7 +61,7 @@ func tasks() []task {
 		{"Grant permissions and secrets", "A plugin reaches nothing outside of the sandbox without a grant. [Permissions](permissions.md) lists what you can grant.", []string{"grants", "secrets", "trust"}},
 		{"Bound prompts", "These keys say how fragments become text, when starhost sends a fragment again, and how much fits.", []string{"prompt"}},
 		{"Bound plugins and turns", "Work beyond one of these limits fails, and the error names the key.", []string{"limits"}},
-		{"Guard calls", "`kinds` lets a guard see what a tool does that no agent's table has. `process` asks a program that is no plugin.", []string{"kinds", "process"}},
+		{"Guard calls", "`kinds` lets a guard see what a tool does that no agent's table has. `shell` names the runners that guards trust. `process` asks a program that is no plugin.", []string{"kinds", "shell", "process"}},
 		{"Offer tools", "These keys choose the tools that a model gets, and add those of MCP servers.", []string{"tools", "mcp", "serve"}},
 		{"Ask models", "`starhost run`, `chat` and `serve --proxy` ask these models. [Run](run.md) describes them.", []string{"model"}},
 		{"Keep values and fragments", "`ctx.store`, aliases and `sha256:` references use one database. [Store](store.md) describes it.", []string{"store"}},

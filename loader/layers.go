@@ -159,7 +159,7 @@ type walker struct {
 
 // userTables are the tables that only the user's and the managed config may have. This version
 // of starhost has settings in some of them only.
-var userTables = []string{"bundles", "kinds", "log", "redact", "status"}
+var userTables = []string{"bundles", "kinds", "log", "redact", "shell", "status"}
 
 // table collects the settings of a table whose keys the list describes.
 func (w *walker) table(key []string, list []*setting, table map[string]any) {

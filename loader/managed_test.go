@@ -496,7 +496,7 @@ func TestManagedOwner(t *testing.T) {
 // TestProjectTables checks that no project sets the tables of the operator, trusted or not, and
 // that this takes no other effect from its config.
 func TestProjectTables(t *testing.T) {
-	for _, table := range []string{"log", "status", "bundles", "store", "kinds", "redact"} {
+	for _, table := range []string{"log", "status", "bundles", "store", "kinds", "redact", "shell"} {
 		_, o := managedTree(t, "-- project/.git/x --\n-- project/starhost.toml --\n"+
 			"limits.steps = 7\n["+table+"]\nurl = \"sqlite:\"\n")
 		for _, trusted := range []bool{false, true} {

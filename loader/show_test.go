@@ -68,6 +68,7 @@ log.include = []
 log.required = false
 log.fsync = false
 log.all = false
+shell.trusted = []
 redact.patterns = []
 `
 	if diff := gocmp.Diff(want, shownSettings(parse(t, ""))); diff != "" {
@@ -152,6 +153,7 @@ log.include = ["prompt", "writes"]  # config.toml:72
 log.required = true  # config.toml:73
 log.fsync = true  # config.toml:74
 log.all = true  # config.toml:75
+shell.trusted = ["make"]  # config.toml:88
 redact.patterns = ["cust-[0-9]+"]  # config.toml:77
 `
 	if diff := gocmp.Diff(want, shownSettings(parse(t, full))); diff != "" {

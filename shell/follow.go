@@ -289,8 +289,12 @@ func (r *reader) followShell(name string, j job) {
 	case f.isText && len(f.rest) > 0 && !f.rest[0].many:
 		wrapped := j.wrap(name, f.rest, f.certain)
 		r.nested(f.rest[0], "sh -c", wrapped.wrappers, wrapped.certain)
+	case f.isInput && !f.isText && f.certain:
+		r.readInput(name, "heredoc", j)
 	case f.isText || len(f.rest) > 0 && f.certain:
-		r.giveUp(j)
+		if f.isText || !r.followScript(f.rest[0], "script", j.wrap(name, nil, true)) {
+			r.giveUp(j)
+		}
 	case len(f.rest) > 0: // -n FILE checks the syntax
 		r.recordJob(j)
 	default:
@@ -305,6 +309,7 @@ var harmlessOptions = []string{"pipefail", "errexit", "nounset", "xtrace"}
 type shellFlags struct {
 	rest    []word
 	isText  bool // -c: the first word is a text
+	isInput bool // -s: standard input is the text, whatever words follow
 	certain bool // the shell runs it
 	errexit bool
 	query   bool // the shell prints something about itself
@@ -334,7 +339,7 @@ func readShellFlags(argv []word) (f shellFlags) {
 		if len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+' {
 			break
 		}
-		if strings.Trim(w.text[1:], "ceuxlvfEmno") != "" {
+		if strings.Trim(w.text[1:], "ceuxlvfEmnos") != "" {
 			f.unknown = true
 			return f
 		}
@@ -348,7 +353,8 @@ func readShellFlags(argv []word) (f shellFlags) {
 func (f *shellFlags) readLetters(argv []word, i int) int {
 	text := argv[i].text
 	f.isText = f.isText || contains(text, 'c') // bash and dash take +c for -c
-	f.unknown = f.unknown || text[0] == '+' && contains(text, 'n')
+	f.isInput = f.isInput || contains(text, 's')
+	f.unknown = f.unknown || text[0] == '+' && (contains(text, 'n') || contains(text, 's'))
 	f.certain = f.certain && !contains(text, 'n')
 	f.errexit = f.errexit || contains(text, 'e')
 	for range strings.Count(text, "o") {

@@ -11,6 +11,9 @@ func (r *reader) judge(name string, k kind, j job) {
 	args := j.argv[1:]
 	switch k {
 	case opaque:
+		if (name == "." || name == "source") && len(args) > 0 && strings.Contains(args[0].text, "/") && r.followScript(args[0], "eval", j.wrap(name, nil, true)) {
+			return
+		}
 		row, _ := findProgram(name)
 		asks := len(args) == 1 && len(args[0].text) == 2 && args[0].text[0] == '-' && contains(row.query, args[0].text[1])
 		if !asks && !isQuestion(args) || isOneOf(name, []string{".", "source", "let", "tclsh", "wish", "pwsh"}) {
@@ -25,7 +28,9 @@ func (r *reader) judge(name string, k kind, j job) {
 	case interpretsSed:
 		r.judgeSed(args)
 	case packages:
-		r.judgePackages(name, args)
+		if !r.followPackage(name, j) {
+			r.judgePackages(name, args)
+		}
 	case calculates:
 		r.judgeCalculation(name, args)
 	case assigns:

@@ -19,11 +19,17 @@ type reader struct {
 	file    *syntax.File
 	level   int  // number of texts around this one
 	certain bool // control flow may reach the current place
-	scope   int  // functions and subshells around the current place
-	via     string
-	place   int // for a nested text, the offset of the command that contains it
-	wrapped []string
-	numeric map[string]bool
+	entered bool // it may do so but for the redirections of the current command
+	base    int  // scope at the top of the text
+	pos     int  // the place of the current simple command in this text
+	// around and sourceAt are the text that sources this one, and the place there; or nil.
+	around   *syntax.File
+	sourceAt int
+	scope    int // functions and subshells around the current place
+	via      string
+	place    int // for a nested text, the offset of the command that contains it
+	wrapped  []string
+	numeric  map[string]bool
 }
 
 // shared is the part of a reader that nested texts have in common.
@@ -51,9 +57,18 @@ type shared struct {
 	fixed        map[*syntax.BinaryCmd]bool // the results of isFixed
 	traps        [2]int                     // of the calls, those of the trap at the text's end
 	trapped      bool                       // there is a trap
-	defined      map[string]int             // the ends of the functions that the text certainly defines
-	top          *syntax.Stmt               // the current statement of the outermost text
-	called       map[string]int             // offset of the first certain call from top level, or -1
+	options      Options
+	folder       string                // the folder at the current place, or unknownFolder
+	moves        bool                  // some function may change it
+	files        map[string]scriptFile // the files that were read
+	stack        []string              // the scripts around the current place
+	ran          []string              // the scripts that the text runs
+	usesTrusted  bool
+	sources      bool              // the next text is a file that source reads
+	calledAt     map[calledKey]int // the last certain call of a name at the top of a text
+	defined      map[string]int    // the ends of the functions that the text certainly defines
+	top          *syntax.Stmt      // the current statement of the outermost text
+	called       map[string]bool   // the names of the programs that may run
 	written      map[string]bool
 	writtenAt    int                // the number of calls in front of the first file with an unknown name
 	stdin        []*syntax.Redirect // redirections of the current command
@@ -69,6 +84,12 @@ type function struct {
 	reader  *reader
 	certain bool // the definition is certain to happen once, at top level
 	walked  bool
+}
+
+// A calledKey is a name in a text.
+type calledKey struct {
+	file *syntax.File
+	name string
 }
 
 // isNew reports whether a node is to be visited. Some words are read twice, for bash and for dash,
@@ -91,10 +112,11 @@ func (r *reader) fail(reason string) {
 }
 
 // readText parses the text and visits it. It returns "" or why the text was not understood.
-func (r *reader) readText() string {
+func (r *reader) readText(o Options) string {
 	r.shared = &shared{
-		called: map[string]int{}, written: map[string]bool{}, lists: map[string]bool{}, writtenAt: math.MaxInt, at: source{text: r.text},
-		defined:      map[string]int{},
+		called: map[string]bool{}, written: map[string]bool{}, lists: map[string]bool{}, writtenAt: math.MaxInt, at: source{text: r.text},
+		defined: map[string]int{},
+		options: o, folder: path.Clean(o.Folder), files: map[string]scriptFile{}, calledAt: map[calledKey]int{},
 		mostFollowed: maxFollowed + moreFollowed*len(r.text),
 		uncalled:     map[string][]int{}, visited: map[syntax.Node]bool{}, fixed: map[*syntax.BinaryCmd]bool{},
 	}
@@ -107,6 +129,7 @@ func (r *reader) readText() string {
 	}
 	r.readFunctions()
 	r.checkWritten()
+	r.checkRan()
 	if r.poisoned || r.reason != "" || r.errexit && r.fails {
 		for i := range r.script.calls {
 			r.script.calls[i].certain = false
@@ -146,7 +169,7 @@ func (r *reader) nested(text word, via string, wrappers []string, certain bool) 
 	r.inner += len(text.text)
 	in := &reader{
 		shared: r.shared, script: r.script, text: text.text, variant: r.variant, level: r.level + 1,
-		certain: certain, scope: r.scope + 1, via: via, place: r.place, wrapped: wrappers,
+		certain: certain, scope: r.scope + 1, base: r.scope + 1, via: via, place: r.place, wrapped: wrappers,
 	}
 	if !in.parse() {
 		r.reason = ""
@@ -158,11 +181,16 @@ func (r *reader) nested(text word, via string, wrappers []string, certain bool) 
 		r.poisoned = true
 	}
 	r.fromInput = false
+	if r.sources {
+		in.around, in.sourceAt, r.sources = r.file, r.pos, false
+	}
 	if via == "eval" {
 		in.statements(in.file.Stmts)
 		return
 	}
+	folder := r.folder
 	r.conditional(func() { in.statements(in.file.Stmts) }) // an exit ends the other shell only
+	r.folder = folder
 }
 
 // statements visits a list.
@@ -185,9 +213,12 @@ func (r *reader) uncertain(list []*syntax.Stmt) {
 
 // conditional visits code whose exits end only some runs of the text.
 func (r *reader) conditional(visit func()) {
-	dead := r.dead
+	dead, folder := r.dead, r.folder
 	visit()
 	r.dead = dead
+	if r.folder != folder {
+		r.folder = unknownFolder
+	}
 }
 
 // substitute visits a list in a substitution, whose exits end only the substitution.
@@ -197,8 +228,9 @@ func (r *reader) substitute(via string, list []*syntax.Stmt) {
 		r.via = via
 	}
 	r.scope++
+	folder := r.folder
 	r.conditional(func() { r.statements(list) })
-	r.scope--
+	r.scope, r.folder = r.scope-1, folder
 	r.via = before
 }
 
@@ -219,6 +251,7 @@ func (r *reader) statement(s *syntax.Stmt) {
 // command visits the command of a statement, with its redirections.
 func (r *reader) command(s *syntax.Stmt) {
 	before := r.certain
+	r.entered = before
 	reads, writes := r.redirections(s.Redirs)
 	if c, ok := s.Cmd.(*syntax.CallExpr); ok {
 		r.simple(c, s, reads, writes)
@@ -326,6 +359,12 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 	} else {
 		r.statement(c.X)
 	}
+	start := r.folder
+	defer func() {
+		if r.folder != start {
+			r.folder = unknownFolder // the last cd may not have happened
+		}
+	}()
 	for _, c := range slices.Backward(all) {
 		before := r.certain
 		switch {
@@ -336,6 +375,10 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 		case r.isFixed(c.X):
 			r.certain = false
 			r.statement(c.Y) // an exit here may always happen
+		case c.Op == syntax.AndStmt: // what follows runs only behind this
+			dead := r.dead
+			r.statement(c.Y)
+			r.dead = dead
 		default:
 			r.conditional(func() { r.statement(c.Y) })
 		}
@@ -497,7 +540,8 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 		r.uncertain([]*syntax.Stmt{b.Y})
 		body = b.X
 	}
-	f := &function{decl: c, certain: r.certain && !r.dead && r.scope == 0 && r.level == 0}
+	f := &function{decl: c, certain: r.certain && !r.dead && r.scope == r.base}
+	r.moves = r.moves || movesFolder(r.source(c))
 	copied := *r
 	f.reader = &copied
 	for _, n := range append(c.Names, c.Name) {
@@ -538,6 +582,11 @@ func (r *reader) readFunctions() {
 		in := *f.reader
 		_, in.certain = r.reaches(f)
 		in.dead = false
+		if r.moves {
+			in.folder = unknownFolder
+		} else {
+			in.folder = path.Clean(r.options.Folder)
+		}
 		in.via, in.scope = "func", in.scope+1
 		in.statement(f.decl.Body)
 		r.reason = in.reason
@@ -558,13 +607,19 @@ func (r *reader) reach(function int) {
 // hooks are functions that shells call by themselves.
 const hooks = " command_not_found_handle command_not_found_handler precmd preexec chpwd periodic zshexit zshaddhistory zsh_directory_name "
 
+// movesFolder reports whether the text of a function may change the folder.
+func movesFolder(text string) bool {
+	return slices.ContainsFunc([]string{"cd", "pushd", "popd", "eval", "source", ". "}, func(s string) bool { return strings.Contains(text, s) })
+}
+
 // reaches reports whether a function may be called, and whether that is certain.
 func (r *reader) reaches(f *function) (reached, certain bool) {
 	for _, name := range f.names {
-		at, ok := r.called[name]
-		if ok {
+		if r.called[name] {
 			reached = true
-			certain = certain || f.certain && at > int(f.decl.End().Offset())
+			in := f.reader
+			certain = certain || f.certain && (in.calledAt[calledKey{in.file, name}] > int(f.decl.End().Offset()) ||
+				in.around != nil && in.calledAt[calledKey{in.around, name}] > in.sourceAt)
 		}
 		if strings.HasPrefix(name, "TRAP") || strings.Contains(hooks, " "+name+" ") {
 			reached = true
@@ -588,9 +643,7 @@ func (r *reader) addCall(argv []word, certain bool) {
 	if argv[0].known {
 		r.fails = r.fails || isOneOf(argv[0].text, failing)
 		name := argv[0].text
-		if _, ok := r.called[name]; !ok {
-			r.called[name] = -1
-		}
+		r.called[name] = true
 		if list, ok := r.uncalled[name]; ok {
 			delete(r.uncalled, name)
 			for _, f := range list {

@@ -55,7 +55,7 @@ type Command struct {
 	// Reads and Writes are the targets of redirections.
 	Reads, Writes []*string
 	// Via says how the text runs the command: "", "pipe", "subst", "proc", "sub", "func", "eval",
-	// "sh -c", "xargs", "find -exec", "heredoc" or "ssh".
+	// "sh -c", "xargs", "find -exec", "heredoc", "script" or "ssh".
 	Via string
 	// Text is the source of the command; Offset is its place in bytes. A command of a nested text
 	// has the offset of the command that contains the text.
@@ -72,6 +72,7 @@ type invocation struct {
 	at          source // the command that runs it
 	name, plain string // the program's base name, as it is and as plainName writes it
 	unlisted    bool   // it has no row
+	followed    bool   // it is a script, which has been read
 	mentions    bool   // it may run what its words mention
 }
 
@@ -97,16 +98,33 @@ const (
 	maxInner                  = 128 << 10 // bytes of all nested texts together, and of the words that braces make
 )
 
-// Parse analyses a command line. dialect is "any" (or ""), "bash", "zsh" or "posix"; the result
-// counts the programs that any of the shells would run. For another dialect, such as
-// "powershell", OK is false. Parse takes time in proportion to the length of text, and reads at
-// most 64 KiB.
-func Parse(text, dialect string) (s *Script) {
+// Options are what [ParseWith] knows besides the text. The zero value reads no file and trusts nothing.
+type Options struct {
+	// Dialect is "any" (or ""), "bash", "zsh" or "posix"; the result counts the programs that any of
+	// the shells would run. For another dialect, such as "powershell", OK is false.
+	Dialect string
+	// Read returns the text of a script that the command line runs: at most 16 files of 64 KiB. A
+	// path is relative to Folder. Nobody reads a file if Read is nil.
+	Read func(path string) (text string, ok bool)
+	// Folder is the folder in which the shell starts.
+	Folder string
+	// Trusted are runners, as their first words, which count as harmless if their other words are
+	// plain: "make", "go test".
+	Trusted []string
+}
+
+// Parse analyses a command line without files.
+func Parse(text, dialect string) *Script { return ParseWith(text, Options{Dialect: dialect}) }
+
+// ParseWith analyses a command line. It takes time in proportion to the length of text and of the
+// scripts that the text runs, and reads at most 64 KiB of each.
+func ParseWith(text string, o Options) (s *Script) {
 	defer func() {
 		if v := recover(); v != nil { // a defect of the parser must not switch a guard off
 			s = refused(source{text: text}, fmt.Sprintf("syntax: the parser fails: %v", v))
 		}
 	}()
+	dialect := o.Dialect
 	switch dialect {
 	case "", "any", "bash", "zsh", "posix":
 	default:
@@ -123,7 +141,7 @@ func Parse(text, dialect string) (s *Script) {
 		s.Unknowns = []unknown{source{text: text}.unknown("zsh alone reads this text", "")}
 		r.variant = syntax.LangZsh
 	}
-	if reason := r.readText(); reason != "" {
+	if reason := r.readText(o); reason != "" {
 		return refused(source{text[r.failedAt:], r.failedAt}, reason)
 	}
 	s.addUnknowns()
@@ -157,7 +175,9 @@ func (s *Script) hasUnlisted() bool {
 
 // isKnown reports whether every program has a row.
 func (s *Script) isKnown() bool {
-	return !slices.ContainsFunc(s.calls, func(c invocation) bool { return !c.argv[0].known || c.unlisted || isScript(c.argv[0].text) })
+	return !slices.ContainsFunc(s.calls, func(c invocation) bool {
+		return !c.argv[0].known || c.unlisted || isScript(c.argv[0].text) && !c.followed
+	})
 }
 
 // isModule reports whether a command is "python -m NAME".

@@ -33,9 +33,11 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 	r.stdin = s.Redirs
 	if r.level == 0 {
 		r.place = int(c.Pos().Offset())
-		if first := j.argv[0]; j.certain && first.known && r.scope == 0 {
-			r.called[first.text] = max(r.place, r.called[first.text])
-		}
+	}
+	r.pos = int(c.Pos().Offset())
+	if first := j.argv[0]; j.certain && first.known && r.scope == r.base {
+		key := calledKey{r.file, first.text}
+		r.calledAt[key] = max(int(c.Pos().Offset()), r.calledAt[key])
 	}
 	r.run(j)
 	if argv := dashWords(c.Args); argv != nil {
@@ -184,8 +186,25 @@ func (r *reader) run(j job) {
 		row, ok := findProgram(name)
 		outer, kind := r.program, r.kind
 		r.program, r.kind = name, script
-		if isScript(first.text) {
+		at := len(r.script.calls) - 1
+		if r.isTrusted(j.argv) {
+			r.usesTrusted, r.script.calls[at].mentions = true, true
+			r.recordJob(j)
+			r.program, r.kind = outer, kind
+			return
+		}
+		if isScript(first.text) && r.followPath(j) {
+			r.script.calls[at].followed = true
+			r.recordJob(j)
+			r.program, r.kind = outer, kind
+			return
+		} else if isScript(first.text) {
 			r.setWild()
+		}
+		if isOneOf(name, []string{"cd", "pushd", "popd"}) {
+			r.changeFolder(name, j.argv[1:])
+		} else if r.moves && r.script.defines[name] {
+			r.folder = unknownFolder
 		}
 		if !ok {
 			r.judgeUnlisted(first.text, j)

@@ -23,6 +23,15 @@ func (r *reader) readInput(name, via string, j job) {
 			others = others || d.N != nil && d.N.Value == "0"
 		}
 	}
+	if len(documents) == 0 && len(r.stdin) == 1 && r.stdin[0].Op == syntax.RdrIn && others {
+		j.certain = j.certain || r.entered && !r.dead
+		r.fromInput = true
+		if r.followScript(r.word(r.stdin[0].Word), "script", j.wrap(name, nil, true)) {
+			r.fromInput = false
+			return
+		}
+		r.fromInput = false
+	}
 	if others || len(documents) != 1 {
 		r.setWild()
 	}

@@ -15,6 +15,9 @@ type Call struct {
 	Kwargs  []starlark.Tuple
 }
 
+// TrustedRunners is the key of the runners that the operator trusts, a []string, in the context of a run.
+type TrustedRunners struct{}
+
 // A Func implements a builtin. It pays before it works.
 type Func func(Call) (starlark.Value, error)
 

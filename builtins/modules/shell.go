@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -25,7 +26,7 @@ const (
 func shellModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "shell", []call.Member{
 		{
-			Name: "parse", Params: `command, dialect="any"`,
+			Name: "parse", Params: `command, dialect="any", files=None, cwd="", trusted=None`,
 			Doc: `Returns the commands that a shell would run for a command line.
 The result has ok (False if the text is not understood as a whole), reason ("", or "syntax: …",
 "size", "depth", "dialect"), unknown (True if some program is decided at run time only), known (True
@@ -35,7 +36,13 @@ text, offset, reason and program, "" if any program may run. A command has name,
 args, sub, wrappers, env, reads, writes, via, text and offset; a word that is decided at run time is
 None. sub is the subcommand behind the program's global flags, such as "delete" or "s3 rm", or "" if
 there is none. dialect is "bash", "zsh", "posix" or "any", which counts everything that one of them would
-run. Other shells are not ok.`,
+run. Other shells are not ok. With files = ctx.fs, parse also reads the scripts that the line runs
+from the folder cwd, call.cwd for the line of a call: "sh FILE", "source ./FILE", ./FILE with a
+shell behind its #!, "bash < FILE", and the scripts of package.json for npm, pnpm, yarn and bun. It
+reads at most 16 files of 64 KiB, four deep, with the plugin's permission. A file that it cannot
+read, or that the line itself may change, is "maybe" as without files. trusted are runners such as
+"make" and "go test" that count as harmless if their other words are plain; None stands for
+trusted of [shell] in the config.`,
 			Example: `cmd = shell.parse("cd /srv && sudo -u app env A=1 rm -rf \"$dir\" > log | tee out")
 assert_eq((cmd.ok, cmd.unknown, cmd.known), (True, False, True))
 assert_eq([c.name for c in cmd.commands], ["cd", "rm", "tee"])
@@ -46,7 +53,9 @@ assert_eq(shell.parse("$tool delete").unknown, True)
 why = shell.parse("ls; kubectl $verb pod").unknowns[0]
 assert_eq((why.text, why.offset, why.program), ("kubectl $verb pod", 4, "kubectl"))
 assert_eq(why.reason, "an argument of kubectl is decided at run time")
-assert_eq(shell.parse("echo 'a").ok, False)`,
+assert_eq(shell.parse("echo 'a").ok, False)
+test = shell.parse("go test ./... 2>&1 | tail", trusted = ["go test"])
+assert_eq([shell.runs(line, "rm") for line in [test, "go test ./...", "go test -exec rm ."]], ["no", "maybe", "maybe"])`,
 			Func: shellParse,
 		},
 		{
@@ -111,6 +120,7 @@ assert_eq(shell.parse(shell.quote(["echo", "$HOME"])).commands[0].argv, ["echo",
 // shell.runs. All other code sees a struct, and charges, compares, freezes and encodes it as one.
 type shellLine struct {
 	text, dialect string
+	more          string // what else the analysis depends on
 	script        *shell.Script
 }
 
@@ -123,28 +133,69 @@ func (*shellLine) Hash() (uint32, error) { return 0, nil }
 // CompareSameType implements starlark.Comparable: two analyses of one text are equal.
 func (l *shellLine) CompareSameType(op syntax.Token, other starlark.Value, _ int) (bool, error) {
 	o := other.(*shellLine)
-	return (l.text == o.text && l.dialect == o.dialect) == (op == syntax.EQL), nil
+	return (l.text == o.text && l.dialect == o.dialect && l.more == o.more) == (op == syntax.EQL), nil
 }
 
-// parseShell pays for the analysis of a text, and returns it.
-func parseShell(c call.Call, text, dialect string) (*shell.Script, error) {
+// parseShell pays for the analysis of a text, and makes it.
+func parseShell(c call.Call, text string, o shell.Options) (*shell.Script, error) {
 	if err := c.Pay(1+len(text), shellTextBytes+shellByteBytes*len(text)); err != nil {
 		return nil, err
 	}
-	script := shell.Parse(text, dialect)
+	script := shell.ParseWith(text, o)
 	return script, c.Pay(shellNodeSteps*script.Nodes, shellNodeBytes*script.Nodes)
+}
+
+// trustedRunners returns the runners that the operator trusts.
+func trustedRunners(c call.Call) []string {
+	list, _ := c.Runtime.Context(c.Thread).Value(call.TrustedRunners{}).([]string)
+	return list
 }
 
 // shellParse implements
 //
-//	shell.parse(command, dialect="any")
+//	shell.parse(command, dialect="any", files=None, cwd="", trusted=None)
 func shellParse(c call.Call) (starlark.Value, error) {
-	text, dialect := "", "any"
-	if err := c.Bind("command", &text, "dialect?", &dialect); err != nil {
+	text, dialect, cwd := "", "any", ""
+	var files, trusted starlark.Value
+	if err := c.Bind("command", &text, "dialect?", &dialect, "files??", &files, "cwd??", &cwd, "trusted??", &trusted); err != nil {
 		return nil, err
 	}
-	script, err := parseShell(c, text, dialect)
-	if err != nil {
+	o := shell.Options{Dialect: dialect, Folder: cwd, Trusted: trustedRunners(c)}
+	if trusted != nil {
+		list, err := shellAlternatives(c, trusted)
+		if err != nil {
+			return nil, c.Fail("E0202", "trusted: %v", err)
+		}
+		if o.Trusted = list; len(list) > maxShellNames {
+			return nil, c.Fail("E0202", "trusted: got %d runners, want at most %d", len(list), maxShellNames)
+		}
+	}
+	more := strings.Join(o.Trusted, "\n")
+	var failed error // an error that ends the run, such as a limit
+	if files != nil {
+		reader, ok := files.(starlark.HasAttrs)
+		var read starlark.Value
+		if ok {
+			read, _ = reader.Attr("read")
+		}
+		if _, ok := read.(starlark.Callable); !ok {
+			return nil, c.Fail("E0202", "files: got %s, want ctx.fs", files.Type())
+		}
+		o.Read = func(name string) (string, bool) {
+			if failed != nil {
+				return "", false
+			}
+			v, err := starlark.Call(c.Thread, read, starlark.Tuple{starlark.String(name), starlark.None}, nil)
+			text, ok := starlark.AsString(v)
+			if err == nil && ok {
+				failed = c.Pay(1+len(text), shellByteBytes*len(text))
+				more += "\n" + name + "\n" + text
+			}
+			return text, err == nil && ok && failed == nil
+		}
+	}
+	script, err := parseShell(c, text, o)
+	if err = cmp.Or(failed, err); err != nil {
 		return nil, err
 	}
 	commands := make([]starlark.Value, len(script.Commands))
@@ -158,7 +209,7 @@ func shellParse(c call.Call) (starlark.Value, error) {
 			"reason": starlark.String(u.Reason), "program": starlark.String(u.Program),
 		})
 	}
-	line := starlarkstruct.FromStringDict(&shellLine{text, dialect, script}, starlark.StringDict{
+	line := starlarkstruct.FromStringDict(&shellLine{text, dialect, more, script}, starlark.StringDict{
 		"ok":       starlark.Bool(script.OK),
 		"reason":   starlark.String(script.Reason),
 		"unknown":  starlark.Bool(script.Unknown),
@@ -250,7 +301,7 @@ func shellRuns(c call.Call) (starlark.Value, error) {
 		}
 	} else if text, ok := command.(starlark.String); ok {
 		var err error
-		if script, err = parseShell(c, string(text), ""); err != nil {
+		if script, err = parseShell(c, string(text), shell.Options{Trusted: trustedRunners(c)}); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,284 @@
+package shell
+
+import (
+	"encoding/json"
+	"math"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Limits of the scripts that a text runs.
+const (
+	maxFiles = 16 // files that are read
+	maxDepth = 4  // scripts within scripts
+	// maxFolder is the most bytes of a folder's path, as systems have it.
+	maxFolder = 4096
+)
+
+// unknownFolder is the folder behind a cd whose target, or whose success, only the shell knows.
+const unknownFolder = "?"
+
+// readFile reads a file that the text runs. name is as the text writes it.
+func (r *reader) readFile(name string) (text, full string, ok bool) {
+	full = name
+	if !path.IsAbs(name) {
+		if r.folder == unknownFolder {
+			return "", "", false
+		}
+		full = path.Join(r.folder, name)
+	}
+	if r.options.Read == nil || name == "" || slices.Contains(r.stack, full) || len(r.stack) >= maxDepth {
+		return "", full, slices.Contains(r.stack, full) // a cycle runs nothing new
+	}
+	file, known := r.files[full]
+	if !known {
+		if len(r.files) >= maxFiles {
+			return "", "", false
+		}
+		file.text, file.ok = r.options.Read(full)
+		file.ok = file.ok && len(file.text) <= maxBytes && !strings.HasPrefix(file.text, "\ufeff")
+		r.files[full] = file
+	}
+	return file.text, full, file.ok
+}
+
+// A scriptFile is a file that the reader asked for.
+type scriptFile struct {
+	text string
+	ok   bool
+}
+
+// followScript follows a shell script, as "bash FILE" and "source FILE" run it. It returns false if
+// nobody knows what the file contains.
+func (r *reader) followScript(file word, via string, j job) bool {
+	if !file.known {
+		return false
+	}
+	text, full, ok := r.readFile(file.text)
+	if !ok {
+		return false
+	}
+	r.ran = append(r.ran, full)
+	r.mostFollowed += moreFollowed * len(text)
+	r.inner -= len(text) // files have limits of their own
+	r.stack = append(r.stack, full)
+	defer func() { r.stack = r.stack[:len(r.stack)-1] }()
+	r.sources = via == "eval"
+	r.nested(word{text: text, known: true}, via, j.wrappers, j.certain)
+	r.sources = false
+	return true
+}
+
+// shebangs are the interpreters of shell scripts.
+const shebangs = " sh bash dash ash ksh mksh zsh "
+
+// followPath follows ./FILE, if its first line names a shell.
+func (r *reader) followPath(j job) bool {
+	text, _, ok := r.readFile(j.argv[0].text)
+	line, _, _ := strings.Cut(text, "\n")
+	line, isScript := strings.CutPrefix(line, "#!")
+	fields := strings.Fields(line)
+	if !ok || text != "" && (!isScript || len(fields) == 0) {
+		return false
+	}
+	if len(fields) > 1 && path.Base(fields[0]) == "env" {
+		fields = fields[1:]
+	}
+	if text != "" {
+		flags := readShellFlags(knownWords(fields))
+		if !strings.Contains(shebangs, " "+path.Base(fields[0])+" ") || flags.unknown || flags.query || flags.isText || !flags.certain || len(flags.rest) > 0 {
+			return false
+		}
+	}
+	j.wrappers = append(j.wrappers[:len(j.wrappers):len(j.wrappers)], path.Base(j.argv[0].text))
+	return r.followScript(j.argv[0], "script", j)
+}
+
+// followPackage follows npm run NAME and its like: the scripts of the folder's package.json. It
+// returns false if nobody knows what runs.
+func (r *reader) followPackage(name string, j job) bool {
+	args := j.argv[1:]
+	for len(args) > 0 && isOneOf(args[0].text, []string{"-s", "--silent"}) {
+		args = args[1:]
+	}
+	if len(args) == 0 || r.options.Read == nil {
+		return false
+	}
+	script := args[0]
+	switch {
+	case isOneOf(script.text, []string{"run", "run-script"}) && len(args) > 1:
+		script, args = args[1], args[1:]
+	case isOneOf(script.text, []string{"test", "start"}) && name != "bun":
+	default:
+		return false
+	}
+	if len(args) > 1 && args[1].text != "--" && slices.ContainsFunc(args[1:], word.mayFlag) {
+		return false // a flag of npm, as --prefix
+	}
+	var data struct{ Scripts map[string]string }
+	text, full, ok := r.readFile("package.json")
+	if !ok || !script.known || json.Unmarshal([]byte(text), &data) != nil {
+		return false
+	}
+	if _, has := data.Scripts[script.text]; !has {
+		return false
+	}
+	key := full + " " + script.text
+	if slices.Contains(r.stack, key) {
+		return true // a cycle runs nothing new
+	}
+	if len(r.stack) >= maxDepth {
+		return false
+	}
+	r.ran = append(r.ran, full)
+	r.stack = append(r.stack, key)
+	defer func() { r.stack = r.stack[:len(r.stack)-1] }()
+	for i, each := range []string{"pre" + script.text, script.text, "post" + script.text} {
+		line, has := data.Scripts[each]
+		if !has {
+			continue
+		}
+		behind := word{text: line, known: true}
+		if i == 1 {
+			behind = appendWords(line, args[1:])
+		}
+		certain := j.certain && (i == 1 || name == "npm" || name == "bun")
+		r.nested(behind, "script", j.wrap(name, nil, true).wrappers, certain)
+	}
+	return true
+}
+
+// appendWords returns a shell text with words behind it, as npm adds those behind "--".
+func appendWords(text string, args []word) word {
+	if len(args) > 0 && args[0].text == "--" {
+		args = args[1:]
+	}
+	for _, w := range args {
+		switch {
+		case !w.known:
+			return word{}
+		case !isPlain(w.text):
+			w.text = "'" + strings.ReplaceAll(w.text, "'", `'\''`) + "'"
+		}
+		text += " " + w.text
+	}
+	return word{text: text, known: true}
+}
+
+// changeFolder follows cd.
+func (r *reader) changeFolder(name string, args []word) {
+	target := word{}
+	if len(args) > 0 && args[0].text == "--" {
+		args = args[1:]
+	}
+	if name == "cd" && len(args) == 1 {
+		target = args[0]
+	}
+	switch {
+	case !target.known || target.text == "" || target.text[0] == '-':
+		r.folder = unknownFolder
+	case path.IsAbs(target.text):
+		r.folder = path.Clean(target.text)
+	case r.folder != unknownFolder:
+		r.folder = path.Join(r.folder, target.text)
+	}
+	if len(r.folder) > maxFolder {
+		r.folder = unknownFolder
+	}
+}
+
+// writersOfMany are programs that make files which their words do not name.
+const writersOfMany = " tar bsdtar unzip 7z 7za cpio rsync scp sftp jar patch gh aws gcloud gsutil svn hg apt apt-get brew gem cargo go wget curl "
+
+// gitReaders are subcommands of git that leave the files of the folder as they are.
+const gitReaders = " status log diff show branch rev-parse ls-files blame grep remote config describe tag fetch push add commit shortlog cat-file "
+
+// readers of files, whose words may name a script that they do not change.
+const fileReaders = " cat head tail less more grep egrep fgrep rg wc ls echo printf test [ file stat cd diff cmp md5sum sha256sum shellcheck bash sh dash zsh ksh source . " +
+	"sudo env nohup timeout time nice command exec true false : set export read exit npm pnpm yarn bun pwd mkdir date sleep wait "
+
+// mayChange reports whether a call may write one of the scripts that the text runs.
+func (r *reader) mayChange(c invocation, bases []string) bool {
+	name := c.argv[0].text
+	switch {
+	case slices.Contains(bases, path.Base(name)) && strings.Contains(name, "/"), r.script.defines[name]:
+		return false
+	case c.unlisted, strings.Contains(writersOfMany, " "+c.name+" "):
+		return true
+	case c.name == "git":
+		return len(c.argv) < 2 || !strings.Contains(gitReaders, " "+c.argv[1].text+" ")
+	case strings.Contains(fileReaders, " "+c.name+" "):
+		return false
+	}
+	return slices.ContainsFunc(c.argv[1:], func(w word) bool {
+		return !w.known && w.pattern == "" || slices.ContainsFunc(bases, func(base string) bool {
+			return w.known && strings.Contains(w.text, base) || !w.known && word{pattern: path.Base(w.pattern)}.mayBe(base)
+		})
+	})
+}
+
+// checkRan makes the script wild if the text may write, fetch or change a script that it runs, or
+// what a trusted runner reads, in any order.
+func (r *reader) checkRan() {
+	var bases []string
+	for _, full := range r.ran {
+		if base := path.Base(full); !slices.Contains(bases, base) {
+			bases = append(bases, base)
+		}
+	}
+	isOutput := func(name string) bool { return isOneOf(path.Ext(name), []string{".log", ".txt", ".out", ".xml"}) }
+	changed := len(bases) > 0 && (r.writtenAt < math.MaxInt || slices.ContainsFunc(bases, func(base string) bool { return r.written[base] }))
+	for name := range r.written {
+		changed = changed || r.usesTrusted && !isOutput(name)
+	}
+	for _, c := range r.script.calls {
+		if changed || len(bases) > 0 && r.mayChange(c, bases) {
+			r.at, r.program = c.at, ""
+			r.script.wild = true
+			r.script.Unknowns = append(r.script.Unknowns, c.at.unknown("the text may change a file that it runs", ""))
+			return
+		}
+	}
+}
+
+// unsafeFlags are flags with which a trusted runner runs what its project does not decide.
+const unsafeFlags = " -c -C -f -p -D -exec -toolexec -vettool -overlay -ldflags -gcflags -modfile --exec --eval --config --config-file --script-shell --prefix --cwd --dir " +
+	"--manifest-path --file --makefile --directory --init-script --build-file --require --import --loader --plugin --rootdir --rcfile --confcutdir --override-ini "
+
+// isTrusted reports whether the operator trusts a runner with these words, and whether the words are
+// plain: they name no program, no text and no other project.
+func (r *reader) isTrusted(argv []word) bool {
+	for _, entry := range r.options.Trusted {
+		words := strings.Fields(entry)
+		if len(words) == 0 || len(words) > len(argv) {
+			continue
+		}
+		row, matches := findOptions(words[0]), true
+		clusters := row == nil || row.style != oneDash
+		for i, text := range words {
+			matches = matches && argv[i].known && argv[i].text == text
+		}
+		if matches && !slices.ContainsFunc(argv[len(words):], func(w word) bool { return !isPlainArgument(w, clusters) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPlainArgument reports whether a word for a trusted runner decides nothing about which programs run.
+func isPlainArgument(w word, clusters bool) bool {
+	if !w.known {
+		return w.pattern != "" && !strings.HasPrefix(w.pattern, "-") && !strings.HasPrefix(w.pattern, "*")
+	}
+	key, value, assigns := strings.Cut(w.text, "=")
+	switch {
+	case strings.ContainsAny(w.text, "`\n;") || strings.Contains(w.text, "$("), isDangerous(key, unsafeFlags):
+		return false
+	case clusters && len(w.text) > 2 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(key, "cCfpD"):
+		return false
+	case assigns && w.text[0] != '-':
+		return isPlain(value) && !isPoison(key) && key != "SHELL"
+	}
+	return true
+}

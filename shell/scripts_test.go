@@ -1,0 +1,119 @@
+package shell
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A scriptCase is a line, the answers that are right, and the files that it runs.
+type scriptCase struct {
+	name, line string
+	want       []string
+	files      map[string]string
+	links      map[string]bool
+}
+
+// scriptCases returns the cases of testdata/scripts.txt, whose first lines describe the form.
+func scriptCases(t *testing.T) (list []scriptCase) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/scripts.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c *scriptCase
+	file, attributes := "", ""
+	for line := range strings.Lines(string(data)) {
+		text := strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "=== "):
+			name, want, _ := strings.Cut(text[4:], ": ")
+			if i := strings.LastIndex(text, ": "); i > 0 {
+				name, want = text[4:i], text[i+2:]
+			}
+			list = append(list, scriptCase{name: name, want: strings.Split(want, "|"), files: map[string]string{}, links: map[string]bool{}})
+			c = &list[len(list)-1]
+		case strings.HasPrefix(line, "$ "):
+			c.line = text[2:]
+		case strings.HasPrefix(line, "> "):
+			c.line += "\n" + text[2:]
+		case strings.HasPrefix(line, "-- "):
+			file, attributes, _ = strings.Cut(text[3:], " ")
+			c.files[file] = ""
+			c.links[file] = strings.Contains(attributes, "symlink")
+			if _, n, ok := strings.Cut(attributes, "pad="); ok {
+				size := 0
+				_, _ = fmt.Sscan(n, &size)
+				for len(c.files[file]) < size {
+					c.files[file] += strings.Repeat("# padding, padding, padding, padding\n", 100)
+				}
+			}
+			if strings.Contains(attributes, "unreadable") {
+				delete(c.files, file)
+			}
+		case strings.HasPrefix(line, "| "):
+			if _, ok := c.files[file]; !ok {
+				break
+			}
+			switch text = text[2:]; {
+			case strings.Contains(attributes, "escaped"):
+				var out strings.Builder
+				for text != "" {
+					code := 0
+					switch {
+					case strings.HasPrefix(text, `\x`):
+						_, _ = fmt.Sscanf(text[2:4], "%x", &code)
+						out.WriteByte(byte(code))
+						text = text[4:]
+					case strings.HasPrefix(text, `\n`):
+						out.WriteByte('\n')
+						text = text[2:]
+					default:
+						out.WriteByte(text[0])
+						text = text[1:]
+					}
+				}
+				c.files[file] += out.String()
+			case strings.Contains(attributes, "crlf"):
+				c.files[file] += text + "\r\n"
+			default:
+				c.files[file] += text + "\n"
+			}
+		}
+	}
+	return list
+}
+
+// read returns a file of a case.
+func (c scriptCase) read(name string) (string, bool) {
+	text, ok := c.files[name]
+	if ok && c.links[name] {
+		return c.read(path.Join(path.Dir(name), strings.TrimSpace(text)))
+	}
+	return text, ok
+}
+
+// TestScripts checks the answers for lines that run scripts: never a wrong one, and the certain ones
+// certain in most cases.
+func TestScripts(t *testing.T) {
+	list := scriptCases(t)
+	exact := 0
+	for _, c := range list {
+		got := ParseWith(c.line, Options{Read: c.read}).Runs("kubectl", []string{"delete"})
+		switch {
+		case got == c.want[0]:
+			exact++
+		case !slices.Contains(c.want, got) && got != "maybe":
+			t.Errorf("%s: %q: got %s, want %s", c.name, c.line, got, strings.Join(c.want, " or "))
+		case !slices.Contains(c.want, got):
+			t.Logf("%s: %q: got %s, want %s", c.name, c.line, got, strings.Join(c.want, " or "))
+		}
+		if without := Parse(c.line, "").Runs("kubectl", []string{"delete"}); without == "no" && !slices.Contains(c.want, "no") {
+			t.Errorf("%s: %q: got no without files", c.name, c.line)
+		}
+	}
+	t.Logf("%d of %d have the best answer", exact, len(list))
+}
