@@ -15,12 +15,12 @@ var sizes = map[string]int{
 	".":                1090,
 	"agents":           1980,
 	"agents/install":   2930,
-	"agents/trace":     1440,
+	"agents/trace":     1400,
 	"bench":            2080,
 	"builtins":         8380,
 	"builtins/modules": 4510,
-	"cmd/starhost":     9590,
-	"decision":         3930,
+	"cmd/starhost":     9570,
+	"decision":         3920,
 	"editor/check":     780,
 	"editor/format":    150,
 	"editor/lint":      2070,
@@ -54,7 +54,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 104_500
+const maxSize = 104_490
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -39,7 +39,7 @@ func (p *program) demoCommand() *cobra.Command {
 plugins lie in a temporary folder while they run. The demo reads no config but the managed one,
 and writes nothing into the current folder or your home.`,
 		Example: "  starhost demo\n  starhost demo | less",
-		Args:    refuseArgs,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			catchSignals(cmd.Context())
 			return runDemo(cmd.Context(), p.env, &p.res)

@@ -38,7 +38,7 @@ It evaluates the top level of plugins within their limits, as check does. It cal
 handler, except in golden cases that you run, whose effects are recorded ones.`,
 		Example: `  starhost lsp
   starhost lsp --no-config`,
-		Args: refuseArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runLSP(cmd.Context(), p.env, &p.res)
 		},

@@ -15,7 +15,7 @@ func (p *program) versionCommand() *cobra.Command {
 		Short: "Print the version of starhost",
 		Example: `  starhost version
   starhost version -F json`,
-		Args: refuseArgs,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			return p.env.printResult(&p.res, versionText(version()))
 		},
@@ -92,12 +92,4 @@ func dependency(path string) string {
 		}
 	}
 	return ""
-}
-
-// refuseArgs returns an error for any argument.
-func refuseArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s: got argument %q, want none", cmd.CommandPath(), args[0])
-	}
-	return nil
 }
