@@ -18,7 +18,7 @@ func copilotLine(f *file, d *document) bool {
 	case "tool.execution_start":
 		f.call(Call{
 			ID: d.text(data, "toolCallId"), Time: d.time(0, "timestamp"), Tool: d.text(data, "toolName"), Arguments: d.object(data, "arguments"),
-			Subagent: d.text(data, "parentToolCallId")+d.text(0, "agentId") != "",
+			Session: d.text(0, "agentId"), Subagent: d.text(0, "agentId") != "", // hooks get a subagent's id as the session's
 		})
 		return true
 	case "tool.execution_complete":

@@ -98,7 +98,8 @@ func (p *Past) Records(list []*agents.Agent) iter.Seq2[*decision.Record, error] 
 
 // record returns the record of a call, which went through the agent's adapter.
 func (p *Past) record(c *Call) (*decision.Record, error) {
-	e, err := hook.AgentOf(c.Agent).Before(c.Session, c.Folder, c.Tool, c.Arguments)
+	agent := hook.AgentOf(c.Agent)
+	e, err := agent.Read([]byte(agent.EventBefore(c.Session, c.Folder, c.Tool, c.Arguments)))
 	if err != nil {
 		return nil, err
 	}

@@ -133,6 +133,31 @@ func TestTraces(t *testing.T) {
 	}
 }
 
+// TestTracesAttacked passes guards by, as docs/agents says that it is possible, and checks that doctor
+// names the call that ran, and no other.
+func TestTracesAttacked(t *testing.T) {
+	wanted(t)
+	for _, x := range attacks {
+		a := agents[slices.IndexFunc(agents, func(a *agent) bool { return a.name == x.agent })]
+		if !strings.HasPrefix(x.user, "runs") || x.calls != nil || a.name == "droid" {
+			continue // the guard held, or was asked about other arguments, or starhost reads no transcripts
+		}
+		t.Run(a.name+" "+x.name, func(t *testing.T) {
+			s := newStage(t, a, plugin, reply{calls: []call{a.shell("touch denied")}}, reply{text: "hello"})
+			if x.prepare != nil {
+				x.prepare(s)
+			}
+			if got := x.outcome(s); got != x.user {
+				t.Fatalf("got %q, want %q", got, x.user)
+			}
+			c := s.coverage("--calls")
+			if c.Calls != 1 || len(c.Findings) != 1 || c.Findings[0].Verdict != "not asked" && c.Findings[0].Verdict != "denied but ran" {
+				t.Errorf("got %+v, want one call that ran without a guard", c)
+			}
+		})
+	}
+}
+
 // saveTranscripts writes the agent's transcripts and starhost's log of answers to the fixtures of
 // agents/trace, with stable paths and without what is not about calls.
 func (s *stage) saveTranscripts() {

@@ -33,13 +33,13 @@ func fillForm(form, session, tool string, args json.RawMessage, folder string) s
 		"@TOOL@", string(mustJSON(tool)), "@ARGS@", string(args)).Replace(form) + "\n"
 }
 
-// Before returns the agent's event before a call of a tool, for a call that happened earlier. Nil
+// EventBefore returns the agent's event before a call of a tool, for a call that happened earlier. Nil
 // arguments are none.
-func (a *Agent) Before(session, folder, tool string, args json.RawMessage) (*Event, error) {
+func (a *Agent) EventBefore(session, folder, tool string, args json.RawMessage) string {
 	if args == nil {
 		args = json.RawMessage("{}")
 	}
-	return a.Read([]byte(fillForm(a.Agent.Canary, session, tool, args, folder)))
+	return fillForm(a.Agent.Canary, session, tool, args, folder)
 }
 
 // Call returns the plugin event about the call of a tool, for a host with plugins.
