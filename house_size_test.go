@@ -48,13 +48,13 @@ var sizes = map[string]int{
 	"serve/programs":   220,
 	"serve/proxy":      3600,
 	"serve/ui":         960,
-	"shell":            4600, // 110 of them are rows about the flags of programs
+	"shell":            4630, // 110 of them are rows about the flags of programs
 	"starlark":         7380,
 	"store":            1600,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 104_490
+const maxSize = 104_520
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

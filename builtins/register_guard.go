@@ -91,7 +91,7 @@ func (r *Recorder) guardCall(ctx context.Context, e *starhost.Event, rules *guar
 		if strings.Contains(tool, "powershell") || strings.Contains(tool, "pwsh") {
 			dialect = "powershell"
 		}
-		c.Script = shell.Parse(info.Command, dialect)
+		c.Script = shell.ParseWith(info.Command, shell.Options{Dialect: dialect, Folder: info.CWD, Trusted: r.Trusted})
 		h.lane.AddUsage(uint64(shellSteps(c.Script)), uint64(len(info.Command)))
 	}
 	d, failed := rules.Decide(c)

@@ -491,7 +491,15 @@ func (r *reader) followContainer(j job) {
 			return
 		case isOneOf(w.text, []string{"compose", "container", "image", "builder", "service", "stack"}), strings.HasPrefix(w.text, "-"), i > 0 && strings.HasPrefix(j.argv[i].text, "-"):
 		default:
+			if !strings.Contains(containerViews, " "+w.text+" ") {
+				r.setWild() // a plugin
+			}
 			return
 		}
 	}
 }
+
+// containerViews are subcommands of docker, its groups and docker compose that start no program.
+const containerViews = " ps images ls list logs inspect pull push tag rm rmi kill stop pause unpause cp diff commit stats top port rename update wait events info version " +
+	"login logout search history save load import export network volume system context config secret node swarm plugin trust manifest scout sbom down remove prune " +
+	"attach pod buildx df "

@@ -104,6 +104,8 @@ func (r *reader) judgeFlags(name string, args []word) {
 		cluster := len(w.text)-len(letters) == 1 && len(letters) > 1 && letters[0] != '-' &&
 			strings.ContainsAny(letters, row.values)
 		switch {
+		case w.known && strings.HasPrefix(w.text, "+") && contains(row.values, '+'):
+			r.setWild() // a command of a pager, as +!x
 		case w.known && w.text == "--":
 			if !commands {
 				return

@@ -72,13 +72,13 @@ var programs = []program{
 	{names: "fd fdfind", kind: flagged, values: "xX", long: " -x -X --exec --exec-batch "},
 	{names: "fzf", kind: flagged, long: " --preview --bind --with-shell "},
 	{names: "gcloud", kind: flagged, mentions: true, long: " ssh "},
-	{names: "gh", kind: flagged, long: " alias extension ext "},
+	{names: "gh", kind: flagged, long: " alias extension ext codespace cs "},
 	{names: "helm", kind: flagged, mentions: true, long: " --post-renderer plugin "},
 	{names: "hg", kind: flagged, mentions: true, long: " --config --tool bisect extdiff "},
 	{names: "svn", kind: flagged, mentions: true, long: " --editor-cmd --diff-cmd --diff3-cmd --config-option "},
 	{names: "ip", kind: flagged, mentions: true, values: "b", long: " netns vrf net netn vr -batch -b "},
 	{names: "jobs", kind: flagged, values: "x", long: " -x "},
-	{names: "less", kind: flagged, values: "k", long: " -k --lesskey-file --lesskey-src "},
+	{names: "less", kind: flagged, values: "k+", long: " -k --lesskey-file --lesskey-src "},
 	{names: "man", kind: flagged, values: "PH", long: " -P --pager -H --html "},
 	{names: "mvn", kind: flagged, long: " exec:exec exec:java "},
 	{names: "nvm", kind: flagged, mentions: true, long: " exec run "},
@@ -101,6 +101,7 @@ var programs = []program{
 	// Archives and schedules, which run programs behind some of their flags.
 	{names: "tar bsdtar", kind: flagged, values: "IF", long: " -I --use-compress-program --to-command --checkpoint-action --rsh-command --rmt-command --info-script --new-volume-script -F --use "},
 	{names: "crontab", kind: opaque, query: "l"},
+	{names: "vault", kind: flagged, mentions: true, long: " agent ssh proxy "},
 	{names: "openssl", kind: flagged, long: " -engine -provider -config -provider-path "},
 	{names: "bat", kind: flagged, long: " --pager --diff "},
 	{names: "javac", kind: flagged, long: " -processor --processor-path -processorpath -J-agentlib -J-javaagent "},
@@ -155,50 +156,53 @@ var programs = []program{
 
 	// Programs that run others, or the code of a project, a file or an image; nothing follows them.
 	// Interpreters, runners of tests and builds, terminals, editors, schedulers, agents.
-	{names: "Rscript aa-exec abduco abuild act aider airflow alacritty alembic amp anacron ansible ansible-console ansible-playbook " +
-		"ansible-pull ant apptainer arch artisan asciinema astro at autossh ava aws-okta aws-vault babel babel-node backstage " +
-		"batch bazel bazelisk bb behat behave bfs bitbake bmake bolt boundary bpftrace bpython briefcase brownie bsub buck " +
-		"buck2 buildah buildkite-agent buildozer bunx busctl busted bwrap byebug byobu c8 cabal caffeinate call cap capacitor " +
-		"capsh carthage cdk cdktf celery cgexec chamber changeset chef-client chef-run chef-shell chef-solo chokidar choom " +
-		"chpst chronic chroot circleci circus circusd claude clisp clj clojure clush cmake cmd codecept codex coffee colima " +
-		"conan concurrently conda confd conftest consul-template copilot cordova coverage cpack cpan cpanm cpulimit crictl " +
-		"cross-env cross-env-shell crush crystal cscript csh csi ctest ctr cucumber cucumber-js cursor-agent cypress daemonize " +
-		"dagger dagster dart dbclient dbt dbus-launch dbus-run-session dc debuild devbox devenv devspace dex distrobox " +
-		"django-admin doit doppler dotenv dotenvx dotnet dotnet-script dpkg-buildpackage dpkg-reconfigure drizzle-kit droid " +
-		"drone drush dsh dtach dtrace dtruss dune dvc dzdo dzil earthly eas eatmydata ecl ed electron elixir elvish emacs " +
-		"emacsclient ember emerge entr env-cmd envchain envconsul envdir envuidgid erl es esbuild escript eslint esr et evim ex " +
-		"execlineb expect expo expo-cli fab fakechroot fakeroot faketime fastlane firejail fish flask flatpak flatpak-builder " +
-		"float flock flutter fly flyctl fnm foot foreman forever fsi ftp fvm garden gatsby gdb gemini ghc ghci gimp ginkgo " +
-		"ginsh gita gitk gitlab-runner gleam gmake gnome-terminal gnuplot go-task goenv goose goreleaser goreman gosu gotestsum " +
-		"gotty gow gpg-agent gradle gradlew graftcp groovy grunt gs gst guard guile gulp gunicorn gview gvim hatch heaptrack " +
-		"heroku hush husky hx hypercorn hyperfine i386 iex ifne incus infisical initctl integer interpreter inv invoke " +
-		"invoke-expression invoke-item ion ionic ipython irb jake jasmine java jbang jekyll jenv jest jjs joe jrunscript jshell " +
-		"julia jupyter jupyter-lab jupyter-notebook just jython k3s kak karate karma kedro kiro kitchen kitty knex knife ko " +
-		"konsole kotlin kotlinc latex latexmk lazygit lckdo lefthook lein lerna lftp lima limactl lint-staged linux32 linux64 " +
-		"lksh lldb llm locust login logsave ltrace luajit lualatex luatex luigi lxc lxc-attach m4 machinectl mage mail mailx " +
-		"make makepkg mamba manim maturin maxima mc mcedit melos meson micro microk8s micromamba micropython middleman mill " +
-		"mina minijail0 mise mispipe mix mkdocs mlflow mocha modd molecule mongo mongosh monit moon mosh mprocs mshta multipass " +
-		"multitime mutt mvnw nano nbconvert nc nc.openbsd nc.traditional ncat netcat netlify new-session newgrp newrole next " +
-		"nextflow ng nightwatch nim nimble ninja nix nix-build nix-env nix-instantiate nix-shell nmake nodejs nodemon nose2 " +
-		"nosetests nox npm-run-all npx nsenter nsjail nu numactl nuxt nvim nx nyc oc ocaml octave odin oil oksh okteto onchange " +
-		"opam open opencode openvpn orb osascript osh overmind pabot packer pants papermill parallel parallel-ssh parcel " +
-		"pdflatex pdftex pdksh pdsh pee pelican perf pest pew pex pfexec phing phpunit pico pio pipenv pipx pivot_root pixi " +
-		"pkexec pkgx platformio playwright please plink pm2 pmake pnpx pod poe posh powershell pre-commit prefect prettier " +
-		"prisma prlimit proot prove proxychains proxychains4 prsh pry psexec pssh pulumi puma puppet pwsh py.test pytest qsub " +
-		"quarto qwen racket rackup rails railway rake raku rc rebar rebar3 reflex regsvr32 remake remix remsh reptyr rexec " +
-		"rlogin rlwrap robot rollup rpmbuild rpmquery rpmverify rr rsh rspec rtx run-p run-parts run-s run0 runc runcon " +
-		"rundll32 runghc runhaskell runuser rush rview rvim rvm rxvt rye s6-setuidgid sage salt salt-call sam saml2aws samu " +
-		"sandbox-exec saps sbatch sbcl sbt scala schedtool schroot schtasks scons scrapy screen script scriptlive sdk sem " +
-		"semantic-release send-keys sequelize serverless service setarch setlock setpriv setuidgid sftp sg sgpt shards " +
-		"shellspec shunit2 sidekiq singularity skaffold sls slsh snakemake snapcraft socat softlimit sphinx-build split spring " +
-		"srun ssh-agent sshfs sshpass stack start start-process start-stop-daemon storybook strace streamlit stunnel stylelint " +
-		"su-exec sudo-rs sudoedit supervisorctl supervisord sv svc swc swift swipl switch_root symfony systemd-cat " +
-		"systemd-inhibit systemd-nspawn systemd-run tap tape task taskset tauri tclsh tcpserver tcsh terminator terragrunt tex " +
-		"texlua thor tig tilix tilt tmate toolbox torify torsocks tox trace-cmd trunk ts ts-node tsh tsocks tsp tsx ttyd ttyrec " +
-		"tuist turbo typeorm uname26 unbuffer unicorn unshare urxvt utop uvicorn uvx vagrant valgrind vi vidir view vim vimdiff " +
-		"vipe vite vitest volta vue wach waf waitress-serve wasm-pack watchexec watchman-make webpack websocketd werf west " +
-		"wezterm wireit wireshark wish woodpecker-cli wp wscript wsl x86_64 xcodebuild xcrun xctool xdg-open xdotool xelatex " +
-		"xemacs xetex xonsh xterm xvfb-run yash ysh zellij zig zx", kind: opaque},
+	{names: "Rscript aa-exec abduco abuild act aider air airflow alacritty alembic amp anacron ansible ansible-console " +
+		"ansible-playbook ansible-pull ant apptainer arch artisan asciinema astro at atmos automator autossh ava aws-okta " +
+		"aws-vault babel babel-node backstage batch bats bazel bazelisk bb behat behave bfs bitbake bmake bolt boundary " +
+		"bpftrace bpython briefcase brownie bsub buck buck2 buildah buildkite-agent buildozer bunx busctl busted bwrap byebug " +
+		"byobu c8 cabal caffeinate call cap capacitor capsh carthage cdk cdktf celery cgexec chamber changeset chef-client " +
+		"chef-run chef-shell chef-solo chokidar choom chpst chronic chroot circleci circus circusd claude clisp clj clojure " +
+		"clush cmake cmd codecept codex coffee colima conan concurrently conda confd conftest consul-template copilot cordova " +
+		"coverage cpack cpan cpanm cpulimit crenv crictl cross-env cross-env-shell crush crystal cscript csh csi ctest ctr " +
+		"cucumber cucumber-js cursor-agent cypress daemonize dagger dagster dart dbclient dbt dbus-launch dbus-run-session dc " +
+		"debuild devbox devenv devspace dex dinit dinitctl distrobox django-admin doit doppler dotenv dotenvx dotnet " +
+		"dotnet-script dpkg-buildpackage dpkg-reconfigure drizzle-kit droid drone drush dsh dtach dtrace dtruss dune dvc dzdo " +
+		"dzil earthly eas eatmydata ecl ed electron elixir elvish emacs emacsclient ember emerge entr env-cmd envchain " +
+		"envconsul envdir envuidgid erl es esbuild escript eslint esr et evim ex execlineb expect expo expo-cli fab fakechroot " +
+		"fakeroot faketime fastlane firejail fish flask flatpak flatpak-builder float flock flutter fly flyctl fnm foot foreman " +
+		"forever fsi ftp fvm gapplication garden gatsby gdb gemini ghc ghci gimp ginkgo ginsh gita gitk gitlab-runner gleam " +
+		"gmake gnome-terminal gnuplot go-task god goenv goose goreleaser goreman gosu gotestsum gotty gow gpg-agent gradle " +
+		"gradlew graftcp groovy grunt gs gst gtk-launch guard guile gulp gunicorn gview gvim gvm hatch heaptrack helmenv heroku " +
+		"hivemind honcho hush husky hx hypercorn hyperfine i386 iex ifne incus infisical initctl integer interpreter inv invoke " +
+		"invoke-expression invoke-item ion ionic ipython irb jabba jake jasmine java jbang jekyll jenv jest jjs joe jrunscript " +
+		"jshell julia jupyter jupyter-lab jupyter-notebook just jython k3s kak karate karma kedro kiro kitchen kitty knex knife " +
+		"ko konsole kotlin kotlinc kubecolor latex latexmk lazygit lckdo lefthook lein lerna lftp lima limactl lint-staged " +
+		"linux32 linux64 lksh lldb llm locust login logrotate logsave ltrace luajit lualatex luatex luigi lxc lxc-attach m4 " +
+		"machinectl mage mail mailx make makepkg mamba manim mask maturin maxima mc mcedit melos meson micro microk8s " +
+		"micromamba micropython middleman mill mina minijail0 mise mispipe mix mkdocs mlflow mocha modd molecule mongo mongosh " +
+		"monit moon mosh mprocs mpv mshta multipass multitime mutt mvnw n nano nbconvert nc nc.openbsd nc.traditional ncat " +
+		"netcat netlify new-session newgrp newrole next nextflow ng nightwatch nim nimble ninja nix nix-build nix-env " +
+		"nix-instantiate nix-shell nmake nodebrew nodejs nodemon nose2 nosetests nox npm-run-all npx nsenter nsjail nu numactl " +
+		"nuxt nvim nx nyc oc ocaml octave odin oil oksh okteto onchange opam open opencode openvpn orb osascript osh overmind " +
+		"pabot packer pants papermill parallel parallel-ssh parcel pdflatex pdftex pdksh pdsh pee pelican perf perlbrew pest " +
+		"pew pex pfexec phing phpbrew phpenv phpunit pico pio pipenv pipx pivot_root pixi pkexec pkgx platformio playwright " +
+		"please plenv plink pm2 pmake pnpx pod poe posh powershell pre-commit prefect prettier prisma prlimit proot prove " +
+		"proxychains proxychains4 prsh pry psexec pssh pulumi puma puppet pwsh py.test pytest qsub quarto qwen racket rackup " +
+		"rails railway rake raku rc rc-service rc-update rebar rebar3 reflex regsvr32 remake remix remsh reptyr rexec rlogin " +
+		"rlwrap robot rollup roundup rpmbuild rpmquery rpmverify rr rsh rspec rtx run-p run-parts run-s run0 runc runcon " +
+		"rundll32 runghc runhaskell runsv runsvdir runuser rush rview rvim rvm rvm-exec rxvt rye s6-setuidgid sage salt " +
+		"salt-call sam saml2aws samu sandbox-exec saps sbatch sbcl sbt sbtenv scala schedtool schroot schtasks scons scrapy " +
+		"screen script scriptlive sdk sdkman sem semantic-release send-keys sequelize serverless service setarch setlock " +
+		"setpriv setuidgid sftp sg sgpt shards shellspec shortcuts shunit2 sidekiq singularity skaffold sls slsh snakemake " +
+		"snapcraft socat softlimit sphinx-build split spring srun ssh-agent sshfs sshpass stack start start-process " +
+		"start-stop-daemon storybook strace streamlit stunnel stylelint su-exec sudo-rs sudoedit supervisorctl supervisord sv " +
+		"svc swc swift swipl switch_root symfony systemd-cat systemd-inhibit systemd-nspawn systemd-run tap tape task taskset " +
+		"tauri tclsh tcpserver tcsh tenv terminator terragrunt tex texlua tfenv tfswitch tgenv tgswitch thor tig tilix tilt " +
+		"tmate toolbox torify torsocks tox trace-cmd trunk ts ts-node tsh tsocks tsp tsx ttyd ttyrec tuist turbo typeorm " +
+		"uname26 unbuffer unicorn unshare urxvt utop uvicorn uvx v vagrant valgrind vi vidir view vim vimdiff vipe vite vitest " +
+		"vlc volta vpnc vue wach waf waitress-serve wasm-pack watchexec watchman-make webpack websocketd werf west wezterm " +
+		"wireit wireshark wish woodpecker-cli wp wscript wsl x86_64 xcodebuild xcrun xctool xdg-open xdotool xelatex xemacs " +
+		"xetex xonsh xterm xvfb-run yash ysh zellij zig zx", kind: opaque},
 }
 
 // programRows returns the rows of the table by name.

@@ -258,6 +258,14 @@ func (s *Script) Runs(program string, words ...[]string) string {
 	return answer
 }
 
+// isVariant reports whether a program may be another one under a longer name: terraform1.5,
+// microk8s.kubectl.
+func isVariant(name, of string) bool {
+	version, ok := strings.CutPrefix(name, of)
+	return ok && strings.Trim(version, "0123456789.-") == "" ||
+		len(name) > len(of) && name[len(name)-len(of)-1] == '.' && strings.HasSuffix(name, of)
+}
+
 // isNameByte reports whether a byte beside a name makes it another name.
 func isNameByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_' || b == '-' || b == '.' || b >= 0x80
@@ -290,6 +298,9 @@ func (c invocation) answer(q question) string {
 		return "maybe"
 	}
 	if c.name != q.name && c.plain != q.plain {
+		if c.mentions && isVariant(c.plain, q.plain) {
+			return "maybe"
+		}
 		if c.mentions && slices.ContainsFunc(c.argv[1:], func(w word) bool { return w.mentions(q.name) }) {
 			return "maybe"
 		}

@@ -105,6 +105,9 @@ var stubbed = strings.Fields("kubectl sudo doas ionice chrt unbuffer nsenter str
 	"rsync scp systemctl journalctl lsof ss dig nc fd bat tree yq aws gcloud az rustc clang gcc javac mvn gradle bundle rails php " +
 	"sleep composer ruff black mypy uv poetry pnpm bun deno vitest jest")
 
+// truthShells are the shells with which the answers are compared, if the machine has them.
+var truthShells = []string{"bash", "zsh", "dash", "mksh", "ksh93", "busybox"}
+
 // A truthRunner runs texts in the shells of this machine, with stubs as the programs on PATH.
 type truthRunner struct {
 	dir     string // has ok/, bad/ and the log
@@ -117,7 +120,7 @@ type truthRunner struct {
 func newTruthRunner(t testing.TB, narrow bool) *truthRunner {
 	t.Helper()
 	r := &truthRunner{narrow: narrow}
-	for _, name := range []string{"bash", "zsh", "dash"} {
+	for _, name := range truthShells {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Logf("%s is not installed: nothing is compared with it", name)
 			continue
@@ -185,7 +188,7 @@ func (r *truthRunner) writeStubs(t testing.TB, folder, text string) {
 // text that deletes nothing here does so nowhere.
 func (r *truthRunner) isWhole(text string) bool {
 	isNamed := func(name string) bool { return strings.Contains(text, name) }
-	return len(r.shells) == 3 && !slices.ContainsFunc(r.missing, isNamed)
+	return slices.Contains(r.shells, "zsh") && slices.Contains(r.shells, "dash") && !slices.ContainsFunc(r.missing, isNamed)
 }
 
 // leavesStubs reports whether a text may run the machine's own kubectl instead of the stub: without
@@ -231,9 +234,16 @@ func (r *truthRunner) run(t testing.TB, shellName, folder, text string) [][]stri
 	if r.narrow {
 		seconds = "2"
 	}
-	args := []string{"-s", "KILL", seconds, "bash", "-c", `ulimit -f 100 -t 2 -u "$1"; shift; exec "$@"`, "bash", limits, shellName}
-	if shellName == "zsh" {
+	program, err := exec.LookPath(shellName) // the PATH of the run has a stub for busybox
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-s", "KILL", seconds, "bash", "-c", `ulimit -f 100 -t 2 -u "$1"; shift; exec "$@"`, "bash", limits, program}
+	switch shellName {
+	case "zsh":
 		args = append(args, "-f")
+	case "busybox":
+		args = append(args, "sh")
 	}
 	cmd := exec.CommandContext(ctx, "timeout", append(args, "-c", text)...)
 	cmd.SysProcAttr = attributes
@@ -242,7 +252,7 @@ func (r *truthRunner) run(t testing.TB, shellName, folder, text string) [][]stri
 	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard // pipes, so that Run waits for jobs that hold them
 	cmd.WaitDelay = time.Second
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	err := cmd.Run()
+	err = cmd.Run()
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // jobs in the background
 	}

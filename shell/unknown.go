@@ -94,10 +94,15 @@ func (s *Script) addUnknowns() {
 			add("it may never run, or a shell reads it in another way", name)
 		}
 		if c.mentions {
+			if base := strings.TrimRight(c.plain, "0123456789.-"); base != c.plain && base != "" {
+				add(shown(name)+" may be "+base+" under another name", base)
+			} else if i := strings.LastIndexByte(c.plain, '.'); i >= 0 {
+				add(shown(name)+" may be the program behind its dot", c.plain[i+1:])
+			}
 			for _, p := range mentioned(c.argv[1:]) {
 				if !seen[[2]string{name, p}] {
 					seen[[2]string{name, p}] = true
-					add(strings.Map(printable, name)+" may run what its words mention", p)
+					add(shown(name)+" may run what its words mention", p)
 				}
 			}
 		}
@@ -126,12 +131,14 @@ func mentioned(words []word) (names []string) {
 	return names
 }
 
-// printable replaces a control character.
-func printable(c rune) rune {
-	if c < ' ' || c == 0x7f {
-		return '?'
-	}
-	return c
+// shown returns a name for a reason, without control characters, at most 200 bytes of it.
+func shown(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return '?'
+		}
+		return c
+	}, errtext.Clip(name))
 }
 
 // maxMentioned is the most names that an unlisted program gives as reasons.
