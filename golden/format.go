@@ -41,15 +41,15 @@ type formatChapter struct {
 var format = []formatChapter{
 	{"The file", `A case is a txtar file: a sentence that says what must hold, then sections.
 A line such as -- case.star -- begins a section, which ends at the next such line. A case with a
-section that this page does not have fails. So does a case with a part that no plugin and no step
-used: a file, a fragment, a variable, a time, an effect, an event or a key of a row. Such a part
+section that this page does not have fails. A case also fails if it has a part that no
+plugin and no step used: a file, a fragment, a variable, a time, an effect, an event or a key of a row. Such a part
 tests nothing, and starhost test --prune removes it. A line of a file that would begin a section, such
 as -- want --, has a backslash in front, which the file does not have.`, []formatPart{
 		{fileSection, scriptSection, `The steps of the case, in Starlark.
 Each step prints a heading and its result. All steps share one session and one store. A turn lasts
 from one prompt step to the next, to a step that fails, or to a step that changes the time. A step
-outside of a turn begins a turn with an empty message. A case without this section wants that its
-plugins do not load: see want.load.`, "case.star"},
+outside of a turn begins a turn with an empty message. In a case without this section, the plugins
+must not load: see want.load.`, "case.star"},
 		{fileSection, wantSection, `The output that the steps must have; starhost test --update writes it.
 A text of one line is quoted, except a JSON object or list. The lines of a longer text follow a "|".
 A line that would begin a section has a backslash in front. A second prompt shows only the messages
@@ -57,15 +57,15 @@ that differ from the first prompt. One line about the prompt follows: its fragme
 tools, and what is not sent. prompt(…, report = True) has their sizes and hashes too, and a want that
 an earlier version of starhost wrote keeps them.`, "want"},
 		{heading, wantSection + ".load", `The error of plugins that must not load, as with a setting that they refuse.
-Such a case has no case.star. If the plugins load, it fails.`, "refused"},
-		{fileSection, configSection, `The operator's config, and the only one.
-Its paths begin at the case's folder. In a case, each plugin gets all permissions that it declares.
-If the section has grants for a plugin, the plugin gets only these: with NAME = [] it gets none.`, "config.toml"},
+Such a case has no case.star. If the plugins load, the case fails.`, "refused"},
+		{fileSection, configSection, `The operator's config; the case reads no other one.
+Paths in the config begin at the case's folder. In a case, each plugin gets all permissions that it declares.
+If the section has grants for a plugin, the plugin gets only these grants: with NAME = [] it gets none.`, "config.toml"},
 		{fileSection, envSection, `Environment variables and secrets, in lines NAME=VALUE.
 A variable or secret NAME that the section does not set has the value test-NAME. Nothing of the
 machine's environment is visible.`, "env"},
 		{folderSection, pluginsDir + "/NAME.star", `A further plugin, or a file of one: plugins/NAME/plugin.star.
-A case without a plugin beside it has all its plugins here. The name of such a case is free.`, "plugins"},
+A case that is not beside a plugin has all its plugins in this folder. Such a case may have any name.`, "plugins"},
 		{folderSection, workspaceDir + "/FILE", `A file of the workspace, which is in memory.
 Nothing of the machine's files is visible. A picture or other data is workspace/FILE.base64, in
 base64.`, "workspace"},
@@ -91,18 +91,18 @@ of them. At most 1000 rows with 65536 bytes each.`, "rows.jsonl"},
 A case with rows has these sections in place of want.`, "want_row"},
 	}},
 	{"Clock", `The time of a case stands still, except when a step moves it.
-It begins at 2026-01-01T00:00:00Z, unless the section now says otherwise. The steps advance and
-set_now change it from the next turn on, so that a turn has one time. Plugins read it as ctx.now.`, []formatPart{
+The time begins at 2026-01-01T00:00:00Z, unless the section now says otherwise. The steps advance and
+set_now change it from the next turn on, so that a turn has one time. Plugins read the time as ctx.now.`, []formatPart{
 		{fileSection, nowSection, "The time at the start, as 2026-03-01T09:00:00Z, or a day.", "now"},
 	}},
 	{"Effects", `A case reaches neither the network nor programs: effects.jsonl replies in their place.
 A request or program without a reply fails the case, and the error shows the line to add. The flag
---record of starhost test does each of them once, writes the lines and lists what it did, in a project
-that you trust, and not with the variable CI set. It leaves out headers that differ each time, as date. Secrets appear in the lines as <secret NAME>. Other effects, such as files and
+--record of starhost test runs each such request and program once, writes the lines and lists what it ran. The
+flag works only in a project that you trust, and if the variable CI is not set. The lines lack headers that differ each time, as date. Secrets appear in the lines as <secret NAME>. Other effects, such as files and
 the store, need no line.`, []formatPart{
 		{fileSection, effectsFile, `Replies to effects, a line each, in the form of a journal's lines.
 A line answers every effect whose request has all members that the line states, each as a whole: a
-line may leave out the headers, but not one of them. The body of a request is a text, also if the
+line may leave out the headers, or state all of them. The body of a request is a text, also if the
 plugin gave json. Lines with the same request answer in turn, and the last of them answers all further
 requests.`, "effects.jsonl"},
 		{member, effectsFile + ".http.get", `The request, as {"url": "https://x.test/", "headers": {}}. http.post and http.request have a body, too.`, ""},
@@ -118,7 +118,7 @@ as E0511. cause is not-exist or no-reference, for a file or reference that is ab
 	{"Sessions", `A case begins a new session, unless session.json says what happened before.
 So a case can begin in turn 4, with the state that earlier turns left.`, []formatPart{
 		{fileSection, sessionFile, `The session at the start, an object.
-Each member may be absent.`, "session.json"},
+Each member of the object may be absent.`, "session.json"},
 		{member, sessionFile + ".id", "The id of the session; case if it is absent.", ""},
 		{member, sessionFile + ".platform", "The platform of the session; test if it is absent.", ""},
 		{member, sessionFile + ".workspace", "The folder that the session names as its workspace.", ""},

@@ -307,17 +307,17 @@ type testChapter struct {
 var TestChapters = []testChapter{
 	{"Running", `starhost runs every case twice.
 The second run has another order of cases and of loaders and another number of workers, and both
-runs must print the same bytes. A case of one plugin is PATH::CASE, and a row of it PATH::CASE/ROW.`,
+runs must print the same bytes. PATH::CASE names a case of one plugin, and PATH::CASE/ROW a row of the case.`,
 		[]string{"update", "run", "once", "fail-fast", "watch", "jobs", "prune", "record"},
 		[]call.Entry{
 			{Name: "PATH::CASE", Doc: "Runs one case.\nThe name of a case is its file's name without .txtar.", Example: "starhost test demo.star::demo_echo"},
 			{Name: "--once", Doc: "Runs each case once, which is quicker while you write.", Example: "starhost test --once demo.star"},
 		}},
 	{"Coverage", `A third run of each case counts the lines and branches of the plugins beside cases.
-It includes files that nothing loads, and libraries, and does not include plugins inside of cases.`,
+The counts include files that nothing loads, and libraries, but not plugins inside of cases.`,
 		[]string{"coverage", "coverage-out", "fail-under"},
 		[]call.Entry{{
-			Name: "--coverage", Doc: "Prints a table.\nIt names the lines that no case runs, and the conditions that are never true or never false.",
+			Name: "--coverage", Doc: "Prints a table.\nThe table names the lines that no case runs, and the conditions that are never true or never false.",
 			Example: "starhost test --coverage --coverage-out lcov.info --fail-under 80 demo.star",
 		}}},
 	{"CI", `starhost refuses to rewrite cases if the variable CI is set.
@@ -326,12 +326,12 @@ command was wrong.`,
 		[]string{"allow-empty"},
 		[]call.Entry{
 			{Name: "--format", Doc: "Prints reports for other programs: json, junit, or github for annotations.", Example: "starhost test -F junit -o report.xml demo.star"},
-			{Name: "action.yml", Doc: "The repository is a GitHub Action.\nIt checks and tests the plugins that starhost.toml names, else ./plugins, or those of paths, and puts annotations into pull requests.", Example: `steps:
+			{Name: "action.yml", Doc: "The repository is a GitHub Action.\nThe action checks and tests the plugins at its input paths, else those that starhost.toml names, else ./plugins, and puts annotations into pull requests.", Example: `steps:
   - uses: actions/checkout@v5
   - uses: starhost/starhost@` + Release + `
     with:
       paths: plugins`},
-			{Name: ".pre-commit-config.yaml", Doc: "The repository has hooks for pre-commit, which builds starhost with Go.\nstarhost-fmt formats the changed files. The other two read all plugins that starhost.toml names, else ./plugins, because a changed file may be a library of several plugins.", Example: `repos:
+			{Name: ".pre-commit-config.yaml", Doc: "The repository has hooks for pre-commit, which builds starhost with Go.\nstarhost-fmt formats the changed files. starhost-check and starhost-test read all plugins that starhost.toml names, else ./plugins, because a changed file may be a library of several plugins.", Example: `repos:
   - repo: https://github.com/starhost/starhost
     rev: ` + Release + `
     hooks:
