@@ -18,7 +18,7 @@ var sizes = map[string]int{
 	"agents/trace":     1400,
 	"bench":            2080,
 	"builtins":         8380,
-	"builtins/modules": 4510,
+	"builtins/modules": 4530,
 	"cmd/starhost":     9570,
 	"decision":         3920,
 	"editor/check":     780,
@@ -54,7 +54,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 104_520
+const maxSize = 104_540
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -136,12 +137,37 @@ func (l *shellLine) CompareSameType(op syntax.Token, other starlark.Value, _ int
 	return (l.text == o.text && l.dialect == o.dialect && l.more == o.more) == (op == syntax.EQL), nil
 }
 
+// lastScript is the analysis that sharedScript made last.
+var lastScript struct {
+	sync.Mutex
+	key    string
+	script *shell.Script
+}
+
+// maxShared is the most bytes of a text whose analysis is kept.
+const maxShared = 4 << 10
+
+// sharedScript analyses a text. All guards of an event ask about one text, so it keeps the last
+// analysis that read no file. Each guard pays for it, so that its price is always the same.
+func sharedScript(text string, o shell.Options) *shell.Script {
+	if o.Read != nil || len(text) > maxShared {
+		return shell.ParseWith(text, o)
+	}
+	key := strings.Join(append([]string{text, o.Dialect, o.Folder}, o.Trusted...), "\x00")
+	lastScript.Lock()
+	defer lastScript.Unlock()
+	if lastScript.script == nil || lastScript.key != key {
+		lastScript.key, lastScript.script = key, shell.ParseWith(text, o)
+	}
+	return lastScript.script
+}
+
 // parseShell pays for the analysis of a text, and makes it.
 func parseShell(c call.Call, text string, o shell.Options) (*shell.Script, error) {
 	if err := c.Pay(1+len(text), shellTextBytes+shellByteBytes*len(text)); err != nil {
 		return nil, err
 	}
-	script := shell.ParseWith(text, o)
+	script := sharedScript(text, o)
 	return script, c.Pay(shellNodeSteps*script.Nodes, shellNodeBytes*script.Nodes)
 }
 
