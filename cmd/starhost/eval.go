@@ -28,7 +28,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// evalFlags are the flags of eval.
+// evalFlags has the values of eval's flags.
 type evalFlags struct {
 	loadFlags
 	requestFlags
@@ -140,7 +140,7 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	f.addFire(cmd, "fire one `EVENT`", "--call or --fire")
 }
 
-// addFire adds the flags of an event, with the help of --fire and what arguments belong to.
+// addFire adds the flags of an event. usage is the help text of --fire, and of says what the arguments belong to.
 func (f *requestFlags) addFire(cmd *cobra.Command, usage, of string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.fire, "fire", "", usage)
@@ -153,7 +153,7 @@ type evaluation struct {
 	flags *evalFlags
 	report.Evaluation
 	config    host.SessionConfig
-	arguments map[string]json.RawMessage // for the tool or the event
+	arguments map[string]json.RawMessage // of the tool or the event
 
 	dryRun   effects.DryRun  // effects that did not run
 	recorder *recorder       // nil without --record
@@ -164,7 +164,7 @@ type evaluation struct {
 	loadTime, promptTime time.Duration
 }
 
-// runEval runs the command. It prints errors beside the results that it has.
+// runEval runs the command eval. It prints errors beside the results that it has.
 func runEval(ctx context.Context, env Env, res *Result, f *evalFlags, paths []string) error {
 	e := evaluation{flags: f}
 	if err := f.check(env.format); err != nil {
@@ -436,7 +436,7 @@ func (res *Result) runTurn(ctx context.Context, f *evalFlags, e *evaluation, ses
 		}
 	}
 	if e.reach != nil && !f.wantsPrompt() {
-		e.reach.Begin() // without the events that begin the turn
+		e.reach.Begin() // the lines of events that begin the turn do not count
 	}
 	switch {
 	case f.callGiven:
@@ -565,7 +565,7 @@ func evalInputs(env Env, f *evalFlags, set *loader.Set) loader.Inputs {
 	for _, name := range names {
 		info, err := os.Stat(env.path(name))
 		switch {
-		case name == "" || err != nil: // not a path
+		case name == "" || err != nil: // the name is no path
 		case info.IsDir():
 			in.Folders = append(in.Folders, env.path(name))
 		default:

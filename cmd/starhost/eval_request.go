@@ -12,7 +12,7 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// requestFlags are the flags for the user's request.
+// requestFlags has the values of the flags that describe the user's request.
 type requestFlags struct {
 	prompt, promptFile, input, system string
 	template, expr, model             string
@@ -47,7 +47,7 @@ func (f *requestFlags) countStdin() int {
 	return n
 }
 
-// readRequest returns the request of the flags, and the config of its session.
+// readRequest returns the request that the flags describe, and the config of the request's session.
 func (env Env) readRequest(f *requestFlags) (r host.Request, c host.SessionConfig, err error) {
 	c.Platform = platform
 	if f.input != "" {

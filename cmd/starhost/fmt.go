@@ -18,7 +18,7 @@ import (
 // stdinName is the name of standard input in messages.
 const stdinName = "<stdin>"
 
-// fmtFlags are the flags of fmt.
+// fmtFlags has the values of fmt's flags.
 type fmtFlags struct{ check, diff, list bool }
 
 func (p *program) fmtCommand() *cobra.Command {
@@ -52,7 +52,7 @@ type formattedJSON struct {
 	Diff    string `json:"diff"`
 }
 
-// runFmt runs the command.
+// runFmt runs the command fmt.
 func runFmt(ctx context.Context, env Env, res *Result, f fmtFlags, paths []string) error {
 	if len(paths) == 1 && paths[0] == "-" {
 		return fmtStdin(env, res, f)
