@@ -17,7 +17,7 @@ var sizes = map[string]int{
 	"agents/install":   2930,
 	"agents/trace":     1400,
 	"bench":            2080,
-	"builtins":         8380,
+	"builtins":         8390,
 	"builtins/modules": 4530,
 	"cmd/starhost":     9570,
 	"decision":         3920,
@@ -54,7 +54,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 104_540
+const maxSize = 104_560
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

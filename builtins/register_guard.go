@@ -91,7 +91,17 @@ func (r *Recorder) guardCall(ctx context.Context, e *starhost.Event, rules *guar
 		if strings.Contains(tool, "powershell") || strings.Contains(tool, "pwsh") {
 			dialect = "powershell"
 		}
-		c.Script = shell.ParseWith(info.Command, shell.Options{Dialect: dialect, Folder: info.CWD, Trusted: r.Trusted})
+		o := shell.Options{Dialect: dialect, Folder: info.CWD, Trusted: r.Trusted}
+		if rules.Trusted != nil {
+			o.Trusted = rules.Trusted
+		}
+		if len(r.world.Granted) > 0 {
+			o.Read = func(name string) (string, bool) {
+				text, err := r.world.ReadFileBytes(h, name)
+				return string(text), err == nil
+			}
+		}
+		c.Script = shell.ParseWith(info.Command, o)
 		h.lane.AddUsage(uint64(shellSteps(c.Script)), uint64(len(info.Command)))
 	}
 	d, failed := rules.Decide(c)

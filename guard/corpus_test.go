@@ -1,0 +1,61 @@
+package guard
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost/shell"
+)
+
+// TestCorpus holds the shares of lines that the starter's rules answer in the wrong way: destructive
+// lines that pass in silence, and ordinary lines of a day that are asked or denied. The first half of
+// each list was there while the packs were written.
+func TestCorpus(t *testing.T) {
+	text, err := os.ReadFile("../scripts/guard/rules.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Load("rules.toml", string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		file    string
+		trusted []string
+		most    [2]int // wrong answers in the two halves
+	}{
+		{"destructive", s.Trusted, [2]int{0, 9}},
+		{"ordinary", s.Trusted, [2]int{25, 30}},
+		{"ordinary", nil, [2]int{84, 89}},
+	} {
+		text, err := os.ReadFile("testdata/" + tt.file + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		half, wrong, all := 0, [2]int{}, [2]int{}
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimSuffix(line, "\n")
+			if line == "# held" {
+				half = 1
+			}
+			if line[0] == '#' {
+				continue
+			}
+			line = strings.NewReplacer(`\\`, `\`, `\n`, "\n").Replace(line)
+			script := shell.ParseWith(line, shell.Options{Trusted: tt.trusted, Folder: "/work/app"})
+			d, err := s.Decide(&Call{Command: line, Kinds: []string{"shell"}, CWD: "/work/app", Script: script})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[half]++
+			if (d.Action == "") == (tt.file == "destructive") {
+				wrong[half]++
+			}
+		}
+		t.Logf("%s, trusted %v: %d wrong of %d", tt.file, tt.trusted != nil, wrong, all)
+		if wrong[0] > tt.most[0] || wrong[1] > tt.most[1] {
+			t.Errorf("%s, trusted %v: %d wrong answers in the halves, want at most %d", tt.file, tt.trusted != nil, wrong, tt.most)
+		}
+	}
+}
