@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -17,15 +16,13 @@ import (
 
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/disk"
-	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/measure"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
 	"github.com/starhost/starhost/model/responses"
 	"github.com/starhost/starhost/report"
-	"github.com/starhost/starhost/starlark"
 )
 
 // evalFlags has the values of eval's flags.
@@ -155,11 +152,11 @@ type evaluation struct {
 	config    host.SessionConfig
 	arguments map[string]json.RawMessage // of the tool or the event
 
-	dryRun   effects.DryRun  // effects that did not run
-	recorder *recorder       // nil without --record
-	replay   *effects.Replay // nil without --replay
-	profiler *profiler       // nil without --profile
-	reach    *report.Reach   // nil without --reached
+	dryRun   effects.DryRun    // effects that did not run
+	recorder *recorder         // nil without --record
+	replay   *effects.Replay   // nil without --replay
+	profiler *measure.Profiler // nil without --profile
+	reach    *report.Reach     // nil without --reached
 
 	loadTime, promptTime time.Duration
 }
@@ -175,8 +172,8 @@ func runEval(ctx context.Context, env Env, res *Result, f *evalFlags, paths []st
 		return watchEval(ctx, env, res, f, paths)
 	}
 	if f.profile != "" {
-		e.profiler = new(profiler)
-		if err := e.profiler.start(); err != nil {
+		e.profiler = new(measure.Profiler)
+		if err := e.profiler.Start(); err != nil {
 			return err
 		}
 	}
@@ -186,7 +183,7 @@ func runEval(ctx context.Context, env Env, res *Result, f *evalFlags, paths []st
 	}
 	if e.profiler != nil {
 		catchSignals(ctx)
-		res.addError(e.profiler.finish(env, f.profile))
+		res.addError(e.profiler.Finish(f.profile, env.path(f.profile)))
 	}
 	return printEvaluation(env, res, f, &e)
 }
@@ -315,7 +312,7 @@ func (e *evaluation) configureHost(f *evalFlags, o *loader.Options) {
 		o.World.DryRun = &e.dryRun
 	}
 	if e.profiler != nil {
-		o.Profile = &e.profiler.plugins
+		o.Profile = &e.profiler.Plugins
 	}
 	if f.reached {
 		e.reach = new(report.Reach)
@@ -573,28 +570,4 @@ func evalInputs(env Env, f *evalFlags, set *loader.Set) loader.Inputs {
 		}
 	}
 	return in
-}
-
-// A profiler measures one run. The profile of plugins counts steps and bytes by line, which are
-// equal in each run; the profile of the host measures time.
-type profiler struct {
-	plugins starlark.Profile
-	host    bytes.Buffer
-}
-
-// start begins to measure the host.
-func (p *profiler) start() error { return pprof.StartCPUProfile(&p.host) }
-
-// finish writes the plugins' profile to the file name, and the host's to name.host. go tool
-// pprof reads both.
-func (p *profiler) finish(env Env, name string) error {
-	pprof.StopCPUProfile()
-	plugins, err := p.plugins.Pprof()
-	if err != nil {
-		return err
-	}
-	if err := errtext.File(name, disk.Replace(env.path(name), plugins, 0o666)); err != nil {
-		return err
-	}
-	return errtext.File(name+".host", disk.Replace(env.path(name+".host"), p.host.Bytes(), 0o666))
 }

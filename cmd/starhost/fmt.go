@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/editor/format"
-	"github.com/starhost/starhost/internal/disk"
-	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
@@ -45,13 +42,6 @@ nothing.`,
 	return cmd
 }
 
-// formattedJSON is the result for one file.
-type formattedJSON struct {
-	Path    string `json:"path"`
-	Changed bool   `json:"changed"`
-	Diff    string `json:"diff"`
-}
-
 // runFmt runs the command fmt.
 func runFmt(ctx context.Context, env Env, res *Result, f fmtFlags, paths []string) error {
 	if len(paths) == 1 && paths[0] == "-" {
@@ -66,12 +56,12 @@ func runFmt(ctx context.Context, env Env, res *Result, f fmtFlags, paths []strin
 	if err != nil {
 		return err
 	}
-	done := []formattedJSON{}
+	done := []format.Result{}
 	for _, file := range files {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		one, err := formatFile(file, !f.check && !f.diff)
+		one, err := format.File(file, !f.check && !f.diff)
 		if res.addError(err); err == nil {
 			done = append(done, one)
 		}
@@ -93,19 +83,15 @@ func fmtStdin(env Env, res *Result, f fmtFlags) error {
 	case err != nil:
 		return err
 	case f.check || f.diff || f.list:
-		return env.printFormatted(res, f, []formattedJSON{newFormattedJSON(stdinName, text, out)})
+		return env.printFormatted(res, f, []format.Result{format.NewResult(stdinName, text, out)})
 	}
 	res.out.WriteString(out)
 	res.exact = true
 	return nil
 }
 
-func newFormattedJSON(name, before, after string) formattedJSON {
-	return formattedJSON{Path: name, Changed: before != after, Diff: udiff.Unified(name, name, before, after)}
-}
-
 // printFormatted prints the changed files, and sets the exit code of --check.
-func (env Env) printFormatted(res *Result, f fmtFlags, files []formattedJSON) error {
+func (env Env) printFormatted(res *Result, f fmtFlags, files []format.Result) error {
 	for _, file := range files {
 		if file.Changed && f.check {
 			res.code = report.ExitNegative
@@ -117,13 +103,13 @@ func (env Env) printFormatted(res *Result, f fmtFlags, files []formattedJSON) er
 // formattedFiles is the result of fmt.
 type formattedFiles struct {
 	flags fmtFlags
-	files []formattedJSON
+	files []format.Result
 }
 
 func (r formattedFiles) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
-		Files  []formattedJSON    `json:"files"`
+		Files  []format.Result    `json:"files"`
 		Errors []report.ErrorJSON `json:"errors"`
 	}{head{"starhost.fmt/1", len(res.problems) == 0 && res.code == 0}, r.files, res.errorsJSON()})
 }
@@ -149,21 +135,4 @@ func (env Env) pluginPaths(res *Result, args []string) ([]loader.Path, error) {
 		return nil, err
 	}
 	return config.Paths(cmp.Or(env.dir, "."), args)
-}
-
-// formatFile formats a file, and writes it if inPlace is set.
-func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
-	before, err := disk.Read(p.Real)
-	if err != nil {
-		return formattedJSON{}, errtext.File(p.Shown, err)
-	}
-	after, err := format.Text(p.Shown, string(before))
-	if err != nil {
-		return formattedJSON{}, err
-	}
-	out := newFormattedJSON(p.Shown, string(before), after)
-	if out.Changed && inPlace {
-		err = errtext.File(p.Shown, disk.Rewrite(p.Real, []byte(after)))
-	}
-	return out, err
 }

@@ -6,20 +6,15 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/editor/check"
 	"github.com/starhost/starhost/editor/format"
 	"github.com/starhost/starhost/editor/lsp"
-	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/docgen"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/markdown"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/starlark"
@@ -49,7 +44,7 @@ handler, except in golden cases that you run, whose effects are recorded ones.`,
 func runLSP(ctx context.Context, env Env, res *Result) error {
 	res.written = true // this command answers other programs
 	prepareRun(ctx)
-	cache := editorCache()
+	cache := check.Caches()
 	r := wholeReference()
 	steps := r.Topics[len(r.Topics)-1]
 	in, out := env.stdin, env.stdout
@@ -58,7 +53,7 @@ func runLSP(ctx context.Context, env Env, res *Result) error {
 		Version: version(),
 		Reference: lsp.Reference{
 			Topics: r.Topics[:len(r.Topics)-1], Steps: steps, Events: r.Events, Permissions: r.Permissions,
-			Entry: entryHelp, Event: eventHelp, Permission: permissionHelp,
+			Entry: docgen.EntryHelp, Event: docgen.EventHelp, Permission: docgen.PermissionHelp,
 		},
 		Root:    check.PluginRoot,
 		Check:   func(ctx context.Context, job lsp.Job) lsp.Analysis { return env.analyse(ctx, job, cache()) },
@@ -70,21 +65,6 @@ func runLSP(ctx context.Context, env Env, res *Result) error {
 		return nil
 	}
 	return errtext.File("standard output", err)
-}
-
-// maxSharedAnalyses is how many analyses use one cache of compiled plugins before a new cache begins. Almost
-// every analysis compiles a text that no other one uses.
-const maxSharedAnalyses = 50
-
-// editorCache returns a function that returns the cache for the next analysis.
-func editorCache() func() *starlark.Cache {
-	uses, cache := 0, new(starlark.Cache)
-	return func() *starlark.Cache {
-		if uses++; uses > maxSharedAnalyses {
-			uses, cache = 0, new(starlark.Cache)
-		}
-		return cache
-	}
 }
 
 // nested returns the Env for answering one question of an editor. What the command prints goes to out.
@@ -105,19 +85,6 @@ func (env Env) runCase(ctx context.Context, file string) (text string, ok bool) 
 	res.addError(runTest(ctx, b, res, &testFlags{jobs: 1}, []string{filepath.Join("golden", filepath.Base(file))}))
 	code := b.end(res)
 	return strings.TrimSpace(out.String()), code == report.ExitOK
-}
-
-// The functions below return Markdown about rows of tables, for editors.
-
-func entryHelp(e call.Entry) string {
-	return "```python\n" + docgen.Signature(e) + "\n```\n\n" + docgen.EntryBody(e)
-}
-
-func eventHelp(e starhost.EventSpec) string { return strings.TrimPrefix(docgen.EventSection(e), "\n") }
-
-func permissionHelp(k effects.PermissionKind) string {
-	return "```text\n" + docgen.PermissionForm(k) + "\n```\n\n" + markdown.Wrap(markdown.Escape(k.Doc)) + "\n" +
-		docgen.CodeBlock("plugin(permissions = ["+strconv.Quote(k.Example)+"])")
 }
 
 // analyse checks the plugin of an open file.

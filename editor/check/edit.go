@@ -17,6 +17,7 @@ import (
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
+	"github.com/starhost/starhost/starlark"
 )
 
 // discoverEdited finds the plugin of the edited file, and the plugins at the paths, because it may
@@ -206,4 +207,19 @@ func (c *checker) facts() *lsp.Facts {
 	}
 	f.Events = host.Events()[len(starhost.Events()):]
 	return f
+}
+
+// maxSharedAnalyses is how many analyses use one cache of compiled plugins before a new cache begins. Almost
+// every analysis compiles a text that no other one uses.
+const maxSharedAnalyses = 50
+
+// Caches returns a function that returns the cache for the next analysis.
+func Caches() func() *starlark.Cache {
+	uses, cache := 0, new(starlark.Cache)
+	return func() *starlark.Cache {
+		if uses++; uses > maxSharedAnalyses {
+			uses, cache = 0, new(starlark.Cache)
+		}
+		return cache
+	}
 }

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
@@ -67,4 +70,33 @@ func starFilesAt(p loader.Path) ([]loader.Path, error) {
 		return nil
 	})
 	return files, errtext.File(p.Shown, err)
+}
+
+// A Result says how the formatter changed a file.
+type Result struct {
+	Path    string `json:"path"`
+	Changed bool   `json:"changed"`
+	Diff    string `json:"diff"`
+}
+
+// NewResult returns the result for a file whose text was before.
+func NewResult(name, before, after string) Result {
+	return Result{Path: name, Changed: before != after, Diff: udiff.Unified(name, name, before, after)}
+}
+
+// File formats a file, and writes it if inPlace is set.
+func File(p loader.Path, inPlace bool) (Result, error) {
+	before, err := disk.Read(p.Real)
+	if err != nil {
+		return Result{}, errtext.File(p.Shown, err)
+	}
+	after, err := Text(p.Shown, string(before))
+	if err != nil {
+		return Result{}, err
+	}
+	out := NewResult(p.Shown, string(before), after)
+	if out.Changed && inPlace {
+		err = errtext.File(p.Shown, disk.Rewrite(p.Real, []byte(after)))
+	}
+	return out, err
 }
