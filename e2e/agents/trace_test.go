@@ -123,6 +123,9 @@ func TestTraces(t *testing.T) {
 					t.Errorf("doctor %q: got %d calls and %d broken lines, the model asked for %d", flags, c.Calls, c.Broken, s.model.asked)
 				}
 				for _, f := range c.Findings {
+					if f.Verdict == "cannot tell" && f.Tool == "no_such_tool" {
+						continue // Cline says of it no more than of a tool that failed
+					}
 					t.Errorf("doctor %q: %+v", flags, f)
 				}
 			}
