@@ -54,7 +54,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 104_560
+const maxSize = 104_570
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

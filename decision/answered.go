@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"path/filepath"
@@ -55,13 +56,13 @@ func ArgsMark(arguments json.RawMessage) string {
 	return hex.EncodeToString(sum[:2])
 }
 
-// DeliverAnswered appends a line about the answer to a call, and handles a failure as Deliver does.
-// changed are the arguments that the answer puts in the place of the call's, nil for none, and id is
+// DeliverAnswered appends a line about the answer to a call. It reports a failure, but refuses no call
+// for it: a required log is one of decisions. changed are the arguments that the answer puts in the place of the call's, nil for none, and id is
 // that of the event's record, "" for none. It does nothing for a nil log, and for an event that is no
 // call.
-func (l *Log) DeliverAnswered(e *starhost.Event, answered string, changed json.RawMessage, id string) error {
+func (l *Log) DeliverAnswered(e *starhost.Event, answered string, changed json.RawMessage, id string) {
 	if l == nil || e == nil || e.Name != "pre_tool_call" {
-		return nil
+		return
 	}
 	now := utc(l.o.Clock())
 	a := Answered{
@@ -78,7 +79,9 @@ func (l *Log) DeliverAnswered(e *starhost.Event, answered string, changed json.R
 	if err == nil {
 		err = l.writeFile(answeredPrefix, append([]byte("\n"), line...), now)
 	}
-	return l.failed(err)
+	if err != nil && l.o.Report != nil {
+		l.o.Report(fmt.Errorf("decision log: %w", err))
+	}
 }
 
 // ReadAnswered returns the answers since a time that a folder's files have, by day. A line that is

@@ -176,7 +176,8 @@ func (h *hookLog) record(e *starhost.Event, a hook.Answer) (err error) {
 	case log == nil:
 		return nil
 	case a.Refused != "":
-		return cmp.Or(log.DeliverUndecided(e, a.Action, a.Refused), log.DeliverAnswered(e, a.Action, nil, ""))
+		defer log.DeliverAnswered(e, a.Action, nil, "")
+		return log.DeliverUndecided(e, a.Action, a.Refused)
 	}
 	id := ""
 	for _, r := range h.records {
@@ -189,7 +190,8 @@ func (h *hookLog) record(e *starhost.Event, a hook.Answer) (err error) {
 			id = r.ID
 		}
 	}
-	return cmp.Or(err, log.DeliverAnswered(e, a.Action, a.Args, id))
+	log.DeliverAnswered(e, a.Action, a.Args, id)
+	return err
 }
 
 // openHookLog returns the decision log of an agent's events, or nil if it is not enabled. If nobody has

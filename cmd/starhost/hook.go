@@ -315,7 +315,7 @@ func (env Env) loadHook(
 	ctx context.Context, res *Result, f *hookFlags, paths []string, observe func(starhost.Event, host.Outcome) error,
 	change func(*loader.Options),
 ) (*loader.Set, *host.Host, error) {
-	if err := env.halted(); err != nil { // also if nothing can be loaded, and whatever --fail-open says
+	if err := loader.Halted(env.managed); err != nil { // also if nothing can be loaded, and whatever --fail-open says
 		return nil, hook.Refusing(err, false, observe), nil
 	}
 	var set *loader.Set

@@ -119,10 +119,6 @@ func (env Env) readConfig(strict bool) (*loader.Config, []loader.Warning, error)
 	})
 }
 
-// halted returns why the administrator halts all calls, nil if nobody does.
-func (env Env) halted() error { return loader.Halted(env.managed) }
-
-// loadConfig reads the config, and reports its warnings.
 func (env Env) loadConfig(res *Result) (*loader.Config, error) {
 	config, warnings, err := env.readConfig(false)
 	res.warnings = append(res.warnings, warnings...)
@@ -159,7 +155,7 @@ func (env Env) loadWith(
 	}
 	options := loader.Options{
 		Config: config, Dir: env.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: env.stdin, LookupEnv: env.lookupEnv,
-		World: world, Cache: env.cache, AllowMissing: true, Host: host.Options{Clock: clock, Log: res.addLog, Halt: env.halted},
+		World: world, Cache: env.cache, AllowMissing: true, Host: host.Options{Clock: clock, Log: res.addLog, Halt: func() error { return loader.Halted(env.managed) }},
 	}
 	if options.Host.Fragments, err = env.readContents(config); err != nil {
 		return nil, err

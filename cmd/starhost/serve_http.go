@@ -123,8 +123,8 @@ func (v *server) openServers(ctx context.Context, token string) (err error) {
 			Host:     v.guardingHost,
 			Deadline: time.Duration(v.flags.deadline), FailClosed: v.flags.failClosed, IsOpen: v.flags.isOpen,
 			Outcome: v.outcome, Warn: v.printWarning, Undecided: v.undecided,
-			Answered: func(e *starhost.Event, a hook.Answer) error {
-				return v.guards.Load().records.DeliverAnswered(e, a.Action, a.Args, "")
+			Answered: func(e *starhost.Event, a hook.Answer) {
+				v.guards.Load().records.DeliverAnswered(e, a.Action, a.Args, "")
 			},
 		})
 		if v.metrics != nil {

@@ -47,9 +47,8 @@ type Options struct {
 	// Undecided receives each event that plugins did not decide, before its answer: "deny", or
 	// "none" for an event that guards cannot refuse. Nil drops them.
 	Undecided func(e *starhost.Event, answered, reason string)
-	// Answered receives each event of an agent before its answer. An error refuses the event. Nil drops
-	// them.
-	Answered func(e *starhost.Event, a hook.Answer) error
+	// Answered receives each event of an agent before its answer. Nil drops them.
+	Answered func(e *starhost.Event, a hook.Answer)
 	// Warn receives a line for the operator: a decision that an asker did not get.
 	Warn func(string)
 }
@@ -76,7 +75,7 @@ func NewServer(o Options) *Server {
 				s.undecided(e, a.Action, a.Refused)
 			}
 			if s.Answered != nil {
-				return s.Answered(e, a)
+				s.Answered(e, a)
 			}
 			return nil
 		},
