@@ -176,10 +176,6 @@ register_tool(quiet)`,
 		Text: "A step of a golden case failed: for example, because of an unknown event or a reference that no loader resolves.",
 	},
 	{
-		Code: "E0321", Title: "a mistake in a rule",
-		Text: "A file of rules for register_guard has a mistake: a key or a value that no rule has, or an example that its rule answers in another way. match lists calls that the rule certainly matches, not_match calls that it certainly does not. A guard that does not load blocks.",
-	},
-	{
 		Code: "E0320", Title: "too much registered",
 		Text: "A plugin registers at most 1,000 tools, hooks, loaders, commands, skills and models together. One tool with an argument can replace many tools of one kind.",
 		Bad: `def page(ctx):
@@ -191,5 +187,9 @@ for i in range(1001):
     """Pages a team."""
 
 register_tool(page)`,
+	},
+	{
+		Code: "E0321", Title: "a mistake in a rule",
+		Text: "A file of rules for register_guard has a mistake: a key or a value that no rule has, or an example that its rule answers in another way. match lists calls that the rule certainly matches, not_match calls that it certainly does not. A guard that does not load blocks.",
 	},
 }

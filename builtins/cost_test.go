@@ -102,6 +102,7 @@ var constant = map[string]string{
 	"register_template_loader": "as register_tool",
 	"register_command":         "as register_tool",
 	"register_skill":           "its files are those of the plugin's folder",
+	"register_guard":           "as register_skill",
 	"register_model":           "as register_tool",
 	"approve":                  "it has no arguments",
 	"type":                     "a name",

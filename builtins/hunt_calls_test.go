@@ -227,6 +227,7 @@ var notHunted = map[string]string{
 	"register_command":         "as register_tool",
 	"register_skill":           "as register_tool",
 	"register_model":           "as register_tool",
+	"register_guard":           "as register_tool",
 	"hash":                     "the module hash hides it",
 	"fail":                     "it always fails",
 	"ctx.http.get":             "there is no network; the checks of its arguments run",

@@ -35,6 +35,9 @@ func registerGuard(c call.Call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.Pay(10+len(text)/64, 1024+2*len(text)); err != nil {
+		return nil, err
+	}
 	rules, err := guard.Load(r.plugin.Name+"/"+name, string(text))
 	if err != nil {
 		return nil, ruleError(err)
@@ -50,7 +53,7 @@ func registerGuard(c call.Call) (starlark.Value, error) {
 			return r.guardCall(ctx, e, rules)
 		},
 	})
-	return starlark.None, c.Pay(10+len(text)/64, 1024+2*len(text))
+	return starlark.None, nil
 }
 
 // ruleError gives a mistake in a file of rules its place.

@@ -79,6 +79,7 @@ starhost docs guards and starhost docs packs. A rule denies a call or asks a per
 the shell knows whether a command does what the rule names. starhost check and starhost test
 prove the examples of the rules.`,
 		Example: `register_guard("data/rules.toml")`,
+		Check:   `assert_eq(register_guard("data/rules.toml"), None)`,
 		Func:    registerGuard,
 	},
 	{

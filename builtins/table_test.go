@@ -18,7 +18,7 @@ import (
 // exampleWorld is the world that the examples of the table run in.
 var exampleWorld = script{
 	files: map[string]string{
-		"data/teams.txt": "checkout\n", "skills/triage/checklist.md": "- Look.",
+		"data/teams.txt": "checkout\n", "data/rules.toml": "packs = [\"git\"]\n", "skills/triage/checklist.md": "- Look.",
 		"skills/triage/SKILL.md": "---\nname: triage\ndescription: How to sort incidents.\n---\nSort them.\n",
 	},
 	workspace: map[string]string{"runbooks/checkout.md": "Check the gateway.", "secret.md": "x"},
