@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func (r *Rule) check() string {
 		got, possible []string
 	}{
 		{"decision", []string{r.Decision}, unknowns},
-		{"unknown", []string{orElse(r.Unknown, "ask")}, unknowns},
+		{"unknown", []string{cmp.Or(r.Unknown, "ask")}, unknowns},
 		{"kinds", r.Kinds, kinds},
 		{"days", r.Days, days},
 		{"input", r.Input, inputs},

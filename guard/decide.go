@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -69,8 +71,8 @@ func Load(file, text string) (*Set, error) {
 // as a whole.
 func (s *Set) readHead(doc map[string]any) error {
 	names := []string{"packs", "trusted", "unknown", "rule"}
-	for key, value := range doc {
-		var err error
+	for _, key := range slices.Sorted(maps.Keys(doc)) {
+		value, err := doc[key], error(nil)
 		switch key {
 		case "packs":
 			var packs []string
@@ -174,7 +176,7 @@ func (s *Set) add(v *verdict, r *Rule, l *line) (d starhost.Decision, done bool)
 	case yes:
 		decision = r.Decision
 	case maybe:
-		decision = orElse(r.Unknown, s.unknown)
+		decision = cmp.Or(r.Unknown, s.unknown)
 	}
 	pos := starhost.Pos{File: r.File, Line: r.Line, Col: 1}
 	if decision == "ask" && (v.pos.File == "" || answer == yes && len(v.asks) == 0) {
@@ -231,14 +233,6 @@ func (s *Set) decision(v *verdict, l *line) (d starhost.Decision) {
 	}
 	d.Reason = strings.Join(reasons, "; ")
 	return d
-}
-
-// orElse returns the first text that is not empty.
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // Prove checks all rules and their examples, and returns the mistakes.

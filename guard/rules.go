@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -148,9 +149,7 @@ func cut(file, pack, text string) (head string, blocks []*block) {
 		}
 		b := &block{file: file, pack: pack, line: first, text: text[start:at]}
 		b.programs = programsIn(b.text)
-		for _, key := range []string{"\nunknown", "\nagents", "\ndays", "\nhours", `"allow"`, `'allow'`} {
-			b.strict = b.strict || strings.Contains(b.text, key)
-		}
+		b.skim()
 		blocks = append(blocks, b)
 	}
 	for at := 0; at < len(text); line++ {
@@ -166,6 +165,30 @@ func cut(file, pack, text string) (head string, blocks []*block) {
 	}
 	end(len(text))
 	return head, blocks
+}
+
+// ownKeys are the keys of a rule that has its own answer to what is unknown, or its own time.
+var ownKeys = [...]string{"unknown", "agents", "days", "hours"}
+
+// skim finds out from the lines of a rule whether its text alone can say that a call does not need it. It
+// may take more rules for strict than there are, and must not miss one: a rule that a call does not need is
+// not decoded.
+func (b *block) skim() {
+	b.strict = strings.Contains(b.text, `"allow"`) || strings.Contains(b.text, `'allow'`)
+	_, body, _ := strings.Cut(b.text, "\n")
+	for line := range strings.Lines(body) {
+		line = strings.TrimLeft(line, " \t")
+		key := strings.TrimLeft(line, `"'`)
+		for _, own := range ownKeys {
+			b.strict = b.strict || strings.HasPrefix(key, own)
+		}
+		if name, _, ok := strings.Cut(line, "="); ok && line[0] == '"' && strings.Contains(name, `\`) {
+			b.strict = true // a key may be written with escapes
+		}
+		if strings.HasPrefix(line, "[") { // another table, or a list in a list: the parser tells them apart
+			b.programs = nil
+		}
+	}
 }
 
 // isHeader reports whether a line begins a rule. In a text without strings of several lines no
@@ -223,14 +246,15 @@ func (b *block) decode() (*Rule, error) {
 
 // decodeText returns the rule in a text.
 func (b *block) decodeText(text string) (*Rule, error) {
-	var doc struct{ Rule []map[string]any }
+	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
 		return nil, tomlError(b.file, b.line, err)
 	}
-	if len(doc.Rule) != 1 {
-		return nil, &Error{b.file, b.line, "want one rule"}
+	rules, _ := doc["rule"].([]map[string]any)
+	if len(rules) != 1 || len(doc) != 1 {
+		return nil, &Error{b.file, b.line, "the rule has another table behind it: want [[rule]] for each rule, and no other table"}
 	}
-	return newRule(b.file, b.pack, b.line, doc.Rule[0])
+	return newRule(b.file, b.pack, b.line, rules[0])
 }
 
 // tomlError gives a parser's error its place. line is the first line of the text.
@@ -261,7 +285,7 @@ func newRule(file, pack string, line int, values map[string]any) (*Rule, error) 
 			}
 		}
 	}
-	for key := range values {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(names, key) {
 			return fail("unknown key %s%s", errtext.Quote(key), near.DidYouMean(key, names))
 		}
@@ -346,7 +370,8 @@ func newExample(value any) (e Example, err error) {
 	if !ok || table["kinds"] == nil {
 		return e, errtext.Errorf("got %s, want a command line or a table with kinds", kindOf(value))
 	}
-	for key, v := range table {
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		v := table[key]
 		switch key {
 		case "kinds":
 			e.Kinds, err = texts(v)

@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,10 @@ func TestMistakes(t *testing.T) {
 		{"an example", rm + "match = [{ kind = 1 }]\n", "match: got a table, want a command line or a table with kinds"},
 		{"a wrong example", a + "programs = [\"ls\"]\n" + examples, `match: the answer for "rm x" is no, want yes`},
 		{"an unclear example", rm + "match = [\"rm x\"]\nnot_match = [\"$x\"]\n", `the answer for "$x" is maybe, want no`},
+		{"a table with a wrong name", rm + examples + "[[rules]]\nname = \"b\"\nkinds = [\"write\"]\n", "rules.toml:1: the rule has another table behind it"},
+		{"a table with a quoted name", rm + examples + " [[\"rule\"]]\nname = \"b\"\nkinds = [\"write\"]\n", "rules.toml:1: the rule has another table behind it"},
+		{"two unknown keys", rm + examples + "zz = 1\nbb = 2\n", `rule a: unknown key "bb"`},
+		{"two unknown keys in the head", "zz = 1\nbb = 2\n" + rm, "rules.toml:1: bb: unknown key"},
 		{"a name twice", strings.Repeat(rm+examples, 2), "rules.toml:6: rule a: the name is given twice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,6 +86,11 @@ func TestDecide(t *testing.T) {
 		{"unknown", rm, "$x y", "ask" + hidden},
 		{"unknown of the file", "unknown = \"deny\"\n" + rm, "$x y", "deny" + hidden},
 		{"unknown of the rule", rm + "unknown = \"allow\"\n", "$x y", " "},
+		{"unknown of an indented rule", rm + "  unknown = \"deny\"\n", "$x y", "deny a: r (the command may do this ($x y: its program is decided at run time))"},
+		{"unknown in quotes", rm + "\t\"unknown\" = \"allow\"\n", "$x y", " "},
+		{"unknown with escapes", rm + "\"unk\\u006eown\" = \"allow\"\n", "$x y", " "},
+		{"a table that no call may lose", rm + "[[\"rule\"]]\nname = \"b\"\nkinds = [\"shell\"]\n", "ls",
+			"error: rules.toml:1: the rule has another table behind it: want [[rule]] for each rule, and no other table"},
 		{"another rule asks", rm + "unknown = \"allow\"\n[[rule]]\nname = \"b\"\nprograms = [\"ls\"]\n", "$x y", "ask" + hidden},
 		{"all of the words", rm + "only = [\"x\", \"x/*\"]\n", "rm x x/y", "deny a: r"},
 		{"not all of the words", rm + "only = [\"x\", \"x/*\"]\n", "rm x x/../y", " "},
@@ -114,5 +125,45 @@ func TestYAML(t *testing.T) {
 	d, err := s.Decide(&Call{Command: "rm -fr x", Script: shell.Parse("rm -fr x", "")})
 	if err != nil || d.Reason != "a: r" {
 		t.Errorf("got %v, %v", d, err)
+	}
+}
+
+// TestSkim checks that a set answers alike if it decodes all rules, and not those alone that their text
+// lets it need.
+func TestSkim(t *testing.T) {
+	own, err := os.ReadFile("../scripts/guard/rules.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{string(own), "unknown = \"deny\"\n" + string(own), "unknown = \"allow\"\n" + string(own)}
+	texts = append(texts, strings.ReplaceAll(texts[0], "\n", "\n\t"), strings.ReplaceAll(texts[2], "programs =", "\"programs\" ="))
+	var lines []string
+	for _, name := range []string{"destructive", "ordinary"} {
+		corpus, err := os.ReadFile("testdata/" + name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.Split(strings.ReplaceAll(string(corpus), `\n`, "\n"), "\n")...)
+	}
+	for i, text := range texts {
+		lazy, err := Load("rules.toml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eager, err := Load("rules.toml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range slices.Concat(eager.own, eager.packs) {
+			b.programs, b.strict = nil, true
+		}
+		for _, line := range lines {
+			call := &Call{Command: line, Kinds: []string{"shell"}, CWD: "/work/app", Script: shell.ParseWith(line, shell.Options{Trusted: lazy.Trusted})}
+			got, errGot := lazy.Decide(call)
+			want, errWant := eager.Decide(call)
+			if errGot != nil || errWant != nil || got.Action != want.Action {
+				t.Errorf("rules %d, %s: got %s (%v), want %s (%v)", i, line, got, errGot, want, errWant)
+			}
+		}
 	}
 }
