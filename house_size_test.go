@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"effects":          5350,
 	"fragments":        1040,
 	"golden":           3970,
-	"guard":            1570, // the engine of rules, which was 405 lines of Starlark in each user's folder
+	"guard":            1590, // the engine of rules, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
 	"internal":         4040,
 	"loader":           6240,
@@ -54,7 +54,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 104_570
+const maxSize = 104_580
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
