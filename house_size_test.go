@@ -17,7 +17,7 @@ var sizes = map[string]int{
 	"agents/install":   2930,
 	"agents/trace":     1400,
 	"bench":            2080,
-	"builtins":         8400,
+	"builtins":         8420,
 	"builtins/modules": 4530,
 	"cmd/starhost":     9500,
 	"decision":         3920,
@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"effects":          5350,
 	"fragments":        1040,
 	"golden":           3970,
-	"guard":            1590, // the engine of rules, which was 405 lines of Starlark in each user's folder
+	"guard":            1720, // the engine of rules, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
 	"internal":         4040,
 	"loader":           6240,
@@ -54,7 +54,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 104_580
+const maxSize = 104_730
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

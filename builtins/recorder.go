@@ -139,9 +139,14 @@ func (r *Recorder) beginCall(ctx context.Context, t *host.Turn) *handlerCall {
 	return &handlerCall{Context: ctx, rec: r, turn: t, lane: lane}
 }
 
-// run calls the handler whose signature is s, and adds the steps and bytes that it takes to the lane.
+// run calls the handler whose signature is s.
 func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	v, usage, err := h.rec.rt.CallWithin(h, call.Allowance{h.lane.MaxSteps, "[limits] event"}, s.fn, args, kwargs)
+	return h.call(s.fn, args, kwargs)
+}
+
+// call calls a function within the limits of a handler, and adds the steps and bytes that it takes to the lane.
+func (h *handlerCall) call(fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	v, usage, err := h.rec.rt.CallWithin(h, call.Allowance{h.lane.MaxSteps, "[limits] event"}, fn, args, kwargs)
 	h.lane.AddUsage(usage.Steps, usage.Bytes)
 	if err != nil {
 		return nil, h.rec.cleanError(err)

@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/builtins/modules"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/guard"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/shell"
@@ -35,7 +38,7 @@ func registerGuard(c call.Call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Pay(10+len(text)/64, 1024+2*len(text)); err != nil {
+	if err := c.Pay(10+len(text)/4, 1024+2*len(text)); err != nil {
 		return nil, err
 	}
 	rules, err := guard.Load(r.plugin.Name+"/"+name, string(text))
@@ -43,7 +46,7 @@ func registerGuard(c call.Call) (starlark.Value, error) {
 		return nil, ruleError(err)
 	}
 	if r.Prove {
-		if errs := rules.Prove(); len(errs) > 0 {
+		if errs := rules.Prove(func(steps int) error { return c.Pay(steps, 0) }); len(errs) > 0 {
 			return nil, ruleError(errs[0])
 		}
 	}
@@ -56,16 +59,16 @@ func registerGuard(c call.Call) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// ruleError gives a mistake in a file of rules its place.
+// ruleError gives a mistake in a file of rules its place. Other errors, as that of a limit, stay.
 func ruleError(err error) error {
-	var e *guard.Error
-	if !errors.As(err, &e) {
-		return call.Errorf("E0321", "%v", err)
+	e, ok := errors.AsType[*guard.Error](err)
+	if !ok {
+		return err
 	}
 	return call.Errorf("E0321", "%s", e.Msg).At(syntax.MakePosition(&e.File, int32(e.Line), 1))
 }
 
-// guardCall decides about one call by rules.
+// guardCall decides about one call by rules, within the limits of a handler.
 func (r *Recorder) guardCall(ctx context.Context, e *starhost.Event, rules *guard.Set) (d starhost.Decision, err error) {
 	info := e.CallInfo()
 	if info == nil {
@@ -79,41 +82,55 @@ func (r *Recorder) guardCall(ctx context.Context, e *starhost.Event, rules *guar
 		}
 	}
 	h := r.beginCall(ctx, host.TurnOf(ctx))
-	c := &guard.Call{
+	decide := func(c call.Call) (starlark.Value, error) {
+		d, err = r.decideByRules(h, c, e, info, rules)
+		return starlark.None, err
+	}
+	if _, err := h.call(call.NewBuiltin(r.rt, "register_guard", decide), nil, nil); err != nil {
+		return starhost.Decision{}, err
+	}
+	r.cleanDecision(&d)
+	return d, nil
+}
+
+// decideByRules pays for the parse of a command and for each rule.
+func (r *Recorder) decideByRules(
+	h *handlerCall, c call.Call, e *starhost.Event, info *starhost.CallInfo, rules *guard.Set,
+) (d starhost.Decision, err error) {
+	var failed error // of an effect
+	question := &guard.Call{
 		Agent: info.Agent, Command: info.Command, CWD: info.CWD, URL: info.URL, Kinds: info.Kinds, Paths: info.Paths,
+		Pay: func(steps int) error { return c.Pay(steps, 0) },
 		Now: func() time.Time {
-			now, failed := r.world.Now(h, h.turn)
-			if err == nil {
-				err = failed
-			}
+			now, err := r.world.Now(h, h.turn)
+			failed = cmp.Or(failed, err)
 			return now
 		},
 	}
 	if info.Command != "" {
-		tool, dialect := strings.ToLower(e.Tool), "any"
+		tool := strings.ToLower(e.Tool)
+		o := shell.Options{Dialect: "any", Folder: info.CWD, Trusted: r.Trusted}
 		if strings.Contains(tool, "powershell") || strings.Contains(tool, "pwsh") {
-			dialect = "powershell"
+			o.Dialect = "powershell"
 		}
-		o := shell.Options{Dialect: dialect, Folder: info.CWD, Trusted: r.Trusted}
 		if rules.Trusted != nil {
 			o.Trusted = rules.Trusted
 		}
 		if len(r.world.Granted) > 0 {
 			o.Read = func(name string) (string, bool) {
-				text, err := r.world.ReadFileBytes(h, name)
-				return string(text), err == nil
+				text, err := runEffect(c, func(ctx context.Context) ([]byte, error) {
+					return r.world.ReadFileBytes(effects.WithoutHints(ctx), name)
+				})
+				if err == nil {
+					failed = cmp.Or(failed, c.Pay(1+len(text), len(text)))
+				}
+				return string(text), err == nil && failed == nil
 			}
 		}
-		c.Script = shell.ParseWith(info.Command, o)
-		h.lane.AddUsage(uint64(shellSteps(c.Script)), uint64(len(info.Command)))
+		if question.Script, err = modules.ParseShell(c, info.Command, o); err != nil {
+			return d, err
+		}
 	}
-	d, failed := rules.Decide(c)
-	if failed != nil {
-		return starhost.Decision{}, ruleError(failed)
-	}
-	r.cleanDecision(&d)
-	return d, err
+	d, err = rules.Decide(question)
+	return d, ruleError(cmp.Or(failed, err))
 }
-
-// shellSteps is what the parse of a line costs in steps.
-func shellSteps(s *shell.Script) int { return 1 + s.Weight + 20*s.Nodes }

@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ var (
 	inputs   = []string{"pipe", "file", "text"}
 )
 
-// check returns what is wrong with a rule, or "".
+// check returns what is wrong with a rule, or "", and prepares its patterns and expressions.
 func (r *Rule) check() string {
 	for _, c := range []struct {
 		key           string
@@ -50,9 +51,17 @@ func (r *Rule) check() string {
 			}
 		}
 	}
-	for _, expression := range slices.Concat(r.Text, r.NotText, r.Source) {
-		if _, err := regexp.Compile(expression); err != nil {
-			return errtext.Format("%v", err)
+	r.paths, r.notPaths = newPathPatterns(r.Paths), newPathPatterns(r.NotPaths)
+	for _, list := range []struct {
+		texts    []string
+		compiled *[]*regexp.Regexp
+	}{{r.Text, &r.text}, {r.NotText, &r.notText}, {r.Source, &r.source}} {
+		for _, text := range list.texts {
+			re, err := regexp.Compile("(?is)" + text) // in any case
+			if err != nil {
+				return errtext.Format("%v", err)
+			}
+			*list.compiled = append(*list.compiled, re)
 		}
 	}
 	switch {
@@ -70,6 +79,7 @@ func (r *Rule) check() string {
 	if _, err := modules.LoadZone(r.Zone); err != nil {
 		return errtext.Format("zone: got %s, want a time zone as Europe/Berlin", errtext.Quote(r.Zone))
 	}
+	r.weigh()
 	return ""
 }
 
@@ -90,18 +100,76 @@ type line struct {
 	wild     bool              // any program may run
 	shown    bool              // the question is about the commands that the line shows
 	runs     map[string]answer // by program
+	words    int               // bytes of the words that a glob is compared with, at most
+
+	targets       [][]string // the redirections as the line spells them, in the groups of target
+	targetAnswers map[targetKey]answer
 }
 
 // newLine prepares a call.
 func newLine(call *Call) *line {
-	l := &line{call: call, runs: map[string]answer{}}
+	l := &line{call: call, runs: map[string]answer{}, words: len(call.URL)}
+	for _, path := range call.Paths {
+		l.words += len(path) + 8
+	}
 	if s := call.Script; s != nil {
 		l.commands, l.allowed = s.Commands, make([]bool, len(s.Commands))
+		for i := range s.Commands {
+			l.words += len(s.Commands[i].Text) + (len(s.Commands[i].Argv)+1)*(len(call.CWD)+8) // as paths below the folder
+		}
 		for i := range s.Unknowns {
 			l.wild = l.wild || s.Unknowns[i].Program == ""
 		}
 	}
 	return l
+}
+
+// searchSteps is the price for looking for programs among the commands.
+func (l *line) searchSteps(programs int) int {
+	return 1 + programs*(1+len(l.commands)/32+len(l.call.Command)/512)
+}
+
+// matchSteps is the price for comparing a call with a rule.
+func (r *Rule) matchSteps(l *line) int {
+	bytes := r.globs * l.words
+	if r.expressions > 0 {
+		for i := range l.commands {
+			if c := &l.commands[i]; c.Name != nil && isOneOf(*c.Name, r.Programs) {
+				bytes += r.expressions * (len(c.Text) + len(l.call.Command)) // which may be its standard input
+			}
+		}
+	}
+	return 1 + bytes/matchedBytes
+}
+
+// weigh sets the bytes of the globs and the instructions of the expressions of a rule. A text without a glob is
+// compared at once.
+func (r *Rule) weigh() {
+	for _, list := range slices.Concat([][]string{
+		r.Sub, r.NotSub, r.Unless, r.Args, r.Only, r.Spares, r.Mentions, r.Hosts, r.Agents, r.Paths, r.NotPaths,
+	}, r.Words, r.Flags) {
+		for _, text := range list {
+			if r.globs++; strings.ContainsAny(text, "*?") {
+				r.globs += len(text)
+			}
+		}
+	}
+	for _, text := range slices.Concat(r.Text, r.NotText, r.Source) {
+		r.expressions += expressionSize(text)
+	}
+}
+
+// expressionSize returns the number of instructions of an expression, as many as there may be if it is none.
+func expressionSize(text string) int {
+	parsed, err := syntax.Parse("(?is)"+text, syntax.Perl)
+	if err != nil {
+		return len(text)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return len(text)
+	}
+	return len(program.Inst)
 }
 
 // run says whether a program may run.
@@ -198,8 +266,8 @@ func (r *Rule) answer(l *line) answer {
 		any := no
 		if isKind || len(r.Kinds) == 0 {
 			for _, path := range l.call.Paths {
-				if anyPath(r.NotPaths, path) != yes {
-					any = max(any, anyPath(r.Paths, path))
+				if text := newPathText(path); anyPath(r.notPaths, text) != yes {
+					any = max(any, anyPath(r.paths, text))
 				}
 			}
 		}
@@ -278,7 +346,7 @@ func (r *Rule) command(l *line, c *shell.Command) (all answer) {
 		func() answer { return r.texts(l, c) },
 		func() answer { return r.input(l, c) },
 		func() answer {
-			if len(r.Source) == 0 || matchesExpression(r.Source, c.Text) {
+			if len(r.Source) == 0 || matchesExpression(r.source, c.Text) {
 				return yes
 			}
 			return no
@@ -492,7 +560,7 @@ func (r *Rule) texts(l *line, c *shell.Command) answer {
 			continue
 		}
 		for statement := range strings.SplitSeq(*w, ";") {
-			if matchesExpression(r.Text, statement) && !matchesExpression(r.NotText, statement) {
+			if matchesExpression(r.text, statement) && !matchesExpression(r.notText, statement) {
 				return yes
 			}
 		}
@@ -500,12 +568,9 @@ func (r *Rule) texts(l *line, c *shell.Command) answer {
 	return any
 }
 
-// matchesExpression reports whether one of the expressions matches a part of a text, in any case.
-func matchesExpression(expressions []string, text string) bool {
-	return slices.ContainsFunc(expressions, func(expression string) bool {
-		re, err := regexp.Compile("(?is)" + expression) // check refuses a wrong one
-		return err == nil && re.MatchString(text)
-	})
+// matchesExpression reports whether one of the expressions matches a part of a text.
+func matchesExpression(expressions []*regexp.Regexp, text string) bool {
+	return slices.ContainsFunc(expressions, func(re *regexp.Regexp) bool { return re.MatchString(text) })
 }
 
 // input says where a command's standard input comes from.

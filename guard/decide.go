@@ -32,7 +32,24 @@ type Call struct {
 	Kinds, Paths             []string
 	Script                   *shell.Script // the parsed Command; nil if there is none
 	Now                      func() time.Time
+	// Pay pays steps for work before it is done. An error ends the decision. Nil is for calls of the host,
+	// which are free.
+	Pay func(steps int) error
 }
+
+// pay is Pay, also if that is nil.
+func (c *Call) pay(steps int) error {
+	if c.Pay == nil {
+		return nil
+	}
+	return c.Pay(steps)
+}
+
+// Prices in bytes that a step pays for.
+const (
+	decodedBytes = 4   // of a rule's text
+	matchedBytes = 256 // of a glob, or instructions of an expression, times the bytes of a call
+)
 
 // Load reads a file of rules: TOML, or YAML if the name ends so. Mistakes in a rule are errors of
 // the first call that needs the rule, and of [Set.Prove].
@@ -146,10 +163,19 @@ func (s *Set) Decide(call *Call) (starhost.Decision, error) {
 				v.hidden++ // the answer is maybe, and the rule leaves it to the file
 				continue
 			}
+			if err := call.pay(l.searchSteps(len(b.programs))); err != nil {
+				return starhost.Decision{}, err
+			}
 			if b.programs != nil && !l.mayRun(b.programs) {
 				continue
 			}
+			if err := call.pay(1 + len(b.text)/decodedBytes); err != nil {
+				return starhost.Decision{}, err
+			}
 			r, err := b.decode()
+			if err == nil {
+				err = call.pay(r.matchSteps(l))
+			}
 			if err != nil {
 				return starhost.Decision{}, err
 			}
@@ -235,12 +261,17 @@ func (s *Set) decision(v *verdict, l *line) (d starhost.Decision) {
 	return d
 }
 
-// Prove checks all rules and their examples, and returns the mistakes.
-func (s *Set) Prove() (errs []error) {
+// Prove checks all rules and their examples, and returns the mistakes. It pays as [Set.Decide] does; an error of
+// pay is the only one then.
+func (s *Set) Prove(pay func(steps int) error) (errs []error) {
 	seen := map[string]bool{}
 	for _, b := range slices.Concat(s.own, s.packs) {
 		r := b.rule
 		var err error
+		free := &Call{Pay: pay}
+		if err := free.pay(1 + len(b.text)/decodedBytes); err != nil {
+			return []error{err}
+		}
 		if b.text != "" {
 			r, err = b.decodeText(b.text)
 		} else {
@@ -251,7 +282,7 @@ func (s *Set) Prove() (errs []error) {
 		}
 		if err == nil {
 			seen[r.ID()] = true
-			err = r.prove()
+			err = r.prove(pay)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -261,7 +292,7 @@ func (s *Set) Prove() (errs []error) {
 }
 
 // prove checks the examples of a rule.
-func (r *Rule) prove() error {
+func (r *Rule) prove(pay func(steps int) error) error {
 	fail := func(format string, args ...any) error {
 		return &Error{r.File, r.Line, "rule " + r.ID() + ": " + errtext.Format(format, args...)}
 	}
@@ -274,12 +305,18 @@ func (r *Rule) prove() error {
 			return fail("want at least one example in %s", part.key)
 		}
 		for _, e := range part.list {
-			call := &Call{Command: e.Command, URL: e.URL, Kinds: e.Kinds, Paths: e.Paths}
+			call := &Call{Command: e.Command, URL: e.URL, Kinds: e.Kinds, Paths: e.Paths, Pay: pay}
+			if err := call.pay(1 + len(e.Command)); err != nil {
+				return err
+			}
 			if e.Command != "" {
 				call.Script = shell.Parse(e.Command, "")
 			}
 			l := newLine(call)
 			l.shown = part.want == no // what a runner such as cargo build may run is no example
+			if err := call.pay(r.matchSteps(l) + l.searchSteps(len(r.Programs))); err != nil {
+				return err
+			}
 			if got := r.answer(l); got != part.want {
 				return fail("%s: the answer for %s is %s, want %s", part.key, errtext.Quote(e.String()), got, part.want)
 			}

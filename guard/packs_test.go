@@ -22,7 +22,7 @@ func allPacks(t testing.TB) *Set {
 
 // TestPacks proves the examples of all packs.
 func TestPacks(t *testing.T) {
-	for _, err := range allPacks(t).Prove() {
+	for _, err := range allPacks(t).Prove(nil) {
 		t.Error(err)
 	}
 }
@@ -101,7 +101,7 @@ func TestOlderRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range s.Prove() {
+	for _, err := range s.Prove(nil) {
 		t.Error(err)
 	}
 }

@@ -95,39 +95,68 @@ func matchGlob(glob, text string) bool {
 	return globMatches(glob, text, fromStart, false)
 }
 
+// A pathPattern is a pattern of paths, prepared for many of them. It stands for the end of paths, from a
+// folder on, or for whole paths if it begins with "/".
+type pathPattern struct {
+	glob, lower string
+	literal     string // a part of lower that each path has that matches and is no glob
+}
+
+func newPathPattern(text string) pathPattern {
+	glob := strings.TrimPrefix(text, "~/")
+	lower := strings.ToLower(glob)
+	return pathPattern{glob, lower, literal(lower)}
+}
+
+func newPathPatterns(texts []string) (list []pathPattern) {
+	for _, text := range texts {
+		list = append(list, newPathPattern(text))
+	}
+	return list
+}
+
+// A pathText is a path, prepared for many patterns.
+type pathText struct {
+	clean string
+	// lower is the path as file systems may take it, which may ignore the case, spaces and dots at the end, and
+	// all behind a NUL byte.
+	lower string
+	globs bool // a shell may expand it
+}
+
+func newPathText(path string) pathText {
+	clean := cleanPath(path)
+	lower, _, _ := strings.Cut(strings.ToLower(clean), "\x00")
+	return pathText{clean, strings.TrimRight(lower, " ."), strings.ContainsAny(clean, "*?[")}
+}
+
 // anyPath says whether one of the patterns matches a path.
-func anyPath(patterns []string, path string) answer {
+func anyPath(patterns []pathPattern, path pathText) answer {
 	any := no
-	for _, pattern := range patterns {
-		any = max(any, matchPath(pattern, path))
+	for i := range patterns {
+		any = max(any, patterns[i].match(&path))
 	}
 	return any
 }
 
-// matchPath says whether a path matches: a pattern stands for the end of paths, from a folder on.
-func matchPath(pattern, path string) answer {
-	pattern = strings.TrimPrefix(pattern, "~/")
-	path = cleanPath(path)
-	globs := strings.ContainsAny(path, "*?[")
-	// File systems may ignore the case, spaces and dots at the end, and all behind a NUL byte.
-	lower, _, _ := strings.Cut(strings.ToLower(path), "\x00")
-	lower = strings.TrimRight(lower, " .")
-	if !globs && !strings.Contains(lower, strings.ToLower(literal(pattern))) {
+// match says whether a path matches.
+func (p *pathPattern) match(path *pathText) answer {
+	if !path.globs && !strings.Contains(path.lower, p.literal) {
 		return no // the usual case costs no more
 	}
 	start := fromFolder
-	if strings.HasPrefix(pattern, "/") {
+	if strings.HasPrefix(p.glob, "/") {
 		start = fromStart
 	}
 	switch {
-	case globMatches(pattern, path, start, true):
+	case globMatches(p.glob, path.clean, start, true):
 		return yes
-	case globMatches(strings.ToLower(pattern), lower, start, true):
+	case globMatches(p.lower, path.lower, start, true):
 		return maybe
-	case !globs:
+	case !path.globs:
 		return no
 	}
-	names, wanted := strings.Split(path, "/"), strings.Split(pattern, "/")
+	names, wanted := strings.Split(path.clean, "/"), strings.Split(p.glob, "/")
 	if start == fromStart {
 		return min(maybe, mayBeBelow(wanted, names))
 	}
@@ -242,6 +271,9 @@ func lazy(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
+// maxPath is the most bytes of a folder that a line leads to, as systems have it.
+const maxPath = 4096
+
 // A folder is where a command works; known is false if it is decided at run time.
 type folder struct {
 	path  string
@@ -279,7 +311,8 @@ func (at folder) move(c *shell.Command) folder {
 	if *c.Name == "popd" || len(c.Args) != 1 || c.Args[0] == nil || !at.known && !strings.HasPrefix(*c.Args[0], "/") {
 		return folder{}
 	}
-	return folder{joinPath(at.path, *c.Args[0]), true}
+	next := joinPath(at.path, *c.Args[0])
+	return folder{next, len(next) <= maxPath}
 }
 
 // commandPaths says whether one command may use a path of the rule.
@@ -312,11 +345,35 @@ func (r *Rule) commandPaths(l *line, c *shell.Command, at folder, onlyWrites boo
 		any = max(any, r.unknownWords(c.Text, at))
 	}
 	if any != yes && slices.Contains(c.Writes, nil) { // the text of a command has no redirections
-		for _, m := range target().FindAllStringSubmatch(l.call.Command, -1) {
-			any = max(any, r.unknownWords(m[1], at))
-		}
+		any = max(any, r.unknownTargets(l, at))
 	}
 	return any
+}
+
+// unknownTargets says whether a redirection of the line to a word that a shell expands may match. The
+// redirections of all commands count, so each folder has one answer.
+func (r *Rule) unknownTargets(l *line, at folder) answer {
+	key := targetKey{r, at}
+	any, known := l.targetAnswers[key]
+	if !known {
+		if l.targets == nil {
+			l.targets = target().FindAllStringSubmatch(l.call.Command, -1)
+		}
+		for _, m := range l.targets {
+			any = max(any, r.unknownWords(m[1], at))
+		}
+		if l.targetAnswers == nil {
+			l.targetAnswers = map[targetKey]answer{}
+		}
+		l.targetAnswers[key] = any
+	}
+	return any
+}
+
+// A targetKey is a rule and the folder of a redirection.
+type targetKey struct {
+	rule *Rule
+	at   folder
 }
 
 // folderOf returns the folder in which a command works.
@@ -389,20 +446,21 @@ func (r *Rule) word(word string, at folder) answer {
 
 // place compares a path with the rule's. at is the folder of a relative one.
 func (r *Rule) place(path string, at folder) answer {
-	any := no
-	if len(r.NotPaths) > 0 && anyPath(r.NotPaths, joinPath(at.path, path)) == yes {
+	any, text := no, newPathText(joinPath(at.path, path))
+	if anyPath(r.notPaths, text) == yes {
 		return no
 	}
-	for _, pattern := range r.Paths {
-		if !at.known && strings.Contains(strings.TrimPrefix(pattern, "~/"), "/") && !isRooted(path) {
-			end := pattern[strings.LastIndexByte(pattern, '/')+1:] // the folder may be the one of the pattern
-			isAny := strings.Trim(end, "*") == ""
-			if isAny && r.Pack == "" || !isAny && matchPath(end, path) != no {
+	for i := range r.paths {
+		p := &r.paths[i]
+		if !at.known && strings.Contains(p.glob, "/") && !isRooted(path) {
+			end := newPathPattern(p.glob[strings.LastIndexByte(p.glob, '/')+1:]) // the folder may be the one of the pattern
+			alone, isAny := newPathText(path), strings.Trim(end.glob, "*") == ""
+			if isAny && r.Pack == "" || !isAny && end.match(&alone) != no {
 				any = max(any, maybe)
 				continue
 			}
 		}
-		any = max(any, matchPath(pattern, joinPath(at.path, path)))
+		any = max(any, p.match(&text))
 	}
 	return any
 }

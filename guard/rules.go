@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -60,6 +61,10 @@ type Rule struct {
 	// Pack is the pack of the rule, "" for the user's own. File and Line are its place.
 	Pack, File string
 	Line       int
+
+	paths, notPaths       []pathPattern
+	text, notText, source []*regexp.Regexp
+	globs, expressions    int // see weigh
 }
 
 // ID returns the rule's name, for a pack's with the pack in front.

@@ -48,7 +48,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := Load("rules.toml", tt.rules)
 			if err == nil {
-				if errs := s.Prove(); len(errs) > 0 {
+				if errs := s.Prove(nil); len(errs) > 0 {
 					err = errs[0]
 				}
 			}
@@ -119,7 +119,7 @@ func TestYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range s.Prove() {
+	for _, err := range s.Prove(nil) {
 		t.Error(err)
 	}
 	d, err := s.Decide(&Call{Command: "rm -fr x", Script: shell.Parse("rm -fr x", "")})

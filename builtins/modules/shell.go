@@ -162,8 +162,8 @@ func sharedScript(text string, o shell.Options) *shell.Script {
 	return lastScript.script
 }
 
-// parseShell pays for the analysis of a text, and makes it.
-func parseShell(c call.Call, text string, o shell.Options) (*shell.Script, error) {
+// ParseShell pays for the analysis of a text, and makes it.
+func ParseShell(c call.Call, text string, o shell.Options) (*shell.Script, error) {
 	if err := c.Pay(1+len(text), shellTextBytes+shellByteBytes*len(text)); err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func shellParse(c call.Call) (starlark.Value, error) {
 			return text, err == nil && ok && failed == nil
 		}
 	}
-	script, err := parseShell(c, text, o)
+	script, err := ParseShell(c, text, o)
 	if err = cmp.Or(failed, err); err != nil {
 		return nil, err
 	}
@@ -327,7 +327,7 @@ func shellRuns(c call.Call) (starlark.Value, error) {
 		}
 	} else if text, ok := command.(starlark.String); ok {
 		var err error
-		if script, err = parseShell(c, string(text), shell.Options{Trusted: trustedRunners(c)}); err != nil {
+		if script, err = ParseShell(c, string(text), shell.Options{Trusted: trustedRunners(c)}); err != nil {
 			return nil, err
 		}
 	}
