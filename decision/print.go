@@ -115,7 +115,7 @@ func lineText(r *Record, width int) string {
 	if d.Action != r.Answered && d.Action != ActionNone {
 		answer += " (" + d.Action + ")"
 	}
-	text := fmt.Sprintf("%s  %s  %s  %s", r.Time.Local().Format("2006-01-02 15:04:05"), r.ID[max(0, len(r.ID)-ShortestID):],
+	text := fmt.Sprintf("%s  %s  %s  %s", r.Time.Local().Format("2006-01-02 15:04:05"), r.ID[max(0, len(r.ID)-shortestID):],
 		orDash(r.Agent), strings.TrimSpace(r.Event+" "+r.Tool))
 	if r.Approval != nil {
 		answer += " by " + r.Approval.By
@@ -150,9 +150,9 @@ func orDash(text string) string {
 	return text
 }
 
-// ShortestID is the fewest characters by which an id can be found, at its beginning or end. Lists show that
+// shortestID is the fewest characters by which an id can be found, at its beginning or end. Lists show that
 // many at its end.
-const ShortestID = 8
+const shortestID = 8
 
 // lastRecord is the word for the newest record in place of an id.
 const lastRecord = "last"
@@ -163,8 +163,8 @@ func Find(r *Reader, dir, id string) (*Record, error) {
 	if id == lastRecord {
 		return lastRecordOf(r, dir)
 	}
-	if len(id) < ShortestID || strings.Trim(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" {
-		return nil, fmt.Errorf("got %q, want an id of starhost log, or %d or more of its first or last characters", id, ShortestID)
+	if len(id) < shortestID || strings.Trim(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" {
+		return nil, fmt.Errorf("got %q, want an id of starhost log, or %d or more of its first or last characters", id, shortestID)
 	}
 	var found *Record
 	begins, ends := []byte(`"id":"`+id), []byte(id+`"`)
