@@ -18,6 +18,7 @@ var sizes = map[string]int{
 	"agents/trace":     1400,
 	"bench":            2080,
 	"builtins":         8420,
+	"bundle":           660, // archives of policies for many machines
 	"builtins/modules": 4530,
 	"cmd/starhost":     9500,
 	"decision":         3920,
@@ -54,7 +55,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 104_730
+const maxSize = 105_390
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -59,6 +59,7 @@ var floors = []floor{
 	{"measure", []string{"", "host", "loader", "starlark"}, false, []string{"database/sql", "net/http"}, "it runs plugins that are loaded: the caller decides what they may do"},
 	{"decision", []string{"", "host", "effects"}, false, []string{"database/sql", "net/http"}, "it records and replays decisions of any host: a caller loads the plugins, so it knows no loader and no adapter"},
 	{"shell", nil, false, []string{"database/sql", "net/", "os/"}, "it reads texts with mvdan.cc/sh/v3/syntax, and runs nothing"},
+	{"bundle", nil, false, []string{"database/sql", "net/http"}, "it makes and reads archives, and knows neither plugins nor the network"},
 	{"builtins/call", nil, true, nil, "builtins and modules both build on it, so it knows neither"},
 	{"builtins/modules", []string{"builtins/call", "shell"}, true, []string{"net/http", "os/"}, "modules are pure functions: they know no session and cause no effect"},
 	{"guard", []string{"", "builtins/modules", "shell"}, false, []string{"database/sql", "net/http"}, "it decides about calls by rules that are data: it knows no plugin and no evaluator"},
