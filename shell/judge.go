@@ -127,7 +127,9 @@ func (r *reader) judgeWriter(name string, args []word) {
 	row, _ := findProgram(name)
 	for _, w := range args {
 		flag, value, _ := strings.Cut(w.text, "=")
-		if w.known && isDangerous(flag, row.long) {
+		letters := strings.TrimPrefix(w.text, "-")
+		cluster := len(w.text)-len(letters) == 1 && len(letters) > 1 && letters[0] != '-' && strings.ContainsAny(letters, row.values)
+		if w.known && (isDangerous(flag, row.long) || cluster) {
 			r.setWild()
 		}
 		r.addWrite(w)
@@ -148,9 +150,10 @@ func hasSubcommands(list string) bool {
 // isOperand reports whether a word is certainly no flag.
 func (w word) isOperand() bool { return w.known && !w.mayFlag() }
 
-// isDangerous reports whether a word is in a list. Many programs accept the start of a long flag.
+// isDangerous reports whether a word is in a list. Many programs accept the start of a long flag. "-B*"
+// in a list is a flag whose value may be attached.
 func isDangerous(text, list string) bool {
-	if text == "" || strings.Contains(list, " "+text+" ") {
+	if text == "" || strings.Contains(list, " "+text+" ") || len(text) > 1 && strings.Contains(list, " "+text[:2]+"* ") {
 		return text != ""
 	}
 	return len(text) > 3 && strings.HasPrefix(text, "--") && strings.Contains(list, " "+text)

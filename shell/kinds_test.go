@@ -47,6 +47,12 @@ func TestKinds(t *testing.T) {
 		"go build ./...": "no", "go vet ./...": "no", "go -C x mod tidy": "no", "go tool cover -func=x": "no", "go tool x": "maybe",
 		"cargo +nightly --locked tree": "no", "npm ls": "no", "pip list": "no", "docker ps": "no", "systemctl status x": "no", "systemctl start x": "maybe",
 		"go": "no", "go --help": "no", "go -toolexec=x build": "maybe", "go $x": "maybe", "crontab -l": "no", "crontab x": "maybe",
+		"protoc --plugin=protoc-gen-x=./x --x_out=. a.proto": "maybe", "protoc --go_out=. a.proto": "no", "gio launch x.desktop": "maybe", "gio trash x": "no",
+		"ldd ./x": "maybe", "wl-paste -w x": "maybe", "wl-paste -nw x": "maybe", "wl-paste": "no", "nm --plugin x.so a.o": "maybe", "nm a.o": "no",
+		"cloc --vcs=x": "maybe", "cloc -vcs x": "maybe", "cloc .": "no", "patch -e f": "maybe", "patch -p1 -i f": "no", "actionlint -shellcheck=x": "maybe",
+		"javac -J-javaagent:x.jar A.java": "maybe", "jar -J-javaagent:x.jar xf a.jar": "maybe", "jar xf a.jar": "no", "gcc -B/tmp/x a.c": "maybe", "gcc -DBIG a.c": "no",
+		"install -s --strip-program=x a b": "maybe", "install --strip=x a b": "maybe", "install -m 644 a b": "no", "wget -euse_askpass=x y": "maybe", "wget -qe use_askpass=x y": "maybe",
+		"wget -q y": "no", "mvn test": "maybe", "mvn --version": "no", "bundle list": "maybe", "sqlc generate": "maybe", "clang -Xclang -load -Xclang x.so a.c": "maybe",
 		"jest --version": "no", "tar xf x.tgz": "no", "tar --to-command=x -xf y": "maybe", "hg bisect -c x": "maybe",
 	} {
 		if got := Parse(text, "").Runs("kubectl", []string{"delete"}); got != want {

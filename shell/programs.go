@@ -56,8 +56,9 @@ var programs = []program{
 	{names: "set shopt", kind: sets},
 
 	// Programs that make files, which the text may run.
-	{names: "cp curl dd install ln mv tee", kind: writes},
-	{names: "wget", kind: writes, long: " --use-askpass -e --execute --config "},
+	{names: "cp curl dd ln mv tee", kind: writes},
+	{names: "install", kind: writes, long: " --strip-program "},
+	{names: "wget", kind: writes, values: "e", long: " --use-askpass -e --execute --config "},
 
 	// Runners of packages.
 	{names: "bun npm pnpm yarn", kind: packages},
@@ -66,8 +67,8 @@ var programs = []program{
 	{names: "apt apt-get", kind: flagged, mentions: true, values: "oc", long: " -o -c --option --config-file "},
 	{names: "aria2c", kind: flagged, mentions: true, long: " --on-download-complete --on-download-error --on-download-pause --on-download-start --on-download-stop --on-bt-download-complete "},
 	{names: "aws", kind: flagged, mentions: true, long: " execute-command send-command start-session "},
-	{names: "cc g++ gcc", kind: flagged, long: " -wrapper -B -fplugin -specs --specs "},
-	{names: "clang", kind: flagged, long: " -wrapper -B -fplugin -fpass-plugin "},
+	{names: "cc c++ g++ gcc", kind: flagged, long: " -wrapper -B* -fplugin -specs --specs "},
+	{names: "clang clang++", kind: flagged, long: " -wrapper -B* -fplugin -fpass-plugin -load "},
 	{names: "cpio", kind: flagged, mentions: true, long: " --rsh-command "},
 	{names: "fd fdfind", kind: flagged, values: "xX", long: " -x -X --exec --exec-batch "},
 	{names: "fzf", kind: flagged, long: " --preview --bind --with-shell "},
@@ -80,7 +81,6 @@ var programs = []program{
 	{names: "jobs", kind: flagged, values: "x", long: " -x "},
 	{names: "less", kind: flagged, values: "k+", long: " -k --lesskey-file --lesskey-src "},
 	{names: "man", kind: flagged, values: "PH", long: " -P --pager -H --html "},
-	{names: "mvn", kind: flagged, long: " exec:exec exec:java "},
 	{names: "nvm", kind: flagged, mentions: true, long: " exec run "},
 	{names: "op", kind: flagged, mentions: true, long: " run plugin "},
 	{names: "pandoc", kind: flagged, values: "FL", long: " -F -L --filter --lua-filter --pdf-engine "},
@@ -104,7 +104,16 @@ var programs = []program{
 	{names: "vault", kind: flagged, mentions: true, long: " agent ssh proxy "},
 	{names: "openssl", kind: flagged, long: " -engine -provider -config -provider-path "},
 	{names: "bat", kind: flagged, long: " --pager --diff "},
-	{names: "javac", kind: flagged, long: " -processor --processor-path -processorpath -J-agentlib -J-javaagent "},
+	{names: "javac", kind: flagged, long: " -processor --processor-path -processorpath -J* "},
+	{names: "javap jar", kind: flagged, long: " -J* "},
+	{names: "ar nm objcopy objdump ranlib size strip", kind: flagged, long: " --plugin "},
+	{names: "actionlint", kind: flagged, long: " -shellcheck --shellcheck -pyflakes --pyflakes "},
+	{names: "cloc", kind: flagged, values: "vec", long: " --extract-with --vcs --config "},
+	{names: "gio", kind: flagged, subs: " cat copy info list mkdir monitor move remove rename save set trash tree "},
+	{names: "markdownlint", kind: flagged, values: "rc", long: " -r --rules -c --config "},
+	{names: "patch", kind: flagged, values: "e", long: " -e --ed "},
+	{names: "protoc", kind: flagged, long: " --plugin "},
+	{names: "wl-paste", kind: flagged, values: "w", long: " -w --watch "},
 	{names: "nmap", kind: flagged, long: " --script -sC -A "},
 	{names: "ulimit", kind: calculates},
 
@@ -115,7 +124,6 @@ var programs = []program{
 	{names: "gem", kind: flagged, subs: " list search info environment env owner yank push signin signout outdated contents which help "},
 	{names: "poetry pdm", kind: flagged, subs: " show search version check about "},
 	{names: "uv", kind: flagged, subs: " tree version cache python help pip_list pip_show pip_freeze pip_tree pip_check "},
-	{names: "bundle", kind: flagged, subs: " list show info outdated check "},
 	{names: "composer", kind: flagged, subs: " show outdated search validate why info licenses diagnose "},
 	{names: "brew", kind: flagged, subs: " list ls info search outdated deps uses config doctor cat leaves tap-info "},
 	{names: "systemctl", kind: flagged, subs: " status is-active is-enabled is-failed is-system-running list-units list-unit-files list-timers list-sockets list-jobs list-dependencies show cat stop disable mask kill reset-failed daemon-reload poweroff reboot halt suspend "},
@@ -133,11 +141,11 @@ var programs = []program{
 		"join jq link ls lsattr lsblk md5 md5sum mkdir mkfifo mknod mktemp namei nl od paste pathchk pr ptx readlink realpath " +
 		"rev rm rmdir seq sha1sum sha224sum sha256sum sha384sum sha512sum b2sum shasum shred shuf stat strings sum sync tac " +
 		"tail touch tr truncate trash trash-put tree tsort unexpand uniq unlink vdir wc xmllint xxd hexdump yq gron colordiff " +
-		"eza exa lsd grep egrep fgrep zgrep zcat bzcat xzcat look numfmt csplit getfacl setfacl patch gio patchelf objdump nm " +
-		"readelf size ldd plutil", kind: harmless},
+		"eza exa lsd grep egrep fgrep zgrep zcat bzcat xzcat look numfmt csplit getfacl setfacl patchelf " +
+		"readelf plutil", kind: harmless},
 
 	// Harmless. Archives.
-	{names: "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 unzip zipinfo 7z 7za ar jar base64 base32", kind: harmless},
+	{names: "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 unzip zipinfo 7z 7za base64 base32", kind: harmless},
 
 	// Harmless. What a machine is and does.
 	{names: "date hostname id groups users who w whoami uname uptime free vmstat iostat lscpu lsmod lsusb lspci lsof ps pstree " +
@@ -147,16 +155,15 @@ var programs = []program{
 		"popd dirs umask times type which whereis help history fg bg disown caller tldr apropos whatis", kind: harmless},
 
 	// Harmless. Networks.
-	{names: "ping ping6 traceroute tracepath mtr dig host nslookup whois ss netstat ifconfig arp pbcopy pbpaste xclip xsel wl-copy " +
-		"wl-paste", kind: harmless},
+	{names: "ping ping6 traceroute tracepath mtr dig host nslookup whois ss netstat ifconfig arp pbcopy pbpaste xclip xsel wl-copy", kind: harmless},
 
 	// Harmless. Compilers, formatters and what reads a project without running it.
-	{names: "gofmt goimports tsc ruff black shellcheck shfmt clang-format yamllint jsonlint markdownlint hadolint actionlint protoc " +
-		"rustfmt javap tokei cloc scc sqlc", kind: harmless},
+	{names: "gofmt goimports tsc ruff black shellcheck shfmt clang-format yamllint jsonlint hadolint " +
+		"rustfmt tokei scc", kind: harmless},
 
 	// Programs that run others, or the code of a project, a file or an image; nothing follows them.
 	// Interpreters, runners of tests and builds, terminals, editors, schedulers, agents.
-	{names: "Rscript aa-exec abduco abuild act aider air airflow alacritty alembic amp anacron ansible ansible-console " +
+	{names: "Rscript bundle ldd mvn sqlc aa-exec abduco abuild act aider air airflow alacritty alembic amp anacron ansible ansible-console " +
 		"ansible-playbook ansible-pull ant apptainer arch artisan asciinema astro at atmos automator autossh ava aws-okta " +
 		"aws-vault babel babel-node backstage batch bats bazel bazelisk bb behat behave bfs bitbake bmake bolt boundary " +
 		"bpftrace bpython briefcase brownie bsub buck buck2 buildah buildkite-agent buildozer bunx busctl busted bwrap byebug " +
