@@ -1,5 +1,7 @@
 package shell
 
+import "strings"
+
 // findActions are the words of find in front of a command.
 var findActions = []string{"-exec", "-execdir", "-ok", "-okdir"}
 
@@ -40,7 +42,12 @@ func (r *reader) followAction(i int, j job) (end int) {
 		}
 		in := j.wrap("find", argv, true)
 		in.via = "find -exec"
+		folder := r.folder
+		if strings.HasSuffix(j.argv[i].text, "dir") {
+			r.folder = unknownFolder // that of each file
+		}
 		r.run(in)
+		r.folder = folder
 	}
 	return end
 }

@@ -87,6 +87,9 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 			r.dropTraps()
 			defer func() { r.dead = true }()
 		}
+		if row.changesFolder(name, values, j.argv) {
+			r.folder = unknownFolder
+		}
 		return j.wrap(name, rest, certain), true
 	}
 	r.recordJob(j)
@@ -104,6 +107,23 @@ func (p program) isCertain(name string, values map[byte]word) bool {
 		}
 	}
 	return name != "-" // zsh may read the dash as its own flag
+}
+
+// changesFolder reports whether env or sudo runs its command in another folder.
+func (p program) changesFolder(name string, values map[byte]word, argv []word) bool {
+	if p.kind != runsAssigned {
+		return false
+	}
+	letters := "DRi"
+	if name == "env" {
+		letters = "C"
+	}
+	for letter := range values {
+		if contains(letters, letter) {
+			return true
+		}
+	}
+	return hasFlag(argv, "--chdir")
 }
 
 // hasDollar reports whether one of the words has a "$".
@@ -271,9 +291,9 @@ func (r *reader) followRemote(name string, row program, j job) {
 	case !ok:
 		r.giveUp(j)
 	case len(rest) == 0:
-		r.readInput(name, "ssh", j)
+		r.runElsewhere(func() { r.readInput(name, "ssh", j) })
 	default:
-		r.nested(joinWords(rest), "ssh", j.wrap(name, rest, true).wrappers, j.certain)
+		r.runElsewhere(func() { r.nested(joinWords(rest), "ssh", j.wrap(name, rest, true).wrappers, j.certain) })
 	}
 }
 
@@ -385,7 +405,10 @@ func (r *reader) followOption(name string, j job) {
 		r.giveUp(j)
 		return
 	}
+	folder := r.folder
+	r.folder = unknownFolder // with -, su begins in the home folder
 	r.nested(texts[0], "sh -c", j.wrap(name, nil, true).wrappers, j.certain)
+	r.folder = folder
 }
 
 // followEval follows eval.
@@ -444,11 +467,11 @@ func (r *reader) followPod(j job) {
 			runs = true
 		case w.text == "--" && (runs || unknown):
 			if rest := j.argv[i+2:]; len(rest) > 0 {
-				r.run(j.wrap("kubectl", rest, runs && !unknown))
+				r.runElsewhere(func() { r.run(j.wrap("kubectl", rest, runs && !unknown)) })
 			}
 			return
-		case strings.HasPrefix(w.text, "--exec-command"):
-			r.setWild() // a program that kubectl runs to log in
+		case isDangerous(strings.SplitN(w.text, "=", 2)[0], " --exec-command --helm-command --enable-exec --enable-alpha-plugins "):
+			r.setWild() // a program that kubectl runs to log in, or to make its objects
 		}
 	}
 	if runs {
@@ -483,7 +506,7 @@ func (r *reader) followContainer(j job) {
 			if !ok {
 				r.setWild()
 			} else if !query && len(rest) > 0 {
-				r.run(j.wrap("docker", rest, !hasFlag(j.argv, "--entrypoint")))
+				r.runElsewhere(func() { r.run(j.wrap("docker", rest, !hasFlag(j.argv, "--entrypoint"))) })
 			}
 			return
 		case isOneOf(w.text, imagePrograms):
@@ -491,8 +514,8 @@ func (r *reader) followContainer(j job) {
 			return
 		case isOneOf(w.text, []string{"compose", "container", "image", "builder", "service", "stack"}), strings.HasPrefix(w.text, "-"), i > 0 && strings.HasPrefix(j.argv[i].text, "-"):
 		default:
-			if !strings.Contains(containerViews, " "+w.text+" ") {
-				r.setWild() // a plugin
+			if !strings.Contains(containerViews, " "+w.text+" ") || w.text == "update" && hasWord(j.argv[1:i+1], "service") {
+				r.setWild() // a plugin, or other words for the containers of a service
 			}
 			return
 		}

@@ -175,7 +175,10 @@ func (r *reader) judgeTrap(args []word, j job) {
 	}
 	atExit := slices.ContainsFunc(args[1:], func(w word) bool { return isOneOf(w.text, []string{"EXIT", "0"}) }) && !r.trapped
 	from := len(r.script.calls)
+	folder := r.folder
+	r.folder = unknownFolder // only the shell knows where it stands then
 	r.conditional(func() { r.nested(args[0], "eval", j.wrap("trap", nil, false).wrappers, j.certain && atExit) })
+	r.folder = folder
 	r.traps, r.trapped = [2]int{from, len(r.script.calls)}, true
 }
 

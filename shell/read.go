@@ -60,6 +60,8 @@ type shared struct {
 	options      Options
 	folder       string                // the folder at the current place, or unknownFolder
 	moves        bool                  // some function may change it
+	moved        bool                  // some command may have changed it
+	elsewhere    bool                  // the text runs on another machine or in a container
 	files        map[string]scriptFile // the files that were read
 	stack        []string              // the scripts around the current place
 	ran          []string              // the scripts that the text runs
@@ -221,8 +223,9 @@ func (r *reader) conditional(visit func()) {
 	}
 }
 
-// substitute visits a list in a substitution, whose exits end only the substitution.
-func (r *reader) substitute(via string, list []*syntax.Stmt) {
+// substitute visits a list in a substitution, whose exits end only the substitution. It reports whether
+// the list may change the folder.
+func (r *reader) substitute(via string, list []*syntax.Stmt) (moves bool) {
 	before := r.via
 	if before == "" || via != "sub" {
 		r.via = via
@@ -230,8 +233,10 @@ func (r *reader) substitute(via string, list []*syntax.Stmt) {
 	r.scope++
 	folder := r.folder
 	r.conditional(func() { r.statements(list) })
+	moves = r.folder != folder
 	r.scope, r.folder = r.scope-1, folder
 	r.via = before
+	return moves
 }
 
 // statement visits one statement.
@@ -365,13 +370,15 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 			r.folder = unknownFolder // the last cd may not have happened
 		}
 	}()
-	for _, c := range slices.Backward(all) {
+	for i, c := range slices.Backward(all) {
 		before := r.certain
 		switch {
 		case r.reason != "":
 			return
 		case isPipe(c):
-			r.substitute("pipe", []*syntax.Stmt{c.Y})
+			if r.substitute("pipe", []*syntax.Stmt{c.Y}) && i == 0 {
+				r.folder = unknownFolder // zsh and ksh run the last one themselves
+			}
 		case r.isFixed(c.X):
 			r.certain = false
 			r.statement(c.Y) // an exit here may always happen
@@ -441,6 +448,7 @@ func (r *reader) ifClause(c *syntax.IfClause) {
 // while visits while and until.
 func (r *reader) while(c *syntax.WhileClause) {
 	before := r.certain
+	r.enterLoop(c)
 	r.statements(c.Cond)
 	endless := len(c.Cond) == 1 && isCall(c.Cond[0], "true", ":") && !c.Until
 	if !endless {
@@ -479,8 +487,16 @@ func (r *reader) forClause(c *syntax.ForClause) {
 		r.arithmetic(loop.Post)
 		r.certain = false
 	}
+	r.enterLoop(c)
 	r.conditional(func() { r.statements(c.Do) })
 	r.certain = before
+}
+
+// enterLoop forgets the folder if a turn of a loop may change it for the next.
+func (r *reader) enterLoop(loop syntax.Node) {
+	if r.moves || movesFolder(r.source(loop)) {
+		r.folder = unknownFolder
+	}
 }
 
 // test visits [[ … ]].
@@ -582,7 +598,7 @@ func (r *reader) readFunctions() {
 		in := *f.reader
 		_, in.certain = r.reaches(f)
 		in.dead = false
-		if r.moves {
+		if r.moves || r.moved {
 			in.folder = unknownFolder
 		} else {
 			in.folder = path.Clean(r.options.Folder)

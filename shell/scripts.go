@@ -22,10 +22,10 @@ const unknownFolder = "?"
 // readFile reads a file that the text runs. name is as the text writes it.
 func (r *reader) readFile(name string) (text, full string, ok bool) {
 	full = name
+	if r.elsewhere || !path.IsAbs(name) && r.folder == unknownFolder || climbs(name, r.moved) {
+		return "", "", false
+	}
 	if !path.IsAbs(name) {
-		if r.folder == unknownFolder {
-			return "", "", false
-		}
 		full = path.Join(r.folder, name)
 	}
 	if r.options.Read == nil || name == "" || slices.Contains(r.stack, full) || len(r.stack) >= maxDepth {
@@ -41,6 +41,23 @@ func (r *reader) readFile(name string) (text, full string, ok bool) {
 		r.files[full] = file
 	}
 	return file.text, full, file.ok
+}
+
+// climbs reports whether ".." in a path may stand behind a link, where it leads to the parent of the link's
+// target: inside of the path, or in front if the shell came to its folder by cd.
+func climbs(name string, moved bool) bool {
+	for !moved && strings.HasPrefix(name, "../") {
+		name = name[3:]
+	}
+	return strings.HasPrefix(name, "../") || strings.Contains(name, "/../")
+}
+
+// runElsewhere visits what runs on another machine or in a container, whose files nobody reads here.
+func (r *reader) runElsewhere(visit func()) {
+	before := r.elsewhere
+	r.elsewhere = true
+	visit()
+	r.elsewhere = before
 }
 
 // A scriptFile is a file that the reader asked for.
@@ -169,6 +186,7 @@ func appendWords(text string, args []word) word {
 // changeFolder follows cd.
 func (r *reader) changeFolder(name string, args []word) {
 	target := word{}
+	r.moved = true
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
@@ -189,7 +207,8 @@ func (r *reader) changeFolder(name string, args []word) {
 }
 
 // writersOfMany are programs that make files which their words do not name.
-const writersOfMany = " tar bsdtar unzip 7z 7za cpio rsync scp sftp jar patch gh aws gcloud gsutil svn hg apt apt-get brew gem cargo go wget curl "
+const writersOfMany = " tar bsdtar unzip 7z 7za ar cpio rsync scp sftp jar patch gh aws gcloud gsutil svn hg apt apt-get brew gem cargo go wget curl " +
+	"aria2c helm install mvn protoc rpm yt-dlp bundle composer poetry pdm uv pip pip3 gio snap "
 
 // gitReaders are subcommands of git that leave the files of the folder as they are.
 const gitReaders = " status log diff show branch rev-parse ls-files blame grep remote config describe tag fetch push add commit shortlog cat-file "
@@ -210,6 +229,17 @@ func (r *reader) mayChange(c invocation, bases []string) bool {
 		return len(c.argv) < 2 || !strings.Contains(gitReaders, " "+c.argv[1].text+" ")
 	case strings.Contains(fileReaders, " "+c.name+" "):
 		return false
+	}
+	row, _ := findProgram(c.name)
+	switch row.kind { // a copy out of a container, and awk '{ print > $1 }'
+	case runsContainer, runsPod:
+		if hasWord(c.argv[1:], "cp") {
+			return true
+		}
+	case interpretsAwk:
+		if slices.ContainsFunc(c.argv[1:], func(w word) bool { return strings.Contains(w.text, ">") }) {
+			return true
+		}
 	}
 	return slices.ContainsFunc(c.argv[1:], func(w word) bool {
 		return !w.known && w.pattern == "" || slices.ContainsFunc(bases, func(base string) bool {

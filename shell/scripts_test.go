@@ -117,3 +117,80 @@ func TestScripts(t *testing.T) {
 	}
 	t.Logf("%d of %d have the best answer", exact, len(list))
 }
+
+// TestScriptsFolder checks that nobody answers by a script of one folder when the line runs that of another,
+// of another machine, or one that the line may have changed.
+func TestScriptsFolder(t *testing.T) {
+	files := map[string]string{"/w/x.sh": "#!/bin/sh\nls\n", "/w/sub/x.sh": "#!/bin/sh\nls\n", "/w/package.json": `{"scripts":{"b":"ls"}}`}
+	read := func(name string) (string, bool) { text, ok := files[name]; return text, ok }
+	for want, lines := range map[string]string{
+		"no": `./x.sh
+			bash x.sh
+			npm run b
+			cd sub && ./x.sh
+			(cd sub); npm run b
+			cd sub; cd ..; npm run b
+			cd sub | ls; ./x.sh
+			bash -c 'cd sub'; ./x.sh
+			bash < x.sh
+			cd sub; bash -c ./x.sh
+			for i in 1 2; do ./x.sh; done
+			env A=b ./x.sh
+			sudo -u u ./x.sh
+			f() { ./x.sh; }; f
+			awk '{ print $1 }' a; ./x.sh
+			kubectl get pods; ./x.sh
+			docker ps; ./x.sh
+			bash ../w/x.sh
+			find . -exec npm run b \;`,
+		"maybe": `env -C sub ./x.sh
+			env --chdir=sub ./x.sh
+			env --chdir sub npm run b
+			sudo -D sub npm run b
+			sudo --chdir=sub ./x.sh
+			sudo -i ./x.sh
+			sudo -R /c ./x.sh
+			su - root -c ./x.sh
+			su -l -c 'npm run b'
+			ssh h npm run b
+			ssh h /w/x.sh
+			ssh h "bash -c './x.sh'"
+			ssh h <<< ./x.sh
+			docker exec c npm run b
+			docker exec c /w/x.sh
+			docker run -w /w i bash x.sh
+			kubectl exec p -- npm run b
+			kubectl exec p -- bash x.sh
+			trap 'npm run b' EXIT; cd sub
+			f() { npm run b; }; cd sub; f
+			bash sub/../x.sh
+			cd sub; bash ../x.sh
+			bash ../../w/../w/x.sh
+			ls | cd sub; npm run b
+			for i in 1 2; do npm run b; cd sub; done
+			while ls; do npm run b; cd sub; done
+			g() { cd sub; }; for i in 1 2; do npm run b; g; done
+			find . -execdir npm run b \;
+			docker cp c:/a .; ./x.sh
+			kubectl cp p:/a .; ./x.sh
+			helm pull x --untar; ./x.sh
+			ar x a.a; ./x.sh
+			protoc --x_out=. a; ./x.sh
+			awk '{ print > $1 }' a; ./x.sh
+			yt-dlp x; ./x.sh
+			rpm -i a; ./x.sh
+			CDPATH=/z cd sub; ./x.sh
+			cd -; ./x.sh
+			cd "$d"; ./x.sh
+			docker service update --args 'kubectl delete x' s
+			kubectl kustomize --helm-command ./y
+			kubectl kustomize --enable-exec .`,
+	} {
+		for line := range strings.Lines(lines) {
+			line = strings.TrimSpace(line)
+			if got := ParseWith(line, Options{Read: read, Folder: "/w"}).Runs("oc", []string{"delete"}); got != want {
+				t.Errorf("%s: got %s, want %s", line, got, want)
+			}
+		}
+	}
+}
