@@ -20,8 +20,8 @@ var sizes = map[string]int{
 	"builtins":         8420,
 	"bundle":           660, // archives of policies for many machines
 	"builtins/modules": 4530,
-	"cmd/starhost":     9500,
-	"decision":         3920,
+	"cmd/starhost":     9560,
+	"decision":         4060,
 	"editor/check":     790,
 	"editor/format":    170,
 	"editor/lint":      2070,
@@ -55,7 +55,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 105_460
+const maxSize = 105_660
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

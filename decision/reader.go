@@ -35,6 +35,7 @@ type Reader struct {
 	Stdin io.Reader
 
 	files []string
+	name  string // the file that it reads
 }
 
 // NewReader returns a reader of files and of the logs in folders, in the order of the paths and then of days.
@@ -131,6 +132,10 @@ func (r *Reader) All() iter.Seq2[*Record, error] {
 			}
 			record, err := parser.parse(line)
 			if err != nil {
+				if _, err := ParseRecord(bytes.ReplaceAll(line, []byte(`\\`), []byte(`\`))); err == nil {
+					yield(nil, readError(r.name, errCopied))
+					return
+				}
 				r.Skipped++
 				continue
 			}
@@ -141,6 +146,10 @@ func (r *Reader) All() iter.Seq2[*Record, error] {
 	}
 }
 
+// errCopied says that other lines may be wrong, too, though they are JSON.
+var errCopied = errors.New("the lines have each backslash twice, as copy of PostgreSQL writes text: want " +
+	`copy (...) to stdout with (format csv, delimiter e'\x01', quote e'\x02')`)
+
 // Lines returns the lines that are not blank. A line is valid until the next one comes. If a file cannot be
 // read, the last element is the error.
 func (r *Reader) Lines() iter.Seq2[[]byte, error] {
@@ -150,9 +159,10 @@ func (r *Reader) Lines() iter.Seq2[[]byte, error] {
 			if day, ok := dayOf(name); ok && day.AddDate(0, 0, 1).Before(r.Since) {
 				continue
 			}
+			r.name = name
 			more, err := r.readFile(name, buffer, yield)
 			if err != nil {
-				yield(nil, err)
+				yield(nil, readError(name, err))
 			}
 			if err != nil || !more {
 				return
@@ -161,20 +171,40 @@ func (r *Reader) Lines() iter.Seq2[[]byte, error] {
 	}
 }
 
+// readError returns an error of reading a file with the file's name.
+func readError(name string, err error) error {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return err
+	}
+	return &fs.PathError{Op: "read", Path: name, Err: err}
+}
+
 // readFile calls yield with each line of a file. more is false if yield wants no more lines.
 func (r *Reader) readFile(
 	name string, buffer *bufio.Reader, yield func([]byte, error) bool,
 ) (more bool, err error) {
+	in := r.Stdin
 	if name != "-" {
 		f, err := openRegular(name)
 		if err != nil {
 			return false, err
 		}
 		defer f.Close()
-		buffer.Reset(f)
-	} else {
-		buffer.Reset(r.Stdin)
+		in = f
 	}
+	buffer.Reset(in)
+	in, end, err := unpack(buffer)
+	if err != nil {
+		return false, err
+	}
+	if in != nil {
+		buffer = bufio.NewReaderSize(in, maxLine)
+	}
+	defer func() {
+		if failed := end(); failed != nil && err == nil && more {
+			err = failed
+		}
+	}()
 	for {
 		line, err := r.readLine(buffer)
 		if line = bytes.TrimSpace(line); len(line) > 0 && !yield(line, nil) {
@@ -184,7 +214,7 @@ func (r *Reader) readFile(
 			return true, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", name, err)
+			return false, err
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (r *Replay) Run(
 			return nil, err
 		}
 	}
-	r.report.Groups, r.report.MoreReasons = r.groups.sorted(), r.groups.merged
+	r.report.Groups, r.report.MoreReasons = r.groups.sorted()
 	return &r.report, nil
 }
 
@@ -253,14 +253,15 @@ func (r *Replay) finish(record *Record, e *starhost.Event, c *comparison) {
 		r.session.isCounted = true
 	}
 	r.report.add(record, c)
-	if c.outcome != isSame {
-		r.groups.add(c, func(g *ReplayGroup) string {
-			if r.o.Example == nil || e == nil {
-				return record.ID
-			}
-			return r.o.Example(record, g, e)
-		})
+	if c.outcome == isSame {
+		return
 	}
+	one := ReplayGroup{Outcome: c.outcome, Plugin: c.plugin, Pos: c.pos, Reason: c.reason, Count: 1, Example: record.ID}
+	if r.o.Example == nil || e == nil {
+		r.groups.add(one, nil)
+		return
+	}
+	r.groups.add(one, func(g *ReplayGroup) string { return r.o.Example(record, g, e) })
 }
 
 // isWanted reports whether the report includes an event.

@@ -3,7 +3,10 @@ package decision
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/starhost/starhost/internal/errtext"
@@ -46,6 +49,9 @@ type ReplayGroup struct {
 	Count   int    `json:"count"`
 	Example string `json:"example"` // id of a record, or its place in a transcript
 	Allowed bool   `json:"allowed"`
+	// Merged is true for the events of several reasons or places, which the group does not name because there
+	// are too many.
+	Merged bool `json:"merged,omitempty"`
 }
 
 // Title returns the outcome and the plugin: "now denied by freeze".
@@ -184,39 +190,120 @@ const (
 	maxReason = 200 // the most bytes of a group's reason
 )
 
-// groups collect the differences of a replay.
+// MergeReplays returns the report of the events of all parts. If no session is in two parts, it is the report of
+// one replay of all events.
+func MergeReplays(parts []*ReplayReport) *ReplayReport {
+	out, all := new(ReplayReport), newGroups()
+	sums := reflect.ValueOf(out).Elem()
+	for _, part := range parts {
+		for i := range sums.NumField() {
+			if sum := sums.Field(i); sum.CanInt() {
+				sum.SetInt(sum.Int() + reflect.ValueOf(part).Elem().Field(i).Int())
+			}
+		}
+		for _, g := range part.Groups {
+			all.add(g, nil)
+		}
+	}
+	out.Groups, out.MoreReasons = all.sorted()
+	return out
+}
+
+// groups collect the differences of a replay. Which of them keep their reason depends on the events only and not
+// on their order, so that the reports of parts merge to the report of the whole: it is those with the shortest
+// reasons, because a reason with the id or the address of one call is longer than one that returns.
 type groups struct {
-	byKey  map[ReplayGroup]*ReplayGroup
-	merged int // events without a reason in the report, because there are too many reasons
+	whole, places, outcomes tier // groups with a reason; of a place without; of an outcome without a place
 }
 
-func newGroups() groups { return groups{byKey: map[ReplayGroup]*ReplayGroup{}} }
+// A tier has the groups of one kind by what they have in common, up to twice as many as remain.
+type tier struct {
+	byKey map[ReplayGroup]*ReplayGroup
+	last  *ReplayGroup // the key of the last group that may remain; nil until there are too many
+}
 
-// add adds an event that differs, or that the replay cannot tell. example returns the example of a new
-// group.
-func (g *groups) add(c *comparison, example func(*ReplayGroup) string) {
-	key := ReplayGroup{Outcome: c.outcome, Plugin: c.plugin, Pos: c.pos, Reason: errtext.CutTo(c.reason, maxReason, "…")}
-	if g.byKey[key] == nil && len(g.byKey) >= maxGroups {
-		key.Reason = ""
-		g.merged++
+func newGroups() groups {
+	empty := func() tier { return tier{byKey: map[ReplayGroup]*ReplayGroup{}} }
+	return groups{empty(), empty(), empty()}
+}
+
+// key returns what all events of a group have in common.
+func (g *ReplayGroup) key() ReplayGroup {
+	return ReplayGroup{Outcome: g.Outcome, Plugin: g.Plugin, Pos: g.Pos, Reason: g.Reason, Merged: g.Merged}
+}
+
+// compareKeys says which of two groups rather remains: the one with the shorter reason, or the shorter place.
+func compareKeys(a, b ReplayGroup) int {
+	return cmp.Or(
+		cmp.Compare(len(a.Reason), len(b.Reason)), cmp.Compare(len(a.Plugin+a.Pos), len(b.Plugin+b.Pos)),
+		strings.Compare(a.Outcome, b.Outcome), strings.Compare(a.Plugin, b.Plugin), strings.Compare(a.Pos, b.Pos),
+		strings.Compare(a.Reason, b.Reason),
+	)
+}
+
+// isPast reports whether a group does not remain.
+func (t *tier) isPast(key ReplayGroup) bool { return t.last != nil && compareKeys(key, *t.last) > 0 }
+
+// add adds the events of a group. example returns the example of a new group; nil means that of one. Of two
+// records, the earlier one is the example.
+func (g *groups) add(one ReplayGroup, example func(*ReplayGroup) string) {
+	one.Reason = errtext.CutTo(one.Reason, maxReason, "…")
+	t := &g.whole
+	if one.Merged || t.isPast(one.key()) {
+		t, one.Merged, one.Reason = &g.places, true, ""
+		if one.Plugin+one.Pos == "" || t.isPast(one.key()) {
+			t, one.Plugin, one.Pos = &g.outcomes, "", ""
+		}
 	}
-	if g.byKey[key] == nil && len(g.byKey) >= 2*maxGroups {
-		key = ReplayGroup{Outcome: c.outcome}
-	}
-	group := g.byKey[key]
+	key := one.key()
+	group := t.byKey[key]
 	if group == nil {
-		group = &ReplayGroup{Outcome: key.Outcome, Plugin: key.Plugin, Pos: key.Pos, Reason: key.Reason}
-		group.Example = example(group)
-		g.byKey[key] = group
+		group = &key
+		if group.Example = one.Example; example != nil {
+			group.Example = example(group)
+		}
+		t.byKey[one.key()] = group
 	}
-	group.Count++
+	group.Count += one.Count
+	group.Allowed = group.Allowed || one.Allowed
+	if one.Example < group.Example && isID(one.Example) && isID(group.Example) {
+		group.Example = one.Example
+	}
+	if len(t.byKey) >= 2*maxGroups {
+		g.cut(t)
+	}
 }
 
-// sorted returns the groups: differences first, the most frequent ones first.
-func (g *groups) sorted() []ReplayGroup {
-	list := []ReplayGroup{}
-	for _, group := range g.byKey {
-		list = append(list, *group)
+// cut merges the groups of a tier that do not remain.
+func (g *groups) cut(t *tier) {
+	keys := slices.SortedFunc(maps.Keys(t.byKey), compareKeys)
+	if len(keys) <= maxGroups {
+		return
+	}
+	t.last = &keys[maxGroups-1]
+	var past []ReplayGroup
+	for _, key := range keys[maxGroups:] {
+		past = append(past, *t.byKey[key])
+		delete(t.byKey, key)
+	}
+	for _, group := range past {
+		g.add(group, nil)
+	}
+}
+
+// sorted returns the groups, differences first and the most frequent ones first, and the number of events in
+// merged ones.
+func (g *groups) sorted() (list []ReplayGroup, merged int) {
+	g.cut(&g.whole)
+	g.cut(&g.places)
+	list = []ReplayGroup{}
+	for _, t := range []tier{g.whole, g.places, g.outcomes} {
+		for _, group := range t.byKey {
+			list = append(list, *group)
+			if group.Merged {
+				merged += group.Count
+			}
+		}
 	}
 	rank := func(g ReplayGroup) int {
 		if g.Outcome == isUnclear {
@@ -228,7 +315,8 @@ func (g *groups) sorted() []ReplayGroup {
 		return cmp.Or(
 			cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Outcome, b.Outcome),
 			cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Pos, b.Pos), cmp.Compare(a.Reason, b.Reason),
+			cmp.Compare(strconv.FormatBool(a.Merged), strconv.FormatBool(b.Merged)),
 		)
 	})
-	return list
+	return list, merged
 }

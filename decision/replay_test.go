@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -460,7 +461,58 @@ func TestReplayGroups(t *testing.T) {
 	_, report := groups()
 	diff(t, "groups", 2001, len(report.Groups))
 	diff(t, "events without a reason", 1005, report.MoreReasons)
-	diff(t, "the rest", decision.ReplayGroup{Outcome: "now pass", Count: 5, Example: "id2000"}, report.Groups[0])
+	diff(t, "the rest", decision.ReplayGroup{Outcome: "now pass", Count: 5, Example: "id2000", Merged: true}, report.Groups[0])
+}
+
+// TestMergeReplays checks the law of merged reports: if each session is in one part, the parts merge to the
+// report of all records, in any order, also if there are more reasons and places than a report has.
+func TestMergeReplays(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var records []*decision.Record
+	for i := range 12_000 {
+		r := call(fmt.Sprint("s", i/10), []string{"deny", "ask", "none"}[i%3])
+		r.ID, r.Decision.Plugin = fmt.Sprintf("id%05d", i), fmt.Sprint("p", i%2)
+		r.Decision.Pos = fmt.Sprintf("p.star:%d:1", random.IntN(2000))
+		r.Decision.Reason = strings.Repeat("reason ", random.IntN(40)) + fmt.Sprint(random.IntN(100))
+		if i%3 == 2 {
+			r.Handlers, r.Errors = nil, []string{fmt.Sprint("late ", random.IntN(3000))}
+		}
+		if i%7 == 0 {
+			r.Masked = []string{"/input/arguments/x"}
+		}
+		records = append(records, r)
+	}
+	report := func(records []*decision.Record) *decision.ReplayReport {
+		return replay(t, decision.ReplayOptions{}, records, decide(starhost.Decision{}))
+	}
+	want := report(records)
+	want.Allow("now pass p1")
+	if want.MoreReasons == 0 || len(want.Groups) < 2001 {
+		t.Fatalf("got %d groups, and %d events without a reason, want more than fit", len(want.Groups), want.MoreReasons)
+	}
+	for _, n := range []int{1, 8, 100} {
+		parts, sessions := make([][]*decision.Record, n), map[string]int{}
+		for _, r := range records {
+			if _, ok := sessions[r.Session]; !ok {
+				sessions[r.Session] = random.IntN(n)
+			}
+			parts[sessions[r.Session]] = append(parts[sessions[r.Session]], r)
+		}
+		reports := make([]*decision.ReplayReport, n)
+		for i, part := range parts {
+			slices.SortStableFunc(part, func(a, b *decision.Record) int { return strings.Compare(b.Session, a.Session) })
+			text, err := json.Marshal(report(part))
+			if err == nil {
+				err = json.Unmarshal(text, &reports[i])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := decision.MergeReplays(reports)
+		got.Allow("now pass p1")
+		diff(t, fmt.Sprint(n, " parts"), want, got)
+	}
 }
 
 // TestReplayRewords checks which equal decisions count as reworded.

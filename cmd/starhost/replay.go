@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/timetext"
@@ -32,6 +34,7 @@ type replayFlags struct {
 	agents            []string
 	asEnforced, read  bool
 	transcripts       bool
+	merge             bool
 	golden            string
 }
 
@@ -55,11 +58,16 @@ another time: each event has the time of its record.
 decided about the calls of the last weeks, without installing anything. --agent names the agents to
 look at. Each session begins with empty ctx.state, and what a transcript lacks, as the user's words,
 is "cannot tell". Nothing of the transcripts is stored, unless --golden writes a golden case for each
-group of changes, masked as the log is. See docs/traces.md.`,
+group of changes, masked as the log is. See docs/traces.md.
+
+A file of --log may be compressed by gzip, or by Zstandard if the program zstd is there. If several
+processes replay parts of a log at once, each with -F json, --merge makes one report of theirs: the
+paths are then those reports. Each session must be in one part only. See docs/log.md.`,
 		Example: `  starhost replay --since 7d
   starhost replay plugins/freeze --only kind:shell --allow "now denied by freeze"
   starhost replay plugins/freeze --transcripts --since 30d
-  starhost replay --log decisions-2026-11-23.jsonl --strict -F junit`,
+  starhost replay --log decisions-2026-11-23.jsonl --strict -F junit
+  starhost replay --merge part-*.json --allow "now denied by freeze"`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			return replayLog(cmd.Context(), p.env, &p.res, &f, paths)
 		},
@@ -74,6 +82,7 @@ group of changes, masked as the log is. See docs/traces.md.`,
 	flags.BoolVar(&f.transcripts, "transcripts", false, "read the agents' own transcripts in place of a log")
 	flags.Var((*stringList)(&f.agents), "agent", "with --transcripts, only this `AGENT`; repeatable")
 	flags.StringVar(&f.golden, "golden", "", "with --transcripts, write a golden case for each group of changes into `DIR`")
+	flags.BoolVar(&f.merge, "merge", false, "merge the reports of parts of a log, which -F json wrote")
 	flags.BoolVar(&f.asEnforced, "as-enforced", false, "enforce plugins that the config only lets warn")
 	flags.BoolVar(&f.read, "read", false, "answer reads of files that the record lacks with today's files")
 	return cmd
@@ -88,6 +97,9 @@ type replayRun struct {
 
 // replayLog runs the command.
 func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths []string) error {
+	if f.merge {
+		return mergeReplays(env, res, f, paths)
+	}
 	for _, p := range paths {
 		if ext := filepath.Ext(p); ext == ".jsonl" || ext == ".json" {
 			return &report.UsageError{Msg: "replay: " + errtext.Brief(p) + " is no plugin: records of decisions are --log FILE", Help: "starhost replay --log " + p}
@@ -135,20 +147,72 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 	if err != nil {
 		return logError(err)
 	}
-	for _, text := range f.allow {
-		if found.Allow(text) == 0 {
-			res.warnings = append(res.warnings, loader.Warning{Msg: fmt.Sprintf("--allow %q fits no change", text)})
-		}
-	}
-	if found.Changed() > 0 || f.strict && found.CannotTell > 0 {
-		res.code = report.ExitNegative
-	}
 	run := &replayRun{found, skipped(), ""}
 	if past != nil {
 		run.past = past.String()
 		res.warnings = append(res.warnings, past.warnings...)
 	}
-	return env.printResult(res, run)
+	return run.end(env, res, f)
+}
+
+// end prints a report as the flags want it.
+func (r *replayRun) end(env Env, res *Result, f *replayFlags) error {
+	for _, text := range f.allow {
+		if r.Allow(text) == 0 {
+			res.warnings = append(res.warnings, loader.Warning{Msg: fmt.Sprintf("--allow %q fits no change", text)})
+		}
+	}
+	if r.Changed() > 0 || f.strict && r.CannotTell > 0 {
+		res.code = report.ExitNegative
+	}
+	return env.printResult(res, r)
+}
+
+// mergeReplays prints one report of the parts of a log. A warning of all parts is one of the whole; any other
+// was about its part.
+func mergeReplays(env Env, res *Result, f *replayFlags, names []string) error {
+	if len(names) == 0 || len(f.logs)+len(f.only)+len(f.agents)+len(f.since)+len(f.golden) > 0 || f.transcripts || f.read || f.asEnforced {
+		return &report.UsageError{Msg: "replay --merge: want reports of replay -F json, and of the flags only --allow, --strict and those of the output", Help: "starhost replay --merge part-*.json"}
+	}
+	run := new(replayRun)
+	var parts []*decision.ReplayReport
+	for i, name := range names {
+		part := replayJSON{ReplayReport: new(decision.ReplayReport)}
+		text, err := disk.Read(env.path(name))
+		if err == nil {
+			if err = json.Unmarshal(text, &part); err == nil && part.Schema != replaySchema {
+				err = errtext.Errorf("schema: got %q, want %q", part.Schema, replaySchema)
+			}
+			if err != nil {
+				err = fmt.Errorf("want a report of replay -F json: %w", err)
+			}
+		}
+		if err != nil {
+			return errtext.File(name, err)
+		}
+		parts = append(parts, part.ReplayReport)
+		run.skipped += part.Skipped
+		isHere := func(w loader.Warning) bool {
+			return slices.ContainsFunc(part.Warnings, func(p report.WarningJSON) bool { return p.Message == w.Msg })
+		}
+		for _, w := range part.Warnings {
+			if i == 0 {
+				res.warnings = append(res.warnings, partWarning(w))
+			}
+		}
+		res.warnings = slices.DeleteFunc(res.warnings, func(w loader.Warning) bool { return !isHere(w) })
+	}
+	run.ReplayReport = decision.MergeReplays(parts)
+	return run.end(env, res, f)
+}
+
+// partWarning returns the warning of a report.
+func partWarning(w report.WarningJSON) loader.Warning {
+	out := loader.Warning{Msg: w.Message}
+	if w.Pos != nil {
+		out.Place = loader.Place{File: w.Pos.File, Line: w.Pos.Line, Col: w.Pos.Col}
+	}
+	return out
 }
 
 // loadReplay loads plugins whose effects the records answer.
@@ -213,6 +277,9 @@ func (r *replayRun) WriteText(res *Result) {
 	decision.WriteReplay(&res.out, r.ReplayReport, r.skipped)
 }
 
+// replaySchema is the schema of the JSON result of replay.
+const replaySchema = "starhost.replay/1"
+
 // replayJSON is the JSON result of replay.
 type replayJSON struct {
 	head
@@ -223,7 +290,7 @@ type replayJSON struct {
 
 func (r *replayRun) WriteJSON(res *Result) error {
 	return res.out.JSON(replayJSON{
-		head: head{"starhost.replay/1", len(res.problems) == 0 && res.code == report.ExitOK}, ReplayReport: r.ReplayReport,
+		head: head{replaySchema, len(res.problems) == 0 && res.code == report.ExitOK}, ReplayReport: r.ReplayReport,
 		Skipped: r.skipped, tail: res.tail(),
 	})
 }
