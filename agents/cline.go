@@ -18,7 +18,7 @@ var cline = &Agent{
 		Next: "switch hooks on in the settings of Cline's extension; its command line always runs them",
 	},
 	Transcripts: Transcripts{
-		Folder: "~/.cline/data", Env: "CLINE_DIR/data CLINE_DATA_DIR", Files: "sessions/*/*.messages.json", HasIDs: true, VagueFailures: true,
+		Folder: "~/.cline/data", Env: "CLINE_DIR/data CLINE_DATA_DIR", Files: "sessions/*/*.messages.json", HasIDs: true, VagueFailures: true, HidesDenied: true,
 	},
 	AllEvents: true,
 	Events: []Event{

@@ -21,7 +21,7 @@ var gemini = &Agent{
 		Off:     "hooksConfig.enabled=false hooksConfig.disabled=LINE", ManagedOn: "hooksConfig.enabled=true",
 	},
 	Transcripts: Transcripts{
-		Folder: "~/.gemini", Env: "GEMINI_CLI_HOME/.gemini", Files: "tmp/*/chats/session-*.jsonl tmp/*/chats/*/*.jsonl", VagueFailures: true,
+		Folder: "~/.gemini", Env: "GEMINI_CLI_HOME/.gemini", Files: "tmp/*/chats/session-*.jsonl tmp/*/chats/*/*.jsonl", VagueFailures: true, ShowsRan: true,
 	},
 	AllEvents: true,
 	Events: []Event{

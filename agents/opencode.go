@@ -15,7 +15,7 @@ var opencode = &Agent{
 		Program: "opencode", Env: "XDG_CONFIG_HOME", Folder: "~/.config", User: "opencode/plugins/starhost.js",
 		Project: ".opencode/plugins/starhost.js",
 	},
-	Transcripts: Transcripts{Folder: "~/.local/share/opencode", Env: "XDG_DATA_HOME/opencode", Files: "opencode.db", HasIDs: true, VagueFailures: true},
+	Transcripts: Transcripts{Folder: "~/.local/share/opencode", Env: "XDG_DATA_HOME/opencode", Files: "opencode.db", HasIDs: true, VagueFailures: true, ShowsRan: true},
 	AllEvents:   true,
 	Events: []Event{
 		{Name: "chat.message", Ours: "turn_start", Served: true},

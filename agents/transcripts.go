@@ -18,6 +18,10 @@ type Transcripts struct {
 	HasIDs bool
 	// VagueFailures is true if the transcript of a call that failed does not say whether the tool ran.
 	VagueFailures bool
+	// ShowsRan is true if the transcript has the arguments that ran, also if a hook changed them.
+	ShowsRan bool
+	// HidesDenied is true if a call that a hook denied has no result.
+	HidesDenied bool
 	// Quiet names tools of the agent at which it sends no event and which touch nothing outside of it.
 	Quiet string
 }

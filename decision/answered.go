@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/starhost/starhost"
@@ -33,7 +34,7 @@ type Answered struct {
 	Session  string    `json:"session"`
 	CallID   string    `json:"call_id,omitempty"`
 	Tool     string    `json:"tool"`
-	Answered string    `json:"answered"` // as in a [Record]
+	Answered string    `json:"answered"` // as in a [Record], or [RanOther]
 	// Args is [ArgsMark] of the call's arguments, and Changed that of the ones that the answer puts in
 	// their place, "" for none.
 	Args    string `json:"args"`
@@ -57,31 +58,50 @@ func ArgsMark(arguments json.RawMessage) string {
 }
 
 // DeliverAnswered appends a line about the answer to a call. It reports a failure, but refuses no call
-// for it: a required log is one of decisions. changed are the arguments that the answer puts in the place of the call's, nil for none, and id is
-// that of the event's record, "" for none. It does nothing for a nil log, and for an event that is no
-// call.
+// for it: a required log is one of decisions. changed are the arguments that the answer puts in the place
+// of the call's, nil for none, and id is that of the event's record, "" for none. It does nothing for a
+// nil log, and for an event that is no call.
 func (l *Log) DeliverAnswered(e *starhost.Event, answered string, changed json.RawMessage, id string) {
 	if l == nil || e == nil || e.Name != "pre_tool_call" {
 		return
 	}
 	now := utc(l.o.Clock())
 	a := Answered{
-		Schema: AnsweredSchema, ID: cmp.Or(id, newID(now)), Time: now, Agent: cmp.Or(e.Agent, l.o.Agent), Session: e.SessionID,
+		ID: cmp.Or(id, newID(now)), Time: now, Agent: cmp.Or(e.Agent, l.o.Agent), Session: e.SessionID,
 		CallID: e.CallID, Tool: e.Tool, Answered: answered, Args: ArgsMark(e.Arguments),
 	}
 	if changed != nil {
 		a.Changed = ArgsMark(changed)
 	}
-	line, err := jsontext.Encode(&a)
+	if err := l.appendAnswered(&a); err != nil && l.o.Report != nil {
+		l.o.Report(fmt.Errorf("decision log: %w", err))
+	}
+}
+
+// RanOther is the answer of a line about a call that ran with other arguments than guards judged.
+const RanOther = "ran other arguments"
+
+// appendRan appends a line for a record of a call that ran otherwise than guards judged it.
+func (l *Log) appendRan(r *Record) error {
+	if r.Event != starhost.EventCallRan || !strings.HasPrefix(r.Decision.Reason, RanOther) {
+		return nil
+	}
+	return l.appendAnswered(&Answered{
+		ID: r.ID, Time: r.Time, Agent: r.Agent, Session: r.Session, CallID: r.CallID, Tool: cmp.Or(r.ToolAlias, r.Tool), Answered: RanOther,
+		Args: ArgsMark(r.Input["arguments"]),
+	})
+}
+
+func (l *Log) appendAnswered(a *Answered) error {
+	a.Schema = AnsweredSchema
+	line, err := jsontext.Encode(a)
 	if err == nil && len(line) > MaxRecord {
 		err = errtext.Errorf("a call of %d bytes without its arguments, limit %d", len(line), MaxRecord)
 	}
-	if err == nil {
-		err = l.writeFile(answeredPrefix, append([]byte("\n"), line...), now)
+	if err != nil {
+		return err
 	}
-	if err != nil && l.o.Report != nil {
-		l.o.Report(fmt.Errorf("decision log: %w", err))
-	}
+	return l.writeFile(answeredPrefix, append([]byte("\n"), line...), a.Time)
 }
 
 // ReadAnswered returns the answers since a time that a folder's files have, by day. A line that is

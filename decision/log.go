@@ -103,7 +103,7 @@ func (l *Log) Append(r *Record) error {
 	r.Schema, r.ID = Schema, cmp.Or(r.ID, newID(r.Time))
 	line, err := l.encode(r)
 	if err == nil {
-		err = l.write(line, r.Time)
+		err = cmp.Or(l.write(line, r.Time), l.appendRan(r))
 	}
 	if err != nil {
 		return fmt.Errorf("decision log: %w", err)

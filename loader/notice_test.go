@@ -9,6 +9,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/starhost/starhost/internal/testbed"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -67,7 +68,7 @@ func TestWrongIgnoredSettings(t *testing.T) {
 func TestLoadClosesFolders(t *testing.T) {
 	const open = "/proc/self/fd"
 	if _, err := os.ReadDir(open); err != nil {
-		t.Skip("this system does not show which files are open")
+		testbed.Lacks(t, "this system does not show which files are open")
 	}
 	l := loads(t, "-- p/a.star --\n-- p/b.star --\n-- p/c/plugin.star --\nload(\"x.star\", \"x\")\n-- p/c/x.star --\nx = 1\n", "p")
 	if got, want := l.report(), "a loaded\nb loaded\nc loaded\n"; got != want {

@@ -19,6 +19,7 @@ type answer struct {
 	time          int64 // in milliseconds
 	args, changed uint16
 	refuses       bool
+	other         bool // starhost saw that the call ran with other arguments
 	used          bool
 }
 
@@ -33,22 +34,22 @@ func newAnswers() *answers {
 	return &answers{seed: maphash.MakeSeed(), sessions: map[uint64]bool{}}
 }
 
-// readAnswers reads the answers since a time.
-func readAnswers(dir string, since time.Time) (*answers, error) {
+// readAnswers reads the answers since a time that are wanted.
+func readAnswers(dir string, since time.Time, isWanted func(*agents.Agent, *decision.Answered) bool) (*answers, error) {
 	all := newAnswers()
 	for a, err := range decision.ReadAnswered(dir, since) {
 		if err != nil {
 			return nil, err
 		}
 		agent := agents.Find(a.Agent)
-		if agent == nil {
+		if agent == nil || !isWanted(agent, a) {
 			continue
 		}
 		session := all.hash(a.Agent, a.Session)
 		all.sessions[session] = true
 		all.list = append(all.list, answer{
 			key: all.key(agent, a.CallID, a.Session, a.Tool), session: session, time: a.Time.UnixMilli(),
-			args: mark(a.Args), changed: mark(a.Changed), refuses: refuses(a.Answered),
+			args: mark(a.Args), changed: mark(a.Changed), refuses: refuses(a.Answered), other: a.Answered == decision.RanOther,
 		})
 	}
 	slices.SortStableFunc(all.list, func(a, b answer) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.time, b.time)) })
@@ -92,31 +93,40 @@ const (
 	maxLate = time.Minute
 )
 
-// find returns the answer to a call, nil for none. Without ids, an answer belongs to one call: to the
-// first one of the session and the tool with its arguments, or with those that starhost put in their
-// place.
+// find returns the answer to a call, nil for none. With ids, it joins all answers: a call may be asked about
+// by several lines of the settings, and starhost hears of it again after it ran. Without ids, an answer
+// belongs to one call: to the first one of the session and the tool with its arguments, or with those that
+// starhost put in their place.
 func (all *answers) find(agent *agents.Agent, c *Call) *answer {
 	hasID := agent.Transcripts.HasIDs && c.ID != ""
 	key := all.key(agent, c.ID, c.Session, c.Tool)
 	at, _ := slices.BinarySearchFunc(all.list, key, func(a answer, key uint64) int { return cmp.Compare(a.key, key) })
 	session, args := all.hash(c.Agent, c.Session), uint16(0)
-	if !hasID {
+	if !hasID || agent.Transcripts.ShowsRan {
 		args = mark(decision.ArgsMark(c.Arguments))
 	}
 	ended := c.Ended
 	if ended.IsZero() {
 		ended = c.Time.Add(time.Hour)
 	}
-	var late *answer
+	var found, late *answer
 	for i := at; i < len(all.list) && all.list[i].key == key; i++ {
 		a := &all.list[i]
 		isInTime := a.time >= c.Time.Add(-slack).UnixMilli() && a.time <= ended.Add(slack).UnixMilli()
 		switch {
-		case hasID && a.session == session, hasID && isInTime: // or of the session that this one was copied from
-			return a
-		case hasID || a.used || a.args != args && a.changed != args:
+		case hasID && a.session != session && !isInTime: // else it may be of the session that this one was copied from
+		case hasID:
+			if found == nil {
+				found = &answer{time: a.time, args: a.args, changed: a.changed}
+			}
+			found.refuses = found.refuses || a.refuses
+			found.other = found.other || a.other || agent.Transcripts.ShowsRan && a.args != args && a.changed != args
+		case a.used || a.args != args && a.changed != args:
 		case isInTime:
 			a.used = true
+			if !agent.Transcripts.ShowsRan && !a.other && all.ranOther(i, c.Time, ended) {
+				return &answer{time: a.time, refuses: a.refuses, other: true}
+			}
 			return a
 		case late == nil && a.time > ended.UnixMilli() && a.time <= ended.Add(maxLate).UnixMilli():
 			late = a
@@ -125,5 +135,19 @@ func (all *answers) find(agent *agents.Agent, c *Call) *answer {
 	if late != nil {
 		late.used = true
 	}
-	return late
+	return cmp.Or(found, late)
+}
+
+// ranOther reports whether starhost saw, between two times, that a call ran with other arguments, of the
+// session and the tool of an answer. Such a report belongs to one call. The transcript has the arguments that
+// starhost was asked about, so that they do not tell which.
+func (all *answers) ranOther(at int, began, ended time.Time) bool {
+	for i := at + 1; i < len(all.list) && all.list[i].key == all.list[at].key; i++ {
+		a := &all.list[i]
+		if a.other && !a.used && a.time >= began.Add(-slack).UnixMilli() && a.time <= ended.Add(slack).UnixMilli() {
+			a.used = true
+			return true
+		}
+	}
+	return false
 }

@@ -37,10 +37,8 @@ func claudeResult(d *document, part int) Result {
 	isError := d.IsTrue(d.at(part, "is_error"))
 	content := d.at(part, "content")
 	switch {
-	case d.text(0, "permissionDecision.decision") == "reject" && strings.HasPrefix(d.text(0, "permissionDecision.reasonCode"), "hook:"):
+	case d.text(0, "permissionDecision.decision") == "reject", d.text(0, "toolDenialKind") != "": // hooks are asked before
 		return Denied
-	case d.text(0, "permissionDecision.decision") == "reject", d.text(0, "toolDenialKind") != "":
-		return Refused
 	case isError && d.HasKind(content, jsontext.String) && strings.HasPrefix(d.StringAt(content), "<tool_use_error>"):
 		return Refused
 	case !d.HasKind(content, jsontext.String) && !d.HasKind(content, jsontext.Array) && content != jsontext.NoNode:

@@ -47,6 +47,9 @@ func clineFile(f *file) {
 				f.call(Call{ID: d.text(part, "id"), Time: d.time(m, "ts"), Tool: d.text(part, "name"), Arguments: d.CopyAt(d.at(part, "input"))})
 			case "tool_result":
 				f.result(d.text(part, "tool_use_id"), clineResult(d, part), d.time(m, "ts"))
+			case "text", "thinking", "redacted_thinking", "image", "file", "document", "":
+			default: // it may be the result of any open call
+				f.spoil("a part of an unknown form")
 			}
 		}
 	}

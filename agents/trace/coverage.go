@@ -9,31 +9,33 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A Verdict says whether an agent asked starhost about a call.
 type Verdict string
 
-// The verdicts about calls. The first three are faults.
+// The verdicts about calls. The first four are faults.
 const (
-	NotAsked   Verdict = "not asked"         // the hook was installed, and the log has no answer
-	DeniedRan  Verdict = "denied but ran"    // the log has a denial, and the transcript a result
-	TooLate    Verdict = "asked too late"    // the call had its result before the answer
-	CannotTell Verdict = "cannot tell"       // the reason is in Finding.Why
-	Before     Verdict = "before"            // the hook was not installed, or the session began before it was
-	DidNotRun  Verdict = "did not run"       // the agent refused the call itself
-	Covered    Verdict = "covered"           // asked, and it did what was answered
-	Quiet      Verdict = "needs no question" // a tool that touches nothing outside of the agent, of which it tells no hook
+	NotAsked   Verdict = "not asked"           // the hook was installed, and the log has no answer
+	DeniedRan  Verdict = "denied but ran"      // the log has a denial, and the transcript a result
+	RanOther   Verdict = "ran other arguments" // than starhost was asked about
+	TooLate    Verdict = "asked too late"      // the call had its result before the answer
+	CannotTell Verdict = "cannot tell"         // the reason is in Finding.Why
+	Before     Verdict = "before"              // the hook was not installed, or the session began before it was
+	DidNotRun  Verdict = "did not run"         // the agent refused the call itself
+	Covered    Verdict = "covered"             // asked, and it did what was answered
+	Quiet      Verdict = "needs no question"   // a tool that touches nothing outside of the agent, of which it tells no hook
 )
 
 // Verdicts are all verdicts, faults first.
 func Verdicts() []Verdict {
-	return []Verdict{NotAsked, DeniedRan, TooLate, CannotTell, Before, DidNotRun, Quiet, Covered}
+	return []Verdict{NotAsked, DeniedRan, RanOther, TooLate, CannotTell, Before, DidNotRun, Quiet, Covered}
 }
 
 // IsFault reports whether a verdict says that a guard was passed by.
-func (v Verdict) IsFault() bool { return v == NotAsked || v == DeniedRan || v == TooLate }
+func (v Verdict) IsFault() bool { return slices.Contains(Verdicts()[:4], v) }
 
 // A Finding is a call that a report names.
 type Finding struct {
@@ -64,7 +66,14 @@ type Coverage struct {
 }
 
 // Faults counts the calls that passed a guard by.
-func (c *Coverage) Faults() int { return c.Counts[NotAsked] + c.Counts[DeniedRan] + c.Counts[TooLate] }
+func (c *Coverage) Faults() (n int) {
+	for verdict, count := range c.Counts {
+		if verdict.IsFault() {
+			n += count
+		}
+	}
+	return n
+}
 
 // maxFindings is how many calls of a verdict a report names.
 const maxFindings = 1000
@@ -109,7 +118,8 @@ func (x *Comparison) Compare(ctx context.Context, list []*agents.Agent) ([]Cover
 	all := newAnswers()
 	if x.Log != "" && (x.Last == 0 || !since.IsZero()) {
 		var err error
-		if all, err = readAnswers(x.Log, since.Add(-slack)); err != nil {
+		isWanted := func(agent *agents.Agent, _ *decision.Answered) bool { return slices.Contains(list, agent) }
+		if all, err = readAnswers(x.Log, since.Add(-slack), isWanted); err != nil {
 			return nil, err
 		}
 	}
@@ -162,6 +172,9 @@ func (c *Coverage) add(call *Call, verdict Verdict, why string) {
 	default:
 		named := *call
 		named.Arguments = nil
+		for _, text := range []*string{&named.Version, &named.Session, &named.ID, &named.Tool, &named.Folder} {
+			*text = errtext.Clip(*text) // a program may have written anything there
+		}
 		c.Findings = append(c.Findings, Finding{verdict, why, &named})
 	}
 }
@@ -175,13 +188,17 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 		return CannotTell, "the transcript has a line about it that starhost does not know"
 	case a != nil && a.refuses && ran:
 		return DeniedRan, ""
+	case a != nil && a.other && !slices.Contains([]Result{Denied, Worded, Refused}, c.Result):
+		return RanOther, ""
 	case a != nil && a.refuses && c.Result == Failed:
 		return CannotTell, "it was denied, and failed: the transcript does not say whether it ran"
+	case a != nil && a.refuses && c.Result == None && !agent.Transcripts.HidesDenied:
+		return CannotTell, "it was denied, and the transcript has no result of it"
 	case a != nil && ran && !c.Ended.IsZero() && a.time > c.Ended.Add(slack).UnixMilli():
 		return TooLate, ""
 	case a != nil:
 		return Covered, ""
-	case c.Result == Denied || c.Result == Refused:
+	case c.Result == Refused, c.Result == Denied:
 		return DidNotRun, ""
 	case slices.Contains(strings.Fields(agent.Transcripts.Quiet), c.Tool):
 		return Quiet, ""
@@ -195,7 +212,7 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 		return CannotTell, "the decision log does not go back so far"
 	case c.Result == None:
 		return CannotTell, "the transcript has no result of it"
-	case !ran:
+	case !ran: // also if words of a denial are all that it has
 		return CannotTell, "it failed, and the transcript does not say whether it ran"
 	}
 	return NotAsked, ""

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"hash/maphash"
 	"path/filepath"
 	"strings"
 
@@ -30,6 +31,8 @@ func geminiFirst(f *file, d *document) {
 	}
 }
 
+var seed = maphash.MakeSeed()
+
 // geminiLine reads a message with calls. A resumed chat repeats its messages.
 func geminiLine(f *file, d *document) bool {
 	messages := []int{0}
@@ -38,9 +41,13 @@ func geminiLine(f *file, d *document) bool {
 	}
 	for _, m := range messages {
 		for _, call := range d.Elements(d.at(m, "toolCalls")) {
-			key := d.text(m, "id") + " " + d.text(call, "id")
-			if f.seen[key] {
+			key := maphash.String(seed, d.text(m, "id")+" "+d.text(call, "id"))
+			switch {
+			case f.seen[key]:
 				continue
+			case len(f.seen) == maxSeen:
+				f.spoil("more calls than a chat has")
+				return true
 			}
 			f.seen[key] = true
 			f.call(Call{

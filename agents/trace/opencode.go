@@ -39,6 +39,12 @@ func opencodeFile(f *file) {
 		return
 	}
 	defer closeAll()
+	var tables int
+	err = db.QueryRow("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('part', 'session') AND rootpage > 0").Scan(&tables)
+	if err != nil || tables != 2 { // a view could run for ever
+		f.spoil("a database of an unknown form")
+		return
+	}
 	order, limit := "", -1
 	if f.Last > 0 {
 		order, limit = "DESC", f.Last
@@ -85,7 +91,7 @@ func (f *file) opencodeRow(rows *sql.Rows) error {
 	case "completed":
 		c.Result = Ran
 	case "error":
-		c.Result = deniedBy(d.text(0, "state.error"), Failed)
+		c.Result = wordedAs(d.text(0, "state.error"), Failed)
 	case "pending", "running":
 		c.Result = None
 	default:

@@ -33,7 +33,7 @@ func qwenResult(d *document, response int) Result {
 	case status == "" && d.HasKind(d.at(response, "response.output"), jsontext.String):
 		return Ran
 	case status == "" && d.HasKind(d.at(response, "response.error"), jsontext.String):
-		return deniedBy(d.text(response, "response.error"), Unknown)
+		return wordedAs(d.text(response, "response.error"), Unknown)
 	}
 	return Unknown
 }

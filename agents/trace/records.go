@@ -3,7 +3,10 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"iter"
+	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -14,32 +17,94 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// maxArguments is how many bytes of arguments a reader holds to put calls in order.
-const maxArguments = 256 << 20
+// Bounds of a reading in order.
+const (
+	maxHeld  = 12 << 20 // bytes of calls that a reader holds to put them in order
+	callSize = 600      // of a call without its arguments
+)
 
 // InOrder returns the calls of an agent session by session, in the order of their times. A subagent's
-// calls stand among those of its session.
+// calls stand among those of its session. Sessions that hold more than a reader may come in parts.
 func (r *Reader) InOrder(agent *agents.Agent) iter.Seq[*Call] {
 	return func(yield func(*Call) bool) {
+		form := formatOf(agent.Name)
+		if form == nil {
+			return
+		}
 		var calls []*Call
 		size, more := 0, true
-		flush := func() {
+		flush := func() bool {
 			for _, c := range inOrder(calls) {
 				more = more && yield(c)
 			}
 			calls, size = nil, 0
+			return more
 		}
-		for c := range r.Calls(agent) {
-			calls = append(calls, c)
-			if size += len(c.Arguments); size > maxArguments {
-				flush()
+		for _, group := range r.groups(agent, form) {
+			for _, name := range group {
+				if !r.read(agent, form, name, 0, func(c *Call) bool {
+					calls = append(calls, c)
+					size += callSize + len(c.Arguments)
+					return size <= maxHeld || flush()
+				}) {
+					return
+				}
 			}
-			if !more {
+			if !flush() {
 				return
 			}
 		}
-		flush()
 	}
+}
+
+// groups returns an agent's files in groups of which no two have calls of one session, by the time of
+// their first call.
+func (r *Reader) groups(agent *agents.Agent, form *format) (groups [][]string) {
+	names := r.files(agent)
+	var size int64
+	for _, name := range names {
+		if info, err := os.Lstat(name); err == nil {
+			size += info.Size()
+		}
+	}
+	if size <= maxHeld || len(names) == 1 {
+		return [][]string{names}
+	}
+	of := map[uint64]int{} // the group of a session, by a hash
+	parent, first := make([]int, len(names)), make([]time.Time, len(names))
+	root := func(i int) int {
+		for parent[i] != i {
+			parent[i] = parent[parent[i]]
+			i = parent[i]
+		}
+		return i
+	}
+	probe := &Reader{Getenv: r.Getenv, Since: r.Since}
+	for i, name := range names {
+		parent[i] = i
+		probe.read(agent, form, name, 0, func(c *Call) bool {
+			session, at := maphash.String(seed, c.Session), root(i)
+			if j, ok := of[session]; ok {
+				parent[at] = root(j)
+			} else if len(of) < maxFiles {
+				of[session] = at
+			}
+			for _, at := range []int{at, root(at)} {
+				if first[at].IsZero() || c.Time.Before(first[at]) {
+					first[at] = c.Time
+				}
+			}
+			return true
+		})
+	}
+	members := map[int][]string{}
+	for i, name := range names {
+		members[root(i)] = append(members[root(i)], name)
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(members), func(a, b int) int { return cmp.Or(first[a].Compare(first[b]), a-b) }) {
+		groups = append(groups, members[at])
+	}
+	return groups
 }
 
 // inOrder sorts calls by the beginning of their session, then by time.
@@ -68,6 +133,9 @@ type Past struct {
 	// is not known, else 1.
 	Turn int
 	Home string
+	// Answered is the folder of the decision log, "" for none. It says which calls starhost itself gave the
+	// arguments that some transcripts have.
+	Answered string
 
 	Calls, Skipped int // Skipped are calls that have no event in the agent's form
 	Days           map[string]bool
@@ -76,6 +144,16 @@ type Past struct {
 // Records returns the records of the calls of agents.
 func (p *Past) Records(list []*agents.Agent) iter.Seq2[*decision.Record, error] {
 	return func(yield func(*decision.Record, error) bool) {
+		changed := newAnswers()
+		if p.Answered != "" {
+			var err error
+			if changed, err = readAnswers(p.Answered, p.Since, func(agent *agents.Agent, a *decision.Answered) bool {
+				return agent.Transcripts.ShowsRan && a.Changed != "" && a.Changed != a.Args && slices.Contains(list, agent)
+			}); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
 		for _, agent := range list {
 			for c := range p.InOrder(agent) {
 				if c.Result == Refused {
@@ -83,6 +161,9 @@ func (p *Past) Records(list []*agents.Agent) iter.Seq2[*decision.Record, error] 
 				}
 				p.Calls++
 				p.Days[c.Time.Local().Format(time.DateOnly)] = true
+				if a := changed.find(agent, c); a != nil && a.changed == mark(decision.ArgsMark(c.Arguments)) {
+					c.Arguments = nil // what the agent asked about is not there
+				}
 				r, err := p.record(c)
 				if err != nil {
 					p.Skipped++

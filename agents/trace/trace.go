@@ -18,6 +18,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -62,18 +63,19 @@ type Result string
 const (
 	Ran     Result = "ran"
 	Failed  Result = "failed"  // the tool ran, or may have, and answered with an error
-	Denied  Result = "denied"  // by a hook
+	Denied  Result = "denied"  // by a hook, or by a person after the hooks were asked
+	Worded  Result = "worded"  // it failed with the words of a denial, which a tool may write, too
 	Refused Result = "refused" // by the agent itself, as for a wrong argument: the tool did not run
 	None    Result = "none"    // the transcript has no result
 	Unknown Result = "unknown" // the transcript has a line about the call that the reader does not know
 )
 
-// deniedBy returns [Denied] for an error with the words of a denial of starhost, else another result.
+// wordedAs returns [Worded] for an error with the words of a denial of starhost, else another result.
 // Some agents say no more of a call that failed.
-func deniedBy(text string, other Result) Result {
+func wordedAs(text string, other Result) Result {
 	for denial := range strings.SplitSeq("denied by policy|aborted by policy|approval is needed and nobody can give it|starhost|refused by starhost", "|") {
 		if strings.HasPrefix(text, denial) {
-			return Denied
+			return Worded
 		}
 	}
 	return other
@@ -83,10 +85,13 @@ func deniedBy(text string, other Result) Result {
 const (
 	maxLine    = 64 << 20 // bytes of a line, or of a document; a longer one is skipped in pieces
 	maxOpen    = 10_000   // calls of a file that have no result yet
+	maxWaiting = 16 << 20 // bytes of their arguments
+	maxSeen    = 1 << 20  // calls of a file that may come again
 	maxFiles   = 200_000
 	maxBroken  = 20       // places of broken lines that a reader names
 	tailBytes  = 1 << 20  // what a reader with Last reads of a file at once
 	tailFiles  = 30       // the newest files that it looks at
+	tailWhole  = 32 << 20 // after so many bytes of files that it must read whole it looks at no more
 	maxNesting = 1000     // of values in a line
 	maxValues  = 4 << 20  // in a line
 	lineBuffer = 64 << 10 // most lines are shorter
@@ -212,11 +217,15 @@ type file struct {
 
 	offset int64 // of the line that is read
 	row    int   // its number, from 1; 0 if the reading began inside of the file
-	open   []*Call
-	broken bool // a line since the first open call could not be read
-	seen   map[string]bool
-	yield  func(*Call) bool
-	ended  bool
+
+	open    map[string]*Call // that have no result, by id
+	order   []*Call          // the same and some that have one, the oldest first
+	waiting int              // bytes of their arguments
+	broken  bool             // a line since the first open call could not be read
+
+	seen  map[uint64]bool // hashes of the calls that may come again
+	yield func(*Call) bool
+	ended bool
 }
 
 // call adds a call. Its result comes later, unless it has one.
@@ -224,35 +233,42 @@ func (f *file) call(c Call) {
 	c.Agent, c.Version, c.Session = f.agent.Name, cmp.Or(c.Version, f.version), cmp.Or(c.Session, f.session)
 	c.Folder, c.Subagent = cmp.Or(c.Folder, f.folder), c.Subagent || f.subagent
 	c.File, c.Line, c.Offset, c.began = f.path, cmp.Or(c.Line, max(f.row, 0)), cmp.Or(c.Offset, f.offset), f.began
-	if c.Result != "" {
+	if c.Result == "" && c.ID == "" {
+		c.Result = Unknown // its result cannot be found
+	}
+	switch {
+	case c.Result != "":
 		f.give(&c)
 		return
-	}
-	if i := f.find(c.ID); i >= 0 {
+	case f.open[c.ID] != nil:
 		return // the transcript has it twice
 	}
-	if f.open = append(f.open, &c); len(f.open) > maxOpen {
-		f.open[0].Result = None
-		f.give(f.open[0])
-		f.open = f.open[1:]
+	f.open[c.ID], f.order = &c, append(f.order, &c)
+	f.waiting += len(c.Arguments)
+	for len(f.open) > maxOpen || f.waiting > maxWaiting && len(f.open) > 1 {
+		f.close(f.order[0], Unknown, time.Time{})
 	}
 }
 
-// find returns the open call with an id, or -1.
-func (f *file) find(id string) int {
-	return slices.IndexFunc(f.open, func(c *Call) bool { return c.ID == id })
+// close ends an open call.
+func (f *file) close(c *Call, result Result, ended time.Time) {
+	delete(f.open, c.ID)
+	f.waiting -= len(c.Arguments)
+	c.Result, c.Ended = result, ended
+	f.give(c)
+	for len(f.order) > 0 && f.order[0].Result != "" {
+		f.order = f.order[1:]
+	}
+	if len(f.order) > 2*len(f.open)+100 {
+		f.order = slices.DeleteFunc(f.order, func(c *Call) bool { return c.Result != "" })
+	}
 }
 
 // result ends the open call with an id.
 func (f *file) result(id string, result Result, ended time.Time) {
-	i := f.find(id)
-	if i < 0 {
-		return // the call is in another file, or before the part that is read
+	if c := f.open[id]; c != nil { // else it is in another file, or before the part that is read
+		f.close(c, result, ended)
 	}
-	c := f.open[i]
-	c.Result, c.Ended = result, ended
-	f.open = slices.Delete(f.open, i, i+1)
-	f.give(c)
 }
 
 // give passes a call on.
@@ -264,13 +280,13 @@ func (f *file) give(c *Call) {
 
 // end passes the calls without a result on.
 func (f *file) end() {
-	for _, c := range f.open {
-		if c.Result = None; f.broken {
-			c.Result = Unknown
-		}
-		f.give(c)
+	result := None
+	if f.broken {
+		result = Unknown
 	}
-	f.open = nil
+	for len(f.open) > 0 {
+		f.close(f.order[0], result, time.Time{})
+	}
 }
 
 // spoil counts a line that cannot be read, which may be the result of each open call.
@@ -306,7 +322,7 @@ func (r *Reader) lastCalls(agent *agents.Agent, form *format, names []string, yi
 	count := 0
 	for _, name := range names[:min(len(names), tailFiles)] {
 		more := r.read(agent, form, name, tailBytes, func(c *Call) bool { count++; return yield(c) })
-		if !more || count >= r.Last {
+		if !more || count >= r.Last || r.Bytes > tailWhole {
 			return
 		}
 	}
@@ -319,25 +335,28 @@ func (r *Reader) files(agent *agents.Agent) []string {
 		time time.Time
 	}
 	var list []found
-	for _, root := range agent.Transcripts.Folders(r.Getenv) {
-		root = filepath.FromSlash(root)
+	for _, root := range r.roots(agent) {
 		_ = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 			if err != nil {
-				if d == nil || !errors.Is(err, fs.ErrNotExist) {
-					r.failFolder(name, err)
+				if !errors.Is(err, fs.ErrNotExist) { // a folder that is missing has no transcripts
+					r.fail(name, 0, reason(err))
 				}
 				return nil
 			}
 			rel, _ := filepath.Rel(root, name)
 			rel = filepath.ToSlash(rel)
-			if d.IsDir() {
-				if rel != "." && !agent.Transcripts.MayHave(rel) {
-					return fs.SkipDir
-				}
+			isFile := agent.Transcripts.Matches(rel)
+			switch {
+			case d.IsDir() && rel != "." && !agent.Transcripts.MayHave(rel):
+				return fs.SkipDir
+			case d.IsDir() || !isFile && (d.Type()&fs.ModeSymlink == 0 || !agent.Transcripts.MayHave(rel)):
 				return nil
-			}
-			if !d.Type().IsRegular() || !agent.Transcripts.Matches(rel) || len(list) >= maxFiles {
+			case !d.Type().IsRegular(): // also a link in the place of a folder
+				r.fail(name, 0, errSpecial.Error())
 				return nil
+			case len(list) == maxFiles:
+				r.fail(name, 0, fmt.Sprintf("more than %d files", maxFiles))
+				return fs.SkipAll
 			}
 			info, err := d.Info()
 			if err == nil && !info.ModTime().Before(r.Since) {
@@ -354,11 +373,19 @@ func (r *Reader) files(agent *agents.Agent) []string {
 	return names
 }
 
-// failFolder counts a folder that cannot be listed. One that is missing has no transcripts.
-func (r *Reader) failFolder(name string, err error) {
-	if !errors.Is(err, fs.ErrNotExist) {
-		r.fail(name, 0, reason(err))
+// roots returns the folders of an agent's transcripts. Each of them may be a link of the user, who put
+// the folder elsewhere; nothing inside may.
+func (r *Reader) roots(agent *agents.Agent) (list []string) {
+	for _, root := range agent.Transcripts.Folders(r.Getenv) {
+		root = filepath.FromSlash(root)
+		if target, err := filepath.EvalSymlinks(root); err == nil {
+			root = target
+		}
+		if !slices.Contains(list, root) {
+			list = append(list, root)
+		}
 	}
+	return list
 }
 
 // reason returns the cause of an error of a file.
@@ -369,8 +396,11 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// errForeign says that a file belongs to somebody else.
-var errForeign = errors.New("got a file of another user")
+// These errors say why a file is not read.
+var (
+	errForeign = errors.New("got a file of another user")
+	errSpecial = errors.New("got a link or a special file")
+)
 
 // openOwn opens a regular file of the current user for reading. It follows no link and does not wait
 // for a pipe.
@@ -380,7 +410,7 @@ func openOwn(name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, nil, errors.New("got a link or a special file")
+		return nil, nil, errSpecial
 	}
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -411,7 +441,7 @@ func (r *Reader) read(agent *agents.Agent, form *format, name string, tail int64
 		return true
 	}
 	defer opened.Close()
-	f := &file{Reader: r, agent: agent, path: name, File: opened, size: info.Size(), yield: yield, seen: map[string]bool{}}
+	f := &file{Reader: r, agent: agent, path: name, File: opened, size: info.Size(), yield: yield, open: map[string]*Call{}, seen: map[uint64]bool{}}
 	if form.whole != nil {
 		form.whole(f)
 	} else {
@@ -483,10 +513,15 @@ func (f *file) readLine(form *format, line []byte, tooLong bool) {
 
 // foreign counts a line that its reader does not know. The open calls that it names are unknown.
 func (f *file) foreign(d *document) {
+	const most = 64 << 20 // bytes to compare
 	f.fail(f.path, f.offset, "a line of an unknown form")
-	for _, c := range slices.Clone(f.open) {
-		if strings.Contains(d.Text, c.ID) {
-			f.result(c.ID, Unknown, time.Time{})
+	if len(f.open)*len(d.Text) > most {
+		f.broken = true // so that all of them are
+		return
+	}
+	for _, c := range slices.Clone(f.order) {
+		if c.Result == "" && strings.Contains(d.Text, c.ID) {
+			f.close(c, Unknown, time.Time{})
 		}
 	}
 }

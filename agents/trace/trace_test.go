@@ -2,7 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"database/sql"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -18,6 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/agents/trace/tracetest"
+	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/internal/testbed"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.want")
@@ -32,76 +34,14 @@ func readable() (list []*agents.Agent) {
 	return list
 }
 
-// newHome returns a home with the transcripts that a run of a real agent left: see TestTraces of
-// e2e/agents. The rows of opencode are in the write-ahead log of its database only.
+// newHome returns a home with the transcripts that a run of a real agent left.
 func newHome(t testing.TB, agent string) (home string, getenv func(string) string) {
-	t.Helper()
-	home = t.TempDir()
-	if err := os.CopyFS(home, os.DirFS(filepath.Join("testdata", agent))); err != nil {
-		t.Fatal(err)
-	}
-	if agent == "opencode" {
-		makeDatabase(t, filepath.Join(home, "rows.jsonl"), filepath.Join(home, ".local/share/opencode"))
-	}
+	home = tracetest.Home(t, "testdata", agent)
 	return home, func(name string) string {
 		if name == "HOME" {
 			return home
 		}
 		return ""
-	}
-}
-
-// makeDatabase makes a database as opencode leaves it if it is killed.
-func makeDatabase(t testing.TB, rows, dir string) {
-	t.Helper()
-	text, err := os.ReadFile(rows)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	work := t.TempDir()
-	db, err := sql.Open("sqlite3", "file:"+filepath.Join(work, "opencode.db")+"?_pragma=journal_mode(wal)&_pragma=wal_autocheckpoint(0)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	db.SetMaxOpenConns(1)
-	run := func(query string, args ...any) {
-		if _, err := db.Exec(query, args...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	run("CREATE TABLE session (id, parent_id, directory, version, time_created)")
-	run("CREATE TABLE part (id, message_id, session_id, time_created, data)")
-	for line := range bytes.Lines(text) {
-		var in struct {
-			Table string
-			Row   []any
-		}
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.UseNumber()
-		if err := d.Decode(&in); err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range in.Row {
-			if n, ok := v.(json.Number); ok {
-				in.Row[i], _ = n.Int64()
-			}
-		}
-		run("INSERT INTO "+in.Table+" VALUES (?, ?, ?, ?, ?)", in.Row...)
-	}
-	for _, name := range []string{"opencode.db", "opencode.db-wal"} { // closing would move the rows
-		text, err := os.ReadFile(filepath.Join(work, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -310,13 +250,52 @@ var breaks = []func(r *rand.Rand, text []byte) []byte{
 	func(r *rand.Rand, text []byte) []byte { return nil },
 }
 
+// verdicts returns the verdict about each call, by its id.
+func verdicts(t testing.TB, a *agents.Agent, home string, getenv func(string) string) map[string]Verdict {
+	t.Helper()
+	x := &Comparison{Log: filepath.Join(home, "log"), Changes: map[string][]Change{a.Name: {{Time: time.Date(2026, 11, 26, 17, 0, 0, 0, time.UTC), In: true}}}}
+	answers, err := readAnswers(x.Log, time.Time{}, func(*agents.Agent, *decision.Answered) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]Verdict{}
+	for c := range (&Reader{Getenv: getenv}).Calls(a) {
+		all[c.ID], _ = x.judge(a, answers, c)
+	}
+	return all
+}
+
+// spoilLog takes answers away and makes others denials, so that calls pass guards by.
+func spoilLog(t testing.TB, home string) {
+	t.Helper()
+	name := filepath.Join(home, "log/answered-2026-11-26.jsonl")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		if n++; n%3 == 0 {
+			line = strings.Replace(line, `"answered":"none"`, `"answered":"deny"`, 1)
+		}
+		if n%5 != 0 {
+			out.WriteString(line)
+		}
+	}
+	if err := os.WriteFile(name, []byte(out.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestBroken reads 700 broken transcripts. No reader crashes or waits, and no call is covered that is
 // not covered in the whole ones.
 func TestBroken(t *testing.T) {
 	for _, a := range readable() {
 		t.Run(a.Name, func(t *testing.T) {
 			home, getenv := newHome(t, a.Name)
-			whole := compare(t, a, home, getenv, nil)
+			spoilLog(t, home)
+			whole := verdicts(t, a, home, getenv)
 			var files []string
 			for _, name := range (&Reader{Getenv: getenv}).files(a) {
 				files = append(files, name)
@@ -336,9 +315,10 @@ func TestBroken(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				got := compare(t, a, home, getenv, nil)
-				if got.Counts[Covered] > whole.Counts[Covered] {
-					t.Errorf("break %d of %s: %d calls are covered, %d in the whole transcripts", i%len(breaks), name, got.Counts[Covered], whole.Counts[Covered])
+				for id, got := range verdicts(t, a, home, getenv) {
+					if want := whole[id]; got == Covered && want.IsFault() {
+						t.Errorf("break %d of %s: %s is covered, and %s in the whole transcripts", i%len(breaks), name, id, want)
+					}
 				}
 				_ = compare(t, a, home, getenv, func(x *Comparison) { x.Last = 50 })
 				if err := os.WriteFile(name, text, 0o600); err != nil {
@@ -400,11 +380,14 @@ func TestOthers(t *testing.T) {
 		err = makePipe(filepath.Join(dir, "pipe.jsonl"))
 	}
 	if err != nil {
-		t.Skip(err)
+		testbed.Lacks(t, err)
 	}
 	r := &Reader{Getenv: getenv}
 	if got := len(slices.Collect(r.Calls(a))); got != want {
 		t.Errorf("got %d calls, want %d", got, want)
+	}
+	if r.Broken != 3 {
+		t.Errorf("got %v, want the two links and the pipe", r.Places)
 	}
 	if _, _, err := openOwn(filepath.Join(dir, "link.jsonl")); err == nil {
 		t.Error("a link was opened")
@@ -414,12 +397,243 @@ func TestOthers(t *testing.T) {
 	}
 	if os.Geteuid() == 0 {
 		if err := os.Chown(names[0], 12345, 12345); err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		r := &Reader{Getenv: getenv}
-		if got := len(slices.Collect(r.Calls(a))); got >= want || r.Broken == 0 {
+		if got := len(slices.Collect(r.Calls(a))); got >= want || r.Broken != 4 {
 			t.Errorf("another user's file: got %d calls and %v", got, r.Places)
 		}
+	}
+}
+
+// TestLinkedFolder reads the folder of an agent that its user put elsewhere, and once only.
+func TestLinkedFolder(t *testing.T) {
+	a := agents.Find("claude-code")
+	home, getenv := newHome(t, a.Name)
+	want := len(slices.Collect((&Reader{Getenv: getenv}).Calls(a)))
+	err := os.Rename(filepath.Join(home, ".claude"), filepath.Join(home, "elsewhere"))
+	if err == nil {
+		err = os.Symlink("elsewhere", filepath.Join(home, ".claude"))
+	}
+	if err != nil {
+		testbed.Lacks(t, err)
+	}
+	both := func(name string) string {
+		if name == "CLAUDE_CONFIG_DIR" {
+			return filepath.Join(home, "elsewhere")
+		}
+		return getenv(name)
+	}
+	r := &Reader{Getenv: both}
+	if got := len(slices.Collect(r.Calls(a))); got != want || r.Broken > 0 {
+		t.Errorf("got %d calls and %v, want %d", got, r.Places, want)
+	}
+}
+
+// claudeCall and claudeEnd are lines of a call.
+const (
+	claudeCall = `{"type":"assistant","sessionId":"s","timestamp":"2026-11-26T18:02:05Z","message":{"content":[{"type":"tool_use","id":"%s","name":"Bash","input":{"command":"%s"}}]}}` + "\n"
+	claudeEnd  = `{"type":"user","sessionId":"s","timestamp":"2026-11-26T18:02:06Z","message":{"content":[{"type":"tool_result","tool_use_id":"%s","content":"ok"}]}}` + "\n"
+)
+
+// newTranscript returns a home with one transcript of Claude Code.
+func newTranscript(t testing.TB, text string) (file string, getenv func(string) string) {
+	t.Helper()
+	home := t.TempDir()
+	file = filepath.Join(home, ".claude/projects/-w/s.jsonl")
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, func(name string) string {
+		if name == "HOME" {
+			return home
+		}
+		return ""
+	}
+}
+
+// TestGrowing reads files that the agent writes meanwhile: up to the size that they had at first. A line
+// of which the agent has written a part makes the open calls unknown, until it is whole.
+func TestGrowing(t *testing.T) {
+	a := agents.Find("claude-code")
+	var text strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&text, claudeCall+claudeEnd, fmt.Sprint(i), strings.Repeat("x", 1000), fmt.Sprint(i))
+	}
+	end := fmt.Sprintf(claudeEnd, "last")
+	text.WriteString(fmt.Sprintf(claudeCall, "last", "y") + end[:60])
+	file, getenv := newTranscript(t, text.String())
+	grown, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer grown.Close()
+	r := &Reader{Getenv: getenv}
+	n, rest := 0, end[60:]
+	results := map[string]Result{}
+	for c := range r.Calls(a) {
+		results[c.ID] = c.Result
+		for _, part := range []string{rest, fmt.Sprintf(claudeCall, fmt.Sprint("new", n), strings.Repeat("z", 2000))} {
+			if _, err := grown.WriteString(part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n, rest = n+1, ""
+	}
+	if n != 501 || r.Bytes != int64(text.Len()) || results["0"] != Ran || results["last"] != Unknown {
+		t.Errorf("got %d calls in %d bytes, want 501 in %d; the last is %s", n, r.Bytes, text.Len(), results["last"])
+	}
+	results = map[string]Result{}
+	for c := range (&Reader{Getenv: getenv}).Calls(a) {
+		results[c.ID] = c.Result
+	}
+	if len(results) != 1002 || results["last"] != Ran || results["new0"] != None {
+		t.Errorf("later: got %d calls, the last of the first is %s", len(results), results["last"])
+	}
+	if err := grown.Truncate(100); err != nil { // while it is read
+		t.Fatal(err)
+	}
+	_ = slices.Collect((&Reader{Getenv: getenv}).Calls(a))
+}
+
+// TestHeld checks what a reader holds: calls without a result, up to a number and a size, and calls in
+// order, up to a size.
+func TestHeld(t *testing.T) {
+	a := agents.Find("claude-code")
+	var text strings.Builder
+	const calls, size = 400, 128 << 10
+	for i := range calls {
+		fmt.Fprintf(&text, claudeCall, fmt.Sprint(i), strings.Repeat("x", size))
+	}
+	_, getenv := newTranscript(t, text.String())
+	r := &Reader{Getenv: getenv}
+	n := int64(0)
+	for range r.Calls(a) {
+		if held := r.Bytes - n*size; held > maxWaiting+1<<20 && r.Bytes < int64(text.Len()) {
+			t.Fatalf("%d bytes are held", held)
+		}
+		n++
+	}
+	if n != calls {
+		t.Errorf("got %d calls, want %d", n, calls)
+	}
+	text.Reset()
+	for i := range 3 * maxOpen {
+		fmt.Fprintf(&text, claudeCall, fmt.Sprint(i), "x")
+	}
+	_, getenv = newTranscript(t, text.String())
+	got := map[Result]int{}
+	for c := range (&Reader{Getenv: getenv}).Calls(a) {
+		got[c.Result]++
+	}
+	if diff := cmp.Diff(map[Result]int{Unknown: 2 * maxOpen, None: maxOpen}, got); diff != "" {
+		t.Errorf("open calls (-want +got):\n%s", diff)
+	}
+}
+
+// TestInOrder puts the calls of many large files in order without holding them: the sessions by their
+// beginning, and a subagent's calls among those of its session.
+func TestInOrder(t *testing.T) {
+	a := agents.Find("claude-code")
+	file, getenv := newTranscript(t, "")
+	const sessions, calls = 12, 8
+	write := func(name string, session, first int) {
+		var text strings.Builder
+		for i := range calls {
+			at := time.Date(2026, 11, 20, session, 0, 2*i+first, 0, time.UTC)
+			fmt.Fprintf(&text, `{"type":"assistant","sessionId":"s%d","timestamp":"%s","message":{"content":[{"type":"tool_use","id":"%s_%d","name":"Bash","input":{"command":"%s"}}]}}`+"\n",
+				session, at.Format(time.RFC3339), name, i, strings.Repeat("x", 100<<10))
+		}
+		err := os.MkdirAll(filepath.Dir(filepath.Join(filepath.Dir(file), name)), 0o700)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(filepath.Dir(file), name), []byte(text.String()), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for s := range sessions { // the files are the older the later the session began
+		session := sessions - 1 - s
+		write(fmt.Sprintf("s%d/subagents/agent-%d.jsonl", session, session), session, 1)
+		write(fmt.Sprintf("s%d.jsonl", session), session, 0)
+	}
+	r := &Reader{Getenv: getenv}
+	var last time.Time
+	n, held := 0, int64(0)
+	for c := range r.InOrder(a) {
+		if c.Time.Before(last) {
+			t.Fatalf("%s comes after %s", c.Time, last)
+		}
+		last = c.Time
+		n++
+		held = max(held, r.Bytes-int64(n*100<<10))
+	}
+	if n != 2*sessions*calls || held > 4*calls*100<<10 {
+		t.Errorf("got %d calls, want %d; %d bytes were held", n, 2*sessions*calls, held)
+	}
+}
+
+// TestHostileDatabase reads a database whose tables are views that never end.
+func TestHostileDatabase(t *testing.T) {
+	a := agents.Find("opencode")
+	home := t.TempDir()
+	rows := filepath.Join(home, "rows.jsonl")
+	if err := os.WriteFile(rows, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tracetest.Database(t, rows, filepath.Join(home, ".local/share/opencode"), "CREATE VIEW session AS SELECT 1 AS id",
+		`CREATE VIEW part AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+		SELECT i AS id, 1 AS message_id, 1 AS session_id, 1 AS time_created, '{}' AS data FROM n`)
+	r := &Reader{Getenv: func(name string) string {
+		if name == "HOME" {
+			return home
+		}
+		return ""
+	}}
+	if n := len(slices.Collect(r.Calls(a))); n > 0 || r.Broken != 1 {
+		t.Errorf("got %d calls and %v", n, r.Places)
+	}
+}
+
+// TestJoined joins what several lines of the settings answered to one call, and what starhost saw
+// afterwards.
+func TestJoined(t *testing.T) {
+	line := `{"schema":"starhost.answered/1","id":"%s","time":"2026-11-26T18:02:05.5Z","agent":"claude-code","session":"s","call_id":"c","tool":"Bash","answered":"%s","args":"0000"}` + "\n"
+	tests := []struct {
+		name    string
+		answers []string
+		want    Verdict
+	}{
+		{"no answer", nil, NotAsked},
+		{"one", []string{"none"}, Covered},
+		{"the second line denies", []string{"none", "deny"}, DeniedRan},
+		{"the first line denies", []string{"deny", "none"}, DeniedRan},
+		{"it ran otherwise", []string{"none", decision.RanOther}, RanOther},
+		{"a person was asked", []string{"ask"}, Covered},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			file, getenv := newTranscript(t, fmt.Sprintf(claudeCall+claudeEnd, "c", "x", "c"))
+			home := getenv("HOME")
+			var text strings.Builder
+			for i, answered := range tt.answers {
+				fmt.Fprintf(&text, line, fmt.Sprint("id", i), answered)
+			}
+			err := os.MkdirAll(filepath.Join(home, "log"), 0o700)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(home, "log/answered-2026-11-26.jsonl"), []byte(text.String()), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := compare(t, agents.Find("claude-code"), home, getenv, nil); got.Counts[tt.want] != 1 {
+				t.Errorf("%s: got %v, want %s", file, got.Counts, tt.want)
+			}
+		})
 	}
 }
 

@@ -29,7 +29,8 @@ import (
 type transcriptReplay struct {
 	trace.Past
 	agents   []*agents.Agent
-	golden   string // the folder for golden cases, "" for none
+	golden   string                      // the folder for golden cases, "" for none
+	dir      func(*loader.Config) string // of the decision log
 	cases    int
 	last     host.Outcome // of the last call, with what its handlers did
 	warnings []loader.Warning
@@ -45,7 +46,7 @@ func (env Env) newPast(f *replayFlags) (*transcriptReplay, error) {
 	case len(f.logs) > 0:
 		return nil, usagef("replay: got --transcripts and --log, want one")
 	}
-	t := &transcriptReplay{golden: f.golden}
+	t := &transcriptReplay{golden: f.golden, dir: env.logDir}
 	t.Reader, t.Home, t.Days = &trace.Reader{Getenv: env.getenv}, env.getenv("HOME"), map[string]bool{}
 	if f.golden != "" {
 		t.golden = env.path(f.golden)
@@ -75,7 +76,7 @@ func (env Env) newPast(f *replayFlags) (*transcriptReplay, error) {
 
 // records returns the records of the calls, for the plugins of a set.
 func (t *transcriptReplay) records(set *loader.Set) iter.Seq2[*decision.Record, error] {
-	t.Host, t.Turn = set.Host, 1
+	t.Host, t.Turn, t.Answered = set.Host, 1, t.dir(set.Config)
 	for _, h := range set.Host.Hooks() {
 		if h.Event != "pre_tool_call" && h.Event != "approve_tool_call" {
 			t.Turn = 2 // the transcripts do not have the events with which it may have written state

@@ -38,6 +38,8 @@ type model struct {
 	requests []string // bodies of the requests with tools
 	others   []string // methods and paths of all requests
 	asked    int      // calls in the replies so far
+	// before may change the next replies for a request. Nil changes nothing.
+	before func(body string)
 }
 
 func startModel(t *testing.T, replies []reply) *model {
@@ -69,6 +71,9 @@ func (m *model) next(r *http.Request, body []byte) (reply, int) {
 	}
 	m.requests = append(m.requests, string(body))
 	n := len(m.requests)
+	if m.before != nil && len(m.replies) > 0 {
+		m.before(string(body))
+	}
 	if len(m.replies) == 0 {
 		return reply{text: "done"}, n
 	}

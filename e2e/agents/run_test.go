@@ -162,10 +162,6 @@ func (s *stage) install() {
 func newHome(t *testing.T, a *agent, plugin string, replies ...reply) *stage {
 	t.Helper()
 	wanted(t)
-	dir, err := built()
-	if err != nil {
-		t.Fatalf("go build: %v", err)
-	}
 	program, node := install(t, a.pkg, a.program), install(t, "node", "node")
 	home, err := os.MkdirTemp("", "starhost-e2e-home-")
 	if err != nil {
@@ -179,13 +175,23 @@ func newHome(t *testing.T, a *agent, plugin string, replies ...reply) *stage {
 	s.write("policy.star", plugin)
 	s.write("work/secret.txt", "the key is "+secret+"\n")
 	s.write("lab.mjs", labServer)
-	text, err := os.ReadFile(filepath.Join(dir, "starhost"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.writeProgram("bin/starhost", string(text))
+	s.putProgram()
 	s.base = s.model.URL
 	return s
+}
+
+// putProgram puts starhost where the settings name it.
+func (s *stage) putProgram() {
+	s.t.Helper()
+	dir, err := built()
+	if err != nil {
+		s.t.Fatalf("go build: %v", err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "starhost"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.writeProgram("bin/starhost", string(text))
 }
 
 // write writes a file below the home.

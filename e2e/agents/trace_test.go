@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,10 +102,10 @@ func (s *stage) coverage(flags ...string) (c covered) {
 func TestTraces(t *testing.T) {
 	wanted(t)
 	for _, a := range agents {
+		if a.name == "droid" {
+			continue // starhost reads no transcripts of it
+		}
 		t.Run(a.name, func(t *testing.T) {
-			if a.name == "droid" {
-				t.Skip("starhost reads no transcripts of it")
-			}
 			s := newStage(t, a, plugin)
 			if a.lab != nil {
 				a.lab(s)
@@ -136,28 +137,136 @@ func TestTraces(t *testing.T) {
 	}
 }
 
+// named is what hook doctor must say of the calls of a run: it names as many faults as calls passed a guard
+// by, and no other call but those of which the transcript does not say enough.
+func (s *stage) named(calls, faults int) {
+	s.t.Helper()
+	c := s.coverage("--calls")
+	n := 0
+	for _, f := range c.Findings {
+		s.t.Logf("%s: %s %s: %s, %s", f.Verdict, f.Tool, f.Call, f.Result, f.Why)
+		if f.Verdict != "cannot tell" {
+			n++
+		}
+	}
+	if c.Calls != calls || n != faults || faults > 0 && len(c.Findings) > faults {
+		s.t.Errorf("got %d calls, %d faults: %+v, want %d calls, %d faults", c.Calls, n, c, calls, faults)
+	}
+}
+
 // TestTracesAttacked passes guards by, as docs/agents says that it is possible, and checks that doctor
 // names the call that ran, and no other.
 func TestTracesAttacked(t *testing.T) {
 	wanted(t)
-	for _, x := range attacks {
+	for _, x := range slices.Concat(attacks, allowing()) {
 		a := agents[slices.IndexFunc(agents, func(a *agent) bool { return a.name == x.agent })]
-		if !strings.HasPrefix(x.user, "runs") || x.calls != nil || a.name == "droid" {
-			continue // the guard held, or was asked about other arguments, or starhost reads no transcripts
+		for level, want := range map[string]string{"user": x.user, "managed": x.managed} {
+			if !strings.HasPrefix(want, "runs") || a.name == "droid" {
+				continue // the guard held, or starhost reads no transcripts
+			}
+			t.Run(fmt.Sprint(a.name, " ", x.name, " ", level), func(t *testing.T) {
+				calls := []reply{{calls: []call{a.shell("touch denied")}}, {text: "hello"}}
+				if x.calls != nil {
+					calls = x.calls(a)
+				}
+				s := newHome(t, a, plugin, calls...)
+				if a.setup != nil {
+					a.setup(s)
+				}
+				if level == "user" {
+					s.install()
+				} else if !s.installManaged() {
+					t.Skip("no settings of all users")
+				}
+				if x.prepare != nil {
+					x.prepare(s)
+				}
+				if got := x.outcome(s); got != want {
+					t.Fatalf("got %q, want %q", got, want)
+				}
+				faults := 1
+				if x.isHidden {
+					faults = 0
+				}
+				s.named(s.model.asked, faults)
+			})
 		}
-		t.Run(a.name+" "+x.name, func(t *testing.T) {
-			s := newStage(t, a, plugin, reply{calls: []call{a.shell("touch denied")}}, reply{text: "hello"})
-			if x.prepare != nil {
-				x.prepare(s)
+	}
+}
+
+// TestTracesLifted lifts the hook while the agent runs, between two calls. Some agents go on to ask, and some
+// refuse the second call; doctor names it if it ran.
+func TestTracesLifted(t *testing.T) {
+	wanted(t)
+	lifts := []struct {
+		name string
+		lift func(s *stage, settings []byte)
+	}{
+		{"removed by hand", func(s *stage, settings []byte) {
+			s.remove(s.agent.settings)
+			if settings != nil {
+				s.write(s.agent.settings, string(settings))
 			}
-			if got := x.outcome(s); got != x.user {
-				t.Fatalf("got %q, want %q", got, x.user)
+		}},
+		{"starhost is missing", func(s *stage, _ []byte) { s.remove("bin/starhost") }},
+		{"starhost is late", func(s *stage, _ []byte) {
+			s.writeProgram("bin/starhost", "#!/bin/sh\nexec sleep 30\n")
+		}},
+	}
+	for _, a := range agents {
+		for _, x := range lifts {
+			if a.name == "droid" {
+				continue // starhost reads no transcripts of it
 			}
-			c := s.coverage("--calls")
-			if c.Calls != 1 || len(c.Findings) != 1 || c.Findings[0].Verdict != "not asked" && c.Findings[0].Verdict != "denied but ran" {
-				t.Errorf("got %+v, want one call that ran without a guard", c)
-			}
-		})
+			t.Run(a.name+" "+x.name, func(t *testing.T) {
+				s := newHome(t, a, plugin)
+				if a.setup != nil {
+					a.setup(s)
+				}
+				settings, _ := os.ReadFile(filepath.Join(s.home, a.settings)) // nil if there are none
+				s.install()
+				s.model.replies = []reply{
+					{calls: []call{a.shell("touch first")}},
+					{before: func() { x.lift(s, settings) }, calls: []call{a.shell("touch denied")}}, {text: "hello"},
+				}
+				s.run("go on", false)
+				s.putProgram()
+				if !s.has("first") {
+					t.Fatal("the first call did not run")
+				}
+				faults := 0
+				if s.has("denied") {
+					faults = 1
+				}
+				t.Logf("the second call ran: %v", s.has("denied"))
+				s.named(s.model.asked, faults)
+			})
+		}
+	}
+}
+
+// TestTracesInput writes into a program that Codex runs, about which it asks no hook.
+func TestTracesInput(t *testing.T) {
+	wanted(t)
+	a := agents[slices.IndexFunc(agents, func(a *agent) bool { return a.name == "codex" })]
+	s := newStage(t, a, plugin,
+		reply{calls: []call{{"exec_command", dict{"cmd": "sh -c 'read x; touch $x'", "tty": true, "yield_time_ms": 250}}}},
+		reply{calls: []call{{"write_stdin", dict{"session_id": 1, "chars": "denied\n", "yield_time_ms": 1000}}}}, reply{text: "hello"})
+	s.model.before = func(body string) { // the id is that of the process
+		if _, id, ok := strings.Cut(body, "running with session ID "); ok {
+			n := 0
+			_, _ = fmt.Sscan(id, &n)
+			s.model.replies[0].calls[0].args["session_id"] = n
+		}
+	}
+	s.run("go on", false)
+	faults := 0
+	if s.has("denied") {
+		faults = 1
+	}
+	s.named(2, faults)
+	if faults == 0 {
+		t.Errorf("the input did not arrive: %s", s.output)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,15 @@ func Need(t testing.TB, programs ...string) string {
 	}
 	t.Skipf("needs %s, which is not installed", strings.Join(programs, " or "))
 	return ""
+}
+
+// Lacks skips the test because this system lacks something. On Linux, which has it, the test fails.
+func Lacks(t testing.TB, why any) {
+	t.Helper()
+	if runtime.GOOS == "linux" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
 }
 
 // NeedSet skips the test unless an environment variable is 1. why says what the test costs.

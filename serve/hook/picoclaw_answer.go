@@ -53,16 +53,28 @@ func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
 // nil for other requests.
 func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) {
 	if r.isAnswered.CompareAndSwap(false, true) {
-		p.send(r, a, v)
+		p.recordAnswered(r, p.send(r, a, v))
 	}
+}
+
+// recordAnswered records that PicoClaw asked about a call and got an answer. The answer goes first, because
+// the log can block.
+func (p *picoConn) recordAnswered(r *request, v *verdict) {
+	if r.method != "hook.before_tool" || v == nil || p.Record == nil {
+		return
+	}
+	e := r.event()
+	a := Answer{Action: v.action(e), Args: v.args}
+	WaitBriefly(LogWait, func() { _ = p.Record(e.undecidedEvent("pre_tool_call"), a) }) // the call was answered in any case
 }
 
 // send writes an answer. PicoClaw cannot read one of maxReply bytes or more. starhost then refuses
 // the call, or ends the turn if PicoClaw would use a request, reply or result that plugins changed.
-// If the answer only adds context, the request passes without it.
-func (p *picoConn) send(r *request, a picoAnswer, v *verdict) {
+// If the answer only adds context, the request passes without it. send returns the verdict that PicoClaw
+// got.
+func (p *picoConn) send(r *request, a picoAnswer, v *verdict) *verdict {
 	if r.isNotification() {
-		return
+		return nil
 	}
 	p.outMu.Lock()
 	defer p.outMu.Unlock()
@@ -86,6 +98,7 @@ func (p *picoConn) send(r *request, a picoAnswer, v *verdict) {
 		r.verdicts.record(r, v)
 	}
 	p.writeLine(line)
+	return v
 }
 
 // replyError writes an error.
