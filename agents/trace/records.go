@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -197,12 +198,12 @@ func (p *Past) record(c *Call) (*decision.Record, error) {
 
 // String returns what was read, for people.
 func (p *Past) String() string {
-	text := fmt.Sprintf("%d calls on %d days in the transcripts", p.Calls, len(p.Days))
+	text := fmt.Sprintf("%s on %s in the transcripts", texttable.Count(p.Calls, "call"), texttable.Count(len(p.Days), "day"))
 	if p.Skipped > 0 {
 		text += fmt.Sprintf(", %d that the agent's adapter refuses", p.Skipped)
 	}
 	if p.Broken > 0 {
-		text += fmt.Sprintf("; %d lines cannot be read, the first at %s, byte %d: %s", p.Broken,
+		text += fmt.Sprintf("; %s cannot be read, the first at %s, byte %d: %s", texttable.Count(p.Broken, "line"),
 			errtext.InHome(p.Home, p.Places[0].File), p.Places[0].Offset, p.Places[0].Why)
 	}
 	return text

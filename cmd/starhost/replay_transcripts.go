@@ -99,8 +99,8 @@ func (t *transcriptReplay) observe(e starhost.Event, out host.Outcome) error {
 	return nil
 }
 
-// example returns the place of a call and what it was, masked as in the log. With --golden, it writes
-// a case.
+// example returns the place of a call and what it was, masked as in the log, and masks the reason of its
+// group, in which plugins may repeat the call. With --golden, it writes a case.
 func (t *transcriptReplay) example(record *decision.Record, g *decision.ReplayGroup, e *starhost.Event) string {
 	asked := *e // the plugins may have changed it
 	asked.Arguments = record.Input["arguments"]
@@ -108,7 +108,12 @@ func (t *transcriptReplay) example(record *decision.Record, g *decision.ReplayGr
 	r.ID, r.Time, r.Answered = "transcript", record.Time, r.Decision.Action
 	shown, err := t.Log.Mask(r)
 	if err != nil {
+		g.Reason = ""
 		return record.ID
+	}
+	r.Decision.Reason = g.Reason
+	if masked, err := t.Log.Mask(r); err == nil {
+		g.Reason = masked.Decision.Reason
 	}
 	if t.golden != "" && !g.Unclear() {
 		if err := t.writeCase(shown, g); err != nil {

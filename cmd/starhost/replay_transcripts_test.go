@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/agents/trace"
+	"github.com/starhost/starhost/agents/trace/tracetest"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -35,10 +37,7 @@ register_hook("pre_tool_call", guard)
 // pastHome makes a home with the transcripts of a real agent, and with a folder that has two plugins.
 func pastHome(t *testing.T, agent string) (home string) {
 	t.Helper()
-	home = t.TempDir()
-	if err := os.CopyFS(home, os.DirFS(filepath.Join("../../agents/trace/testdata", agent))); err != nil {
-		t.Fatal(err)
-	}
+	home = tracetest.Home(t, "../../agents/trace/testdata", agent)
 	writeFiles(t, home, map[string]string{
 		"past.star": pastPolicy, "pass.star": "register_hook(\"pre_tool_call\", lambda call: None)\n",
 		"log.toml": "[log]\ninclude = [\"writes\"]\n",
@@ -72,7 +71,7 @@ func replayedGroups(t *testing.T, home string, args ...string) string {
 // TestReplayTranscripts checks that a policy decides the same about a transcript and about the log of
 // the same calls.
 func TestReplayTranscripts(t *testing.T) {
-	for _, name := range []string{"claude-code", "codex", "gemini", "qwen", "copilot", "cline"} { // opencode's file is not in the fixtures
+	for _, name := range []string{"claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "cline"} {
 		t.Run(name, func(t *testing.T) {
 			home := pastHome(t, name)
 			r := &trace.Reader{Getenv: os.Getenv}
@@ -147,6 +146,86 @@ func TestTranscriptsStayThere(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestReplayChanged checks that replay cannot tell what guards decide about a call of which the transcript has
+// only the arguments that starhost gave it: the log says which these are.
+func TestReplayChanged(t *testing.T) {
+	for name, want := range map[string]int{"gemini": 1, "opencode": 1, "claude-code": 0, "codex": 0} {
+		t.Run(name, func(t *testing.T) {
+			home := pastHome(t, name)
+			writeFiles(t, home, map[string]string{
+				"read.star": "register_hook(\"pre_tool_call\", lambda call: deny(\"x\") if \"denied\" in (call.command or \"\") else None)\n",
+			})
+			if err := os.CopyFS(filepath.Join(home, ".local/state/starhost/log"), os.DirFS(filepath.Join(home, "log"))); err != nil {
+				t.Fatal(err)
+			}
+			var out, stderr bytes.Buffer
+			run(context.Background(), []string{"-C", home, "replay", "read.star", "--transcripts", "--agent", name, "-F", "json"}, strings.NewReader(""), &out, &stderr)
+			var report struct {
+				CannotTell int `json:"cannot_tell"`
+				Groups     []struct{ Outcome, Reason, Example string }
+			}
+			if err := json.Unmarshal(out.Bytes(), &report); err != nil || report.CannotTell != want {
+				t.Fatalf("got %d calls of which it cannot be told, want %d: %s%s", report.CannotTell, want, out.String(), stderr.String())
+			}
+			for _, g := range report.Groups {
+				if g.Outcome == "cannot tell" && g.Reason != "the record lacks arguments: transcripts do not have it" {
+					t.Errorf("got %+v", g)
+				}
+			}
+		})
+	}
+}
+
+// TestPastSecrets checks that no secret of a transcript is in a golden case or in the report, also if the
+// guard repeats the call.
+func TestPastSecrets(t *testing.T) {
+	home := pastHome(t, "claude-code")
+	writeFiles(t, home, map[string]string{"told.star": `
+register_hook("pre_tool_call", lambda call, arguments: deny("no: %s %s" % (call.command, arguments)))
+`})
+	secrets := []string{
+		"ghp_0123456789abcdefghijABCDEFGHIJ012345", "sk-ant-api03-0a1B2c3D4e5F6g7H8i9J", "AKIAABCDEFGHIJKLMNOP",
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0", "hunter2-first", "hunter2-second", "hunter2-third", "hunter2-fourth", "hunter2-fifth",
+		"Zm9vYmFyQmF6UXV4MDEyMzQ1Njc4OUFCQ0RFRg",
+	}
+	commands := []string{
+		"git clone https://x:" + secrets[0] + "@github.com/a/b", "export ANTHROPIC_KEY=" + secrets[1], "aws configure set aws_access_key_id " + secrets[2],
+		"curl -H 'Authorization: Bearer " + secrets[3] + "' https://a.example", "mysql --password " + secrets[4], "PGPASSWORD=" + secrets[5] + " psql",
+		"curl https://me:" + secrets[6] + "@a.example", "echo \"password: " + secrets[7] + "\" > notes", "curl -d '{\"client_secret\": \"" + secrets[8] + "\"}' https://a.example",
+		"echo " + secrets[9] + " | base64 -d",
+	}
+	var lines strings.Builder
+	for i, command := range commands {
+		quoted, _ := json.Marshal(command)
+		fmt.Fprintf(&lines, `{"type":"assistant","sessionId":"s","cwd":"/w","timestamp":"2026-11-20T12:00:%02dZ","message":{"content":[{"type":"tool_use","id":"t%d","name":"Bash","input":{"command":%s}}]}}`+"\n", i, i, quoted)
+		fmt.Fprintf(&lines, `{"type":"user","sessionId":"s","cwd":"/w","timestamp":"2026-11-20T12:00:%02dZ","message":{"content":[{"type":"tool_result","tool_use_id":"t%d","content":"ok %s"}]}}`+"\n", i, i, secrets[i])
+	}
+	writeFiles(t, home, map[string]string{".claude/projects/-w/s.jsonl": lines.String()})
+	for _, format := range []string{"pretty", "json", "github", "junit"} {
+		var out, stderr bytes.Buffer
+		run(context.Background(), []string{"-C", home, "replay", "told.star", "--transcripts", "--golden", "cases-" + format, "-F", format}, strings.NewReader(""), &out, &stderr)
+		cases, err := filepath.Glob(filepath.Join(home, "cases-"+format, "*.txtar"))
+		if err != nil || len(cases) < len(commands) {
+			t.Fatalf("got %d cases: %v %s", len(cases), err, stderr.String())
+		}
+		texts := map[string]string{"standard output": out.String(), "standard error": stderr.String()}
+		for _, name := range cases {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[filepath.Base(name)] = string(text)
+		}
+		for where, text := range texts {
+			for _, secret := range secrets {
+				if before, _, ok := strings.Cut(text, secret); ok {
+					t.Errorf("%s: %s has a secret: …%s%s", format, where, before[max(0, len(before)-100):], secret)
+				}
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package agents
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -268,6 +269,121 @@ func TestTracesInput(t *testing.T) {
 	if faults == 0 {
 		t.Errorf("the input did not arrive: %s", s.output)
 	}
+}
+
+// pastPolicy decides by what a guard reads of a call, and of earlier calls if their order is known.
+const pastPolicy = `
+def guard(call, arguments, ctx):
+    command = call.command or ""
+    if "order" in command:
+        n = ctx.state.get("n", 0) + 1
+        ctx.state.set("n", n)
+        return deny("each third") if n % 3 == 0 else None
+    if shell.runs(command, "git", "push") != "no":
+        return deny("push by " + str(call.agent))
+    if "write" in call.kinds:
+        for p in call.paths or []:
+            if p.endswith("/odd.txt"):
+                return ask("odd in " + call.cwd.rsplit("/", 1)[-1] if call.cwd else "odd")
+        if "seven" in (call.content or ""):
+            return deny("seven")
+    if "read" in call.kinds and [p for p in call.paths or [] if p.endswith("/secret.txt")]:
+        return deny("secret")
+    if call.server == "lab":
+        return ask("%s of %s" % (call.tool, call.server))
+    if len(str(arguments)) > 300:
+        return deny("long")
+    if "rm " in command:
+        return modify(command = "true")
+
+register_hook("pre_tool_call", guard)
+`
+
+// pastReplies returns replies with n calls that change nothing but files of the work folder.
+func pastReplies(s *stage, n int) (all []reply) {
+	a := s.agent
+	for i := range n {
+		var c call
+		file := filepath.Join(s.work, []string{"even.txt", "odd.txt"}[i%2])
+		switch {
+		case i%9 == 1 && a.write != nil:
+			c = a.write(file, fmt.Sprintf("line %d\n%s", i, []string{"six", "seven", "eight"}[i/9%3]))
+		case i%9 == 2 && a.read != nil:
+			c = a.read(filepath.Join(s.work, []string{"secret.txt", "even.txt"}[i/9%2]))
+		case i%9 == 3 && a.mcp != nil:
+			c = a.mcp(filepath.Join(s.work, fmt.Sprint("mcp", i)))
+		case i%9 == 4:
+			c = a.shell(fmt.Sprintf("cd . && git push --dry-run origin %d 2>/dev/null; true", i))
+		case i%9 == 5:
+			c = a.shell("echo " + strings.Repeat(fmt.Sprint("é\\n'", i, "' "), i%60))
+		case i%9 == 6:
+			c = a.shell(fmt.Sprintf("rm -f none%d", i))
+		case i%9 == 7:
+			c = a.shell(fmt.Sprintf("cat <<'E'\n%d \u2028 <&> \"q\" \\\nE\nexit %d", i, i%2))
+		case i%9 == 8:
+			c = a.shell(fmt.Sprint("echo order ", i))
+		default:
+			c = a.shell(fmt.Sprint("echo ", i))
+		}
+		// Calls in one reply have no order, so that the calls of which it counts come alone.
+		if last := len(all) - 1; i%9 == 8 || i%9 == 0 || last < 0 {
+			all = append(all, reply{calls: []call{c}})
+		} else {
+			all[last].calls = append(all[last].calls, c)
+		}
+	}
+	return append(all, reply{text: "done"})
+}
+
+// TestTracesReplayed compares what a policy would have done according to an agent's transcripts with what it
+// would have done according to the log of the same sessions. With STARHOST_LONG it takes 1,000 calls of each
+// agent.
+func TestTracesReplayed(t *testing.T) {
+	wanted(t)
+	runs := 1
+	if os.Getenv("STARHOST_LONG") == "1" {
+		runs = 10
+	}
+	for _, a := range agents {
+		if a.name == "droid" {
+			continue // starhost reads no transcripts of it
+		}
+		t.Run(a.name, func(t *testing.T) {
+			s := newStage(t, a, "register_hook(\"pre_tool_call\", lambda call: None)\n")
+			if a.lab != nil {
+				a.lab(s)
+			}
+			s.write(".config/starhost/config.toml", "[log]\ninclude = [\"writes\"]\n")
+			s.write("past.star", pastPolicy)
+			for i := range runs {
+				s.model.replies = pastReplies(s, 100)
+				s.run("go on", i > 0)
+			}
+			past, logged := s.replayed("--transcripts", "--agent", a.name), s.replayed()
+			t.Logf("%v events of %d calls\n%s", past["events"], s.model.asked, jsonText(past))
+			if p, l := jsonText(past), jsonText(logged); p != l || past["events"] != float64(s.model.asked) || past["cannot_tell"] != 0.0 {
+				t.Errorf("transcripts:\n%s\nlog:\n%s", p, l)
+			}
+		})
+	}
+}
+
+// replayed returns the report about what pastPolicy would have done, without examples.
+func (s *stage) replayed(flags ...string) (r dict) {
+	s.t.Helper()
+	args := append([]string{"-C", s.home, "replay", "past.star", "--only", "*", "-F", "json"}, flags...)
+	cmd := exec.CommandContext(s.t.Context(), filepath.Join(s.home, "bin", "starhost"), args...)
+	cmd.Env, cmd.Dir = slices.Concat(s.environment(), s.agent.env(s), s.moreEnv), s.work
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output() // it ends with 1 if a decision changed
+	if json.Unmarshal(out, &r) != nil || r["groups"] == nil {
+		s.t.Fatalf("replay %q: %v in %s%s", flags, err, out, stderr.String())
+	}
+	for _, g := range r["groups"].([]any) {
+		delete(g.(dict), "example")
+	}
+	return r
 }
 
 // saveTranscripts writes the agent's transcripts and starhost's log of answers to the fixtures of
