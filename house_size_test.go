@@ -13,15 +13,15 @@ import (
 // a budget: who raises a number says why in the commit.
 var sizes = map[string]int{
 	".":                1090,
-	"agents":           1980,
+	"agents":           2060,
 	"agents/install":   2930,
-	"agents/trace":     1400,
+	"agents/trace":     1600,
 	"bench":            2080,
 	"builtins":         8420,
 	"bundle":           660, // archives of policies for many machines
 	"builtins/modules": 4530,
-	"cmd/starhost":     9560,
-	"decision":         4060,
+	"cmd/starhost":     9570,
+	"decision":         4070,
 	"editor/check":     790,
 	"editor/format":    170,
 	"editor/lint":      2070,
@@ -31,7 +31,7 @@ var sizes = map[string]int{
 	"golden":           3970,
 	"guard":            1720, // the engine of rules, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
-	"internal":         4040,
+	"internal":         4050,
 	"loader":           6240,
 	"measure":          420,
 	"model":            2390,
@@ -40,7 +40,7 @@ var sizes = map[string]int{
 	"scripts":          10,
 	"serve/decide":     530,
 	"serve/front":      560,
-	"serve/hook":       5090,
+	"serve/hook":       5100,
 	"serve/mcp":        2320,
 	"serve/metrics":    230,
 	"serve/neko":       800,
@@ -55,7 +55,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 105_660
+const maxSize = 105_940
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

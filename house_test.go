@@ -77,6 +77,7 @@ var floors = []floor{
 	{"serve/programs", []string{"", "host", "effects", "loader", "report", "serve/mcp", "serve/process"}, false, nil, "it starts what a config names through the adapters, and knows no command"},
 	{"serve/ui", []string{"", "host", "decision"}, false, nil, "it shows what commands print, which cmd runs for it, and the log"},
 	{"agents/trace", []string{"agents", "decision", "host", "serve/hook"}, false, []string{"net/"}, "it reads what agents wrote, and compares it with the log: it writes and runs nothing"},
+	{"agents/tracetest", nil, false, []string{"net/"}, "it makes homes for tests from the transcripts of real agents"},
 	{"agents/install", []string{"", "agents", "agents/trace", "host", "decision", "loader", "serve/hook"}, false, []string{"database/sql", "net/http"}, "it writes what the adapters' settings say, and knows no command: flags and printing end at cmd"},
 	{"editor/lint", []string{"builtins", "builtins/call", "starlark", ""}, false, []string{buildtools + "/warn"}, "it reads syntax trees, and loads and runs nothing"},
 	{"editor/check", []string{"", "host", "agents", "builtins", "effects", "loader", "report", "starlark", "store", "editor/format", "editor/lint", "editor/lsp"}, false, []string{buildtools + "/warn"}, "it loads and reads plugins for check and for editors, and knows no adapter of an agent"},

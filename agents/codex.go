@@ -23,7 +23,7 @@ var codex = &Agent{
 	},
 	Transcripts: Transcripts{
 		Folder: "~/.codex", Env: "CODEX_HOME", Files: "sessions/*/*/*/rollout-*.jsonl archived_sessions/rollout-*.jsonl", HasIDs: true,
-		Quiet: "update_plan request_user_input",
+		Quiet: "update_plan wait", Opaque: "exec",
 	},
 	AllEvents: true,
 	Events: []Event{

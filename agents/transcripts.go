@@ -24,6 +24,9 @@ type Transcripts struct {
 	HidesDenied bool
 	// Quiet names tools of the agent at which it sends no event and which touch nothing outside of it.
 	Quiet string
+	// Opaque names tools at which it sends no event and which run code that calls other tools. The agent sends
+	// events about these, and its transcripts do not have them.
+	Opaque string
 }
 
 // Folders returns the folders of the transcripts: the usual one and those that variables name.

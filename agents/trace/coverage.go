@@ -202,6 +202,8 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 		return DidNotRun, ""
 	case slices.Contains(strings.Fields(agent.Transcripts.Quiet), c.Tool):
 		return Quiet, ""
+	case slices.Contains(strings.Fields(agent.Transcripts.Opaque), c.Tool):
+		return CannotTell, "it runs code, and the transcript does not have the calls of the code"
 	case c.Session == "":
 		return CannotTell, "the transcript does not say whose session it is"
 	case !x.isInstalled(all, c):

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/agents"
-	"github.com/starhost/starhost/agents/trace/tracetest"
+	"github.com/starhost/starhost/agents/tracetest"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/internal/testbed"
 )

@@ -40,8 +40,8 @@ with its own flags, from a file of the user, of the administrator or of a truste
 
 doctor also compares the agents' own transcripts with the decision log: the last 50 calls of each
 agent, or with --calls all of them. It names each call about which the agent did not ask though the
-hook was installed, which ran though it was denied, or about which it asked too late, and each of
-which it cannot tell. The exit code is 1 if there is such a fault. See docs/traces.md.`,
+hook was installed, which ran though it was denied or with other arguments, or about which it asked too
+late, and each of which it cannot tell. The exit code is 1 if there is such a fault. See docs/traces.md.`,
 		Example: `  starhost hook doctor
   starhost hook doctor --calls --since 7d
   starhost hook doctor claude-code -F json`,

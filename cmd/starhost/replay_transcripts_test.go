@@ -13,7 +13,7 @@ import (
 
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/agents/trace"
-	"github.com/starhost/starhost/agents/trace/tracetest"
+	"github.com/starhost/starhost/agents/tracetest"
 	"github.com/starhost/starhost/serve/hook"
 )
 

@@ -268,7 +268,7 @@ var agents = []*agent{
 	},
 	{
 		name: "opencode", pkg: "opencode-ai", program: "opencode",
-		settings: ".config/opencode/plugin/starhost.js",
+		settings: ".config/opencode/plugins/starhost.js",
 		setup: func(s *stage) {
 			s.write(".config/opencode/opencode.json", jsonText(dict{
 				"autoupdate": false, "share": "disabled",
