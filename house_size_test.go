@@ -49,13 +49,13 @@ var sizes = map[string]int{
 	"serve/programs":   220,
 	"serve/proxy":      3600,
 	"serve/ui":         960,
-	"shell":            4710, // 110 of them are rows about the flags of programs
+	"shell":            5290, // 110 of them are rows about the flags of programs, and 350 judge one-line programs of Python and Node
 	"starlark":         7380,
 	"store":            1600,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 105_940
+const maxSize = 106_520
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -454,7 +454,7 @@ func hasFlag(c *shell.Command, names []string) answer {
 	if len(names) == 0 {
 		return no
 	}
-	values, doubt := shell.FindFlags(c.Argv, names)
+	values, doubt := c.FindFlags(names)
 	switch {
 	case len(values) > 0:
 		return yes

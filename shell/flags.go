@@ -89,6 +89,7 @@ type reading struct {
 	unsure    bool           // nobody knows the subcommand
 	doubt     bool           // the next word may be the value of a flag
 	many      uint64         // see [Command]
+	operands  uint64         // the same
 	see       func(flagWord) // gets each flag, or nil
 }
 
@@ -109,7 +110,9 @@ func (r *reading) readWords(argv []*string) {
 		case r.see == nil && !searches:
 			return
 		case w == nil:
-			r.found(flagWord{})
+			if i > 63 || r.operands>>i&1 == 0 {
+				r.found(flagWord{})
+			}
 			r.unsure = r.unsure || searches
 		case *w == "--":
 			r.unsure = r.unsure || searches && len(argv) > i+1
@@ -261,7 +264,13 @@ func (c *Command) Subcommand() *string {
 // its program reads its words. A name has no dashes. A value is nil if it is decided at run time,
 // and "" if there is none. doubt is true if there may be other such flags.
 func FindFlags(argv []*string, names []string) (values []*string, doubt bool) {
-	r := reading{}
+	return (&Command{Argv: argv}).FindFlags(names)
+}
+
+// FindFlags is the function of this name for the words of the command. It knows more about those that are
+// decided at run time.
+func (c *Command) FindFlags(names []string) (values []*string, doubt bool) {
+	r := reading{operands: c.operands}
 	r.see = func(f flagWord) {
 		switch r.matches(f, names) {
 		case "yes":
@@ -272,6 +281,6 @@ func FindFlags(argv []*string, names []string) (values []*string, doubt bool) {
 			doubt = true
 		}
 	}
-	r.readWords(argv)
+	r.readWords(c.Argv)
 	return values, doubt
 }

@@ -15,7 +15,8 @@ func (r *reader) judge(name string, k kind, j job) {
 			return
 		}
 		row, _ := findProgram(name)
-		asks := len(args) == 1 && len(args[0].text) == 2 && args[0].text[0] == '-' && contains(row.query, args[0].text[1])
+		asks := len(args) == 1 && (len(args[0].text) == 2 && args[0].text[0] == '-' && contains(row.query, args[0].text[1]) ||
+			args[0].known && strings.Contains(row.long, " "+args[0].text+" ")) || len(args) == 0 && name == "alias"
 		if !asks && !isQuestion(args) || isOneOf(name, []string{".", "source", "let", "tclsh", "wish", "pwsh"}) {
 			r.setWild()
 		}
@@ -65,6 +66,9 @@ func (r *reader) judgeUnlisted(name string, j job) {
 	if end := r.defined[name]; end > 0 && end <= r.at.offset && len(j.wrappers) == 0 {
 		return
 	}
+	if end := r.definedIn[calledKey{r.file, name}]; end > 0 && end <= r.pos && !r.undefines && len(j.wrappers) == len(r.wrapped) {
+		return
+	}
 	r.kind = unlisted
 	last := &r.script.calls[len(r.script.calls)-1]
 	last.unlisted, last.mentions = true, true
@@ -76,21 +80,26 @@ func (r *reader) judgeUnlisted(name string, j job) {
 // judgeSubcommand judges a program that runs others behind all subcommands but those of its row.
 func (r *reader) judgeSubcommand(argv []word) {
 	row, _ := findProgram(path.Base(argv[0].text))
-	if row.subs == "" || isQuestion(argv[1:]) {
-		return
+	if row.subs != "" && !isQuestion(argv[1:]) && !row.shows(argv) {
+		r.setWild()
+	}
+}
+
+// shows reports whether a program has one of the subcommands with which it runs nothing.
+func (p *program) shows(argv []word) bool {
+	if p.subs == "" {
+		return false
 	}
 	c := Command{}
 	for i := range argv {
 		c.add(argv[i].pointer(), argv[i].many)
 	}
 	sub := c.Subcommand()
-	if sub != nil {
-		first, _, _ := strings.Cut(*sub, " ")
-		if strings.Contains(row.subs, " "+first+" ") || strings.Contains(row.subs, " "+strings.ReplaceAll(*sub, " ", "_")+" ") || *sub == "" && len(argv) == 1 {
-			return
-		}
+	if sub == nil {
+		return false
 	}
-	r.setWild()
+	first, _, _ := strings.Cut(*sub, " ")
+	return strings.Contains(p.subs, " "+first+" ") || strings.Contains(p.subs, " "+strings.ReplaceAll(*sub, " ", "_")+" ") || *sub == "" && len(argv) == 1
 }
 
 // judgeFlags judges a program that runs another one behind some of its flags or subcommands only.
@@ -199,6 +208,9 @@ func (r *reader) judgeInterpreter(name string, args []word) {
 		version = "-V"
 	}
 	if isQuestion(args) || len(args) == 1 && args[0].text == version {
+		return
+	}
+	if r.judgeCode(name, args) {
 		return
 	}
 	if len(args) > 1 && args[0].text == "-m" && strings.Contains(modules, " "+args[1].text+" ") && args[1].known {
@@ -469,7 +481,7 @@ func (r *reader) judgeTest(args []word) {
 			}
 		case "-eq", "-ne", "-lt", "-le", "-gt", "-ge":
 			// zsh calculates both sides.
-			if i > 0 && !isDigits(args[i-1].text) || i+1 < len(args) && !isDigits(args[i+1].text) {
+			if i > 0 && !args[i-1].number && !isDigits(args[i-1].text) || i+1 < len(args) && !args[i+1].number && !isDigits(args[i+1].text) {
 				r.setWild()
 			}
 		}

@@ -120,7 +120,7 @@ var programs = []program{
 	// Runners and managers: harmless behind these subcommands only.
 	{names: "go", kind: flagged, long: " -exec -toolexec --exec --toolexec -vettool --vettool ", subs: " build vet list env fmt doc mod version get install clean fix bug telemetry work help tool_cover tool_nm tool_pprof tool_objdump tool_trace "},
 	{names: "cargo", kind: flagged, long: " --config ", subs: " tree metadata add remove search update version fmt login logout owner yank info locate-project pkgid generate-lockfile fetch vendor new init help read-manifest verify-project "},
-	{names: "pip pip2 pip3", kind: flagged, subs: " list show freeze check config cache debug index search uninstall help inspect hash "},
+	{names: "pip pip2 pip3", kind: flagged, subs: " tree list show freeze check config cache debug index search uninstall help inspect hash "},
 	{names: "gem", kind: flagged, subs: " list search info environment env owner yank push signin signout outdated contents which help "},
 	{names: "poetry pdm", kind: flagged, subs: " show search version check about "},
 	{names: "uv", kind: flagged, subs: " tree version cache python help pip_list pip_show pip_freeze pip_tree pip_check "},
@@ -135,6 +135,11 @@ var programs = []program{
 	{names: "asdf", kind: flagged, subs: " current list "},
 	{names: "direnv", kind: flagged, subs: " status version "},
 	{names: "minikube", kind: flagged, subs: " status ip version profile delete stop "},
+
+	// Interpreters and builds, which say their version.
+	{names: "java jshell kotlin kotlinc scala groovy", kind: opaque, long: " -version --version "},
+	{names: "elixir gradle", kind: opaque, query: "v"},
+	{names: "erl", kind: opaque},
 
 	// Harmless. Files and texts.
 	{names: "basename cat chattr chgrp chmod chown cksum cmp comm column cut df diff dir dirname du expand file fmt fold head iconv " +
@@ -174,16 +179,16 @@ var programs = []program{
 		"cucumber cucumber-js cursor-agent cypress daemonize dagger dagster dart dbclient dbt dbus-launch dbus-run-session dc " +
 		"debuild devbox devenv devspace dex dinit dinitctl distrobox django-admin doit doppler dotenv dotenvx dotnet " +
 		"dotnet-script dpkg-buildpackage dpkg-reconfigure drizzle-kit droid drone drush dsh dtach dtrace dtruss dune dvc dzdo " +
-		"dzil earthly eas eatmydata ecl ed electron elixir elvish emacs emacsclient ember emerge entr env-cmd envchain " +
-		"envconsul envdir envuidgid erl es esbuild escript eslint esr et evim ex execlineb expect expo expo-cli fab fakechroot " +
+		"dzil earthly eas eatmydata ecl ed electron elvish emacs emacsclient ember emerge entr env-cmd envchain " +
+		"envconsul envdir envuidgid es esbuild escript eslint esr et evim ex execlineb expect expo expo-cli fab fakechroot " +
 		"fakeroot faketime fastlane firejail fish flask flatpak flatpak-builder float flock flutter fly flyctl fnm foot foreman " +
 		"forever fsi ftp fvm gapplication garden gatsby gdb gemini ghc ghci gimp ginkgo ginsh gita gitk gitlab-runner gleam " +
-		"gmake gnome-terminal gnuplot go-task god goenv goose goreleaser goreman gosu gotestsum gotty gow gpg-agent gradle " +
-		"gradlew graftcp groovy grunt gs gst gtk-launch guard guile gulp gunicorn gview gvim gvm hatch heaptrack helmenv heroku " +
+		"gmake gnome-terminal gnuplot go-task god goenv goose goreleaser goreman gosu gotestsum gotty gow gpg-agent " +
+		"gradlew graftcp grunt gs gst gtk-launch guard guile gulp gunicorn gview gvim gvm hatch heaptrack helmenv heroku " +
 		"hivemind honcho hush husky hx hypercorn hyperfine i386 iex ifne incus infisical initctl integer interpreter inv invoke " +
-		"invoke-expression invoke-item ion ionic ipython irb jabba jake jasmine java jbang jekyll jenv jest jjs joe jrunscript " +
-		"jshell julia jupyter jupyter-lab jupyter-notebook just jython k3s kak karate karma kedro kiro kitchen kitty knex knife " +
-		"ko konsole kotlin kotlinc kubecolor latex latexmk lazygit lckdo lefthook lein lerna lftp lima limactl lint-staged " +
+		"invoke-expression invoke-item ion ionic ipython irb jabba jake jasmine jbang jekyll jenv jest jjs joe jrunscript " +
+		"julia jupyter jupyter-lab jupyter-notebook just jython k3s kak karate karma kedro kiro kitchen kitty knex knife " +
+		"ko konsole kubecolor latex latexmk lazygit lckdo lefthook lein lerna lftp lima limactl lint-staged " +
 		"linux32 linux64 lksh lldb llm locust login logrotate logsave ltrace luajit lualatex luatex luigi lxc lxc-attach m4 " +
 		"machinectl mage mail mailx make makepkg mamba manim mask maturin maxima mc mcedit melos meson micro microk8s " +
 		"micromamba micropython middleman mill mina minijail0 mise mispipe mix mkdocs mlflow mocha modd molecule mongo mongosh " +
@@ -198,7 +203,7 @@ var programs = []program{
 		"rails railway rake raku rc rc-service rc-update rebar rebar3 reflex regsvr32 remake remix remsh reptyr rexec rlogin " +
 		"rlwrap robot rollup roundup rpmbuild rpmquery rpmverify rr rsh rspec rtx run-p run-parts run-s run0 runc runcon " +
 		"rundll32 runghc runhaskell runsv runsvdir runuser rush rview rvim rvm rvm-exec rxvt rye s6-setuidgid sage salt " +
-		"salt-call sam saml2aws samu sandbox-exec saps sbatch sbcl sbt sbtenv scala schedtool schroot schtasks scons scrapy " +
+		"salt-call sam saml2aws samu sandbox-exec saps sbatch sbcl sbt sbtenv schedtool schroot schtasks scons scrapy " +
 		"screen script scriptlive sdk sdkman sem semantic-release send-keys sequelize serverless service setarch setlock " +
 		"setpriv setuidgid sftp sg sgpt shards shellspec shortcuts shunit2 sidekiq singularity skaffold sls slsh snakemake " +
 		"snapcraft socat softlimit sphinx-build split spring srun ssh-agent sshfs sshpass stack start start-process " +

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"path"
@@ -69,6 +70,9 @@ type shared struct {
 	sources      bool              // the next text is a file that source reads
 	calledAt     map[calledKey]int // the last certain call of a name at the top of a text
 	defined      map[string]int    // the ends of the functions that the text certainly defines
+	definedIn    map[calledKey]int // the same for nested texts, with the ends in these
+	imports      []string          // modules of Python that one-line programs use
+	undefines    bool              // some text may take a definition back
 	top          *syntax.Stmt      // the current statement of the outermost text
 	called       map[string]bool   // the names of the programs that may run
 	written      map[string]bool
@@ -117,7 +121,7 @@ func (r *reader) fail(reason string) {
 func (r *reader) readText(o Options) string {
 	r.shared = &shared{
 		called: map[string]bool{}, written: map[string]bool{}, lists: map[string]bool{}, writtenAt: math.MaxInt, at: source{text: r.text},
-		defined: map[string]int{},
+		defined: map[string]int{}, definedIn: map[calledKey]int{},
 		options: o, folder: path.Clean(o.Folder), files: map[string]scriptFile{}, calledAt: map[calledKey]int{},
 		mostFollowed: maxFollowed + moreFollowed*len(r.text),
 		uncalled:     map[string][]int{}, visited: map[syntax.Node]bool{}, fixed: map[*syntax.BinaryCmd]bool{},
@@ -151,6 +155,7 @@ func (r *reader) parse() bool {
 		return false
 	}
 	r.file = file
+	r.undefines = r.undefines || strings.Contains(r.text, "unset") || strings.Contains(r.text, "unfunction")
 	if !readsAsShells(file, r.text) {
 		r.setWild()
 		r.poisoned = r.poisoned || strings.Contains(r.text, "\r")
@@ -571,6 +576,9 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 	if s == r.top && r.level == 0 && len(f.names) == 1 && r.defined[f.names[0]] == 0 {
 		r.defined[f.names[0]] = int(c.End().Offset())
 	}
+	if r.level > 0 && len(f.names) == 1 && r.scope == r.base && isTop(r.file, s) && r.definedIn[calledKey{r.file, f.names[0]}] == 0 {
+		r.definedIn[calledKey{r.file, f.names[0]}] = int(c.End().Offset())
+	}
 	r.funcs = append(r.funcs, f)
 	if len(f.names) == 0 {
 		r.setWild()
@@ -583,6 +591,12 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 	for _, name := range f.names {
 		r.uncalled[name] = append(r.uncalled[name], at)
 	}
+}
+
+// isTop reports whether a statement is one of a text itself, and not in another one.
+func isTop(file *syntax.File, s *syntax.Stmt) bool {
+	_, found := slices.BinarySearchFunc(file.Stmts, s, func(a, b *syntax.Stmt) int { return cmp.Compare(a.Pos().Offset(), b.Pos().Offset()) })
+	return found
 }
 
 // readFunctions visits the bodies of the functions that the text calls, or that shells call. It

@@ -262,6 +262,7 @@ func (r *reader) checkRan() {
 	for name := range r.written {
 		changed = changed || r.usesTrusted && !isOutput(name)
 	}
+	changed = changed || r.mayShadow()
 	for _, c := range r.script.calls {
 		if changed || len(bases) > 0 && r.mayChange(c, bases) {
 			r.at, r.program = c.at, ""
@@ -272,38 +273,163 @@ func (r *reader) checkRan() {
 	}
 }
 
-// unsafeFlags are flags with which a trusted runner runs what its project does not decide.
-const unsafeFlags = " -c -C -f -p -D -exec -toolexec -vettool -overlay -ldflags -gcflags -modfile --exec --eval --config --config-file --script-shell --prefix --cwd --dir " +
-	"--manifest-path --file --makefile --directory --init-script --build-file --require --import --loader --plugin --rootdir --rcfile --confcutdir --override-ini "
+// unpackers make files that their words do not name, where they run.
+const unpackers = " tar bsdtar unzip 7z 7za cpio rsync scp sftp jar patch svn hg "
 
-// isTrusted reports whether the operator trusts a runner with these words, and whether the words are
-// plain: they name no program, no text and no other project.
-func (r *reader) isTrusted(argv []word) bool {
-	for _, entry := range r.options.Trusted {
-		words := strings.Fields(entry)
-		if len(words) == 0 || len(words) > len(argv) {
-			continue
-		}
-		row, matches := findOptions(words[0]), true
-		clusters := row == nil || row.style != oneDash
-		for i, text := range words {
-			matches = matches && argv[i].known && argv[i].text == text
-		}
-		if matches && !slices.ContainsFunc(argv[len(words):], func(w word) bool { return !isPlainArgument(w, clusters) }) {
+// mayShadow reports whether the text may make a file that Python takes for a module which it imports.
+func (r *reader) mayShadow() bool {
+	for _, module := range r.imports {
+		file := module + ".py"
+		if r.writtenAt < math.MaxInt || r.written[file] || r.written[module] {
 			return true
+		}
+		for _, c := range r.script.calls {
+			if strings.Contains(unpackers, " "+c.name+" ") && c.name != "" {
+				return true
+			}
+			if slices.ContainsFunc(c.argv[1:], func(w word) bool {
+				return w.known && (strings.Contains(w.text, file) || path.Base(w.text) == module && !strings.HasPrefix(c.name, "py"))
+			}) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
+// unsafeFlags are flags with which a trusted runner runs what its project does not decide.
+const unsafeFlags = " -c -C -f -p -D -exec -toolexec -vettool -overlay -ldflags -gcflags -modfile --exec --eval --config --config-file --script-shell --prefix --cwd --dir " +
+	"--manifest-path --file --makefile --directory --init-script --build-file --require --import --loader --plugin --rootdir --rcfile --confcutdir --override-ini "
+
+// runsOthers are subcommands of runners that run the program behind them, in the environment of the project.
+const runsOthers = " uv_run poetry_run pdm_run pipenv_run hatch_run bundle_exec pnpm_exec yarn_exec "
+
+// installs are subcommands of managers whose words are packages, and not programs.
+const installs = " pip_install pip3_install uv_add poetry_add pdm_add npm_install npm_i npm_ci pnpm_add pnpm_install pnpm_i yarn_add bun_add bun_install gem_install cargo_add cargo_install " +
+	"opam_install composer_require corepack_enable "
+
+// downloads are subcommands of a manager of packages that run a package which the project may not have.
+const downloads = " dlx x exec create init "
+
+// trusts reports whether the operator trusts a runner with these words. They must be plain: they name no
+// program, no text and no other project. spoken are the words that may mention a program: neither those of the
+// entry, nor packages to install. Otherwise inner is the program behind "uv run" and its like, which
+// is judged by itself, if the operator trusts the runner with the words in front.
+func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
+	for _, entry := range r.options.Trusted {
+		words := strings.Fields(entry)
+		rest, ok := behindEntry(argv, words)
+		if !ok {
+			continue
+		}
+		row := findOptions(words[0])
+		isPlain := func(words []word) bool {
+			return !slices.ContainsFunc(words, func(w word) bool { return !isPlainArgument(w, row) })
+		}
+		if p, ok := findName(words[0]); len(words) == 1 && ok {
+			isFile := len(rest) > 0 && rest[0].known && !rest[0].mayFlag()
+			if p.kind == packages && isFile && strings.Contains(downloads, " "+rest[0].text+" ") || p.kind == interprets && !isFile {
+				continue
+			}
+		}
+		if isPlain(rest) {
+			if slices.ContainsFunc(argv[1:], func(w word) bool { return strings.Contains(installs, " "+words[0]+"_"+w.text+" ") }) {
+				rest = []word{}
+			}
+			return true, rest, nil
+		}
+		at := slices.IndexFunc(argv, func(w word) bool {
+			return w.known && w.text != "" && strings.Contains(runsOthers, " "+words[0]+"_"+w.text+" ")
+		})
+		for at++; at > 0 && at < len(argv) && (!argv[at].known || strings.HasPrefix(argv[at].text, "-")); at++ {
+			if isOneOf(argv[at].text, []string{"--with", "--group", "--extra", "--python", "-p"}) && argv[at].known {
+				at++
+			}
+		}
+		if at > 0 && at < len(argv) && isPlain(argv[1:at]) && !isScript(argv[at].text) {
+			inner = argv[at:]
+		}
+	}
+	return false, nil, inner
+}
+
+// entryHas reports whether a word is that of an entry. A word that begins with "*" stands for the end of a path
+// below the folder.
+func entryHas(want string, w word) bool {
+	end, isEnd := strings.CutPrefix(want, "*")
+	return w.known && (w.text == want || isEnd && strings.HasSuffix(w.text, end) && !path.IsAbs(w.text) && !strings.Contains(w.text, "..") && !w.mayFlag())
+}
+
+// behindEntry returns the words of a command behind those of an entry, between which flags may stand that
+// the program is known to have: "docker compose --profile x up" begins with "docker compose up".
+func behindEntry(argv []word, entry []string) (rest []word, ok bool) {
+	if len(entry) == 0 || !argv[0].known || argv[0].text != entry[0] {
+		return nil, false
+	}
+	reads := reading{program: plainName(entry[0]), root: findOptions(entry[0])}
+	reads.row = reads.root
+	i := 1
+	for _, want := range entry[1:] {
+		for i < len(argv) && argv[i].known && !entryHas(want, argv[i]) && len(argv[i].text) > 1 && argv[i].text[0] == '-' {
+			var behind []*string
+			if i+1 < len(argv) && !argv[i+1].many {
+				behind = []*string{argv[i+1].pointer()}
+			}
+			used, listed := reads.readFlag(argv[i].text, behind)
+			if !listed {
+				return nil, false
+			}
+			rest = append(rest, argv[i:i+1+used]...)
+			i += 1 + used
+		}
+		if i == len(argv) || !entryHas(want, argv[i]) {
+			return nil, false
+		}
+		reads.enter(want)
+		i++
+	}
+	return append(append([]word{}, rest...), argv[i:]...), true
+}
+
+// modulesWords returns the words of the program that "uv pip" and "python -m pip" are, or nil. Of other
+// modules it returns those that the operator trusts as programs.
+func (r *reader) modulesWords(argv []word) []word {
+	name := path.Base(argv[0].text)
+	switch {
+	case name == "uv" && len(argv) > 1 && argv[1].known && argv[1].text == "pip":
+		return argv[1:]
+	case isScript(argv[0].text) || !strings.HasPrefix(name, "py") || len(argv) < 3 || argv[1].text != "-m" || !argv[2].known || strings.ContainsAny(argv[2].text, "./"):
+		return nil
+	case argv[2].text == "pip":
+		return argv[2:]
+	}
+	if row, ok := findProgram(name); !ok || row.kind != interprets {
+		return nil
+	}
+	if trusted, _, _ := r.trusts(argv); trusted {
+		return nil
+	}
+	if trusted, _, _ := r.trusts(argv[2:]); trusted {
+		return argv[2:]
+	}
+	return nil
+}
+
+// isUnsafe reports whether a flag is one of unsafeFlags.
+func isUnsafe(flag string, shortens bool) bool {
+	return shortens && isDangerous(flag, unsafeFlags) || flag != "" && strings.Contains(unsafeFlags, " "+flag+" ")
+}
+
 // isPlainArgument reports whether a word for a trusted runner decides nothing about which programs run.
-func isPlainArgument(w word, clusters bool) bool {
+func isPlainArgument(w word, row *options) bool {
 	if !w.known {
 		return w.pattern != "" && !strings.HasPrefix(w.pattern, "-") && !strings.HasPrefix(w.pattern, "*")
 	}
+	clusters := row == nil || row.style != oneDash
+	shortens := row == nil || row.style == getopt || row.style == gnu // --exe is --exec
 	key, value, assigns := strings.Cut(w.text, "=")
 	switch {
-	case strings.ContainsAny(w.text, "`\n;") || strings.Contains(w.text, "$("), isDangerous(key, unsafeFlags):
+	case strings.ContainsAny(w.text, "`\n;") || strings.Contains(w.text, "$("), isUnsafe(key, shortens):
 		return false
 	case clusters && len(w.text) > 2 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(key, "cCfpD"):
 		return false

@@ -62,7 +62,8 @@ type Command struct {
 	Text   string
 	Offset int
 
-	many uint64 // the first 64 words that may become any number of words, as bits
+	many     uint64 // the first 64 words that may become any number of words, as bits
+	operands uint64 // those that are decided at run time, and certainly no flags
 }
 
 // An invocation is a program that may run, with its words.
@@ -74,6 +75,7 @@ type invocation struct {
 	unlisted    bool   // it has no row
 	followed    bool   // it is a script, which has been read
 	mentions    bool   // it may run what its words mention
+	spoken      []word // these, if not all words behind the program
 }
 
 // add appends a word.
@@ -282,7 +284,7 @@ func (w word) mentions(name string) bool {
 			return false
 		}
 		end := i + len(name)
-		if (i == 0 || !isNameByte(text[i-1])) && (end == len(text) || !isNameByte(text[end])) {
+		if (i == 0 || !isNameByte(text[i-1])) && (end == len(text) || !isNameByte(text[end]) && text[end] != '/') { // in front of "/" it is a folder
 			return true
 		}
 		text = text[i+1:]
@@ -290,6 +292,14 @@ func (w word) mentions(name string) bool {
 			text = strings.TrimLeftFunc(text, func(c rune) bool { return c < 0x80 && isNameByte(byte(c)) })
 		}
 	}
+}
+
+// mentioning returns the words that may mention a program.
+func (c *invocation) mentioning() []word {
+	if c.spoken != nil {
+		return c.spoken
+	}
+	return c.argv[1:]
 }
 
 // answer compares one invocation with a question.
@@ -301,7 +311,7 @@ func (c invocation) answer(q question) string {
 		if c.mentions && isVariant(c.plain, q.plain) {
 			return "maybe"
 		}
-		if c.mentions && slices.ContainsFunc(c.argv[1:], func(w word) bool { return w.mentions(q.name) }) {
+		if c.mentions && slices.ContainsFunc(c.mentioning(), func(w word) bool { return w.mentions(q.name) }) {
 			return "maybe"
 		}
 		return "no"

@@ -72,7 +72,7 @@ func TestRuns(t *testing.T) {
 		{`echo aGk= | base64 -d | sh`, "maybe"},
 		{`find . -name x -exec kubectl delete {} \;`, "yes"},
 		{`ssh host kubectl delete x`, "yes"},
-		{`python3 -c 'import os'`, "maybe"},
+		{`python3 -c 'import pty'`, "maybe"},
 		{`PATH=. kubectl delete`, "maybe"},
 		{`export PATH=$PATH:/x; ls`, "maybe"},
 		{`kubectl () { :; }; kubectl delete`, "maybe"},

@@ -187,8 +187,23 @@ func (r *reader) run(j job) {
 		outer, kind := r.program, r.kind
 		r.program, r.kind = name, script
 		at := len(r.script.calls) - 1
-		if r.isTrusted(j.argv) {
-			r.usesTrusted, r.script.calls[at].mentions = true, true
+		if inner := r.modulesWords(j.argv); inner != nil {
+			r.program, r.kind = outer, kind
+			j = j.wrap(name, inner, false)
+			continue
+		}
+		trusted, spoken, inner := false, []word(nil), []word(nil)
+		if !ok || !row.shows(j.argv) {
+			trusted, spoken, inner = r.trusts(j.argv)
+		}
+		if inner != nil {
+			r.usesTrusted = true
+			r.program, r.kind = outer, kind
+			j = j.wrap(name, inner, true)
+			continue
+		}
+		if trusted {
+			r.usesTrusted, r.script.calls[at].mentions, r.script.calls[at].spoken = true, true, spoken
 			r.recordJob(j)
 			r.program, r.kind = outer, kind
 			return
@@ -277,6 +292,9 @@ func (r *reader) record(argv []word, c Command) {
 			p = &texts[i]
 		}
 		c.add(p, w.many)
+		if !w.known && !w.mayFlag() && i < 64 {
+			c.operands |= 1 << i
+		}
 		switch {
 		case i == 0:
 		case flags && w.known && w.text == "--":

@@ -99,7 +99,7 @@ func (s *Script) addUnknowns() {
 			} else if i := strings.LastIndexByte(c.plain, '.'); i >= 0 {
 				add(shown(name)+" may be the program behind its dot", c.plain[i+1:])
 			}
-			for _, p := range mentioned(c.argv[1:]) {
+			for _, p := range mentioned(c.mentioning()) {
 				if !seen[[2]string{name, p}] {
 					seen[[2]string{name, p}] = true
 					add(shown(name)+" may run what its words mention", p)
@@ -119,8 +119,9 @@ func mentioned(words []word) (names []string) {
 		if !w.known {
 			return []string{""}
 		}
-		for _, name := range strings.FieldsFunc(w.text, func(c rune) bool { return c < 0x80 && !isNameByte(byte(c)) }) {
-			if !slices.Contains(names, name) {
+		for _, name := range strings.FieldsFunc(w.text, func(c rune) bool { return c < 0x80 && !isNameByte(byte(c)) && c != '/' }) {
+			name = name[strings.LastIndexByte(name, '/')+1:] // in front of "/" it is a folder
+			if name != "" && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 			if len(names) > maxMentioned {

@@ -15,6 +15,8 @@ type word struct {
 	text  string
 	known bool // otherwise the text is decided at run time only
 	many  bool // the word may become any number of words
+	// number is true for an unknown word that has no text but a number, if it has one.
+	number bool
 	// start and end stand certainly in an unknown word, at its two ends. pattern is the glob if
 	// nothing else makes the word unknown.
 	start, end, pattern string
@@ -154,6 +156,13 @@ func (r *reader) word(w *syntax.Word) word {
 		}
 		r.part(p, &out)
 	}
+	if out.known || len(w.Parts) != 1 || !r.isNumber(w) {
+		return out.finish()
+	}
+	out.number = true
+	if e, ok := w.Parts[0].(*syntax.ParamExp); ok && strings.Contains("#?$", e.Param.Value) {
+		out.many = false // it is there, and no shell splits a number
+	}
 	return out.finish()
 }
 
@@ -213,7 +222,9 @@ func (b *wordBuilder) setUnknown(many bool) {
 // addLit adds unquoted text. first says that a word begins with it, whole that it is the word.
 func (b *wordBuilder) addLit(text string, first, whole bool) {
 	if first && text != "" && (text[0] == '~' || text[0] == '=' && len(text) > 1) {
-		b.setUnknown(false) // a home folder; in zsh, =cmd is the path of a program
+		if b.setUnknown(false); text[0] == '~' { // a home folder; in zsh, =cmd is the path of a program
+			b.start = "/"
+		}
 	}
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {

@@ -1,0 +1,104 @@
+package shell
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestCode says which one-line programs of interpreters certainly run no other program, and which files
+// they read.
+func TestCode(t *testing.T) {
+	for _, tt := range []struct {
+		line  string
+		want  string
+		reads []string
+	}{
+		// What people and agents ask Python and Node.
+		{line: `python3 -c 'print(1+1)'`, want: "no"},
+		{line: `python3 -c "import sys; print(sys.version)"`, want: "no"},
+		{line: `python -c 'import json,sys; d = json.load(sys.stdin); print([f["name"] for f in d["files"]])' arg`, want: "no"},
+		{line: `python3 -c 'import json; print(json.load(open("a.json"))["x"])'`, want: "no", reads: []string{"a.json"}},
+		{line: `python3 -c 'print(open("a.txt", encoding="utf8").read().count("x"))'`, want: "no", reads: []string{"a.txt"}},
+		{line: `python3 -u -c 'from datetime import datetime, timedelta; print(datetime.now() - timedelta(days=1))'`, want: "no"},
+		{line: `python3 -c 'import re,sys; [print(m.group(1)) for l in sys.stdin for m in re.finditer(r"a(\d+)", l)]'`, want: "no"},
+		{line: `python3 -c 'x = {"a": 1}; print(f"{x} {len(x):>5}")'`, want: "no"},
+		{line: `python3 -c 'import os; print(os.path.exists("x"), os.getcwd())'`, want: "no"},
+		{line: "python3 - <<'E'\nimport json\nfor k, v in json.loads('{}').items():\n    print(k, v)\nE", want: "no"},
+		{line: "python3 <<E\nprint(1)\nE", want: "no"},
+		{line: `node -e 'console.log(process.version)'`, want: "no"},
+		{line: `node -p '1+1'`, want: "no"},
+		{line: `node -e "console.log(require('./package.json').version)"`, want: "no", reads: []string{"./package.json"}},
+		{line: `node -e "const fs=require('fs'); const p=JSON.parse(fs.readFileSync('package.json','utf8')); if (p.version !== '1') { console.error('x' + p.name); process.exit(1); }"`, want: "no", reads: []string{"package.json"}},
+		{line: `node -p "Object.keys(require('./a/b.json').dependencies).map(k => k.toUpperCase()).join('\n')"`, want: "no", reads: []string{"./a/b.json"}},
+		{line: `node -e 'for (const [k, v] of Object.entries({a: 1})) console.log(k, v["x"], [1, 2][0])'`, want: "no"},
+		// What runs another program, or may.
+		{line: `python3 -c 'import os; os.system("kubectl delete x")'`},
+		{line: `python3 -c 'import subprocess; subprocess.run("x")'`},
+		{line: `python3 -c '__import__("os").system("x")'`},
+		{line: `python3 -c 'eval(input())'`}, {line: `python3 -c 'exec("x")'`},
+		{line: `python3 -c 'print(().__class__.__bases__[0].__subclasses__())'`},
+		{line: `python3 -c 'import sys; sys.modules["os"].system("x")'`},
+		{line: `python3 -c 'import json; json.decoder.scanner'`}, {line: `python3 -c 'import json as j; j.codecs'`}, {line: `python3 -c 'import json; x = json; x.codecs'`},
+		{line: `python3 -c 'from os import path; path.os.system("x")'`}, {line: `python3 -c 'import os; p = os.path; p.os.system("x")'`},
+		{line: `python3 -c 'import os.path; os.path.os.system("x")'`}, {line: `python3 -c 'from os import *; system("x")'`}, {line: `python3 -c 'import os, json as x'`},
+		{line: `python3 -c 'import re; re.sre_compile'`}, {line: `python3 -c 'import re; re._compile'`},
+		{line: `python3 -c 'getattr(x, "y")'`}, {line: `python3 -c 'print((i for i in []).gi_frame.f_builtins)'`},
+		{line: `python3 -c 'f"{__import__(1)}"'`}, {line: `python3 -c 'f"{x["a"]}"'`}, {line: `python3 -c 'rf"\{exec(1)}"'`},
+		{line: `python3 -c 'open("a", "w").write("x")'`}, {line: `python3 -c 'open("a", mode="w")'`}, {line: `python3 -c 'open("a", "r+")'`}, {line: `python3 -c 'open(x)'`},
+		{line: `python3 -c 'open("a" "b")'`}, {line: `python3 -c 'open("\x61")'`}, {line: `python3 -c 'o = open; o("a", "w")'`}, {line: `python3 -c 'open(f"{x}")'`},
+		{line: `python3 -c 'import sys; sys.stdout = x'`}, {line: `python3 -c 'import string; string.Formatter'`}, {line: `python3 -c 'import importlib'`},
+		{line: `python3 -c 'import mymodule'`}, {line: `python3 -c "print($x)"`}, {line: `python3 -c 'ｅval(1)'`}, {line: `python3 -c 'from . import x'`},
+		{line: `python3 -c 'import sys; help()'`}, {line: `python3 -c 'print(1)' && python3 x.py`}, {line: `python3 -i -c 'print(1)'`}, {line: "python3 - a <<E\nimport os; os.system(1)\nE"},
+		{line: `echo 'import os' > json.py; python3 -c 'import json'`}, {line: `PYTHONPATH=. python3 -c 'import json'`}, {line: "python3 <<E\nprint($x)\nE"},
+		{line: `ruby -e 'puts 1'`}, {line: `perl -e 'print 1'`}, {line: `deno eval 'console.log(1)'`},
+		{line: `node -e 'require("child_process").execSync("x")'`}, {line: `node -e 'child_process.execSync("x")'`}, {line: `node -e 'fs.writeFileSync("a", "b")'`},
+		{line: `node -e 'const x = require("fs"); x.writeFileSync("a", "b")'`}, {line: `node -e 'const {exec} = require("child_process")'`}, {line: `node -e 'require("fs").writeFileSync("a", "b")'`},
+		{line: `node -e 'console.log.constructor("x")()'`}, {line: `node -e 'console.log["constructor"]("x")()'`}, {line: `node -e 'console.log["constr" + "uctor"]("x")()'`},
+		{line: `node -e 'const k = "x"; console.log[k]("x")()'`}, {line: `node -e 'x = function(){}["constructor"]("x")()'`}, {line: `node -e '"a\n"["constructor"]'`},
+		{line: `node -e 'const {constructor: F} = () => 1'`}, {line: `node -e 'const {"constructor": F} = () => 1'`}, {line: `node -e 'const {"\x63onstructor": F} = () => 1'`},
+		{line: `node -e 'const {["constructor"]: F} = () => 1'`}, {line: `node -e 'const {x = child_process} = {}; x.execSync("y")'`}, {line: `node -e '((x = child_process) => x.execSync("y"))()'`},
+		{line: `node -e '(1 ? child_process : 0).execSync("x")'`}, {line: `node -e 'process.mainModule.require("x")'`}, {line: `node -e 'process.binding("x")'`}, {line: `node -e 'process["binding"]'`},
+		{line: `node -e 'import("fs")'`}, {line: `node -e 'eval("x")'`}, {line: `node -e 'new Function("x")()'`}, {line: `node -e 'globalThis.x'`}, {line: `node -e 'this.x'`},
+		{line: `node -e 'const p = process; p.binding'`}, {line: `node -e 'require("./x.js")'`}, {line: `node -e 'require("./x")'`}, {line: "node -e 'console.log(`${child_process}`)'"},
+		{line: `node -e '/"/; child_process.exec("x"); /"/'`}, {line: `node -e 'Object.getOwnPropertyDescriptor(Object.getPrototypeOf(x => x), "constructor").value("x")()'`},
+		{line: `node -r ./x -e '1'`}, {line: `node -e '1' -r ./x`}, {line: `node --import=./x -p 1`}, {line: `NODE_OPTIONS='-r ./x' node -p 1`}, {line: `node -e 'process.dlopen'`},
+		{line: `node -e 'setTimeout("x")'`}, {line: `node -e 'process.env.TOKEN'`}, {line: `node -e 'a = b => (c = vm, c.runInThisContext("x"))'`}, {line: `node x.js`}, {line: `node`},
+	} {
+		if tt.want == "" {
+			tt.want = "maybe"
+		}
+		s := Parse(tt.line, "")
+		if got := s.Runs("kubectl", []string{"delete"}); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.line, got, tt.want)
+		}
+		var reads []string
+		for _, c := range s.Commands {
+			for _, w := range c.Reads {
+				reads = append(reads, *w)
+			}
+		}
+		if tt.want == "no" && !slices.Equal(reads, tt.reads) {
+			t.Errorf("%s: it reads %v, want %v", tt.line, reads, tt.reads)
+		}
+	}
+}
+
+// TestTrusted says what a runner counts as that the operator trusts.
+func TestTrusted(t *testing.T) {
+	trusted := []string{"uv", "pip", "pytest", "pnpm", "yarn", "go", "docker compose up", "npm test", "source *venv/bin/activate", "node"}
+	for line, want := range map[string]string{
+		"uv sync": "no", "uv pip list": "no", "uv pip install -r a.txt": "no", "uv run pytest -q": "no", "uv run bandit -r src -f json -o r.json": "no", "uv run --with x x check -c y": "no",
+		"uv run bash -c 'kubectl delete x'": "yes", "uv run python -c 'import pty'": "maybe", "uv run kubectl delete x": "maybe", "uv run -c x y": "maybe", "uv run x -c 'kubectl delete y'": "maybe",
+		"uv run python -c 'print(1)'": "no", "python -m pip install --upgrade pip": "no", "python3 -m pytest -q": "no", "python3 -m x": "maybe", "python3 -m pytest -c x": "maybe", "./python3 -m pytest": "maybe",
+		"pnpm --filter web test": "no", "pnpm fmt:check": "no", "pnpm dlx x": "maybe", "yarn create x": "maybe", "pnpm --dir x test": "maybe", "pnpm -C ../x test": "maybe",
+		"docker compose --profile test up -d": "no", "docker compose -f x.yml up": "maybe", "docker compose run x": "maybe", "docker compose up --build --wait": "no",
+		"go test ./kubectl/... -v": "no", "go env kubectl": "no", "go test kubectl": "maybe", "go test -exec x": "maybe", "npm --prefix x test": "maybe", "npm test": "no",
+		"node a.js --x": "no", "node -e 'require(\"x\")'": "maybe", "node": "maybe", "pip install kubectl": "no", "uv add kubectl": "no", "go test ./... > a.go": "maybe",
+		"source /tmp/venv/bin/activate": "maybe", "source ../.venv/bin/activate": "maybe", "source \"$x\"/.venv/bin/activate": "maybe",
+		"source .venv/bin/activate && pytest": "no", "source ./x": "maybe", "echo x > .venv/bin/activate; source .venv/bin/activate": "maybe",
+	} {
+		if got := ParseWith(line, Options{Trusted: trusted}).Runs("kubectl", []string{"delete"}); got != want {
+			t.Errorf("%s: got %s, want %s", line, got, want)
+		}
+	}
+}
