@@ -112,5 +112,19 @@ func Codes() []Code {
 			Bad:  "chmod 666 /etc/starhost/config.toml\n",
 			Good: "chmod 644 /etc/starhost/config.toml\n",
 		},
+		{
+			Code: "E0617", Title: "a setting that a bundle may not have",
+			Text: "The starhost.toml of a bundle may name its plugins and libraries, give plugins values and modes, require them, and lower limits. " +
+				"Grants, secrets, servers, programs, the store, the log and higher limits are for the managed config of each machine, so that no archive gives itself anything.",
+			Bad:  "[grants]\noncall = [\"http:pager.example\"] # in the starhost.toml of a bundle\n",
+			Good: "[plugin.oncall]\nteam = \"checkout\"\n",
+		},
+		{
+			Code: "E0618", Title: "a bundle that is not installed",
+			Text: "The managed config names a bundle in [bundles.NAME], and this machine does not have it: nobody ran starhost sync yet, or somebody removed or changed its files. " +
+				"Its guards are then missing, so calls are refused. starhost sync, as root, installs it; starhost hook doctor says what it finds.",
+			Bad:  "[bundles.ops]\nurl = \"https://policy.corp.example/ops.tar.gz\" # before the first sync\n",
+			Good: "starhost sync --once\n",
+		},
 	}
 }

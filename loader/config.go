@@ -47,6 +47,10 @@ type Config struct {
 	// Processes are programs that hook events, by NAME of their plugins process-NAME.
 	Processes map[string]*ProcessConfig
 	Serve     ServeConfig
+	// Bundles are the bundles that this machine keeps current, by NAME; only the managed config has any.
+	Bundles map[string]*BundleConfig
+	// Status is the file in which starhost sync writes what it did. The bundles are beside it.
+	Status Path
 	// Pins are globs on files of the project. Trust pins these files, because commands of the config run
 	// them.
 	Pins []string
@@ -243,6 +247,10 @@ type ConfigOptions struct {
 	// XDG_STATE_HOME, STARHOST_MODEL, STARHOST_STORE. Nil means an empty environment.
 	Getenv func(string) string
 
+	// Try is a bundle that counts as the active one of its name, so that a caller can check it before it
+	// is installed, with the managed config around it; the zero value tries none.
+	Try TryBundle
+
 	projectFile string // the project's file to read in place of the one that Dir leads to
 }
 
@@ -274,7 +282,7 @@ func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (
 	}
 	c := newConfig()
 	c.options = &o
-	if err := c.readManaged(o.Managed); err != nil {
+	if err := c.readManaged(o.Managed, o.Try); err != nil {
 		return nil, nil, err
 	}
 	for _, file := range files {
@@ -354,6 +362,8 @@ func newConfig() *Config {
 		MCP:   map[string]*MCPConfig{},
 
 		Processes: map[string]*ProcessConfig{},
+		Bundles:   map[string]*BundleConfig{},
+		Status:    Path{Shown: defaultStatus, Real: defaultStatus},
 
 		places: map[string]Place{},
 		layers: map[string]string{},

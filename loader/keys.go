@@ -44,7 +44,8 @@ func Keys() []Key {
 var projects = [...]string{
 	ifTrusted: "if you trust it", userOnly: "never", always: "always", ownPlugins: "for its own plugins; if you trust it, for all",
 	ownLimits: "for its own plugins; without trust, lower only", onlyOwnPlugins: "for its own plugins",
-	ownFolder: "in its folder, for its own plugins; if you trust it, for all",
+	managedOnly: "never, nor the user's: only the managed config",
+	ownFolder:   "in its folder, for its own plugins; if you trust it, for all",
 }
 
 // A task is a purpose for which a user sets keys of the config.
@@ -65,6 +66,7 @@ func tasks() []task {
 		{"Offer tools", "These keys choose the tools that a model gets, and add those of MCP servers.", []string{"tools", "mcp", "serve"}},
 		{"Ask models", "`starhost run`, `chat` and `serve --proxy` ask these models. [Run](run.md) describes them.", []string{"model"}},
 		{"Keep values and fragments", "`ctx.store`, aliases and `sha256:` references use one database. [Store](store.md) describes it.", []string{"store"}},
+		{"Share a policy with many machines", "`starhost sync` keeps the bundles of a machine current. Only the managed config names them. [Fleet](fleet.md) describes it.", []string{"bundles", "status"}},
 		{"Record decisions", "The decision log has a record of each event that a plugin heard. [Replay](replay.md) describes it.", []string{"log", "redact"}},
 	}
 }

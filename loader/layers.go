@@ -21,7 +21,8 @@ type layer struct {
 	home        string // the folder that "~" means; "" if there is none
 	project     bool   // the config came with the code that it configures
 	trusted     bool   // the operator trusts the code of the project
-	managed     bool   // the managed config
+	managed     bool   // the managed config, or a bundle of it
+	bundle      string // the name of the bundle that the config is in, or ""
 	why         string // why the project is not trusted, for warnings
 	src         []byte // the config's text, set for a project only
 }
@@ -133,7 +134,7 @@ func (c *Config) read(l *layer, src []byte) error {
 	c.layers[l.shown] = l.name()
 	c.warnings = append(c.warnings, w.refused...)
 	if l.managed {
-		c.found = w.found
+		c.found = append(c.found, w.found...)
 	}
 	if l.project {
 		c.project = l.folder()
@@ -157,8 +158,7 @@ type walker struct {
 	refused []Warning // warnings about tables that no project may set
 }
 
-// userTables are the tables that only the user's and the managed config may have. This version
-// of starhost has settings in some of them only.
+// userTables are the tables that only the user's and the managed config may have.
 var userTables = []string{"bundles", "kinds", "log", "redact", "shell", "status"}
 
 // table collects the settings of a table whose keys the list describes.
@@ -171,8 +171,8 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 		switch {
 		case len(key) == 0 && slices.Contains(userTables, name) && w.layer.project:
 			w.refused = append(w.refused, Warning{Place: at, Msg: toml.Key(sub).String() + " is ignored: " + userOnlyText})
-		case len(next) == 0 && len(key) == 0 && slices.Contains(userTables, name):
-			w.errs = append(w.errs, errorAt(at, "E0602", "unknown key %q: this version of starhost has no [%s]", name, name))
+		case w.layer.bundle != "" && !inBundle(sub):
+			w.errs = append(w.errs, errorAt(at, "E0617", "%s: a bundle cannot set it, want it in the managed config of the machine", toml.Key(sub)))
 		case len(next) == 0:
 			w.errs = append(w.errs, errorAt(at, "E0602", "unknown key %q%s", toml.Key(sub), suggestKey(list, key, name)))
 		case len(next[0].key) == len(sub):
@@ -249,6 +249,8 @@ func suggestSibling(list []*setting, depth int, name string) string {
 // apply makes a setting of a layer, if the layer has the right to make it.
 func (c *Config) apply(g layerSetting) *Error {
 	switch {
+	case g.right == managedOnly && !g.layer.managed:
+		c.warn(g.place, "%s is ignored: only the managed config may set it", toml.Key(g.key))
 	case !g.layer.project, g.right == always, g.right == ownLimits, g.right == ownFolder,
 		g.layer.trusted && (g.right == ifTrusted || g.right == ownPlugins):
 		return c.set(g)

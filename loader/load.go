@@ -370,7 +370,7 @@ func (l *loadRun) find() error {
 	}
 	paths, err := l.config.Paths(l.Dir, l.Args)
 	c := l.config
-	if errors.Is(err, ErrNoPlugins) && len(c.Plugins.Required)+len(c.ManagedPaths())+len(c.Processes) > 0 {
+	if errors.Is(err, ErrNoPlugins) && len(c.Plugins.Required)+len(c.ManagedPaths())+len(c.Bundles)+len(c.Processes) > 0 {
 		err = nil // the missing plugin is reported later, or programs are the plugins
 	}
 	if err != nil {
@@ -382,6 +382,9 @@ func (l *loadRun) find() error {
 	paths = slices.Concat(l.config.ManagedPaths(), paths)
 	l.set.hasManaged = true
 	l.sources, l.set.Problems = Discover(paths, l.config.Limits.Source)
+	if l.config.managed != nil {
+		l.set.Problems = slices.Concat(l.config.managed.lost, l.set.Problems)
+	}
 	for _, s := range l.sources {
 		s.maxSource = l.config.LimitsOf(s).Source
 	}

@@ -20,40 +20,54 @@ type managedLayer struct {
 	alone *Config
 	// settings are the settings of the managed config, in the order of its lines.
 	settings []layerSetting
+	// lost are the errors of bundles that are not installed as they should be.
+	lost []*Error
 }
 
 // ErrManaged is the cause of an error about the managed config. If a caller cannot read the
 // administrator's rules, no flag of the user may let calls pass.
 var ErrManaged = errors.New("the managed config cannot be used")
 
-// readManaged reads the managed config. Without the file there is no managed layer.
-func (c *Config) readManaged(file string) error {
-	if file == "" {
-		return nil
-	}
-	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	l := &layer{shown: filepath.ToSlash(file), real: file, managed: true}
+// readManaged reads the managed config, and the bundles that it names. Without the file there is no managed
+// layer, unless a caller tries a bundle.
+func (c *Config) readManaged(file string, try TryBundle) error {
 	m := &managedLayer{alone: newConfig()}
-	err := checkManaged(l.shown, file)
-	if err == nil {
-		var src []byte
-		if src, err = readConfigFile(file, l.shown); err == nil {
-			if err := m.alone.read(l, src); err != nil {
-				return causedByManaged(err)
-			}
+	_, err := os.Lstat(file)
+	exists := file != "" && !errors.Is(err, fs.ErrNotExist)
+	if !exists && try.Name == "" {
+		return nil
+	}
+	if exists {
+		if err := m.alone.readManagedFile(file); err != nil {
+			return causedByManaged(err)
 		}
 	}
-	if err != nil {
-		return causedByManaged(err)
+	if m.settings = m.alone.found; try.Name != "" {
+		ensureEntry(m.alone.Bundles, try.Name)
 	}
-	m.settings = m.alone.found
+	if len(m.alone.Bundles) > 0 {
+		if err := m.addBundles(try); err != nil {
+			return causedByManaged(err)
+		}
+	}
 	c.managed = m
-	c.files = append(c.files, file)
-	c.layers[l.shown] = l.name()
+	c.files = append(c.files, m.alone.files...)
+	maps.Copy(c.layers, m.alone.layers)
 	c.warnings = append(c.warnings, m.alone.warnings...)
 	return nil
+}
+
+// readManagedFile applies the settings of the file to c.
+func (c *Config) readManagedFile(file string) error {
+	l := &layer{shown: filepath.ToSlash(file), real: file, managed: true}
+	if err := checkManaged(l.shown, file); err != nil {
+		return err
+	}
+	src, err := readConfigFile(file, l.shown)
+	if err != nil {
+		return err
+	}
+	return c.read(l, src)
 }
 
 // causedByManaged returns the errors in err with the cause [ErrManaged].
@@ -81,6 +95,7 @@ func (c *Config) applyManaged() {
 		delete(c.Secrets, name)
 		c.deletePlaces("secrets", name)
 	}
+	clear(c.Bundles)
 	for name := range c.managed.alone.Kinds {
 		delete(c.Kinds, name)
 		c.deletePlaces("kinds", name)

@@ -415,7 +415,7 @@ func TestManagedBroken(t *testing.T) {
 		{"missing with its folder", func(dir string) error { return os.RemoveAll(filepath.Join(dir, "etc")) }, ""},
 		{"no TOML", write("["), "invalid TOML"},
 		{"an unknown key", write("limit.steps = 5"), "unknown key"},
-		{"a key of later versions", write("[status]\nurl = \"x\""), `unknown key "status": this version of starhost has no [status]`},
+		{"a key of later versions", write("[status]\nurl = \"x\""), `unknown key "status.url"`},
 		{"a wrong value", write("limits.steps = true"), "limits.steps: got true"},
 		{"two wrong values", write("limits.steps = true\ngrants.a = [\"x\"]"), "limits.steps: got true"},
 		{"a wrong permission", write("grants.a = [\"x\"]"), "grants.a"},

@@ -60,6 +60,7 @@ const (
 	onlyOwnPlugins                     // for the project's plugins, trusted or not
 	ownFolder                          // in its folder for the project's plugins; anywhere if the project is trusted
 	userOnly                           // never, because it is the user's
+	managedOnly                        // never, and the user's config neither
 )
 
 // coreSettings returns the keys about plugins, prompts and tools.
@@ -225,6 +226,9 @@ func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string
 	assign := a.set
 	a.set = func(c *Config, g layerSetting) error {
 		v, err := parse(g.value)
+		if f := field(newConfig(), g.name()); err == nil && g.layer.bundle != "" && tighter(*f, v) != v {
+			return fmt.Errorf("at most %v, the default: only the managed config of the machine raises a limit", *f)
+		}
 		if f := field(c, g.name()); err == nil && g.layer.untrusted() && tighter(*f, v) != v {
 			c.ignore(g, "a project that is not trusted can only lower limits, %v applies", *f)
 			return errIgnored
@@ -239,7 +243,9 @@ func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string
 func eventLimit(a access) access {
 	assign := a.set
 	a.set = func(c *Config, g layerSetting) error {
-		if n, err := parseSteps(g.value); err == nil && g.layer.untrusted() && n > c.Limits.EventSteps() {
+		if n, err := parseSteps(g.value); err == nil && g.layer.bundle != "" && n > newConfig().Limits.EventSteps() {
+			return fmt.Errorf("at most %v, the default: only the managed config of the machine raises a limit", newConfig().Limits.EventSteps())
+		} else if err == nil && g.layer.untrusted() && n > c.Limits.EventSteps() {
 			c.ignore(g, "a project that is not trusted can only lower limits, %v applies", c.Limits.EventSteps())
 			return errIgnored
 		}
@@ -351,6 +357,9 @@ func setLibrary(c *Config, g layerSetting) error {
 	if err != nil {
 		return err
 	}
+	if g.layer.bundle != "" && !isInside(g.layer.folder(), library.Real) {
+		return fmt.Errorf("a folder inside of the bundle")
+	}
 	if g.layer.untrusted() {
 		if _, used := c.Libraries[g.name()]; used {
 			c.ignore(g, "the user's config has a library of this name")
@@ -387,6 +396,8 @@ func setPaths(c *Config, g layerSetting) error {
 		switch {
 		case err != nil:
 			return err
+		case g.layer.bundle != "" && !isInside(g.layer.folder(), p.Real):
+			return fmt.Errorf("paths inside of the bundle")
 		case g.layer.untrusted() && !isInside(filepath.Dir(g.layer.real), p.Real):
 			c.ignore(g, "%s leaves the project's folder", name)
 		default:
@@ -396,7 +407,7 @@ func setPaths(c *Config, g layerSetting) error {
 	if g.layer.managed && c.managed != nil {
 		return nil // ManagedPaths returns the managed paths
 	}
-	if g.layer.project {
+	if g.layer.project || g.layer.managed { // bundles have paths, too
 		paths = append(slices.Clip(c.Plugins.Paths), paths...)
 	}
 	c.Plugins.Paths = paths

@@ -17,7 +17,7 @@ import (
 // settings returns all keys. If two keys are equally similar to an unknown one, starhost suggests the first.
 // The first call makes the list, because few runs need it.
 var settings = sync.OnceValue(func() []*setting {
-	return slices.Concat(coreSettings(), modelSettings(), outsideSettings(), serveSettings(), logSettings())
+	return slices.Concat(coreSettings(), modelSettings(), outsideSettings(), serveSettings(), logSettings(), bundleSettings())
 })
 
 // modelSettings returns the keys about language models.

@@ -86,6 +86,8 @@ func (c *Config) names(table string) []string {
 		return slices.Sorted(maps.Keys(c.Kinds))
 	case "mcp":
 		return slices.Sorted(maps.Keys(c.MCP))
+	case "bundles":
+		return slices.Sorted(maps.Keys(c.Bundles))
 	case "process":
 		return slices.Sorted(maps.Keys(c.Processes))
 	case "model":
@@ -98,6 +100,9 @@ func (c *Config) names(table string) []string {
 func (c *Config) show(rows []Setting, s *setting, name string) []Setting {
 	if slices.Contains(s.key, "*") != (name != "") {
 		return rows
+	}
+	if s.right == managedOnly && c.managed == nil {
+		return rows // only a managed config has a use for it
 	}
 	for _, key := range c.expand(s.key, name) {
 		v := s.get(c, key)
