@@ -18,24 +18,25 @@ var sizes = map[string]int{
 	"agents/trace":     1600,
 	"bench":            2080,
 	"builtins":         8420,
-	"bundle":           660, // archives of policies for many machines
+	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4530,
-	"cmd/starhost":     9570,
+	"cmd/starhost":     10000,
 	"decision":         4070,
 	"editor/check":     790,
 	"editor/format":    170,
 	"editor/lint":      2070,
 	"editor/lsp":       2860,
 	"effects":          5350,
+	"fleet":            940, // fetches, tries and installs bundles
 	"fragments":        1040,
 	"golden":           3970,
 	"guard":            1720, // the engine of rules, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
 	"internal":         4050,
-	"loader":           6240,
+	"loader":           6530,
 	"measure":          420,
 	"model":            2390,
-	"report":           2280,
+	"report":           2290,
 	"schema":           1100,
 	"scripts":          10,
 	"serve/decide":     530,
@@ -55,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 106_520
+const maxSize = 108_200
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

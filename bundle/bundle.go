@@ -17,6 +17,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"path"
 	"strings"
@@ -216,8 +217,19 @@ func fold(name string) string {
 
 // The codes of errors of bundles; see [Codes].
 const (
-	codeBroken    = "E0801"
-	codeSignature = "E0802"
+	codeBroken    = "E1001"
+	codeSignature = "E1002"
 )
+
+// In returns an error with the name of what it is about in front, and with its code.
+func In(name string, err error) error {
+	if coded, ok := errors.AsType[interface {
+		error
+		Code() string
+	}](err); ok {
+		return codes.Errorf(coded.Code(), "%s: %s", name, coded.Error())
+	}
+	return errtext.File(name, err)
+}
 
 func brokenf(format string, args ...any) error { return codes.Errorf(codeBroken, format, args...) }

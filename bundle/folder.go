@@ -110,7 +110,7 @@ func ReadFolder(folder string, each func(File, io.Reader) error) (*Manifest, Dig
 	defer root.Close()
 	text, err := readFile(root, ManifestName, MaxManifest)
 	if err != nil {
-		return nil, "", err
+		return nil, "", brokenf("%s: it cannot be read: want a folder that starhost sync made", ManifestName)
 	}
 	m, err := parseManifest(text)
 	if err != nil {

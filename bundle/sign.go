@@ -62,6 +62,7 @@ func Sign(archive, secret []byte, password string) ([]byte, error) {
 // have made it over exactly these bytes.
 func Verify(archive, signature []byte, keys []string) (id string, err error) {
 	var known []string
+	spoiled := false
 	var s minisign.Signature
 	if err := s.UnmarshalText(signature); err != nil || len(signature) > MaxSignature {
 		return "", codes.Errorf(codeSignature, "got no signature of minisign, want that of the archive in the file %s beside it", SignatureSuffix)
@@ -74,10 +75,11 @@ func Verify(archive, signature []byte, keys []string) (id string, err error) {
 		if minisign.Verify(key, archive, signature) {
 			return KeyID(key), nil
 		}
-		if key.ID() == s.KeyID {
-			return "", codes.Errorf(codeSignature, "the signature of key %s is not for these bytes: the archive or the signature was changed", KeyID(key))
-		}
+		spoiled = spoiled || key.ID() == s.KeyID
 		known = append(known, KeyID(key))
+	}
+	if spoiled {
+		return "", codes.Errorf(codeSignature, "the signature of key %016X is not for these bytes: the archive or the signature was changed", s.KeyID)
 	}
 	return "", codes.Errorf(codeSignature, "got a signature of key %016X, want one of %s", s.KeyID, strings.Join(known, ", "))
 }

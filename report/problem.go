@@ -233,6 +233,8 @@ const (
 	ExitPlugin      = 3   // a plugin's mistake
 	ExitLimit       = 4   // a limit or a permission
 	ExitFile        = 5   // a file, a network, a database
+	ExitBundle      = 6   // a bundle that is not whole, not signed, or not the wanted one
+	ExitTrial       = 7   // a bundle that does not load, or that does not pass its cases
 	ExitBug         = 70  // a bug of starhost
 	ExitInterrupted = 130 // by the user
 )
@@ -274,6 +276,9 @@ var exitCodes = []struct {
 	{"E08", ExitNegative}, // warnings of check
 	{"E0806", ExitPlugin}, {"E0807", ExitPlugin}, {"E0808", ExitPlugin}, {"E0810", ExitPlugin},
 	{"E09", ExitNegative},
+	{"E10", ExitBundle},
+	{"E1004", ExitFile},
+	{"E1005", ExitTrial},
 }
 
 // ExitOf returns the exit code for an error code.

@@ -8,10 +8,12 @@ import (
 
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/bundle"
 	"github.com/starhost/starhost/editor/check"
 	"github.com/starhost/starhost/editor/format"
 	"github.com/starhost/starhost/editor/lint"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fleet"
 	"github.com/starhost/starhost/internal/docgen"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
@@ -65,7 +67,7 @@ func wholeReference() docgen.Reference {
 
 // allCodes returns the error codes of all packages, sorted.
 func allCodes() []starlark.Code {
-	all := slices.Concat(starlark.Codes(), builtins.Codes(), effects.Codes(), loader.Codes(), report.Codes, format.Codes, check.Codes, lint.Codes)
+	all := slices.Concat(starlark.Codes(), builtins.Codes(), effects.Codes(), loader.Codes(), bundle.Codes, fleet.Codes, report.Codes, format.Codes, check.Codes, lint.Codes)
 	slices.SortFunc(all, func(x, y starlark.Code) int { return strings.Compare(x.Code, y.Code) })
 	return all
 }

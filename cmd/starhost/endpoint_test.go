@@ -197,6 +197,6 @@ func cmdEnvsubst(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: envsubst FROM TO")
 	}
-	text := strings.ReplaceAll(ts.ReadFile(args[0]), "$ENDPOINT", ts.Getenv("ENDPOINT"))
+	text := strings.NewReplacer("$ENDPOINT", ts.Getenv("ENDPOINT"), "$WORK", ts.Getenv("WORK")).Replace(ts.ReadFile(args[0]))
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o666))
 }

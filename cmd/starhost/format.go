@@ -14,6 +14,11 @@ import (
 // check of the flag read this table.
 var formats = []struct{ command, names string }{
 	{"bench", "pretty json gobench"},
+	{"bundle build", "pretty json"},
+	{"bundle diff", "pretty json"},
+	{"bundle show", "pretty json"},
+	{"bundle sign", "pretty json"},
+	{"bundle verify", "pretty json"},
 	{"chat", "text"},
 	{"check", "pretty json github"},
 	{"command", "pretty json"},
@@ -48,6 +53,7 @@ var formats = []struct{ command, names string }{
 	{"sessions export", "json"},
 	{"sessions answer", "pretty json"},
 	{"sessions rm", "pretty json"},
+	{"sync", "pretty json"},
 	{"test", "pretty json junit github"},
 	{"trust", "pretty json"},
 	{"ui", "pretty"},

@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost/agents/install"
 	"github.com/starhost/starhost/agents/trace"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/fleet"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
@@ -124,6 +125,15 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 	if err != nil {
 		return err
 	}
+	bundles := []fleet.BundleStatus{}
+	if config, _, err := env.readConfig(false); err == nil {
+		bundles = fleet.Examine(config, d.Now)
+	}
+	for i := range bundles {
+		if b := &bundles[i]; b.Problem != "" || strict && (b.Old || b.LastError != "") {
+			res.code = report.ExitNegative
+		}
+	}
 	for i := range result {
 		isFault := result[i].Calls != nil && result[i].Calls.Faults() > 0
 		if grade := result[i].Grade; isFault || grade == install.GradeOff || strict && grade != install.GradeHolds {
@@ -133,7 +143,7 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 	if len(result) == 0 {
 		res.code = report.ExitNegative
 	}
-	return env.printResult(res, diagnoses{result, env.getenv("HOME")})
+	return env.printResult(res, diagnoses{result, bundles, env.getenv("HOME")})
 }
 
 // addTrust tells a doctor which settings of the current project do not apply because nobody trusts it.
@@ -152,20 +162,23 @@ func (env Env) addTrust(d *install.Doctor) {
 
 // diagnoses are the result of hook doctor.
 type diagnoses struct {
-	list []install.Diagnosis
-	home string
+	list    []install.Diagnosis
+	bundles []fleet.BundleStatus
+	home    string
 }
 
 func (result diagnoses) WriteText(res *Result) {
 	install.WriteDiagnoses(&res.out, result.list, result.home)
+	res.printBundles(result.bundles)
 }
 
 func (result diagnoses) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
-		Agents []install.Diagnosis `json:"agents"`
-		Errors []report.ErrorJSON  `json:"errors"`
-	}{head{"starhost.hook-doctor/1", res.code == 0 && len(res.problems) == 0}, append([]install.Diagnosis{}, result.list...), res.errorsJSON()})
+		Agents  []install.Diagnosis  `json:"agents"`
+		Bundles []fleet.BundleStatus `json:"bundles"`
+		Errors  []report.ErrorJSON   `json:"errors"`
+	}{head{"starhost.hook-doctor/1", res.code == 0 && len(res.problems) == 0}, append([]install.Diagnosis{}, result.list...), result.bundles, res.errorsJSON()})
 }
 
 // parseHookLine parses the flags of a command line of hook, in the way of hook itself.

@@ -49,6 +49,8 @@ func commandTable() []commandMaker {
 		{"list", test, (*program).listCommand},
 		{"bench", test, (*program).benchCommand},
 		{"hook", run, (*program).hookCommand},
+		{"bundle", run, (*program).bundleCommand},
+		{"sync", run, (*program).syncCommand},
 		{"trust", run, (*program).trustCommand},
 		{"run", run, (*program).modelRunCommand},
 		{"chat", run, (*program).chatCommand},

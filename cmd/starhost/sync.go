@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost/fleet"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
+)
+
+// syncFlags are the flags of sync.
+type syncFlags struct {
+	once        bool
+	every, wait timeSpan
+}
+
+func (p *program) syncCommand() *cobra.Command {
+	f := syncFlags{every: timeSpan(15 * time.Minute), wait: timeSpan(fleet.DefaultWait)}
+	cmd := &cobra.Command{
+		Use:   "sync",
+		Short: "Keep the bundles of this machine current, as root",
+		Long: `Fetch the bundles that the managed config names in [bundles.NAME], check their signatures and
+files, load their plugins, run their golden cases, and make them the active ones. Whatever
+fails, the active version stays, and the status file says why. A hook reads what is active.
+
+Without --once, it does a round every 15 minutes, give or take 5, until interrupted. The exit
+code of a round is 5 if a bundle could not be fetched, 6 if it is not whole, not signed by a
+key of the config or not the wanted one, 7 if it does not load or does not pass its cases.
+See docs/fleet.md.`,
+		Example: `  starhost sync --once
+  starhost sync --once -F json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			prepareRun(cmd.Context())
+			if f.once {
+				return runSync(cmd.Context(), p.env, &p.res, &f)
+			}
+			return syncForever(cmd.Context(), p.env, &p.res, &f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.once, "once", false, "do one round, for a timer")
+	cmd.Flags().Var(&f.every, "every", "the `TIME` between rounds, of which up to a third is left out or added")
+	cmd.Flags().Var(&f.wait, "wait", "the most `TIME` of a bundle's download")
+	return cmd
+}
+
+// runSync does one round.
+func runSync(ctx context.Context, env Env, res *Result, f *syncFlags) error {
+	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{Dir: env.dir, None: true, Managed: env.managed, Getenv: env.getenv})
+	res.warnings = append(res.warnings, warnings...)
+	if err != nil {
+		return err
+	}
+	if len(config.Bundles) == 0 {
+		return usagef("sync: got no [bundles.NAME] in %s, want at least one", env.managed)
+	}
+	for name, b := range config.Bundles {
+		if b.URL == "" || len(b.Keys) == 0 {
+			return usagef("%s: [bundles.%s] lacks url or keys", env.managed, name)
+		}
+	}
+	try := env.tryOptions()
+	try.Managed = env.managed
+	status, err := fleet.Sync(ctx, fleet.Options{Config: config, Wait: time.Duration(f.wait), Now: time.Now(), Try: try, Getenv: env.getenv})
+	res.addError(err)
+	if status == nil {
+		return nil
+	}
+	return env.printResult(res, syncReport{status})
+}
+
+// syncForever does rounds until ctx ends.
+func syncForever(ctx context.Context, env Env, res *Result, f *syncFlags) error {
+	res.written = true // each round writes the result itself
+	for {
+		round := res.newRound()
+		round.addError(runSync(ctx, env, round, f))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		env.end(round)
+		third := int64(f.every) / 3
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(int64(f.every) - third + rand.Int64N(2*third+1))):
+		}
+	}
+}
+
+// A syncReport is the result of sync.
+type syncReport struct{ *fleet.Status }
+
+func (r syncReport) WriteText(res *Result) { res.printBundles(r.Bundles) }
+
+func (r syncReport) WriteJSON(res *Result) error {
+	return res.out.JSON(struct {
+		head
+		Time    time.Time            `json:"time"`
+		Bundles []fleet.BundleStatus `json:"bundles"`
+		Errors  []report.ErrorJSON   `json:"errors"`
+	}{head{"starhost.sync/1", len(res.problems) == 0}, r.Time, jsontext.List(r.Bundles, func(b *fleet.BundleStatus) fleet.BundleStatus { return *b }), res.errorsJSON()})
+}
+
+// printBundles prints the state of bundles as text.
+func (res *Result) printBundles(list []fleet.BundleStatus) {
+	for i := range list {
+		fmt.Fprintf(&res.out, "bundle %s\n", list[i].Name)
+		for _, line := range list[i].Lines() {
+			fmt.Fprintf(&res.out, "  %s\n", texttable.EscapeLine(line))
+		}
+	}
+}
