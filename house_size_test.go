@@ -41,7 +41,7 @@ var sizes = map[string]int{
 	"scripts":          10,
 	"serve/decide":     530,
 	"serve/front":      560,
-	"serve/hook":       5100,
+	"serve/hook":       5220,
 	"serve/mcp":        2320,
 	"serve/metrics":    230,
 	"serve/neko":       800,
@@ -52,11 +52,11 @@ var sizes = map[string]int{
 	"serve/ui":         960,
 	"shell":            5290, // 110 of them are rows about the flags of programs, and 350 judge one-line programs of Python and Node
 	"starlark":         7380,
-	"store":            1600,
+	"store":            1660,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_200
+const maxSize = 108_390
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

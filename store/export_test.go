@@ -11,3 +11,20 @@ func CountWriters(t *testing.T, d *DB) int {
 	}
 	return h.write.Stats().MaxOpenConnections
 }
+
+// LiveNames returns the names of the live sessions.
+func LiveNames(t *testing.T, d *DB) (names [][]byte) {
+	t.Helper()
+	h, err := d.open(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := texts(t.Context(), h.read, `SELECT name FROM starhost_live ORDER BY name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range list {
+		names = append(names, []byte(name))
+	}
+	return names
+}

@@ -28,6 +28,9 @@ CREATE TABLE starhost_session_content (session BYTEA NOT NULL, content BYTEA NOT
 CREATE UNIQUE INDEX starhost_session_content_key ON starhost_session_content (session, content);
 CREATE INDEX starhost_session_content_id ON starhost_session_content (content)`,
 	`ALTER TABLE starhost_content ADD COLUMN type BYTEA NOT NULL DEFAULT ''`, // an attachment's; empty for a text
+	`CREATE TABLE starhost_live (name BYTEA NOT NULL, holder BYTEA NOT NULL, ends BIGINT NOT NULL, used BIGINT NOT NULL, record BYTEA NOT NULL);
+CREATE UNIQUE INDEX starhost_live_key ON starhost_live (name);
+CREATE INDEX starhost_live_used ON starhost_live (used)`,
 }
 
 // migrationLock is the number of the advisory lock that a migration of PostgreSQL takes.

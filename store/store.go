@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -57,6 +58,7 @@ type DB struct {
 	keep      time.Duration
 	clock     func() time.Time
 	recent    recentIDs
+	newLive   atomic.Int64 // counts new live sessions
 
 	turn   chan struct{} // has a token; its holder uses opened
 	opened *handles      // nil before the first use

@@ -119,7 +119,12 @@ func (v *server) openServers(ctx context.Context, token string) (err error) {
 		})
 	}
 	if v.flags.decides() {
+		var shared *hook.Shared
+		if db, err := v.database(v.set.Config); err == nil && db != nil && db.IsServer() {
+			shared = &hook.Shared{Take: db.TakeLive, Store: db.StoreLive}
+		}
 		v.decide = decide.NewServer(decide.Options{
+			Shared:   shared,
 			Host:     v.guardingHost,
 			Deadline: time.Duration(v.flags.deadline), FailClosed: v.flags.failClosed, IsOpen: v.flags.isOpen,
 			Outcome: v.outcome, Warn: v.printWarning, Undecided: v.undecided,

@@ -4,7 +4,8 @@
 //
 // Its central idea is that no answer means no: a question that plugins do not answer in time, that
 // starhost cannot read, or that comes while a guard is not loaded gets the refusal that its sender
-// understands. Sessions are in memory, with the rules of serve/hook.
+// understands. Sessions are in memory, or where several servers find them, with the
+// rules of serve/hook.
 //
 // The package opens no address and checks no token: serve/front does.
 package decide
@@ -51,6 +52,8 @@ type Options struct {
 	Answered func(e *starhost.Event, a hook.Answer)
 	// Warn receives a line for the operator: a decision that an asker did not get.
 	Warn func(string)
+	// Shared stores the sessions for several servers. Nil keeps them in memory.
+	Shared *hook.Shared
 }
 
 // A Server answers questions. It is safe for concurrent use.
@@ -68,6 +71,7 @@ func NewServer(o Options) *Server {
 	}
 	s := &Server{Options: o, running: make(chan struct{}, maxRunning)}
 	s.memory = hook.NewMemory(s.report)
+	s.memory.Share(o.Shared, o.Deadline)
 	s.desk = &hook.Desk{
 		Load: s.load, Deadline: o.Deadline, FailClosed: o.FailClosed, IsOpen: o.IsOpen, Warn: o.Warn,
 		Record: func(e *starhost.Event, a hook.Answer) error {

@@ -27,11 +27,12 @@ func Fire(
 		return &verdict{}, err
 	}
 	event := &Event{agent: callers, kind: kindTool, session: e.SessionID} // an event without its state is refused
-	h, remember, unknown := o.guarded(h, event, o.pinOf(event))
+	p, release := o.hold(ctx, event)
+	h, remember, unknown := o.guarded(h, event, p)
 	v, storeState, err := o.inSession(ctx, h, event, flow{everyEvent: true, run: run})
 	v.closeFor(event, unknown)
 	if err == nil && v.block {
 		err = errors.New(v.reason)
 	}
-	return out, func() { storeState(); remember() }, err
+	return out, func() { storeState(); remember(); release() }, err
 }

@@ -517,7 +517,7 @@ type Options struct {
 func (e *Event) Answer(ctx context.Context, h *host.Host, o Options) (a Answer, store func(), err error) {
 	flow := flows[e.kind]
 	v, storeState := &verdict{}, func() {}
-	p := o.pinOf(e)
+	p, release := o.hold(ctx, e)
 	h, remember, unknown := o.guarded(h, e, p)
 	if h != nil {
 		e.called = e.agent.findTool(e.tool, h)
@@ -530,13 +530,13 @@ func (e *Event) Answer(ctx context.Context, h *host.Host, o Options) (a Answer, 
 		if v.notice = lossNotice(h, e.kind); v.notice == "" && e.kind == kindPrompt {
 			v.notice = o.Notice
 		}
-		if h != nil && p != nil && e.kind == kindResult {
+		if h != nil && p != nil && o.States != nil && e.kind == kindResult {
 			v.notice = cmp.Or(o.checkRan(h, e, p), v.notice)
 		}
 		a, err = e.answer(v)
 	}
-	if h != nil && p != nil && e.kind == kindTool && err == nil && isGuarded(h) {
+	if h != nil && p != nil && o.States != nil && e.kind == kindTool && err == nil && isGuarded(h) {
 		o.report(o.States.addCall(p, e.newJudgedCall(v, a.Blocks)))
 	}
-	return a, func() { storeState(); remember() }, err
+	return a, func() { storeState(); remember(); release() }, err
 }

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"container/list"
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -24,6 +26,9 @@ const (
 // concurrent use.
 type Memory struct {
 	report func(error) // gets a warning when the Memory has dropped states
+	shared *Shared     // where several servers find the sessions; nil for this process alone
+	holder string      // the name of this process for shared
+	lease  time.Duration
 
 	mu       sync.Mutex
 	sessions map[string]*list.Element // elements with a *memorySession, by name
@@ -37,11 +42,32 @@ func NewMemory(report func(error)) *Memory {
 	return &Memory{report: report, sessions: map[string]*list.Element{}}
 }
 
+// A Shared stores sessions where several servers find them. All functions are safe for concurrent use.
+type Shared struct {
+	// Take gives the record of a session to a holder for the time of lease, unless another holder has it.
+	Take func(ctx context.Context, name, holder string, lease time.Duration) (record []byte, taken bool, err error)
+	// Store replaces the record of a session, or keeps it for nil, if the holder still has the session. A lease
+	// of 0 gives it back.
+	Store func(ctx context.Context, name, holder string, record []byte, lease time.Duration) (held bool, err error)
+}
+
+// leaseBeyond is how long a server keeps a session after the deadline of its event. If a server dies, the
+// session waits so long for the others.
+const leaseBeyond = 5 * time.Second
+
+// Share makes the Memory keep each session only while an event uses it, and in shared otherwise. deadline is
+// the longest time of an event. The caller calls Share before any other method.
+func (m *Memory) Share(shared *Shared, deadline time.Duration) {
+	m.shared, m.holder, m.lease = shared, rand.Text(), deadline+leaseBeyond
+}
+
 // A memorySession is the state of one session.
 type memorySession struct {
 	name  string
+	held  chan struct{} // has a token while an event holds a shared session
+	last  []byte        // the record of a shared session, as it is stored
 	slot  chan struct{} // has a token while an event uses the session
-	users int           // how many events use the session or wait for it
+	users int           // how many events use or hold the session, or wait for it
 	text  []byte        // the state; nil if the session has none
 	had   []host.Guard
 	ran   string // the same as Pin.Ran
@@ -79,11 +105,122 @@ func (m *Memory) lock(ctx context.Context, name string) (unlock func(), err erro
 	}
 }
 
+// A sharedRecord is what servers share of a session.
+type sharedRecord struct {
+	Version int             `json:"starhost_live"`
+	State   json.RawMessage `json:"state,omitempty"`
+	Guards  []host.Guard    `json:"guards,omitempty"`
+	Ran     string          `json:"ran,omitempty"`
+	Calls   []byte          `json:"calls,omitempty"`
+}
+
+// liveVersion is the version of sharedRecord.
+const liveVersion = 1
+
+// hold takes a shared session for an event, from before its guards are compared until its state is stored. It
+// waits until no other event has the session, on this server or another. A Memory that shares nothing holds
+// nothing.
+func (m *Memory) hold(ctx context.Context, name string) (release func(), err error) {
+	if m == nil || m.shared == nil {
+		return func() {}, nil
+	}
+	m.mu.Lock()
+	e := m.session(name)
+	s := e.Value.(*memorySession)
+	s.users++
+	m.mu.Unlock()
+	leave := func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if s.users--; s.users == 0 {
+			m.drop(e)
+		}
+	}
+	busy := func() error {
+		leave()
+		return fmt.Errorf("the session is busy with an earlier event: %w", context.Cause(ctx))
+	}
+	select {
+	case s.held <- struct{}{}:
+	case <-ctx.Done():
+		return func() {}, busy()
+	}
+	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		record, taken, err := m.shared.Take(ctx, name, m.holder, m.lease)
+		switch {
+		case err != nil:
+			<-s.held
+			leave()
+			return func() {}, err
+		case taken:
+			err = m.setRecord(s, record)
+			return func() {
+				if err := m.flush(name, 0); err != nil {
+					m.report(err)
+				}
+				<-s.held
+				leave()
+			}, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			<-s.held
+			return func() {}, busy()
+		}
+	}
+}
+
+// setRecord makes the record of a shared session the session's.
+func (m *Memory) setRecord(s *memorySession, record []byte) error {
+	var r sharedRecord
+	if len(record) > 0 && (json.Unmarshal(record, &r) != nil || r.Version != liveVersion) {
+		return fmt.Errorf("the stored session is none of version %d", liveVersion)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bytes += len(r.State) + len(r.Calls) - len(s.text) - len(s.calls)
+	s.text, s.had, s.ran, s.calls, s.last = r.State, r.Guards, r.Ran, r.Calls, record
+	return nil
+}
+
+// flush stores what has changed of a session that an event holds. A lease of 0 gives the session back. A Memory
+// that shares nothing stores nothing.
+func (m *Memory) flush(name string, lease time.Duration) error {
+	if m.shared == nil {
+		return nil
+	}
+	m.mu.Lock()
+	s := m.sessions[name].Value.(*memorySession)
+	record, err := json.Marshal(sharedRecord{liveVersion, s.text, s.had, s.ran, s.calls})
+	isEmpty := s.text == nil && s.had == nil && s.ran == "" && s.calls == nil && len(s.last) == 0
+	isNew := !isEmpty && !bytes.Equal(record, s.last)
+	m.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if !isNew {
+		if record = nil; lease > 0 {
+			return nil
+		}
+	}
+	held, err := m.shared.Store(context.Background(), name, m.holder, record, lease)
+	switch {
+	case err != nil:
+		return err
+	case !held:
+		return errors.New("another server has taken the session, because this event took too long")
+	case isNew:
+		s.last = record
+	}
+	return nil
+}
+
 // session returns the session with a name, and makes it the last used one. The caller has locked mu.
 func (m *Memory) session(name string) *list.Element {
 	e := m.sessions[name]
 	if e == nil {
-		e = m.byUse.PushFront(&memorySession{name: name, slot: make(chan struct{}, 1)})
+		e = m.byUse.PushFront(&memorySession{name: name, held: make(chan struct{}, 1), slot: make(chan struct{}, 1)})
 		m.sessions[name] = e
 	}
 	e.Value.(*memorySession).used = time.Now()

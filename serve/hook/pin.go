@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -204,6 +205,21 @@ func (o *Options) pinOf(e *Event) *Pin {
 		return o.Pin
 	}
 	return o.States.Pin(e)
+}
+
+// hold takes the event's session from other servers, until release. If it cannot, nothing is stored of the
+// event, and the pin says why.
+func (o *Options) hold(ctx context.Context, e *Event) (p *Pin, release func()) {
+	release = func() {}
+	if o.States == nil || e.session == "" {
+		return nil, release
+	}
+	release, err := o.States.Memory.hold(ctx, fileName(e.agent.Name, e.session))
+	if err != nil {
+		o.States = nil
+		return &Pin{err: fmt.Errorf("nobody can tell which guards this session had: %w", err)}, release
+	}
+	return o.pinOf(e), release
 }
 
 // guarded returns a host for the event that has lost the guards which the session had and which are gone. The

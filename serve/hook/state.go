@@ -418,7 +418,7 @@ func (f *stateFile) remove() error {
 func (f *stateFile) write(text []byte) error {
 	if m := f.states.Memory; m != nil {
 		m.setText(f.name, text)
-		return nil
+		return m.flush(f.name, m.lease)
 	}
 	temp := strings.TrimSuffix(f.name, stateEnd) + tempEnd // only the process with the lock writes this file
 	to, err := f.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
