@@ -20,7 +20,7 @@ func TestCorpus(t *testing.T) {
 	}{
 		{"destructive", s.Trusted, [2]int{0, 9}},
 		{"ordinary", s.Trusted, [2]int{12, 25}},
-		{"ordinary", nil, [2]int{78, 89}},
+		{"ordinary", nil, [2]int{81, 89}}, // three lines run code of Node, which nobody can judge
 	} {
 		text, err := os.ReadFile("testdata/" + tt.file + ".txt")
 		if err != nil {
