@@ -71,6 +71,9 @@ func Sync(ctx context.Context, o Options) (*Status, error) {
 		return nil, err
 	}
 	defer unlock()
+	if err := removeTemporary(state); err != nil {
+		return nil, err
+	}
 	old, status := ReadStatus(o.Config), &Status{Schema: statusSchema, Time: o.Now.UTC().Truncate(time.Second), Bundles: []BundleStatus{}}
 	var errs []error
 	for _, name := range sortedNames(o.Config) {
@@ -114,7 +117,7 @@ func (r *round) sync(ctx context.Context) error {
 	if err := os.MkdirAll(r.home, 0o755); err != nil {
 		return err
 	}
-	if err := r.removeTemporary(); err != nil {
+	if err := removeTemporary(r.home); err != nil {
 		return err
 	}
 	r.readActive()
@@ -311,12 +314,15 @@ func (r *round) prune() error {
 	return nil
 }
 
-// removeTemporary removes what rounds that did not end left behind.
-func (r *round) removeTemporary() error {
-	entries, err := os.ReadDir(r.home)
+// removeTemporary removes what rounds that did not end left behind in a folder: their own folders, and the
+// files that disk.Replace had not renamed yet.
+func removeTemporary(folder string) error {
+	entries, err := os.ReadDir(folder)
 	for _, e := range entries {
-		if err == nil && strings.HasPrefix(e.Name(), temporary) {
-			err = os.RemoveAll(filepath.Join(r.home, e.Name()))
+		name := e.Name()
+		isFile := strings.HasPrefix(name, ".starhost-") && strings.HasSuffix(name, ".tmp")
+		if err == nil && (isFile || strings.HasPrefix(name, temporary)) {
+			err = os.RemoveAll(filepath.Join(folder, name))
 		}
 	}
 	return err
