@@ -27,7 +27,7 @@ var sizes = map[string]int{
 	"editor/lint":      2070,
 	"editor/lsp":       2860,
 	"effects":          5350,
-	"fleet":            940, // fetches, tries and installs bundles
+	"fleet":            950, // fetches, tries and installs bundles
 	"fragments":        1040,
 	"golden":           3970,
 	"guard":            1720, // the engine of rules, which was 405 lines of Starlark in each user's folder
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_390
+const maxSize = 108_400
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
