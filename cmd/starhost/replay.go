@@ -136,8 +136,8 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 		}
 		records, skipped = reader.All(), func() int { return reader.Skipped }
 	}
-	if !env.inside && past == nil { // a session of a transcript is in memory
-		// A long log makes much garbage. Beside the heap, the program itself takes 20 MiB.
+	if !env.inside {
+		// A long log makes much garbage, and so do transcripts. Beside the heap, the program itself takes 20 MiB.
 		const garbage, maxHeap = 200, 40 << 20
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxHeap))

@@ -10,10 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/agents/trace"
 	"github.com/starhost/starhost/agents/tracetest"
+	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -227,5 +231,55 @@ register_hook("pre_tool_call", lambda call, arguments: deny("no: %s %s" % (call.
 				}
 			}
 		}
+	}
+}
+
+// answeredTo returns the answers in the log of a home to calls, each with its tool.
+func answeredTo(t *testing.T, home string) (list []string) {
+	t.Helper()
+	for a, err := range decision.ReadAnswered(filepath.Join(home, ".local/state/starhost/log"), time.Time{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, a.Agent+" "+a.Tool+" "+a.Answered)
+	}
+	return list
+}
+
+// TestAnsweredCalls checks what is in the log about calls of which no handler hears: that they were answered,
+// and that one ran with other arguments than starhost was asked about.
+func TestAnsweredCalls(t *testing.T) {
+	ran := func(event, command, more string) string {
+		return `{"hook_event_name":"` + event + `","session_id":"s","cwd":"/","tool_name":"Bash","tool_use_id":"c","tool_input":{"command":"` + command + `"}` + more + "}"
+	}
+	tests := []struct {
+		name, agent string
+		events      []string
+		want        []string
+	}{
+		{"no handler hears of it", "claude-code", []string{`{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/","tool_name":"Read","tool_use_id":"c","tool_input":{"file_path":"/x"}}`},
+			[]string{"claude-code Read none"}},
+		{"it ran as asked", "claude-code", []string{ran("PreToolUse", "ls", ""), ran("PostToolUse", "ls", `,"tool_response":{}`)}, []string{"claude-code Bash none"}},
+		{"it ran otherwise", "claude-code", []string{ran("PreToolUse", "ls", ""), ran("PostToolUse", "rm x", `,"tool_response":{}`)},
+			[]string{"claude-code Bash none", "claude-code Bash " + decision.RanOther}},
+		{"PicoClaw", "picoclaw", []string{`{"jsonrpc":"2.0","id":1,"method":"hook.hello","params":{}}
+{"jsonrpc":"2.0","id":2,"method":"hook.before_tool","params":{"meta":{"SessionKey":"s"},"tool":"exec","arguments":{"command":"ls"}}}
+{"jsonrpc":"2.0","id":3,"method":"hook.before_tool","params":{"meta":{"SessionKey":"s"},"tool":"exec","arguments":{"command":"frozen"}}}
+{"jsonrpc":"2.0","id":4,"method":"hook.before_tool","params":{"meta":{"SessionKey":"s"},"tool":"read_file","arguments":{"path":"x"}}}
+`}, []string{"picoclaw exec none", "picoclaw exec deny", "picoclaw read_file none"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			home := t.TempDir()
+			t.Setenv("HOME", home)
+			writeFiles(t, home, map[string]string{"guard.star": "register_hook(\"pre_tool_call\", lambda call: deny(\"x\") if \"frozen\" in call.command else None, kind = \"shell\")\n"})
+			for _, event := range tt.events {
+				var out, stderr bytes.Buffer
+				run(context.Background(), []string{"-C", home, "hook", tt.agent, "guard.star"}, strings.NewReader(event), &out, &stderr)
+			}
+			if diff := cmp.Diff(tt.want, answeredTo(t, home)); diff != "" {
+				t.Errorf("answers (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
