@@ -58,7 +58,8 @@ type Diagnosis struct {
 	// without any.
 	Calls *trace.Coverage `json:"calls"`
 
-	agent *hook.Agent
+	agent    *hook.Agent
+	isAbsent bool // without settings and a program
 }
 
 // An Asked is an event in the decision log.
@@ -89,8 +90,8 @@ func newLine(scope, path string, c *commandLine) Line {
 }
 
 // Examine checks agents. If absent is true, the result also has the agents that have neither settings nor a
-// program. The
-// error is that of the log of answers, or of ctx.
+// program, else only those of them with calls that passed a guard by. The error is that of the log of answers,
+// or of ctx.
 func (d *Doctor) Examine(ctx context.Context, chosen []*hook.Agent, absent bool) ([]Diagnosis, error) {
 	used := d.readUsage()
 	var result []Diagnosis
@@ -102,10 +103,7 @@ func (d *Doctor) Examine(ctx context.Context, chosen []*hook.Agent, absent bool)
 		if agent.Files.Program != "" {
 			x.Program, _ = exec.LookPath(agent.Files.Program)
 		}
-		present := d.diagnose(ctx, &x)
-		if !present && x.Program == "" && !absent {
-			continue
-		}
+		x.isAbsent = !d.diagnose(ctx, &x) && x.Program == "" && !absent
 		if len(x.Lines) > 0 && d.ProjectProblem != "" {
 			x.addProblem("%s", d.ProjectProblem)
 		}
@@ -122,7 +120,9 @@ func (d *Doctor) Examine(ctx context.Context, chosen []*hook.Agent, absent bool)
 		x.Grade, x.By = x.grade()
 		result = append(result, x)
 	}
-	return result, d.compare(ctx, result)
+	err := d.compare(ctx, result)
+	// An agent whose settings went away may have made calls without a guard since.
+	return slices.DeleteFunc(result, func(x Diagnosis) bool { return x.isAbsent && (x.Calls == nil || x.Calls.Faults() == 0) }), err
 }
 
 // compare adds what agents' transcripts say.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/starhost/starhost/agents"
@@ -140,6 +141,7 @@ type Past struct {
 
 	Calls, Skipped int // Skipped are calls that have no event in the agent's form
 	Days           map[string]bool
+	folders        []string // that were looked into
 }
 
 // Records returns the records of the calls of agents.
@@ -156,6 +158,7 @@ func (p *Past) Records(list []*agents.Agent) iter.Seq2[*decision.Record, error] 
 			}
 		}
 		for _, agent := range list {
+			p.folders = append(p.folders, agent.Transcripts.Folders(p.Getenv)...)
 			for c := range p.InOrder(agent) {
 				if c.Result == Refused {
 					continue // the agent asks no hook about it
@@ -198,6 +201,12 @@ func (p *Past) record(c *Call) (*decision.Record, error) {
 
 // String returns what was read, for people.
 func (p *Past) String() string {
+	if p.Calls+p.Broken == 0 {
+		for i := range p.folders {
+			p.folders[i] = errtext.InHome(p.Home, p.folders[i])
+		}
+		return "no calls in transcripts: starhost looked into " + strings.Join(p.folders, ", ")
+	}
 	text := fmt.Sprintf("%s on %s in the transcripts", texttable.Count(p.Calls, "call"), texttable.Count(len(p.Days), "day"))
 	if p.Skipped > 0 {
 		text += fmt.Sprintf(", %d that the agent's adapter refuses", p.Skipped)

@@ -24,6 +24,7 @@ import (
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
+	"github.com/starhost/starhost/serve/hook"
 )
 
 // replayFlags are the flags of replay.
@@ -103,6 +104,11 @@ func replayLog(ctx context.Context, env Env, res *Result, f *replayFlags, paths 
 	for _, p := range paths {
 		if ext := filepath.Ext(p); ext == ".jsonl" || ext == ".json" {
 			return &report.UsageError{Msg: "replay: " + errtext.Brief(p) + " is no plugin: records of decisions are --log FILE", Help: "starhost replay --log " + p}
+		}
+	}
+	for _, p := range paths {
+		if _, err := os.Stat(env.path(p)); f.transcripts && err != nil && hook.AgentOf(p) != nil {
+			return &report.UsageError{Msg: "replay: " + p + " is an agent, want --agent " + p, Help: "starhost replay --transcripts --agent " + p + " PATH"}
 		}
 	}
 	past, err := env.newPast(f)
