@@ -39,7 +39,7 @@ var sizes = map[string]int{
 	"report":           2290,
 	"schema":           1100,
 	"scripts":          10,
-	"serve/decide":     530,
+	"serve/decide":     550,
 	"serve/front":      560,
 	"serve/hook":       5220,
 	"serve/mcp":        2320,

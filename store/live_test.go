@@ -181,6 +181,34 @@ func TestReplicasAtOnce(t *testing.T) {
 	}
 }
 
+// TestReplicaDrains checks that a server which ends gives its sessions back first.
+func TestReplicaDrains(t *testing.T) {
+	stored := make(chan struct{})
+	shared := &hook.Shared{
+		Take: func(context.Context, string, string, time.Duration) ([]byte, bool, error) { return nil, true, nil },
+		Store: func(_ context.Context, _, _ string, _ []byte, lease time.Duration) (bool, error) {
+			if lease == 0 {
+				<-stored
+			}
+			return true, nil
+		},
+	}
+	h := host.New(host.Options{})
+	s := decide.NewServer(decide.Options{
+		Host: func() *host.Host { return h }, Warn: func(string) {}, Shared: shared,
+		Outcome: func(string, host.Outcome) any { return nil },
+	})
+	askReplica(t, s.Hooks(), "/v1/fire/pre_tool_call", `{"input":{"tool":"sh"},"session":"s"}`)
+	if s.Sessions() != 1 {
+		t.Error("the session is stored before the test lets it")
+	}
+	close(stored)
+	s.Drain()
+	if n := s.Sessions(); n != 0 {
+		t.Errorf("%d sessions are not given back", n)
+	}
+}
+
 // TestReplicaDies checks that a session goes on when the server that held it has died.
 func TestReplicaDies(t *testing.T) {
 	url := newDatabase(t)

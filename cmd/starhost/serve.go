@@ -68,7 +68,8 @@ loaders as resources and as the tool load_fragment, commands and templates as pr
 Hooks guard each call. The effects of plugins run, as far as they are granted.
 
 --hooks answers agents that send their hooks over HTTP (` + strings.Join(decide.AgentNames(), ", ") + `) at /hooks/AGENT, as
-starhost hook does, and programs that fire events at /v1/fire/EVENT. Sessions are in memory.
+starhost hook does, and programs that fire events at /v1/fire/EVENT. Sessions are in memory,
+or in the database if [store] url names a PostgreSQL server, which several servers can share.
 If a guard does not load, it refuses all calls of tools and all approvals. --print-config
 prints what to paste into an agent's settings.
 

@@ -392,6 +392,9 @@ func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, token 
 		err = cmp.Or(err, <-ended)
 		cancel() // if one server ends, all end
 	}
+	if v.decide != nil {
+		v.decide.Drain()
+	}
 	return err
 }
 

@@ -129,6 +129,22 @@ func (s *Server) take() (release func(), err error) {
 	}
 }
 
+// drainWait is the most time in which Drain waits.
+const drainWait = 2 * time.Second
+
+// Drain waits until the sessions of all answered questions are stored, so that other servers can go on with
+// them. The caller has stopped asking. A handler that does not stop holds Drain up for 2 s at most.
+func (s *Server) Drain() {
+	late := time.After(drainWait)
+	for range cap(s.running) {
+		select {
+		case s.running <- struct{}{}:
+		case <-late:
+			return
+		}
+	}
+}
+
 // writeJSON answers with an encoded object.
 func writeJSON(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "application/json")
