@@ -3,11 +3,16 @@
 package fleet_test
 
 import (
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +35,35 @@ func TestSyncProcess(t *testing.T) {
 		_, err := fleet.Sync(t.Context(), fleet.Options{Config: c, Now: time.Now(), Try: fleet.TryOptions{Managed: managed}, Getenv: os.Getenv})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if os.Getenv("TEST_SYNC_ONCE") != "" {
+			return
+		}
+	}
+}
+
+// TestHTTPS fetches over TLS, from a server that the system trusts, and from no other.
+func TestHTTPS(t *testing.T) {
+	k, s := newKey(t), newServer(t)
+	v1 := pack(t, k, "ops", 1, plain("v1"))
+	s.publish(v1)
+	secure := httptest.NewTLSServer(s.Config.Handler)
+	defer secure.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	m := newMachine(t, ops(secure.URL+"/ops.tar.gz", k))
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	if err := os.WriteFile(roots, certificate, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ roots, want, answer string }{
+		{os.DevNull, "certificate signed by unknown authority", "lost"}, {roots, "PASS", "v1"},
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestSyncProcess$")
+		cmd.Env = append(os.Environ(), "TEST_SYNC_MANAGED="+m.managed, "TEST_SYNC_ONCE=1", "SSL_CERT_FILE="+tt.roots, "SSL_CERT_DIR="+t.TempDir())
+		out, _ := cmd.CombinedOutput() // the text says whether it failed
+		if !strings.Contains(string(out), tt.want) || m.answer() != tt.answer {
+			t.Errorf("got %s, answer %q, want %q, %q", out, m.answer(), tt.want, tt.answer)
 		}
 	}
 }

@@ -483,6 +483,19 @@ func id(t testing.TB, k key) string {
 	return bundle.KeyID(public)
 }
 
+// A server may redirect to the hosts that the config names.
+func TestRedirect(t *testing.T) {
+	k, s, storage := newKey(t), newServer(t), newServer(t)
+	v1 := pack(t, k, "ops", 1, plain("v1"))
+	storage.publish(v1)
+	there := strings.Replace(storage.URL, "127.0.0.1", "localhost", 1)
+	s.answers(func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, there+req.URL.Path, 302) })
+	m := newMachine(t, ops(s.URL+"/ops.tar.gz", k)+fmt.Sprintf("redirects = [%q]\n", strings.TrimPrefix(there, "http://")))
+	if b := m.must(); b.Digest != v1.digest {
+		t.Errorf("got %+v", b)
+	}
+}
+
 // A broken version does not stop the server's ETag from bringing the next one: the ETag counts for the
 // active version only.
 func TestBrokenThenFixed(t *testing.T) {

@@ -133,15 +133,32 @@ func buildBundle(ctx context.Context, env Env, folder, name, sequence string) (*
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
 		return nil, usagef("%s: no such folder", folder)
 	}
-	trial, err := fleet.Try(ctx, loader.TryBundle{Name: name, Folder: real}, env.tryOptions())
+	files, err := os.MkdirTemp("", "starhost-bundle-") // what is tried is what is in the archive, and nothing around it
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(files)
+	o := bundle.BuildOptions{Name: name, Sequence: n, Created: created}
+	archive, _, _, err := bundle.Build(real, o)
+	if err == nil {
+		_, _, err = bundle.Unpack(archive, files)
+	}
+	if err != nil {
+		return nil, bundle.In(folder, err)
+	}
+	trial, err := fleet.Try(ctx, loader.TryBundle{Name: name, Folder: files}, env.tryOptions())
+	if err != nil {
+		return nil, bundle.In(folder, err)
+	}
+	if err := os.Remove(filepath.Join(files, bundle.ManifestName)); err != nil {
+		return nil, err
+	}
+	o.Required = trial.Required
+	archive, m, digest, err := bundle.Build(files, o)
 	if err != nil {
 		return nil, bundle.In(folder, err)
 	}
 	r := &bundleReport{File: cmp.Or(env.output, name+".tar.gz"), Trial: &trial}
-	archive, m, digest, err := bundle.Build(real, bundle.BuildOptions{Name: name, Sequence: n, Created: created, Required: trial.Required})
-	if err != nil {
-		return nil, bundle.In(folder, err)
-	}
 	r.Manifest, r.Digest = m, digest
 	return r, errtext.File(r.File, disk.Replace(env.path(r.File), archive, 0o666))
 }
