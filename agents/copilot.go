@@ -57,9 +57,9 @@ var copilot = &Agent{
 	ReportsRan: true,
 	Canary:     `{"sessionId":@SESSION@,"timestamp":1,"cwd":@FOLDER@,"toolName":@TOOL@,"toolArgs":@ARGS@}`,
 	lifts: []lift{
-		{By: "another hook that answers `modifiedArgs`", Ours: comparesRan, Read: "an earlier run of 1.0.102; a new repository's hooks do not run"},
+		{By: "another hook that answers `modifiedArgs`", Ours: comparesRan, Attacks: "another hook of a trusted folder"},
 		{By: "`disableAllHooks` in the settings of the project", StoppedBy: managedHooks, Ours: doctorSaysIt,
-			Read: "an earlier run of 1.0.102; a new repository's settings do not count"},
+			Attacks: "disableAllHooks of a trusted folder"},
 		{By: "`COPILOT_HOME`", StoppedBy: managedHooks, Ours: doctorBlind, Attacks: "COPILOT_HOME"},
 	},
 }

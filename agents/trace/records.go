@@ -205,7 +205,7 @@ func (p *Past) String() string {
 		for i := range p.folders {
 			p.folders[i] = errtext.InHome(p.Home, p.folders[i])
 		}
-		return "no calls in transcripts: starhost looked into " + strings.Join(p.folders, ", ")
+		return "0 calls on 0 days in the transcripts: starhost looked into " + strings.Join(p.folders, ", ")
 	}
 	text := fmt.Sprintf("%s on %s in the transcripts", texttable.Count(p.Calls, "call"), texttable.Count(len(p.Days), "day"))
 	if p.Skipped > 0 {

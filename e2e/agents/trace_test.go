@@ -271,6 +271,25 @@ func TestTracesInput(t *testing.T) {
 	}
 }
 
+// TestTracesRefused lets Claude Code call a tool that its own permissions refuse: it asks hooks before.
+func TestTracesRefused(t *testing.T) {
+	wanted(t)
+	a := agents[slices.IndexFunc(agents, func(a *agent) bool { return a.name == "claude-code" })]
+	s := newStage(t, a, plugin)
+	s.model.replies = []reply{
+		{calls: []call{a.read(filepath.Join(s.work, "secret.txt"))}},
+		{calls: []call{{"Edit", dict{"file_path": filepath.Join(s.work, "secret.txt"), "old_string": "key", "new_string": "lock"}}}}, {text: "hello"},
+	}
+	s.run("go on", false)
+	s.named(2, 0)
+	if c := s.coverage("--calls"); c.Counts["covered"] != 2 {
+		t.Errorf("got %v", c.Counts)
+	}
+	if text, _ := os.ReadFile(filepath.Join(s.work, "secret.txt")); strings.Contains(string(text), "lock") {
+		t.Error("the call was not refused")
+	}
+}
+
 // TestTracesQuiet calls the tools of Codex that touch nothing outside of it, and checks that doctor names none
 // of them: Codex asks about each, but for those that the table names.
 func TestTracesQuiet(t *testing.T) {
