@@ -343,7 +343,10 @@ func TestBuildErrors(t *testing.T) {
 	}{
 		{"a link", func(dir string) error { return os.Symlink("/etc/passwd", filepath.Join(dir, "link")) }, "\"link\": got a link"},
 		{"a manifest", func(dir string) error { return os.WriteFile(filepath.Join(dir, "bundle.json"), nil, 0o644) }, "second manifest"},
-		{"a bad name", func(dir string) error { return os.WriteFile(filepath.Join(dir, "a:b"), nil, 0o644) }, "printable"},
+		{"a dot at the end", func(dir string) error { return os.WriteFile(filepath.Join(dir, "a."), nil, 0o644) }, "dot"},
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows makes no such files")
 	}
 	for _, tt := range tests {
 		dir := t.TempDir()
