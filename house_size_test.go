@@ -17,7 +17,7 @@ var sizes = map[string]int{
 	"agents/install":   2930,
 	"agents/trace":     1600,
 	"bench":            2080,
-	"builtins":         8420,
+	"builtins":         8430,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4530,
 	"cmd/starhost":     10030,
@@ -26,11 +26,11 @@ var sizes = map[string]int{
 	"editor/format":    170,
 	"editor/lint":      2070,
 	"editor/lsp":       2860,
-	"effects":          5350,
+	"effects":          5360,
 	"fleet":            950, // fetches, tries and installs bundles
 	"fragments":        1040,
 	"golden":           3970,
-	"guard":            1720, // the engine of rules, which was 405 lines of Starlark in each user's folder
+	"guard":            1770, // the engine of rules, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
 	"internal":         4050,
 	"loader":           6530,
@@ -51,12 +51,12 @@ var sizes = map[string]int{
 	"serve/proxy":      3600,
 	"serve/ui":         960,
 	"shell":            5290, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
-	"starlark":         7380,
+	"starlark":         7390,
 	"store":            1660,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_400
+const maxSize = 108_470
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -118,6 +118,9 @@ func (h *handlerCall) Value(key any) any {
 	if key == (call.TrustedRunners{}) {
 		return h.rec.Trusted
 	}
+	if key == (call.BelowWorkspace{}) && h.rec.world != nil {
+		return h.rec.world.Below
+	}
 	return h.Context.Value(key)
 }
 

@@ -65,7 +65,7 @@ func ruleError(err error) error {
 	if !ok {
 		return err
 	}
-	return call.Errorf("E0321", "%s", e.Msg).At(syntax.MakePosition(&e.File, int32(e.Line), 1))
+	return call.Errorf("E0321", "%s", e.Msg).At(syntax.MakePosition(&e.File, int32(e.Line), int32(max(e.Col, 1)))).In(e.Source)
 }
 
 // guardCall decides about one call by rules, within the limits of a handler.
@@ -119,7 +119,7 @@ func (r *Recorder) decideByRules(
 		if len(r.world.Granted) > 0 {
 			o.Read = func(name string) (string, bool) {
 				text, err := runEffect(c, func(ctx context.Context) ([]byte, error) {
-					return r.world.ReadFileBytes(effects.WithoutHints(ctx), name)
+					return r.world.ReadFileBytes(effects.WithoutHints(ctx), r.world.Below(name))
 				})
 				if err == nil {
 					failed = cmp.Or(failed, c.Pay(1+len(text), len(text)))

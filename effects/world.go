@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/starhost/starhost/internal/near"
 )
@@ -37,6 +38,8 @@ type World struct {
 	Own OwnFiles
 	// Workspace is the folder in which fs.read and fs.write find files.
 	Workspace *Files
+	// Folders are absolute paths of Workspace, also behind links; nil if nobody knows one.
+	Folders []string
 	// Protected are paths of the workspace that no plugin may write to: plugins, libraries and config, with
 	// everything below. Files named starhost.toml or *.star are always protected.
 	Protected []string
@@ -91,6 +94,17 @@ func (w *World) ReadFile(ctx context.Context, name string) (string, error) {
 		return blob(s), err
 	})
 	return string(content), err
+}
+
+// Below returns the path of a file from the workspace on, for an absolute path in it. It returns all other
+// paths as they are.
+func (w *World) Below(name string) string {
+	for _, folder := range w.Folders {
+		if rest, ok := strings.CutPrefix(name, folder+"/"); ok {
+			return rest
+		}
+	}
+	return name
 }
 
 // ReadFileBytes returns the bytes of a file of the workspace.

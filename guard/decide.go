@@ -55,7 +55,7 @@ const (
 // the first call that needs the rule, and of [Set.Prove].
 func Load(file, text string) (*Set, error) {
 	if len(text) > maxText {
-		return nil, &Error{file, 1, errtext.Format("got %d bytes, want at most %d", len(text), maxText)}
+		return nil, &Error{File: file, Line: 1, Msg: errtext.Format("got %d bytes, want at most %d", len(text), maxText)}
 	}
 	s := &Set{file: file, unknown: "ask"}
 	var doc map[string]any
@@ -73,13 +73,16 @@ func Load(file, text string) (*Set, error) {
 		return nil, err
 	}
 	if err := s.readHead(doc); err != nil {
+		if e, ok := err.(*Error); ok && e.Source == "" {
+			return nil, e.in(text, 1)
+		}
 		return nil, err
 	}
 	if n := len(s.own); n > maxRules {
-		return nil, &Error{file, 1, errtext.Format("got %d rules, want at most %d", n, maxRules)}
+		return nil, &Error{File: file, Line: 1, Msg: errtext.Format("got %d rules, want at most %d", n, maxRules)}
 	}
 	if len(s.own)+len(s.packs) == 0 {
-		return nil, &Error{file, 1, "want packs, or rules: [[rule]] in TOML, rule: in YAML"}
+		return nil, &Error{File: file, Line: 1, Msg: "want packs, or rules: [[rule]] in TOML, rule: in YAML"}
 	}
 	return s, nil
 }
@@ -114,7 +117,7 @@ func (s *Set) readHead(doc map[string]any) error {
 			return located
 		}
 		if err != nil {
-			return &Error{s.file, 1, errtext.Cut(key) + ": " + err.Error()}
+			return &Error{File: s.file, Line: 1, Msg: errtext.Cut(key) + ": " + err.Error()}
 		}
 	}
 	return nil
@@ -278,11 +281,14 @@ func (s *Set) Prove(pay func(steps int) error) (errs []error) {
 			err = b.err
 		}
 		if err == nil && seen[r.ID()] {
-			err = &Error{r.File, r.Line, "rule " + r.ID() + ": the name is given twice"}
+			err = &Error{File: r.File, Line: r.Line, Msg: "rule " + r.ID() + ": name: the name is given twice"}
 		}
 		if err == nil {
 			seen[r.ID()] = true
 			err = r.prove(pay)
+		}
+		if e, ok := err.(*Error); ok && e.Source == "" && b.text != "" {
+			err = e.in(b.text, b.line)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -294,7 +300,7 @@ func (s *Set) Prove(pay func(steps int) error) (errs []error) {
 // prove checks the examples of a rule.
 func (r *Rule) prove(pay func(steps int) error) error {
 	fail := func(format string, args ...any) error {
-		return &Error{r.File, r.Line, "rule " + r.ID() + ": " + errtext.Format(format, args...)}
+		return &Error{File: r.File, Line: r.Line, Msg: "rule " + r.ID() + ": " + errtext.Format(format, args...)}
 	}
 	for _, part := range []struct {
 		key  string

@@ -34,6 +34,7 @@ func TestField(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := allPacks(t)
+	covered, out := 0, 0
 	for line := range strings.Lines(string(text)) {
 		source, command, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if !ok {
@@ -42,6 +43,17 @@ func TestField(t *testing.T) {
 		if d := answerTo(t, s, command); (d.Action == "") != (source[0] == '-') {
 			t.Errorf("%s: %s: got %q", source, command, d)
 		}
+		if covered++; source[0] == '-' {
+			covered, out = covered-1, out+1
+		}
+	}
+	page, err := os.ReadFile("../docs/guards.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("They ask about or deny %d of %d", covered, covered+out)
+	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
+		t.Errorf("docs/guards.md: want %q", want)
 	}
 }
 

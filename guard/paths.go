@@ -9,24 +9,8 @@ import (
 	"github.com/starhost/starhost/shell"
 )
 
-// Programs and what they do with the files and hosts that their words name.
-const (
-	// writers change files, for rules with kinds = ["write"].
-	writers = " cp mv rm tee touch truncate dd install ln chmod chown sed rsync unlink shred "
-	// readers only read files. Any other program may write them.
-	readers = " cat ls head tail grep egrep fgrep rg wc diff cmp file stat less more cut find jq du md5sum sha256sum nl tac od xxd strings source . "
-	// speakers open none of the files.
-	speakers = " echo printf export cd pwd true false test [ exit return "
-	// listers show names and sizes of files only.
-	listers = " ls du stat file tree find basename dirname realpath readlink wc touch mkdir "
-	// callers talk to hosts.
-	callers = " curl wget http https xh nc ncat telnet ssh scp sftp rsync ftp git "
-)
-
-// isIn reports whether a list between spaces has a program.
-func isIn(list string, name *string) bool {
-	return name != nil && strings.Contains(list, " "+*name+" ")
-}
+// does reports whether a program has one of the uses of files or hosts.
+func does(name *string, uses ...string) bool { return name != nil && shell.Uses(*name, uses...) }
 
 // globStart says where in a text a glob may begin to match.
 type globStart int
@@ -330,9 +314,9 @@ func (r *Rule) commandPaths(l *line, c *shell.Command, at folder, onlyWrites boo
 		}
 	}
 	look(words, yes)
-	if !isIn(speakers, c.Name) && !(onlyWrites && isIn(readers, c.Name)) && !(r.Pack != "" && !onlyWrites && isIn(listers, c.Name)) {
+	if !does(c.Name, "opens none") && !(onlyWrites && does(c.Name, "reads", "mostly reads")) && !(r.Pack != "" && !onlyWrites && does(c.Name, "lists")) {
 		most := yes
-		if onlyWrites && !isIn(writers, c.Name) {
+		if onlyWrites && !does(c.Name, "writes") {
 			most = maybe
 		}
 		look(c.Argv[1:], most)
@@ -481,13 +465,13 @@ func (r *Rule) shellHosts(l *line) answer {
 		}
 		for _, w := range c.Argv[1:] {
 			if w == nil {
-				if r.Pack == "" && (c.Name == nil || isIn(callers, c.Name)) {
+				if r.Pack == "" && (c.Name == nil || does(c.Name, "calls")) {
 					any = max(any, maybe)
 				}
 				continue
 			}
 			hosts := hostsOf(*w)
-			if len(hosts) == 0 && isIn(callers, c.Name) {
+			if len(hosts) == 0 && does(c.Name, "calls") {
 				hosts = []string{hostOf(*w)}
 			}
 			for _, host := range hosts {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
 	"go.yaml.in/yaml/v3"
@@ -131,14 +132,55 @@ type block struct {
 	err  error
 }
 
-// An Error is a mistake in a file of rules.
+// An Error is a mistake in a file of rules. Line and Col count from 1. Source is the line, "" if nobody knows it.
 type Error struct {
-	File string
-	Line int
-	Msg  string
+	File, Msg string
+	Line, Col int
+	Source    string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, max(e.Col, 1), e.Msg)
+}
+
+// in finds the place of a mistake in a text of which first is the line: the key that the message names, and what
+// it quotes behind the key.
+func (e *Error) in(text string, first int) *Error {
+	lines := strings.Split(text, "\n")
+	msg := e.Msg
+	if strings.HasPrefix(msg, "rule ") {
+		_, msg, _ = strings.Cut(msg, ": ")
+	}
+	key, detail, _ := strings.Cut(msg, ": ")
+	quoted := ""
+	if name, isUnknown := strings.CutPrefix(key, `unknown key "`); isUnknown {
+		key, _, _ = strings.Cut(name, `"`)
+	} else if at := strings.IndexByte(detail, '"'); at >= 0 {
+		quoted, _, _ = strings.Cut(detail[at+1:], `"`)
+	}
+	at := e.Line - first
+	for i, line := range lines {
+		name := strings.TrimLeft(line, " \t\"'")
+		if behind, ok := strings.CutPrefix(name, key); ok && key != "" && strings.HasPrefix(strings.TrimLeft(behind, " \t\"'"), "=") {
+			at, e.Col = i, len(line)-len(name)+1
+			for j := i; quoted != "" && j < len(lines); j++ {
+				if n := strings.Index(lines[j], quoted); n >= 0 {
+					at, e.Col = j, n+1
+					break
+				}
+				if strings.HasPrefix(strings.TrimLeft(lines[j], " \t"), "]") {
+					break
+				}
+			}
+			break
+		}
+	}
+	if at >= 0 && at < len(lines) {
+		e.Line, e.Source = first+at, strings.TrimSuffix(lines[at], "\r")
+		e.Col = utf8.RuneCountInString(e.Source[:min(max(e.Col-1, 0), len(e.Source))]) + 1
+	}
+	return e
+}
 
 // cut cuts the text of a file into what stands in front of the first rule, and the rules. A text
 // with strings of several lines is one block, which the parser alone can cut.
@@ -253,22 +295,30 @@ func (b *block) decode() (*Rule, error) {
 func (b *block) decodeText(text string) (*Rule, error) {
 	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
-		return nil, tomlError(b.file, b.line, err)
+		return nil, tomlError(b.file, text, b.line, err)
 	}
 	rules, _ := doc["rule"].([]map[string]any)
 	if len(rules) != 1 || len(doc) != 1 {
-		return nil, &Error{b.file, b.line, "the rule has another table behind it: want [[rule]] for each rule, and no other table"}
+		return nil, (&Error{File: b.file, Line: b.line, Msg: "the rule has another table behind it: want [[rule]] for each rule, and no other table"}).in(text, b.line)
 	}
-	return newRule(b.file, b.pack, b.line, rules[0])
+	r, err := newRule(b.file, b.pack, b.line, rules[0])
+	if e, ok := err.(*Error); ok {
+		return nil, e.in(text, b.line)
+	}
+	return r, err
 }
 
 // tomlError gives a parser's error its place. line is the first line of the text.
-func tomlError(file string, line int, err error) error {
+func tomlError(file, text string, line int, err error) error {
+	e := &Error{File: file, Line: line, Msg: err.Error()}
 	var syntax toml.ParseError
 	if errors.As(err, &syntax) {
-		return &Error{file, line + syntax.Position.Line - 1, syntax.Message}
+		e.Line, e.Col, e.Msg = line+syntax.Position.Line-1, syntax.Position.Col, syntax.Message
+		if lines := strings.Split(text, "\n"); e.Line-line < len(lines) {
+			e.Source = lines[e.Line-line]
+		}
 	}
-	return &Error{file, line, err.Error()}
+	return e
 }
 
 // newRule makes and checks a rule.
@@ -279,7 +329,7 @@ func newRule(file, pack string, line int, values map[string]any) (*Rule, error) 
 		if r.Name != "" {
 			where += " " + errtext.Cut(r.Name)
 		}
-		return nil, &Error{file, line, where + ": " + errtext.Format(format, args...)}
+		return nil, &Error{File: file, Line: line, Msg: where + ": " + errtext.Format(format, args...)}
 	}
 	names := make([]string, len(keys))
 	for i, k := range keys {
@@ -414,7 +464,11 @@ func kindOf(value any) string {
 // readYAML reads a file of rules in YAML, which is decoded as a whole.
 func readYAML(file, text string) (doc map[string]any, err error) {
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		return nil, &Error{file, 1, errtext.Cut(err.Error())}
+		e := &Error{File: file, Line: 1, Msg: errtext.Cut(err.Error())}
+		if _, behind, ok := strings.Cut(e.Msg, "line "); ok { // the parser says the line in its text
+			_, _ = fmt.Sscan(behind, &e.Line)
+		}
+		return nil, e.in(text, 1)
 	}
 	return doc, nil
 }
@@ -422,7 +476,7 @@ func readYAML(file, text string) (doc map[string]any, err error) {
 // readTOML reads what stands in front of the rules of a file, or a file that cannot be cut.
 func readTOML(file, text string) (doc map[string]any, err error) {
 	if _, err := toml.Decode(text, &doc); err != nil {
-		return nil, tomlError(file, 1, err)
+		return nil, tomlError(file, text, 1, err)
 	}
 	return doc, nil
 }

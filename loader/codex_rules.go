@@ -22,6 +22,9 @@ var rulesGuard string
 // first line.
 const rulesFunctions = `load("$rules", _rules = "rules"); prefix_rule, host_executable, network_rule = _rules()`
 
+// rulesPermissions are what a file of rules declares: the scripts that a line runs. The operator grants it.
+var rulesPermissions = []string{"fs.read:**"}
+
 // isRules reports whether the plugin is a file of rules.
 func (s *Source) isRules() bool { return strings.HasSuffix(s.Main, rulesSuffix) }
 

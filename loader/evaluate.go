@@ -114,6 +114,9 @@ func (e *evaluation) read() error {
 	if err := e.manifest.CheckName(e.source.Name); err != nil {
 		return e.locate(err)
 	}
+	if e.source.isRules() {
+		e.manifest.Permissions = rulesPermissions
+	}
 	p, m := e.plugin, e.manifest
 	p.Version, p.Description, p.Owner = m.Version, m.Description, m.Owner
 	p.Declared, p.RequiresEnv = m.Permissions, m.RequiresEnv

@@ -42,6 +42,7 @@ func (l *loadRun) openWorld() error {
 		return errorAt(Place{File: filepath.ToSlash(l.Dir)}, "E0607", "the workspace cannot be opened: %s", reason(err))
 	}
 	l.set.workspace, l.workspaceFolder = w.Workspace, resolveLinks(dir)
+	w.Folders = []string{filepath.ToSlash(dir), filepath.ToSlash(l.workspaceFolder)}
 	w.Protected = slices.Concat(w.Protected, l.protectedPaths(dir))
 	return nil
 }

@@ -206,16 +206,8 @@ func (r *reader) changeFolder(name string, args []word) {
 	}
 }
 
-// writersOfMany are programs that make files which their words do not name.
-const writersOfMany = " tar bsdtar unzip 7z 7za ar cpio rsync scp sftp jar patch gh aws gcloud gsutil svn hg apt apt-get brew gem cargo go wget curl " +
-	"aria2c helm install mvn protoc rpm yt-dlp bundle composer poetry pdm uv pip pip3 gio snap "
-
 // gitReaders are subcommands of git that leave the files of the folder as they are.
 const gitReaders = " status log diff show branch rev-parse ls-files blame grep remote config describe tag fetch push add commit shortlog cat-file "
-
-// readers of files, whose words may name a script that they do not change.
-const fileReaders = " cat head tail less more grep egrep fgrep rg wc ls echo printf test [ file stat cd diff cmp md5sum sha256sum shellcheck bash sh dash zsh ksh source . " +
-	"sudo env nohup timeout time nice command exec true false : set export read exit npm pnpm yarn bun pwd mkdir date sleep wait "
 
 // mayChange reports whether a call may write one of the scripts that the text runs.
 func (r *reader) mayChange(c invocation, bases []string) bool {
@@ -223,11 +215,11 @@ func (r *reader) mayChange(c invocation, bases []string) bool {
 	switch {
 	case slices.Contains(bases, path.Base(name)) && strings.Contains(name, "/"), r.script.defines[name]:
 		return false
-	case c.unlisted, strings.Contains(writersOfMany, " "+c.name+" "):
+	case c.unlisted, Uses(c.name, "makes", "unpacks"):
 		return true
 	case c.name == "git":
 		return len(c.argv) < 2 || !strings.Contains(gitReaders, " "+c.argv[1].text+" ")
-	case strings.Contains(fileReaders, " "+c.name+" "):
+	case Uses(c.name, "reads", "opens none", "passes"):
 		return false
 	}
 	row, _ := findProgram(c.name)
@@ -273,9 +265,6 @@ func (r *reader) checkRan() {
 	}
 }
 
-// unpackers make files that their words do not name, where they run.
-const unpackers = " tar bsdtar unzip 7z 7za cpio rsync scp sftp jar patch svn hg "
-
 // mayShadow reports whether the text may make a file that Python takes for a module which it imports.
 func (r *reader) mayShadow() bool {
 	for _, module := range r.imports {
@@ -284,7 +273,7 @@ func (r *reader) mayShadow() bool {
 			return true
 		}
 		for _, c := range r.script.calls {
-			if strings.Contains(unpackers, " "+c.name+" ") && c.name != "" {
+			if Uses(c.name, "unpacks") {
 				return true
 			}
 			if slices.ContainsFunc(c.argv[1:], func(w word) bool {

@@ -185,8 +185,8 @@ func (e stopError) Error() string { return e.cause.Error() }
 
 // Locate turns any failure of an evaluation into an [*Error]: errors of the scanner, the parser, the
 // resolver, the interpreter and builtins, limits, and recovered panics. If the cause has a method Code()
-// string, Help() string or Place() syntax.Position, the [*Error] takes its code, help or position from that
-// method. src returns the text of a file, or "", and may be nil. Locate(nil, src) is nil.
+// string, Help() string, Place() syntax.Position or SourceLine() string, the [*Error] takes its code, help,
+// position or line from that method. src returns the text of a file, or "", and may be nil. Locate(nil, src) is nil.
 func Locate(err error, src func(file string) string) *Error {
 	if err == nil {
 		return nil
@@ -290,6 +290,7 @@ func (e *Error) takeCause() {
 		panicked  *InternalError
 		placed    interface{ Place() syntax.Position }
 		helper    interface{ Help() string }
+		quoted    interface{ SourceLine() string }
 	)
 	switch {
 	case errors.As(e.cause, &syntaxErr):
@@ -307,6 +308,9 @@ func (e *Error) takeCause() {
 		if p := placed.Place(); p.Line > 0 {
 			e.Pos = posOf(p)
 		}
+	}
+	if errors.As(e.cause, &quoted) && quoted.SourceLine() != "" {
+		e.Source, e.caret = clipAround(quoted.SourceLine(), max(e.Pos.Col-1, 0))
 	}
 	if errors.As(e.cause, &helper) {
 		e.Help = helper.Help()

@@ -18,6 +18,10 @@ type Call struct {
 // TrustedRunners is the key of the runners that the operator trusts, a []string, in the context of a run.
 type TrustedRunners struct{}
 
+// BelowWorkspace is the key of a func(string) string in the context of a run: it returns the path of a file from
+// the workspace on, for an absolute one.
+type BelowWorkspace struct{}
+
 // A Func implements a builtin. It pays before it works.
 type Func func(Call) (starlark.Value, error)
 

@@ -20,6 +20,7 @@ type Error struct {
 	msg  string
 	help string
 	pos  syntax.Position // the zero Position stands for the place of the call
+	line string          // the source at pos, if the evaluator does not know the file
 }
 
 func (e *Error) Error() string { return e.msg }
@@ -47,6 +48,15 @@ func (e *Error) At(pos syntax.Position) *Error {
 	e.pos = pos
 	return e
 }
+
+// In sets the line of the source at the place of e, for a file that is no script, and returns e.
+func (e *Error) In(line string) *Error {
+	e.line = line
+	return e
+}
+
+// SourceLine returns the line that In set, or "".
+func (e *Error) SourceLine() string { return e.line }
 
 // Way sets the help of e, which says how to write it instead, and returns e.
 func (e *Error) Way(help string) *Error {

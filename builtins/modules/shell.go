@@ -207,9 +207,13 @@ func shellParse(c call.Call) (starlark.Value, error) {
 		if _, ok := read.(starlark.Callable); !ok {
 			return nil, c.Fail("E0202", "files: got %s, want ctx.fs", files.Type())
 		}
+		below, _ := c.Runtime.Context(c.Thread).Value(call.BelowWorkspace{}).(func(string) string)
 		o.Read = func(name string) (string, bool) {
 			if failed != nil {
 				return "", false
+			}
+			if below != nil {
+				name = below(name)
 			}
 			v, err := starlark.Call(c.Thread, read, starlark.Tuple{starlark.String(name), starlark.None}, nil)
 			text, ok := starlark.AsString(v)
