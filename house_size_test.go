@@ -20,20 +20,20 @@ var sizes = map[string]int{
 	"builtins":         8430,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4530,
-	"cmd/starhost":     10030,
-	"decision":         4070,
+	"cmd/starhost":     10210,
+	"decision":         4320,
 	"editor/check":     790,
 	"editor/format":    170,
 	"editor/lint":      2070,
 	"editor/lsp":       2860,
 	"effects":          5360,
-	"fleet":            950, // fetches, tries and installs bundles
+	"fleet":            970, // fetches, tries and installs bundles
 	"fragments":        1040,
 	"golden":           3970,
 	"guard":            1770, // the engine of rules, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
-	"internal":         4050,
-	"loader":           6530,
+	"internal":         4070,
+	"loader":           6580,
 	"measure":          420,
 	"model":            2390,
 	"report":           2290,
@@ -45,7 +45,7 @@ var sizes = map[string]int{
 	"serve/mcp":        2320,
 	"serve/metrics":    230,
 	"serve/neko":       800,
-	"serve/otlp":       240,
+	"serve/otlp":       460,
 	"serve/process":    790,
 	"serve/programs":   220,
 	"serve/proxy":      3600,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_470
+const maxSize = 109_120
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -73,7 +73,7 @@ var floors = []floor{
 	{"serve/decide", []string{"", "host", "agents", "effects", "serve/front", "serve/hook"}, false, nil, "it answers over HTTP what serve/hook answers in a process"},
 	{"serve/proxy", []string{"", "host", "agents", "effects", "serve/front", "serve/hook"}, false, nil, "it asks guards as serve/hook does, and knows no client of models: it passes their bytes on"},
 	{"serve/metrics", []string{"", "host"}, false, nil, "it counts what the host observes, and knows no server"},
-	{"serve/otlp", []string{"", "host"}, false, nil, "it sends what the host observes, and knows no server"},
+	{"serve/otlp", []string{"", "host", "decision"}, false, nil, "it sends what the host observes and what the log has, and knows no server"},
 	{"serve/front", nil, false, nil, "all servers pass their requests through it, so it knows none of them, nor plugins"},
 	{"serve/programs", []string{"", "host", "effects", "loader", "report", "serve/mcp", "serve/process"}, false, nil, "it starts what a config names through the adapters, and knows no command"},
 	{"serve/ui", []string{"", "host", "decision"}, false, nil, "it shows what commands print, which cmd runs for it, and the log"},

@@ -106,17 +106,21 @@ func (l *Log) Append(r *Record) error {
 		err = cmp.Or(l.write(line, r.Time), l.appendRan(r))
 	}
 	if err != nil {
+		l.countLost()
 		return fmt.Errorf("decision log: %w", err)
 	}
 	return nil
 }
+
+// file returns the path of a file of the log.
+func (l *Log) file(name string) string { return filepath.Join(l.o.Dir, name) }
 
 // write appends a record to the file of a day.
 func (l *Log) write(line []byte, day time.Time) error { return l.writeFile(filePrefix, line, day) }
 
 // writeFile appends bytes to the file of a kind and of a day with one system call.
 func (l *Log) writeFile(prefix string, line []byte, day time.Time) error {
-	name := filepath.Join(l.o.Dir, fileName(prefix, day))
+	name := l.file(fileName(prefix, day))
 	if l.o.Dir == "" {
 		return errors.New("there is no folder for it: want HOME, XDG_STATE_HOME or [log] path")
 	}
@@ -139,6 +143,7 @@ func (l *Log) writeFile(prefix string, line []byte, day time.Time) error {
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil && info.Size() == 0 {
+		l.prepareLost()
 		_, err = l.Collect()
 	}
 	return err

@@ -97,6 +97,11 @@ func filesOf(dir string, prefixes ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return filesIn(f, dir, prefixes...)
+}
+
+// filesIn is filesOf for an open folder, which it closes.
+func filesIn(f *os.File, dir string, prefixes ...string) ([]string, error) {
 	defer f.Close()
 	entries, err := f.ReadDir(maxFiles + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -257,9 +262,13 @@ const pollInterval = 200 * time.Millisecond
 // ends. Each time it has returned all records so far, it calls wait. If wait returns an error, Follow ends.
 func (r *Reader) Follow(ctx context.Context, dir string, wait func() error) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		t := tail{Reader: r, dir: dir, offsets: map[string]int64{}, buffer: bufio.NewReaderSize(nil, maxLine)}
+		t := tail{dir: dir, owner: anyOwner, since: r.Since, offsets: map[string]int64{}}
+		records := func(_ string, line []byte) bool {
+			record, err := ParseRecord(line)
+			return err != nil || record.Time.Before(r.Since) || yield(record, nil)
+		}
 		for {
-			more, err := t.readNew(yield)
+			more, err := t.readNew(records)
 			if err == nil && more {
 				err = wait()
 			}
@@ -274,72 +283,6 @@ func (r *Reader) Follow(ctx context.Context, dir string, wait func() error) iter
 				return
 			case <-time.After(pollInterval):
 			}
-		}
-	}
-}
-
-// A tail reads the records that programs add to a folder. It looks at all files, because after a clock has
-// jumped back, programs write to the file of an earlier day.
-type tail struct {
-	*Reader
-	dir     string
-	offsets map[string]int64 // the offsets after the last complete line that was read, by file
-	buffer  *bufio.Reader
-}
-
-// readNew calls yield with the new records. more is false if yield wants no more.
-func (t *tail) readNew(yield func(*Record, error) bool) (more bool, err error) {
-	names, err := logFiles(t.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // no program has written anything yet
-	}
-	if err != nil {
-		return false, err
-	}
-	for _, name := range names {
-		if day, _ := dayOf(name); day.AddDate(0, 0, 1).Before(t.Since) {
-			continue
-		}
-		file := filepath.Join(t.dir, name)
-		if info, err := os.Lstat(file); err != nil || info.Size() == t.offsets[file] {
-			continue // the file was deleted, or has nothing new
-		}
-		if more, err := t.readFrom(file, yield); err != nil || !more {
-			return more, err
-		}
-	}
-	return true, nil
-}
-
-// readFrom reads the complete lines of a file that follow the file's offset.
-func (t *tail) readFrom(file string, yield func(*Record, error) bool) (more bool, err error) {
-	f, err := openRegular(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // the file was deleted
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	if _, err := f.Seek(t.offsets[file], io.SeekStart); err != nil {
-		return false, err
-	}
-	t.buffer.Reset(f)
-	for {
-		line, err := t.buffer.ReadSlice('\n')
-		if errors.Is(err, io.EOF) { // a program is writing the last line
-			return true, nil
-		}
-		t.offsets[file] += int64(len(line))
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue // the line is too long, and this is a part of it
-		}
-		if err != nil {
-			return false, err
-		}
-		record, err := ParseRecord(line)
-		if err == nil && !record.Time.Before(t.Since) && !yield(record, nil) {
-			return false, nil
 		}
 	}
 }

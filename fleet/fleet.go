@@ -33,6 +33,8 @@ import (
 
 // Options of [Sync].
 type Options struct {
+	// SendLogs sends the logs of decisions. Nil sends none.
+	SendLogs func(context.Context) ([]LogState, error)
 	// Config is the config of the machine, whose Bundles say what to fetch.
 	Config *loader.Config
 	// Wait bounds the time of one bundle's download; 0 means [DefaultWait].
@@ -74,7 +76,7 @@ func Sync(ctx context.Context, o Options) (*Status, error) {
 	if err := removeTemporary(state); err != nil {
 		return nil, err
 	}
-	old, status := ReadStatus(o.Config), &Status{Schema: statusSchema, Time: o.Now.UTC().Truncate(time.Second), Bundles: []BundleStatus{}}
+	old, status := ReadStatus(o.Config), &Status{Schema: statusSchema, Time: o.Now.UTC().Truncate(time.Second), Bundles: []BundleStatus{}, Logs: []LogState{}}
 	var errs []error
 	for _, name := range sortedNames(o.Config) {
 		s := old.of(name)
@@ -89,8 +91,10 @@ func Sync(ctx context.Context, o Options) (*Status, error) {
 		}
 		status.Bundles = append(status.Bundles, s)
 	}
-	// The log of decisions would be sent here: between the swap, whose bundle its records name, and the
-	// status, which says what was sent.
+	if o.SendLogs != nil { // between the swap, whose bundle it names, and the status, which says what was sent
+		logs, err := o.SendLogs(ctx)
+		status.Logs, errs = append(status.Logs, logs...), append(errs, err)
+	}
 	errs = append(errs, status.write(o.Config))
 	return status, errors.Join(errs...)
 }

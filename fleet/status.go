@@ -24,6 +24,23 @@ type Status struct {
 	Schema  string         `json:"schema"`
 	Time    time.Time      `json:"time"` // of the round
 	Bundles []BundleStatus `json:"bundles"`
+	Logs    []LogState     `json:"logs"`
+}
+
+// A LogState says how far the log in a folder was sent.
+type LogState struct {
+	Path    string `json:"path"`
+	Sent    int    `json:"sent,omitempty"` // in the last round
+	Behind  int    `json:"behind"`         // records that log.send of the config did not get yet
+	Dropped int    `json:"dropped"`        // records that it refused, or that could not be written
+}
+
+func (s LogState) String() string {
+	text := fmt.Sprintf("%d behind, %d dropped: %s", s.Behind, s.Dropped, s.Path)
+	if s.Sent > 0 {
+		text = fmt.Sprintf("%d sent, ", s.Sent) + text
+	}
+	return text
 }
 
 // A BundleStatus is the state of one bundle on this machine.

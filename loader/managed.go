@@ -134,6 +134,14 @@ func (c *Config) managedPlace(key ...string) (p Place, ok bool) {
 	return p, ok
 }
 
+// ManagedLog returns the folder of the log that the managed config names, or "".
+func (c *Config) ManagedLog() string {
+	if _, ok := c.managedPlace("log", "path"); !ok {
+		return ""
+	}
+	return c.Log.Path.Real
+}
+
 // configOf returns the config that configures the plugin. A managed plugin is configured by the managed
 // config alone.
 func (c *Config) configOf(s *Source) *Config {

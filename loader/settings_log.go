@@ -3,6 +3,8 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,6 +27,10 @@ type LogConfig struct {
 	// Required makes starhost refuse an event whose record it cannot write. Fsync makes it flush each record
 	// to the disk. All makes it record events that no handler heard, too.
 	Required, Fsync, All bool
+	// Send is the address of the OpenTelemetry collector to which starhost sync sends the records; "" means
+	// none. Headers are the headers of each request, as HEADER=SECRET.
+	Send    string
+	Headers []string
 	// Redact are regular expressions for texts that starhost replaces in the log and in what
 	// plugins say.
 	Redact []string
@@ -63,6 +69,12 @@ func logSettings() []*setting {
 		row("log.all", userOnly, value(parseBool, func(c *Config, _ string) *bool { return &c.Log.All }),
 			`false`, `log.all = true`,
 			"Record events that no handler heard, too."),
+		row("log.send", userOnly, value(parseCollector, func(c *Config, _ string) *string { return &c.Log.Send }),
+			`""`, `log.send = "https://otel.corp.example:4318"`,
+			"The OpenTelemetry collector to which starhost sync sends the records, by OTLP over HTTP: see docs/log.md. Only an address of this machine may begin with http://."),
+		row("log.headers", userOnly, value(parseHeaders, func(c *Config, _ string) *[]string { return &c.Log.Headers }),
+			`[]`, `log.headers = ["Authorization=OTEL_TOKEN"]`,
+			"Headers of each request to log.send, as HEADER=SECRET: the name of a secret, as in secrets.NAME, whose value starhost sends. For Authorization, that is a text as \"Bearer KEY\"."),
 		row("shell.trusted", userOnly, value(parseTexts, func(c *Config, _ string) *[]string { return &c.Shell }),
 			`[]`, `shell.trusted = ["make", "npm test", "go test"]`,
 			"Runners of a project's code, as their first words, that count as harmless for shell.parse and shell.runs, if their other words are plain: no flag that names a program, a text or another project. Without them, starhost cannot tell what such a command runs, so guards ask. A project cannot set it."),
@@ -70,6 +82,37 @@ func logSettings() []*setting {
 			`[]`, `redact.patterns = ["cust-[0-9]+"]`,
 			"Regular expressions (RE2). starhost replaces each text that matches one by <masked>: in all fields of the log's records, and in what plugins return, log and report as errors. So no prompt and no journal gets such a text from a plugin. The user's words, the model's replies and the results of an agent's own tools stay as they are: a plugin with modify can change these."),
 	}
+}
+
+// parseCollector parses the address of a collector, or "".
+func parseCollector(v any) (string, error) {
+	text, _ := v.(string)
+	u, err := url.Parse(text)
+	if err != nil {
+		u = new(url.URL)
+	}
+	ip := net.ParseIP(u.Hostname())
+	isHere := ip != nil && ip.IsLoopback() || u.Hostname() == "localhost"
+	if v == any("") || u.Host != "" && u.User == nil && u.RawQuery+u.Fragment == "" && (u.Scheme == "https" || u.Scheme == "http" && isHere) {
+		return text, nil
+	}
+	return "", hiddenValueError("https://HOST:PORT without user and query, or http:// on this machine: log.headers names secrets to send")
+}
+
+// parseHeaders parses a list of headers with the names of secrets.
+func parseHeaders(v any) ([]string, error) {
+	list, err := parseTexts(v)
+	for i, item := range list {
+		header, secret, _ := strings.Cut(item, "=")
+		if _, err := parseSecretName(secret); err != nil || header == "" || strings.ContainsFunc(header, notInHeader) {
+			return nil, hiddenValueError(fmt.Sprintf("a list of HEADER=SECRET, as Authorization=OTEL_TOKEN with the name of a secret (item %d)", i+1))
+		}
+	}
+	return list, err
+}
+
+func notInHeader(c rune) bool {
+	return c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z')
 }
 
 func parseBool(v any) (bool, error) {

@@ -68,6 +68,8 @@ log.include = []
 log.required = false
 log.fsync = false
 log.all = false
+log.send = ""
+log.headers = []
 shell.trusted = []
 redact.patterns = []
 `
@@ -153,6 +155,8 @@ log.include = ["prompt", "writes"]  # config.toml:72
 log.required = true  # config.toml:73
 log.fsync = true  # config.toml:74
 log.all = true  # config.toml:75
+log.send = ""
+log.headers = []
 shell.trusted = ["make"]  # config.toml:88
 redact.patterns = ["cust-[0-9]+"]  # config.toml:77
 `

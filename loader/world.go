@@ -59,15 +59,21 @@ func (s *Set) Secret(name string) (string, error) { return s.secrets.Value(name)
 
 // secrets returns the secrets of the config.
 func (l *loadRun) secrets() *effects.Secrets {
-	o := effects.SecretOptions{Sources: map[string]effects.SecretSource{}, LookupEnv: l.LookupEnv}
-	for _, c := range l.allConfigs() {
-		for name, s := range c.Secrets {
+	return l.config.NewSecrets(l.LookupEnv, l.allConfigs()...)
+}
+
+// NewSecrets returns the secrets of configs, of which the first with a name counts. They remove what
+// redact.patterns of c matches.
+func (c *Config) NewSecrets(lookupEnv func(string) (string, bool), configs ...*Config) *effects.Secrets {
+	o := effects.SecretOptions{Sources: map[string]effects.SecretSource{}, LookupEnv: lookupEnv}
+	for _, from := range configs {
+		for name, s := range from.Secrets {
 			if _, ok := o.Sources[name]; !ok {
 				o.Sources[name] = effects.SecretSource{File: s.File.Real, Command: s.Command, Dir: s.Dir}
 			}
 		}
 	}
-	for _, text := range l.config.Log.Redact {
+	for _, text := range c.Log.Redact {
 		o.Patterns = append(o.Patterns, regexp.MustCompile(text)) // no panic, because the config has been checked
 	}
 	return effects.NewSecrets(o)

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/agents"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -421,7 +422,7 @@ func openOwn(name string) (*os.File, fs.FileInfo, error) {
 	case err != nil:
 	case !os.SameFile(before, info) || !info.Mode().IsRegular():
 		err = errors.New("the file was replaced")
-	case isOthers(info):
+	case disk.Owner(info) != os.Geteuid():
 		err = errForeign
 	}
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/host"
+	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -21,7 +24,13 @@ import (
 
 // logDir returns the folder of the decision log, or "" if the environment names none.
 func (env Env) logDir(c *loader.Config) string {
-	if c.Log.Path.Real != "" {
+	if managed := c.ManagedLog(); managed != "" && os.Geteuid() >= 0 {
+		// All users share the path, so each has a folder of their own in it.
+		own := filepath.Join(managed, strconv.Itoa(os.Geteuid()))
+		if info, err := os.Lstat(own); err == nil && info.IsDir() && disk.Owner(info) == os.Geteuid() {
+			return own
+		}
+	} else if c.Log.Path.Real != "" {
 		return c.Log.Path.Real
 	}
 	sessions := hook.StateDir(env.getenv)

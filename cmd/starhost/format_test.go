@@ -17,7 +17,7 @@ func TestResultForms(t *testing.T) {
 		"log show": shownRecord{}, "log gc": collectedLog{}, "new plugin": newFiles{}, "new guard": newFiles{},
 		"replay": &replayRun{}, "run": &runResult{}, "sessions list": sessionList{}, "sessions show": storedSession{},
 		"sessions export": exportedSession{}, "sessions answer": answeredSession{}, "sessions rm": removal{},
-		"test": testSummary{}, "trust": &trustResult{}, "version": versionText(""),
+		"sync": syncReport{}, "test": testSummary{}, "trust": &trustResult{}, "version": versionText(""),
 	}
 	whileRunning := strings.Fields("chat demo log lsp repl serve ui")
 	for _, f := range formats {

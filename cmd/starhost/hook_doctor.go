@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/fleet"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
@@ -116,7 +117,9 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 		chosen = append(chosen, agent)
 	}
 	env.addTrust(d)
+	var log *fleet.LogState
 	if dir, config, err := env.openLog(res); err == nil { // loading the config reports the error for each line of the settings
+		log = env.stateOfLog(dir, config)
 		if d.Log = dir; config.Log.Enabled {
 			d.Compare.Log, d.Compare.Kept = dir, d.Now.Add(-cmp.Or(config.Log.Keep, decision.DefaultKeep))
 		}
@@ -143,7 +146,7 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 	if len(result) == 0 {
 		res.code = report.ExitNegative
 	}
-	return env.printResult(res, diagnoses{result, bundles, env.getenv("HOME")})
+	return env.printResult(res, diagnoses{result, bundles, log, env.getenv("HOME")})
 }
 
 // addTrust tells a doctor which settings of the current project do not apply because nobody trusts it.
@@ -164,12 +167,16 @@ func (env Env) addTrust(d *install.Doctor) {
 type diagnoses struct {
 	list    []install.Diagnosis
 	bundles []fleet.BundleStatus
+	log     *fleet.LogState // nil without a config
 	home    string
 }
 
 func (result diagnoses) WriteText(res *Result) {
 	install.WriteDiagnoses(&res.out, result.list, result.home)
 	res.printBundles(result.bundles)
+	if result.log != nil && result.log.Behind+result.log.Dropped > 0 {
+		fmt.Fprintf(&res.out, "log: %s\n", texttable.EscapeLine(result.log.String()))
+	}
 }
 
 func (result diagnoses) WriteJSON(res *Result) error {
@@ -177,8 +184,9 @@ func (result diagnoses) WriteJSON(res *Result) error {
 		head
 		Agents  []install.Diagnosis  `json:"agents"`
 		Bundles []fleet.BundleStatus `json:"bundles"`
+		Log     *fleet.LogState      `json:"log"`
 		Errors  []report.ErrorJSON   `json:"errors"`
-	}{head{"starhost.hook-doctor/1", res.code == 0 && len(res.problems) == 0}, append([]install.Diagnosis{}, result.list...), result.bundles, res.errorsJSON()})
+	}{head{"starhost.hook-doctor/1", res.code == 0 && len(res.problems) == 0}, append([]install.Diagnosis{}, result.list...), result.bundles, result.log, res.errorsJSON()})
 }
 
 // parseHookLine parses the flags of a command line of hook, in the way of hook itself.

@@ -17,7 +17,7 @@ import (
 
 // syncFlags are the flags of sync.
 type syncFlags struct {
-	once        bool
+	once, log   bool
 	every, wait timeSpan
 }
 
@@ -25,7 +25,7 @@ func (p *program) syncCommand() *cobra.Command {
 	f := syncFlags{every: timeSpan(15 * time.Minute), wait: timeSpan(fleet.DefaultWait)}
 	cmd := &cobra.Command{
 		Use:   "sync",
-		Short: "Keep the bundles of this machine current, as root",
+		Short: "Keep the bundles of this machine current, as root, and send its log",
 		Long: `Fetch the bundles that the managed config names in [bundles.NAME], check their signatures and
 files, load their plugins, run their golden cases, and make them the active ones. Whatever
 fails, the active version stays, and the status file says why. A hook reads what is active.
@@ -33,11 +33,19 @@ fails, the active version stays, and the status file says why. A hook reads what
 Without --once, it does a round every 15 minutes, give or take 5, until interrupted. The exit
 code of a round is 5 if a bundle could not be fetched, 6 if it is not whole, not signed by a
 key of the config or not the wanted one, 7 if it does not load or does not pass its cases.
-See docs/fleet.md.`,
+Then it sends the records of the decision log to the OpenTelemetry collector that [log] send
+names: those of all users if the managed config has [log] path. With --log it does only that, once,
+also for a user who is not root; the user's config then counts, too. A bookmark beside the folder of
+a log says how far it was sent. No record is lost, and one can arrive twice. See docs/fleet.md and
+docs/log.md.`,
 		Example: `  starhost sync --once
-  starhost sync --once -F json`,
+  starhost sync --once -F json
+  starhost sync --log`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.log {
+				return runSyncLog(cmd.Context(), p.env, &p.res)
+			}
 			prepareRun(cmd.Context())
 			if f.once {
 				return runSync(cmd.Context(), p.env, &p.res, &f)
@@ -46,6 +54,7 @@ See docs/fleet.md.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.once, "once", false, "do one round, for a timer")
+	cmd.Flags().BoolVar(&f.log, "log", false, "send the records of the decision log once, and nothing else")
 	cmd.Flags().Var(&f.every, "every", "the `TIME` between rounds, of which up to a third is left out or added")
 	cmd.Flags().Var(&f.wait, "wait", "the most `TIME` of a bundle's download")
 	return cmd
@@ -58,8 +67,8 @@ func runSync(ctx context.Context, env Env, res *Result, f *syncFlags) error {
 	if err != nil {
 		return err
 	}
-	if len(config.Bundles) == 0 {
-		return usagef("sync: got no [bundles.NAME] in %s, want at least one", env.managed)
+	if len(config.Bundles) == 0 && config.Log.Send == "" {
+		return usagef("sync: got no [bundles.NAME] in %s, want at least one, or [log] send", env.managed)
 	}
 	for name, b := range config.Bundles {
 		if b.URL == "" || len(b.Keys) == 0 {
@@ -68,7 +77,11 @@ func runSync(ctx context.Context, env Env, res *Result, f *syncFlags) error {
 	}
 	try := env.tryOptions()
 	try.Managed = env.managed
-	status, err := fleet.Sync(ctx, fleet.Options{Config: config, Wait: time.Duration(f.wait), Now: time.Now(), Try: try, Getenv: env.getenv})
+	o := fleet.Options{Config: config, Wait: time.Duration(f.wait), Now: time.Now(), Try: try, Getenv: env.getenv}
+	if config.Log.Send != "" {
+		o.SendLogs = func(ctx context.Context) ([]fleet.LogState, error) { return env.sendLogs(ctx, config) }
+	}
+	status, err := fleet.Sync(ctx, o)
 	res.addError(err)
 	if status == nil {
 		return nil
@@ -98,15 +111,21 @@ func syncForever(ctx context.Context, env Env, res *Result, f *syncFlags) error 
 // A syncReport is the result of sync.
 type syncReport struct{ *fleet.Status }
 
-func (r syncReport) WriteText(res *Result) { res.printBundles(r.Bundles) }
+func (r syncReport) WriteText(res *Result) {
+	res.printBundles(r.Bundles)
+	for _, s := range r.Logs {
+		res.out.WriteString("log: " + texttable.EscapeLine(s.String()) + "\n")
+	}
+}
 
 func (r syncReport) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
 		Time    time.Time            `json:"time"`
 		Bundles []fleet.BundleStatus `json:"bundles"`
+		Logs    []fleet.LogState     `json:"logs"`
 		Errors  []report.ErrorJSON   `json:"errors"`
-	}{head{"starhost.sync/1", len(res.problems) == 0}, r.Time, jsontext.List(r.Bundles, func(b *fleet.BundleStatus) fleet.BundleStatus { return *b }), res.errorsJSON()})
+	}{head{"starhost.sync/1", len(res.problems) == 0}, r.Time, jsontext.List(r.Bundles, func(b *fleet.BundleStatus) fleet.BundleStatus { return *b }), append([]fleet.LogState{}, r.Logs...), res.errorsJSON()})
 }
 
 // printBundles prints the state of bundles as text.

@@ -1,15 +1,15 @@
-// Package otlp sends a trace of the events that a host observes to a collector, by OTLP over HTTP
-// in JSON.
+// Package otlp sends a trace of the events that a host observes, and the records of the decision
+// log, to a collector, by OTLP over HTTP in JSON.
 //
-// Its central idea is that tracing never delays or fails an event: spans wait in a bounded queue,
-// and a collector that does not answer loses them. A span has the names of the event, the agent and
-// the plugins, their decisions and steps, and no content: neither arguments nor reasons.
+// Its central idea is that neither delays or fails an event. Spans wait in a bounded queue, and a
+// collector that does not answer loses them. A span has the names of the event, the agent and the
+// plugins, their decisions and steps, and no content: neither arguments nor reasons. Records wait in
+// the files of the log until another process sends them, and none is lost.
 //
 // The package needs no SDK, and costs nothing without an endpoint.
 package otlp
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -17,8 +17,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -43,12 +41,10 @@ var batchTime = 5 * time.Second
 
 // An Exporter sends spans. Its method Observe is safe for concurrent use.
 type Exporter struct {
-	url     string
-	headers map[string]string
-	warn    func(string)
-	client  *http.Client
-	queue   chan span
-	lost    atomic.Int64 // spans that did not fit into the queue
+	collector
+	warn  func(string)
+	queue chan span
+	lost  atomic.Int64 // spans that did not fit into the queue
 }
 
 // New returns an exporter for the environment variables OTEL_EXPORTER_OTLP_ENDPOINT and
@@ -62,15 +58,7 @@ func New(getenv func(string) string, warn func(string)) (*Exporter, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT: want a URL as http://127.0.0.1:4318")
 	}
-	x := &Exporter{
-		url: strings.TrimSuffix(endpoint, "/") + "/v1/traces", headers: map[string]string{}, warn: warn,
-		client: &http.Client{
-			Timeout: sendTimeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment},
-			// The target of a redirect must not get the headers, which often have a key.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		queue: make(chan span, maxQueue),
-	}
+	x := &Exporter{collector: newCollector(endpoint, "/v1/traces", map[string]string{}), warn: warn, queue: make(chan span, maxQueue)}
 	for pair := range strings.SplitSeq(getenv("OTEL_EXPORTER_OTLP_HEADERS"), ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
 		text, err := url.PathUnescape(strings.TrimSpace(value))
@@ -192,22 +180,9 @@ func (x *Exporter) post(ctx context.Context, batch []span) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(body))
-	if err != nil {
-		return err
+	a, _, err := x.collector.post(ctx, body, "")
+	if err == nil && a.StatusCode/100 != 2 {
+		err = fmt.Errorf("the collector answered with HTTP %d", a.StatusCode)
 	}
-	r.Header.Set("Content-Type", "application/json")
-	for name, text := range x.headers {
-		r.Header.Set(name, text)
-	}
-	a, err := x.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer a.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(a.Body, 64<<10)) // so that the connection can be used again
-	if a.StatusCode/100 != 2 {
-		return fmt.Errorf("the collector answered with HTTP %d", a.StatusCode)
-	}
-	return nil
+	return err
 }

@@ -1,8 +1,12 @@
 package otlp
 
 import (
+	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/starhost/starhost/decision"
 )
 
 // These are the messages of OTLP's JSON form: ids are in hexadecimal, 64-bit integers are strings.
@@ -39,6 +43,27 @@ type (
 		Name       string      `json:"name"`
 		Attributes []attribute `json:"attributes"`
 	}
+	logs struct {
+		Resources []resourceLogs `json:"resourceLogs"`
+	}
+	resourceLogs struct {
+		Resource resource    `json:"resource"`
+		Scopes   []scopeLogs `json:"scopeLogs"`
+	}
+	scopeLogs struct {
+		Scope   scope       `json:"scope"`
+		Records []logRecord `json:"logRecords"`
+	}
+	logRecord struct {
+		Time       string      `json:"timeUnixNano"`
+		Body       value       `json:"body"`
+		Attributes []attribute `json:"attributes"`
+	}
+	logsAnswer struct {
+		Partial struct {
+			Rejected json.RawMessage `json:"rejectedLogRecords"` // a number, or its text
+		} `json:"partialSuccess"`
+	}
 	attribute struct {
 		Key   string `json:"key"`
 		Value value  `json:"value"`
@@ -59,4 +84,27 @@ func tracesOf(batch []span) traces {
 		Resource: resource{[]attribute{textAttribute("service.name", "starhost")}},
 		Scopes:   []scopeSpans{{scope{"starhost"}, batch}},
 	}}}
+}
+
+// logsOf returns the request for records. Without records it has no resource either, so that a collector has
+// nothing to refuse.
+func logsOf(resources []attribute, batch []decision.UnsentRecord) logs {
+	if len(batch) == 0 {
+		return logs{[]resourceLogs{}}
+	}
+	records := make([]logRecord, len(batch))
+	for i, r := range batch {
+		records[i] = logRecord{nanos(r.Time), value{Text: string(r.JSON)}, []attribute{textAttribute("log.record.uid", r.ID)}}
+	}
+	return logs{[]resourceLogs{{resource{resources}, []scopeLogs{{scope{"starhost"}, records}}}}}
+}
+
+// rejectedIn returns how many records a collector refused though it answered with success.
+func rejectedIn(answer []byte) int {
+	var a logsAnswer
+	if json.Unmarshal(answer, &a) != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.Trim(string(a.Partial.Rejected), `"`))
+	return max(n, 0)
 }
