@@ -218,7 +218,7 @@ func mayBe(glob, name string) bool {
 	}
 	// Two globs may match one text: row[j] says whether one may match the read part of glob and
 	// name[:j]. A set in brackets may be any letter.
-	b := brackets().ReplaceAllString(name, "?")
+	b := pattern(brackets).ReplaceAllString(name, "?")
 	row := make([]bool, len(b)+1)
 	row[0] = true
 	for j := range len(b) {
@@ -240,19 +240,26 @@ func mayBe(glob, name string) bool {
 }
 
 // Expressions for the text of a command.
-var (
-	brackets = lazy(`\[[^\]]*\]`)
-	single   = lazy(`'[^']*'`)
-	quoted   = lazy(`'[^']*'|"[^"]*"`)
-	wordsOf  = lazy(`(?:'[^']*'|"[^"]*"|[^\s<>;|&()'"])+`)
-	target   = lazy(`>[>|&]?\s*((?:'[^']*'|"[^"]*"|[^\s<>;|&()'"])+)`)
-	oneBrace = lazy(`^([^{}]*)\{([^{}]*)\}([^{}]*)$`)
-	address  = lazy(`(?i)[a-z][a-z0-9+.-]*:[/\\]+(?:[^/\\@\s]*@)?(\[[^\]\s]*\]|[^/\\:\s?#"'<>)]+)`)
+const (
+	brackets = `\[[^\]]*\]`
+	single   = `'[^']*'`
+	quoted   = `'[^']*'|"[^"]*"`
+	wordsOf  = `(?:'[^']*'|"[^"]*"|[^\s<>;|&()'"])+`
+	target   = `>[>|&]?\s*((?:'[^']*'|"[^"]*"|[^\s<>;|&()'"])+)`
+	oneBrace = `^([^{}]*)\{([^{}]*)\}([^{}]*)$`
+	address  = `(?i)[a-z][a-z0-9+.-]*:[/\\]+(?:[^/\\@\s]*@)?(\[[^\]\s]*\]|[^/\\:\s?#"'<>)]+)`
 )
 
-// lazy returns a function that compiles an expression when somebody needs it.
-func lazy(expression string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+// compiled has the expressions that somebody needed, so that no start prepares any.
+var compiled sync.Map
+
+// pattern compiles an expression once.
+func pattern(expression string) *regexp.Regexp {
+	p, ok := compiled.Load(expression)
+	if !ok {
+		p, _ = compiled.LoadOrStore(expression, regexp.MustCompile(expression))
+	}
+	return p.(*regexp.Regexp)
 }
 
 // maxPath is the most bytes of a folder that a line leads to, as systems have it.
@@ -341,7 +348,7 @@ func (r *Rule) unknownTargets(l *line, at folder) answer {
 	any, known := l.targetAnswers[key]
 	if !known {
 		if l.targets == nil {
-			l.targets = target().FindAllStringSubmatch(l.call.Command, -1)
+			l.targets = pattern(target).FindAllStringSubmatch(l.call.Command, -1)
 		}
 		for _, m := range l.targets {
 			any = max(any, r.unknownWords(m[1], at))
@@ -384,17 +391,17 @@ func folderOf(c *shell.Command, at folder) folder {
 
 // unknownWords says whether words such as *.go and ~/x, which a shell expands, may match.
 func (r *Rule) unknownWords(text string, at folder) answer {
-	if r.Pack == "" && strings.ContainsAny(single().ReplaceAllString(text, ""), "$`\\") {
+	if r.Pack == "" && strings.ContainsAny(pattern(single).ReplaceAllString(text, ""), "$`\\") {
 		return maybe // packs do not ask about each variable
 	}
 	any := no
-	for _, word := range wordsOf().FindAllString(text, -1) {
-		if !strings.ContainsAny(quoted().ReplaceAllString(word, ""), "*?[{~") { // the other words have a value
+	for _, word := range pattern(wordsOf).FindAllString(text, -1) {
+		if !strings.ContainsAny(pattern(quoted).ReplaceAllString(word, ""), "*?[{~") { // the other words have a value
 			continue
 		}
 		word = strings.NewReplacer("'", "", `"`, "").Replace(word)
 		words := []string{word}
-		if m := oneBrace().FindStringSubmatch(word); m != nil {
+		if m := pattern(oneBrace).FindStringSubmatch(word); m != nil {
 			words = nil
 			for part := range strings.SplitSeq(m[2], ",") {
 				words = append(words, m[1]+part+m[3])
@@ -504,7 +511,7 @@ func hostsOf(text string) (hosts []string) {
 	if !strings.Contains(text, ":") {
 		return nil
 	}
-	for _, m := range address().FindAllStringSubmatch(text, -1) {
+	for _, m := range pattern(address).FindAllStringSubmatch(text, -1) {
 		hosts = append(hosts, m[1])
 	}
 	return hosts

@@ -1,13 +1,26 @@
 package shell
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // These tables say which one-line programs of Python certainly run no other program and change no file. They
 // are lists of what is allowed: any other use of a module makes the answer "maybe". There are none for other
 // interpreters: JavaScript leads from any error to any module.
 var (
-	// pythonModules are the modules that a text may use, with the names of each between spaces; "*" are all.
-	pythonModules = map[string]string{
+	// pythonDenied are names that lead out of what the modules allow; type makes a writer of a reader.
+	pythonDenied = " type eval exec execfile compile input raw_input breakpoint help license credits copyright getattr setattr delattr globals locals vars reload file apply "
+	// pythonAttributes are attributes that do.
+	pythonAttributes = " modules mro "
+	// pythonHidden are beginnings of attributes that lead to the insides of the interpreter.
+	pythonHidden = " _ gi_ cr_ ag_ tb_ f_ co_ func_ im_ "
+)
+
+// pythonModules are the modules that a text may use, with the names of each between spaces; "*" are all. Few
+// lines need the table, so that no start makes it.
+var pythonModules = sync.OnceValue(func() map[string]string {
+	return map[string]string{
 		"json": " load loads dumps JSONDecodeError ", "math": "*", "time": "*", "itertools": "*", "zlib": "*", "unicodedata": "*",
 		"sys":      " stdin stdout stderr argv version version_info executable platform exit maxsize byteorder prefix base_prefix getsizeof getrecursionlimit float_info implementation ",
 		"os":       " getcwd listdir cpu_count sep linesep name path getpid ",
@@ -20,13 +33,7 @@ var (
 		"csv": " reader DictReader writer DictWriter ", "tomllib": " load loads ", "uuid": " uuid4 UUID ", "ast": " literal_eval ", "struct": " pack unpack calcsize ", "html": " escape unescape ",
 		"difflib": " unified_diff ndiff get_close_matches SequenceMatcher ", "calendar": " monthrange month isleap ", "secrets": " token_hex token_urlsafe ", "pprint": " pprint pformat ",
 	}
-	// pythonDenied are names that lead out of what the modules allow; type makes a writer of a reader.
-	pythonDenied = " type eval exec execfile compile input raw_input breakpoint help license credits copyright getattr setattr delattr globals locals vars reload file apply "
-	// pythonAttributes are attributes that do.
-	pythonAttributes = " modules mro "
-	// pythonHidden are beginnings of attributes that lead to the insides of the interpreter.
-	pythonHidden = " _ gi_ cr_ ag_ tb_ f_ co_ func_ im_ "
-)
+})
 
 // A token is a name, a number, a text in quotes, or one byte of anything else.
 type token struct {
@@ -74,7 +81,7 @@ func (c *codeReader) readImports() bool {
 		case c.list[i].kind != 'a' || !from && c.list[i].text != "import" || c.at(i-1).kind == '.':
 			rest = append(rest, c.list[i])
 		case from:
-			names, known := pythonModules[c.at(i+1).text]
+			names, known := pythonModules()[c.at(i+1).text]
 			if !known || names == "*" {
 				return false
 			}
@@ -93,7 +100,7 @@ func (c *codeReader) readImports() bool {
 					name += "." + c.at(i+2).text
 					i += 2
 				}
-				if pythonModules[name] == "" || c.at(i+1).text == "as" {
+				if pythonModules()[name] == "" || c.at(i+1).text == "as" {
 					return false
 				}
 				name, _, _ = strings.Cut(name, ".")
@@ -129,7 +136,7 @@ func (c *codeReader) isAllowed(i int) bool {
 
 // isMember reports whether a member of a module is used that the language allows.
 func (c *codeReader) isMember(module string, i int) bool {
-	names, member := pythonModules[module], c.at(i+2).text
+	names, member := pythonModules()[module], c.at(i+2).text
 	if c.at(i+1).kind != '.' || names != "*" && !strings.Contains(names, " "+member+" ") {
 		return false
 	}
@@ -279,7 +286,7 @@ func (r *reader) judgeCode(name string, args []word) bool {
 	if !ok {
 		return false
 	}
-	for module := range pythonModules { // a file of the folder is in front of the module
+	for module := range pythonModules() { // a file of the folder is in front of the module
 		if !strings.Contains(code.text, module) {
 			continue
 		}
