@@ -110,6 +110,9 @@ func codexResult(d *document, output int) Result {
 	if strings.HasSuffix(first, " blocked by PreToolUse hook") || strings.HasSuffix(first, " blocked by PermissionRequest hook") {
 		return Denied
 	}
+	if text == "aborted" || strings.HasPrefix(text, "aborted by user") || strings.HasPrefix(text, "Wall time: ") && strings.HasSuffix(text, " seconds\naborted by user") {
+		return None // the turn ended before: the call may have run, or not yet been asked about
+	}
 	for refusal := range strings.SplitSeq(codexRefusals, "|") {
 		if strings.HasPrefix(text, refusal) {
 			return Refused

@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/agents/tracetest"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/testbed"
 )
 
@@ -574,6 +575,29 @@ func TestInOrder(t *testing.T) {
 	}
 	if n != 2*sessions*calls || held > 4*calls*100<<10 {
 		t.Errorf("got %d calls, want %d; %d bytes were held", n, 2*sessions*calls, held)
+	}
+}
+
+// TestCodexResults reads what Codex writes as the output of a call.
+func TestCodexResults(t *testing.T) {
+	for output, want := range map[string]Result{
+		`"Wall time: 0.1 seconds\nProcess exited with code 0\nOutput:\naborted by user"`: Ran,
+		`"Wall time: 0.1 seconds\nProcess exited with code 3\nOutput:\n"`:                Failed,
+		`"Wall time: 0.1 seconds\naborted by user"`:                                      None,
+		`"aborted by user after 0.1s"`:                                                   None,
+		`"aborted"`:                                                                      None,
+		`"unsupported call: x"`:                                                          Refused,
+		`"Command blocked by PreToolUse hook: no. Command: x"`:                           Denied,
+		`[{"type":"input_text","text":"aborted"}]`:                                       Ran,
+		`7`: Unknown,
+	} {
+		parsed, err := jsontext.ParseFew(output, maxNesting, maxValues)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := codexResult(&document{Document: parsed}, 0); got != want {
+			t.Errorf("%s: got %s, want %s", output, got, want)
+		}
 	}
 }
 
