@@ -9,7 +9,8 @@ import (
 // formats names for it. A command without a result here prints while it runs.
 func TestResultForms(t *testing.T) {
 	results := map[string]any{
-		"bench": benchResult{}, "check": checkReport{}, "command": commandReply{}, "config show": settingsReport{},
+		"bundle build": &bundleReport{}, "bundle diff": &bundleDiff{}, "bundle show": &bundleReport{}, "bundle sign": &bundleReport{},
+		"bundle verify": &bundleReport{}, "bench": benchResult{}, "check": checkReport{}, "command": commandReply{}, "config show": settingsReport{},
 		"docs": reference{}, "eval": &evaluation{}, "fmt": formattedFiles{}, "fragments list": fragmentList{},
 		"fragments show": shownFragment{}, "fragments set": namedFragment{}, "fragments remove": namedFragment{},
 		"fragments loaders": loaderList{}, "fragments gc": collection{}, "fragments stats": storeReport{},
