@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -103,6 +104,27 @@ func (l *Log) appendAnswered(a *Answered) error {
 	}
 	return l.writeFile(answeredPrefix, append([]byte("\n"), line...), a.Time)
 }
+
+// FullDays returns the days of which a folder's files have no more room for answers, as 2026-11-26, and when
+// the last one was written. most is [Options.Max].
+func FullDays(dir string, most int64) (map[string]time.Time, error) {
+	names, err := filesOf(dir, answeredPrefix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	full := map[string]time.Time{}
+	for _, name := range names {
+		info, wrong := os.Lstat(filepath.Join(dir, name))
+		if err = errors.Join(err, wrong); err == nil && info.Size() > cmp.Or(most, DefaultMax)-maxAnswered {
+			day, _ := dayOf(name)
+			full[day.Format(time.DateOnly)] = info.ModTime()
+		}
+	}
+	return full, err
+}
+
+// maxAnswered is more than the bytes of a usual line about an answer: a file with less room counts as full.
+const maxAnswered = 4 << 10
 
 // ReadAnswered returns the answers since a time that a folder's files have, by day. A line that is
 // none is skipped. An error of a file is the last element.

@@ -84,12 +84,15 @@ type Comparison struct {
 	// Log is the folder of the decision log, "" if it is off. Kept is the time since which it is whole.
 	Log  string
 	Kept time.Time
+	Max  int64 // bytes of a day in the log; zero means [decision.DefaultMax]
 	// Changes are the times at which the hook of an agent was put in and taken out, by the agent's name.
 	// Without any, only sessions that asked at least once should have asked.
 	Changes map[string][]Change
 	// Since and Last are those of [Reader].
 	Since time.Time
 	Last  int
+
+	full map[string]time.Time // when days had no more room
 }
 
 // A Change is a time at which the hook of an agent was put in one of its settings, or taken out.
@@ -119,6 +122,9 @@ func (x *Comparison) Compare(ctx context.Context, list []*agents.Agent) ([]Cover
 	if x.Log != "" && (x.Last == 0 || !since.IsZero()) {
 		var err error
 		isWanted := func(agent *agents.Agent, _ *decision.Answered) bool { return slices.Contains(list, agent) }
+		if x.full, err = decision.FullDays(x.Log, x.Max); err != nil {
+			return nil, err
+		}
 		if all, err = readAnswers(x.Log, since.Add(-slack), isWanted); err != nil {
 			return nil, err
 		}
@@ -212,12 +218,20 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 		return CannotTell, "the decision log is off"
 	case c.Time.Before(x.Kept):
 		return CannotTell, "the decision log does not go back so far"
+	case x.isFull(c.Time):
+		return CannotTell, "the decision log of that day is full ([log] max)"
 	case c.Result == None:
 		return CannotTell, "the transcript has no result of it"
 	case !ran: // also if words of a denial are all that it has
 		return CannotTell, "it failed, and the transcript does not say whether it ran"
 	}
 	return NotAsked, ""
+}
+
+// isFull reports whether the log had no more room at a time.
+func (x *Comparison) isFull(at time.Time) bool {
+	since, ok := x.full[at.UTC().Format(time.DateOnly)]
+	return ok && !at.Before(since.Add(-slack))
 }
 
 // isInstalled reports whether the agent should have asked about a call. Agents read their hooks when a

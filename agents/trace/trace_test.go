@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -709,4 +710,43 @@ func bigHome(b *testing.B, home string, megabytes int) int {
 		}
 	}
 	return megabytes
+}
+
+// TestFullLog checks that calls are no fault if the log of their day had no more room for their answers.
+func TestFullLog(t *testing.T) {
+	a := agents.Find("claude-code")
+	home, getenv := newHome(t, a.Name)
+	log := filepath.Join(home, "log/answered-2026-11-26.jsonl")
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := compare(t, a, home, getenv, nil)
+	var kept []byte
+	var last struct{ Time time.Time }
+	for l := range bytes.Lines(text) {
+		if kept = append(kept, l...); len(kept) > len(text)/2 {
+			_ = json.Unmarshal(l, &last)
+			break
+		}
+	}
+	if err := errors.Join(os.WriteFile(log, kept, 0o600), os.Chtimes(log, last.Time, last.Time)); err != nil {
+		t.Fatal(err)
+	}
+	if c := compare(t, a, home, getenv, nil); c.Counts[NotAsked] == 0 {
+		t.Errorf("a log with room: got %v, want calls that were not asked about", c.Counts)
+	}
+	c := compare(t, a, home, getenv, func(x *Comparison) { x.Max = int64(len(kept)) + 100 })
+	if c.Faults() > 0 || c.Counts[CannotTell] == 0 || c.Counts[Covered] >= before.Counts[Covered] {
+		t.Errorf("a full log: got %v, want no fault, and calls of which it cannot be told", c.Counts)
+	}
+	for _, f := range c.Findings {
+		if !strings.Contains(f.Why, "full") {
+			t.Errorf("%s: got %q", f.ID, f.Why)
+		}
+	}
+	info, err := os.Stat(log)
+	if err != nil || !info.ModTime().Equal(last.Time) {
+		t.Errorf("the log was changed: %v", err)
+	}
 }

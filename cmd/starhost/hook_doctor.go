@@ -121,6 +121,7 @@ func runDoctor(ctx context.Context, env Env, res *Result, d *install.Doctor, str
 	if dir, config, err := env.openLog(res); err == nil { // loading the config reports the error for each line of the settings
 		log = env.stateOfLog(dir, config)
 		if d.Log = dir; config.Log.Enabled {
+			d.Compare.Max = config.Log.Max
 			d.Compare.Log, d.Compare.Kept = dir, d.Now.Add(-cmp.Or(config.Log.Keep, decision.DefaultKeep))
 		}
 	}

@@ -22,6 +22,7 @@ import (
 const (
 	maxLogRecords = 512     // records in one request
 	maxLogBytes   = 1 << 20 // bytes of their texts, and those of one record more
+	maxLogRound   = 200_000 // records of one Send, so that the log of no user keeps those of others waiting
 	firstWait     = time.Second
 	maxWait       = 30 * time.Second
 )
@@ -70,7 +71,7 @@ func NewLogSender(o LogOptions) *LogSender {
 // Close closes the connections.
 func (s *LogSender) Close() { s.client.CloseIdleConnections() }
 
-// Send sends all records. The bookmark advances with each request that the collector accepted. resources are
+// Send sends at most 200,000 records; another Send goes on. The bookmark advances with each request that the collector accepted. resources are
 // names and values that say where the records come from.
 func (s *LogSender) Send(ctx context.Context, u *decision.Unsent, resources ...string) (sent int, err error) {
 	attributes := []attribute{textAttribute("service.name", "starhost")}
@@ -79,7 +80,7 @@ func (s *LogSender) Send(ctx context.Context, u *decision.Unsent, resources ...s
 	}
 	for {
 		batch, err := u.Next(maxLogRecords, maxLogBytes)
-		if err == nil && len(batch) == 0 {
+		if err == nil && (len(batch) == 0 || sent >= maxLogRound) {
 			return sent, ctx.Err()
 		}
 		if err == nil {
