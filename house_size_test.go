@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 109_170
+const maxSize = 109_180
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -143,6 +143,11 @@ func (m *Manifest) check() error {
 			return brokenf("required: got %s, want the name of a plugin", errtext.Brief(name))
 		}
 	}
+	return m.checkFiles()
+}
+
+// checkFiles is check for the files.
+func (m *Manifest) checkFiles() error {
 	var total int64
 	names := namesakes{}
 	for i, f := range m.Files {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -60,7 +61,8 @@ func isHarmlessCode(text string) (c codeReader, ok bool) {
 // A codeReader judges the tokens of a text.
 type codeReader struct {
 	list     []token
-	imported map[string]bool // modules
+	imported map[string]bool // modules that have a name in the text
+	modules  []string        // all modules, in the order of the text
 	reads    []string        // files
 }
 
@@ -85,6 +87,7 @@ func (c *codeReader) readImports() bool {
 			if !known || names == "*" {
 				return false
 			}
+			c.modules = append(c.modules, c.at(i+1).text)
 			for i += 3; ; i += 2 {
 				if name := c.at(i).text; !strings.Contains(names, " "+name+" ") || name == "path" || c.at(i+1).text == "as" {
 					return false
@@ -103,6 +106,7 @@ func (c *codeReader) readImports() bool {
 				if pythonModules()[name] == "" || c.at(i+1).text == "as" {
 					return false
 				}
+				c.modules = append(c.modules, name)
 				name, _, _ = strings.Cut(name, ".")
 				if c.imported[name] = true; c.at(i+1).kind != ',' {
 					break
@@ -265,38 +269,16 @@ func quotedCode(text string, raw, hasCode bool) (list []token, size int, ok bool
 // judgeCode judges the text of Python behind -c, or in a here-document. It returns false if the text may run a
 // program.
 func (r *reader) judgeCode(name string, args []word) bool {
-	const bare = " -u -I -B -E -s -S -O -OO -q -W -X "
-	for len(args) > 0 && args[0].known && args[0].text != "" && strings.Contains(bare, " "+args[0].text+" ") {
-		args = args[1:]
+	if !strings.HasPrefix(name, "py") {
+		return false
 	}
-	code := word{}
-	switch {
-	case !strings.HasPrefix(name, "py"):
-	case len(args) > 1 && args[0].known && args[0].text == "-c":
-		code = args[1]
-	case (len(args) == 0 || args[0].text == "-" && args[0].known) && len(r.stdin) == 1 && (r.stdin[0].N == nil || r.stdin[0].N.Value == "0") && r.stdin[0].Hdoc != nil:
-		nodes := r.script.Nodes
-		code = r.heredocText(r.stdin[0])
-		r.script.Nodes = nodes
-	}
+	code := r.codeOf(args)
 	if !code.known || len(code.text) > maxCode {
 		return false
 	}
 	read, ok := isHarmlessCode(code.text)
-	if !ok {
+	if !ok || slices.ContainsFunc(read.modules, r.isShadowed) {
 		return false
-	}
-	for module := range pythonModules() { // a file of the folder is in front of the module
-		if !strings.Contains(code.text, module) {
-			continue
-		}
-		file := strings.ReplaceAll(module, ".", "/")
-		for _, end := range []string{".py", "/__init__.py"} {
-			if _, _, found := r.readFile(file + end); found {
-				return false
-			}
-		}
-		r.imports = append(r.imports, file)
 	}
 	if n := len(r.script.Commands); n > 0 && !r.quiet {
 		c := &r.script.Commands[n-1]
@@ -305,6 +287,38 @@ func (r *reader) judgeCode(name string, args []word) bool {
 		}
 	}
 	return true
+}
+
+// codeOf returns the text that Python runs. It is not known if it is that of a file, or if other flags stand
+// in front.
+func (r *reader) codeOf(args []word) word {
+	const bare = " -u -I -B -E -s -S -O -OO -q -W -X "
+	for len(args) > 0 && args[0].known && args[0].text != "" && strings.Contains(bare, " "+args[0].text+" ") {
+		args = args[1:]
+	}
+	switch {
+	case len(args) > 1 && args[0].known && args[0].text == "-c":
+		return args[1]
+	case (len(args) == 0 || args[0].text == "-" && args[0].known) && len(r.stdin) == 1 && (r.stdin[0].N == nil || r.stdin[0].N.Value == "0") && r.stdin[0].Hdoc != nil:
+		nodes := r.script.Nodes
+		code := r.heredocText(r.stdin[0])
+		r.script.Nodes = nodes
+		return code
+	}
+	return word{}
+}
+
+// isShadowed reports whether a file of the folder may be in front of a module of Python. It notes the module,
+// because the text itself may make such a file.
+func (r *reader) isShadowed(module string) bool {
+	file := strings.ReplaceAll(module, ".", "/")
+	r.imports = append(r.imports, file)
+	for _, end := range []string{".py", "/__init__.py"} {
+		if _, _, found := r.readFile(file + end); found || len(r.files) >= maxFiles {
+			return true
+		}
+	}
+	return false
 }
 
 // maxCode is the most bytes of a one-line program that are judged.

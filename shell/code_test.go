@@ -98,3 +98,24 @@ func TestTrusted(t *testing.T) {
 		}
 	}
 }
+
+// TestShadowed checks that a file of the folder which Python takes for a module makes the answer "maybe", each
+// time the same one.
+func TestShadowed(t *testing.T) {
+	read := func(name string) (string, bool) { return "", name == "/w/json.py" || name == "/w/re/__init__.py" }
+	for line, want := range map[string]string{
+		"python3 -c 'import math; print(math.pi)'":                                                    "no",
+		"python3 -c 'import math, json; print(1)'":                                                    "maybe",
+		"python3 -c 'from json import loads; print(1)'":                                               "maybe",
+		"python3 -c 'import re; print(1)'":                                                            "maybe",
+		"python3 -c 'from datetime import date; print(date)'":                                         "no",
+		"python3 -c 'import json, re, math, time, zlib, itertools, random, string, base64; print(1)'": "maybe",
+		"python3 -c 'import math, time, zlib, itertools, random, string, base64, csv, json'":          "maybe",
+	} {
+		for range 5 {
+			if got := ParseWith(line, Options{Read: read, Folder: "/w"}).Runs("kubectl"); got != want {
+				t.Errorf("%s: got %s, want %s", line, got, want)
+			}
+		}
+	}
+}
