@@ -27,7 +27,7 @@ var sizes = map[string]int{
 	"editor/lint":      2070,
 	"editor/lsp":       2860,
 	"effects":          5360,
-	"fleet":            970, // fetches, tries and installs bundles
+	"fleet":            980, // fetches, tries and installs bundles
 	"fragments":        1040,
 	"golden":           3970,
 	"guard":            1770, // the engine of rules, which was 405 lines of Starlark in each user's folder
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 109_180
+const maxSize = 109_190
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -9,11 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/starhost/starhost/bundle"
 	"github.com/starhost/starhost/internal/disk"
@@ -26,7 +27,7 @@ const (
 	signatureLayer = "application/vnd.starhost.bundle.v1.minisig"
 )
 
-// maxImage is the most bytes of an image manifest, and of the answer of a token server.
+// maxImage is the most bytes of an image manifest, and of the answer of a token server or a credential helper.
 const maxImage = 1 << 20
 
 // manifestTypes are the media types of image manifests.
@@ -237,13 +238,21 @@ func (g *registry) askHelper(ctx context.Context, helper string) (string, error)
 	}
 	cmd := exec.CommandContext(ctx, "docker-credential-"+helper, "get")
 	cmd.Stdin = strings.NewReader(g.host)
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	if err := cmd.Run(); err != nil {
+	cmd.WaitDelay = time.Second
+	pipe, err := cmd.StdoutPipe()
+	var out []byte
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		out, err = io.ReadAll(io.LimitReader(pipe, maxImage))
+		err = errors.Join(err, pipe.Close(), cmd.Wait()) // a longer answer ends the program
+	}
+	if err != nil {
 		return "", g.errorf(codeFetch, "docker-credential-%s: %s", helper, errtext.Clip(err.Error())) // never its output
 	}
 	var answer struct{ Username, Secret string }
-	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
+	if err := json.Unmarshal(out, &answer); err != nil {
 		return "", g.errorf(codeFetch, "docker-credential-%s: got no JSON", helper)
 	}
 	return "Basic " + base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s:%s", answer.Username, answer.Secret)), nil
