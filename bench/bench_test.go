@@ -104,7 +104,7 @@ func TestChoose(t *testing.T) {
 	if err != nil || len(chosen) != 2 || chosen[0].id != "P2" || chosen[1].id != "P9" {
 		t.Errorf("got %v, %v", chosen, err)
 	}
-	const want = "-only: got P11, want one of P1, P1b, P2, P2b, P2c, P3, P3b, P4, P5, P6, P7, P8, P9, P10"
+	const want = "-only: got P11, want one of P1, P1b, P2, P2b, P2c, P3, P4, P5, P6, P7, P8, P9, P10"
 	if _, err := choose("P11"); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

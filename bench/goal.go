@@ -20,7 +20,6 @@ var goals = []goal{
 	{"P2b", residentServer},
 	{"P2c", emptyStart},
 	{"P3", manyPlugins},
-	{"P3b", fewPlugins},
 	{"P4", wholePrompts},
 	{"P5", mergeFragments},
 	{"P6", storedFragments},
@@ -50,7 +49,7 @@ type claim struct {
 
 // A limit is the greatest or the least figure that meets a goal.
 type limit struct {
-	sign  string // "≤" or "≥"
+	sign  string // "≤" or "≥"; "" for a figure that no goal limits
 	bound float64
 	unit  string // the unit of a figure that is no ratio
 }
@@ -72,7 +71,12 @@ func (l limit) allows(figure float64) bool {
 	return figure <= l.bound
 }
 
-func (l limit) String() string { return l.sign + " " + l.format(l.bound) }
+func (l limit) String() string {
+	if l.sign == "" {
+		return "–"
+	}
+	return l.sign + " " + l.format(l.bound)
+}
 
 // format writes a figure in the form of the limit's kind: a speed as "21×", a small share as
 // "1/80", a figure with its unit.
@@ -112,6 +116,8 @@ func (r row) outcome() string {
 	switch {
 	case r.skipped != "":
 		return "skipped"
+	case r.want.sign == "":
+		return "for information"
 	case r.want.allows(r.got.median):
 		return "met"
 	}

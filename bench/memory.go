@@ -30,6 +30,20 @@ func (r *rig) usage(name string, args ...string) (usage, error) {
 	return usage{spreadOf(peaks), spreadOf(faults), spreadOf(seconds)}, nil
 }
 
+// comparePeaks adds the peak memory of a process by that of another one.
+func (r *rig) comparePeaks(c claim, ours, base []string) error {
+	var peaks [2]float64
+	for i, command := range [2][]string{ours, base} {
+		used, err := r.usage(command[0], command[1:]...)
+		if err != nil {
+			return err
+		}
+		peaks[i] = used.peakMiB.median
+	}
+	r.figure(c, peaks[0]/peaks[1])
+	return nil
+}
+
 // initialBytes returns the bytes that the packages of a Go program allocate before main begins.
 func (r *rig) initialBytes(name string, args ...string) (float64, error) {
 	_, trace, err := r.outputs([]string{"GODEBUG=inittrace=1"}, name, args...)

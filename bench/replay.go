@@ -43,10 +43,6 @@ func replayedRecords(r *rig) error {
 		return err
 	}
 	args := []string{"replay", filepath.Join(dir, "guard.star")}
-	one, err := r.usage(starhost, append(args, "--log", log)...)
-	if err != nil {
-		return err
-	}
 	for range 10 {
 		args = append(args, "--log", log)
 	}
@@ -57,8 +53,6 @@ func replayedRecords(r *rig) error {
 	speed := claim{"P7", "replay of records of 2 KB, by a second of a processor", atLeast(20_000).withUnit("events")}
 	r.figure(speed, float64(10*records)/ten.seconds.median)
 	r.figure(claim{"P7", "replay of 1,000,000 records, peak memory", atMost(64).withUnit("MiB")}, ten.peakMiB.median)
-	grown := claim{"P7", "replay of 1,000,000 records, peak memory by that of 100,000", atMost(1.2).withUnit("times")}
-	r.figure(grown, ten.peakMiB.median/one.peakMiB.median)
 	return nil
 }
 

@@ -92,7 +92,6 @@ func (r *rig) program(pkg string) (string, error) {
 // These programs are built.
 const (
 	starhostProgram = "github.com/starhost/starhost/cmd/starhost"
-	floorProgram    = "github.com/starhost/starhost/bench/floor"
 	usageProgram    = "github.com/starhost/starhost/bench/usage"
 	reverseProgram  = "github.com/starhost/starhost/bench/reverse"
 	opaProgram      = "github.com/open-policy-agent/opa"

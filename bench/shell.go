@@ -35,7 +35,7 @@ func shellTexts(r *rig) error {
 		_, err := syntax.NewParser().Parse(strings.NewReader(sixCommands), "")
 		return err
 	})
-	if err := r.compare(claim{"P8", "analysis of six commands, by the parser alone", atMost(3)}, analyse, parse); err != nil {
+	if err := r.compare(claim{"P8", "analysis of six commands, by the parser alone", atMost(3.5)}, analyse, parse); err != nil {
 		return err
 	}
 	var slowest, halves time.Duration

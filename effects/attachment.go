@@ -8,12 +8,12 @@ import (
 	_ "image/jpeg"
 	_ "image/png"
 	"mime"
+	"net/http"
 	"net/url"
 	"path"
 	"path/filepath"
 	"strings"
 
-	"github.com/gabriel-vasile/mimetype"
 	"github.com/spf13/afero"
 	_ "golang.org/x/image/bmp"
 	_ "golang.org/x/image/tiff"
@@ -35,9 +35,28 @@ func NewAttachment(content []byte, name, typ string) fragments.Attachment {
 	return a
 }
 
+// signatures are the first and the last bytes of types that http.DetectContentType does not know.
+var signatures = [...]struct{ start, end, typ string }{
+	{"II*\x00", "", "image/tiff"},
+	{"MM\x00*", "", "image/tiff"},
+	{"\xff\xfb", "", "audio/mpeg"},
+	{"\xff\xf3", "", "audio/mpeg"},
+	{"\xff\xf2", "", "audio/mpeg"},
+	{"<svg", "", "image/svg+xml"},
+	{"{", "}", "application/json"},
+	{"[", "]", "application/json"},
+}
+
+// sniff returns the type of content, without parameters.
 func sniff(content []byte) string {
-	bare, _, _ := strings.Cut(mimetype.Detect(content).String(), ";")
-	return bare
+	core := bytes.TrimSpace(content)
+	for _, s := range signatures {
+		if bytes.HasPrefix(core, []byte(s.start)) && bytes.HasSuffix(core, []byte(s.end)) {
+			return s.typ
+		}
+	}
+	bare, _, _ := strings.Cut(http.DetectContentType(content), ";")
+	return strings.Replace(bare, "audio/wave", "audio/wav", 1) // which models want
 }
 
 func dimensions(content []byte) (width, height int) {

@@ -53,6 +53,13 @@ func TestNewAttachment(t *testing.T) {
 		{"the given type wins", pngBytes, "application/x-dash", fragments.Attachment{Type: "application/x-dash", Width: 3, Height: 2}},
 		{"text without its charset", []byte("hello"), "", fragments.Attachment{Type: "text/plain"}},
 		{"pdf", []byte("%PDF-1.7\n"), "", fragments.Attachment{Type: "application/pdf"}},
+		{"json", []byte(" {\"a\": 1}\n"), "", fragments.Attachment{Type: "application/json"}},
+		{"text that begins as json", []byte("[draft] hello"), "", fragments.Attachment{Type: "text/plain"}},
+		{"svg", []byte("<svg xmlns=\"http://www.w3.org/2000/svg\"/>"), "", fragments.Attachment{Type: "image/svg+xml"}},
+		{"html", []byte("<!DOCTYPE html><p>"), "", fragments.Attachment{Type: "text/html"}},
+		{"wav", []byte("RIFF\x24\x00\x00\x00WAVEfmt "), "", fragments.Attachment{Type: "audio/wav"}},
+		{"mp3", []byte("ID3\x04\x00"), "", fragments.Attachment{Type: "audio/mpeg"}},
+		{"mp3 without a header", []byte("\xff\xfb\x90\x64"), "", fragments.Attachment{Type: "audio/mpeg"}},
 		{"bytes", []byte{0, 1, 2}, "", fragments.Attachment{Type: "application/octet-stream"}},
 		{"nothing", nil, "", fragments.Attachment{Type: "text/plain"}},
 	}
