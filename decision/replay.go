@@ -243,7 +243,7 @@ func (r *Replay) fire(ctx context.Context, record *Record) (e *starhost.Event, o
 // finish adds the replayed event to the report. e is nil if replay could not fire the event.
 func (r *Replay) finish(record *Record, e *starhost.Event, c *comparison) {
 	r.values.endEvent(&r.pastEvent)
-	if e != nil && !r.isWanted(e) || e == nil && len(r.o.Only) > 0 {
+	if !r.isWanted(record, e) {
 		r.report.Others++
 		return
 	}
@@ -264,22 +264,23 @@ func (r *Replay) finish(record *Record, e *starhost.Event, c *comparison) {
 	r.groups.add(one, func(g *ReplayGroup) string { return r.o.Example(record, g, e) })
 }
 
-// isWanted reports whether the report includes an event.
-func (r *Replay) isWanted(e *starhost.Event) bool {
-	if len(r.o.Only) == 0 {
-		return true
+// isWanted reports whether the report includes the event of a record. e is nil if replay could not fire it: then
+// its kind is the recorded one, so that --only leaves out no call of its own about which replay cannot tell.
+func (r *Replay) isWanted(record *Record, e *starhost.Event) bool {
+	kinds := []string{record.Kind}
+	if e != nil {
+		if info := e.CallInfo(); info != nil {
+			kinds = info.Kinds
+		}
 	}
-	return slices.ContainsFunc(r.o.Only, func(glob string) bool {
+	return len(r.o.Only) == 0 || slices.ContainsFunc(r.o.Only, func(glob string) bool {
 		if kind, ok := strings.CutPrefix(glob, "kind:"); ok {
-			info := e.CallInfo()
-			return info != nil && slices.Contains(info.Kinds, kind)
+			return kind != "" && slices.Contains(kinds, kind)
 		}
-		for _, name := range []string{e.Tool, e.ToolAlias} {
-			if ok, _ := path.Match(glob, name); ok && name != "" {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc([]string{record.Tool, record.ToolAlias}, func(name string) bool {
+			ok, _ := path.Match(glob, name)
+			return ok && name != ""
+		})
 	})
 }
 

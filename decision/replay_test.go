@@ -607,9 +607,13 @@ func TestReplayOnly(t *testing.T) {
 	alias, prompt := call("d", "none"), call("e", "none")
 	alias.ToolAlias = "Write"
 	prompt.Event, prompt.Tool, prompt.Foreign, prompt.Input = "turn_start", "", false, map[string]json.RawMessage{"user_message": json.RawMessage(`"hi"`)}
-	for glob, want := range map[string]int{"Wr*": 1, "*": 3, "kind:shell": 0, "[xy]": 3, "z": 0} {
-		report := replay(t, decision.ReplayOptions{Only: []string{glob}}, append(slices.Clone(records), alias, prompt), deny)
-		diff(t, glob, fmt.Sprint(want, " and ", 5-want), fmt.Sprint(report.Events, " and ", report.Others))
+	undecided := call("f", "deny") // as if the deadline had passed
+	undecided.Tool, undecided.Kind, undecided.Handlers, undecided.Errors = "late", "shell", nil, []string{"no answer within 9s"}
+	for glob, want := range map[string][2]int{
+		"Wr*": {1, 0}, "*": {5, 2}, "kind:shell": {1, 1}, "kind:": {}, "[xy]": {4, 1}, "z": {}, "late": {1, 1}, "?": {4, 1},
+	} {
+		report := replay(t, decision.ReplayOptions{Only: []string{glob}}, append(slices.Clone(records), alias, prompt, undecided), deny)
+		diff(t, glob, fmt.Sprint(want[0], ", ", 6-want[0], ", ", want[1]), fmt.Sprint(report.Events, ", ", report.Others, ", ", report.CannotTell))
 	}
 	report = replay(t, decision.ReplayOptions{}, records, deny)
 	if n := report.Allow("now denied by pp") + report.Allow("now denied by p: no writ"); n != 0 || report.Changed() != 2 {
