@@ -21,7 +21,7 @@ var sizes = map[string]int{
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4530,
 	"cmd/starhost":     10220,
-	"decision":         4340,
+	"decision":         4370,
 	"editor/check":     790,
 	"editor/format":    170,
 	"editor/lint":      2070,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 109_190
+const maxSize = 109_230
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -20,8 +20,8 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
-// AnsweredSchema is the value of "schema" in each line of the files of answered calls.
-const AnsweredSchema = "starhost.answered/1"
+// answeredSchema is the value of "schema" in each line of the files of answered calls.
+const answeredSchema = "starhost.answered/1"
 
 // An Answered says that an agent asked about a call and got an answer, also if no handler heard the
 // event. It has none of the call's contents. The files answered-YYYY-MM-DD.jsonl have one line for
@@ -94,7 +94,7 @@ func (l *Log) appendRan(r *Record) error {
 }
 
 func (l *Log) appendAnswered(a *Answered) error {
-	a.Schema = AnsweredSchema
+	a.Schema = answeredSchema
 	line, err := jsontext.Encode(a)
 	if err == nil && len(line) > MaxRecord {
 		err = errtext.Errorf("a call of %d bytes without its arguments, limit %d", len(line), MaxRecord)
@@ -105,23 +105,43 @@ func (l *Log) appendAnswered(a *Answered) error {
 	return l.writeFile(answeredPrefix, append([]byte("\n"), line...), a.Time)
 }
 
-// FullDays returns the days of which a folder's files have no more room for answers, as 2026-11-26, and when
-// the last one was written. most is [Options.Max].
-func FullDays(dir string, most int64) (map[string]time.Time, error) {
+// A Gap is a time of which a log has no answers, though agents may have got some. Why is the reason.
+type Gap struct {
+	From, To time.Time
+	Why      string
+}
+
+// Gaps returns the times of which a folder's files have no answers. most is [Options.Max].
+func Gaps(dir string, most int64) (list []Gap, err error) {
 	names, err := filesOf(dir, answeredPrefix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	full := map[string]time.Time{}
+	var removed time.Time
 	for _, name := range names {
-		info, wrong := os.Lstat(filepath.Join(dir, name))
-		if err = errors.Join(err, wrong); err == nil && info.Size() > cmp.Or(most, DefaultMax)-maxAnswered {
-			day, _ := dayOf(name)
-			full[day.Format(time.DateOnly)] = info.ModTime()
+		info, err := os.Lstat(filepath.Join(dir, name))
+		if err != nil {
+			continue // another process has removed it
+		}
+		day, _ := dayOf(name)
+		end := day.AddDate(0, 0, 1)
+		if info.Size() == removedSize {
+			removed = end
+			continue
+		}
+		if !removed.IsZero() { // Collect never removes the newest day
+			list, removed = append(list, Gap{To: removed, Why: "the decision log of that day was removed ([log] keep, max)"}), time.Time{}
+		}
+		if info.Size() > cmp.Or(most, DefaultMax)-maxAnswered {
+			list = append(list, Gap{info.ModTime(), end, "the decision log of that day is full ([log] max)"})
 		}
 	}
-	return full, err
+	return list, nil
 }
+
+// removedSize is the size of the newest file of answers that [Log.Collect] removed: the file stays with its first
+// byte, which is a newline, so that a day without answers is not taken for one on which nobody asked.
+const removedSize = 1
 
 // maxAnswered is more than the bytes of a usual line about an answer: a file with less room counts as full.
 const maxAnswered = 4 << 10
@@ -147,7 +167,7 @@ func ReadAnswered(dir string, since time.Time) iter.Seq2[*Answered, error] {
 				return
 			}
 			a := new(Answered)
-			if json.Unmarshal(line, a) == nil && a.Schema == AnsweredSchema && !a.Time.Before(since) && !yield(a, nil) {
+			if json.Unmarshal(line, a) == nil && a.Schema == answeredSchema && !a.Time.Before(since) && !yield(a, nil) {
 				return
 			}
 		}

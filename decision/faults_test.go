@@ -213,3 +213,64 @@ func TestLogRefuses(t *testing.T) {
 	wants("room for another", appendTo(decision.Options{Dir: dir, Max: size / 2 * 3}), "")
 	wants("no room", appendTo(decision.Options{Dir: dir, Max: size*2 - 1}), "bytes in one day, limit")
 }
+
+// TestGaps checks that a log says of which days it removed the answers: of all up to the newest one that it
+// removed, however often it collects, and not of days on which nobody asked.
+func TestGaps(t *testing.T) {
+	const day = 24 * time.Hour
+	dir := t.TempDir()
+	name := func(prefix string, daysAgo int) string {
+		return prefix + noon.AddDate(0, 0, -daysAgo).Format(time.DateOnly) + ".jsonl"
+	}
+	put := func(daysAgo ...int) {
+		t.Helper()
+		for _, ago := range daysAgo {
+			for _, prefix := range []string{"answered-", "decisions-"} {
+				if err := os.WriteFile(filepath.Join(dir, name(prefix, ago)), []byte("\n"+strings.Repeat("x", 98)+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		new     []int // days before noon's, each with two files of 100 bytes
+		max     int64
+		removed []int // whose files go
+		gone    int   // days before noon's of the newest day that is no more whole, -1 for none
+		kept    int   // files of answers that stay
+	}{
+		{"all fits", []int{9, 8, 5}, 600, nil, -1, 3},
+		{"days of [log] max", nil, 250, []int{9, 8}, 8, 2},
+		{"nothing new", nil, 250, nil, 8, 2},
+		{"more days", []int{4, 3}, 401, []int{5}, 5, 3},
+		{"room again", []int{0}, 1 << 20, nil, 5, 4},
+		{"all but the newest", nil, 1, []int{4, 3}, 3, 2},
+	} {
+		put(tt.new...)
+		l, _ := newLog(t, decision.Options{Dir: dir, Keep: 30 * day, Max: tt.max})
+		removed, err := l.Collect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, ago := range tt.removed {
+			want = append(want, name("answered-", ago), name("decisions-", ago))
+		}
+		diff(t, tt.name, want, removed)
+		gaps, err := decision.Gaps(dir, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := -1
+		if len(gaps) > 0 {
+			gone = int(noon.Sub(gaps[0].To)/day) + 1
+		}
+		diff(t, tt.name+": the last day that is gone", tt.gone, gone)
+		left, err := filepath.Glob(filepath.Join(dir, "answered-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, tt.name+": files", tt.kept, len(left))
+	}
+}

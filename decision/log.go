@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -169,8 +170,8 @@ func (l *Log) open(name string) (*os.File, error) {
 }
 
 // Collect deletes the files that are older than Keep, and the oldest files while all together are
-// larger than Max. It never deletes the file of the newest day. It returns the names of the deleted
-// files.
+// larger than Max. It never deletes the file of the newest day. Of the newest file of answers that it deletes,
+// one byte stays: see [Gaps]. It returns the names of the deleted files.
 func (l *Log) Collect() (removed []string, err error) {
 	names, err := filesOf(l.o.Dir, filePrefix, answeredPrefix)
 	if err != nil || len(names) == 0 {
@@ -184,20 +185,31 @@ func (l *Log) Collect() (removed []string, err error) {
 			total += sizes[i]
 		}
 	}
-	oldest := l.o.Clock().Add(-l.o.Keep)
+	oldest, left := l.o.Clock().Add(-l.o.Keep), "" // left is the file of answers of which a byte stays
 	for i, name := range names {
 		day, _ := dayOf(name)
-		if day.Equal(newest) || !day.AddDate(0, 0, 1).Before(oldest) && total <= l.o.Max {
+		isAnswers := strings.HasPrefix(name, answeredPrefix)
+		isLeft := isAnswers && sizes[i] == removedSize
+		if day.Equal(newest) || !isLeft && !day.AddDate(0, 0, 1).Before(oldest) && total <= l.o.Max {
 			continue
 		}
-		if err := os.Remove(filepath.Join(l.o.Dir, name)); err != nil {
-			if errors.Is(err, fs.ErrNotExist) { // another process has removed it
-				continue
+		gone := name
+		if isAnswers {
+			if !isLeft {
+				err = os.Truncate(l.file(name), removedSize) // also on a full disk
 			}
+			gone, left = left, name
+		}
+		if err == nil && gone != "" {
+			err = os.Remove(l.file(gone))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else another process has removed it
 			return removed, err
 		}
-		total -= sizes[i]
-		removed = append(removed, name)
+		if total -= sizes[i]; err == nil && !isLeft {
+			removed = append(removed, name)
+		}
+		err = nil
 	}
 	return removed, nil
 }

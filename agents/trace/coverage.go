@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -81,7 +82,7 @@ const maxFindings = 1000
 // A Comparison compares transcripts with the log.
 type Comparison struct {
 	Getenv func(string) string
-	// Log is the folder of the decision log, "" if it is off. Kept is the time since which it is whole.
+	// Log is the folder of the decision log, "" if it is off. Kept is the time since which it may be whole.
 	Log  string
 	Kept time.Time
 	Max  int64 // bytes of a day in the log; zero means [decision.DefaultMax]
@@ -92,7 +93,7 @@ type Comparison struct {
 	Since time.Time
 	Last  int
 
-	full map[string]time.Time // when days had no more room
+	gaps []decision.Gap
 }
 
 // A Change is a time at which the hook of an agent was put in one of its settings, or taken out.
@@ -122,7 +123,7 @@ func (x *Comparison) Compare(ctx context.Context, list []*agents.Agent) ([]Cover
 	if x.Log != "" && (x.Last == 0 || !since.IsZero()) {
 		var err error
 		isWanted := func(agent *agents.Agent, _ *decision.Answered) bool { return slices.Contains(list, agent) }
-		if x.full, err = decision.FullDays(x.Log, x.Max); err != nil {
+		if x.gaps, err = decision.Gaps(x.Log, x.Max); err != nil {
 			return nil, err
 		}
 		if all, err = readAnswers(x.Log, since.Add(-slack), isWanted); err != nil {
@@ -188,7 +189,7 @@ func (c *Coverage) add(call *Call, verdict Verdict, why string) {
 // judge says whether starhost was asked about a call. For [CannotTell] it says why.
 func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict, string) {
 	ran := c.Result == Ran || c.Result == Failed && !agent.Transcripts.VagueFailures
-	a := all.find(agent, c)
+	a, gap := all.find(agent, c), x.gap(c)
 	switch {
 	case c.Result == Unknown:
 		return CannotTell, "the transcript has a line about it that starhost does not know"
@@ -202,6 +203,8 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 		return CannotTell, "it was denied, and the transcript has no result of it"
 	case a != nil && ran && !c.Ended.IsZero() && a.time > c.Ended.Add(slack).UnixMilli():
 		return TooLate, ""
+	case a != nil && gap != "": // another answer may have been a denial
+		return CannotTell, gap
 	case a != nil:
 		return Covered, ""
 	case c.Result == Refused, c.Result == Denied:
@@ -218,8 +221,8 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 		return CannotTell, "the decision log is off"
 	case c.Time.Before(x.Kept):
 		return CannotTell, "the decision log does not go back so far"
-	case x.isFull(c.Time):
-		return CannotTell, "the decision log of that day is full ([log] max)"
+	case gap != "":
+		return CannotTell, gap
 	case c.Result == None:
 		return CannotTell, "the transcript has no result of it"
 	case !ran: // also if words of a denial are all that it has
@@ -228,10 +231,15 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 	return NotAsked, ""
 }
 
-// isFull reports whether the log had no more room at a time.
-func (x *Comparison) isFull(at time.Time) bool {
-	since, ok := x.full[at.UTC().Format(time.DateOnly)]
-	return ok && !at.Before(since.Add(-slack))
+// gap returns why the log may lack an answer to a call, "" if it lacks none.
+func (x *Comparison) gap(c *Call) string {
+	began, ended := c.Time.Add(-slack), cmp.Or(c.Ended, c.Time).Add(slack)
+	for _, gap := range x.gaps {
+		if began.Before(gap.To) && !ended.Before(gap.From) {
+			return gap.Why
+		}
+	}
+	return ""
 }
 
 // isInstalled reports whether the agent should have asked about a call. Agents read their hooks when a

@@ -750,3 +750,49 @@ func TestFullLog(t *testing.T) {
 		t.Errorf("the log was changed: %v", err)
 	}
 }
+
+// TestRemovedLog checks that it cannot be told of calls whether they were asked about if the log removed the
+// answers of their day. If somebody else removed or cut the file, they are a fault.
+func TestRemovedLog(t *testing.T) {
+	a := agents.Find("claude-code")
+	home, getenv := newHome(t, a.Name)
+	dir := filepath.Join(home, "log")
+	file := filepath.Join(dir, "answered-2026-11-26.jsonl")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := []byte("\n" + `{"schema":"starhost.answered/1","id":"x","time":"2026-11-27T00:00:00Z","agent":"claude-code","session":"other","call_id":"other","tool":"Bash","answered":"none","args":"0000"}`)
+	if err := os.WriteFile(filepath.Join(dir, "answered-2026-11-27.jsonl"), later, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whole := compare(t, a, home, getenv, nil)
+	l := decision.New(decision.Options{Dir: dir, Max: int64(len(text)), Clock: func() time.Time { return time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC) }})
+	if removed, err := l.Collect(); err != nil || len(removed) != 1 {
+		t.Fatalf("got %v, %v", removed, err)
+	}
+	for _, last := range []int{0, 50} {
+		c := compare(t, a, home, getenv, func(x *Comparison) { x.Last = last })
+		if c.Counts[CannotTell] < 9 || c.Counts[CannotTell]+c.Counts[DidNotRun] != whole.Calls { // the agent writes denials itself
+			t.Errorf("removed answers: got %v of %v, want cannot tell", c.Counts, whole.Counts)
+		}
+		for _, f := range c.Findings {
+			if !strings.Contains(f.Why, "removed ([log] keep, max)") {
+				t.Errorf("%s: got %q", f.ID, f.Why)
+			}
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if c := compare(t, a, home, getenv, nil); c.Counts[NotAsked] == 0 || c.Counts[Covered] > 0 {
+		t.Errorf("somebody removed the file: got %v", c.Counts)
+	}
+	// The log never removes its newest file.
+	if err := errors.Join(os.WriteFile(file, []byte("\n"), 0o600), os.Remove(filepath.Join(dir, "answered-2026-11-27.jsonl"))); err != nil {
+		t.Fatal(err)
+	}
+	if c := compare(t, a, home, getenv, nil); c.Counts[NotAsked] == 0 || c.Counts[Covered] > 0 {
+		t.Errorf("somebody cut the newest file: got %v", c.Counts)
+	}
+}
