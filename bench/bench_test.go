@@ -104,8 +104,8 @@ func TestChoose(t *testing.T) {
 	if err != nil || len(chosen) != 2 || chosen[0].id != "P2" || chosen[1].id != "P9" {
 		t.Errorf("got %v, %v", chosen, err)
 	}
-	const want = "-only: got P11, want one of P1, P1b, P2, P2b, P2c, P3, P4, P5, P6, P7, P8, P9, P10"
-	if _, err := choose("P11"); err == nil || err.Error() != want {
+	const want = "-only: got P13, want one of P1, P1b, P2, P2b, P2c, P3, P4, P5, P6, P6b, P7, P8, P9, P10, P11, P12"
+	if _, err := choose("P13"); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -113,7 +113,7 @@ func TestChoose(t *testing.T) {
 func TestWritePage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.md")
 	rows := []row{
-		{claim: claim{"P1", "ours, by theirs", atMost(1)}, got: spread{0.4, 0.5, 0.6}, ours: 1, base: 2},
+		{claim: claim{"P1", "ours, by theirs", atMost(1)}, got: spread{0.4, 0.5, 0.6}, sides: "1ns : 2ns"},
 		{claim: claim{"P2", "ours, by what is not here", atMost(1)}, skipped: "needs it"},
 	}
 	if err := os.WriteFile(file, []byte("# By hand\n"), 0o644); err != nil {

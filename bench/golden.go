@@ -11,27 +11,15 @@ const casesPerFile = 20
 
 // goldenCases compares 1,000 golden cases of 50 plugins with as many trivial tests of peers. A peer runs each test once, so each case runs once.
 func goldenCases(r *rig) error {
-	starhost, err := r.program(starhostProgram)
+	dir, err := r.cases(r.files())
 	if err != nil {
 		return err
 	}
-	dir, err := r.cases(starhost)
-	if err != nil {
-		return err
-	}
-	once := r.process(starhost, "test", dir, "-F", "json", "--once")
-	for _, c := range []struct {
-		claim claim
-		start func() (side, error)
-	}{
+	once := r.process(r.starhost, "test", dir, "-F", "json", "--once")
+	return r.compareAll(once, []versus{
 		{claim{"P9", "1,000 cases once, speed by opa test", atLeast(2)}, r.opaTests},
 		{claim{"P9", "1,000 cases once, speed by pytest", atLeast(10)}, r.pytests},
-	} {
-		if err := r.compareWith(c.claim, once, c.start); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // files returns the number of plugins with cases.
@@ -39,9 +27,9 @@ func (r *rig) files() int { return max(r.scale(50), 2) }
 
 // cases writes plugins of a tool, a guard and a loader, and cases of one call each, because a
 // test of a peer has one comparison. The first run writes the outputs that the cases want.
-func (r *rig) cases(starhost string) (string, error) {
+func (r *rig) cases(plugins int) (string, error) {
 	files := map[string]string{}
-	for p := range r.files() {
+	for p := range plugins {
 		files[fmt.Sprintf("plugin%d/plugin.star", p)] = fmt.Sprintf(`"""Plugin %[1]d."""
 
 plugin(version = "1.0.0", config = {"team": "checkout"})
@@ -66,11 +54,11 @@ call_tool("who_is_on_call_%[1]d", team = "checkout")
 `, p, c)
 		}
 	}
-	dir, err := r.folder("cases", files)
+	dir, err := r.folder(fmt.Sprint("cases", plugins), files)
 	if err != nil {
 		return "", err
 	}
-	if _, err := r.output(nil, starhost, "test", dir, "--update"); err != nil {
+	if _, err := r.output(r.starhost, "test", dir, "--update"); err != nil {
 		return "", err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "plugin0", "golden", "case0.txtar"))

@@ -17,22 +17,14 @@ func hookAgainstPeers(r *rig) error {
 		return err
 	}
 	ours := loop(fireEvent(set.Host, beforeRequest(conversation(5, 1000))))
-	for _, peer := range []struct {
-		claim claim
-		start func() (side, error)
-	}{
+	return r.compareAll(ours, []versus{
 		{claim{"P1", "standard hook, by pluggy", atMost(1)}, func() (side, error) { return r.timedPython("pluggy", "hook.py") }},
 		{claim{"P1", "standard hook, by OPA in the process", atMost(1.0 / 10)}, regoHook},
 		{claim{"P1", "standard hook, by a Python child on stdio (PicoClaw)", atMost(1.0 / 15)}, r.pythonChild},
 		{claim{"P1", "standard hook, by an HTTP callback (N.E.K.O)", atMost(1.0 / 40)}, r.callback},
 		{claim{"P1", "standard hook, by CEL in the process", atMost(0.5)}, celHook},
 		{claim{"P1", "standard hook, by expr in the process", limit{}}, exprHook},
-	} {
-		if err := r.compareWith(peer.claim, ours, peer.start); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // unreadMessages compares the costs of a hook that names messages and tools and reads neither,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -79,6 +80,22 @@ func (r *rig) compareWith(c claim, ours side, start func() (side, error)) error 
 	return r.compare(c, ours, base)
 }
 
+// A versus is a claim about a base that may be missing.
+type versus struct {
+	claim claim
+	start func() (side, error)
+}
+
+// compareAll compares ours with each base.
+func (r *rig) compareAll(ours side, all []versus) error {
+	for _, v := range all {
+		if err := r.compareWith(v.claim, ours, v.start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // compare runs both sides in turns and adds the row of the claim: ours divided by base, or base
 // divided by ours if the claim is a speed.
 func (r *rig) compare(c claim, ours, base side) error {
@@ -108,7 +125,7 @@ func (r *rig) compare(c claim, ours, base side) error {
 		got = got.inverse()
 	}
 	ourTime, baseTime := time.Duration(spreadOf(took[0]).median), time.Duration(spreadOf(took[1]).median)
-	r.add(row{claim: c, got: got, ours: ourTime, base: baseTime})
+	r.add(row{claim: c, got: got, sides: fmt.Sprintf("%v : %v", roundDuration(ourTime), roundDuration(baseTime))})
 	return nil
 }
 

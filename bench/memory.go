@@ -10,14 +10,15 @@ import (
 type usage struct{ peakMiB, faults, seconds spread }
 
 // usage runs a process a few times and measures its usage.
-func (r *rig) usage(name string, args ...string) (usage, error) {
+func (r *rig) usage(c command) (usage, error) {
 	parent, err := r.program(usageProgram)
 	if err != nil {
 		return usage{}, err
 	}
+	c.argv, c.want = append([]string{parent}, c.argv...), ""
 	var peaks, faults, seconds []float64
 	for range min(r.pairs, 5) {
-		out, err := r.output(nil, parent, append([]string{name}, args...)...)
+		out, _, _, err := r.run(c)
 		if err != nil {
 			return usage{}, err
 		}
@@ -33,20 +34,20 @@ func (r *rig) usage(name string, args ...string) (usage, error) {
 // comparePeaks adds the peak memory of a process by that of another one.
 func (r *rig) comparePeaks(c claim, ours, base []string) error {
 	var peaks [2]float64
-	for i, command := range [2][]string{ours, base} {
-		used, err := r.usage(command[0], command[1:]...)
+	for i, argv := range [2][]string{ours, base} {
+		used, err := r.usage(command{argv: argv})
 		if err != nil {
 			return err
 		}
 		peaks[i] = used.peakMiB.median
 	}
-	r.figure(c, peaks[0]/peaks[1])
+	r.add(row{claim: c, got: exactly(peaks[0] / peaks[1]), sides: fmt.Sprintf("%.0f : %.0f MiB", peaks[0], peaks[1])})
 	return nil
 }
 
 // initialBytes returns the bytes that the packages of a Go program allocate before main begins.
-func (r *rig) initialBytes(name string, args ...string) (float64, error) {
-	_, trace, err := r.outputs([]string{"GODEBUG=inittrace=1"}, name, args...)
+func (r *rig) initialBytes(argv ...string) (float64, error) {
+	_, trace, _, err := r.run(command{argv: argv, env: []string{"GODEBUG=inittrace=1"}})
 	if err != nil {
 		return 0, err
 	}

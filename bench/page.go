@@ -42,14 +42,11 @@ func table(rows []row) string {
 			fmt.Fprintf(&b, "| %s | %s | %s | | | | skipped: %s |\n", r.goal, r.what, r.want, r.skipped)
 			continue
 		}
-		var times, around string
-		if r.ours != 0 {
-			times = fmt.Sprintf("%v : %v", roundDuration(r.ours), roundDuration(r.base))
-		}
+		var around string
 		if r.got.min != r.got.max {
 			around = r.want.format(r.got.min) + " – " + r.want.format(r.got.max)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.goal, r.what, r.want, r.want.format(r.got.median), around, times, r.outcome())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.goal, r.what, r.want, r.want.format(r.got.median), around, r.sides, r.outcome())
 	}
 	return b.String()
 }

@@ -29,11 +29,11 @@ const (
 	proxyEvent = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"content\":[]}}\n\n"
 )
 
-// proxyBody returns a request of 47 KB, as an agent sends it in the middle of its work.
-func proxyBody(stream bool) []byte {
+// proxyBody returns a request of about 3 KB a round, as an agent sends it in the middle of its work.
+func proxyBody(rounds int, stream bool) []byte {
 	type dict = map[string]any
 	messages := []any{}
-	for i := range 15 {
+	for i := range rounds {
 		id := fmt.Sprint("toolu_", i)
 		messages = append(messages,
 			dict{"role": "user", "content": "Look at file " + fmt.Sprint(i) + "."},
@@ -56,15 +56,11 @@ func proxyBody(stream bool) []byte {
 
 // startProxy starts the proxy of an upstream in a process, and returns its URL.
 func startProxy(r *rig, upstream string) (address string, cmd *exec.Cmd, err error) {
-	starhost, err := r.program(starhostProgram)
-	if err != nil {
-		return "", nil, err
-	}
 	dir, err := r.folder("proxy", map[string]string{"p.star": proxyPlugin})
 	if err != nil {
 		return "", nil, err
 	}
-	return startServer(r, exec.Command(starhost, "serve", dir, "--proxy", "127.0.0.1:0", "--upstream", upstream))
+	return startServer(r, exec.Command(r.starhost, "serve", dir, "--proxy", "127.0.0.1:0", "--upstream", upstream))
 }
 
 // startReverse starts the reverse proxy of Go's standard library in a process, and returns its URL.
@@ -135,20 +131,26 @@ func proxiedRequests(r *rig) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 10}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
-	whole, stream := proxyBody(false), proxyBody(true)
-	ask := func(base string) side {
-		return loop(func() error {
-			text, err := askThrough(client, base, whole)
-			if err == nil && text != proxyReply {
-				err = fmt.Errorf("got %.400s, want the reply", text)
-			}
+	for _, c := range []struct {
+		rounds int
+		most   float64
+	}{{15, 2.5}, {190, 3}, {1990, 4}} {
+		whole := proxyBody(c.rounds, false)
+		ask := func(base string) side {
+			return loop(func() error {
+				text, err := askThrough(client, base, whole)
+				if err == nil && text != proxyReply {
+					err = fmt.Errorf("got %.400s, want the reply", text)
+				}
+				return err
+			})
+		}
+		what := fmt.Sprintf("a request of %d KB through the proxy, by httputil.ReverseProxy", len(whole)/1000)
+		if err := r.compare(claim{"P10", what, atMost(c.most)}, ask(address), ask(plain)); err != nil {
 			return err
-		})
+		}
 	}
-	what := fmt.Sprintf("a request of %d KB through the proxy, by httputil.ReverseProxy", len(whole)/1000)
-	if err := r.compare(claim{"P10", what, atMost(1.5)}, ask(address), ask(plain)); err != nil {
-		return err
-	}
+	stream := proxyBody(15, true)
 	ours, err := firstByte(r, client, address, stream)
 	if err != nil {
 		return err
@@ -199,7 +201,7 @@ func firstByte(r *rig, client *http.Client, base string, body []byte) (time.Dura
 // openStreams measures the memory of a process with many open streams, above that before them.
 func openStreams(r *rig, base string, body []byte, pid int) error {
 	n := r.scale(1000)
-	before, err := residentKiB(pid)
+	before, err := memoryKiB(pid, "VmRSS:")
 	if err != nil {
 		r.skip(claim{"P10", "memory of 1,000 open streams", atMost(64).withUnit("MiB")}, "needs /proc")
 		return nil
@@ -222,7 +224,7 @@ func openStreams(r *rig, base string, body []byte, pid int) error {
 			return err
 		}
 	}
-	after, err := residentKiB(pid)
+	after, err := memoryKiB(pid, "VmRSS:")
 	if err != nil {
 		return err
 	}
@@ -231,16 +233,44 @@ func openStreams(r *rig, base string, body []byte, pid int) error {
 	return nil
 }
 
-// residentKiB returns the memory of a process that is in RAM.
-func residentKiB(pid int) (int, error) {
+// proxiedMemory measures how much a request of 1 MB makes the peak memory of the proxy grow.
+func proxiedMemory(r *rig) error {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		_, _ = io.Copy(io.Discard, q.Body) // a client that hangs up ends the measurement
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, proxyReply)
+	}))
+	defer upstream.Close()
+	address, cmd, err := startProxy(r, upstream.URL)
+	if err != nil {
+		return err
+	}
+	c := claim{"P12", "peak memory for a request of 1 MB through the proxy, by its size", atMost(6).withUnit("bodies")}
+	var peaks [2]int
+	body := proxyBody(420, false)
+	for i, body := range [2][]byte{proxyBody(1, false), body} {
+		if _, err := askThrough(http.DefaultClient, address, body); err != nil {
+			return err
+		}
+		if peaks[i], err = memoryKiB(cmd.Process.Pid, "VmHWM:"); err != nil {
+			r.skip(c, "needs /proc")
+			return nil
+		}
+	}
+	r.add(row{claim: c, got: exactly(float64(peaks[1]-peaks[0]) * 1024 / float64(len(body))), sides: fmt.Sprintf("%d KiB : %d KB", peaks[1]-peaks[0], len(body)/1000)})
+	return nil
+}
+
+// memoryKiB returns the memory of a process that is in RAM, or was.
+func memoryKiB(pid int, field string) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.SplitSeq(string(text), "\n") {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, field); ok {
 			return strconv.Atoi(strings.Fields(rest)[0])
 		}
 	}
-	return 0, errors.New("no VmRSS")
+	return 0, errors.New("no " + field)
 }

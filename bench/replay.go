@@ -30,10 +30,6 @@ const recordForm = `{"schema":"starhost.decision/1","id":"%026d","starhost":"1",
 // replayedRecords measures replay of a log: the events of one second of a processor, and the memory
 // for ten times as many records.
 func replayedRecords(r *rig) error {
-	starhost, err := r.program(starhostProgram)
-	if err != nil {
-		return err
-	}
 	dir, err := r.folder("replay", map[string]string{"guard.star": replayGuard})
 	if err != nil {
 		return err
@@ -42,11 +38,11 @@ func replayedRecords(r *rig) error {
 	if err := writeRecords(log, records); err != nil {
 		return err
 	}
-	args := []string{"replay", filepath.Join(dir, "guard.star")}
+	args := []string{r.starhost, "replay", filepath.Join(dir, "guard.star")}
 	for range 10 {
 		args = append(args, "--log", log)
 	}
-	ten, err := r.usage(starhost, args...)
+	ten, err := r.usage(command{argv: args})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ type rig struct {
 	dir   string // scratch
 	ends  []func()
 	built map[string]string // programs, by package
+
+	starhost string // its program
 }
 
 func newRig(quick bool) (*rig, error) {
@@ -37,7 +39,8 @@ func newRig(quick bool) (*rig, error) {
 	if quick {
 		r.pairs, r.span = 1, time.Microsecond
 	}
-	return r, nil
+	r.starhost, err = r.program(starhostProgram)
+	return r, err
 }
 
 // close ends children, the last one first, and removes the folder.
@@ -138,30 +141,54 @@ func (r *rig) environment(more ...string) []string {
 	return append(env, more...)
 }
 
+// A command is a process with its input. Its output must contain want.
+type command struct {
+	argv        []string
+	input, want string
+	env         []string // beside the rig's
+}
+
+// run runs a command in the rig's folder.
+func (r *rig) run(c command) (stdout, stderr string, used *os.ProcessState, err error) {
+	cmd := exec.Command(c.argv[0], c.argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdin = r.environment(c.env...), r.dir, strings.NewReader(c.input)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err = cmd.Run(); err == nil && !strings.Contains(out.String(), c.want) {
+		err = errors.New("want " + c.want)
+	}
+	if err != nil {
+		err = fmt.Errorf("%.200s: %v: %.400s", strings.Join(c.argv, " "), err, errs.String()+out.String())
+	}
+	return out.String(), errs.String(), cmd.ProcessState, err
+}
+
 // process makes a side of a whole process, which must succeed.
-func (r *rig) process(name string, args ...string) side {
+func (r *rig) process(argv ...string) side {
 	return loop(func() error {
-		_, err := r.output(nil, name, args...)
+		_, err := r.output(argv...)
 		return err
 	})
 }
 
-// output returns the standard output of a process.
-func (r *rig) output(env []string, name string, args ...string) (string, error) {
-	stdout, _, err := r.outputs(env, name, args...)
-	return stdout, err
+// processors makes a side of the time that a process uses the processors.
+func (r *rig) processors(c command) side {
+	return func(n int) (sum time.Duration, err error) {
+		for range n {
+			_, _, used, err := r.run(c)
+			if err != nil {
+				return 0, err
+			}
+			sum += used.UserTime() + used.SystemTime()
+		}
+		return sum, nil
+	}
 }
 
-// outputs returns the standard output and the standard error of a process.
-func (r *rig) outputs(env []string, name string, args ...string) (stdout, stderr string, err error) {
-	cmd := exec.Command(name, args...)
-	cmd.Env, cmd.Dir = r.environment(env...), r.dir
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		return "", "", fmt.Errorf("%s %s: %v: %.400s", filepath.Base(name), strings.Join(args, " "), err, errs.String()+out.String())
-	}
-	return out.String(), errs.String(), nil
+// output returns the standard output of a process.
+func (r *rig) output(argv ...string) (string, error) {
+	stdout, _, _, err := r.run(command{argv: argv})
+	return stdout, err
 }
 
 // A child is a process that answers lines with lines.

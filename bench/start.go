@@ -1,76 +1,15 @@
 package main
 
-import (
-	"bytes"
-	"fmt"
-	"os/exec"
-	"strings"
-)
-
-// event is a tool call that the guard asks about, as Claude Code sends it.
-const event = `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"sudo id"}}`
-
-// guard asks a person about sudo; peers/guard.py does the same.
-const guard = `
-def guard(tool, arguments):
-    if "sudo" in arguments.get("command", ""):
-        return ask("sudo needs a person")
-
-register_hook("pre_tool_call", guard)
-`
-
-// oneEvent compares the process that an agent starts for each event. starhost also writes a record
-// of its decision.
-func oneEvent(r *rig) error {
-	starhost, err := r.program(starhostProgram)
-	if err != nil {
-		return err
-	}
-	files := many(19, "%02d.star", starPlugin)
-	files["guard.star"] = guard
-	dir, err := r.folder("twenty-guard", files)
-	if err != nil {
-		return err
-	}
-	ours := r.dialogue(event, "sudo needs a person", starhost, "hook", "claude-code", dir)
-	return r.compareWith(claim{"P2", "hook claude-code, 20 plugins, by the same guard in Python", atMost(1.0 / 5)}, ours, func() (side, error) {
-		interpreter, err := python("")
-		if err != nil {
-			return nil, err
-		}
-		return r.dialogue(event, "sudo needs a person", interpreter, peer("guard.py")), nil
-	})
-}
-
-// dialogue makes a side of a whole process whose answer to an input must contain a text.
-func (r *rig) dialogue(input, want, name string, args ...string) side {
-	return loop(func() error {
-		cmd := exec.Command(name, args...)
-		cmd.Env, cmd.Dir, cmd.Stdin = r.environment(), r.dir, strings.NewReader(input+"\n")
-		var out bytes.Buffer
-		cmd.Stdout = &out
-		if err := cmd.Run(); err != nil {
-			return err
-		}
-		if !strings.Contains(out.String(), want) {
-			return fmt.Errorf("got %.400s, want %s", out.String(), want)
-		}
-		return nil
-	})
-}
+import "fmt"
 
 // emptyStart measures the start of the program that agents run, with nothing to do.
 func emptyStart(r *rig) error {
-	starhost, err := r.program(starhostProgram)
-	if err != nil {
-		return err
-	}
-	used, err := r.usage(starhost, "version")
+	used, err := r.usage(command{argv: []string{r.starhost, "version"}})
 	if err != nil {
 		return err
 	}
 	r.add(row{claim: claim{"P2c", "version, minor page faults", atMost(620).withUnit("faults")}, got: used.faults})
-	bytes, err := r.initialBytes(starhost, "version")
+	bytes, err := r.initialBytes(r.starhost, "version")
 	if err != nil {
 		return err
 	}
@@ -81,27 +20,18 @@ func emptyStart(r *rig) error {
 // manyPlugins compares the start with 1,000 plugins with other hosts that have as many plugins that do
 // the same.
 func manyPlugins(r *rig) error {
-	starhost, err := r.program(starhostProgram)
-	if err != nil {
-		return err
-	}
 	dir, err := r.folder("plugins", many(r.scale(1000), "%03d.star", starPlugin))
 	if err != nil {
 		return err
 	}
-	eval := []string{"eval", dir, "-p", "hello", "-F", "text"}
-	ours := r.process(starhost, eval...)
-	for _, c := range []struct {
-		claim claim
-		start func() (side, error)
-	}{
+	eval := []string{r.starhost, "eval", dir, "-p", "hello", "-F", "text"}
+	ours := r.process(eval...)
+	if err := r.compareAll(ours, []versus{
 		{claim{"P3", "eval of 1,000 plugins, by pluggy", atMost(1.0 / 2)}, r.pluggyStart},
 		{claim{"P3", "eval of 1,000 plugins, by node", atMost(1)}, r.nodeStart},
 		{claim{"P3", "eval of 1,000 plugins, by opa eval", atMost(1.0 / 3)}, r.opaStart},
-	} {
-		if err := r.compareWith(c.claim, ours, c.start); err != nil {
-			return err
-		}
+	}); err != nil {
+		return err
 	}
 	memory := claim{"P3", "eval of 1,000 plugins, peak memory by node", atMost(1)}
 	command, err := r.nodeCommand()
@@ -109,7 +39,7 @@ func manyPlugins(r *rig) error {
 		r.skip(memory, err.Error())
 		return nil
 	}
-	return r.comparePeaks(memory, append([]string{starhost}, eval...), command)
+	return r.comparePeaks(memory, eval, command)
 }
 
 // many returns n files whose names follow a pattern. write returns the text of a file by its
@@ -203,7 +133,7 @@ func (r *rig) nodeStart() (side, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.process(command[0], command[1:]...), nil
+	return r.process(command...), nil
 }
 
 func (r *rig) nodeCommand() ([]string, error) {

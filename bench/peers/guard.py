@@ -1,15 +1,18 @@
-"""A guard as Claude Code runs it: a process for each event, JSON in and out."""
+"""A guard as Claude Code runs it: a process for each event, JSON in and out, a pattern for each rule."""
 
 import json
+import re
 import sys
 
-event = json.load(sys.stdin)
-command = event["tool_input"].get("command", "")
-if event["hook_event_name"] == "PreToolUse" and "sudo" in command:
+with open(sys.argv[1]) as f:
+    rules = json.load(f)["rules"]
+command = json.load(sys.stdin)["tool_input"].get("command", "")
+reasons = [rule["reason"] for rule in rules if re.search(rule["pattern"], command)]
+if reasons:
     json.dump({
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
             "permissionDecision": "ask",
-            "permissionDecisionReason": "sudo needs a person",
+            "permissionDecisionReason": "; ".join(reasons),
         },
     }, sys.stdout)

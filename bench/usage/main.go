@@ -12,6 +12,7 @@ import (
 
 func main() {
 	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdin = os.Stdin
 	if out, err := cmd.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v: %.400s\n", err, out)
 		os.Exit(1)
