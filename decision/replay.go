@@ -265,9 +265,13 @@ func (r *Replay) finish(record *Record, e *starhost.Event, c *comparison) {
 }
 
 // isWanted reports whether the report includes the event of a record. e is nil if replay could not fire it: then
-// its kind is the recorded one, so that --only leaves out no call of its own about which replay cannot tell.
+// its kind is the recorded one, so that --only leaves out no call of its own about which replay cannot tell. If the
+// deadline passed before the call was read, the record does not even have its tool.
 func (r *Replay) isWanted(record *Record, e *starhost.Event) bool {
 	kinds := []string{record.Kind}
+	if e == nil && record.Tool == "" && strings.HasSuffix(record.Event, "_tool_call") {
+		return true
+	}
 	if e != nil {
 		if info := e.CallInfo(); info != nil {
 			kinds = info.Kinds

@@ -609,11 +609,13 @@ func TestReplayOnly(t *testing.T) {
 	prompt.Event, prompt.Tool, prompt.Foreign, prompt.Input = "turn_start", "", false, map[string]json.RawMessage{"user_message": json.RawMessage(`"hi"`)}
 	undecided := call("f", "deny") // as if the deadline had passed
 	undecided.Tool, undecided.Kind, undecided.Handlers, undecided.Errors = "late", "shell", nil, []string{"no answer within 9s"}
+	unread := call("g", "deny")
+	unread.Tool, unread.Kind, unread.Handlers, unread.Errors = "", "", nil, undecided.Errors
 	for glob, want := range map[string][2]int{
-		"Wr*": {1, 0}, "*": {5, 2}, "kind:shell": {1, 1}, "kind:": {}, "[xy]": {4, 1}, "z": {}, "late": {1, 1}, "?": {4, 1},
+		"Wr*": {2, 1}, "*": {6, 3}, "kind:shell": {2, 2}, "kind:": {1, 1}, "[xy]": {5, 2}, "z": {1, 1}, "late": {2, 2}, "?": {5, 2},
 	} {
-		report := replay(t, decision.ReplayOptions{Only: []string{glob}}, append(slices.Clone(records), alias, prompt, undecided), deny)
-		diff(t, glob, fmt.Sprint(want[0], ", ", 6-want[0], ", ", want[1]), fmt.Sprint(report.Events, ", ", report.Others, ", ", report.CannotTell))
+		report := replay(t, decision.ReplayOptions{Only: []string{glob}}, append(slices.Clone(records), alias, prompt, undecided, unread), deny)
+		diff(t, glob, fmt.Sprint(want[0], ", ", 7-want[0], ", ", want[1]), fmt.Sprint(report.Events, ", ", report.Others, ", ", report.CannotTell))
 	}
 	report = replay(t, decision.ReplayOptions{}, records, deny)
 	if n := report.Allow("now denied by pp") + report.Allow("now denied by p: no writ"); n != 0 || report.Changed() != 2 {
