@@ -14,14 +14,14 @@ import (
 var sizes = map[string]int{
 	".":                1090,
 	"agents":           2060,
-	"agents/install":   2930,
+	"agents/install":   2960,
 	"agents/trace":     1600,
 	"bench":            2340, // 260 of them measure growth, memory, and the guard that users run
 	"builtins":         8430,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4530,
 	"cmd/starhost":     10220,
-	"decision":         4370,
+	"decision":         4380,
 	"editor/check":     790,
 	"editor/format":    170,
 	"editor/lint":      2070,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 109_540
+const maxSize = 109_580
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -2,6 +2,7 @@ package decision_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -273,4 +274,35 @@ func TestGaps(t *testing.T) {
 		}
 		diff(t, tt.name+": files", tt.kept, len(left))
 	}
+}
+
+// TestReadAnswered checks that lines about answers are read as encoding/json reads them, and that others are
+// skipped.
+func TestReadAnswered(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Date(2026, 11, 26, 18, 2, 5, 123456000, time.UTC)
+	want := []*decision.Answered{
+		{ID: "a", Time: at, Agent: "codex", Session: "s", CallID: "c", Tool: "Bash", Answered: "deny", Args: "0a1b", Changed: "ffff"},
+		{ID: "b", Time: at, Session: "\"\\u00e9\u2028\x00<&>", Tool: "é\n\ufffd", Answered: "none"},
+	}
+	text := "\x00\n[]\nnull\n{\"schema\":\"starhost.answered/2\",\"time\":\"2026-11-26T18:02:05Z\"}\n{\"schema\":\"starhost.answered/1\",\"time\":7}\n"
+	for _, a := range want {
+		a.Schema = "starhost.answered/1"
+		line, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(line) + "\n" + string(line[:len(line)/2]) + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, "answered-2026-11-26.jsonl"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got []*decision.Answered
+	for a, err := range decision.ReadAnswered(dir, time.Time{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, a)
+	}
+	diff(t, "answers", want, got)
 }

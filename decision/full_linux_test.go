@@ -50,7 +50,7 @@ func TestFullDisk(t *testing.T) {
 		t.Error("the second record on a full disk: got no error")
 	}
 	// The counter of lost records grows though nothing can be written.
-	if behind, dropped, err := decision.State(logs, -1); behind < written || dropped != 2 || err != nil {
+	if behind, dropped, err := decision.State(logs, -1, true); behind < written || dropped != 2 || err != nil {
 		t.Errorf("got %d behind and %d dropped, %v, want at least %d and 2", behind, dropped, err, written)
 	}
 	if err := os.Remove(filler); err != nil {

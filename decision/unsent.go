@@ -140,18 +140,15 @@ func (u *Unsent) SetAside(batch []UnsentRecord, n int) error {
 }
 
 // State returns how many lines of a folder are not sent, and how many records no collector will get: those that it
-// refused, and those that could not be written. owner is that of [NewUnsent].
-func State(dir string, owner int) (behind, dropped int, err error) {
+// refused, and those that could not be written. owner is that of [NewUnsent]. Unless isSent, nothing is behind, and
+// no records are read.
+func State(dir string, owner int, isSent bool) (behind, dropped int, err error) {
 	u, err := NewUnsent(dir, owner)
 	if err != nil {
 		return 0, 0, err
 	}
-	return u.state()
-}
-
-func (u *Unsent) state() (behind, dropped int, err error) {
 	_, err = u.files(func(f *os.File, name string, size int64) (bool, error) {
-		if size == u.offsets[name] {
+		if size == u.offsets[name] || !isSent {
 			return true, nil
 		}
 		_, err := f.Seek(u.offsets[name], io.SeekStart)

@@ -76,7 +76,7 @@ func TestUnsentOwner(t *testing.T) {
 			if len(got) > tt.records || err == nil && (tt.err != "" || len(got) != tt.records) || err != nil && (tt.err == "" || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("got %d records, %v, want %d, %q", len(got), err, tt.records, tt.err)
 			}
-			if _, dropped, err := decision.State(dir, user); err == nil && dropped != 0 {
+			if _, dropped, err := decision.State(dir, user, true); err == nil && dropped != 0 {
 				t.Errorf("got %d lost records", dropped)
 			}
 		})

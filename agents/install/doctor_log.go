@@ -1,12 +1,15 @@
 package install
 
 import (
+	"bytes"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // Bounds of what Doctor reads of the decision log. It begins with the newest file.
@@ -19,6 +22,7 @@ const (
 // A usage is what the decision log shows about an agent.
 type usage struct {
 	last  *decision.Record // the last event, without its contents; nil if the agent did not ask
+	line  []byte           // its line, until the file is read
 	tools map[string]bool  // tools that the agent's table does not have
 	// ran counts the calls that ran with other arguments than guards judged, or although they were refused.
 	// lastRan is the last of them.
@@ -59,9 +63,13 @@ func (d *Doctor) addUsage(all map[string]*usage, file string) (recent bool) {
 		return true
 	}
 	r.Since = d.Now.AddDate(0, 0, -usageDays)
-	for record, err := range r.All() {
+	for line, err := range r.Lines() {
 		if err != nil {
 			break
+		}
+		record := headOf(line)
+		if record == nil || record.Time.Before(r.Since) {
+			continue
 		}
 		recent = true
 		u := all[record.Agent]
@@ -71,18 +79,45 @@ func (d *Doctor) addUsage(all map[string]*usage, file string) (recent bool) {
 		}
 		if record.Event == "call_ran" {
 			if u.ran++; record.Time.After(u.lastRan.Time) {
-				u.lastRan = decision.Record{Time: record.Time, Decision: decision.Decision{Reason: record.Decision.Reason}}
+				u.lastRan = decision.Record{Time: record.Time}
+				if whole, err := decision.ParseRecord(line); err == nil {
+					u.lastRan.Decision.Reason = whole.Decision.Reason
+				}
 			}
 			continue
 		}
 		if u.last == nil || record.Time.After(u.last.Time) {
-			u.last = &decision.Record{Time: record.Time, Event: record.Event, Answered: record.Answered}
+			u.last, u.line = record, append(u.line[:0], line...)
 		}
 		if record.Foreign && record.Kind == "other" && len(u.tools) < usageTools {
 			u.tools[record.Tool] = true
 		}
 	}
+	for _, u := range all {
+		if whole, err := decision.ParseRecord(u.line); err == nil {
+			u.last.Answered, u.line = whole.Answered, nil
+		}
+	}
 	return recent
+}
+
+// headOf returns the members of a record that are in front of its input, nil for a line that is no record. The rest
+// takes most of the time to parse.
+func headOf(line []byte) *decision.Record {
+	head, _, isKnown := bytes.Cut(line, []byte(`,"input":{`)) // in a text, the quotes would be escaped
+	d, err := jsontext.Parse(string(head)+"}", 2)
+	if !isKnown || err != nil {
+		r, _ := decision.ParseRecord(line) // nil if it is none
+		return r
+	}
+	text := func(name string) string { return d.StringAt(d.Member(0, name)) }
+	at, err := time.Parse(time.RFC3339Nano, text("time"))
+	if err != nil || text("schema") != decision.Schema {
+		return nil
+	}
+	return &decision.Record{
+		Time: at, Agent: text("agent"), Event: text("event"), Tool: text("tool"), Kind: text("kind"), Foreign: d.IsTrue(d.Member(0, "foreign")),
+	}
 }
 
 // unlisted returns the tools in the log that the agent's table does not have, so that guards do not find them

@@ -73,7 +73,7 @@ func (env Env) sendLogs(ctx context.Context, config *loader.Config) (states []fl
 		if failed == nil {
 			sent, failed = sender.Send(ctx, u, resourcesOf(f, bundles)...)
 		}
-		state, wrong := stateOf(f)
+		state, wrong := stateOf(f, true)
 		state.Sent = sent
 		states = append(states, state)
 		if failed == nil {
@@ -91,17 +91,17 @@ func (env Env) sendLogs(ctx context.Context, config *loader.Config) (states []fl
 	return states, err
 }
 
-// stateOf returns how far the log in a folder was sent.
-func stateOf(f logFolder) (state fleet.LogState, err error) {
+// stateOf returns how far the log in a folder was sent, if it is.
+func stateOf(f logFolder, isSent bool) (state fleet.LogState, err error) {
 	state.Path = filepath.ToSlash(f.dir)
-	state.Behind, state.Dropped, err = decision.State(f.dir, f.owner)
+	state.Behind, state.Dropped, err = decision.State(f.dir, f.owner, isSent)
 	return state, err
 }
 
 // stateOfLog returns the state of the current user's log. Without log.send, nothing is behind.
 func (env Env) stateOfLog(dir string, config *loader.Config) *fleet.LogState {
-	state, err := stateOf(logFolder{dir, -1})
-	if config.Log.Send == "" || err != nil {
+	state, err := stateOf(logFolder{dir, -1}, config.Log.Send != "")
+	if err != nil {
 		state.Behind = 0
 	}
 	return &state

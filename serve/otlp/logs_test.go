@@ -274,7 +274,7 @@ func TestLogSenderAnswers(t *testing.T) {
 			if fmt.Sprint(waits) != tt.waits {
 				t.Errorf("got waits %v, want %s", waits, tt.waits)
 			}
-			behind, dropped, err := decision.State(dir, -1)
+			behind, dropped, err := decision.State(dir, -1, true)
 			if behind != tt.behind || dropped != tt.dropped || err != nil {
 				t.Errorf("got %d behind and %d dropped, %v, want %d and %d", behind, dropped, err, tt.behind, tt.dropped)
 			}
