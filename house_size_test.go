@@ -30,7 +30,7 @@ var sizes = map[string]int{
 	"fleet":            980,  // fetches, tries and installs bundles
 	"fragments":        1040,
 	"golden":           3970,
-	"guard":            1770, // the engine of rules, which was 405 lines of Starlark in each user's folder
+	"guard":            1790, // the engine of rules, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
 	"internal":         4100, // 25 of them write XML, in place of a library
 	"loader":           6580,
@@ -50,13 +50,13 @@ var sizes = map[string]int{
 	"serve/programs":   220,
 	"serve/proxy":      3600,
 	"serve/ui":         960,
-	"shell":            5290, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
+	"shell":            5230, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
 	"starlark":         7390,
 	"store":            1660,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 109_580
+const maxSize = 109_640
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -125,13 +125,7 @@ func (s *Set) readHead(doc map[string]any) error {
 
 // addDecoded adds rules that are decoded already.
 func (s *Set) addDecoded(value any) error {
-	list, ok := value.([]any)
-	if maps, isMaps := value.([]map[string]any); isMaps {
-		ok = true
-		for _, m := range maps {
-			list = append(list, m)
-		}
-	}
+	list, ok := listOf(value)
 	if !ok {
 		return errtext.Errorf("got %s, want a list of rules", kindOf(value))
 	}
@@ -162,25 +156,12 @@ func (s *Set) Decide(call *Call) (starhost.Decision, error) {
 	var v verdict
 	for _, blocks := range [][]*block{s.own, s.packs} {
 		for _, b := range blocks {
-			if !b.strict && l.wild && b.programs != nil && !l.lists(b.programs) {
-				v.hidden++ // the answer is maybe, and the rule leaves it to the file
-				continue
-			}
-			if err := call.pay(l.searchSteps(len(b.programs))); err != nil {
-				return starhost.Decision{}, err
-			}
-			if b.programs != nil && !l.mayRun(b.programs) {
-				continue
-			}
-			if err := call.pay(1 + len(b.text)/decodedBytes); err != nil {
-				return starhost.Decision{}, err
-			}
-			r, err := b.decode()
-			if err == nil {
-				err = call.pay(r.matchSteps(l))
-			}
+			r, err := v.needed(b, l)
 			if err != nil {
 				return starhost.Decision{}, err
+			}
+			if r == nil {
+				continue
 			}
 			if d, done := s.add(&v, r, l); done {
 				return d, nil
@@ -188,6 +169,28 @@ func (s *Set) Decide(call *Call) (starhost.Decision, error) {
 		}
 	}
 	return s.decision(&v, l), nil
+}
+
+// needed returns the rule of a block if it may match a call, for which it pays; otherwise nil.
+func (v *verdict) needed(b *block, l *line) (*Rule, error) {
+	if !b.strict && l.wild && b.programs != nil && !l.lists(b.programs) {
+		v.hidden++ // the answer is maybe, and the rule leaves it to the file
+		return nil, nil
+	}
+	if err := l.call.pay(l.searchSteps(len(b.programs))); err != nil {
+		return nil, err
+	}
+	if b.programs != nil && !l.mayRun(b.programs) {
+		return nil, nil
+	}
+	if err := l.call.pay(1 + len(b.text)/decodedBytes); err != nil {
+		return nil, err
+	}
+	r, err := b.decode()
+	if err == nil {
+		err = l.call.pay(r.matchSteps(l))
+	}
+	return r, err
 }
 
 // add adds the answer of one rule. done is true if it denies.

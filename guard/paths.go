@@ -35,23 +35,16 @@ func globMatches(glob, text string, start globStart, folders bool) bool {
 	}
 	next := make([]bool, len(text)+1)
 	for i := 0; i < len(whole); i++ {
-		reached := false
 		switch {
 		case folders && strings.HasPrefix(whole[i:], "**/"):
 			i += 2
-			for j := range next {
-				next[j] = row[j] || reached && text[j-1] == '/'
-				reached = reached || row[j]
-			}
+			passFolders(row, next, text)
 		case whole[i] == '*':
 			deep := !folders
 			for i+1 < len(whole) && whole[i+1] == '*' {
 				i, deep = i+1, true
 			}
-			for j := range next {
-				reached = row[j] || reached && (deep || text[j-1] != '/')
-				next[j] = reached
-			}
+			passStar(row, next, text, deep)
 		default:
 			next[0] = false
 			for j := range len(text) {
@@ -69,6 +62,24 @@ func globMatches(glob, text string, start globStart, folders bool) bool {
 		}
 	}
 	return false
+}
+
+// passFolders sets the next row behind "**/", which stands for any folders.
+func passFolders(row, next []bool, text string) {
+	reached := false
+	for j := range next {
+		next[j] = row[j] || reached && text[j-1] == '/'
+		reached = reached || row[j]
+	}
+}
+
+// passStar sets the next row behind a star, which matches a "/" only if it is deep.
+func passStar(row, next []bool, text string, deep bool) {
+	reached := false
+	for j := range next {
+		reached = row[j] || reached && (deep || text[j-1] != '/')
+		next[j] = reached
+	}
 }
 
 // matchGlob compares a glob with a whole text, in which "*" stands for anything.
@@ -321,7 +332,7 @@ func (r *Rule) commandPaths(l *line, c *shell.Command, at folder, onlyWrites boo
 		}
 	}
 	look(words, yes)
-	if !does(c.Name, "opens none") && !(onlyWrites && does(c.Name, "reads", "mostly reads")) && !(r.Pack != "" && !onlyWrites && does(c.Name, "lists")) {
+	if r.opens(c, onlyWrites) {
 		most := yes
 		if onlyWrites && !does(c.Name, "writes") {
 			most = maybe
@@ -339,6 +350,11 @@ func (r *Rule) commandPaths(l *line, c *shell.Command, at folder, onlyWrites boo
 		any = max(any, r.unknownTargets(l, at))
 	}
 	return any
+}
+
+// opens reports whether the words of a command may be files that it opens, or that it writes.
+func (r *Rule) opens(c *shell.Command, onlyWrites bool) bool {
+	return !does(c.Name, "opens none") && !(onlyWrites && does(c.Name, "reads", "mostly reads")) && !(r.Pack != "" && !onlyWrites && does(c.Name, "lists"))
 }
 
 // unknownTargets says whether a redirection of the line to a word that a shell expands may match. The
@@ -466,24 +482,29 @@ func (r *Rule) shellHosts(l *line) answer {
 		any = maybe
 	}
 	for i := range l.commands {
-		c := &l.commands[i]
-		if r.Pack != "" && l.allowed[i] {
+		if r.Pack == "" || !l.allowed[i] {
+			any = max(any, r.commandHosts(&l.commands[i]))
+		}
+	}
+	return any
+}
+
+// commandHosts says whether one command may talk to one of the rule's hosts.
+func (r *Rule) commandHosts(c *shell.Command) answer {
+	any := no
+	for _, w := range c.Argv[1:] {
+		if w == nil {
+			if r.Pack == "" && (c.Name == nil || does(c.Name, "calls")) {
+				any = max(any, maybe)
+			}
 			continue
 		}
-		for _, w := range c.Argv[1:] {
-			if w == nil {
-				if r.Pack == "" && (c.Name == nil || does(c.Name, "calls")) {
-					any = max(any, maybe)
-				}
-				continue
-			}
-			hosts := hostsOf(*w)
-			if len(hosts) == 0 && does(c.Name, "calls") {
-				hosts = []string{hostOf(*w)}
-			}
-			for _, host := range hosts {
-				any = max(any, r.host(host))
-			}
+		hosts := hostsOf(*w)
+		if len(hosts) == 0 && does(c.Name, "calls") {
+			hosts = []string{hostOf(*w)}
+		}
+		for _, host := range hosts {
+			any = max(any, r.host(host))
 		}
 	}
 	return any

@@ -370,23 +370,14 @@ func fill(field, value any) error {
 			return errtext.Errorf("got %s, want a list of at most %d", kindOf(value), maxList)
 		}
 		for _, v := range list {
-			if _, one := v.(string); one {
-				v = []any{v}
-			}
-			choice, err := texts(v)
+			choice, err := choices(v)
 			if err != nil {
 				return err
 			}
 			*field = append(*field, choice)
 		}
 	case *[]Example:
-		list, ok := value.([]any)
-		if maps, isMaps := value.([]map[string]any); isMaps {
-			for _, m := range maps {
-				list = append(list, m)
-			}
-			ok = true
-		}
+		list, ok := listOf(value)
 		if !ok {
 			return errtext.Errorf("got %s, want a list", kindOf(value))
 		}
@@ -399,6 +390,26 @@ func fill(field, value any) error {
 		}
 	}
 	return nil
+}
+
+// choices returns a text or a list of texts as a list.
+func choices(value any) ([]string, error) {
+	if _, one := value.(string); one {
+		value = []any{value}
+	}
+	return texts(value)
+}
+
+// listOf returns a list of anything, or of tables, as a list.
+func listOf(value any) (list []any, ok bool) {
+	list, ok = value.([]any)
+	if tables, isTables := value.([]map[string]any); isTables {
+		for _, t := range tables {
+			list = append(list, t)
+		}
+		ok = true
+	}
+	return list, ok
 }
 
 // texts returns a list of texts that are not empty.

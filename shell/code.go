@@ -83,39 +83,54 @@ func (c *codeReader) readImports() bool {
 		case c.list[i].kind != 'a' || !from && c.list[i].text != "import" || c.at(i-1).kind == '.':
 			rest = append(rest, c.list[i])
 		case from:
-			names, known := pythonModules()[c.at(i+1).text]
-			if !known || names == "*" {
+			if i = c.readFrom(i + 1); i < 0 {
 				return false
 			}
-			c.modules = append(c.modules, c.at(i+1).text)
-			for i += 3; ; i += 2 {
-				if name := c.at(i).text; !strings.Contains(names, " "+name+" ") || name == "path" || c.at(i+1).text == "as" {
-					return false
-				}
-				if c.at(i+1).kind != ',' {
-					break
-				}
-			}
 		default:
-			for i++; ; i += 2 {
-				name := c.at(i).text
-				if c.at(i+1).kind == '.' { // os.path
-					name += "." + c.at(i+2).text
-					i += 2
-				}
-				if pythonModules()[name] == "" || c.at(i+1).text == "as" {
-					return false
-				}
-				c.modules = append(c.modules, name)
-				name, _, _ = strings.Cut(name, ".")
-				if c.imported[name] = true; c.at(i+1).kind != ',' {
-					break
-				}
+			if i = c.readImport(i + 1); i < 0 {
+				return false
 			}
 		}
 	}
 	c.list = rest
 	return true
+}
+
+// readFrom reads the module of "from MODULE import NAME, NAME" and the names. It returns the index of the last token, or
+// -1 for what the language does not allow.
+func (c *codeReader) readFrom(i int) int {
+	names, known := pythonModules()[c.at(i).text]
+	if !known || names == "*" {
+		return -1
+	}
+	c.modules = append(c.modules, c.at(i).text)
+	for i += 2; ; i += 2 {
+		if name := c.at(i).text; !strings.Contains(names, " "+name+" ") || name == "path" || c.at(i+1).text == "as" {
+			return -1
+		}
+		if c.at(i+1).kind != ',' {
+			return i
+		}
+	}
+}
+
+// readImport reads the modules of "import MODULE, MODULE". It returns what readFrom does.
+func (c *codeReader) readImport(i int) int {
+	for ; ; i += 2 {
+		name := c.at(i).text
+		if c.at(i+1).kind == '.' { // os.path
+			name += "." + c.at(i+2).text
+			i += 2
+		}
+		if pythonModules()[name] == "" || c.at(i+1).text == "as" {
+			return -1
+		}
+		c.modules = append(c.modules, name)
+		name, _, _ = strings.Cut(name, ".")
+		if c.imported[name] = true; c.at(i+1).kind != ',' {
+			return i
+		}
+	}
 }
 
 // isAllowed judges a name: what stands around it decides what it may be.
@@ -173,47 +188,28 @@ func (c *codeReader) isRead(i int) bool {
 // codeTokens cuts a text of Python. It returns false for what it cannot read.
 func codeTokens(text string) (list []token, ok bool) {
 	for i := 0; i < len(text); {
-		b := text[i]
-		switch {
+		b, end := text[i], i
+		for end < len(text) && (isNameStart(text[end]) || isDigit(text[end], 10)) {
+			end++
+		}
+		name, isQuoted := text[i:end], end < len(text) && (text[end] == '\'' || text[end] == '"')
+		switch prefix := strings.ToLower(name); {
 		case b == ' ' || b == '\t' || b == '\n':
 			i++
-		case isNameStart(b):
-			end := i
-			for end < len(text) && (isNameStart(text[end]) || isDigit(text[end], 10)) {
-				end++
-			}
-			if prefix := strings.ToLower(text[i:end]); end < len(text) && (text[end] == '\'' || text[end] == '"') {
-				i = end
-				more, size, ok := quotedCode(text[i:], strings.Contains(prefix, "r"), strings.Contains(prefix, "f"))
-				if !ok || strings.Trim(prefix, "rbuf") != "" { // such as t"{code}"
-					return nil, false
-				}
-				list, i = append(list, more...), i+size
-				continue
-			}
-			list = append(list, token{'a', text[i:end]})
-			i = end
-		case isDigit(b, 10):
-			end := i
-			for end < len(text) && (isNameStart(text[end]) || isDigit(text[end], 10)) {
-				end++
-			}
-			if end < len(text) && (text[end] == '\'' || text[end] == '"') { // such as 1if x else"a"
-				return nil, false
-			}
-			list = append(list, token{'0', text[i:end]})
-			i = end
-		case b == '\'' || b == '"':
-			more, size, ok := quotedCode(text[i:], false, false)
+		case isQuoted && strings.Trim(prefix, "rbuf") == "": // not t"{code}", and not 1if x else"a"
+			more, size, ok := quotedCode(text[end:], strings.Contains(prefix, "r"), strings.Contains(prefix, "f"))
 			if !ok {
 				return nil, false
 			}
-			list, i = append(list, more...), i+size
-		case b < ' ' || b >= 0x7f || strings.IndexByte("`\\@#$", b) >= 0:
+			list, i = append(list, more...), end+size
+		case isQuoted, b < ' ' || b >= 0x7f || strings.IndexByte("`\\@#$", b) >= 0:
 			return nil, false
+		case isNameStart(b):
+			list, i = append(list, token{'a', name}), end
+		case name != "":
+			list, i = append(list, token{'0', name}), end
 		default:
-			list = append(list, token{b, text[i : i+1]})
-			i++
+			list, i = append(list, token{b, text[i : i+1]}), i+1
 		}
 	}
 	return list, true

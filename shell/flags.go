@@ -118,22 +118,25 @@ func (r *reading) readWords(argv []*string) {
 			r.unsure = r.unsure || searches && len(argv) > i+1
 			return
 		case len(*w) < 2 || (*w)[0] != '-':
-			switch {
-			case !searches, strings.HasPrefix(*w, "+"): // cargo +nightly build
-			case r.doubt:
-				r.unsure = true
-			default:
+			if searches && !strings.HasPrefix(*w, "+") { // cargo +nightly build
 				r.enter(*w)
 			}
 		default:
-			used, listed := r.readFlag(*w, argv[i+1:])
-			if i += used; used > 0 && argv[i] == nil { // without quotes, it may be more than a value
-				r.found(flagWord{})
-				r.unsure = r.unsure || searches && (i > 63 || r.many>>i&1 == 1)
-			}
-			r.doubt = r.doubt || searches && !listed && !strings.Contains(*w, "=")
+			i = r.readFlagAt(argv, i, searches)
 		}
 	}
+}
+
+// readFlagAt reads the word of flags at an index, and returns the index of the last of its values.
+func (r *reading) readFlagAt(argv []*string, i int, searches bool) int {
+	word := *argv[i]
+	used, listed := r.readFlag(word, argv[i+1:])
+	if i += used; used > 0 && argv[i] == nil { // without quotes, it may be more than a value
+		r.found(flagWord{})
+		r.unsure = r.unsure || searches && (i > 63 || r.many>>i&1 == 1)
+	}
+	r.doubt = r.doubt || searches && !listed && !strings.Contains(word, "=")
+	return i
 }
 
 // found passes a flag on.
@@ -143,8 +146,23 @@ func (r *reading) found(f flagWord) {
 	}
 }
 
-// enter reads a word of the subcommand.
+// foundPair passes a flag on, and each KEY of its value KEY=VALUE,KEY=VALUE.
+func (r *reading) foundPair(f flagWord) {
+	r.found(f)
+	for value := f.value; f.known && value != ""; {
+		var part string
+		part, value, _ = strings.Cut(value, ",")
+		key, text, _ := strings.Cut(part, "=")
+		r.found(flagWord{key, text, true, false, true})
+	}
+}
+
+// enter reads a word of the subcommand, unless it may be the value of a flag.
 func (r *reading) enter(word string) {
+	if r.doubt {
+		r.unsure = true
+		return
+	}
 	r.sub = strings.TrimPrefix(r.sub+" "+word, " ")
 	for _, path := range []string{r.program + " " + r.sub, r.program + " *"} {
 		if row := optionRows()[path]; row != nil {
@@ -154,31 +172,35 @@ func (r *reading) enter(word string) {
 	}
 }
 
+// firstOf returns the first word, "" if there is none. known is false if it is decided at run time.
+func firstOf(words []*string) (text string, known bool) {
+	switch {
+	case len(words) == 0:
+		return "", true
+	case words[0] == nil:
+		return "", false
+	}
+	return *words[0], true
+}
+
 // readFlag reads a word of flags. It returns how many words behind it are values, and whether the
 // row lists the flags.
 func (r *reading) readFlag(word string, behind []*string) (used int, listed bool) {
-	next, known := "", true // the word behind
-	if len(behind) > 0 {
-		if known = behind[0] != nil; known {
-			next = *behind[0]
-		}
-	}
-	add := func(name, value string, known, pair bool) {
-		r.found(flagWord{name, value, known, strings.HasPrefix(word, "--"), false})
-		for pair && known && value != "" {
-			var part string
-			part, value, _ = strings.Cut(value, ",")
-			key, text, _ := strings.Cut(part, "=")
-			r.found(flagWord{key, text, true, false, true})
-		}
-	}
+	next, known := firstOf(behind)
 	full, attached, isAttached := strings.Cut(word, "=")
 	name := strings.TrimLeft(full, "-")
 	isLong := strings.HasPrefix(word, "--")
-	listed, takes, pair := r.row.has(full)
+	add := func(name, value string, known, pair bool) {
+		if f := (flagWord{name, value, known, isLong, false}); pair {
+			r.foundPair(f)
+		} else {
+			r.found(f)
+		}
+	}
 	oneWord := r.row != nil && (r.row.style == oneDash || r.row.style == single)
+	listed, takes, pair := r.row.has(full)
 	if !listed && oneWord {
-		listed, takes, pair = r.row.has(strings.TrimPrefix(full, "-"))
+		listed, takes, pair = r.row.has(full[1:])
 	}
 	switch {
 	case isAttached && (isLong || oneWord):
@@ -186,40 +208,53 @@ func (r *reading) readFlag(word string, behind []*string) (used int, listed bool
 		return 0, listed
 	case isLong, oneWord, listed && len(full) == len(word) && len(word) > 2:
 		add(name, next, known, pair)
-		if takes && len(behind) > 0 {
-			return 1, true
-		}
-		return 0, listed
+		return valuesOf(takes, behind), listed
 	}
+	takes, listed, ok := r.readCluster(word, next, known, add)
+	if !ok {
+		return 0, false
+	}
+	switch whole := len(word) > 2 && !listed; { // as in -force
+	case whole && isAttached:
+		add(name, attached, true, false)
+	case whole:
+		add(name, next, known, false)
+	}
+	return valuesOf(takes, behind), listed
+}
+
+// valuesOf returns how many of the words behind a flag are its values.
+func valuesOf(takes bool, behind []*string) int {
+	if takes {
+		return min(len(behind), 1)
+	}
+	return 0
+}
+
+// readCluster reads a word of short flags. takes is true if the next word is the value of the last one; ok is false if the
+// word is too long.
+func (r *reading) readCluster(word, next string, known bool, add func(name, value string, known, pair bool)) (takes, listed, ok bool) {
 	listed = true
-	for i := 1; i < len(word); i++ { // a cluster
+	for i := 1; i < len(word); i++ {
 		if i > maxCluster {
 			r.found(flagWord{})
-			return used, false
+			return false, false, false
 		}
-		has, takes, pair := r.row.has("-" + word[i:i+1])
+		has, value, pair := r.row.has("-" + word[i:i+1])
 		listed = listed && has
 		rest := word[i+1:]
 		switch {
 		case rest == "":
 			add(word[i:], next, known, pair)
-			if takes && len(behind) > 0 {
-				used = 1
-			}
-		case takes:
+			takes = value
+		case value:
 			add(word[i:i+1], strings.TrimPrefix(rest, "="), true, pair)
-			i = len(word)
+			return false, listed, true
 		default:
 			add(word[i:i+1], rest, true, false)
 		}
 	}
-	if len(word) > 2 && (r.row == nil || !listed) { // as in -force
-		if isAttached {
-			next, known = attached, true
-		}
-		add(name, next, known, false)
-	}
-	return used, listed
+	return takes, listed, true
 }
 
 // matches says whether a flag is one of the names, which have no dashes: "yes", "no" or "maybe".

@@ -51,12 +51,7 @@ func (j job) splits(text word, rest []word) bool {
 
 // followWords follows a wrapper whose remaining words are the command.
 func (r *reader) followWords(name string, row program, j job) (next job, more bool) {
-	rest, values, query, ok := row.parseFlags(j.argv)
-	if split, has := values['S']; has && name == "env" {
-		ok = ok && j.splits(split, rest)
-		rest = append(knownWords(strings.Fields(split.text)), rest...)
-	}
-	ok = ok && (row.kind != runsRepeat || query || len(rest) >= 2 && isDigits(rest[0].text))
+	rest, values, query, ok := row.behindFlags(name, j)
 	switch {
 	case query:
 		r.recordJob(j)
@@ -97,6 +92,16 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 		r.setWild()
 	}
 	return j, false
+}
+
+// behindFlags returns the words behind the flags of a wrapper as parseFlags does, with those that env -S splits.
+func (p program) behindFlags(name string, j job) (rest []word, values map[byte]word, query, ok bool) {
+	rest, values, query, ok = p.parseFlags(j.argv)
+	if split, has := values['S']; has && name == "env" {
+		ok = ok && j.splits(split, rest)
+		rest = append(knownWords(strings.Fields(split.text)), rest...)
+	}
+	return rest, values, query, ok && (p.kind != runsRepeat || query || len(rest) >= 2 && isDigits(rest[0].text))
 }
 
 // isCertain reports whether a wrapper with these flags certainly runs its command.

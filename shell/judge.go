@@ -11,15 +11,7 @@ func (r *reader) judge(name string, k kind, j job) {
 	args := j.argv[1:]
 	switch k {
 	case opaque:
-		if (name == "." || name == "source") && len(args) > 0 && strings.Contains(args[0].text, "/") && r.followScript(args[0], "eval", j.wrap(name, nil, true)) {
-			return
-		}
-		row, _ := findProgram(name)
-		asks := len(args) == 1 && (len(args[0].text) == 2 && args[0].text[0] == '-' && contains(row.query, args[0].text[1]) ||
-			args[0].known && strings.Contains(row.long, " "+args[0].text+" ")) || len(args) == 0 && name == "alias"
-		if !asks && !isQuestion(args) || isOneOf(name, []string{".", "source", "let", "tclsh", "wish", "pwsh"}) {
-			r.setWild()
-		}
+		r.judgeOpaque(name, args, j)
 	case runsTrap:
 		r.judgeTrap(args, j)
 	case interprets:
@@ -56,6 +48,20 @@ func (r *reader) judge(name string, k kind, j job) {
 		r.judgeQuery(name, args)
 	case writes:
 		r.judgeWriter(name, args)
+	}
+}
+
+// judgeOpaque judges a program that may run anything, unless it only answers a question or is a file that
+// the reader follows.
+func (r *reader) judgeOpaque(name string, args []word, j job) {
+	if (name == "." || name == "source") && len(args) > 0 && strings.Contains(args[0].text, "/") && r.followScript(args[0], "eval", j.wrap(name, nil, true)) {
+		return
+	}
+	row, _ := findProgram(name)
+	asks := len(args) == 1 && (len(args[0].text) == 2 && args[0].text[0] == '-' && contains(row.query, args[0].text[1]) ||
+		args[0].known && strings.Contains(row.long, " "+args[0].text+" ")) || len(args) == 0 && name == "alias"
+	if !asks && !isQuestion(args) || isOneOf(name, []string{".", "source", "let", "tclsh", "wish", "pwsh"}) {
+		r.setWild()
 	}
 }
 
@@ -109,9 +115,6 @@ func (r *reader) judgeFlags(name string, args []word) {
 	operand := false // one stands in front
 	for _, w := range args {
 		flag, _, _ := strings.Cut(w.text, "=")
-		letters := strings.TrimPrefix(w.text, "-")
-		cluster := len(w.text)-len(letters) == 1 && len(letters) > 1 && letters[0] != '-' &&
-			strings.ContainsAny(letters, row.values)
 		switch {
 		case w.known && strings.HasPrefix(w.text, "+") && contains(row.values, '+'):
 			r.setWild() // a command of a pager, as +!x
@@ -121,7 +124,7 @@ func (r *reader) judgeFlags(name string, args []word) {
 			}
 		case !w.known && (w.many && w.pattern == "" || w.mayFlag() && !commands),
 			!w.known && commands && !operand,
-			w.known && isDangerous(flag, row.long), cluster:
+			w.known && isDangerous(flag, row.long), w.hasLetter(row.values):
 			r.setWild()
 		}
 		if name == "scp" || name == "rsync" {
@@ -136,9 +139,7 @@ func (r *reader) judgeWriter(name string, args []word) {
 	row, _ := findProgram(name)
 	for _, w := range args {
 		flag, value, _ := strings.Cut(w.text, "=")
-		letters := strings.TrimPrefix(w.text, "-")
-		cluster := len(w.text)-len(letters) == 1 && len(letters) > 1 && letters[0] != '-' && strings.ContainsAny(letters, row.values)
-		if w.known && (isDangerous(flag, row.long) || cluster) {
+		if w.known && (isDangerous(flag, row.long) || w.hasLetter(row.values)) {
 			r.setWild()
 		}
 		r.addWrite(w)
@@ -149,6 +150,12 @@ func (r *reader) judgeWriter(name string, args []word) {
 			}
 		}
 	}
+}
+
+// hasLetter reports whether a word is a cluster of short flags with one of the letters.
+func (w word) hasLetter(letters string) bool {
+	cluster := strings.TrimPrefix(w.text, "-")
+	return len(w.text)-len(cluster) == 1 && len(cluster) > 1 && cluster[0] != '-' && strings.ContainsAny(cluster, letters)
 }
 
 // hasSubcommands reports whether a list has words that are no flags.

@@ -573,11 +573,8 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 		f.certain = f.certain && !r.script.defines[n.Value]
 		r.script.defines[n.Value] = true
 	}
-	if s == r.top && r.level == 0 && len(f.names) == 1 && r.defined[f.names[0]] == 0 {
-		r.defined[f.names[0]] = int(c.End().Offset())
-	}
-	if r.level > 0 && len(f.names) == 1 && r.scope == r.base && isTop(r.file, s) && r.definedIn[calledKey{r.file, f.names[0]}] == 0 {
-		r.definedIn[calledKey{r.file, f.names[0]}] = int(c.End().Offset())
+	if len(f.names) == 1 {
+		r.noteEnd(f.names[0], int(c.End().Offset()), s)
 	}
 	r.funcs = append(r.funcs, f)
 	if len(f.names) == 0 {
@@ -590,6 +587,17 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 	}
 	for _, name := range f.names {
 		r.uncalled[name] = append(r.uncalled[name], at)
+	}
+}
+
+// noteEnd notes the end of a function if the text certainly defines it, at its top.
+func (r *reader) noteEnd(name string, end int, s *syntax.Stmt) {
+	if s == r.top && r.level == 0 && r.defined[name] == 0 {
+		r.defined[name] = end
+	}
+	key := calledKey{r.file, name}
+	if r.level > 0 && r.scope == r.base && isTop(r.file, s) && r.definedIn[key] == 0 {
+		r.definedIn[key] = end
 	}
 }
 

@@ -115,27 +115,13 @@ func (r *reader) followPath(j job) bool {
 // followPackage follows npm run NAME and its like: the scripts of the folder's package.json. It
 // returns false if nobody knows what runs.
 func (r *reader) followPackage(name string, j job) bool {
-	args := j.argv[1:]
-	for len(args) > 0 && isOneOf(args[0].text, []string{"-s", "--silent"}) {
-		args = args[1:]
-	}
-	if len(args) == 0 || r.options.Read == nil {
+	script, behind := packageScript(name, j.argv[1:])
+	if !script.known || r.options.Read == nil {
 		return false
-	}
-	script := args[0]
-	switch {
-	case isOneOf(script.text, []string{"run", "run-script"}) && len(args) > 1:
-		script, args = args[1], args[1:]
-	case isOneOf(script.text, []string{"test", "start"}) && name != "bun":
-	default:
-		return false
-	}
-	if len(args) > 1 && args[1].text != "--" && slices.ContainsFunc(args[1:], word.mayFlag) {
-		return false // a flag of npm, as --prefix
 	}
 	var data struct{ Scripts map[string]string }
 	text, full, ok := r.readFile("package.json")
-	if !ok || !script.known || json.Unmarshal([]byte(text), &data) != nil {
+	if !ok || json.Unmarshal([]byte(text), &data) != nil {
 		return false
 	}
 	if _, has := data.Scripts[script.text]; !has {
@@ -156,14 +142,33 @@ func (r *reader) followPackage(name string, j job) bool {
 		if !has {
 			continue
 		}
-		behind := word{text: line, known: true}
+		whole := word{text: line, known: true}
 		if i == 1 {
-			behind = appendWords(line, args[1:])
+			whole = appendWords(line, behind)
 		}
 		certain := j.certain && (i == 1 || name == "npm" || name == "bun")
-		r.nested(behind, "script", j.wrap(name, nil, true).wrappers, certain)
+		r.nested(whole, "script", j.wrap(name, nil, true).wrappers, certain)
 	}
 	return true
+}
+
+// packageScript returns the name of the script that npm and its like run, and the words behind it. The name is not
+// known if there is none.
+func packageScript(name string, args []word) (script word, behind []word) {
+	for len(args) > 0 && isOneOf(args[0].text, []string{"-s", "--silent"}) {
+		args = args[1:]
+	}
+	switch {
+	case len(args) > 1 && isOneOf(args[0].text, []string{"run", "run-script"}):
+		args = args[1:]
+	case len(args) > 0 && isOneOf(args[0].text, []string{"test", "start"}) && name != "bun":
+	default:
+		return word{}, nil
+	}
+	if len(args) > 1 && args[1].text != "--" && slices.ContainsFunc(args[1:], word.mayFlag) {
+		return word{}, nil // a flag of npm, as --prefix
+	}
+	return args[0], args[1:]
 }
 
 // appendWords returns a shell text with words behind it, as npm adds those behind "--".
@@ -327,19 +332,24 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 			}
 			return true, rest, nil
 		}
-		at := slices.IndexFunc(argv, func(w word) bool {
-			return w.known && w.text != "" && strings.Contains(runsOthers, " "+words[0]+"_"+w.text+" ")
-		})
-		for at++; at > 0 && at < len(argv) && (!argv[at].known || strings.HasPrefix(argv[at].text, "-")); at++ {
-			if isOneOf(argv[at].text, []string{"--with", "--group", "--extra", "--python", "-p"}) && argv[at].known {
-				at++
-			}
-		}
-		if at > 0 && at < len(argv) && isPlain(argv[1:at]) && !isScript(argv[at].text) {
+		if at := behindRunner(argv, words[0]); at > 0 && at < len(argv) && isPlain(argv[1:at]) && !isScript(argv[at].text) {
 			inner = argv[at:]
 		}
 	}
 	return false, nil, inner
+}
+
+// behindRunner returns the index of the program behind "uv run" and its like, or 0.
+func behindRunner(argv []word, runner string) (at int) {
+	at = slices.IndexFunc(argv, func(w word) bool {
+		return w.known && w.text != "" && strings.Contains(runsOthers, " "+runner+"_"+w.text+" ")
+	})
+	for at++; at > 0 && at < len(argv) && (!argv[at].known || strings.HasPrefix(argv[at].text, "-")); at++ {
+		if isOneOf(argv[at].text, []string{"--with", "--group", "--extra", "--python", "-p"}) && argv[at].known {
+			at++
+		}
+	}
+	return at
 }
 
 // entryHas reports whether a word is that of an entry. A word that begins with "*" stands for the end of a path

@@ -173,62 +173,12 @@ func (r *reader) run(j job) {
 			r.fail("size")
 			return
 		}
-		first := j.argv[0]
-		if !first.known {
+		if !j.argv[0].known {
 			r.finish(j)
 			return
 		}
-		name := path.Base(first.text)
-		if name == "" || strings.HasSuffix(first.text, "/") {
-			name = first.text
-		}
-		r.addCall(j.argv, j.certain)
-		row, ok := findProgram(name)
 		outer, kind := r.program, r.kind
-		r.program, r.kind = name, script
-		at := len(r.script.calls) - 1
-		if inner := r.modulesWords(j.argv); inner != nil {
-			r.program, r.kind = outer, kind
-			j = j.wrap(name, inner, false)
-			continue
-		}
-		trusted, spoken, inner := false, []word(nil), []word(nil)
-		if !ok || !row.shows(j.argv) {
-			trusted, spoken, inner = r.trusts(j.argv)
-		}
-		if inner != nil {
-			r.usesTrusted = true
-			r.program, r.kind = outer, kind
-			j = j.wrap(name, inner, true)
-			continue
-		}
-		if trusted {
-			r.usesTrusted, r.script.calls[at].mentions, r.script.calls[at].spoken = true, true, spoken
-			r.recordJob(j)
-			r.program, r.kind = outer, kind
-			return
-		}
-		if isScript(first.text) && r.followPath(j) {
-			r.script.calls[at].followed = true
-			r.recordJob(j)
-			r.program, r.kind = outer, kind
-			return
-		} else if isScript(first.text) {
-			r.setWild()
-		}
-		if isOneOf(name, []string{"cd", "pushd", "popd"}) {
-			r.changeFolder(name, j.argv[1:])
-		} else if r.moves && r.script.defines[name] {
-			r.folder = unknownFolder
-		}
-		if !ok {
-			r.judgeUnlisted(first.text, j)
-			r.program, r.kind = outer, kind
-			return
-		}
-		r.kind = row.kind
-		r.script.calls[len(r.script.calls)-1].mentions = row.mentions
-		next, more := r.follow(name, *row, j)
+		next, more := r.step(j)
 		r.program, r.kind = outer, kind
 		if !more {
 			return
@@ -236,6 +186,54 @@ func (r *reader) run(j job) {
 		j = next
 	}
 	r.fail("depth")
+}
+
+// step records the program of a job. If it runs another one, more is true, and next is the job of that.
+func (r *reader) step(j job) (next job, more bool) {
+	first := j.argv[0].text
+	name := path.Base(first)
+	if name == "" || strings.HasSuffix(first, "/") {
+		name = first
+	}
+	r.addCall(j.argv, j.certain)
+	row, ok := findProgram(name)
+	r.program, r.kind = name, script
+	at := len(r.script.calls) - 1
+	if inner := r.modulesWords(j.argv); inner != nil {
+		return j.wrap(name, inner, false), true
+	}
+	if !ok || !row.shows(j.argv) {
+		trusted, spoken, inner := r.trusts(j.argv)
+		r.usesTrusted = r.usesTrusted || trusted || inner != nil
+		if inner != nil {
+			return j.wrap(name, inner, true), true
+		}
+		if trusted {
+			r.script.calls[at].mentions, r.script.calls[at].spoken = true, spoken
+			r.recordJob(j)
+			return j, false
+		}
+	}
+	if isScript(first) {
+		if r.followPath(j) {
+			r.script.calls[at].followed = true
+			r.recordJob(j)
+			return j, false
+		}
+		r.setWild()
+	}
+	if isOneOf(name, []string{"cd", "pushd", "popd"}) {
+		r.changeFolder(name, j.argv[1:])
+	} else if r.moves && r.script.defines[name] {
+		r.folder = unknownFolder
+	}
+	if !ok {
+		r.judgeUnlisted(first, j)
+		return j, false
+	}
+	r.kind = row.kind
+	r.script.calls[len(r.script.calls)-1].mentions = row.mentions
+	return r.follow(name, *row, j)
 }
 
 // finish records a command whose program is decided at run time.

@@ -10,19 +10,7 @@ import (
 // readInput follows a shell that reads its text from standard input. The text counts as unknown
 // unless one here-document is the only thing there.
 func (r *reader) readInput(name, via string, j job) {
-	documents, others := []*syntax.Redirect(nil), false
-	for _, d := range r.stdin {
-		switch d.Op {
-		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-			if d.N == nil || d.N.Value == "0" {
-				documents = append(documents, d)
-			}
-		case syntax.RdrIn, syntax.DplIn, syntax.RdrInOut:
-			others = others || d.N == nil || d.N.Value == "0"
-		default:
-			others = others || d.N != nil && d.N.Value == "0"
-		}
-	}
+	documents, others := inputs(r.stdin)
 	if len(documents) == 0 && len(r.stdin) == 1 && r.stdin[0].Op == syntax.RdrIn && others {
 		j.certain = j.certain || r.entered && !r.dead
 		r.fromInput = true
@@ -46,6 +34,23 @@ func (r *reader) readInput(name, via string, j job) {
 	if len(documents) == 0 {
 		r.recordJob(j)
 	}
+}
+
+// inputs returns the here-documents on standard input, and whether another redirection changes it.
+func inputs(list []*syntax.Redirect) (documents []*syntax.Redirect, others bool) {
+	for _, d := range list {
+		switch d.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			if d.N == nil || d.N.Value == "0" {
+				documents = append(documents, d)
+			}
+		case syntax.RdrIn, syntax.DplIn, syntax.RdrInOut:
+			others = others || d.N == nil || d.N.Value == "0"
+		default:
+			others = others || d.N != nil && d.N.Value == "0"
+		}
+	}
+	return documents, others
 }
 
 // readers are commands that may read a part of their standard input only, with the number of words
