@@ -25,9 +25,10 @@ function agentForm(result, about) {
   const ask = el("button", { type: "submit" }, "Decide about the command");
   const send = el("button", { type: "submit" }, "Send to hook");
   const example = () => { text.value = exampleOf(about, agent.value, command.value || command.input.placeholder); };
-  const run = () => busy(send, result, async () => {
+  const run = () => busy(send, result, () => {
     Object.assign(saved, { agent: agent.value, command: command.value, json: text.value });
-    const [answer, all] = await Promise.all([post("hook", { agent: saved.agent, event: saved.json }), post("registered")]);
+    return Promise.all([post("hook", { agent: saved.agent, event: saved.json }), post("registered")]);
+  }, ([answer, all]) => {
     const others = (r) => absent(all.output.hooks || [], r.event, new Set(answer.ran), `${r.tool || "no tool"}${r.kind ? `, kind ${r.kind}` : ""}`);
     fill(result, answer.problem ? notice("error", answer.problem) : "", el("h3", {}, "Answer to the agent"),
       el("p", {}, `exit code ${answer.code}: ${answer.code === 2 ? "refused" : answer.code ? "failed" : "done"}`),
@@ -64,10 +65,11 @@ function eventForm(result, about) {
     args.value = JSON.stringify(Object.fromEntries(wanted), null, 2);
   };
   const fire = el("button", { type: "submit" }, "Fire the event");
-  const run = () => busy(fire, result, async () => {
+  const run = () => busy(fire, result, () => {
     Object.assign(saved, { event: event.value, args: args.value });
     const question = { event: saved.event, args: saved.args };
-    const [answer, all, reach] = await Promise.all([post("fire", question), post("registered"), post("reach", question)]);
+    return Promise.all([post("fire", question), post("registered"), post("reach", question)]);
+  }, ([answer, all, reach]) => {
     fill(result, problems(answer), decision(answer.output), handlers(answer.output.hooks || [], all.output.hooks || [], saved.event), mark(reach.output.reached));
   });
   return el("form", { onsubmit: (e) => { e.preventDefault(); again = run; run(); } }, el("h3", {}, "An event of starhost"), event.box, names, args.box,

@@ -51,17 +51,24 @@ async function read(response) {
   return value;
 }
 
-// busy runs a function while a button is off, and shows its error in a node.
-export async function busy(button, node, run) {
+// The newest question of each node that busy fills.
+const newest = new WeakMap();
+
+// busy asks the server while a button is off, and shows the answer, or the error, in a node. The
+// answer to an older question that arrives later is not shown.
+export async function busy(button, node, ask, show = () => {}) {
+  const mine = {};
+  newest.set(node, mine);
   if (button) button.disabled = true;
   node.setAttribute("aria-busy", "true");
   try {
-    await run();
+    const answer = await ask();
+    if (newest.get(node) === mine) await show(answer);
   } catch (err) {
-    fill(node, notice("error", err.message));
+    if (newest.get(node) === mine) fill(node, notice("error", err.message));
   } finally {
     if (button) button.disabled = false;
-    node.removeAttribute("aria-busy");
+    if (newest.get(node) === mine) node.removeAttribute("aria-busy");
   }
 }
 

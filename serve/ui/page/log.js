@@ -119,8 +119,7 @@ function chart(s) {
 }
 
 async function showRecord(node, id) {
-  await busy(null, node, async () => {
-    const r = await get("record", { id });
+  await busy(null, node, () => get("record", { id }), (r) => {
     const plugin = field("Plugin", { value: r.decision.plugin || r.handlers?.[0]?.plugin || "" });
     const name = field("Name of the case", { value: `incident_${id.slice(-6).toLowerCase()}` });
     const result = el("p", { role: "status" });
@@ -130,10 +129,8 @@ async function showRecord(node, id) {
       folder: r.cwd, answered: r.answered, record: r.id }), el("p", {}, el("a", { href: "#log" }, "Close the record")),
     el("form", { class: "question", onsubmit: (e) => {
       e.preventDefault();
-      busy(save, result, async () => {
-        const answer = await post("golden", { id, plugin: plugin.value, name: name.value });
-        fill(result, answer.code ? problems(answer) : `written: ${answer.file}`);
-      });
+      busy(save, result, () => post("golden", { id, plugin: plugin.value, name: name.value }),
+        (answer) => fill(result, answer.code ? problems(answer) : `written: ${answer.file}`));
     } }, plugin.box, name.box, save), result);
   });
 }
@@ -159,9 +156,7 @@ function replay() {
   return fold("What would the plugins on the disk decide?", false,
     el("form", { class: "question", onsubmit: (e) => {
       e.preventDefault();
-      busy(button, result, async () => {
-        const answer = await post("replay", { since: since.value, only: only.value });
-        fill(result, problems(answer), answer.output.schema ? differences(answer.output) : json(answer.output));
-      });
+      busy(button, result, () => post("replay", { since: since.value, only: only.value }),
+        (answer) => fill(result, problems(answer), answer.output.schema ? differences(answer.output) : json(answer.output)));
     } }, since.box, only.box, button), result);
 }

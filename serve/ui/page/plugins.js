@@ -27,10 +27,8 @@ export async function show(main, args) {
   search.input.addEventListener("input", draw);
   draw();
   const tests = el("div", {});
-  const button = el("button", { type: "button", onclick: () => busy(button, tests, async () => {
-    await runCases();
-    fill(tests, problems(coverage), outcome(coverage.output));
-  }) }, "Run the golden cases");
+  const button = el("button", { type: "button", onclick: () => busy(button, tests, runCases,
+    () => fill(tests, problems(coverage), outcome(coverage.output))) }, "Run the golden cases");
   fill(main, el("h2", {}, "Plugins"), problems(answer), plugins.length ? "" : notice("info", "There are no plugins: starhost new guard writes one."), search.box, result, el("h3", {}, "Golden cases"), button, tests);
 }
 
@@ -81,8 +79,7 @@ async function showPlugin(main, name, file, line) {
     ...costs(name, p, logged.costs));
   const shown = el("section", { "aria-label": "Source" });
   main.append(shown);
-  await busy(null, shown, async () => {
-    const s = await get("source", { plugin: name, file: inside(p, file) });
+  await busy(null, shown, () => get("source", { plugin: name, file: inside(p, file) }), (s) => {
     const marks = { reached: reachedLines(p, s.file), missed: missedLines(p, s.file) };
     fill(shown, el("h3", {}, s.file), marks.reached.size ? el("p", { class: "facts" }, "Green: the last event of the Decide view reached the line.") : "",
       coverage ? el("p", { class: "facts" }, "A red edge: no golden case reached the line.") : "",
@@ -95,8 +92,8 @@ async function showPlugin(main, name, file, line) {
 function costs(name, p, logged) {
   const most = Math.max(1, ...logged.map((c) => c.most));
   const measured = el("div", {});
-  const button = el("button", { type: "button", onclick: () => busy(button, measured, async () => {
-    benchmarks = await post("bench");
+  const button = el("button", { type: "button", onclick: () => busy(button, measured, () => post("bench"), (answer) => {
+    benchmarks = answer;
     draw();
   }) }, "Measure the hooks");
   const draw = () => {

@@ -29,10 +29,11 @@ export async function show(main) {
     often.map((name) => inputs[name].box), button,
     fold("More fields", saved.format && saved.format !== "json" || rare.some((name) => saved[name]), el("div", { class: "question" }, rare.map((name) => inputs[name].box), view.box)));
   const lines = (text) => text.split("\n").map((s) => s.trim()).filter(Boolean);
-  const run = () => busy(button, result, async () => {
+  const run = () => busy(button, result, () => {
     for (const [name, f] of Object.entries(inputs)) saved[name] = f.value;
     saved.format = view.value;
-    const answer = await post("prompt", { ...saved, fragments: lines(saved.fragments), params: lines(saved.params) });
+    return post("prompt", { ...saved, fragments: lines(saved.fragments), params: lines(saved.params) });
+  }, (answer) => {
     if (last) before = blocks(last.output);
     draw(result, answer);
     if (answer.output.prompt && !answer.output.errors.length) last = answer;

@@ -47,8 +47,7 @@ function message(m) {
 function approval(main, id, q) {
   const result = el("div", { role: "status" });
   const answer = (words, word) => {
-    const button = el("button", { type: "button", class: word === "no" ? "quiet" : "", onclick: () => busy(button, result, async () => {
-      const given = await post("answer", { words: [id, word], question: q.digest || "" });
+    const button = el("button", { type: "button", class: word === "no" ? "quiet" : "", onclick: () => busy(button, result, () => post("answer", { words: [id, word], question: q.digest || "" }), async (given) => {
       if (given.code) fill(result, problems(given));
       else await showSession(main, id);
     }) }, words);

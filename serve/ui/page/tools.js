@@ -55,8 +55,7 @@ function drawTool(node, tool) {
   };
   const result = el("section", { "aria-label": "The result" });
   const button = el("button", { type: "submit" }, "Call");
-  const call = (question) => busy(button, result, async () => {
-    const answer = await post("call", question);
+  const call = (question) => busy(button, result, () => post("call", question), (answer) => {
     draw(result, answer);
     if (question.approve || !lacksApproval(answer.output.call)) return;
     result.append(el("h4", {}, "The call waits for an approval"), el("p", {}, "It runs with these arguments if you approve it:"), json(pretty(question.args)),
