@@ -25,7 +25,7 @@ function agentForm(result, about) {
   const ask = el("button", { type: "submit" }, "Decide about the command");
   const send = el("button", { type: "submit" }, "Send to hook");
   const example = () => { text.value = exampleOf(about, agent.value, command.value || command.input.placeholder); };
-  const run = () => busy(send, result, () => {
+  const run = (pressed) => busy(pressed, result, () => {
     Object.assign(saved, { agent: agent.value, command: command.value, json: text.value });
     return Promise.all([post("hook", { agent: saved.agent, event: saved.json }), post("registered")]);
   }, ([answer, all]) => {
@@ -37,7 +37,7 @@ function agentForm(result, about) {
       answer.records.length || answer.code ? "" : notice("info", "starhost fires no event for what the agent sent."),
       answer.records.map((r) => [record(r), others(r)]), mark(answer.reached));
   });
-  const submit = (before) => (e) => { e.preventDefault(); before(); again = run; run(); };
+  const submit = (before) => (e) => { e.preventDefault(); before(); again = run; run(send); };
   return el("div", {}, el("h3", {}, "An event of an agent"),
     el("form", { onsubmit: submit(example) }, agent.box, command.box, ask),
     el("form", { onsubmit: submit(() => {}) }, text.box, el("p", { class: "buttons" }, send,
@@ -65,14 +65,14 @@ function eventForm(result, about) {
     args.value = JSON.stringify(Object.fromEntries(wanted), null, 2);
   };
   const fire = el("button", { type: "submit" }, "Fire the event");
-  const run = () => busy(fire, result, () => {
+  const run = (pressed) => busy(pressed, result, () => {
     Object.assign(saved, { event: event.value, args: args.value });
     const question = { event: saved.event, args: saved.args };
     return Promise.all([post("fire", question), post("registered"), post("reach", question)]);
   }, ([answer, all, reach]) => {
     fill(result, problems(answer), decision(answer.output), handlers(answer.output.hooks || [], all.output.hooks || [], saved.event), mark(reach.output.reached));
   });
-  return el("form", { onsubmit: (e) => { e.preventDefault(); again = run; run(); } }, el("h3", {}, "An event of starhost"), event.box, names, args.box,
+  return el("form", { onsubmit: (e) => { e.preventDefault(); again = run; run(fire); } }, el("h3", {}, "An event of starhost"), event.box, names, args.box,
     el("p", { class: "buttons" }, fire, el("button", { type: "button", class: "quiet", onclick: example }, "Example arguments")));
 }
 

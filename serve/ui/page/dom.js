@@ -54,8 +54,9 @@ async function read(response) {
 // The newest question of each node that busy fills.
 const newest = new WeakMap();
 
-// busy asks the server while a button is off, and shows the answer, or the error, in a node. The
-// answer to an older question that arrives later is not shown.
+// busy asks the server while the button that a person pressed is off, and shows the answer, or the
+// error, in a node. The answer to an older question that arrives later is not shown. A question that
+// the page repeats by itself has no button: else the page would lose what a person presses meanwhile.
 export async function busy(button, node, ask, show = () => {}) {
   const mine = {};
   newest.set(node, mine);

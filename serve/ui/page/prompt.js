@@ -25,11 +25,11 @@ export async function show(main) {
   const view = select("Show", formats, saved.format ?? "json");
   const result = el("section", { "aria-label": "The prompt" });
   const button = el("button", { type: "submit" }, "Build the prompt");
-  const form = el("form", { class: "question", onsubmit: (e) => { e.preventDefault(); run(); } },
+  const form = el("form", { class: "question", onsubmit: (e) => { e.preventDefault(); run(button); } },
     often.map((name) => inputs[name].box), button,
     fold("More fields", saved.format && saved.format !== "json" || rare.some((name) => saved[name]), el("div", { class: "question" }, rare.map((name) => inputs[name].box), view.box)));
   const lines = (text) => text.split("\n").map((s) => s.trim()).filter(Boolean);
-  const run = () => busy(button, result, () => {
+  const run = (pressed) => busy(pressed, result, () => {
     for (const [name, f] of Object.entries(inputs)) saved[name] = f.value;
     saved.format = view.value;
     return post("prompt", { ...saved, fragments: lines(saved.fragments), params: lines(saved.params) });
