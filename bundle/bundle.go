@@ -25,6 +25,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/starhost/starhost/internal/codes"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
@@ -209,15 +211,16 @@ func (n namesakes) add(file string) error {
 	return nil
 }
 
-// fold returns the name that all spellings in other cases share.
+// fold returns the name that all spellings share, in other cases and with letters and their marks in one
+// character or in several, which macOS takes for the same.
 func fold(name string) string {
-	return strings.Map(func(r rune) rune {
+	return norm.NFD.String(strings.Map(func(r rune) rune {
 		least := r
 		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
 			least = min(least, other)
 		}
 		return unicode.ToLower(least)
-	}, name)
+	}, norm.NFD.String(name)))
 }
 
 // The codes of errors of bundles; see [Codes].
