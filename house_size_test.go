@@ -20,14 +20,14 @@ var sizes = map[string]int{
 	"builtins":         8430,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4530,
-	"cmd/starhost":     10220,
+	"cmd/starhost":     10380,
 	"decision":         4380,
 	"editor/check":     790,
 	"editor/format":    170,
 	"editor/lint":      2070,
 	"editor/lsp":       2860,
 	"effects":          5380, // 20 of them are the signatures of types, in place of a library
-	"fleet":            980,  // fetches, tries and installs bundles
+	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1040,
 	"golden":           3970,
 	"guard":            1790, // the engine of rules, which was 405 lines of Starlark in each user's folder
@@ -45,7 +45,7 @@ var sizes = map[string]int{
 	"serve/mcp":        2320,
 	"serve/metrics":    230,
 	"serve/neko":       800,
-	"serve/otlp":       460,
+	"serve/otlp":       470,
 	"serve/process":    790,
 	"serve/programs":   220,
 	"serve/proxy":      3600,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 109_640
+const maxSize = 109_860
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -35,6 +35,10 @@ import (
 type Options struct {
 	// SendLogs sends the logs of decisions. Nil sends none.
 	SendLogs func(context.Context) ([]LogState, error)
+	// Examine asks doctor about the agents of the users. Nil asks nobody.
+	Examine func(context.Context) []Coverage
+	// SendStatus sends the text of the status. Nil sends none.
+	SendStatus func(context.Context, []byte) error
 	// Config is the config of the machine, whose Bundles say what to fetch.
 	Config *loader.Config
 	// Wait bounds the time of one bundle's download; 0 means [DefaultWait].
@@ -76,7 +80,7 @@ func Sync(ctx context.Context, o Options) (*Status, error) {
 	if err := removeTemporary(state); err != nil {
 		return nil, err
 	}
-	old, status := ReadStatus(o.Config), &Status{Schema: statusSchema, Time: o.Now.UTC().Truncate(time.Second), Bundles: []BundleStatus{}, Logs: []LogState{}}
+	old, status := ReadStatus(o.Config), &Status{Schema: statusSchema, Time: o.Now.UTC().Truncate(time.Second), Bundles: []BundleStatus{}, Logs: []LogState{}, Coverage: []Coverage{}}
 	var errs []error
 	for _, name := range sortedNames(o.Config) {
 		s := old.of(name)
@@ -95,8 +99,19 @@ func Sync(ctx context.Context, o Options) (*Status, error) {
 		logs, err := o.SendLogs(ctx)
 		status.Logs, errs = append(status.Logs, logs...), append(errs, err)
 	}
-	errs = append(errs, status.write(o.Config))
+	if o.Examine != nil { // behind the swap: its guards are those that hold now
+		status.Coverage = append(status.Coverage, o.Examine(ctx)...)
+	}
+	text, err := status.write(o.Config)
+	if errs = append(errs, err); o.SendStatus != nil && text != nil {
+		errs = append(errs, o.SendStatus(ctx, text))
+	}
 	return status, errors.Join(errs...)
+}
+
+// errBusy is the error of a second round at the same time.
+func errBusy(lock string) error {
+	return codes.Errorf(codeFetch, "another starhost sync is at work on this machine: %s", lock)
 }
 
 // A round is one round for one bundle.

@@ -5,8 +5,6 @@ package fleet
 import (
 	"os"
 	"syscall"
-
-	"github.com/starhost/starhost/internal/codes"
 )
 
 // lock makes this process the only one that changes the bundles, until it calls unlock or ends.
@@ -17,7 +15,7 @@ func lock(name string) (unlock func(), err error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, codes.Errorf(codeFetch, "another starhost sync is at work on this machine: %s", name)
+		return nil, errBusy(name)
 	}
 	return func() { f.Close() }, nil
 }

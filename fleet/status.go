@@ -25,6 +25,27 @@ type Status struct {
 	Time    time.Time      `json:"time"` // of the round
 	Bundles []BundleStatus `json:"bundles"`
 	Logs    []LogState     `json:"logs"`
+	// Coverage says whether the agents of the users ask.
+	Coverage []Coverage `json:"coverage"`
+}
+
+// A Coverage is what doctor, which ran as a user, found out about one of the user's agents. A user may have
+// made doctor say anything, so it has numbers and known words alone.
+type Coverage struct {
+	User   int            `json:"user"`
+	Agent  string         `json:"agent"`  // "" if doctor did not answer
+	Grade  string         `json:"grade"`  // how the guard holds
+	Calls  int            `json:"calls"`  // the last ones of the agent's transcripts
+	Faults int            `json:"faults"` // those that passed a guard by
+	Counts map[string]int `json:"counts"` // by verdict
+	Error  string         `json:"error"`  // why doctor did not answer
+}
+
+func (c Coverage) String() string {
+	if c.Agent == "" {
+		return fmt.Sprintf("user %d: %s", c.User, c.Error)
+	}
+	return fmt.Sprintf("user %d, %s: %s, %d of the last %d calls passed a guard by", c.User, c.Agent, c.Grade, c.Faults, c.Calls)
 }
 
 // A LogState says how far the log in a folder was sent.
@@ -117,13 +138,12 @@ func (b *BundleStatus) age(now time.Time) {
 	}
 }
 
-// write replaces the file of the status.
-func (s *Status) write(c *loader.Config) error {
-	text, err := jsontext.Encode(s)
-	if err != nil {
-		return err
+// write replaces the file of the status, and returns its text.
+func (s *Status) write(c *loader.Config) (text []byte, err error) {
+	if text, err = jsontext.Encode(s); err != nil {
+		return nil, err
 	}
-	return disk.Replace(c.Status.Real, append(text, '\n'), 0o644)
+	return text, disk.Replace(c.Status.Real, append(slices.Clip(text), '\n'), 0o644)
 }
 
 func sortedNames(c *loader.Config) []string { return slices.Sorted(maps.Keys(c.Bundles)) }

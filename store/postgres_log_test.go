@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestLogPage runs the statements for PostgreSQL of docs/log.md: the tables, each query, and the export for
@@ -29,8 +30,8 @@ func TestLogPage(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllSubmatch(text, -1) {
 		blocks = append(blocks, string(m[1]))
 	}
-	if len(blocks) != 5 {
-		t.Fatalf("got %d blocks of SQL, want the tables and four queries", len(blocks))
+	if len(blocks) != 6 {
+		t.Fatalf("got %d blocks of SQL, want the tables and five queries", len(blocks))
 	}
 	if _, err := db.Exec(blocks[0]); err != nil {
 		t.Fatal(err)
@@ -47,6 +48,7 @@ func TestLogPage(t *testing.T) {
 		}
 		want = append(want, line)
 	}
+	addStatuses(t, db)
 	key := func(line string) string {
 		return regexp.MustCompile(`"session":"s\d`).FindString(line) + regexp.MustCompile(`"time":"[^"]*`).FindString(line) + line
 	}
@@ -69,7 +71,7 @@ func TestLogPage(t *testing.T) {
 	if got := out.String(); got != strings.Join(want, "\n")+"\n" {
 		t.Errorf("the export differs: got %.500s, want %.500s", got, want[0])
 	}
-	for i, rows := range []int{1, 0, 2, 67} {
+	for i, rows := range []int{1, 0, 2, 5, 67} {
 		query := strings.Replace(blocks[i+1], "7 days", "700000 days", 1)
 		var n int
 		err := db.QueryRow("select count(*) from (" + strings.TrimSuffix(strings.TrimSpace(query), ";") + ") as q").Scan(&n)
@@ -77,4 +79,24 @@ func TestLogPage(t *testing.T) {
 			t.Errorf("%s: got %d rows, %v, want %d", query, n, err, rows)
 		}
 	}
+}
+
+// addStatuses adds the statuses of six machines, of which all but the second need a look.
+func addStatuses(t *testing.T, db *sql.DB) {
+	t.Helper()
+	add := func(host string, ago time.Duration, bundles, coverage string) {
+		t.Helper()
+		line := fmt.Sprintf(`{"schema":"starhost.status/1","time":%q,"bundles":[%s],"logs":[],"coverage":[%s]}`, time.Now().Add(-ago).Format(time.RFC3339), bundles, coverage)
+		if _, err := db.Exec("select add_status($1, $2)", host, line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const fresh, good = `{"name":"ops","age":60}`, `{"user":1,"agent":"codex","grade":"holds","calls":50,"faults":0,"error":""}`
+	add("old", time.Minute, `{"name":"ops","age":86400}`, good)
+	add("good", time.Hour, fresh, `{"user":1,"agent":"codex","grade":"off","calls":50,"faults":1,"error":""}`)
+	add("good", time.Minute, fresh, good)
+	add("never", time.Minute, fresh+`,{"name":"b","age":null}`, "")
+	add("silent", 25*time.Hour, fresh, good)
+	add("passed", time.Minute, fresh, good+`,{"user":2,"agent":"codex","grade":"holds","calls":50,"faults":1,"error":""}`)
+	add("off", time.Minute, fresh, `{"user":1,"agent":"codex","grade":"off","calls":0,"faults":0,"error":""}`)
 }

@@ -37,6 +37,8 @@ var update = flag.Bool("update", false, "rewrite the expected output in golden/c
 func TestMain(m *testing.M) {
 	managedConfig = os.Getenv("TEST_MANAGED_CONFIG") // the managed config of this machine has no effect in tests
 	managedRoot = os.Getenv("TEST_MANAGED_ROOT")
+	homeFolders = filepath.SplitList(os.Getenv("TEST_HOMES"))
+	doctorEnvironment = []string{"TEST_MANAGED_CONFIG=" + managedConfig}
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()
 		return

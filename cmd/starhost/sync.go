@@ -33,11 +33,12 @@ fails, the active version stays, and the status file says why. A hook reads what
 Without --once, it does a round every 15 minutes, give or take 5, until interrupted. The exit
 code of a round is 5 if a bundle could not be fetched, 6 if it is not whole, not signed by a
 key of the config or not the wanted one, 7 if it does not load or does not pass its cases.
-Then it sends the records of the decision log to the OpenTelemetry collector that [log] send
-names: those of all users if the managed config has [log] path. With --log it does only that, once,
-also for a user who is not root; the user's config then counts, too. A bookmark beside the folder of
-a log says how far it was sent. No record is lost, and one can arrive twice. See docs/fleet.md and
-docs/log.md.`,
+Then it runs hook doctor as each user, to say in the status whether the agents ask, and sends the
+status and the records of the decision log to the OpenTelemetry collector that [log] send names:
+those of all users if the managed config has [log] path. With --log it sends the records, once, and
+does nothing else, also for a user who is not root; the user's config then counts, too. A bookmark
+beside the folder of a log says how far it was sent. No record is lost, and one can arrive twice.
+See docs/fleet.md and docs/log.md.`,
 		Example: `  starhost sync --once
   starhost sync --once -F json
   starhost sync --log`,
@@ -78,8 +79,10 @@ func runSync(ctx context.Context, env Env, res *Result, f *syncFlags) error {
 	try := env.tryOptions()
 	try.Managed = env.managed
 	o := fleet.Options{Config: config, Wait: time.Duration(f.wait), Now: time.Now(), Try: try, Getenv: env.getenv}
+	o.Examine = func(ctx context.Context) []fleet.Coverage { return env.coverage(ctx, config) }
 	if config.Log.Send != "" {
-		o.SendLogs = func(ctx context.Context) ([]fleet.LogState, error) { return env.sendLogs(ctx, config) }
+		s := env.newShipment(config)
+		o.SendLogs, o.SendStatus = s.sendLogs, s.sendStatus
 	}
 	status, err := fleet.Sync(ctx, o)
 	res.addError(err)
@@ -116,16 +119,20 @@ func (r syncReport) WriteText(res *Result) {
 	for _, s := range r.Logs {
 		res.out.WriteString("log: " + texttable.EscapeLine(s.String()) + "\n")
 	}
+	for _, c := range r.Coverage {
+		res.out.WriteString("coverage: " + texttable.EscapeLine(c.String()) + "\n")
+	}
 }
 
 func (r syncReport) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
-		Time    time.Time            `json:"time"`
-		Bundles []fleet.BundleStatus `json:"bundles"`
-		Logs    []fleet.LogState     `json:"logs"`
-		Errors  []report.ErrorJSON   `json:"errors"`
-	}{head{"starhost.sync/1", len(res.problems) == 0}, r.Time, jsontext.List(r.Bundles, func(b *fleet.BundleStatus) fleet.BundleStatus { return *b }), append([]fleet.LogState{}, r.Logs...), res.errorsJSON()})
+		Time     time.Time            `json:"time"`
+		Bundles  []fleet.BundleStatus `json:"bundles"`
+		Logs     []fleet.LogState     `json:"logs"`
+		Coverage []fleet.Coverage     `json:"coverage"`
+		Errors   []report.ErrorJSON   `json:"errors"`
+	}{head{"starhost.sync/1", len(res.problems) == 0}, r.Time, jsontext.List(r.Bundles, func(b *fleet.BundleStatus) fleet.BundleStatus { return *b }), append([]fleet.LogState{}, r.Logs...), append([]fleet.Coverage{}, r.Coverage...), res.errorsJSON()})
 }
 
 // printBundles prints the state of bundles as text.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func runSyncLog(ctx context.Context, env Env, res *Result) error {
 		return &report.UsageError{Msg: "sync --log: the config has no [log] send, want the address of a collector", Help: `log.send = "https://otel.corp.example:4318"`}
 	}
 	catchSignals(ctx)
-	states, err := env.sendLogs(ctx, config)
+	states, err := env.newShipment(config).sendLogs(ctx)
 	res.addError(err)
 	return env.printResult(res, syncReport{&fleet.Status{Time: time.Now(), Logs: states}})
 }
@@ -42,36 +43,66 @@ func runSyncLog(ctx context.Context, env Env, res *Result) error {
 // A logFolder is the folder of a user's log.
 type logFolder struct {
 	dir   string
-	owner int // the user who must own it, because root reads it; -1 for the current user
+	owner int    // the user who must own it, because root reads it; -1 for the current user
+	home  string // the user's home folder, "" for an unknown one
 }
 
-// sendLogs sends the records of all users to log.send, if root runs it with a managed log.path, and else those
-// of the current user. The error is for the first folder that failed.
-func (env Env) sendLogs(ctx context.Context, config *loader.Config) (states []fleet.LogState, err error) {
-	folders, err := env.logFolders(config)
-	if err != nil {
-		return nil, err
+// A shipment sends what a round of sync has for log.send of the config.
+type shipment struct {
+	env      Env
+	config   *loader.Config
+	sender   *otlp.LogSender
+	resource []string // names and values that say where records come from
+	failed   error    // why the collector got nothing; it is not asked again
+}
+
+func (env Env) newShipment(config *loader.Config) *shipment {
+	return &shipment{env: env, config: config}
+}
+
+// open prepares the sender. The secrets and the bundles are those of this moment.
+func (s *shipment) open() error {
+	if s.sender != nil || s.failed != nil {
+		return s.failed
 	}
-	headers, secrets := map[string]string{}, config.NewSecrets(env.lookupEnv, config)
-	for _, item := range config.Log.Headers {
+	headers, secrets := map[string]string{}, s.config.NewSecrets(s.env.lookupEnv, s.config)
+	for _, item := range s.config.Log.Headers {
 		header, name, _ := strings.Cut(item, "=")
-		if headers[header], err = secrets.Value(name); err != nil {
-			return nil, err
+		if headers[header], s.failed = secrets.Value(name); s.failed != nil {
+			return s.failed
 		}
 	}
 	var bundles []string
-	for _, name := range slices.Sorted(maps.Keys(config.Bundles)) {
-		if active, err := loader.ReadActiveBundle(config.BundleFolder(name)); err == nil {
+	for _, name := range slices.Sorted(maps.Keys(s.config.Bundles)) {
+		if active, err := loader.ReadActiveBundle(s.config.BundleFolder(name)); err == nil {
 			bundles = append(bundles, name+"@"+active.Digest)
 		}
 	}
-	sender := otlp.NewLogSender(otlp.LogOptions{Endpoint: config.Log.Send, Headers: headers})
-	defer sender.Close()
+	host, _ := os.Hostname()
+	s.resource = []string{"service.version", version(), "host.name", host, "os.type", runtime.GOOS}
+	if len(bundles) > 0 {
+		s.resource = append(s.resource, "starhost.bundle", strings.Join(bundles, " "))
+	}
+	s.sender = otlp.NewLogSender(otlp.LogOptions{Endpoint: s.config.Log.Send, Headers: headers})
+	return nil
+}
+
+// sendLogs sends the records of all users, if root runs it with a managed log.path, and else those of the current
+// user. The error is for the first folder that failed.
+func (s *shipment) sendLogs(ctx context.Context) (states []fleet.LogState, err error) {
+	folders, err := s.env.logFolders(s.config)
+	if err == nil {
+		err = s.open()
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer s.sender.Close()
 	for _, f := range folders {
 		u, failed := decision.NewUnsent(f.dir, f.owner)
 		sent := 0
 		if failed == nil {
-			sent, failed = sender.Send(ctx, u, resourcesOf(f, bundles)...)
+			sent, failed = s.sender.Send(ctx, u, append(slices.Clip(s.resource), "starhost.user", f.user())...)
 		}
 		state, wrong := stateOf(f, true)
 		state.Sent = sent
@@ -84,11 +115,29 @@ func (env Env) sendLogs(ctx context.Context, config *loader.Config) (states []fl
 		}
 		if _, isFile := errors.AsType[*fs.PathError](failed); !isFile {
 			// The collector is not there for the others either.
-			return states, errors.Join(err, &errtext.FileError{Name: config.Log.Send, Err: failed})
+			s.failed = &errtext.FileError{Name: s.config.Log.Send, Err: failed}
+			return states, errors.Join(err, s.failed)
 		}
 		err = errors.Join(err, logError(failed))
 	}
 	return states, err
+}
+
+// sendStatus sends the status of a round behind its logs. A collector that was not there for them is asked in
+// the next round: its error is told already.
+func (s *shipment) sendStatus(ctx context.Context, text []byte) error {
+	if s.failed != nil {
+		return nil
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	defer s.sender.Close()
+	err := s.sender.SendRecord(ctx, decision.UnsentRecord{ID: rand.Text(), Time: time.Now(), JSON: text}, s.resource...)
+	if err != nil {
+		return &errtext.FileError{Name: s.config.Log.Send, Err: fmt.Errorf("the status: %w", err)}
+	}
+	return nil
 }
 
 // stateOf returns how far the log in a folder was sent, if it is.
@@ -100,63 +149,74 @@ func stateOf(f logFolder, isSent bool) (state fleet.LogState, err error) {
 
 // stateOfLog returns the state of the current user's log. Without log.send, nothing is behind.
 func (env Env) stateOfLog(dir string, config *loader.Config) *fleet.LogState {
-	state, err := stateOf(logFolder{dir, -1}, config.Log.Send != "")
+	state, err := stateOf(logFolder{dir: dir, owner: -1}, config.Log.Send != "")
 	if err != nil {
 		state.Behind = 0
 	}
 	return &state
 }
 
-// resourcesOf returns names and values that say where records come from. The user is a hash, which tells users
-// apart.
-func resourcesOf(f logFolder, bundles []string) []string {
+// user returns a hash of the user, which tells users apart.
+func (f logFolder) user() string {
 	host, _ := os.Hostname()
-	user := f.owner
-	if user < 0 {
-		user = os.Geteuid()
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "starhost user\x00%s\x00%d", host, user))
-	list := []string{"service.version", version(), "host.name", host, "os.type", runtime.GOOS, "starhost.user", fmt.Sprintf("%x", sum[:8])}
-	if len(bundles) > 0 {
-		list = append(list, "starhost.bundle", strings.Join(bundles, " "))
-	}
-	return list
+	sum := sha256.Sum256(fmt.Appendf(nil, "starhost user\x00%s\x00%d", host, f.number()))
+	return fmt.Sprintf("%x", sum[:8])
 }
+
+// number returns the number of the user.
+func (f logFolder) number() int {
+	if f.owner < 0 {
+		return os.Geteuid()
+	}
+	return f.owner
+}
+
+// homeFolders have the home folders of this machine's users. No system has all of them.
+var homeFolders = []string{"/home", "/Users"}
 
 // logFolders returns the folders of the logs to send. For root and a managed log.path, it makes those of the
 // users.
 func (env Env) logFolders(config *loader.Config) (list []logFolder, err error) {
 	managed := config.ManagedLog()
 	if managed == "" || os.Geteuid() != 0 {
-		return []logFolder{{env.logDir(config), -1}}, nil
+		return []logFolder{{env.logDir(config), -1, env.getenv("HOME")}}, nil
 	}
-	if err := makeLogFolders(managed, "/home", "/Users"); err != nil {
+	homes := homesOf(homeFolders)
+	if homes[0] == "" {
+		homes[0] = env.getenv("HOME")
+	}
+	if err := makeLogFolders(managed, slices.Sorted(maps.Keys(homes))); err != nil {
 		return nil, errtext.File(managed, err)
 	}
 	entries, err := os.ReadDir(managed)
 	for _, e := range entries {
 		if user, err := strconv.Atoi(e.Name()); err == nil && user >= 0 && e.IsDir() {
-			list = append(list, logFolder{filepath.Join(managed, e.Name()), user})
+			list = append(list, logFolder{filepath.Join(managed, e.Name()), user, homes[user]})
 		}
 	}
 	return list, errtext.File(managed, err)
 }
 
-// makeLogFolders makes a folder of the log for root, and for each user who owns a folder in one of homes.
-func makeLogFolders(path string, homes ...string) error {
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return err
-	}
-	users := map[int]bool{0: true}
-	for _, home := range homes {
-		entries, _ := os.ReadDir(home) // no system has all of them
+// homesOf returns the folders in the folders, by the number of their owner. It follows no link.
+func homesOf(folders []string) map[int]string {
+	homes := map[int]string{}
+	for _, folder := range folders {
+		entries, _ := os.ReadDir(folder) // sorted
 		for _, e := range entries {
-			if info, err := e.Info(); err == nil && info.IsDir() {
-				users[disk.Owner(info)] = true
+			if info, err := e.Info(); err == nil && info.IsDir() && homes[disk.Owner(info)] == "" {
+				homes[disk.Owner(info)] = filepath.Join(folder, e.Name())
 			}
 		}
 	}
-	for _, user := range slices.Sorted(maps.Keys(users)) {
+	return homes
+}
+
+// makeLogFolders makes a folder of the log for each user.
+func makeLogFolders(path string, users []int) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	for _, user := range users {
 		dir := filepath.Join(path, strconv.Itoa(user))
 		err := os.Mkdir(dir, 0o700)
 		if err == nil {

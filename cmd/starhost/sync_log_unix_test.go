@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,7 +24,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/fleet"
 )
 
 // A uidCounter is a collector that counts how often each record came.
@@ -166,24 +172,26 @@ func TestSyncLogCollector(t *testing.T) {
 	checkArrived(t, got, n)
 }
 
-// TestSyncLogUsers checks whose log root sends: with a managed path, that of each user, who finds the own folder in
-// it. A user without a folder logs at home.
-func TestSyncLogUsers(t *testing.T) {
+// A userMachine is a machine with three users, one of them root, and a managed config.
+type userMachine struct {
+	t                *testing.T
+	dir, logs, homes string
+}
+
+func newUserMachine(t *testing.T, config string) *userMachine {
+	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("only root sends the logs of others")
+		t.Skip("only root becomes another user")
 	}
-	c := &uidCounter{got: map[string]int{}}
-	server := httptest.NewServer(c)
-	defer server.Close()
 	dir, err := os.MkdirTemp("/tmp", "starhost-users") // other users can reach it
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	logs, homes := filepath.Join(dir, "logs"), filepath.Join(dir, "homes")
+	m := &userMachine{t, dir, filepath.Join(dir, "logs"), filepath.Join(dir, "homes")}
 	writeFiles(t, dir, map[string]string{
-		"managed.toml": fmt.Sprintf("plugins.paths = [\"guard.star\"]\nlog = { path = %q, send = %q, headers = [\"Authorization=TOKEN\"] }\nsecrets.TOKEN.file = \"token\"\n", logs, server.URL),
-		"guard.star":   "register_hook(\"pre_tool_call\", lambda: deny(\"no\"))\n", "token": "Bearer hunter2\n", "homes/x": "",
+		"managed.toml": strings.ReplaceAll(config, "DIR", dir),
+		"guard.star":   "register_hook(\"pre_tool_call\", lambda: deny(\"no\"))\n", "token": "Bearer hunter2\n", "homes/x": "", "lib/x": "",
 	})
 	program, err := exec.LookPath("starhost")
 	if err == nil {
@@ -196,44 +204,136 @@ func TestSyncLogUsers(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "starhost"), text, 0o755)
 	}
-	for _, folder := range []string{dir, homes} {
+	for _, folder := range []string{dir, m.homes} {
 		err = errors.Join(err, os.Chmod(folder, 0o755))
 	}
-	as := func(user int, args ...string) (string, int) {
-		t.Helper()
-		cmd := exec.Command(filepath.Join(dir, "starhost"), args...)
-		cmd.Dir, cmd.Stdin = filepath.Join(homes, strconv.Itoa(user)), strings.NewReader(callEvents[0].event)
-		cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "TEST_MANAGED_CONFIG="+filepath.Join(dir, "managed.toml"))
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
-		out, _ := cmd.CombinedOutput()
-		return string(out), cmd.ProcessState.ExitCode()
-	}
 	for _, user := range []int{4711, 4712, 0} {
-		home := filepath.Join(homes, strconv.Itoa(user))
-		err = errors.Join(err, os.Mkdir(home, 0o700), os.Chown(home, user, user))
+		err = errors.Join(err, os.Mkdir(m.home(user), 0o700), os.Chown(m.home(user), user, user))
 	}
-	err = errors.Join(err, makeLogFolders(logs, homes, filepath.Join(dir, "none")))
-	err = errors.Join(err, os.Remove(filepath.Join(logs, "4712"))) // root did not make it yet
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (m *userMachine) home(user int) string { return filepath.Join(m.homes, strconv.Itoa(user)) }
+
+// as runs a command as a user.
+func (m *userMachine) as(user int, event string, args ...string) (string, int) {
+	m.t.Helper()
+	cmd := exec.Command(filepath.Join(m.dir, "starhost"), args...)
+	cmd.Dir, cmd.Stdin = m.home(user), strings.NewReader(event)
+	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "TEST_MANAGED_CONFIG="+filepath.Join(m.dir, "managed.toml"), "TEST_HOMES="+m.homes)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
+	out, _ := cmd.CombinedOutput()
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// TestSyncLogUsers checks whose log root sends: with a managed path, that of each user, who finds the own folder in
+// it. A user without a folder logs at home.
+func TestSyncLogUsers(t *testing.T) {
+	c := &uidCounter{got: map[string]int{}}
+	server := httptest.NewServer(c)
+	defer server.Close()
+	m := newUserMachine(t, "plugins.paths = [\"guard.star\"]\nlog = { path = \"DIR/logs\", send = \""+server.URL+"\", headers = [\"Authorization=TOKEN\"] }\nsecrets.TOKEN.file = \"token\"\n")
+	users := slices.Sorted(maps.Keys(homesOf([]string{m.homes, filepath.Join(m.dir, "none")})))
+	err := errors.Join(makeLogFolders(m.logs, users), os.Remove(filepath.Join(m.logs, "4712"))) // root did not make it yet
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, user := range []int{4711, 4712, 0} {
-		if out, code := as(user, "hook", "claude-code"); code != 2 {
+		if out, code := m.as(user, callEvents[0].event, "hook", "claude-code"); code != 2 {
 			t.Fatalf("user %d: got exit code %d: %s", user, code, out)
 		}
-		want := filepath.Join(logs, strconv.Itoa(user))
+		want := filepath.Join(m.logs, strconv.Itoa(user))
 		if user == 4712 {
-			want = filepath.Join(homes, "4712/.local/state/starhost/log")
+			want = filepath.Join(m.homes, "4712/.local/state/starhost/log")
 		}
-		if out, _ := as(user, "hook", "doctor", "-F", "json"); !strings.Contains(out, fmt.Sprintf("\"path\": %q,\n    \"behind\": 1,", want)) {
+		if out, _ := m.as(user, "", "hook", "doctor", "-F", "json"); !strings.Contains(out, fmt.Sprintf("\"path\": %q,\n    \"behind\": 1,", want)) {
 			t.Errorf("user %d: got no log in %s, with one record\n%s", user, want, out)
 		}
 	}
-	out, code := as(0, "sync", "--log", "-F", "json")
+	out, code := m.as(0, "", "sync", "--log", "-F", "json")
 	if code != 0 || len(c.got) != 2 || strings.Count(out, `"sent": 1`) != 2 || !strings.HasPrefix(c.last, "Bearer hunter2 ") {
 		t.Errorf("got exit code %d, %d records and %s\n%s", code, len(c.got), out, c.last)
 	}
-	if out, _ := as(4711, "hook", "doctor", "-F", "json"); !strings.Contains(out, `"behind": 0`) {
+	if out, _ := m.as(4711, "", "hook", "doctor", "-F", "json"); !strings.Contains(out, `"behind": 0`) {
 		t.Errorf("after sync: got %s", out)
+	}
+}
+
+// TestSyncLogUsersCoverage checks what a round of root says of the agents of its users, and that the status is one
+// record of the collector. A user who makes doctor read what only root may read gets nothing of it.
+func TestSyncLogUsersCoverage(t *testing.T) {
+	c := &uidCounter{got: map[string]int{}}
+	server := httptest.NewServer(c)
+	defer server.Close()
+	m := newUserMachine(t, "plugins.paths = [\"guard.star\"]\nstatus.path = \"DIR/lib/status.json\"\nlog = { path = \"DIR/logs\", send = \""+server.URL+"\", headers = [\"Authorization=TOKEN\"] }\nsecrets.TOKEN.file = \"token\"\n")
+	if err := makeLogFolders(m.logs, []int{0, 4711, 4712, 4713}); err != nil { // nobody knows the home of the last one
+		t.Fatal(err)
+	}
+	if out, code := m.as(4711, "", "hook", "install", "claude-code"); code != 0 {
+		t.Fatalf("got %d: %s", code, out)
+	}
+	const event = `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_use_id":"ID","tool_input":{}}`
+	call := func(id string) string {
+		line := fmt.Sprintf(`{"type":"TYPE","sessionId":"s","version":"2.1.332","cwd":"/","timestamp":%q,"message":{"content":[CONTENT]}}`+"\n", time.Now().UTC().Format(time.RFC3339Nano))
+		return strings.NewReplacer("TYPE", "assistant", "CONTENT", fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"Bash","input":{}}`, id)).Replace(line) +
+			strings.NewReplacer("TYPE", "user", "CONTENT", fmt.Sprintf(`{"type":"tool_result","tool_use_id":%q,"content":"ok"}`, id)).Replace(line)
+	}
+	m.as(4711, strings.ReplaceAll(event, "ID", "denied"), "hook", "claude-code")
+	m.as(0, strings.ReplaceAll(event, "ID", "denied"), "hook", "claude-code")
+	transcripts := filepath.Join(m.home(4711), ".claude/projects/-")
+	hidden := filepath.Join(m.home(0), "s.jsonl")
+	err := errors.Join(os.MkdirAll(transcripts, 0o755), os.WriteFile(filepath.Join(transcripts, "s.jsonl"), []byte(call("denied")+call("unasked")), 0o644),
+		os.WriteFile(hidden, []byte(call("a")+call("b")), 0o600), os.MkdirAll(filepath.Join(m.home(4712), ".claude/projects"), 0o755),
+		os.Symlink(m.home(0), filepath.Join(m.home(4712), ".claude/projects/-")), os.Chown(filepath.Join(transcripts, "s.jsonl"), 4711, 4711))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, code := m.as(0, "", "sync", "--once", "-F", "json")
+	text, err := os.ReadFile(filepath.Join(m.dir, "lib/status.json"))
+	var status struct {
+		Coverage []fleet.Coverage
+		Logs     []fleet.LogState
+	}
+	if code != 0 || err != nil || json.Unmarshal(text, &status) != nil || json.Unmarshal([]byte(out), &status) != nil {
+		t.Fatalf("got exit code %d, %v, %s\n%s", code, err, text, out)
+	}
+	want := []fleet.Coverage{
+		{User: 4711, Agent: "claude-code", Grade: "can be lifted", Calls: 2, Faults: 2, Counts: map[string]int{"denied but ran": 1, "not asked": 1}},
+		{User: 4713, Error: "nobody knows the home folder of this user"},
+	}
+	if diff := cmp.Diff(want, status.Coverage, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("coverage (-want +got):\n%s", diff)
+	}
+	inBody, _ := json.Marshal(strings.TrimSuffix(string(text), "\n"))
+	if !strings.Contains(c.last, `"body":{"stringValue":`+string(inBody)) || !strings.Contains(c.last, `"host.name"`) || strings.Contains(c.last, "starhost.user") {
+		t.Errorf("the collector got %s, want the status, of the host alone", c.last)
+	}
+	if out, code := m.as(4711, "", "hook", "doctor", "-F", "json"); code != 1 || !strings.Contains(out, `"behind": 0`) {
+		t.Errorf("after the round: got %d, %s", code, out)
+	}
+}
+
+// TestDoctorAnswers checks that nothing but numbers and known words remains of what a user says.
+func TestDoctorAnswers(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{``, `error`}, {`{}`, `error`}, {`{"schema":"starhost.hook-doctor/1","agents":7}`, `error`}, {`{"schema":"starhost.hook-doctor/1"}`, `[]`},
+		{`{"schema":"starhost.hook-doctor/1","agents":[{"name":"codex","grade":"` + "\u202e" + `","calls":null}]}`, `[{"user":0,"agent":"codex","grade":"","calls":0,"faults":0,"counts":{},"error":""}]`},
+		{
+			`{"schema":"starhost.hook-doctor/1","agents":[{"name":"x","grade":"off"},{"name":"codex","grade":"off","calls":{"calls":9,"counts":{"covered":99999,"not asked":-4,"too\nmuch":1,"denied but ran":1}}},{"name":"codex","grade":"holds"}]}`,
+			`[{"user":0,"agent":"codex","grade":"off","calls":51,"faults":1,"counts":{"covered":50,"denied but ran":1},"error":""}]`,
+		},
+		{`{"schema":"starhost.hook-doctor/1","agents":[{"name":"codex","calls":{"counts":{"covered":1e99}}}]}`, `error`},
+	} {
+		list, err := parseDoctor([]byte(tt.text))
+		got, _ := json.Marshal(list)
+		if err != nil {
+			got = []byte("error")
+		}
+		if string(got) != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.text, got, tt.want)
+		}
 	}
 }

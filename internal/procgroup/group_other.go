@@ -10,6 +10,9 @@ import (
 // Set does nothing, because this system has no process groups.
 func Set(*exec.Cmd) {}
 
+// BecomeUser does nothing: nobody becomes another user here.
+func BecomeUser(*exec.Cmd, int) {}
+
 // Kill kills a started program.
 func Kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 

@@ -74,10 +74,7 @@ func (s *LogSender) Close() { s.client.CloseIdleConnections() }
 // Send sends at most 200,000 records; another Send goes on. The bookmark advances with each request that the collector accepted. resources are
 // names and values that say where the records come from.
 func (s *LogSender) Send(ctx context.Context, u *decision.Unsent, resources ...string) (sent int, err error) {
-	attributes := []attribute{textAttribute("service.name", "starhost")}
-	for pair := range slices.Chunk(resources, 2) {
-		attributes = append(attributes, textAttribute(pair[0], pair[1]))
-	}
+	attributes := resourceOf(resources)
 	for {
 		batch, err := u.Next(maxLogRecords, maxLogBytes)
 		if err == nil && (len(batch) == 0 || sent >= maxLogRound) {
@@ -94,6 +91,24 @@ func (s *LogSender) Send(ctx context.Context, u *decision.Unsent, resources ...s
 		}
 		sent += len(batch)
 	}
+}
+
+// SendRecord sends a record that is in no log.
+func (s *LogSender) SendRecord(ctx context.Context, r decision.UnsentRecord, resources ...string) error {
+	rejected, err := s.try(ctx, logsOf(resourceOf(resources), []decision.UnsentRecord{r}))
+	if err == nil && rejected > 0 {
+		err = errors.New("the collector refused the record")
+	}
+	return err
+}
+
+// resourceOf returns the attributes of names and values, and the name of this service.
+func resourceOf(pairs []string) []attribute {
+	attributes := []attribute{textAttribute("service.name", "starhost")}
+	for pair := range slices.Chunk(pairs, 2) {
+		attributes = append(attributes, textAttribute(pair[0], pair[1]))
+	}
+	return attributes
 }
 
 // A refusal is an answer that is no success.

@@ -341,3 +341,25 @@ func TestLogSenderKilled(t *testing.T) {
 	}
 	t.Logf("%d records, %d duplicates", len(ids), twice)
 }
+
+// TestSendRecord sends one record that is in no log: the body is its text, and the resource what the caller says.
+func TestSendRecord(t *testing.T) {
+	c := &logServer{got: map[string]int{}}
+	server := httptest.NewServer(c)
+	defer server.Close()
+	s := sender(server.URL, nil, nil)
+	defer s.Close()
+	r := decision.UnsentRecord{ID: "1", Time: today, JSON: []byte(`{"a":"<"}`)}
+	if err := s.SendRecord(t.Context(), r, "host.name", "h"); err != nil || c.got["1"] != 1 || !slices.Equal(c.bodies, []string{`{"a":"<"}`}) || !strings.Contains(c.last, `"host.name"`) {
+		t.Errorf("got %v, %v, %s", err, c.got, c.last)
+	}
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"partialSuccess":{"rejectedLogRecords":"1"}}`))
+	}))
+	defer refusing.Close()
+	s = sender(refusing.URL, nil, nil)
+	defer s.Close()
+	if err := s.SendRecord(t.Context(), r); err == nil || !strings.Contains(err.Error(), "refused the record") {
+		t.Errorf("got %v, want that the collector refused it", err)
+	}
+}
