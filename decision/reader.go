@@ -125,17 +125,16 @@ func filesIn(f *os.File, dir string, prefixes ...string) ([]string, error) {
 	return names, nil
 }
 
-// All returns the records, each with a nil error. The caller must not change a record. If a file cannot be
+// All returns the records, each with a nil error. If a file cannot be
 // read, the last element is the error.
 func (r *Reader) All() iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		var parser recordParser
 		for line, err := range r.Lines() {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			record, err := parser.parse(line)
+			record, err := ParseRecord(line)
 			if err != nil {
 				if _, err := ParseRecord(bytes.ReplaceAll(line, []byte(`\\`), []byte(`\`))); err == nil {
 					yield(nil, readError(r.name, errCopied))

@@ -87,13 +87,12 @@ func (m mark) isIn(f *os.File, size int64) bool {
 
 // Next returns the next records, as many as make most bytes, at most n.
 func (u *Unsent) Next(n, most int) (batch []UnsentRecord, err error) {
-	var parser recordParser
 	size := 0
 	_, err = u.readNew(func(name string, line []byte) bool {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			return true
 		}
-		r, err := parser.parse(line)
+		r, err := ParseRecord(line)
 		if err != nil {
 			u.Skipped++
 			return true
