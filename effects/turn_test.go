@@ -87,8 +87,8 @@ func playTurn(t testing.TB, o host.Options, m host.Model, answers *effects.Repla
 	s := h.NewSession(host.SessionConfig{ID: "s", Seed: 3})
 	r, err := s.Turn(t.Context(), host.Request{Text: text, Model: "acme/small"}, m)
 	result := fmt.Sprintf("%q %v %v %d %v\n%s\n", r.Text, r.Completed, r.Usage, r.Rounds, err, strings.Join(notes, "\n"))
-	for _, p := range r.Prompts {
-		result += p.Rendering()
+	if r.Prompt != nil {
+		result += r.Prompt.Rendering() // with all messages of the earlier ones
 	}
 	return result + fmt.Sprint(r.Turn.Errors())
 }

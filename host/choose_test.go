@@ -143,7 +143,7 @@ func TestLastRequestHasNoTools(t *testing.T) {
 	again := starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c", Name: "mine"}}}
 	replies := scriptedModel{again, again}
 	got, err := h.NewSession(host.SessionConfig{}).Turn(t.Context(), host.Request{}, &replies)
-	last := got.Prompts[len(got.Prompts)-1]
+	last := got.Prompt
 	if err != nil || len(last.Tools) > 0 || got.Rounds != 2 {
 		t.Errorf("got %d rounds, the last with %s, %v", got.Rounds, offered(last.Tools), err)
 	}

@@ -38,9 +38,9 @@ type TurnResult struct {
 	Rounds int
 	// Ends is the first decision that ends the session after this turn, or nil.
 	Ends *starhost.Decision
-	// Prompts are the requests that Run sent, in order. A program with its own loop gets them from
-	// [Turn.Prompt], and the turn does not store them.
-	Prompts []*Prompt
+	// Prompt is the last request that Run sent. Model.Complete gets each; a turn that kept all would
+	// need the square of its rounds in memory. Nil if Run sent none.
+	Prompt *Prompt
 	// Turn is the turn itself, with its traces and errors.
 	Turn *Turn
 }
@@ -90,7 +90,7 @@ func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 func (t *Turn) Result() *TurnResult {
 	r := &TurnResult{
 		Completed: t.completed, Calls: t.replies, Usage: t.usage, Rounds: t.round, Ends: t.ending,
-		Prompts: slices.Clone(t.prompts), Turn: t,
+		Prompt: t.prompt, Turn: t,
 	}
 	if q := t.question; q != nil {
 		r.Paused = &ApprovalRequest{SessionID: t.session.ID(), Call: q.Call.call()}
@@ -134,7 +134,7 @@ func (t *Turn) askModel(ctx context.Context, m Model) error {
 	if err != nil {
 		return err
 	}
-	t.prompts = append(t.prompts, p)
+	t.prompt = p
 	start := t.host.opts.Clock()
 	asked := func() any { return modelRequest{p.Model, p.Options, p.Sum()} }
 	written, err := askInput(ctx, t, InputModel, asked, func() (modelReply, error) {

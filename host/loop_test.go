@@ -115,10 +115,7 @@ func TestMaxRounds(t *testing.T) {
 	if got.Text != "calling" || !got.Completed || got.Rounds != 4 || len(got.Calls) != 3 {
 		t.Errorf("got %q, completed %v, %d rounds, %d calls", got.Text, got.Completed, got.Rounds, len(got.Calls))
 	}
-	if len(got.Prompts) != got.Rounds {
-		t.Errorf("got %d prompts of %d rounds", len(got.Prompts), got.Rounds)
-	}
-	if b := got.Prompts[len(got.Prompts)-1].CacheBreak; b == nil || b.Cause != "tools changed" {
+	if b := got.Prompt.CacheBreak; b == nil || b.Cause != "tools changed" {
 		t.Errorf("cache break: got %+v, want one because of the tools", b)
 	}
 	offered = nil

@@ -3,8 +3,10 @@ package host_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -109,27 +111,49 @@ func TestSaveWaitingForProgram(t *testing.T) {
 		}
 		turn.End(t.Context())
 	}
-	last := func(r *host.TurnResult) string { return r.Prompts[len(r.Prompts)-1].Rendering() }
+	last := func(r *host.TurnResult) string { return r.Prompt.Rendering() }
 	diff(t, "the last request", last(ends[0]), last(ends[1]))
 	if saved = saveAndLoad(t, s); saved.Paused != nil || saved.Status() != "" {
 		t.Errorf("after the turn: got the status %q", saved.Status())
 	}
 }
 
+// TestTurnHoldsLastPrompt checks that a turn does not keep earlier prompts in memory: each has all messages
+// so far.
+func TestTurnHoldsLastPrompt(t *testing.T) {
+	var sent []weak.Pointer[host.Prompt]
+	model := modelFunc(func(_ context.Context, p *host.Prompt) (starhost.Reply, error) {
+		sent = append(sent, weak.Make(p))
+		return replyWith(fmt.Sprintf(`c%d echo {"text":"x"}`, len(sent))), nil
+	})
+	s := newHost(t, host.Options{MaxRounds: 3}, echo()).NewSession(host.SessionConfig{})
+	got, err := s.Turn(t.Context(), host.Request{Text: "hi"}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	for i, p := range sent {
+		if (p.Value() != nil) != (i == len(sent)-1) {
+			t.Errorf("prompt %d of %d: held %v", i+1, len(sent), p.Value() != nil)
+		}
+	}
+	runtime.KeepAlive(got)
+}
+
 // TestTurnHoldsNoPrompts checks that a turn of a program with a loop of its own does not keep earlier prompts
 // in memory.
 func TestTurnHoldsNoPrompts(t *testing.T) {
 	turn := begin(t, newHost(t, host.Options{}, echo()), host.Request{Model: "m"})
-	var freed int
 	for range 3 {
 		p, err := turn.Prompt(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		freed += len(turn.Result().Prompts)
+		if turn.Result().Prompt != nil {
+			t.Error("the turn holds a prompt")
+		}
 		if err := turn.Reply(t.Context(), starhost.Reply{Content: p.Model}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	diff(t, "prompts", 0, freed)
 }

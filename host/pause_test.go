@@ -148,7 +148,7 @@ func TestPause(t *testing.T) {
 			t.Errorf("got %+v", result)
 		}
 		diff(t, "calls that ran", other.ran, rig.ran)
-		diff(t, "the last request", want.Prompts[1].Rendering(), result.Prompts[0].Rendering())
+		diff(t, "the last request", want.Prompt.Rendering(), result.Prompt.Rendering())
 		got, all := saveAndLoad(t, s), saveAndLoad(t, live)
 		diff(t, "session", all, got)
 	}

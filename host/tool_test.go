@@ -599,7 +599,7 @@ func TestMaxResultOfCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	messages := got.Prompts[len(got.Prompts)-1].Messages
+	messages := got.Prompt.Messages
 	text := messages[len(messages)-1].Content.String()
 	if len(text) > 1100 || !strings.HasSuffix(text, "limit 1000 ([tools] max_result)]") {
 		t.Errorf("got %d bytes that end with %q", len(text), text[max(0, len(text)-100):])

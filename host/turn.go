@@ -62,7 +62,7 @@ type Turn struct {
 	offeredTools *starhost.Tools    // tools that the last prompt offered
 	withoutTools bool               // the next prompt offers no tools
 	withdrawn    []string           // tools that handlers of the running pre_llm_call took away
-	prompts      []*Prompt          // the prompts that Run built, at most MaxRounds
+	prompt       *Prompt            // the last one that Run built
 	model        string             // the model of the last prompt
 
 	requestedCalls []starhost.ToolCall // calls that the model asked for

@@ -241,8 +241,8 @@ func (r *runResult) WriteJSON(res *Result) error {
 	}
 	if t := r.turn; t != nil {
 		out.Session, out.Turn, out.Rounds, out.Usage = t.Turn.Session().ID(), t.Turn.Number(), t.Rounds, t.Usage
-		if n := len(t.Prompts); n > 0 {
-			out.Model = cmp.Or(t.Prompts[n-1].Model, out.Model)
+		if t.Prompt != nil {
+			out.Model = cmp.Or(t.Prompt.Model, out.Model)
 		}
 		out.Model = cmp.Or(out.Model, t.Turn.Request().Model) // for a turn that waited, its own model
 		out.ToolCalls = jsontext.List(t.Calls, newRunCallJSON)
