@@ -16,22 +16,25 @@ import (
 type answer struct {
 	key           uint64 // of the agent and the call's id, or of the agent, the session and the tool
 	session       uint64
-	time          int64 // in milliseconds
-	args, changed uint16
+	time          int64  // in milliseconds
+	args, changed uint16 // changed is args if the answer changes nothing
 	refuses       bool
-	other         bool // starhost saw that the call ran with other arguments
-	used          bool
+	other         bool   // starhost saw that the call ran with other arguments
+	by            uint64 // the call that it belongs to, 0 for none yet
+	isWeak        bool   // it came behind that call, or nobody knows when that ended
+	isTwice       bool   // the call was asked about once more, and refused then
 }
 
 // answers are the answers of a log, sorted by key and time.
 type answers struct {
-	seed     maphash.Seed
-	list     []answer
-	sessions map[uint64]bool // that asked at least once
+	seed  maphash.Seed
+	list  []answer
+	first map[uint64]time.Time // when each session, and each agent, asked first
+	asked int                  // calls without an id that were looked for
 }
 
 func newAnswers() *answers {
-	return &answers{seed: maphash.MakeSeed(), sessions: map[uint64]bool{}}
+	return &answers{seed: maphash.MakeSeed(), first: map[uint64]time.Time{}}
 }
 
 // readAnswers reads the answers since a time that are wanted.
@@ -46,10 +49,14 @@ func readAnswers(dir string, since time.Time, isWanted func(*agents.Agent, *deci
 			continue
 		}
 		session := all.hash(a.Agent, a.Session)
-		all.sessions[session] = true
+		for _, key := range []uint64{session, all.hash(a.Agent)} {
+			if first, ok := all.first[key]; !ok || a.Time.Before(first) {
+				all.first[key] = a.Time
+			}
+		}
 		all.list = append(all.list, answer{
 			key: all.key(agent, a.CallID, a.Session, a.Tool), session: session, time: a.Time.UnixMilli(),
-			args: mark(a.Args), changed: mark(a.Changed), refuses: refuses(a.Answered), other: a.Answered == decision.RanOther,
+			args: mark(a.Args), changed: mark(cmp.Or(a.Changed, a.Args)), refuses: refuses(a.Answered), other: a.Answered == decision.RanOther,
 		})
 	}
 	slices.SortStableFunc(all.list, func(a, b answer) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.time, b.time)) })
@@ -62,7 +69,7 @@ func refuses(answered string) bool {
 	return answered == "deny" || answered == "abort" || answered == "respond"
 }
 
-// mark returns a mark of arguments as a number, 0 for none.
+// mark returns a mark of arguments as a number.
 func mark(text string) uint16 {
 	n, _ := strconv.ParseUint(text, 16, 16)
 	return uint16(n)
@@ -94,58 +101,116 @@ const (
 )
 
 // find returns the answer to a call, nil for none. With ids, it joins all answers: a call may be asked about
-// by several lines of the settings, and starhost hears of it again after it ran. Without ids, an answer
-// belongs to one call: to the first one of the session and the tool with its arguments, or with those that
-// starhost put in their place.
+// by several lines of the settings, and starhost hears of it again after it ran. Some models count their ids anew
+// in each session, so that an answer of another time or session belongs to the call only if the arguments fit: a
+// session may be a copy of another one. Without ids, an answer belongs to one call of the session and the tool: to
+// one with its arguments, or with those that starhost put in their place.
 func (all *answers) find(agent *agents.Agent, c *Call) *answer {
-	hasID := agent.Transcripts.HasIDs && c.ID != ""
 	key := all.key(agent, c.ID, c.Session, c.Tool)
 	at, _ := slices.BinarySearchFunc(all.list, key, func(a answer, key uint64) int { return cmp.Compare(a.key, key) })
-	session, args := all.hash(c.Agent, c.Session), uint16(0)
-	if !hasID || agent.Transcripts.ShowsRan {
-		args = mark(decision.ArgsMark(c.Arguments))
+	end := at
+	for end < len(all.list) && all.list[end].key == key {
+		end++
 	}
-	ended := c.Ended
-	if ended.IsZero() {
-		ended = c.Time.Add(time.Hour)
+	if at == end {
+		return nil
 	}
-	var found, late *answer
-	for i := at; i < len(all.list) && all.list[i].key == key; i++ {
-		a := &all.list[i]
-		isInTime := a.time >= c.Time.Add(-slack).UnixMilli() && a.time <= ended.Add(slack).UnixMilli()
-		switch {
-		case hasID && a.session != session && !isInTime: // else it may be of the session that this one was copied from
-		case hasID:
-			if found == nil {
-				found = &answer{time: a.time, args: a.args, changed: a.changed}
-			}
-			found.refuses = found.refuses || a.refuses
-			found.other = found.other || a.other || agent.Transcripts.ShowsRan && a.args != args && a.changed != args
-		case a.used || a.args != args && a.changed != args:
-		case isInTime:
-			a.used = true
-			if !agent.Transcripts.ShowsRan && !a.other && all.ranOther(i, c.Time, ended) {
-				return &answer{time: a.time, refuses: a.refuses, other: true}
-			}
-			return a
-		case late == nil && a.time > ended.UnixMilli() && a.time <= ended.Add(maxLate).UnixMilli():
-			late = a
-		}
+	name := c.ID
+	if name == "" {
+		all.asked++
+		name = strconv.Itoa(all.asked)
 	}
-	if late != nil {
-		late.used = true
+	q := question{Call: c, session: all.hash(c.Agent, c.Session), by: all.hash(c.Session, name, strconv.FormatInt(c.Time.UnixNano(), 10)), ended: cmp.Or(c.Ended, c.Time.Add(time.Hour))}
+	if agent.Transcripts.HasIDs && c.ID != "" {
+		return q.join(all.list[at:end], agent.Transcripts.ShowsRan)
 	}
-	return cmp.Or(found, late)
+	a := q.choose(all.list[at:end])
+	if a != nil && !agent.Transcripts.ShowsRan && !a.other && q.ranOther(all.list[at:end]) {
+		return &answer{time: a.time, refuses: a.refuses, other: true}
+	}
+	return a
 }
 
-// ranOther reports whether starhost saw, between two times, that a call ran with other arguments, of the
-// session and the tool of an answer. Such a report belongs to one call. The transcript has the arguments that
-// starhost was asked about, so that they do not tell which.
-func (all *answers) ranOther(at int, began, ended time.Time) bool {
-	for i := at + 1; i < len(all.list) && all.list[i].key == all.list[at].key; i++ {
-		a := &all.list[i]
-		if a.other && !a.used && a.time >= began.Add(-slack).UnixMilli() && a.time <= ended.Add(slack).UnixMilli() {
-			a.used = true
+// A question is a call whose answer is looked for.
+type question struct {
+	*Call
+	session, by uint64
+	ended       time.Time
+	mark        uint16
+	hasMark     bool
+}
+
+// fits reports whether an answer is about the arguments of the call.
+func (q *question) fits(a *answer) bool {
+	if !q.hasMark {
+		q.mark, q.hasMark = mark(decision.ArgsMark(q.Arguments)), true
+	}
+	return a.args == q.mark || a.changed == q.mark
+}
+
+// isInTime reports whether an answer came while the call ran.
+func (q *question) isInTime(a *answer) bool {
+	return a.time >= q.Time.Add(-slack).UnixMilli() && a.time <= q.ended.Add(slack).UnixMilli()
+}
+
+// join joins the answers with the call's id.
+func (q *question) join(list []answer, showsRan bool) (found *answer) {
+	for i := range list {
+		a := &list[i]
+		isOurs := a.session == q.session
+		switch inTime := q.isInTime(a); {
+		case inTime && isOurs, inTime && q.fits(a): // else it may be of the session that this one was copied from
+		case isOurs && (a.by == 0 || a.by == q.by) && q.fits(a): // late, or the clock jumped
+		default:
+			continue
+		}
+		if a.by = q.by; found == nil {
+			found = &answer{time: a.time, args: a.args, changed: a.changed}
+		}
+		found.refuses = found.refuses || a.refuses
+		found.other = found.other || a.other || showsRan && !q.fits(a)
+	}
+	return found
+}
+
+// choose returns the call's answer of those of its session and tool. Of calls with the same arguments at the same
+// time, one that was denied gets a denial.
+func (q *question) choose(list []answer) *answer {
+	var found, late, taken *answer
+	isDenied := slices.Contains([]Result{Denied, Worded, Refused}, q.Result)
+	isTwice := false
+	for i := range list {
+		a := &list[i]
+		if !q.fits(a) {
+			continue
+		}
+		isFree := a.by == 0
+		switch inTime := q.isInTime(a); {
+		case a.by == q.by: // the transcript is there twice
+			return a
+		case inTime && isFree && (found == nil || found.refuses != isDenied && a.refuses == isDenied):
+			found = a
+		case inTime && a.isWeak && taken == nil:
+			taken = a
+		case isFree && late == nil && a.time > q.ended.UnixMilli() && a.time <= q.ended.Add(maxLate).UnixMilli():
+			late = a
+		}
+		isTwice = isTwice || isFree && a.refuses && a.time >= q.Time.UnixMilli() && a.time <= q.Ended.UnixMilli()
+	}
+	a := cmp.Or(found, taken, late)
+	if a != nil {
+		a.by, a.isWeak = q.by, a == late || q.Ended.IsZero()
+		a.isTwice = isTwice && !a.refuses && q.Result == Ran
+	}
+	return a
+}
+
+// ranOther reports whether starhost saw that the call ran with other arguments. Such a report belongs to one call.
+// The transcript has the arguments that starhost was asked about, so that they do not tell which.
+func (q *question) ranOther(list []answer) bool {
+	for i := range list {
+		if a := &list[i]; a.other && a.by == 0 && q.isInTime(a) {
+			a.by = q.by
 			return true
 		}
 	}

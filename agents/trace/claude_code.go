@@ -24,7 +24,11 @@ func claudeLine(f *file, d *document) bool {
 	case "user":
 		for _, part := range d.Elements(d.at(0, "message.content")) {
 			if d.text(part, "type") == "tool_result" {
-				f.result(d.text(part, "tool_use_id"), claudeResult(d, part), d.time(0, "timestamp"))
+				id, result := d.text(part, "tool_use_id"), claudeResult(d, part)
+				if c := f.open[id]; c != nil && result == Refused && strings.HasPrefix(c.Tool, "mcp__") {
+					result = Worded // a server may write these words, too
+				}
+				f.result(id, result, d.time(0, "timestamp"))
 			}
 		}
 		return true

@@ -117,7 +117,7 @@ func (x *Comparison) Compare(ctx context.Context, list []*agents.Agent) ([]Cover
 		}
 	}
 	if x.Last > 0 {
-		since = oldest(last)
+		since = x.oldest(last)
 	}
 	all := newAnswers()
 	if x.Log != "" && (x.Last == 0 || !since.IsZero()) {
@@ -158,11 +158,18 @@ func lastCalls(calls []*Call, n int) []*Call {
 	return calls[max(0, len(calls)-n):]
 }
 
-// oldest returns the time of the first call of all lists, zero for none.
-func oldest(lists [][]*Call) (first time.Time) {
+// oldest returns the time since which answers say something of the calls of all lists, zero for no calls: that of
+// the first call, or that at which its session began if the hook is not older.
+func (x *Comparison) oldest(lists [][]*Call) (first time.Time) {
 	for _, calls := range lists {
-		if len(calls) > 0 && (first.IsZero() || calls[0].Time.Before(first)) {
-			first = calls[0].Time
+		for _, c := range calls {
+			at, changes := c.Time, x.Changes[c.Agent]
+			if len(changes) == 0 || c.began.Before(changes[len(changes)-1].Time) {
+				at = cmp.Or(c.began, c.Time)
+			}
+			if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+				first = at
+			}
 		}
 	}
 	return first
@@ -193,6 +200,8 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 	switch {
 	case c.Result == Unknown:
 		return CannotTell, "the transcript has a line about it that starhost does not know"
+	case c.Time.IsZero():
+		return CannotTell, "the transcript does not say when it was"
 	case a != nil && a.refuses && ran:
 		return DeniedRan, ""
 	case a != nil && a.other && !slices.Contains([]Result{Denied, Worded, Refused}, c.Result):
@@ -203,6 +212,8 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 		return CannotTell, "it was denied, and the transcript has no result of it"
 	case a != nil && ran && !c.Ended.IsZero() && a.time > c.Ended.Add(slack).UnixMilli():
 		return TooLate, ""
+	case a != nil && a.isTwice:
+		return CannotTell, "starhost was asked about it twice, and denied it once"
 	case a != nil && gap != "": // another answer may have been a denial
 		return CannotTell, gap
 	case a != nil:
@@ -217,6 +228,8 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 		return CannotTell, "the transcript does not say whose session it is"
 	case !x.isInstalled(all, c):
 		return Before, ""
+	case x.isOlder(all, c):
+		return CannotTell, "nothing says whether the hook was installed then"
 	case x.Log == "":
 		return CannotTell, "the decision log is off"
 	case c.Time.Before(x.Kept):
@@ -243,17 +256,20 @@ func (x *Comparison) gap(c *Call) string {
 }
 
 // isInstalled reports whether the agent should have asked about a call. Agents read their hooks when a
-// session begins, so that one which began before and never asked need not.
+// session begins, so that one which began before need not ask until it does.
 func (x *Comparison) isInstalled(all *answers, c *Call) bool {
-	asked := all.sessions[all.hash(c.Agent, c.Session)]
+	first, asked := all.first[all.hash(c.Agent, c.Session)]
 	changes := x.Changes[c.Agent]
 	if len(changes) == 0 {
 		return asked
 	}
+	// A session that asked runs in a project with a hook, wherever the agent has gone since.
+	isAnywhere := asked && !slices.ContainsFunc(changes, func(change Change) bool { return change.Folder == "" })
 	count, since := 0, time.Time{}
 	for _, change := range changes {
+		isHere := change.Folder == "" || isAnywhere || isInside(c.Folder, change.Folder) || isInside(c.start, change.Folder)
 		switch {
-		case change.Time.After(c.Time), change.Folder != "" && !isInside(c.Folder, change.Folder):
+		case change.Time.After(c.Time), !isHere:
 		case !change.In:
 			count--
 		default:
@@ -262,7 +278,13 @@ func (x *Comparison) isInstalled(all *answers, c *Call) bool {
 			}
 		}
 	}
-	return count > 0 && (asked || !c.began.Before(since))
+	return count > 0 && (!c.began.Before(since) || asked && !c.Time.Before(first))
+}
+
+// isOlder reports whether a call could be older than a hook of which nothing says when it was installed: its
+// session began before the agent ever asked.
+func (x *Comparison) isOlder(all *answers, c *Call) bool {
+	return len(x.Changes[c.Agent]) == 0 && c.Time.Before(all.first[all.hash(c.Agent, c.Session)]) && c.began.Before(all.first[all.hash(c.Agent)])
 }
 
 // isInside reports whether a folder is another one or inside of it.

@@ -68,8 +68,8 @@ func geminiResult(d *document, call int) Result {
 	switch status := d.text(call, "status"); {
 	case status == "success":
 		return Ran
-	case status == "cancelled":
-		return Refused
+	case status == "cancelled": // by a person, before it began or while it ran
+		return None
 	case status != "error":
 		return Unknown
 	case strings.HasPrefix(failure, "Tool execution blocked: "):

@@ -87,6 +87,9 @@ func (f *file) opencodeRow(rows *sql.Rows) error {
 		ID: d.text(0, "callID"), Session: session, Version: version, Folder: folder, Time: time.UnixMilli(created).UTC(),
 		Ended: d.time(0, "state.time.end"), Tool: f.opencodeTool(d.text(0, "tool")), Arguments: d.object(0, "state.input"),
 	}
+	if began := d.time(0, "state.time.start"); c.Time.After(c.Ended) && !c.Ended.IsZero() && !began.IsZero() {
+		c.Time = began // the row is a copy, in a session that was made of another one
+	}
 	switch d.text(0, "state.status") {
 	case "completed":
 		c.Result = Ran

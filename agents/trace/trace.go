@@ -55,6 +55,7 @@ type Call struct {
 	Line      int             `json:"line"`   // or the row of a database; 0 if only the end of the file was read
 
 	began time.Time // the session's first time in the file
+	start string    // the folder in which it began
 }
 
 // A Result says what became of a call, as far as the transcript says it.
@@ -189,8 +190,12 @@ func (d *document) time(i int, steps string) time.Time {
 	if t, err := time.Parse(time.RFC3339, d.StringAt(at)); err == nil {
 		return t.UTC()
 	}
-	if n := d.IntegerAt(at); n > 0 {
+	const milliseconds = 100_000_000_000 // as many seconds are the year 5138
+	switch n := d.IntegerAt(at); {
+	case n > milliseconds:
 		return time.UnixMilli(n).UTC()
+	case n > 0:
+		return time.Unix(n, 0).UTC()
 	}
 	return time.Time{}
 }
@@ -213,6 +218,7 @@ type file struct {
 	size int64
 
 	session, version, folder string
+	start                    string // the first folder
 	began                    time.Time
 	subagent                 bool
 
@@ -233,7 +239,8 @@ type file struct {
 func (f *file) call(c Call) {
 	c.Agent, c.Version, c.Session = f.agent.Name, cmp.Or(c.Version, f.version), cmp.Or(c.Session, f.session)
 	c.Folder, c.Subagent = cmp.Or(c.Folder, f.folder), c.Subagent || f.subagent
-	c.File, c.Line, c.Offset, c.began = f.path, cmp.Or(c.Line, max(f.row, 0)), cmp.Or(c.Offset, f.offset), f.began
+	c.File, c.Line, c.Offset = f.path, cmp.Or(c.Line, max(f.row, 0)), cmp.Or(c.Offset, f.offset)
+	c.began, c.start = f.began, cmp.Or(f.start, c.Folder)
 	if c.Result == "" && c.ID == "" {
 		c.Result = Unknown // its result cannot be found
 	}
@@ -242,6 +249,11 @@ func (f *file) call(c Call) {
 		f.give(&c)
 		return
 	case f.open[c.ID] != nil:
+		if old := f.open[c.ID]; old.Tool != c.Tool || !bytes.Equal(old.Arguments, c.Arguments) { // nothing tells their results apart
+			f.close(old, Unknown, time.Time{})
+			c.Result = Unknown
+			f.give(&c)
+		}
 		return // the transcript has it twice
 	}
 	f.open[c.ID], f.order = &c, append(f.order, &c)
@@ -274,7 +286,7 @@ func (f *file) result(id string, result Result, ended time.Time) {
 
 // give passes a call on.
 func (f *file) give(c *Call) {
-	if !f.ended && !c.Time.Before(f.Since) {
+	if !f.ended && (c.Time.IsZero() || !c.Time.Before(f.Since)) {
 		f.ended = !f.yield(c)
 	}
 }
@@ -501,7 +513,7 @@ func (f *file) readLine(form *format, line []byte, tooLong bool) {
 		}
 		doc := &document{d, f.offset}
 		if f.began.IsZero() {
-			f.began = doc.time(0, "timestamp")
+			f.began, f.start = doc.time(0, "timestamp"), doc.text(0, "cwd")
 		}
 		if isFirst && form.first != nil {
 			form.first(f, doc)

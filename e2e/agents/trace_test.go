@@ -246,6 +246,62 @@ func TestTracesLifted(t *testing.T) {
 	}
 }
 
+// TestTracesForked goes on in a copy of a session, with another id: the copied calls were asked about in the
+// first one. Then it does so without the hook, which doctor must not take for asked because of the copies.
+func TestTracesForked(t *testing.T) {
+	wanted(t)
+	add := func(flag string) func(*stage, []string) []string {
+		return func(_ *stage, args []string) []string { return append(args, flag) }
+	}
+	forks := map[string]func(s *stage, args []string) []string{
+		"claude-code": add("--fork-session"), "opencode": add("--fork"), "qwen": add("--fork-session"),
+		"codex": func(s *stage, args []string) []string {
+			files, _ := filepath.Glob(filepath.Join(s.home, ".codex/sessions/*/*/*/*.jsonl"))
+			newest := strings.TrimSuffix(filepath.Base(slices.Max(files)), ".jsonl") // the names begin with the time
+			args[slices.Index(args, "resume")], args[slices.Index(args, "--last")] = "fork", newest[len(newest)-len("01a21906-03b8-73f2-9869-ee1410a3096d"):]
+			return args
+		},
+	}
+	for _, a := range agents {
+		if forks[a.name] == nil {
+			continue // it cannot copy a session
+		}
+		t.Run(a.name, func(t *testing.T) {
+			forked := *a
+			forked.args = func(s *stage, prompt string, resume bool) []string {
+				args := a.args(s, prompt, resume)
+				if resume {
+					args = forks[a.name](s, args)
+				}
+				return args
+			}
+			s := newHome(t, &forked, plugin)
+			if a.setup != nil {
+				a.setup(s)
+			}
+			settings, _ := os.ReadFile(filepath.Join(s.home, a.settings)) // nil if there are none
+			s.install()
+			s.model.replies = []reply{{calls: []call{a.shell("touch a1"), a.shell("touch a2")}}, {calls: []call{a.shell("touch a3")}}, {text: "hello"}}
+			s.run("go on", false)
+			for i, name := range []string{"b1", "b2"} {
+				if i == 1 { // without the hook
+					s.remove(a.settings)
+					if settings != nil {
+						s.write(a.settings, string(settings))
+					}
+				}
+				s.model.replies = []reply{{calls: []call{a.shell("touch " + name)}}, {text: "hello"}}
+				s.run("fork", true)
+				c := s.coverage("--calls")
+				if !s.has(name) || len(c.Findings) != i {
+					t.Errorf("copy %d: got %d calls, %v, want %d faults: %+v", i+1, c.Calls, c.Counts, i, c.Findings)
+				}
+				t.Logf("copy %d: %d calls, %v", i+1, c.Calls, c.Counts)
+			}
+		})
+	}
+}
+
 // TestTracesInput writes into a program that Codex runs, about which it asks no hook.
 func TestTracesInput(t *testing.T) {
 	wanted(t)
