@@ -30,7 +30,7 @@ var sizes = map[string]int{
 	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1040,
 	"golden":           3970,
-	"guard":            1790, // the engine of rules, which was 405 lines of Starlark in each user's folder
+	"guard":            2030, // the engine of rules, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
 	"internal":         4100, // 25 of them write XML, in place of a library
 	"loader":           6580,
@@ -50,13 +50,13 @@ var sizes = map[string]int{
 	"serve/programs":   220,
 	"serve/proxy":      3600,
 	"serve/ui":         960,
-	"shell":            5230, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
+	"shell":            5330, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
 	"starlark":         7390,
 	"store":            1660,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 109_860
+const maxSize = 110_220
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -16,6 +16,7 @@ func TestGuardPays(t *testing.T) {
 	globs := strings.Repeat(`"`+strings.Repeat("*a", 60)+`b",`, 1000)
 	long := strings.Repeat("a", 60_000)
 	for name, tt := range map[string]struct{ rules, command, want string }{
+		"long":    {"programs = [\"rm\"]\n", strings.Repeat("a && ", 16<<10/5) + "rm x", "deny rule: no"},
 		"few":     {"programs = [\"rm\"]\n", "rm x", "deny rule: no"},
 		"args":    {"programs = [\"rm\"]\nargs = [" + globs + "]\n", "rm " + long, "steps limit"},
 		"words":   {"programs = [\"rm\"]\nwords = [[" + globs + "]]\n", "rm " + long, "steps limit"},

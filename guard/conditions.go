@@ -92,56 +92,6 @@ func isHours(text string) bool {
 	return ok && isClock(start) && (isClock(end) || end == "24:00")
 }
 
-// A line is a call with what several rules ask about it.
-type line struct {
-	call     *Call
-	commands []shell.Command
-	allowed  []bool            // commands that a rule of the user's allows
-	wild     bool              // any program may run
-	shown    bool              // the question is about the commands that the line shows
-	runs     map[string]answer // by program
-	words    int               // bytes of the words that a glob is compared with, at most
-
-	targets       [][]string // the redirections as the line spells them, in the groups of target
-	targetAnswers map[targetKey]answer
-}
-
-// newLine prepares a call.
-func newLine(call *Call) *line {
-	l := &line{call: call, runs: map[string]answer{}, words: len(call.URL)}
-	for _, path := range call.Paths {
-		l.words += len(path) + 8
-	}
-	if s := call.Script; s != nil {
-		l.commands, l.allowed = s.Commands, make([]bool, len(s.Commands))
-		for i := range s.Commands {
-			l.words += len(s.Commands[i].Text) + (len(s.Commands[i].Argv)+1)*(len(call.CWD)+8) // as paths below the folder
-		}
-		for i := range s.Unknowns {
-			l.wild = l.wild || s.Unknowns[i].Program == ""
-		}
-	}
-	return l
-}
-
-// searchSteps is the price for looking for programs among the commands.
-func (l *line) searchSteps(programs int) int {
-	return 1 + programs*(1+len(l.commands)/32+len(l.call.Command)/512)
-}
-
-// matchSteps is the price for comparing a call with a rule.
-func (r *Rule) matchSteps(l *line) int {
-	bytes := r.globs * l.words
-	if r.expressions > 0 {
-		for i := range l.commands {
-			if c := &l.commands[i]; c.Name != nil && isOneOf(*c.Name, r.Programs) {
-				bytes += r.expressions * (len(c.Text) + len(l.call.Command)) // which may be its standard input
-			}
-		}
-	}
-	return 1 + bytes/matchedBytes
-}
-
 // weigh sets the bytes of the globs and the instructions of the expressions of a rule. A text without a glob is
 // compared at once.
 func (r *Rule) weigh() {
@@ -172,63 +122,6 @@ func expressionSize(text string) int {
 	return len(program.Inst)
 }
 
-// run says whether a program may run.
-func (l *line) run(program string) answer {
-	if l.call.Script == nil {
-		return no
-	}
-	a, ok := l.runs[program]
-	if !ok {
-		a = toAnswer(l.call.Script.Runs(program))
-		l.runs[program] = a
-	}
-	return a
-}
-
-// toAnswer converts an answer of package shell.
-func toAnswer(text string) answer {
-	switch text {
-	case "yes":
-		return yes
-	case "maybe":
-		return maybe
-	}
-	return no
-}
-
-// mayRun reports whether one of the programs may run.
-func (l *line) mayRun(programs []string) bool {
-	return slices.ContainsFunc(programs, func(p string) bool { return l.run(p) != no })
-}
-
-// lists reports whether the line shows one of the programs.
-func (l *line) lists(programs []string) bool {
-	for i := range l.commands {
-		c := &l.commands[i]
-		if c.Name != nil && isOneOf(*c.Name, programs) || slices.ContainsFunc(c.Wrappers, func(w string) bool { return isOneOf(w, programs) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// isHidden reports whether a program may run in a way that the commands of the line do not show.
-func (l *line) isHidden(program string) bool {
-	if l.shown {
-		return slices.ContainsFunc(l.commands, func(c shell.Command) bool { return c.Name == nil })
-	}
-	if l.wild {
-		return true
-	}
-	listed := l.lists([]string{program})
-	for _, u := range l.call.Script.Unknowns {
-		if u.Program == program && !slices.ContainsFunc(l.commands, func(c shell.Command) bool { return c.Offset == u.Offset && c.Name != nil && *c.Name == program }) {
-			return true
-		}
-	}
-	return !listed && l.run(program) != no
-}
-
 // why says which part of a line makes it uncertain what it runs.
 func (l *line) why(programs []string) string {
 	if l.call.Script == nil {
@@ -240,15 +133,6 @@ func (l *line) why(programs []string) string {
 		}
 	}
 	return ""
-}
-
-// allow marks the commands that a rule certainly matches.
-func (r *Rule) allow(l *line) {
-	for i := range l.commands {
-		if c := &l.commands[i]; c.Name != nil && isOneOf(*c.Name, r.Programs) && r.command(l, c) == yes {
-			l.allowed[i] = true
-		}
-	}
 }
 
 // answer says whether a rule matches a call.
@@ -297,15 +181,9 @@ func (r *Rule) programs(l *line) answer {
 		return no
 	}
 	any := no
-	for i := range l.commands {
-		c := &l.commands[i]
-		if r.Pack != "" && l.allowed[i] {
-			continue
-		}
-		if c.Name != nil && isOneOf(*c.Name, r.Programs) || slices.ContainsFunc(c.Wrappers, func(w string) bool { return isOneOf(w, r.Programs) }) && !r.isNarrow() {
-			if any = max(any, r.command(l, c)); any == yes {
-				return yes
-			}
+	for _, c := range r.commands(l, !r.isNarrow()) {
+		if any = max(any, r.command(l, c)); any == yes {
+			return yes
 		}
 	}
 	if any == no && slices.ContainsFunc(r.Programs, l.isHidden) {
@@ -321,7 +199,7 @@ func (r *Rule) isNarrow() bool {
 }
 
 // command says whether a command of one of the rule's programs fulfils the other conditions.
-func (r *Rule) command(l *line, c *shell.Command) (all answer) {
+func (r *Rule) command(l *line, c *command) (all answer) {
 	all = yes
 	for _, check := range []func() answer{
 		func() answer { return r.subcommand(c) },
@@ -329,11 +207,11 @@ func (r *Rule) command(l *line, c *shell.Command) (all answer) {
 		func() answer {
 			least := yes
 			for _, names := range r.Flags {
-				least = min(least, hasFlag(c, names))
+				least = min(least, hasFlag(c.Command, names))
 			}
 			return least
 		},
-		func() answer { return yes - hasFlag(c, r.Unless) },
+		func() answer { return yes - hasFlag(c.Command, r.Unless) },
 		func() answer { return anyArg(r.Args, c.Args) },
 		func() answer {
 			if len(r.Only) == 0 {
@@ -366,15 +244,14 @@ func (r *Rule) command(l *line, c *shell.Command) (all answer) {
 }
 
 // subcommand compares the subcommand with sub and not_sub.
-func (r *Rule) subcommand(c *shell.Command) answer {
+func (r *Rule) subcommand(c *command) answer {
 	if len(r.Sub)+len(r.NotSub) == 0 {
 		return yes
 	}
-	sub := c.Subcommand()
-	if sub == nil {
+	words, known := c.subWords()
+	if !known {
 		return maybe
 	}
-	words := behindSub(c.Argv, strings.Fields(*sub))
 	any := yes
 	if len(r.Sub) > 0 {
 		any = no
@@ -500,7 +377,7 @@ func allArgs(globs []string, args []*string) answer {
 
 // mentions says whether a command or its variables have one of the words of the rule, as a whole
 // word: "prod" is in "eu-prod" and "prod.example.com", and not in "product".
-func (r *Rule) mentions(l *line, c *shell.Command) answer {
+func (r *Rule) mentions(l *line, c *command) answer {
 	if len(r.Mentions) == 0 {
 		return yes
 	}
@@ -521,7 +398,12 @@ func (r *Rule) mentions(l *line, c *shell.Command) answer {
 		look(e.Value)
 	}
 	if c.Name == nil || !isOneOf(*c.Name, r.Programs) { // a wrapper, whose words are not there, such as a host
-		look(&l.call.Command)
+		any = max(any, once(l.mentioned, r, func() answer {
+			if slices.ContainsFunc(r.Mentions, func(m string) bool { return mentions(l.call.Command, m) }) {
+				return yes
+			}
+			return no
+		}))
 	}
 	return any
 }
@@ -545,27 +427,32 @@ func mentions(text, word string) bool {
 
 // texts says whether an expression of the rule matches an argument, or what the line passes to the
 // command's standard input.
-func (r *Rule) texts(l *line, c *shell.Command) answer {
+func (r *Rule) texts(l *line, c *command) answer {
 	if len(r.Text) == 0 {
 		return yes
 	}
-	words := c.Argv[1:]
-	if fed := input(l, c); fed["pipe"] || fed["text"] {
-		words = append(slices.Clone(words), &l.call.Command)
-	}
 	any := no
-	for _, w := range words {
+	if fed := input(l, c); fed["pipe"] || fed["text"] {
+		any = once(l.fed, r, func() answer { return r.statements(l.call.Command) })
+	}
+	for _, w := range c.Argv[1:] {
 		if w == nil {
 			any = max(any, maybe)
-			continue
-		}
-		for statement := range strings.SplitSeq(*w, ";") {
-			if matchesExpression(r.text, statement) && !matchesExpression(r.notText, statement) {
-				return yes
-			}
+		} else if any != yes {
+			any = max(any, r.statements(*w))
 		}
 	}
 	return any
+}
+
+// statements says whether an expression of the rule matches a statement of a text.
+func (r *Rule) statements(text string) answer {
+	for statement := range strings.SplitSeq(text, ";") {
+		if matchesExpression(r.text, statement) && !matchesExpression(r.notText, statement) {
+			return yes
+		}
+	}
+	return no
 }
 
 // matchesExpression reports whether one of the expressions matches a part of a text.
@@ -574,12 +461,12 @@ func matchesExpression(expressions []*regexp.Regexp, text string) bool {
 }
 
 // input says where a command's standard input comes from.
-func input(l *line, c *shell.Command) map[string]bool {
+func input(l *line, c *command) map[string]bool {
 	return map[string]bool{"pipe": c.Via == "pipe", "file": len(c.Reads) > 0, "text": strings.Contains(l.call.Command, "<<")}
 }
 
 // input compares the source of standard input with the rule's.
-func (r *Rule) input(l *line, c *shell.Command) answer {
+func (r *Rule) input(l *line, c *command) answer {
 	if len(r.Input) == 0 {
 		return yes
 	}

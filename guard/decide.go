@@ -177,7 +177,7 @@ func (v *verdict) needed(b *block, l *line) (*Rule, error) {
 		v.hidden++ // the answer is maybe, and the rule leaves it to the file
 		return nil, nil
 	}
-	if err := l.call.pay(l.searchSteps(len(b.programs))); err != nil {
+	if err := l.call.pay(l.searchSteps(b.programs)); err != nil {
 		return nil, err
 	}
 	if b.programs != nil && !l.mayRun(b.programs) {
@@ -323,7 +323,7 @@ func (r *Rule) prove(pay func(steps int) error) error {
 			}
 			l := newLine(call)
 			l.shown = part.want == no // what a runner such as cargo build may run is no example
-			if err := call.pay(r.matchSteps(l) + l.searchSteps(len(r.Programs))); err != nil {
+			if err := call.pay(r.matchSteps(l) + l.searchSteps(r.Programs)); err != nil {
 				return err
 			}
 			if got := r.answer(l); got != part.want {

@@ -95,12 +95,21 @@ func matchGlob(glob, text string) bool {
 type pathPattern struct {
 	glob, lower string
 	literal     string // a part of lower that each path has that matches and is no glob
+	names       []pathName
 }
 
 func newPathPattern(text string) pathPattern {
 	glob := strings.TrimPrefix(text, "~/")
 	lower := strings.ToLower(glob)
-	return pathPattern{glob, lower, literal(lower)}
+	p := pathPattern{glob: glob, lower: lower, literal: literal(lower)}
+	for name := range strings.SplitSeq(glob, "/") {
+		i, j := strings.IndexAny(name, "*?"), strings.LastIndexAny(name, "*?")+1
+		if i < 0 {
+			i, j = len(name), 0
+		}
+		p.names = append(p.names, pathName{text: name, start: name[:i], end: name[j:]})
+	}
+	return p
 }
 
 func newPathPatterns(texts []string) (list []pathPattern) {
@@ -116,13 +125,38 @@ type pathText struct {
 	// lower is the path as file systems may take it, which may ignore the case, spaces and dots at the end, and
 	// all behind a NUL byte.
 	lower string
-	globs bool // a shell may expand it
+	globs bool       // a shell may expand it
+	names []pathName // if globs is true
+}
+
+// A pathName is one name of a pattern, or of a path that a shell may expand.
+type pathName struct {
+	text       string
+	glob       string // text with "?" for each set in brackets; "" if it is no glob of a path
+	start, end string // what stands in front of the first star, and behind the last
+}
+
+func newPathName(text string) pathName {
+	n := pathName{text: text}
+	i := strings.IndexAny(text, "*?[")
+	if i < 0 || strings.ContainsAny(text, " \t\n\"'$|;()=<>") { // the latter is no path
+		return n
+	}
+	n.glob = pattern(brackets).ReplaceAllString(text, "?")
+	n.start, n.end = text[:i], text[strings.LastIndexAny(text, "*?[]")+1:]
+	return n
 }
 
 func newPathText(path string) pathText {
 	clean := cleanPath(path)
 	lower, _, _ := strings.Cut(strings.ToLower(clean), "\x00")
-	return pathText{clean, strings.TrimRight(lower, " ."), strings.ContainsAny(clean, "*?[")}
+	p := pathText{clean: clean, lower: strings.TrimRight(lower, " ."), globs: strings.ContainsAny(clean, "*?[")}
+	if p.globs {
+		for name := range strings.SplitSeq(clean, "/") {
+			p.names = append(p.names, newPathName(name))
+		}
+	}
+	return p
 }
 
 // anyPath says whether one of the patterns matches a path.
@@ -136,7 +170,8 @@ func anyPath(patterns []pathPattern, path pathText) answer {
 
 // match says whether a path matches.
 func (p *pathPattern) match(path *pathText) answer {
-	if !path.globs && !strings.Contains(path.lower, p.literal) {
+	has := strings.Contains(path.lower, p.literal)
+	if !path.globs && !has {
 		return no // the usual case costs no more
 	}
 	start := fromFolder
@@ -144,19 +179,18 @@ func (p *pathPattern) match(path *pathText) answer {
 		start = fromStart
 	}
 	switch {
-	case globMatches(p.glob, path.clean, start, true):
+	case has && globMatches(p.glob, path.clean, start, true):
 		return yes
-	case globMatches(p.lower, path.lower, start, true):
+	case has && globMatches(p.lower, path.lower, start, true):
 		return maybe
 	case !path.globs:
 		return no
 	}
-	names, wanted := strings.Split(path.clean, "/"), strings.Split(p.glob, "/")
 	if start == fromStart {
-		return min(maybe, mayBeBelow(wanted, names))
+		return min(maybe, mayBeBelow(p.names, path.names))
 	}
-	for i := range names {
-		if mayBeBelow(wanted, names[i:]) != no {
+	for i := range path.names {
+		if mayBeBelow(p.names, path.names[i:]) != no {
 			return maybe
 		}
 	}
@@ -165,13 +199,13 @@ func (p *pathPattern) match(path *pathText) answer {
 
 // mayBeBelow says whether the names of a path, some of which have stars, may match the parts of a
 // pattern.
-func mayBeBelow(wanted, names []string) answer {
+func mayBeBelow(wanted, names []pathName) answer {
 	switch {
 	case len(wanted) == 0:
 		return maybe - min(maybe, answer(len(names)))
-	case wanted[0] == "**":
+	case wanted[0].text == "**":
 		return maybe // the rest is anything
-	case len(names) == 0, wanted[0] != names[0] && !mayBe(wanted[0], names[0]):
+	case len(names) == 0, wanted[0].text != names[0].text && !names[0].mayBe(&wanted[0]):
 		return no
 	}
 	return mayBeBelow(wanted[1:], names[1:])
@@ -220,16 +254,18 @@ func joinPath(folder, path string) string {
 func isRooted(path string) bool { return strings.HasPrefix(path, "/") || strings.HasPrefix(path, "~") }
 
 // mayBe reports whether a name with stars, which a shell expands, may match a glob.
-func mayBe(glob, name string) bool {
-	if !strings.ContainsAny(name, "*?[") || strings.ContainsAny(name, " \t\n\"'$|;()=<>") { // the latter is no path
+func (n *pathName) mayBe(of *pathName) bool {
+	glob := of.text
+	if n.glob == "" || strings.HasPrefix(glob, ".") && n.start == "" { // a star matches no leading dot
 		return false
 	}
-	if strings.HasPrefix(glob, ".") && strings.Contains("*?[", name[:1]) { // a star matches no leading dot
-		return false
+	i, j := min(len(of.start), len(n.start)), min(len(of.end), len(n.end))
+	if of.start[:i] != n.start[:i] || of.end[len(of.end)-j:] != n.end[len(n.end)-j:] {
+		return false // the usual case
 	}
 	// Two globs may match one text: row[j] says whether one may match the read part of glob and
 	// name[:j]. A set in brackets may be any letter.
-	b := pattern(brackets).ReplaceAllString(name, "?")
+	b := n.glob
 	row := make([]bool, len(b)+1)
 	row[0] = true
 	for j := range len(b) {
@@ -259,6 +295,12 @@ const (
 	target   = `>[>|&]?\s*((?:'[^']*'|"[^"]*"|[^\s<>;|&()'"])+)`
 	oneBrace = `^([^{}]*)\{([^{}]*)\}([^{}]*)$`
 	address  = `(?i)[a-z][a-z0-9+.-]*:[/\\]+(?:[^/\\@\s]*@)?(\[[^\]\s]*\]|[^/\\:\s?#"'<>)]+)`
+)
+
+// What takes the quotes from a text.
+var (
+	unquoted     = strings.NewReplacer("'", "", `"`, "", `\`, "")
+	unquotedWord = strings.NewReplacer("'", "", `"`, "")
 )
 
 // compiled has the expressions that somebody needed, so that no start prepares any.
@@ -292,16 +334,15 @@ func (r *Rule) shellPaths(l *line) answer {
 	if len(r.Programs) == 0 && r.Pack == "" && (l.wild || l.call.Script.Unknown) {
 		any = maybe
 	}
-	at := folder{l.call.CWD, true}
-	for i := range l.commands {
-		c := &l.commands[i]
-		if c.Name != nil && isOneOf(*c.Name, []string{"cd", "pushd", "popd"}) {
-			at = at.move(c)
-		}
-		if len(r.Programs) > 0 && c.Name != nil && !isOneOf(*c.Name, r.Programs) || r.Pack != "" && l.allowed[i] {
+	list := l.commands
+	if len(r.Programs) > 0 {
+		list = append(r.commands(l, false), l.nameless...)
+	}
+	for _, c := range list {
+		if r.Pack != "" && c.allowed {
 			continue
 		}
-		if any = max(any, r.commandPaths(l, c, folderOf(c, at), onlyWrites)); any == yes {
+		if any = max(any, r.commandPaths(l, c, onlyWrites)); any == yes {
 			return yes
 		}
 	}
@@ -318,33 +359,34 @@ func (at folder) move(c *shell.Command) folder {
 }
 
 // commandPaths says whether one command may use a path of the rule.
-func (r *Rule) commandPaths(l *line, c *shell.Command, at folder, onlyWrites bool) answer {
-	any := no
+func (r *Rule) commandPaths(l *line, c *command, onlyWrites bool) answer {
+	any, at := no, c.folder()
 	words := slices.Clone(c.Writes)
 	if !onlyWrites {
 		words = append(words, c.Reads...)
 	}
 	look := func(list []*string, most answer) {
-		for _, w := range list {
-			if w != nil && any != yes {
-				any = max(any, min(most, r.word(*w, at)))
-			}
+		if any != yes && len(list) > 0 {
+			any = max(any, min(most, r.anyPlace(c.placesOf(list), at)))
 		}
 	}
-	look(words, yes)
+	look(c.Writes, yes)
+	if !onlyWrites {
+		look(c.Reads, yes)
+	}
 	if r.opens(c, onlyWrites) {
 		most := yes
 		if onlyWrites && !does(c.Name, "writes") {
 			most = maybe
 		}
-		look(c.Argv[1:], most)
-		words = append(words, c.Argv[1:]...)
+		look(c.distinct, most)
+		words = append(words, c.distinct...)
 		if r.Pack == "" && (c.Via == "xargs" || c.Via == "find -exec") && slices.Contains(c.Argv, nil) { // any file
 			return max(any, maybe)
 		}
 	}
 	if any != yes && slices.Contains(words, nil) {
-		any = max(any, r.unknownWords(c.Text, at))
+		any = max(any, r.unknownWords(c.expanded(), at))
 	}
 	if any != yes && slices.Contains(c.Writes, nil) { // the text of a command has no redirections
 		any = max(any, r.unknownTargets(l, at))
@@ -353,29 +395,38 @@ func (r *Rule) commandPaths(l *line, c *shell.Command, at folder, onlyWrites boo
 }
 
 // opens reports whether the words of a command may be files that it opens, or that it writes.
-func (r *Rule) opens(c *shell.Command, onlyWrites bool) bool {
+func (r *Rule) opens(c *command, onlyWrites bool) bool {
 	return !does(c.Name, "opens none") && !(onlyWrites && does(c.Name, "reads", "mostly reads")) && !(r.Pack != "" && !onlyWrites && does(c.Name, "lists"))
 }
 
 // unknownTargets says whether a redirection of the line to a word that a shell expands may match. The
 // redirections of all commands count, so each folder has one answer.
 func (r *Rule) unknownTargets(l *line, at folder) answer {
-	key := targetKey{r, at}
-	any, known := l.targetAnswers[key]
+	targets, known := l.targets[at]
+	if !known && len(l.targets) > mostFolders {
+		at = folder{} // nobody follows so many
+		targets, known = l.targets[at]
+	}
 	if !known {
-		if l.targets == nil {
-			l.targets = pattern(target).FindAllStringSubmatch(l.call.Command, -1)
+		if l.targetWords == nil {
+			for _, m := range pattern(target).FindAllStringSubmatch(l.call.Command, -1) {
+				l.targetWords = append(l.targetWords, m[1])
+			}
 		}
-		for _, m := range l.targets {
-			any = max(any, r.unknownWords(m[1], at))
-		}
-		if l.targetAnswers == nil {
-			l.targetAnswers = map[targetKey]answer{}
-		}
+		targets = newExpanded(l.targetWords, at)
+		l.targets[at] = targets
+	}
+	key := targetKey{r, at}
+	any, asked := l.targetAnswers[key]
+	if !asked {
+		any = r.unknownWords(targets, at)
 		l.targetAnswers[key] = any
 	}
 	return any
 }
+
+// mostFolders are the most folders of a line whose redirections are compared apart.
+const mostFolders = 4
 
 // A targetKey is a rule and the folder of a redirection.
 type targetKey struct {
@@ -390,7 +441,7 @@ func folderOf(c *shell.Command, at folder) folder {
 		flags = append(flags, "-D")
 	}
 	moves := 0
-	for _, word := range strings.Fields(strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(c.Text)) {
+	for _, word := range strings.Fields(unquoted.Replace(c.Text)) {
 		if slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(word, f) }) {
 			moves++
 		}
@@ -405,55 +456,118 @@ func folderOf(c *shell.Command, at folder) folder {
 	return folder{}
 }
 
-// unknownWords says whether words such as *.go and ~/x, which a shell expands, may match.
-func (r *Rule) unknownWords(text string, at folder) answer {
-	if r.Pack == "" && strings.ContainsAny(pattern(single).ReplaceAllString(text, ""), "$`\\") {
-		return maybe // packs do not ask about each variable
-	}
-	any := no
-	for _, word := range pattern(wordsOf).FindAllString(text, -1) {
-		if !strings.ContainsAny(pattern(quoted).ReplaceAllString(word, ""), "*?[{~") { // the other words have a value
-			continue
-		}
-		word = strings.NewReplacer("'", "", `"`, "").Replace(word)
-		words := []string{word}
-		if m := pattern(oneBrace).FindStringSubmatch(word); m != nil {
-			words = nil
-			for part := range strings.SplitSeq(m[2], ",") {
-				words = append(words, m[1]+part+m[3])
-			}
-		}
-		for _, w := range words {
-			if strings.Contains(w, "{") {
-				any = max(any, maybe)
-			} else if !strings.ContainsAny(w, "$`") {
-				any = max(any, r.word(w, at))
-			}
-		}
-	}
-	return any
+// expanded are words such as *.go and ~/x, which a shell expands.
+type expanded struct {
+	dollar, brace bool // a variable or a nested brace is among them
+	places        *places
 }
 
-// word says whether a word names a path of the rule, alone or behind a flag, "=", ":" or "@".
-func (r *Rule) word(word string, at folder) answer {
-	if word == "{}" { // find and xargs replace it
-		return no
+// newExpanded returns what the words in texts may be in a folder.
+func newExpanded(texts []string, at folder) *expanded {
+	e, list, seen := &expanded{}, []*string(nil), map[string]bool{}
+	for _, text := range texts {
+		e.dollar = e.dollar || strings.ContainsAny(pattern(single).ReplaceAllString(text, ""), "$`\\")
+		for _, word := range pattern(wordsOf).FindAllString(text, -1) {
+			if seen[word] || !strings.ContainsAny(pattern(quoted).ReplaceAllString(word, ""), "*?[{~") { // the other words have a value
+				continue
+			}
+			seen[word] = true
+			word = unquotedWord.Replace(word)
+			words := []string{word}
+			if m := pattern(oneBrace).FindStringSubmatch(word); m != nil {
+				words = nil
+				for part := range strings.SplitSeq(m[2], ",") {
+					words = append(words, m[1]+part+m[3])
+				}
+			}
+			for i, w := range words {
+				if e.brace = e.brace || strings.Contains(w, "{"); !strings.ContainsAny(w, "{$`") {
+					list = append(list, &words[i])
+				}
+			}
+		}
 	}
-	any := r.place(word, at)
+	e.places = newPlaces(list, at)
+	return e
+}
+
+// unknownWords says whether words that a shell expands may match.
+func (r *Rule) unknownWords(e *expanded, at folder) answer {
+	switch {
+	case r.Pack == "" && e.dollar:
+		return maybe // packs do not ask about each variable
+	case e.brace:
+		return max(maybe, r.anyPlace(e.places, at))
+	}
+	return r.anyPlace(e.places, at)
+}
+
+// A place is a path in a command, prepared for many patterns.
+type place struct {
+	path string // as the command writes it
+	text pathText
+}
+
+// places are the paths that words may name.
+type places struct {
+	list  []place
+	lower string // all of them, see pathText
+	globs bool   // a shell may expand one
+}
+
+// add adds the paths that a word may name: the whole word, or what stands behind a flag, "=", ":" or "@".
+func (p *places) add(word string, at folder) {
+	if word == "{}" { // find and xargs replace it
+		return
+	}
+	add := func(path string) {
+		text := newPathText(joinPath(at.path, path))
+		p.list, p.globs = append(p.list, place{path, text}), p.globs || text.globs
+	}
+	add(word)
 	if strings.ContainsAny(word, "=:@,") {
 		for part := range strings.FieldsFuncSeq(word, func(c rune) bool { return strings.ContainsRune("=:@,", c) }) {
-			any = max(any, r.place(part, at))
+			add(part)
 		}
 	}
 	if len(word) > 2 && word[0] == '-' && word[1] != '-' { // -d@.env, -f.env
-		any = max(any, r.place(word[2:], at))
+		add(word[2:])
+	}
+}
+
+// newPlaces returns the places of words in a folder.
+func newPlaces(words []*string, at folder) *places {
+	p := &places{}
+	for _, w := range words {
+		if w != nil {
+			p.add(*w, at)
+		}
+	}
+	var all strings.Builder
+	for i := range p.list {
+		all.WriteString(p.list[i].text.lower + "\n")
+	}
+	p.lower = all.String()
+	return p
+}
+
+// anyPlace says whether one of the paths is the rule's. at is the folder of relative ones.
+func (r *Rule) anyPlace(p *places, at folder) answer {
+	any := no
+	if at.known && !p.globs && !slices.ContainsFunc(r.paths, func(of pathPattern) bool { return strings.Contains(p.lower, of.literal) }) {
+		return no // the usual case costs no more
+	}
+	for i := range p.list {
+		if any = max(any, r.place(&p.list[i], at)); any == yes {
+			break
+		}
 	}
 	return any
 }
 
-// place compares a path with the rule's. at is the folder of a relative one.
-func (r *Rule) place(path string, at folder) answer {
-	any, text := no, newPathText(joinPath(at.path, path))
+// place compares a path with the rule's.
+func (r *Rule) place(p *place, at folder) answer {
+	any, path, text := no, p.path, p.text
 	if anyPath(r.notPaths, text) == yes {
 		return no
 	}
@@ -481,18 +595,18 @@ func (r *Rule) shellHosts(l *line) answer {
 	if len(r.Programs) == 0 && r.Pack == "" && (l.wild || l.call.Script.Unknown) {
 		any = maybe
 	}
-	for i := range l.commands {
-		if r.Pack == "" || !l.allowed[i] {
-			any = max(any, r.commandHosts(&l.commands[i]))
+	for _, c := range l.commands {
+		if r.Pack == "" || !c.allowed {
+			any = max(any, r.commandHosts(c))
 		}
 	}
 	return any
 }
 
 // commandHosts says whether one command may talk to one of the rule's hosts.
-func (r *Rule) commandHosts(c *shell.Command) answer {
+func (r *Rule) commandHosts(c *command) answer {
 	any := no
-	for _, w := range c.Argv[1:] {
+	for _, w := range c.distinct {
 		if w == nil {
 			if r.Pack == "" && (c.Name == nil || does(c.Name, "calls")) {
 				any = max(any, maybe)

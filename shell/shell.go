@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"encoding/binary"
 	"fmt"
 	"path"
 	"slices"
@@ -30,7 +31,8 @@ type Script struct {
 	// one more: what an answer of Runs reads.
 	Weight int
 
-	calls   []invocation    // programs that may run, including wrappers
+	calls   []invocation    // programs that may run, including wrappers, each once in a long text
+	index   *index          // nil for a short text
 	wild    bool            // any program may run
 	defines map[string]bool // functions and aliases that the text defines
 }
@@ -64,6 +66,32 @@ type Command struct {
 
 	many     uint64 // the first 64 words that may become any number of words, as bits
 	operands uint64 // those that are decided at run time, and certainly no flags
+}
+
+// AppendKey appends all that tells a command from another one but its place.
+func (c *Command) AppendKey(key []byte) []byte {
+	add := func(text string) { key = append(binary.AppendUvarint(key, uint64(len(text)+1)), text...) }
+	list := func(words []*string) {
+		key = binary.AppendUvarint(key, uint64(len(words)))
+		for _, w := range words {
+			if w == nil {
+				key = append(key, 0)
+			} else {
+				add(*w)
+			}
+		}
+	}
+	for _, words := range [][]*string{c.Argv, c.Reads, c.Writes} { // Flags and Args follow from Argv
+		list(words)
+	}
+	for _, e := range c.Env {
+		add(e.Name)
+		list([]*string{e.Value})
+	}
+	for _, text := range append([]string{c.Via, c.Text}, c.Wrappers...) {
+		add(text)
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(key, c.many), c.operands)
 }
 
 // An invocation is a program that may run, with its words.
@@ -149,6 +177,9 @@ func ParseWith(text string, o Options) (s *Script) {
 	s.addUnknowns()
 	s.Known = s.isKnown()
 	s.Unknown = s.wild || s.hasUnlisted()
+	if s.Weight > fewWords {
+		s.makeIndex()
+	}
 	return s
 }
 
@@ -246,7 +277,14 @@ func (s *Script) Runs(program string, words ...[]string) string {
 	if s.wild {
 		answer = "maybe"
 	}
-	for _, c := range s.calls {
+	if x := s.index; x != nil && !x.has(q) {
+		if x.isOpen(program) {
+			return "maybe"
+		}
+		return answer
+	}
+	for i := range s.calls {
+		c := &s.calls[i]
 		switch c.answer(q) {
 		case "yes":
 			if c.certain && !s.defines[program] {
@@ -303,7 +341,7 @@ func (c *invocation) mentioning() []word {
 }
 
 // answer compares one invocation with a question.
-func (c invocation) answer(q question) string {
+func (c *invocation) answer(q question) string {
 	if !c.argv[0].known {
 		return "maybe"
 	}
