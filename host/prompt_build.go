@@ -304,7 +304,11 @@ func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error
 // render returns the pieces of a prompt's rendering.
 func (t *Turn) render(p *Prompt) []string {
 	const around, more = 5, 16 // numbers of pieces around a message with one part, and of the new message
-	pieces := make([]string, 0, len(p.Tools)+2+around*len(p.Messages)+more)
+	n := len(p.Tools) + 2 + around*len(p.Messages) + more
+	if t.prompt != nil { // calls have more pieces
+		n = max(n, len(t.prompt.pieces)+2*more)
+	}
+	pieces := make([]string, 0, n)
 	tools := make([]*toolPiece, len(p.Tools))
 	for i := range p.Tools {
 		tools[i] = pieceOf(t, &p.Tools[i], i)
