@@ -172,10 +172,10 @@ func (a *attempt) emit(p Piece) {
 // relax removes the part of the body that the endpoint refused, and reports whether it did.
 func (a *attempt) relax(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
-	if !ok || a.client.dialect.Relax == nil || a.emitted || refused.Status != 400 && refused.Status != 422 {
+	if !ok || a.emitted || refused.Status != 400 && refused.Status != 422 {
 		return false
 	}
-	body := a.client.dialect.Relax(a.body, refused.Type+" "+refused.Message)
+	body := a.client.dialect.relax(a.body, refused.Type+" "+refused.Message)
 	if body == nil || bytes.Equal(body, a.body) {
 		return false
 	}

@@ -11,12 +11,18 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/mediatype"
 )
 
 // The kinds of a [Piece].
@@ -44,14 +50,61 @@ type Dialect struct {
 	Path string
 	// SetKey adds a key to the headers of a request. Nil adds a bearer token.
 	SetKey func(set func(name, value string), key string)
-	// Body returns the body of a request. from is the name of the endpoint and the model, as in
-	// [Native].
-	Body func(p *host.Prompt, from string, stream bool) ([]byte, error)
+	// Fill adds the conversation to the body of a request. from is the name of the endpoint and the
+	// model, as in [Native]; the earlier answers of that model are added as it wrote them.
+	Fill func(body map[string]any, p *host.Prompt, from string) error
+	// Own are the members of a body that the prompt itself sets, so that no option may.
+	Own []string
+	// Tool returns the JSON object that offers a tool.
+	Tool func(t *starhost.Tool) any
+	// Streamed are the members that a request for a stream has besides "stream". Nil is for none.
+	Streamed map[string]any
 	// Decode returns a decoder of one answer that passes its pieces to emit.
 	Decode func(from string, emit func(Piece)) Decoder
-	// Relax returns the body of a request without the part that an endpoint refused with this
-	// message, or nil if the endpoint means something else. Nil never relaxes.
-	Relax func(body []byte, message string) []byte
+	// Optional is a member of the body that some endpoints refuse, "" for none. Refuses reports
+	// whether the message of an endpoint says so.
+	Optional string
+	Refuses  func(message string) bool
+}
+
+// Body returns the body of a request for p, as compact JSON with sorted keys, including the
+// prompt's options. It is a function of its arguments alone. It returns an error for a prompt
+// without a model, for an attachment of a type that a message cannot contain, and for an option
+// that the prompt itself sets. If from is "", all answers are written as if other models wrote them.
+func (d *Dialect) Body(p *host.Prompt, from string, stream bool) ([]byte, error) {
+	if p.Model == "" {
+		return nil, errors.New("got no model, want one: the interface has no default")
+	}
+	body := map[string]any{"model": p.Model}
+	if err := d.Fill(body, p, from); err != nil {
+		return nil, err
+	}
+	if len(p.Tools) > 0 {
+		tools := make([]any, len(p.Tools))
+		for i := range p.Tools {
+			tools[i] = d.Tool(&p.Tools[i])
+		}
+		body["tools"] = tools
+	}
+	if stream {
+		body["stream"] = true
+		maps.Copy(body, d.Streamed)
+	}
+	if err := d.addOptions(body, p.Options); err != nil {
+		return nil, err
+	}
+	return jsontext.Encode(body)
+}
+
+// relax returns the body of a request without the part that an endpoint refused with a message, or
+// nil if the endpoint means something else.
+func (d *Dialect) relax(body []byte, message string) []byte {
+	var set map[string]json.RawMessage
+	if d.Optional == "" || !d.Refuses(message) || json.Unmarshal(body, &set) != nil {
+		return nil
+	}
+	delete(set, d.Optional)
+	return jsontext.EncodeOrNull(set)
 }
 
 // A Decoder reads one answer.
@@ -120,9 +173,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// MergeOptions adds the options of a prompt, a JSON object, to a request body. An option with one
-// of the names that the prompt itself sets is an error.
-func MergeOptions(body map[string]any, options json.RawMessage, own ...string) error {
+// addOptions adds the options of a prompt, a JSON object, to a request body.
+func (d *Dialect) addOptions(body map[string]any, options json.RawMessage) error {
 	if len(options) == 0 {
 		return nil
 	}
@@ -130,7 +182,7 @@ func MergeOptions(body map[string]any, options json.RawMessage, own ...string) e
 	if err := json.Unmarshal(options, &set); err != nil {
 		return errorf("options: got %w, want a JSON object", err)
 	}
-	for _, key := range own {
+	for _, key := range d.Own {
 		if _, ok := set[key]; ok {
 			return errorf("options: %q is what the prompt itself sets", key)
 		}
@@ -139,4 +191,25 @@ func MergeOptions(body map[string]any, options json.RawMessage, own ...string) e
 		body[key] = value
 	}
 	return nil
+}
+
+// NameOf returns the name of an attachment for messages.
+func NameOf(a *fragments.Attachment) string {
+	return mediatype.Label(a.URL, a.Name, func() string { return a.ID().Short() })
+}
+
+// RefuseAttachment returns the error for an attachment that a message cannot contain. want says
+// what it can.
+func RefuseAttachment(a *fragments.Attachment, want string) error {
+	return fmt.Errorf("attachment %s: got type %q, want %s", NameOf(a), a.Type, want)
+}
+
+// ToolText returns the text of a tool's answer, for protocols that have no field for a failure, so
+// that the text says it.
+func ToolText(m *starhost.Message) string {
+	text := m.Content.String()
+	if m.IsError {
+		return strings.TrimSuffix("Error: "+text, ": ")
+	}
+	return text
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/model"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
 	"github.com/starhost/starhost/report"
@@ -187,17 +188,17 @@ func TestRealRequestBodies(t *testing.T) {
 	data := base64.StdEncoding.EncodeToString(d.picture)
 	tests := []struct {
 		name string
-		body func(*host.Prompt) ([]byte, error)
+		api  model.Dialect
 		want any // the messages
 	}{
-		{"openai", openai.Body, []any{
+		{"openai", openai.Dialect(), []any{
 			map[string]any{"role": "system", "content": p.System},
 			map[string]any{"role": "user", "content": []any{
 				map[string]any{"type": "text", "text": p.Text.String()},
 				map[string]any{"type": "image_url", "image_url": map[string]any{"url": "data:image/png;base64," + data}},
 			}},
 		}},
-		{"anthropic", anthropic.Body, []any{
+		{"anthropic", anthropic.Dialect(), []any{
 			map[string]any{"role": "user", "content": []any{
 				map[string]any{"type": "text", "text": p.Text.String()},
 				map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/png", "data": data}},
@@ -206,7 +207,7 @@ func TestRealRequestBodies(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			body, err := tt.body(p)
+			body, err := tt.api.Body(p, "", false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -258,8 +259,8 @@ func visible(t *testing.T, p *host.Prompt) string {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("%s\n%s\n%s\n%s\n", p.Sum(), p.Rendering(), report.Text(p), rows)
-	for _, body := range []func(*host.Prompt) ([]byte, error){openai.Body, anthropic.Body} {
-		b, err := body(p)
+	for _, d := range []model.Dialect{openai.Dialect(), anthropic.Dialect()} {
+		b, err := d.Body(p, "", false)
 		if err != nil {
 			t.Fatal(err)
 		}

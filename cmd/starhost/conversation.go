@@ -44,6 +44,9 @@ type conversation struct {
 	cancel   context.CancelFunc
 }
 
+// dialects are the protocols that the program speaks.
+var dialects = []model.Dialect{openai.Dialect(), responses.Dialect(), anthropic.Dialect()}
+
 // newConversation returns a conversation in the session that id names. If id is "", it is in a session that
 // is not stored.
 func (env Env) newConversation(
@@ -67,7 +70,7 @@ func (env Env) newConversation(
 	c.streams = streams && c.out != nil && !c.waits
 	c.caller = &model.Caller{
 		Endpoint: set.Host.Endpoint, Secret: set.Secret, Warn: c.warnLine,
-		Dialects: []model.Dialect{openai.Dialect(), responses.Dialect(), anthropic.Dialect()},
+		Dialects: dialects,
 		Options: model.Options{
 			HTTP:   model.NewHTTP(),
 			Limits: model.Limits{Answer: set.Config.Model.Answer, Timeout: set.Config.Model.Timeout},

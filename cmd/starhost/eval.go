@@ -19,9 +19,7 @@ import (
 	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/measure"
-	"github.com/starhost/starhost/model/anthropic"
-	"github.com/starhost/starhost/model/openai"
-	"github.com/starhost/starhost/model/responses"
+	"github.com/starhost/starhost/model"
 	"github.com/starhost/starhost/report"
 )
 
@@ -480,17 +478,15 @@ func (e *evaluation) WritePrompt(res *Result, format string) error {
 	case e.Prompt != nil && format == "text":
 		res.out.WriteString(report.PromptText(e.Prompt))
 	case e.Prompt != nil:
-		bodies := map[string]func(*host.Prompt) ([]byte, error){
-			"openai": openai.Body, "responses": responses.Body, "anthropic": anthropic.Body,
-		}
-		return writeBody(&res.out.Buffer, e.Prompt, bodies[format])
+		i := slices.IndexFunc(dialects, func(d model.Dialect) bool { return d.API == format })
+		return writeBody(&res.out.Buffer, e.Prompt, &dialects[i])
 	}
 	return nil
 }
 
 // writeBody writes a request body, indented.
-func writeBody(b *bytes.Buffer, p *host.Prompt, make func(*host.Prompt) ([]byte, error)) error {
-	data, err := make(p)
+func writeBody(b *bytes.Buffer, p *host.Prompt, d *model.Dialect) error {
+	data, err := d.Body(p, "", false)
 	if err != nil {
 		return &report.UsageError{Msg: err.Error(), Help: bodyHelp(p)}
 	}

@@ -14,7 +14,11 @@ import (
 
 // Dialect describes Messages.
 func Dialect() model.Dialect {
-	return model.Dialect{API: api, Path: "/v1/messages", SetKey: setKey, Body: requestBody, Decode: decode}
+	return model.Dialect{
+		API: api, Path: "/v1/messages", SetKey: setKey, Fill: fill, Decode: decode,
+		Own:  []string{"messages", "model", "system", "tools", "stream"},
+		Tool: func(t *starhost.Tool) any { return tool{t.Name, t.Description, t.Schema()} },
+	}
 }
 
 const api = "anthropic"
@@ -125,7 +129,7 @@ func (a *answer) event(_ string, data []byte) (done bool, err error) {
 			StopReason string `json:"stop_reason"`
 		}
 		if len(e.Delta) > 0 && json.Unmarshal(e.Delta, &d) == nil && d.StopReason != "" {
-			a.stop = stopOf(d.StopReason)
+			a.stop = stops[d.StopReason]
 		}
 	case "message_stop":
 		a.ended = true
@@ -151,23 +155,14 @@ func (a *answer) whole(data []byte) error {
 		}
 	}
 	a.usage.update(e.Usage)
-	a.stop, a.ended = stopOf(e.StopReason), true
+	a.stop, a.ended = stops[e.StopReason], true
 	return nil
 }
 
-// stopOf returns why an answer is not whole, "" if it is.
-func stopOf(reason string) string {
-	switch reason {
-	case "max_tokens":
-		return "the limit of its tokens"
-	case "model_context_window_exceeded":
-		return "the limit of its context"
-	case "refusal":
-		return "a refusal"
-	case "pause_turn":
-		return "a pause of the endpoint"
-	}
-	return ""
+// stops say why an answer is not whole, by its stop_reason.
+var stops = map[string]string{
+	"max_tokens": "the limit of its tokens", "model_context_window_exceeded": "the limit of its context",
+	"refusal": "a refusal", "pause_turn": "a pause of the endpoint",
 }
 
 // start begins a block, which a whole answer contains whole.

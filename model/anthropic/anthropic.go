@@ -1,8 +1,6 @@
 // Package anthropic speaks Anthropic's Messages interface.
 //
-// [Body] writes a prompt as the body of such a request. It is a function of the prompt alone:
-// the same prompt gives the same bytes. [Dialect] is for [model.NewClient], which sends such bodies
-// and reads the answers.
+// [Dialect] is for [model.NewClient], which sends requests and reads the answers.
 package anthropic
 
 import (
@@ -10,12 +8,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/model"
 )
@@ -61,45 +57,14 @@ type tool struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-// Body returns the body of a Messages request for p, as compact JSON with sorted keys,
-// including the prompt's options. It returns an error for a prompt without a model, for an
-// attachment of a type that a message cannot contain, and for an option that the prompt itself
-// sets.
-func Body(p *host.Prompt) ([]byte, error) {
-	return requestBody(p, "", false)
-}
-
-// requestBody is Body for the model that from names, with its earlier answers as it wrote them.
-func requestBody(p *host.Prompt, from string, stream bool) ([]byte, error) {
-	if p.Model == "" {
-		return nil, errors.New("got no model, want one: the interface has no default")
-	}
+// fill adds a conversation to the body of a request for the model that from names.
+func fill(body map[string]any, p *host.Prompt, from string) error {
 	messages, err := messagesOf(p.Messages, from)
-	if err != nil {
-		return nil, err
-	}
-	body := map[string]any{"model": p.Model, "max_tokens": defaultMaxTokens, "messages": messages}
+	body["max_tokens"], body["messages"] = defaultMaxTokens, messages
 	if p.System != "" {
 		body["system"] = p.System
 	}
-	if len(p.Tools) > 0 {
-		body["tools"] = toolsOf(p.Tools)
-	}
-	if stream {
-		body["stream"] = true
-	}
-	if err := model.MergeOptions(body, p.Options, "messages", "model", "system", "tools", "stream"); err != nil {
-		return nil, err
-	}
-	return jsontext.Encode(body)
-}
-
-func toolsOf(list []starhost.Tool) []tool {
-	tools := make([]tool, len(list))
-	for i, t := range list {
-		tools[i] = tool{t.Name, t.Description, list[i].Schema()}
-	}
-	return tools
+	return err
 }
 
 // messagesOf returns the conversation. A tool's result becomes a user message, and consecutive
@@ -167,11 +132,10 @@ func blockOf(a *fragments.Attachment) (block, error) {
 	case "application/pdf":
 		return block{Type: "document", Source: sourceOf(a), Title: a.Name}, nil
 	}
-	name := nameOf(a)
 	if a.URL == "" && a.Content != "" && mediatype.IsText(a.Type, a.Content) {
 		return block{Type: "text", Text: a.Content}, nil
 	}
-	return block{}, fmt.Errorf("attachment %s: got type %q, want a GIF, JPEG, PNG or WebP image, PDF, or text that is not empty and not by URL: Messages carry nothing else", name, a.Type)
+	return block{}, model.RefuseAttachment(a, "a GIF, JPEG, PNG or WebP image, PDF, or text that is not empty and not by URL: Messages carry nothing else")
 }
 
 func sourceOf(a *fragments.Attachment) *source {
@@ -179,9 +143,4 @@ func sourceOf(a *fragments.Attachment) *source {
 		return &source{Type: "url", URL: a.URL}
 	}
 	return &source{Type: "base64", MediaType: a.Type, Data: base64.StdEncoding.EncodeToString([]byte(a.Content))}
-}
-
-// nameOf returns the name of an attachment for messages.
-func nameOf(a *fragments.Attachment) string {
-	return mediatype.Label(a.URL, a.Name, func() string { return a.ID().Short() })
 }

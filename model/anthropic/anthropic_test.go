@@ -13,6 +13,8 @@ import (
 	"github.com/starhost/starhost/model/anthropic"
 )
 
+var dialect = anthropic.Dialect()
+
 func user(text string, attachments ...fragments.Attachment) starhost.Message {
 	return starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(text), Attachments: attachments}
 }
@@ -86,7 +88,7 @@ func TestBody(t *testing.T) {
 			if tt.prompt.Model == "" {
 				tt.prompt.Model = "claude-sonnet-4-5"
 			}
-			got, err := anthropic.Body(&tt.prompt)
+			got, err := dialect.Body(&tt.prompt, "", false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +118,7 @@ func TestBodyErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.prompt.Model = "m"
-			if _, err := anthropic.Body(&tt.prompt); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := dialect.Body(&tt.prompt, "", false); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Body: got error %v, want %q", err, tt.want)
 			}
 		})
@@ -125,7 +127,7 @@ func TestBodyErrors(t *testing.T) {
 
 // TestBodyWithoutModel checks that the code names no model, because vendors retire them.
 func TestBodyWithoutModel(t *testing.T) {
-	if body, err := anthropic.Body(&host.Prompt{}); err == nil || !strings.Contains(err.Error(), "got no model") {
+	if body, err := dialect.Body(&host.Prompt{}, "", false); err == nil || !strings.Contains(err.Error(), "got no model") {
 		t.Errorf("got %s, %v", body, err)
 	}
 }

@@ -17,25 +17,18 @@ import (
 // Dialect describes Chat Completions.
 func Dialect() model.Dialect {
 	return model.Dialect{
-		API: api, Path: "/chat/completions", Body: requestBody, Decode: decode, Relax: relax,
+		API: api, Path: "/chat/completions", Fill: fill, Decode: decode,
+		Own:      []string{"messages", "model", "tools", "stream"},
+		Tool:     func(t *starhost.Tool) any { return tool{"function", toolSpec{t.Name, t.Description, t.Schema()}} },
+		Streamed: map[string]any{streamOptions: map[string]bool{"include_usage": true}},
+		Optional: streamOptions, Refuses: func(message string) bool { return strings.Contains(message, streamOptions) },
 	}
 }
 
-const api = "openai"
-
-// relax omits stream_options, which some servers refuse.
-func relax(body []byte, message string) []byte {
-	if !strings.Contains(message, "stream_options") {
-		return nil
-	}
-	var set map[string]json.RawMessage
-	if json.Unmarshal(body, &set) != nil {
-		return nil
-	}
-	delete(set, "stream_options")
-	relaxed, _ := jsontext.Encode(set) // no error: it was JSON
-	return relaxed
-}
+const (
+	api           = "openai"
+	streamOptions = "stream_options"
+)
 
 // maxCalls is the most tool calls of an answer.
 const maxCalls = 1024
@@ -133,23 +126,15 @@ func (a *answer) read(data []byte) error {
 			}
 		}
 		if choice.FinishReason != "" {
-			a.ended, a.stop = true, stopOf(choice.FinishReason)
+			a.ended, a.stop = true, stops[choice.FinishReason]
 		}
 		a.ended = a.ended || isWhole
 	}
 	return nil
 }
 
-// stopOf returns why an answer is not whole, "" if it is.
-func stopOf(reason string) string {
-	switch reason {
-	case "length":
-		return "the limit of its tokens"
-	case "content_filter":
-		return "the filter of the endpoint"
-	}
-	return ""
-}
+// stops say why an answer is not whole, by its finish_reason.
+var stops = map[string]string{"length": "the limit of its tokens", "content_filter": "the filter of the endpoint"}
 
 // field adds a field of a message, or a part of it.
 func (a *answer) field(name string, value json.RawMessage) error {

@@ -1,23 +1,18 @@
 // Package openai speaks OpenAI's Chat Completions, an interface that most providers and local
 // servers have.
 //
-// [Body] writes a prompt as the body of such a request. It is a function of the prompt alone:
-// the same prompt gives the same bytes. [Dialect] is for [model.NewClient], which sends such bodies
-// and reads the answers.
+// [Dialect] is for [model.NewClient], which sends requests and reads the answers.
 package openai
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/model"
 )
@@ -75,42 +70,11 @@ type toolSpec struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// Body returns the body of a Chat Completions request for p, as compact JSON with sorted keys,
-// including the prompt's options. It returns an error for a prompt without a model, for an
-// attachment of a type that a message cannot contain, and for an option that the prompt itself
-// sets.
-func Body(p *host.Prompt) ([]byte, error) {
-	return requestBody(p, "", false)
-}
-
-// requestBody is Body for the model that from names, with its earlier answers as it wrote them.
-func requestBody(p *host.Prompt, from string, stream bool) ([]byte, error) {
-	if p.Model == "" {
-		return nil, errors.New("got no model, want one: the interface has no default")
-	}
+// fill adds a conversation to the body of a request for the model that from names.
+func fill(body map[string]any, p *host.Prompt, from string) error {
 	messages, err := messagesOf(p, from)
-	if err != nil {
-		return nil, err
-	}
-	body := map[string]any{"model": p.Model, "messages": messages}
-	if len(p.Tools) > 0 {
-		body["tools"] = toolsOf(p.Tools)
-	}
-	if stream {
-		body["stream"], body["stream_options"] = true, map[string]bool{"include_usage": true}
-	}
-	if err := model.MergeOptions(body, p.Options, "messages", "model", "tools", "stream"); err != nil {
-		return nil, err
-	}
-	return jsontext.Encode(body)
-}
-
-func toolsOf(list []starhost.Tool) []tool {
-	tools := make([]tool, len(list))
-	for i, t := range list {
-		tools[i] = tool{"function", toolSpec{t.Name, t.Description, list[i].Schema()}}
-	}
-	return tools
+	body["messages"] = messages
+	return err
 }
 
 // messagesOf returns the conversation. A tool's message can contain only text, so a user
@@ -134,7 +98,7 @@ func messagesOf(p *host.Prompt, from string) ([]any, error) {
 			return nil, err
 		}
 		if m.Role == starhost.RoleTool {
-			out = append(out, message{Role: "tool", Content: toolText(m), CallID: m.CallID})
+			out = append(out, message{Role: "tool", Content: model.ToolText(m), CallID: m.CallID})
 			attached = append(attached, parts...)
 			continue
 		}
@@ -164,10 +128,7 @@ func content(text string, parts []part) any {
 func callsOf(calls []starhost.ToolCall) []toolCall {
 	var out []toolCall
 	for _, c := range calls {
-		arguments := string(c.Arguments)
-		if arguments == "" {
-			arguments = "{}"
-		}
+		arguments := cmp.Or(string(c.Arguments), "{}")
 		out = append(out, toolCall{ID: c.ID, Type: "function", Function: function{c.Name, arguments}})
 	}
 	return out
@@ -198,28 +159,13 @@ func partOf(a *fragments.Attachment) (part, error) {
 	case slices.Contains(imageTypes, a.Type):
 		return part{Type: "image_url", Image: &imageURL{mediatype.Address(a.URL, a.Type, a.Content)}}, nil
 	case a.URL != "":
-		return part{}, fmt.Errorf("attachment %s: got type %q, want an image: Chat Completions fetch nothing else by URL", a.URL, a.Type)
+		return part{}, model.RefuseAttachment(a, "an image: Chat Completions fetch nothing else by URL")
 	case a.Type == "application/pdf":
-		return part{Type: "file", File: &file{nameOf(a), mediatype.Address("", a.Type, a.Content)}}, nil
+		return part{Type: "file", File: &file{model.NameOf(a), mediatype.Address("", a.Type, a.Content)}}, nil
 	case format != "":
 		return part{Type: "input_audio", Audio: &audio{base64.StdEncoding.EncodeToString([]byte(a.Content)), format}}, nil
 	case mediatype.IsText(a.Type, a.Content) && a.Content != "":
 		return part{Type: "text", Text: a.Content}, nil
 	}
-	return part{}, fmt.Errorf("attachment %s: got type %q, want a GIF, JPEG, PNG or WebP image, PDF, WAV, MP3, or text that is not empty: Chat Completions carry nothing else", nameOf(a), a.Type)
-}
-
-// nameOf returns the name of an attachment for messages.
-func nameOf(a *fragments.Attachment) string {
-	return mediatype.Label(a.URL, a.Name, func() string { return a.ID().Short() })
-}
-
-// toolText returns the text of a tool's answer. The protocol has no field for a failure, so the
-// text says it.
-func toolText(m *starhost.Message) string {
-	text := m.Content.String()
-	if m.IsError {
-		return strings.TrimSuffix("Error: "+text, ": ")
-	}
-	return text
+	return part{}, model.RefuseAttachment(a, "a GIF, JPEG, PNG or WebP image, PDF, WAV, MP3, or text that is not empty: Chat Completions carry nothing else")
 }

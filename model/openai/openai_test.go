@@ -13,6 +13,8 @@ import (
 	"github.com/starhost/starhost/model/openai"
 )
 
+var dialect = openai.Dialect()
+
 func user(text string, attachments ...fragments.Attachment) starhost.Message {
 	return starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(text), Attachments: attachments}
 }
@@ -80,7 +82,7 @@ func TestBody(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := openai.Body(&tt.prompt)
+			got, err := dialect.Body(&tt.prompt, "", false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +111,7 @@ func TestBodyErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := openai.Body(&tt.prompt); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := dialect.Body(&tt.prompt, "", false); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Body: got error %v, want %q", err, tt.want)
 			}
 		})
@@ -120,7 +122,7 @@ func TestBodyErrors(t *testing.T) {
 func TestToolError(t *testing.T) {
 	failed := starhost.Message{Role: starhost.RoleTool, CallID: "1", Content: fragments.NewText("no such team"), IsError: true}
 	silent := starhost.Message{Role: starhost.RoleTool, CallID: "2", IsError: true}
-	body, err := openai.Body(&host.Prompt{Model: "m", Messages: []starhost.Message{failed, silent}})
+	body, err := dialect.Body(&host.Prompt{Model: "m", Messages: []starhost.Message{failed, silent}}, "", false)
 	for _, want := range []string{`"content":"Error: no such team"`, `"content":"Error"`} {
 		if err != nil || !strings.Contains(string(body), want) {
 			t.Errorf("got %s, %v; want %s", body, err, want)

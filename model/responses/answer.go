@@ -14,7 +14,12 @@ import (
 // Dialect describes Responses.
 func Dialect() model.Dialect {
 	return model.Dialect{
-		API: api, Path: "/responses", Body: requestBody, Decode: decode, Relax: relax,
+		API: api, Path: "/responses", Fill: fill, Decode: decode,
+		Own: []string{"input", "instructions", "model", "previous_response_id", "stream", "tools"},
+		Tool: func(t *starhost.Tool) any {
+			return tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: t.Schema()}
+		},
+		Optional: "include", Refuses: refuses,
 	}
 }
 

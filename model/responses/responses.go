@@ -1,21 +1,18 @@
 // Package responses speaks OpenAI's Responses interface.
 //
-// [Body] writes a prompt as the body of a request that the endpoint does not store: each request
-// contains the whole conversation, with the model's reasoning in encrypted form. It is a function
-// of the prompt alone. [Dialect] is for [model.NewClient], which sends such bodies and reads the
-// answers.
+// The endpoint stores no request: each contains the whole conversation, with the model's reasoning
+// in encrypted form. [Dialect] is for [model.NewClient], which sends requests and reads the answers.
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/model"
 )
@@ -52,60 +49,20 @@ type tool struct {
 // encrypted is the value of "include" that asks for encrypted reasoning.
 const encrypted = "reasoning.encrypted_content"
 
-// Body returns the body of a Responses request for p, as compact JSON with sorted keys, including
-// the prompt's options. It returns an error for a prompt without a model, for an attachment of a
-// type that a message cannot contain, and for an option that the prompt itself sets.
-func Body(p *host.Prompt) ([]byte, error) {
-	return requestBody(p, "", false)
-}
-
-// requestBody is Body for the model that from names, with its earlier answers as it wrote them.
-func requestBody(p *host.Prompt, from string, stream bool) ([]byte, error) {
-	if p.Model == "" {
-		return nil, errors.New("got no model, want one: the interface has no default")
-	}
+// fill adds a conversation to the body of a request for the model that from names.
+func fill(body map[string]any, p *host.Prompt, from string) error {
 	input, err := itemsOf(p.Messages, from)
-	if err != nil {
-		return nil, err
-	}
-	body := map[string]any{"model": p.Model, "input": input, "store": false, "include": []string{encrypted}}
+	body["input"], body["store"], body["include"] = input, false, []string{encrypted}
 	if p.System != "" {
 		body["instructions"] = p.System
 	}
-	if len(p.Tools) > 0 {
-		body["tools"] = toolsOf(p.Tools)
-	}
-	if stream {
-		body["stream"] = true
-	}
-	err = model.MergeOptions(body, p.Options, "input", "instructions", "model", "previous_response_id", "stream", "tools")
-	if err != nil {
-		return nil, err
-	}
-	return jsontext.Encode(body)
+	return err
 }
 
-// relax does not ask for encrypted reasoning, which models without reasoning refuse.
-func relax(body []byte, message string) []byte {
+// refuses reports whether a message refuses encrypted reasoning, as models without reasoning do.
+func refuses(message string) bool {
 	message = strings.ToLower(message)
-	if !strings.Contains(message, "encrypted content") && !strings.Contains(message, encrypted) {
-		return nil
-	}
-	var set map[string]json.RawMessage
-	if json.Unmarshal(body, &set) != nil {
-		return nil
-	}
-	delete(set, "include")
-	relaxed, _ := jsontext.Encode(set) // no error: it was JSON
-	return relaxed
-}
-
-func toolsOf(list []starhost.Tool) []tool {
-	tools := make([]tool, len(list))
-	for i, t := range list {
-		tools[i] = tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: list[i].Schema()}
-	}
-	return tools
+	return strings.Contains(message, "encrypted content") || strings.Contains(message, encrypted)
 }
 
 // itemsOf returns the conversation.
@@ -154,22 +111,15 @@ func messageItems(m *starhost.Message) ([]any, error) {
 		out = append(out, item{Type: "message", Role: m.Role, Content: parts})
 	}
 	for _, c := range m.ToolCalls {
-		arguments := string(c.Arguments)
-		if arguments == "" {
-			arguments = "{}"
-		}
+		arguments := cmp.Or(string(c.Arguments), "{}")
 		out = append(out, item{Type: "function_call", CallID: c.ID, Name: c.Name, Arguments: arguments})
 	}
 	return out, nil
 }
 
-// outputOf returns the result of a call: a text, or parts if it has attachments. The protocol has
-// no field for a failure, so the text says it.
+// outputOf returns the result of a call: a text, or parts if it has attachments.
 func outputOf(m *starhost.Message, parts []part) item {
-	text := m.Content.String()
-	if m.IsError {
-		text = strings.TrimSuffix("Error: "+text, ": ")
-	}
+	text := model.ToolText(m)
 	out := item{Type: "function_call_output", CallID: m.CallID, Output: text}
 	if len(m.Attachments) > 0 {
 		parts = parts[len(parts)-len(m.Attachments):]
@@ -190,15 +140,10 @@ func partOf(a *fragments.Attachment) (part, error) {
 		if a.URL != "" {
 			return part{Type: "input_file", FileURL: a.URL}, nil
 		}
-		return part{Type: "input_file", FileName: nameOf(a), FileData: mediatype.Address("", a.Type, a.Content)}, nil
+		return part{Type: "input_file", FileName: model.NameOf(a), FileData: mediatype.Address("", a.Type, a.Content)}, nil
 	}
 	if a.URL == "" && a.Content != "" && mediatype.IsText(a.Type, a.Content) {
 		return part{Type: "input_text", Text: a.Content}, nil
 	}
-	return part{}, fmt.Errorf("attachment %s: got type %q, want a GIF, JPEG, PNG or WebP image, PDF, or text that is not empty and not by URL: Responses carry nothing else", nameOf(a), a.Type)
-}
-
-// nameOf returns the name of an attachment for messages.
-func nameOf(a *fragments.Attachment) string {
-	return mediatype.Label(a.URL, a.Name, func() string { return a.ID().Short() })
+	return part{}, model.RefuseAttachment(a, "a GIF, JPEG, PNG or WebP image, PDF, or text that is not empty and not by URL: Responses carry nothing else")
 }
