@@ -53,7 +53,7 @@ var growthTable = []growth{
 		return command{argv: []string{r.starhost, "hook", "claude-code", dir}, input: fmt.Sprintf(callForm, usualCall)}, err
 	}},
 	{"hook, members of an event", [3]int{20, 10_000, 40_000}, withMembers(`"value"`)},
-	{"hook, masked members of an event", [3]int{20, 2_000, 8_000}, withMembers(`"password=hunter2hunter2 token=ghp_0123456789abcdefghijABCDEFGHIJ012345"`)},
+	{"hook, masked members of an event", [3]int{20, 400, 1600}, withMembers(`"password=hunter2hunter2 token=ghp_0123456789abcdefghijABCDEFGHIJ012345"`)},
 	{"run, rounds of a turn", [3]int{10, 300, 1200}, rounds},
 }
 
