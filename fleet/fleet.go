@@ -101,6 +101,9 @@ func Sync(ctx context.Context, o Options) (*Status, error) {
 	}
 	if o.Examine != nil { // behind the swap: its guards are those that hold now
 		status.Coverage = append(status.Coverage, o.Examine(ctx)...)
+		if ctx.Err() != nil { // it knows nothing of those that it did not reach
+			return nil, ctx.Err()
+		}
 	}
 	text, err := status.write(o.Config)
 	if errs = append(errs, err); o.SendStatus != nil && text != nil {

@@ -86,8 +86,8 @@ type BundleStatus struct {
 	Highest int64  `json:"highest"` // the highest sequence that was ever active
 }
 
-// maxStatus is the most bytes of the status that are read.
-const maxStatus = 1 << 20
+// maxStatus is the most bytes of the status that are read. A row of Coverage has some 150.
+const maxStatus = 8 << 20
 
 // ReadStatus reads the status of the last round. If there is none, or none that can be read, it is as if
 // there never was a round: the next one fetches again.
