@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/decision"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
 )
 
@@ -262,5 +263,35 @@ func TestCopiedLines(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"2 none", "3 refused"}, got); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// TestPastTimes leaves calls without a time out, because guards would see another one.
+func TestPastTimes(t *testing.T) {
+	_, getenv := newTranscript(t, strings.Replace(fmt.Sprintf(claudeCall, "1", "ls"), "timestamp", "time", 1)+fmt.Sprintf(claudeCall, "2", "ls"))
+	p := &Past{Reader: &Reader{Getenv: getenv, Since: base}, Log: decision.New(decision.Options{}), Host: host.New(host.Options{}), Days: map[string]bool{}}
+	n := 0
+	for r, err := range p.Records([]*agents.Agent{agents.Find("claude-code")}) {
+		if n++; err != nil || r.CallID != "2" {
+			t.Errorf("got %v, %v", r, err)
+		}
+	}
+	if n != 1 || p.Skipped != 1 || len(p.Days) != 1 {
+		t.Errorf("got %d records of %d days, %s", n, len(p.Days), p)
+	}
+}
+
+// TestGapAtMidnight compares calls with a log that removed the day before.
+func TestGapAtMidnight(t *testing.T) {
+	all := readTable(t, "claude-code", []askedFor{{0.1, "a", "1", "ls", ""}, {5.1, "a", "2", "ls", ""}, {0.2, "a", "4", "ls", "deny"}})
+	x := &Comparison{Log: "x", Changes: map[string][]Change{"claude-code": {{Time: after(-1000), In: true}}}, gaps: []decision.Gap{{To: base, Why: "removed"}}}
+	for _, d := range []done{
+		{-0.1, 1, "a", "1", "ls", CannotTell, nil}, {5, 6, "a", "2", "ls", Covered, nil}, {-9, 3, "a", "3", "ls", CannotTell, nil},
+		{-0.1, 1, "a", "4", "ls", DeniedRan, nil}, {5, 6, "a", "5", "ls", NotAsked, nil},
+	} {
+		c := &Call{Agent: "claude-code", Session: d.session, ID: d.id, Tool: "Bash", Arguments: shellArgs(d.command), Time: after(d.from), Ended: after(d.to), Result: Ran, began: base}
+		if got, why := x.judge(agents.Find("claude-code"), all, c); got != d.want {
+			t.Errorf("call %s: got %s (%s), want %s", d.id, got, why, d.want)
+		}
 	}
 }

@@ -139,7 +139,7 @@ type Past struct {
 	// arguments that some transcripts have.
 	Answered string
 
-	Calls, Skipped int // Skipped are calls that have no event in the agent's form
+	Calls, Skipped int // Skipped are calls without a time, or without an event in the agent's form
 	Days           map[string]bool
 	folders        []string // that were looked into
 }
@@ -164,6 +164,10 @@ func (p *Past) Records(list []*agents.Agent) iter.Seq2[*decision.Record, error] 
 					continue // the agent asks no hook about it
 				}
 				p.Calls++
+				if c.Time.IsZero() {
+					p.Skipped++ // guards would see another time
+					continue
+				}
 				p.Days[c.Time.Local().Format(time.DateOnly)] = true
 				if a := changed.find(agent, c); a != nil && a.changed == mark(decision.ArgsMark(c.Arguments)) {
 					c.Arguments = nil // what the agent asked about is not there
@@ -209,7 +213,7 @@ func (p *Past) String() string {
 	}
 	text := fmt.Sprintf("%s on %s in the transcripts", texttable.Count(p.Calls, "call"), texttable.Count(len(p.Days), "day"))
 	if p.Skipped > 0 {
-		text += fmt.Sprintf(", %d that the agent's adapter refuses", p.Skipped)
+		text += fmt.Sprintf(", %d without a time, or that the agent's adapter refuses", p.Skipped)
 	}
 	if p.Broken > 0 {
 		text += fmt.Sprintf("; %s cannot be read, the first at %s, byte %d: %s", texttable.Count(p.Broken, "line"),
