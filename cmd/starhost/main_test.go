@@ -38,6 +38,12 @@ func TestMain(m *testing.M) {
 	managedConfig = os.Getenv("TEST_MANAGED_CONFIG") // the managed config of this machine has no effect in tests
 	managedRoot = os.Getenv("TEST_MANAGED_ROOT")
 	homeFolders = filepath.SplitList(os.Getenv("TEST_HOMES"))
+	homeOf = func(user int) string {
+		if homes := os.Getenv("TEST_HOMES"); homes != "" && user == 0 {
+			return filepath.Join(homes, "0")
+		}
+		return ""
+	}
 	doctorEnvironment = []string{"TEST_MANAGED_CONFIG=" + managedConfig}
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()

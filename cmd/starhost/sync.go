@@ -81,7 +81,7 @@ func runSync(ctx context.Context, env Env, res *Result, f *syncFlags) error {
 	o := fleet.Options{Config: config, Wait: time.Duration(f.wait), Now: time.Now(), Try: try, Getenv: env.getenv}
 	o.Examine = func(ctx context.Context) []fleet.Coverage { return env.coverage(ctx, config) }
 	if config.Log.Send != "" {
-		s := env.newShipment(config)
+		s := &shipment{env: env, config: config}
 		o.SendLogs, o.SendStatus = s.sendLogs, s.sendStatus
 	}
 	status, err := fleet.Sync(ctx, o)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -35,7 +37,7 @@ func runSyncLog(ctx context.Context, env Env, res *Result) error {
 		return &report.UsageError{Msg: "sync --log: the config has no [log] send, want the address of a collector", Help: `log.send = "https://otel.corp.example:4318"`}
 	}
 	catchSignals(ctx)
-	states, err := env.newShipment(config).sendLogs(ctx)
+	states, err := (&shipment{env: env, config: config}).sendLogs(ctx)
 	res.addError(err)
 	return env.printResult(res, syncReport{&fleet.Status{Time: time.Now(), Logs: states}})
 }
@@ -54,10 +56,6 @@ type shipment struct {
 	sender   *otlp.LogSender
 	resource []string // names and values that say where records come from
 	failed   error    // why the collector got nothing; it is not asked again
-}
-
-func (env Env) newShipment(config *loader.Config) *shipment {
-	return &shipment{env: env, config: config}
 }
 
 // open prepares the sender. The secrets and the bundles are those of this moment.
@@ -174,24 +172,33 @@ func (f logFolder) number() int {
 // homeFolders have the home folders of this machine's users. No system has all of them.
 var homeFolders = []string{"/home", "/Users"}
 
+// homeOf returns the home folder of a user by the list of users, "" for none.
+var homeOf = func(number int) string {
+	if u, err := user.LookupId(strconv.Itoa(number)); err == nil {
+		return u.HomeDir
+	}
+	return ""
+}
+
 // logFolders returns the folders of the logs to send. For root and a managed log.path, it makes those of the
 // users.
 func (env Env) logFolders(config *loader.Config) (list []logFolder, err error) {
-	managed := config.ManagedLog()
+	managed, home := config.ManagedLog(), env.getenv("HOME")
+	if os.Geteuid() == 0 {
+		home = cmp.Or(homeOf(0), home) // a service of systemd has no HOME, and sudo can keep that of a user
+	}
 	if managed == "" || os.Geteuid() != 0 {
-		return []logFolder{{env.logDir(config), -1, env.getenv("HOME")}}, nil
+		return []logFolder{{env.logDir(config), -1, home}}, nil
 	}
 	homes := homesOf(homeFolders)
-	if homes[0] == "" {
-		homes[0] = env.getenv("HOME")
-	}
+	homes[0] = home // whatever root owns beside the homes of users
 	if err := makeLogFolders(managed, slices.Sorted(maps.Keys(homes))); err != nil {
 		return nil, errtext.File(managed, err)
 	}
 	entries, err := os.ReadDir(managed)
 	for _, e := range entries {
-		if user, err := strconv.Atoi(e.Name()); err == nil && user >= 0 && e.IsDir() {
-			list = append(list, logFolder{filepath.Join(managed, e.Name()), user, homes[user]})
+		if owner, err := strconv.Atoi(e.Name()); err == nil && owner >= 0 && e.IsDir() {
+			list = append(list, logFolder{filepath.Join(managed, e.Name()), owner, cmp.Or(homes[owner], homeOf(owner))})
 		}
 	}
 	return list, errtext.File(managed, err)

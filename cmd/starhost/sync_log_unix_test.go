@@ -287,7 +287,8 @@ func TestSyncLogUsersCoverage(t *testing.T) {
 	hidden := filepath.Join(m.home(0), "s.jsonl")
 	err := errors.Join(os.MkdirAll(transcripts, 0o755), os.WriteFile(filepath.Join(transcripts, "s.jsonl"), []byte(call("denied")+call("unasked")), 0o644),
 		os.WriteFile(hidden, []byte(call("a")+call("b")), 0o600), os.MkdirAll(filepath.Join(m.home(4712), ".claude/projects"), 0o755),
-		os.Symlink(m.home(0), filepath.Join(m.home(4712), ".claude/projects/-")), os.Chown(filepath.Join(transcripts, "s.jsonl"), 4711, 4711))
+		os.Symlink(m.home(0), filepath.Join(m.home(4712), ".claude/projects/-")), os.Mkdir(filepath.Join(m.homes, "+shared"), 0o755),
+		os.Symlink(m.home(4711)+"/.claude", filepath.Join(m.homes, "+shared/.claude")), os.Chown(filepath.Join(transcripts, "s.jsonl"), 4711, 4711))
 	if err != nil {
 		t.Fatal(err)
 	}
