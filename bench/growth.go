@@ -35,8 +35,8 @@ var growthTable = []growth{
 	{"log, records", [3]int{100, 20_000, 80_000}, withRecords("log")},
 	{"replay, records", [3]int{100, 20_000, 80_000}, withRecords("replay")},
 	{"replay, calls of transcripts", [3]int{100, 10_000, 40_000}, withTranscript},
-	{"prompt, fragments", [3]int{20, 2000, 8000}, func(r *rig, n int) (command, error) {
-		source := "register_fragment_loader(\"all\", lambda arg: [fragment(\"text %%d\" %% i) for i in range(%d)])\n"
+	{"prompt, fragments", [3]int{20, 2500, 10_000}, func(r *rig, n int) (command, error) {
+		source := "register_fragment_loader(\"all\", lambda arg: [fragment(\"ten more words \" * 5 + str(i)) for i in range(%d)])\n"
 		dir, err := r.folder(fmt.Sprint("fragments", n), map[string]string{"all.star": fmt.Sprintf(source, n)})
 		return command{argv: []string{r.starhost, "eval", dir, "-p", "hello", "-f", "all:x", "-F", "text"}}, err
 	}},
