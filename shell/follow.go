@@ -313,13 +313,16 @@ func (r *reader) followShell(name string, j job) {
 		r.giveUp(j)
 	case f.isText && len(f.rest) > 0 && !f.rest[0].many:
 		wrapped := j.wrap(name, f.rest, f.certain)
+		r.nextShell = name
 		r.nested(f.rest[0], "sh -c", wrapped.wrappers, wrapped.certain)
 	case f.isInput && !f.isText && f.certain:
 		r.readInput(name, "heredoc", j)
 	case f.isText || len(f.rest) > 0 && f.certain:
+		r.nextShell = name
 		if f.isText || !r.followScript(f.rest[0], "script", j.wrap(name, nil, true)) {
 			r.giveUp(j)
 		}
+		r.nextShell = ""
 	case len(f.rest) > 0: // -n FILE checks the syntax
 		r.recordJob(j)
 	default:

@@ -487,12 +487,25 @@ func (r *reader) judgeTest(args []word) {
 				r.setWild()
 			}
 		case "-eq", "-ne", "-lt", "-le", "-gt", "-ge":
-			// zsh calculates both sides.
+			// mksh, ksh and older zsh calculate both sides.
+			if r.readsNumbers(args, i) {
+				continue
+			}
 			if i > 0 && !args[i-1].number && !isDigits(args[i-1].text) || i+1 < len(args) && !args[i+1].number && !isDigits(args[i+1].text) {
 				r.setWild()
 			}
 		}
 	}
+}
+
+// readsNumbers reports whether a comparison of test or [ certainly takes its sides for plain numbers, as bash and dash
+// do if nothing else stands there: the words decide then which one is the operator.
+func (r *reader) readsNumbers(args []word, operator int) bool {
+	if operator == 2 && args[0].known && args[0].text == "!" {
+		args, operator = args[1:], 1
+	}
+	isAlone := len(args) == 3 || len(args) == 4 && args[3].known && args[3].text == "]"
+	return isOneOf(r.shell, []string{"bash", "dash"}) && operator == 1 && isAlone
 }
 
 // shellOptions are words of shopt that do not change how the shell reads a text.

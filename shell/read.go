@@ -30,6 +30,7 @@ type reader struct {
 	via      string
 	place    int // for a nested text, the offset of the command that contains it
 	wrapped  []string
+	shell    string // the shell that certainly reads the text, or ""
 	numeric  map[string]bool
 }
 
@@ -68,6 +69,7 @@ type shared struct {
 	ran          []string              // the scripts that the text runs
 	usesTrusted  bool
 	sources      bool              // the next text is a file that source reads
+	nextShell    string            // the shell that certainly reads the next text, or ""
 	calledAt     map[calledKey]int // the last certain call of a name at the top of a text
 	defined      map[string]int    // the ends of the functions that the text certainly defines
 	definedIn    map[calledKey]int // the same for nested texts, with the ends in these
@@ -169,6 +171,10 @@ func (r *reader) parse() bool {
 
 // nested analyses a text that a command runs as shell code.
 func (r *reader) nested(text word, via string, wrappers []string, certain bool) {
+	reads := r.nextShell
+	if r.nextShell = ""; via == "eval" {
+		reads = r.shell
+	}
 	if !text.known || r.level >= maxNested || r.inner+len(text.text) > maxInner || checkBounds(text.text) != "" {
 		r.setWild()
 		return
@@ -176,7 +182,7 @@ func (r *reader) nested(text word, via string, wrappers []string, certain bool) 
 	r.inner += len(text.text)
 	in := &reader{
 		shared: r.shared, script: r.script, text: text.text, variant: r.variant, level: r.level + 1,
-		certain: certain, scope: r.scope + 1, base: r.scope + 1, via: via, place: r.place, wrapped: wrappers,
+		certain: certain, scope: r.scope + 1, base: r.scope + 1, via: via, place: r.place, wrapped: wrappers, shell: reads,
 	}
 	if !in.parse() {
 		r.reason = ""

@@ -107,6 +107,8 @@ func (r *reader) followPath(j job) bool {
 		if !strings.Contains(shebangs, " "+path.Base(fields[0])+" ") || flags.unknown || flags.query || flags.isText || !flags.certain || len(flags.rest) > 0 {
 			return false
 		}
+		r.nextShell = path.Base(fields[0])
+		defer func() { r.nextShell = "" }()
 	}
 	j.wrappers = append(j.wrappers[:len(j.wrappers):len(j.wrappers)], path.Base(j.argv[0].text))
 	return r.followScript(j.argv[0], "script", j)

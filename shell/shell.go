@@ -164,7 +164,7 @@ func ParseWith(text string, o Options) (s *Script) {
 		return refused(source{text: text}, reason)
 	}
 	s = &Script{OK: true, defines: map[string]bool{}}
-	r := &reader{script: s, text: text, variant: syntax.LangBash, certain: true}
+	r := &reader{script: s, text: text, variant: syntax.LangBash, certain: true, shell: dialect}
 	if dialect == "zsh" && !parses(text, syntax.LangBash) {
 		// The parser's zsh is incomplete, so such a text counts as unknown.
 		s.wild = true
