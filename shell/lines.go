@@ -34,8 +34,8 @@ func readsAsShells(file *syntax.File, text string) bool {
 // losesSeparators reports whether a shell may read the here-documents in a substitution in another
 // way. bash 5.2 writes commands in $(…) and <(…) as text, parses this text again, and forgets a ";"
 // behind a here-document: "$(cat <<E␤E␤kubectl get; delete x)" runs "kubectl get delete x". It also
-// ends a document where a line begins with the delimiter and has a ")". And a document that does
-// not begin within its substitution may be empty, so that its text runs.
+// ends a document where a line begins with the delimiter and has a ")", as mksh and ksh93 do in a
+// subshell, too. And a document that does not begin within its substitution may be empty, so that its text runs.
 func losesSeparators(file *syntax.File, text string) bool {
 	if !strings.Contains(text, "<<") || !strings.ContainsAny(text, "(`") {
 		return false
@@ -45,6 +45,7 @@ func losesSeparators(file *syntax.File, text string) bool {
 	type surrounding struct {
 		substitution syntax.Node
 		isJudged     bool
+		isSubshell   bool
 	}
 	around := []surrounding{{}}
 	found := false
@@ -60,7 +61,10 @@ func losesSeparators(file *syntax.File, text string) bool {
 			at.substitution, isCommands = n, !n.Backquotes
 		case *syntax.ProcSubst:
 			at.substitution, isCommands = n, true
+		case *syntax.Subshell:
+			at.isSubshell = true
 		case *syntax.Redirect:
+			found = found || at.isSubshell && n.Hdoc != nil && n.Op != syntax.WordHdoc && endsEarly(n, text)
 			found = found || at.substitution != nil && movesDocument(n, at.substitution, text)
 		}
 		if isCommands && !at.isJudged {
