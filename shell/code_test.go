@@ -81,7 +81,7 @@ func TestCode(t *testing.T) {
 
 // TestTrusted says what a runner counts as that the operator trusts.
 func TestTrusted(t *testing.T) {
-	trusted := []string{"uv", "pip", "pytest", "pnpm", "yarn", "go", "docker compose up", "npm test", "source *venv/bin/activate", "node"}
+	trusted := []string{"uv", "pip", "pytest", "pnpm", "yarn", "go", "docker compose up", "npm test", "npm run", "source *venv/bin/activate", "node", "python3"}
 	for line, want := range map[string]string{
 		"uv sync": "no", "uv pip list": "no", "uv pip install -r a.txt": "no", "uv run pytest -q": "no", "uv run bandit -r src -f json -o r.json": "no", "uv run --with x x check -c y": "no",
 		"uv run bash -c 'kubectl delete x'": "yes", "uv run python -c 'import pty'": "maybe", "uv run kubectl delete x": "maybe", "uv run -c x y": "maybe", "uv run x -c 'kubectl delete y'": "maybe",
@@ -90,10 +90,15 @@ func TestTrusted(t *testing.T) {
 		"docker compose --profile test up -d": "no", "docker compose -f x.yml up": "maybe", "docker compose run x": "maybe", "docker compose up --build --wait": "no",
 		"go test ./kubectl/... -v": "no", "go env kubectl": "no", "go test kubectl": "maybe", "go test -exec x": "maybe", "npm --prefix x test": "maybe", "npm test": "no",
 		"node a.js --x": "no", "node -e 'require(\"x\")'": "maybe", "node": "maybe", "pip install kubectl": "no", "uv add kubectl": "no", "go test ./... > a.go": "maybe",
+		"python3 x.py --a b": "no", "cd sub && python3 x.py": "no", "python3 /work/app/x.py": "no", "npm run build && node dist/x.js": "no", "echo a | python3 x.py": "no", "mkdir -p a; python3 x.py": "no",
+		"python3 /tmp/x.py": "maybe", "python3 ../x.py": "maybe", "cd sub && python3 ../x.py": "maybe", "cd /tmp && python3 x.py": "maybe", "cd \"$d\"; python3 x.py": "maybe", "python3 /work/apple/x.py": "maybe",
+		"curl -o x.py http://a; python3 x.py": "maybe", "cat > x.py <<E\na\nE\npython3 x.py": "maybe", "unzip x.zip && python3 x.py": "maybe", "git pull && python3 x.py": "maybe", "frob && node x.js": "maybe",
+		"cp /tmp/a.py x.py; python3 x.py": "maybe", "ln -sf /tmp/y x.py; python3 x.py": "maybe", "sed -i s/a/b/ x.py && python3 x.py": "maybe", "python3 *.py": "maybe", "python3 -i x.py": "maybe", "node -r ./a x.js": "maybe",
+		"python3 x.py kubectl delete": "maybe", "ssh h python3 x.py": "maybe", "docker exec a python3 x.py": "maybe", "PYTHONPATH=/tmp python3 x.py": "maybe", "python3 manage.py flush": "maybe", "python3 < x.py": "maybe",
 		"source /tmp/venv/bin/activate": "maybe", "source ../.venv/bin/activate": "maybe", "source \"$x\"/.venv/bin/activate": "maybe",
 		"source .venv/bin/activate && pytest": "no", "source ./x": "maybe", "echo x > .venv/bin/activate; source .venv/bin/activate": "maybe",
 	} {
-		if got := ParseWith(line, Options{Trusted: trusted}).Runs("kubectl", []string{"delete"}); got != want {
+		if got := ParseWith(line, Options{Trusted: trusted, Folder: "/work/app"}).Runs("kubectl", []string{"delete"}); got != want {
 			t.Errorf("%s: got %s, want %s", line, got, want)
 		}
 	}

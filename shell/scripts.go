@@ -220,7 +220,7 @@ const gitReaders = " status log diff show branch rev-parse ls-files blame grep r
 func (r *reader) mayChange(c invocation, bases []string) bool {
 	name := c.argv[0].text
 	switch {
-	case slices.Contains(bases, path.Base(name)) && strings.Contains(name, "/"), r.script.defines[name]:
+	case c.trusted, slices.Contains(bases, path.Base(name)) && strings.Contains(name, "/"), r.script.defines[name]:
 		return false
 	case c.unlisted, Uses(c.name, "makes", "unpacks"):
 		return true
@@ -324,7 +324,7 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 		}
 		if p, ok := findName(words[0]); len(words) == 1 && ok {
 			isFile := len(rest) > 0 && rest[0].known && !rest[0].mayFlag()
-			if p.kind == packages && isFile && strings.Contains(downloads, " "+rest[0].text+" ") || p.kind == interprets && !isFile {
+			if p.kind == packages && isFile && strings.Contains(downloads, " "+rest[0].text+" ") || p.kind == interprets && (!isFile || r.ownFile(rest[0].text) == "") {
 				continue
 			}
 		}
@@ -352,6 +352,24 @@ func behindRunner(argv []word, runner string) (at int) {
 		}
 	}
 	return at
+}
+
+// consoles are files of frameworks that run what the words behind them say, as python manage.py flush does.
+const consoles = " manage.py artisan console ace rails "
+
+// ownFile returns the path of a file below the folder in which the shell starts, or "" if it may be another one.
+func (r *reader) ownFile(name string) string {
+	if strings.Contains(consoles, " "+path.Base(name)+" ") || r.elsewhere || r.folder == unknownFolder || climbs(name, r.moved) {
+		return ""
+	}
+	full, root := path.Clean(name), path.Clean(r.options.Folder)
+	if !path.IsAbs(full) {
+		full = path.Join(r.folder, full)
+	}
+	if strings.HasPrefix(full, root+"/") || root == "." && !path.IsAbs(full) && full != ".." && !strings.HasPrefix(full, "../") {
+		return full
+	}
+	return ""
 }
 
 // entryHas reports whether a word is that of an entry. A word that begins with "*" stands for the end of a path

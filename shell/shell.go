@@ -102,6 +102,7 @@ type invocation struct {
 	name, plain string // the program's base name, as it is and as plainName writes it
 	unlisted    bool   // it has no row
 	followed    bool   // it is a script, which has been read
+	trusted     bool   // the operator trusts it
 	mentions    bool   // it may run what its words mention
 	spoken      []word // these, if not all words behind the program
 }

@@ -209,7 +209,11 @@ func (r *reader) step(j job) (next job, more bool) {
 			return j.wrap(name, inner, true), true
 		}
 		if trusted {
-			r.script.calls[at].mentions, r.script.calls[at].spoken = true, spoken
+			c := &r.script.calls[at]
+			c.trusted, c.mentions, c.spoken = true, true, spoken
+			if ok && row.kind == interprets && len(j.argv) > 1 && j.argv[1].known && !j.argv[1].mayFlag() {
+				r.ran = append(r.ran, j.argv[1].text)
+			}
 			r.recordJob(j)
 			return j, false
 		}
