@@ -72,26 +72,10 @@ func (d *Doctor) addUsage(all map[string]*usage, file string) (recent bool) {
 			continue
 		}
 		recent = true
-		u := all[record.Agent]
-		if u == nil {
-			u = &usage{tools: map[string]bool{}}
-			all[record.Agent] = u
+		if all[record.Agent] == nil {
+			all[record.Agent] = &usage{tools: map[string]bool{}}
 		}
-		if record.Event == "call_ran" {
-			if u.ran++; record.Time.After(u.lastRan.Time) {
-				u.lastRan = decision.Record{Time: record.Time}
-				if whole, err := decision.ParseRecord(line); err == nil {
-					u.lastRan.Decision.Reason = whole.Decision.Reason
-				}
-			}
-			continue
-		}
-		if u.last == nil || record.Time.After(u.last.Time) {
-			u.last, u.line = record, append(u.line[:0], line...)
-		}
-		if record.Foreign && record.Kind == "other" && len(u.tools) < usageTools {
-			u.tools[record.Tool] = true
-		}
+		all[record.Agent].add(record, line)
 	}
 	for _, u := range all {
 		if whole, err := decision.ParseRecord(u.line); err == nil {
@@ -99,6 +83,26 @@ func (d *Doctor) addUsage(all map[string]*usage, file string) (recent bool) {
 		}
 	}
 	return recent
+}
+
+// add adds a record, of which only the members in front of its input are there, and its line.
+func (u *usage) add(record *decision.Record, line []byte) {
+	switch {
+	case record.Event != "call_ran":
+		if u.last == nil || record.Time.After(u.last.Time) {
+			u.last, u.line = record, append(u.line[:0], line...)
+		}
+		if record.Foreign && record.Kind == "other" && len(u.tools) < usageTools {
+			u.tools[record.Tool] = true
+		}
+	default:
+		if u.ran++; record.Time.After(u.lastRan.Time) {
+			u.lastRan = decision.Record{Time: record.Time}
+			if whole, err := decision.ParseRecord(line); err == nil {
+				u.lastRan.Decision.Reason = whole.Decision.Reason
+			}
+		}
+	}
 }
 
 // headOf returns the members of a record that are in front of its input, nil for a line that is no record. The rest

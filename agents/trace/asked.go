@@ -178,7 +178,6 @@ func (q *question) join(list []answer, showsRan bool) (found *answer) {
 func (q *question) choose(list []answer) *answer {
 	var found, late, taken *answer
 	isDenied := slices.Contains([]Result{Denied, Worded, Refused}, q.Result)
-	isTwice := false
 	for i := range list {
 		a := &list[i]
 		if !q.fits(a) {
@@ -195,14 +194,20 @@ func (q *question) choose(list []answer) *answer {
 		case isFree && late == nil && a.time > q.ended.UnixMilli() && a.time <= q.ended.Add(maxLate).UnixMilli():
 			late = a
 		}
-		isTwice = isTwice || isFree && a.refuses && a.time >= q.Time.UnixMilli() && a.time <= q.Ended.UnixMilli()
 	}
 	a := cmp.Or(found, taken, late)
 	if a != nil {
+		a.isTwice = !a.refuses && q.Result == Ran && q.hasDenial(list)
 		a.by, a.isWeak = q.by, a == late || q.Ended.IsZero()
-		a.isTwice = isTwice && !a.refuses && q.Result == Ran
 	}
 	return a
+}
+
+// hasDenial reports whether a denial of no other call came while the call ran.
+func (q *question) hasDenial(list []answer) bool {
+	return slices.ContainsFunc(list, func(a answer) bool {
+		return a.by == 0 && a.refuses && q.fits(&a) && a.time >= q.Time.UnixMilli() && a.time <= q.Ended.UnixMilli()
+	})
 }
 
 // ranOther reports whether starhost saw that the call ran with other arguments. Such a report belongs to one call.

@@ -202,22 +202,29 @@ func (x *Comparison) judge(agent *agents.Agent, all *answers, c *Call) (Verdict,
 		return CannotTell, "the transcript has a line about it that starhost does not know"
 	case c.Time.IsZero():
 		return CannotTell, "the transcript does not say when it was"
-	case a != nil && a.refuses && ran:
+	case a == nil:
+		return x.judgeSilence(agent, all, c, ran, gap)
+	case a.refuses && ran:
 		return DeniedRan, ""
-	case a != nil && a.other && !slices.Contains([]Result{Denied, Worded, Refused}, c.Result):
+	case a.other && !slices.Contains([]Result{Denied, Worded, Refused}, c.Result):
 		return RanOther, ""
-	case a != nil && a.refuses && c.Result == Failed:
+	case a.refuses && c.Result == Failed:
 		return CannotTell, "it was denied, and failed: the transcript does not say whether it ran"
-	case a != nil && a.refuses && c.Result == None && !agent.Transcripts.HidesDenied:
+	case a.refuses && c.Result == None && !agent.Transcripts.HidesDenied:
 		return CannotTell, "it was denied, and the transcript has no result of it"
-	case a != nil && ran && !c.Ended.IsZero() && a.time > c.Ended.Add(slack).UnixMilli():
+	case ran && !c.Ended.IsZero() && a.time > c.Ended.Add(slack).UnixMilli():
 		return TooLate, ""
-	case a != nil && a.isTwice:
+	case a.isTwice:
 		return CannotTell, "starhost was asked about it twice, and denied it once"
-	case a != nil && gap != "": // another answer may have been a denial
+	case gap != "": // another answer may have been a denial
 		return CannotTell, gap
-	case a != nil:
-		return Covered, ""
+	}
+	return Covered, ""
+}
+
+// judgeSilence says why the log has no answer to a call. ran says that the call certainly ran.
+func (x *Comparison) judgeSilence(agent *agents.Agent, all *answers, c *Call, ran bool, gap string) (Verdict, string) {
+	switch {
 	case c.Result == Refused, c.Result == Denied:
 		return DidNotRun, ""
 	case slices.Contains(strings.Fields(agent.Transcripts.Quiet), c.Tool):

@@ -164,20 +164,9 @@ func (p *Past) Records(list []*agents.Agent) iter.Seq2[*decision.Record, error] 
 					continue // the agent asks no hook about it
 				}
 				p.Calls++
-				if c.Time.IsZero() {
-					p.Skipped++ // guards would see another time
-					continue
-				}
-				p.Days[c.Time.Local().Format(time.DateOnly)] = true
-				if a := changed.find(agent, c); a != nil && a.changed == mark(decision.ArgsMark(c.Arguments)) {
-					c.Arguments = nil // what the agent asked about is not there
-				}
-				r, err := p.record(c)
-				if err != nil {
+				if r := p.record(agent, c, changed); r == nil {
 					p.Skipped++
-					continue
-				}
-				if !yield(r, nil) {
+				} else if !yield(r, nil) {
 					return
 				}
 			}
@@ -185,12 +174,20 @@ func (p *Past) Records(list []*agents.Agent) iter.Seq2[*decision.Record, error] 
 	}
 }
 
-// record returns the record of a call, which went through the agent's adapter.
-func (p *Past) record(c *Call) (*decision.Record, error) {
-	agent := hook.AgentOf(c.Agent)
-	e, err := agent.Read([]byte(agent.EventBefore(c.Session, c.Folder, c.Tool, c.Arguments)))
+// record returns the record of a call, which went through the agent's adapter, or nil if guards would see another
+// time, or no event. changed has the answers by which starhost changed arguments.
+func (p *Past) record(agent *agents.Agent, c *Call, changed *answers) *decision.Record {
+	if c.Time.IsZero() {
+		return nil
+	}
+	p.Days[c.Time.Local().Format(time.DateOnly)] = true
+	if a := changed.find(agent, c); a != nil && a.changed == mark(decision.ArgsMark(c.Arguments)) {
+		c.Arguments = nil // what the agent asked about is not there
+	}
+	adapter := hook.AgentOf(c.Agent)
+	e, err := adapter.Read([]byte(adapter.EventBefore(c.Session, c.Folder, c.Tool, c.Arguments)))
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	call := e.Call(p.Host)
 	call.CallID = c.ID
@@ -200,7 +197,7 @@ func (p *Past) record(c *Call) (*decision.Record, error) {
 	if c.Arguments == nil {
 		r.Omitted = append(r.Omitted, "/input/arguments")
 	}
-	return r, nil
+	return r
 }
 
 // String returns what was read, for people.
