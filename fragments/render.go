@@ -1,7 +1,6 @@
 package fragments
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 )
@@ -21,14 +20,18 @@ const (
 // number.
 type wrapping func(f *Row, number int) (before, after string)
 
-var wrappings = map[Rendering]wrapping{Plain: plainWrap, XML: xmlWrap, Markdown: markdownWrap}
+var wrappings = []struct {
+	rendering Rendering
+	wrap      wrapping
+}{{Plain, plainWrap}, {XML, xmlWrap}, {Markdown, markdownWrap}}
 
-// ParseRendering reads the name of a rendering: "plain", "xml" or "markdown".
-func ParseRendering(text string) (Rendering, error) {
-	if _, ok := wrappings[Rendering(text)]; !ok {
-		return "", fmt.Errorf("rendering: got %q, want %s, %s or %s", text, Plain, XML, Markdown)
+// Renderings returns the names of all renderings. The config accepts these.
+func Renderings() []string {
+	var names []string
+	for _, row := range wrappings {
+		names = append(names, string(row.rendering))
 	}
-	return Rendering(text), nil
+	return names
 }
 
 // Render writes the fragments that are sent into one text for each target, and records their
@@ -45,9 +48,11 @@ func ParseRendering(text string) (Rendering, error) {
 func (s *Set) Render(r Rendering, index int, tail ...string) (system string, prompt Text) {
 	var systemText, promptText joiner
 	promptText.parts = make([]string, 0, 2*len(s.rows)+2*len(tail))
-	wrap, ok := wrappings[r]
-	if !ok {
-		wrap = plainWrap
+	wrap := plainWrap
+	for _, row := range wrappings {
+		if row.rendering == r {
+			wrap = row.wrap
+		}
 	}
 	place := 0
 	for _, row := range s.rows {

@@ -1,6 +1,8 @@
 package fragments_test
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -9,15 +11,18 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-func TestParseRendering(t *testing.T) {
-	for _, want := range []fragments.Rendering{fragments.Plain, fragments.XML, fragments.Markdown} {
-		if got, err := fragments.ParseRendering(string(want)); err != nil || got != want {
-			t.Errorf("ParseRendering(%q): got %q, %v", want, got, err)
-		}
+// TestRenderings checks that each rendering that a constant names has a row, and the other way round.
+func TestRenderings(t *testing.T) {
+	source, err := os.ReadFile("render.go")
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, err := fragments.ParseRendering("html")
-	if diff := cmp.Diff(`rendering: got "html", want plain, xml or markdown`, message(err)); diff != "" {
-		t.Errorf("error (-want +got):\n%s", diff)
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^\t\w+ +Rendering = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+		names = append(names, m[1])
+	}
+	if diff := cmp.Diff(names, fragments.Renderings()); diff != "" {
+		t.Errorf("wrappings in render.go (-constants +rows):\n%s", diff)
 	}
 }
 

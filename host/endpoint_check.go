@@ -14,7 +14,8 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-var endpointAPIs = []string{"openai", "responses", "anthropic"}
+// EndpointAPIs are the protocols of models, the default first. Package model has a folder for each.
+var EndpointAPIs = []string{"openai", "responses", "anthropic"}
 
 // anyModel in the models of an endpoint means that the endpoint offers more models than it lists.
 const anyModel = "*"
@@ -40,7 +41,7 @@ func completeEndpoint(e *starhost.Endpoint) {
 		e.BaseURL, e.API = cmp.Or(e.BaseURL, builtIn.BaseURL), cmp.Or(e.API, builtIn.API)
 		e.APIKey = cmp.Or(e.APIKey, builtIn.APIKey)
 	}
-	e.API = cmp.Or(e.API, endpointAPIs[0])
+	e.API = cmp.Or(e.API, EndpointAPIs[0])
 	if e.DefaultModel == "" && len(e.Models) > 0 && e.Models[0] != anyModel {
 		e.DefaultModel = e.Models[0]
 	}
@@ -62,8 +63,8 @@ func checkEndpoint(e *starhost.Endpoint) error {
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return errtext.Errorf("base_url: got %q, want http or https, a host and a path", e.BaseURL)
-	case !slices.Contains(endpointAPIs, e.API):
-		return errtext.Errorf("api: got %q, want %s", e.API, errtext.Or(endpointAPIs))
+	case !slices.Contains(EndpointAPIs, e.API):
+		return errtext.Errorf("api: got %q, want %s", e.API, errtext.Or(EndpointAPIs))
 	case len(e.Models) == 0 || slices.Contains(e.Models, ""):
 		return errtext.Errorf("models: want one name or more")
 	case e.Context < 0:

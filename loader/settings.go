@@ -16,6 +16,8 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/timetext"
 )
@@ -137,7 +139,7 @@ func coreSettings() []*setting {
 		row("prompt.dedup", always, value(parseWord("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup }),
 			`"session"`, `prompt.dedup = "prompt"`,
 			"session: starhost sends a fragment once in a session. prompt: starhost sends a fragment once in each prompt."),
-		row("prompt.render", always, value(parseWord("plain", "xml", "markdown"), func(c *Config, _ string) *string { return &c.Prompt.Render }),
+		row("prompt.render", always, value(parseWord(fragments.Renderings()...), func(c *Config, _ string) *string { return &c.Prompt.Render }),
 			`"plain"`, `prompt.render = "markdown"`,
 			"The format of fragments in the prompt."),
 		row("prompt.max_bytes", always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes })),
@@ -531,18 +533,19 @@ func parseURL(v any) (string, error) {
 	return "", errors.New("a URL with http or https, without a user")
 }
 
-// storeSchemes are the prefixes of the URLs of databases.
-var storeSchemes = []string{"sqlite:", "postgres://", "llm:"}
+// storeForms are the forms of the URLs of databases.
+var storeForms = []string{"sqlite:", "sqlite:PATH", "postgres://...", "llm:PATH", "none"}
 
 // parseStore parses the URL of the database of sessions. The error hides the value, because it may
 // contain a password.
 func parseStore(v any) (string, error) {
 	s, _ := v.(string)
-	isKnown := slices.ContainsFunc(storeSchemes, func(scheme string) bool { return strings.HasPrefix(s, scheme) })
-	if s == "none" || isKnown && s != "llm:" {
-		return s, nil
+	for _, form := range storeForms {
+		if scheme := strings.TrimRight(form, "PATH."); s == form || scheme != form && len(s) > len(scheme) && strings.HasPrefix(s, scheme) {
+			return s, nil
+		}
 	}
-	return "", hiddenValueError("sqlite:, sqlite:PATH, postgres://..., llm:PATH or none")
+	return "", hiddenValueError(errtext.Or(storeForms))
 }
 
 // A hiddenValueError says which values are valid, and does not show the wrong one.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 )
 
@@ -32,7 +33,7 @@ func modelSettings() []*setting {
 		row("model.NAME.base_url", ifTrusted, value(parseBaseURL, func(c *Config, name string) *string { return &c.endpoint(name).BaseURL }),
 			"", `model.local.base_url = "http://127.0.0.1:11434/v1"`,
 			"The address of an endpoint of language models, in the form that the provider's own client expects: with /v1 for openai and responses, without it for anthropic. The users choose its models as NAME/MODEL. The endpoints openai and anthropic need no base_url; a setting changes it."),
-		row("model.NAME.api", ifTrusted, value(parseWord("openai", "responses", "anthropic"), func(c *Config, name string) *string { return &c.endpoint(name).API }),
+		row("model.NAME.api", ifTrusted, value(parseWord(host.EndpointAPIs...), func(c *Config, name string) *string { return &c.endpoint(name).API }),
 			`"openai"`, `model.local.api = "openai"`,
 			"The protocol of the endpoint: openai (Chat Completions, which most servers have), responses, or anthropic (Messages)."),
 		row("model.NAME.models", ifTrusted, value(parseNames, func(c *Config, name string) *[]string { return &c.endpoint(name).Models }),

@@ -320,7 +320,7 @@ func decisionText(d starhost.Decision) string {
 		text += fmt.Sprintf(" %d B", len(d.Value))
 	}
 	if len(d.Changes) > 0 {
-		text += " " + string(jsontext.Must(ChangesJSON(d.Changes)))
+		text += " " + string(jsontext.Must(changesJSON(d.Changes)))
 	}
 	return text
 }
@@ -484,7 +484,7 @@ func valueText(value any) string {
 	case []string:
 		return strings.Join(v, "\n")
 	case []starhost.Tool:
-		return strings.Join(jsontext.List(v, ToolChange), "\n")
+		return strings.Join(jsontext.List(v, toolChange), "\n")
 	case starhost.Result:
 		return v.ForLLM
 	}
@@ -526,8 +526,7 @@ func mergedPrompt(e *Evaluation) (system, messages string) {
 		}
 	}
 	set := fragments.Merge(sent)
-	rendering, _ := fragments.ParseRendering(e.Set.Config.Prompt.Render) // no error: loading has checked it
-	system, text := set.Render(rendering, 0)
+	system, text := set.Render(fragments.Rendering(e.Set.Config.Prompt.Render), 0)
 	prompt := joinTexts("\n", text.String(), attachmentNotes(e.Prompt), e.userWords())
 	system = joinTexts("\n\n", system, e.Turn.Request().System)
 	user := starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(prompt)}

@@ -17,8 +17,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// ToolChange returns the name of a tool, and its new description if it has one.
-func ToolChange(t *starhost.Tool) string {
+// toolChange returns the name of a tool, and its new description if it has one.
+func toolChange(t *starhost.Tool) string {
 	if t.Description == "" {
 		return t.Name
 	}
@@ -336,7 +336,7 @@ func (v View) NewFireJSON(event string, outcome *host.Outcome) *FireJSON {
 	out := &FireJSON{
 		Event:     event,
 		Decisions: jsontext.List(outcome.Decisions, v.NewDecisionJSON),
-		Decision:  combinedJSON{Action: ActionName(d.Action), Reason: d.Reason, Changes: ChangesJSON(d.Changes)},
+		Decision:  combinedJSON{Action: ActionName(d.Action), Reason: d.Reason, Changes: changesJSON(d.Changes)},
 		Context:   []contextJSON{},
 	}
 	if d.Result != nil {
@@ -353,8 +353,8 @@ func (v View) NewFireJSON(event string, outcome *host.Outcome) *FireJSON {
 	return out
 }
 
-// ChangesJSON returns the changes of a modify decision as JSON values.
-func ChangesJSON(changes map[string]any) map[string]any {
+// changesJSON returns the changes of a modify decision as JSON values.
+func changesJSON(changes map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range changes {
 		switch v := v.(type) {
@@ -363,7 +363,7 @@ func ChangesJSON(changes map[string]any) map[string]any {
 		case starhost.Result:
 			out[name] = v.ForLLM
 		case []starhost.Tool:
-			out[name] = jsontext.List(v, ToolChange)
+			out[name] = jsontext.List(v, toolChange)
 		default:
 			out[name] = v
 		}
