@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -140,5 +142,17 @@ command = ["/no/such/program"]
 		if record.Set.Revision == "" || !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+	const file = "../../docs/servers.md"
+	page := regexp.MustCompile("(?m)^\\| `(starhost_[a-z_]+)` \\|").FindAllStringSubmatch(readTestFile(t, file), -1)
+	served := regexp.MustCompile("(?m)^# HELP (starhost_[a-z_]+) ").FindAllStringSubmatch(got, -1)
+	names := func(found [][]string) (names []string) {
+		for _, m := range found {
+			names = append(names, m[1])
+		}
+		return slices.Sorted(slices.Values(names))
+	}
+	if listed, served := names(page), names(served); !slices.Equal(listed, served) {
+		t.Errorf("metrics: got %q, want those of the table of %s: %q", served, file, listed)
 	}
 }
