@@ -62,31 +62,14 @@ type part struct {
 
 // usage counts tokens. Later events repeat some of the counts.
 type usage struct {
-	Input  *int64 `json:"input_tokens"`
-	Output *int64 `json:"output_tokens"`
-	Read   *int64 `json:"cache_read_input_tokens"`
-	Create *int64 `json:"cache_creation_input_tokens"`
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Read   int64 `json:"cache_read_input_tokens"`
+	Create int64 `json:"cache_creation_input_tokens"`
 }
 
-// update takes the counts that u has.
-func (u *usage) update(v usage) {
-	for _, p := range []struct{ to, from **int64 }{
-		{&u.Input, &v.Input}, {&u.Output, &v.Output}, {&u.Read, &v.Read}, {&u.Create, &v.Create},
-	} {
-		if *p.from != nil {
-			*p.to = *p.from
-		}
-	}
-}
-
-func (u *usage) sum() starhost.Usage {
-	n := func(p *int64) int64 {
-		if p == nil {
-			return 0
-		}
-		return *p
-	}
-	return starhost.Usage{Input: n(u.Input) + n(u.Read) + n(u.Create), Output: n(u.Output), Cached: n(u.Read)}
+func (u usage) sum() starhost.Usage {
+	return starhost.Usage{Input: u.Input + u.Read + u.Create, Output: u.Output, Cached: u.Read}
 }
 
 func decode(from string, emit func(model.Piece)) model.Decoder {
@@ -110,7 +93,8 @@ type event struct {
 }
 
 func (a *answer) event(_ string, data []byte) (done bool, err error) {
-	var e event
+	e := event{Usage: a.usage} // counts that the event does not have stay
+	e.Message.Usage = a.usage
 	if err := json.Unmarshal(data, &e); err != nil {
 		return false, fmt.Errorf("got an event that is none of Messages: %w", err)
 	}
@@ -118,13 +102,13 @@ func (a *answer) event(_ string, data []byte) (done bool, err error) {
 	case "error":
 		return false, model.StreamError(e.Error)
 	case "message_start":
-		a.usage.update(e.Message.Usage)
+		a.usage = e.Message.Usage
 	case "content_block_start":
 		return false, a.start(e.Index, e.Block)
 	case "content_block_delta":
 		return false, a.delta(e.Index, e.Delta)
 	case "message_delta":
-		a.usage.update(e.Usage)
+		a.usage = e.Usage
 		var d struct {
 			StopReason string `json:"stop_reason"`
 		}
@@ -154,7 +138,7 @@ func (a *answer) whole(data []byte) error {
 			return err
 		}
 	}
-	a.usage.update(e.Usage)
+	a.usage = e.Usage
 	a.stop, a.ended = stops[e.StopReason], true
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/mediatype"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -75,7 +76,7 @@ var (
 			return dict{"type": "function", "function": dict{"name": t.Name, "description": t.Description, "parameters": t.Schema()}}
 		},
 		newImage: func(a *fragments.Attachment) any {
-			return dict{"type": "image_url", "image_url": dict{"url": dataURL(a)}}
+			return dict{"type": "image_url", "image_url": dict{"url": mediatype.Address(a.URL, a.Type, a.Content)}}
 		},
 		content: "content", finished: "stop", turnOf: chatTurn,
 		newParts: func() assembler { return &chatReply{} }, pingText: ": ping\n\n",
@@ -90,7 +91,7 @@ var (
 			}
 		},
 		newImage: func(a *fragments.Attachment) any {
-			return dict{"type": "input_image", "image_url": dataURL(a), "detail": "auto"}
+			return dict{"type": "input_image", "image_url": mediatype.Address(a.URL, a.Type, a.Content), "detail": "auto"}
 		},
 		content: "output", turnOf: responsesTurn,
 		newText: func(reason, id string) any {

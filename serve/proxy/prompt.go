@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"path"
@@ -416,12 +415,4 @@ func (q *request) addParts(content int, parts []string) {
 	default:
 		q.edits.Add(q.list, `{"role":"user","content":[`+strings.Join(parts, ",")+`]}`)
 	}
-}
-
-// dataURL returns the URL of an attachment, or a data URL with the attachment's content.
-func dataURL(a *fragments.Attachment) string {
-	if a.URL != "" {
-		return a.URL
-	}
-	return "data:" + a.Type + ";base64," + base64.StdEncoding.EncodeToString([]byte(a.Content))
 }
