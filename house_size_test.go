@@ -48,7 +48,7 @@ var sizes = map[string]int{
 	"serve/otlp":       470,
 	"serve/process":    790,
 	"serve/programs":   220,
-	"serve/proxy":      3600,
+	"serve/proxy":      3560,
 	"serve/ui":         960,
 	"shell":            5380, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
 	"starlark":         7390,

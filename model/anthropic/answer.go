@@ -10,6 +10,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/model"
+	"github.com/starhost/starhost/model/wire"
 )
 
 // Dialect describes Messages.
@@ -42,7 +43,7 @@ type answer struct {
 	emit   func(model.Piece)
 	blocks []*part
 	calls  int // blocks that are tool calls
-	usage  usage
+	usage  wire.Usage
 	stop   string
 	size   int
 	ended  bool
@@ -60,18 +61,6 @@ type part struct {
 	name   string
 }
 
-// usage counts tokens. Later events repeat some of the counts.
-type usage struct {
-	Input  int64 `json:"input_tokens"`
-	Output int64 `json:"output_tokens"`
-	Read   int64 `json:"cache_read_input_tokens"`
-	Create int64 `json:"cache_creation_input_tokens"`
-}
-
-func (u usage) sum() starhost.Usage {
-	return starhost.Usage{Input: u.Input + u.Read + u.Create, Output: u.Output, Cached: u.Read}
-}
-
 func decode(from string, emit func(model.Piece)) model.Decoder {
 	a := &answer{from: from, emit: emit}
 	return model.Decoder{Event: a.event, Whole: a.whole, Reply: a.reply, Size: func() int { return a.size }}
@@ -84,10 +73,10 @@ type event struct {
 	Index   int             `json:"index"`
 	Block   json.RawMessage `json:"content_block"`
 	Message struct {
-		Usage usage `json:"usage"`
+		Usage wire.Usage `json:"usage"`
 	} `json:"message"`
 	Delta      json.RawMessage   `json:"delta"`
-	Usage      usage             `json:"usage"`
+	Usage      wire.Usage        `json:"usage"`
 	Content    []json.RawMessage `json:"content"`
 	StopReason string            `json:"stop_reason"`
 }
@@ -299,7 +288,7 @@ func (b *part) hasMore(than ...string) bool {
 
 // reply returns the answer so far.
 func (a *answer) reply() (starhost.Reply, bool) {
-	r := starhost.Reply{Usage: a.usage.sum(), Stop: a.stop}
+	r := starhost.Reply{Usage: a.usage.Sum(), Stop: a.stop}
 	n := model.Native{API: api, From: a.from}
 	var text strings.Builder
 	needsNative := false

@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/model"
+	"github.com/starhost/starhost/model/wire"
 )
 
 // Dialect describes Chat Completions.
@@ -66,13 +67,7 @@ type chunk struct {
 		Message      map[string]json.RawMessage `json:"message"`
 		FinishReason string                     `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *struct {
-		Prompt     int64 `json:"prompt_tokens"`
-		Completion int64 `json:"completion_tokens"`
-		Details    struct {
-			Cached int64 `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-	} `json:"usage"`
+	Usage *wire.Usage `json:"usage"`
 }
 
 func decode(from string, emit func(model.Piece)) model.Decoder {
@@ -110,7 +105,7 @@ func (a *answer) read(data []byte) error {
 		return model.StreamError(c.Error)
 	}
 	if u := c.Usage; u != nil {
-		a.usage = starhost.Usage{Input: u.Prompt, Output: u.Completion, Cached: u.Details.Cached}
+		a.usage = u.Sum()
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {

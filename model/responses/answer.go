@@ -9,6 +9,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/model"
+	"github.com/starhost/starhost/model/wire"
 )
 
 // Dialect describes Responses.
@@ -57,13 +58,7 @@ type response struct {
 	Details struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
-	Usage struct {
-		Input   int64 `json:"input_tokens"`
-		Output  int64 `json:"output_tokens"`
-		Details struct {
-			Cached int64 `json:"cached_tokens"`
-		} `json:"input_tokens_details"`
-	} `json:"usage"`
+	Usage wire.Usage `json:"usage"`
 }
 
 // An outputItem is the part of an item that this package reads.
@@ -217,7 +212,7 @@ func (a *answer) finish(r *response) error {
 		a.stored += len(item) - len(a.items[i])
 		a.items[i] = slices.Clone(item)
 	}
-	a.usage = starhost.Usage{Input: r.Usage.Input, Output: r.Usage.Output, Cached: r.Usage.Details.Cached}
+	a.usage = r.Usage.Sum()
 	switch {
 	case r.Status != "incomplete":
 	case r.Details.Reason == "max_output_tokens":

@@ -193,6 +193,33 @@ func TestReplyMasked(t *testing.T) {
 	}
 }
 
+// TestReplyUsage checks which counts of tokens plugins see. Some endpoints of Chat Completions repeat their
+// counts by the names of Responses.
+func TestReplyUsage(t *testing.T) {
+	var got starhost.Usage
+	h := newHost(t, handlers{"post_llm_call": func(e *starhost.Event) starhost.Decision {
+		got = e.Usage
+		return starhost.Decision{}
+	}})
+	for _, tt := range []struct {
+		path, usage string
+		want        starhost.Usage
+	}{
+		{messagesPath, `{"input_tokens":10,"output_tokens":7,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}`, starhost.Usage{Input: 15, Output: 7, Cached: 3}},
+		{chatPath, `{"prompt_tokens":10,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":4}}`, starhost.Usage{Input: 10, Output: 7, Cached: 4}},
+		{chatPath, `{"prompt_tokens":10,"completion_tokens":7,"input_tokens":10,"output_tokens":7,"input_tokens_details":null}`, starhost.Usage{Input: 10, Output: 7}},
+		{chatPath, `{"prompt_tokens":"10","completion_tokens":7,"prompt_tokens_details":[1]}`, starhost.Usage{Output: 7}},
+		{responsesPath, `{"input_tokens":10,"output_tokens":7,"input_tokens_details":{"cached_tokens":4}}`, starhost.Usage{Input: 10, Output: 7, Cached: 4}},
+		{responsesPath, `3`, starhost.Usage{}},
+	} {
+		s := serve(t, h, proxy.Options{Upstream: newUpstream(t, replies(jsonType, `{"usage":`+tt.usage+`}`)).URL}, "")
+		got = starhost.Usage{Input: -1}
+		if status, _, text := s.ask(t, "POST", tt.path, request(tt.path, false)); status != 200 || got != tt.want {
+			t.Errorf("%s %s: got %+v, want %+v; %d %s", tt.path, tt.usage, got, tt.want, status, text)
+		}
+	}
+}
+
 // TestEmptyChunk checks that the client gets no event from which plugins took everything.
 func TestEmptyChunk(t *testing.T) {
 	body := chunks(toolCall("0", `"name":"Bash","arguments":""`), toolCall("0", `"arguments":"{}"`))

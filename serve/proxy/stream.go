@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/model/wire"
 )
 
 // An event is one server-sent event of a stream.
@@ -25,31 +25,6 @@ type event struct {
 	kind string            // the type that the data states, or else the name of the event
 }
 
-// readEvent reads the next event of a stream. Bytes after the last empty line are an event, too.
-func readEvent(r *bufio.Reader) (*event, error) {
-	e := &event{}
-	for {
-		line, err := r.ReadSlice('\n')
-		e.raw = append(e.raw, line...)
-		switch {
-		case len(e.raw) > maxReply:
-			return nil, unreadable("got an event of more than %d bytes", maxReply)
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && len(e.raw) > 0:
-			return e, nil
-		case err != nil:
-			return nil, err
-		}
-		if isEnd := len(bytes.TrimRight(line, "\r\n")) == 0; isEnd && endsLine(e.raw[:len(e.raw)-len(line)]) {
-			return e, nil
-		}
-	}
-}
-
-// endsLine reports whether a text is empty or ends with a newline.
-func endsLine(b []byte) bool { return len(b) == 0 || b[len(b)-1] == '\n' }
-
 // parse reads the fields of an event. If isStrict is true, an event that two readers could understand
 // differently is an error.
 func (e *event) parse(isStrict bool) error {
@@ -58,21 +33,13 @@ func (e *event) parse(isStrict bool) error {
 	if isStrict && (strings.Contains(strings.TrimRight(text, "\n"), "\r") || strings.Contains(text, "\n\ufeff")) {
 		return unreadable("it has a line end that readers understand differently")
 	}
-	var data []string
 	for line := range strings.SplitSeq(text, "\n") {
 		if isStrict && strings.HasPrefix(strings.TrimLeft(line, " \t"), "{") { // some clients read any reply as JSON
 			return unreadable("got a line of JSON, want an event")
 		}
-		field, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		switch field {
-		case "event":
-			e.name = value
-		case "data":
-			data = append(data, value)
-		}
 	}
-	e.data, e.kind = strings.Join(data, "\n"), e.name
+	e.name, e.data, _ = wire.Fields(text)
+	e.kind = e.name
 	if trimmed := strings.TrimSpace(e.data); trimmed == "" || trimmed == "[DONE]" {
 		return nil
 	}
@@ -285,10 +252,14 @@ func (p *replyStream) pass(ctx context.Context, source io.Reader) error {
 	}
 	r := bufio.NewReaderSize(source, bufferSize)
 	for {
-		e, err := readEvent(r)
+		raw, err := wire.ReadEvent(r, maxReply)
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if len(raw) > maxReply {
+			err = unreadable("got an event of more than %d bytes", maxReply)
+		}
+		e := &event{raw: raw}
 		if err == nil {
 			err = e.parse(p.needs.guards)
 		}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/model/wire"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -359,16 +361,7 @@ func (w *wholeReply) addReasons(out output, reasons []string) {
 
 // usage returns the reply's counts of tokens.
 func (w *wholeReply) usage() starhost.Usage {
-	u := w.doc.Member(0, "usage")
-	count := func(places ...string) (n int64) {
-		for _, place := range places {
-			n += w.doc.IntegerAt(at(&w.doc, u, place))
-		}
-		return n
-	}
-	return starhost.Usage{
-		Input:  count("prompt_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
-		Output: count("completion_tokens", "output_tokens"),
-		Cached: count("prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens", "cache_read_input_tokens"),
-	}
+	var u wire.Usage
+	_ = json.Unmarshal([]byte(w.doc.TextAt(w.doc.Member(0, "usage"))), &u) // a count of another type stays 0
+	return u.Sum()
 }
