@@ -2,10 +2,6 @@ package builtins
 
 import (
 	"slices"
-	"strings"
-
-	"go.starlark.net/starlark"
-	"go.starlark.net/starlarkstruct"
 
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/builtins/modules"
@@ -44,24 +40,4 @@ func entriesOf(rt call.Runtime, members []call.Member) []call.Entry {
 		entries[i] = m.Entry(rt, m.Name)
 	}
 	return entries
-}
-
-// Modules returns the values of entries, by the names that a file uses. It groups members such as "text.wrap"
-// into frozen modules, and omits entries without a Value.
-func Modules(entries []call.Entry) starlark.StringDict {
-	env := starlark.StringDict{}
-	for _, e := range entries {
-		module, member, dotted := strings.Cut(e.Name, ".")
-		switch {
-		case e.Value == nil:
-		case !dotted:
-			env[e.Name] = e.Value
-		case env[module] == nil:
-			env[module] = &starlarkstruct.Module{Name: module, Members: starlark.StringDict{member: e.Value}}
-		default:
-			env[module].(*starlarkstruct.Module).Members[member] = e.Value
-		}
-	}
-	env.Freeze()
-	return env
 }

@@ -191,15 +191,6 @@ func (p *rePattern) compile() (err error) {
 	return nil
 }
 
-// compileRE parses and compiles source.
-func compileRE(source string, anchor reAnchor) (*rePattern, error) {
-	p, err := parseRE(source, anchor)
-	if err != nil {
-		return nil, err
-	}
-	return p, p.compile()
-}
-
 // closeQuote returns the \E that is missing after the last \Q of a pattern, or "".
 func closeQuote(source string) string {
 	for {

@@ -380,3 +380,12 @@ func FuzzREAnchors(f *testing.F) {
 		}
 	})
 }
+
+// compileRE parses and compiles source.
+func compileRE(source string, anchor reAnchor) (*rePattern, error) {
+	p, err := parseRE(source, anchor)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.compile()
+}
