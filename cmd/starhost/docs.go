@@ -38,17 +38,11 @@ write them to __builtins__.pyi).`,
   starhost docs golden
   starhost docs trust
   starhost docs --format pyi -o __builtins__.pyi`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("docs: got %d names, want one", len(args))
-			}
-			return nil
-		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			r := wholeReference()
-			if len(args) == 1 {
-				if r = r.Part(args[0]); r.IsEmpty() {
-					return unknownTopic(args[0])
+			if name := strings.Join(args, "."); name != "" { // docs packs git is docs packs.git
+				if r = r.Part(name); r.IsEmpty() {
+					return unknownTopic(name)
 				}
 			}
 			return p.env.printResult(&p.res, reference{r})
