@@ -528,19 +528,30 @@ func (r *reader) test(x syntax.TestExpr) {
 	case *syntax.BinaryTest:
 		r.test(x.X)
 		r.test(x.Y)
-		switch x.Op {
-		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
-			for _, side := range []syntax.TestExpr{x.X, x.Y} {
-				if w, ok := side.(*syntax.Word); !ok || !r.isNumber(w) {
-					r.setWild()
-				}
+		r.testOperator(x)
+	}
+}
+
+// testOperator judges what shells make of the operator of a test and of the words behind it.
+func (r *reader) testOperator(x *syntax.BinaryTest) {
+	switch x.Op {
+	case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+		for _, side := range []syntax.TestExpr{x.X, x.Y} {
+			if w, ok := side.(*syntax.Word); !ok || !r.isNumber(w) {
+				r.setWild()
 			}
-		case syntax.OrTest: // dash runs the words behind || as a command
+		}
+	case syntax.AndTest: // busybox runs the next line as a command
+		if r.shell != "bash" && strings.Contains(r.source(x), "\n") {
 			r.dashTest(x.Y)
-		case syntax.TsReMatch:
-			if w, ok := x.Y.(*syntax.Word); ok && strings.Contains(r.source(w), "|") {
-				r.setWild() // so does dash behind |
-			}
+		}
+	case syntax.OrTest: // dash runs the words behind || as a command
+		if r.shell != "bash" {
+			r.dashTest(x.Y)
+		}
+	case syntax.TsReMatch:
+		if w, ok := x.Y.(*syntax.Word); ok && strings.Contains(r.source(w), "|") {
+			r.setWild() // so does dash behind |
 		}
 	}
 }

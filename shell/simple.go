@@ -211,9 +211,7 @@ func (r *reader) step(j job) (next job, more bool) {
 		if trusted {
 			c := &r.script.calls[at]
 			c.trusted, c.mentions, c.spoken = true, true, spoken
-			if ok && row.kind == interprets && len(j.argv) > 1 && j.argv[1].known && !j.argv[1].mayFlag() {
-				r.ran = append(r.ran, j.argv[1].text)
-			}
+			r.runFile(row, j.argv[1:])
 			r.recordJob(j)
 			return j, false
 		}
@@ -238,6 +236,13 @@ func (r *reader) step(j job) (next job, more bool) {
 	r.kind = row.kind
 	r.script.calls[len(r.script.calls)-1].mentions = row.mentions
 	return r.follow(name, *row, j)
+}
+
+// runFile notes the file that a trusted interpreter runs.
+func (r *reader) runFile(row *program, args []word) {
+	if row != nil && row.kind == interprets && len(args) > 0 && args[0].known && !args[0].mayFlag() {
+		r.ran = append(r.ran, args[0].text)
+	}
 }
 
 // finish records a command whose program is decided at run time.
