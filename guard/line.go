@@ -3,6 +3,7 @@ package guard
 import (
 	"encoding/binary"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/starhost/starhost/shell"
@@ -84,7 +85,7 @@ func (l *line) addCommands(list []shell.Command) {
 			at = at.move(c)
 		}
 		if len(list) > fewCommands {
-			key = append(binary.AppendUvarint(key[:0], uint64(len(at.path))), at.path...)
+			key = append(binary.AppendUvarint(strconv.AppendBool(key[:0], at.known), uint64(len(at.path))), at.path...)
 			if key = c.AppendKey(key); seen[string(key)] {
 				continue
 			}

@@ -60,3 +60,21 @@ func TestLinear(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualCommands checks that of a long line, in which equal commands count once, a command in a folder that
+// nobody knows is not equal to the same one in front, also for an agent that does not say where it is.
+func TestEqualCommands(t *testing.T) {
+	set, err := guard.Load("rules.toml", "[[rule]]\nname = \"x\"\nreason = \"x\"\npaths = [\"secrets/*\"]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"", "/w"} {
+		for _, more := range []int{0, 20} {
+			text := "cat x; " + strings.Repeat("true; ", more) + "pushd a/b; popd; cat x"
+			d, err := set.Decide(&guard.Call{Command: text, CWD: folder, Kinds: []string{"shell"}, Script: shell.Parse(text, "")})
+			if err != nil || d.Action != "ask" {
+				t.Errorf("%q in %q: got %q, %v, want ask", text, folder, d.Action, err)
+			}
+		}
+	}
+}

@@ -37,14 +37,15 @@ func (s *Script) makeIndex() {
 			from, spoken := texts.Len(), []word(nil)
 			for _, w := range c.mentioning() {
 				texts.WriteString(w.text + "\n")
-				if base := path.Base(w.pattern); !w.known && !globs[base] {
+				if w.known {
+					continue
+				}
+				if base := path.Base(w.pattern); !globs[base] {
 					globs[base] = true
 					x.patterns = append(x.patterns, word{pattern: base})
-					x.open = x.open || w.pattern == "" || len(globs) > mostGlobs
 				}
-				if !w.known {
-					spoken = append(spoken, w)
-				}
+				x.open = x.open || w.pattern == "" || len(globs) > mostGlobs // the base of no pattern is that of "*/."
+				spoken = append(spoken, w)
 			}
 			c.spoken = append(spoken, word{text: texts.String()[from:], known: true}) // one search for all words
 		}

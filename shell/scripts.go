@@ -354,8 +354,9 @@ func behindRunner(argv []word, runner string) (at int) {
 	return at
 }
 
-// consoles are files of frameworks that run what the words behind them say, as python manage.py flush does.
-const consoles = " manage.py artisan console ace rails "
+// consoles are files of frameworks that run what the words behind them say, as python manage.py flush does, and
+// inspect, which is no file: node inspect -e CODE.
+const consoles = " manage.py artisan console ace rails inspect "
 
 // ownFile returns the path of a file below the folder in which the shell starts, or "" if it may be another one.
 func (r *reader) ownFile(name string) string {

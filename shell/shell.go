@@ -84,6 +84,7 @@ func (c *Command) AppendKey(key []byte) []byte {
 	for _, words := range [][]*string{c.Argv, c.Reads, c.Writes} { // Flags and Args follow from Argv
 		list(words)
 	}
+	key = binary.AppendUvarint(key, uint64(len(c.Env)))
 	for _, e := range c.Env {
 		add(e.Name)
 		list([]*string{e.Value})
