@@ -113,7 +113,7 @@ type Gap struct {
 
 // Gaps returns the times of which a folder's files have no answers. most is [Options.Max].
 func Gaps(dir string, most int64) (list []Gap, err error) {
-	names, err := filesOf(dir, answeredPrefix)
+	names, err := filesOf(dir, filePrefix, answeredPrefix)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -124,15 +124,15 @@ func Gaps(dir string, most int64) (list []Gap, err error) {
 			continue // another process has removed it
 		}
 		day, _ := dayOf(name)
-		end := day.AddDate(0, 0, 1)
-		if info.Size() == removedSize {
+		end, isAnswers := day.AddDate(0, 0, 1), strings.HasPrefix(name, answeredPrefix)
+		if isAnswers && info.Size() == removedSize {
 			removed = end
 			continue
 		}
-		if !removed.IsZero() { // Collect never removes the newest day
+		if !removed.IsZero() && !day.Before(removed) { // Collect never removes the newest day
 			list, removed = append(list, Gap{To: removed, Why: "the decision log of that day was removed ([log] keep, max)"}), time.Time{}
 		}
-		if info.Size() > cmp.Or(most, DefaultMax)-maxAnswered {
+		if isAnswers && info.Size() > cmp.Or(most, DefaultMax)-maxAnswered {
 			list = append(list, Gap{info.ModTime(), end, "the decision log of that day is full ([log] max)"})
 		}
 	}

@@ -274,6 +274,11 @@ func TestGaps(t *testing.T) {
 		}
 		diff(t, tt.name+": files", tt.kept, len(left))
 	}
+	if err := os.Remove(filepath.Join(dir, name("answered-", 0))); err != nil { // nobody asked on the newest day
+		t.Fatal(err)
+	}
+	gaps, err := decision.Gaps(dir, 1<<20)
+	diff(t, "no answers behind those that are gone", []any{1, nil}, []any{len(gaps), err})
 }
 
 // TestReadAnswered checks that lines about answers are read as encoding/json reads them, and that others are
