@@ -3,6 +3,7 @@ package effects
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"image"
 	_ "image/gif" // DecodeConfig of each format
 	_ "image/jpeg"
@@ -35,28 +36,28 @@ func NewAttachment(content []byte, name, typ string) fragments.Attachment {
 	return a
 }
 
-// signatures are what content begins with, has and ends with, of types that http.DetectContentType does
+// signatures are what content begins with and has, of types that http.DetectContentType does
 // not know. A document of an office is a ZIP archive, in which names of files are readable.
-var signatures = [...]struct{ start, has, end, typ string }{
-	{"II*\x00", "", "", "image/tiff"},
-	{"MM\x00*", "", "", "image/tiff"},
-	{"\xff\xfb", "", "", "audio/mpeg"},
-	{"\xff\xf3", "", "", "audio/mpeg"},
-	{"\xff\xf2", "", "", "audio/mpeg"},
-	{"<svg", "", "", "image/svg+xml"},
-	{"<?xml", "<svg", "", "image/svg+xml"},
-	{"{", "", "}", "application/json"},
-	{"[", "", "]", "application/json"},
-	{"PK\x03\x04", "word/document.xml", "", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
-	{"PK\x03\x04", "xl/workbook.xml", "", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
-	{"PK\x03\x04", "ppt/presentation.xml", "", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
+var signatures = [...]struct{ start, has, typ string }{
+	{"II*\x00", "", "image/tiff"},
+	{"MM\x00*", "", "image/tiff"},
+	{"\xff\xfb", "", "audio/mpeg"},
+	{"\xff\xf3", "", "audio/mpeg"},
+	{"\xff\xf2", "", "audio/mpeg"},
+	{"<svg", "", "image/svg+xml"},
+	{"<?xml", "<svg", "image/svg+xml"},
+	{"{", "", "application/json"},
+	{"[", "", "application/json"},
+	{"PK\x03\x04", "word/document.xml", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+	{"PK\x03\x04", "xl/workbook.xml", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+	{"PK\x03\x04", "ppt/presentation.xml", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
 }
 
 // sniff returns the type of content, without parameters.
 func sniff(content []byte) string {
 	core := bytes.TrimSpace(content)
 	for _, s := range signatures {
-		if bytes.HasPrefix(core, []byte(s.start)) && bytes.HasSuffix(core, []byte(s.end)) && bytes.Contains(core, []byte(s.has)) {
+		if bytes.HasPrefix(core, []byte(s.start)) && bytes.Contains(core, []byte(s.has)) && (s.typ != "application/json" || json.Valid(core)) {
 			return s.typ
 		}
 	}

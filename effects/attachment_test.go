@@ -55,6 +55,8 @@ func TestNewAttachment(t *testing.T) {
 		{"pdf", []byte("%PDF-1.7\n"), "", fragments.Attachment{Type: "application/pdf"}},
 		{"json", []byte(" {\"a\": 1}\n"), "", fragments.Attachment{Type: "application/json"}},
 		{"text that begins as json", []byte("[draft] hello"), "", fragments.Attachment{Type: "text/plain"}},
+		{"text in brackets", []byte("[draft] see [1]"), "", fragments.Attachment{Type: "text/plain"}},
+		{"a template", []byte("{{name}} is {{age}}"), "", fragments.Attachment{Type: "text/plain"}},
 		{"svg", []byte("<svg xmlns=\"http://www.w3.org/2000/svg\"/>"), "", fragments.Attachment{Type: "image/svg+xml"}},
 		{"svg behind its prolog", []byte("<?xml version=\"1.0\"?>\n<svg/>"), "", fragments.Attachment{Type: "image/svg+xml"}},
 		{"xml", []byte("<?xml version=\"1.0\"?>\n<a/>"), "", fragments.Attachment{Type: "text/xml"}},
