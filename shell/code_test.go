@@ -94,7 +94,7 @@ func TestTrusted(t *testing.T) {
 		"python3 /tmp/x.py": "maybe", "python3 ../x.py": "maybe", "cd sub && python3 ../x.py": "maybe", "cd /tmp && python3 x.py": "maybe", "cd \"$d\"; python3 x.py": "maybe", "python3 /work/apple/x.py": "maybe",
 		"curl -o x.py http://a; python3 x.py": "maybe", "cat > x.py <<E\na\nE\npython3 x.py": "maybe", "unzip x.zip && python3 x.py": "maybe", "git pull && python3 x.py": "maybe", "frob && node x.js": "maybe",
 		"cp /tmp/a.py x.py; python3 x.py": "maybe", "ln -sf /tmp/y x.py; python3 x.py": "maybe", "sed -i s/a/b/ x.py && python3 x.py": "maybe", "python3 *.py": "maybe", "python3 -i x.py": "maybe", "node -r ./a x.js": "maybe",
-		"python3 x.py kubectl delete": "maybe", "ssh h python3 x.py": "maybe", "docker exec a python3 x.py": "maybe", "PYTHONPATH=/tmp python3 x.py": "maybe", "python3 manage.py flush": "maybe", "node inspect -e x": "maybe", "python3 < x.py": "maybe",
+		"python3 x.py kubectl delete": "maybe", "ssh h python3 x.py": "maybe", "docker exec a python3 x.py": "maybe", "PYTHONPATH=/tmp python3 x.py": "maybe", "python3 manage.py flush": "maybe", "node inspect -e x": "maybe", "git log --output=x.py; python3 x.py": "maybe", "git diff $a; python3 x.py": "maybe", "git log --oneline; python3 x.py": "no", "python3 < x.py": "maybe",
 		"source /tmp/venv/bin/activate": "maybe", "source ../.venv/bin/activate": "maybe", "source \"$x\"/.venv/bin/activate": "maybe",
 		"source .venv/bin/activate && pytest": "no", "source ./x": "maybe", "echo x > .venv/bin/activate; source .venv/bin/activate": "maybe",
 	} {

@@ -225,7 +225,9 @@ func (r *reader) mayChange(c invocation, bases []string) bool {
 	case c.unlisted, Uses(c.name, "makes", "unpacks"):
 		return true
 	case c.name == "git":
-		return len(c.argv) < 2 || !strings.Contains(gitReaders, " "+c.argv[1].text+" ")
+		return len(c.argv) < 2 || !strings.Contains(gitReaders, " "+c.argv[1].text+" ") || slices.ContainsFunc(c.argv[2:], func(w word) bool {
+			return strings.HasPrefix(w.text, "--ou") || !w.known && w.mayFlag() && strings.Contains(" log diff show shortlog ", " "+c.argv[1].text+" ") // --output=FILE
+		})
 	case Uses(c.name, "reads", "opens none", "passes"):
 		return false
 	}
