@@ -272,14 +272,16 @@ func (x *Comparison) isInstalled(all *answers, c *Call) bool {
 	}
 	// A session that asked runs in a project with a hook, wherever the agent has gone since.
 	isAnywhere := asked && !slices.ContainsFunc(changes, func(change Change) bool { return change.Folder == "" })
-	count, since := 0, time.Time{}
+	count, since, in := 0, time.Time{}, map[string]int{} // in counts by folder
 	for _, change := range changes {
 		isHere := change.Folder == "" || isAnywhere || isInside(c.Folder, change.Folder) || isInside(c.start, change.Folder)
 		switch {
 		case change.Time.After(c.Time), !isHere:
+		case !change.In && in[change.Folder] == 0: // of a hook that nobody noted
 		case !change.In:
-			count--
+			count, in[change.Folder] = count-1, in[change.Folder]-1
 		default:
+			in[change.Folder]++
 			if count++; count == 1 {
 				since = change.Time
 			}

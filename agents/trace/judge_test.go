@@ -295,3 +295,23 @@ func TestGapAtMidnight(t *testing.T) {
 		}
 	}
 }
+
+// TestUnnotedHook checks that taking out a hook of which nobody noted that it was put in does not count against
+// another one.
+func TestUnnotedHook(t *testing.T) {
+	for _, changes := range [][]Change{
+		{{Time: after(-9)}, {Time: after(-8), In: true}},
+		{{Time: after(-9), Folder: "/a"}, {Time: after(-8), In: true, Folder: "/b"}},
+		{{Time: after(-9), In: true, Folder: "/b"}, {Time: after(-8), Folder: "/a"}},
+	} {
+		x := &Comparison{Log: "x", Changes: map[string][]Change{"claude-code": changes}}
+		all := readTable(t, "claude-code", []askedFor{{at: 1, session: "s", id: "1", command: "a"}})
+		c := &Call{
+			Agent: "claude-code", Session: "s", ID: "2", Tool: "Bash", Arguments: shellArgs("b"), Time: after(2), Ended: after(3), Result: Ran,
+			Folder: "/b", began: after(0),
+		}
+		if got, why := x.judge(agents.Find("claude-code"), all, c); got != NotAsked {
+			t.Errorf("%v: got %q, %q, want %q", changes, got, why, NotAsked)
+		}
+	}
+}
