@@ -17,11 +17,11 @@ var sizes = map[string]int{
 	"agents/install":   2960,
 	"agents/trace":     1690,
 	"bench":            2340, // 260 of them measure growth, memory, and the guard that users run
-	"builtins":         8430,
+	"builtins":         8410,
 	"bundle":           670, // archives of policies for many machines
-	"builtins/modules": 4530,
+	"builtins/modules": 4520,
 	"cmd/starhost":     10380,
-	"decision":         4380,
+	"decision":         4220,
 	"editor/check":     790,
 	"editor/format":    170,
 	"editor/lint":      2070,
@@ -30,7 +30,7 @@ var sizes = map[string]int{
 	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1045,
 	"golden":           3970,
-	"guard":            2030, // the engine of rules, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
+	"guard":            2020, // the engine of rules, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
 	"internal":         4100, // 25 of them write XML, in place of a library
 	"loader":           6580,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 110_220
+const maxSize = 110_110
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
