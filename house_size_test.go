@@ -26,7 +26,7 @@ var sizes = map[string]int{
 	"editor/format":    170,
 	"editor/lint":      2070,
 	"editor/lsp":       2860,
-	"effects":          5381, // 20 of them are the signatures of types, in place of a library
+	"effects":          5410, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1045,
 	"golden":           3970,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 110_110
+const maxSize = 110_130
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"image"
 	_ "image/gif" // DecodeConfig of each format
 	_ "image/jpeg"
 	_ "image/png"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -57,12 +59,37 @@ var signatures = [...]struct{ start, has, typ string }{
 func sniff(content []byte) string {
 	core := bytes.TrimSpace(content)
 	for _, s := range signatures {
-		if bytes.HasPrefix(core, []byte(s.start)) && bytes.Contains(core, []byte(s.has)) && (s.typ != "application/json" || json.Valid(core)) {
+		if bytes.HasPrefix(core, []byte(s.start)) && bytes.Contains(core, []byte(s.has)) && (s.typ != "application/json" || isJSON(core)) {
 			return s.typ
 		}
 	}
 	bare, _, _ := strings.Cut(http.DetectContentType(content), ";")
 	return strings.Replace(bare, "audio/wave", "audio/wav", 1) // which models want
+}
+
+// isJSON reports whether a text looks like one value of JSON. It reads no more than http.DetectContentType
+// does, because nobody pays for it: a longer text must only begin and end as an object or an array.
+func isJSON(text []byte) bool {
+	const sniffed = 512
+	if len(text) <= sniffed {
+		return json.Valid(text)
+	}
+	d := json.NewDecoder(bytes.NewReader(text[:sniffed]))
+	for depth := 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) && bytes.IndexByte([]byte("]}"), text[len(text)-1]) >= 0
+		}
+		switch token {
+		case json.Delim('['), json.Delim('{'):
+			depth++
+		case json.Delim(']'), json.Delim('}'):
+			depth--
+		}
+		if depth == 0 { // and text behind it
+			return false
+		}
+	}
 }
 
 func dimensions(content []byte) (width, height int) {

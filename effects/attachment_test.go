@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,6 +56,10 @@ func TestNewAttachment(t *testing.T) {
 		{"pdf", []byte("%PDF-1.7\n"), "", fragments.Attachment{Type: "application/pdf"}},
 		{"json", []byte(" {\"a\": 1}\n"), "", fragments.Attachment{Type: "application/json"}},
 		{"text that begins as json", []byte("[draft] hello"), "", fragments.Attachment{Type: "text/plain"}},
+		{"long json", []byte("[" + strings.Repeat("{\"é\": [1, null]}, ", 100) + "{}]"), "", fragments.Attachment{Type: "application/json"}},
+		{"long json lines", []byte(strings.Repeat("{\"a\": 1}\n", 100)), "", fragments.Attachment{Type: "text/plain"}},
+		{"a long text in brackets", []byte("[1] " + strings.Repeat("see [2] ", 100) + "[3]"), "", fragments.Attachment{Type: "text/plain"}},
+		{"json without its end", []byte("[" + strings.Repeat("1, ", 400)), "", fragments.Attachment{Type: "text/plain"}},
 		{"text in brackets", []byte("[draft] see [1]"), "", fragments.Attachment{Type: "text/plain"}},
 		{"a template", []byte("{{name}} is {{age}}"), "", fragments.Attachment{Type: "text/plain"}},
 		{"svg", []byte("<svg xmlns=\"http://www.w3.org/2000/svg\"/>"), "", fragments.Attachment{Type: "image/svg+xml"}},
