@@ -34,11 +34,10 @@ func (env Env) coverage(ctx context.Context, config *loader.Config) []fleet.Cove
 	if err != nil {
 		return nil // sending the logs says why
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxDoctors)
-	defer cancel()
+	end := time.Now().Add(maxDoctors)
 	var all []fleet.Coverage
-	for _, u := range users {
-		list, err := env.askDoctor(ctx, u)
+	for i, u := range users {
+		list, err := env.askDoctor(ctx, u, doctorTime(time.Until(end), len(users)-i))
 		if err != nil {
 			list = []fleet.Coverage{{Error: errtext.Clip(err.Error())}}
 		}
@@ -50,8 +49,14 @@ func (env Env) coverage(ctx context.Context, config *loader.Config) []fleet.Cove
 	return all
 }
 
-// askDoctor runs hook doctor as a user.
-func (env Env) askDoctor(ctx context.Context, u logFolder) ([]fleet.Coverage, error) {
+// doctorTime returns the time for the doctor of the next of some users. Users whose doctor hangs take no time of those
+// behind them: each has at least an equal part of what is left.
+func doctorTime(left time.Duration, users int) time.Duration {
+	return min(left/time.Duration(users), maxDoctor)
+}
+
+// askDoctor runs hook doctor as a user, for at most a time.
+func (env Env) askDoctor(ctx context.Context, u logFolder, most time.Duration) ([]fleet.Coverage, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -59,7 +64,7 @@ func (env Env) askDoctor(ctx context.Context, u logFolder) ([]fleet.Coverage, er
 	if u.home == "" {
 		return nil, errors.New("nobody knows the home folder of this user")
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxDoctor)
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, own, "hook", "doctor", "-F", "json")
 	cmd.Dir, cmd.WaitDelay = u.home, time.Second

@@ -317,6 +317,20 @@ func TestSyncLogUsersCoverage(t *testing.T) {
 	}
 }
 
+// TestDoctorTime checks that doctors that hang leave time for those of the users behind them.
+func TestDoctorTime(t *testing.T) {
+	for _, users := range []int{1, 9, 10, 1000} {
+		left := maxDoctors
+		for i := range users {
+			d := doctorTime(left, users-i)
+			if d > maxDoctor || d < min(maxDoctors/time.Duration(users), maxDoctor) {
+				t.Errorf("user %d of %d: got %s", i, users, d)
+			}
+			left -= d
+		}
+	}
+}
+
 // TestDoctorAnswers checks that nothing but numbers and known words remains of what a user says.
 func TestDoctorAnswers(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
