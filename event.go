@@ -60,7 +60,7 @@ func (s *EventSpec) Refusal() Action {
 	return ActionNone
 }
 
-// Events returns the events of the host in the order of plugin-api.md. A program adds events by
+// Events returns the events of the host in the order of docs/events.md. A program adds events by
 // [host.Options.AppEvents].
 func Events() []EventSpec { return events }
 

@@ -20,7 +20,7 @@ var sizes = map[string]int{
 	"builtins":         8410,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4520,
-	"cmd/starhost":     10380,
+	"cmd/starhost":     10360,
 	"decision":         4220,
 	"editor/check":     790,
 	"editor/format":    170,
@@ -32,7 +32,7 @@ var sizes = map[string]int{
 	"golden":           3970,
 	"guard":            2020, // the engine of rules, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
-	"internal":         4100, // 25 of them write XML, in place of a library
+	"internal":         4115, // 25 of them write XML, in place of a library
 	"loader":           6580,
 	"measure":          420,
 	"model":            2310,

@@ -12,7 +12,7 @@ import (
 // A Plugin is a named set of registrations from one .star file, one folder or one Go program. It is
 // plain data. [host.Host.Add] checks it and adds all of it or nothing. It must not change afterwards.
 type Plugin struct {
-	// Name is NAME of plugin-api.md: ^[a-z][a-z0-9_-]{0,63}$, unique in a host.
+	// Name is ^[a-z][a-z0-9_-]{0,63}$, unique in a host.
 	Name string
 	// Version, Description and Owner describe the plugin in its own words.
 	Version, Description, Owner string

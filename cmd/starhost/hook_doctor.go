@@ -13,9 +13,7 @@ import (
 	"github.com/starhost/starhost/agents/trace"
 	"github.com/starhost/starhost/decision"
 	"github.com/starhost/starhost/fleet"
-	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
-	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
@@ -63,7 +61,7 @@ late, and each of which it cannot tell. The exit code is 1 if there is such a fa
 	cmd.Flags().BoolVar(&try, "try", false, "run lines that are not this program's own, too")
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 unless all guards hold")
 	cmd.Flags().BoolVar(&calls, "calls", false, "look at all calls in the transcripts, not only at the last 50 of each agent")
-	cmd.Flags().StringVar(&since, "since", "", "with --calls, only calls of the last `TIME`, as 7d or 12h (default all)")
+	addSince(cmd.Flags(), &since, "with --calls, only calls since `TIME`")
 	cmd.Flags().StringVar(&file, "settings", "", "check this `FILE` instead of the agent's usual ones")
 	return cmd
 }
@@ -93,14 +91,10 @@ func (env Env) newComparison(calls bool, since string) (*trace.Comparison, error
 		return nil, usagef("hook doctor: --since without --calls")
 	case !calls:
 		x.Last = quickCalls
-	case since != "":
-		span, err := timetext.ParseSpan(since)
-		if err != nil {
-			return nil, usagef("--since: got %s, want %v", errtext.Brief(since), err)
-		}
-		x.Since = time.Now().Add(-span)
 	}
-	return x, nil
+	var err error
+	x.Since, err = parseSince(since)
+	return x, err
 }
 
 // runDoctor runs hook doctor for the agents with these names, or for all agents.

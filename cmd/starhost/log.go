@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/starhost/starhost/decision"
@@ -58,7 +59,7 @@ repeats it. ID is the id, or its first or last letters.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return printLog(cmd.Context(), p.env, &p.res, &f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.since, "since", "", "only records since `TIME`: a span as 7d, or a time as 2026-01-01T00:00:00Z")
+	addSince(flags, &f.since, "only records since `TIME`")
 	flags.StringVar(&f.Session, "session", "", "only records of the session `ID`")
 	flags.StringVar(&f.Plugin, "plugin", "", "only records in which the plugin `NAME` took part")
 	flags.StringVar(&f.Tool, "tool", "", "only calls of tools that match `GLOB`, or of a kind as kind:shell")
@@ -194,14 +195,19 @@ func (f *logFlags) check(format string) (since time.Time, err error) {
 	if f.follow && format == "json" {
 		return since, usagef("--follow: got -F json, which is one document, want -F jsonl")
 	}
-	if f.since == "" {
-		return since, nil
-	}
-	if span, err := timetext.ParseSpan(f.since); err == nil {
-		return time.Now().Add(-span), nil
-	}
-	if since, err = timetext.Parse(f.since); err != nil {
-		return since, usagef("--since: got %q, want a span as 7d or a time as 2026-01-01T00:00:00Z", f.since)
+	return parseSince(f.since)
+}
+
+// addSince adds the flag --since. what says what it selects, with `TIME`.
+func addSince(flags *pflag.FlagSet, p *string, what string) {
+	flags.StringVar(p, "since", "", what+": a span as 7d, or a time as 2026-01-01T00:00:00Z (default all)")
+}
+
+// parseSince returns the time of --since, the zero time without the flag.
+func parseSince(text string) (time.Time, error) {
+	since, err := timetext.ParseSince(text, time.Now())
+	if err != nil {
+		return since, usagef("--since: %v", err)
 	}
 	return since, nil
 }

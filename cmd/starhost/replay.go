@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
-	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
@@ -52,8 +50,8 @@ has no answer, or lacks a value that a handler reads, replay says that it cannot
 The exit code is 1 if a decision changed that no --allow accepts, and with --strict also
 if replay cannot tell. --allow takes the beginning of a line of the report, up to the end
 of a word, such as "now denied by freeze". --only takes a glob of tools' names, or
-kind:KIND; the report then leaves out all other events. With --now a plugin does not see
-another time: each event has the time of its record.
+kind:KIND; the report then leaves out all other events. Each event has the time of its
+record, whatever --now says.
 
 --transcripts reads the agents' own transcripts in place of a log: what the plugins would have
 decided about the calls of the last weeks, without installing anything. --agent names the agents to
@@ -76,7 +74,7 @@ paths are then those reports. Each session must be in one part only. See docs/lo
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("strict").Usage = "warnings are errors, and an event that replay cannot tell counts as changed"
-	flags.StringVar(&f.since, "since", "", "only records of the last `TIME`, as 7d or 12h (default all)")
+	addSince(flags, &f.since, "only records since `TIME`")
 	flags.Var((*stringList)(&f.logs), "log", "a `FILE` or folder of records, - for standard input, in place of the config's log; repeatable")
 	flags.Var((*stringList)(&f.only), "only", "report only events about tools whose name matches a `GLOB`, or kind:KIND; repeatable")
 	flags.Var((*stringList)(&f.allow), "allow", "accept changes whose line begins with `TEXT`; repeatable")
@@ -258,14 +256,8 @@ func (env Env) openLogs(f *replayFlags, config *loader.Config) (*decision.Reader
 		return nil, logError(err)
 	}
 	reader.Stdin = env.stdin
-	if f.since != "" {
-		span, err := timetext.ParseSpan(f.since)
-		if err != nil {
-			return nil, usagef("--since: got %s, want %v", errtext.Brief(f.since), err)
-		}
-		reader.Since = time.Now().Add(-span)
-	}
-	return reader, nil
+	reader.Since, err = parseSince(f.since)
+	return reader, err
 }
 
 // logError returns an error about a file of the log, with the file's name.

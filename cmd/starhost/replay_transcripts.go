@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
@@ -20,7 +19,6 @@ import (
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -51,12 +49,9 @@ func (env Env) newPast(f *replayFlags) (*transcriptReplay, error) {
 	if f.golden != "" {
 		t.golden = env.path(f.golden)
 	}
-	if f.since != "" {
-		span, err := timetext.ParseSpan(f.since)
-		if err != nil {
-			return nil, usagef("--since: got %s, want %v", errtext.Brief(f.since), err)
-		}
-		t.Since = time.Now().Add(-span)
+	var err error
+	if t.Since, err = parseSince(f.since); err != nil {
+		return nil, err
 	}
 	for _, name := range f.agents {
 		agent := hook.AgentOf(name)

@@ -20,6 +20,22 @@ func Parse(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("got %s, want a time as 2026-01-01T00:00:00Z, or a day", strconv.Quote(shown))
 }
 
+// ParseSince reads where a past begins: a time span before now, or what Parse reads. No text is the zero time, which
+// is the whole past.
+func ParseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if span, err := ParseSpan(text); err == nil {
+		return now.Add(-span), nil
+	}
+	t, err := Parse(text)
+	if err != nil {
+		return t, fmt.Errorf("%w, or a time span as 7d or 12h", err)
+	}
+	return t, nil
+}
+
 const day = 24 * time.Hour
 
 // ParseSpan reads a time span over 0: whole days as 90d, or a span as 12h. Its error does not quote

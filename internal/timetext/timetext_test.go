@@ -39,3 +39,20 @@ func TestParseSpan(t *testing.T) {
 		}
 	}
 }
+
+func TestParseSince(t *testing.T) {
+	now := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"": "0001-01-01T00:00:00Z", "7d": "2026-01-03T12:00:00Z", "90m": "2026-01-10T10:30:00Z",
+		"2026-01-02": "2026-01-02T00:00:00Z", "2026-01-02T03:04:05Z": "2026-01-02T03:04:05Z",
+	} {
+		if got, err := ParseSince(text, now); err != nil || got.Format(time.RFC3339Nano) != want {
+			t.Errorf("%q: got %v, %v, want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"0d", "-1h", "soon", " 7d", strings.Repeat("x", 1000)} {
+		if _, err := ParseSince(text, now); err == nil || len(err.Error()) > 200 || !strings.Contains(err.Error(), "time span as 7d") {
+			t.Errorf("%.20q: got error %v, want one that names both forms", text, err)
+		}
+	}
+}
