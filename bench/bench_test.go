@@ -24,7 +24,7 @@ func TestGoals(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.close()
-			if err := g.run(r); err != nil {
+			if err := catch(func() { g.run(r) }); err != nil {
 				t.Fatal(err)
 			}
 			if len(r.rows) == 0 {
@@ -42,7 +42,7 @@ func TestGoals(t *testing.T) {
 
 // sleepSide returns a side whose operations take d each.
 func sleepSide(d time.Duration) side {
-	return func(n int) (time.Duration, error) { return time.Duration(n) * d, nil }
+	return func(n int) time.Duration { return time.Duration(n) * d }
 }
 
 func TestCompare(t *testing.T) {
@@ -60,9 +60,7 @@ func TestCompare(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &rig{pairs: 3, span: time.Microsecond, tell: func(row) {}}
-			if err := r.compare(claim{"P0", "x", tt.want}, sleepSide(tt.ours), sleepSide(tt.base)); err != nil {
-				t.Fatal(err)
-			}
+			r.compare(claim{"P0", "x", tt.want}, sleepSide(tt.ours), sleepSide(tt.base))
 			if diff := cmp.Diff(tt.row, strings.Join(strings.Fields(r.rows[0].String()), " ")); diff != "" {
 				t.Errorf("row (-want +got):\n%s", diff)
 			}
@@ -72,14 +70,30 @@ func TestCompare(t *testing.T) {
 
 func TestAgainstWhatIsMissing(t *testing.T) {
 	r := &rig{tell: func(row) {}}
-	err := r.compareWith(claim{"P0", "x", atMost(1)}, sleepSide(1), func() (side, error) { return nil, missingPeerError{"apt install python3-pluggy"} })
+	against := func(err error) error {
+		return catch(func() {
+			r.compareWith(claim{"P0", "x", atMost(1)}, sleepSide(1), func() side { try(err); return nil })
+		})
+	}
+	err := against(missingPeerError{"apt install python3-pluggy"})
 	if err != nil || len(r.rows) != 1 || r.rows[0].skipped != "needs apt install python3-pluggy" {
 		t.Errorf("got %v, %v, want one row that is skipped", r.rows, err)
 	}
 	broken := errors.New("broken")
-	if err := r.compareWith(claim{}, sleepSide(1), func() (side, error) { return nil, broken }); err != broken {
+	if err := against(broken); err != broken {
 		t.Errorf("got %v, want %v: only what is missing is skipped", err, broken)
 	}
+}
+
+// TestCatch lets only failures end a goal: another panic is a bug, and ends the program.
+func TestCatch(t *testing.T) {
+	defer func() {
+		if v := recover(); v != "a bug" {
+			t.Errorf("got the panic %v, want the bug", v)
+		}
+	}()
+	err := catch(func() { panic("a bug") })
+	t.Errorf("got %v, want a panic", err)
 }
 
 func TestInitBytes(t *testing.T) {

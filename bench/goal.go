@@ -9,7 +9,7 @@ import (
 // A goal is a group of rows of the table, measured together.
 type goal struct {
 	id  string
-	run func(*rig) error
+	run func(*rig)
 }
 
 // goals are all that can be measured, in the order of the table.

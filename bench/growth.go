@@ -17,7 +17,7 @@ import (
 type growth struct {
 	what  string
 	sizes [3]int
-	make  func(r *rig, n int) (command, error)
+	make  func(r *rig, n int) command
 }
 
 // growthTable has the work whose cost must grow with its size only.
@@ -28,29 +28,29 @@ var growthTable = []growth{
 	{"check, plugins", [3]int{20, 250, 1000}, withPlugins("check")},
 	{"fmt, plugins", [3]int{20, 250, 1000}, withPlugins("fmt", "-l")},
 	{"MCP lists, tools", [3]int{20, 250, 1000}, listedTools},
-	{"test, cases", [3]int{20, 500, 2000}, func(r *rig, n int) (command, error) {
-		dir, err := r.cases(max(n/casesPerFile, 1))
-		return command{argv: []string{r.starhost, "test", dir}}, err
+	{"test, cases", [3]int{20, 500, 2000}, func(r *rig, n int) command {
+		dir := r.cases(max(n/casesPerFile, 1))
+		return command{argv: []string{r.starhost, "test", dir}}
 	}},
 	{"log, records", [3]int{100, 20_000, 80_000}, withRecords("log")},
 	{"replay, records", [3]int{100, 20_000, 80_000}, withRecords("replay")},
 	{"replay, calls of transcripts", [3]int{100, 10_000, 40_000}, withTranscript},
-	{"prompt, fragments", [3]int{20, 2500, 10_000}, func(r *rig, n int) (command, error) {
+	{"prompt, fragments", [3]int{20, 2500, 10_000}, func(r *rig, n int) command {
 		source := "register_fragment_loader(\"all\", lambda arg: [fragment(\"ten more words \" * 5 + str(i)) for i in range(%d)])\n"
-		dir, err := r.folder(fmt.Sprint("fragments", n), map[string]string{"all.star": fmt.Sprintf(source, n)})
-		return command{argv: []string{r.starhost, "eval", dir, "-p", "hello", "-f", "all:x", "-F", "text"}}, err
+		dir := r.folder(fmt.Sprint("fragments", n), map[string]string{"all.star": fmt.Sprintf(source, n)})
+		return command{argv: []string{r.starhost, "eval", dir, "-p", "hello", "-f", "all:x", "-F", "text"}}
 	}},
-	{"prompt, references", [3]int{20, 1000, 4000}, func(r *rig, n int) (command, error) {
-		dir, err := r.folder("references", map[string]string{"one.star": starPlugin(0)})
+	{"prompt, references", [3]int{20, 1000, 4000}, func(r *rig, n int) command {
+		dir := r.folder("references", map[string]string{"one.star": starPlugin(0)})
 		argv := []string{r.starhost, "eval", dir, "-p", "hello", "-F", "text"}
 		for i := range n {
 			argv = append(argv, "-f", fmt.Sprint("runbook0:", i))
 		}
-		return command{argv: argv}, err
+		return command{argv: argv}
 	}},
-	{"hook, rules of a guard", [3]int{20, 1000, 4000}, func(r *rig, n int) (command, error) {
-		dir, err := r.ruleFolder(n)
-		return command{argv: []string{r.starhost, "hook", "claude-code", dir}, input: fmt.Sprintf(callForm, usualCall)}, err
+	{"hook, rules of a guard", [3]int{20, 1000, 4000}, func(r *rig, n int) command {
+		dir := r.ruleFolder(n)
+		return command{argv: []string{r.starhost, "hook", "claude-code", dir}, input: fmt.Sprintf(callForm, usualCall)}
 	}},
 	{"hook, members of an event", [3]int{20, 10_000, 40_000}, withMembers(`"value"`)},
 	{"hook, masked members of an event", [3]int{20, 400, 1600}, withMembers(`"password=hunter2hunter2 token=ghp_0123456789abcdefghijABCDEFGHIJ012345"`)},
@@ -59,18 +59,11 @@ var growthTable = []growth{
 
 // growths measures how CPU and memory grow: the exponent between the two largest sizes, both above
 // the smallest. Growth below what a start takes is none.
-func growths(r *rig) error {
+func growths(r *rig) {
 	for _, g := range growthTable {
 		var cpu, memory [3]float64
 		for i, n := range g.sizes {
-			c, err := g.make(r, max(r.scale(n), i+1))
-			if err != nil {
-				return err
-			}
-			used, err := r.usage(c)
-			if err != nil {
-				return err
-			}
+			used := r.usage(g.make(r, max(r.scale(n), i+1)))
 			cpu[i], memory[i] = 1000*used.seconds.min, used.peakMiB.min
 		}
 		steps := float64(g.sizes[2]) / float64(g.sizes[1])
@@ -88,68 +81,65 @@ func growths(r *rig) error {
 			r.add(row{claim: claim{"P11", what, atMost(1.1)}, got: exactly(exponent), sides: sides})
 		}
 	}
-	return nil
 }
 
 // withPlugins makes a command of n plugins.
-func withPlugins(args ...string) func(*rig, int) (command, error) {
-	return func(r *rig, n int) (command, error) {
-		dir, err := r.folder(fmt.Sprint("plugins", n), many(n, "%03d.star", starPlugin))
-		return command{argv: append(append([]string{r.starhost}, args...), dir), input: fmt.Sprintf(callForm, usualCall)}, err
+func withPlugins(args ...string) func(*rig, int) command {
+	return func(r *rig, n int) command {
+		dir := r.folder(fmt.Sprint("plugins", n), many(n, "%03d.star", starPlugin))
+		return command{argv: append(append([]string{r.starhost}, args...), dir), input: fmt.Sprintf(callForm, usualCall)}
 	}
 }
 
 // listedTools asks a server of MCP for all its tools.
-func listedTools(r *rig, n int) (command, error) {
-	c, err := withPlugins("serve", "--mcp", "stdio")(r, n)
+func listedTools(r *rig, n int) command {
+	c := withPlugins("serve", "--mcp", "stdio")(r, n)
 	c.input = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}
 `
-	return c, err
+	return c
 }
 
 // withRecords makes a command that reads n records of a log.
-func withRecords(name string) func(*rig, int) (command, error) {
-	return func(r *rig, n int) (command, error) {
-		dir, err := r.folder(fmt.Sprint("records", n), map[string]string{"guard.star": replayGuard})
-		if err != nil {
-			return command{}, err
-		}
-		err = writeRecords(filepath.Join(dir, "decisions-2026-11-23.jsonl"), n)
-		if err == nil && name == "replay" {
-			return command{argv: []string{r.starhost, name, filepath.Join(dir, "guard.star"), "--log", dir}}, nil
+func withRecords(name string) func(*rig, int) command {
+	return func(r *rig, n int) command {
+		dir := r.folder(fmt.Sprint("records", n), map[string]string{"guard.star": replayGuard})
+		writeRecords(filepath.Join(dir, "decisions-2026-11-23.jsonl"), n)
+		if name == "replay" {
+			return command{argv: []string{r.starhost, name, filepath.Join(dir, "guard.star"), "--log", dir}}
 		}
 		config := filepath.Join(dir, "log.toml")
-		return command{argv: []string{r.starhost, name, "-c", config}}, os.WriteFile(config, fmt.Appendf(nil, "[log]\npath = %q\nkeep = \"90d\"\n", dir), 0o600)
+		try(os.WriteFile(config, fmt.Appendf(nil, "[log]\npath = %q\nkeep = \"90d\"\n", dir), 0o600))
+		return command{argv: []string{r.starhost, name, "-c", config}}
 	}
 }
 
 // withTranscript replays the calls of a transcript of Claude Code.
-func withTranscript(r *rig, n int) (command, error) {
+func withTranscript(r *rig, n int) command {
 	var text strings.Builder
 	for i := range n {
 		fmt.Fprintf(&text, `{"type":"assistant","sessionId":"s","cwd":"/w","timestamp":"2026-11-26T18:02:05Z","message":{"content":[{"type":"tool_use","id":"toolu_%d","name":"Bash","input":{"command":"go test %d"}}]}}`+"\n", i, i)
 	}
-	dir, err := r.folder(fmt.Sprint("transcripts", n), map[string]string{"guard.star": replayGuard, ".claude/projects/-w/s.jsonl": text.String()})
-	return command{argv: []string{r.starhost, "replay", filepath.Join(dir, "guard.star"), "--transcripts"}, env: []string{"HOME=" + dir}}, err
+	dir := r.folder(fmt.Sprint("transcripts", n), map[string]string{"guard.star": replayGuard, ".claude/projects/-w/s.jsonl": text.String()})
+	return command{argv: []string{r.starhost, "replay", filepath.Join(dir, "guard.star"), "--transcripts"}, env: []string{"HOME=" + dir}}
 }
 
 // withMembers makes a hook whose event has n members of a value.
-func withMembers(value string) func(*rig, int) (command, error) {
-	return func(r *rig, n int) (command, error) {
-		dir, err := r.newGuard()
+func withMembers(value string) func(*rig, int) command {
+	return func(r *rig, n int) command {
+		dir := r.newGuard()
 		var members strings.Builder
 		for i := range n {
 			fmt.Fprintf(&members, `,"m%d":%s`, i, value)
 		}
 		event := strings.Replace(fmt.Sprintf(callForm, usualCall), `"}}`, `"`+members.String()+"}}", 1)
-		return command{argv: []string{r.starhost, "hook", "claude-code", dir}, input: event}, err
+		return command{argv: []string{r.starhost, "hook", "claude-code", dir}, input: event}
 	}
 }
 
 // rounds is a turn in which a model calls a tool n times.
-func rounds(r *rig, n int) (command, error) {
+func rounds(r *rig, n int) command {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		_, _ = io.Copy(io.Discard, q.Body) // a client that hangs up ends the measurement
@@ -163,31 +153,17 @@ func rounds(r *rig, n int) (command, error) {
 	}))
 	r.ends = append(r.ends, server.Close)
 	config := fmt.Sprintf("[limits]\nrounds = %d\n\n[model.local]\nbase_url = %q\nmodels = [\"m\"]\n", n+1, server.URL+"/v1")
-	dir, err := r.folder(fmt.Sprint("rounds", n), map[string]string{"run.toml": config, "plugins/one.star": starPlugin(0)})
-	return command{argv: []string{r.starhost, "run", filepath.Join(dir, "plugins"), "-c", filepath.Join(dir, "run.toml"), "-m", "local/m", "-p", "Go on.", "--no-stream"}}, err
+	dir := r.folder(fmt.Sprint("rounds", n), map[string]string{"run.toml": config, "plugins/one.star": starPlugin(0)})
+	return command{argv: []string{r.starhost, "run", filepath.Join(dir, "plugins"), "-c", filepath.Join(dir, "run.toml"), "-m", "local/m", "-p", "Go on.", "--no-stream"}}
 }
 
 // largestMemory measures the peak memory of long turns and of a large request.
-func largestMemory(r *rig) error {
+func largestMemory(r *rig) {
 	for _, c := range []struct{ rounds, most int }{{300, 16}, {3000, 64}} {
-		short, err := rounds(r, 1)
-		if err != nil {
-			return err
-		}
-		long, err := rounds(r, r.scale(c.rounds))
-		if err != nil {
-			return err
-		}
-		base, err := r.usage(short)
-		if err != nil {
-			return err
-		}
-		used, err := r.usage(long)
-		if err != nil {
-			return err
-		}
+		base := r.usage(rounds(r, 1))
+		used := r.usage(rounds(r, r.scale(c.rounds)))
 		what := fmt.Sprintf("peak memory of a turn of %d rounds, above one of 1", c.rounds)
 		r.figure(claim{"P12", what, atMost(float64(c.most)).withUnit("MiB")}, used.peakMiB.median-base.peakMiB.median)
 	}
-	return proxiedMemory(r)
+	proxiedMemory(r)
 }

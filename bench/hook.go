@@ -11,14 +11,11 @@ import (
 
 // hookAgainstPeers compares the standard hook with the same hook elsewhere. Each peer is called the
 // way its own host calls it.
-func hookAgainstPeers(r *rig) error {
-	set, err := r.load("standard", map[string]string{"standard": standardHook})
-	if err != nil {
-		return err
-	}
+func hookAgainstPeers(r *rig) {
+	set := r.load("standard", map[string]string{"standard": standardHook})
 	ours := loop(fireEvent(set.Host, beforeRequest(conversation(5, 1000))))
-	return r.compareAll(ours, []versus{
-		{claim{"P1", "standard hook, by pluggy", atMost(1)}, func() (side, error) { return r.timedPython("pluggy", "hook.py") }},
+	r.compareAll(ours, []versus{
+		{claim{"P1", "standard hook, by pluggy", atMost(1)}, func() side { return r.timedPython("pluggy", "hook.py") }},
 		{claim{"P1", "standard hook, by OPA in the process", atMost(1.0 / 10)}, regoHook},
 		{claim{"P1", "standard hook, by a Python child on stdio (PicoClaw)", atMost(1.0 / 15)}, r.pythonChild},
 		{claim{"P1", "standard hook, by an HTTP callback (N.E.K.O)", atMost(1.0 / 40)}, r.callback},
@@ -29,38 +26,27 @@ func hookAgainstPeers(r *rig) error {
 
 // unreadMessages compares the costs of a hook that names messages and tools and reads neither,
 // for growing messages. The costs must be equal to the byte.
-func unreadMessages(r *rig) error {
-	set, err := r.load("unread", map[string]string{"unread": `
+func unreadMessages(r *rig) {
+	set := r.load("unread", map[string]string{"unread": `
 register_hook("pre_llm_call", lambda messages, tools: None)
 `})
-	if err != nil {
-		return err
-	}
-	least, leastBytes, err := cost(fireEvent(set.Host, beforeRequest(conversation(5, 1<<10))))
-	if err != nil {
-		return err
-	}
+	least, leastBytes := cost(fireEvent(set.Host, beforeRequest(conversation(5, 1<<10))))
 	for _, messages := range []int{5, 500} {
-		allocs, bytes, err := cost(fireEvent(set.Host, beforeRequest(conversation(messages, 1<<20))))
-		if err != nil {
-			return err
-		}
+		allocs, bytes := cost(fireEvent(set.Host, beforeRequest(conversation(messages, 1<<20))))
 		what := fmt.Sprintf("messages unread, %d of 1 MiB in all against 5 of 1 KiB", messages)
 		r.figure(claim{"P1b", what, atMost(0).withUnit("allocs more")}, allocs-least)
 		r.figure(claim{"P1b", what, atMost(0).withUnit("B more")}, bytes-leastBytes)
 	}
-	return nil
 }
 
 // hookAnswer is the return value of the standard hook.
 const hookAnswer = "roles user,assistant,user,assistant,user; tools tool0,tool1,tool2"
 
-// check reports an answer that is not the standard hook's.
-func check(got string, err error) error {
-	if err == nil && got != hookAnswer {
-		err = fmt.Errorf("got %q, want %q", got, hookAnswer)
+// check ends the goal at an answer that is not the standard hook's.
+func check(got any) {
+	if got != hookAnswer {
+		try(fmt.Errorf("got %q, want %q", got, hookAnswer))
 	}
-	return err
 }
 
 // A wireMessage and a wireTool are what peers get as JSON or by reflection.
@@ -96,70 +82,35 @@ func request() wireRequest {
 // decodedRequest is the request as decoded JSON.
 func decodedRequest() map[string]any {
 	var v map[string]any
-	text, _ := json.Marshal(request())
-	if err := json.Unmarshal(text, &v); err != nil {
-		panic(err) // it was written above
-	}
+	try(json.Unmarshal(must(json.Marshal(request())), &v))
 	return v
 }
 
 // pythonChild is a plugin in a separate process, which PicoClaw asks for hook.before_llm.
-func (r *rig) pythonChild() (side, error) {
-	interpreter, err := python("")
-	if err != nil {
-		return nil, err
-	}
-	c, err := r.start(interpreter, peer("child.py"))
-	if err != nil {
-		return nil, err
-	}
+func (r *rig) pythonChild() side {
+	c := r.start(must(python("")), peer("child.py"))
 	q, id := request(), 0
-	return loop(func() error {
+	return loop(func() {
 		id++
-		line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": "hook.before_llm", "params": q})
-		if err != nil {
-			return err
-		}
-		answer, err := c.ask(line)
-		if err != nil {
-			return err
-		}
+		line := must(json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": "hook.before_llm", "params": q}))
 		var reply struct{ Result struct{ Request wireRequest } }
-		if err := json.Unmarshal(answer, &reply); err != nil {
-			return err
-		}
+		try(json.Unmarshal(c.ask(line), &reply))
 		added := reply.Result.Request.Messages[len(q.Messages):]
-		return check(added[0].Content, nil)
-	}), nil
+		check(added[0].Content)
+	})
 }
 
 // callback posts to a plugin's own HTTP server.
-func (r *rig) callback() (side, error) {
-	interpreter, err := python("")
-	if err != nil {
-		return nil, err
-	}
-	c, err := r.start(interpreter, peer("callback.py"))
-	if err != nil {
-		return nil, err
-	}
-	port, err := c.out.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
+func (r *rig) callback() side {
+	c := r.start(must(python("")), peer("callback.py"))
+	port := must(c.out.ReadString('\n'))
 	url, q := "http://127.0.0.1:"+strings.TrimSpace(port)+"/tool_invoke", request()
-	return loop(func() error {
-		body, err := json.Marshal(map[string]any{"name": "standard", "call_id": "call_1", "arguments": q})
-		if err != nil {
-			return err
-		}
-		answer, err := http.Post(url, "application/json", bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
+	return loop(func() {
+		body := must(json.Marshal(map[string]any{"name": "standard", "call_id": "call_1", "arguments": q}))
+		answer := must(http.Post(url, "application/json", bytes.NewReader(body)))
 		defer answer.Body.Close()
 		var reply struct{ Output string }
-		err = json.NewDecoder(bufio.NewReader(answer.Body)).Decode(&reply)
-		return check(reply.Output, err)
-	}), nil
+		try(json.NewDecoder(bufio.NewReader(answer.Body)).Decode(&reply))
+		check(reply.Output)
+	})
 }

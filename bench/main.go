@@ -84,7 +84,7 @@ func measure(goals []goal, quick bool, page string, out io.Writer) error {
 	defer r.close()
 	r.tell = func(row row) { fmt.Fprintln(out, row) }
 	for _, g := range goals {
-		if err := g.run(r); err != nil {
+		if err := catch(func() { g.run(r) }); err != nil {
 			return fmt.Errorf("%s: %w", g.id, err)
 		}
 	}

@@ -10,48 +10,32 @@ import (
 type usage struct{ peakMiB, faults, seconds spread }
 
 // usage runs a process a few times and measures its usage.
-func (r *rig) usage(c command) (usage, error) {
-	parent, err := r.program(usageProgram)
-	if err != nil {
-		return usage{}, err
-	}
+func (r *rig) usage(c command) usage {
+	parent := r.program(usageProgram)
 	c.argv, c.want = append([]string{parent}, c.argv...), ""
 	var peaks, faults, seconds []float64
 	for range min(r.pairs, 5) {
-		out, _, _, err := r.run(c)
-		if err != nil {
-			return usage{}, err
-		}
+		out := r.run(c).stdout
 		var kib, minor, micros float64
-		if _, err := fmt.Sscan(out, &kib, &minor, &micros); err != nil {
-			return usage{}, fmt.Errorf("usage: got %q: %w", out, err)
-		}
+		must(fmt.Sscan(out, &kib, &minor, &micros))
 		peaks, faults, seconds = append(peaks, kib/1024), append(faults, minor), append(seconds, micros/1e6)
 	}
-	return usage{spreadOf(peaks), spreadOf(faults), spreadOf(seconds)}, nil
+	return usage{spreadOf(peaks), spreadOf(faults), spreadOf(seconds)}
 }
 
 // comparePeaks adds the peak memory of a process by that of another one.
-func (r *rig) comparePeaks(c claim, ours, base []string) error {
+func (r *rig) comparePeaks(c claim, ours, base []string) {
 	var peaks [2]float64
 	for i, argv := range [2][]string{ours, base} {
-		used, err := r.usage(command{argv: argv})
-		if err != nil {
-			return err
-		}
-		peaks[i] = used.peakMiB.median
+		peaks[i] = r.usage(command{argv: argv}).peakMiB.median
 	}
 	r.add(row{claim: c, got: exactly(peaks[0] / peaks[1]), sides: fmt.Sprintf("%.0f : %.0f MiB", peaks[0], peaks[1])})
-	return nil
 }
 
 // initialBytes returns the bytes that the packages of a Go program allocate before main begins.
-func (r *rig) initialBytes(argv ...string) (float64, error) {
-	_, trace, _, err := r.run(command{argv: argv, env: []string{"GODEBUG=inittrace=1"}})
-	if err != nil {
-		return 0, err
-	}
-	return initBytes(trace)
+func (r *rig) initialBytes(argv ...string) float64 {
+	trace := r.run(command{argv: argv, env: []string{"GODEBUG=inittrace=1"}}).stderr
+	return must(initBytes(trace))
 }
 
 // initBytes sums the bytes in a trace of GODEBUG=inittrace=1.

@@ -41,7 +41,7 @@ register_hook("pre_llm_call", lambda: "remember %[2]d")
 
 // wholePrompts compares whole prompts: 10 plugins, each with a hook and a loader of 5 fragments of
 // 4 KiB, of which 40 of 50 are unique, joined into one text.
-func wholePrompts(r *rig) error {
+func wholePrompts(r *rig) {
 	for _, c := range []struct {
 		what   string
 		source string
@@ -50,78 +50,56 @@ func wholePrompts(r *rig) error {
 		{"new content", makingLoader, atLeast(0.7)},
 		{"content that plugins hold", holdingLoader, atLeast(1.6)},
 	} {
-		prompt, err := r.prompts(c.what, c.source, 4<<10)
-		if err != nil {
-			return err
-		}
+		prompt := r.prompts(c.what, c.source, 4<<10)
 		ours := claim{"P4", "prompts of " + c.what + ", speed by pluggy", c.want}
 		kind, _, _ := strings.Cut(c.what, " ")
-		start := func() (side, error) { return r.timedPython("pluggy", "prompt.py", kind) }
-		if err := r.compareWith(ours, loop(prompt).onProcessors(1), start); err != nil {
-			return err
-		}
+		start := func() side { return r.timedPython("pluggy", "prompt.py", kind) }
+		r.compareWith(ours, loop(prompt).onProcessors(1), start)
 	}
-	return r.promptTail()
+	r.promptTail()
 }
 
 // promptTail adds the tail of prompts whose content the plugins made when they
 // were loaded.
-func (r *rig) promptTail() error {
-	small, err := r.prompts("small", holdingLoader, 4<<10)
-	if err != nil {
-		return err
-	}
-	ratio, err := r.tail(small)
-	if err != nil {
-		return err
-	}
-	r.figure(claim{"P4", "prompts of content that plugins hold, p99 by p50", atMost(3)}, ratio)
-	return nil
+func (r *rig) promptTail() {
+	small := r.prompts("small", holdingLoader, 4<<10)
+	r.figure(claim{"P4", "prompts of content that plugins hold, p99 by p50", atMost(3)}, r.tail(small))
 }
 
 // tail returns the 99th percentile of the time of prompts, divided by the median.
-func (r *rig) tail(prompt func() error) (float64, error) {
+func (r *rig) tail(prompt func()) float64 {
 	took := make([]time.Duration, r.scale(5000))
 	for i := range took {
 		start := time.Now()
-		if err := prompt(); err != nil {
-			return 0, err
-		}
+		prompt()
 		took[i] = time.Since(start)
 	}
 	slices.Sort(took)
-	return float64(took[len(took)*99/100]) / float64(took[len(took)/2]), nil
+	return float64(took[len(took)*99/100]) / float64(took[len(took)/2])
 }
 
 // prompts loads plugins, and makes work that builds the first prompt of a session and writes
 // its text into a buffer. Each prompt asks the loaders for another argument, so that no answer
 // can come from a cache; all arguments have one length, so that prompts cost the same.
-func (r *rig) prompts(folder, source string, size int) (func() error, error) {
+func (r *rig) prompts(folder, source string, size int) func() {
 	sources := map[string]string{}
 	for i := range plugins {
 		sources["p"+strconv.Itoa(i)] = fmt.Sprintf(source, size/16-1, i)
 	}
-	set, err := r.load(folder, sources)
-	if err != nil {
-		return nil, err
-	}
+	set := r.load(folder, sources)
 	var out bytes.Buffer
 	n, least := 10_000_000, int64(unique*(size-16))
-	return func() error {
+	return func() {
 		n++
 		refs := make([]string, plugins)
 		for i := range refs {
 			refs[i] = "ref" + strconv.Itoa(i) + ":" + strconv.Itoa(n)
 		}
 		session := set.Host.NewSession(host.SessionConfig{ID: "bench"})
-		p, err := session.Prompt(context.Background(), host.Request{Text: question, Fragments: refs})
-		if err != nil {
-			return err
-		}
+		p := must(session.Prompt(context.Background(), host.Request{Text: question, Fragments: refs}))
 		out.Reset()
 		if got, err := p.Text.WriteTo(&out); err != nil || got < least {
-			return fmt.Errorf("got a prompt of %d B (%v), want at least %d", got, err, least)
+			try(fmt.Errorf("got a prompt of %d B (%v), want at least %d", got, err, least))
 		}
-		return nil
-	}, nil
+	}
 }

@@ -55,33 +55,22 @@ func proxyBody(rounds int, stream bool) []byte {
 }
 
 // startProxy starts the proxy of an upstream in a process, and returns its URL.
-func startProxy(r *rig, upstream string) (address string, cmd *exec.Cmd, err error) {
-	dir, err := r.folder("proxy", map[string]string{"p.star": proxyPlugin})
-	if err != nil {
-		return "", nil, err
-	}
+func startProxy(r *rig, upstream string) (address string, cmd *exec.Cmd) {
+	dir := r.folder("proxy", map[string]string{"p.star": proxyPlugin})
 	return startServer(r, exec.Command(r.starhost, "serve", dir, "--proxy", "127.0.0.1:0", "--upstream", upstream))
 }
 
 // startReverse starts the reverse proxy of Go's standard library in a process, and returns its URL.
-func startReverse(r *rig, upstream string) (address string, err error) {
-	program, err := r.program(reverseProgram)
-	if err == nil {
-		address, _, err = startServer(r, exec.Command(program, upstream))
-	}
-	return address, err
+func startReverse(r *rig, upstream string) string {
+	address, _ := startServer(r, exec.Command(r.program(reverseProgram), upstream))
+	return address
 }
 
 // startServer starts a program and returns the URL that it prints.
-func startServer(r *rig, cmd *exec.Cmd) (address string, _ *exec.Cmd, err error) {
+func startServer(r *rig, cmd *exec.Cmd) (address string, _ *exec.Cmd) {
 	cmd.Env, cmd.Dir = r.environment(), r.dir
-	stderr, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return "", nil, err
-	}
+	stderr := must(cmd.StderrPipe())
+	try(cmd.Start())
 	r.ends = append(r.ends, func() {
 		_ = cmd.Process.Kill() // it serves until then
 		_ = cmd.Wait()
@@ -90,15 +79,16 @@ func startServer(r *rig, cmd *exec.Cmd) (address string, _ *exec.Cmd, err error)
 	for lines.Scan() {
 		if _, address, ok := strings.Cut(lines.Text(), "standing in for endpoints at "); ok {
 			go io.Copy(io.Discard, stderr)
-			return address, cmd, nil
+			return address, cmd
 		}
 	}
-	return "", nil, errors.New("the proxy did not say where it is")
+	try(errors.New("the proxy did not say where it is"))
+	return "", nil
 }
 
 // proxiedRequests compares a request through the proxy, with context and a guard, with one through
 // the reverse proxy of Go's standard library.
-func proxiedRequests(r *rig) error {
+func proxiedRequests(r *rig) {
 	open := make(chan bool) // closed at the end of the streams
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body) // a client that hangs up ends the measurement
@@ -120,14 +110,8 @@ func proxiedRequests(r *rig) error {
 	defer upstream.Close()
 	defer upstream.CloseClientConnections()
 	defer close(open)
-	address, cmd, err := startProxy(r, upstream.URL)
-	if err != nil {
-		return err
-	}
-	plain, err := startReverse(r, upstream.URL)
-	if err != nil {
-		return err
-	}
+	address, cmd := startProxy(r, upstream.URL)
+	plain := startReverse(r, upstream.URL)
 	transport := &http.Transport{MaxIdleConnsPerHost: 10}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
@@ -137,128 +121,89 @@ func proxiedRequests(r *rig) error {
 	}{{15, 2.5}, {190, 3}, {1990, 4}} {
 		whole := proxyBody(c.rounds, false)
 		ask := func(base string) side {
-			return loop(func() error {
-				text, err := askThrough(client, base, whole)
-				if err == nil && text != proxyReply {
-					err = fmt.Errorf("got %.400s, want the reply", text)
+			return loop(func() {
+				if text := askThrough(client, base, whole); text != proxyReply {
+					try(fmt.Errorf("got %.400s, want the reply", text))
 				}
-				return err
 			})
 		}
 		what := fmt.Sprintf("a request of %d KB through the proxy, by httputil.ReverseProxy", len(whole)/1000)
-		if err := r.compare(claim{"P10", what, atMost(c.most)}, ask(address), ask(plain)); err != nil {
-			return err
-		}
+		r.compare(claim{"P10", what, atMost(c.most)}, ask(address), ask(plain))
 	}
 	stream := proxyBody(15, true)
-	ours, err := firstByte(r, client, address, stream)
-	if err != nil {
-		return err
-	}
-	base, err := firstByte(r, client, plain, stream)
-	if err != nil {
-		return err
-	}
+	ours := firstByte(r, client, address, stream)
+	base := firstByte(r, client, plain, stream)
 	r.figure(claim{"P10", "first byte of a stream, later than through it", atMost(2).withUnit("ms")}, max(0, (ours-base).Seconds()*1000))
 	small := []byte(`{"model":"m","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"Go on."}]}`)
-	if err := openStreams(r, address, small, cmd.Process.Pid); err != nil {
-		return err
-	}
-	return openStreams(r, address, stream, cmd.Process.Pid)
+	openStreams(r, address, small, cmd.Process.Pid)
+	openStreams(r, address, stream, cmd.Process.Pid)
 }
 
-func askThrough(client *http.Client, base string, body []byte) (string, error) {
-	a, err := client.Post(base+"/v1/messages", "application/json", bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
+func askThrough(client *http.Client, base string, body []byte) string {
+	a := must(client.Post(base+"/v1/messages", "application/json", bytes.NewReader(body)))
 	defer a.Body.Close()
-	text, err := io.ReadAll(a.Body)
-	return string(text), err
+	return string(must(io.ReadAll(a.Body)))
 }
 
 // firstByte returns the median of the time to the first byte of a stream.
-func firstByte(r *rig, client *http.Client, base string, body []byte) (time.Duration, error) {
+func firstByte(r *rig, client *http.Client, base string, body []byte) time.Duration {
 	var all []time.Duration
 	for range 20 * r.pairs {
 		start := time.Now()
-		a, err := client.Post(base+"/v1/messages", "application/json", bytes.NewReader(body))
-		if err != nil {
-			return 0, err
-		}
-		_, err = io.ReadFull(a.Body, make([]byte, 1))
+		a := must(client.Post(base+"/v1/messages", "application/json", bytes.NewReader(body)))
+		must(io.ReadFull(a.Body, make([]byte, 1)))
 		all = append(all, time.Since(start))
 		_, _ = io.Copy(io.Discard, a.Body) // so that the connection is used again
 		a.Body.Close()
-		if err != nil {
-			return 0, err
-		}
 	}
 	slices.Sort(all)
-	return all[len(all)/2], nil
+	return all[len(all)/2]
 }
 
 // openStreams measures the memory of a process with many open streams, above that before them.
-func openStreams(r *rig, base string, body []byte, pid int) error {
+func openStreams(r *rig, base string, body []byte, pid int) {
 	n := r.scale(1000)
 	before, err := memoryKiB(pid, "VmRSS:")
 	if err != nil {
 		r.skip(claim{"P10", "memory of 1,000 open streams", atMost(64).withUnit("MiB")}, "needs /proc")
-		return nil
+		return
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: n}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	for range n {
-		q, err := http.NewRequest("POST", base+"/v1/messages", bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
+		q := must(http.NewRequest("POST", base+"/v1/messages", bytes.NewReader(body)))
 		q.Header.Set("X-Open", "1")
-		a, err := client.Do(q)
-		if err != nil {
-			return err
-		}
+		a := must(client.Do(q))
 		defer a.Body.Close()
-		if _, err := io.ReadFull(a.Body, make([]byte, len(proxyEvent))); err != nil {
-			return err
-		}
+		must(io.ReadFull(a.Body, make([]byte, len(proxyEvent))))
 	}
-	after, err := memoryKiB(pid, "VmRSS:")
-	if err != nil {
-		return err
-	}
+	after := must(memoryKiB(pid, "VmRSS:"))
 	what := fmt.Sprintf("memory of %d open streams, requests of %d B", n, len(body))
 	r.figure(claim{"P10", what, atMost(64).withUnit("MiB")}, float64(after-before)/1024)
-	return nil
 }
 
 // proxiedMemory measures how much a request of 1 MB makes the peak memory of the proxy grow.
-func proxiedMemory(r *rig) error {
+func proxiedMemory(r *rig) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		_, _ = io.Copy(io.Discard, q.Body) // a client that hangs up ends the measurement
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, proxyReply)
 	}))
 	defer upstream.Close()
-	address, cmd, err := startProxy(r, upstream.URL)
-	if err != nil {
-		return err
-	}
+	address, cmd := startProxy(r, upstream.URL)
 	c := claim{"P12", "peak memory for a request of 1 MB through the proxy, by its size", atMost(6).withUnit("bodies")}
 	var peaks [2]int
 	body := proxyBody(420, false)
 	for i, body := range [2][]byte{proxyBody(1, false), body} {
-		if _, err := askThrough(http.DefaultClient, address, body); err != nil {
-			return err
-		}
+		askThrough(http.DefaultClient, address, body)
+		var err error
 		if peaks[i], err = memoryKiB(cmd.Process.Pid, "VmHWM:"); err != nil {
 			r.skip(c, "needs /proc")
-			return nil
+			return
 		}
 	}
 	r.add(row{claim: c, got: exactly(float64(peaks[1]-peaks[0]) * 1024 / float64(len(body))), sides: fmt.Sprintf("%d KiB : %d KB", peaks[1]-peaks[0], len(body)/1000)})
-	return nil
 }
 
 // memoryKiB returns the memory of a process that is in RAM, or was.

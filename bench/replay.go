@@ -29,38 +29,26 @@ const recordForm = `{"schema":"starhost.decision/1","id":"%026d","starhost":"1",
 
 // replayedRecords measures replay of a log: the events of one second of a processor, and the memory
 // for ten times as many records.
-func replayedRecords(r *rig) error {
-	dir, err := r.folder("replay", map[string]string{"guard.star": replayGuard})
-	if err != nil {
-		return err
-	}
+func replayedRecords(r *rig) {
+	dir := r.folder("replay", map[string]string{"guard.star": replayGuard})
 	records, log := r.scale(100_000), filepath.Join(dir, "log.jsonl")
-	if err := writeRecords(log, records); err != nil {
-		return err
-	}
+	writeRecords(log, records)
 	args := []string{r.starhost, "replay", filepath.Join(dir, "guard.star")}
 	for range 10 {
 		args = append(args, "--log", log)
 	}
-	ten, err := r.usage(command{argv: args})
-	if err != nil {
-		return err
-	}
+	ten := r.usage(command{argv: args})
 	speed := claim{"P7", "replay of records of 2 KB, by a second of a processor", atLeast(20_000).withUnit("events")}
 	r.figure(speed, float64(10*records)/ten.seconds.median)
 	r.figure(claim{"P7", "replay of 1,000,000 records, peak memory", atMost(64).withUnit("MiB")}, ten.peakMiB.median)
-	return nil
 }
 
 // writeRecords writes a log in which each session has four records.
-func writeRecords(name string, n int) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
+func writeRecords(name string, n int) {
+	f := must(os.Create(name))
 	w := bufio.NewWriter(f)
 	for k := range n {
 		fmt.Fprintf(w, recordForm, k, k/4, strings.Repeat("x", 1250)) // Flush returns its error
 	}
-	return errors.Join(w.Flush(), f.Close())
+	try(errors.Join(w.Flush(), f.Close()))
 }

@@ -39,7 +39,7 @@ func newRig(quick bool) (*rig, error) {
 	if quick {
 		r.pairs, r.span = 1, time.Microsecond
 	}
-	r.starhost, err = r.program(starhostProgram)
+	err = catch(func() { r.starhost = r.program(starhostProgram) })
 	return r, err
 }
 
@@ -60,24 +60,20 @@ func (r *rig) scale(n int) int {
 }
 
 // folder writes files into a new folder.
-func (r *rig) folder(name string, files map[string]string) (string, error) {
+func (r *rig) folder(name string, files map[string]string) string {
 	dir := filepath.Join(r.dir, name)
 	for file, text := range files {
 		file = filepath.Join(dir, file)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			return "", err
-		}
+		try(os.MkdirAll(filepath.Dir(file), 0o755))
+		try(os.WriteFile(file, []byte(text), 0o644))
 	}
-	return dir, nil
+	return dir
 }
 
 // program builds a static program, once.
-func (r *rig) program(pkg string) (string, error) {
+func (r *rig) program(pkg string) string {
 	if file, ok := r.built[pkg]; ok {
-		return file, nil
+		return file
 	}
 	file := filepath.Join(r.dir, "bin", filepath.Base(pkg))
 	cmd := exec.Command("go", "build", "-o", file, pkg)
@@ -86,10 +82,10 @@ func (r *rig) program(pkg string) (string, error) {
 	}
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build %s: %v: %s", pkg, err, out)
+		try(fmt.Errorf("go build %s: %v: %s", pkg, err, out))
 	}
 	r.built[pkg] = file
-	return file, nil
+	return file
 }
 
 // These programs are built.
@@ -148,47 +144,41 @@ type command struct {
 	env         []string // beside the rig's
 }
 
+// A finished is what a process wrote, and the time that it used the processors.
+type finished struct {
+	stdout, stderr string
+	busy           time.Duration
+}
+
 // run runs a command in the rig's folder.
-func (r *rig) run(c command) (stdout, stderr string, used *os.ProcessState, err error) {
+func (r *rig) run(c command) finished {
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdin = r.environment(c.env...), r.dir, strings.NewReader(c.input)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err = cmd.Run(); err == nil && !strings.Contains(out.String(), c.want) {
+	err := cmd.Run()
+	if err == nil && !strings.Contains(out.String(), c.want) {
 		err = errors.New("want " + c.want)
 	}
 	if err != nil {
-		err = fmt.Errorf("%.200s: %v: %.400s", strings.Join(c.argv, " "), err, errs.String()+out.String())
+		try(fmt.Errorf("%.200s: %v: %.400s", strings.Join(c.argv, " "), err, errs.String()+out.String()))
 	}
-	return out.String(), errs.String(), cmd.ProcessState, err
+	return finished{out.String(), errs.String(), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 }
 
 // process makes a side of a whole process, which must succeed.
 func (r *rig) process(argv ...string) side {
-	return loop(func() error {
-		_, err := r.output(argv...)
-		return err
-	})
+	return loop(func() { r.run(command{argv: argv}) })
 }
 
 // processors makes a side of the time that a process uses the processors.
 func (r *rig) processors(c command) side {
-	return func(n int) (sum time.Duration, err error) {
+	return func(n int) (sum time.Duration) {
 		for range n {
-			_, _, used, err := r.run(c)
-			if err != nil {
-				return 0, err
-			}
-			sum += used.UserTime() + used.SystemTime()
+			sum += r.run(c).busy
 		}
-		return sum, nil
+		return sum
 	}
-}
-
-// output returns the standard output of a process.
-func (r *rig) output(argv ...string) (string, error) {
-	stdout, _, _, err := r.run(command{argv: argv})
-	return stdout, err
 }
 
 // A child is a process that answers lines with lines.
@@ -198,62 +188,38 @@ type child struct {
 }
 
 // start starts a child, which ends with the rig.
-func (r *rig) start(name string, args ...string) (*child, error) {
+func (r *rig) start(name string, args ...string) *child {
 	cmd := exec.Command(name, args...)
 	cmd.Env, cmd.Dir, cmd.Stderr = r.environment(), r.dir, os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
+	in := must(cmd.StdinPipe())
+	out := must(cmd.StdoutPipe())
+	try(cmd.Start())
 	r.ends = append(r.ends, func() {
 		in.Close()
 		cmd.Process.Kill() // a server of HTTP does not read its input
 		cmd.Wait()
 	})
-	return &child{in, bufio.NewReaderSize(out, 1<<20)}, nil
+	return &child{in, bufio.NewReaderSize(out, 1<<20)}
 }
 
 // ask sends a line and returns the answer.
-func (c *child) ask(line []byte) ([]byte, error) {
-	if _, err := c.in.Write(append(line, '\n')); err != nil {
-		return nil, err
-	}
-	answer, err := c.out.ReadBytes('\n')
-	if err != nil {
-		return nil, errors.Join(errors.New("a child did not answer"), err)
-	}
-	return answer, nil
+func (c *child) ask(line []byte) []byte {
+	must(c.in.Write(append(line, '\n')))
+	return must(c.out.ReadBytes('\n'))
 }
 
 // timedChild makes a side of a child that does its work as often as a line says, and answers
 // with the nanoseconds.
-func (r *rig) timedChild(name string, args ...string) (side, error) {
-	c, err := r.start(name, args...)
-	if err != nil {
-		return nil, err
+func (r *rig) timedChild(name string, args ...string) side {
+	c := r.start(name, args...)
+	return func(n int) time.Duration {
+		answer := c.ask(strconv.AppendInt(nil, int64(n), 10))
+		return time.Duration(must(strconv.ParseInt(strings.TrimSpace(string(answer)), 10, 64)))
 	}
-	return func(n int) (time.Duration, error) {
-		answer, err := c.ask(strconv.AppendInt(nil, int64(n), 10))
-		if err != nil {
-			return 0, err
-		}
-		ns, err := strconv.ParseInt(strings.TrimSpace(string(answer)), 10, 64)
-		return time.Duration(ns), err
-	}, nil
 }
 
 // timedPython is timedChild for a peer in Python that needs a module.
-func (r *rig) timedPython(module, script string, args ...string) (side, error) {
-	interpreter, err := python(module)
-	if err != nil {
-		return nil, err
-	}
+func (r *rig) timedPython(module, script string, args ...string) side {
+	interpreter := must(python(module))
 	return r.timedChild(interpreter, append([]string{peer(script)}, args...)...)
 }
