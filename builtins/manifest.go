@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -85,96 +84,13 @@ func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
 // ReadManifest returns the manifest that a plugin's file states. For a file without plugin(...), it has the
 // defaults. The error has a place.
 func ReadManifest(f Text) (*Manifest, error) {
-	m, note, err := noteManifest(f)
-	if m != nil || err != nil {
-		return m, err
-	}
-	return manifestOf(f.Name(), note)
-}
-
-// noteManifest returns the manifest of a file, and the encoded form, which f may cache. If f has the encoded
-// form in its cache, m is nil.
-func noteManifest(f Text) (m *Manifest, note []byte, err error) {
-	note, err = f.Note("manifest with dicts in requires_env", func(f *syntax.File) ([]byte, error) {
-		read, err := readManifest(f)
-		if err != nil {
-			return nil, err
-		}
-		m = read
-		return m.note()
-	})
-	return m, note, err
-}
-
-// A manifestNote is the encoded form of a manifest.
-type manifestNote struct {
-	Name, Version, Owner, Description string      `json:",omitzero"`
-	Permissions, Requires             []string    `json:",omitzero"`
-	RequiresEnv                       []EnvVar    `json:",omitzero"`
-	Config                            string      `json:",omitzero"` // the settings, as a literal of Starlark
-	Events                            []eventNote `json:",omitzero"`
-	Place, NamePlace, EventsPlace     [2]int32    `json:",omitzero"` // the line and the column of each
-}
-
-// An eventNote is the encoded form of a declared event.
-type eventNote struct {
-	Name string
-	Args []string `json:",omitzero"`
-}
-
-// note returns the encoded form of the manifest.
-func (m *Manifest) note() ([]byte, error) {
-	n := manifestNote{
-		Name: m.Name, Version: m.Version, Owner: m.Owner, Description: m.Description,
-		Permissions: m.Permissions, RequiresEnv: m.RequiresEnv, Requires: m.Requires,
-		Place: columnOf(m.Place), NamePlace: columnOf(m.namePlace), EventsPlace: columnOf(m.eventsPlace),
-	}
-	for _, e := range m.Events {
-		n.Events = append(n.Events, eventNote{e.Name, e.Args})
-	}
-	if m.Config.Len() > 0 {
-		n.Config = m.Config.String()
-	}
-	return json.Marshal(n)
-}
-
-// columnOf returns the line and the column of a place.
-func columnOf(p syntax.Position) [2]int32 { return [2]int32{p.Line, p.Col} }
-
-// manifestOf returns the manifest that an encoded form describes.
-func manifestOf(file string, note []byte) (*Manifest, error) {
-	var n manifestNote
-	if err := json.Unmarshal(note, &n); err != nil {
+	note, err := f.Note("manifest", func(f *syntax.File) (any, error) { return readManifest(f) })
+	if err != nil {
 		return nil, err
 	}
-	place := func(at [2]int32) syntax.Position {
-		if at[0] == 0 {
-			return syntax.Position{}
-		}
-		return syntax.MakePosition(&file, at[0], at[1])
-	}
-	m := &Manifest{
-		API: APIVersion, Name: n.Name, Version: n.Version, Owner: n.Owner, Description: n.Description,
-		Permissions: n.Permissions, RequiresEnv: n.RequiresEnv, Requires: n.Requires,
-		Config: new(starlark.Dict),
-		Place:  place(n.Place), namePlace: place(n.NamePlace), eventsPlace: place(n.EventsPlace),
-	}
-	for _, e := range n.Events {
-		m.Events = append(m.Events, declaredEvent(e.Name, e.Args))
-	}
-	if n.Config != "" {
-		x, err := (&syntax.FileOptions{}).ParseExpr(file, n.Config, 0)
-		if err != nil {
-			return nil, err
-		}
-		config, err := literal(x)
-		if err != nil {
-			return nil, err
-		}
-		m.Config = config.(*starlark.Dict)
-	}
-	m.Config.Freeze()
-	return m, nil
+	m := *note.(*Manifest) // copied, because CheckName changes it, and f may cache the note
+	m.Events = slices.Clone(m.Events)
+	return &m, nil
 }
 
 // readManifest reads the manifest from the syntax tree of a file.

@@ -23,10 +23,10 @@ type EnvVar struct {
 	Name string
 	// Description and URL tell a user what the variable is for, and where to get a value. A plugin may leave
 	// them "". URL begins with http:// or https://.
-	Description, URL string `json:",omitzero"`
+	Description, URL string
 	// Secret is true if the value is a secret, which starhost removes from texts. The value of a secret may
 	// also come from the sources of [effects.Secrets].
-	Secret bool `json:",omitzero"`
+	Secret bool
 }
 
 // String returns the variable's name with its description and URL, as in "TOKEN (of the pager,

@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	"encoding/json"
 	"slices"
 
 	"go.starlark.net/syntax"
@@ -16,7 +15,7 @@ import (
 // find has a kind of its own. A *starlark.File is a Text.
 type Text interface {
 	Name() string
-	Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error)
+	Note(kind string, find func(*syntax.File) (any, error)) (any, error)
 }
 
 // Check reports mistakes that the text of a file shows before it runs: a plugin(...) that
@@ -30,23 +29,19 @@ func Check(f Text) error {
 // checkText returns which functions of a file capture variables, because registrations refuse these, and what
 // its functions can decide. If the file's text shows a mistake, checkText returns that as an error.
 func checkText(f Text) (found checkedText, err error) {
-	if _, _, err := noteManifest(f); err != nil {
+	if _, err := ReadManifest(f); err != nil {
 		return found, err
 	}
-	note, err := f.Note("captures and decisions", func(f *syntax.File) ([]byte, error) {
+	note, err := f.Note("captures and decisions", func(f *syntax.File) (any, error) {
 		if err := checkDecisions(f); err != nil {
 			return nil, err
 		}
-		found := checkedText{captures(f), decidesOf(f)}
-		if len(found.Captures)+len(found.Decides) == 0 {
-			return nil, nil
-		}
-		return json.Marshal(found)
+		return checkedText{captures(f), decidesOf(f)}, nil
 	})
-	if err != nil || len(note) == 0 {
+	if err != nil {
 		return found, err
 	}
-	return found, json.Unmarshal(note, &found)
+	return note.(checkedText), nil
 }
 
 // A checkedText is what the text of a file shows before the file runs.

@@ -42,14 +42,14 @@ func runCached(t *testing.T, c *Cache, src string) (got runResult) {
 	f, err := s.Parse("f.star", []byte(src))
 	if err == nil {
 		got.NoteFound = true
-		note, err := f.Note("statements", func(f *syntax.File) ([]byte, error) {
+		note, err := f.Note("statements", func(f *syntax.File) (any, error) {
 			got.NoteFound = false
-			return fmt.Append(nil, len(f.Stmts)), nil
+			return fmt.Sprint(len(f.Stmts)), nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got.Note = string(note)
+		got.Note = note.(string)
 		var m *Module
 		m, got.Usage, err = s.Run(context.Background(), f, Exec{Env: starlark.StringDict{"config": starlark.MakeInt(4)}, Load: load})
 		if err == nil {

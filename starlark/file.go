@@ -2,6 +2,7 @@ package starlark
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"sync"
@@ -19,12 +20,15 @@ type File struct {
 	src     []byte // normalised: line ends are "\n", without a byte order mark
 	first   string // statements on line 0, which is no part of the script
 	options syntax.FileOptions
-	key     cacheKey
+	digest  [sha256.Size]byte // of first, the name and the text
 	cache   *Cache
 
 	mu   sync.Mutex
 	tree *syntax.File // nil before the first use, and after takeTree
 }
+
+// key returns the key of an item of the file in its cache.
+func (f *File) key(kind, names string) cacheKey { return cacheKey{f.options, f.digest, kind, names} }
 
 // Name returns the name that positions show.
 func (f *File) Name() string { return f.name }
@@ -66,11 +70,9 @@ func (s *Sandbox) parse(first, name string, src []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.cache = s.cache
-	if first != "" {
-		f.first, f.key = first, fileKey(s.dialect, first, f.key[:])
-	}
-	_, err = f.Note("syntax", func(*syntax.File) ([]byte, error) { return nil, nil }) // it fails on a syntax error
+	f.first, f.cache = first, s.cache
+	f.digest = sha256.Sum256(slices.Concat([]byte(first+"\x00"+name+"\x00"), f.src))
+	_, err = f.Note("syntax", func(*syntax.File) (any, error) { return nil, nil }) // it fails on a syntax error
 	return f, err
 }
 
@@ -94,7 +96,7 @@ func (s *Sandbox) newFile(name string, src []byte) (*File, error) {
 		return nil, err
 	}
 	s.sources.add(name, text)
-	return &File{name: name, src: text, options: s.dialect, key: fileKey(s.dialect, name, text), cache: &Cache{}}, nil
+	return &File{name: name, src: text, options: s.dialect, cache: &Cache{}}, nil
 }
 
 // readTree returns the tree of the file. The caller must not change it.

@@ -1,8 +1,7 @@
 package starlark
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,7 +53,7 @@ func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*co
 	if covered {
 		names += " covered"
 	}
-	return f.cache.program(f.key.itemKey("program", names), len(f.src), func() (*compiledProgram, error) {
+	item, err := f.cache.item(f.key("program", names), len(f.src), func() (any, error) {
 		var p compiledProgram
 		var err error
 		if covered {
@@ -62,23 +61,18 @@ func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*co
 		} else {
 			p.Program, p.uses, err = s.compile(f, extra, nil)
 		}
-		if err != nil {
-			return nil, err
-		}
-		return &p, nil
+		return &p, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return item.(*compiledProgram), nil
 }
 
-// namesKey returns a digest of the defined names.
+// namesKey returns the defined names as one text.
 func (v *vocabulary) namesKey() string {
 	v.keyOnce.Do(func() {
-		names := make([]string, 0, len(v.definedNames))
-		for name := range v.definedNames {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		sum := sha256.Sum256([]byte(strings.Join(names, " ")))
-		v.key = hex.EncodeToString(sum[:8])
+		v.key = strings.Join(slices.Sorted(maps.Keys(v.definedNames)), " ")
 	})
 	return v.key
 }

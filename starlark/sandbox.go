@@ -78,7 +78,7 @@ type vocabulary struct {
 	env          starlark.StringDict // names that every file can use
 	definedNames map[string]bool     // names given to Define, including dotted ones
 	keyOnce      sync.Once
-	key          string // digest of the defined names
+	key          string // the defined names, joined
 }
 
 // namesCapacity is the capacity of maps of names. It includes the names of a typical host.
