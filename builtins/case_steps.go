@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -302,39 +300,7 @@ func caseCallTool(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	ran := reply.Call.Arguments
-	if bytes.Equal(ran, raw) && survivesJSON(args) {
-		return replyValue(&reply, freeze(args)), nil
-	}
-	return replyValue(&reply, objectOrText(ran)), nil
-}
-
-// survivesJSON reports whether an object is equal to what comes back from its JSON. It reports false if it
-// would have to read the JSON to know: for many members, or for values other than words, texts and small
-// numbers.
-func survivesJSON(object *starlark.Dict) bool {
-	if object.Len() > 64 {
-		return false
-	}
-	for k, v := range object.Entries() {
-		switch v := v.(type) {
-		case starlark.NoneType, starlark.Bool:
-		case starlark.Int:
-			if _, ok := v.Int64(); !ok {
-				return false
-			}
-		case starlark.String:
-			if !utf8.ValidString(string(v)) {
-				return false
-			}
-		default:
-			return false
-		}
-		if !utf8.ValidString(string(k.(starlark.String))) {
-			return false
-		}
-	}
-	return true
+	return replyValue(&reply, objectOrText(reply.Call.Arguments)), nil
 }
 
 func caseFire(c call.Call, d CaseDriver) (starlark.Value, error) {
@@ -344,7 +310,7 @@ func caseFire(c call.Call, d CaseDriver) (starlark.Value, error) {
 	}
 	args := map[string]json.RawMessage{}
 	for k, v := range rest.Entries() {
-		raw, err := appendJSON(nil, v)
+		raw, err := toJSON(v)
 		if err != nil {
 			return nil, c.Fail("E0204", "%s: %v", string(k.(starlark.String)), err)
 		}
@@ -368,7 +334,7 @@ func caseHook(c call.Call, d CaseDriver) (starlark.Value, error) {
 		if !isObject(event) {
 			return nil, c.Fail("E0202", "event: got %s, want a dict or the event's text", event.Type())
 		}
-		raw, err := appendJSON(nil, event)
+		raw, err := toJSON(event)
 		if err != nil {
 			return nil, c.Fail("E0204", "event: %v", err)
 		}

@@ -346,7 +346,7 @@ func encodeJSON(c call.Call, arg string, v starlark.Value) (json.RawMessage, err
 	if err := p.value(v, 0); err != nil {
 		return nil, err
 	}
-	raw, err := appendJSON(nil, v)
+	raw, err := toJSON(v)
 	if err != nil {
 		return nil, c.Fail("E0204", "%s%v", argumentPrefix(arg), err)
 	}

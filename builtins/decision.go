@@ -118,7 +118,7 @@ func makeModify(c call.Call) (starlark.Value, error) {
 func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decision) error {
 	d, ok := v.(*decision)
 	if !ok && slices.Contains(spec.Actions, starhost.ActionValue) {
-		raw, err := appendBoundedJSON(nil, v, maxEventJSON)
+		raw, err := toBoundedJSON(v, maxEventJSON)
 		if err != nil {
 			return call.Errorf("E0312", "%v", err)
 		}
@@ -172,12 +172,12 @@ func toChange(spec *starhost.EventSpec, name string, v starlark.Value) (any, err
 		if !isObject(v) {
 			return nil, call.Errorf("E0312", "got %s, want dict", v.Type())
 		}
-		raw, err := appendJSON(nil, v)
+		raw, err := toJSON(v)
 		return json.RawMessage(raw), err
 	case *starhost.Result:
 		return changeResult(v)
 	case *starhost.AppArg:
-		raw, err := appendJSON(nil, v)
+		raw, err := toJSON(v)
 		return json.RawMessage(raw), err
 	case *[]string:
 		var list []string

@@ -228,32 +228,29 @@ func jsonNumber(s string) (starlark.Value, error) {
 	return starlark.MakeBigInt(i), nil
 }
 
-// appendJSON appends v as compact JSON to dst. Dicts keep the order of their keys, and structs are sorted by
-// field. Tuples and sets become arrays. A value of the host that is a starlark.IterableMapping or a
+// toJSON returns v as compact JSON. Dicts keep the order of their keys, and structs are sorted by field.
+// Tuples and sets become arrays. A value of the host that is a starlark.IterableMapping or a
 // starlark.Sequence becomes an object or an array. In strings, bytes that are not UTF-8 become U+FFFD, and
 // "<", ">" and "&" stay.
 //
 // It returns an error for values of other types, keys that are no strings, NaN and infinities, nesting over
 // jsonMaxDepth (so also for a value that contains itself), and text over jsonMaxBytes. The error says where
-// the value is: "at .a[3]: got function, want a JSON value". With an error, the returned slice is dst.
-func appendJSON(dst []byte, v starlark.Value) ([]byte, error) {
-	return appendBoundedJSON(dst, v, jsonMaxBytes)
-}
+// the value is: "at .a[3]: got function, want a JSON value".
+func toJSON(v starlark.Value) ([]byte, error) { return toBoundedJSON(v, jsonMaxBytes) }
 
-// appendBoundedJSON does what appendJSON does, for a text of at most most bytes.
-func appendBoundedJSON(dst []byte, v starlark.Value, most int) ([]byte, error) {
-	w := jsonWriter{out: dst, limit: len(dst) + most, most: most}
+// toBoundedJSON does what toJSON does, for a text of at most most bytes.
+func toBoundedJSON(v starlark.Value, most int) ([]byte, error) {
+	w := jsonWriter{most: most}
 	if err := w.value(v, 0); err != nil {
-		return dst, err
+		return nil, err
 	}
 	return w.out, nil
 }
 
-// A jsonWriter appends the text of one value to out, until out has limit bytes.
+// A jsonWriter appends the text of one value to out.
 type jsonWriter struct {
-	out   []byte
-	limit int // the most bytes of out
-	most  int // the most bytes of the text, for messages
+	out  []byte
+	most int // the most bytes of out
 }
 
 // value writes v, which is depth levels deep.
@@ -304,7 +301,7 @@ func notJSON(v starlark.Value) error {
 
 // full returns an error if n more bytes would exceed the limit.
 func (w *jsonWriter) full(n int) error {
-	if n > w.limit-len(w.out) {
+	if n > w.most-len(w.out) {
 		return errtext.PathErrorf("got more than %d bytes of JSON", w.most)
 	}
 	return nil

@@ -33,7 +33,7 @@ func schemaOf(c call.Call, sig *signature, given, enum *starlark.Dict) (s toolSc
 			Way(`in parameters, write "enum": [...] in the property`)
 	}
 	if err = checkSchema(sig, given); err == nil {
-		s.raw, err = appendJSON(nil, given)
+		s.raw, err = toJSON(given)
 	}
 	if err != nil {
 		return s, c.Fail("E0308", "parameters: %v", err)
@@ -51,14 +51,13 @@ func deriveSchema(c call.Call, sig *signature, enum *starlark.Dict) (s toolSchem
 	if err != nil {
 		return s, c.Fail("E0308", "%v", err)
 	}
-	if s.raw, err = appendDerived(make([]byte, 0, 256), properties); err != nil {
+	schema := derivedSchema(properties)
+	if s.raw, err = toJSON(schema); err != nil {
 		return s, c.Fail("E0308", "parameters: %v", err)
 	}
-	s.shape, s.valid = new(shape), len(s.raw) < maxUnchecked
+	s.shape, s.valid = shapeOf(schema), len(s.raw) < maxUnchecked
 	for i := range properties {
-		d := &properties[i]
-		s.shape.put(d.name, d.typ.shape())
-		s.valid = s.valid && d.hasScalars()
+		s.valid = s.valid && properties[i].hasScalars()
 	}
 	return s, nil
 }
@@ -141,23 +140,14 @@ func shapeOf(schema starlark.Value) *shape {
 	if _, ok := schema.(starlark.Mapping); !ok {
 		return nil
 	}
-	s := &shape{integer: dictMember(schema, "type") == starlark.String("integer"), items: shapeOf(dictMember(schema, "items"))}
 	properties := dictMember(schema, "properties")
-	for _, name := range stringKeys(properties) {
-		s.put(name, shapeOf(dictMember(properties, name)))
+	names := stringKeys(properties)
+	s := &shape{integer: dictMember(schema, "type") == starlark.String("integer"), items: shapeOf(dictMember(schema, "items"))}
+	s.properties = make(map[string]*shape, len(names))
+	for _, name := range names {
+		s.properties[name] = shapeOf(dictMember(properties, name))
 	}
 	return s
-}
-
-// put adds the shape of the property with a name.
-func (s *shape) put(name string, p *shape) {
-	if p == nil {
-		return
-	}
-	if s.properties == nil {
-		s.properties = map[string]*shape{}
-	}
-	s.properties[name] = p
 }
 
 func (s *shape) property(name string) *shape {
@@ -342,70 +332,36 @@ func isScalar(v starlark.Value) bool {
 	return false
 }
 
-// appendDerived appends the schema of an object that has these properties.
-func appendDerived(dst []byte, properties []property) ([]byte, error) {
+// derivedSchema returns the schema of an object that has these properties.
+func derivedSchema(properties []property) *starlark.Dict {
 	var required []starlark.Value
+	schema, members := new(starlark.Dict), new(starlark.Dict)
 	for i := range properties {
-		if properties[i].value == nil {
-			required = append(required, starlark.String(properties[i].name))
+		d := &properties[i]
+		setKey(members, d.name, d.schema())
+		if d.value == nil {
+			required = append(required, starlark.String(d.name))
 		}
 	}
-	w := jsonWriter{out: dst, limit: jsonMaxBytes, most: jsonMaxBytes}
-	err := w.container(0, '{', '}', func() error {
-		w.out = append(w.out, `"type":"object",`...)
-		err := w.object("properties", 1, func() error { return w.properties(properties) })
-		if err == nil && len(required) > 0 {
-			err = w.member("required", starlark.NewList(required), 1)
-		}
-		w.out = append(w.out, `"additionalProperties":false`...)
-		return err
-	})
-	return w.out, err
+	setKey(schema, "type", starlark.String("object"))
+	setKey(schema, "properties", members)
+	if len(required) > 0 {
+		setKey(schema, "required", starlark.NewList(required))
+	}
+	setKey(schema, "additionalProperties", starlark.False)
+	return schema
 }
 
-// object writes a member that is an object, which is depth levels deep, and a comma.
-func (w *jsonWriter) object(key string, depth int, members func() error) error {
-	if err := w.text(key); err != nil {
-		return err
+// schema returns the schema of the property.
+func (d *property) schema() *starlark.Dict {
+	s := d.typ.schema(d.enum)
+	if d.text != "" {
+		setKey(s, "description", starlark.String(d.text))
 	}
-	w.out = append(w.out, ':')
-	if err := w.container(depth, '{', '}', members); err != nil {
-		return errtext.Under(errtext.KeyStep(key), err)
+	if d.hasDefault() {
+		setKey(s, "default", d.value)
 	}
-	w.out = append(w.out, ',')
-	return nil
-}
-
-// properties writes the schemas of the properties.
-func (w *jsonWriter) properties(list []property) error {
-	for i := range list {
-		if err := w.object(list[i].name, 2, func() error { return w.property(&list[i]) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *jsonWriter) property(d *property) error {
-	err := w.jsonType(d.typ, d.enum, 3)
-	if err == nil && d.text != "" {
-		err = w.member("description", starlark.String(d.text), 3)
-	}
-	if err == nil && d.hasDefault() {
-		err = w.member("default", d.value, 3)
-	}
-	return err
-}
-
-// jsonType writes the keywords that describe a type. An enum applies to the innermost elements of an array.
-func (w *jsonWriter) jsonType(t *jsonType, enum []starlark.Value, depth int) error {
-	if err := w.member("type", starlark.String(t.name), depth); err != nil || t.items == nil && len(enum) == 0 {
-		return err
-	}
-	if t.items != nil {
-		return w.object("items", depth, func() error { return w.jsonType(t.items, enum, depth+1) })
-	}
-	return w.member("enum", starlark.NewList(enum), depth)
+	return s
 }
 
 // enumHas reports whether the enum contains a value, or each element of a value that is a list.
@@ -445,16 +401,17 @@ func (t *jsonType) takes(x *jsonType) bool {
 	return t.items == nil || x.items == nil || t.items.takes(x.items)
 }
 
-// shape returns the shape of the type, or nil if the type needs no conversion.
-func (t *jsonType) shape() *shape {
-	if t.items != nil {
-		if items := t.items.shape(); items != nil {
-			return &shape{items: items}
-		}
-	} else if t.name == "integer" {
-		return &shape{integer: true}
+// schema returns the schema of the type. An enum applies to the innermost elements of an array.
+func (t *jsonType) schema(enum []starlark.Value) *starlark.Dict {
+	s := new(starlark.Dict)
+	setKey(s, "type", starlark.String(t.name))
+	switch {
+	case t.items != nil:
+		setKey(s, "items", t.items.schema(enum))
+	case len(enum) > 0:
+		setKey(s, "enum", starlark.NewList(enum))
 	}
-	return nil
+	return s
 }
 
 // jsonTypes are the types that docstrings may name, each with its name in Python and Starlark.

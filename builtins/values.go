@@ -360,7 +360,7 @@ func resultText(v starlark.Value) (string, error) {
 	case starlark.NoneType:
 		return "", nil
 	}
-	text, err := appendJSON(nil, v)
+	text, err := toJSON(v)
 	return string(text), err
 }
 

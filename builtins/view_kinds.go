@@ -151,7 +151,7 @@ func toMessage(v starlark.Value) (starhost.Message, error) {
 				return m, fmt.Errorf("unknown key %s%s, want %s", errtext.Quote(k), near.DidYouMean(k, names), strings.Join(names, ", "))
 			}
 		}
-		raw, err := appendJSON(nil, v)
+		raw, err := toJSON(v)
 		if err != nil {
 			return m, err
 		}
