@@ -58,8 +58,7 @@ type CaseDriver interface {
 func CaseTable(rt call.Runtime, d CaseDriver) []call.Entry {
 	return entriesOf(rt, []call.Member{
 		{
-			Name:   "prompt",
-			Params: "text, " + requestParams,
+			Name: "prompt", Params: "text, " + requestParams, Type: "str, " + requestTypes,
 			Doc: `Begins a turn with the user's words and builds its prompt.
 fragments and system_fragments are references, tools are globs on the names of offered
 tools, template is a reference with params for its parameters. report = True prints the sizes and
@@ -71,7 +70,7 @@ assert_eq(p.fragments.sources, ["runbook:checkout"])`,
 			Func: func(c call.Call) (starlark.Value, error) { return casePrompt(c, d) },
 		},
 		{
-			Name: "turn", Params: "text, model_replies=[], answers=[], " + requestParams,
+			Name: "turn", Params: "text, model_replies=[], answers=[], " + requestParams, Type: "str, list[Any], list[bool], " + requestTypes,
 			Doc: `Runs a whole turn: prompts, tool calls, up to the final answer.
 model_replies lists the model's replies, one for each round: a string, tool_call(...), or
 a list of these; the turn must use all. answers are the user's, True or False, to the approvals
@@ -84,13 +83,13 @@ assert_eq([(c.name, c.output) for c in t.calls], [("echo", "hi")])`,
 			Func: func(c call.Call) (starlark.Value, error) { return caseTurn(c, d) },
 		},
 		{
-			Name: "tool_call", Params: "name, **arguments",
+			Name: "tool_call", Params: "name, **arguments", Type: "str, Any -> Any",
 			Doc:     "A call that the model of turn asks for.",
 			Example: `assert_eq(type(tool_call("echo", text = "hi")), "tool_call")`,
 			Func:    makeToolCall,
 		},
 		{
-			Name: "call_tool", Params: "name, answers=[], **arguments",
+			Name: "call_tool", Params: "name, answers=[], **arguments", Type: "str, list[bool], Any -> Any",
 			Doc: `Calls a tool as the model would: schema, hooks and approval included.
 answers lists the user's answers, True or False, to the approvals that the call needs, in order: too
 few and too many fail the step. Without answers there is no user, and the call is denied. turn and
@@ -101,7 +100,7 @@ Returns .output, .is_error, .for_user, .silent, .handled, .attachments, the fina
 			Func:    func(c call.Call) (starlark.Value, error) { return caseCallTool(c, d) },
 		},
 		{
-			Name: "fire", Params: "event, **arguments",
+			Name: "fire", Params: "event, **arguments", Type: "str, Any -> Any",
 			Doc: `Fires one event.
 The case's section events.jsonl declares events of a program, app.*. Returns the common
 decision of the handlers: .action, .reason, .changes, .result, .context, and .decisions with
@@ -112,7 +111,7 @@ assert_eq(fire("pre_tool_call", agent = "codex", tool = "Bash", arguments = {"co
 			Func: func(c call.Call) (starlark.Value, error) { return caseFire(c, d) },
 		},
 		{
-			Name: "hook", Params: "agent, event",
+			Name: "hook", Params: "agent, event", Type: "str, dict[str, Any] | str -> Any",
 			Doc: `Sends an event of an agent through its adapter, as starhost hook AGENT gets it.
 event is a dict, or the event's text. Returns .output, the JSON that the agent gets as a dict or
 None, .stderr and .code, the exit code. Events of one session share ctx.state, except for
@@ -127,7 +126,7 @@ assert_eq((answer.output, answer.stderr, answer.code), (None, "", 0))`,
 			Func: func(c call.Call) (starlark.Value, error) { return caseHook(c, d) },
 		},
 		{
-			Name: "command", Params: "line, answers=[]",
+			Name: "command", Params: "line, answers=[]", Type: "str, list[bool] -> Any",
 			Doc: `Runs a command, as if the user typed the line.
 answers lists the user's answers, True or False, to the questions of the command and to the
 approvals that its tools need; the command must use all. Without answers there is no user, and each
@@ -137,7 +136,7 @@ assert_eq(command("/greet Ada", answers = []).output, "Hello Ada.")`,
 			Func: func(c call.Call) (starlark.Value, error) { return caseCommand(c, d) },
 		},
 		{
-			Name: "complete_command", Params: "line",
+			Name: "complete_command", Params: "line", Type: "str -> list[str]",
 			Doc: `Completes a line that the user is typing between two turns.
 Returns a list: the names of commands, or what complete= of the line's command returns.`,
 			Example: `assert_eq(complete_command("/gr"), ["/greet"])
@@ -145,7 +144,7 @@ assert_eq(complete_command("/greet A"), ["Ada", "Alan"])`,
 			Func: func(c call.Call) (starlark.Value, error) { return caseComplete(c, d) },
 		},
 		{
-			Name: "render_template", Params: `ref, input="", **params`,
+			Name: "render_template", Params: `ref, input="", **params`, Type: "str, str, Any -> Template",
 			Doc: `Loads a template and fills in parameters, and $input with the user's words.
 Returns the template: .prompt and .system as they will be sent, .model, .fragments and
 the other fields of template(...).`,
@@ -153,19 +152,19 @@ the other fields of template(...).`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseTemplate(c, d) },
 		},
 		{
-			Name: "load_fragments", Params: "ref",
+			Name: "load_fragments", Params: "ref", Type: "str -> list[Any]",
 			Doc:     "Resolves a reference, and returns its fragments and attachments as a list.",
 			Example: `assert_eq([f.content for f in load_fragments("runbook:checkout")], ["Runbook of checkout."])`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseLoad(c, d) },
 		},
 		{
-			Name: "advance", Params: "seconds=0, minutes=0, hours=0, days=0",
+			Name: "advance", Params: "seconds=0, minutes=0, hours=0, days=0", Type: "int, int, int, int -> None",
 			Doc:     "Moves the clock that handlers see forward, from the next turn on.",
 			Example: `assert_eq(advance(hours = 1, minutes = 30), None)`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseAdvance(c, d) },
 		},
 		{
-			Name: "set_now", Params: "time",
+			Name: "set_now", Params: "time", Type: "str -> None",
 			Doc: `Sets the clock that handlers see, from the next turn on.
 time is a text as 2026-01-01T00:00:00Z, or a day. The case's section now does the same for its
 first turn.`,
@@ -173,7 +172,7 @@ first turn.`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseSetNow(c, d) },
 		},
 		{
-			Name: "row", Params: "key",
+			Name: "row", Params: "key", Type: "str -> Any",
 			Doc: `Returns a value of the row that runs, in a case with the section rows.jsonl.
 The section is a table: each line is a JSON object, all have the same keys, and the first key is
 "name", the row's name. The steps run once for each row, in a new session, with the output in the
@@ -182,13 +181,13 @@ section want/NAME.`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseRow(c, d) },
 		},
 		{
-			Name: "assert_eq", Params: "got, want",
+			Name: "assert_eq", Params: "got, want", Type: "Any, Any -> None",
 			Doc:     "Fails the case unless the two values are equal.\nA view, such as messages, equals a list or a dict with the same members.",
 			Example: `assert_eq(1 + 1, 2)`,
 			Func:    assertEq,
 		},
 		{
-			Name: "assert_contains", Params: "text, part",
+			Name: "assert_contains", Params: "text, part", Type: "Any, Any -> None",
 			Doc: "Fails the case unless text contains part: unless part in text is True.",
 			Example: `assert_contains("a runbook", "book")
 assert_contains([1, 2], 2)
@@ -196,7 +195,7 @@ assert_eq("book" in "a runbook", True)`,
 			Func: assertContains,
 		},
 		{
-			Name: "assert_fails", Params: "fn, text",
+			Name: "assert_fails", Params: "fn, text", Type: "Callable[[], Any], str -> str",
 			Doc: "Fails the case unless fn() fails with a message that contains text.\nReturns the message.",
 			Example: `assert_fails(lambda: fail("no ticket"), "ticket")
 assert_eq(assert_fails(lambda: fail("no ticket"), ""), "fail: no ticket")`,

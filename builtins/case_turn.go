@@ -14,8 +14,11 @@ import (
 	"github.com/starhost/starhost/host"
 )
 
-// requestParams are the parameters of a step that makes a request, except for the request's text.
-const requestParams = `fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}, template="", params={}, report=False`
+// These are the parameters of a step that makes a request, except for the request's text, and their types.
+const (
+	requestTypes  = "list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any], bool -> Any"
+	requestParams = `fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}, template="", params={}, report=False`
+)
 
 // requestArgs are the arguments of a step that makes a request.
 type requestArgs struct {

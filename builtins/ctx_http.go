@@ -13,9 +13,11 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// These are the parameters of ctx.http, for requests without a body and with one.
+// These are the parameters of ctx.http, for requests without a body and with one, and the types of those that
+// all requests have.
 const (
 	httpParams     = "url, params={}, headers={}, auth=None, timeout=None"
+	httpTypes      = "dict[str, str | int | Secret], dict[str, str | int | Secret], tuple[str | Secret, str | Secret] | None, float | None -> Response"
 	httpBodyParams = "url, body=None, json=None, params={}, headers={}, auth=None, timeout=None"
 )
 

@@ -8,7 +8,7 @@ import (
 // registrations describes the functions by which a plugin's file describes the plugin and registers handlers.
 var registrations = []call.Member{
 	{
-		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False, kind=None, enum=None`,
+		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False, kind=None, enum=None`, Type: "Callable[..., Any], str | None, str | None, dict[str, Any] | None, str | None, float | None, str, Callable[..., bool] | None, str | list[str] | None, bool, str | list[str] | None, dict[str, Any] | None -> None",
 		Doc: `Offers a function to the model.
 Without name, the tool has the function's name, with "TOOLSET_" in front if toolset is given.
 Without description, it has the docstring. parameters is a JSON Schema. Without one, starhost
@@ -53,7 +53,7 @@ register_tool(restart, enum = {"environment": ENVIRONMENTS})`,
 		Func:  registerTool, Whole: true,
 	},
 	{
-		Name: "register_hook", Params: "event, handler, priority=0, match=None, kind=None, on_error=None",
+		Name: "register_hook", Params: "event, handler, priority=0, match=None, kind=None, on_error=None", Type: "str, Callable[..., Any], int, str | list[str] | None, str | list[str] | None, str | None -> None",
 		Doc: `Calls a function whenever an event fires.
 The function's parameters name the arguments that it needs. Each event offers some; all offer
 ctx. Lower priorities run first, behind the hooks of plugins that the operator trusts more. match is a glob, or a list of globs, on the name of the tool or
@@ -72,7 +72,7 @@ register_hook("pre_tool_call", lambda call: ask(call.command), kind = "shell")`,
 		Func:  registerHook, Whole: true,
 	},
 	{
-		Name: "register_guard", Params: `rules="rules.toml"`,
+		Name: "register_guard", Params: `rules="rules.toml"`, Type: "str -> None",
 		Doc: `Guards all tool calls by rules, which stand in a file of the plugin's folder.
 The rules name programs, paths and hosts, and packs of rules that come with starhost: see
 starhost docs guards and starhost docs packs. A rule denies a call or asks a person, also if only
@@ -83,7 +83,7 @@ prove the examples of the rules.`,
 		Func:    registerGuard,
 	},
 	{
-		Name: "register_fragment_loader", Params: "prefix, handler, description=None",
+		Name: "register_fragment_loader", Params: "prefix, handler, description=None", Type: "str, Callable[..., Any], str | None -> None",
 		Doc: `Resolves references of the form prefix:arg.
 The function takes (arg) or (ctx, arg), under any names, and returns a string, a
 fragment, an attachment, or a list of these. Loaders of one prompt run in parallel, so
@@ -96,7 +96,7 @@ register_fragment_loader("runbook", runbook)`,
 		Func:  registerFragmentLoader, Whole: true,
 	},
 	{
-		Name: "plugin", Params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}, events={}",
+		Name: "plugin", Params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}, events={}", Type: "int, str | None, str | None, str | None, str | None, list[str], list[str | dict[str, Any]], list[str], dict[str, Any], dict[str, list[str]] -> None",
 		Doc: `Describes the plugin and its needs.
 A file calls it at most once, as a statement at the top level before any registration, with
 literals only, because starhost reads it without running the file. permissions lists the effects
@@ -114,7 +114,7 @@ name them.`,
 		Func:    declarePlugin,
 	},
 	{
-		Name: "register_command", Params: "name, handler, description=None, aliases=[], complete=None",
+		Name: "register_command", Params: "name, handler, description=None, aliases=[], complete=None", Type: "str, Callable[..., Any], str | None, str | list[str], Callable[..., list[str] | None] | None -> None",
 		Doc: `Offers a command to the user: /name in a session, starhost command NAME.
 The function's parameters may be ctx, args, the words as a shell splits them, full_args, the text
 behind the name, messages, the conversation so far, and confirm. confirm(question) asks the user
@@ -130,7 +130,7 @@ register_command("deliver", deliver, aliases = ["ship"])`,
 		Func:  registerCommand, Whole: true,
 	},
 	{
-		Name: "register_template_loader", Params: "prefix, handler",
+		Name: "register_template_loader", Params: "prefix, handler", Type: "str, Callable[..., Template] -> None",
 		Doc: `Returns templates for references of the form prefix:arg.
 The function takes (arg) or (ctx, arg), under any names, and returns template(...). ctx can
 only read.`,
@@ -142,7 +142,7 @@ register_template_loader("review", review)`,
 		Func:  registerTemplateLoader, Whole: true,
 	},
 	{
-		Name: "register_skill", Params: "path, name=None, description=None",
+		Name: "register_skill", Params: "path, name=None, description=None", Type: "str, str | None, str | None -> None",
 		Doc: `Offers a text that is loaded on demand: skill:PLUGIN:NAME.
 path is a SKILL.md in the plugin's own folder. Its front matter, between two lines "---",
 supplies name and description if the call does not. starhost lists the plugin's other skills
@@ -152,7 +152,7 @@ and the files beside the SKILL.md in front of the text.`,
 		Func:    registerSkill, Whole: true,
 	},
 	{
-		Name: "register_model", Params: `name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None, context=0, fallback=[]`,
+		Name: "register_model", Params: `name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None, context=0, fallback=[]`, Type: "str, str, str | list[str], str, str | None, str | list[str], dict[str, str], str | None, int, str | list[str] -> None",
 		Doc: `Offers the models of an endpoint as NAME/MODEL.
 models lists their names; the first one is the default, and "*" stands for any. api is the format
 of requests, "openai", "responses" or "anthropic"; api_key is the name of a secret. context is the
@@ -168,7 +168,7 @@ secret:NAME, starhost lists the endpoint as unavailable.`,
 // values describes the values that handlers return, besides text and decisions.
 var values = []call.Member{
 	{
-		Name: "fragment", Params: `content, source="", target="prompt", priority=0, title=""`,
+		Name: "fragment", Params: `content, source="", target="prompt", priority=0, title=""`, Type: "str, str, str, int, str -> Fragment",
 		Doc: `A piece of text for the prompt.
 Two fragments with the same content count as one. Reports show source as the origin. target is
 "prompt" or "system". Lower priorities come first and are dropped last.`,
@@ -177,7 +177,7 @@ Two fragments with the same content count as one. Reports show source as the ori
 		Func:    makeFragment,
 	},
 	{
-		Name: "attachment", Params: "content=None, path=None, url=None, type=None, name=None",
+		Name: "attachment", Params: "content=None, path=None, url=None, type=None, name=None", Type: "str | Bytes | None, str | None, str | None, str | None, str | None -> Attachment",
 		Doc: `Data other than text for the prompt: exactly one of content, path and url.
 content is bytes or a string. path is a file of the plugin's own folder or, in a handler, a
 file of the workspace that the plugin may read. The model fetches url itself. type is a MIME
@@ -188,7 +188,7 @@ picture = attachment(url = "https://example.com/dash.png")`,
 		Func:  makeAttachment,
 	},
 	{
-		Name: "result", Params: `for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False`,
+		Name: "result", Params: `for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False`, Type: "Any, str, bool, bool, list[Attachment], bool -> Result",
 		Doc: `A tool's result with more than text.
 The model reads for_llm, a string or a value that becomes JSON. The user also sees for_user.
 silent shows nothing of the result to the user. is_error marks a failed call. handled makes
@@ -199,7 +199,7 @@ assert_eq(result({"pods": 2}).for_llm, '{"pods":2}')`,
 		Func:  makeResult, Whole: true,
 	},
 	{
-		Name: "template", Params: `prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={}`,
+		Name: "template", Params: `prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={}`, Type: "str, str, str | None, str | list[str], str | list[str], list[Attachment], str | list[str], dict[str, Any], dict[str, Any] -> Template",
 		Doc: `The start of a request.
 prompt and system contain parameters as $name or ${name}; $$ is a dollar. $input stands for the
 user's words; a prompt without $input ends with them. defaults gives values of parameters. An
@@ -214,7 +214,7 @@ starhost resolves with the plugin's permissions. tools are globs on names.`,
 // decisions describes the values by which hooks decide.
 var decisions = []call.Member{
 	{
-		Name: "deny", Params: "reason",
+		Name: "deny", Params: "reason", Type: "str -> Decision",
 		Doc: `Decides that the call does not run, whatever other hooks say.
 The reason reaches the user, the model and the log. A decision only counts if the handler
 returns it.`,
@@ -226,7 +226,7 @@ register_hook("pre_tool_call", guard)`,
 		Func:  makeReasoned(starhost.ActionDeny),
 	},
 	{
-		Name: "ask", Params: "reason",
+		Name: "ask", Params: "reason", Type: "str -> Decision",
 		Doc: "Decides that a person must approve the call.",
 		Example: `def guard(tool):
     return ask("this costs money")
@@ -236,7 +236,7 @@ register_hook("pre_tool_call", guard, match = "buy")`,
 		Func:  makeReasoned(starhost.ActionAsk),
 	},
 	{
-		Name: "approve", Params: "",
+		Name: "approve", Params: "", Type: "-> Decision",
 		Doc: "Decides that no person is needed, unless another hook asks for one.",
 		Example: `def trust(arguments):
     if arguments.get("cluster") == "dev":
@@ -247,7 +247,7 @@ register_hook("approve_tool_call", trust)`,
 		Func:  makeApprove,
 	},
 	{
-		Name: "respond", Params: "result",
+		Name: "respond", Params: "result", Type: "Any -> Decision",
 		Doc: `Answers the call instead of the tool.
 A plugin may respond for its own tools, and for others with the grant respond:TOOL. The first
 response wins.`,
@@ -259,7 +259,7 @@ register_hook("pre_tool_call", cached)`,
 		Func:  makeRespond, Whole: true,
 	},
 	{
-		Name: "modify", Params: "**changes",
+		Name: "modify", Params: "**changes", Type: "Any -> Decision",
 		Doc: `Replaces arguments of the event by name.
 Each handler sees the changes of the handlers before it. arguments = ... replaces all arguments
 of a tool; command = ... and paths = ... replace them in the form that the agent's tool has. The
@@ -276,7 +276,7 @@ register_hook("pre_tool_call", shorter)`,
 		Func:  makeModify,
 	},
 	{
-		Name: "abort", Params: "reason",
+		Name: "abort", Params: "reason", Type: "str -> Decision",
 		Doc: "Decides that the turn ends.",
 		Example: `def stop(user_message):
     if "password" in user_message:
@@ -287,7 +287,7 @@ register_hook("turn_start", stop)`,
 		Func:  makeReasoned(starhost.ActionAbort),
 	},
 	{
-		Name: "end_session", Params: "reason",
+		Name: "end_session", Params: "reason", Type: "str -> Decision",
 		Doc: `Decides that the session ends after the turn.
 The turn goes on to its end, then session_end fires, and the session takes no more turns. In the
 session of an agent, which starhost only guards, this logs a warning and has no effect.`,
@@ -302,7 +302,7 @@ register_hook("turn_start", leave)`,
 }
 
 var configEntry = call.Entry{
-	Name: "config",
+	Name: "config", Type: "Any",
 	Doc: `The plugin's settings: a struct with the keys that plugin(config = ...) declares.
 Each has its declared default unless the operator sets another value under [plugin.NAME].`,
 	Example: `plugin(config = {"max_lines": 200})

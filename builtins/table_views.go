@@ -6,7 +6,7 @@ import "github.com/starhost/starhost/builtins/call"
 // values, because handlers receive them as arguments.
 var viewEntries = []call.Entry{
 	{
-		Name: "messages",
+		Name: "messages", Type: "Messages",
 		Doc: `The conversation, for hooks that name it: a list of dicts that cannot be changed.
 messages.roles and messages.contents are lists of one field; messages.last(role=None)
 is the last message, of a role if one is given, or None. A message m has the keys role and
@@ -23,7 +23,7 @@ them.`,
 register_hook("pre_llm_call", example)`,
 	},
 	{
-		Name: "call",
+		Name: "call", Type: "Call",
 		Doc: `The tool call, for hooks that name it: a dict that cannot be changed, with the same keys in all agents.
 call.kinds lists what the call does: shell, write, fetch, read, search, agent, mcp, other.
 call.kind is the first of them. The other keys are agent, command, cwd, paths, content, url,
@@ -38,7 +38,7 @@ are not followed, and ~ stays. If no table lists the tool, its arguments decide.
 register_hook("pre_tool_call", example, kind = "shell")`,
 	},
 	{
-		Name: "tools",
+		Name: "tools", Type: "Tools",
 		Doc: `The tools on offer, for hooks that name them: a list of dicts that cannot be changed.
 tools.names is the list of their names. A tool has the keys name, description and
 parameters, a JSON Schema, and plugin if a plugin registered it; all are attributes too.
@@ -49,7 +49,7 @@ modify(tools = ...) takes tools or names.`,
 register_hook("pre_llm_call", example)`,
 	},
 	{
-		Name: "fragments",
+		Name: "fragments", Type: "FragmentRows",
 		Doc: `The fragments of a request, for hooks that name them: a list of dicts that cannot be changed.
 fragments.ids, fragments.sources and fragments.contents are lists of one field. A
 fragment has the keys id, content, source, plugin, target, priority, title, status,

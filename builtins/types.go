@@ -2,14 +2,14 @@ package builtins
 
 import (
 	_ "embed"
-	"slices"
 	"strings"
+
+	"github.com/starhost/starhost/builtins/call"
 )
 
-// A Type describes the type of an entry for editors, in the syntax of Python's typing.
+// A Type is the type of an entry, as [call.Entry.Type] states it.
 type Type struct {
-	// Params are the types of the parameters, in the order of the signature. The type of *args
-	// or **kwargs is the type of each value.
+	// Params are the types of the parameters, in the order of the signature.
 	Params []string
 	// Result is the type of a call's result, or of a value that is no function.
 	Result string
@@ -21,16 +21,11 @@ type Type struct {
 //go:embed classes.pyi
 var Classes string
 
-// TypeOf returns the type of an entry of [Table] or [CaseTable]. ok is false for names that mean the same in
-// Python.
-func TypeOf(name string) (Type, bool) {
-	i := slices.IndexFunc(types, func(t typeRow) bool { return t.name == name })
-	if i < 0 {
-		return Type{}, false
-	}
-	params, result, called := strings.Cut(types[i].text, "-> ")
+// TypeOf returns the type of an entry. ok is false for names that mean the same in Python.
+func TypeOf(e call.Entry) (t Type, ok bool) {
+	params, result, called := strings.Cut(e.Type, "-> ")
 	if !called {
-		return Type{Result: params}, true
+		return Type{Result: e.Type}, e.Type != ""
 	}
 	return Type{SplitParams(params), result}, true
 }
@@ -108,207 +103,11 @@ func parseMember(line string) Arg {
 	return Arg{Name: name, Type: "(" + params}
 }
 
-// A typeRow is the type of one entry: "PARAM, PARAM -> RESULT", or the type of a
-// value.
-type typeRow struct{ name, text string }
-
-var types = []typeRow{
-	{"plugin", "int, str | None, str | None, str | None, str | None, list[str], list[str | dict[str, Any]], list[str], dict[str, Any], dict[str, list[str]] -> None"},
-	{"register_tool", "Callable[..., Any], str | None, str | None, dict[str, Any] | None, str | None, float | None, str, Callable[..., bool] | None, str | list[str] | None, bool, str | list[str] | None, dict[str, Any] | None -> None"},
-	{"register_hook", "str, Callable[..., Any], int, str | list[str] | None, str | list[str] | None, str | None -> None"},
-	{"register_guard", "str -> None"},
-	{"register_fragment_loader", "str, Callable[..., Any], str | None -> None"},
-	{"register_template_loader", "str, Callable[..., Template] -> None"},
-	{"register_command", "str, Callable[..., Any], str | None, str | list[str], Callable[..., list[str] | None] | None -> None"},
-	{"register_skill", "str, str | None, str | None -> None"},
-	{"register_model", "str, str, str | list[str], str, str | None, str | list[str], dict[str, str], str | None, int, str | list[str] -> None"},
-
-	{"fragment", "str, str, str, int, str -> Fragment"},
-	{"attachment", "str | Bytes | None, str | None, str | None, str | None, str | None -> Attachment"},
-	{"result", "Any, str, bool, bool, list[Attachment], bool -> Result"},
-	{"template", "str, str, str | None, str | list[str], str | list[str], list[Attachment], str | list[str], dict[str, Any], dict[str, Any] -> Template"},
-
-	{"deny", "str -> Decision"},
-	{"ask", "str -> Decision"},
-	{"approve", "-> Decision"},
-	{"respond", "Any -> Decision"},
-	{"modify", "Any -> Decision"},
-	{"abort", "str -> Decision"},
-	{"end_session", "str -> Decision"},
-
-	{"config", "Any"},
-
-	{"ctx", "Ctx"},
-	{"ctx.session", "str"},
-	{"ctx.turn", "int"},
-	{"ctx.plugin", "str"},
-	{"ctx.config", "Any"},
-	{"ctx.now", "str"},
-	{"ctx.log", "str, str, Any -> None"},
-	{"ctx.progress", "float, float, str -> None"},
-	{"ctx.random", "int -> int"},
-	{"ctx.uuid", "-> str"},
-	{"ctx.state.get", "str, Any -> Any"},
-	{"ctx.state.set", "str, Any -> None"},
-	{"ctx.state.delete", "str -> bool"},
-	{"ctx.state.keys", "-> list[str]"},
-	{"ctx.store.get", "str, Any -> Any"},
-	{"ctx.store.set", "str, Any -> None"},
-	{"ctx.store.add", "str, int -> int"},
-	{"ctx.store.swap", "str, Any, Any -> bool"},
-	{"ctx.store.delete", "str -> bool"},
-	{"ctx.store.keys", "-> list[str]"},
-	{"ctx.env", "str -> str | None"},
-	{"ctx.secret", "str -> Secret"},
-	{"ctx.http.get", "str, dict[str, str | int | Secret], dict[str, str | int | Secret], tuple[str | Secret, str | Secret] | None, float | None -> Response"},
-	{"ctx.http.post", "str, str | Bytes | None, Any, dict[str, str | int | Secret], dict[str, str | int | Secret], tuple[str | Secret, str | Secret] | None, float | None -> Response"},
-	{"ctx.http.request", "str, str, str | Bytes | None, Any, dict[str, str | int | Secret], dict[str, str | int | Secret], tuple[str | Secret, str | Secret] | None, float | None -> Response"},
-	{"ctx.exec", "list[str], str | bytes | Secret, dict[str, str | int | Secret], float | None -> Any"},
-	{"ctx.tools.call", "str, Any -> Any"},
-	{"ctx.fire", "str, Any -> list[Any]"},
-	{"ctx.fragments.get", "str -> list[Fragment | Attachment]"},
-	{"ctx.fs.read", "str, Any -> str | Any"},
-	{"ctx.fs.read_bytes", "str -> Bytes"},
-	{"ctx.fs.glob", "str -> list[str]"},
-	{"ctx.fs.exists", "str -> bool"},
-	{"ctx.fs.stat", "str -> Any"},
-	{"ctx.fs.write", "str, str | Bytes -> None"},
-
-	{"call", "Call"},
-	{"messages", "Messages"},
-	{"tools", "Tools"},
-	{"fragments", "FragmentRows"},
-
-	{"files.read", "str -> str"},
-	{"files.read_bytes", "str -> Bytes"},
-	{"files.glob", "str -> list[str]"},
-	{"files.exists", "str -> bool"},
-
-	{"json.encode", "Any -> str"},
-	{"json.encode_indent", "Any, str, str -> str"},
-	{"json.decode", "str | Bytes, Any -> Any"},
-	{"json.indent", "str, str, str -> str"},
-
-	{"math.ceil", "float -> int"},
-	{"math.copysign", "float, float -> float"},
-	{"math.fabs", "float -> float"},
-	{"math.floor", "float -> int"},
-	{"math.mod", "float, float -> float"},
-	{"math.pow", "float, float -> float"},
-	{"math.remainder", "float, float -> float"},
-	{"math.round", "float -> float"},
-	{"math.exp", "float -> float"},
-	{"math.sqrt", "float -> float"},
-	{"math.acos", "float -> float"},
-	{"math.asin", "float -> float"},
-	{"math.atan", "float -> float"},
-	{"math.atan2", "float, float -> float"},
-	{"math.cos", "float -> float"},
-	{"math.hypot", "float, float -> float"},
-	{"math.sin", "float -> float"},
-	{"math.tan", "float -> float"},
-	{"math.degrees", "float -> float"},
-	{"math.radians", "float -> float"},
-	{"math.acosh", "float -> float"},
-	{"math.asinh", "float -> float"},
-	{"math.atanh", "float -> float"},
-	{"math.cosh", "float -> float"},
-	{"math.sinh", "float -> float"},
-	{"math.tanh", "float -> float"},
-	{"math.log", "float, float -> float"},
-	{"math.gamma", "float -> float"},
-	{"math.e", "float"},
-	{"math.pi", "float"},
-
-	{"time.parse_time", "str, str, str -> Time"},
-	{"time.time", "int, int, int, int, int, int, int, str -> Time"},
-	{"time.from_timestamp", "int, int -> Time"},
-	{"time.is_valid_timezone", "str -> bool"},
-	{"time.parse_duration", "str -> Duration"},
-	{"time.nanosecond", "Duration"},
-	{"time.microsecond", "Duration"},
-	{"time.millisecond", "Duration"},
-	{"time.second", "Duration"},
-	{"time.minute", "Duration"},
-	{"time.hour", "Duration"},
-
-	{"re.search", "str, str -> Match | None"},
-	{"re.match", "str, str -> Match | None"},
-	{"re.fullmatch", "str, str -> Match | None"},
-	{"re.findall", "str, str -> list[Any]"},
-	{"re.finditer", "str, str -> list[Match]"},
-	{"re.split", "str, str, int -> list[Any]"},
-	{"re.sub", "str, str | Callable[[Match], str], str, int -> str"},
-	{"re.escape", "str -> str"},
-
-	{"text.dedent", "str -> str"},
-	{"text.indent", "str, str -> str"},
-	{"text.wrap", "str, int -> list[str]"},
-	{"text.truncate", "str, int, str -> str"},
-	{"text.fence", "str, str -> str"},
-	{"text.pad", "str, int, str -> str"},
-	{"text.format_number", "float, int | None, str -> str"},
-	{"text.markdown_table", "Sequence[Any], Sequence[str] | None -> str"},
-	{"text.split_sections", "str -> list[Any]"},
-
-	{"yaml.decode", "str, str, str -> Any"},
-	{"yaml.decode_all", "str, str, str -> list[Any]"},
-	{"yaml.tagged", "str, Any -> Tagged"},
-	{"yaml.encode", "Any -> str"},
-
-	{"toml.decode", "str, str -> dict[str, Any]"},
-	{"toml.encode", "Any -> str"},
-
-	{"csv.decode", "str, bool, str, str -> list[Any]"},
-	{"csv.encode", "Iterable[Any], str -> str"},
-
-	{"base64.encode", "str | Bytes, bool, bool -> str"},
-	{"base64.decode", "str | Bytes, bool -> Bytes"},
-
-	{"hash.sha256", "str | Bytes -> str"},
-	{"hash.sha512", "str | Bytes -> str"},
-	{"hash.sha1", "str | Bytes -> str"},
-	{"hash.md5", "str | Bytes -> str"},
-
-	{"shell.parse", "str, str, Any | None, str | None, Sequence[str] | None -> Any"},
-	{"shell.runs", "Any, str, str | Sequence[str] -> str"},
-	{"shell.flag", "Any, str -> bool | None"},
-	{"shell.option", "Any, str, bool -> str | list[str | None] | None"},
-	{"shell.quote", "Iterable[str] -> str"},
-
-	{"struct", "Any -> Any"},
-
-	{"bytes", "str | Iterable[int] -> Bytes"},
-	{"enumerate", "Iterable[Any], int -> list[tuple[int, Any]]"},
-	{"fail", "Any, str -> NoReturn"},
-	{"reversed", "Iterable[Any] -> list[Any]"},
-	{"sum", "Iterable[int | float], int | float -> int | float"},
-	{"type", "Any -> str"},
-	{"zip", "Iterable[Any] -> list[tuple[Any, ...]]"},
-
-	{"prompt", "str, list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any], bool -> Any"},
-	{"turn", "str, list[Any], list[bool], list[str], list[str], list[Attachment], str, list[str], str, dict[str, Any], str, dict[str, Any], bool -> Any"},
-	{"tool_call", "str, Any -> Any"},
-	{"call_tool", "str, list[bool], Any -> Any"},
-	{"fire", "str, Any -> Any"},
-	{"hook", "str, dict[str, Any] | str -> Any"},
-	{"command", "str, list[bool] -> Any"},
-	{"render_template", "str, str, Any -> Template"},
-	{"load_fragments", "str -> list[Any]"},
-	{"advance", "int, int, int, int -> None"},
-	{"row", "str -> Any"},
-	{"set_now", "str -> None"},
-	{"complete_command", "str -> list[str]"},
-	{"assert_eq", "Any, Any -> None"},
-	{"assert_contains", "Any, Any -> None"},
-	{"assert_fails", "Callable[[], Any], str -> str"},
-}
-
 // An Arg describes an argument that events have.
 type Arg struct {
 	// Name is the name by which handlers ask for the argument.
 	Name string
-	// Type is the argument's type, in the syntax of [Type].
+	// Type is the argument's type, in the syntax of [call.Entry.Type].
 	Type string
 	// Doc describes the argument in a sentence.
 	Doc string

@@ -35,6 +35,7 @@ func (c Call) Pay(steps, bytes int) error {
 type Member struct {
 	Name    string // the name without the module's name
 	Params  string // the parameters, as "text, width=80"
+	Type    string // see [Entry]
 	Doc     string
 	Example string
 	Check   string // see [Entry]
@@ -55,7 +56,7 @@ func Entries(rt Runtime, module string, members []Member) []Entry {
 // Entry returns the entry of m in the table, under its full name. Its flat cost is one step, because a Func
 // charges for its own work.
 func (m Member) Entry(rt Runtime, name string) Entry {
-	e := Entry{Name: name, Doc: m.Doc, Example: m.Example, Check: m.Check, Value: m.Value}
+	e := Entry{Name: name, Type: m.Type, Doc: m.Doc, Example: m.Example, Check: m.Check, Value: m.Value}
 	e.Cost.Steps = 1
 	if m.Value == nil {
 		e.Signature = name + "(" + m.Params + ")"

@@ -39,6 +39,9 @@ type Entry struct {
 	Name string
 	// Signature is the call with the defaults of its parameters; "" for a value that is no function.
 	Signature string
+	// Type is the type for editors, in the syntax of Python's typing: "PARAM, PARAM -> RESULT", or the type of
+	// a value. The type of *args or **kwargs is that of each value. "" is for names that mean the same in Python.
+	Type string
 	// Doc describes the name. Its first line is a complete sentence.
 	Doc string
 	// Example is Starlark code that shows the name in use. A test executes it.

@@ -14,7 +14,7 @@ import (
 func base64Module(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "base64", []call.Member{
 		{
-			Name: "encode", Params: "data, url=False, pad=True",
+			Name: "encode", Params: "data, url=False, pad=True", Type: "str | Bytes, bool, bool -> str",
 			Doc: `Encodes a string or bytes as base64 text.
 url=True uses "-" and "_" instead of "+" and "/"; pad=False omits the "=" at the end. The text has no line breaks.`,
 			Example: `assert_eq(base64.encode("hi"), "aGk=")
@@ -23,7 +23,7 @@ assert_eq(base64.encode(b"\xfb\xff", url = True, pad = False), "-_8")`,
 			Func: base64Encode,
 		},
 		{
-			Name: "decode", Params: "text, url=False",
+			Name: "decode", Params: "text, url=False", Type: "str | Bytes, bool -> Bytes",
 			Doc: `Decodes base64 text, a string or bytes, to bytes.
 The "=" at the end may be missing, and line breaks do not count; any other character
 outside the alphabet is an error. str(...) makes a string of UTF-8 bytes.`,

@@ -19,7 +19,7 @@ import (
 func csvModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "csv", []call.Member{
 		{
-			Name: "decode", Params: `text, header=True, delimiter=",", name=""`,
+			Name: "decode", Params: `text, header=True, delimiter=",", name=""`, Type: "str, bool, str, str -> list[Any]",
 			Doc: `Reads comma-separated values and returns a list of rows.
 The first row names the columns, and each other row is a dict of strings; it has as many
 cells as there are columns. With header=False each row is a list of strings, of any length.
@@ -31,7 +31,7 @@ assert_eq(csv.decode("a;\"b;c\"\nd;e", header = False, delimiter = ";"), [["a", 
 			Func: csvDecode,
 		},
 		{
-			Name: "encode", Params: `rows, delimiter=","`,
+			Name: "encode", Params: `rows, delimiter=","`, Type: "Iterable[Any], str -> str",
 			Doc: `Writes rows as comma-separated values, each on a line that ends with "\n".
 All rows are lists or tuples of cells, or all are dicts; then the first line names the
 columns, in the order in which their keys first appear, and cells that a row lacks are

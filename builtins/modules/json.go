@@ -7,7 +7,7 @@ import "github.com/starhost/starhost/builtins/call"
 func jsonModule() []call.Entry {
 	return call.Entries(nil, "json", []call.Member{
 		{
-			Name: "encode", Params: "x",
+			Name: "encode", Params: "x", Type: "Any -> str",
 			Doc: `Encodes a value as JSON text without spaces.
 None, bool, int, finite float, string, list, tuple, set, dict with string keys and
 struct can be encoded; the keys of dicts and the fields of structs are sorted. A
@@ -17,14 +17,14 @@ keys in the dict's own order.`,
 assert_eq(json.encode(struct(ok = True)), '{"ok":true}')`,
 		},
 		{
-			Name: "encode_indent", Params: `x, prefix="", indent="\t"`,
+			Name: "encode_indent", Params: `x, prefix="", indent="\t"`, Type: "Any, str, str -> str",
 			Doc: `Encodes a value as JSON text, one member a line.
 Each line except the first starts with prefix, then indent once for each level; both are
 given by name. The rest is as in json.encode.`,
 			Example: `assert_eq(json.encode_indent({"a": [1]}, indent = "  "), '{\n  "a": [\n    1\n  ]\n}')`,
 		},
 		{
-			Name: "decode", Params: "x, default=None",
+			Name: "decode", Params: "x, default=None", Type: "str | Bytes, Any -> Any",
 			Doc: `Decodes JSON text to None, bool, int, float, string, list and dict.
 A number with a point or an exponent is a float, any other an int of any size. If a key
 stands twice, the last value counts. Text that is not JSON returns the default, or is an
@@ -33,7 +33,7 @@ error without one.`,
 assert_eq(json.decode("oops", default = {}), {})`,
 		},
 		{
-			Name: "indent", Params: `text, prefix="", indent="\t"`,
+			Name: "indent", Params: `text, prefix="", indent="\t"`, Type: "str, str, str -> str",
 			Doc: `Formats JSON text with one member on each line.
 The order of keys and the spelling of numbers stay. prefix and indent are given by
 name, as for json.encode_indent.`,

@@ -16,7 +16,7 @@ import (
 func reModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "re", []call.Member{
 		{
-			Name: "search", Params: "pattern, text",
+			Name: "search", Params: "pattern, text", Type: "str, str -> Match | None",
 			Doc: `Returns the first match of the pattern anywhere in the text, or None.
 Patterns have the syntax of RE2: as in Python, but without lookaround and backreferences. Flags
 stand in front: (?i) ignores case, (?m) lets ^ and $ match at lines, (?s) lets . match
@@ -39,7 +39,7 @@ assert_eq(re.search(r"(?i)ERROR", "all fine"), None)`,
 			Func: firstMatch(reAnywhere),
 		},
 		{
-			Name: "match", Params: "pattern, text",
+			Name: "match", Params: "pattern, text", Type: "str, str -> Match | None",
 			Doc: `Returns the match of the pattern at the start of the text, or None.
 re.search describes patterns and matches.`,
 			Example: `assert_eq(re.match(r"\d+", "12 apples").group(), "12")
@@ -47,7 +47,7 @@ assert_eq(re.match(r"\d+", "apples 12"), None)`,
 			Func: firstMatch(reAtStart),
 		},
 		{
-			Name: "fullmatch", Params: "pattern, text",
+			Name: "fullmatch", Params: "pattern, text", Type: "str, str -> Match | None",
 			Doc: `Returns the match if the pattern matches the whole text, or None.
 re.search describes patterns and matches.`,
 			Example: `assert_eq(bool(re.fullmatch(r"[a-z]+-\d+", "web-3")), True)
@@ -55,7 +55,7 @@ assert_eq(re.fullmatch(r"[a-z]+-\d+", "web-3 down"), None)`,
 			Func: firstMatch(reWhole),
 		},
 		{
-			Name: "findall", Params: "pattern, text",
+			Name: "findall", Params: "pattern, text", Type: "str, str -> list[Any]",
 			Doc: `Returns a list of all matches from left to right, which do not overlap.
 Without groups its items are strings; with one group, that group's text; with more,
 tuples of all groups. A group that did not match is "". An empty match right behind another
@@ -65,14 +65,14 @@ assert_eq(re.findall(r"(\w+)=(\w+)", "a=1 b=2"), [("a", "1"), ("b", "2")])`,
 			Func: reFindall,
 		},
 		{
-			Name: "finditer", Params: "pattern, text",
+			Name: "finditer", Params: "pattern, text", Type: "str, str -> list[Match]",
 			Doc: `Returns a list of all matches from left to right, as re.search returns one.
 An empty match right behind another does not count.`,
 			Example: `assert_eq([m.span() for m in re.finditer(r"\d+", "10 of 20")], [(0, 2), (6, 8)])`,
 			Func:    reFinditer,
 		},
 		{
-			Name: "split", Params: "pattern, text, maxsplit=0",
+			Name: "split", Params: "pattern, text, maxsplit=0", Type: "str, str, int -> list[Any]",
 			Doc: `Splits the text at the matches of the pattern and returns the pieces.
 The texts of groups stand between the pieces (None for a group that did not match).
 maxsplit, if not 0, is the most splits; the rest of the text is the last piece.`,
@@ -81,7 +81,7 @@ assert_eq(re.split(r"(-)", "a-b-c", maxsplit = 1), ["a", "-", "b-c"])`,
 			Func: reSplit,
 		},
 		{
-			Name: "sub", Params: "pattern, repl, text, count=0",
+			Name: "sub", Params: "pattern, repl, text, count=0", Type: "str, str | Callable[[Match], str], str, int -> str",
 			Doc: `Replaces the matches of the pattern and returns the new text.
 repl is a string, in which \1 or \g<1> is a group, \g<name> a named one, \g<0> the
 whole match and \\ a backslash; or a function that gets the match and returns a
@@ -93,7 +93,7 @@ assert_eq(re.sub("a", "b", "aaa", count = 2), "bba")`,
 			Func: reSub,
 		},
 		{
-			Name: "escape", Params: "text",
+			Name: "escape", Params: "text", Type: "str -> str",
 			Doc: `Returns a pattern that matches exactly the text.
 Use it to put a user's text into a pattern.`,
 			Example: `assert_eq(re.escape("a.b"), r"a\.b")

@@ -27,7 +27,7 @@ const (
 func shellModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "shell", []call.Member{
 		{
-			Name: "parse", Params: `command, dialect="any", files=None, cwd="", trusted=None`,
+			Name: "parse", Params: `command, dialect="any", files=None, cwd="", trusted=None`, Type: "str, str, Any | None, str | None, Sequence[str] | None -> Any",
 			Doc: `Returns the commands that a shell would run for a command line.
 The result has ok (False if the text is not understood as a whole), reason ("", or "syntax: …",
 "size", "depth", "dialect"), unknown (True if some program is decided at run time only), known (True
@@ -60,7 +60,7 @@ assert_eq([shell.runs(line, "rm") for line in [test, "go test ./...", "go test -
 			Func: shellParse,
 		},
 		{
-			Name: "runs", Params: "command, program, *words",
+			Name: "runs", Params: "command, program, *words", Type: "Any, str, str | Sequence[str] -> str",
 			Doc: `Says whether a command line runs a program: "yes", "no" or "maybe".
 command is a text or the result of shell.parse. The words must stand in the program's arguments
 in this order; flags and others may stand between them. A word may be a list of alternatives.
@@ -77,7 +77,7 @@ assert_eq(shell.runs("cowsay moo", "kubectl", "delete"), "no")`,
 			Func: shellRuns,
 		},
 		{
-			Name: "flag", Params: "command, *names",
+			Name: "flag", Params: "command, *names", Type: "Any, str -> bool | None",
 			Doc: `Says whether a command of shell.parse has a flag, as its program reads its words.
 A name of one letter stands alone or in a cluster: "r" is in -r and -fr, but not in -Cr, where the
 program takes r for the value of -C. A longer name stands behind one or two dashes, perhaps with a
@@ -93,7 +93,7 @@ assert_eq((shell.flag(push, "f"), shell.flag(push, "f", "force")), (False, True)
 			Func: shellFlag,
 		},
 		{
-			Name: "option", Params: "command, *names, all=False",
+			Name: "option", Params: "command, *names, all=False", Type: "Any, str, bool -> str | list[str | None] | None",
 			Doc: `Returns the value of a flag of a command of shell.parse, as its program reads its words.
 The names are those of shell.flag. The last value counts; "" means that the flag is not there or has
 no value, None that the value is decided at run time, or may be there. all = True returns the list
@@ -107,7 +107,7 @@ assert_eq(shell.option(shell.parse("kubectl -n $ns delete pod").commands[0], "n"
 			Func: shellOption,
 		},
 		{
-			Name: "quote", Params: "words",
+			Name: "quote", Params: "words", Type: "Iterable[str] -> str",
 			Doc: `Returns words as one command line, each quoted if necessary.
 The result reads back as the same words in every POSIX shell.`,
 			Example: `assert_eq(shell.quote(["rm", "--", "it's", "a b", ""]), "rm -- 'it'\\''s' 'a b' ''")

@@ -12,7 +12,7 @@ import (
 // structModule returns the entry of the function struct.
 func structModule(rt call.Runtime) []call.Entry {
 	return []call.Entry{call.Member{
-		Name: "struct", Params: "**fields",
+		Name: "struct", Params: "**fields", Type: "Any -> Any",
 		Doc: `Returns an immutable value with the given fields.
 s.name reads a field and dir(s) lists their names. Two structs are equal when
 their fields are. a + b has the fields of both; if both have a field, b's counts. Printing and

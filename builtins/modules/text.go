@@ -25,7 +25,7 @@ const (
 func textModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "text", []call.Member{
 		{
-			Name: "dedent", Params: "text",
+			Name: "dedent", Params: "text", Type: "str -> str",
 			Doc: `Removes the white space that all lines begin with.
 Lines with only white space do not count and become empty. Tabs and spaces are
 different.`,
@@ -33,14 +33,14 @@ different.`,
 			Func:    textDedent,
 		},
 		{
-			Name: "indent", Params: "text, prefix",
+			Name: "indent", Params: "text, prefix", Type: "str, str -> str",
 			Doc: `Puts prefix in front of each line.
 Lines with only white space stay as they are.`,
 			Example: `assert_eq(text.indent("a\n\nb", "> "), "> a\n\n> b")`,
 			Func:    textIndent,
 		},
 		{
-			Name: "wrap", Params: "text, width=80",
+			Name: "wrap", Params: "text, width=80", Type: "str, int -> list[str]",
 			Doc: `Breaks text into a list of lines of at most width characters.
 Lines break at white space, which becomes one space; a word that is too long is cut.
 One empty line separates paragraphs, which begin after blank lines. Wrap the items of a
@@ -50,7 +50,7 @@ assert_eq("\n".join(text.wrap("one\n\n\ntwo", 10)), "one\n\ntwo")`,
 			Func: textWrap,
 		},
 		{
-			Name: "truncate", Params: `text, max_bytes, suffix="…"`,
+			Name: "truncate", Params: `text, max_bytes, suffix="…"`, Type: "str, int, str -> str",
 			Doc: `Cuts text to at most max_bytes bytes, the suffix included.
 Text that fits is returned as it is. No character is cut in two, so the result may
 be a little shorter. A cut inside a fenced Markdown code block closes the block in front of the
@@ -62,7 +62,7 @@ assert_eq(text.truncate("abc", 6), "abc")
 			Func: textTruncate,
 		},
 		{
-			Name: "fence", Params: `text, lang=""`,
+			Name: "fence", Params: `text, lang=""`, Type: "str, str -> str",
 			Doc: `Returns text as a fenced Markdown code block.
 The fence has three backticks, or one more than the longest run of backticks in the
 text, so that no text can end its block. lang stands behind the opening fence.`,
@@ -71,7 +71,7 @@ text, so that no text can end its block. lang stands behind the opening fence.`,
 			Func: textFence,
 		},
 		{
-			Name: "pad", Params: `text, width, align="left"`,
+			Name: "pad", Params: `text, width, align="left"`, Type: "str, int, str -> str",
 			Doc: `Adds spaces until text has width characters.
 align is the text's place: left, right or center. Longer text stays as it is. Together with
 text.format_number it does the work of "%8.2f" in other languages.`,
@@ -81,7 +81,7 @@ assert_eq(text.pad("ab", 5, align = "center"), " ab  ")`,
 			Func: textPad,
 		},
 		{
-			Name: "format_number", Params: `x, digits=None, sep=""`,
+			Name: "format_number", Params: `x, digits=None, sep=""`, Type: "float, int | None, str -> str",
 			Doc: `Writes an int or float in decimal digits, never with an exponent.
 digits is the number of digits after the point (0 to 100). Without it, an int has none and a
 float as many as reading the same float needs. The result is the number nearest to the float's
@@ -94,7 +94,7 @@ assert_eq(text.format_number(5, 2), "5.00")`,
 			Func: textFormatNumber,
 		},
 		{
-			Name: "markdown_table", Params: "rows, header=None",
+			Name: "markdown_table", Params: "rows, header=None", Type: "Sequence[Any], Sequence[str] | None -> str",
 			Doc: `Returns rows as a Markdown table.
 A row is a list or tuple of cells, or a dict. Without header, the first row is the header; for
 dicts it has their keys, in the order in which they first appear. For dicts, header selects the
@@ -107,7 +107,7 @@ assert_eq(text.markdown_table([{"id": 1, "up": True}]), "| id | up |\n| --- | --
 			Func: textMarkdownTable,
 		},
 		{
-			Name: "split_sections", Params: "text",
+			Name: "split_sections", Params: "text", Type: "str -> list[Any]",
 			Doc: `Splits Markdown at its headings and returns a list of sections.
 A section s has s.level (1 to 6), s.title and s.body: the text between this heading and the
 next of any level, without blank lines around it. Text in front of the first heading is a

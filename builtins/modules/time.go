@@ -19,7 +19,7 @@ import (
 func timeModule(rt call.Runtime) []call.Entry {
 	members := []call.Member{
 		{
-			Name: "parse_time", Params: `x, format="2006-01-02T15:04:05Z07:00", location="UTC"`,
+			Name: "parse_time", Params: `x, format="2006-01-02T15:04:05Z07:00", location="UTC"`, Type: "str, str, str -> Time",
 			Doc: `Reads a time from text and returns it.
 There is no now: ctx.now is the time of the event, for time.parse_time(ctx.now).
 format is the text of Monday, January 2, 15:04:05 of the year 2006 in the zone -0700 (MST), or
@@ -46,7 +46,7 @@ assert_eq(berlin == t, True)`,
 			Func: parseTime,
 		},
 		{
-			Name: "time", Params: `year, month=1, day=1, hour=0, minute=0, second=0, nanosecond=0, location="UTC"`,
+			Name: "time", Params: `year, month=1, day=1, hour=0, minute=0, second=0, nanosecond=0, location="UTC"`, Type: "int, int, int, int, int, int, int, str -> Time",
 			Doc: `Returns the time of a date and a clock in a zone.
 Values that are too large or too small carry over, so day=0 is the last day of the month
 before. time.parse_time describes times.`,
@@ -56,20 +56,20 @@ assert_eq(str(time.time(2026, 7, 1, location = "America/New_York")), "2026-07-01
 			Func: newTime,
 		},
 		{
-			Name: "from_timestamp", Params: "sec, nsec=0",
+			Name: "from_timestamp", Params: "sec, nsec=0", Type: "int, int -> Time",
 			Doc:     "Returns the time, in UTC, so many seconds and nanoseconds after the start of 1970.\ntime.parse_time describes times.",
 			Example: `assert_eq(str(time.from_timestamp(1700000000)), "2023-11-14T22:13:20Z")`,
 			Func:    fromTimestamp,
 		},
 		{
-			Name: "is_valid_timezone", Params: "loc",
+			Name: "is_valid_timezone", Params: "loc", Type: "str -> bool",
 			Doc: "Reports whether loc is \"UTC\" or the name of a zone in the embedded IANA database.",
 			Example: `assert_eq(time.is_valid_timezone("Europe/Berlin"), True)
 assert_eq(time.is_valid_timezone("Europe/Berln"), False)`,
 			Func: isValidTimezone,
 		},
 		{
-			Name: "parse_duration", Params: "d",
+			Name: "parse_duration", Params: "d", Type: "str -> Duration",
 			Doc: `Reads a duration such as "1h30m", "-1.5s" or "300ms"; units are h, m, s, ms, us and ns.
 A duration d has d.hours, d.minutes and d.seconds, which are floats, and the ints
 d.milliseconds, d.microseconds and d.nanoseconds. d + d, d - d, d * 2, d / 2 (rounded down
@@ -85,7 +85,7 @@ assert_eq(d > 80 * time.minute, True)`,
 	}
 	for _, unit := range durationUnits {
 		members = append(members, call.Member{
-			Name: unit.name, Value: Duration(unit.d),
+			Name: unit.name, Value: Duration(unit.d), Type: "Duration",
 			Doc:     "The duration of one " + unit.name + ".\ntime.parse_duration describes durations.",
 			Example: fmt.Sprintf(`assert_eq(str(2 * time.%s), "%s")`, unit.name, 2*unit.d),
 		})

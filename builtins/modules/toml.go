@@ -24,7 +24,7 @@ const tomlMaxDepth = 32
 func tomlModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "toml", []call.Member{
 		{
-			Name: "decode", Params: `text, name=""`,
+			Name: "decode", Params: `text, name=""`, Type: "str, str -> dict[str, Any]",
 			Doc: `Reads TOML text and returns its dict.
 name is the file of the text, for messages about it.
 Keys stand in the order in which the text names them first. Dates and times are strings,
@@ -42,7 +42,7 @@ assert_eq(toml.decode(doc), {"name": "checkout", "since": "2024-05-01", "owners"
 			Func: tomlDecode,
 		},
 		{
-			Name: "encode", Params: "x",
+			Name: "encode", Params: "x", Type: "Any -> str",
 			Doc: `Writes a dict, or a struct, as TOML text.
 Keys are strings and stand in the dict's order, except that tables follow the other values
 of their dict, as TOML requires. Values are bools, ints of 64 bits, floats, strings, lists, tuples, sets,

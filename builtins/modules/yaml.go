@@ -28,7 +28,7 @@ const yamlMaxDepth = 64
 func yamlModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "yaml", []call.Member{
 		{
-			Name: "decode", Params: `text, name="", tags="drop"`,
+			Name: "decode", Params: `text, name="", tags="drop"`, Type: "str, str, str -> Any",
 			Doc: `Reads a YAML document and returns its value.
 name is the file of the text, for messages about it.
 The version is YAML 1.2: true, false, ints (also 0x1f and 0o17), floats and null have their
@@ -53,14 +53,14 @@ assert_eq(yaml.decode("name: !Sub logs-${Env}", tags = "keep")["name"].tag, "!Su
 			Func: yamlDecode,
 		},
 		{
-			Name: "decode_all", Params: `text, name="", tags="drop"`,
+			Name: "decode_all", Params: `text, name="", tags="drop"`, Type: "str, str, str -> list[Any]",
 			Doc: `Reads all documents of a YAML text, separated by ---, and returns a list of their values.
 yaml.decode describes how it reads them.`,
 			Example: `assert_eq(yaml.decode_all("kind: Pod\n---\nkind: Service\n"), [{"kind": "Pod"}, {"kind": "Service"}])`,
 			Func:    yamlDecodeAll,
 		},
 		{
-			Name: "tagged", Params: "tag, value",
+			Name: "tagged", Params: "tag, value", Type: "str, Any -> Tagged",
 			Doc: `Returns a value with a local tag for yaml.encode: a struct with the fields tag and value.
 tag begins with "!", as "!Sub". yaml.decode(text, tags = "keep") returns such values; type tells
 them from others: type(v) == "struct".`,
@@ -71,7 +71,7 @@ assert_eq(yaml.encode({"name": yaml.tagged("!Sub", "logs-${Env}")}), "name: !Sub
 			Func: makeTagged,
 		},
 		{
-			Name: "encode", Params: "x",
+			Name: "encode", Params: "x", Type: "Any -> str",
 			Doc: `Writes a value as a YAML document that ends with a line break.
 None, bool, int, float, string, list, tuple, set, dict, struct and yaml.tagged can be written; keys
 stand in the dict's order, and are no lists or dicts. Text of several lines becomes a block. Strings

@@ -118,7 +118,7 @@ func (w *words) entryCallable(e call.Entry) *callable {
 	if !isFunction {
 		return nil
 	}
-	typ, _ := builtins.TypeOf(e.Name)
+	typ, _ := builtins.TypeOf(e)
 	return &callable{
 		name: e.Name, params: builtins.SplitParams(strings.TrimSuffix(params, ")")), result: typ.Result, doc: w.Entry(e),
 	}
@@ -202,9 +202,8 @@ func (v *scopeView) typeOf(path string, depth int) string {
 		return ""
 	}
 	if v.host(path) {
-		typ, _ := builtins.TypeOf(path)
 		if e := v.entries[path]; e.Name != "" && e.Signature == "" {
-			return firstType(typ.Result)
+			return firstType(e.Type)
 		}
 	}
 	if i := strings.LastIndexByte(path, '.'); i >= 0 {
@@ -234,7 +233,7 @@ func (v *scopeView) typeOf(path string, depth int) string {
 func (v *scopeView) resultOf(path string, depth int) string {
 	if v.host(path) {
 		if e := v.entries[path]; e.Signature != "" {
-			typ, _ := builtins.TypeOf(path)
+			typ, _ := builtins.TypeOf(e)
 			return typ.Result
 		}
 	}
@@ -294,7 +293,7 @@ func (v *scopeView) entryMember(path, name string) member {
 	if !ok {
 		return m
 	}
-	typ, _ := builtins.TypeOf(path)
+	typ, _ := builtins.TypeOf(e)
 	m.kind, m.detail = kindField, typ.Result
 	if e.Signature != "" {
 		m.kind, m.detail = kindFunction, e.Signature

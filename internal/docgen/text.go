@@ -251,7 +251,7 @@ func (r Reference) WriteJSON(p *page.Page) error {
 	}
 	for _, t := range r.Topics {
 		for _, e := range t.Entries {
-			typ, _ := builtins.TypeOf(e.Name)
+			typ, _ := builtins.TypeOf(e)
 			b := builtinJSON{e.Name, t.Name, e.Signature, []paramJSON{}, typ.Result, e.Doc, e.Example}
 			for _, param := range ParamsOf(e) {
 				b.Parameters = append(b.Parameters, paramJSON(param))
@@ -301,7 +301,7 @@ type Param struct{ Name, Type, Default string }
 // builtin.
 func ParamsOf(e call.Entry) []Param {
 	list := strings.TrimSuffix(strings.TrimPrefix(e.Signature, e.Name+"("), ")")
-	typ, hasType := builtins.TypeOf(e.Name)
+	typ, hasType := builtins.TypeOf(e)
 	var params []Param
 	for i, text := range builtins.SplitParams(list) {
 		var p Param
@@ -362,7 +362,7 @@ func stubsOf(module string, entries []call.Entry) string {
 	var out strings.Builder
 	done := map[string]bool{}
 	for _, e := range entries {
-		if _, hasType := builtins.TypeOf(e.Name); !hasType || IsParameter(e) {
+		if e.Type == "" || IsParameter(e) {
 			continue // Python defines it, or it is a parameter of handlers
 		}
 		member, _, inner := strings.Cut(strings.TrimPrefix(e.Name, module), ".")
@@ -396,7 +396,7 @@ func className(module string) string {
 
 // entryStub declares a builtin under a name, in a class or at the top level.
 func entryStub(e call.Entry, name string, inClass bool) string {
-	typ, _ := builtins.TypeOf(e.Name)
+	typ, _ := builtins.TypeOf(e)
 	if e.Signature == "" {
 		return fmt.Sprintf("%s: %s\n%s\n", name, typ.Result, docstring(e.Doc))
 	}
