@@ -17,7 +17,7 @@ var sizes = map[string]int{
 	"agents/install":   2960,
 	"agents/trace":     1690,
 	"bench":            1820, // 260 of them measure growth, memory, and the guard that users run
-	"builtins":         8410,
+	"builtins":         8090,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4520,
 	"cmd/starhost":     10360,
@@ -51,12 +51,12 @@ var sizes = map[string]int{
 	"serve/proxy":      3560,
 	"serve/ui":         960,
 	"shell":            5390, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
-	"starlark":         7390,
+	"starlark":         7350,
 	"store":            1660,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 109_600
+const maxSize = 109_250
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
