@@ -86,23 +86,10 @@ func (m *misuses) decisionsOf(handler build.Expr) []*build.CallExpr {
 			if !ok || def.Name != h.Name {
 				continue
 			}
-			build.Walk(def, func(x build.Expr, stack []build.Expr) {
-				if ret, ok := x.(*build.ReturnStmt); ok && ret.Result != nil && innermost(stack) == def {
-					add(ret.Result)
-				}
-			})
+			for _, ret := range returns(def.Body) {
+				add(ret.Result)
+			}
 		}
 	}
 	return made
-}
-
-// innermost returns the function that contains an expression.
-func innermost(stack []build.Expr) build.Expr {
-	for _, x := range slices.Backward(stack) {
-		switch x.(type) {
-		case *build.DefStmt, *build.LambdaExpr:
-			return x
-		}
-	}
-	return nil
 }

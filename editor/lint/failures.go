@@ -3,9 +3,10 @@ package lint
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/bazelbuild/buildtools/build"
+
+	"github.com/starhost/starhost/starlark"
 )
 
 // The names of the warnings of [Failures], beside [WrongArguments].
@@ -23,13 +24,8 @@ const (
 // A finding needs a proof in the text. A function that may run while its file loads may still fill
 // a global, for example, so that only functions that nothing calls by then count.
 func Failures(f *build.File, v Vocabulary, loaded func(label string) *build.File) []Finding {
-	s := &survey{
-		file: &file{File: f}, words: v, loaded: loaded,
-		facts: map[*binding]*facts{}, top: &function{early: true},
-	}
-	scope := &scope{names: map[string]*binding{}}
-	s.names.declare(scope, f.Stmt)
-	s.block(scope, s.top, f.Stmt)
+	s := surveyOf(f)
+	s.words, s.loaded = v, loaded
 	s.spreadEarly(s.top)
 	for _, fn := range s.functions {
 		s.followLocals(fn)
@@ -216,7 +212,7 @@ func displayType(x build.Expr) string {
 // judgeModule reports a member of a module whose name a local variable or a parameter has.
 func (s *survey) judgeModule(at site, x *build.DotExpr) {
 	id, ok := x.X.(*build.Ident)
-	if !ok || !slices.Contains(s.words.Modules, id.Name) || coreMethods()[x.Name] || s.words.Views[id.Name] != nil {
+	if !ok || !slices.Contains(s.words.Modules, id.Name) || isCoreMethod(x.Name) || s.words.Views[id.Name] != nil {
 		return
 	}
 	b := at.scope.find(id.Name)
@@ -233,16 +229,10 @@ func (s *survey) judgeModule(at site, x *build.DotExpr) {
 	}
 }
 
-// coreMethods are the methods of strings, lists, dicts and sets that are members of modules, too.
-var coreMethods = sync.OnceValue(func() map[string]bool {
-	names := map[string]bool{}
-	for name := range strings.FieldsSeq("capitalize clear count difference elems endswith find format get index insert intersection " +
-		"items join keys lower lstrip partition pop remove replace rfind rindex rstrip split splitlines startswith strip title union " +
-		"update upper values append extend add discard removeprefix removesuffix rsplit rpartition codepoints") {
-		names[name] = true
-	}
-	return names
-})
+// isCoreMethod reports whether strings, lists, dicts or sets have a method of the name.
+func isCoreMethod(name string) bool {
+	return slices.ContainsFunc(starlark.MethodNames(), func(m string) bool { return strings.HasSuffix(m, "."+name) })
+}
 
 // judgeCall reports arguments that a function of the file, or of one that it loads, refuses, and
 // registrations in a handler.

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -55,96 +54,25 @@ func (s *survey) pathTo(from, to *function, seen map[*function]bool) []string {
 
 // followLocals reports reads of local variables that no statement before them assigns.
 func (s *survey) followLocals(fn *function) {
-	w := &localWalker{survey: s, scope: fn.scope, unset: map[string]bool{}}
+	w := &walker{unset: map[string]bool{}, report: func(id *build.Ident) { s.reportLocal(fn.scope, id) }}
 	for name, b := range fn.scope.names {
 		w.unset[name] = b.kind != parameterKind
 	}
-	w.follow(fn.Body, map[string]bool{})
+	w.followBlock(fn.Body, map[string]bool{})
 }
 
-// A localWalker follows the statements of one function.
-type localWalker struct {
-	*survey
-	scope *scope
-	unset map[string]bool // local variables that no finding is about yet
-}
-
-// follow follows a block. set has the names that some way to it assigns; follow adds to it.
-func (w *localWalker) follow(block []build.Expr, set map[string]bool) {
-	for _, stmt := range block {
-		switch x := stmt.(type) {
-		case *build.AssignExpr:
-			w.read(x.RHS, set)
-			for _, part := range targetParts(x.LHS) {
-				if _, name := part.(*build.Ident); !name || x.Op != "=" {
-					w.read(part, set)
-				}
-			}
-			assignAll(set, targets(x.LHS))
-		case *build.DefStmt:
-			for _, p := range x.Params {
-				if assign, ok := p.(*build.AssignExpr); ok {
-					w.read(assign.RHS, set)
-				}
-			}
-			set[x.Name] = true
-		case *build.ForStmt:
-			w.read(x.X, set)
-			assignAll(set, targets(x.Vars))
-			assignedIn(x.Body, set) // an earlier pass
-			w.follow(x.Body, set)
-		case *build.IfStmt:
-			w.read(x.Cond, set)
-			no := maps.Clone(set)
-			w.follow(x.True, set)
-			w.follow(x.False, no)
-			maps.Copy(set, no)
-		case *build.ReturnStmt:
-			w.read(x.Result, set)
-		default:
-			w.read(x, set)
-		}
+// reportLocal reports a read of a local variable that has no value.
+func (s *survey) reportLocal(at *scope, id *build.Ident) {
+	s.unsetReads = append(s.unsetReads, id)
+	line := at.names[id.Name].at.Line
+	switch outer := at.outer.find(id.Name); {
+	case outer != nil && outer.global:
+		s.report(UnsetName, id, "%s is a local variable here, because line %d assigns it, and has no value yet; "+
+			"no function changes a global: %s", id.Name, line, useState)
+	case outer == nil && slices.Contains(s.words.Modules, id.Name):
+		s.report(UnsetName, id, "%s is a local variable here, because line %d assigns it, and hides the module %s: "+
+			"give it another name", id.Name, line, id.Name)
+	default:
+		s.report(UnsetName, id, "%s has no value here: no line before this one assigns it", id.Name)
 	}
-}
-
-// assignedIn adds the names that a block assigns other than by x += 1.
-func assignedIn(block []build.Expr, set map[string]bool) {
-	for _, stmt := range block {
-		switch x := stmt.(type) {
-		case *build.AssignExpr:
-			if x.Op == "=" {
-				assignAll(set, targets(x.LHS))
-			}
-		case *build.DefStmt:
-			set[x.Name] = true
-		case *build.ForStmt:
-			assignAll(set, targets(x.Vars))
-			assignedIn(x.Body, set)
-		case *build.IfStmt:
-			assignedIn(x.True, set)
-			assignedIn(x.False, set)
-		}
-	}
-}
-
-// read reports the names that an expression reads and nothing has assigned.
-func (w *localWalker) read(x build.Expr, set map[string]bool) {
-	forEachRead(x, nil, false, func(id *build.Ident) {
-		if !w.unset[id.Name] || set[id.Name] {
-			return
-		}
-		w.unset[id.Name] = false
-		w.unsetReads = append(w.unsetReads, id)
-		line := w.scope.names[id.Name].at.Line
-		switch outer := w.scope.outer.find(id.Name); {
-		case outer != nil && outer.global:
-			w.report(UnsetName, id, "%s is a local variable here, because line %d assigns it, and has no value yet; "+
-				"no function changes a global: %s", id.Name, line, useState)
-		case outer == nil && slices.Contains(w.words.Modules, id.Name):
-			w.report(UnsetName, id, "%s is a local variable here, because line %d assigns it, and hides the module %s: "+
-				"give it another name", id.Name, line, id.Name)
-		default:
-			w.report(UnsetName, id, "%s has no value here: no line before this one assigns it", id.Name)
-		}
-	})
 }

@@ -16,12 +16,13 @@ func (f *file) analyzeFlow() {
 // followBody follows the body of a function or of the file. Its names are unset at first,
 // except parameters.
 func (f *file) followBody(params, body []build.Expr) {
-	w := &walker{file: f, unassigned: map[string]bool{}}
-	r := &resolver{}
+	w := &walker{unset: map[string]bool{}}
+	w.report = func(id *build.Ident) { f.unsetReads = append(f.unsetReads, id) }
+	w.dead = func(stmt build.Expr) { f.deadCode = append(f.deadCode, stmt) }
 	s := &scope{names: map[string]*binding{}}
-	r.declare(s, body)
+	new(resolver).declare(s, body)
 	for name := range s.names {
-		w.unassigned[name] = true
+		w.unset[name] = true
 	}
 	set := map[string]bool{}
 	for _, p := range params {
@@ -32,13 +33,15 @@ func (f *file) followBody(params, body []build.Expr) {
 	w.followBlock(body, set)
 }
 
-// A walker follows the paths through one body.
+// A walker follows the paths through one body, with the names that certainly have a value. If dead is nil,
+// these are the names that may have one: those that some path assigns.
 type walker struct {
-	*file
-	unassigned map[string]bool // names of the body that no warning has reported
+	unset  map[string]bool // names of the body that it has not reported
+	report func(id *build.Ident)
+	dead   func(stmt build.Expr) // gets the first statement behind the end of a path
 }
 
-// followBlock follows the statements of a block. set has the names that certainly have a value;
+// followBlock follows the statements of a block. set has the names that have a value;
 // followBlock may change it. It returns the names that are set after the block, or that control
 // does not reach the end.
 func (w *walker) followBlock(block []build.Expr, set map[string]bool) (after map[string]bool, ended bool) {
@@ -46,8 +49,8 @@ func (w *walker) followBlock(block []build.Expr, set map[string]bool) (after map
 		if _, comment := stmt.(*build.CommentBlock); comment {
 			continue
 		}
-		if ended {
-			w.deadCode = append(w.deadCode, stmt)
+		if ended && w.dead != nil {
+			w.dead(stmt)
 			return set, true
 		}
 		set, ended = w.followStatement(stmt, set)
@@ -75,10 +78,7 @@ func (w *walker) followStatement(stmt build.Expr, set map[string]bool) (after ma
 	case *build.LoadStmt:
 		assignAll(set, x.To)
 	case *build.ForStmt:
-		w.reportUnset(x.X, set)
-		once := maps.Clone(set)
-		assignAll(once, targets(x.Vars))
-		w.followBlock(x.Body, once)
+		return w.followLoop(x, set), false
 	case *build.IfStmt:
 		return w.followBranches(x, set)
 	case *build.ReturnStmt:
@@ -93,13 +93,30 @@ func (w *walker) followStatement(stmt build.Expr, set map[string]bool) (after ma
 	return set, false
 }
 
-// followBranches follows both branches of an if. A name is set afterwards if it is set at the
+// followLoop follows the body of a loop, which may run never or often.
+func (w *walker) followLoop(x *build.ForStmt, set map[string]bool) (after map[string]bool) {
+	w.reportUnset(x.X, set)
+	once := maps.Clone(set)
+	assignAll(once, targets(x.Vars))
+	if w.dead != nil {
+		w.followBlock(x.Body, once)
+		return set
+	}
+	assignedIn(x.Body, once) // an earlier pass
+	after, _ = w.followBlock(x.Body, once)
+	return after
+}
+
+// followBranches follows both branches of an if. A name certainly has a value afterwards if it has one at the
 // end of each branch that reaches the end.
 func (w *walker) followBranches(x *build.IfStmt, set map[string]bool) (after map[string]bool, ended bool) {
 	w.reportUnset(x.Cond, set)
 	yes, yesEnds := w.followBlock(x.True, maps.Clone(set))
 	no, noEnds := w.followBlock(x.False, set)
 	switch {
+	case w.dead == nil:
+		maps.Copy(yes, no)
+		return yes, false
 	case yesEnds:
 		return no, noEnds
 	case noEnds:
@@ -111,12 +128,32 @@ func (w *walker) followBranches(x *build.IfStmt, set map[string]bool) (after map
 
 // reportUnset reports the names that an expression reads and that may be unset, each once.
 func (w *walker) reportUnset(x build.Expr, set map[string]bool) {
-	forEachRead(x, nil, false, func(id *build.Ident) {
-		if w.unassigned[id.Name] && !set[id.Name] {
-			delete(w.unassigned, id.Name)
-			w.unsetReads = append(w.unsetReads, id)
+	forEachRead(x, nil, func(id *build.Ident) {
+		if w.unset[id.Name] && !set[id.Name] {
+			delete(w.unset, id.Name)
+			w.report(id)
 		}
 	})
+}
+
+// assignedIn adds the names that a block assigns other than by x += 1.
+func assignedIn(block []build.Expr, set map[string]bool) {
+	for _, stmt := range block {
+		switch x := stmt.(type) {
+		case *build.AssignExpr:
+			if x.Op == "=" {
+				assignAll(set, targets(x.LHS))
+			}
+		case *build.DefStmt:
+			set[x.Name] = true
+		case *build.ForStmt:
+			assignAll(set, targets(x.Vars))
+			assignedIn(x.Body, set)
+		case *build.IfStmt:
+			assignedIn(x.True, set)
+			assignedIn(x.False, set)
+		}
+	}
 }
 
 func assignAll(set map[string]bool, names []*build.Ident) {

@@ -35,22 +35,23 @@ const (
 // have, calls a builtin with arguments that it refuses, assigns to an item of ctx, or returns a
 // decision that the event does not have. It is silent about a name that the file defines itself.
 func Misuses(f *build.File, v Vocabulary) []Finding {
-	m := &misuses{file: &file{File: f}, words: v, own: map[string]bool{}, handlers: handlerDefs(f)}
-	for _, b := range bindings(f) {
+	m := &misuses{survey: surveyOf(f), own: map[string]bool{}, handlers: handlerDefs(f), asked: askedMembers(f)}
+	m.words = v
+	for _, b := range m.names.all {
 		if b.kind != parameterKind {
 			m.own[b.name] = true
 		}
 	}
-	m.asked = askedMembers(f)
-	build.Walk(f, m.check)
+	for _, at := range m.sites {
+		m.check(at)
+	}
 	slices.SortStableFunc(m.findings, byPlace)
 	return m.findings
 }
 
 // misuses collects the findings of one file.
 type misuses struct {
-	*file
-	words    Vocabulary
+	*survey
 	own      map[string]bool // the names that the file binds, other than parameters
 	handlers map[string]bool // the functions that the file registers as hooks
 	asked    map[string]bool // the members that the file asks for by hasattr
@@ -113,21 +114,21 @@ func pathOf(x build.Expr) string {
 	return ""
 }
 
-// check looks at one expression.
-func (m *misuses) check(x build.Expr, stack []build.Expr) {
-	switch x := x.(type) {
+// check looks at one site.
+func (m *misuses) check(at site) {
+	switch x := at.x.(type) {
 	case *build.DotExpr:
-		m.checkMember(x, stack)
+		m.checkMember(x, at)
 	case *build.CallExpr:
-		m.checkCall(x, stack)
+		m.checkCall(x, at)
 		m.checkDecisions(x)
 	case *build.AssignExpr:
-		m.checkAssignment(x, stack)
+		m.checkAssignment(x, at)
 	}
 }
 
 // isHosts reports whether the first name of a path is the host's at this place.
-func (m *misuses) isHosts(path string, stack []build.Expr) bool {
+func (m *misuses) isHosts(path string, at site) bool {
 	root, _, dotted := strings.Cut(path, ".")
 	switch {
 	case m.own[root]:
@@ -135,48 +136,22 @@ func (m *misuses) isHosts(path string, stack []build.Expr) bool {
 	case root == "ctx":
 		return dotted
 	case m.words.Views[root] != nil:
-		return dotted && m.inHandler(root, stack)
-	case isParameter(root, stack):
+		return dotted && m.inHandler(root, at.in)
+	case at.scope.find(root) != nil: // a parameter
 		return false
 	}
 	return !dotted || slices.Contains(m.words.Modules, root)
 }
 
-// inHandler reports whether the nearest function around a place that has the parameter is a
-// registered hook.
-func (m *misuses) inHandler(param string, stack []build.Expr) bool {
-	for _, outer := range stack {
-		switch f := outer.(type) {
-		case *build.DefStmt:
-			if hasParam(f.Params, param) {
-				return m.handlers[f.Name]
-			}
-		case *build.LambdaExpr:
-			if hasParam(f.Params, param) {
-				return false // nothing says which event it hears
-			}
+// inHandler reports whether the nearest function that has the parameter is a registered hook, from a function
+// outwards. Nothing says which event a lambda hears.
+func (m *misuses) inHandler(param string, fn *function) bool {
+	for ; fn.Function != nil; fn = fn.outer {
+		if hasParam(fn.Params, param) {
+			return m.handlers[fn.name]
 		}
 	}
 	return false
-}
-
-// isParameter reports whether a function around a place, or a comprehension, binds the name.
-func isParameter(name string, stack []build.Expr) bool {
-	return slices.ContainsFunc(stack, func(outer build.Expr) bool {
-		switch f := outer.(type) {
-		case *build.DefStmt:
-			return hasParam(f.Params, name)
-		case *build.LambdaExpr:
-			return hasParam(f.Params, name)
-		case *build.Comprehension:
-			return slices.ContainsFunc(f.Clauses, func(c build.Expr) bool {
-				loop, ok := c.(*build.ForClause)
-				binds := func(id *build.Ident) bool { return id.Name == name }
-				return ok && slices.ContainsFunc(targets(loop.Vars), binds)
-			})
-		}
-		return false
-	})
 }
 
 func hasParam(params []build.Expr, name string) bool {
@@ -187,9 +162,9 @@ func hasParam(params []build.Expr, name string) bool {
 }
 
 // checkMember warns of a member that the object before the dot does not have.
-func (m *misuses) checkMember(x *build.DotExpr, stack []build.Expr) {
+func (m *misuses) checkMember(x *build.DotExpr, at site) {
 	object := pathOf(x.X)
-	if object == "" || !m.isHosts(object+".", stack) {
+	if object == "" || !m.isHosts(object+".", at) {
 		return
 	}
 	members := m.words.Views[object]
@@ -208,10 +183,10 @@ func (m *misuses) checkMember(x *build.DotExpr, stack []build.Expr) {
 }
 
 // checkCall warns of arguments that a builtin refuses.
-func (m *misuses) checkCall(x *build.CallExpr, stack []build.Expr) {
+func (m *misuses) checkCall(x *build.CallExpr, at site) {
 	path := pathOf(x.X)
 	params, known := m.words.Params[path]
-	if !known || params == nil || !m.isHosts(path, stack) {
+	if !known || params == nil || !m.isHosts(path, at) {
 		return
 	}
 	if problem := argumentProblem(params, x.List); problem != "" {
@@ -300,7 +275,7 @@ func newParameters(params []string) (p parameters) {
 }
 
 // checkAssignment warns of an assignment to an item of ctx.
-func (m *misuses) checkAssignment(x *build.AssignExpr, stack []build.Expr) {
+func (m *misuses) checkAssignment(x *build.AssignExpr, at site) {
 	index, ok := x.LHS.(*build.IndexExpr)
 	if !ok {
 		return
@@ -310,7 +285,7 @@ func (m *misuses) checkAssignment(x *build.AssignExpr, stack []build.Expr) {
 	if members == nil {
 		members = m.words.members(object)
 	}
-	if object == "" || len(members) == 0 || !m.isHosts(object+".", stack) {
+	if object == "" || len(members) == 0 || !m.isHosts(object+".", at) {
 		return
 	}
 	m.warning = ItemAssignment

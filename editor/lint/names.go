@@ -34,16 +34,10 @@ type scope struct {
 	names map[string]*binding
 }
 
-// A resolver finds the bindings of a file and which of them are used.
+// A resolver finds the bindings of a file.
 type resolver struct{ all []*binding }
 
-func bindings(f *build.File) []*binding {
-	r := &resolver{}
-	top := &scope{names: map[string]*binding{}}
-	r.declare(top, f.Stmt)
-	r.resolveBlock(top, f.Stmt)
-	return r.all
-}
+func bindings(f *build.File) []*binding { return surveyOf(f).names.all }
 
 // bind adds a name to a scope, unless the scope has it.
 func (r *resolver) bind(s *scope, name string, k kind, at build.Position) {
@@ -82,59 +76,13 @@ func (r *resolver) targets(s *scope, x build.Expr) {
 }
 
 // targets returns the names that an assignment to x binds.
-func targets(x build.Expr) []*build.Ident {
-	var list []build.Expr
-	switch x := x.(type) {
-	case *build.Ident:
-		return []*build.Ident{x}
-	case *build.ParenExpr:
-		list = []build.Expr{x.X}
-	case *build.TupleExpr:
-		list = x.List
-	case *build.ListExpr:
-		list = x.List
-	}
-	var names []*build.Ident
-	for _, e := range list {
-		names = append(names, targets(e)...)
+func targets(x build.Expr) (names []*build.Ident) {
+	for _, part := range targetParts(x) {
+		if id, ok := part.(*build.Ident); ok {
+			names = append(names, id)
+		}
 	}
 	return names
-}
-
-// resolveBlock marks the bindings that the statements of a block use.
-func (r *resolver) resolveBlock(s *scope, block []build.Expr) {
-	for _, stmt := range block {
-		switch x := stmt.(type) {
-		case *build.DefStmt:
-			r.resolveFunction(s, x)
-		case *build.AssignExpr:
-			r.markUses(s, x.RHS)
-			if _, name := x.LHS.(*build.Ident); !name || x.Op != "=" {
-				r.markAssignment(s, x.LHS, x.Op != "=")
-			}
-		case *build.ForStmt:
-			r.markUses(s, x.X)
-			r.markAssignment(s, x.Vars, false)
-			r.resolveBlock(s, x.Body)
-		case *build.IfStmt:
-			r.markUses(s, x.Cond)
-			r.resolveBlock(s, x.True)
-			r.resolveBlock(s, x.False)
-		case *build.LoadStmt:
-		default:
-			r.markUses(s, x)
-		}
-	}
-}
-
-// markAssignment marks the bindings that the left side of an assignment reads, such as the x of
-// x[0] = 1. With reads it also reads plain names, as x += 1 does.
-func (r *resolver) markAssignment(s *scope, x build.Expr, reads bool) {
-	for _, part := range targetParts(x) {
-		if _, name := part.(*build.Ident); !name || reads {
-			r.markUses(s, part)
-		}
-	}
 }
 
 // targetParts returns the single targets of an assignment: names, elements and fields.
@@ -157,38 +105,9 @@ func targetParts(x build.Expr) []build.Expr {
 	return all
 }
 
-// resolveFunction marks the bindings that a function uses. The outer scope evaluates its
-// defaults.
-func (r *resolver) resolveFunction(s *scope, d *build.DefStmt) {
-	inner := &scope{outer: s, owner: d.Name, names: map[string]*binding{}}
-	for _, p := range d.Params {
-		if assign, ok := p.(*build.AssignExpr); ok {
-			r.markUses(s, assign.RHS)
-		}
-		if id, _ := build.GetParamIdent(p); id != nil {
-			r.bind(inner, id.Name, parameterKind, id.NamePos)
-		}
-	}
-	r.declare(inner, d.Body)
-	r.resolveBlock(inner, d.Body)
-}
-
-// markUses marks the bindings that an expression reads.
-func (r *resolver) markUses(s *scope, x build.Expr) {
-	forEachRead(x, nil, true, func(id *build.Ident) {
-		for at := s; at != nil; at = at.outer {
-			if b := at.names[id.Name]; b != nil {
-				b.used = true
-				return
-			}
-		}
-	})
-}
-
 // forEachRead calls do for each name that an expression reads, except hidden names and names
-// that the expression binds itself. With later, this includes the bodies of lambdas, which run
-// when the lambda is called.
-func forEachRead(x build.Expr, hidden map[string]bool, later bool, do func(*build.Ident)) {
+// that the expression binds itself. It omits the bodies of lambdas, which run when the lambda is called.
+func forEachRead(x build.Expr, hidden map[string]bool, do func(*build.Ident)) {
 	switch x := x.(type) {
 	case nil, *build.CommentBlock:
 	case *build.Ident:
@@ -196,55 +115,42 @@ func forEachRead(x build.Expr, hidden map[string]bool, later bool, do func(*buil
 			do(x)
 		}
 	case *build.DotExpr:
-		forEachRead(x.X, hidden, later, do)
+		forEachRead(x.X, hidden, do)
 	case *build.CallExpr:
-		forEachRead(x.X, hidden, later, do)
+		forEachRead(x.X, hidden, do)
 		for _, arg := range x.List {
 			if named, ok := arg.(*build.AssignExpr); ok {
 				arg = named.RHS
 			}
-			forEachRead(arg, hidden, later, do)
+			forEachRead(arg, hidden, do)
 		}
 	case *build.LambdaExpr:
-		forEachLambdaRead(x, hidden, later, do)
+		for _, p := range x.Params {
+			if assign, ok := p.(*build.AssignExpr); ok {
+				forEachRead(assign.RHS, hidden, do)
+			}
+		}
 	case *build.Comprehension:
-		forEachComprehensionRead(x, hidden, later, do)
+		forEachComprehensionRead(x, hidden, do)
 	default:
-		build.WalkOnce(x, func(e *build.Expr) { forEachRead(*e, hidden, later, do) })
-	}
-}
-
-func forEachLambdaRead(x *build.LambdaExpr, hidden map[string]bool, later bool, do func(*build.Ident)) {
-	inner := withNames(hidden, nil)
-	for _, p := range x.Params {
-		if assign, ok := p.(*build.AssignExpr); ok {
-			forEachRead(assign.RHS, hidden, later, do)
-		}
-		if id, _ := build.GetParamIdent(p); id != nil {
-			inner[id.Name] = true
-		}
-	}
-	for _, body := range x.Body {
-		if later {
-			forEachRead(body, inner, later, do)
-		}
+		build.WalkOnce(x, func(e *build.Expr) { forEachRead(*e, hidden, do) })
 	}
 }
 
 // forEachComprehensionRead does the same for a comprehension. The outer scope evaluates the
 // list of the first for.
-func forEachComprehensionRead(x *build.Comprehension, hidden map[string]bool, later bool, do func(*build.Ident)) {
+func forEachComprehensionRead(x *build.Comprehension, hidden map[string]bool, do func(*build.Ident)) {
 	inner := hidden
 	for _, clause := range x.Clauses {
 		switch c := clause.(type) {
 		case *build.ForClause:
-			forEachRead(c.X, inner, later, do)
+			forEachRead(c.X, inner, do)
 			inner = withNames(inner, targets(c.Vars))
 		case *build.IfClause:
-			forEachRead(c.Cond, inner, later, do)
+			forEachRead(c.Cond, inner, do)
 		}
 	}
-	forEachRead(x.Body, inner, later, do)
+	forEachRead(x.Body, inner, do)
 }
 
 // withNames returns a copy of names with more names.

@@ -21,7 +21,6 @@ type survey struct {
 // facts describe a name.
 type facts struct {
 	binds     int          // statements that give it a value
-	plain     bool         // one of them is no x += 1
 	values    []build.Expr // the values of x = VALUE
 	function  *function    // the def of the name
 	label     string       // the file of a load, which has it as loadedAs
@@ -63,6 +62,15 @@ func (s *scope) find(name string) *binding {
 	return nil
 }
 
+// surveyOf surveys a file.
+func surveyOf(f *build.File) *survey {
+	s := &survey{file: &file{File: f}, facts: map[*binding]*facts{}, top: &function{early: true}}
+	scope := &scope{names: map[string]*binding{}}
+	s.names.declare(scope, f.Stmt)
+	s.block(scope, s.top, f.Stmt)
+	return s
+}
+
 // of returns the facts of a name.
 func (s *survey) of(b *binding) *facts {
 	if s.facts[b] == nil {
@@ -71,12 +79,18 @@ func (s *survey) of(b *binding) *facts {
 	return s.facts[b]
 }
 
-// bindAll records that a statement gives values to names.
-func (s *survey) bindAll(at *scope, names []*build.Ident, plain bool) {
-	for _, id := range names {
+// assign records that a statement gives values to the targets of x. It surveys those that are no names. If
+// the statement is no plain one, as x += 1, it reads the names.
+func (s *survey) assign(at *scope, in *function, x build.Expr, plain bool) {
+	for _, part := range targetParts(x) {
+		id, name := part.(*build.Ident)
+		if !name {
+			s.expr(at, in, part)
+			continue
+		}
 		if b := at.find(id.Name); b != nil {
 			s.of(b).binds++
-			s.of(b).plain = s.of(b).plain || plain
+			b.used = b.used || !plain
 		}
 	}
 }
@@ -91,7 +105,7 @@ func (s *survey) block(at *scope, in *function, stmts []build.Expr) {
 			s.def(at, in, x)
 		case *build.ForStmt:
 			s.expr(at, in, x.X)
-			s.bindAll(at, targets(x.Vars), true)
+			s.assign(at, in, x.Vars, true)
 			s.sites = append(s.sites, site{x, at, in})
 			s.block(at, in, x.Body)
 		case *build.IfStmt:
@@ -99,9 +113,9 @@ func (s *survey) block(at *scope, in *function, stmts []build.Expr) {
 			s.block(at, in, x.True)
 			s.block(at, in, x.False)
 		case *build.LoadStmt:
-			s.bindAll(at, x.To, true)
 			for i, id := range x.To {
 				known := s.of(at.find(id.Name))
+				known.binds++
 				known.label, known.loadedAs = x.Module.Value, x.From[i].Name
 			}
 		case *build.ReturnStmt:
@@ -114,12 +128,7 @@ func (s *survey) block(at *scope, in *function, stmts []build.Expr) {
 
 func (s *survey) assignment(at *scope, in *function, x *build.AssignExpr) {
 	s.expr(at, in, x.RHS)
-	for _, part := range targetParts(x.LHS) {
-		if _, name := part.(*build.Ident); !name {
-			s.expr(at, in, part)
-		}
-	}
-	s.bindAll(at, targets(x.LHS), x.Op == "=")
+	s.assign(at, in, x.LHS, x.Op == "=")
 	if id, ok := x.LHS.(*build.Ident); ok && x.Op == "=" {
 		if b := at.find(id.Name); b != nil {
 			s.of(b).values = append(s.of(b).values, x.RHS)
@@ -130,17 +139,17 @@ func (s *survey) assignment(at *scope, in *function, x *build.AssignExpr) {
 
 func (s *survey) def(at *scope, in *function, x *build.DefStmt) {
 	b := at.find(x.Name)
-	fn := s.function(at, in, &x.Function)
-	fn.name, fn.binding = x.Name, b
+	fn := s.function(at, in, x.Name, &x.Function)
+	fn.binding = b
 	known := s.of(b)
 	known.binds++
-	known.plain, known.function = true, fn
+	known.function = fn
 }
 
 // result surveys the value of a return.
 func (s *survey) result(at *scope, in *function, x build.Expr) {
 	if lambda, ok := x.(*build.LambdaExpr); ok {
-		s.function(at, in, &lambda.Function).returned = true
+		s.function(at, in, "", &lambda.Function).returned = true
 		return
 	}
 	s.expr(at, in, x)
@@ -151,9 +160,13 @@ func (s *survey) result(at *scope, in *function, x build.Expr) {
 	}
 }
 
-// function surveys a function. The outer scope evaluates its defaults.
-func (s *survey) function(at *scope, in *function, x *build.Function) *function {
-	fn := &function{Function: x, outer: in, scope: &scope{outer: at, owner: "f", names: map[string]*binding{}}}
+// function surveys a function, whose name is "" for a lambda. The outer scope evaluates its defaults.
+func (s *survey) function(at *scope, in *function, name string, x *build.Function) *function {
+	fn := &function{Function: x, name: name, outer: in, scope: &scope{outer: at, owner: name, names: map[string]*binding{}}}
+	names := &s.names
+	if name == "" {
+		names = &resolver{}
+	}
 	in.inner = append(in.inner, fn)
 	s.functions = append(s.functions, fn)
 	for _, p := range x.Params {
@@ -161,10 +174,10 @@ func (s *survey) function(at *scope, in *function, x *build.Function) *function 
 			s.expr(at, in, assign.RHS)
 		}
 		if id, _ := build.GetParamIdent(p); id != nil {
-			s.names.bind(fn.scope, id.Name, parameterKind, id.NamePos)
+			names.bind(fn.scope, id.Name, parameterKind, id.NamePos)
 		}
 	}
-	s.names.declare(fn.scope, x.Body)
+	names.declare(fn.scope, x.Body)
 	s.block(fn.scope, fn, x.Body)
 	return fn
 }
@@ -176,12 +189,13 @@ func (s *survey) expr(at *scope, in *function, x build.Expr) {
 		return
 	case *build.Ident:
 		if b := at.find(x.Name); b != nil {
+			b.used = true
 			s.of(b).reads++
 			in.reads = append(in.reads, b)
 		}
 		return
 	case *build.LambdaExpr:
-		s.function(at, in, &x.Function)
+		s.function(at, in, "", &x.Function)
 		return
 	case *build.Comprehension:
 		s.comprehension(at, in, x)
@@ -203,7 +217,7 @@ func (s *survey) comprehension(at *scope, in *function, x *build.Comprehension) 
 			s.expr(at, in, c.X)
 			at = &scope{outer: at, owner: at.owner, names: map[string]*binding{}}
 			for _, id := range targets(c.Vars) {
-				s.names.bind(at, id.Name, parameterKind, id.NamePos)
+				new(resolver).bind(at, id.Name, parameterKind, id.NamePos)
 			}
 		case *build.IfClause:
 			s.expr(at, in, c.Cond)
@@ -225,11 +239,11 @@ func (s *survey) call(at *scope, in *function, x *build.CallExpr) {
 		switch y := arg.(type) {
 		case *build.Ident:
 			if b := at.find(y.Name); registers && b != nil && s.functionOf(b) != nil {
-				s.functionOf(b).handler = true
+				s.functionOf(b).handler, b.used = true, true
 				continue
 			}
 		case *build.LambdaExpr:
-			s.function(at, in, &y.Function).handler = registers
+			s.function(at, in, "", &y.Function).handler = registers
 			continue
 		case *build.CallExpr:
 			if id, ok := y.X.(*build.Ident); ok && registers && at.find(id.Name) != nil {
