@@ -24,7 +24,7 @@ var sizes = map[string]int{
 	"decision":         4220,
 	"editor/check":     790,
 	"editor/format":    170,
-	"editor/lint":      2070,
+	"editor/lint":      1920,
 	"editor/lsp":       2860,
 	"effects":          5410, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 109_250
+const maxSize = 109_100
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
