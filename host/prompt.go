@@ -68,10 +68,10 @@ func (p *Prompt) Rendering() string { return strings.Join(p.pieces, "") }
 // A CacheBreak says at which byte a prompt differs from the previous one, so that the provider's prompt cache
 // loses everything after it.
 type CacheBreak struct {
-	Offset int64
-	Cause  string
-	Plugin string // the plugin that caused it, or ""
-	Pos    string // the place of the plugin's registration, or ""
+	Offset int64  `json:"offset"`
+	Cause  string `json:"cause"`
+	Plugin string `json:"plugin"` // the plugin that caused it, or ""
+	Pos    string `json:"pos"`    // the place of the plugin's registration, or ""
 }
 
 // A transcript is the rendering of a prompt in pieces, which share memory with the prompt's contents. It

@@ -128,9 +128,8 @@ func (e *Evaluation) JSON() EvaluationJSON {
 				out.Stats.FragmentsKept++
 			}
 		}
-		if e.Against != nil && e.Against.Break != nil && out.Prompt.CacheBreak == nil {
-			b := breakJSON(*e.Against.Break)
-			out.Prompt.CacheBreak = &b
+		if e.Against != nil && out.Prompt.CacheBreak == nil {
+			out.Prompt.CacheBreak = e.Against.Break
 		}
 	}
 	out.Tools = jsontext.List(tools, v.NewToolJSON)

@@ -66,23 +66,37 @@ func (p *Problem) Text() string {
 	return b.String()
 }
 
-// Describe turns an error of any kind into a problem. own are kinds that only the caller knows:
-// each function recognizes one and fills in its fields.
-func Describe(err error, own ...func(error, *Problem) bool) Problem {
+// A Kind describes the errors of one kind: it fills in the fields of a problem and returns true, or returns
+// false for any other error.
+type Kind func(error, *Problem) bool
+
+// KindOf returns the kind of the errors that have an E in their chain.
+func KindOf[E error](describe func(E, *Problem)) Kind {
+	return func(err error, p *Problem) bool {
+		e, ok := errors.AsType[E](err)
+		if ok {
+			describe(e, p)
+		}
+		return ok
+	}
+}
+
+// withCode returns the kind of the errors that have an E in their chain, of which only the code is special.
+func withCode[E error](code string) Kind {
+	return KindOf(func(_ E, p *Problem) { p.Code = code })
+}
+
+// Describe turns an error of any kind into a problem. own are kinds that only the caller knows.
+func Describe(err error, own ...Kind) Problem {
 	p := Problem{Message: err.Error()}
-	var handler *host.HandlerError
-	if errors.As(err, &handler) {
+	if handler, ok := errors.AsType[*host.HandlerError](err); ok {
 		p.Plugin, p.Pos = handler.Plugin, handler.Pos
 		p.Message = handler.What + ": " + handler.Error()
 		p.Logged = handler.Plugin + " " + p.Message
 		p.Code = "E0706"
 	}
-	first := []func(error, *Problem) bool{asPanic, asInterrupt}
-	last := []func(error, *Problem) bool{
-		asUsage, asFile, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge, asCoded,
-	}
-	for _, describeKind := range slices.Concat(first, own, last) {
-		if describeKind(err, &p) {
+	for _, describe := range slices.Concat([]Kind{withCode[*host.PanicError]("E0111"), asInterrupt}, own, kinds()) {
+		if describe(err, &p) {
 			break
 		}
 	}
@@ -108,15 +122,6 @@ func isBug(err error) bool {
 	return errors.As(err, &handler) || errors.As(err, &script)
 }
 
-func asPanic(err error, p *Problem) bool {
-	var handler *host.PanicError
-	if !errors.As(err, &handler) {
-		return false
-	}
-	p.Code = "E0111"
-	return true
-}
-
 func asInterrupt(err error, p *Problem) bool {
 	if !errors.Is(err, context.Canceled) {
 		return false
@@ -125,90 +130,54 @@ func asInterrupt(err error, p *Problem) bool {
 	return true
 }
 
-func asFile(err error, p *Problem) bool {
-	var e *errtext.FileError
-	var path *fs.PathError
-	if !errors.As(err, &e) && !errors.As(err, &path) {
-		return false
-	}
-	p.Code = "E0708"
-	return true
-}
-
-func asStarlark(err error, p *Problem) bool {
-	var e *starlark.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	p.Code, p.Message, p.Help, p.Trace, p.Detail = e.Code, e.Msg, e.Help, e.Trace, e.Detail()
-	p.Pos = starhost.Pos(e.Pos)
-	if p.Exit = ExitOf(e.Code); p.Exit == ExitUsage || e.Code == "E0607" {
-		p.Exit = ExitPlugin // the command line did not name the file: a plugin loads it
-	}
-	var limit *starlark.LimitError
-	if errors.As(err, &limit) {
-		p.limit = &limitJSON{limit.Limit, limit.Op, limit.Need, limit.Max, limit.Used}
-	}
-	return true
-}
-
 // nextWithoutPlugins says what to type in a folder without plugins.
 const nextWithoutPlugins = `starhost new plugin NAME begins a plugin here; starhost new guard begins a guard without code
 starhost demo shows sample plugins at work
 starhost eval PATH loads plugins from another place`
 
-func asLoader(err error, p *Problem) bool {
-	var e *loader.Error
-	if !errors.As(err, &e) {
-		return false
+// kinds returns the kinds of errors that have fields of their own. The first that fits counts.
+func kinds() []Kind {
+	return []Kind{
+		KindOf(func(e *UsageError, p *Problem) {
+			p.Code, p.Help = "E0701", e.Help
+			if e.Where != nil {
+				p.Pos, p.Message, p.Detail = starhost.Pos(e.Where.Pos), e.Where.Msg, e.Where.Detail()
+			}
+		}),
+		withCode[*errtext.FileError]("E0708"), withCode[*fs.PathError]("E0708"),
+		KindOf(func(e *starlark.Error, p *Problem) {
+			p.Code, p.Message, p.Help, p.Trace, p.Detail = e.Code, e.Msg, e.Help, e.Trace, e.Detail()
+			p.Pos = starhost.Pos(e.Pos)
+			if p.Exit = ExitOf(e.Code); p.Exit == ExitUsage || e.Code == "E0607" {
+				p.Exit = ExitPlugin // the command line did not name the file: a plugin loads it
+			}
+			if limit, ok := errors.AsType[*starlark.LimitError](e); ok {
+				p.limit = &limitJSON{limit.Limit, limit.Op, limit.Need, limit.Max, limit.Used}
+			}
+		}),
+		KindOf(func(e *loader.Error, p *Problem) {
+			p.Code, p.Message, p.Pos = e.Code(), e.Msg, starhost.Pos(e.PlaceFromHere())
+			if errors.Is(e, loader.ErrNoPlugins) {
+				p.Help = nextWithoutPlugins
+			}
+		}),
+		KindOf(func(e *host.AbortError, p *Problem) {
+			p.Code, p.Plugin, p.Pos = "E0707", e.Plugin, e.Pos
+			p.Message = fmt.Sprintf("turn aborted by %s: %s", e.Plugin, e.Reason)
+		}),
+		KindOf(func(e *host.UnknownRefError, p *Problem) {
+			p.Code, p.Message, p.Plugin, p.Pos = "E0702", e.Error(), "", starhost.Pos{}
+		}),
+		KindOf(func(e *fragments.OverflowError, p *Problem) {
+			p.Code, p.Help = "E0703", "[prompt] "+e.Limit+" raises it"
+			p.limit = &limitJSON{Name: e.Limit, Op: "merge", Need: uint64(e.Need), Max: uint64(e.Max)}
+		}),
+		KindOf(func(e *fragments.SizeError, p *Problem) {
+			p.Code, p.Help = "E0712", "[prompt] max_fragment raises it"
+			p.limit = &limitJSON{Name: "max_fragment", Op: "fragment", Need: uint64(e.Need), Max: uint64(e.Max)}
+		}),
+		asCoded,
 	}
-	p.Code, p.Message, p.Pos = e.Code(), e.Msg, starhost.Pos(e.PlaceFromHere())
-	if errors.Is(err, loader.ErrNoPlugins) {
-		p.Help = nextWithoutPlugins
-	}
-	return true
-}
-
-func asAbort(err error, p *Problem) bool {
-	var e *host.AbortError
-	if !errors.As(err, &e) {
-		return false
-	}
-	p.Code, p.Plugin, p.Pos = "E0707", e.Plugin, e.Pos
-	p.Message = fmt.Sprintf("turn aborted by %s: %s", e.Plugin, e.Reason)
-	return true
-}
-
-func asReference(err error, p *Problem) bool {
-	var e *host.UnknownRefError
-	if !errors.As(err, &e) {
-		return false
-	}
-	p.Code, p.Plugin, p.Pos = "E0702", "", starhost.Pos{}
-	p.Message = e.Error()
-	return true
-}
-
-func asOverflow(err error, p *Problem) bool {
-	var e *fragments.OverflowError
-	if !errors.As(err, &e) {
-		return false
-	}
-	p.Code = "E0703"
-	p.limit = &limitJSON{Name: e.Limit, Op: "merge", Need: uint64(e.Need), Max: uint64(e.Max)}
-	p.Help = "[prompt] " + e.Limit + " raises it"
-	return true
-}
-
-func asTooLarge(err error, p *Problem) bool {
-	var e *fragments.SizeError
-	if !errors.As(err, &e) {
-		return false
-	}
-	p.Code = "E0712"
-	p.limit = &limitJSON{Name: "max_fragment", Op: "fragment", Need: uint64(e.Need), Max: uint64(e.Max)}
-	p.Help = "[prompt] max_fragment raises it"
-	return true
 }
 
 // asCoded takes the code of errors that have a Code method.

@@ -16,6 +16,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 )
 
@@ -44,7 +45,7 @@ func Text(p *host.Prompt) string {
 	if c := p.CacheBreak; c != nil {
 		WriteLine(&b, "cache break", cacheBreak(c))
 	}
-	WriteLine(&b, "prompt", fmt.Sprintf("%d B, about %s%s", p.Bytes(), tokens(Tokens(p)), attachmentBytes(p.Attachments)))
+	WriteLine(&b, "prompt", fmt.Sprintf("%d B, about %s%s", p.Bytes(), texttable.Count(Tokens(p), "token"), attachmentBytes(p.Attachments)))
 	return b.String()
 }
 
@@ -63,20 +64,12 @@ func attachmentBytes(rows []*fragments.AttachmentRow) string {
 	}
 	text := ""
 	if n > 0 {
-		text = fmt.Sprintf(", and %s of %d B", attachments(n), bytes)
+		text = fmt.Sprintf(", and %s of %d B", texttable.Count(n, "attachment"), bytes)
 	}
 	if links > 0 {
-		text += ", and " + attachments(links) + " by URL"
+		text += ", and " + texttable.Count(links, "attachment") + " by URL"
 	}
 	return text
-}
-
-// attachments writes a number of attachments.
-func attachments(n int) string {
-	if n == 1 {
-		return "1 attachment"
-	}
-	return fmt.Sprintf("%d attachments", n)
 }
 
 // Line describes a prompt in one line, without sizes and hashes, which change with every word: the
@@ -131,14 +124,6 @@ func joinNames(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
-}
-
-// tokens writes a number of tokens.
-func tokens(n int) string {
-	if n == 1 {
-		return "1 token"
-	}
-	return fmt.Sprintf("%d tokens", n)
 }
 
 // Tokens estimates how many tokens a prompt's system text and new user message have: a quarter of
@@ -336,11 +321,7 @@ func HookLines(traces []host.HookTrace) []string {
 }
 
 func toolNames(tools []starhost.Tool) []string {
-	names := make([]string, len(tools))
-	for i := range tools {
-		names[i] = tools[i].Name
-	}
-	return names
+	return jsontext.List(tools, func(t *starhost.Tool) string { return t.Name })
 }
 
 func cacheBreak(c *host.CacheBreak) string {

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -25,15 +23,3 @@ func (e *UsageError) Error() string {
 
 // Usagef returns a [UsageError] with a formatted text.
 func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
-
-func asUsage(err error, p *Problem) bool {
-	var e *UsageError
-	if !errors.As(err, &e) {
-		return false
-	}
-	p.Code, p.Help = "E0701", e.Help
-	if e.Where != nil {
-		p.Pos, p.Message, p.Detail = starhost.Pos(e.Where.Pos), e.Where.Msg, e.Where.Detail()
-	}
-	return true
-}

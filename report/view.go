@@ -71,23 +71,17 @@ type (
 		Granted  []string `json:"granted"`
 	}
 	promptJSON struct {
-		SHA256       fragments.Hash `json:"sha256"`
-		System       string         `json:"system"`
-		Text         string         `json:"text"`
-		Bytes        int            `json:"bytes"`
-		Tokens       tokensJSON     `json:"tokens"`
-		SharedPrefix int64          `json:"shared_prefix_bytes"`
-		CacheBreak   *breakJSON     `json:"cache_break"`
+		SHA256       fragments.Hash   `json:"sha256"`
+		System       string           `json:"system"`
+		Text         string           `json:"text"`
+		Bytes        int              `json:"bytes"`
+		Tokens       tokensJSON       `json:"tokens"`
+		SharedPrefix int64            `json:"shared_prefix_bytes"`
+		CacheBreak   *host.CacheBreak `json:"cache_break"`
 	}
 	tokensJSON struct {
 		Count  int    `json:"count"`
 		Method string `json:"method"`
-	}
-	breakJSON struct {
-		Offset int64  `json:"offset"`
-		Cause  string `json:"cause"`
-		Plugin string `json:"plugin"`
-		Pos    string `json:"pos"`
 	}
 	fragmentJSON struct {
 		ID         fragments.Hash   `json:"id"`
@@ -269,14 +263,10 @@ func (v View) NewPluginJSON(p *loader.Plugin) PluginJSON {
 
 // newPromptJSON returns the texts and sizes of a prompt for JSON.
 func newPromptJSON(p *host.Prompt) *promptJSON {
-	out := &promptJSON{
+	return &promptJSON{
 		SHA256: p.Sum(), System: p.System, Text: p.Text.String(), Bytes: p.Bytes(),
-		Tokens: tokensJSON{Tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix,
+		Tokens: tokensJSON{Tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix, CacheBreak: p.CacheBreak,
 	}
-	if c := p.CacheBreak; c != nil {
-		out.CacheBreak = &breakJSON{c.Offset, c.Cause, c.Plugin, c.Pos}
-	}
-	return out
 }
 
 // newFragmentJSON returns a row of a prompt's report for JSON.
@@ -509,16 +499,13 @@ func pluginRows(v View) [][]string {
 }
 
 func toolRows(v View) [][]string {
-	var rows [][]string
-	for _, t := range v.Set.Host.Tools() {
-		rows = append(rows, []string{"tool", t.Name, v.Place(t.Pos).String(), texttable.FirstLine(t.Description)})
-	}
-	return rows
+	return jsontext.List(v.Set.Host.Tools(), func(t *starhost.Tool) []string {
+		return []string{"tool", t.Name, v.Place(t.Pos).String(), texttable.FirstLine(t.Description)}
+	})
 }
 
 func hookRows(v View) [][]string {
-	var rows [][]string
-	for _, h := range v.Set.Host.Hooks() {
+	return jsontext.List(v.Set.Host.Hooks(), func(h *host.HookInfo) []string {
 		about := fmt.Sprintf("%s, priority %d", h.Plugin, h.Priority)
 		if len(h.Match) > 0 {
 			about += ", for " + strings.Join(h.Match, ", ")
@@ -526,45 +513,32 @@ func hookRows(v View) [][]string {
 		if len(h.Kind) > 0 {
 			about += ", kind " + strings.Join(h.Kind, ", ")
 		}
-		rows = append(rows, []string{"hook", h.Event, v.Place(h.Pos).String(), about})
-	}
-	return rows
+		return []string{"hook", h.Event, v.Place(h.Pos).String(), about}
+	})
 }
 
-func loaderRows(v View) [][]string {
-	var rows [][]string
-	for _, l := range OwnLoaders(v.Set) {
-		rows = append(rows, []string{"loader", l.Prefix + ":", v.Place(l.Pos).String(), texttable.FirstLine(l.Description)})
-	}
-	return rows
-}
+func loaderRows(v View) [][]string { return v.prefixRows("loader", OwnLoaders(v.Set)) }
 
-func templateRows(v View) [][]string {
-	var rows [][]string
-	for _, l := range v.Set.Host.TemplateLoaders() {
-		rows = append(rows, []string{"template", l.Prefix + ":", v.Place(l.Pos).String(), texttable.FirstLine(l.Description)})
-	}
-	return rows
+func templateRows(v View) [][]string { return v.prefixRows("template", v.Set.Host.TemplateLoaders()) }
+
+// prefixRows returns the rows of loaders of a kind.
+func (v View) prefixRows(kind string, loaders []host.LoaderInfo) [][]string {
+	return jsontext.List(loaders, func(l *host.LoaderInfo) []string {
+		return []string{kind, l.Prefix + ":", v.Place(l.Pos).String(), texttable.FirstLine(l.Description)}
+	})
 }
 
 func commandRows(v View) [][]string {
-	var rows [][]string
-	for _, c := range v.Set.Host.Commands() {
-		names := []string{"/" + c.Name}
-		for _, alias := range c.Aliases {
-			names = append(names, "/"+alias)
-		}
-		rows = append(rows, []string{"command", strings.Join(names, ", "), v.Place(c.Pos).String(), texttable.FirstLine(c.Description)})
-	}
-	return rows
+	return jsontext.List(v.Set.Host.Commands(), func(c *starhost.Command) []string {
+		names := strings.Join(append([]string{"/" + c.Name}, c.Aliases...), ", /")
+		return []string{"command", names, v.Place(c.Pos).String(), texttable.FirstLine(c.Description)}
+	})
 }
 
 func skillRows(v View) [][]string {
-	var rows [][]string
-	for _, s := range v.Set.Host.Skills() {
-		rows = append(rows, []string{"skill", s.Reference(), v.Place(s.Pos).String(), texttable.FirstLine(s.Description)})
-	}
-	return rows
+	return jsontext.List(v.Set.Host.Skills(), func(s *host.SkillInfo) []string {
+		return []string{"skill", s.Reference(), v.Place(s.Pos).String(), texttable.FirstLine(s.Description)}
+	})
 }
 
 // endpoints returns the endpoints of models. A list of all kinds omits the built-in ones.
@@ -582,9 +556,8 @@ func (v View) endpointPlace(e *starhost.Endpoint) string {
 }
 
 func modelRows(v View, endpoints []starhost.Endpoint) [][]string {
-	var rows [][]string
-	for _, m := range endpoints {
-		place, about := cmp.Or(v.endpointPlace(&m), "built in"), ""
+	return jsontext.List(endpoints, func(m *starhost.Endpoint) []string {
+		place, about := cmp.Or(v.endpointPlace(m), "built in"), ""
 		if p := m.PluginName(); p != "" && p != starhost.HostPlugin {
 			about = p + ": "
 		}
@@ -595,10 +568,8 @@ func modelRows(v View, endpoints []starhost.Endpoint) [][]string {
 		if m.Unavailable != "" {
 			about += " (unavailable: " + m.Unavailable + ")"
 		}
-		names := strings.Join(append([]string{m.Name}, m.Aliases...), ", ")
-		rows = append(rows, []string{"model", names, place, about})
-	}
-	return rows
+		return []string{"model", strings.Join(append([]string{m.Name}, m.Aliases...), ", "), place, about}
+	})
 }
 
 // OwnLoaders returns the loaders of plugins, without the host's own.
@@ -607,48 +578,38 @@ func OwnLoaders(set *loader.Set) []host.LoaderInfo {
 	return slices.DeleteFunc(slices.Clone(set.Host.FragmentLoaders()), isForeign)
 }
 
+// only returns items that are registrations of a kind, or none if a list of another kind does not have them.
+func only[T any](listed, kind string, items []T) []T {
+	if lists(listed, kind) {
+		return items
+	}
+	return nil
+}
+
 // List returns the registrations of a kind, "" for all.
 func (v View) List(kind string) Registrations {
-	out := Registrations{
-		Plugins: []PluginJSON{}, Tools: []ToolJSON{}, Hooks: []hookInfoJSON{}, Loaders: []LoaderJSON{},
-		Templates: []LoaderJSON{}, Commands: []commandJSON{}, Skills: []skillJSON{}, Models: []modelJSON{},
-	}
 	if v.Set == nil {
-		return out
+		return Registrations{
+			[]PluginJSON{}, []ToolJSON{}, []hookInfoJSON{}, []LoaderJSON{}, []LoaderJSON{}, []commandJSON{}, []skillJSON{}, []modelJSON{},
+		}
 	}
-	if lists(kind, "plugins") {
-		out.Plugins = jsontext.List(v.Set.Plugins, v.NewPluginJSON)
-	}
-	if lists(kind, "tools") {
-		out.Tools = jsontext.List(v.Set.Host.Tools(), v.NewToolJSON)
-	}
-	if lists(kind, "hooks") {
-		out.Hooks = jsontext.List(v.Set.Host.Hooks(), func(h *host.HookInfo) hookInfoJSON {
-			pos := v.Place(h.Pos).String()
-			return hookInfoJSON{h.Event, h.Plugin, h.Priority, append([]string{}, h.Match...), h.Kind, pos}
-		})
-	}
-	if lists(kind, "loaders") {
-		out.Loaders = jsontext.List(OwnLoaders(v.Set), v.NewLoaderJSON)
-	}
-	if lists(kind, "templates") {
-		out.Templates = jsontext.List(v.Set.Host.TemplateLoaders(), v.NewLoaderJSON)
-	}
-	if lists(kind, "commands") {
-		out.Commands = jsontext.List(v.Set.Host.Commands(), func(c *starhost.Command) commandJSON {
-			pos := v.Place(c.Pos).String()
-			return commandJSON{c.Name, append([]string{}, c.Aliases...), c.Plugin.Name, c.Description, pos}
-		})
-	}
-	if lists(kind, "skills") {
-		out.Skills = jsontext.List(v.Set.Host.Skills(), func(s *host.SkillInfo) skillJSON {
+	h := v.Set.Host
+	return Registrations{
+		Plugins:   jsontext.List(only(kind, "plugins", v.Set.Plugins), v.NewPluginJSON),
+		Tools:     jsontext.List(only(kind, "tools", h.Tools()), v.NewToolJSON),
+		Loaders:   jsontext.List(only(kind, "loaders", OwnLoaders(v.Set)), v.NewLoaderJSON),
+		Templates: jsontext.List(only(kind, "templates", h.TemplateLoaders()), v.NewLoaderJSON),
+		Models:    jsontext.List(only(kind, "models", v.endpoints(kind)), v.newModelJSON),
+		Hooks: jsontext.List(only(kind, "hooks", h.Hooks()), func(h *host.HookInfo) hookInfoJSON {
+			return hookInfoJSON{h.Event, h.Plugin, h.Priority, append([]string{}, h.Match...), h.Kind, v.Place(h.Pos).String()}
+		}),
+		Commands: jsontext.List(only(kind, "commands", h.Commands()), func(c *starhost.Command) commandJSON {
+			return commandJSON{c.Name, append([]string{}, c.Aliases...), c.Plugin.Name, c.Description, v.Place(c.Pos).String()}
+		}),
+		Skills: jsontext.List(only(kind, "skills", h.Skills()), func(s *host.SkillInfo) skillJSON {
 			return skillJSON{s.Name, s.Reference(), s.Plugin, s.Description, v.Place(s.Pos).String()}
-		})
+		}),
 	}
-	if lists(kind, "models") {
-		out.Models = jsontext.List(v.endpoints(kind), v.newModelJSON)
-	}
-	return out
 }
 
 // NewLoaderJSON returns a loader for JSON.

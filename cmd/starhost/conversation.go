@@ -221,15 +221,10 @@ func (c *conversation) line(text string) {
 	fmt.Fprintln(c.stderr, c.set.Redact(text))
 }
 
-// asEndpoint fills in the problem if err says that an endpoint did not answer. It reports whether it did.
-func asEndpoint(err error, p *report.Problem) bool {
-	e, ok := errors.AsType[*model.EndpointError](err)
-	if !ok {
-		return false
-	}
+// asEndpoint describes the error of an endpoint that did not answer.
+var asEndpoint = report.KindOf(func(e *model.EndpointError, p *report.Problem) {
 	p.Code, p.Message = "E0715", "model "+e.Error()
-	return true
-}
+})
 
 // A waitingError says that a turn waits for an approval and that its session is stored.
 type waitingError struct {
@@ -254,16 +249,11 @@ func (c *conversation) newWaitingError(ctx context.Context) error {
 	return e
 }
 
-func asWaiting(err error, p *report.Problem) bool {
-	e, ok := errors.AsType[*waitingError](err)
-	if !ok {
-		return false
-	}
+var asWaiting = report.KindOf(func(e *waitingError, p *report.Problem) {
 	id := shellwords.Quote(string(e.session))
 	p.Code = "E0723"
 	p.Help = "starhost sessions answer " + id + " yes|no, then starhost run --session " + id + " with the same plugins"
-	return true
-}
+})
 
 // resume goes on with the turn that waits for an approval, and shows its answer. If no turn waits, the result
 // is nil.

@@ -32,11 +32,6 @@ func describe(err error) report.Problem {
 	return p
 }
 
-func asOwnPanic(err error, p *report.Problem) bool {
-	var own *panicError
-	if !errors.As(err, &own) {
-		return false
-	}
-	p.Code, p.Stack, p.Bug = "E0111", own.stack, true
-	return true
-}
+var asOwnPanic = report.KindOf(func(e *panicError, p *report.Problem) {
+	p.Code, p.Stack, p.Bug = "E0111", e.stack, true
+})
