@@ -20,7 +20,7 @@ var sizes = map[string]int{
 	"builtins":         8090,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4520,
-	"cmd/starhost":     10360,
+	"cmd/starhost":     10340,
 	"decision":         4220,
 	"editor/check":     790,
 	"editor/format":    170,
@@ -29,14 +29,14 @@ var sizes = map[string]int{
 	"effects":          5410, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1045,
-	"golden":           3970,
+	"golden":           3930,
 	"guard":            2020, // the engine of rules, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5640,
 	"internal":         4115, // 25 of them write XML, in place of a library
 	"loader":           6580,
 	"measure":          420,
 	"model":            2310,
-	"report":           2290,
+	"report":           2180,
 	"schema":           1100,
 	"scripts":          10,
 	"serve/decide":     550,
@@ -51,12 +51,12 @@ var sizes = map[string]int{
 	"serve/proxy":      3560,
 	"serve/ui":         960,
 	"shell":            5390, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
-	"starlark":         7350,
-	"store":            1660,
+	"starlark":         7360,
+	"store":            1670,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 109_100
+const maxSize = 108_940
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -80,26 +80,31 @@ const (
 	Skipped  Status = "not run"     // FailFast stopped the run before this case
 )
 
+// MarshalText returns the status in the form of JSON, without spaces.
+func (s Status) MarshalText() ([]byte, error) {
+	return []byte(strings.ReplaceAll(string(s), " ", "_")), nil
+}
+
 // A Result is the result of one case, or of one row of it.
 type Result struct {
 	// Name names the case in the form of a path: "scripts/oncall::slow". For a row, the row's name follows:
 	// "scripts/oncall::teams/checkout".
-	Name string
+	Name string `json:"name"`
 	// File is the path of the case's file, for messages.
-	File string
+	File string `json:"file"`
 	// Line is the line of File that Text is about; for a row it is the row's line. It is 0 for a case that
 	// did not fail.
-	Line int
+	Line int `json:"line"`
 	// Prose is the case's description of the expected behaviour.
-	Prose string
+	Prose string `json:"prose"`
 	// Input is the line of the row in rows.jsonl, cut to 200 bytes; "" for a case without rows.
-	Input  string
-	Status Status
+	Input  string `json:"input"`
+	Status Status `json:"status"`
 	// Reason says in one line why the case failed; "" if it did not.
-	Reason string
+	Reason string `json:"reason"`
 	// Text says in full why the case failed, or shows the difference that Update accepted; "" if the case
 	// just passed. It ends with a line break.
-	Text string
+	Text string `json:"text"`
 }
 
 // Details returns Text. For a row that failed, Input comes before it.
@@ -123,10 +128,20 @@ func (r *Result) fail(line int, reason, text string) {
 type Summary struct {
 	// Results has one Result for each case or row, in the order of paths and names.
 	Results []Result
-	// Passed and the other fields count the Results with these statuses.
-	Passed, Failed, Updated, Pruned, Recorded, Broken, Skipped int
+	Counts
 	// Coverage is nil unless Options.Coverage is set. The lines that failed cases ran count too.
 	Coverage Coverage
+}
+
+// Counts are the numbers of the Results with each status.
+type Counts struct {
+	Passed   int `json:"passed"`
+	Failed   int `json:"failed"`
+	Updated  int `json:"updated"`
+	Pruned   int `json:"pruned"`
+	Recorded int `json:"recorded"`
+	Broken   int `json:"not_started"`
+	Skipped  int `json:"not_run"`
 }
 
 // A UsageError reports options that exclude each other or name nothing.

@@ -7,7 +7,6 @@ import (
 	"github.com/starhost/starhost/internal/ci"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/page"
-	"github.com/starhost/starhost/starlark"
 )
 
 // WriteSummary writes the failures, the counts and the coverage for people.
@@ -45,37 +44,6 @@ func coverageText(c Coverage) string {
 		return ""
 	}
 	return c.Text()
-}
-
-// A CaseJSON is the JSON form of one case. If the case did not fail, its line is 0 and its reason is "".
-type CaseJSON struct {
-	Name   string `json:"name"`
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Prose  string `json:"prose"`
-	Input  string `json:"input"` // the line of the row in rows.jsonl
-	Status string `json:"status"`
-	Reason string `json:"reason"`
-	Text   string `json:"text"`
-}
-
-// A CountsJSON is the JSON form of the number of cases with each status.
-type CountsJSON struct {
-	Passed     int `json:"passed"`
-	Failed     int `json:"failed"`
-	Updated    int `json:"updated"`
-	Pruned     int `json:"pruned"`
-	Recorded   int `json:"recorded"`
-	NotStarted int `json:"not_started"`
-	NotRun     int `json:"not_run"`
-}
-
-// CasesJSON returns the JSON of the cases, and of their counts.
-func CasesJSON(s *Summary) ([]CaseJSON, CountsJSON) {
-	return jsontext.List(s.Results, func(r *Result) CaseJSON {
-		status := strings.ReplaceAll(string(r.Status), " ", "_")
-		return CaseJSON{r.Name, r.File, r.Line, r.Prose, r.Input, status, r.Reason, r.Text}
-	}), CountsJSON{s.Passed, s.Failed, s.Updated, s.Pruned, s.Recorded, s.Broken, s.Skipped}
 }
 
 // WriteJUnit writes the results as JUnit's XML.
@@ -161,7 +129,7 @@ type CoverageJSON struct {
 	Lines   int                  `json:"lines"`
 	Reached int                  `json:"reached"`
 	Plugins []pluginCoverageJSON `json:"plugins"`
-	Files   []fileCoverageJSON   `json:"files"`
+	Files   Coverage             `json:"files"`
 }
 
 // A pluginCoverageJSON sums up the files of one plugin's folder, or describes one file outside of all plugin
@@ -172,24 +140,6 @@ type pluginCoverageJSON struct {
 	Reached  int    `json:"reached"`
 	Branches int    `json:"branches"`
 	Taken    int    `json:"taken"`
-}
-
-type fileCoverageJSON struct {
-	Path     string               `json:"path"`
-	Lines    []lineCoverageJSON   `json:"lines"`
-	Branches []branchCoverageJSON `json:"branches"`
-}
-
-type lineCoverageJSON struct {
-	Line  int    `json:"line"`
-	Count uint64 `json:"count"`
-}
-
-type branchCoverageJSON struct {
-	Line  int    `json:"line"`
-	Col   int    `json:"col"`
-	True  uint64 `json:"true"`
-	False uint64 `json:"false"`
 }
 
 func newPluginCoverageJSON(p *PluginCoverage) pluginCoverageJSON {
@@ -204,15 +154,7 @@ func NewCoverageJSON(c Coverage) *CoverageJSON {
 	if c == nil {
 		return nil
 	}
-	out := &CoverageJSON{Plugins: jsontext.List(c.Plugins(), newPluginCoverageJSON), Files: jsontext.List(c, newFileCoverageJSON)}
+	out := &CoverageJSON{Plugins: jsontext.List(c.Plugins(), newPluginCoverageJSON), Files: append(Coverage{}, c...)}
 	out.Reached, out.Lines = c.CountLines()
 	return out
-}
-
-func newFileCoverageJSON(f *starlark.FileCoverage) fileCoverageJSON {
-	return fileCoverageJSON{
-		f.Path,
-		jsontext.List(f.Lines, func(l *starlark.LineCoverage) lineCoverageJSON { return lineCoverageJSON(*l) }),
-		jsontext.List(f.Branches, func(b *starlark.BranchCoverage) branchCoverageJSON { return branchCoverageJSON(*b) }),
-	}
 }

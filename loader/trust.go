@@ -63,8 +63,8 @@ type TrustPlan struct {
 
 // A Change is one difference between the trusted and the current project.
 type Change struct {
-	Op   string // "+" added, "-" removed, "~" changed
-	What string // a setting as a line of TOML, or the path of a file
+	Op   string `json:"op"`   // "+" added, "-" removed, "~" changed
+	What string `json:"what"` // a setting as a line of TOML, or the path of a file
 }
 
 // String returns "+ plugins/new.star".

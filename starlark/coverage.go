@@ -22,28 +22,30 @@ type Coverage struct {
 	files map[string]*fileCounters
 }
 
-// A FileCoverage has the counts of one file.
+// A FileCoverage has the counts of one file. No list is nil.
 type FileCoverage struct {
 	// Path is the result of [Exec.CoveragePath], or the name of the file.
-	Path string
+	Path string `json:"path"`
 	// Lines are the lines on which a statement begins, in ascending order.
-	Lines []LineCoverage
+	Lines []LineCoverage `json:"lines"`
 	// Branches are the conditions of if, elif, conditional expressions and comprehensions, by
 	// position.
-	Branches []BranchCoverage
+	Branches []BranchCoverage `json:"branches"`
 }
 
 // A LineCoverage says how often the statements that begin on a line were executed. If there are
 // several, it has the count of the most frequent one.
 type LineCoverage struct {
-	Line  int
-	Count uint64
+	Line  int    `json:"line"`
+	Count uint64 `json:"count"`
 }
 
 // A BranchCoverage says how often a condition was true and how often it was false.
 type BranchCoverage struct {
-	Line, Col   int // position of the word if or elif
-	True, False uint64
+	Line  int    `json:"line"` // position of the word if or elif
+	Col   int    `json:"col"`
+	True  uint64 `json:"true"`
+	False uint64 `json:"false"`
 }
 
 // Report returns the counts so far, sorted by paths.
@@ -99,7 +101,7 @@ type fileCounters struct {
 }
 
 func (f *fileCounters) report(path string) FileCoverage {
-	out := FileCoverage{Path: path}
+	out := FileCoverage{path, []LineCoverage{}, []BranchCoverage{}}
 	counts := map[int]uint64{}
 	for _, l := range f.sites.lines {
 		counts[l.line] = max(counts[l.line], f.counts[l.counter].Load())

@@ -105,7 +105,7 @@ func TestCoverageOfCalls(t *testing.T) {
 	wg.Wait()
 	want := []FileCoverage{
 		{Path: "lib/b.star", Lines: []LineCoverage{{1, 1}, {2, 100}}, Branches: []BranchCoverage{{2, 14, 80, 20}}},
-		{Path: "lib/f.star", Lines: []LineCoverage{{1, 1}, {2, 1}, {3, 1}, {4, 100}}},
+		{Path: "lib/f.star", Lines: []LineCoverage{{1, 1}, {2, 1}, {3, 1}, {4, 100}}, Branches: []BranchCoverage{}},
 	}
 	if diff := cmp.Diff(want, c.Report()); diff != "" {
 		t.Errorf("Report (-want +got):\n%s", diff)
@@ -121,7 +121,7 @@ func TestCoverageOfOneFileTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []FileCoverage{{Path: "f.star", Lines: []LineCoverage{{1, 2}}}}
+	want := []FileCoverage{{Path: "f.star", Lines: []LineCoverage{{1, 2}}, Branches: []BranchCoverage{}}}
 	if diff := cmp.Diff(want, c.Report()); diff != "" {
 		t.Errorf("Report (-want +got):\n%s", diff)
 	}

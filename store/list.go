@@ -143,7 +143,10 @@ func aliasesByID(
 }
 
 // An Amount is a number of contents and their bytes.
-type Amount struct{ Contents, Bytes int64 }
+type Amount struct {
+	Contents int64 `json:"fragments"`
+	Bytes    int64 `json:"bytes"`
+}
 
 // Collect removes the contents that were last stored before a time and that neither an alias nor a
 // session names, and returns what it removed. A dry run removes nothing.

@@ -440,17 +440,10 @@ func (c collection) WriteText(res *Result) {
 func (c collection) WriteJSON(res *Result) error {
 	return res.out.JSON(struct {
 		head
-		DryRun  bool       `json:"dry_run"`
-		Removed amountJSON `json:"removed"`
-	}{head{"starhost.gc/1", true}, c.dry, newAmountJSON(c.removed)})
+		DryRun  bool         `json:"dry_run"`
+		Removed store.Amount `json:"removed"`
+	}{head{"starhost.gc/1", true}, c.dry, c.removed})
 }
-
-type amountJSON struct {
-	Fragments int64 `json:"fragments"`
-	Bytes     int64 `json:"bytes"`
-}
-
-func newAmountJSON(n store.Amount) amountJSON { return amountJSON{n.Contents, n.Bytes} }
 
 func (r storeReport) WriteText(res *Result) {
 	rows := [][]string{
@@ -474,11 +467,11 @@ func (r storeReport) WriteJSON(res *Result) error {
 	}
 	return res.out.JSON(struct {
 		head
-		Store   string     `json:"store"`
-		All     amountJSON `json:"all"`
-		Unnamed amountJSON `json:"without_alias"`
-		Aliases int64      `json:"aliases"`
-		Oldest  string     `json:"oldest"`
-		Newest  string     `json:"newest"`
-	}{head{"starhost.stats/1", true}, r.name, newAmountJSON(r.Amount), newAmountJSON(r.Unnamed), r.Aliases, at(r.Oldest), at(r.Newest)})
+		Store   string       `json:"store"`
+		All     store.Amount `json:"all"`
+		Unnamed store.Amount `json:"without_alias"`
+		Aliases int64        `json:"aliases"`
+		Oldest  string       `json:"oldest"`
+		Newest  string       `json:"newest"`
+	}{head{"starhost.stats/1", true}, r.name, r.Amount, r.Unnamed, r.Aliases, at(r.Oldest), at(r.Newest)})
 }

@@ -218,17 +218,16 @@ func (s testSummary) WriteText(res *Result) {
 // testJSON is the JSON result of test.
 type testJSON struct {
 	head
-	Cases    []golden.CaseJSON    `json:"cases"`
-	Counts   golden.CountsJSON    `json:"counts"`
+	Cases    []golden.Result      `json:"cases"`
+	Counts   golden.Counts        `json:"counts"`
 	Coverage *golden.CoverageJSON `json:"coverage"` // null without --coverage, unless --fail-under fails
 	tail
 }
 
 func (s testSummary) WriteJSON(res *Result) error {
-	cases, counts := golden.CasesJSON(s.Summary)
 	return res.out.JSON(testJSON{
-		head: head{"starhost.test/1", len(res.problems) == 0 && res.code == report.ExitOK}, Cases: cases, Counts: counts,
-		Coverage: golden.NewCoverageJSON(s.Coverage), tail: res.tail(),
+		head: head{"starhost.test/1", len(res.problems) == 0 && res.code == report.ExitOK}, Cases: append([]golden.Result{}, s.Results...),
+		Counts: s.Counts, Coverage: golden.NewCoverageJSON(s.Coverage), tail: res.tail(),
 	})
 }
 

@@ -207,15 +207,10 @@ type trustJSON struct {
 	State    string             `json:"state"`
 	Settings []settingJSON      `json:"settings"`
 	Files    []string           `json:"files"`
-	Changes  []changeJSON       `json:"changes"` // changes since the user trusted the project before
+	Changes  []loader.Change    `json:"changes"` // changes since the user trusted the project before
 	Unpinned []string           `json:"unpinned"`
 	Projects []projectJSON      `json:"projects"`
 	Errors   []report.ErrorJSON `json:"errors"`
-}
-
-type changeJSON struct {
-	Op   string `json:"op"`
-	What string `json:"what"`
 }
 
 type projectJSON struct {
@@ -231,13 +226,13 @@ func newProjectJSON(p *loader.TrustedProject) projectJSON {
 func (r *trustResult) WriteJSON(res *Result) error {
 	out := trustJSON{
 		head: head{"starhost.trust/1", len(res.problems) == 0}, State: string(r.state),
-		Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{}, Unpinned: []string{},
+		Settings: []settingJSON{}, Files: []string{}, Changes: []loader.Change{}, Unpinned: []string{},
 		Projects: jsontext.List(r.projects, newProjectJSON), Errors: res.errorsJSON(),
 	}
 	if p := r.plan; p != nil {
 		out.Config, out.Settings, out.Files = p.Config, jsontext.List(p.Settings, newSettingJSON), p.Files
 		out.Unpinned = append(out.Unpinned, p.Unpinned...)
-		out.Changes = jsontext.List(p.Changes, func(c *loader.Change) changeJSON { return changeJSON{c.Op, c.What} })
+		out.Changes = append(out.Changes, p.Changes...)
 	}
 	return res.out.JSON(out)
 }
