@@ -129,7 +129,7 @@ func (l *line) why(programs []string) string {
 	}
 	for _, u := range l.call.Script.Unknowns {
 		if u.Program == "" || len(programs) == 0 || isOneOf(u.Program, programs) {
-			return errtext.Format(" (%s: %s)", errtext.Cut(u.Text), u.Reason)
+			return errtext.Format(" (%s: %s)", errtext.Cut(u.Text), u.Reason())
 		}
 	}
 	return ""
@@ -212,14 +212,14 @@ func (r *Rule) command(l *line, c *command) (all answer) {
 			return least
 		},
 		func() answer { return yes - hasFlag(c.Command, r.Unless) },
-		func() answer { return anyArg(r.Args, c.Args) },
+		func() answer { return anyArg(r.Args, c.args) },
 		func() answer {
 			if len(r.Only) == 0 {
 				return yes
 			}
-			return allArgs(r.Only, c.Args)
+			return allArgs(r.Only, c.args)
 		},
-		func() answer { return yes - allArgs(r.Spares, c.Args) },
+		func() answer { return yes - allArgs(r.Spares, c.args) },
 		func() answer { return r.mentions(l, c) },
 		func() answer { return r.texts(l, c) },
 		func() answer { return r.input(l, c) },

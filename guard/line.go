@@ -36,6 +36,7 @@ type command struct {
 	around folder  // where the line stands
 	at     *folder // see folder
 	words  int     // bytes of what a glob is compared with
+	args   []*string
 	// distinct are the words behind the program, each once.
 	distinct []*string
 	places   map[**string]*places // see placesOf
@@ -92,6 +93,7 @@ func (l *line) addCommands(list []shell.Command) {
 			seen[string(key)] = true
 		}
 		one := &command{Command: c, around: at, distinct: distinct(c.Argv[1:])}
+		_, one.args = c.Split()
 		one.words = len(c.Text) + (len(one.distinct)+2)*(len(at.path)+8) // as paths below the folder
 		l.words += one.words
 		l.commands = append(l.commands, one)

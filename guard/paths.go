@@ -351,10 +351,11 @@ func (r *Rule) shellPaths(l *line) answer {
 
 // move returns the folder behind a cd.
 func (at folder) move(c *shell.Command) folder {
-	if *c.Name == "popd" || len(c.Args) != 1 || c.Args[0] == nil || !at.known && !strings.HasPrefix(*c.Args[0], "/") {
+	_, args := c.Split()
+	if *c.Name == "popd" || len(args) != 1 || args[0] == nil || !at.known && !strings.HasPrefix(*args[0], "/") {
 		return folder{}
 	}
-	next := joinPath(at.path, *c.Args[0])
+	next := joinPath(at.path, *args[0])
 	return folder{next, len(next) <= maxPath}
 }
 

@@ -56,19 +56,16 @@ type depthCount struct {
 	documents int    // here-documents
 }
 
-// The brackets, by their kind.
-const opening, closing = "({[", ")}]"
-
 // count counts a byte that opens or closes a bracket.
 func (n *depthCount) count(b byte) {
-	if b == '`' {
-		n.opened++ // it opens or closes
-	}
-	if i := strings.IndexByte(opening, b); i >= 0 {
+	switch i := strings.IndexByte("({[)}]`", b); i {
+	case -1:
+	case 0, 1, 2:
 		n.open[i], n.opened = n.open[i]+1, n.opened+1
-	}
-	if i := strings.IndexByte(closing, b); i >= 0 {
-		n.open[i] = max(n.open[i]-1, 0)
+	case 3, 4, 5:
+		n.open[i-3] = max(n.open[i-3]-1, 0)
+	default:
+		n.opened++ // it opens or closes
 	}
 }
 

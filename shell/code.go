@@ -63,7 +63,7 @@ type codeReader struct {
 	list     []token
 	imported map[string]bool // modules that have a name in the text
 	modules  []string        // all modules, in the order of the text
-	reads    []string        // files
+	reads    []*string       // files
 }
 
 // at returns a token, or one of no kind.
@@ -105,7 +105,7 @@ func (c *codeReader) readFrom(i int) int {
 	}
 	c.modules = append(c.modules, c.at(i).text)
 	for i += 2; ; i += 2 {
-		if name := c.at(i).text; !strings.Contains(names, " "+name+" ") || name == "path" || c.at(i+1).text == "as" {
+		if name := c.at(i).text; !hasName(names, name) || name == "path" || c.at(i+1).text == "as" {
 			return -1
 		}
 		if c.at(i+1).kind != ',' {
@@ -142,10 +142,10 @@ func (c *codeReader) isAllowed(i int) bool {
 				return false
 			}
 		}
-		return !strings.Contains(pythonAttributes, " "+name+" ")
+		return !hasName(pythonAttributes, name)
 	}
 	switch {
-	case strings.HasPrefix(name, "__"), strings.Contains(pythonDenied, " "+name+" "):
+	case strings.HasPrefix(name, "__"), hasName(pythonDenied, name):
 		return false
 	case name == "open":
 		return c.isRead(i)
@@ -156,7 +156,7 @@ func (c *codeReader) isAllowed(i int) bool {
 // isMember reports whether a member of a module is used that the language allows.
 func (c *codeReader) isMember(module string, i int) bool {
 	names, member := pythonModules()[module], c.at(i+2).text
-	if c.at(i+1).kind != '.' || names != "*" && !strings.Contains(names, " "+member+" ") {
+	if c.at(i+1).kind != '.' || names != "*" && !hasName(names, member) {
 		return false
 	}
 	if module == "os" && member == "path" {
@@ -181,7 +181,7 @@ func (c *codeReader) isRead(i int) bool {
 	default:
 		return false
 	}
-	c.reads = append(c.reads, file.text)
+	c.reads = append(c.reads, &file.text)
 	return true
 }
 
@@ -277,10 +277,7 @@ func (r *reader) judgeCode(name string, args []word) bool {
 		return false
 	}
 	if n := len(r.script.Commands); n > 0 && !r.quiet {
-		c := &r.script.Commands[n-1]
-		for i := range read.reads {
-			c.Reads = append(c.Reads[:len(c.Reads):len(c.Reads)], &read.reads[i])
-		}
+		r.script.Commands[n-1].addFiles(read.reads, nil)
 	}
 	return true
 }
@@ -289,7 +286,7 @@ func (r *reader) judgeCode(name string, args []word) bool {
 // in front.
 func (r *reader) codeOf(args []word) word {
 	const bare = " -u -I -B -E -s -S -O -OO -q -W -X "
-	for len(args) > 0 && args[0].known && args[0].text != "" && strings.Contains(bare, " "+args[0].text+" ") {
+	for len(args) > 0 && args[0].known && args[0].text != "" && hasName(bare, args[0].text) {
 		args = args[1:]
 	}
 	switch {

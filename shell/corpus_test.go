@@ -107,11 +107,12 @@ func TestCorpusCommands(t *testing.T) {
 func seenIn(s *Script) string {
 	var b strings.Builder
 	for _, c := range s.Commands {
+		flags, _ := c.Split()
 		fmt.Fprintf(&b, "%q", append(append(c.Wrappers, texts([]*string{c.Name})...), texts(c.Argv[1:])...))
 		for _, part := range []struct {
 			name  string
 			words []*string
-		}{{" flags ", c.Flags}, {" < ", c.Reads}, {" > ", c.Writes}} {
+		}{{" flags ", flags}, {" < ", c.Reads}, {" > ", c.Writes}} {
 			if len(part.words) > 0 {
 				fmt.Fprintf(&b, "%s%q", part.name, texts(part.words))
 			}
@@ -122,7 +123,7 @@ func seenIn(s *Script) string {
 		fmt.Fprintf(&b, " %s; ", c.Via)
 	}
 	for _, u := range s.Unknowns {
-		fmt.Fprintf(&b, "%s: %s; ", u.Program, u.Reason)
+		fmt.Fprintf(&b, "%s: %s; ", u.Program, u.Reason())
 	}
 	return fmt.Sprintf("%s%s %v", b.String(), s.Reason, s.Unknown)
 }

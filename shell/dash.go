@@ -105,7 +105,7 @@ func (r *reader) runInDash(words []word) {
 	if len(words) == 0 {
 		return
 	}
-	r.runQuietly(job{argv: words, via: r.via, wrappers: r.wrapped})
+	r.runQuietly(&job{argv: words, via: r.via, wrappers: r.wrapped})
 }
 
 // dashTest adds the program that dash runs behind [[ … ||.

@@ -25,7 +25,7 @@ func (r *reader) declaration(c *syntax.DeclClause) {
 		}
 	}
 	r.addCall(argv, r.certain && !r.dead)
-	r.record(argv, Command{Via: r.via, Wrappers: r.wrapped, Text: r.source(c), Offset: r.offset(c)})
+	r.record(argv, Command{Via: r.via, Wrappers: r.wrapped, origin: &origin{Text: r.source(c), Offset: r.offset(c)}})
 }
 
 // isListFlag reports whether a flag of declare makes a list.
@@ -55,13 +55,13 @@ func (r *reader) declareList(a *syntax.Assign, value word, lists bool) {
 	known := r.lists[name] || isOneOf(name, []string{"DIRSTACK", "PIPESTATUS", "FUNCNAME", "GROUPS"}) ||
 		strings.HasPrefix(name, "BASH_") || strings.HasPrefix(name, "COMP")
 	if lists {
-		r.lists[name] = true
+		put(&r.lists, name, true)
 	}
 	if a.Array != nil || a.Naked {
 		return
 	}
 	if value.known && strings.HasPrefix(value.text, "(") ||
-		!value.known && (lists || known) && (value.start == "" || value.start[0] == '(') {
+		!value.known && (lists || known) && (value.open().start == "" || value.open().start[0] == '(') {
 		r.setWild()
 	}
 }
@@ -79,7 +79,7 @@ func (r *reader) assign(a *syntax.Assign) word {
 	if a.Array != nil {
 		value.known = false
 		if a.Name != nil {
-			r.lists[a.Name.Value] = true
+			put(&r.lists, a.Name.Value, true)
 		}
 		for _, e := range a.Array.Elems {
 			if e.Index != nil {

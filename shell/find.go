@@ -6,7 +6,7 @@ import "strings"
 var findActions = []string{"-exec", "-execdir", "-ok", "-okdir"}
 
 // followFind follows the commands of find.
-func (r *reader) followFind(j job) {
+func (r *reader) followFind(j *job) {
 	unknown := false // a word of unknown text stands in front
 	inside := 0      // the command of an -exec goes on to here
 	last := len(j.argv) - 1
@@ -19,19 +19,19 @@ func (r *reader) followFind(j job) {
 		switch {
 		case w.known && i >= inside && isOneOf(w.text, findActions):
 			inside = r.followAction(i, j)
-		case !w.known && w.many && w.pattern == "":
+		case !w.known && w.many && w.open().pattern == "":
 			r.setWild() // it may become a whole command
 		case !w.known && (i >= inside || unknown) && w.mayBe(findActions...):
 			if i+2 <= last && !(j.argv[i+1].known && j.argv[i+1].mayFlag()) {
 				r.runQuietly(j.wrap("find", longer[i+1:], false)) // perhaps -exec with a command and its end
 			}
 		}
-		unknown = !w.known && (w.pattern == "" || i < inside)
+		unknown = !w.known && (w.open().pattern == "" || i < inside)
 	}
 }
 
 // followAction follows the command behind word i, and returns the index of its end.
-func (r *reader) followAction(i int, j job) (end int) {
+func (r *reader) followAction(i int, j *job) (end int) {
 	end = i + 1
 	for end < len(j.argv) && j.argv[end].text != ";" && (j.argv[end].text != "+" || j.argv[end-1].text != "{}") {
 		end++

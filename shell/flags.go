@@ -62,11 +62,11 @@ func (o *options) goesOn(sub string) bool {
 		return false
 	case o.groups == "**":
 		verb, _, _ := strings.Cut(sub[strings.LastIndexByte(sub, ' ')+1:], "-")
-		return strings.Count(sub, " ") < 4 && !strings.Contains(verbs, " "+verb+" ")
+		return strings.Count(sub, " ") < 4 && !hasName(verbs, verb)
 	case strings.Contains(sub, " "):
 		return false
 	}
-	return o.groups == "*" || strings.Contains(o.groups, " "+sub+" ")
+	return o.groups == "*" || hasName(o.groups, sub)
 }
 
 // has reports whether the row has a flag, as it is written, and whether a value belongs to it.
@@ -75,7 +75,7 @@ func (o *options) has(flag string) (listed, value, pair bool) {
 		return false, false, false
 	}
 	value, pair = strings.Contains(o.flags, " "+flag+": "), strings.Contains(o.flags, " "+flag+"= ")
-	return value || pair || strings.Contains(o.flags, " "+flag+" "), value || pair, pair
+	return value || pair || hasName(o.flags, flag), value || pair, pair
 }
 
 // begins reports whether the row lists a long flag with this beginning.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// follow finds what the program of a job runs. more is true if next is to be followed as well.
-func (r *reader) follow(name string, row program, j job) (next job, more bool) {
+// follow finds what the program of a job runs. It returns the job that is to be followed next, or nil.
+func (r *reader) follow(name string, row *program, j *job) (next *job) {
 	switch row.kind {
 	case runsWords, runsAssigned, runsInput, leaves, runsRepeat:
 		return r.followWords(name, row, j)
@@ -14,51 +14,49 @@ func (r *reader) follow(name string, row program, j job) (next job, more bool) {
 		return r.followWatch(name, row, j)
 	case runsJoined, runsRemote:
 		r.followRemote(name, row, j)
-		return j, false
 	case runsShell:
 		r.followShell(name, j)
-		return j, false
 	case runsOption:
 		r.followOption(name, j)
-		return j, false
 	case runsEval:
 		r.followEval(name, j)
-		return j, false
 	case runsBuiltin:
 		r.followBuiltin(name, j)
-		return j, false
 	case runsFind, runsContainer, runsPod, runsGit:
 		r.recordJob(j)
 		r.followInside(row.kind, j)
-		return j, false
+	default:
+		r.recordJob(j)
+		r.judge(name, row, j)
 	}
-	r.recordJob(j)
-	r.judge(name, row.kind, j)
-	return j, false
+	return nil
 }
 
 // wrap returns the job of a command behind a wrapper.
-func (j job) wrap(name string, argv []word, certain bool) job {
-	j.wrappers = append(j.wrappers[:len(j.wrappers):len(j.wrappers)], name)
-	j.argv, j.certain = argv, j.certain && certain
-	return j
+func (j *job) wrap(name string, argv []word, certain bool) *job {
+	return &job{argv: argv, certain: j.certain && certain, via: j.via, wrappers: j.under(name), origin: j.origin}
+}
+
+// under returns the wrappers of what a program of the job runs.
+func (j *job) under(name string) []string {
+	return append(j.wrappers[:len(j.wrappers):len(j.wrappers)], name)
 }
 
 // splits reports whether env -S certainly splits a text as Fields does, and rest stands behind it.
-func (j job) splits(text word, rest []word) bool {
+func (j *job) splits(text word, rest []word) bool {
 	return text.known && isSplittable(text.text) && endsWith(j.argv[:len(j.argv)-len(rest)], text.text)
 }
 
 // followWords follows a wrapper whose remaining words are the command.
-func (r *reader) followWords(name string, row program, j job) (next job, more bool) {
+func (r *reader) followWords(name string, row *program, j *job) (next *job) {
 	rest, values, query, ok := row.behindFlags(name, j)
 	switch {
 	case query:
 		r.recordJob(j)
-		return j, false
+		return nil
 	case !ok:
 		r.giveUp(j)
-		return j, false
+		return nil
 	}
 	certain := row.isCertain(name, values)
 	if !certain && name == "sudo" && hasDollar(rest) {
@@ -69,11 +67,10 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 		rest, certain, ok = r.skipAssignments(name, row, rest, certain)
 		if !ok {
 			r.giveUp(j)
-			return j, false
+			return nil
 		}
 	case runsInput:
 		rest = inputWords(j.argv, rest, values)
-		j.via = "xargs"
 	case runsRepeat:
 		certain, rest = rest[0].text != "0", rest[1:]
 	}
@@ -85,19 +82,23 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 		if row.changesFolder(name, values, j.argv) {
 			r.folder = unknownFolder
 		}
-		return j.wrap(name, rest, certain), true
+		next = j.wrap(name, rest, certain)
+		if row.kind == runsInput {
+			next.via = "xargs"
+		}
+		return next
 	}
 	r.recordJob(j)
 	if isInteractive(name, values) {
 		r.setWild()
 	}
-	return j, false
+	return nil
 }
 
 // behindFlags returns the words behind the flags of a wrapper as parseFlags does, with those that env -S splits.
-func (p program) behindFlags(name string, j job) (rest []word, values map[byte]word, query, ok bool) {
-	rest, values, query, ok = p.parseFlags(j.argv)
-	if split, has := values['S']; has && name == "env" {
+func (p *program) behindFlags(name string, j *job) (rest []word, values flagValues, query, ok bool) {
+	rest, values, query, ok = p.parseFlags(j.argv[1:])
+	if split, has := values.get('S'); has && name == "env" {
 		ok = ok && j.splits(split, rest)
 		rest = append(knownWords(strings.Fields(split.text)), rest...)
 	}
@@ -105,17 +106,12 @@ func (p program) behindFlags(name string, j job) (rest []word, values map[byte]w
 }
 
 // isCertain reports whether a wrapper with these flags certainly runs its command.
-func (p program) isCertain(name string, values map[byte]word) bool {
-	for letter := range values {
-		if contains(p.shaky, letter) {
-			return false
-		}
-	}
-	return name != "-" // zsh may read the dash as its own flag
+func (p *program) isCertain(name string, values flagValues) bool {
+	return !values.has(p.shaky) && name != "-" // zsh may read the dash as its own flag
 }
 
 // changesFolder reports whether env or sudo runs its command in another folder.
-func (p program) changesFolder(name string, values map[byte]word, argv []word) bool {
+func (p *program) changesFolder(name string, values flagValues, argv []word) bool {
 	if p.kind != runsAssigned {
 		return false
 	}
@@ -123,12 +119,7 @@ func (p program) changesFolder(name string, values map[byte]word, argv []word) b
 	if name == "env" {
 		letters = "C"
 	}
-	for letter := range values {
-		if contains(letters, letter) {
-			return true
-		}
-	}
-	return hasFlag(argv, "--chdir")
+	return values.has(letters) || hasFlag(argv, "--chdir")
 }
 
 // hasDollar reports whether one of the words has a "$".
@@ -137,19 +128,18 @@ func hasDollar(words []word) bool {
 }
 
 // isInteractive reports whether a wrapper without a command starts a shell.
-func isInteractive(name string, values map[byte]word) bool {
-	_, shell := values['s']
-	_, login := values['i']
+func isInteractive(name string, values flagValues) bool {
+	_, shell := values.get('s')
+	_, login := values.get('i')
 	return shell || login && name == "sudo"
 }
 
 // skipAssignments returns the words behind the assignments of env and its like, and whether these
 // words are certainly the command. Between its assignments sudo reads flags, too.
-func (r *reader) skipAssignments(name string, row program, words []word, certain bool) ([]word, bool, bool) {
+func (r *reader) skipAssignments(name string, row *program, words []word, certain bool) ([]word, bool, bool) {
 	if len(words) > 0 && words[0].known && words[0].text == "-" { // env -
 		words, certain = words[1:], false
 	}
-	all := slices.Concat([]word{{}}, words)
 	for len(words) > 0 && words[0].known {
 		text := words[0].text
 		key, value, assigns := strings.Cut(text, "=")
@@ -158,7 +148,7 @@ func (r *reader) skipAssignments(name string, row program, words []word, certain
 			r.assignName(key, word{text: value, known: true})
 			words = words[1:]
 		case name == "sudo" && len(text) > 1 && text[0] == '-':
-			rest, values, query, ok := row.parseFlags(all[len(all)-len(words)-1:])
+			rest, values, query, ok := row.parseFlags(words)
 			if !ok || query || len(rest) >= len(words) {
 				return nil, false, false
 			}
@@ -177,8 +167,8 @@ func endsWith(words []word, text string) bool {
 }
 
 // inputWords returns the words of the command that xargs runs, with a word for its input.
-func inputWords(argv, words []word, values map[byte]word) []word {
-	if mark, ok := values['I']; ok || hasFlag(argv, "--replace") || hasFlag(argv, "-i") {
+func inputWords(argv, words []word, values flagValues) []word {
+	if mark, ok := values.get('I'); ok || hasFlag(argv, "--replace") || hasFlag(argv, "-i") {
 		words = replaceInput(words, mark)
 	}
 	words = append(words[:len(words):len(words)], word{many: true})
@@ -247,26 +237,26 @@ func joinWords(words []word) word {
 }
 
 // followWatch follows watch, which gives its words to a shell, or runs them with -x.
-func (r *reader) followWatch(name string, row program, j job) (next job, more bool) {
-	rest, values, query, ok := row.parseFlags(j.argv)
+func (r *reader) followWatch(name string, row *program, j *job) (next *job) {
+	rest, values, query, ok := row.parseFlags(j.argv[1:])
 	if !ok || query || len(rest) == 0 {
 		if !query {
 			r.giveUp(j)
 		}
-		return j, false
+		return nil
 	}
-	if _, words := values['x']; words || hasFlag(j.argv, "--exec") {
-		return j.wrap(name, rest, true), true
+	if _, words := values.get('x'); words || hasFlag(j.argv, "--exec") {
+		return j.wrap(name, rest, true)
 	}
-	r.nested(joinWords(rest), j.via, j.wrap(name, rest, true).wrappers, j.certain)
-	return j, false
+	r.nested(joinWords(rest), j.via, j.under(name), j.certain)
+	return nil
 }
 
 // safeOptions are options of ssh that run nothing.
 const safeOptions = " stricthostkeychecking batchmode connecttimeout userknownhostsfile loglevel serveraliveinterval serveralivecountmax identitiesonly identityfile port user "
 
 // followRemote follows ssh: the words behind the host are a shell text.
-func (r *reader) followRemote(name string, row program, j job) {
+func (r *reader) followRemote(name string, row *program, j *job) {
 	argv := make([]word, 0, len(j.argv))
 	for i := 0; i < len(j.argv); i++ { // -o NAME=VALUE
 		w := j.argv[i]
@@ -277,7 +267,7 @@ func (r *reader) followRemote(name string, row program, j job) {
 				option = j.argv[i].text
 			}
 			key, _, _ := strings.Cut(option, "=")
-			if !strings.Contains(safeOptions, " "+strings.ToLower(key)+" ") {
+			if !hasName(safeOptions, strings.ToLower(key)) {
 				r.giveUp(j)
 				return
 			}
@@ -285,10 +275,10 @@ func (r *reader) followRemote(name string, row program, j job) {
 		}
 		argv = append(argv, w)
 	}
-	rest, _, query, ok := row.parseFlags(argv)
-	if behind := row; ok && !query && len(rest) > 0 && (!rest[0].known || strings.HasPrefix(rest[0].text, "-")) {
+	rest, _, query, ok := row.parseFlags(argv[1:])
+	if behind := *row; ok && !query && len(rest) > 0 && (!rest[0].known || strings.HasPrefix(rest[0].text, "-")) {
 		behind.operands = 0 // ssh reads flags behind the host, too
-		rest, _, query, ok = behind.parseFlags(argv[len(argv)-len(rest)-1:])
+		rest, _, query, ok = behind.parseFlags(rest)
 	}
 	switch {
 	case query:
@@ -298,12 +288,12 @@ func (r *reader) followRemote(name string, row program, j job) {
 	case len(rest) == 0:
 		r.runElsewhere(func() { r.readInput(name, "ssh", j) })
 	default:
-		r.runElsewhere(func() { r.nested(joinWords(rest), "ssh", j.wrap(name, rest, true).wrappers, j.certain) })
+		r.runElsewhere(func() { r.nested(joinWords(rest), "ssh", j.under(name), j.certain) })
 	}
 }
 
 // followShell follows bash -c TEXT and its like.
-func (r *reader) followShell(name string, j job) {
+func (r *reader) followShell(name string, j *job) {
 	f := readShellFlags(j.argv)
 	r.errexit = r.errexit || f.errexit
 	switch {
@@ -319,7 +309,7 @@ func (r *reader) followShell(name string, j job) {
 		r.readInput(name, "heredoc", j)
 	case f.isText || len(f.rest) > 0 && f.certain:
 		r.nextShell = name
-		if f.isText || !r.followScript(f.rest[0], "script", j.wrap(name, nil, true)) {
+		if f.isText || !r.followScript(f.rest[0], "script", j.under(name), j.certain) {
 			r.giveUp(j)
 		}
 		r.nextShell = ""
@@ -394,7 +384,7 @@ func (f *shellFlags) readLetters(argv []word, i int) int {
 }
 
 // followOption follows su -c TEXT. The last -c counts, and other flags choose another shell.
-func (r *reader) followOption(name string, j job) {
+func (r *reader) followOption(name string, j *job) {
 	texts, ok := []word(nil), true
 	for i := 1; i < len(j.argv); i++ {
 		w := j.argv[i]
@@ -415,12 +405,12 @@ func (r *reader) followOption(name string, j job) {
 	}
 	folder := r.folder
 	r.folder = unknownFolder // with -, su begins in the home folder
-	r.nested(texts[0], "sh -c", j.wrap(name, nil, true).wrappers, j.certain)
+	r.nested(texts[0], "sh -c", j.under(name), j.certain)
 	r.folder = folder
 }
 
 // followEval follows eval.
-func (r *reader) followEval(name string, j job) {
+func (r *reader) followEval(name string, j *job) {
 	rest := j.argv[1:]
 	if len(rest) > 0 && rest[0].known && rest[0].text == "--" {
 		rest = rest[1:]
@@ -432,12 +422,12 @@ func (r *reader) followEval(name string, j job) {
 		}
 	}
 	scope := r.scope
-	r.nested(joinWords(rest), "eval", j.wrap(name, nil, true).wrappers, j.certain)
+	r.nested(joinWords(rest), "eval", j.under(name), j.certain)
 	r.scope = scope
 }
 
 // followBuiltin follows builtin, which runs no programs, except through another builtin.
-func (r *reader) followBuiltin(name string, j job) {
+func (r *reader) followBuiltin(name string, j *job) {
 	rest := j.argv[1:]
 	if len(rest) > 0 && rest[0].known && rest[0].text == "--" {
 		rest = rest[1:]
@@ -450,7 +440,7 @@ func (r *reader) followBuiltin(name string, j job) {
 }
 
 // followInside follows a program that is a command itself and also runs one.
-func (r *reader) followInside(k kind, j job) {
+func (r *reader) followInside(k kind, j *job) {
 	switch k {
 	case runsFind:
 		r.followFind(j)
@@ -464,10 +454,11 @@ func (r *reader) followInside(k kind, j job) {
 }
 
 // followPod follows kubectl exec POD -- COMMAND.
-func (r *reader) followPod(j job) {
+func (r *reader) followPod(j *job) {
 	runs, unknown := false, false
 	for i, w := range j.argv[1:] {
 		value := i > 0 && strings.HasPrefix(j.argv[i].text, "-") // perhaps of the flag in front
+		flag, _, _ := strings.Cut(w.text, "=")
 		switch {
 		case !w.known:
 			unknown = true
@@ -478,7 +469,7 @@ func (r *reader) followPod(j job) {
 				r.runElsewhere(func() { r.run(j.wrap("kubectl", rest, runs && !unknown)) })
 			}
 			return
-		case isDangerous(strings.SplitN(w.text, "=", 2)[0], " --exec-command --helm-command --enable-exec --enable-alpha-plugins "):
+		case isDangerous(flag, " --exec-command --helm-command --enable-exec --enable-alpha-plugins "):
 			r.setWild() // a program that kubectl runs to log in, or to make its objects
 		}
 	}
@@ -500,14 +491,14 @@ var containerFlags = program{
 var imagePrograms = []string{"build", "buildx", "bake", "up", "deploy", "start", "restart", "create", "unshare", "machine", "runlabel", "debug", "model", "mcp", "ai"}
 
 // followContainer follows docker exec and docker run.
-func (r *reader) followContainer(j job) {
+func (r *reader) followContainer(j *job) {
 	for i, w := range j.argv[1:] {
 		switch {
 		case !w.known:
 			r.setWild()
 			return
 		case w.text == "exec" || w.text == "run":
-			rest, _, query, ok := containerFlags.parseFlags(j.argv[i+1:])
+			rest, _, query, ok := containerFlags.parseFlags(j.argv[i+2:])
 			if w.text == "run" {
 				r.setWild() // the image decides which program runs
 			}
@@ -522,7 +513,7 @@ func (r *reader) followContainer(j job) {
 			return
 		case isOneOf(w.text, []string{"compose", "container", "image", "builder", "service", "stack"}), strings.HasPrefix(w.text, "-"), i > 0 && strings.HasPrefix(j.argv[i].text, "-"):
 		default:
-			if !strings.Contains(containerViews, " "+w.text+" ") || w.text == "update" && hasWord(j.argv[1:i+1], "service") {
+			if !hasName(containerViews, w.text) || w.text == "update" && hasWord(j.argv[1:i+1], "service") {
 				r.setWild() // a plugin, or other words for the containers of a service
 			}
 			return

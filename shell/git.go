@@ -6,7 +6,7 @@ import (
 )
 
 // followGit follows git, whose configuration may run programs.
-func (r *reader) followGit(j job) {
+func (r *reader) followGit(j *job) {
 	args := j.argv[1:]
 	for i := 0; i < len(args); i++ {
 		w := args[i]
@@ -31,14 +31,14 @@ func (r *reader) followGit(j job) {
 }
 
 // judgeGitSetting judges the value of git -c.
-func (r *reader) judgeGitSetting(w word, j job) {
+func (r *reader) judgeGitSetting(w word, j *job) {
 	key, value, _ := strings.Cut(w.text, "=")
 	section, _, _ := strings.Cut(strings.ToLower(key), ".")
 	switch {
 	case !w.known:
 		r.setWild()
 	case section == "alias" && strings.HasPrefix(value, "!"):
-		r.nested(word{text: value[1:], known: true}, "sh -c", j.wrap("git", nil, true).wrappers, false)
+		r.nested(word{text: value[1:], known: true}, "sh -c", j.under("git"), false)
 		r.setWild() // git adds the other words
 	case strings.EqualFold(key, "core.pager") && value == "cat":
 	case section == "commit", section == "fetch", isSafeSetting(key):
@@ -97,7 +97,7 @@ var gitSteps = []string{"update", "status", "init", "add", "start", "good", "bad
 // judgeGit judges a subcommand of git.
 func (r *reader) judgeGit(sub word, args []word) {
 	i := slices.IndexFunc(gitTable, func(row gitRow) bool { return row.name == sub.text })
-	if !sub.known || i <= 0 && !strings.Contains(gitCommands, " "+sub.text+" ") {
+	if !sub.known || i <= 0 && !hasName(gitCommands, sub.text) {
 		r.setWild()
 		return
 	}
@@ -116,7 +116,7 @@ func (r *reader) judgeGit(sub word, args []word) {
 		flag, _, _ := strings.Cut(w.text, "=")
 		letters := strings.TrimPrefix(w.text, "-")
 		switch {
-		case !w.known && i > 0 && (w.mayFlag() || w.many && w.pattern == ""),
+		case !w.known && i > 0 && (w.mayFlag() || w.many && w.open().pattern == ""),
 			isDangerous(flag, row.flags), isDangerous(flag, gitTable[0].flags),
 			len(w.text)-len(letters) == 1 && !strings.HasPrefix(letters, "-") && strings.ContainsAny(letters, row.letters),
 			strings.HasPrefix(w.text, "ext::"):

@@ -40,11 +40,11 @@ func (s *Script) makeIndex() {
 				if w.known {
 					continue
 				}
-				if base := path.Base(w.pattern); !globs[base] {
+				if base := path.Base(w.open().pattern); !globs[base] {
 					globs[base] = true
-					x.patterns = append(x.patterns, word{pattern: base})
+					x.patterns = append(x.patterns, globWord(base))
 				}
-				x.open = x.open || w.pattern == "" || len(globs) > mostGlobs // the base of no pattern is that of "*/."
+				x.open = x.open || w.open().pattern == "" || len(globs) > mostGlobs // the base of no pattern is that of "*/."
 				spoken = append(spoken, w)
 			}
 			c.spoken = append(spoken, word{text: texts.String()[from:], known: true}) // one search for all words
@@ -78,7 +78,7 @@ func (c *invocation) appendKey(key []byte) []byte {
 		key = binary.AppendUvarint(key, uint64(len(words)))
 		for _, w := range words {
 			key = append(key, bits(w.known, w.many, w.number))
-			for _, text := range []string{w.text, w.pattern} {
+			for _, text := range []string{w.text, w.open().pattern} {
 				key = append(binary.AppendUvarint(key, uint64(len(text))), text...)
 			}
 		}

@@ -1,17 +1,16 @@
 package shell
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
 
 // judge handles the programs that run no command of the text, but perhaps others.
-func (r *reader) judge(name string, k kind, j job) {
+func (r *reader) judge(name string, row *program, j *job) {
 	args := j.argv[1:]
-	switch k {
+	switch row.kind {
 	case opaque:
-		r.judgeOpaque(name, args, j)
+		r.judgeOpaque(name, row, j)
 	case runsTrap:
 		r.judgeTrap(args, j)
 	case interprets:
@@ -42,24 +41,24 @@ func (r *reader) judge(name string, k kind, j job) {
 	case sets:
 		r.judgeSet(name, args)
 	case flagged:
-		r.judgeFlags(name, args)
-		r.judgeSubcommand(j.argv)
+		r.judgeFlags(name, row, args)
+		r.judgeSubcommand(row, j.argv)
 	case queries:
 		r.judgeQuery(name, args)
 	case writes:
-		r.judgeWriter(name, args)
+		r.judgeWriter(row, args)
 	}
 }
 
 // judgeOpaque judges a program that may run anything, unless it only answers a question or is a file that
 // the reader follows.
-func (r *reader) judgeOpaque(name string, args []word, j job) {
-	if (name == "." || name == "source") && len(args) > 0 && strings.Contains(args[0].text, "/") && r.followScript(args[0], "eval", j.wrap(name, nil, true)) {
+func (r *reader) judgeOpaque(name string, row *program, j *job) {
+	args := j.argv[1:]
+	if (name == "." || name == "source") && len(args) > 0 && strings.Contains(args[0].text, "/") && r.followScript(args[0], "eval", j.under(name), j.certain) {
 		return
 	}
-	row, _ := findProgram(name)
 	asks := len(args) == 1 && (len(args[0].text) == 2 && args[0].text[0] == '-' && contains(row.query, args[0].text[1]) ||
-		args[0].known && strings.Contains(row.long, " "+args[0].text+" ")) || len(args) == 0 && name == "alias"
+		args[0].known && hasName(row.long, args[0].text)) || len(args) == 0 && name == "alias"
 	if !asks && !isQuestion(args) || isOneOf(name, []string{".", "source", "let", "tclsh", "wish", "pwsh"}) {
 		r.setWild()
 	}
@@ -67,7 +66,7 @@ func (r *reader) judgeOpaque(name string, args []word, j job) {
 
 // judgeUnlisted records a program without a row: it may run what its words mention, and anything if
 // a word is decided at run time. A function that the text certainly defines is no program.
-func (r *reader) judgeUnlisted(name string, j job) {
+func (r *reader) judgeUnlisted(name string, j *job) {
 	r.recordJob(j)
 	if end := r.defined[name]; end > 0 && end <= r.at.offset && len(j.wrappers) == 0 {
 		return
@@ -78,14 +77,13 @@ func (r *reader) judgeUnlisted(name string, j job) {
 	r.kind = unlisted
 	last := &r.script.calls[len(r.script.calls)-1]
 	last.unlisted, last.mentions = true, true
-	if slices.ContainsFunc(j.argv[1:], func(w word) bool { return !w.known && w.pattern == "" }) {
+	if slices.ContainsFunc(j.argv[1:], func(w word) bool { return !w.known && w.open().pattern == "" }) {
 		r.setWild()
 	}
 }
 
 // judgeSubcommand judges a program that runs others behind all subcommands but those of its row.
-func (r *reader) judgeSubcommand(argv []word) {
-	row, _ := findProgram(path.Base(argv[0].text))
+func (r *reader) judgeSubcommand(row *program, argv []word) {
 	if row.subs != "" && !isQuestion(argv[1:]) && !row.shows(argv) {
 		r.setWild()
 	}
@@ -105,12 +103,11 @@ func (p *program) shows(argv []word) bool {
 		return false
 	}
 	first, _, _ := strings.Cut(*sub, " ")
-	return strings.Contains(p.subs, " "+first+" ") || strings.Contains(p.subs, " "+strings.ReplaceAll(*sub, " ", "_")+" ") || *sub == "" && len(argv) == 1
+	return hasName(p.subs, first) || hasName(p.subs, strings.ReplaceAll(*sub, " ", "_")) || *sub == "" && len(argv) == 1
 }
 
 // judgeFlags judges a program that runs another one behind some of its flags or subcommands only.
-func (r *reader) judgeFlags(name string, args []word) {
-	row, _ := findProgram(name)
+func (r *reader) judgeFlags(name string, row *program, args []word) {
 	commands := hasSubcommands(row.long)
 	operand := false // one stands in front
 	for _, w := range args {
@@ -122,7 +119,7 @@ func (r *reader) judgeFlags(name string, args []word) {
 			if !commands {
 				return
 			}
-		case !w.known && (w.many && w.pattern == "" || w.mayFlag() && !commands),
+		case !w.known && (w.many && w.open().pattern == "" || w.mayFlag() && !commands),
 			!w.known && commands && !operand,
 			w.known && isDangerous(flag, row.long), w.hasLetter(row.values):
 			r.setWild()
@@ -135,8 +132,7 @@ func (r *reader) judgeFlags(name string, args []word) {
 }
 
 // judgeWriter judges a program that makes files, whose names may be a part of a flag.
-func (r *reader) judgeWriter(name string, args []word) {
-	row, _ := findProgram(name)
+func (r *reader) judgeWriter(row *program, args []word) {
 	for _, w := range args {
 		flag, value, _ := strings.Cut(w.text, "=")
 		if w.known && (isDangerous(flag, row.long) || w.hasLetter(row.values)) {
@@ -169,7 +165,7 @@ func (w word) isOperand() bool { return w.known && !w.mayFlag() }
 // isDangerous reports whether a word is in a list. Many programs accept the start of a long flag. "-B*"
 // in a list is a flag whose value may be attached.
 func isDangerous(text, list string) bool {
-	if text == "" || strings.Contains(list, " "+text+" ") || len(text) > 1 && strings.Contains(list, " "+text[:2]+"* ") {
+	if text == "" || hasName(list, text) || len(text) > 1 && strings.Contains(list, " "+text[:2]+"* ") {
 		return text != ""
 	}
 	return len(text) > 3 && strings.HasPrefix(text, "--") && strings.Contains(list, " "+text)
@@ -181,7 +177,7 @@ func isQuestion(args []word) bool {
 }
 
 // judgeTrap visits the text of trap.
-func (r *reader) judgeTrap(args []word, j job) {
+func (r *reader) judgeTrap(args []word, j *job) {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
@@ -193,7 +189,7 @@ func (r *reader) judgeTrap(args []word, j job) {
 	from := len(r.script.calls)
 	folder := r.folder
 	r.folder = unknownFolder // only the shell knows where it stands then
-	r.conditional(func() { r.nested(args[0], "eval", j.wrap("trap", nil, false).wrappers, j.certain && atExit) })
+	r.conditional(func() { r.nested(args[0], "eval", j.under("trap"), j.certain && atExit) })
 	r.folder = folder
 	r.traps, r.trapped = [2]int{from, len(r.script.calls)}, true
 }
@@ -220,10 +216,11 @@ func (r *reader) judgeInterpreter(name string, args []word) {
 	if r.judgeCode(name, args) {
 		return
 	}
-	if len(args) > 1 && args[0].text == "-m" && strings.Contains(modules, " "+args[1].text+" ") && args[1].known {
+	if len(args) > 1 && args[0].text == "-m" && hasName(modules, args[1].text) && args[1].known {
 		r.addCall(args[1:], false)
 		if args[1].text == "pip" {
-			r.judgeSubcommand(args[1:])
+			row, _ := findProgram("pip")
+			r.judgeSubcommand(row, args[1:])
 		}
 		return
 	}
@@ -267,14 +264,14 @@ func (r *reader) judgeSed(args []word) {
 		w := args[i]
 		switch {
 		case !w.known:
-			if scripts == 0 || w.mayFlag() && (w.pattern == "" || !w.many) {
+			if scripts == 0 || w.mayFlag() && (w.open().pattern == "" || !w.many) {
 				r.setWild()
 			}
 			files = append(files, w)
 		case w.text == "-e" || w.text == "--expression":
 			i++
 			script(i)
-		case strings.HasPrefix(w.text, "-i"), strings.Contains(sedFlags, " "+w.text+" "):
+		case strings.HasPrefix(w.text, "-i"), hasName(sedFlags, w.text):
 			inPlace = inPlace || strings.Contains(w.text, "i")
 			if strings.HasSuffix(w.text, "ne") || w.text == "-ie" {
 				i++
@@ -396,7 +393,7 @@ func (r *reader) judgePackages(name string, args []word) {
 	if len(args) > 0 && isOneOf(args[0].text, []string{"--version", "-v", "--help"}) {
 		return
 	}
-	if len(args) > 0 && strings.Contains(packageViews(name), " "+args[0].text+" ") && args[0].known && !hasWord(args, "fix") {
+	if len(args) > 0 && hasName(packageViews(name), args[0].text) && args[0].known && !hasWord(args, "fix") {
 		return
 	}
 	r.setWild()
@@ -440,7 +437,7 @@ func (r *reader) judgeAssignment(name string, args []word) {
 			}
 		default:
 			r.assignName(w.text, word{})
-			r.lists[w.text] = true // perhaps: read -a
+			put(&r.lists, w.text, true) // perhaps: read -a
 		}
 	}
 }

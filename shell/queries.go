@@ -43,7 +43,7 @@ func isSafeQuery(text string) bool {
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if strings.HasPrefix(first, ".") || strings.HasPrefix(first, `\`) {
-		return strings.Contains(harmlessQueries, " "+first+" ") && strings.LastIndexAny(text, "\\\n|") <= 0
+		return hasName(harmlessQueries, first) && strings.LastIndexAny(text, "\\\n|") <= 0
 	}
 	return !strings.Contains(text, `\`) && !strings.Contains(text, "\n.")
 }

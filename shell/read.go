@@ -76,7 +76,7 @@ type shared struct {
 	imports      []string          // modules of Python that one-line programs use
 	undefines    bool              // some text may take a definition back
 	top          *syntax.Stmt      // the current statement of the outermost text
-	called       map[string]bool   // the names of the programs that may run
+	called       map[string]bool   // the names of the programs that may run, once there is a function
 	written      map[string]bool
 	writtenAt    int                // the number of calls in front of the first file with an unknown name
 	stdin        []*syntax.Redirect // redirections of the current command
@@ -108,8 +108,16 @@ func (r *reader) isNew(n syntax.Node) bool {
 	if before, ok := r.visited[n]; ok && (before || !certain) {
 		return false
 	}
-	r.visited[n] = certain
+	put(&r.visited, n, certain)
 	return true
+}
+
+// put adds an entry to a map, which it makes if there is none: few texts need one.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
 }
 
 // fail stops the analysis.
@@ -122,11 +130,8 @@ func (r *reader) fail(reason string) {
 // readText parses the text and visits it. It returns "" or why the text was not understood.
 func (r *reader) readText(o Options) string {
 	r.shared = &shared{
-		called: map[string]bool{}, written: map[string]bool{}, lists: map[string]bool{}, writtenAt: math.MaxInt, at: source{text: r.text},
-		defined: map[string]int{}, definedIn: map[calledKey]int{},
-		options: o, folder: path.Clean(o.Folder), files: map[string]scriptFile{}, calledAt: map[calledKey]int{},
-		mostFollowed: maxFollowed + moreFollowed*len(r.text),
-		uncalled:     map[string][]int{}, visited: map[syntax.Node]bool{}, fixed: map[*syntax.BinaryCmd]bool{},
+		options: o, folder: path.Clean(o.Folder), at: source{text: r.text},
+		writtenAt: math.MaxInt, mostFollowed: maxFollowed + moreFollowed*len(r.text),
 	}
 	if !r.parse() {
 		return r.reason
@@ -428,7 +433,7 @@ func (r *reader) isFixed(s *syntax.Stmt) bool {
 	r.script.Nodes++
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
-		return len(c.Args) == 0 || strings.Contains(succeeding, " "+c.Args[0].Lit()+" ") && !isFileTest(c.Args)
+		return len(c.Args) == 0 || hasName(succeeding, c.Args[0].Lit()) && !isFileTest(c.Args)
 	case *syntax.TestClause:
 		u, ok := c.X.(*syntax.UnaryTest)
 		return !ok || u.Op < syntax.TsExists || u.Op > syntax.TsModif
@@ -436,7 +441,7 @@ func (r *reader) isFixed(s *syntax.Stmt) bool {
 		fixed, ok := r.fixed[c]
 		if !ok {
 			fixed = r.isFixed(c.Y) || r.isFixed(c.X)
-			r.fixed[c] = fixed
+			put(&r.fixed, c, fixed)
 		}
 		return fixed
 	}
@@ -588,7 +593,7 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 		}
 		f.names = append(f.names, n.Value)
 		f.certain = f.certain && !r.script.defines[n.Value]
-		r.script.defines[n.Value] = true
+		put(&r.script.defines, n.Value, true)
 	}
 	if len(f.names) == 1 {
 		r.noteEnd(f.names[0], int(c.End().Offset()), s)
@@ -597,24 +602,30 @@ func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
 	if len(f.names) == 0 {
 		r.setWild()
 	}
+	if r.called == nil {
+		r.called = map[string]bool{}
+		for _, c := range r.script.calls {
+			r.called[c.argv[0].text] = true
+		}
+	}
 	at := len(r.funcs) - 1
 	if reached, _ := r.reaches(f); reached {
 		r.reach(at)
 		return
 	}
 	for _, name := range f.names {
-		r.uncalled[name] = append(r.uncalled[name], at)
+		put(&r.uncalled, name, append(r.uncalled[name], at))
 	}
 }
 
 // noteEnd notes the end of a function if the text certainly defines it, at its top.
 func (r *reader) noteEnd(name string, end int, s *syntax.Stmt) {
 	if s == r.top && r.level == 0 && r.defined[name] == 0 {
-		r.defined[name] = end
+		put(&r.defined, name, end)
 	}
 	key := calledKey{r.file, name}
 	if r.level > 0 && r.scope == r.base && isTop(r.file, s) && r.definedIn[key] == 0 {
-		r.definedIn[key] = end
+		put(&r.definedIn, key, end)
 	}
 }
 
@@ -676,7 +687,7 @@ func (r *reader) reaches(f *function) (reached, certain bool) {
 			certain = certain || f.certain && (in.calledAt[calledKey{in.file, name}] > int(f.decl.End().Offset()) ||
 				in.around != nil && in.calledAt[calledKey{in.around, name}] > in.sourceAt)
 		}
-		if strings.HasPrefix(name, "TRAP") || strings.Contains(hooks, " "+name+" ") {
+		if strings.HasPrefix(name, "TRAP") || hasName(hooks, name) {
 			reached = true
 		}
 	}
@@ -698,7 +709,9 @@ func (r *reader) addCall(argv []word, certain bool) {
 	if argv[0].known {
 		r.fails = r.fails || isOneOf(argv[0].text, failing)
 		name := argv[0].text
-		r.called[name] = true
+		if r.called != nil {
+			r.called[name] = true
+		}
 		if list, ok := r.uncalled[name]; ok {
 			delete(r.uncalled, name)
 			for _, f := range list {
@@ -713,7 +726,7 @@ func (r *reader) checkWritten() {
 	for i, c := range r.script.calls {
 		name := c.argv[0].text
 		isRelative := strings.Contains(name, "/") && !path.IsAbs(name)
-		if r.written[path.Base(name)] || i > r.writtenAt && isRelative {
+		if r.written[c.name] || i > r.writtenAt && isRelative {
 			r.at = c.at
 			r.setWild()
 		}

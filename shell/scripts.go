@@ -38,7 +38,7 @@ func (r *reader) readFile(name string) (text, full string, ok bool) {
 		}
 		file.text, file.ok = r.options.Read(full)
 		file.ok = file.ok && len(file.text) <= maxBytes && !strings.HasPrefix(file.text, "\ufeff")
-		r.files[full] = file
+		put(&r.files, full, file)
 	}
 	return file.text, full, file.ok
 }
@@ -68,7 +68,7 @@ type scriptFile struct {
 
 // followScript follows a shell script, as "bash FILE" and "source FILE" run it. It returns false if
 // nobody knows what the file contains.
-func (r *reader) followScript(file word, via string, j job) bool {
+func (r *reader) followScript(file word, via string, wrappers []string, certain bool) bool {
 	if !file.known {
 		return false
 	}
@@ -82,7 +82,7 @@ func (r *reader) followScript(file word, via string, j job) bool {
 	r.stack = append(r.stack, full)
 	defer func() { r.stack = r.stack[:len(r.stack)-1] }()
 	r.sources = via == "eval"
-	r.nested(word{text: text, known: true}, via, j.wrappers, j.certain)
+	r.nested(word{text: text, known: true}, via, wrappers, certain)
 	r.sources = false
 	return true
 }
@@ -91,7 +91,7 @@ func (r *reader) followScript(file word, via string, j job) bool {
 const shebangs = " sh bash dash ash ksh mksh zsh "
 
 // followPath follows ./FILE, if its first line names a shell.
-func (r *reader) followPath(j job) bool {
+func (r *reader) followPath(j *job) bool {
 	text, _, ok := r.readFile(j.argv[0].text)
 	line, _, _ := strings.Cut(text, "\n")
 	line, isScript := strings.CutPrefix(line, "#!")
@@ -104,19 +104,18 @@ func (r *reader) followPath(j job) bool {
 	}
 	if text != "" {
 		flags := readShellFlags(knownWords(fields))
-		if !strings.Contains(shebangs, " "+path.Base(fields[0])+" ") || flags.unknown || flags.query || flags.isText || !flags.certain || len(flags.rest) > 0 {
+		if !hasName(shebangs, path.Base(fields[0])) || flags.unknown || flags.query || flags.isText || !flags.certain || len(flags.rest) > 0 {
 			return false
 		}
 		r.nextShell = path.Base(fields[0])
 		defer func() { r.nextShell = "" }()
 	}
-	j.wrappers = append(j.wrappers[:len(j.wrappers):len(j.wrappers)], path.Base(j.argv[0].text))
-	return r.followScript(j.argv[0], "script", j)
+	return r.followScript(j.argv[0], "script", j.under(path.Base(j.argv[0].text)), j.certain)
 }
 
 // followPackage follows npm run NAME and its like: the scripts of the folder's package.json. It
 // returns false if nobody knows what runs.
-func (r *reader) followPackage(name string, j job) bool {
+func (r *reader) followPackage(name string, j *job) bool {
 	script, behind := packageScript(name, j.argv[1:])
 	if !script.known || r.options.Read == nil {
 		return false
@@ -149,7 +148,7 @@ func (r *reader) followPackage(name string, j job) bool {
 			whole = appendWords(line, behind)
 		}
 		certain := j.certain && (i == 1 || name == "npm" || name == "bun")
-		r.nested(whole, "script", j.wrap(name, nil, true).wrappers, certain)
+		r.nested(whole, "script", j.under(name), certain)
 	}
 	return true
 }
@@ -225,8 +224,8 @@ func (r *reader) mayChange(c invocation, bases []string) bool {
 	case c.unlisted, Uses(c.name, "makes", "unpacks"):
 		return true
 	case c.name == "git":
-		return len(c.argv) < 2 || !strings.Contains(gitReaders, " "+c.argv[1].text+" ") || slices.ContainsFunc(c.argv[2:], func(w word) bool {
-			return strings.HasPrefix(w.text, "--ou") || !w.known && w.mayFlag() && strings.Contains(" log diff show shortlog ", " "+c.argv[1].text+" ") // --output=FILE
+		return len(c.argv) < 2 || !hasName(gitReaders, c.argv[1].text) || slices.ContainsFunc(c.argv[2:], func(w word) bool {
+			return strings.HasPrefix(w.text, "--ou") || !w.known && w.mayFlag() && hasName(" log diff show shortlog ", c.argv[1].text) // --output=FILE
 		})
 	case Uses(c.name, "reads", "opens none", "passes"):
 		return false
@@ -243,8 +242,8 @@ func (r *reader) mayChange(c invocation, bases []string) bool {
 		}
 	}
 	return slices.ContainsFunc(c.argv[1:], func(w word) bool {
-		return !w.known && w.pattern == "" || slices.ContainsFunc(bases, func(base string) bool {
-			return w.known && strings.Contains(w.text, base) || !w.known && word{pattern: path.Base(w.pattern)}.mayBe(base)
+		return !w.known && w.open().pattern == "" || slices.ContainsFunc(bases, func(base string) bool {
+			return w.known && strings.Contains(w.text, base) || !w.known && globWord(path.Base(w.open().pattern)).mayBe(base)
 		})
 	})
 }
@@ -268,7 +267,7 @@ func (r *reader) checkRan() {
 		if changed || len(bases) > 0 && r.mayChange(c, bases) {
 			r.at, r.program = c.at, ""
 			r.script.wild = true
-			r.script.Unknowns = append(r.script.Unknowns, c.at.unknown("the text may change a file that it runs", ""))
+			r.script.Unknowns = append(r.script.Unknowns, c.at.unknown("", "the text may change a file that it runs", ""))
 			return
 		}
 	}
@@ -326,12 +325,12 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 		}
 		if p, ok := findName(words[0]); len(words) == 1 && ok {
 			isFile := len(rest) > 0 && rest[0].known && !rest[0].mayFlag()
-			if p.kind == packages && isFile && strings.Contains(downloads, " "+rest[0].text+" ") || p.kind == interprets && (!isFile || r.ownFile(rest[0].text) == "") {
+			if p.kind == packages && isFile && hasName(downloads, rest[0].text) || p.kind == interprets && (!isFile || r.ownFile(rest[0].text) == "") {
 				continue
 			}
 		}
 		if isPlain(rest) {
-			if slices.ContainsFunc(argv[1:], func(w word) bool { return strings.Contains(installs, " "+words[0]+"_"+w.text+" ") }) {
+			if slices.ContainsFunc(argv[1:], func(w word) bool { return hasName(installs, words[0]+"_"+w.text) }) {
 				rest = []word{}
 			}
 			return true, rest, nil
@@ -346,7 +345,7 @@ func (r *reader) trusts(argv []word) (trusted bool, spoken, inner []word) {
 // behindRunner returns the index of the program behind "uv run" and its like, or 0.
 func behindRunner(argv []word, runner string) (at int) {
 	at = slices.IndexFunc(argv, func(w word) bool {
-		return w.known && w.text != "" && strings.Contains(runsOthers, " "+runner+"_"+w.text+" ")
+		return w.known && w.text != "" && hasName(runsOthers, runner+"_"+w.text)
 	})
 	for at++; at > 0 && at < len(argv) && (!argv[at].known || strings.HasPrefix(argv[at].text, "-")); at++ {
 		if isOneOf(argv[at].text, []string{"--with", "--group", "--extra", "--python", "-p"}) && argv[at].known {
@@ -362,7 +361,7 @@ const consoles = " manage.py artisan console ace rails inspect "
 
 // ownFile returns the path of a file below the folder in which the shell starts, or "" if it may be another one.
 func (r *reader) ownFile(name string) string {
-	if strings.Contains(consoles, " "+path.Base(name)+" ") || r.elsewhere || r.folder == unknownFolder || climbs(name, r.moved) {
+	if hasName(consoles, path.Base(name)) || r.elsewhere || r.folder == unknownFolder || climbs(name, r.moved) {
 		return ""
 	}
 	full, root := path.Clean(name), path.Clean(r.options.Folder)
@@ -420,7 +419,7 @@ func (r *reader) modulesWords(argv []word) []word {
 	switch {
 	case name == "uv" && len(argv) > 1 && argv[1].known && argv[1].text == "pip":
 		return argv[1:]
-	case isScript(argv[0].text) || !strings.HasPrefix(name, "py") || len(argv) < 3 || argv[1].text != "-m" || !argv[2].known || strings.ContainsAny(argv[2].text, "./"):
+	case !strings.HasPrefix(name, "py") || len(argv) < 3 || isScript(argv[0].text) || argv[1].text != "-m" || !argv[2].known || strings.ContainsAny(argv[2].text, "./"):
 		return nil
 	case argv[2].text == "pip":
 		return argv[2:]
@@ -439,13 +438,13 @@ func (r *reader) modulesWords(argv []word) []word {
 
 // isUnsafe reports whether a flag is one of unsafeFlags.
 func isUnsafe(flag string, shortens bool) bool {
-	return shortens && isDangerous(flag, unsafeFlags) || flag != "" && strings.Contains(unsafeFlags, " "+flag+" ")
+	return shortens && isDangerous(flag, unsafeFlags) || flag != "" && hasName(unsafeFlags, flag)
 }
 
 // isPlainArgument reports whether a word for a trusted runner decides nothing about which programs run.
 func isPlainArgument(w word, row *options) bool {
 	if !w.known {
-		return w.pattern != "" && !strings.HasPrefix(w.pattern, "-") && !strings.HasPrefix(w.pattern, "*")
+		return w.open().pattern != "" && !strings.HasPrefix(w.open().pattern, "-") && !strings.HasPrefix(w.open().pattern, "*")
 	}
 	clusters := row == nil || row.style != oneDash
 	shortens := row == nil || row.style == getopt || row.style == gnu // --exe is --exec

@@ -43,12 +43,19 @@ type Command struct {
 	Name *string
 	// Argv are the words from the program on.
 	Argv []*string
-	// Flags are the words that start with "-", up to "--", as written.
-	Flags []*string
-	// Args are the words that are neither the program nor flags.
-	Args []*string
 	// Wrappers are the programs in front that run this one, such as sudo.
 	Wrappers []string
+	// Via says how the text runs the command: "", "pipe", "subst", "proc", "sub", "func", "eval",
+	// "sh -c", "xargs", "find -exec", "heredoc", "script" or "ssh".
+	Via string
+	*origin
+
+	many     uint64 // the first 64 words that may become any number of words, as bits
+	operands uint64 // those that are decided at run time, and certainly no flags
+}
+
+// An origin is what the commands have in common that run through one command of the source.
+type origin struct {
 	// Env are the assignments in front.
 	Env []struct {
 		Name  string
@@ -56,16 +63,17 @@ type Command struct {
 	}
 	// Reads and Writes are the targets of redirections.
 	Reads, Writes []*string
-	// Via says how the text runs the command: "", "pipe", "subst", "proc", "sub", "func", "eval",
-	// "sh -c", "xargs", "find -exec", "heredoc", "script" or "ssh".
-	Via string
 	// Text is the source of the command; Offset is its place in bytes. A command of a nested text
 	// has the offset of the command that contains the text.
 	Text   string
 	Offset int
+}
 
-	many     uint64 // the first 64 words that may become any number of words, as bits
-	operands uint64 // those that are decided at run time, and certainly no flags
+// addFiles adds redirections to a command.
+func (c *Command) addFiles(reads, writes []*string) {
+	at := *c.origin
+	at.Reads, at.Writes = slices.Concat(at.Reads, reads), slices.Concat(at.Writes, writes)
+	c.origin = &at
 }
 
 // AppendKey appends all that tells a command from another one but its place.
@@ -81,7 +89,7 @@ func (c *Command) AppendKey(key []byte) []byte {
 			}
 		}
 	}
-	for _, words := range [][]*string{c.Argv, c.Reads, c.Writes} { // Flags and Args follow from Argv
+	for _, words := range [][]*string{c.Argv, c.Reads, c.Writes} {
 		list(words)
 	}
 	key = binary.AppendUvarint(key, uint64(len(c.Env)))
@@ -93,6 +101,22 @@ func (c *Command) AppendKey(key []byte) []byte {
 		add(text)
 	}
 	return binary.AppendUvarint(binary.AppendUvarint(key, c.many), c.operands)
+}
+
+// Split returns the words that start with "-", up to "--", as written, and those that are neither these nor the
+// program.
+func (c *Command) Split() (flags, args []*string) {
+	for i, w := range c.Argv[1:] {
+		switch {
+		case w != nil && *w == "--":
+			return flags, append(args, c.Argv[i+2:]...)
+		case w != nil && len(*w) > 1 && (*w)[0] == '-':
+			flags = append(flags, w)
+		default:
+			args = append(args, w)
+		}
+	}
+	return flags, args
 }
 
 // An invocation is a program that may run, with its words.
@@ -165,12 +189,13 @@ func ParseWith(text string, o Options) (s *Script) {
 	if reason := checkBounds(text); reason != "" {
 		return refused(source{text: text}, reason)
 	}
-	s = &Script{OK: true, defines: map[string]bool{}}
+	room := min(len(text), 1<<10) / 16 // as ordinary lines need
+	s = &Script{OK: true, calls: make([]invocation, 0, 1+room), Commands: make([]Command, 0, 1+room/2)}
 	r := &reader{script: s, text: text, variant: syntax.LangBash, certain: true, shell: dialect}
 	if dialect == "zsh" && !parses(text, syntax.LangBash) {
 		// The parser's zsh is incomplete, so such a text counts as unknown.
 		s.wild = true
-		s.Unknowns = []unknown{source{text: text}.unknown("zsh alone reads this text", "")}
+		s.Unknowns = []unknown{source{text: text}.unknown("", "zsh alone reads this text", "")}
 		r.variant = syntax.LangZsh
 	}
 	if reason := r.readText(o); reason != "" {
@@ -223,7 +248,7 @@ func isModule(argv []*string) bool {
 
 // refused returns the result for a text that nothing is certain about, because of a part of it.
 func refused(at source, reason string) *Script {
-	return &Script{Reason: reason, Unknown: true, wild: true, Unknowns: []unknown{at.unknown(reason, "")}}
+	return &Script{Reason: reason, Unknown: true, wild: true, Unknowns: []unknown{at.unknown("", "%", reason)}}
 }
 
 // parses reports whether the parser accepts text.
@@ -316,7 +341,7 @@ func isNameByte(b byte) bool {
 // mentions reports whether a word may have the name of a program in it, as a word of its own.
 func (w word) mentions(name string) bool {
 	if !w.known {
-		return w.pattern == "" || word{pattern: path.Base(w.pattern)}.mayBe(name)
+		return w.open().pattern == "" || globWord(path.Base(w.open().pattern)).mayBe(name)
 	}
 	for text := w.text; ; {
 		i := strings.Index(text, name)

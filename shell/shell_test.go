@@ -144,9 +144,10 @@ func TestCommands(t *testing.T) {
 		t.Fatalf("got %+v", s)
 	}
 	c := s.Commands[0]
+	flags, args := c.Split()
 	got := []string{
-		*c.Name, strings.Join(texts(c.Flags), " "),
-		strings.Join(texts(c.Args), " "), strings.Join(c.Wrappers, " "), c.Via,
+		*c.Name, strings.Join(texts(flags), " "),
+		strings.Join(texts(args), " "), strings.Join(c.Wrappers, " "), c.Via,
 	}
 	want := []string{"rm", "-rf --x=y", "/a -b", "sudo", "pipe"}
 	if !slices.Equal(got, want) {

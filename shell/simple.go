@@ -14,20 +14,20 @@ type job struct {
 	certain  bool
 	via      string
 	wrappers []string
-	command  Command // with the source, the place and the redirections are set
+	*origin
 }
 
 // simple visits a simple command.
 func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*string) {
-	j := job{certain: r.certain && !r.dead, via: r.via, wrappers: r.wrapped}
-	j.command = Command{Reads: reads, Writes: writes, Text: r.source(c), Offset: r.offset(c)}
+	at := &origin{Reads: reads, Writes: writes, Text: r.source(c), Offset: r.offset(c)}
+	j := &job{certain: r.certain && !r.dead, via: r.via, wrappers: r.wrapped, origin: at}
 	j.argv = r.expand(c.Args)
-	r.assignments(c, &j.command)
+	r.assignments(c, j.origin)
 	if len(j.argv) == 0 {
 		r.recordFiles(len(r.script.Commands), s, reads, writes)
 		return
 	}
-	r.checkWords(c, s, &j)
+	r.checkWords(c, s, j)
 	r.readDashBackground(c, s)
 	outer := r.stdin
 	r.stdin = s.Redirs
@@ -35,9 +35,9 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 		r.place = int(c.Pos().Offset())
 	}
 	r.pos = int(c.Pos().Offset())
-	if first := j.argv[0]; j.certain && first.known && r.scope == r.base {
+	if first := j.argv[0]; len(r.funcs) > 0 && j.certain && first.known && r.scope == r.base {
 		key := calledKey{r.file, first.text}
-		r.calledAt[key] = max(int(c.Pos().Offset()), r.calledAt[key])
+		put(&r.calledAt, key, max(int(c.Pos().Offset()), r.calledAt[key]))
 	}
 	r.run(j)
 	if argv := dashWords(c.Args); argv != nil {
@@ -48,7 +48,7 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 }
 
 // assignments visits the assignments in front of a command.
-func (r *reader) assignments(c *syntax.CallExpr, to *Command) {
+func (r *reader) assignments(c *syntax.CallExpr, to *origin) {
 	for _, a := range c.Assigns {
 		before, unknowns := r.script.wild, len(r.script.Unknowns)
 		value := r.assign(a)
@@ -70,7 +70,7 @@ func (r *reader) checkWords(c *syntax.CallExpr, s *syntax.Stmt, j *job) {
 			r.setWild() // zsh ends or begins a group here
 		}
 	}
-	if len(s.Redirs) > 0 && strings.Contains(j.command.Text, "{") && slices.ContainsFunc(c.Args, isIndexed) {
+	if len(s.Redirs) > 0 && strings.Contains(j.Text, "{") && slices.ContainsFunc(c.Args, isIndexed) {
 		r.setWild() // bash calculates the index of {a[x]}>f
 	}
 	if lit, ok := c.Args[0].Parts[0].(*syntax.Lit); ok && strings.Contains(lit.Value, "=") {
@@ -130,12 +130,12 @@ func (r *reader) redirections(list []*syntax.Redirect) (reads, writes []*string)
 // addWrite records a file that the text may make, and perhaps runs.
 func (r *reader) addWrite(w word) {
 	switch {
-	case isStartup(w.text + w.end):
+	case isStartup(w.text + w.open().end):
 		r.setWild()
 	case !w.known:
 		r.writtenAt = min(r.writtenAt, len(r.script.calls))
 	case !strings.HasPrefix(w.text, "/dev/"):
-		r.written[path.Base(w.text)] = true
+		put(&r.written, path.Base(w.text), true)
 	}
 }
 
@@ -159,7 +159,7 @@ func isStartup(name string) bool {
 }
 
 // runQuietly runs a job that Commands does not list.
-func (r *reader) runQuietly(j job) {
+func (r *reader) runQuietly(j *job) {
 	before := r.quiet
 	r.quiet = true
 	r.run(j)
@@ -167,7 +167,7 @@ func (r *reader) runQuietly(j job) {
 }
 
 // run records the program of a job and follows it if it runs other programs.
-func (r *reader) run(j job) {
+func (r *reader) run(j *job) {
 	for range 2 * maxOpen {
 		if r.followed += len(j.argv); r.followed > r.mostFollowed {
 			r.fail("size")
@@ -178,18 +178,17 @@ func (r *reader) run(j job) {
 			return
 		}
 		outer, kind := r.program, r.kind
-		next, more := r.step(j)
+		j = r.step(j)
 		r.program, r.kind = outer, kind
-		if !more {
+		if j == nil {
 			return
 		}
-		j = next
 	}
 	r.fail("depth")
 }
 
-// step records the program of a job. If it runs another one, more is true, and next is the job of that.
-func (r *reader) step(j job) (next job, more bool) {
+// step records the program of a job. If it runs another one, it returns the job of that.
+func (r *reader) step(j *job) (next *job) {
 	first := j.argv[0].text
 	name := path.Base(first)
 	if name == "" || strings.HasSuffix(first, "/") {
@@ -200,27 +199,27 @@ func (r *reader) step(j job) (next job, more bool) {
 	r.program, r.kind = name, script
 	at := len(r.script.calls) - 1
 	if inner := r.modulesWords(j.argv); inner != nil {
-		return j.wrap(name, inner, false), true
+		return j.wrap(name, inner, false)
 	}
 	if !ok || !row.shows(j.argv) {
 		trusted, spoken, inner := r.trusts(j.argv)
 		r.usesTrusted = r.usesTrusted || trusted || inner != nil
 		if inner != nil {
-			return j.wrap(name, inner, true), true
+			return j.wrap(name, inner, true)
 		}
 		if trusted {
 			c := &r.script.calls[at]
 			c.trusted, c.mentions, c.spoken = true, true, spoken
 			r.runFile(row, j.argv[1:])
 			r.recordJob(j)
-			return j, false
+			return nil
 		}
 	}
 	if isScript(first) {
 		if r.followPath(j) {
 			r.script.calls[at].followed = true
 			r.recordJob(j)
-			return j, false
+			return nil
 		}
 		r.setWild()
 	}
@@ -231,11 +230,11 @@ func (r *reader) step(j job) (next job, more bool) {
 	}
 	if !ok {
 		r.judgeUnlisted(first, j)
-		return j, false
+		return nil
 	}
 	r.kind = row.kind
 	r.script.calls[len(r.script.calls)-1].mentions = row.mentions
-	return r.follow(name, *row, j)
+	return r.follow(name, row, j)
 }
 
 // runFile notes the file that a trusted interpreter runs.
@@ -246,16 +245,15 @@ func (r *reader) runFile(row *program, args []word) {
 }
 
 // finish records a command whose program is decided at run time.
-func (r *reader) finish(j job) {
+func (r *reader) finish(j *job) {
 	r.addCall(j.argv, false)
 	r.recordJob(j)
 }
 
 // giveUp records a wrapper whose command cannot be found.
-func (r *reader) giveUp(j job) {
+func (r *reader) giveUp(j *job) {
 	r.setWild()
-	j.argv = append([]word{{many: true}}, j.argv...)
-	r.recordJob(j)
+	r.record(append([]word{{many: true}}, j.argv...), Command{Via: j.via, Wrappers: j.wrappers, origin: j.origin})
 }
 
 // recordFiles adds the files of redirections that no simple command has, as in "{ cat; } > f", to
@@ -265,19 +263,17 @@ func (r *reader) recordFiles(from int, s *syntax.Stmt, reads, writes []*string) 
 		return
 	}
 	if from == len(r.script.Commands) {
-		r.record([]word{{text: ":", known: true}}, Command{Via: r.via, Wrappers: r.wrapped, Text: r.source(s), Offset: r.offset(s)})
+		r.record([]word{{text: ":", known: true}}, Command{Via: r.via, Wrappers: r.wrapped, origin: &origin{Text: r.source(s), Offset: r.offset(s)}})
 	}
 	if from < len(r.script.Commands) {
 		c := &r.script.Commands[from]
-		c.Reads, c.Writes = slices.Concat(c.Reads, reads), slices.Concat(c.Writes, writes)
+		c.addFiles(reads, writes)
 	}
 }
 
 // recordJob appends the command of a job to the list of the script.
-func (r *reader) recordJob(j job) {
-	c := j.command
-	c.Via, c.Wrappers = j.via, j.wrappers
-	r.record(j.argv, c)
+func (r *reader) recordJob(j *job) {
+	r.record(j.argv, Command{Via: j.via, Wrappers: j.wrappers, origin: j.origin})
 }
 
 // record appends a command with the words argv to the list of the script.
@@ -285,31 +281,17 @@ func (r *reader) record(argv []word, c Command) {
 	if r.quiet {
 		return
 	}
-	if argv[0].known {
-		name := path.Base(argv[0].text)
+	c.Name = argv[0].pointer()
+	if base := path.Base(argv[0].text); c.Name != nil && base != *c.Name {
+		name := base
 		c.Name = &name
 	}
-	flags := true
-	texts, pointers := make([]string, len(argv)), make([]*string, 2*len(argv))
-	c.Argv, c.Args = pointers[:0:len(argv)], pointers[len(argv):len(argv)]
-	for i, w := range argv {
-		var p *string
-		if w.known {
-			texts[i] = w.text
-			p = &texts[i]
-		}
-		c.add(p, w.many)
+	c.Argv = make([]*string, 0, len(argv))
+	for i := range argv {
+		w := &argv[i]
+		c.add(w.pointer(), w.many)
 		if !w.known && !w.mayFlag() && i < 64 {
 			c.operands |= 1 << i
-		}
-		switch {
-		case i == 0:
-		case flags && w.known && w.text == "--":
-			flags = false
-		case flags && w.known && len(w.text) > 1 && w.text[0] == '-':
-			c.Flags = append(c.Flags, p)
-		default:
-			c.Args = append(c.Args, p)
 		}
 	}
 	r.script.Nodes += len(argv)

@@ -9,12 +9,12 @@ import (
 
 // readInput follows a shell that reads its text from standard input. The text counts as unknown
 // unless one here-document is the only thing there.
-func (r *reader) readInput(name, via string, j job) {
+func (r *reader) readInput(name, via string, j *job) {
 	documents, others := inputs(r.stdin)
 	if len(documents) == 0 && len(r.stdin) == 1 && r.stdin[0].Op == syntax.RdrIn && others {
 		j.certain = j.certain || r.entered && !r.dead
 		r.fromInput = true
-		if r.followScript(r.word(r.stdin[0].Word), "script", j.wrap(name, nil, true)) {
+		if r.followScript(r.word(r.stdin[0].Word), "script", j.under(name), j.certain) {
 			r.fromInput = false
 			return
 		}
@@ -28,7 +28,7 @@ func (r *reader) readInput(name, via string, j job) {
 		text := r.heredocText(d)
 		r.script.Nodes = before
 		r.fromInput = true
-		r.nested(text, via, j.wrap(name, nil, true).wrappers, j.certain)
+		r.nested(text, via, j.under(name), j.certain)
 		r.fromInput = false
 	}
 	if len(documents) == 0 {
@@ -103,7 +103,7 @@ func isInput(d *syntax.Redirect) bool {
 // readsInput reports whether a program with these arguments may read a part of standard input.
 func readsInput(name string, args []*syntax.Word) bool {
 	for _, row := range readers {
-		if name == "" || !strings.Contains(row.names, " "+name+" ") {
+		if name == "" || !hasName(row.names, name) {
 			continue
 		}
 		operands := 0

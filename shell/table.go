@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -100,7 +101,7 @@ const systemFolders = " /bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/
 
 // isScript reports whether a program is named by a path that is not in one of the system's folders.
 func isScript(name string) bool {
-	return strings.Contains(name, "/") && !strings.Contains(systemFolders, " "+path.Dir(name)+" ")
+	return strings.Contains(name, "/") && !hasName(systemFolders, path.Dir(name))
 }
 
 // plainName returns the name of a program in lower case, without the ending that only Windows
@@ -129,7 +130,7 @@ func findName(name string) (*program, bool) {
 	if row := programRows()[name]; row != nil {
 		return row, true
 	}
-	if len(name) > 1 && name[0] == 'g' && strings.Contains(gnuNames, " "+name+" ") {
+	if len(name) > 1 && name[0] == 'g' && hasName(gnuNames, name) {
 		return findName(name[1:])
 	}
 	if len(name) > 6 && name[:6] == "python" || len(name) > 4 && name[:4] == "perl" || len(name) > 3 && name[:3] == "lua" {
@@ -142,12 +143,36 @@ func findName(name string) (*program, bool) {
 	return nil, false
 }
 
-// parseFlags skips the flags and operands of a program. ok is false if it meets a flag that the
+// A flagValue is a short flag with its value.
+type flagValue struct {
+	letter byte
+	value  word
+}
+
+// flagValues are those in front of a command. The last one of a letter counts.
+type flagValues []flagValue
+
+// get returns the value of a flag.
+func (f flagValues) get(letter byte) (value word, ok bool) {
+	for _, v := range slices.Backward(f) {
+		if v.letter == letter {
+			return v.value, true
+		}
+	}
+	return word{}, false
+}
+
+// has reports whether one of the letters is there.
+func (f flagValues) has(letters string) bool {
+	return slices.ContainsFunc(f, func(v flagValue) bool { return contains(letters, v.letter) })
+}
+
+// parseFlags skips the flags and operands in front of the words behind a program. ok is false if it meets a flag that the
 // row does not list, or a word that may be one. query is true if the program runs nothing.
-func (p program) parseFlags(argv []word) (rest []word, values map[byte]word, query, ok bool) {
-	i := 1
+func (p *program) parseFlags(argv []word) (rest []word, values flagValues, query, ok bool) {
+	i := 0
 	for ; i < len(argv); i++ {
-		w := argv[i]
+		w := &argv[i]
 		if !w.known {
 			return nil, nil, false, false
 		}
@@ -177,11 +202,8 @@ func (p program) parseFlags(argv []word) (rest []word, values map[byte]word, que
 }
 
 // flag reads one word of flags, and returns how many words behind it are values.
-func (p program) flag(argv []word, values *map[byte]word) (used int, ok, query bool) {
+func (p *program) flag(argv []word, values *flagValues) (used int, ok, query bool) {
 	text := argv[0].text
-	if *values == nil {
-		*values = map[byte]word{}
-	}
 	if text[1] == '-' {
 		return p.longFlag(argv)
 	}
@@ -191,16 +213,16 @@ func (p program) flag(argv []word, values *map[byte]word) (used int, ok, query b
 		case contains(p.query, letter):
 			return 0, true, true
 		case contains(p.bare, letter):
-			(*values)[letter] = word{known: true}
+			*values = append(*values, flagValue{letter, word{known: true}})
 		case contains(p.values, letter):
 			if i+1 < len(text) {
-				(*values)[letter] = word{text: text[i+1:], known: true}
+				*values = append(*values, flagValue{letter, word{text: text[i+1:], known: true}})
 				return 0, true, false
 			}
 			if len(argv) < 2 || argv[1].many {
 				return 0, false, false
 			}
-			(*values)[letter] = argv[1]
+			*values = append(*values, flagValue{letter, argv[1]})
 			return 1, true, false
 		default:
 			return 0, false, false
@@ -210,19 +232,31 @@ func (p program) flag(argv []word, values *map[byte]word) (used int, ok, query b
 }
 
 // longFlag reads one long flag.
-func (p program) longFlag(argv []word) (used int, ok, query bool) {
+func (p *program) longFlag(argv []word) (used int, ok, query bool) {
 	name, _, attached := strings.Cut(argv[0].text, "=")
 	switch {
 	case name == "--version" || name == "--help":
 		return 0, true, true
-	case strings.Contains(p.long, " "+name+" "):
+	case hasName(p.long, name):
 		return 0, true, false
-	case !strings.Contains(p.longValues, " "+name+" ") || name == "--split-string":
+	case !hasName(p.longValues, name) || name == "--split-string":
 		return 0, false, false
 	case attached:
 		return 0, true, false
 	}
 	return 1, len(argv) > 1 && !argv[1].many, false
+}
+
+// hasName reports whether a list, with a space at both ends of each name, has a name.
+func hasName(list, name string) bool {
+	for i := strings.Index(list, name); i >= 0 && name != ""; i = strings.Index(list, name) {
+		end := i + len(name)
+		if i > 0 && list[i-1] == ' ' && end < len(list) && list[end] == ' ' {
+			return true
+		}
+		list = list[i+1:]
+	}
+	return false
 }
 
 // contains reports whether a set of letters has a letter.

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -13,11 +14,14 @@ type unknown struct {
 	// is its place in bytes, as in [Command].
 	Text   string
 	Offset int
-	// Reason is a clause, as "an argument of kubectl is decided at run time".
-	Reason string
 	// Program is the program whose answers are "maybe"; "" means that any program may run.
 	Program string
+
+	name, reason string // "%" in the reason stands for the name
 }
+
+// Reason returns a clause, as "an argument of kubectl is decided at run time".
+func (u *unknown) Reason() string { return strings.Replace(u.reason, "%", u.name, 1) }
 
 // A source is a part of the text with its place.
 type source struct {
@@ -25,50 +29,46 @@ type source struct {
 	offset int
 }
 
-// unknown returns a reason about a source.
-func (s source) unknown(reason, program string) unknown {
-	return unknown{errtext.Clip(s.text), s.offset, reason, program}
+// unknown returns a reason about a source. "%" in it stands for a name.
+func (s source) unknown(program, reason, name string) unknown {
+	return unknown{errtext.Clip(s.text), s.offset, program, name, reason}
 }
 
-// kindReasons say why a program of a kind may run any other. The program's name stands in front.
+// kindReasons say why a program of a kind may run any other. "%" stands for the program's name.
 var kindReasons = map[kind]string{
-	runsShell:  "runs a file, or a text that is decided at run time",
-	runsTrap:   "keeps a text that is decided at run time",
-	runsEval:   "runs a text that is decided at run time",
-	runsOption: "runs a text that is decided at run time",
-	runsJoined: "runs a text that is decided at run time",
-	runsRemote: "runs a text that is decided at run time, or another program to connect",
-	runsFind:   "runs a command that is decided at run time", runsContainer: "runs a program of a container or an image",
-	runsPod: "runs a program of a container, or one to log in", runsGit: "runs an alias, a hook or a program of its config",
-	interprets: "runs code of another language", interpretsAwk: "runs a text that may run commands",
-	interpretsSed: "runs a text that may run commands", queries: "runs a text that may run commands",
-	packages: "runs scripts of the project", sets: "changes how the shell reads what follows",
-	writes: "writes a file that another program runs", flagged: "has a flag or a subcommand that runs other programs",
-	opaque:     "runs code that the command does not show",
+	runsShell:  "% runs a file, or a text that is decided at run time",
+	runsTrap:   "% keeps a text that is decided at run time",
+	runsEval:   "% runs a text that is decided at run time",
+	runsOption: "% runs a text that is decided at run time",
+	runsJoined: "% runs a text that is decided at run time",
+	runsRemote: "% runs a text that is decided at run time, or another program to connect",
+	runsFind:   "% runs a command that is decided at run time", runsContainer: "% runs a program of a container or an image",
+	runsPod: "% runs a program of a container, or one to log in", runsGit: "% runs an alias, a hook or a program of its config",
+	interprets: "% runs code of another language", interpretsAwk: "% runs a text that may run commands",
+	interpretsSed: "% runs a text that may run commands", queries: "% runs a text that may run commands",
+	packages: "% runs scripts of the project", sets: "% changes how the shell reads what follows",
+	writes: "% writes a file that another program runs", flagged: "% has a flag or a subcommand that runs other programs",
+	opaque:     "% runs code that the command does not show",
 	calculates: shellCalculates, declares: shellCalculates, assigns: shellCalculates,
 	prints: shellCalculates, tests: shellCalculates,
-	unlisted: "is not in starhost's table, and one of its words is decided at run time",
-	script:   "is a file of its own, which may run anything",
+	unlisted: "% is not in starhost's table, and one of its words is decided at run time",
+	script:   "% is a file of its own, which may run anything",
 }
 
 const (
-	shellCalculates = "has a word that a shell calculates, which may run a command"
+	shellCalculates = "% has a word that a shell calculates, which may run a command"
 	otherReading    = "a shell may read a part of it in another way"
-	hiddenCommand   = "has words in front of its command that hide which one it runs"
+	hiddenCommand   = "% has words in front of its command that hide which one it runs"
 )
 
 // setWild records that any program may run, for the reason of the program that the reader follows.
 func (r *reader) setWild() {
-	reason := otherReading
+	u := r.at.unknown("", otherReading, r.program)
 	if r.program != "" {
-		reason = r.program + " " + hiddenCommand
-		if why := kindReasons[r.kind]; why != "" {
-			reason = r.program + " " + why
-		}
+		u.reason = cmp.Or(kindReasons[r.kind], hiddenCommand)
 	}
 	r.script.wild = true
 	list := r.script.Unknowns
-	u := r.at.unknown(reason, "")
 	if len(list) == 0 || list[len(list)-1] != u {
 		r.script.Unknowns = append(list, u)
 	}
@@ -81,33 +81,35 @@ func (s *Script) addUnknowns() {
 		c := &s.calls[i]
 		first := c.argv[0]
 		name := c.name
-		add := func(reason, program string) { s.Unknowns = append(s.Unknowns, c.at.unknown(reason, program)) }
+		add := func(program, reason, name string) {
+			s.Unknowns = append(s.Unknowns, c.at.unknown(program, reason, name))
+		}
 		switch {
 		case !first.known:
-			add("its program is decided at run time", "")
+			add("", "its program is decided at run time", "")
 			continue
 		case s.defines[name]:
-			add("the text defines "+name+" itself", name)
+			add(name, "the text defines % itself", name)
 		case hasUnknown(c.argv[1:]):
-			add("an argument of "+name+" is decided at run time", name)
+			add(name, "an argument of % is decided at run time", name)
 		case !c.certain:
-			add("it may never run, or a shell reads it in another way", name)
+			add(name, "it may never run, or a shell reads it in another way", "")
 		}
 		if c.mentions {
 			if base := strings.TrimRight(c.plain, "0123456789.-"); base != c.plain && base != "" {
-				add(shown(name)+" may be "+base+" under another name", base)
+				add(base, "% may be "+base+" under another name", shown(name))
 			} else if i := strings.LastIndexByte(c.plain, '.'); i >= 0 {
-				add(shown(name)+" may be the program behind its dot", c.plain[i+1:])
+				add(c.plain[i+1:], "% may be the program behind its dot", shown(name))
 			}
 			for _, p := range mentioned(c.mentioning()) {
 				if !seen[[2]string{name, p}] {
 					seen[[2]string{name, p}] = true
-					add(shown(name)+" may run what its words mention", p)
+					add(p, "% may run what its words mention", shown(name))
 				}
 			}
 		}
 		if plain := c.plain; plain != name {
-			add("a system may take "+name+" for "+plain, plain)
+			add(plain, "a system may take % for "+plain, name)
 		}
 	}
 	s.Nodes += len(s.Unknowns)

@@ -164,7 +164,7 @@ func eachAssignment(n syntax.Node, record func(name string, number bool)) {
 // mayAssign reports whether a command may assign to the variables that its words name.
 func mayAssign(args []*syntax.Word) bool {
 	name := args[0].Lit()
-	return name == "" || strings.Contains(" read printf mapfile readarray getopts unset set wait command builtin vared zparseopts ", " "+name+" ")
+	return name == "" || hasName(" read printf mapfile readarray getopts unset set wait command builtin vared zparseopts ", name)
 }
 
 // isNumberText reports whether a word is written as a number or a calculation.
@@ -247,7 +247,7 @@ const counters = " RANDOM SRANDOM SECONDS OPTIND HISTCMD LINENO EPOCHSECONDS BAS
 
 // isCalculated reports whether a shell calculates a value that is no number for a variable.
 func isCalculated(name string, value word) bool {
-	return strings.Contains(counters, " "+name+" ") && !(value.known && (value.text == "" || isDigits(value.text)))
+	return hasName(counters, name) && !(value.known && (value.text == "" || isDigits(value.text)))
 }
 
 // assignName records an assignment. After one to a variable such as PATH nothing is certain.

@@ -17,17 +17,31 @@ type word struct {
 	many  bool // the word may become any number of words
 	// number is true for an unknown word that has no text but a number, if it has one.
 	number bool
-	// start and end stand certainly in an unknown word, at its two ends. pattern is the glob if
-	// nothing else makes the word unknown.
-	start, end, pattern string
+	ends   *ends // of an unknown word, or nil
 }
+
+// ends are what stands certainly in an unknown word, at its two ends. pattern is the glob if nothing else makes the
+// word unknown.
+type ends struct{ start, end, pattern string }
+
+// open returns the ends of a word.
+func (w word) open() ends {
+	if w.ends == nil {
+		return ends{}
+	}
+	return *w.ends
+}
+
+// globWord returns a word that is a glob.
+func globWord(pattern string) word { return word{ends: &ends{pattern: pattern}} }
 
 // mayFlag reports whether a word, or a part of it, may be a flag.
 func (w word) mayFlag() bool {
 	if w.known {
 		return len(w.text) > 1 && w.text[0] == '-'
 	}
-	return w.start == "" || w.start[0] == '-' || w.many && w.pattern == ""
+	open := w.open()
+	return open.start == "" || open.start[0] == '-' || w.many && open.pattern == ""
 }
 
 // mayBe reports whether a word may be one of the texts, which have no slash.
@@ -35,10 +49,11 @@ func (w word) mayBe(texts ...string) bool {
 	if w.known {
 		return isOneOf(w.text, texts)
 	}
-	if w.pattern == "" || strings.Contains(w.pattern, "[[") {
-		return slices.ContainsFunc(texts, func(text string) bool { return w.many || strings.HasPrefix(text, w.start) })
+	open := w.open()
+	if open.pattern == "" || strings.Contains(open.pattern, "[[") {
+		return slices.ContainsFunc(texts, func(text string) bool { return w.many || strings.HasPrefix(text, open.start) })
 	}
-	pattern := strings.ToLower(strings.ReplaceAll(w.pattern, "[!", "[^"))
+	pattern := strings.ToLower(strings.ReplaceAll(open.pattern, "[!", "[^"))
 	return slices.ContainsFunc(texts, func(text string) bool {
 		ok, err := path.Match(pattern, text)
 		return ok || err != nil
@@ -46,7 +61,7 @@ func (w word) mayBe(texts ...string) bool {
 }
 
 // pointer returns the text, or nil if it is decided at run time.
-func (w word) pointer() *string {
+func (w *word) pointer() *string {
 	if !w.known {
 		return nil
 	}
@@ -195,9 +210,9 @@ func (b *wordBuilder) finish() word {
 	}
 	if !b.known {
 		if !b.expanded {
-			b.pattern = b.text
+			b.ends.pattern = b.text
 		}
-		b.end = b.text[min(b.behind, len(b.text)):]
+		b.ends.end = b.text[min(b.behind, len(b.text)):]
 		b.text = ""
 	}
 	return b.word
@@ -213,7 +228,7 @@ func (b *wordBuilder) setGlob() {
 // setUnknown records a part that is decided at run time.
 func (b *wordBuilder) setUnknown(many bool) {
 	if b.known {
-		b.start = b.buf.String()
+		b.ends = &ends{start: b.buf.String()}
 	}
 	b.known, b.expanded, b.behind = false, true, b.buf.Len()
 	b.many = b.many || many
@@ -223,7 +238,7 @@ func (b *wordBuilder) setUnknown(many bool) {
 func (b *wordBuilder) addLit(text string, first, whole bool) {
 	if first && text != "" && (text[0] == '~' || text[0] == '=' && len(text) > 1) {
 		if b.setUnknown(false); text[0] == '~' { // a home folder; in zsh, =cmd is the path of a program
-			b.start = "/"
+			b.ends.start = "/"
 		}
 	}
 	for i := 0; i < len(text); i++ {

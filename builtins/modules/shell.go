@@ -236,7 +236,7 @@ func shellParse(c call.Call) (starlark.Value, error) {
 	for i, u := range script.Unknowns {
 		unknowns[i] = starlarkstruct.FromStringDict(starlark.String("unknown"), starlark.StringDict{
 			"text": starlark.String(u.Text), "offset": starlark.MakeInt(u.Offset),
-			"reason": starlark.String(u.Reason), "program": starlark.String(u.Program),
+			"reason": starlark.String(u.Reason()), "program": starlark.String(u.Program),
 		})
 	}
 	line := starlarkstruct.FromStringDict(&shellLine{text, dialect, more, script}, starlark.StringDict{
@@ -257,6 +257,7 @@ func shellCommand(c *shell.Command) starlark.Value {
 	for _, e := range c.Env {
 		_ = env.SetKey(starlark.String(e.Name), shellWord(e.Value)) // no error, because a new dict accepts strings
 	}
+	flags, args := c.Split()
 	wrappers := make([]starlark.Value, len(c.Wrappers))
 	for i, w := range c.Wrappers {
 		wrappers[i] = starlark.String(w)
@@ -264,8 +265,8 @@ func shellCommand(c *shell.Command) starlark.Value {
 	return starlarkstruct.FromStringDict(starlark.String("command"), starlark.StringDict{
 		"name":     shellWord(c.Name),
 		"argv":     shellWords(c.Argv),
-		"flags":    shellWords(c.Flags),
-		"args":     shellWords(c.Args),
+		"flags":    shellWords(flags),
+		"args":     shellWords(args),
 		"sub":      shellWord(c.Subcommand()),
 		"wrappers": starlark.NewList(wrappers),
 		"env":      env,
