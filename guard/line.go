@@ -82,8 +82,9 @@ func (l *line) addCommands(list []shell.Command) {
 	at := folder{l.call.CWD, true}
 	for i := range list {
 		c := &list[i]
+		_, args := c.Split()
 		if c.Name != nil && isOneOf(*c.Name, []string{"cd", "pushd", "popd"}) {
-			at = at.move(c)
+			at = at.move(*c.Name, args)
 		}
 		if len(list) > fewCommands {
 			key = append(binary.AppendUvarint(strconv.AppendBool(key[:0], at.known), uint64(len(at.path))), at.path...)
@@ -92,8 +93,7 @@ func (l *line) addCommands(list []shell.Command) {
 			}
 			seen[string(key)] = true
 		}
-		one := &command{Command: c, around: at, distinct: distinct(c.Argv[1:])}
-		_, one.args = c.Split()
+		one := &command{Command: c, around: at, args: args, distinct: distinct(c.Argv[1:])}
 		one.words = len(c.Text) + (len(one.distinct)+2)*(len(at.path)+8) // as paths below the folder
 		l.words += one.words
 		l.commands = append(l.commands, one)

@@ -350,9 +350,8 @@ func (r *Rule) shellPaths(l *line) answer {
 }
 
 // move returns the folder behind a cd.
-func (at folder) move(c *shell.Command) folder {
-	_, args := c.Split()
-	if *c.Name == "popd" || len(args) != 1 || args[0] == nil || !at.known && !strings.HasPrefix(*args[0], "/") {
+func (at folder) move(name string, args []*string) folder {
+	if name == "popd" || len(args) != 1 || args[0] == nil || !at.known && !strings.HasPrefix(*args[0], "/") {
 		return folder{}
 	}
 	next := joinPath(at.path, *args[0])

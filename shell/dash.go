@@ -7,30 +7,38 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// dashWords returns the arguments as dash reads them, which expands neither braces nor $'…'. It
-// returns nil if dash reads them as bash does.
-func dashWords(list []*syntax.Word) []word {
-	if !slices.ContainsFunc(list, isOtherInDash) {
-		return nil
+// A manner is how a shell reads words.
+type manner int
+
+// The manners of the shells. zsh takes the dollar of $"…" for a text. So do dash and busybox, which also expand neither
+// braces nor $'…'.
+const (
+	asBash manner = iota
+	asZsh
+	asDash
+)
+
+// otherwise visits words again in each manner in which they are others.
+func (r *reader) otherwise(words []*syntax.Word, redirections []*syntax.Redirect, visit func()) {
+	for m := asZsh; m <= asDash; m++ {
+		if slices.ContainsFunc(words, m.differs) || slices.ContainsFunc(redirections, func(d *syntax.Redirect) bool { return d.Op == syntax.WordHdoc && m.differs(d.Word) }) {
+			r.manner = m
+			visit()
+			r.manner = asBash
+		}
 	}
-	words := make([]word, len(list))
-	for i, w := range list {
-		text, ok := dashText(w)
-		words[i] = word{text: text, known: ok, many: !ok}
-	}
-	return words
 }
 
-// isOtherInDash reports whether dash may read a word in another way.
-func isOtherInDash(w *syntax.Word) bool {
+// differs reports whether a word may be another one than bash reads.
+func (m manner) differs(w *syntax.Word) bool {
 	for _, p := range w.Parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			if strings.Contains(p.Value, "{") {
+			if m == asDash && strings.Contains(p.Value, "{") {
 				return true
 			}
 		case *syntax.SglQuoted:
-			if p.Dollar {
+			if m == asDash && p.Dollar {
 				return true
 			}
 		case *syntax.DblQuoted:
@@ -40,38 +48,6 @@ func isOtherInDash(w *syntax.Word) bool {
 		}
 	}
 	return false
-}
-
-// dashText returns the text of a word in dash. ok is false if the word has an expansion.
-func dashText(w *syntax.Word) (text string, ok bool) {
-	out := wordBuilder{word: word{known: true}}
-	for i, p := range w.Parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			out.addLit(p.Value, i == 0, len(w.Parts) == 1)
-		case *syntax.SglQuoted:
-			if p.Dollar {
-				out.buf.WriteByte('$')
-			}
-			out.buf.WriteString(p.Value)
-		case *syntax.DblQuoted:
-			if p.Dollar {
-				out.buf.WriteByte('$')
-			}
-			for _, inner := range p.Parts {
-				lit, isLit := inner.(*syntax.Lit)
-				if !isLit {
-					out.setUnknown(true)
-					continue
-				}
-				out.buf.WriteString(unescapeQuoted(lit.Value, `"`))
-			}
-		default:
-			out.setUnknown(true)
-		}
-	}
-	got := out.finish()
-	return got.text, got.known
 }
 
 // readDashBackground adds the command that dash reads behind &>, which it reads as "&" and ">".

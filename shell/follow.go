@@ -22,9 +22,6 @@ func (r *reader) follow(name string, row *program, j *job) (next *job) {
 		r.followEval(name, j)
 	case runsBuiltin:
 		r.followBuiltin(name, j)
-	case runsFind, runsContainer, runsPod, runsGit:
-		r.recordJob(j)
-		r.followInside(row.kind, j)
 	default:
 		r.recordJob(j)
 		r.judge(name, row, j)
@@ -200,12 +197,15 @@ func knownWords(texts []string) []word {
 
 // hasFlag reports whether a flag or its long form with a value is among the words.
 func hasFlag(argv []word, flag string) bool {
-	for _, w := range argv {
-		if w.text == flag || strings.HasPrefix(w.text, flag+"=") {
-			return true
-		}
+	return slices.ContainsFunc(argv, func(w word) bool { return w.text == flag || strings.HasPrefix(w.text, flag+"=") })
+}
+
+// behindDashes returns words without "--" in front.
+func behindDashes(words []word) []word {
+	if len(words) > 0 && words[0].text == "--" {
+		return words[1:]
 	}
-	return false
+	return words
 }
 
 // replaceInput returns the words of xargs -I, of which those with the mark depend on the input.
@@ -411,15 +411,10 @@ func (r *reader) followOption(name string, j *job) {
 
 // followEval follows eval.
 func (r *reader) followEval(name string, j *job) {
-	rest := j.argv[1:]
-	if len(rest) > 0 && rest[0].known && rest[0].text == "--" {
-		rest = rest[1:]
-	}
-	for _, w := range rest {
-		if w.many {
-			r.giveUp(j)
-			return
-		}
+	rest := behindDashes(j.argv[1:])
+	if slices.ContainsFunc(rest, func(w word) bool { return w.many }) {
+		r.giveUp(j)
+		return
 	}
 	scope := r.scope
 	r.nested(joinWords(rest), "eval", j.under(name), j.certain)
@@ -428,29 +423,12 @@ func (r *reader) followEval(name string, j *job) {
 
 // followBuiltin follows builtin, which runs no programs, except through another builtin.
 func (r *reader) followBuiltin(name string, j *job) {
-	rest := j.argv[1:]
-	if len(rest) > 0 && rest[0].known && rest[0].text == "--" {
-		rest = rest[1:]
-	}
+	rest := behindDashes(j.argv[1:])
 	if len(rest) == 0 {
 		r.recordJob(j)
 		return
 	}
 	r.run(j.wrap(name, rest, false))
-}
-
-// followInside follows a program that is a command itself and also runs one.
-func (r *reader) followInside(k kind, j *job) {
-	switch k {
-	case runsFind:
-		r.followFind(j)
-	case runsPod:
-		r.followPod(j)
-	case runsContainer:
-		r.followContainer(j)
-	case runsGit:
-		r.followGit(j)
-	}
 }
 
 // followPod follows kubectl exec POD -- COMMAND.

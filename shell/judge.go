@@ -5,10 +5,18 @@ import (
 	"strings"
 )
 
-// judge handles the programs that run no command of the text, but perhaps others.
+// judge handles the programs that are commands themselves, but perhaps run others.
 func (r *reader) judge(name string, row *program, j *job) {
 	args := j.argv[1:]
 	switch row.kind {
+	case runsFind:
+		r.followFind(j)
+	case runsPod:
+		r.followPod(j)
+	case runsContainer:
+		r.followContainer(j)
+	case runsGit:
+		r.followGit(j)
 	case opaque:
 		r.judgeOpaque(name, row, j)
 	case runsTrap:
@@ -20,20 +28,13 @@ func (r *reader) judge(name string, row *program, j *job) {
 	case interpretsSed:
 		r.judgeSed(args)
 	case packages:
-		if !r.followPackage(name, j) {
-			r.judgePackages(name, args)
-		}
+		r.judgePackages(name, j)
 	case calculates:
 		r.judgeCalculation(name, args)
 	case assigns:
 		r.judgeAssignment(name, args)
 	case declares:
-		for _, w := range args {
-			r.judgeDeclared(w)
-			if isListFlag(w.text) {
-				r.setWild()
-			}
-		}
+		r.judgeDeclarations(args)
 	case prints:
 		r.judgePrintf(args)
 	case tests:
@@ -47,6 +48,16 @@ func (r *reader) judge(name string, row *program, j *job) {
 		r.judgeQuery(name, args)
 	case writes:
 		r.judgeWriter(row, args)
+	}
+}
+
+// judgeDeclarations judges the words of export and its like behind a quote or another builtin.
+func (r *reader) judgeDeclarations(args []word) {
+	for _, w := range args {
+		r.judgeDeclared(w)
+		if isListFlag(w.text) {
+			r.setWild()
+		}
 	}
 }
 
@@ -178,9 +189,7 @@ func isQuestion(args []word) bool {
 
 // judgeTrap visits the text of trap.
 func (r *reader) judgeTrap(args []word, j *job) {
-	if len(args) > 0 && args[0].text == "--" {
-		args = args[1:]
-	}
+	args = behindDashes(args)
 	r.dropTraps() // this one may replace those before
 	if len(args) == 0 || args[0].known && (args[0].text == "" || args[0].text[0] == '-') {
 		return
@@ -389,7 +398,11 @@ func hasWord(words []word, text string) bool {
 }
 
 // judgePackages judges npm and its like, which run scripts of the project.
-func (r *reader) judgePackages(name string, args []word) {
+func (r *reader) judgePackages(name string, j *job) {
+	args := j.argv[1:]
+	if r.followPackage(name, j) {
+		return
+	}
 	if len(args) > 0 && isOneOf(args[0].text, []string{"--version", "-v", "--help"}) {
 		return
 	}
@@ -444,10 +457,7 @@ func (r *reader) judgeAssignment(name string, args []word) {
 
 // judgePrintf judges printf: zsh calculates numbers, and -v assigns.
 func (r *reader) judgePrintf(args []word) {
-	if len(args) > 0 && args[0].text == "--" {
-		args = args[1:]
-	}
-	if len(args) == 0 {
+	if args = behindDashes(args); len(args) == 0 {
 		return
 	}
 	format := args[0]

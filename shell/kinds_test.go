@@ -129,3 +129,39 @@ func TestPointSix(t *testing.T) {
 		}
 	}
 }
+
+// TestManners checks words that bash, zsh and dash read in their own ways: "yes" if all shells that count have the words.
+func TestManners(t *testing.T) {
+	tests := []struct {
+		text, program string
+		words         []string
+		want          string
+	}{
+		{`kubectl $"delete" pod`, "kubectl", []string{"delete"}, "yes"},
+		{`kubectl $"delete" pod`, "kubectl", []string{"$delete"}, "maybe"}, // zsh, dash
+		{`kubectl $"delete" pod`, "kubectl", []string{"pod"}, "yes"},
+		{`kubectl $"delete" {a,b}`, "kubectl", []string{"delete", "a"}, "yes"},
+		{`kubectl $"delete" {a,b}`, "kubectl", []string{"$delete", "a"}, "maybe"},     // zsh
+		{`kubectl $"delete" {a,b}`, "kubectl", []string{"$delete", "{a,b}"}, "maybe"}, // dash
+		{`kubectl $"delete" {a,b}`, "kubectl", []string{"delete", "{a,b}"}, "no"},
+		{`kubectl $'a' $"b"`, "kubectl", []string{"a", "$b"}, "maybe"},  // zsh
+		{`kubectl $'a' $"b"`, "kubectl", []string{"$a", "$b"}, "maybe"}, // dash
+		{`kubectl $'a' $"b"`, "kubectl", []string{"$a", "b"}, "no"},
+		{`kubectl $"a$x"`, "kubectl", []string{"$ab"}, "maybe"},
+		{`kubectl $"a$x"`, "kubectl", []string{"b", "b"}, "no"},
+		{`$"kubectl" delete`, "kubectl", nil, "yes"},
+		{`$"kubectl" delete`, "$kubectl", nil, "maybe"},
+		{`sudo $"kubectl" delete`, "$kubectl", nil, "maybe"},
+		{`bash <<< $"kubectl delete pod"`, "kubectl", []string{"delete"}, "yes"},
+		{`bash <<< $"kubectl delete pod"`, "delete", nil, "maybe"}, // zsh gives bash the text "$kubectl delete pod"
+	}
+	for _, tt := range tests {
+		var lists [][]string
+		for _, w := range tt.words {
+			lists = append(lists, []string{w})
+		}
+		if got := Parse(tt.text, "").Runs(tt.program, lists...); got != tt.want {
+			t.Errorf("%s: %s %q: got %s, want %s", tt.text, tt.program, tt.words, got, tt.want)
+		}
+	}
+}

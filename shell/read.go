@@ -32,6 +32,7 @@ type reader struct {
 	wrapped  []string
 	shell    string // the shell that certainly reads the text, or ""
 	numeric  map[string]bool
+	manner   manner
 }
 
 // shared is the part of a reader that nested texts have in common.

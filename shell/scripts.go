@@ -174,10 +174,7 @@ func packageScript(name string, args []word) (script word, behind []word) {
 
 // appendWords returns a shell text with words behind it, as npm adds those behind "--".
 func appendWords(text string, args []word) word {
-	if len(args) > 0 && args[0].text == "--" {
-		args = args[1:]
-	}
-	for _, w := range args {
+	for _, w := range behindDashes(args) {
 		switch {
 		case !w.known:
 			return word{}
@@ -193,10 +190,7 @@ func appendWords(text string, args []word) word {
 func (r *reader) changeFolder(name string, args []word) {
 	target := word{}
 	r.moved = true
-	if len(args) > 0 && args[0].text == "--" {
-		args = args[1:]
-	}
-	if name == "cd" && len(args) == 1 {
+	if args = behindDashes(args); name == "cd" && len(args) == 1 {
 		target = args[0]
 	}
 	switch {

@@ -417,11 +417,4 @@ func matchWords(argv []word, words []alternatives) string {
 }
 
 // isOneOf reports whether list contains text.
-func isOneOf(text string, list []string) bool {
-	for _, s := range list {
-		if s == text {
-			return true
-		}
-	}
-	return false
-}
+func isOneOf(text string, list []string) bool { return slices.Contains(list, text) }

@@ -185,7 +185,7 @@ func TestUnknown(t *testing.T) {
 func TestEachWordIsVisitedOnce(t *testing.T) {
 	const depth = 14
 	for _, n := range []struct{ open, closing string }{
-		{"[[ a || $(", ") ]]"}, {"(( $(", ") ))"}, {"time $(", ")"}, {"a &>b $(", ")"}, {"{a,b}$(", ")"}, {"$'a'$(", ")"}, {`"${a:-"$(`, `)"}"`},
+		{"[[ a || $(", ") ]]"}, {"(( $(", ") ))"}, {"time $(", ")"}, {"a &>b $(", ")"}, {"{a,b}$(", ")"}, {"$'a'$(", ")"}, {`"${a:-"$(`, `)"}"`}, {`$"$(`, `)"`},
 		{"f(){ :;}&&", ""}, {"function f { :\n}&&", ""},
 	} {
 		text := strings.Repeat(n.open, depth) + "a" + strings.Repeat(n.closing, depth)

@@ -40,10 +40,10 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 		put(&r.calledAt, key, max(int(c.Pos().Offset()), r.calledAt[key]))
 	}
 	r.run(j)
-	if argv := dashWords(c.Args); argv != nil {
-		j.argv, j.certain = argv, false
+	r.otherwise(c.Args, s.Redirs, func() {
+		j.argv, j.certain = r.expand(c.Args), false
 		r.runQuietly(j)
-	}
+	})
 	r.stdin = outer
 }
 

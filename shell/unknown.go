@@ -90,7 +90,7 @@ func (s *Script) addUnknowns() {
 			continue
 		case s.defines[name]:
 			add(name, "the text defines % itself", name)
-		case hasUnknown(c.argv[1:]):
+		case slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known }):
 			add(name, "an argument of % is decided at run time", name)
 		case !c.certain:
 			add(name, "it may never run, or a shell reads it in another way", "")
@@ -146,13 +146,3 @@ func shown(name string) string {
 
 // maxMentioned is the most names that an unlisted program gives as reasons.
 const maxMentioned = 16
-
-// hasUnknown reports whether a word is decided at run time.
-func hasUnknown(words []word) bool {
-	for _, w := range words {
-		if !w.known {
-			return true
-		}
-	}
-	return false
-}

@@ -81,7 +81,7 @@ func (r *reader) expand(list []*syntax.Word) []word {
 			}
 		}
 		split := *w // words with empty parts have no position, so w must stay as it is
-		if !syntax.SplitBraces(&split) {
+		if r.manner == asDash || !syntax.SplitBraces(&split) {
 			words = append(words, r.word(w))
 			continue
 		}
@@ -271,6 +271,9 @@ func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
 	case *syntax.SglQuoted:
 		r.addSingleQuoted(p, out)
 	case *syntax.DblQuoted:
+		if p.Dollar && r.manner != asBash {
+			out.buf.WriteByte('$')
+		}
 		for i, inner := range p.Parts {
 			if lit, ok := inner.(*syntax.Lit); ok {
 				r.markDollar(p.Parts[:i], lit, out)
@@ -301,6 +304,10 @@ func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
 func (r *reader) addSingleQuoted(p *syntax.SglQuoted, out *wordBuilder) {
 	if !p.Dollar {
 		out.buf.WriteString(p.Value)
+		return
+	}
+	if r.manner == asDash {
+		out.buf.WriteString("$" + p.Value)
 		return
 	}
 	if strings.Contains(p.Value, `\'`) {
