@@ -309,12 +309,9 @@ func (t *Turn) render(p *Prompt) []string {
 		n = max(n, len(t.prompt.pieces)+2*more)
 	}
 	pieces := make([]string, 0, n)
-	tools := make([]*toolPiece, len(p.Tools))
 	for i := range p.Tools {
-		tools[i] = pieceOf(t, &p.Tools[i], i)
-		pieces = append(pieces, tools[i].rendering())
+		pieces = append(pieces, toolPiece(&p.Tools[i]))
 	}
-	t.session.toolPieces = tools
 	pieces = append(pieces, p.System, "\n")
 	for i := range p.Messages {
 		pieces = appendPieces(pieces, &p.Messages[i], t.session.idOf)

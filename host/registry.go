@@ -20,8 +20,7 @@ type registry struct {
 	events       []starhost.EventSpec // events that the program declares
 	hooksByEvent []eventHooks         // the host's own events, then the declared ones
 	tools        map[string]*starhost.Tool
-	catalog      []starhost.Tool       // the tools sorted by name
-	pieces       map[string]*toolPiece // the pieces of transcripts for the tools, by name
+	catalog      []starhost.Tool // the tools sorted by name
 	loaders      map[string]*starhost.FragmentLoader
 	templates    map[string]*starhost.TemplateLoader
 	commands     map[string]*starhost.Command  // by name and alias
@@ -94,10 +93,9 @@ func (r *registry) withLost(guards []Guard) *registry {
 
 // sort puts the hooks into the order in which they run, and the tools into the order of their names.
 func (r *registry) sort() {
-	r.catalog, r.pieces = make([]starhost.Tool, 0, len(r.tools)), make(map[string]*toolPiece, len(r.tools))
+	r.catalog = make([]starhost.Tool, 0, len(r.tools))
 	for _, name := range slices.Sorted(maps.Keys(r.tools)) {
 		r.catalog = append(r.catalog, *r.tools[name])
-		r.pieces[name] = newToolPiece(r.tools[name])
 	}
 	for i := range r.hooksByEvent {
 		slices.SortStableFunc(r.hooksByEvent[i].hooks, func(a, b *starhost.Hook) int {

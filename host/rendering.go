@@ -3,9 +3,7 @@
 package host
 
 import (
-	"bytes"
 	"encoding/json"
-	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -32,58 +30,8 @@ func appendPieces(dst []string, m *starhost.Message, idOf func(*fragments.Attach
 	return append(dst, "\n")
 }
 
-// A toolPiece is a tool's part of a transcript. It is rendered when a prompt first needs it.
-type toolPiece struct {
-	once sync.Once
-	text string
-
-	name, description string // these fields and the parameters identify the tool
-	parameters        []byte
-}
-
-func newToolPiece(t *starhost.Tool) *toolPiece {
-	return &toolPiece{name: t.Name, description: t.Description, parameters: t.Parameters}
-}
-
-// pieceOf returns the piece for a tool of a prompt. It is the piece of the registered tool, which all
-// sessions share, or the piece that the same tool had at the same place of the session's previous prompt.
-func pieceOf(t *Turn, tool *starhost.Tool, i int) *toolPiece {
-	if p := t.registry.pieces[tool.Name]; p.matches(tool) {
-		return p
-	}
-	if before := t.session.toolPieces; i < len(before) && before[i].matches(tool) {
-		return before[i]
-	}
-	piece := newToolPiece(tool)
-	piece.parameters = bytes.Clone(piece.parameters) // copied, because the program may change its request later
-	return piece
-}
-
-// matches reports whether p is the piece of a tool like t.
-func (p *toolPiece) matches(t *starhost.Tool) bool {
-	return p != nil && p.name == t.Name && p.description == t.Description && bytes.Equal(p.parameters, t.Parameters)
-}
-
-// rendering returns the tool's part of a transcript.
-func (p *toolPiece) rendering() string {
-	p.once.Do(func() { p.text = p.render() })
-	return p.text
-}
-
-func (p *toolPiece) render() string {
-	if isPlain(p.name) && isPlain(p.description) {
-		return `["` + p.name + `","` + p.description + `"]` + string(p.parameters) + "\n"
-	}
-	head, _ := json.Marshal([]string{p.name, p.description}) // marshalling strings cannot fail
-	return string(head) + string(p.parameters) + "\n"
-}
-
-// isPlain reports whether JSON writes a text without escapes.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			return false
-		}
-	}
-	return true
+// toolPiece returns a tool's part of a transcript.
+func toolPiece(t *starhost.Tool) string {
+	head, _ := json.Marshal([]string{t.Name, t.Description}) // marshalling strings cannot fail
+	return string(head) + string(t.Parameters) + "\n"
 }

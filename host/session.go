@@ -68,7 +68,6 @@ type Session struct {
 	documents        int                       // how many documents prompts have numbered
 	lastTranscript   *transcript               // the previous prompt's transcript, for the next report
 	attachmentIDs    map[string]fragments.Hash // ids of attachments, by content
-	toolPieces       []*toolPiece              // the pieces of the previous prompt's tools
 	availabilityOf   *registry                 // the registry whose tools have said whether they are available
 	unavailable      map[string]bool           // names of unavailable tools
 	version          int64                     // the same as SavedSession.Version
