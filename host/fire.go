@@ -216,7 +216,7 @@ func (f *eventRun) callHook(ctx context.Context, h *starhost.Hook, e *starhost.E
 	var d starhost.Decision
 	err := t.limitCall(lane, h.Plugin.EventSteps, f.deadline)
 	if err == nil {
-		err = t.addSteps(lane, callHandler(lane.context(ctx), h, t, e, &d))
+		err = t.addSteps(lane, callHandler(lane.context(ctx), h, e, &d))
 	}
 	if err == nil && d.Action != starhost.ActionNone {
 		err = checkDecision(t, f.EventSpec, h, e, &d)
@@ -245,7 +245,7 @@ func (f *eventRun) callHook(ctx context.Context, h *starhost.Hook, e *starhost.E
 }
 
 // callHandler runs the handler of a hook. If the handler panics, callHandler returns that as an error.
-func callHandler(ctx context.Context, h *starhost.Hook, t *Turn, e *starhost.Event, d *starhost.Decision) (err error) {
+func callHandler(ctx context.Context, h *starhost.Hook, e *starhost.Event, d *starhost.Decision) (err error) {
 	defer recoverPanic(&err)
 	*d, err = h.Call(ctx, e)
 	return err

@@ -113,7 +113,7 @@ func (t *Turn) callTool(ctx context.Context, call starhost.ToolCall) (ToolReply,
 	if problem != "" {
 		return failedReply(call, problem), nil
 	}
-	if p, err := validateCall(ctx, t, tool, &call); err != nil {
+	if p, err := validateCall(ctx, tool, &call); err != nil {
 		return failedReply(call, err.Error()), nil
 	} else if p != nil {
 		return failedReply(call, problemText(call.Name, p)), nil
@@ -149,7 +149,7 @@ func (t *Turn) callTool(ctx context.Context, call starhost.ToolCall) (ToolReply,
 // validateCall returns what is wrong with the arguments of a call, and drops the nulls that stand for absent
 // arguments. If a handler makes the call, the handler's plugin pays for the check. The error says that the
 // plugin's budget is spent.
-func validateCall(ctx context.Context, t *Turn, tool *starhost.Tool, call *starhost.ToolCall) (problems []string, err error) {
+func validateCall(ctx context.Context, tool *starhost.Tool, call *starhost.ToolCall) (problems []string, err error) {
 	lane := LaneOf(ctx)
 	if lane != nil && lane.MaxSteps > 0 && lane.Steps >= lane.MaxSteps {
 		return nil, errtext.Errorf("the handlers of %s used %d steps in this event, which [limits] event raises", lane.Plugin, lane.Steps)
@@ -193,7 +193,7 @@ func (t *Turn) runTool(ctx context.Context, tool *starhost.Tool, pre *starhost.E
 	lane := t.newLane(ctx, tool.PluginName(), false)
 	clock := t.host.opts.Clock
 	start := clock()
-	result, err := callWithTimeout(lane.context(ctx), tool, t, reply.Call)
+	result, err := callWithTimeout(lane.context(ctx), tool, reply.Call)
 	reply.ms = int(clock().Sub(start).Milliseconds())
 	t.deliverRecords(lane)
 	t.finishRun(run, lane, tool.Pos, err)
@@ -216,7 +216,7 @@ func (t *Turn) runTool(ctx context.Context, tool *starhost.Tool, pre *starhost.E
 
 // callWithTimeout calls the tool. If the tool takes longer than its timeout, callWithTimeout returns an error
 // that says so.
-func callWithTimeout(ctx context.Context, tool *starhost.Tool, t *Turn, call starhost.ToolCall) (starhost.Result, error) {
+func callWithTimeout(ctx context.Context, tool *starhost.Tool, call starhost.ToolCall) (starhost.Result, error) {
 	if tool.Timeout == 0 {
 		return protect(func() (starhost.Result, error) { return tool.Call(ctx, call) })
 	}

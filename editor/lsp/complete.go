@@ -319,7 +319,7 @@ func (f *finder) completeLoad(b *bracket) {
 		}
 		return
 	}
-	label := f.labelOf(b)
+	label := f.label()
 	other := f.server.loaded(f.doc, label)
 	if other == nil {
 		return
@@ -332,8 +332,8 @@ func (f *finder) completeLoad(b *bracket) {
 	}
 }
 
-// labelOf returns the first string of the load statement around the cursor.
-func (f *finder) labelOf(b *bracket) string {
+// label returns the first string of the load statement around the cursor.
+func (f *finder) label() string {
 	text := f.doc.script.text[:f.cursor.literal.from]
 	at := strings.LastIndex(text, "load(")
 	if at < 0 {

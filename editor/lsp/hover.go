@@ -20,9 +20,10 @@ func (s *server) hoverAt(d *document, p docParams) (any, error) {
 	if c.comment {
 		return nil, nil
 	}
-	text, from, to := "", offset, offset
+	var text string
+	var from, to int
 	if c.literal != nil {
-		text, from, to = s.hoverText(d, v, &c, offset)
+		text, from, to = s.hoverText(d, &c, offset)
 	} else {
 		var path string
 		path, from, to = pathAround(script.text, offset)
@@ -40,7 +41,7 @@ func (s *server) explain(d *document, v *scopeView, path string, offset int) str
 	switch {
 	case path == "":
 		return ""
-	case s.isKeyword(d, v, path, offset):
+	case isKeyword(d, path, offset):
 		return s.explainKeyword(d, v, offset)
 	}
 	if own := v.variable(path); own != nil && !(path == "ctx" && v.host(path)) {
@@ -87,7 +88,7 @@ func (s *server) explainHost(v *scopeView, path string) string {
 }
 
 // isKeyword reports whether the word that ends at an offset is the name of a call's argument.
-func (s *server) isKeyword(d *document, v *scopeView, path string, end int) bool {
+func isKeyword(d *document, path string, end int) bool {
 	text := d.script.text
 	rest := strings.TrimLeft(text[end:], " \t")
 	c := scan(text, end)
@@ -136,7 +137,7 @@ func (s *server) isHandlers(t *tree, v *starnames.Variable) bool {
 }
 
 // hoverText explains the text of a string: an event, or a permission.
-func (s *server) hoverText(d *document, v *scopeView, c *cursor, offset int) (text string, from, to int) {
+func (s *server) hoverText(d *document, c *cursor, offset int) (text string, from, to int) {
 	b, _ := c.call()
 	from = c.literal.from
 	end := strings.IndexAny(d.script.text[from:], "\"'\n")

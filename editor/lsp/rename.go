@@ -72,7 +72,7 @@ func (s *server) rename(d *document, p docParams) (any, error) {
 	if slices.Contains(keywords, name) {
 		return nil, failf("rename: %s is a word of the language", name)
 	}
-	if err := s.conflict(d, t, v, name); err != nil {
+	if err := s.conflict(t, v, name); err != nil {
 		return nil, err
 	}
 	edits := []textEdit{}
@@ -87,7 +87,7 @@ func (s *server) rename(d *document, p docParams) (any, error) {
 
 // conflict returns an error if the new name means something else at a place of the variable, or
 // if a place of the new name would mean the variable.
-func (s *server) conflict(d *document, t *tree, v *starnames.Variable, name string) error {
+func (s *server) conflict(t *tree, v *starnames.Variable, name string) error {
 	taken := func() error { return failf("rename: %s is already a name here", errtext.CutTo(name, 60, "…")) }
 	for _, use := range v.Uses {
 		if t.lookup(name, t.parsed.offsetOf(use)) != nil {

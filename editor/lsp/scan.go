@@ -32,8 +32,7 @@ type bracket struct {
 	arg     int    // the number of commas
 	name    string // the keyword of the current argument
 	names   []string
-	hasText bool   // the current argument has begun
-	key     string // the last string of a dict's entry, before its colon
+	hasText bool // the current argument has begun
 }
 
 // scan returns the cursor at an offset.
@@ -64,7 +63,6 @@ type scanner struct {
 	wordFrom int
 	wordEnd  int
 	keyword  string // the last keyword, if it is the last token
-	lastText string // the last string literal
 }
 
 func (s *scanner) token() {
@@ -152,11 +150,11 @@ func (s *scanner) str(quoteAt int) {
 			at++
 		case s.text[at] == '\n' && !long:
 			s.at = at
-			s.path, s.keyword, s.lastText = "", "", ""
+			s.path, s.keyword = "", ""
 			return
 		case strings.HasPrefix(s.text[at:], quote):
 			s.at = at + len(quote)
-			s.path, s.keyword, s.lastText = "", "", s.text[from:at]
+			s.path, s.keyword = "", ""
 			return
 		}
 	}
@@ -229,8 +227,8 @@ func (s *scanner) sign(c byte) {
 		}
 		s.begin()
 	case ',', ':':
-		if n > 0 {
-			s.calls[n-1].divide(c, s.lastText)
+		if b := n - 1; b >= 0 && c == ',' {
+			s.calls[b].arg, s.calls[b].name, s.calls[b].hasText = s.calls[b].arg+1, "", false
 		}
 	case '.':
 		if s.path != "" && !strings.HasSuffix(s.path, ".") {
@@ -252,15 +250,6 @@ func (s *scanner) sign(c byte) {
 		}
 	}
 	s.path, s.keyword = "", ""
-}
-
-// divide reads a comma, or a colon, between the parts of a bracket. before is the text in front of it.
-func (b *bracket) divide(c byte, before string) {
-	if c == ',' {
-		b.arg, b.name, b.hasText, b.key = b.arg+1, "", false, ""
-	} else if b.open == '{' {
-		b.key = before
-	}
 }
 
 // call returns the innermost call around the cursor, and the brackets inside of it.
