@@ -106,11 +106,11 @@ func parseMember(line string) Arg {
 // An Arg describes an argument that events have.
 type Arg struct {
 	// Name is the name by which handlers ask for the argument.
-	Name string
+	Name string `json:"name"`
 	// Type is the argument's type, in the syntax of [call.Entry.Type].
-	Type string
+	Type string `json:"type"`
 	// Doc describes the argument in a sentence.
-	Doc string
+	Doc string `json:"doc"`
 }
 
 // Args describes the arguments of all events, in the order of the reference.

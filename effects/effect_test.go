@@ -382,24 +382,3 @@ func TestDepth(t *testing.T) {
 		t.Errorf("got %d calls, then %v, want 9, then %s", calls, last, want)
 	}
 }
-
-func TestExplain(t *testing.T) {
-	tests := []struct{ permission, want string }{
-		{"fs.read:runbooks/**", "read runbooks/** in the workspace"},
-		{"http:pager.internal", "send GET, HEAD requests to https://pager.internal"},
-		{"http:POST http://pager.internal:8080/v1/*", "send POST requests to http://pager.internal:8080/v1/*"},
-		{"exec:kubectl get **", "run kubectl get **"},
-		{"secret:TOKEN", "use the secret TOKEN"},
-		{"secret:TOKEN@pager.internal", "send the secret TOKEN to pager.internal"},
-		{"store", "keep values across sessions"},
-		{"respond:web_*", "answer in place of the tool web_*"},
-	}
-	for _, tt := range tests {
-		if got := grants(t, tt.permission)[0].Explain(); got != tt.want {
-			t.Errorf("Explain(%s): got %q, want %q", tt.permission, got, tt.want)
-		}
-	}
-	if got := (effects.Permission{}).Explain(); got != "nothing" {
-		t.Errorf("Explain: got %q, want nothing", got)
-	}
-}

@@ -31,13 +31,13 @@ type Permission struct {
 // A PermissionKind describes one row of the grammar of permissions.
 type PermissionKind struct {
 	// Name is the name of the kind: "fs.read".
-	Name string
+	Name string `json:"kind"`
 	// Form is a word for the form of the pattern: "GLOB". It is "" for a kind without a pattern.
-	Form string
+	Form string `json:"form"`
 	// Doc says in sentences what a permission of the kind allows.
-	Doc string
+	Doc string `json:"doc"`
 	// Example is one permission: "fs.read:runbooks/**".
-	Example string
+	Example string `json:"example"`
 }
 
 // PermissionKinds returns the grammar of permissions, in the order of the reference.
@@ -57,8 +57,6 @@ type permissionKind struct {
 	// matcher returns a function that reports whether a valid pattern allows a name. It is nil for a kind
 	// whose permissions allow more than names.
 	matcher func(pattern string) func(arg string) bool
-	// explain describes what a valid pattern allows.
-	explain func(pattern string) string
 }
 
 var permissionKinds = []permissionKind{
@@ -66,62 +64,62 @@ var permissionKinds = []permissionKind{
 		"fs.read", "GLOB",
 		"The plugin reads, lists and searches files of the workspace. The pattern is relative to the workspace: * matches within a folder, ** across folders. A name that begins with a dot matches only if the pattern has the dot.",
 		"fs.read:runbooks/**",
-	}, canonicalPaths, matchPaths, explainWith("read %s in the workspace")},
+	}, canonicalPaths, matchPaths},
 	{PermissionKind{
 		"fs.write", "GLOB",
 		"The plugin writes files of the workspace.",
 		"fs.write:reports/*.md",
-	}, canonicalPaths, matchPaths, explainWith("write %s in the workspace")},
+	}, canonicalPaths, matchPaths},
 	{PermissionKind{
 		"http", "[METHODS ]HOST[:PORT][/PATH*]",
 		"The plugin sends requests to a host. Without METHODS the permission allows GET and HEAD; without http:// in front, https; without PORT, the scheme's port; without PATH, every path. starhost checks redirects and resolved names again: the plugin reaches a loopback, private or link-local address only if the address is the HOST itself, or if a second permission spells it from its first number, as http:10.0.*.",
 		"http:GET,POST pager.internal:8443/api/*",
-	}, canonicalHTTP, nil, explainHTTP},
+	}, canonicalHTTP, nil},
 	{PermissionKind{
 		"exec", "ARGV",
 		"The plugin runs a program, never through a shell. The first word is the program, which no * may stand for. Behind it, * stands for one argument, and ** at the end for all further ones. The program runs as starhost's user and reads what this user may read; on Linux it cannot read starhost's environment.",
 		"exec:kubectl get **",
-	}, canonicalArgv, nil, explainWith("run %s")},
+	}, canonicalArgv, nil},
 	{PermissionKind{
 		"env", "NAME",
 		"The plugin reads an environment variable.",
 		"env:CLUSTER_*",
-	}, variableName.canonical, matchNames, explainWith("read the environment variable %s")},
+	}, variableName.canonical, matchNames},
 	{PermissionKind{
 		"secret", "NAME[@HOST]",
 		"The plugin uses a secret without seeing it: starhost puts the secret into a request to its host, or into the environment or input of a program.",
 		"secret:PAGER_TOKEN@pager.internal",
-	}, canonicalSecret, nil, explainSecret},
+	}, canonicalSecret, nil},
 	{PermissionKind{
 		"store", "",
 		"The plugin stores its own values across sessions.",
 		"store",
-	}, nil, matchNames, func(string) string { return "keep values across sessions" }},
+	}, nil, matchNames},
 	{PermissionKind{
 		"tool", "NAME",
 		"The plugin calls a tool of another plugin.",
 		"tool:memory_*",
-	}, toolName.canonical, matchNames, explainWith("call the tool %s")},
+	}, toolName.canonical, matchNames},
 	{PermissionKind{
 		"event", "NAME",
 		"The plugin fires an event that it declares.",
 		"event:app.deploys.*",
-	}, eventName.canonical, matchNames, explainWith("fire the event %s")},
+	}, eventName.canonical, matchNames},
 	{PermissionKind{
 		"fragment", "PREFIX",
 		"The plugin resolves references of another plugin. The prefix sha256 stands for the texts in the store, also if an alias names them.",
 		"fragment:runbook",
-	}, prefixName.canonical, matchNames, explainWith("load fragments by %s:")},
+	}, prefixName.canonical, matchNames},
 	{PermissionKind{
 		"override", "NAME",
 		"The plugin registers a tool of that name in place of another plugin's. With modify(tools = ...) it can also add another plugin's tool to one request, or describe it anew.",
 		"override:web_search",
-	}, toolName.canonical, matchNames, explainWith("take the place of what another plugin registers as %s")},
+	}, toolName.canonical, matchNames},
 	{PermissionKind{
 		"respond", "TOOL",
 		"A hook of the plugin answers calls of another plugin's tool.",
 		"respond:web_*",
-	}, toolName.canonical, matchNames, explainWith("answer in place of the tool %s")},
+	}, toolName.canonical, matchNames},
 }
 
 // A nameRule is the form of a name with the wildcards "*" and "?".
@@ -208,34 +206,6 @@ func (p Permission) String() string {
 		return p.Kind
 	}
 	return p.Kind + ":" + p.Pattern
-}
-
-// Explain describes what the permission allows: "run kubectl get **".
-func (p Permission) Explain() string {
-	k := kindOf(p.Kind)
-	if k == nil {
-		return "nothing"
-	}
-	return k.explain(p.Pattern)
-}
-
-// explainWith returns a function that explains a pattern: it puts the pattern into a format.
-func explainWith(format string) func(string) string {
-	return func(pattern string) string { return errtext.Format(format, pattern) }
-}
-
-func explainHTTP(pattern string) string {
-	r := parseHTTPRule(pattern)
-	t := target{scheme: r.scheme, host: r.host, port: r.port, path: r.path}
-	return fmt.Sprintf("send %s requests to %s", strings.Join(r.methods, ", "), t.base())
-}
-
-func explainSecret(pattern string) string {
-	name, host, bound := strings.Cut(pattern, "@")
-	if !bound {
-		return "use the secret " + name
-	}
-	return "send the secret " + name + " to " + host
 }
 
 // matcher returns a function that reports whether the permission allows a name.

@@ -9,19 +9,19 @@ import (
 // A Key describes one key of the config, for the reference.
 type Key struct {
 	// Name is the key with its tables: "plugin.NAME.mode". Parts in capitals stand for any name.
-	Name string
+	Name string `json:"key"`
 	// Wants describes the valid values: "one of enforce, warn".
-	Wants string
+	Wants string `json:"value"`
 	// Default is the built-in value as TOML; "" means none.
-	Default string
+	Default string `json:"default"`
 	// Project says in words whether a project's config may set the key, and for which plugins.
-	Project string
+	Project string `json:"untrusted"`
 	// Doc describes the key in sentences.
-	Doc string
+	Doc string `json:"doc"`
 	// Example is a line of TOML that sets the key, with the names of the tables in front of the key.
-	Example string
+	Example string `json:"example"`
 	// Task says what users set the key for: a title, and a sentence about all keys of the task.
-	Task struct{ Title, Doc string }
+	Task struct{ Title, Doc string } `json:"-"`
 }
 
 // Keys describes all keys of the config, in the order of the reference.

@@ -161,25 +161,25 @@ func printExample(p *page.Page, title, text string) {
 
 // ReferenceJSON is the reference as JSON. Lists are never null.
 type ReferenceJSON struct {
-	Schema      string           `json:"schema"`
-	Builtins    []builtinJSON    `json:"builtins"`
-	Cases       []casePartJSON   `json:"cases"`
-	Events      []eventJSON      `json:"events"`
-	Permissions []permissionJSON `json:"permissions"`
-	Config      []keyJSON        `json:"config"`
-	Errors      []codeJSON       `json:"errors"`
-	Topics      []subjectJSON    `json:"topics"`
-	Rules       []ruleJSON       `json:"rules"`
+	Schema      string                   `json:"schema"`
+	Builtins    []builtinJSON            `json:"builtins"`
+	Cases       []casePartJSON           `json:"cases"`
+	Events      []eventJSON              `json:"events"`
+	Permissions []effects.PermissionKind `json:"permissions"`
+	Config      []loader.Key             `json:"config"`
+	Errors      []codeJSON               `json:"errors"`
+	Topics      []subjectJSON            `json:"topics"`
+	Rules       []ruleJSON               `json:"rules"`
 }
 
 type builtinJSON struct {
-	Name       string      `json:"name"`
-	Topic      string      `json:"topic"`
-	Signature  string      `json:"signature"` // "" for a value that is not called
-	Parameters []paramJSON `json:"parameters"`
-	Type       string      `json:"type"` // the type of the value or of a call's result; "" if Python defines the name
-	Doc        string      `json:"doc"`
-	Example    string      `json:"example"`
+	Name       string  `json:"name"`
+	Topic      string  `json:"topic"`
+	Signature  string  `json:"signature"` // "" for a value that is not called
+	Parameters []Param `json:"parameters"`
+	Type       string  `json:"type"` // the type of the value or of a call's result; "" if Python defines the name
+	Doc        string  `json:"doc"`
+	Example    string  `json:"example"`
 }
 
 // A casePartJSON is a section of golden cases, a member of one, or a way to run them.
@@ -190,41 +190,13 @@ type casePartJSON struct {
 	Example string `json:"example"`
 }
 
-type paramJSON struct {
-	Name    string `json:"name"` // with the stars of *args and **kwargs
-	Type    string `json:"type"`
-	Default string `json:"default"` // "" means that there is none
-}
-
 type eventJSON struct {
-	Name      string    `json:"name"`
-	Fires     string    `json:"fires"`
-	Arguments []argJSON `json:"arguments"`
-	Returns   []string  `json:"returns"`
-	Modify    []string  `json:"modify"` // the arguments that modify may replace
-	Guard     bool      `json:"guard"`  // a failing handler denies
-}
-
-type argJSON struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-	Doc  string `json:"doc"`
-}
-
-type permissionJSON struct {
-	Kind    string `json:"kind"`
-	Form    string `json:"form"`
-	Doc     string `json:"doc"`
-	Example string `json:"example"`
-}
-
-type keyJSON struct {
-	Key       string `json:"key"`
-	Value     string `json:"value"`
-	Default   string `json:"default"`   // as TOML; "" means that there is none
-	Untrusted string `json:"untrusted"` // when a project's config may set it
-	Doc       string `json:"doc"`
-	Example   string `json:"example"`
+	Name      string         `json:"name"`
+	Fires     string         `json:"fires"`
+	Arguments []builtins.Arg `json:"arguments"`
+	Returns   []string       `json:"returns"`
+	Modify    []string       `json:"modify"` // the arguments that modify may replace
+	Guard     bool           `json:"guard"`  // a failing handler denies
 }
 
 type codeJSON struct {
@@ -247,16 +219,13 @@ type subjectJSON struct {
 func (r Reference) WriteJSON(p *page.Page) error {
 	out := ReferenceJSON{
 		Schema: "starhost.docs/1", Builtins: []builtinJSON{}, Cases: []casePartJSON{}, Events: []eventJSON{},
-		Permissions: []permissionJSON{}, Config: []keyJSON{}, Errors: []codeJSON{}, Topics: []subjectJSON{}, Rules: []ruleJSON{},
+		Permissions: append([]effects.PermissionKind{}, r.Permissions...), Config: append([]loader.Key{}, r.Keys...), Errors: []codeJSON{}, Topics: []subjectJSON{}, Rules: []ruleJSON{},
 	}
 	for _, t := range r.Topics {
 		for _, e := range t.Entries {
 			typ, _ := builtins.TypeOf(e)
-			b := builtinJSON{e.Name, t.Name, e.Signature, []paramJSON{}, typ.Result, e.Doc, e.Example}
-			for _, param := range ParamsOf(e) {
-				b.Parameters = append(b.Parameters, paramJSON(param))
-			}
-			out.Builtins = append(out.Builtins, b)
+			params := append([]Param{}, ParamsOf(e)...)
+			out.Builtins = append(out.Builtins, builtinJSON{e.Name, t.Name, e.Signature, params, typ.Result, e.Doc, e.Example})
 		}
 	}
 	for _, t := range r.Cases {
@@ -265,20 +234,11 @@ func (r Reference) WriteJSON(p *page.Page) error {
 		}
 	}
 	for _, e := range r.Events {
-		event := eventJSON{e.Name, e.Fires, []argJSON{}, []string{}, append([]string{}, e.Modify...), e.Guard}
-		for _, arg := range argsOf(e) {
-			event.Arguments = append(event.Arguments, argJSON(arg))
-		}
+		event := eventJSON{e.Name, e.Fires, append([]builtins.Arg{}, argsOf(e)...), []string{}, append([]string{}, e.Modify...), e.Guard}
 		for _, act := range e.Actions {
 			event.Returns = append(event.Returns, string(act))
 		}
 		out.Events = append(out.Events, event)
-	}
-	for _, k := range r.Permissions {
-		out.Permissions = append(out.Permissions, permissionJSON{k.Name, k.Form, k.Doc, k.Example})
-	}
-	for _, k := range r.Keys {
-		out.Config = append(out.Config, keyJSON{k.Name, k.Wants, k.Default, k.Project, k.Doc, k.Example})
 	}
 	for _, c := range r.Codes {
 		out.Errors = append(out.Errors, codeJSON{c.Code, c.Title, c.Text, r.Exit(c.Code), c.Bad, c.Good})
@@ -295,7 +255,11 @@ func (r Reference) WriteJSON(p *page.Page) error {
 }
 
 // A Param is a parameter of a builtin.
-type Param struct{ Name, Type, Default string }
+type Param struct {
+	Name    string `json:"name"` // with the stars of *args and **kwargs
+	Type    string `json:"type"`
+	Default string `json:"default"` // "" means that there is none
+}
 
 // ParamsOf returns the parameters of a builtin. Their types are "" if Python defines the
 // builtin.
