@@ -20,7 +20,7 @@ var sizes = map[string]int{
 	"builtins":         8090,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4520,
-	"cmd/starhost":     10340,
+	"cmd/starhost":     10200,
 	"decision":         4220,
 	"editor/check":     790,
 	"editor/format":    170,
@@ -32,7 +32,7 @@ var sizes = map[string]int{
 	"golden":           3930,
 	"guard":            2021, // the engine of rules, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5600,
-	"internal":         4080, // 25 of them write XML, in place of a library
+	"internal":         4090, // 25 of them write XML, in place of a library
 	"loader":           6580,
 	"measure":          420,
 	"model":            2310,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_810
+const maxSize = 108_670
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

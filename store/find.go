@@ -2,10 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -23,10 +25,13 @@ func (e *Failure) Code() string { return e.ErrorCode }
 
 func (e *Failure) Unwrap() error { return e.Err }
 
-// AsFailure returns a database's error as a storeFailure, and nil for nil.
+// AsFailure returns a database's error as a [Failure], and nil for nil.
 func AsFailure(err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, host.ErrBusy):
+		return &Failure{"E0713", err}
 	}
 	return &Failure{"E0518", err}
 }

@@ -61,11 +61,7 @@ func (r benchResult) WriteText(res *Result)    { r.Results.WriteText(&res.out) }
 func (r benchResult) WriteGoBench(res *Result) { r.Results.WriteGoBench(&res.out) }
 
 func (r benchResult) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Benchmarks any `json:"benchmarks"`
-		tail
-	}{head{"starhost.bench/1", len(res.problems) == 0}, r.JSON(), res.tail()})
+	return res.out.JSON(res.head("starhost.bench/1"), members{"benchmarks": r.JSON()}, res.tail())
 }
 
 // runBench runs the command.

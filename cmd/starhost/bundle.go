@@ -25,7 +25,7 @@ import (
 )
 
 func (p *program) bundleCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return family(&cobra.Command{
 		Use:   "bundle",
 		Short: "Make and check the one file that brings a policy to many machines",
 		Long: `Make and check a bundle: the plugins, libraries, values and golden cases of a folder as
@@ -34,11 +34,7 @@ A bundle cannot grant anything. See docs/fleet.md.`,
 		Example: `  starhost bundle build policy --name ops -o ops.tar.gz
   starhost bundle sign ops.tar.gz --key ops.key
   starhost bundle diff old.tar.gz ops.tar.gz`,
-		Args: refuseSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(p.bundleBuildCommand(), p.bundleVerifyCommand(), p.bundleShowCommand(), p.bundleDiffCommand(), p.bundleSignCommand())
-	return cmd
+	}, p.bundleBuildCommand(), p.bundleVerifyCommand(), p.bundleShowCommand(), p.bundleDiffCommand(), p.bundleSignCommand())
 }
 
 // tryOptions returns how starhost tries the plugins and cases of a bundle.
@@ -78,11 +74,7 @@ func (r *bundleReport) WriteText(res *Result) {
 }
 
 func (r *bundleReport) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		*bundleReport
-		Errors []report.ErrorJSON `json:"errors"`
-	}{head{"starhost.bundle/1", len(res.problems) == 0}, r, res.errorsJSON()})
+	return res.out.JSON(res.head("starhost.bundle/1"), r, res.errors())
 }
 
 func (p *program) bundleBuildCommand() *cobra.Command {
@@ -100,7 +92,7 @@ SOURCE_DATE_EPOCH. The same files, name, sequence and minute give the same bytes
 		Example: `  starhost bundle build policy --name ops -o ops.tar.gz
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) starhost bundle build policy --name ops`,
 		Args: wantArguments("a folder"),
-		RunE: runSubcommand(p, "bundle build", func(ctx context.Context, args []string) (*bundleReport, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, args []string) (*bundleReport, error) {
 			r, err := buildBundle(ctx, p.env, args[0], name, sequence)
 			p.env.output = "" // it is the archive's
 			return r, err
@@ -188,7 +180,7 @@ signature in the file ARCHIVE.minisig, which minisign -V checks alike. It loads 
 		Example: `  starhost bundle verify ops.tar.gz --key ops.pub
   starhost bundle verify ops.tar.gz --key RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3`,
 		Args: wantArguments("an archive"),
-		RunE: runSubcommand(p, "bundle verify", func(_ context.Context, args []string) (*bundleReport, error) {
+		RunE: runSubcommand(p, func(_ context.Context, args []string) (*bundleReport, error) {
 			archive, err := bundle.ReadArchive(p.env.path(args[0]))
 			if err != nil {
 				return nil, errtext.File(args[0], err)
@@ -232,7 +224,7 @@ func (p *program) bundleShowCommand() *cobra.Command {
 		Example: `  starhost bundle show ops.tar.gz
   starhost bundle show ops.tar.gz -F json`,
 		Args: wantArguments("an archive"),
-		RunE: runSubcommand(p, "bundle show", func(_ context.Context, args []string) (*bundleReport, error) {
+		RunE: runSubcommand(p, func(_ context.Context, args []string) (*bundleReport, error) {
 			read, err := p.env.readBundle(args[0])
 			if err != nil {
 				return nil, err
@@ -246,8 +238,9 @@ func (p *program) bundleShowCommand() *cobra.Command {
 
 // A bundleDiff is the result of bundle diff.
 type bundleDiff struct {
-	old, new *bundle.Manifest
-	changes  []bundle.Change
+	Old     *bundle.Manifest `json:"old"`
+	New     *bundle.Manifest `json:"new"`
+	Changes []bundle.Change  `json:"changes"` // never nil
 }
 
 func (p *program) bundleDiffCommand() *cobra.Command {
@@ -257,7 +250,7 @@ func (p *program) bundleDiffCommand() *cobra.Command {
 		Example: `  starhost bundle diff old.tar.gz ops.tar.gz
   starhost bundle diff old.tar.gz ops.tar.gz -F json`,
 		Args: wantArguments("an old bundle", "a new one"),
-		RunE: runSubcommand(p, "bundle diff", func(_ context.Context, args []string) (*bundleDiff, error) {
+		RunE: runSubcommand(p, func(_ context.Context, args []string) (*bundleDiff, error) {
 			from, err := p.env.readBundle(args[0])
 			if err != nil {
 				return nil, err
@@ -266,35 +259,29 @@ func (p *program) bundleDiffCommand() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			d := new(bundleDiff)
-			if d.old, d.new, d.changes, err = bundle.Diff(from, to); len(d.changes) > 0 {
+			old, now, changes, err := bundle.Diff(from, to)
+			if len(changes) > 0 {
 				p.res.code = report.ExitNegative
 			}
-			return d, err
+			return &bundleDiff{old, now, append([]bundle.Change{}, changes...)}, err
 		}),
 	}
 }
 
 func (d *bundleDiff) WriteText(res *Result) {
-	for i, m := range []*bundle.Manifest{d.old, d.new} {
+	for i, m := range []*bundle.Manifest{d.Old, d.New} {
 		report.WriteLine(&res.out, []string{"old", "new"}[i], fmt.Sprintf("%s, sequence %d, required: %s", m.Name, m.Sequence, strings.Join(m.Required, ", ")))
 	}
-	for _, c := range d.changes {
+	for _, c := range d.Changes {
 		fmt.Fprintf(&res.out, "%s %s\n", c.Op, texttable.EscapeLine(c.Path))
 	}
-	for _, c := range d.changes {
+	for _, c := range d.Changes {
 		res.out.WriteString(c.Diff)
 	}
 }
 
 func (d *bundleDiff) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Old     *bundle.Manifest   `json:"old"`
-		New     *bundle.Manifest   `json:"new"`
-		Changes []bundle.Change    `json:"changes"`
-		Errors  []report.ErrorJSON `json:"errors"`
-	}{head{"starhost.bundle-diff/1", len(d.changes) == 0}, d.old, d.new, append([]bundle.Change{}, d.changes...), res.errorsJSON()})
+	return res.out.JSON(res.head("starhost.bundle-diff/1"), d, res.errors())
 }
 
 func (p *program) bundleSignCommand() *cobra.Command {
@@ -307,7 +294,7 @@ minisign -Sm ARCHIVE signs alike.`,
 		Example: `  starhost bundle sign ops.tar.gz --key ops.key
   starhost bundle sign ops.tar.gz --key ops.key --password ops.password`,
 		Args: wantArguments("an archive"),
-		RunE: runSubcommand(p, "bundle sign", func(_ context.Context, args []string) (*bundleReport, error) {
+		RunE: runSubcommand(p, func(_ context.Context, args []string) (*bundleReport, error) {
 			return signBundle(p.env, args[0], key, password)
 		}),
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/starhost/starhost/editor/check"
 	"github.com/starhost/starhost/host"
 	"github.com/starhost/starhost/loader"
-	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/store"
 )
@@ -141,11 +140,7 @@ type checkReport struct {
 }
 
 func (r checkReport) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Findings []*check.Finding   `json:"findings"`
-		Errors   []report.ErrorJSON `json:"errors"`
-	}{head{"starhost.check/1", res.code == report.ExitOK && len(res.problems) == 0}, r.Findings, res.errorsJSON()})
+	return res.out.JSON(res.head("starhost.check/1"), members{"findings": r.Findings}, res.errors())
 }
 
 func (r checkReport) WriteGitHub(res *Result) { r.Report.WriteGitHub(&res.out) }

@@ -148,7 +148,6 @@ func userText(r *starhost.Result) string {
 
 // A commandReplyJSON is the JSON result of command.
 type commandReplyJSON struct {
-	head
 	Command     string                  `json:"command"`
 	Args        []string                `json:"args"`
 	Output      string                  `json:"output"`
@@ -158,21 +157,19 @@ type commandReplyJSON struct {
 	Attachments []report.AttachmentJSON `json:"attachments"`
 	Steps       uint64                  `json:"steps"`
 	AllocBytes  uint64                  `json:"alloc_bytes"`
-	tail
 }
 
 func (r commandReply) WriteJSON(res *Result) error {
 	out := commandReplyJSON{
-		head: head{"starhost.command/1", len(res.problems) == 0}, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
+		Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
 		Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,
 		Attachments: jsontext.List(r.Result.Attachments, report.NewAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
-		tail: res.tail(),
 	}
 	if d := r.Denied; d != nil {
 		denied := res.view().NewDecisionJSON(d)
 		out.Denied = &denied
 	}
-	return res.out.JSON(out)
+	return res.out.JSON(head{"starhost.command/1", len(res.problems) == 0}, out, res.tail())
 }
 
 // A commandReply is the result of command.

@@ -16,14 +16,6 @@ import (
 )
 
 func (p *program) configCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Show the config",
-		Example: `  starhost config show
-  starhost config show --origin -F json`,
-		Args: refuseSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
 	var origin bool
 	show := &cobra.Command{
 		Use:   "show",
@@ -39,7 +31,19 @@ only for plugins of the project.`,
 		},
 	}
 	show.Flags().BoolVar(&origin, "origin", false, "show the layer and the place of each setting")
-	cmd.AddCommand(show)
+	return family(&cobra.Command{
+		Use:   "config",
+		Short: "Show the config",
+		Example: `  starhost config show
+  starhost config show --origin -F json`,
+	}, show)
+}
+
+// family makes a command of which only the subcommands do something.
+func family(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	cmd.Args = refuseSubcommand
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(subcommands...)
 	return cmd
 }
 
@@ -98,11 +102,7 @@ func showConfig(env Env, res *Result, origin bool) error {
 }
 
 func (r settingsReport) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Settings []settingJSON `json:"settings"`
-		tail
-	}{head{"starhost.config/1", len(res.problems) == 0}, jsontext.List(r.settings, newSettingJSON), res.tail()})
+	return res.out.JSON(res.head("starhost.config/1"), members{"settings": jsontext.List(r.settings, newSettingJSON)}, res.tail())
 }
 
 // WriteText writes the settings as TOML.

@@ -261,7 +261,7 @@ func (c *conversation) resume(ctx context.Context) (*host.TurnResult, error) {
 	t, err := c.session.ResumeTurn(ctx)
 	switch {
 	case errors.Is(err, host.ErrBusy):
-		return nil, &store.Failure{ErrorCode: "E0713", Err: err}
+		return nil, store.AsFailure(err)
 	case err != nil, t == nil:
 		return nil, err
 	}

@@ -445,11 +445,7 @@ func (res *Result) runTurn(ctx context.Context, f *evalFlags, e *evaluation, ses
 }
 
 func (e *evaluation) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		report.EvaluationJSON
-		tail
-	}{head{report.EvaluationSchema, len(res.problems) == 0}, e.JSON(), res.tail()})
+	return res.out.JSON(head{report.EvaluationSchema, len(res.problems) == 0}, e.JSON(), res.tail())
 }
 
 // WriteText writes the list of registrations, or the report of a turn.

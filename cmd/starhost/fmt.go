@@ -107,11 +107,7 @@ type formattedFiles struct {
 }
 
 func (r formattedFiles) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Files  []format.Result    `json:"files"`
-		Errors []report.ErrorJSON `json:"errors"`
-	}{head{"starhost.fmt/1", len(res.problems) == 0 && res.code == 0}, r.files, res.errorsJSON()})
+	return res.out.JSON(res.head("starhost.fmt/1"), members{"files": r.files}, res.errors())
 }
 
 // WriteText writes the names or the differences of changed files, as flags ask.

@@ -19,12 +19,11 @@ import (
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
-	"github.com/starhost/starhost/report"
 	"github.com/starhost/starhost/store"
 )
 
 func (p *program) fragmentsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return family(&cobra.Command{
 		Use:   "fragments",
 		Short: "List, show and name the fragments in the store",
 		Long: `List, show and name the fragments in the store. The store has the fragments of the
@@ -32,14 +31,10 @@ prompts of serve, each once, and the texts that fragments set names. An id, its 
 eight digits or more, and an alias are references: starhost eval -f ALIAS.`,
 		Example: `  starhost fragments set oncall plugins/oncall.star
   starhost fragments list --query oncall`,
-		Args: refuseSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(
+	},
 		p.fragmentsListCommand(), p.fragmentsShowCommand(), p.fragmentsSetCommand(), p.fragmentsRemoveCommand(),
 		p.fragmentsLoadersCommand(), p.fragmentsCollectCommand(), p.fragmentsStatsCommand(),
 	)
-	return cmd
 }
 
 // configuredStore returns the database of fragments that the config names.
@@ -57,9 +52,7 @@ func (env Env) configuredStore(res *Result) (fragmentStore, *loader.Config, erro
 
 // runSubcommand returns the function that runs a subcommand: it calls work, and prints the result that work
 // returns.
-func runSubcommand[R any](
-	p *program, name string, work func(ctx context.Context, args []string) (R, error),
-) func(*cobra.Command, []string) error {
+func runSubcommand[R any](p *program, work func(ctx context.Context, args []string) (R, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		catchSignals(cmd.Context())
 		result, err := work(cmd.Context(), args)
@@ -94,7 +87,7 @@ func (p *program) fragmentsListCommand() *cobra.Command {
 		Example: `  starhost fragments list --aliases
   starhost fragments list --query runbook -F json`,
 		Args: noArguments,
-		RunE: runSubcommand(p, "fragments list", func(ctx context.Context, _ []string) (fragmentList, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, _ []string) (fragmentList, error) {
 			if f.Limit < 1 {
 				return fragmentList{}, usagef("--limit: got %d, want at least 1", f.Limit)
 			}
@@ -120,7 +113,7 @@ func (p *program) fragmentsShowCommand() *cobra.Command {
 		Example: `  starhost fragments show oncall
   starhost fragments show oncall -F json`,
 		Args: wantArguments("an id or alias"),
-		RunE: runSubcommand(p, "fragments show", func(ctx context.Context, args []string) (shownFragment, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, args []string) (shownFragment, error) {
 			db, _, err := p.env.configuredStore(&p.res)
 			if err != nil {
 				return shownFragment{}, err
@@ -156,7 +149,7 @@ names, else of ./plugins or ./*.star. The alias stands for the text as it is now
 		Example: `  starhost fragments set oncall plugins/oncall.star
   starhost fragments set checkout runbook:checkout`,
 		Args: wantArguments("an alias", "a reference"),
-		RunE: runSubcommand(p, "fragments set", func(ctx context.Context, args []string) (namedFragment, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, args []string) (namedFragment, error) {
 			return p.env.setFragment(ctx, &p.res, &f, args[0], args[1])
 		}),
 	}
@@ -236,7 +229,7 @@ func (p *program) fragmentsRemoveCommand() *cobra.Command {
 		Example: `  starhost fragments remove oncall
   starhost fragments remove oncall -F json`,
 		Args: wantArguments("an alias"),
-		RunE: runSubcommand(p, "fragments remove", func(ctx context.Context, args []string) (namedFragment, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, args []string) (namedFragment, error) {
 			db, _, err := p.env.configuredStore(&p.res)
 			if err != nil {
 				return namedFragment{}, err
@@ -257,7 +250,7 @@ func (p *program) fragmentsLoadersCommand() *cobra.Command {
 		Short: "List the prefixes of references",
 		Example: `  starhost fragments loaders
   starhost fragments loaders plugins -F json`,
-		RunE: runSubcommand(p, "fragments loaders", func(ctx context.Context, paths []string) (loaderList, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, paths []string) (loaderList, error) {
 			set, err := p.env.load(ctx, &p.res, &f, paths)
 			if err != nil {
 				return nil, err
@@ -288,7 +281,7 @@ func (p *program) fragmentsCollectCommand() *cobra.Command {
 		Example: `  starhost fragments gc --dry-run
   starhost fragments gc --keep 30d`,
 		Args: noArguments,
-		RunE: runSubcommand(p, "fragments gc", func(ctx context.Context, _ []string) (collection, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, _ []string) (collection, error) {
 			db, config, err := p.env.configuredStore(&p.res)
 			if err != nil {
 				return collection{}, err
@@ -321,7 +314,7 @@ func (p *program) fragmentsStatsCommand() *cobra.Command {
 		Example: `  starhost fragments stats
   starhost fragments stats -F json`,
 		Args: noArguments,
-		RunE: runSubcommand(p, "fragments stats", func(ctx context.Context, _ []string) (storeReport, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, _ []string) (storeReport, error) {
 			db, _, err := p.env.configuredStore(&p.res)
 			if err != nil {
 				return storeReport{}, err
@@ -364,11 +357,7 @@ func newItemJSON(item *store.Item) itemJSON {
 }
 
 func (l fragmentList) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Fragments []itemJSON `json:"fragments"`
-		More      bool       `json:"more"`
-	}{head{"starhost.fragments/1", true}, jsontext.List(l.items, newItemJSON), l.more})
+	return res.out.JSON(res.head("starhost.fragments/1"), members{"fragments": jsontext.List(l.items, newItemJSON), "more": l.more})
 }
 
 func (f shownFragment) WriteText(res *Result) {
@@ -379,11 +368,7 @@ func (f shownFragment) WriteText(res *Result) {
 }
 
 func (f shownFragment) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		ID   string `json:"id"`
-		Text string `json:"text"`
-	}{head{"starhost.fragment/1", true}, f.id.String(), f.text})
+	return res.out.JSON(res.head("starhost.fragment/1"), members{"id": f.id, "text": f.text})
 }
 
 func (n namedFragment) WriteText(res *Result) {
@@ -395,11 +380,7 @@ func (n namedFragment) WriteText(res *Result) {
 }
 
 func (n namedFragment) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Alias string `json:"alias"`
-		ID    string `json:"id"`
-	}{head{"starhost.alias/1", true}, n.alias, n.id.String()})
+	return res.out.JSON(res.head("starhost.alias/1"), members{"alias": n.alias, "id": n.id})
 }
 
 func (loaders loaderList) WriteText(res *Result) {
@@ -422,11 +403,7 @@ func prefixText(prefix string) string {
 }
 
 func (loaders loaderList) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Loaders []report.LoaderJSON `json:"loaders"`
-		tail
-	}{head{"starhost.loaders/1", len(res.problems) == 0}, jsontext.List(loaders, res.view().NewLoaderJSON), res.tail()})
+	return res.out.JSON(res.head("starhost.loaders/1"), members{"loaders": jsontext.List(loaders, res.view().NewLoaderJSON)}, res.tail())
 }
 
 func (c collection) WriteText(res *Result) {
@@ -438,11 +415,7 @@ func (c collection) WriteText(res *Result) {
 }
 
 func (c collection) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		DryRun  bool         `json:"dry_run"`
-		Removed store.Amount `json:"removed"`
-	}{head{"starhost.gc/1", true}, c.dry, c.removed})
+	return res.out.JSON(res.head("starhost.gc/1"), members{"dry_run": c.dry, "removed": c.removed})
 }
 
 func (r storeReport) WriteText(res *Result) {
@@ -465,13 +438,12 @@ func (r storeReport) WriteJSON(res *Result) error {
 		}
 		return t.Format(time.RFC3339)
 	}
-	return res.out.JSON(struct {
-		head
+	return res.out.JSON(res.head("starhost.stats/1"), struct {
 		Store   string       `json:"store"`
 		All     store.Amount `json:"all"`
 		Unnamed store.Amount `json:"without_alias"`
 		Aliases int64        `json:"aliases"`
 		Oldest  string       `json:"oldest"`
 		Newest  string       `json:"newest"`
-	}{head{"starhost.stats/1", true}, r.name, r.Amount, r.Unnamed, r.Aliases, at(r.Oldest), at(r.Newest)})
+	}{r.name, r.Amount, r.Unnamed, r.Aliases, at(r.Oldest), at(r.Newest)})
 }

@@ -33,7 +33,7 @@ import (
 // hookFlags are the flags of hook.
 type hookFlags struct {
 	loadFlags
-	deadline                          timeSpan
+	deadline                          time.Duration
 	failClosed, failOpen, printConfig bool
 	isOpen                            bool   // --fail-closed=false
 	inProject                         bool   // --project
@@ -47,7 +47,7 @@ type hookFlags struct {
 // add adds the flags that hook and hook install have.
 func (f *hookFlags) add(cmd *cobra.Command) {
 	f.loadFlags.add(cmd)
-	cmd.Flags().Var(&f.deadline, "deadline", "answer within this `TIME` (default 4.5s)")
+	cmd.Flags().Var(span(&f.deadline), "deadline", "answer within this `TIME` (default 4.5s)")
 	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "refuse events of another form than the agent documents, too")
 	cmd.Flags().BoolVar(&f.failOpen, "fail-open", false, "let calls pass if a guard does not load, with a message at each event")
 }
@@ -122,7 +122,7 @@ func runHook(env Env, res *Result, cmd *cobra.Command, f *hookFlags, name string
 	}
 	f.answering = true
 	if f.deadline > 0 {
-		env.deadline = time.Duration(f.deadline)
+		env.deadline = f.deadline
 	}
 	if agent.Lines {
 		if f.inProject {

@@ -175,13 +175,9 @@ func (result diagnoses) WriteText(res *Result) {
 }
 
 func (result diagnoses) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Agents  []install.Diagnosis  `json:"agents"`
-		Bundles []fleet.BundleStatus `json:"bundles"`
-		Log     *fleet.LogState      `json:"log"`
-		Errors  []report.ErrorJSON   `json:"errors"`
-	}{head{"starhost.hook-doctor/1", res.code == 0 && len(res.problems) == 0}, append([]install.Diagnosis{}, result.list...), result.bundles, result.log, res.errorsJSON()})
+	return res.out.JSON(res.head("starhost.hook-doctor/1"), members{
+		"agents": append([]install.Diagnosis{}, result.list...), "bundles": result.bundles, "log": result.log,
+	}, res.errors())
 }
 
 // parseHookLine parses the flags of a command line of hook, in the way of hook itself.
@@ -197,9 +193,7 @@ func parseHookLine(argv []string) (*install.Flags, error) {
 		return nil, flagError(cmd, err)
 	}
 	f := &install.Flags{Paths: cmd.Flags().Args()}
-	if deadline := cmd.Flags().Lookup("deadline"); deadline != nil {
-		f.Deadline = time.Duration(*deadline.Value.(*timeSpan))
-	}
+	f.Deadline = *cmd.Flags().Lookup("deadline").Value.(quantity[time.Duration]).to
 	f.FailOpen = cmd.Flags().Lookup("fail-open").Value.String() == "true"
 	f.Project = cmd.Flags().Lookup("project").Value.String() == "true"
 	if cmd.Flags().Changed("output") {

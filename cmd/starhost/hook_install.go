@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -212,7 +211,7 @@ func (env Env) installedLine(
 
 // settings returns the flags that the agent's settings depend on.
 func (f *hookFlags) settings(paths []string) *install.Flags {
-	return &install.Flags{Deadline: time.Duration(f.deadline), FailOpen: f.failOpen, Project: f.inProject, Paths: paths}
+	return &install.Flags{Deadline: f.deadline, FailOpen: f.failOpen, Project: f.inProject, Paths: paths}
 }
 
 // uninstallHook runs hook uninstall.
@@ -253,9 +252,5 @@ func (r installed) WriteText(res *Result) {
 }
 
 func (r installed) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		*install.Result
-		Errors []report.ErrorJSON `json:"errors"`
-	}{head{"starhost.hook-install/1", len(res.problems) == 0 && res.code == 0}, r.Result, res.errorsJSON()})
+	return res.out.JSON(res.head("starhost.hook-install/1"), r.Result, res.errors())
 }

@@ -82,9 +82,5 @@ func (l listing) WriteText(res *Result) {
 }
 
 func (l listing) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		report.Registrations
-		tail
-	}{head{"starhost.list/1", len(res.problems) == 0}, report.View{Set: l.set}.List(l.kind), res.tail()})
+	return res.out.JSON(res.head("starhost.list/1"), report.View{Set: l.set}.List(l.kind), res.tail())
 }

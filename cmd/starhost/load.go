@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -22,9 +23,9 @@ import (
 // loadFlags are the flags of all commands that load plugins.
 type loadFlags struct {
 	set, grant []string
-	maxSteps   stepCount
-	maxMemory  byteSize
-	timeout    timeSpan
+	maxSteps   uint64
+	maxMemory  int64
+	timeout    time.Duration
 	now        string
 	strict     bool
 }
@@ -33,9 +34,9 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var((*stringList)(&f.set), "set", "a plugin's setting, `[PLUGIN.]KEY=VALUE`; repeatable")
 	flags.Var((*stringList)(&f.grant), "grant", "give a permission, `[PLUGIN=]PERMISSION`; host=http:HOST lets references reach a private HOST; repeatable")
-	flags.Var(&f.maxSteps, "max-steps", "most interpreter `STEPS` of a load and of each call (default 1000000)")
-	flags.Var(&f.maxMemory, "max-memory", "most memory of a load and of each call, a `SIZE` such as 64MiB (default 64MiB)")
-	flags.Var(&f.timeout, "timeout", "most `TIME` of a load and of each call (default 2s)")
+	flags.Var(quantity[uint64]{&f.maxSteps, "steps", parseSteps}, "max-steps", "most interpreter `STEPS` of a load and of each call (default 1000000)")
+	flags.Var(quantity[int64]{&f.maxMemory, "size", loader.ParseSize}, "max-memory", "most memory of a load and of each call, a `SIZE` such as 64MiB (default 64MiB)")
+	flags.Var(span(&f.timeout), "timeout", "most `TIME` of a load and of each call (default 2s)")
 	flags.StringVar(&f.now, "now", "", "`TIME` of ctx.now, as 2026-01-01T00:00:00Z (default the clock)")
 	flags.BoolVar(&f.strict, "strict", false, "warnings are errors")
 }
@@ -52,64 +53,46 @@ func (l *stringList) Set(text string) error {
 	return nil
 }
 
-// A stepCount is a flag's number of steps, at least 1.
-type stepCount uint64
-
-func (s *stepCount) Type() string { return "steps" }
-
-func (s *stepCount) String() string {
-	if *s == 0 {
-		return "" // not given
-	}
-	return strconv.FormatUint(uint64(*s), 10)
+// A quantity is the value of a flag that has a syntax and a range of its own; 0 means that the flag is not
+// given.
+type quantity[T int64 | uint64 | time.Duration] struct {
+	to    *T
+	kind  string // a key of valueKinds
+	parse func(string) (T, error)
 }
 
-func (s *stepCount) Set(text string) error {
+func (q quantity[T]) Type() string { return q.kind }
+
+func (q quantity[T]) String() string {
+	if q.to == nil || *q.to == 0 {
+		return "" // pflag asks the zero value, too
+	}
+	return fmt.Sprint(*q.to)
+}
+
+func (q quantity[T]) Set(text string) (err error) {
+	*q.to, err = q.parse(text)
+	return err
+}
+
+// span returns a flag of a time over 0.
+func span(to *time.Duration) quantity[time.Duration] {
+	return quantity[time.Duration]{to, "span", func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err == nil && d <= 0 {
+			err = strconv.ErrRange
+		}
+		return d, err
+	}}
+}
+
+// parseSteps reads a number of steps, at least 1.
+func parseSteps(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 0, 64)
 	if err == nil && n == 0 {
 		err = strconv.ErrRange
 	}
-	*s = stepCount(n)
-	return err
-}
-
-// A timeSpan is a flag's duration, more than 0.
-type timeSpan time.Duration
-
-func (t *timeSpan) Type() string { return "span" }
-
-func (t *timeSpan) String() string {
-	if *t == 0 {
-		return "" // not given
-	}
-	return time.Duration(*t).String()
-}
-
-func (t *timeSpan) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err == nil && d <= 0 {
-		err = strconv.ErrRange
-	}
-	*t = timeSpan(d)
-	return err
-}
-
-// A byteSize is a flag's number of bytes, in the syntax of the config.
-type byteSize uint64
-
-func (b *byteSize) Type() string { return "size" }
-
-func (b *byteSize) String() string {
-	if *b == 0 {
-		return "" // not given
-	}
-	return strconv.FormatUint(uint64(*b), 10)
-}
-
-func (b *byteSize) Set(text string) error {
-	n, err := loader.ParseSize(text)
-	*b = byteSize(n)
-	return err
+	return n, err
 }
 
 // readConfig reads the config. strict is for commands that look for mistakes in a project.
@@ -214,7 +197,7 @@ func (env Env) newWorld(c *loader.Config) (w effects.World, err error) {
 // limits sets the limits that flags give.
 func (f *loadFlags) limits(c *loader.LimitsConfig) {
 	if f.maxSteps > 0 {
-		c.Steps = uint64(f.maxSteps)
+		c.Steps = f.maxSteps
 		c.Raise("steps", "--max-steps")
 	}
 	if f.maxMemory > 0 {
@@ -222,7 +205,7 @@ func (f *loadFlags) limits(c *loader.LimitsConfig) {
 		c.Raise("memory", "--max-memory")
 	}
 	if f.timeout > 0 {
-		c.Timeout = time.Duration(f.timeout)
+		c.Timeout = f.timeout
 		c.Raise("time", "--timeout")
 	}
 }

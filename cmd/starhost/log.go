@@ -293,10 +293,7 @@ func (s shownRecord) WriteText(res *Result) {
 }
 
 func (s shownRecord) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Record *decision.Record `json:"record"`
-	}{head{"starhost.log.show/1", true}, s.record})
+	return res.out.JSON(res.head("starhost.log.show/1"), members{"record": s.record})
 }
 
 // A collectedLog is the result of log gc.
@@ -335,8 +332,5 @@ func (c collectedLog) WriteText(res *Result) {
 }
 
 func (c collectedLog) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Removed []string `json:"removed"`
-	}{head{"starhost.log.gc/1", true}, append([]string{}, c.removed...)})
+	return res.out.JSON(res.head("starhost.log.gc/1"), members{"removed": append([]string{}, c.removed...)})
 }

@@ -32,14 +32,6 @@ var starters = []struct{ kind, next string }{
 }
 
 func (p *program) newCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "new",
-		Short: "Begin a plugin, or a guard without code",
-		Example: `  starhost new plugin oncall
-  starhost new guard`,
-		Args: refuseSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
 	var kind string
 	plugin := &cobra.Command{
 		Use:   "plugin NAME",
@@ -83,8 +75,12 @@ packs lists them. Nothing that exists is overwritten.`,
 		},
 	}
 	guardCmd.Flags().StringSliceVar(&packs, "packs", guard.PackNames, "`PACKS` of rules, between commas; starhost docs packs lists them")
-	cmd.AddCommand(plugin, guardCmd)
-	return cmd
+	return family(&cobra.Command{
+		Use:   "new",
+		Short: "Begin a plugin, or a guard without code",
+		Example: `  starhost new plugin oncall
+  starhost new guard`,
+	}, plugin, guardCmd)
 }
 
 // newGuard writes the guard of rules into a folder, with some packs.
@@ -191,11 +187,7 @@ type newFiles struct {
 }
 
 func (r newFiles) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		Schema string   `json:"schema"`
-		Files  []string `json:"files"`
-		Next   string   `json:"next"`
-	}{"starhost.new/1", r.names, r.next})
+	return res.out.JSON(members{"schema": "starhost.new/1"}, members{"files": r.names, "next": r.next})
 }
 
 // WriteText writes the names of the written files, and the next command.

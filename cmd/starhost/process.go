@@ -53,21 +53,22 @@ type processSetup struct{ catchSignals, prepareRun, prepareHook func() }
 // processKey is the key under which the context of a program has its processSetup.
 type processKey struct{}
 
+// setupOf returns the setup of a program's context, or one that does nothing.
+func setupOf(ctx context.Context) *processSetup {
+	if s, ok := ctx.Value(processKey{}).(*processSetup); ok {
+		return s
+	}
+	nothing := func() {}
+	return &processSetup{nothing, nothing, nothing}
+}
+
 // catchSignals makes a signal end ctx instead of the program. Commands call it before they write files, so
 // that no signal leaves half a file. Before that, a signal ends the program.
-func catchSignals(ctx context.Context) {
-	if s, ok := ctx.Value(processKey{}).(*processSetup); ok {
-		s.catchSignals()
-	}
-}
+func catchSignals(ctx context.Context) { setupOf(ctx).catchSignals() }
 
 // prepareRun sets when garbage is collected, and catches signals. Commands call it before they load plugins,
 // because such a run can be long.
-func prepareRun(ctx context.Context) {
-	if s, ok := ctx.Value(processKey{}).(*processSetup); ok {
-		s.prepareRun()
-	}
-}
+func prepareRun(ctx context.Context) { setupOf(ctx).prepareRun() }
 
 // hookMemory is the memory that hook takes before its garbage collector runs more often. An agent starts hook
 // beside its other work, often in a container of 512 MiB. If hook is killed for its memory, many agents run
@@ -84,11 +85,7 @@ func saveMemory(getenv func(string) string) {
 }
 
 // prepareHook does the work of prepareRun in a process that answers an agent's events.
-func prepareHook(ctx context.Context) {
-	if s, ok := ctx.Value(processKey{}).(*processSetup); ok {
-		s.prepareHook()
-	}
-}
+func prepareHook(ctx context.Context) { setupOf(ctx).prepareHook() }
 
 // tuneGC makes the garbage collector run when the heap has grown to five times its size, not twice, because
 // most of a prompt's memory is garbage after the prompt. If the user set GOGC, that counts instead.

@@ -13,6 +13,14 @@ type head struct {
 	OK     bool   `json:"ok"`
 }
 
+// head returns the head of a result that is negative if the exit code is.
+func (res *Result) head(schema string) head {
+	return head{schema, len(res.problems) == 0 && res.code == report.ExitOK}
+}
+
+// members are members of a JSON result, in the order of their names.
+type members map[string]any
+
 // A tail ends the JSON result of a command that loads plugins.
 type tail struct {
 	Warnings []report.WarningJSON `json:"warnings"`
@@ -20,6 +28,9 @@ type tail struct {
 }
 
 func (res *Result) tail() tail { return tail{res.warningsJSON(), res.errorsJSON()} }
+
+// errors ends the JSON result of a command that loads no plugins.
+func (res *Result) errors() members { return members{"errors": res.errorsJSON()} }
 
 func (res *Result) warningsJSON() []report.WarningJSON {
 	return jsontext.List(res.relevantWarnings(), func(w *loader.Warning) report.WarningJSON {

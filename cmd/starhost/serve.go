@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,7 @@ type serveFlags struct {
 	passUnknown            bool
 	watch                  bool
 	tokenFile, printConfig string
-	deadline               timeSpan
+	deadline               time.Duration
 	failClosed, isOpen     bool // isOpen is true for --fail-closed=false
 }
 
@@ -125,7 +126,7 @@ nothing.`,
 	flags.StringVar(&f.upstream, "upstream", "", "pass the requests at --proxy to a `URL|NAME`: a URL without /v1, or an endpoint")
 	flags.StringArrayVarP(&f.offered, "tool", "T", nil, "offer the plugins' tools that match a `GLOB` in requests at --proxy (repeatable)")
 	flags.BoolVar(&f.passUnknown, "pass-unknown", false, "let --proxy pass requests that plugins cannot check")
-	flags.Var(&f.deadline, "deadline", "answer an agent or gateway within this `TIME` (default 4.5s)")
+	flags.Var(span(&f.deadline), "deadline", "answer an agent or gateway within this `TIME` (default 4.5s)")
 	flags.BoolVar(&f.failClosed, "fail-closed", false, "refuse events that the agent does not document, too")
 	flags.StringVar(&f.printConfig, "print-config", "", "print what to paste into the settings of an `AGENT` for --hooks")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token that clients must send")

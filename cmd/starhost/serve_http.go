@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents/install"
@@ -126,7 +125,7 @@ func (v *server) openServers(ctx context.Context, token string) (err error) {
 		v.decide = decide.NewServer(decide.Options{
 			Shared:   shared,
 			Host:     v.guardingHost,
-			Deadline: time.Duration(v.flags.deadline), FailClosed: v.flags.failClosed, IsOpen: v.flags.isOpen,
+			Deadline: v.flags.deadline, FailClosed: v.flags.failClosed, IsOpen: v.flags.isOpen,
 			Outcome: v.outcome, Warn: v.printWarning, Undecided: v.undecided,
 			Answered: func(e *starhost.Event, a hook.Answer) {
 				v.guards.Load().records.DeliverAnswered(e, a.Action, a.Args, "")
@@ -444,7 +443,7 @@ func printHTTPConfig(env Env, res *Result, f *serveFlags) error {
 	if _, port, err := net.SplitHostPort(f.hooks); err != nil || port == "0" {
 		return usagef("--print-config: got --hooks %s, want HOST:PORT with the port that the agent uses", f.hooks)
 	}
-	flags := install.Flags{Deadline: time.Duration(f.deadline)}
+	flags := install.Flags{Deadline: f.deadline}
 	text, where := agent.Config(hook.Settings{
 		Timeout: flags.Timeout(agent), URL: decide.HooksURL(f.hooks, agent.Name), TokenEnv: tokenEnv,
 	})

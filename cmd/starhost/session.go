@@ -61,11 +61,7 @@ func (s sessionID) store(ctx context.Context, session *host.Session) error {
 	if s == "" {
 		return nil
 	}
-	err := session.Store(context.WithoutCancel(ctx))
-	if errors.Is(err, host.ErrBusy) {
-		return &store.Failure{ErrorCode: "E0713", Err: err}
-	}
-	return store.AsFailure(err)
+	return store.AsFailure(session.Store(context.WithoutCancel(ctx)))
 }
 
 // errNoStore says that the config turns the store off.

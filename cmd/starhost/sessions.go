@@ -25,7 +25,7 @@ import (
 )
 
 func (p *program) sessionsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return family(&cobra.Command{
 		Use:   "sessions",
 		Short: "List, show, answer and remove stored sessions",
 		Long: `List, show, answer and remove stored sessions: those of --session in the store, and those
@@ -33,14 +33,10 @@ of the hooks of agents, which starhost stores in files of their own. An agent ha
 messages of its sessions, so that starhost stores only what plugins need.`,
 		Example: `  starhost sessions list
   starhost sessions show mine`,
-		Args: refuseSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(
+	},
 		p.sessionsListCommand(), p.sessionsShowCommand(), p.sessionsExportCommand(), p.sessionsRemoveCommand(),
 		p.sessionsAnswerCommand(),
 	)
-	return cmd
 }
 
 // A storedSession is a session that is in the store, or in a file of hook.
@@ -186,7 +182,7 @@ func (p *program) sessionsListCommand() *cobra.Command {
 		Example: `  starhost sessions list
   starhost sessions list --limit 10 -F json`,
 		Args: noArguments,
-		RunE: runSubcommand(p, "sessions list", func(ctx context.Context, _ []string) (l sessionList, err error) {
+		RunE: runSubcommand(p, func(ctx context.Context, _ []string) (l sessionList, err error) {
 			if limit < 1 {
 				return l, usagef("--limit: got %d, want at least 1", limit)
 			}
@@ -209,7 +205,7 @@ func (p *program) sessionsShowCommand() *cobra.Command {
 		Example: `  starhost sessions show mine
   starhost sessions show mine -F json`,
 		Args: wantArguments("a session's id"),
-		RunE: runSubcommand(p, "sessions show", func(ctx context.Context, args []string) (storedSession, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, args []string) (storedSession, error) {
 			return p.env.findSession(ctx, &p.res, args)
 		}),
 	}
@@ -234,7 +230,7 @@ func (p *program) sessionsExportCommand() *cobra.Command {
 		Example: `  starhost sessions export mine
   starhost sessions export mine -o mine.json`,
 		Args: wantArguments("a session's id"),
-		RunE: runSubcommand(p, "sessions export", func(ctx context.Context, args []string) (exportedSession, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, args []string) (exportedSession, error) {
 			s, err := p.env.findSession(ctx, &p.res, args)
 			return exportedSession(s), err
 		}),
@@ -256,7 +252,7 @@ func (p *program) sessionsRemoveCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runSubcommand(p, "sessions rm", func(ctx context.Context, ids []string) (done removal, err error) {
+		RunE: runSubcommand(p, func(ctx context.Context, ids []string) (done removal, err error) {
 			place, err := p.env.sessionPlace(&p.res)
 			if err != nil {
 				return nil, err
@@ -309,11 +305,7 @@ func newSessionSummaryJSON(s *storedSession) sessionSummaryJSON {
 }
 
 func (l sessionList) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Sessions []sessionSummaryJSON `json:"sessions"`
-		More     bool                 `json:"more"`
-	}{head{"starhost.sessions/1", true}, jsontext.List(l.sessions, newSessionSummaryJSON), l.more})
+	return res.out.JSON(res.head("starhost.sessions/1"), members{"sessions": jsontext.List(l.sessions, newSessionSummaryJSON)}, members{"more": l.more})
 }
 
 func (s storedSession) WriteText(res *Result) {
@@ -353,16 +345,11 @@ func (s answeredSession) WriteText(res *Result) {
 }
 
 func (s answeredSession) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		ID       string           `json:"id"`
-		Question *report.Question `json:"question"`
-	}{head{"starhost.answer/1", true}, s.ID, report.QuestionOf(&s.saved)})
+	return res.out.JSON(res.head("starhost.answer/1"), members{"id": s.ID, "question": report.QuestionOf(&s.saved)})
 }
 
 func (s storedSession) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
+	return res.out.JSON(res.head("starhost.session/1"), struct {
 		ID       string                                `json:"id"`
 		Agent    string                                `json:"agent"`
 		Turns    int                                   `json:"turns"`
@@ -375,17 +362,14 @@ func (s storedSession) WriteJSON(res *Result) error {
 		Contents int                                   `json:"contents"`
 		Question *report.Question                      `json:"question"`
 	}{
-		head{"starhost.session/1", true}, s.ID, s.Agent, s.Turns, s.Version, s.file, s.Status,
+		s.ID, s.Agent, s.Turns, s.Version, s.file, s.Status,
 		report.ValidUTF8(s.saved.System), report.Messages(&s.saved), s.saved.State, len(s.saved.Sent),
 		report.QuestionOf(&s.saved),
 	})
 }
 
 func (s exportedSession) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Session host.SavedSession `json:"session"`
-	}{head{"starhost.session_export/1", true}, s.saved})
+	return res.out.JSON(res.head("starhost.session_export/1"), members{"session": s.saved})
 }
 
 func (ids removal) WriteText(res *Result) {
@@ -395,11 +379,7 @@ func (ids removal) WriteText(res *Result) {
 }
 
 func (ids removal) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
-		Removed []string           `json:"removed"`
-		Errors  []report.ErrorJSON `json:"errors"`
-	}{head{"starhost.removal/1", len(res.problems) == 0}, append([]string{}, ids...), res.errorsJSON()})
+	return res.out.JSON(res.head("starhost.removal/1"), members{"removed": append([]string{}, ids...)}, res.errors())
 }
 
 // An answeredSession is the result of sessions answer.
@@ -417,7 +397,7 @@ call, its arguments and the plugins are still the same. The guards are asked aga
 		Example: `  starhost sessions answer waiting yes
   starhost sessions answer waiting no -F json`,
 		Args: wantArguments("a session's id", "yes or no"),
-		RunE: runSubcommand(p, "sessions answer", func(ctx context.Context, args []string) (answeredSession, error) {
+		RunE: runSubcommand(p, func(ctx context.Context, args []string) (answeredSession, error) {
 			return answerSession(ctx, p.env, &p.res, args[0], args[1], question)
 		}),
 	}
@@ -452,9 +432,5 @@ func answerSession(ctx context.Context, env Env, res *Result, id, word, question
 	if err := s.saved.Answer(paused.Digest, choice == 1, time.Now()); err != nil {
 		return s, &store.Failure{ErrorCode: "E0719", Err: err}
 	}
-	err = p.db.StoreSession(ctx, s.saved)
-	if errors.Is(err, host.ErrBusy) {
-		return s, &store.Failure{ErrorCode: "E0713", Err: err}
-	}
-	return s, store.AsFailure(err)
+	return s, store.AsFailure(p.db.StoreSession(ctx, s.saved))
 }

@@ -9,20 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/fleet"
-	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
-	"github.com/starhost/starhost/report"
 )
 
 // syncFlags are the flags of sync.
 type syncFlags struct {
 	once, log   bool
-	every, wait timeSpan
+	every, wait time.Duration
 }
 
 func (p *program) syncCommand() *cobra.Command {
-	f := syncFlags{every: timeSpan(15 * time.Minute), wait: timeSpan(fleet.DefaultWait)}
+	f := syncFlags{every: 15 * time.Minute, wait: fleet.DefaultWait}
 	cmd := &cobra.Command{
 		Use:   "sync",
 		Short: "Keep the bundles of this machine current, as root, and send its log",
@@ -56,8 +54,8 @@ See docs/fleet.md and docs/log.md.`,
 	}
 	cmd.Flags().BoolVar(&f.once, "once", false, "do one round, for a timer")
 	cmd.Flags().BoolVar(&f.log, "log", false, "send the records of the decision log once, and nothing else")
-	cmd.Flags().Var(&f.every, "every", "the `TIME` between rounds, of which up to a third is left out or added")
-	cmd.Flags().Var(&f.wait, "wait", "the most `TIME` of a bundle's download")
+	cmd.Flags().Var(span(&f.every), "every", "the `TIME` between rounds, of which up to a third is left out or added")
+	cmd.Flags().Var(span(&f.wait), "wait", "the most `TIME` of a bundle's download")
 	return cmd
 }
 
@@ -78,7 +76,7 @@ func runSync(ctx context.Context, env Env, res *Result, f *syncFlags) error {
 	}
 	try := env.tryOptions()
 	try.Managed = env.managed
-	o := fleet.Options{Config: config, Wait: time.Duration(f.wait), Now: time.Now(), Try: try, Getenv: env.getenv}
+	o := fleet.Options{Config: config, Wait: f.wait, Now: time.Now(), Try: try, Getenv: env.getenv}
 	o.Examine = func(ctx context.Context) []fleet.Coverage { return env.coverage(ctx, config) }
 	if config.Log.Send != "" {
 		s := &shipment{env: env, config: config}
@@ -125,14 +123,14 @@ func (r syncReport) WriteText(res *Result) {
 }
 
 func (r syncReport) WriteJSON(res *Result) error {
-	return res.out.JSON(struct {
-		head
+	return res.out.JSON(res.head("starhost.sync/1"), struct {
 		Time     time.Time            `json:"time"`
 		Bundles  []fleet.BundleStatus `json:"bundles"`
 		Logs     []fleet.LogState     `json:"logs"`
 		Coverage []fleet.Coverage     `json:"coverage"`
-		Errors   []report.ErrorJSON   `json:"errors"`
-	}{head{"starhost.sync/1", len(res.problems) == 0}, r.Time, jsontext.List(r.Bundles, func(b *fleet.BundleStatus) fleet.BundleStatus { return *b }), append([]fleet.LogState{}, r.Logs...), append([]fleet.Coverage{}, r.Coverage...), res.errorsJSON()})
+	}{
+		r.Time, append([]fleet.BundleStatus{}, r.Bundles...), append([]fleet.LogState{}, r.Logs...), append([]fleet.Coverage{}, r.Coverage...),
+	}, res.errors())
 }
 
 // printBundles prints the state of bundles as text.

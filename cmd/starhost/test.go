@@ -215,20 +215,11 @@ func (s testSummary) WriteText(res *Result) {
 	}
 }
 
-// testJSON is the JSON result of test.
-type testJSON struct {
-	head
-	Cases    []golden.Result      `json:"cases"`
-	Counts   golden.Counts        `json:"counts"`
-	Coverage *golden.CoverageJSON `json:"coverage"` // null without --coverage, unless --fail-under fails
-	tail
-}
-
 func (s testSummary) WriteJSON(res *Result) error {
-	return res.out.JSON(testJSON{
-		head: head{"starhost.test/1", len(res.problems) == 0 && res.code == report.ExitOK}, Cases: append([]golden.Result{}, s.Results...),
-		Counts: s.Counts, Coverage: golden.NewCoverageJSON(s.Coverage), tail: res.tail(),
-	})
+	return res.out.JSON(res.head("starhost.test/1"), members{
+		"cases": append([]golden.Result{}, s.Results...), "counts": s.Counts,
+		"coverage": golden.NewCoverageJSON(s.Coverage), // null without --coverage, unless --fail-under fails
+	}, res.tail())
 }
 
 func (s testSummary) WriteJUnit(res *Result) error {

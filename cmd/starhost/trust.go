@@ -202,15 +202,13 @@ func (r *trustResult) WriteText(res *Result) {
 
 // trustJSON is the JSON result of trust. Members that the user did not ask for are empty.
 type trustJSON struct {
-	head
-	Config   string             `json:"config"`
-	State    string             `json:"state"`
-	Settings []settingJSON      `json:"settings"`
-	Files    []string           `json:"files"`
-	Changes  []loader.Change    `json:"changes"` // changes since the user trusted the project before
-	Unpinned []string           `json:"unpinned"`
-	Projects []projectJSON      `json:"projects"`
-	Errors   []report.ErrorJSON `json:"errors"`
+	Config   string          `json:"config"`
+	State    string          `json:"state"`
+	Settings []settingJSON   `json:"settings"`
+	Files    []string        `json:"files"`
+	Changes  []loader.Change `json:"changes"` // changes since the user trusted the project before
+	Unpinned []string        `json:"unpinned"`
+	Projects []projectJSON   `json:"projects"`
 }
 
 type projectJSON struct {
@@ -225,14 +223,14 @@ func newProjectJSON(p *loader.TrustedProject) projectJSON {
 
 func (r *trustResult) WriteJSON(res *Result) error {
 	out := trustJSON{
-		head: head{"starhost.trust/1", len(res.problems) == 0}, State: string(r.state),
+		State:    string(r.state),
 		Settings: []settingJSON{}, Files: []string{}, Changes: []loader.Change{}, Unpinned: []string{},
-		Projects: jsontext.List(r.projects, newProjectJSON), Errors: res.errorsJSON(),
+		Projects: jsontext.List(r.projects, newProjectJSON),
 	}
 	if p := r.plan; p != nil {
 		out.Config, out.Settings, out.Files = p.Config, jsontext.List(p.Settings, newSettingJSON), p.Files
 		out.Unpinned = append(out.Unpinned, p.Unpinned...)
 		out.Changes = append(out.Changes, p.Changes...)
 	}
-	return res.out.JSON(out)
+	return res.out.JSON(res.head("starhost.trust/1"), out, res.errors())
 }

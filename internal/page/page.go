@@ -87,14 +87,21 @@ func (p *Page) Table(rows [][]string) {
 	}
 }
 
-// JSON adds a value as indented JSON. json.Encoder's own indentation takes three times the memory.
-func (p *Page) JSON(v any) error {
+// JSON adds a value as indented JSON, or the members of several objects as one object. None of these may be
+// empty. json.Encoder's own indentation takes three times the memory.
+func (p *Page) JSON(values ...any) error {
 	var b bytes.Buffer
-	err := jsontext.Write(&b, v)
-	if err == nil {
-		err = json.Indent(&p.Buffer, b.Bytes(), "", "  ")
+	for i, v := range values {
+		from := b.Len()
+		if err := jsontext.Write(&b, v); err != nil {
+			return err
+		}
+		if i > 0 { // the object before ends with "}\n"
+			copy(b.Bytes()[from-2:], ", ")
+			b.Bytes()[from] = ' '
+		}
 	}
-	return err
+	return json.Indent(&p.Buffer, b.Bytes(), "", "  ")
 }
 
 // Show writes the page for people, with colours if coloured is set.
