@@ -2,19 +2,16 @@ package fragments
 
 import (
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/starhost/starhost/internal/cache"
 )
 
 // A HashCache hashes each text once, because SHA-256 of long texts is the largest part of a
-// prompt's time. It contains at most a given number of bytes. It has two halves: when the young one
-// is full, it becomes the old one, whose texts go unless they are asked for again. It is safe for
-// concurrent use.
+// prompt's time. It contains at most a given number of bytes. It is safe for concurrent use.
 type HashCache struct {
-	max        int
-	mu         sync.Mutex
-	young, old map[string]*Digest // by text
-	bytes      int                // of young
+	max     int
+	digests cache.Cache[string, *Digest] // by text
 }
 
 // A Digest is a text and its hash. It is immutable.
@@ -35,48 +32,16 @@ func (c *HashCache) Identify(f *Fragment) bool {
 	if f.Digest.matches(f.Content) {
 		return true
 	}
-	d := c.find(f.Content)
-	if d == nil {
+	d, ok := c.digests.Get(f.Content)
+	if !ok {
 		if !utf8.ValidString(f.Content) {
 			return false
 		}
-		// The text may be a slice of a larger text, which must not stay in memory.
-		d = c.add(&Digest{strings.Clone(f.Content), Sum(f.Content)})
+		text := strings.Clone(f.Content) // it may be a slice of a larger text, which must not stay in memory
+		d = c.digests.Add(text, &Digest{text, Sum(text)}, len(text)+digestBytes, c.max)
 	}
 	f.Content, f.Digest = d.text, d
 	return true
-}
-
-// find returns the digest of a text, or nil.
-func (c *HashCache) find(text string) *Digest {
-	c.mu.Lock()
-	d, isYoung := c.young[text]
-	if !isYoung {
-		d = c.old[text]
-	}
-	c.mu.Unlock()
-	if isYoung || d == nil {
-		return d
-	}
-	return c.add(d)
-}
-
-// add stores a digest, and returns the one that another goroutine stored meanwhile, if any.
-func (c *HashCache) add(d *Digest) *Digest {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if other := c.young[d.text]; other != nil {
-		return other
-	}
-	size := len(d.text) + digestBytes
-	if size > c.max/2 {
-		return d
-	}
-	if c.bytes += size; c.young == nil || c.bytes > c.max/2 {
-		c.old, c.young, c.bytes = c.young, map[string]*Digest{}, size
-	}
-	c.young[d.text] = d
-	return d
 }
 
 // matches reports whether d is the digest of text. If both share memory, it compares no bytes.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/starhost/starhost/internal/cache"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -37,45 +38,28 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 // evaluate a small plugin, and most tools are never called: without Defer a hook process with 20
 // plugins takes 16 % longer.
 func Defer(raw json.RawMessage) *Schema {
-	return &Schema{sync.OnceValues(func() (*compiledSchema, error) { return compiledSchemas.compile(raw) })}
+	return &Schema{sync.OnceValues(func() (*compiledSchema, error) { return compileCached(raw) })}
 }
 
 // compiledSchemas serves all hosts of the process, because golden cases and reloads add the
 // same tools to one host after another. Without it, 1,000 cases that call a tool take 25 %
 // longer.
-var compiledSchemas textCache
+var compiledSchemas cache.Cache[string, *compiledSchema]
 
-// maxCachedSchemas is the most bytes of schema text in a textCache. The compiled schemas take
-// some forty times as many bytes.
+// maxCachedSchemas is the most bytes of schema text, and of the programs of their patterns, in the
+// cache. The compiled schemas take some forty times as many bytes.
 const maxCachedSchemas = 256 << 10
 
-// A textCache maps schema texts to compiled schemas. When it is full, it drops all of them.
-type textCache struct {
-	mu     sync.Mutex
-	byText map[string]*compiledSchema
-	bytes  int // size of all texts, and of the programs of their patterns
-}
-
-// compile returns the cached schema of a text, or compiles the text and caches the result.
-func (c *textCache) compile(raw json.RawMessage) (*compiledSchema, error) {
-	c.mu.Lock()
-	s := c.byText[string(raw)]
-	c.mu.Unlock()
-	if s != nil {
+// compileCached returns the cached schema of a text, or compiles the text and caches the result.
+func compileCached(raw json.RawMessage) (*compiledSchema, error) {
+	if s, ok := compiledSchemas.Get(string(raw)); ok {
 		return s, nil
 	}
 	s, err := compileText(raw)
 	if err != nil {
 		return nil, err
 	}
-	size := len(raw) + s.plan.patterns
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.bytes += size; c.byText == nil || c.bytes > maxCachedSchemas {
-		c.byText, c.bytes = map[string]*compiledSchema{}, size
-	}
-	c.byText[string(raw)] = s
-	return s, nil
+	return compiledSchemas.Add(string(raw), s, len(raw)+s.plan.patterns, maxCachedSchemas), nil
 }
 
 // A compiledSchema is ready to validate arguments.

@@ -2,22 +2,21 @@ package starlark
 
 import (
 	"crypto/sha256"
-	"sync"
 
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/internal/cache"
 )
 
 // A Cache stores compiled programs and notes of syntax trees in memory, by the names and texts of
 // files, so that a process that loads plugins again parses and compiles a file once. It stores no
 // errors and changes no result. The zero value is ready. It is safe for concurrent use.
 type Cache struct {
-	mu    sync.Mutex
-	items map[cacheKey]any // a note, or a *compiledProgram
-	size  int              // bytes of the sources of all items
+	items cache.Cache[cacheKey, any] // a note, or a *compiledProgram
 }
 
-// maxCached is the most bytes of a Cache. A Cache that grows beyond it drops all its items. An item counts
-// as many bytes as its source, and a program takes up to five times as much memory.
+// maxCached is the most bytes of a Cache. An item counts as many bytes as its source, and a program takes up
+// to five times as much memory.
 const maxCached = 16 << 20
 
 // A cacheKey is everything that an item depends on.
@@ -30,23 +29,14 @@ type cacheKey struct {
 
 // item returns the item with a key, or else what make returns. size is the length of the source in bytes.
 func (c *Cache) item(key cacheKey, size int, make func() (any, error)) (any, error) {
-	c.mu.Lock()
-	item, ok := c.items[key]
-	c.mu.Unlock()
-	if ok {
+	if item, ok := c.items.Get(key); ok {
 		return item, nil
 	}
 	item, err := make()
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.size += size; c.items == nil || c.size > maxCached {
-		c.items, c.size = map[cacheKey]any{}, size
-	}
-	c.items[key] = item
-	return item, nil
+	return c.items.Add(key, item, size, maxCached), nil
 }
 
 // Note returns what find returns for the syntax tree of the file. The cache stores one result for each file
