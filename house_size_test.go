@@ -19,7 +19,7 @@ var sizes = map[string]int{
 	"bench":            1820, // 260 of them measure growth, memory, and the guard that users run
 	"builtins":         8090,
 	"bundle":           670, // archives of policies for many machines
-	"builtins/modules": 4520,
+	"builtins/modules": 4480,
 	"cmd/starhost":     10200,
 	"decision":         4220,
 	"editor/check":     790,
@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"editor/lsp":       2850,
 	"effects":          5390, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
-	"fragments":        1045,
+	"fragments":        1020,
 	"golden":           3930,
 	"guard":            2021, // the engine of rules, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5600,
@@ -37,7 +37,7 @@ var sizes = map[string]int{
 	"measure":          420,
 	"model":            2310,
 	"report":           2180,
-	"schema":           1100,
+	"schema":           1090,
 	"scripts":          10,
 	"serve/decide":     550,
 	"serve/front":      560,
@@ -51,12 +51,12 @@ var sizes = map[string]int{
 	"serve/proxy":      3560,
 	"serve/ui":         960,
 	"shell":            5365, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
-	"starlark":         7360,
+	"starlark":         7340,
 	"store":            1670,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_670
+const maxSize = 108_620
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
