@@ -16,10 +16,9 @@ const MaxState = 1 << 20
 // A State has the values of one plugin in one session: JSON by key. It has no values at first, and ends with
 // the session. It is safe for concurrent use.
 type State struct {
-	mu     sync.Mutex
-	values map[string]json.RawMessage
-	size   int    // bytes of keys and values
-	layer  string // see [Owner.Layer]
+	mu sync.Mutex
+	memoryValues
+	layer string // see [Owner.Layer]
 }
 
 // Layer returns the layer of the plugin: see [Owner.Layer].
@@ -53,7 +52,7 @@ func statesOf(s *host.Session) *states {
 func newStates(saved SavedStates) *states {
 	all := &states{list: map[string]*State{}}
 	for plugin, values := range saved {
-		state := &State{values: maps.Clone(values)}
+		state := newState(maps.Clone(values))
 		for key := range values {
 			state.size += state.sizeOf(key)
 		}
@@ -62,13 +61,17 @@ func newStates(saved SavedStates) *states {
 	return all
 }
 
+func newState(values map[string]json.RawMessage) *State {
+	return &State{memoryValues: memoryValues{values: values}}
+}
+
 // StateOf returns the state of a plugin in a session.
 func StateOf(s *host.Session, plugin string) *State {
 	all := statesOf(s)
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.list[plugin] == nil {
-		all.list[plugin] = &State{values: map[string]json.RawMessage{}}
+		all.list[plugin] = newState(map[string]json.RawMessage{})
 	}
 	return all.list[plugin]
 }
@@ -119,11 +122,9 @@ func (s *State) Get(key string) (value json.RawMessage, ok bool) {
 func (s *State) Set(key string, value json.RawMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	size := s.size - s.sizeOf(key) + len(key) + len(value)
-	if size > MaxState {
+	if size, ok := s.set(key, value, MaxState); !ok {
 		return errorf("E0506", "state: got %d bytes of keys and values with key %s, want at most %d in a session", size, errtext.Quote(key), MaxState)
 	}
-	s.values[key], s.size = slices.Clone(value), size
 	return nil
 }
 
@@ -131,10 +132,7 @@ func (s *State) Set(key string, value json.RawMessage) error {
 func (s *State) Delete(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.values[key]
-	s.size -= s.sizeOf(key)
-	delete(s.values, key)
-	return ok
+	return s.delete(key)
 }
 
 // Keys returns all keys, sorted.
@@ -142,13 +140,4 @@ func (s *State) Keys() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.values))
-}
-
-// sizeOf returns the bytes of a key and its value.
-func (s *State) sizeOf(key string) int {
-	value, ok := s.values[key]
-	if !ok {
-		return 0
-	}
-	return len(key) + len(value)
 }

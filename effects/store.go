@@ -46,6 +46,7 @@ type MemoryKV struct {
 	plugins map[string]*memoryValues
 }
 
+// memoryValues are values by key.
 type memoryValues struct {
 	values map[string]json.RawMessage
 	size   int // bytes of keys and values
@@ -74,7 +75,7 @@ func (m *MemoryKV) Get(_ context.Context, plugin, key string) (json.RawMessage, 
 func (m *MemoryKV) Set(_ context.Context, plugin, key string, value json.RawMessage) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.valuesOf(plugin).set(key, value)
+	return m.valuesOf(plugin).setInStore(key, value)
 }
 
 // Update implements KV. It returns an error and changes nothing if the plugin's values would exceed
@@ -93,16 +94,25 @@ func (m *MemoryKV) Update(
 		v.delete(key)
 		return nil
 	}
-	return v.set(key, value)
+	return v.setInStore(key, value)
 }
 
-// set sets a value within [MaxStore].
-func (v *memoryValues) set(key string, value json.RawMessage) error {
-	size := v.size - v.sizeOf(key) + len(key) + len(value)
-	if size > MaxStore {
-		return StoreSizeError(key, int64(size), MaxStore)
+// set sets a value, unless all keys and values would have more than most bytes. size is how many they have,
+// or would have.
+func (v *memoryValues) set(key string, value json.RawMessage, most int) (size int, ok bool) {
+	size = v.size - v.sizeOf(key) + len(key) + len(value)
+	if size > most {
+		return size, false
 	}
 	v.values[key], v.size = append(json.RawMessage{}, value...), size // not nil, which means no value
+	return size, true
+}
+
+// setInStore sets a value within [MaxStore].
+func (v *memoryValues) setInStore(key string, value json.RawMessage) error {
+	if size, ok := v.set(key, value, MaxStore); !ok {
+		return StoreSizeError(key, int64(size), MaxStore)
+	}
 	return nil
 }
 
