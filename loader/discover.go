@@ -50,14 +50,13 @@ type discovery struct {
 	maxSource int64
 	sources   []*Source
 	byName    map[string]*Source
-	folders   map[string]*sharedFolder // folders that several plugins share, by path
 	errs      []*Error
 	isNamed   bool // the operator named the path that Discover searches now, or a project names a single file
 	isManaged bool // the managed config names the path that Discover searches now
 }
 
 func newDiscovery(maxSource int64) *discovery {
-	return &discovery{maxSource: cmp.Or(maxSource, DefaultMaxSource), byName: map[string]*Source{}, folders: map[string]*sharedFolder{}}
+	return &discovery{maxSource: cmp.Or(maxSource, DefaultMaxSource), byName: map[string]*Source{}}
 }
 
 func (d *discovery) fail(at Place, code, format string, args ...any) {
@@ -208,10 +207,6 @@ func holdsPlugin(dir, name string) bool {
 // add adds a plugin if its name is valid and unused.
 func (d *discovery) add(p Path, s *Source) {
 	s.Place, s.Project, s.Managed, s.maxSource = p.Place, p.Project, p.Managed, d.maxSource
-	if s.shared = d.folders[s.dir]; s.shared == nil {
-		s.shared = new(sharedFolder)
-		d.folders[s.dir] = s.shared
-	}
 	s.Display = s.Main
 	switch {
 	case s.Folder:

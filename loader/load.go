@@ -186,7 +186,6 @@ func (l *loadRun) run(ctx context.Context) error {
 			off[s] = false
 		}
 	}
-	defer l.openSharedFolders()()
 	l.set.Plugins = make([]Plugin, len(l.sources))
 	prepared := make([]evaluation, len(l.sources)) // one allocation takes less memory than many
 	for i, s := range l.sources {
@@ -269,29 +268,6 @@ func (l *loadRun) declareEvents(prepared []evaluation) {
 				break
 			}
 			l.Host.AppEvents = append(l.Host.AppEvents, spec)
-		}
-	}
-}
-
-// maxOpenFolders is the most folders that stay open during a load.
-const maxOpenFolders = 16
-
-// openSharedFolders opens folders that contain several plugins, so that each plugin need not open
-// its folder again. release closes them.
-func (l *loadRun) openSharedFolders() (release func()) {
-	var opened []func()
-	plugins := map[*sharedFolder]int{}
-	for _, s := range l.sources {
-		if plugins[s.shared]++; s.shared == nil || plugins[s.shared] != 2 || len(opened) == maxOpenFolders {
-			continue
-		}
-		if root, err := s.shared.acquire(s.dir); err == nil { // if this fails, reading a plugin returns the error
-			opened = append(opened, func() { s.shared.release(root) })
-		}
-	}
-	return func() {
-		for _, release := range opened {
-			release()
 		}
 	}
 }

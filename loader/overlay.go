@@ -54,6 +54,6 @@ func (s *Source) Replace(name string, text []byte) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cacheFile(name, newSourceFile(text))
+	s.keep(name, newSourceFile(text))
 	return nil
 }

@@ -54,20 +54,18 @@ type Source struct {
 
 	untrusted bool // a library of a project that is not trusted
 	maxSource int64
-	dir, sub  string        // dir is an absolute path without links; the plugin is in sub
-	shared    *sharedFolder // the folder dir, if several plugins are in it; or nil
-	regular   bool          // Main is a file in dir and not a link
+	dir, sub  string // dir is an absolute path without links; the plugin is in sub
+	regular   bool   // Main is a file in dir and not a link
 
 	// pins are the hashes that the files of the trusted project had when the operator trusted it, by absolute
 	// real path. Nil accepts any bytes.
 	pins map[string]fragments.Hash
 
-	mu         sync.Mutex
-	firstFile  namedFile            // the first file that was read, because most plugins read only one
-	otherFiles map[string]namedFile // the other files that were read
-	bytes      int64
-	listings   map[string][]fs.DirEntry
-	entries    int
+	mu       sync.Mutex
+	files    map[string]sourceFile // the files that were read
+	bytes    int64
+	listings map[string][]fs.DirEntry
+	entries  int
 }
 
 // A sourceFile has the bytes of a file, and their SHA-256.
@@ -137,31 +135,12 @@ func (s *Source) realPath(shown string) string { return s.Real(s.nameOf(shown)) 
 // Real returns the absolute path of a file of this source.
 func (s *Source) Real(name string) string { return filepath.Join(s.dir, s.sub, name) }
 
-// A namedFile is a sourceFile with its name. The zero value stands for no file.
-type namedFile struct {
-	name string
-	sourceFile
-}
-
-// cachedFile returns a file that the Source has read before.
-func (s *Source) cachedFile(name string) (sourceFile, bool) {
-	if s.firstFile.name == name {
-		return s.firstFile.sourceFile, true
+// keep stores a file that was read.
+func (s *Source) keep(name string, f sourceFile) {
+	if s.files == nil {
+		s.files = map[string]sourceFile{}
 	}
-	f, ok := s.otherFiles[name]
-	return f.sourceFile, ok
-}
-
-// cacheFile stores a file, so that cachedFile finds it.
-func (s *Source) cacheFile(name string, f sourceFile) {
-	if s.firstFile.name == "" || s.firstFile.name == name {
-		s.firstFile = namedFile{name, f}
-		return
-	}
-	if s.otherFiles == nil {
-		s.otherFiles = map[string]namedFile{}
-	}
-	s.otherFiles[name] = namedFile{name, f}
+	s.files[name] = f
 }
 
 // Read returns the bytes of a file, which the caller must not change. The name is relative to the
@@ -178,7 +157,7 @@ func (s *Source) file(name string) (f sourceFile, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f, ok := s.cachedFile(name); ok {
+	if f, ok := s.files[name]; ok {
 		return f, nil
 	}
 	err = s.open(func(root *os.Root) (err error) {
@@ -191,7 +170,7 @@ func (s *Source) file(name string) (f sourceFile, err error) {
 	if err != nil {
 		return sourceFile{}, s.explain(name, err)
 	}
-	s.cacheFile(name, f)
+	s.keep(name, f)
 	s.bytes += int64(len(f.bytes))
 	return f, nil
 }
@@ -224,10 +203,7 @@ type fileDigest struct {
 func (s *Source) appendDigests(sums []fileDigest) []fileDigest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.firstFile.name != "" {
-		sums = append(sums, fileDigest{s.firstFile.name, s.firstFile.sum})
-	}
-	for name, f := range s.otherFiles {
+	for name, f := range s.files {
 		sums = append(sums, fileDigest{name, f.sum})
 	}
 	return sums
@@ -237,7 +213,7 @@ func (s *Source) appendDigests(sums []fileDigest) []fileDigest {
 func (s *Source) WasRead(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, read := s.cachedFile(name)
+	_, read := s.files[name]
 	_, listed := s.listings[path.Dir(name)]
 	return read || listed
 }
@@ -325,7 +301,7 @@ func (s *Source) Exists(name string) (bool, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.cachedFile(name); ok || name == "." {
+	if _, ok := s.files[name]; ok || name == "." {
 		return true, nil
 	}
 	found := false
