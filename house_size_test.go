@@ -26,14 +26,14 @@ var sizes = map[string]int{
 	"editor/format":    170,
 	"editor/lint":      1920,
 	"editor/lsp":       2850,
-	"effects":          5390, // 50 of them tell types by their content, in place of a library
+	"effects":          5380, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
 	"fragments":        1020,
 	"golden":           3930,
 	"guard":            2021, // the engine of rules, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5600,
 	"internal":         4130, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
-	"loader":           6580,
+	"loader":           6500,
 	"measure":          420,
 	"model":            2310,
 	"report":           2180,
@@ -56,7 +56,7 @@ var sizes = map[string]int{
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_620
+const maxSize = 108_540
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
