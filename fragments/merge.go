@@ -102,19 +102,20 @@ func Merge(lists ...[]Fragment) *Set {
 	for _, list := range lists {
 		n += len(list)
 	}
+	offers := make([]*Fragment, 0, n)
+	for _, list := range lists {
+		for i := range list {
+			offers = append(offers, &list[i])
+		}
+	}
+	slices.SortStableFunc(offers, byPlace)
 	m := merger{
 		set:  &Set{rows: make([]*Row, 0, n), offers: n},
 		rows: make(map[rowKey]*Row, n),
 		room: make([]Row, n),
 	}
-	if !inOrder(lists) {
-		m.offerSorted(lists, n)
-		return m.set
-	}
-	for _, list := range lists {
-		for i := range list {
-			m.offer(&list[i])
-		}
+	for _, f := range offers {
+		m.offer(f)
 	}
 	return m.set
 }
@@ -125,20 +126,6 @@ func byPlace(a, b *Fragment) int {
 		return cmp.Compare(b.Target, a.Target)
 	}
 	return cmp.Compare(a.Priority, b.Priority)
-}
-
-// inOrder reports whether the fragments of all lists are in the order of a set, as most are.
-func inOrder(lists [][]Fragment) bool {
-	var last *Fragment
-	for _, list := range lists {
-		for i := range list {
-			if last != nil && byPlace(last, &list[i]) > 0 {
-				return false
-			}
-			last = &list[i]
-		}
-	}
-	return true
 }
 
 // A merger fills a set. It allocates all rows together, because prompts have hundreds of them.
@@ -152,20 +139,6 @@ type merger struct {
 type rowKey struct {
 	id     Hash
 	target Target
-}
-
-// offerSorted offers the n fragments of all lists in the order of a set.
-func (m *merger) offerSorted(lists [][]Fragment, n int) {
-	offers := make([]*Fragment, 0, n)
-	for _, list := range lists {
-		for i := range list {
-			offers = append(offers, &list[i])
-		}
-	}
-	slices.SortStableFunc(offers, byPlace)
-	for _, f := range offers {
-		m.offer(f)
-	}
 }
 
 func (m *merger) offer(f *Fragment) {
