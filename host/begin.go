@@ -27,6 +27,7 @@ func (s *Session) newTurn(ctx context.Context) (*Turn, error) {
 	return &Turn{
 		session: s, host: h, registry: s.guarded(h.registry.Load()), number: s.turns,
 		request: Request{Model: s.config.Model, Options: noArguments}, filters: append(make([]ToolFilter, 0, 2), h.opts.Tools),
+		messages: slices.Clip(s.history), first: len(s.history),
 	}, nil
 }
 
@@ -39,7 +40,7 @@ func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkPaused(t.host.opts.Clock); err != nil {
+	if err := t.checkPaused(); err != nil {
 		s.slot <- struct{}{}
 		return nil, err
 	}
@@ -50,7 +51,9 @@ func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
 		t.start = t.host.opts.Clock()
 	}
 	if r.History != nil {
-		s.history, s.sentContents = slices.Clone(r.History), contentsOf(r.History, s.currentUse())
+		// The copy has room for the first messages of the turn.
+		t.setHistory(append(make([]starhost.Message, 0, len(r.History)+8), r.History...))
+		s.sentContents = contentsOf(r.History, s.currentUse())
 	}
 	if err := t.startTurn(ctx); err != nil {
 		t.End(ctx)
@@ -84,7 +87,7 @@ func (t *Turn) startTurn(ctx context.Context) error {
 		return err
 	}
 	if e.History != before {
-		t.session.changeHistory(e.History.Items())
+		t.changeHistory(e.History.Items())
 	}
 	t.words, t.offers = e.UserMessage, out.appendContext(t.offers)
 	return nil
@@ -106,7 +109,7 @@ func (t *Turn) openSession(ctx context.Context) error {
 		return nil
 	}
 	e := t.newEvent("session_start")
-	e.Messages = starhost.NewList(typedMessages(s.history, nil))
+	e.Messages = starhost.NewList(typedMessages(s.history))
 	out, err := t.fireEvent(ctx, e)
 	if err != nil {
 		return err
@@ -132,14 +135,14 @@ func (t *Turn) End(ctx context.Context) {
 		return
 	}
 	t.answerRest()
-	s.history = append(s.history, t.messages...)
+	s.history = t.messages
 	if t.begun {
 		s.completed, s.interrupted = t.completed, !t.completed && ctx.Err() != nil
 	}
 	if t.begun && t.hasHooks("turn_end") {
 		e := t.newEvent("turn_end")
 		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.requestedCalls
-		e.Messages = starhost.NewList(typedMessages(s.history, nil))
+		e.Messages = starhost.NewList(typedMessages(s.history))
 		if !t.start.IsZero() { // a plugin that was loaded meanwhile may be the first with a hook
 			e.DurationMS = int(t.host.opts.Clock().Sub(t.start).Milliseconds())
 		}
@@ -255,7 +258,8 @@ func (s *Session) Refire(ctx context.Context, e *starhost.Event) (out Outcome, e
 // session_start again.
 func (s *Session) Reset(ctx context.Context) error {
 	return s.BetweenTurns(ctx, func(t *Turn) error {
-		s.history, s.sentContents, s.documents, s.droppedAge, s.paused = nil, nil, 0, 0, nil
+		t.setHistory(nil)
+		s.sentContents, s.documents, s.droppedAge, s.paused = nil, 0, 0, nil
 		s.unsentContext, s.turnsBeforeReset = s.startContext, s.turns
 		s.system = systemText{ownText: s.system.ownText, stale: true}
 		_, err := t.fireEvent(ctx, t.newEvent("session_reset"))

@@ -15,21 +15,15 @@ import (
 
 // typedMessages returns messages as plugins see them before merging: with the users' own words, and
 // without the fragments that merging added.
-func typedMessages(lists ...[]starhost.Message) []starhost.Message {
-	n := 1
-	for _, messages := range lists {
-		n += len(messages)
-	}
-	typed := make([]starhost.Message, 0, n)
-	for _, messages := range lists {
-		for i := range messages {
-			switch m := &messages[i]; m.Merged {
-			case starhost.FragmentsOnly:
-			case starhost.FragmentsBefore:
-				typed = append(typed, starhost.Message{Role: m.Role, Content: fragments.NewText(m.OwnWords)})
-			default:
-				typed = append(typed, *m)
-			}
+func typedMessages(messages []starhost.Message) []starhost.Message {
+	typed := make([]starhost.Message, 0, len(messages)+1)
+	for i := range messages {
+		switch m := &messages[i]; m.Merged {
+		case starhost.FragmentsOnly:
+		case starhost.FragmentsBefore:
+			typed = append(typed, starhost.Message{Role: m.Role, Content: fragments.NewText(m.OwnWords)})
+		default:
+			typed = append(typed, *m)
 		}
 	}
 	return typed

@@ -10,9 +10,15 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
+// setHistory replaces the session's history before the turn has messages.
+func (t *Turn) setHistory(history []starhost.Message) {
+	t.session.history, t.messages, t.first = history, history, len(history)
+}
+
 // changeHistory replaces the session's history by next, which a handler of turn_start returned. A content
 // that next does not have counts as not sent, so that a later prompt may send it again.
-func (s *Session) changeHistory(next []starhost.Message) {
+func (t *Turn) changeHistory(next []starhost.Message) {
+	s := t.session
 	texts := map[fragments.Hash]string{} // texts of the parts that merging added, by id
 	for i := range s.history {
 		for _, part := range s.history[i].Content.Parts() {
@@ -41,7 +47,7 @@ func (s *Session) changeHistory(next []starhost.Message) {
 			delete(s.sentContents, id)
 		}
 	}
-	s.history = list
+	t.setHistory(list)
 	for _, c := range s.startContext {
 		if slices.ContainsFunc(c.Fragments, func(f fragments.Fragment) bool {
 			return f.Target == fragments.Prompt && !present[fragments.Sum(f.Content)]

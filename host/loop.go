@@ -206,6 +206,6 @@ func (t *Turn) Follow(messages []starhost.Message) {
 		t.followed = messages
 		return
 	}
-	own := slices.DeleteFunc(t.messages, func(m starhost.Message) bool { return m.Merged == starhost.NotMerged })
-	t.messages = append(own, messages...)
+	own := slices.DeleteFunc(slices.Clone(t.own()), func(m starhost.Message) bool { return m.Merged == starhost.NotMerged })
+	t.messages = slices.Concat(t.messages[:t.first], own, messages)
 }

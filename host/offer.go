@@ -3,6 +3,7 @@
 package host
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -19,6 +20,7 @@ func (t *Turn) catalog() []starhost.Tool {
 	}
 	for _, theirs := range t.request.Tools {
 		theirs.Plugin, theirs.Validator, theirs.Replaced = nil, nil, nil
+		theirs.Parameters = bytes.Clone(theirs.Parameters) // the program may change its request later
 		tools = append(tools, theirs)
 	}
 	slices.SortStableFunc(tools, func(a, b starhost.Tool) int { return cmp.Compare(a.Name, b.Name) })

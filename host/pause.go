@@ -86,8 +86,8 @@ func stateIn(t *Turn, p *pausedTurn) *pausedTurn {
 	p.Round, p.Lanes, p.Words, p.Spent = t.round, t.laneCount, exactText(t.words), t.budgetSpent
 	p.System, p.Model, p.Options, p.Tools = t.request.System, t.request.Model, t.request.Options, t.request.Tools
 	p.Offered, p.Usage, p.Start = toolNames(t.offeredTools), t.usage, t.start
-	for i := range t.messages {
-		p.Messages = append(p.Messages, saveMessage(&t.messages[i]))
+	for _, m := range t.own() {
+		p.Messages = append(p.Messages, saveMessage(&m))
 	}
 	for _, f := range t.filters[1:] { // the first filter is the host's
 		p.Allowed = append(p.Allowed, f.Allow)
@@ -100,7 +100,8 @@ func stateIn(t *Turn, p *pausedTurn) *pausedTurn {
 
 // checkPaused returns an error if a turn of the session waits for an answer. If a turn has waited too long,
 // checkPaused ends it.
-func (s *Session) checkPaused(clock func() time.Time) error {
+func (t *Turn) checkPaused() error {
+	s, clock := t.session, t.host.opts.Clock
 	p := s.paused
 	if p == nil {
 		return nil
@@ -112,9 +113,10 @@ func (s *Session) checkPaused(clock func() time.Time) error {
 		return errtext.Errorf("session %q: a turn waits for the approval of %s"+
 			" (Session.ResumeTurn, or starhost run --session ID without a prompt, goes on with it)", s.ID(), string(p.Call.Name))
 	}
-	t := &Turn{session: s, messages: p.history()}
+	t.messages = append(t.messages, p.history()...)
 	t.answerRest()
-	s.history, s.paused = append(s.history, t.messages...), nil
+	t.setHistory(t.messages)
+	s.paused = nil
 	return nil
 }
 
@@ -130,7 +132,7 @@ func (p *pausedTurn) history() []starhost.Message {
 // unanswered returns the calls of the last reply that have no answer yet.
 func unanswered(t *Turn) []starhost.ToolCall {
 	answered := map[string]int{} // a count by id, because a model may use an id twice
-	for _, m := range slices.Backward(t.messages) {
+	for _, m := range slices.Backward(t.own()) {
 		switch m.Role {
 		case starhost.RoleTool:
 			answered[m.CallID]++

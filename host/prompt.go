@@ -52,7 +52,7 @@ type Prompt struct {
 // model's name and the options.
 func (p *Prompt) Sum() fragments.Hash {
 	h := sha256.New()
-	for _, piece := range p.pieces {
+	for piece := range p.pieces {
 		h.Write([]byte(piece))
 	}
 	return fragments.Hash(h.Sum(nil))
@@ -63,7 +63,7 @@ func (p *Prompt) Bytes() int { return len(p.System) + p.Text.Len() }
 
 // Rendering returns the prompt as one text, which begins with the tools and the system text. Ids stand for
 // the attachments. SharedPrefix and CacheBreak count the bytes of this text.
-func (p *Prompt) Rendering() string { return strings.Join(p.pieces, "") }
+func (p *Prompt) Rendering() string { return strings.Join(slices.Collect(p.pieces), "") }
 
 // A CacheBreak says at which byte a prompt differs from the previous one, so that the provider's prompt cache
 // loses everything after it.
@@ -74,40 +74,35 @@ type CacheBreak struct {
 	Pos    string `json:"pos"`    // the place of the plugin's registration, or ""
 }
 
-// A transcript is the rendering of a prompt in pieces, which share memory with the prompt's contents. It
-// begins with one piece for each tool, and one for the system text.
+// A transcript is what a prompt's report and the next prompt need of a request.
 type transcript struct {
-	pieces     []string
-	tools      int
+	rendering
 	lacksNamed bool // pre_send dropped a message with a content that the user has named in this turn
-	// changedBy is the handler of pre_send that changed the request, or nil. unchanged are the pieces before
+	// changedBy is the handler of pre_send that changed the request, or nil. unchanged is the rendering before
 	// that change.
 	changedBy *HookInfo
-	unchanged []string
+	unchanged rendering
 }
-
-// system returns the piece of the system text, as it was before pre_send.
-func (s *transcript) system() string { return s.unchanged[s.tools] }
 
 // compareTranscripts measures the prefix that p shares with the previous prompt, and names the
 // cause of a break. If there are several causes, it names the first one in the rendering.
-func compareTranscripts(p *Prompt, last *transcript, changed *fragments.Row) {
-	shared, whole := sharedPrefix(last.pieces, p.pieces)
+func compareTranscripts(p *Prompt, last *transcript, changed *fragments.Row, idOf idFunc) {
+	shared, whole := sharedPrefix(&last.rendering, &p.rendering, idOf)
 	p.SharedPrefix = shared
 	if whole {
 		return
 	}
 	b := &CacheBreak{Offset: shared}
 	p.CacheBreak = b
-	_, unchanged := sharedPrefix(last.unchanged, p.unchanged)
+	_, unchanged := sharedPrefix(&last.unchanged, &p.unchanged, idOf)
 	switch {
 	case unchanged && p.changedBy != nil:
 		b.Cause, b.Plugin, b.Pos = "pre_send changed the request", p.changedBy.Plugin, p.changedBy.Pos.String()
 	case unchanged:
 		b.Cause, b.Plugin, b.Pos = "pre_send had changed the previous request", last.changedBy.Plugin, last.changedBy.Pos.String()
-	case !slices.Equal(last.unchanged[:last.tools], p.unchanged[:p.tools]):
+	case !slices.EqualFunc(last.unchanged.tools, p.unchanged.tools, func(a, b starhost.Tool) bool { return toolPiece(a) == toolPiece(b) }):
 		b.Cause = "tools changed"
-	case last.system() == p.system():
+	case last.unchanged.system == p.unchanged.system:
 		b.Cause = "history changed"
 	case changed != nil:
 		b.Cause, b.Plugin, b.Pos = errtext.Format("system fragment %q changed", changed.Source), changed.Plugin, changed.Pos
@@ -116,16 +111,17 @@ func compareTranscripts(p *Prompt, last *transcript, changed *fragments.Row) {
 	}
 }
 
-// sharedPrefix returns the length of the common prefix of two texts in pieces, and whether b begins with all
+// sharedPrefix returns the length of the common prefix of two renderings, and whether b begins with all
 // of a. It does not compare the bytes of equal pieces that share memory.
-func sharedPrefix(a, b []string) (n int64, whole bool) {
+func sharedPrefix(a, b *rendering, idOf idFunc) (n int64, whole bool) {
+	left, right := cursor{of: a, idOf: idOf}, cursor{of: b, idOf: idOf}
 	var x, y string
 	for {
-		for x == "" && len(a) > 0 {
-			x, a = a[0], a[1:]
+		if x == "" {
+			x = left.next()
 		}
-		for y == "" && len(b) > 0 {
-			y, b = b[0], b[1:]
+		if y == "" {
+			y = right.next()
 		}
 		k := min(len(x), len(y))
 		if k == 0 {

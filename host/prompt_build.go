@@ -67,7 +67,7 @@ func (t *Turn) build(ctx context.Context, pre *starhost.Event, offers []starhost
 	t.appendMessage(m)
 	m.system = t.session.system.render(m.set)
 	p := &Prompt{
-		System: m.system, Messages: slices.Concat(t.session.history, t.messages), Text: m.text,
+		System: m.system, Messages: slices.Clip(t.messages), Text: m.text,
 		Tools: pre.Tools.Items(), Model: pre.Model, Options: pre.Options,
 		Fragments: m.set.Rows(), Attachments: m.set.Attachments(),
 		Given: m.set.Offers(), SavedBytes: m.set.SavedBytes(),
@@ -93,7 +93,7 @@ func (t *Turn) mark() *promptMark {
 		return nil
 	}
 	return &promptMark{
-		t.messages, t.followed, t.budgetSpent.Clone(),
+		slices.Clip(t.messages), t.followed, t.budgetSpent.Clone(),
 		maps.Clone(s.sentContents), s.documents, s.lastTranscript, s.system,
 	}
 }
@@ -156,7 +156,7 @@ func (t *Turn) storeAttachments(ctx context.Context, rows []*fragments.Attachmen
 // typedConversation returns the conversation as plugins see it before merging: with the users' own
 // words, including the new ones.
 func typedConversation(t *Turn) []starhost.Message {
-	all := typedMessages(t.session.history, t.messages)
+	all := typedMessages(t.messages)
 	if t.round == 1 {
 		all = append(all, starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(t.words)})
 		all = append(all, t.followed...)
@@ -281,40 +281,21 @@ func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error
 	if err != nil {
 		return err
 	}
-	plain := t.render(p)
-	complete := p.Messages
-	p.transcript = transcript{pieces: plain, tools: len(p.Tools), changedBy: lastChange(out), unchanged: plain}
+	plain := rendering{p.Tools, p.System, p.Messages}
+	p.transcript = transcript{rendering: plain, changedBy: lastChange(out), unchanged: plain}
 	if p.changedBy != nil {
 		p.System, p.Messages, p.Model = e.System, e.Messages.Items(), e.Model
 		t.offeredTools, p.Tools = e.Tools, e.Tools.Items()
 		p.Text = lastUserText(p.Messages, p.Text)
-		p.pieces = t.render(p)
+		p.rendering = rendering{p.Tools, p.System, p.Messages}
 		relocateFragments(p, out)
-		t.checkSent(p, complete, out)
+		t.checkSent(p, plain.messages, out)
 		p.SavedBytes = m.set.SavedBytes()
 	}
 	if last := t.session.lastTranscript; last != nil {
-		compareTranscripts(p, last, m.changed)
+		compareTranscripts(p, last, m.changed, t.session.idOf)
 	}
 	sent := p.transcript // store a copy, so that the session does not keep the report in memory
 	t.session.lastTranscript = &sent
 	return nil
-}
-
-// render returns the pieces of a prompt's rendering.
-func (t *Turn) render(p *Prompt) []string {
-	const around, more = 5, 16 // numbers of pieces around a message with one part, and of the new message
-	n := len(p.Tools) + 2 + around*len(p.Messages) + more
-	if t.prompt != nil { // calls have more pieces
-		n = max(n, len(t.prompt.pieces)+2*more)
-	}
-	pieces := make([]string, 0, n)
-	for i := range p.Tools {
-		pieces = append(pieces, toolPiece(&p.Tools[i]))
-	}
-	pieces = append(pieces, p.System, "\n")
-	for i := range p.Messages {
-		pieces = appendPieces(pieces, &p.Messages[i], t.session.idOf)
-	}
-	return pieces
 }

@@ -307,6 +307,7 @@ func TestRequestTools(t *testing.T) {
 	}
 	tools := []starhost.Tool{tool("a", "one", "{}"), tool("b", "two", `{"x":1}`)}
 	s := newHost(t, host.Options{}).NewSession(host.SessionConfig{})
+	last := ""
 	for _, change := range []func(){
 		func() {}, func() {}, func() {
 			tools[1].Parameters[5] = '2'
@@ -316,8 +317,10 @@ func TestRequestTools(t *testing.T) {
 		change()
 		want := ask(t, newHost(t, host.Options{}).NewSession(host.SessionConfig{}),
 			host.Request{Tools: tools}).Rendering()
-		got := ask(t, s, host.Request{Tools: tools, History: []starhost.Message{}}).Rendering()
-		diff(t, "rendering", want, got)
+		p := ask(t, s, host.Request{Tools: tools, History: []starhost.Message{}})
+		diff(t, "rendering", want, p.Rendering())
+		diff(t, "shared prefix", int64(sharedLength(last, want)), p.SharedPrefix)
+		last = want
 	}
 }
 

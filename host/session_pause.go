@@ -34,7 +34,8 @@ func (s *Session) ResumeTurn(ctx context.Context) (*Turn, error) {
 	t.number, t.round, t.laneCount, t.words, t.budgetSpent = s.turns, p.Round, p.Lanes, string(p.Words), p.Spent
 	t.request.System, t.request.Options, t.request.Tools = p.System, p.Options, slices.Clone(p.Tools)
 	t.request.Text, t.request.Model = t.words, p.Model
-	t.messages, t.usage, t.start, t.resumed, t.begun = p.history(), p.Usage, p.Start, &p, true
+	t.messages = append(t.messages, p.history()...)
+	t.usage, t.start, t.resumed, t.begun = p.Usage, p.Start, &p, true
 	for i := range t.request.Tools {
 		if tool := &t.request.Tools[i]; string(tool.Parameters) == "null" { // JSON writes null for no parameters
 			tool.Parameters = nil

@@ -55,7 +55,8 @@ type Turn struct {
 	refs         []reference        // references that the template names
 	filters      []ToolFilter       // filters of the host, the request and the template
 	offers       []starhost.Context // context of the template and of turn_start
-	messages     []starhost.Message // this turn's part of the history
+	messages     []starhost.Message // the session's history, and the turn's messages from first on; they only grow
+	first        int
 	followed     []starhost.Message // messages after the user's, until the first prompt
 	budgetSpent  fragments.Spent    // what the turn's prompts have used of the budget
 	tools        *starhost.Tools    // tools that the request may offer
@@ -140,8 +141,11 @@ func (t *Turn) Hooks() []HookTrace {
 
 // Conversation returns the messages so far, as plugins see them: see [starhost.Messages].
 func (t *Turn) Conversation() *starhost.Messages {
-	return starhost.NewList(typedMessages(t.session.history, t.messages))
+	return starhost.NewList(typedMessages(t.messages))
 }
+
+// own returns the turn's own messages.
+func (t *Turn) own() []starhost.Message { return t.messages[t.first:] }
 
 // A clockReading is a time of Options.Clock. The zero value says that no handler has read the
 // clock.
