@@ -21,6 +21,7 @@ type node struct {
 	next       int32 // the index of the first node after this value and the values inside it
 	kind       byte
 	isVerbatim bool // a string without escapes, so that its bytes are its value
+	isASCII    bool
 }
 
 // These are the kinds of nodes: the first byte of the value, or 'n' for numbers and words.
@@ -56,6 +57,8 @@ func ParseFew(text string, maxDepth, maxValues int) (Document, error) {
 		return Document{}, errTooLong
 	}
 	p := parser{Reader: Reader{Text: text, IsStrict: true}, maxDepth: maxDepth, maxValues: maxValues}
+	// In most texts, two of three values and keys are strings.
+	p.nodes = make([]node, 0, min(strings.Count(text, `"`)*3/4+1, maxValues))
 	err := p.readValue(0)
 	if err == nil {
 		err = p.End()
@@ -94,7 +97,7 @@ func (p *parser) readValue(depth int) error {
 	case c == String:
 		var q Quoted
 		q, err = p.Quoted()
-		p.nodes[at].isVerbatim = q.isVerbatim()
+		p.nodes[at].isVerbatim, p.nodes[at].isASCII = q.isVerbatim(), q.IsASCII
 	case c == '-' || IsDigit(c):
 		p.nodes[at].kind = Scalar
 		_, _, err = p.Number()
@@ -177,20 +180,11 @@ func (d *Document) next(i int) int { return int(d.nodes[i].next) }
 func (d *Document) Member(object int, name string) int {
 	found := NoNode
 	for key, value := range d.Members(object) {
-		if d.keyEquals(key, name) {
+		if d.PeekAt(key) == name {
 			found = value
 		}
 	}
 	return found
-}
-
-// keyEquals reports whether a key equals a name.
-func (d *Document) keyEquals(key int, name string) bool {
-	if !d.nodes[key].isVerbatim {
-		return d.StringAt(key) == name
-	}
-	text := d.TextAt(key)
-	return text[1:len(text)-1] == name
 }
 
 // Members yields the keys and values of an object, and nothing for other values.
@@ -225,14 +219,23 @@ func (d *Document) Elements(array int) (list []int) {
 
 // StringAt returns a copy of the text of a string, "" for other values.
 func (d *Document) StringAt(i int) string {
+	text := d.PeekAt(i)
+	if text != "" && d.nodes[i].isVerbatim {
+		text = strings.Clone(text)
+	}
+	return text
+}
+
+// PeekAt returns the text of a string, "" for other values. It may keep the whole document in memory.
+func (d *Document) PeekAt(i int) string {
 	if !d.HasKind(i, String) {
 		return ""
 	}
 	text := d.TextAt(i)
 	if d.nodes[i].isVerbatim {
-		return strings.Clone(text[1 : len(text)-1])
+		return text[1 : len(text)-1]
 	}
-	s, _ := Quoted{Text: text, HasEscapes: true}.Decode() // it is a valid string
+	s, _ := Quoted{Text: text, HasEscapes: true, IsASCII: d.nodes[i].isASCII}.Decode() // it is a valid string
 	return s
 }
 

@@ -74,23 +74,51 @@ func (e *Edits) touch(i int) {
 }
 
 // String returns the whole text with the edits.
-func (e *Edits) String() string {
-	if e.IsEmpty() {
-		return e.doc.Text
-	}
+func (e *Edits) String() string { return strings.Join(e.Pieces(), "") }
+
+// Pieces returns the whole text with the edits, in pieces that share memory with the document.
+func (e *Edits) Pieces() []string {
 	start, end := e.doc.Span(0)
-	return e.doc.Text[:start] + e.TextAt(0) + e.doc.Text[end:]
+	p := pieces{text: e.doc.Text}
+	p.keep(0, start)
+	e.write(&p, 0)
+	p.keep(end, len(e.doc.Text))
+	p.add("")
+	return p.list
 }
 
 // TextAt returns the JSON of a value with the edits.
 func (e *Edits) TextAt(i int) string {
-	if e.IsEmpty() {
-		return e.doc.TextAt(i)
+	p := pieces{text: e.doc.Text}
+	e.write(&p, i)
+	p.add("")
+	return strings.Join(p.list, "")
+}
+
+// Pieces of a text are new texts and parts of the old text.
+type pieces struct {
+	text       string // the old text
+	start, end int    // the last part, which may become longer
+	list       []string
+}
+
+// keep adds a part of the old text.
+func (p *pieces) keep(start, end int) {
+	if start != p.end {
+		p.add("")
+		p.start = start
 	}
-	var b strings.Builder
-	b.Grow(len(e.doc.TextAt(i)) + 1<<10)
-	e.write(&b, i)
-	return b.String()
+	p.end = end
+}
+
+// add adds a new text. An add of "" completes the list.
+func (p *pieces) add(text string) {
+	for _, piece := range []string{p.text[p.start:p.end], text} {
+		if piece != "" {
+			p.list = append(p.list, piece)
+		}
+	}
+	p.start = p.end
 }
 
 // IsTouched reports whether an edit changes a value or one inside it.
@@ -99,56 +127,55 @@ func (e *Edits) IsTouched(i int) bool {
 	return at < len(e.touched) && e.touched[at] < e.doc.next(i)
 }
 
-func (e *Edits) write(b *strings.Builder, i int) {
+func (e *Edits) write(p *pieces, i int) {
 	if text, ok := e.values[i]; ok {
-		b.WriteString(text)
-		return
-	}
-	if !e.IsTouched(i) {
-		b.WriteString(e.doc.TextAt(i))
+		p.add(text)
 		return
 	}
 	start, end := e.doc.Span(i)
-	b.WriteByte(e.doc.Text[start])
+	if !e.IsTouched(i) {
+		p.keep(start, end)
+		return
+	}
+	p.keep(start, start+1)
 	from, isFirst := start+1, true
 	for _, text := range e.first[i] {
-		writeComma(b, &isFirst)
-		b.WriteString(text)
+		addComma(p, &isFirst)
+		p.add(text)
 	}
 	for child := i + 1; child < e.doc.next(i); child = e.doc.next(child) {
 		begin, _ := e.doc.Span(child)
 		if e.doc.HasKind(i, Object) { // the child is a key
 			child++
 		}
-		gap := e.doc.Text[from:begin]
+		gap := from
 		value, to := e.doc.Span(child)
 		from = to
 		if e.removed[child] {
 			continue
 		}
-		comma := strings.IndexByte(gap, ',')
+		comma := strings.IndexByte(e.doc.Text[gap:begin], ',')
 		switch {
 		case isFirst:
-			gap = gap[comma+1:] // the values before it are removed
+			gap += comma + 1 // the values before it are removed
 		case comma < 0:
-			b.WriteByte(',')
+			p.add(",")
 		}
 		isFirst = false
-		b.WriteString(gap)
-		b.WriteString(e.doc.Text[begin:value])
-		e.write(b, child)
+		p.keep(gap, value)
+		e.write(p, child)
 	}
 	for _, text := range e.added[i] {
-		writeComma(b, &isFirst)
-		b.WriteString(text)
+		addComma(p, &isFirst)
+		p.add(text)
 	}
-	b.WriteString(e.doc.Text[from:end])
+	p.keep(from, end)
 }
 
-// writeComma writes the comma before each value except the first one.
-func writeComma(b *strings.Builder, isFirst *bool) {
+// addComma adds the comma before each value except the first one.
+func addComma(p *pieces, isFirst *bool) {
 	if !*isFirst {
-		b.WriteByte(',')
+		p.add(",")
 	}
 	*isFirst = false
 }
@@ -175,11 +202,7 @@ func (d *Document) Duplicate(object int) (name string, twice bool) {
 	var few [16]string
 	names := few[:0]
 	for key := range d.Members(object) {
-		if text := d.TextAt(key); d.nodes[key].isVerbatim {
-			names = append(names, text[1:len(text)-1])
-		} else {
-			names = append(names, d.StringAt(key))
-		}
+		names = append(names, d.PeekAt(key))
 	}
 	slices.Sort(names)
 	for i := 1; i < len(names); i++ {

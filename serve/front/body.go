@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -34,12 +33,9 @@ func (b *countedBody) Read(p []byte) (int, error) {
 func (b *countedBody) release() { b.total.Add(-b.read) }
 
 // maxGuess is the most memory that a request gets for its declared length, before its body arrives.
-const maxGuess = 64 << 10
-
-// guesses are the bytes that must have arrived before a body gets room for more of its declared
-// length: so much again, then 32 times as much, and then all. A buffer that only doubles would
-// allocate several times the body.
-var guesses = []int64{maxGuess, 32 * maxGuess, math.MaxInt64}
+// A body of which so much has arrived gets room for perGuess times as much. A buffer that only
+// doubles would allocate several times the body.
+const maxGuess, perGuess = 64 << 10, 32
 
 // readBody reads the whole body of a request before the deadline that ServeHTTP set, so that no
 // later step waits for a slow client.
@@ -47,14 +43,14 @@ func (f *front) readBody(w *answer, r *http.Request, body io.Reader) (status int
 	var b strings.Builder
 	chunk := chunks.Get().(*[maxGuess]byte)
 	var err error
-	for _, most := range guesses {
-		if most = min(most, max(r.ContentLength, maxGuess)); int64(b.Len()) < most {
-			b.Grow(int(min(most, f.MaxBody)) - b.Len())
-			_, err = io.CopyBuffer(&b, io.LimitReader(body, most-int64(b.Len())), chunk[:])
-		}
-		if err != nil || int64(b.Len()) < most {
-			break
-		}
+	length := min(r.ContentLength, f.MaxBody)
+	for most := int64(0); err == nil && int64(b.Len()) == most && most < length; {
+		most = min(length, most*perGuess+maxGuess)
+		arrived := b.String()
+		b.Reset() // a Builder that grows takes twice its size
+		b.Grow(int(most))
+		b.WriteString(arrived)
+		_, err = io.CopyBuffer(&b, io.LimitReader(body, most-int64(len(arrived))), chunk[:])
 	}
 	if err == nil {
 		_, err = io.CopyBuffer(&b, body, chunk[:]) // the rest, if its length is not declared

@@ -65,7 +65,7 @@ func (f *callForm) knows(member string) bool {
 
 // formOf returns the form that the type of an item says, and whether the item is a call.
 func formOf(d *jsontext.Document, item int) (*callForm, bool) {
-	f, ok := callForms[d.StringAt(d.Member(item, "type"))]
+	f, ok := callForms[d.PeekAt(d.Member(item, "type"))]
 	return f, ok
 }
 

@@ -46,30 +46,20 @@ type exchange struct {
 
 // A payload is the body of a request to the upstream. A stream can be open for minutes, so the payload drops
 // its text as soon as the upstream has it.
-type payload struct{ text atomic.Pointer[string] }
+type payload struct{ pieces atomic.Pointer[[]string] }
 
 // open returns a reader of the whole text, for a request that the transport sends again.
 func (p *payload) open() (io.ReadCloser, error) {
-	text := p.text.Load()
-	if text == nil {
+	pieces := p.pieces.Load()
+	if pieces == nil {
 		return nil, io.ErrUnexpectedEOF
 	}
-	return &payloadReader{strings.NewReader(*text)}, nil
-}
-
-// A payloadReader drops the text of its payload when it has been read to the end.
-type payloadReader struct{ *strings.Reader }
-
-func (r *payloadReader) Read(b []byte) (int, error) {
-	n, err := r.Reader.Read(b)
-	if err != nil {
-		r.Reader.Reset("")
+	var readers []io.Reader
+	for _, piece := range *pieces {
+		readers = append(readers, strings.NewReader(piece))
 	}
-	return n, err
+	return io.NopCloser(io.MultiReader(readers...)), nil // it drops what it has read
 }
-
-// Close implements [io.Closer].
-func (*payloadReader) Close() error { return nil }
 
 func (x *exchange) withExchange(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
@@ -183,11 +173,11 @@ func (x *exchange) readRequest(r *http.Request) error {
 		r.Body, err = r.GetBody()
 		return err
 	}
-	text := q.edits.String()
+	pieces := q.edits.Pieces()
 	if x.needs.answer || len(x.offered) > 0 {
-		x.body = text
+		x.body = strings.Join(pieces, "")
 	}
-	x.sent.set(r, text)
+	x.sent.set(r, pieces)
 	return nil
 }
 
@@ -210,12 +200,15 @@ func (x *exchange) parseRequest(r *http.Request) error {
 	return x.request.checkNames()
 }
 
-// set makes body the body of the request r, and stores it in the payload.
-func (p *payload) set(r *http.Request, body string) {
-	p.text.Store(&body)
+// set makes pieces the body of the request r, and stores them in the payload.
+func (p *payload) set(r *http.Request, pieces []string) {
+	p.pieces.Store(&pieces)
 	r.GetBody = p.open
-	r.Body, _ = p.open() // it cannot fail, because the payload has a text
-	r.ContentLength = int64(len(body))
+	r.Body, _ = p.open() // it cannot fail, because the payload has pieces
+	r.ContentLength = 0
+	for _, piece := range pieces {
+		r.ContentLength += int64(len(piece))
+	}
 	r.Header.Del("Content-Encoding")
 	r.Header.Del("Content-Length")
 }

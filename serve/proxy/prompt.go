@@ -96,7 +96,7 @@ func (q *request) options() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for key, value := range q.doc.Members(0) {
-		if slices.Contains(notOptions, q.doc.StringAt(key)) {
+		if slices.Contains(notOptions, q.doc.PeekAt(key)) {
 			continue
 		}
 		if b.Len() > 1 {

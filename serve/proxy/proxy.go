@@ -103,7 +103,7 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s.Transport = &watchedTransport{s.Transport, &s.states}
 	s.forward = httputil.ReverseProxy{
-		Rewrite: s.rewrite, Transport: s.Transport, BufferPool: newBuffers(),
+		Rewrite: s.rewrite, Transport: s.Transport, BufferPool: buffers{},
 		ModifyResponse: s.readReply, ErrorHandler: s.failUpstream, ErrorLog: nopLog,
 	}
 	return s, nil

@@ -77,10 +77,10 @@ func (q *request) checkNames() error {
 	}
 	for _, object := range objects {
 		for key := range q.doc.Members(object) {
-			if text := q.doc.TextAt(key); isPlain(text[1 : len(text)-1]) {
+			name := q.doc.PeekAt(key)
+			if isPlain(name) {
 				continue
 			}
-			name := q.doc.StringAt(key)
 			for _, want := range readNames {
 				if name != want && strings.EqualFold(name, want) {
 					return refuse(400, "starhost: the body: got the name %q, want %q", errtext.Clip(name), want)
@@ -147,6 +147,9 @@ func (q *request) textsOf(content int, blocks ...int) (list []text) {
 
 // join returns strings as one text.
 func (q *request) join(list []text) string {
+	if len(list) == 1 {
+		return q.doc.StringAt(list[0].value)
+	}
 	texts := make([]string, len(list))
 	for i, t := range list {
 		texts[i] = q.doc.StringAt(t.value)
@@ -165,7 +168,7 @@ func (q *request) addEntry(role string, element int, blocks []int, texts []text)
 // elements, as with reasoning.
 func (q *request) addElement(element int) {
 	d := &q.doc
-	kind, content := d.StringAt(d.Member(element, "type")), d.Member(element, "content")
+	kind, content := d.PeekAt(d.Member(element, "type")), d.Member(element, "content")
 	if form, ok := callForms[kind]; ok {
 		m := q.addEntry(starhost.RoleAssistant, element, nil, nil)
 		m.ToolCalls = []starhost.ToolCall{form.read(d, element)}
@@ -176,7 +179,7 @@ func (q *request) addElement(element int) {
 		m.CallID = d.StringAt(d.Member(element, "call_id"))
 		return
 	}
-	switch role := d.StringAt(d.Member(element, "role")); role {
+	switch d.PeekAt(d.Member(element, "role")) {
 	case "system", "developer":
 		for _, t := range q.textsOf(content) {
 			if t.element == noNode {
@@ -191,7 +194,7 @@ func (q *request) addElement(element int) {
 		q.place = element
 		q.addUser(element, content)
 	case starhost.RoleAssistant:
-		m := q.addEntry(role, element, nil, q.textsOf(content))
+		m := q.addEntry(starhost.RoleAssistant, element, nil, q.textsOf(content))
 		for _, item := range d.Elements(content) {
 			if form, ok := formOf(d, item); ok {
 				m.ToolCalls = append(m.ToolCalls, form.read(d, item))
@@ -214,7 +217,7 @@ func (q *request) addUser(element, content int) {
 	var rest []int
 	results := 0
 	for _, block := range q.doc.Elements(content) {
-		if q.doc.StringAt(q.doc.Member(block, "type")) != "tool_result" {
+		if q.doc.PeekAt(q.doc.Member(block, "type")) != "tool_result" {
 			rest = append(rest, block)
 			continue
 		}
@@ -241,7 +244,7 @@ var (
 // findTools finds the tools that the client offers.
 func (q *request) findTools() {
 	for key, value := range q.doc.Members(0) {
-		name := q.doc.StringAt(key)
+		name := q.doc.PeekAt(key)
 		if own := toolMembers[name]; own != "" && q.doc.HasKind(value, jsontext.Object) {
 			q.tools = append(q.tools, tool{own, value})
 		}

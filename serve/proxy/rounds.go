@@ -34,7 +34,7 @@ func (c *conversation) askAgain(ctx context.Context, w *wholeReply) (*http.Respo
 	}
 	c.rounds++
 	r := c.first.Clone(ctx)
-	c.exchange.sent.set(r, c.body)
+	c.exchange.sent.set(r, []string{c.body})
 	a, err := c.Transport.RoundTrip(r)
 	if err != nil {
 		return nil, refuse(http.StatusBadGateway, "starhost: the upstream does not answer: %s", errtext.Cut(err.Error()))
@@ -262,7 +262,7 @@ func addCounts(a, b any) any {
 func (s *Server) readReply(a *http.Response) error {
 	x, _ := a.Request.Context().Value(exchangeKey{}).(*exchange)
 	if x != nil {
-		x.sent.text.Store(nil)
+		x.sent.pieces.Store(nil)
 	}
 	if x == nil || !x.readsReply() {
 		return nil

@@ -40,18 +40,14 @@ const bufferSize = 1 << 10
 // endpoints.
 var nopLog = log.New(io.Discard, "", 0)
 
-// buffers is a pool of buffers for copying replies.
-type buffers struct{ pool sync.Pool }
-
-func newBuffers() httputil.BufferPool {
-	return &buffers{sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}}
-}
+// buffers makes the buffers for copying replies, because those of [httputil.ReverseProxy] are too large.
+type buffers struct{}
 
 // Get implements [httputil.BufferPool].
-func (b *buffers) Get() []byte { return *b.pool.Get().(*[]byte) }
+func (buffers) Get() []byte { return make([]byte, bufferSize) }
 
 // Put implements [httputil.BufferPool].
-func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }
+func (buffers) Put([]byte) {}
 
 // An upstream is the address that one request goes to.
 type upstream struct {
