@@ -146,27 +146,14 @@ func State(dir string, owner int, isSent bool) (behind, dropped int, err error) 
 	if err != nil {
 		return 0, 0, err
 	}
-	_, err = u.files(func(f *os.File, name string, size int64) (bool, error) {
-		if size == u.offsets[name] || !isSent {
-			return true, nil
-		}
-		_, err := f.Seek(u.offsets[name], io.SeekStart)
-		last, buffer := byte('\n'), make([]byte, 64<<10)
-		for err == nil {
-			var n int
-			n, err = f.Read(buffer)
-			for _, b := range buffer[:n] {
-				if b == '\n' && last != '\n' {
-					behind++
-				}
-				last = b
+	if isSent {
+		_, err = u.readNew(func(_ string, line []byte) bool {
+			if len(bytes.TrimSpace(line)) > 0 {
+				behind++
 			}
-		}
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return true, err
-	})
+			return true
+		})
+	}
 	lost := 0
 	if root, wrong := u.open(); wrong == nil {
 		defer root.Close()
