@@ -20,28 +20,28 @@ var sizes = map[string]int{
 	"builtins":         8090,
 	"bundle":           670, // archives of policies for many machines
 	"builtins/modules": 4480,
-	"cmd/starhost":     10180,
-	"decision":         4220,
+	"cmd/starhost":     10200,
+	"decision":         4290, // 60 of them name the plugins of a set once
 	"editor/check":     790,
 	"editor/format":    170,
 	"editor/lint":      1920,
 	"editor/lsp":       2850,
 	"effects":          5380, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
-	"fragments":        1000,
-	"golden":           3920,
+	"fragments":        1020,
+	"golden":           3932,
 	"guard":            2021, // the engine of rules, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5625, // 25 of them read a rendering piece by piece, in place of a list in each prompt
-	"internal":         4140, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
+	"internal":         4130, // 25 of them write XML, in place of a library, and 42 are one cache in place of four
 	"loader":           6500,
 	"measure":          420,
 	"model":            2310,
-	"report":           2170,
+	"report":           2180,
 	"schema":           1090,
 	"scripts":          10,
 	"serve/decide":     550,
 	"serve/front":      560,
-	"serve/hook":       5190,
+	"serve/hook":       5220,
 	"serve/mcp":        2320,
 	"serve/metrics":    230,
 	"serve/neko":       800,
@@ -49,14 +49,14 @@ var sizes = map[string]int{
 	"serve/process":    790,
 	"serve/programs":   220,
 	"serve/proxy":      3560,
-	"serve/ui":         960,
+	"serve/ui":         940,
 	"shell":            5365, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
 	"starlark":         7340,
 	"store":            1670,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_470
+const maxSize = 108_590
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.

@@ -371,7 +371,7 @@ func (r *Record) fit(limit int) {
 	}
 	var rest sizer
 	if r.visit(&rest); rest.total > limit {
-		r.Input, r.Set.Plugins, r.Roles = map[string]json.RawMessage{}, []Plugin{}, nil
+		r.Input, r.Set.Plugins, r.Roles = map[string]json.RawMessage{}, nil, nil
 		r.Cut = append(r.Cut, "/input", "/set/plugins", "/roles")
 	}
 }

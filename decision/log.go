@@ -104,7 +104,7 @@ func (l *Log) Append(r *Record) error {
 	r.Schema, r.ID = Schema, cmp.Or(r.ID, newID(r.Time))
 	line, err := l.encode(r)
 	if err == nil {
-		err = cmp.Or(l.write(line, r.Time), l.appendRan(r))
+		err = cmp.Or(l.write(l.withoutSet(line, r), r.Time), l.appendRan(r))
 	}
 	if err != nil {
 		l.countLost()

@@ -116,7 +116,7 @@ func lineText(r *Record, width int) string {
 		answer += " (" + d.Action + ")"
 	}
 	text := fmt.Sprintf("%s  %s  %s  %s", r.Time.Local().Format("2006-01-02 15:04:05"), r.ID[max(0, len(r.ID)-shortestID):],
-		orDash(r.Agent), strings.TrimSpace(r.Event+" "+r.Tool))
+		cmp.Or(r.Agent, "-"), strings.TrimSpace(r.Event+" "+r.Tool))
 	if r.Approval != nil {
 		answer += " by " + r.Approval.By
 	}
@@ -141,13 +141,6 @@ func lineText(r *Record, width int) string {
 		text += "  " + what
 	}
 	return text + "  " + answer
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 // shortestID is the fewest characters by which an id can be found, at its beginning or end. Lists show that
@@ -182,6 +175,7 @@ func Find(r *Reader, dir, id string) (*Record, error) {
 		if found != nil && found.ID != record.ID {
 			return nil, fmt.Errorf("%q begins or ends the ids of several records, as %s and %s", id, found.ID, record.ID)
 		}
+		r.complete(record)
 		found = record
 	}
 	if found == nil {
@@ -193,13 +187,11 @@ func Find(r *Reader, dir, id string) (*Record, error) {
 // lastRecordOf returns the last whole record of a log.
 func lastRecordOf(r *Reader, dir string) (*Record, error) {
 	var last *Record
-	for line, err := range r.Lines() {
+	for record, err := range r.All() {
 		if err != nil {
 			return nil, errtext.File(dir, err)
 		}
-		if record, err := ParseRecord(line); err == nil {
-			last = record
-		}
+		last = record
 	}
 	if last == nil {
 		return nil, fmt.Errorf("there is no record in %s", dir)

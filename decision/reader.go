@@ -36,6 +36,7 @@ type Reader struct {
 
 	files []string
 	name  string // the file that it reads
+	sets
 }
 
 // NewReader returns a reader of files and of the logs in folders, in the order of the paths and then of days.
@@ -134,7 +135,7 @@ func (r *Reader) All() iter.Seq2[*Record, error] {
 				yield(nil, err)
 				return
 			}
-			record, err := ParseRecord(line)
+			record, err := r.parse(line)
 			if err != nil {
 				if _, err := ParseRecord(bytes.ReplaceAll(line, []byte(`\\`), []byte(`\`))); err == nil {
 					yield(nil, readError(r.name, errCopied))
@@ -263,7 +264,7 @@ func (r *Reader) Follow(ctx context.Context, dir string, wait func() error) iter
 	return func(yield func(*Record, error) bool) {
 		t := tail{dir: dir, owner: anyOwner, since: r.Since, offsets: map[string]int64{}}
 		records := func(_ string, line []byte) bool {
-			record, err := ParseRecord(line)
+			record, err := r.parse(line)
 			return err != nil || record.Time.Before(r.Since) || yield(record, nil)
 		}
 		for {

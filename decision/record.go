@@ -75,8 +75,10 @@ type Record struct {
 
 // A Set identifies the plugins that decided.
 type Set struct {
-	Revision string   `json:"revision"` // SHA-256 of the plugins, the config and the limits
-	Plugins  []Plugin `json:"plugins"`
+	Revision string `json:"revision"` // SHA-256 of the plugins, the config and the limits
+	// Plugins is nil if it is unknown. A line of the log has no plugins if one in front of it in the same file has
+	// the same set; a [Reader] adds them.
+	Plugins []Plugin `json:"plugins,omitzero"`
 }
 
 // A Plugin identifies one plugin.
@@ -186,6 +188,9 @@ func ParseRecord(line []byte) (*Record, error) {
 	}
 	if r.Schema != Schema {
 		return nil, errtext.Errorf("schema: got %q, want %q", r.Schema, Schema)
+	}
+	if r.lacks("/set/plugins") {
+		r.Set.Plugins = nil
 	}
 	if !isID(r.ID) || r.Event == "" {
 		return nil, errtext.Errorf("got id %q and event %q, want an id of letters, digits and dashes, and an event", r.ID, r.Event)

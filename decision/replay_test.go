@@ -338,6 +338,11 @@ func TestReplayState(t *testing.T) {
 		r.Set.Plugins, r.Handlers, r.Decision = nil, nil, decision.Decision{Action: "none"}
 		r.ID = fmt.Sprint(i)
 	}
+	unnamed := days("state", "a", "a", "a")
+	for i, r := range unnamed {
+		r.Set.Revision, r.Set.Plugins, r.Handlers, r.Decision = "r", nil, nil, decision.Decision{Action: "none"}
+		r.ID = fmt.Sprint(i)
+	}
 	tests := []struct {
 		name    string
 		records []*decision.Record
@@ -350,6 +355,8 @@ func TestReplayState(t *testing.T) {
 		{"no writes", days("state", "a", "a", "a", "a"), count("state", 0, 1), "4 events of 1 session: 2 same, 2 now pass, 0 cannot tell"},
 		{"a session that began before the log", late, count("state", 1, 4), "3 events of 1 session: 2 same, 1 now pass, 0 cannot tell"},
 		{"a new plugin", unread, count("state", 1, 3), "3 events of 1 session: 2 same, 1 now denied, 0 cannot tell"},
+		{"a new plugin with a store", unread, count("store", 1, 3), "3 events of 1 session: 2 same, 1 now denied, 0 cannot tell"},
+		{"a plugin with a store, in an unknown set", unnamed, count("store", 1, 3), "3 events of 1 session: 0 same, 3 cannot tell"},
 		{"the same plugin with a store", days("store", "a", "b", "a", "a", "b"), count("store", 1, 3), "5 events of 2 sessions: 5 same, 0 cannot tell"},
 		{"another bound with a store", days("store", "a", "b", "a", "b"), count("store", 1, 2), "4 events of 2 sessions: 3 same, 1 now denied, 0 cannot tell"},
 		// The event of b depends on the writes of a, and then the last one of a on that of b.

@@ -130,7 +130,8 @@ func (p *pastValues) valuesOf(e *pastEvent, plugin, where string) *pluginValues 
 		all, isWhole = e.session.state, e.session.isWhole
 	}
 	if all[plugin] == nil {
-		wasThere := slices.ContainsFunc(e.record.Set.Plugins, func(p Plugin) bool { return p.Name == plugin })
+		set := &e.record.Set
+		wasThere := set.IsUnknown() || slices.ContainsFunc(set.Plugins, func(p Plugin) bool { return p.Name == plugin })
 		if !wasThere && where == "store" {
 			isWhole = true
 		}

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/starhost/starhost/internal/difftext"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/timetext"
@@ -400,7 +399,7 @@ func markerName(line []byte) string {
 // escapeMarkers returns text in a form that a section can contain: with a line break at the end, and with a
 // backslash before each line that would begin another section or that unescapeMarkers would change.
 func escapeMarkers(text string) string {
-	text = difftext.EndLine(text)
+	text = withNewline(text)
 	if !strings.Contains(text, "-- ") {
 		return text // most texts have no such line
 	}

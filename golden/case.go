@@ -165,7 +165,8 @@ func readCase(file string) ([]byte, error) {
 
 // pathless returns an error of the operating system without the path in it.
 func pathless(err error) error {
-	if p, ok := errors.AsType[*os.PathError](err); ok {
+	var p *os.PathError
+	if errors.As(err, &p) {
 		return p.Err
 	}
 	return err
@@ -377,7 +378,8 @@ func (c *testCase) fails(o *Options) bool {
 
 // recordHelp returns a help text for a case with an effect that no line answers, or "".
 func (c *testCase) recordHelp(o *Options) string {
-	if _, ok := errors.AsType[*effects.UnansweredError](c.first.err); !ok {
+	var unanswered *effects.UnansweredError
+	if !errors.As(c.first.err, &unanswered) {
 		return ""
 	}
 	record := "starhost test --record " + shellwords.Quote(c.caseFile.id)
@@ -485,7 +487,8 @@ func describe(err error) string {
 		}
 		return text
 	}
-	if located, ok := errors.AsType[*starlark.Error](err); ok {
+	var located *starlark.Error
+	if errors.As(err, &located) {
 		return located.Detail()
 	}
 	var coded interface{ Code() string }

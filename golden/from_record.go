@@ -74,6 +74,8 @@ func (m *caseMaker) check() error {
 		return fmt.Errorf("%s is masked, and a case must not contain the value", m.Masked[0])
 	case len(m.Cut) > 0:
 		return fmt.Errorf("%s is cut", m.Cut[0])
+	case m.Set.IsUnknown():
+		return errors.New("the log does not have the plugins of its set any more")
 	case m.ToolAlias != "":
 		return fmt.Errorf("the tool %s may also be %s, and a case names one", `"`+m.Tool+`"`, `"`+m.ToolAlias+`"`)
 	case m.Input["arguments"] != nil && m.Input["arguments"][0] != '{':

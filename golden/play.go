@@ -118,9 +118,10 @@ func (p *play) flushLogs() string {
 // printFailure prints the error of a step, and ends the turn. If a handler aborted the turn, that is the
 // step's outcome, and printFailure returns no error.
 func (p *play) printFailure(heading string, err error) error {
-	p.EndTurn()
+	p.endTurn()
 	p.recordUnanswered(err)
-	if abort, ok := errors.AsType[*host.AbortError](err); ok {
+	var abort *host.AbortError
+	if errors.As(err, &abort) {
 		return p.print(heading, decisionText(starhost.Decision{
 			Action: starhost.ActionAbort, Reason: abort.Reason, Plugin: abort.Plugin, Pos: abort.Pos,
 		}))
@@ -131,8 +132,8 @@ func (p *play) printFailure(heading string, err error) error {
 	return err
 }
 
-// CurrentTurn returns the current turn, or begins one with an empty message.
-func (p *play) CurrentTurn() (*host.Turn, error) {
+// currentTurn returns the current turn, or begins one with an empty message.
+func (p *play) currentTurn() (*host.Turn, error) {
 	if p.turn != nil {
 		return p.turn, nil
 	}
@@ -140,7 +141,7 @@ func (p *play) CurrentTurn() (*host.Turn, error) {
 }
 
 func (p *play) beginTurn(r host.Request) (t *host.Turn, err error) {
-	p.EndTurn()
+	p.endTurn()
 	p.turn, err = p.session.Begin(p.ctx, r)
 	return p.turn, err
 }
@@ -149,7 +150,8 @@ func (p *play) beginTurn(r host.Request) (t *host.Turn, err error) {
 // host goes on after a failure of a handler, but the case must fail.
 func (p *play) recordUnanswered(failures ...error) {
 	for _, err := range failures {
-		if unanswered, ok := errors.AsType[*effects.UnansweredError](err); ok && p.unanswered == nil {
+		var unanswered *effects.UnansweredError
+		if p.unanswered == nil && errors.As(err, &unanswered) {
 			p.unanswered = unanswered
 		}
 	}
@@ -161,7 +163,7 @@ func (p *play) recordNow(t *host.Turn) {
 	p.usedNow = p.usedNow || asked
 }
 
-func (p *play) EndTurn() {
+func (p *play) endTurn() {
 	if p.turn != nil {
 		p.turn.End(p.ctx)
 		p.recordNow(p.turn)
@@ -208,7 +210,7 @@ var fullReportLine = sync.OnceValue(func() *regexp.Regexp {
 // CallTool calls a tool as the model would.
 func (p *play) CallTool(_ context.Context, call starhost.ToolCall, answers []bool) (host.ToolReply, error) {
 	heading := "call_tool " + call.Name
-	t, err := p.CurrentTurn()
+	t, err := p.currentTurn()
 	if err != nil {
 		return host.ToolReply{}, p.printFailure(heading, err)
 	}
@@ -255,7 +257,7 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 // fireEvent fires an event in the current turn, or between two turns.
 func (p *play) fireEvent(e *starhost.Event) (out host.Outcome, err error) {
 	if p.betweenTurns {
-		p.EndTurn()
+		p.endTurn()
 		err = p.session.BetweenTurns(p.ctx, func(t *host.Turn) (err error) {
 			out, err = t.Fire(p.ctx, e)
 			p.recordNow(t)
@@ -264,7 +266,7 @@ func (p *play) fireEvent(e *starhost.Event) (out host.Outcome, err error) {
 		})
 		return out, err
 	}
-	t, err := p.CurrentTurn()
+	t, err := p.currentTurn()
 	if err != nil {
 		return out, err
 	}
@@ -286,7 +288,7 @@ func unknownAgent(name string) error {
 // Hook sends an agent's event through the agent's adapter.
 func (p *play) Hook(_ context.Context, agent, event string) (out, stderr string, code int, err error) {
 	heading := "hook " + texttable.OneLine(agent)
-	p.EndTurn()
+	p.endTurn()
 	if p.hook == nil {
 		return "", "", 0, p.printFailure(heading, errors.New("this program has no adapters of agents"))
 	}
@@ -299,7 +301,7 @@ func (p *play) Hook(_ context.Context, agent, event string) (out, stderr string,
 // LoadFragments resolves a reference as in a prompt.
 func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, error) {
 	heading := "load_fragments " + texttable.OneLine(ref)
-	t, err := p.CurrentTurn()
+	t, err := p.currentTurn()
 	if err != nil {
 		return starhost.Context{}, p.printFailure(heading, err)
 	}
@@ -312,14 +314,14 @@ func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, e
 
 // Advance moves the time forward. It ends the turn, because all of a turn has one time.
 func (p *play) Advance(_ context.Context, d time.Duration) error {
-	p.EndTurn()
+	p.endTurn()
 	p.now = p.now.Add(d)
 	return nil
 }
 
 // SetNow sets the time, and ends the turn.
 func (p *play) SetNow(_ context.Context, now time.Time) error {
-	p.EndTurn()
+	p.endTurn()
 	p.now, p.isSet = now, true
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/difftext"
 	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
@@ -47,7 +46,7 @@ func isContainer(text string) bool {
 func promptBlocks(p *host.Prompt) []string {
 	list := []string{""}
 	if p.System != "" {
-		list[0] = "[system]\n" + difftext.EndLine(p.System)
+		list[0] = "[system]\n" + withNewline(p.System)
 	}
 	for i := range p.Messages {
 		list = append(list, messageBlock(&p.Messages[i]))
@@ -63,7 +62,7 @@ func messageBlock(m *starhost.Message) string {
 	if m.IsError {
 		head += ", error"
 	}
-	text := "[" + head + "]\n" + difftext.EndLine(m.Content.String())
+	text := "[" + head + "]\n" + withNewline(m.Content.String())
 	for _, c := range m.ToolCalls {
 		text += fmt.Sprintf("[call %s %s]\n", c.Name, c.Arguments)
 	}
@@ -81,6 +80,14 @@ func changedBlocks(before, now []string) string {
 		n++
 	}
 	return strings.Join(now[n:], "")
+}
+
+// withNewline returns text with a line break at its end; it returns "" for "".
+func withNewline(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
 }
 
 // replyText returns the lines that show the reply of a tool.
@@ -192,12 +199,12 @@ func decisionText(d starhost.Decision) string {
 
 // answerText returns the lines that show the answer to an agent's event.
 func answerText(out, stderr string, code int) string {
-	text := difftext.EndLine(out)
+	text := withNewline(out)
 	if out == "" {
 		text = "no output\n"
 	}
 	for line := range strings.Lines(stderr) {
-		text += "stderr: " + difftext.EndLine(line)
+		text += "stderr: " + withNewline(line)
 	}
 	if code != 0 {
 		text += fmt.Sprintf("exit %d\n", code)

@@ -15,7 +15,6 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/difftext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -70,7 +69,7 @@ func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 	st.box = starlark.New(starlark.Options{
 		Cache: cond.cache,
 		Print: func(_ context.Context, _ starlark.Pos, text string) {
-			st.out.WriteString(difftext.EndLine(strings.ToValidUTF8(text, "\ufffd")))
+			st.out.WriteString(withNewline(strings.ToValidUTF8(text, "\ufffd")))
 		},
 	})
 	for _, e := range slices.Concat(builtins.Table(st.box), builtins.CaseTable(st.box, st)) {
@@ -141,7 +140,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 		st.hook = st.options.Hooks(h.set.Host)
 	}
 	err = st.runScript(c.text(scriptSection))
-	st.EndTurn()
+	st.endTurn()
 	err = cmp.Or(st.unanswered, err)
 	return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: err, set: h.set}
 }

@@ -30,8 +30,8 @@ func TestLogPage(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllSubmatch(text, -1) {
 		blocks = append(blocks, string(m[1]))
 	}
-	if len(blocks) != 6 {
-		t.Fatalf("got %d blocks of SQL, want the tables and five queries", len(blocks))
+	if len(blocks) != 7 {
+		t.Fatalf("got %d blocks of SQL, want the tables and six queries", len(blocks))
 	}
 	if _, err := db.Exec(blocks[0]); err != nil {
 		t.Fatal(err)
@@ -41,6 +41,9 @@ func TestLogPage(t *testing.T) {
 		line := fmt.Sprintf(`{"schema":"starhost.decision/1", "id":"R%03d","time":"2026-11-26T10:00:%02d.5Z","session":"s%d","event":"pre_tool_call","tool":"Bash",`+
 			`"input":{"arguments":{"command":"printf \"a\\n\" \\\\ | grep 'é\u0001' # %d"}},"decision":{"action":"deny","plugin":"p","reason":"no"},"set":{"revision":"r"}}`,
 			i, 59-i%60, i%3, i)
+		if i == 7 {
+			line = strings.Replace(line, `"revision":"r"`, `"revision":"REVISION","plugins":[{"name":"p"}]`, 1)
+		}
 		for range 1 + i%2 { // at least once
 			if _, err := db.Exec("select add_decision($1, $2)", fmt.Sprint("h", i%2), line); err != nil {
 				t.Fatal(err)
@@ -71,7 +74,7 @@ func TestLogPage(t *testing.T) {
 	if got := out.String(); got != strings.Join(want, "\n")+"\n" {
 		t.Errorf("the export differs: got %.500s, want %.500s", got, want[0])
 	}
-	for i, rows := range []int{1, 0, 2, 5, 67} {
+	for i, rows := range []int{1, 0, 2, 1, 5, 67} {
 		query := strings.Replace(blocks[i+1], "7 days", "700000 days", 1)
 		var n int
 		err := db.QueryRow("select count(*) from (" + strings.TrimSuffix(strings.TrimSpace(query), ";") + ") as q").Scan(&n)

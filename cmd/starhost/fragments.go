@@ -384,9 +384,11 @@ func (n namedFragment) WriteJSON(res *Result) error {
 }
 
 func (loaders loaderList) WriteText(res *Result) {
-	res.out.Table(jsontext.List(loaders, func(l *host.LoaderInfo) []string {
-		return []string{prefixText(l.Prefix), l.Plugin, texttable.FirstLine(l.Description)}
-	}))
+	var rows [][]string
+	for _, l := range loaders {
+		rows = append(rows, []string{prefixText(l.Prefix), l.Plugin, texttable.FirstLine(l.Description)})
+	}
+	res.out.Table(rows)
 }
 
 // prefixText returns the beginning of references with a prefix.

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
@@ -79,7 +80,7 @@ func (t *transcriptReplay) records(set *loader.Set) iter.Seq2[*decision.Record, 
 	t.Log = decision.New(decision.Options{
 		Include:  []string{decision.IncludePrompt, decision.IncludeResults, decision.IncludeWrites},
 		Describe: builtins.DescribeCalls(set.Config.Kinds), Starhost: version(), Patterns: redactPatterns(set.Config),
-		Mask: ownMask(set.Config),
+		Mask: slices.DeleteFunc(slices.Clone(set.Config.Log.Mask), func(glob string) bool { return glob == loader.DefaultMask }),
 	})
 	useSet(t.Log, set)
 	return t.Records(t.agents)

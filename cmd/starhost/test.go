@@ -18,7 +18,6 @@ import (
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/internal/disk"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/watch"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/report"
@@ -182,10 +181,12 @@ func (res *Result) couldNotTest() bool {
 
 // testError turns a usage error of package golden into a usage error of the command line.
 func testError(err error) error {
-	if _, ok := errors.AsType[*golden.UsageError](err); !ok {
+	var usage *golden.UsageError
+	if !errors.As(err, &usage) {
 		return err
 	}
-	if located, ok := errors.AsType[*loader.Error](err); ok {
+	var located *loader.Error
+	if errors.As(err, &located) {
 		return located
 	}
 	return usagef("%v", err)
@@ -235,10 +236,11 @@ func (s testSummary) WriteGitHub(res *Result) {
 }
 
 // shortfalls returns the reasons why the cases of a run do not suffice.
-func (res *Result) shortfalls() []golden.Shortfall {
-	return jsontext.List(res.problems, func(p *report.Problem) golden.Shortfall {
-		return golden.Shortfall{Message: p.Message, Text: p.Text()}
-	})
+func (res *Result) shortfalls() (list []golden.Shortfall) {
+	for i := range res.problems {
+		list = append(list, golden.Shortfall{Message: res.problems[i].Message, Text: res.problems[i].Text()})
+	}
+	return list
 }
 
 // watchTests runs the cases, and runs them again whenever a case, a plugin or the config changes, until ctx

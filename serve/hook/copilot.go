@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/agents"
-	"github.com/starhost/starhost/internal/texttable"
 )
 
 // copilot is GitHub's agent for the terminal. An answer to userPromptSubmitted blocks or changes a
@@ -208,7 +207,7 @@ func copilotPrompt(e *Event, v *verdict) string {
 			return ""
 		}
 	case e.prompt == "":
-		text = texttable.JoinSome("\n\n", v.words, text)
+		text = joinTexts("\n\n", v.words, text)
 	case !strings.Contains(text, e.prompt):
 		v.addUnsupported("%s: a plugin changed the user's words, which Copilot's prompt does not contain", e.name)
 		return withholdPrompt("was changed by a policy, and starhost cannot find it in the prompt.")
@@ -218,7 +217,7 @@ func copilotPrompt(e *Event, v *verdict) string {
 			return withholdPrompt("was removed by a policy.")
 		}
 	}
-	return texttable.JoinSome("\n\n", v.context, text)
+	return joinTexts("\n\n", v.context, text)
 }
 
 // withholdPrompt returns the text for the model in place of a prompt.

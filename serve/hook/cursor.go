@@ -3,7 +3,6 @@ package hook
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -124,8 +123,13 @@ func writeCursor(e *Event, v *verdict) (Answer, error) {
 
 // cursorDecision adds the decision about a tool call.
 func cursorDecision(out map[string]any, v *verdict) {
-	if permission := v.permission(); permission != "" {
-		out["permission"] = permission
+	switch {
+	case v.block:
+		out["permission"] = "deny"
+	case v.ask:
+		out["permission"] = "ask"
+	case v.allow:
+		out["permission"] = "allow"
 	}
 	if (v.block || v.ask) && v.reason != "" {
 		out["user_message"], out["agent_message"] = v.reason, v.reason
@@ -137,11 +141,14 @@ func cursorDecision(out map[string]any, v *verdict) {
 
 func configCursor(s Settings) string {
 	run := map[string]any{"command": quoteCommand(s.Command), "timeout": s.seconds()}
-	guard := maps.Clone(run)
+	guard, others := map[string]any{}, map[string]any{}
+	for k, v := range run {
+		guard[k], others[k] = v, v
+	}
 	if !s.FailOpen {
 		guard["failClosed"] = true
+		others["failClosed"] = true
 	}
-	others := maps.Clone(guard)
 	others["matcher"] = "^(?!Shell$|MCP:)" // the events for these tools can ask a person
 	hooks := map[string]any{"preToolUse": []any{others}}
 	for _, event := range []string{"beforeSubmitPrompt", "beforeShellExecution", "beforeMCPExecution"} {

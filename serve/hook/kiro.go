@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"maps"
 	"strings"
 
 	"github.com/starhost/starhost/agents"
@@ -39,8 +38,10 @@ func writeKiro(e *Event, v *verdict) (Answer, error) {
 
 func configKiro(s Settings) string {
 	run := map[string]any{"command": quoteCommand(s.Command), "timeout_ms": s.seconds() * 1000}
-	tools := maps.Clone(run)
-	tools["matcher"] = "*"
+	tools := map[string]any{"matcher": "*"}
+	for k, v := range run {
+		tools[k] = v
+	}
 	return formatSettings(map[string]any{"hooks": map[string]any{
 		"userPromptSubmit": []any{run}, "preToolUse": []any{tools}, "postToolUse": []any{tools}, "stop": []any{run},
 	}})

@@ -7,14 +7,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/host"
-	"github.com/starhost/starhost/internal/texttable"
 )
 
 // A picoSession is one conversation. One goroutine at a time answers its requests.
@@ -79,8 +77,12 @@ func (p *picoConn) evictIdle() {
 func (p *picoConn) closeSessions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.Deadline)
 	defer cancel()
-	byUse := func(a, b *picoSession) int { return int(a.lastUse) - int(b.lastUse) }
-	for _, s := range slices.SortedFunc(maps.Values(p.sessions), byUse) {
+	var list []*picoSession
+	for _, s := range p.sessions {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b *picoSession) int { return int(a.lastUse) - int(b.lastUse) })
+	for _, s := range list {
 		s.closeSession(ctx)
 	}
 }
@@ -311,7 +313,7 @@ func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *host.Prom
 		p.Warn("hook.before_llm: a plugin changed the system text, which stays as it is")
 		system = ""
 	}
-	text := texttable.JoinSome("\n\n", strings.TrimSpace(system), s.turnText.text)
+	text := joinTexts("\n\n", strings.TrimSpace(system), s.turnText.text)
 	if text == q.words && len(s.turnText.media) == 0 {
 		return nil
 	}

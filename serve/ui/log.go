@@ -1,10 +1,8 @@
 package ui
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -288,34 +286,14 @@ func (s *Server) answerRecord(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	line, err := s.findRecord(r.Context(), r.URL.Query().Get("id"))
+	reader, err := decision.Open(s.LogDir)
+	var record *decision.Record
+	if err == nil {
+		record, err = decision.Find(reader, s.LogDir, r.URL.Query().Get("id"))
+	}
 	if err != nil {
 		writeError(w, http.StatusNotFound, err.Error())
 		return
 	}
-	writeJSON(w, http.StatusOK, json.RawMessage(line))
-}
-
-// findRecord returns the line of a record.
-func (s *Server) findRecord(ctx context.Context, id string) ([]byte, error) {
-	missing := fmt.Errorf("no record %.100q", id)
-	if id == "" || s.LogDir == "" {
-		return nil, missing
-	}
-	reader, err := decision.NewReader(s.LogDir)
-	if err != nil {
-		return nil, err
-	}
-	for line, err := range reader.Lines() {
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return nil, err
-		}
-		if !bytes.Contains(line, []byte(id)) {
-			continue
-		}
-		if record, err := decision.ParseRecord(line); err == nil && record.ID == id {
-			return bytes.Clone(line), nil
-		}
-	}
-	return nil, missing
+	writeJSON(w, http.StatusOK, record)
 }
