@@ -76,8 +76,7 @@ func assertFails(c call.Call) (starlark.Value, error) {
 		return nil, c.Fail("E0318", "%s gave %s, want a failure", fn.Name(), v.Type())
 	}
 	msg := err.Error()
-	var eval *starlark.EvalError
-	if errors.As(err, &eval) {
+	if eval, ok := errors.AsType[*starlark.EvalError](err); ok {
 		msg = eval.Msg
 	}
 	if !strings.Contains(msg, text) {

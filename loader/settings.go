@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"path"
@@ -485,9 +486,7 @@ func mergeValues(old, v any) any {
 		return v
 	}
 	m := make(map[string]any, len(under)+len(over))
-	for key, v := range under {
-		m[key] = v
-	}
+	maps.Copy(m, under)
 	for key, v := range over {
 		m[key] = mergeValues(m[key], v)
 	}

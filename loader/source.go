@@ -264,8 +264,7 @@ func (s *Source) readAll(file io.Reader, name string, size int64) ([]byte, error
 
 // explain turns a failure to read a file into an [*Error].
 func (s *Source) explain(name string, err error) error {
-	var located *Error
-	if errors.As(err, &located) {
+	if located, ok := errors.AsType[*Error](err); ok {
 		return located
 	}
 	e := s.errorIn(name, "E0607", "%s", reason(err))

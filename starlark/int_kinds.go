@@ -1,6 +1,8 @@
 package starlark
 
 import (
+	"maps"
+
 	"go.starlark.net/syntax"
 
 	"github.com/starhost/starhost/internal/starnames"
@@ -206,9 +208,7 @@ func (n intKinds) insideComprehension(r *rewriter, e *syntax.Comprehension) intK
 		}
 	}
 	inner := intKinds{}
-	for name, k := range n {
-		inner[name] = k
-	}
+	maps.Copy(inner, n)
 	for name := range counted {
 		inner[name] = smallInt
 	}

@@ -3,6 +3,7 @@ package starlark
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,12 +50,8 @@ func mergeNames(base, over starlark.StringDict) starlark.StringDict {
 		return base
 	}
 	env := make(starlark.StringDict, len(base)+len(over))
-	for name, v := range base {
-		env[name] = v
-	}
-	for name, v := range over {
-		env[name] = v
-	}
+	maps.Copy(env, base)
+	maps.Copy(env, over)
 	return env
 }
 
@@ -173,8 +170,7 @@ func (w *worker) loadModule(label string) (starlark.StringDict, error) {
 // locateInModule adds the position in a loaded file to its error. An interpreter's error needs
 // none, because its stack has the frames of both files.
 func (s *Sandbox) locateInModule(err error) error {
-	var eval *starlark.EvalError
-	if errors.As(err, &eval) {
+	if _, ok := errors.AsType[*starlark.EvalError](err); ok {
 		return err
 	}
 	return s.locate(err)

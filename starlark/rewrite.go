@@ -336,18 +336,9 @@ func hasIndex(e syntax.Expr) bool {
 	case *syntax.IndexExpr:
 		return true
 	case *syntax.TupleExpr:
-		return anyIndex(e.List)
+		return slices.ContainsFunc(e.List, hasIndex)
 	case *syntax.ListExpr:
-		return anyIndex(e.List)
-	}
-	return false
-}
-
-func anyIndex(list []syntax.Expr) bool {
-	for _, x := range list {
-		if hasIndex(x) {
-			return true
-		}
+		return slices.ContainsFunc(e.List, hasIndex)
 	}
 	return false
 }

@@ -279,8 +279,7 @@ func (d *DB) repeat(ctx context.Context, limit time.Duration, f func(context.Con
 		if err == nil {
 			return nil
 		}
-		var coded *effects.Error
-		if errors.As(err, &coded) {
+		if coded, ok := errors.AsType[*effects.Error](err); ok {
 			return coded
 		}
 		switch {

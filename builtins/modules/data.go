@@ -84,8 +84,7 @@ func (w *dataWriter) enter(v starlark.Value, depth, spaces int) error {
 
 // text returns what was written. If err is not nil, it returns err with the path to the value that failed.
 func (w *dataWriter) text(err error) (starlark.Value, error) {
-	var e *errtext.PathError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*errtext.PathError](err); ok {
 		return nil, w.Fail("E0202", "x: %v", e)
 	}
 	if err != nil {

@@ -61,8 +61,7 @@ func parseTree(text string) (*tree, int) {
 	box := starlark.New(starlark.Options{Limits: starlark.Limits{Source: maxDocument}}) // a sandbox remembers texts
 	f, err := box.Parse("file.star", []byte(text))
 	if err != nil {
-		var located *starlark.Error
-		if errors.As(err, &located) {
+		if located, ok := errors.AsType[*starlark.Error](err); ok {
 			return nil, located.Pos.Line
 		}
 		return nil, 0

@@ -34,8 +34,7 @@ func PathErrorf(format string, args ...any) *PathError {
 
 // Under adds a step to the front of the error's path.
 func Under(step string, err error) error {
-	var e *PathError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*PathError](err); ok {
 		e.path = append(e.path, step)
 	}
 	return err

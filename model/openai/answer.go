@@ -323,9 +323,7 @@ func (a *answer) reply() (starhost.Reply, bool) {
 func (a *answer) native() json.RawMessage {
 	fields := map[string]any{"role": starhost.RoleAssistant, "content": a.text.String()}
 	extras := len(a.extra) + len(a.texts)
-	for name, value := range a.extra {
-		fields[name] = value
-	}
+	maps.Copy(fields, a.extra)
 	for name, text := range a.texts {
 		fields[name] = text.String()
 	}
