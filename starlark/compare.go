@@ -15,9 +15,6 @@ import (
 // list at several places, the interpreter compares that list once for each place, so there can be far more
 // pairs than values.
 func (w *worker) compare(op syntax.Token, x, y starlark.Value) (bool, error) {
-	if isScalar(x) && isScalar(y) {
-		return compareScalars(op, x, y)
-	}
 	return w.compareDepth(op, x, y, starlark.CompareLimit)
 }
 

@@ -85,38 +85,14 @@ var syntaxHelpers = map[string]operation{
 }
 
 func binaryHelper(op syntax.Token) operation {
-	switch op {
-	case syntax.PLUS:
-		return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-			if z, ok := addSmall(args[0], args[1], 1); ok {
-				return z, nil
-			}
-			return applyBinary(th, op, args[0], args[1])
-		}
-	case syntax.MINUS:
-		return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-			if z, ok := addSmall(args[0], args[1], -1); ok {
-				return z, nil
-			}
-			return applyBinary(th, op, args[0], args[1])
-		}
-	}
 	return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		return applyBinary(th, op, args[0], args[1])
 	}
 }
 
 func inPlaceHelper(op syntax.Token) operation {
-	do := binaryHelper(op)
-	if op != syntax.PLUS && op != syntax.PIPE {
-		return do
-	}
 	return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-		switch args[0].(type) {
-		case *starlark.List, *starlark.Dict:
-			return applyInPlace(th, op, args[0], args[1])
-		}
-		return do(th, args, nil)
+		return applyInPlace(th, op, args[0], args[1])
 	}
 }
 

@@ -270,7 +270,7 @@ func readFieldTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tupl
 // target, z) computes the new value and assigns it.
 func assignAugmented(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	p := args[1].(*augmentTarget)
-	z, err := computeAugmented(th, string(args[0].(starlark.String)), p.value, args[2])
+	z, err := applyInPlace(th, augmentedOps[string(args[0].(starlark.String))], p.value, args[2])
 	if err != nil {
 		return nil, err
 	}
@@ -281,14 +281,6 @@ func assignAugmented(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tupl
 		return starlark.None, s.SetField(p.field, z)
 	}
 	return nil, fmt.Errorf("can't assign to .%s field of %s", p.field, p.x.Type())
-}
-
-func computeAugmented(th *starlark.Thread, op string, x, y starlark.Value) (starlark.Value, error) {
-	token := augmentedOps[op]
-	if z, ok := addSmall(x, y, 1); ok && token == syntax.PLUS {
-		return z, nil
-	}
-	return applyInPlace(th, token, x, y)
 }
 
 // augmentedOps maps an augmented assignment to its operator.

@@ -24,28 +24,6 @@ func matchAffix(c *call) (starlark.Value, error) {
 	return starlark.Bool(strings.HasSuffix(c.text(), string(affix))), nil
 }
 
-// stripSpace implements s.strip.
-func stripSpace(c *call) (starlark.Value, error) {
-	if err := c.method.payFor(c); err != nil {
-		return nil, err
-	}
-	if len(c.args)+len(c.kwargs) > 0 {
-		return c.callStock()
-	}
-	return starlark.String(strings.TrimSpace(c.text())), nil
-}
-
-// lowerText implements s.lower.
-func lowerText(c *call) (starlark.Value, error) {
-	if err := c.method.payFor(c); err != nil {
-		return nil, err
-	}
-	if len(c.args)+len(c.kwargs) > 0 {
-		return c.callStock()
-	}
-	return starlark.String(strings.ToLower(c.text())), nil
-}
-
 // joinTexts implements s.join. It adds up the lengths before it joins. It reads a list in place, so
 // that joining a column of a conversation copies no list.
 func joinTexts(c *call) (starlark.Value, error) {
@@ -85,8 +63,6 @@ func joinTexts(c *call) (starlark.Value, error) {
 }
 
 // ---- methods of lists ----
-
-func appendElement(c *call) (starlark.Value, error) { return c.callStock() }
 
 // findInList implements xs.index, and charges for each comparison.
 func findInList(c *call) (starlark.Value, error) {

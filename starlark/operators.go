@@ -10,28 +10,6 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// addSmall returns x + sign*y if both are small integers, and reports whether they are.
-func addSmall(x, y starlark.Value, sign int64) (starlark.Value, bool) {
-	i, ok := x.(starlark.Int)
-	if !ok {
-		return nil, false
-	}
-	j, ok := y.(starlark.Int)
-	if !ok {
-		return nil, false
-	}
-	a, ok := i.Int64()
-	if !ok {
-		return nil, false
-	}
-	b, ok := j.Int64()
-	const half = 1 << 62
-	if !ok || a >= half || a <= -half || b >= half || b <= -half {
-		return nil, false
-	}
-	return starlark.MakeInt64(a + sign*b), true
-}
-
 // applyBinary is the helper that replaces x op y.
 func applyBinary(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if format, ok := x.(starlark.String); ok && op == syntax.PERCENT {
@@ -365,19 +343,13 @@ func isFarNumber(v starlark.Value) bool {
 
 // indexOf returns the index of x among the elements of y, or -1.
 func (w *worker) indexOf(op string, y sequence, x starlark.Value, start, end int) (int, error) {
-	scalar := isScalar(x)
 	for i := start; i < end; i++ {
 		if i&7 == 7 {
 			if err := w.payAs(op, elementVisit, 4); err != nil {
 				return -1, err
 			}
 		}
-		eq, err := false, error(nil)
-		if e := y.Index(i); scalar && isScalar(e) {
-			eq, err = compareScalars(syntax.EQL, e, x)
-		} else {
-			eq, err = w.compareDepth(syntax.EQL, e, x, starlark.CompareLimit)
-		}
+		eq, err := w.compareDepth(syntax.EQL, y.Index(i), x, starlark.CompareLimit)
 		if err != nil {
 			return -1, err
 		}
