@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"editor/lsp":       2850,
 	"effects":          5380, // 50 of them tell types by their content, in place of a library
 	"fleet":            1020, // fetches, tries and installs bundles
-	"fragments":        1020,
+	"fragments":        1000,
 	"golden":           3932,
 	"guard":            2021, // the engine of rules, with what makes it linear in the length of a line, which was 405 lines of Starlark in each user's folder
 	"host":             5625, // 25 of them read a rendering piece by piece, in place of a list in each prompt
@@ -51,12 +51,12 @@ var sizes = map[string]int{
 	"serve/proxy":      3560,
 	"serve/ui":         940,
 	"shell":            5365, // 110 of them are rows about the flags of programs, and 200 judge one-line programs of Python
-	"starlark":         7340,
+	"starlark":         7250,
 	"store":            1670,
 }
 
 // maxSize is the most code lines of all folders together.
-const maxSize = 108_590
+const maxSize = 108_490
 
 // TestHouseSize counts the code lines of each folder, tests apart: lines with a token that is no
 // comment.
