@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -10,18 +9,28 @@ import (
 // A manner is how a shell reads words.
 type manner int
 
-// The manners of the shells. zsh takes the dollar of $"…" for a text. So do dash and busybox, which also expand neither
-// braces nor $'…'.
+// The manners of the shells, each with the differences of those in front.
 const (
-	asBash manner = iota
-	asZsh
-	asDash
+	asBash    manner = iota
+	asZsh            // the dollar of $"…" is a text
+	asBusybox        // braces are a text
+	asDash           // $'…' is a dollar and a text in quotes
 )
 
 // otherwise visits words again in each manner in which they are others.
 func (r *reader) otherwise(words []*syntax.Word, redirections []*syntax.Redirect, visit func()) {
+	var has [asDash + 1]bool // the differences of each manner
+	for _, w := range words {
+		noteManners(w, &has)
+	}
+	for _, d := range redirections {
+		if d.Op == syntax.WordHdoc {
+			noteManners(d.Word, &has)
+		}
+	}
+	differs := false
 	for m := asZsh; m <= asDash; m++ {
-		if slices.ContainsFunc(words, m.differs) || slices.ContainsFunc(redirections, func(d *syntax.Redirect) bool { return d.Op == syntax.WordHdoc && m.differs(d.Word) }) {
+		if differs = differs || has[m]; differs && (m == asDash || has[m+1]) { // otherwise the next manner is the same
 			r.manner = m
 			visit()
 			r.manner = asBash
@@ -29,25 +38,18 @@ func (r *reader) otherwise(words []*syntax.Word, redirections []*syntax.Redirect
 	}
 }
 
-// differs reports whether a word may be another one than bash reads.
-func (m manner) differs(w *syntax.Word) bool {
+// noteManners notes which manners a word tells apart.
+func noteManners(w *syntax.Word, has *[asDash + 1]bool) {
 	for _, p := range w.Parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			if m == asDash && strings.Contains(p.Value, "{") {
-				return true
-			}
+			has[asBusybox] = has[asBusybox] || strings.Contains(p.Value, "{")
 		case *syntax.SglQuoted:
-			if m == asDash && p.Dollar {
-				return true
-			}
+			has[asDash] = has[asDash] || p.Dollar
 		case *syntax.DblQuoted:
-			if p.Dollar {
-				return true
-			}
+			has[asZsh] = has[asZsh] || p.Dollar
 		}
 	}
-	return false
 }
 
 // readDashBackground adds the command that dash reads behind &>, which it reads as "&" and ">".

@@ -147,6 +147,11 @@ func TestManners(t *testing.T) {
 		{`kubectl $'a' $"b"`, "kubectl", []string{"a", "$b"}, "maybe"},  // zsh
 		{`kubectl $'a' $"b"`, "kubectl", []string{"$a", "$b"}, "maybe"}, // dash
 		{`kubectl $'a' $"b"`, "kubectl", []string{"$a", "b"}, "no"},
+		{`kubectl $'a' {b,c}`, "kubectl", []string{"a", "{b,c}"}, "maybe"},  // busybox
+		{`kubectl $'a' {b,c}`, "kubectl", []string{"$a", "{b,c}"}, "maybe"}, // dash
+		{`kubectl $'a' {b,c}`, "kubectl", []string{"$a", "b"}, "no"},
+		{`kubectl $'a' $"b" {c,d}`, "kubectl", []string{"a", "$b", "c"}, "maybe"},     // zsh
+		{`kubectl $'a' $"b" {c,d}`, "kubectl", []string{"a", "$b", "{c,d}"}, "maybe"}, // busybox
 		{`kubectl $"a$x"`, "kubectl", []string{"$ab"}, "maybe"},
 		{`kubectl $"a$x"`, "kubectl", []string{"b", "b"}, "no"},
 		{`$"kubectl" delete`, "kubectl", nil, "yes"},

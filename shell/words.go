@@ -81,7 +81,7 @@ func (r *reader) expand(list []*syntax.Word) []word {
 			}
 		}
 		split := *w // words with empty parts have no position, so w must stay as it is
-		if r.manner == asDash || !syntax.SplitBraces(&split) {
+		if r.manner >= asBusybox || !syntax.SplitBraces(&split) {
 			words = append(words, r.word(w))
 			continue
 		}
